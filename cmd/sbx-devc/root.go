@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// Exit codes, see docs/cli.md. Checks end with 0 clean, 1 findings, 2 usage
+// or 3 could not check; run uses the codes of sysexits(3) beside Claude's own.
+const (
+	exitOK          = 0
+	exitFindings    = 1
+	exitCheckUsage  = 2
+	exitNoCheck     = 3
+	exitUsage       = 64
+	exitConfig      = 65
+	exitNoInput     = 66
+	exitUnavailable = 69
+	exitInternal    = 70
+	exitLocked      = 75
+	exitRefused     = 77
+	exitNoSecret    = 78
+	exitTimeout     = 124
+	exitNoStart     = 125
+)
+
+// exitError carries the exit code of a failed command up to main.
+type exitError struct {
+	code int
+	err  error // printed unless nil
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+func (e *exitError) Unwrap() error { return e.err }
+
+// exitWith ends the command with code; a nil err prints nothing.
+func exitWith(code int, err error) error { return &exitError{code, err} }
+
+// main runs the command line args and returns the exit code.
+func (a *app) main(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var exit *exitError
+	if !errors.As(err, &exit) {
+		// Cobra's own errors: an unknown command or flag, a missing argument.
+		exit = &exitError{usageCode(cmd), diag.WithHint(err, "see '%s --help'", cmd.CommandPath())}
+	}
+	if exit.err != nil {
+		a.printError(exit.err)
+	}
+	return exit.code
+}
+
+// printError is the one place that shows an error to a person.
+func (a *app) printError(err error) {
+	fmt.Fprintf(a.stderr, "sbx-devc: error: %s\n", oneLine(err.Error()))
+	if hint := diag.HintOf(err); hint != "" {
+		fmt.Fprintf(a.stderr, "sbx-devc: hint: %s\n", oneLine(hint))
+	}
+}
+
+// oneLine folds a message of several lines, as some libraries write them.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+}
+
+// annotationChecker marks commands whose exit codes are those of a check.
+const annotationChecker = "checker"
+
+func usageCode(cmd *cobra.Command) int {
+	for c := cmd; c != nil; c = c.Parent() {
+		if _, ok := c.Annotations[annotationChecker]; ok {
+			return exitCheckUsage
+		}
+	}
+	return exitUsage
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sbx-devc",
+		Short:         "Let Claude Code work freely, behind walls it cannot undo",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		a.versionCommand(),
+	)
+	return root
+}

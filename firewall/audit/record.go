@@ -1,0 +1,34 @@
+package audit
+
+import (
+	"time"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+// Layer names the part of the firewall that decided.
+type Layer string
+
+// The layers, in the order in which a connection meets them.
+const (
+	LayerDNS  Layer = "dns"
+	LayerIP   Layer = "ip"
+	LayerSNI  Layer = "sni"
+	LayerHTTP Layer = "http"
+)
+
+// Record is one decision, one line of /run/sbx/audit.jsonl.
+type Record struct {
+	Time    time.Time        `json:"ts"`
+	Verdict firewall.Verdict `json:"verdict"`
+	Layer   Layer            `json:"layer"`
+	Name    string           `json:"name,omitempty"`  // host name without the trailing dot
+	Dst     string           `json:"dst,omitempty"`   // destination address
+	Port    uint16           `json:"port,omitempty"`  // destination port
+	Proto   firewall.Proto   `json:"proto,omitempty"` // tcp or udp
+	UID     *int             `json:"uid,omitempty"`   // the asking process; absent when unknown
+	PID     int              `json:"pid,omitempty"`
+	Exe     string           `json:"exe,omitempty"`
+	Rule    string           `json:"rule,omitempty"`
+	Reason  string           `json:"reason"`
+}

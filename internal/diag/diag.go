@@ -1,0 +1,133 @@
+// Package diag holds what every checker reports: findings with a position and
+// a rule, and errors with a hint.
+//
+//	checker -> []Finding -> Sort -> WriteText | WriteJSON
+//	package -> error (WithHint) -> cmd prints "error:" and "hint:" lines
+package diag
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Severity ranks a finding.
+type Severity string
+
+// The severities, from worst to mildest.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+	SeverityNote    Severity = "note"
+)
+
+// AtLeast reports whether s is as bad as limit or worse.
+func (s Severity) AtLeast(limit Severity) bool { return s.rank() <= limit.rank() }
+
+func (s Severity) rank() int {
+	switch s {
+	case SeverityError:
+		return 0
+	case SeverityWarning:
+		return 1
+	}
+	return 2
+}
+
+// Finding is one problem at one place. Its JSON form is a contract
+// (schemaVersion 1).
+type Finding struct {
+	Rule      string   `json:"rule"`      // stable id such as "SBX402"
+	Severity  Severity `json:"severity"`  // error, warning or note
+	File      string   `json:"file"`      // as the user named it; "-" for standard input
+	Line      int      `json:"line"`      // 1-based
+	Column    int      `json:"column"`    // 1-based, in bytes
+	EndLine   int      `json:"endLine"`   // line of the last byte
+	EndColumn int      `json:"endColumn"` // column after the last byte
+	Pointer   string   `json:"pointer"`   // RFC 6901 pointer into the file; "" for the whole file
+	Message   string   `json:"message"`   // what is wrong; lower case, no full stop
+	Hint      string   `json:"hint"`      // how to mend it; may be empty
+}
+
+// Sort orders findings by file, position and rule.
+func Sort(findings []Finding) {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.Rule, b.Rule),
+			cmp.Compare(a.Message, b.Message),
+		)
+	})
+}
+
+// Worst returns the number of findings at limit or worse.
+func Worst(findings []Finding, limit Severity) int {
+	n := 0
+	for _, f := range findings {
+		if f.Severity.AtLeast(limit) {
+			n++
+		}
+	}
+	return n
+}
+
+// WriteText prints findings as "file:line:col: severity: message [RULE]" with
+// the hint on an indented line of its own.
+func WriteText(w io.Writer, findings []Finding) error {
+	var b strings.Builder
+	for _, f := range findings {
+		fmt.Fprintf(&b, "%s:%d:%d: %s: %s [%s]\n", f.File, f.Line, f.Column, f.Severity, f.Message, f.Rule)
+		if f.Hint != "" {
+			fmt.Fprintf(&b, "    hint: %s\n", f.Hint)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteJSON prints findings in the versioned JSON form.
+func WriteJSON(w io.Writer, findings []Finding) error {
+	if findings == nil {
+		findings = []Finding{} // an empty list, never null
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		SchemaVersion int       `json:"schemaVersion"`
+		Findings      []Finding `json:"findings"`
+	}{1, findings})
+}
+
+// hinted is an error with advice on how to mend it.
+type hinted struct {
+	err  error
+	hint string
+}
+
+func (e *hinted) Error() string { return e.err.Error() }
+func (e *hinted) Unwrap() error { return e.err }
+
+// WithHint attaches to err one sentence on how to mend it. The command line
+// prints it on a "hint:" line. WithHint(nil, …) is nil.
+func WithHint(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &hinted{err, fmt.Sprintf(format, args...)}
+}
+
+// HintOf returns the hint nearest to the surface of err, or "".
+func HintOf(err error) string {
+	var h *hinted
+	if errors.As(err, &h) {
+		return h.hint
+	}
+	return ""
+}

@@ -1,0 +1,68 @@
+// Package testenv finds the real components that tests run against. A missing
+// component skips the test on a user's machine and fails it in CI, so that a
+// green CI run means that nothing was left out.
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Missing ends the test because component is not there: it fails when CI is
+// set, otherwise it skips and says what is missing.
+func Missing(t testing.TB, component, why string) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%s is missing, and CI must not skip: %s", component, why)
+	}
+	t.Skipf("needs %s (run scripts/setup): %s", component, why)
+}
+
+// Slow skips the test under -short. Every test that needs a component outside
+// the Go toolchain calls it first.
+func Slow(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped by -short")
+	}
+}
+
+// Program returns the path of an installed program, looked up in the folder
+// that scripts/setup fills and then in PATH.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	Slow(t)
+	if p, err := exec.LookPath(filepath.Join(ToolsDir(), "bin", name)); err == nil {
+		return p
+	}
+	p, err := exec.LookPath(name)
+	if err != nil {
+		Missing(t, name, err.Error())
+	}
+	return p
+}
+
+// ToolsDir is the folder that scripts/setup installs pinned tools into:
+// SBX_TOOLS if set, otherwise claude-sandbox-dev in the user's cache folder.
+func ToolsDir() string {
+	if dir := os.Getenv("SBX_TOOLS"); dir != "" {
+		return dir
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	return filepath.Join(cache, "claude-sandbox-dev")
+}
+
+// Root ends the test unless it runs as root, which network namespaces and
+// packet filter rules need.
+func Root(t testing.TB) {
+	t.Helper()
+	Slow(t)
+	if os.Geteuid() != 0 {
+		Missing(t, "root", "network namespaces and packet filter rules need it")
+	}
+}
