@@ -1,0 +1,11 @@
+// Sbx-init is the sandbox's init: it closes the network, opens what the policy
+// allows, proves it, drops every privilege and only then starts the command.
+//
+//	root + CAP_NET_ADMIN -> close both families -> read policy -> apply -> resolver -> verify
+//	    -> re-exec as shim: no capability, no_new_privs, the user's ids -> CMD
+//	    -> forward signals, reap, exit with CMD's code
+//
+// Every error on the way ends the program with the network still closed. The
+// program is one static binary without a configuration of its own, so that it
+// runs in any image.
+package main

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// Exit codes of sbx-init itself; otherwise it exits with CMD's code, or with
+// 128+n when signal n ended CMD.
+const (
+	exitUsage    = 64  // the command line makes no sense
+	exitConfig   = 65  // the policy file is wrong; its findings are on stderr
+	exitInternal = 70  // anything else that failed before CMD started
+	exitNoExec   = 126 // CMD exists but cannot be executed
+	exitNotFound = 127 // CMD does not exist
+)
+
+func main() {
+	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	os.Exit(p.main(os.Args[1:]))
+}
+
+// program is the outside world as the commands see it.
+type program struct {
+	stdin  io.Reader
+	stdout io.Writer // results only
+	stderr io.Writer // everything for people
+}
+
+const usage = `usage: sbx-init COMMAND
+
+  run --policy FILE [--user NAME|UID[:GID]] [--audit FILE] -- CMD [ARG...]
+        close the network, open what FILE allows, verify, drop privileges, start CMD
+  run --policy FILE --sidecar [--audit FILE]
+        the same for a network namespace that other containers join; starts nothing
+  check HOST[:PORT] [--policy FILE]
+        say whether the policy allows HOST, and why (exit 0 allowed, 1 denied)
+  plan --policy FILE
+        print the rules that run would apply; touches nothing
+  tunnel [--listen ADDR]
+        serve ADDR and carry its requests over standard input and output
+  version
+        print the version
+`
+
+// exitError carries the exit code of a failed command up to main.
+type exitError struct {
+	code int
+	err  error // printed unless nil
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+func (e *exitError) Unwrap() error { return e.err }
+
+// exitWith ends the command with code; a nil err prints nothing.
+func exitWith(code int, err error) error { return &exitError{code, err} }
+
+// usageError is a command line that makes no sense.
+func usageError(format string, args ...any) error {
+	return exitWith(exitUsage, diag.WithHint(fmt.Errorf(format, args...), "see 'sbx-init help'"))
+}
+
+// main runs the command line args and returns the exit code.
+func (p *program) main(args []string) int {
+	err := p.dispatch(args)
+	if err == nil {
+		return 0
+	}
+	code := exitInternal
+	var exit *exitError
+	if errors.As(err, &exit) {
+		code, err = exit.code, exit.err
+	}
+	if err != nil {
+		p.printError(err)
+	}
+	return code
+}
+
+func (p *program) dispatch(args []string) error {
+	if len(args) == 0 {
+		return usageError("no command given")
+	}
+	switch command, args := args[0], args[1:]; command {
+	case "version":
+		return p.version(args)
+	case "help", "-h", "--help":
+		_, err := io.WriteString(p.stdout, usage)
+		return err
+	default:
+		return usageError("unknown command %q", command)
+	}
+}
+
+// printError is the one place that shows an error to a person.
+func (p *program) printError(err error) {
+	fmt.Fprintf(p.stderr, "sbx-init: error: %s\n", oneLine(err.Error()))
+	if hint := diag.HintOf(err); hint != "" {
+		fmt.Fprintf(p.stderr, "sbx-init: hint: %s\n", oneLine(hint))
+	}
+}
+
+// oneLine folds a message of several lines, as the packet filter's tools write them.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+}
