@@ -1,0 +1,169 @@
+package repotest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/org/claude-sandbox"
+
+// root is the repository's folder as seen from this package.
+const root = "../.."
+
+// goPackage is what the tests need to know of one package.
+type goPackage struct {
+	docs    []string            // files that carry a package comment
+	imports map[string][]string // own packages that non-test files import -> the files
+	outside map[string][]string // other packages, alike
+}
+
+// packages reads every non-test Go file of the module.
+func packages(t *testing.T) map[string]*goPackage {
+	t.Helper()
+	found := map[string]*goPackage{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); name == "testdata" || name == "tools" || name == "node_modules" || (name != ".." && strings.HasPrefix(name, ".")) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(filepath.ToSlash(rel))
+		p := found[dir]
+		if p == nil {
+			p = &goPackage{imports: map[string][]string{}, outside: map[string][]string{}}
+			found[dir] = p
+		}
+		p.add(rel, syntax)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 10 {
+		t.Fatalf("found only %d packages below %s: looking in the wrong place", len(found), root)
+	}
+	return found
+}
+
+func (p *goPackage) add(file string, syntax *ast.File) {
+	if syntax.Doc != nil && strings.TrimSpace(syntax.Doc.Text()) != "" {
+		p.docs = append(p.docs, file)
+	}
+	for _, spec := range syntax.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		if own, ok := strings.CutPrefix(name, module+"/"); ok {
+			p.imports[own] = append(p.imports[own], file)
+		} else {
+			p.outside[name] = append(p.outside[name], file)
+		}
+	}
+}
+
+func TestEveryPackageHasOnePackageComment(t *testing.T) {
+	for dir, p := range packages(t) {
+		if len(p.docs) != 1 {
+			t.Errorf("%s: want one file with a package comment, got %d %v", dir, len(p.docs), p.docs)
+		}
+	}
+}
+
+// allowed says which packages of ours each room may import, by folder; a
+// trailing /* covers what lies below. Rooms that are not listed may import
+// nothing of ours but internal/diag, internal/release and internal/redact.
+var allowed = map[string][]string{
+	"firewall":          {},
+	"firewall/audit":    {"firewall"},
+	"firewall/resolver": {"firewall", "firewall/audit"},
+	"firewall/kernel":   {"firewall"},
+	"settings":          {"firewall", "internal/jsonc"},
+	"devcontainer":      {"firewall", "settings", "internal/jsonc"},
+	"templates":         {"devcontainer", "settings", "internal/jsonc"},
+	"agent":             {},
+	"credproxy":         {},
+	"imagebuild":        {"internal/engine", "internal/carried"},
+	"sandbox":           {"agent", "credproxy", "firewall", "firewall/audit", "imagebuild", "settings", "internal/carried", "internal/engine", "internal/tunnel"},
+	"action":            {"agent", "firewall", "firewall/audit", "sandbox", "settings", "internal/engine"},
+	"cmd/sbx-init":      {"firewall", "firewall/*", "settings", "internal/tunnel"},
+	"cmd/sbx-devc":      {"*"},
+	"internal/tunnel":   {},
+	"internal/fakeapi":  {},
+	"internal/engine":   {},
+}
+
+// everywhere may be imported by every room.
+var everywhere = []string{"internal/diag", "internal/release", "internal/redact"}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for dir, p := range packages(t) {
+		for target, files := range p.imports {
+			if !mayImport(dir, target) {
+				t.Errorf("%s must not import %s (%s)", dir, target, strings.Join(files, ", "))
+			}
+		}
+	}
+}
+
+func mayImport(dir, target string) bool {
+	if slices.Contains(everywhere, target) {
+		return dir != target
+	}
+	return slices.ContainsFunc(allowed[dir], func(pattern string) bool {
+		if below, ok := strings.CutSuffix(pattern, "*"); ok {
+			return strings.HasPrefix(target, below)
+		}
+		return target == pattern
+	})
+}
+
+// The container's init runs as root beside an agent that attacks it, so what
+// is linked into it is kept small: no engine client, no registry client.
+func TestInitStaysSmall(t *testing.T) {
+	all := packages(t)
+	banned := []string{"github.com/moby/", "github.com/google/go-containerregistry", "github.com/docker/"}
+	seen := map[string]bool{}
+	var visit func(dir string)
+	visit = func(dir string) {
+		if seen[dir] || all[dir] == nil {
+			return
+		}
+		seen[dir] = true
+		for name, files := range all[dir].outside {
+			if slices.ContainsFunc(banned, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+				t.Errorf("sbx-init links %s through %s", name, strings.Join(files, ", "))
+			}
+		}
+		for next := range all[dir].imports {
+			visit(next)
+		}
+	}
+	visit("cmd/sbx-init")
+	if !seen["firewall/kernel"] {
+		t.Error("sbx-init no longer reaches firewall/kernel: this test looks at the wrong program")
+	}
+}
