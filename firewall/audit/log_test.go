@@ -1,0 +1,115 @@
+//go:build unix
+
+package audit
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+func TestLogKeepsEveryRecordOfConcurrentWriters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run", "audit.jsonl")
+	log, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const writers, each = 8, 50
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for range each {
+				if err := log.Record(Record{Verdict: firewall.Deny, Layer: LayerDNS, Name: "a.example", Reason: "not on the allowlist"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	records, err := Read(f)
+	if err != nil || len(records) != writers*each {
+		t.Fatalf("read %d records (%v), want %d", len(records), err, writers*each)
+	}
+	if records[0].Time.IsZero() {
+		t.Error("a record has no time")
+	}
+}
+
+func TestLogIsReadableByAllAndWritableByTheOwnerOnly(t *testing.T) {
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	path := filepath.Join(t.TempDir(), "sbx", "audit.jsonl")
+	log, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	for path, want := range map[string]os.FileMode{path: 0o644, filepath.Dir(path): 0o755} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s has mode %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestAttackAuditLogIsASymlinkToAnotherFile(t *testing.T) {
+	dir := t.TempDir()
+	victim := filepath.Join(dir, "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, filepath.Join(dir, "audit.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	if log, err := OpenLog(filepath.Join(dir, "audit.jsonl")); err == nil {
+		log.Close()
+		t.Error("the log followed a symbolic link")
+	}
+}
+
+func TestAttackFillingTheMemoryWithRecords(t *testing.T) {
+	dir := t.TempDir()
+	log, err := OpenLog(filepath.Join(dir, "audit.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	log.max = 4 << 10
+	for range 200 {
+		if err := log.Record(Record{Time: time.Now(), Verdict: firewall.Deny, Layer: LayerDNS, Name: strings.Repeat("x", 60), Reason: "no"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var total int64
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += info.Size()
+	}
+	if total > 2*log.max {
+		t.Errorf("the log takes %d bytes, want at most two files of %d", total, log.max)
+	}
+}

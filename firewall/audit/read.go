@@ -1,0 +1,39 @@
+package audit
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// maxLineBytes bounds the memory that one line of a log can take. Our own
+// lines stay far below: a name has at most 255 bytes.
+const maxLineBytes = 64 << 10
+
+// Read returns the records of a log in order. Lines that are no record (the
+// last one of a writer that died, or one longer than 64 KiB) are left out. The
+// error is that of the reader; the records before it are returned with it.
+func Read(r io.Reader) ([]Record, error) {
+	var records []Record
+	br := bufio.NewReaderSize(r, maxLineBytes)
+	overlong := false
+	for {
+		line, err := br.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			overlong = true
+			continue
+		case err != nil && err != io.EOF:
+			return records, err
+		}
+		var rec Record
+		if !overlong && json.Unmarshal(line, &rec) == nil && rec.Verdict != "" {
+			records = append(records, rec)
+		}
+		overlong = false
+		if err == io.EOF {
+			return records, nil
+		}
+	}
+}
