@@ -1,0 +1,64 @@
+package jsonc
+
+import (
+	"bytes"
+	"sort"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// Document is a parsed file.
+type Document struct {
+	File string // as the user named it
+	Src  []byte // as read, a byte order mark included
+	Root *Node
+
+	lines []int // offset of each line's first byte
+}
+
+func newDocument(file string, src []byte) *Document {
+	d := &Document{File: file, Src: src, lines: []int{0}}
+	for i, b := range src {
+		if b == '\n' {
+			d.lines = append(d.lines, i+1)
+		}
+	}
+	return d
+}
+
+// Position returns the 1-based line and the 1-based column, in bytes, of an
+// offset. A byte order mark takes no column, because no editor shows it.
+func (d *Document) Position(offset int) (line, column int) {
+	line = sort.SearchInts(d.lines, offset+1)
+	column = offset - d.lines[line-1] + 1
+	if line == 1 && bytes.HasPrefix(d.Src, bom) {
+		column = max(1, column-len(bom))
+	}
+	return line, column
+}
+
+// Finding places f at the bytes from start to end of the document: it fills in
+// File and the four positions and leaves the rest as given.
+func (d *Document) Finding(start, end int, f diag.Finding) diag.Finding {
+	f.File = d.File
+	f.Line, f.Column = d.Position(start)
+	if end <= start {
+		f.EndLine, f.EndColumn = f.Line, f.Column
+		return f
+	}
+	f.EndLine, f.EndColumn = d.Position(end - 1)
+	f.EndColumn++
+	return f
+}
+
+// AtNode places f at a value and fills in its pointer.
+func (d *Document) AtNode(n *Node, f diag.Finding) diag.Finding {
+	f.Pointer = n.Pointer
+	return d.Finding(n.Start, n.End, f)
+}
+
+// AtName places f at a member's name and fills in the member's pointer.
+func (d *Document) AtName(m Member, f diag.Finding) diag.Finding {
+	f.Pointer = m.Value.Pointer
+	return d.Finding(m.NameStart, m.NameEnd, f)
+}
