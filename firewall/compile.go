@@ -1,0 +1,139 @@
+package firewall
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// ErrModeNotEnforced is wrapped by Compile's error for a mode that has no
+// rules. Whoever gets it must leave the network closed.
+var ErrModeNotEnforced = errors.New("the mode is not enforced by this version")
+
+// ClosedPlan denies everything in both families, loopback included: it holds
+// before a policy is read and after anything has failed. It needs of the facts
+// only IPv6, and of the kernel only the filter table.
+func ClosedPlan(f Facts) Plan {
+	closed := func() []Table {
+		return []Table{{
+			Name: "filter",
+			Drop: builtinChains(),
+			Chains: []Chain{
+				{Name: ChainOut, Rules: []Rule{{"-j DROP", "closed: nothing leaves, not even over loopback, where a resolver may listen"}}},
+				{Name: ChainIn, Rules: []Rule{{"-j DROP", "closed: nothing enters"}}},
+			},
+			Jumps: []Jump{{"OUTPUT", ChainOut}, {"INPUT", ChainIn}},
+		}}
+	}
+	p := Plan{V4: closed()}
+	if f.IPv6 {
+		p.V6 = closed()
+	}
+	return p
+}
+
+// Compile turns a policy into the rules and sets that enforce it. Rules are
+// made for IPv6 whenever the kernel has it, because an address can appear
+// later. The guard (SNI) is not part of the rules of this version: an allowed
+// name's address is open on the allowed ports whatever name a program then
+// asks for there.
+//
+// It fails for modes audit and host with an error that wraps
+// ErrModeNotEnforced, and for facts that would make an open rule: no mark, no
+// resolver port, an upstream that is no unicast address.
+func Compile(p *Policy, f Facts) (Plan, error) {
+	switch p.mode {
+	case ModeNone, ModeAllowlist:
+	default:
+		err := fmt.Errorf("compiling the policy: mode %s: %w", p.mode, ErrModeNotEnforced)
+		return Plan{}, diag.WithHint(err, `use "mode": "allowlist" and name the hosts, or "none"`)
+	}
+	if p.mode == ModeAllowlist {
+		if err := f.check(); err != nil {
+			return Plan{}, fmt.Errorf("compiling the policy: %w", err)
+		}
+	}
+	plan := Plan{}
+	for _, fam := range []family{family4, family6} {
+		if fam.ipv6 && !f.IPv6 {
+			continue
+		}
+		r := rules{policy: p, facts: f, family: fam}
+		tables := []Table{r.filter(), r.nat()}
+		if fam.ipv6 {
+			plan.V6 = tables
+		} else {
+			plan.V4 = tables
+		}
+		plan.Sets = append(plan.Sets, r.sets()...)
+	}
+	return plan, nil
+}
+
+func (f Facts) check() error {
+	switch {
+	case f.Mark == 0:
+		// Every packet without a mark has mark 0.
+		return errors.New("the resolver's mark must not be 0")
+	case f.ResolverPort == 0:
+		return errors.New("the resolver's port is not set")
+	case f.DaemonUID < 0:
+		return fmt.Errorf("the resolver's user %d is not a user", f.DaemonUID)
+	}
+	for _, u := range f.Upstreams {
+		if !u.IsValid() || u.IsUnspecified() || u.IsMulticast() {
+			return fmt.Errorf("the upstream resolver %s is not an address of a machine", u)
+		}
+	}
+	return nil
+}
+
+func builtinChains() []string { return []string{"INPUT", "FORWARD", "OUTPUT"} }
+
+// sets returns the family's sets: none in mode none, where nothing is learned.
+func (r rules) sets() []Set {
+	if r.policy.mode == ModeNone {
+		return nil
+	}
+	static := Set{Name: r.family.static, Type: "hash:net,port", IPv6: r.family.ipv6}
+	for _, e := range r.policy.allow.entries {
+		if !r.family.owns(e.prefix) {
+			continue
+		}
+		for _, port := range e.ports {
+			static.Entries = append(static.Entries, SetEntry{e.prefix, port})
+		}
+	}
+	slices.SortFunc(static.Entries, func(a, b SetEntry) int {
+		return cmp.Or(a.Prefix.Addr().Compare(b.Prefix.Addr()), a.Prefix.Bits()-b.Prefix.Bits(),
+			int(a.Port.Number)-int(b.Port.Number), cmp.Compare(a.Port.Proto, b.Port.Proto))
+	})
+	static.Entries = slices.Compact(static.Entries)
+	return []Set{
+		{Name: r.family.learned, Type: "hash:ip,port", IPv6: r.family.ipv6, Timeout: LearnedTimeout},
+		static,
+	}
+}
+
+// family is what differs between IPv4 and IPv6 in the rules.
+type family struct {
+	ipv6     bool
+	loopback netip.Prefix // what stays in the namespace by its address
+	learned  string
+	static   string
+	reject   string // tells a program that the refusal is final
+}
+
+var (
+	family4 = family{false, netip.MustParsePrefix("127.0.0.0/8"), SetName4, StaticName4, "icmp-admin-prohibited"}
+	family6 = family{true, netip.MustParsePrefix("::1/128"), SetName6, StaticName6, "icmp6-adm-prohibited"}
+)
+
+// owns reports whether a valid prefix is of this family.
+func (f family) owns(p netip.Prefix) bool {
+	return p.IsValid() && p.Addr().Is6() == f.ipv6
+}

@@ -1,0 +1,120 @@
+package firewall
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// matcher finds the entries of one list that speak of a name or an address.
+// Names are looked up label by label, so the cost grows with the depth of the
+// name and not with the length of the list.
+type matcher struct {
+	entries   []entry
+	exact     map[string][]int // name -> places in entries
+	wildcards map[string][]int // what follows "*." -> places in entries
+	networks  []int            // places of address entries
+}
+
+func (m *matcher) add(e entry) {
+	if m.exact == nil {
+		m.exact, m.wildcards = map[string][]int{}, map[string][]int{}
+	}
+	place := len(m.entries)
+	m.entries = append(m.entries, e)
+	switch {
+	case e.prefix.IsValid():
+		m.networks = append(m.networks, place)
+	case e.wildcard:
+		m.wildcards[e.name] = append(m.wildcards[e.name], place)
+	default:
+		m.exact[e.name] = append(m.exact[e.name], place)
+	}
+}
+
+// byName calls yield for every entry that matches the canonical name, the
+// most specific first, until yield returns false.
+func (m *matcher) byName(name string, yield func(*entry) bool) {
+	for _, i := range m.exact[name] {
+		if !yield(&m.entries[i]) {
+			return
+		}
+	}
+	for {
+		_, parent, ok := strings.Cut(name, ".")
+		if !ok {
+			return
+		}
+		for _, i := range m.wildcards[parent] {
+			if !yield(&m.entries[i]) {
+				return
+			}
+		}
+		name = parent
+	}
+}
+
+// byAddr calls yield for every address entry that contains the unmapped addr,
+// until yield returns false.
+func (m *matcher) byAddr(addr netip.Addr, yield func(*entry) bool) {
+	for _, i := range m.networks {
+		if e := &m.entries[i]; e.matchesAddr(addr) && !yield(e) {
+			return
+		}
+	}
+}
+
+// name returns the first entry that matches name and satisfies want.
+func (m *matcher) name(name string, want func(*entry) bool) *entry {
+	var found *entry
+	m.byName(name, func(e *entry) bool {
+		if want(e) {
+			found = e
+		}
+		return found == nil
+	})
+	return found
+}
+
+// addr is name for an address.
+func (m *matcher) addr(addr netip.Addr, want func(*entry) bool) *entry {
+	var found *entry
+	m.byAddr(addr, func(e *entry) bool {
+		if want(e) {
+			found = e
+		}
+		return found == nil
+	})
+	return found
+}
+
+func anyEntry(*entry) bool     { return true }
+func wholeEntry(e *entry) bool { return e.ports == nil } // speaks of every port
+
+// ports returns what the allow entries matching name open, less what deny
+// entries with a port take away; sorted, without repetitions.
+func (p *Policy) ports(name string) []Port {
+	var ports []Port
+	p.allow.byName(name, func(e *entry) bool {
+		ports = append(ports, e.ports...)
+		return true
+	})
+	if len(ports) == 0 {
+		return nil
+	}
+	p.deny.byName(name, func(e *entry) bool {
+		ports = slices.DeleteFunc(ports, e.opens)
+		return true
+	})
+	sortPorts(ports)
+	return slices.Compact(ports)
+}
+
+func sortPorts(ports []Port) {
+	slices.SortFunc(ports, func(a, b Port) int {
+		if a.Number != b.Number {
+			return int(a.Number) - int(b.Number)
+		}
+		return strings.Compare(string(a.Proto), string(b.Proto))
+	})
+}

@@ -1,0 +1,161 @@
+package firewall
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// The names that the plan uses in the kernel. Everything of ours begins with
+// SBX, and nothing else is ever flushed.
+const (
+	ChainOut    = "SBX-OUT" // filter: what may leave
+	ChainIn     = "SBX-IN"  // filter: what may enter
+	ChainRefuse = "SBX-NO"  // filter: refuses so that the program fails at once
+	ChainDNS    = "SBX-DNS" // nat: leads every DNS query to the sandbox's resolver
+
+	SetName4    = "SBX-LEARNED4" // addresses of allowed names, with a timeout each
+	SetName6    = "SBX-LEARNED6"
+	StaticName4 = "SBX-STATIC4" // address entries of the policy
+	StaticName6 = "SBX-STATIC6"
+)
+
+// LearnedTimeout is how long an address stays in SetName4 or SetName6 when
+// whoever adds it names no time, in seconds.
+const LearnedTimeout = 300
+
+// Facts are what Compile may know of the machine.
+type Facts struct {
+	IPv6         bool         // the kernel has IPv6, whether or not an address is set
+	Upstreams    []netip.Addr // the machine's resolvers; only the daemon reaches them, on port 53
+	ResolverPort uint16       // the loopback port of the sandbox's resolver, UDP and TCP
+	DaemonUID    int          // the user that the resolver runs as
+	Mark         uint32       // the mark (SO_MARK) on the resolver's own packets; not 0
+}
+
+// Plan is everything that the kernel must hold, as ordered data. Printed, it
+// is the exact input of iptables-restore, ip6tables-restore and ipset restore
+// for a network namespace that holds nothing of ours yet.
+type Plan struct {
+	Sets []Set
+	V4   []Table
+	V6   []Table // nil when the kernel has no IPv6
+}
+
+// Set is an ipset.
+type Set struct {
+	Name    string     // at most 31 characters
+	Type    string     // "hash:ip,port" or "hash:net,port"
+	IPv6    bool       // family inet6 instead of inet
+	Timeout uint32     // seconds an entry lives unless added with its own; 0 = for ever
+	Entries []SetEntry // all that the set holds; of a set with a timeout, nothing
+}
+
+// SetEntry is one element of a Set.
+type SetEntry struct {
+	Prefix netip.Prefix
+	Port   Port
+}
+
+// Table is one table of one address family.
+type Table struct {
+	Name   string   // "filter" or "nat"
+	Drop   []string // built-in chains whose policy becomes DROP
+	Chains []Chain  // our own chains, emptied and filled again
+	Jumps  []Jump   // placed first in their chain
+}
+
+// Chain is a chain of ours with all its rules.
+type Chain struct {
+	Name  string
+	Rules []Rule
+}
+
+// Rule is one rule in the form that iptables-save prints, without the
+// "-A CHAIN" before it. That form is what kernel.Verify compares.
+type Rule struct {
+	Spec string
+	Why  string // printed as a comment line before the rule; may be empty
+}
+
+// Jump leads a built-in chain to one of ours.
+type Jump struct{ From, To string }
+
+// Spec is the jump's rule in the form that iptables-save prints.
+func (j Jump) Spec() string { return "-j " + j.To }
+
+// String prints the plan: sets first, then both families.
+func (p Plan) String() string {
+	var b strings.Builder
+	b.WriteString("# ipset restore\n")
+	for _, s := range p.Sets {
+		s.print(&b)
+	}
+	b.WriteString("\n# iptables-restore --noflush\n")
+	b.WriteString(Script(p.V4, nil))
+	b.WriteString("\n# ip6tables-restore --noflush\n")
+	if p.V6 == nil {
+		b.WriteString("# nothing: the kernel has no IPv6\n")
+	}
+	b.WriteString(Script(p.V6, nil))
+	return b.String()
+}
+
+func (s Set) print(b *strings.Builder) {
+	family := "inet"
+	if s.IPv6 {
+		family = "inet6"
+	}
+	b.WriteString("create " + s.Name + " " + s.Type + " family " + family)
+	if s.Timeout > 0 {
+		b.WriteString(" timeout " + strconv.Itoa(int(s.Timeout)))
+	}
+	b.WriteString("\n")
+	for _, e := range s.Entries {
+		b.WriteString("add " + s.Name + " " + e.String() + "\n")
+	}
+}
+
+// String prints the entry as ipset does: "192.0.2.0/24,tcp:8443".
+func (e SetEntry) String() string {
+	return e.Prefix.String() + "," + string(e.Port.Proto) + ":" + strconv.Itoa(int(e.Port.Number))
+}
+
+// Script prints tables as input of iptables-restore --noflush. stale says how
+// many rules equal to a jump the kernel holds already; they are removed in the
+// same transaction that places the new one, so that applying twice is applying
+// once and the jump is always the first rule.
+func Script(tables []Table, stale map[StaleJump]int) string {
+	var b strings.Builder
+	for _, t := range tables {
+		b.WriteString("*" + t.Name + "\n")
+		for _, chain := range t.Drop {
+			b.WriteString(":" + chain + " DROP [0:0]\n")
+		}
+		for _, c := range t.Chains {
+			b.WriteString(":" + c.Name + " - [0:0]\n")
+		}
+		for _, j := range t.Jumps {
+			for range stale[StaleJump{t.Name, j}] {
+				b.WriteString("-D " + j.From + " " + j.Spec() + "\n")
+			}
+			b.WriteString("-I " + j.From + " 1 " + j.Spec() + "\n")
+		}
+		for _, c := range t.Chains {
+			for _, r := range c.Rules {
+				if r.Why != "" {
+					b.WriteString("# " + r.Why + "\n")
+				}
+				b.WriteString("-A " + c.Name + " " + r.Spec + "\n")
+			}
+		}
+		b.WriteString("COMMIT\n")
+	}
+	return b.String()
+}
+
+// StaleJump names a jump in its table.
+type StaleJump struct {
+	Table string
+	Jump  Jump
+}

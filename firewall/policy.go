@@ -1,0 +1,142 @@
+package firewall
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Policy is a Network that has been understood. It never changes after
+// NewPolicy, so any number of goroutines may ask it.
+type Policy struct {
+	mode    Mode
+	guard   string
+	allow   matcher
+	deny    matcher
+	private matcher
+	inbound []uint16
+}
+
+// NewPolicy understands a Network. It reports everything that is wrong at
+// once, in the order of the file's lists; the Policy is nil when anything is.
+//
+// Modes audit and host make a Policy too, although Compile refuses them for
+// now: a settings file that names them is valid.
+func NewPolicy(n Network) (*Policy, []EntryError) {
+	var errs []EntryError
+	fail := func(list string, index int, text string, bad *problem) {
+		errs = append(errs, EntryError{List: list, Index: index, Entry: text, Message: bad.message, Hint: bad.hint})
+	}
+	p := &Policy{mode: cmp.Or(n.Mode, ModeAllowlist), guard: cmp.Or(n.Guard, "sni")}
+	if modes := []string{string(ModeNone), string(ModeAllowlist), string(ModeAudit), string(ModeHost)}; !slices.Contains(modes, string(p.mode)) {
+		fail("mode", 0, string(n.Mode), unknown("mode", string(n.Mode), modes))
+	}
+	if guards := []string{"sni", "off"}; !slices.Contains(guards, p.guard) {
+		fail("guard", 0, n.Guard, unknown("guard", n.Guard, guards))
+	}
+	for i, name := range n.Presets {
+		texts, ok := Preset(name)
+		if !ok {
+			fail("presets", i, name, unknown("preset", name, PresetNames()))
+		}
+		for _, text := range texts {
+			e, bad := parseEntry(text)
+			if bad != nil { // a test reads every preset, so this is a slip of ours
+				fail("presets", i, name, bad)
+				continue
+			}
+			e.rule = "preset:" + name + " " + text
+			p.allow.add(withWebPorts(e))
+		}
+	}
+	read := func(list string, texts []string, into *matcher, check func(*entry) *problem) {
+		for i, text := range texts {
+			e, bad := parseEntry(text)
+			if bad == nil {
+				bad = check(&e)
+			}
+			if bad != nil {
+				fail(list, i, text, bad)
+				continue
+			}
+			into.add(e)
+		}
+	}
+	read("allow", n.Allow, &p.allow, func(e *entry) *problem {
+		bad := e.tooWide()
+		*e = withWebPorts(*e)
+		return bad
+	})
+	read("deny", n.Deny, &p.deny, func(*entry) *problem { return nil })
+	read("private", n.Private, &p.private, func(e *entry) *problem {
+		switch {
+		case e.name == "":
+			return complain("add it to allow: an address entry needs nothing more", "%q is an address, and this list holds names", e.rule)
+		case e.ports != nil:
+			return complain(hintWrite(strings.SplitN(e.rule, ":", 2)[0]), "%q has a port, and this list holds names", e.rule)
+		}
+		return nil
+	})
+	for i, port := range n.Inbound {
+		if port < 1 || port > 65535 {
+			fail("inbound", i, fmt.Sprint(port), complain("use a port from 1 to 65535", "port %d is out of range", port))
+			continue
+		}
+		p.inbound = append(p.inbound, uint16(port))
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return p, nil
+}
+
+// Mode returns the mode, with the default filled in.
+func (p *Policy) Mode() Mode { return p.mode }
+
+// Inbound returns the TCP ports that may be connected to from outside.
+func (p *Policy) Inbound() []uint16 { return slices.Clone(p.inbound) }
+
+func withWebPorts(e entry) entry {
+	if e.ports == nil {
+		e.ports = webPorts
+	}
+	return e
+}
+
+// unknown says that a word is none of the accepted ones, and which it was
+// probably meant to be.
+func unknown(kind, word string, accepted []string) *problem {
+	hint := "use one of: " + strings.Join(accepted, ", ")
+	best, distance := "", 3 // a slip of up to two letters
+	for _, a := range accepted {
+		if d := editDistance(strings.ToLower(word), a); d < distance {
+			best, distance = a, d
+		}
+	}
+	if best != "" {
+		hint = fmt.Sprintf("did you mean %q? accepted: %s", best, strings.Join(accepted, ", "))
+	}
+	return complain(hint, "unknown %s %q", kind, word)
+}
+
+// editDistance is Levenshtein's: insertions, deletions and replacements.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

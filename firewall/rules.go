@@ -1,0 +1,188 @@
+package firewall
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// rules makes the tables of one family. The order inside SBX-OUT is the
+// argument for its safety, so it is written in one place and in that order:
+//
+//	resolver's upstreams ─ everybody else to a hidden upstream ─ loopback ─
+//	port 53 and 853 anywhere ─ deny networks ─ established ─ learned ─ static ─ refuse
+type rules struct {
+	policy *Policy
+	facts  Facts
+	family family
+}
+
+func (r rules) filter() Table {
+	out := r.out()
+	in := []Rule{
+		{"-i lo -j ACCEPT", "loopback"},
+		{"-m conntrack --ctstate ESTABLISHED -j ACCEPT", "replies"},
+		{r.icmpErrors(), "errors about our own connections, path MTU among them"},
+	}
+	if r.family.ipv6 {
+		in = append(in, r.neighbours("")...)
+	}
+	for _, port := range r.policy.inbound {
+		in = append(in, Rule{fmt.Sprintf("-p tcp -m tcp --dport %d -m conntrack --ctstate NEW -j ACCEPT", port), "network.inbound"})
+	}
+	return Table{
+		Name: "filter",
+		Drop: builtinChains(),
+		Chains: []Chain{
+			{ChainOut, out},
+			{ChainIn, in},
+			{ChainRefuse, []Rule{
+				{"-p tcp -j REJECT --reject-with tcp-reset", "refused at once, so that no program waits for a timeout"},
+				{"-j REJECT --reject-with " + r.family.reject, ""},
+			}},
+		},
+		Jumps: []Jump{{"OUTPUT", ChainOut}, {"INPUT", ChainIn}},
+	}
+}
+
+func (r rules) out() []Rule {
+	var out []Rule
+	add := func(why, format string, args ...any) {
+		out = append(out, Rule{fmt.Sprintf(format, args...), why})
+	}
+	for _, u := range r.upstreams() {
+		r.upstream(u, add)
+	}
+	add("loopback; a query that was led to the resolver still has the old interface here, so its new address is matched as well",
+		"-d %s -j ACCEPT", r.family.loopback)
+	add("", "-o lo -j ACCEPT")
+	if r.family.ipv6 {
+		out = append(out, r.neighbours("-m owner ! --uid-owner 0-4294967294 ")...)
+	}
+	for _, port := range []int{53, 853} {
+		why := "DNS that the nat table did not lead away, such as a flow older than the rules"
+		if port == 853 {
+			why = "DNS over TLS and over QUIC"
+		}
+		add(why, "-p udp -m udp --dport %d -j %s", port, ChainRefuse)
+		add("", "-p tcp -m tcp --dport %d -j %s", port, ChainRefuse)
+	}
+	if r.policy.mode == ModeAllowlist {
+		r.denyNetworks(add)
+	}
+	add("connections that were allowed when they began, and replies", "-m conntrack --ctstate ESTABLISHED -j ACCEPT")
+	if r.policy.mode == ModeAllowlist {
+		add("addresses that the resolver gave out for allowed names", "-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j ACCEPT", r.family.learned)
+		add("address entries", "-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j ACCEPT", r.family.static)
+	}
+	add("everything else", "-j %s", ChainRefuse)
+	return out
+}
+
+// upstream lets the resolver, known by its mark and its user, reach one
+// upstream, and closes a loopback upstream to everybody else.
+//
+// An engine's resolver (127.0.0.11) answers on a port that nobody knows
+// beforehand, the engine's nat rules lead port 53 there, and it asks the
+// outside on behalf of whoever reaches it: open loopback would be a tunnel. So
+// the whole address is closed. 127.0.0.1 and ::1 are everybody's, and there
+// only port 53 is.
+func (r rules) upstream(u netip.Addr, add func(why, format string, args ...any)) {
+	daemon := r.daemon()
+	dst := netip.PrefixFrom(u, u.BitLen())
+	hidden := u.IsLoopback() && u != netip.AddrFrom4([4]byte{127, 0, 0, 1}) && u != netip.IPv6Loopback()
+	if r.policy.mode == ModeNone {
+		// There is no resolver to let through.
+		if hidden {
+			add("a resolver of the surroundings on loopback", "-d %s -j %s", dst, ChainRefuse)
+		}
+		return
+	}
+	if hidden {
+		add("an upstream on loopback: its real port is unknown, so the address belongs to the resolver alone", "-d %s %s -j ACCEPT", dst, daemon)
+		add("", "-d %s -j %s", dst, ChainRefuse)
+		return
+	}
+	why := "an upstream, for the resolver alone"
+	for _, proto := range []Proto{UDP, TCP} {
+		add(why, "-d %s -p %s -m %s --dport 53 %s -j ACCEPT", dst, proto, proto, daemon)
+		why = ""
+	}
+	if u.IsLoopback() {
+		for _, proto := range []Proto{UDP, TCP} {
+			add("", "-d %s -p %s -m %s --dport 53 -j %s", dst, proto, proto, ChainRefuse)
+		}
+	}
+}
+
+// engineResolver is where Docker and its kin put their resolver in containers
+// on networks of their own. It is closed even when it is not configured.
+var engineResolver = netip.AddrFrom4([4]byte{127, 0, 0, 11})
+
+// upstreams returns the family's upstreams, without repetitions.
+func (r rules) upstreams() []netip.Addr {
+	var own []netip.Addr
+	seen := map[netip.Addr]bool{}
+	for _, u := range append(slices.Clone(r.facts.Upstreams), engineResolver) {
+		u = u.Unmap().WithZone("")
+		if u.Is6() == r.family.ipv6 && !seen[u] {
+			seen[u] = true
+			own = append(own, u)
+		}
+	}
+	return own
+}
+
+func (r rules) daemon() string {
+	return fmt.Sprintf("-m mark --mark 0x%x -m owner --uid-owner %d", r.facts.Mark, r.facts.DaemonUID)
+}
+
+// neighbours lets address resolution pass, without which IPv6 does not work:
+// outward only what the kernel itself sends, which no user owns. A program's
+// own "solicitation" would be a packet with a free payload to any address.
+func (r rules) neighbours(kernelOnly string) []Rule {
+	return []Rule{
+		{"-p ipv6-icmp -m icmp6 --icmpv6-type 135 " + kernelOnly + "-j ACCEPT", "neighbour solicitation"},
+		{"-p ipv6-icmp -m icmp6 --icmpv6-type 136 " + kernelOnly + "-j ACCEPT", "neighbour advertisement"},
+	}
+}
+
+func (r rules) icmpErrors() string {
+	if r.family.ipv6 {
+		return "-p ipv6-icmp -m conntrack --ctstate RELATED -j ACCEPT"
+	}
+	return "-p icmp -m conntrack --ctstate RELATED -j ACCEPT"
+}
+
+// denyNetworks refuses deny's address entries before anything is let out, so
+// that connections to them end as well.
+func (r rules) denyNetworks(add func(why, format string, args ...any)) {
+	for _, e := range r.policy.deny.entries {
+		if !r.family.owns(e.prefix) {
+			continue
+		}
+		if e.ports == nil {
+			add("deny "+e.rule, "-d %s -j %s", e.prefix, ChainRefuse)
+		}
+		for _, p := range e.ports {
+			add("deny "+e.rule, "-d %s -p %s -m %s --dport %d -j %s", e.prefix, p.Proto, p.Proto, p.Number, ChainRefuse)
+		}
+	}
+}
+
+// nat leads every DNS query but the resolver's own to the resolver. Its jump
+// is the first of OUTPUT, before an engine's rules for its own resolver. In
+// mode none there is no resolver, and the chain is left empty.
+func (r rules) nat() Table {
+	t := Table{Name: "nat", Chains: []Chain{{Name: ChainDNS}}, Jumps: []Jump{{"OUTPUT", ChainDNS}}}
+	if r.policy.mode == ModeNone {
+		return t
+	}
+	redirect := fmt.Sprintf("--dport 53 -j REDIRECT --to-ports %d", r.facts.ResolverPort)
+	t.Chains[0].Rules = []Rule{
+		{r.daemon() + " -j RETURN", "the resolver's own queries"},
+		{"-p udp -m udp " + redirect, "everybody's, whatever server they were sent to"},
+		{"-p tcp -m tcp " + redirect, ""},
+	}
+	return t
+}

@@ -1,0 +1,87 @@
+package firewall
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Wider returns what p lets out that base does not, in the words of p's
+// entries; empty means that p only narrows base. It errs on the side of
+// "wider": an entry that base covers only by several entries together, such as
+// a network by its two halves, is reported.
+func (p *Policy) Wider(base *Policy) []string {
+	if p.mode.width() > base.mode.width() {
+		return []string{"mode " + string(p.mode)}
+	}
+	if p.mode == ModeNone || base.mode != ModeAllowlist {
+		return nil // nothing goes out, or base lets everything out
+	}
+	var wider []string
+	for i := range p.allow.entries {
+		if e := &p.allow.entries[i]; !p.coveredBy(e, base) {
+			wider = append(wider, e.rule)
+		}
+	}
+	for i := range p.private.entries {
+		if e := &p.private.entries[i]; !slices.ContainsFunc(base.private.entries, func(b entry) bool { return b.contains(e) }) {
+			wider = append(wider, "private "+e.rule)
+		}
+	}
+	for _, port := range p.inbound {
+		if !slices.Contains(base.inbound, port) {
+			wider = append(wider, "inbound "+strconv.Itoa(int(port)))
+		}
+	}
+	if p.guard == "off" && base.guard != "off" {
+		wider = append(wider, "guard off")
+	}
+	return wider
+}
+
+// width orders the modes.
+func (m Mode) width() int {
+	return slices.Index([]Mode{ModeNone, ModeAllowlist, ModeAudit, ModeHost}, m)
+}
+
+// coveredBy reports whether everything that p lets out by e, base lets out too.
+func (p *Policy) coveredBy(e *entry, base *Policy) bool {
+	for _, port := range e.ports {
+		if slices.ContainsFunc(p.deny.entries, func(d entry) bool { return d.opens(port) && d.contains(e) }) {
+			continue // p takes it away itself
+		}
+		allows := func(b entry) bool { return b.opens(port) && b.contains(e) }
+		if !slices.ContainsFunc(base.allow.entries, allows) {
+			return false
+		}
+		for i := range base.deny.entries {
+			d := &base.deny.entries[i]
+			if !d.opens(port) || !d.overlaps(e) {
+				continue
+			}
+			again := func(own entry) bool { return own.opens(port) && own.contains(d) }
+			if !slices.ContainsFunc(p.deny.entries, again) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// contains reports whether e means everything that other means, ports aside.
+func (e *entry) contains(other *entry) bool {
+	if e.prefix.IsValid() || other.prefix.IsValid() {
+		return e.prefix.IsValid() && other.prefix.IsValid() &&
+			e.prefix.Bits() <= other.prefix.Bits() && e.prefix.Contains(other.prefix.Addr())
+	}
+	if other.wildcard {
+		return e.wildcard && (e.name == other.name || strings.HasSuffix(other.name, "."+e.name))
+	}
+	return e.matchesName(other.name)
+}
+
+// overlaps reports whether something is meant by both. Names and networks are
+// nested or apart, never across each other.
+func (e *entry) overlaps(other *entry) bool {
+	return e.contains(other) || other.contains(e)
+}
