@@ -62,3 +62,7 @@ func (d *Document) AtName(m Member, f diag.Finding) diag.Finding {
 	f.Pointer = m.Value.Pointer
 	return d.Finding(m.NameStart, m.NameEnd, f)
 }
+
+// Text makes a Document of a file that is not JSON, so that findings about its
+// lines are placed in the same way. Its Root is nil.
+func Text(file string, src []byte) *Document { return newDocument(file, src) }

@@ -1,0 +1,205 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// fields maps the names that an object may have to what reads their values.
+type fields map[string]func(*jsonc.Node)
+
+// place is where a finding points.
+type place struct {
+	doc        *jsonc.Document
+	start, end int
+	pointer    string
+}
+
+func (d *decoder) placeOf(n *jsonc.Node) place { return place{d.doc, n.Start, n.End, n.Pointer} }
+
+func (d *decoder) at(p place, rule, message, hint string) {
+	d.findings = append(d.findings, p.doc.Finding(p.start, p.end, diag.Finding{
+		Rule: rule, Severity: diag.SeverityError, Pointer: p.pointer, Message: message, Hint: hint}))
+}
+
+func (d *decoder) node(n *jsonc.Node, rule, message, hint string) {
+	d.at(d.placeOf(n), rule, message, hint)
+}
+
+// where names a value as the documentation does: "network.allow[2]".
+func where(n *jsonc.Node) string {
+	if n.Pointer == "" {
+		return "the file"
+	}
+	var b strings.Builder
+	for i, token := range strings.Split(n.Pointer, "/")[1:] {
+		if _, err := strconv.Atoi(token); err == nil {
+			b.WriteString("[" + token + "]")
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(token)
+	}
+	return b.String()
+}
+
+func quote(s string) string { return strconv.Quote(s) }
+
+func (d *decoder) wrongType(n *jsonc.Node, want string) {
+	d.node(n, RuleType, fmt.Sprintf("%s must be %s, not %s", where(n), want, article(n.Kind)), "")
+}
+
+func article(k jsonc.Kind) string {
+	switch k {
+	case jsonc.Null:
+		return "null"
+	case jsonc.Object, jsonc.Array:
+		return "an " + string(k)
+	}
+	return "a " + string(k)
+}
+
+func (d *decoder) want(n *jsonc.Node, kind jsonc.Kind, what string) bool {
+	if n.Kind != kind {
+		d.wrongType(n, what)
+		return false
+	}
+	return true
+}
+
+// object reads the members of n by known and reports every name that known
+// lacks and every required one that is missing.
+func (d *decoder) object(n *jsonc.Node, known fields, required ...string) {
+	names := slices.Sorted(maps.Keys(known))
+	if !d.want(n, jsonc.Object, "an object") {
+		return
+	}
+	for _, m := range n.Members {
+		if read, ok := known[m.Name]; ok {
+			read(m.Value)
+			continue
+		}
+		hint := "accepted: " + strings.Join(names, ", ")
+		if best := jsonc.Suggest(m.Name, names); best != "" {
+			hint = fmt.Sprintf("did you mean %q?", best)
+		}
+		d.at(place{d.doc, m.NameStart, m.NameEnd, m.Value.Pointer}, RuleUnknown, "unknown setting "+quote(m.Name), hint)
+	}
+	for _, name := range required {
+		if n.Member(name) == nil {
+			d.node(n, RuleValue, where(n)+" lacks "+quote(name), "")
+		}
+	}
+}
+
+func (d *decoder) each(n *jsonc.Node, read func(*jsonc.Node)) {
+	if !d.want(n, jsonc.Array, "an array") {
+		return
+	}
+	for _, e := range n.Elements {
+		read(e)
+	}
+}
+
+func (d *decoder) text(n *jsonc.Node, to *string) bool {
+	if !d.want(n, jsonc.String, "a string") {
+		return false
+	}
+	// A NUL ends a text for the kernel and for every C program behind it.
+	if strings.ContainsRune(n.Text, 0) {
+		d.node(n, RuleValue, where(n)+" holds a NUL character", "")
+		return false
+	}
+	*to = n.Text
+	return true
+}
+
+func (d *decoder) nonEmpty(n *jsonc.Node, to *string) {
+	if d.text(n, to) && *to == "" {
+		d.node(n, RuleValue, where(n)+" is empty", "")
+	}
+}
+
+func (d *decoder) boolean(n *jsonc.Node, to *bool) {
+	if d.want(n, jsonc.Bool, "true or false") {
+		*to = n.Is(true)
+	}
+}
+
+func (d *decoder) choice(n *jsonc.Node, to *string, accepted ...string) {
+	if !d.text(n, to) || slices.Contains(accepted, *to) {
+		return
+	}
+	d.node(n, RuleValue, fmt.Sprintf("%s cannot be %q", where(n), *to), "accepted: "+strings.Join(accepted, ", "))
+}
+
+func (d *decoder) positive(n *jsonc.Node, to *float64) {
+	if !d.want(n, jsonc.Number, "a number") {
+		return
+	}
+	v, err := strconv.ParseFloat(n.Text, 64)
+	if err != nil || v <= 0 {
+		d.node(n, RuleValue, where(n)+" must be greater than 0", "leave it out for no limit")
+		return
+	}
+	*to = v
+}
+
+func (d *decoder) count(n *jsonc.Node, to *int64) {
+	if !d.want(n, jsonc.Number, "a number") {
+		return
+	}
+	v, err := strconv.ParseInt(n.Text, 10, 64)
+	if err != nil || v <= 0 {
+		d.node(n, RuleValue, where(n)+" must be a whole number greater than 0", "leave it out for no limit")
+		return
+	}
+	*to = v
+}
+
+func (d *decoder) duration(n *jsonc.Node, to *time.Duration) {
+	var text string
+	if !d.text(n, &text) {
+		return
+	}
+	v, err := time.ParseDuration(text)
+	if err != nil || v <= 0 {
+		d.node(n, RuleValue, fmt.Sprintf("%s: %q is not a duration", where(n), text), `accepted: a number and ms, s, m or h, as in "30m" or "1h30m"`)
+		return
+	}
+	*to = v
+}
+
+// size reads "512m" or "4g" as the container engines do: powers of 1024.
+func (d *decoder) size(n *jsonc.Node, to *int64) {
+	var text string
+	if !d.text(n, &text) {
+		return
+	}
+	v, ok := parseSize(text)
+	if !ok {
+		d.node(n, RuleValue, fmt.Sprintf("%s: %q is not a size", where(n), text), `accepted: a number and b, k, m, g or t, as in "512m" or "4g"`)
+		return
+	}
+	*to = v
+}
+
+func parseSize(text string) (int64, bool) {
+	digits := strings.TrimRight(text, "bkmgtBKMGTiI")
+	shift, ok := map[string]uint{"": 0, "b": 0, "k": 10, "kb": 10, "kib": 10, "m": 20, "mb": 20, "mib": 20,
+		"g": 30, "gb": 30, "gib": 30, "t": 40, "tb": 40, "tib": 40}[strings.ToLower(text[len(digits):])]
+	v, err := strconv.ParseFloat(digits, 64)
+	if !ok || err != nil || v <= 0 || v*float64(int64(1)<<shift) > 1<<62 {
+		return 0, false
+	}
+	return int64(v * float64(int64(1)<<shift)), true
+}

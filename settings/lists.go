@@ -1,0 +1,92 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// FileReader returns the content of a file that a list names as "@name". The
+// name is as written, relative to the settings file.
+type FileReader func(name string) ([]byte, error)
+
+// NoFiles is the FileReader for settings that came without a folder, such as
+// those from standard input: every "@name" entry is an error.
+func NoFiles(string) ([]byte, error) {
+	return nil, errors.New("these settings came without a folder to look in")
+}
+
+// DirReader reads list files below dir. A name that leads out of dir, also by
+// a symbolic link, is refused: the settings may belong to the code that is
+// being sandboxed, and whoever reads them may see more than it.
+func DirReader(dir string) FileReader {
+	return func(name string) ([]byte, error) {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		f, err := root.Open(filepath.FromSlash(name))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+			return nil, errors.Join(err, errors.New("not a regular file"))
+		}
+		content, err := io.ReadAll(io.LimitReader(f, jsonc.MaxSize+1))
+		if err == nil && len(content) > jsonc.MaxSize {
+			err = fmt.Errorf("larger than %d bytes", jsonc.MaxSize)
+		}
+		return content, err
+	}
+}
+
+// entry is one text of a list with where it stands.
+type entry struct {
+	text  string
+	place place
+}
+
+// list reads an array of texts, with the lines of "@name" files in their place.
+func (d *decoder) list(n *jsonc.Node) []entry {
+	var out []entry
+	d.each(n, func(e *jsonc.Node) {
+		if d.text(e, new(string)) {
+			out = append(out, d.expand(e)...)
+		}
+	})
+	return out
+}
+
+// expand returns the text of n, or the lines of the file that it names. In
+// such a file # starts a comment and blank lines count for nothing; its lines
+// are not expanded again.
+func (d *decoder) expand(n *jsonc.Node) []entry {
+	name, isFile := strings.CutPrefix(n.Text, "@")
+	if !isFile {
+		return []entry{{n.Text, d.placeOf(n)}}
+	}
+	content, err := d.read(name)
+	if err != nil {
+		d.node(n, RuleListFile, fmt.Sprintf("%s: cannot read the list %q: %v", where(n), name, err), "the file must lie beside the settings or below")
+		return nil
+	}
+	doc := jsonc.Text(filepath.Join(filepath.Dir(d.doc.File), filepath.FromSlash(name)), content)
+	var out []entry
+	start := 0
+	for line := range strings.Lines(string(content)) {
+		text, _, _ := strings.Cut(line, "#")
+		if text = strings.TrimSpace(text); text != "" {
+			at := start + strings.Index(line, text)
+			out = append(out, entry{text, place{doc, at, at + len(text), n.Pointer}})
+		}
+		start += len(line)
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+package settings
+
+import (
+	"strconv"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// networkSection reads "network" as written. Whether its entries mean
+// something is for the firewall to say.
+func (d *decoder) networkSection(n *jsonc.Node, network *firewall.Network) {
+	list := func(name string, to *[]string) func(*jsonc.Node) {
+		return func(n *jsonc.Node) {
+			for _, e := range d.list(n) {
+				*to = append(*to, e.text)
+				d.places[name] = append(d.places[name], e.place)
+			}
+		}
+	}
+	one := func(name string, to *string) func(*jsonc.Node) {
+		return func(n *jsonc.Node) {
+			d.text(n, to)
+			d.places[name] = []place{d.placeOf(n)}
+		}
+	}
+	d.object(n, fields{
+		"mode":    one("mode", (*string)(&network.Mode)),
+		"presets": list("presets", &network.Presets),
+		"allow":   list("allow", &network.Allow),
+		"deny":    list("deny", &network.Deny),
+		"private": list("private", &network.Private),
+		"guard":   one("guard", &network.Guard),
+		"inbound": func(n *jsonc.Node) {
+			d.each(n, func(e *jsonc.Node) {
+				if !d.want(e, jsonc.Number, "a port number") {
+					return
+				}
+				port, err := strconv.Atoi(e.Text)
+				if err != nil {
+					d.wrongType(e, "a whole number")
+					return
+				}
+				network.Inbound = append(network.Inbound, port)
+				d.places["inbound"] = append(d.places["inbound"], d.placeOf(e))
+			})
+		},
+	})
+}
+
+// network asks the firewall for a policy and places its complaints.
+func (d *decoder) network(network firewall.Network) {
+	_, bad := firewall.NewPolicy(network)
+	for _, e := range bad {
+		p := place{doc: d.doc, pointer: "/network"}
+		if places := d.places[e.List]; e.Index < len(places) {
+			p = places[e.Index]
+		}
+		d.at(p, RuleNetwork, e.Error(), e.Hint)
+	}
+}

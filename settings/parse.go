@@ -1,0 +1,199 @@
+package settings
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// The rules that Parse reports, beside the syntax rules of jsonc.
+const (
+	RuleUnknown  = "SBX201"
+	RuleType     = "SBX202"
+	RuleValue    = "SBX203"
+	RuleNetwork  = "SBX210"
+	RuleListFile = "SBX211"
+)
+
+// Parse reads the settings in src. file is the name that findings quote; read
+// resolves "@name" entries of lists (see DirReader and NoFiles). The settings
+// are nil when a finding is an error; then the findings hold every error of
+// the file at once, sorted by position.
+func Parse(file string, src []byte, read FileReader) (*Settings, []diag.Finding) {
+	doc, findings := jsonc.Parse(file, src)
+	if doc == nil {
+		return nil, findings
+	}
+	d := &decoder{doc: doc, read: read, findings: findings, places: map[string][]place{}}
+	s := d.settings(doc.Root)
+	d.network(s.Network)
+	diag.Sort(d.findings)
+	if diag.Worst(d.findings, diag.SeverityError) > 0 {
+		return nil, d.findings
+	}
+	return s, d.findings
+}
+
+// decoder walks the document once and collects what is wrong.
+type decoder struct {
+	doc      *jsonc.Document
+	read     FileReader
+	findings []diag.Finding
+	places   map[string][]place // where the entries of a network list stand
+}
+
+func (d *decoder) settings(root *jsonc.Node) *Settings {
+	s := &Settings{}
+	d.object(root, fields{
+		"$schema": func(n *jsonc.Node) { d.text(n, new(string)) },
+		"network": func(n *jsonc.Node) { d.networkSection(n, &s.Network) },
+		"workspace": func(n *jsonc.Node) {
+			d.object(n, fields{
+				"mode":    func(n *jsonc.Node) { d.choice(n, &s.Workspace.Mode, "bind") },
+				"protect": func(n *jsonc.Node) { s.Workspace.Protect = d.protect(n) },
+			})
+		},
+		"mounts":      func(n *jsonc.Node) { d.each(n, func(e *jsonc.Node) { s.Mounts = append(s.Mounts, d.mount(e)) }) },
+		"secrets":     func(n *jsonc.Node) { d.each(n, func(e *jsonc.Node) { s.Secrets = append(s.Secrets, d.secret(e)...) }) },
+		"env":         func(n *jsonc.Node) { s.Env = d.env(n) },
+		"envPrefixes": func(n *jsonc.Node) { s.EnvPrefixes = d.envPrefixes(n) },
+		"limits":      func(n *jsonc.Node) { d.limits(n, &s.Limits) },
+		"mcp": func(n *jsonc.Node) {
+			d.object(n, fields{"servers": func(n *jsonc.Node) {
+				d.each(n, func(e *jsonc.Node) { s.MCP.Servers = append(s.MCP.Servers, d.server(e)) })
+			}})
+		},
+		"image": func(n *jsonc.Node) { d.nonEmpty(n, &s.Image) },
+		"topology": func(n *jsonc.Node) {
+			d.choice(n, (*string)(&s.Topology), string(TopologySingle), string(TopologySidecar))
+		},
+	})
+	return s
+}
+
+func (d *decoder) protect(n *jsonc.Node) []string {
+	var out []string
+	for _, e := range d.list(n) {
+		if !localPath(e.text) {
+			d.at(e.place, RuleValue, "workspace.protect: "+quote(e.text)+" is not a path below the workspace", "write it relative to the workspace, without ..")
+			continue
+		}
+		out = append(out, e.text)
+	}
+	return out
+}
+
+func (d *decoder) mount(n *jsonc.Node) Mount {
+	var m Mount
+	d.object(n, fields{
+		"host":      func(n *jsonc.Node) { d.nonEmpty(n, &m.Host) },
+		"container": func(n *jsonc.Node) { d.nonEmpty(n, &m.Container) },
+		"readonly":  func(n *jsonc.Node) { d.boolean(n, &m.ReadOnly) },
+	}, "host", "container")
+	if c := n.Member("container"); m.Container != "" && !path.IsAbs(m.Container) {
+		d.node(c, RuleValue, "the container path "+quote(m.Container)+" is not absolute", "start it with /")
+	}
+	return m
+}
+
+// secret reads "NAME", "@file" (one name per line) or an object.
+func (d *decoder) secret(n *jsonc.Node) []Secret {
+	var out []Secret
+	if n.Kind == jsonc.String {
+		for _, e := range d.expand(n) {
+			if d.envName(e) {
+				out = append(out, Secret{Name: e.text})
+			}
+		}
+		return out
+	}
+	if n.Kind != jsonc.Object {
+		d.wrongType(n, "a name or an object with name, from and as")
+		return nil
+	}
+	var s Secret
+	d.object(n, fields{
+		"name": func(n *jsonc.Node) {
+			if d.text(n, &s.Name) {
+				d.envName(entry{s.Name, d.placeOf(n)})
+			}
+		},
+		"from": func(n *jsonc.Node) { d.nonEmpty(n, &s.From) },
+		"as":   func(n *jsonc.Node) { d.choice(n, &s.As, "env", "file") },
+	}, "name")
+	return []Secret{s}
+}
+
+func (d *decoder) env(n *jsonc.Node) map[string]string {
+	if !d.want(n, jsonc.Object, "an object of names and texts") {
+		return nil
+	}
+	env := map[string]string{}
+	for _, m := range n.Members {
+		d.envName(entry{m.Name, place{d.doc, m.NameStart, m.NameEnd, m.Value.Pointer}})
+		var value string
+		if d.text(m.Value, &value) {
+			env[m.Name] = value
+		}
+	}
+	return env
+}
+
+func (d *decoder) envPrefixes(n *jsonc.Node) []string {
+	var out []string
+	for _, e := range d.list(n) {
+		// An empty prefix would pass on everything, keys included.
+		if d.envName(e) {
+			out = append(out, e.text)
+		}
+	}
+	return out
+}
+
+func (d *decoder) limits(n *jsonc.Node, l *Limits) {
+	d.object(n, fields{
+		"memory":  func(n *jsonc.Node) { d.size(n, &l.Memory) },
+		"cpus":    func(n *jsonc.Node) { d.positive(n, &l.CPUs) },
+		"pids":    func(n *jsonc.Node) { d.count(n, &l.PIDs) },
+		"disk":    func(n *jsonc.Node) { d.size(n, &l.Disk) },
+		"timeout": func(n *jsonc.Node) { d.duration(n, &l.Timeout) },
+	})
+}
+
+func (d *decoder) server(n *jsonc.Node) MCPServer {
+	var s MCPServer
+	d.object(n, fields{
+		"name":    func(n *jsonc.Node) { d.nonEmpty(n, &s.Name) },
+		"command": func(n *jsonc.Node) { d.nonEmpty(n, &s.Command) },
+		"args": func(n *jsonc.Node) {
+			// Arguments may start with @ ("@scope/package"), so no list files here.
+			d.each(n, func(e *jsonc.Node) {
+				var arg string
+				if d.text(e, &arg) {
+					s.Args = append(s.Args, arg)
+				}
+			})
+		},
+		"env": func(n *jsonc.Node) { s.Env = d.env(n) },
+	}, "name", "command")
+	return s
+}
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (d *decoder) envName(e entry) bool {
+	if envName.MatchString(e.text) {
+		return true
+	}
+	d.at(e.place, RuleValue, quote(e.text)+" is not the name of a variable", "letters, digits and _, not starting with a digit")
+	return false
+}
+
+// localPath reports whether p stays below the folder it is relative to.
+func localPath(p string) bool {
+	clean := path.Clean(p)
+	return p != "" && clean != "." && clean != ".." && !path.IsAbs(clean) && !strings.HasPrefix(clean, "../") && !strings.Contains(p, `\`)
+}

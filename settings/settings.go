@@ -1,0 +1,74 @@
+package settings
+
+import (
+	"time"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+// Settings is the whole of sandbox.jsonc. The zero value of every field means
+// that the file does not say; the caller fills in defaults. A file with
+// nothing but "network" is valid.
+type Settings struct {
+	Network     firewall.Network
+	Workspace   Workspace
+	Mounts      []Mount
+	Secrets     []Secret
+	Env         map[string]string
+	EnvPrefixes []string // names of the caller's environment that are passed on, by prefix
+	Limits      Limits
+	MCP         MCP
+	Image       string // image reference of the sandbox
+	Topology    Topology
+}
+
+// Topology says which container owns the network namespace.
+type Topology string
+
+// The topologies.
+const (
+	TopologySingle  Topology = "single"  // firewall and agent in one container
+	TopologySidecar Topology = "sidecar" // the firewall's container owns the network; the agent's joins it without any capability
+)
+
+// Workspace says how the project gets into the sandbox.
+type Workspace struct {
+	Mode    string   // "bind": the folder itself, changes are seen at once
+	Protect []string // paths below the workspace that the agent may read and not write; slash-separated, relative
+}
+
+// Mount is one folder or file of the host that the sandbox sees.
+type Mount struct {
+	Host      string // path on the host; "~/" is the user's home, relative is to the settings file
+	Container string // absolute path in the container
+	ReadOnly  bool
+}
+
+// Secret names a value that is resolved on the host when a run starts.
+type Secret struct {
+	Name string // name of the variable or of the file
+	From string // where to ask, such as "op://vault/item/field"; "" asks the caller's environment for Name
+	As   string // "env" or "file"; "" means env
+}
+
+// Limits bounds a run. Zero means no limit of its own.
+type Limits struct {
+	Memory  int64         // bytes
+	CPUs    float64       // processors; 1.5 is one and a half
+	PIDs    int64         // processes and threads
+	Disk    int64         // bytes
+	Timeout time.Duration // wall clock
+}
+
+// MCP lists the servers of the Model Context Protocol that run in the sandbox.
+type MCP struct {
+	Servers []MCPServer
+}
+
+// MCPServer is one program that speaks the protocol on its standard streams.
+type MCPServer struct {
+	Name    string
+	Command string
+	Args    []string
+	Env     map[string]string // values may hold ${NAME}, taken from the sandbox's environment
+}
