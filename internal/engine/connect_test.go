@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+func env(pairs ...string) func(string) string {
+	m := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	return func(name string) string { return m[name] }
+}
+
+func TestAnExplicitEngineIsTheOnlyCandidate(t *testing.T) {
+	config := t.TempDir()
+	sum := sha256.Sum256([]byte("colima"))
+	meta := filepath.Join(config, "contexts", "meta", hex.EncodeToString(sum[:]))
+	if err := os.MkdirAll(meta, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string]string{
+		filepath.Join(config, "config.json"): `{"currentContext":"colima"}`,
+		filepath.Join(meta, "meta.json"):     `{"Name":"colima","Endpoints":{"docker":{"Host":"unix:///home/me/.colima/docker.sock"}}}`,
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		env  func(string) string
+		want string
+	}{
+		{"DOCKER_HOST", env("DOCKER_HOST", "tcp://192.0.2.1:2376", "DOCKER_CONFIG", config), "tcp://192.0.2.1:2376"},
+		{"the configured context", env("DOCKER_CONFIG", config), "unix:///home/me/.colima/docker.sock"},
+		{"DOCKER_CONTEXT", env("DOCKER_CONFIG", config, "DOCKER_CONTEXT", "colima"), "unix:///home/me/.colima/docker.sock"},
+	} {
+		if got := candidates(c.env); len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s: candidates are %q, want only %q", c.name, got, c.want)
+		}
+	}
+	got := candidates(env("DOCKER_CONFIG", config, "DOCKER_CONTEXT", "default", "XDG_RUNTIME_DIR", "/run/user/7"))
+	if !strings.Contains(strings.Join(got, " "), "unix:///run/user/7/podman/podman.sock") {
+		t.Errorf("the default context does not try Podman's socket: %q", got)
+	}
+}
+
+func TestNoEngineSaysWhatToDo(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
+	_, err := Connect(context.Background())
+	if !errors.Is(err, ErrUnavailable) {
+		t.Fatalf("got %v, want ErrUnavailable", err)
+	}
+	if hint := diag.HintOf(err); !strings.Contains(hint, "DOCKER_HOST") {
+		t.Errorf("the hint %q does not name the cause", hint)
+	}
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+)
+
+// Start starts a created container.
+func (e *Engine) Start(ctx context.Context, id string) error {
+	_, err := e.client.ContainerStart(ctx, id, client.ContainerStartOptions{})
+	return wrap(err, "starting container", short(id))
+}
+
+// Exit is how a container ended.
+type Exit struct {
+	Code int   // the exit status of its first process; 128+n for signal n
+	Err  error // the engine lost track of it; Code means nothing then
+}
+
+// Wait returns a channel that receives one Exit when the container that runs
+// next, or runs now, ends. Call it before Start: the engine has then taken note
+// of the waiter, and not even an instant exit is missed.
+func (e *Engine) Wait(ctx context.Context, id string) <-chan Exit {
+	wait := e.client.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+	exit := make(chan Exit, 1)
+	go func() {
+		select {
+		case r := <-wait.Result:
+			if r.Error != nil {
+				exit <- Exit{Err: fmt.Errorf("waiting for container %s: %s", short(id), r.Error.Message)}
+				return
+			}
+			exit <- Exit{Code: int(r.StatusCode)}
+		case err := <-wait.Error:
+			exit <- Exit{Err: wrap(err, "waiting for container", short(id))}
+		}
+	}()
+	return exit
+}
+
+// Kill sends a signal ("INT", "TERM", "KILL") to the container's first
+// process. A container that does not run any more is no error.
+func (e *Engine) Kill(ctx context.Context, id, signal string) error {
+	_, err := e.client.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: signal})
+	if err == nil || !e.running(ctx, id) {
+		return nil
+	}
+	return wrap(err, "signalling container", short(id))
+}
+
+func (e *Engine) running(ctx context.Context, id string) bool {
+	r, err := e.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	return err == nil && r.Container.State != nil && r.Container.State.Running
+}
+
+// OOMKilled reports whether the kernel killed the container's first process
+// for want of memory.
+func (e *Engine) OOMKilled(ctx context.Context, id string) bool {
+	r, err := e.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	return err == nil && r.Container.State != nil && r.Container.State.OOMKilled
+}
+
+// Remove kills and removes a container with its anonymous volumes. One that
+// does not exist is no error.
+func (e *Engine) Remove(ctx context.Context, id string) error {
+	_, err := e.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if err = wrap(err, "removing container", short(id)); isNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// List returns the ids of all containers, running or not, with the label
+// key=value, sorted.
+func (e *Engine) List(ctx context.Context, key, value string) ([]string, error) {
+	r, err := e.client.ContainerList(ctx, client.ContainerListOptions{
+		All:     true,
+		Filters: make(client.Filters).Add("label", key+"="+value),
+	})
+	if err != nil {
+		return nil, wrap(err, "listing containers with label", key)
+	}
+	var ids []string
+	for _, c := range r.Items {
+		ids = append(ids, c.ID)
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// short cuts an id to the 12 digits that people know from the docker command.
+func short(id string) string {
+	if len(id) == 64 {
+		return id[:12]
+	}
+	return id
+}

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/moby/moby/api/types/jsonstream"
+	"github.com/moby/moby/client"
+)
+
+// Info is what the engine says about the machine it runs on.
+type Info struct {
+	Arch   string // Go's name: "amd64", "arm64"
+	NCPU   int
+	Memory int64  // bytes
+	Server string // version of the engine
+}
+
+// Info asks the engine about its machine.
+func (e *Engine) Info(ctx context.Context) (Info, error) {
+	v, err := e.client.ServerVersion(ctx, client.ServerVersionOptions{})
+	if err != nil {
+		return Info{}, wrap(err, "asking", e.host)
+	}
+	r, err := e.client.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return Info{}, wrap(err, "asking", e.host)
+	}
+	return Info{Arch: v.Arch, NCPU: r.Info.NCPU, Memory: r.Info.MemTotal, Server: v.Version}, nil
+}
+
+// Image is what the engine knows of an image.
+type Image struct {
+	ID     string // sha256:…
+	Arch   string
+	User   string
+	Env    []string
+	Labels map[string]string
+}
+
+// ImageInspect looks an image up by reference or id. A missing one is ErrNotFound.
+func (e *Engine) ImageInspect(ctx context.Context, ref string) (Image, error) {
+	r, err := e.client.ImageInspect(ctx, ref)
+	if err != nil {
+		return Image{}, wrap(err, "looking up image", ref)
+	}
+	image := Image{ID: r.ID, Arch: r.Architecture}
+	if r.Config != nil {
+		image.User, image.Env, image.Labels = r.Config.User, r.Config.Env, r.Config.Labels
+	}
+	return image, nil
+}
+
+// Load reads a tar in docker-save's form into the engine.
+func (e *Engine) Load(ctx context.Context, archive io.Reader) error {
+	r, err := e.client.ImageLoad(ctx, archive, client.ImageLoadWithQuiet(true))
+	if err != nil {
+		return wrap(err, "loading an image into", e.host)
+	}
+	defer r.Close()
+	_, err = progress(r, io.Discard)
+	return wrap(err, "loading an image into", e.host)
+}
+
+// Save returns an image as a tar in docker-save's form.
+func (e *Engine) Save(ctx context.Context, ref string) (io.ReadCloser, error) {
+	r, err := e.client.ImageSave(ctx, []string{ref})
+	return r, wrap(err, "reading image", ref)
+}
+
+// Tag gives an image a further name.
+func (e *Engine) Tag(ctx context.Context, image, ref string) error {
+	_, err := e.client.ImageTag(ctx, client.ImageTagOptions{Source: image, Target: ref})
+	return wrap(err, "tagging image", ref)
+}
+
+// ImageRemove removes a name of an image, and the image with its last name.
+func (e *Engine) ImageRemove(ctx context.Context, ref string) error {
+	_, err := e.client.ImageRemove(ctx, ref, client.ImageRemoveOptions{PruneChildren: true})
+	return wrap(err, "removing image", ref)
+}
+
+// BuildSpec describes a build from a Dockerfile.
+type BuildSpec struct {
+	Dockerfile string             // path inside the context
+	Tags       []string           // names of the result
+	Args       map[string]*string // build arguments; nil = unset
+	Labels     map[string]string
+}
+
+// Build builds a Dockerfile with the engine's classic builder, which every
+// supported engine has, from a tar of the context. The builder's output goes to
+// output. It returns the image's id; an error of a step is the builder's own
+// message.
+func (e *Engine) Build(ctx context.Context, spec BuildSpec, contextTar io.Reader, output io.Writer) (id string, err error) {
+	r, err := e.client.ImageBuild(ctx, contextTar, client.ImageBuildOptions{
+		Dockerfile: spec.Dockerfile, Tags: spec.Tags, BuildArgs: spec.Args, Labels: spec.Labels,
+		Remove: true, ForceRemove: true,
+	})
+	if err != nil {
+		return "", wrap(err, "building", spec.Dockerfile)
+	}
+	defer r.Body.Close()
+	return progress(r.Body, output)
+}
+
+// progress copies the text of a progress stream to w and returns the image id
+// that it announces, or the error that it ends with.
+func progress(r io.Reader, w io.Writer) (id string, err error) {
+	dec := json.NewDecoder(r)
+	for {
+		var m jsonstream.Message
+		switch err := dec.Decode(&m); {
+		case errors.Is(err, io.EOF):
+			return id, nil
+		case err != nil:
+			return "", fmt.Errorf("reading the engine's progress: %w", err)
+		case m.Error != nil:
+			return "", errors.New(m.Error.Message)
+		}
+		text := m.Stream
+		if m.Status != "" && m.Progress == nil { // not the ticks of a download's bar
+			text = m.Status + "\n"
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			return "", fmt.Errorf("writing the build's output: %w", err)
+		}
+		if m.Aux != nil {
+			var aux struct{ ID string }
+			if json.Unmarshal(*m.Aux, &aux) == nil && aux.ID != "" {
+				id = aux.ID
+			}
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+)
+
+// Spec describes a container before it exists. It is plain data: it prints as
+// JSON, and equal Specs create equal containers. The zero value of a field
+// means the engine's default unless its comment says otherwise.
+type Spec struct {
+	Name       string            `json:"name"`
+	Image      string            `json:"image"`
+	Entrypoint []string          `json:"entrypoint,omitempty"`
+	Command    []string          `json:"command,omitempty"`
+	Env        []string          `json:"env,omitempty"`        // NAME=value; never a secret: inspect shows it
+	WorkingDir string            `json:"workingDir,omitempty"` // absolute, in the container
+	User       string            `json:"user,omitempty"`       // uid:gid
+	Labels     map[string]string `json:"labels,omitempty"`
+	Stdin      bool              `json:"stdin,omitempty"` // open, and closed when the attached stream is
+
+	Network      string            `json:"network,omitempty"` // "bridge", "none", "container:ID", or the name of a network
+	Aliases      []string          `json:"aliases,omitempty"` // names that the engine's DNS gives it on Network; not on "bridge"
+	CapDrop      []string          `json:"capDrop,omitempty"`
+	CapAdd       []string          `json:"capAdd,omitempty"`
+	SecurityOpt  []string          `json:"securityOpt,omitempty"`
+	Sysctls      map[string]string `json:"sysctls,omitempty"`
+	Init         bool              `json:"init,omitempty"` // run the engine's init as PID 1, which reaps
+	ReadOnlyRoot bool              `json:"readOnlyRoot,omitempty"`
+	Mounts       []Mount           `json:"mounts,omitempty"`      // in the order of mounting
+	Tmpfs        map[string]string `json:"tmpfs,omitempty"`       // path: mount options
+	MemoryBytes  int64             `json:"memoryBytes,omitempty"` // with swap; 0 = no limit
+	CPUs         float64           `json:"cpus,omitempty"`        // 0 = no limit
+	Pids         int64             `json:"pids,omitempty"`        // 0 = no limit
+	NoFileLimit  int64             `json:"noFileLimit,omitempty"` // RLIMIT_NOFILE; 0 = the engine's default
+	NoCoreDump   bool              `json:"noCoreDump,omitempty"`  // RLIMIT_CORE 0: a dump holds the session's memory
+}
+
+// Mount binds a folder or file of the engine's machine into the container.
+// Source must exist: a missing one is an error, never created.
+type Mount struct {
+	Source   string `json:"source"`
+	Target   string `json:"target"`
+	ReadOnly bool   `json:"readonly,omitempty"`
+}
+
+// Create makes a container from spec without starting it and returns its id.
+// A missing image is ErrNotFound; it is not pulled.
+func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
+	host := &container.HostConfig{
+		NetworkMode:    container.NetworkMode(spec.Network),
+		CapDrop:        spec.CapDrop,
+		CapAdd:         spec.CapAdd,
+		SecurityOpt:    spec.SecurityOpt,
+		Sysctls:        spec.Sysctls,
+		Init:           &spec.Init,
+		ReadonlyRootfs: spec.ReadOnlyRoot,
+		Tmpfs:          spec.Tmpfs,
+		Resources: container.Resources{
+			Memory:     spec.MemoryBytes,
+			MemorySwap: spec.MemoryBytes,
+			NanoCPUs:   int64(spec.CPUs * 1e9),
+		},
+	}
+	if spec.Pids > 0 {
+		host.PidsLimit = &spec.Pids
+	}
+	if spec.NoFileLimit > 0 {
+		host.Ulimits = append(host.Ulimits, &container.Ulimit{Name: "nofile", Soft: spec.NoFileLimit, Hard: spec.NoFileLimit})
+	}
+	if spec.NoCoreDump {
+		host.Ulimits = append(host.Ulimits, &container.Ulimit{Name: "core"})
+	}
+	for _, m := range spec.Mounts {
+		// Mounts and not Binds: Binds would create a missing source as root.
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly})
+	}
+	var networks *network.NetworkingConfig
+	if len(spec.Aliases) > 0 {
+		networks = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
+			spec.Network: {Aliases: spec.Aliases},
+		}}
+	}
+	created, err := e.client.ContainerCreate(ctx, client.ContainerCreateOptions{
+		Name: spec.Name,
+		Config: &container.Config{
+			Image:        spec.Image,
+			Entrypoint:   slices.Clone(spec.Entrypoint),
+			Cmd:          slices.Clone(spec.Command),
+			Env:          spec.Env,
+			WorkingDir:   spec.WorkingDir,
+			User:         spec.User,
+			Labels:       spec.Labels,
+			OpenStdin:    spec.Stdin,
+			StdinOnce:    spec.Stdin,
+			AttachStdin:  spec.Stdin,
+			AttachStdout: true,
+			AttachStderr: true,
+		},
+		HostConfig:       host,
+		NetworkingConfig: networks,
+	})
+	if err != nil {
+		return "", wrap(err, "creating container", spec.Name)
+	}
+	return created.ID, nil
+}

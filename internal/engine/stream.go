@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+)
+
+// Stream is the standard input, output and error of a process in a container.
+type Stream struct {
+	conn client.HijackedResponse
+	exec string // id of the exec; "" for a container's first process
+}
+
+// Write sends to the process's standard input.
+func (s *Stream) Write(p []byte) (int, error) { return s.conn.Conn.Write(p) }
+
+// CloseWrite ends the process's standard input.
+func (s *Stream) CloseWrite() error { return s.conn.CloseWrite() }
+
+// Close ends the stream. The process lives on.
+func (s *Stream) Close() error {
+	s.conn.Close()
+	return nil
+}
+
+// Copy copies the process's output to stdout and stderr until it ends or the
+// stream is closed. It returns the first error of a write.
+func (s *Stream) Copy(stdout, stderr io.Writer) error {
+	_, err := stdcopy.StdCopy(stdout, stderr, s.conn.Reader)
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// Conn makes the process's standard input and output one connection; its
+// standard error goes to stderr. Do not call Copy as well.
+func (s *Stream) Conn(stderr io.Writer) io.ReadWriteCloser {
+	r, w := io.Pipe()
+	go func() {
+		err := s.Copy(w, stderr)
+		w.CloseWithError(err) // nil reads as io.EOF
+	}()
+	return &conn{s, r}
+}
+
+type conn struct {
+	*Stream
+	out *io.PipeReader
+}
+
+func (c *conn) Read(p []byte) (int, error) { return c.out.Read(p) }
+
+func (c *conn) Close() error {
+	c.out.Close() // first: the copier may be waiting for a reader
+	return c.Stream.Close()
+}
+
+// Attach connects to the streams of a container's first process. Attach before
+// Start, so that nothing it writes is missed.
+func (e *Engine) Attach(ctx context.Context, id string, stdin bool) (*Stream, error) {
+	r, err := e.client.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: stdin, Stdout: true, Stderr: true})
+	if err != nil {
+		return nil, wrap(err, "attaching to container", short(id))
+	}
+	return &Stream{conn: r.HijackedResponse}, nil
+}
+
+// ExecSpec describes a further process in a running container.
+type ExecSpec struct {
+	Command    []string
+	User       string // uid:gid; "" = the container's
+	WorkingDir string // "" = the container's
+	Env        []string
+	Stdin      bool // connect standard input
+}
+
+// Exec starts a further process in a running container.
+func (e *Engine) Exec(ctx context.Context, id string, spec ExecSpec) (*Stream, error) {
+	created, err := e.client.ExecCreate(ctx, id, client.ExecCreateOptions{
+		Cmd: spec.Command, User: spec.User, WorkingDir: spec.WorkingDir, Env: spec.Env,
+		AttachStdin: spec.Stdin, AttachStdout: true, AttachStderr: true,
+	})
+	if err != nil {
+		return nil, wrap(err, "running "+spec.Command[0]+" in container", short(id))
+	}
+	r, err := e.client.ExecAttach(ctx, created.ID, client.ExecAttachOptions{})
+	if err != nil {
+		return nil, wrap(err, "running "+spec.Command[0]+" in container", short(id))
+	}
+	return &Stream{conn: r.HijackedResponse, exec: created.ID}, nil
+}
+
+// ExecExit returns the exit code of a process started by Exec. Call it after
+// Copy returned; a process that still runs is an error.
+func (e *Engine) ExecExit(ctx context.Context, s *Stream) (int, error) {
+	r, err := e.client.ExecInspect(ctx, s.exec, client.ExecInspectOptions{})
+	if err != nil {
+		return 0, wrap(err, "inspecting exec", short(s.exec))
+	}
+	if r.Running {
+		return 0, fmt.Errorf("exec %s still runs", short(s.exec))
+	}
+	return r.ExitCode, nil
+}
+
+func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
