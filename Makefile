@@ -1,0 +1,73 @@
+# Every target does its own set-up. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+TOOLS := $(or $(SBX_TOOLS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/claude-sandbox-dev)
+FUZZTIME ?= 10s
+
+# Packages with a test, fuzz test or benchmark that matches $(1).
+packages_with = $$(grep -rlE --include='*_test.go' '$(1)' . | xargs -r dirname | sort -u)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install and start what tests run against (scripts/setup; a second run takes no time)
+	@scripts/setup
+
+.PHONY: build
+build: ## build bin/sbx-devc, which carries sbx-init for amd64 and arm64
+	@scripts/build
+
+.PHONY: demo
+demo: ## show the main job on the real parts: init, validate, build, run, egress report
+	@scripts/setup --for demo
+	@scripts/build
+	@bin/sbx-devc demo
+
+.PHONY: test
+test: setup build ## every test, on real components; needs root or their rights
+	go test -timeout 15m ./...
+
+.PHONY: test-short
+test-short: ## tests that need no root, engine or network
+	go test -short -timeout 2m ./...
+
+.PHONY: test-root
+test-root: setup build ## only the packages whose tests change network namespaces and packet filters
+	go test -count=1 -timeout 10m $(call packages_with,testenv\.Root)
+
+.PHONY: fuzz
+fuzz: ## run every fuzz test for FUZZTIME (default 10s)
+	@for dir in $(call packages_with,^func Fuzz); do \
+	  for name in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go | cut -d' ' -f2); do \
+	    echo "$$dir $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$dir; \
+	  done; \
+	done
+
+.PHONY: golden
+golden: ## rewrite the golden files from what the code does now; read the diff afterwards
+	go test -short $(call packages_with,internal/golden\") -update
+
+.PHONY: bench
+bench: build ## benchmarks
+	go test -run '^$$' -bench . -benchmem $(call packages_with,^func Benchmark)
+
+.PHONY: lint
+lint: setup build cross ## gofmt, vet, staticcheck, actionlint, shellcheck, cross compilation
+	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l); [ -z "$$unformatted" ] || { echo "gofmt wants: $$unformatted"; exit 1; }
+	go vet ./...
+	$(TOOLS)/bin/staticcheck ./...
+	$(TOOLS)/bin/actionlint
+	git ls-files -z scripts .ci | xargs -0 grep -lZE '^#!.*sh$$|^# shellcheck shell=' | xargs -0 shellcheck -x
+
+.PHONY: cross
+cross: ## compile sbx-devc for the other systems it runs on
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build -buildvcs=false -o /dev/null ./cmd/sbx-devc
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -buildvcs=false -o /dev/null ./cmd/sbx-devc
+
+.PHONY: clean
+clean: ## remove what build wrote; installed tools stay
+	rm -rf bin internal/carried/bin/*.gz
