@@ -1,0 +1,169 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+)
+
+// Types of RFC 9460, which dnsmessage has no names for. Browsers and curl ask
+// for them before every connection. They would bring Encrypted Client Hello
+// keys and other ports, so the answer is that there are none.
+const (
+	typeSVCB  dnsmessage.Type = 64
+	typeHTTPS dnsmessage.Type = 65
+)
+
+// answer judges one message and returns the reply, or nil for no reply.
+func (s *Server) answer(ctx context.Context, message []byte, proto firewall.Proto) []byte {
+	q, err := parseQuestion(message)
+	limit := q.maxSize
+	if proto == firewall.TCP {
+		limit = 0xffff
+	}
+	switch {
+	case errors.Is(err, errNoQuestion):
+		return nil
+	case errors.Is(err, errOpCode):
+		return q.reply(dnsmessage.RCodeNotImplemented, nil, nil, limit)
+	case err != nil:
+		return q.reply(dnsmessage.RCodeFormatError, nil, nil, limit)
+	}
+	rcode, answers, why := s.resolve(ctx, q)
+	return q.reply(rcode, answers, why, limit)
+}
+
+// resolve decides about a question and, when it is allowed, answers it.
+func (s *Server) resolve(ctx context.Context, q question) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
+	rec := audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS}
+	name, err := hostName(q.q.Name)
+	if err != nil || q.q.Class != dnsmessage.ClassINET {
+		rec.Name = strings.TrimSuffix(q.q.Name.String(), ".")
+		rec.Reason = "questions of class " + q.q.Class.GoString() + " are not answered"
+		if err != nil {
+			rec.Reason = err.Error()
+		}
+		return s.refuse(rec)
+	}
+	rec.Name = name
+	d := s.opts.Policy.DecideName(name)
+	rec.Rule, rec.Reason = d.Rule, d.Reason
+	switch {
+	case !d.Allowed():
+		if domain := s.searchDomain(name); domain != "" && d.Rule == "" {
+			rec.Rule = audit.SearchRule + domain
+			rec.Reason += " (completed with the search domain " + domain + ")"
+			s.record(rec)
+			return dnsmessage.RCodeNameError, nil, &extendedError{edeBlocked, rec.Reason}
+		}
+		return s.refuse(rec)
+	case q.q.Type == typeHTTPS || q.q.Type == typeSVCB:
+		return dnsmessage.RCodeSuccess, nil, nil
+	case q.q.Type == dnsmessage.TypeAAAA && s.opts.NoIPv6:
+		return dnsmessage.RCodeSuccess, nil, nil
+	case q.q.Type != dnsmessage.TypeA && q.q.Type != dnsmessage.TypeAAAA:
+		rec.Reason = "only addresses are resolved, not questions of type " + typeName(q.q.Type)
+		return s.refuse(rec)
+	case !s.budget.spend(d.Rule, name):
+		rec.Reason = fmt.Sprintf("more than %d new long names under this wildcard within %v look like data in names", budgetNames, budgetWindow)
+		return s.refuse(rec)
+	}
+	return s.askUpstream(ctx, name, q, rec)
+}
+
+// askUpstream asks upstream for an allowed name, judges what comes back, opens the
+// packet filter and only then lets the answer go.
+func (s *Server) askUpstream(ctx context.Context, name string, q question, rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
+	asked, err := dnsmessage.NewName(name + ".")
+	if err != nil {
+		return s.fail(rec, err)
+	}
+	reply, err := s.exchange(ctx, asked, q.q.Type)
+	if err != nil {
+		return s.fail(rec, err)
+	}
+	l, err := readReply(reply, name)
+	if err != nil {
+		return s.fail(rec, fmt.Errorf("the upstream reply: %w", err))
+	}
+	for _, a := range l.aliases {
+		if d := s.opts.Policy.DecideAlias(name, a.name); !d.Allowed() {
+			rec.Rule, rec.Reason = d.Rule, d.Reason
+			return s.refuse(rec)
+		}
+	}
+	kept, refused := l.addrs[:0:0], rec
+	for _, addr := range l.addrs {
+		d := s.opts.Policy.DecideAnswer(name, addr)
+		if addr.Is4In6() {
+			d = firewall.Decision{Verdict: firewall.Deny, Reason: "an IPv4 address in the form of an IPv6 one is no answer"}
+		}
+		if d.Allowed() && addr.Is4() == (q.q.Type == dnsmessage.TypeA) {
+			kept = append(kept, addr)
+			continue
+		}
+		refused.Dst, refused.Rule, refused.Reason = addr.String(), d.Rule, d.Reason
+		s.record(refused)
+	}
+	if len(l.addrs) > 0 && len(kept) == 0 {
+		return dnsmessage.RCodeRefused, nil, &extendedError{edeBlocked, refused.Reason}
+	}
+	l.addrs = kept
+
+	ports := s.opts.Policy.Ports(name)
+	for _, addr := range l.addrs {
+		if err := s.opts.Installer.Allow(addr, ports, l.ttl+graceTTL); err != nil {
+			return s.fail(rec, fmt.Errorf("opening %s: %w", addr, err))
+		}
+	}
+	rec.Verdict = firewall.Allow
+	if err := s.opts.Record(rec); err != nil {
+		return dnsmessage.RCodeServerFailure, nil, &extendedError{edeOther, "the decision could not be recorded"}
+	}
+	if !l.exists {
+		return dnsmessage.RCodeNameError, nil, nil
+	}
+	return dnsmessage.RCodeSuccess, l.resources(q.q), nil
+}
+
+// refuse records a denial. One that cannot be recorded is a denial still.
+func (s *Server) refuse(rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
+	s.record(rec)
+	return dnsmessage.RCodeRefused, nil, &extendedError{edeBlocked, rec.Reason}
+}
+
+// fail answers an allowed name that could not be resolved. The policy did not
+// refuse it, so the record says allow and what went wrong.
+func (s *Server) fail(rec audit.Record, err error) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
+	rec.Verdict = firewall.Allow
+	rec.Reason += ", but it could not be resolved: " + err.Error()
+	s.record(rec)
+	return dnsmessage.RCodeServerFailure, nil, &extendedError{edeNoServer, err.Error()}
+}
+
+// record is for records whose loss changes nothing about the reply.
+func (s *Server) record(rec audit.Record) { _ = s.opts.Record(rec) }
+
+// searchDomain returns the search domain that name lies under, or "".
+func (s *Server) searchDomain(name string) string {
+	for _, domain := range s.opts.Search {
+		if strings.HasSuffix(name, "."+domain) {
+			return domain
+		}
+	}
+	return ""
+}
+
+// typeName is "TXT" or, for types without a name here, "TYPE99" (RFC 3597).
+func typeName(t dnsmessage.Type) string {
+	if name, ok := strings.CutPrefix(t.String(), "Type"); ok {
+		return strings.ToUpper(name)
+	}
+	return fmt.Sprintf("TYPE%d", uint16(t))
+}

@@ -1,0 +1,168 @@
+package resolver
+
+import (
+	"errors"
+	"strings"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// question is what is kept of a client's message. Everything else in it, such
+// as further records and EDNS options, ends here.
+type question struct {
+	header  dnsmessage.Header
+	q       dnsmessage.Question // as asked, for the reply
+	name    string              // lower case, no trailing dot; "" when the question has no usable host name
+	edns    bool                // the client understands EDNS
+	maxSize int                 // of a UDP reply, in bytes
+}
+
+// The least and the most that a reply over UDP has, in bytes: RFC 1035 and the
+// size that passes every network unfragmented (DNS flag day 2020).
+const (
+	minReply = 512
+	maxReply = 1232
+)
+
+var (
+	errNoQuestion = errors.New("the message is not a question")                   // no reply at all: it could be a reply itself
+	errMalformed  = errors.New("the question cannot be understood")               // FORMERR
+	errOpCode     = errors.New("the operation is not a query")                    // NOTIMP
+	errHostName   = errors.New("the name has characters that no host name has")   // REFUSED
+	errNameLength = errors.New("the name or one of its labels has no legal size") // REFUSED
+)
+
+// parseQuestion reads a client's message. With errMalformed and errOpCode the
+// header is valid.
+func parseQuestion(message []byte) (question, error) {
+	var p dnsmessage.Parser
+	var q question
+	var err error
+	if q.header, err = p.Start(message); err != nil || q.header.Response {
+		return q, errNoQuestion
+	}
+	q.maxSize = minReply
+	if q.header.OpCode != 0 {
+		return q, errOpCode
+	}
+	// Exactly one question: with two, one could be judged and the other sent.
+	questions, err := p.AllQuestions()
+	if err != nil || len(questions) != 1 {
+		return q, errMalformed
+	}
+	q.q = questions[0]
+	if err := p.SkipAllAnswers(); err != nil {
+		return q, errMalformed
+	}
+	if err := p.SkipAllAuthorities(); err != nil {
+		return q, errMalformed
+	}
+	for {
+		h, err := p.AdditionalHeader()
+		if errors.Is(err, dnsmessage.ErrSectionDone) {
+			return q, nil
+		}
+		if err != nil {
+			return q, errMalformed
+		}
+		if h.Type == dnsmessage.TypeOPT {
+			q.edns = true
+			q.maxSize = min(max(int(h.Class), minReply), maxReply)
+		}
+		if err := p.SkipAdditional(); err != nil {
+			return q, errMalformed
+		}
+	}
+}
+
+// hostName turns a name of a message into the form that policies know: lower
+// case, no trailing dot. It accepts letters, digits, hyphens and underscores
+// only. Whatever else a label can hold on the wire, NUL bytes above all, means
+// different things to different programs.
+func hostName(n dnsmessage.Name) (string, error) {
+	s := strings.TrimSuffix(n.String(), ".")
+	if s == "" || len(s) > 253 {
+		return "", errNameLength
+	}
+	name := []byte(s)
+	label := 0
+	for i, c := range name {
+		switch {
+		case c == '.':
+			if label == 0 {
+				return "", errNameLength
+			}
+			label = -1
+		case 'A' <= c && c <= 'Z':
+			name[i] = c + 'a' - 'A'
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_':
+		default:
+			return "", errHostName
+		}
+		if label++; label > 63 {
+			return "", errNameLength
+		}
+	}
+	if label == 0 {
+		return "", errNameLength
+	}
+	return string(name), nil
+}
+
+// extendedError is an Extended DNS Error, RFC 8914: what dig and systemd show
+// beside the response code.
+type extendedError struct {
+	code uint16
+	text string
+}
+
+// Codes of RFC 8914 section 4.
+const (
+	edeOther    = 0
+	edeBlocked  = 15
+	edeNoServer = 22 // "No Reachable Authority"
+)
+
+// option is the error as an EDNS option.
+func (e extendedError) option() dnsmessage.Option {
+	return dnsmessage.Option{Code: 15, Data: append([]byte{byte(e.code >> 8), byte(e.code)}, e.text...)}
+}
+
+// reply builds the answer to q. A message that is larger than the client takes
+// over UDP is cut down to its header and question, and says so.
+func (q question) reply(rcode dnsmessage.RCode, answers []dnsmessage.Resource, why *extendedError, limit int) []byte {
+	m := dnsmessage.Message{
+		Header: dnsmessage.Header{
+			ID: q.header.ID, Response: true, OpCode: q.header.OpCode,
+			RecursionDesired: q.header.RecursionDesired, RecursionAvailable: true, RCode: rcode,
+		},
+		Answers: answers,
+	}
+	if q.q.Name.Length > 0 {
+		m.Questions = []dnsmessage.Question{q.q}
+	}
+	if q.edns {
+		var h dnsmessage.ResourceHeader
+		if err := h.SetEDNS0(maxReply, rcode, false); err != nil {
+			return nil
+		}
+		opt := &dnsmessage.OPTResource{}
+		if why != nil {
+			opt.Options = []dnsmessage.Option{why.option()}
+		}
+		m.Additionals = []dnsmessage.Resource{{Header: h, Body: opt}}
+	}
+	packed, err := m.Pack()
+	if err != nil {
+		return nil
+	}
+	if len(packed) <= limit {
+		return packed
+	}
+	m.Truncated = true
+	m.Answers, m.Additionals = nil, nil
+	if packed, err = m.Pack(); err != nil || len(packed) > limit {
+		return nil
+	}
+	return packed
+}

@@ -1,0 +1,161 @@
+package resolver
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// Bounds of how long an answer counts. A TTL of 0 would make the address
+// unreachable at once; a day would keep it open long after the name moved on.
+const (
+	minTTL   = 5 * time.Second
+	maxTTL   = time.Hour
+	graceTTL = 60 * time.Second // how much longer than the client knows the address stays open
+)
+
+// Bounds of what one upstream reply may hold. Content networks use up to five
+// aliases and a few dozen addresses.
+const (
+	maxAliases   = 16
+	maxAddresses = 64
+	maxRecords   = 512
+)
+
+// alias is one CNAME on the way from the asked name to its addresses.
+type alias struct {
+	target dnsmessage.Name
+	name   string // target as policies know it
+}
+
+// learnt is what an upstream reply says about the asked name, and nothing
+// else that it may contain.
+type learnt struct {
+	exists  bool
+	aliases []alias
+	addrs   []netip.Addr
+	ttl     time.Duration // the least of all records used, clamped
+}
+
+// readReply follows the aliases from the asked name and collects the addresses
+// at their end. Records about other names are not looked at: a reply could
+// carry any.
+func readReply(reply []byte, asked string) (learnt, error) {
+	var p dnsmessage.Parser
+	h, err := p.Start(reply)
+	if err != nil {
+		return learnt{}, err
+	}
+	if err := p.SkipAllQuestions(); err != nil {
+		return learnt{}, err
+	}
+	type target struct {
+		alias
+		ttl uint32
+	}
+	aliases := map[string]target{}
+	addrs := map[string][]netip.Addr{}
+	ttls := map[string]uint32{}
+	for range maxRecords {
+		rh, err := p.AnswerHeader()
+		if errors.Is(err, dnsmessage.ErrSectionDone) {
+			break
+		}
+		if err != nil {
+			return learnt{}, err
+		}
+		owner, ownerErr := hostName(rh.Name)
+		if ownerErr != nil || rh.Class != dnsmessage.ClassINET {
+			if err := p.SkipAnswer(); err != nil {
+				return learnt{}, err
+			}
+			continue
+		}
+		var addr netip.Addr
+		switch rh.Type {
+		case dnsmessage.TypeCNAME:
+			r, err := p.CNAMEResource()
+			if err != nil {
+				return learnt{}, err
+			}
+			name, err := hostName(r.CNAME)
+			if err != nil {
+				return learnt{}, fmt.Errorf("alias of %s: %w", owner, err)
+			}
+			aliases[owner] = target{alias{r.CNAME, name}, rh.TTL}
+			continue
+		case dnsmessage.TypeA:
+			r, err := p.AResource()
+			if err != nil {
+				return learnt{}, err
+			}
+			addr = netip.AddrFrom4(r.A)
+		case dnsmessage.TypeAAAA:
+			r, err := p.AAAAResource()
+			if err != nil {
+				return learnt{}, err
+			}
+			addr = netip.AddrFrom16(r.AAAA)
+		default:
+			if err := p.SkipAnswer(); err != nil {
+				return learnt{}, err
+			}
+			continue
+		}
+		if ttl, ok := ttls[owner]; !ok || rh.TTL < ttl {
+			ttls[owner] = rh.TTL
+		}
+		if len(addrs[owner]) < maxAddresses {
+			addrs[owner] = append(addrs[owner], addr)
+		}
+	}
+
+	l := learnt{exists: h.RCode == dnsmessage.RCodeSuccess}
+	least := uint32(maxTTL / time.Second)
+	name := asked
+	for {
+		next, ok := aliases[name]
+		if !ok {
+			break
+		}
+		if len(l.aliases) == maxAliases {
+			return learnt{}, fmt.Errorf("more than %d aliases in a row, or a circle of them", maxAliases)
+		}
+		l.aliases = append(l.aliases, next.alias)
+		least = min(least, next.ttl)
+		name = next.name
+	}
+	l.addrs = addrs[name]
+	if ttl, ok := ttls[name]; ok {
+		least = min(least, ttl)
+	}
+	l.ttl = max(time.Duration(least)*time.Second, minTTL)
+	return l, nil
+}
+
+// resources writes what was learnt as the answer section for a client.
+func (l learnt) resources(q dnsmessage.Question) []dnsmessage.Resource {
+	ttl := uint32(l.ttl / time.Second)
+	owner := q.Name
+	var answers []dnsmessage.Resource
+	header := func(t dnsmessage.Type) dnsmessage.ResourceHeader {
+		return dnsmessage.ResourceHeader{Name: owner, Type: t, Class: dnsmessage.ClassINET, TTL: ttl}
+	}
+	for _, a := range l.aliases {
+		answers = append(answers, dnsmessage.Resource{Header: header(dnsmessage.TypeCNAME), Body: &dnsmessage.CNAMEResource{CNAME: a.target}})
+		owner = a.target
+	}
+	for _, addr := range l.addrs {
+		r := dnsmessage.Resource{Header: header(q.Type)}
+		if q.Type == dnsmessage.TypeA {
+			r.Body = &dnsmessage.AResource{A: addr.As4()}
+		} else {
+			r.Body = &dnsmessage.AAAAResource{AAAA: addr.As16()}
+		}
+		answers = append(answers, r)
+	}
+	return answers
+}

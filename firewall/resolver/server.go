@@ -1,0 +1,229 @@
+package resolver
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+)
+
+// Policy decides about names and the addresses that they lead to.
+// *firewall.Policy is one.
+type Policy interface {
+	DecideName(name string) firewall.Decision
+	DecideAlias(name, target string) firewall.Decision
+	DecideAnswer(name string, addr netip.Addr) firewall.Decision
+	Ports(name string) []firewall.Port
+}
+
+// Installer opens addr on ports for new connections until timeout is over.
+// *kernel.Kernel is one.
+type Installer interface {
+	Allow(addr netip.Addr, ports []firewall.Port, timeout time.Duration) error
+}
+
+// Options configures a Server. Policy, Installer, Record and Upstreams are
+// required.
+type Options struct {
+	Policy    Policy
+	Installer Installer
+
+	// Record is told every decision before the reply is sent. When it fails
+	// the client gets SERVFAIL: what cannot be recorded does not happen.
+	Record func(audit.Record) error
+
+	// Upstreams are asked in turn, beginning with the one that answered last.
+	Upstreams []netip.AddrPort
+
+	// Dialer opens the connections to the upstreams; its Control function sets
+	// the mark that the packet filter lets pass. Its zero value sets none.
+	Dialer net.Dialer
+
+	// Search are the search domains of the machine. A name under one of them
+	// that is not allowed does not exist, instead of being refused, so that
+	// clients go on to the next completion.
+	Search []string
+
+	// NoIPv6 answers questions for IPv6 addresses with none.
+	NoIPv6 bool
+
+	// Timeout bounds one exchange with one upstream. 0 = 2 s.
+	Timeout time.Duration
+}
+
+// Limits of what clients can make the server hold. They share its process, so
+// the worst they achieve by reaching one is to make themselves wait.
+const (
+	maxInFlight   = 256              // UDP questions at a time; more are dropped and asked again by the client
+	maxConns      = 64               // TCP connections at a time
+	idleTimeout   = 10 * time.Second // of a TCP connection, RFC 7766 section 6.2.3
+	maxUDPMessage = 4096             // bytes read of one question; no honest one has more than 512
+)
+
+// Server answers DNS questions. It is safe for concurrent use.
+type Server struct {
+	opts   Options
+	budget *budget
+	good   atomic.Uint32 // index of the upstream that answered last
+}
+
+// New returns a server that is not listening yet.
+func New(opts Options) *Server {
+	if opts.Timeout == 0 {
+		opts.Timeout = 2 * time.Second
+	}
+	return &Server{opts: opts, budget: newBudget(time.Now)}
+}
+
+// Listen opens a UDP and a TCP socket on addr with one port number. Port 0
+// takes a free one.
+func Listen(addr netip.AddrPort) (net.PacketConn, net.Listener, error) {
+	var err error
+	for range 8 { // the port that is free for UDP can be taken for TCP
+		var pc net.PacketConn
+		if pc, err = net.ListenPacket("udp", addr.String()); err != nil {
+			break
+		}
+		port := pc.LocalAddr().(*net.UDPAddr).AddrPort().Port()
+		var l net.Listener
+		if l, err = net.Listen("tcp", netip.AddrPortFrom(addr.Addr(), port).String()); err == nil {
+			return pc, l, nil
+		}
+		pc.Close()
+		if addr.Port() != 0 {
+			break
+		}
+	}
+	return nil, nil, fmt.Errorf("opening the resolver's sockets on %s: %w", addr, err)
+}
+
+// Serve answers on both sockets until ctx is done, then closes them and waits
+// for the questions in flight. A nil error means that ctx ended it.
+func (s *Server) Serve(ctx context.Context, pc net.PacketConn, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		pc.Close()
+		l.Close()
+	})
+	defer stop()
+
+	errs := make(chan error, 2)
+	go func() { errs <- s.serveUDP(ctx, pc) }()
+	go func() { errs <- s.serveTCP(ctx, l) }()
+	first := <-errs
+	ended := ctx.Err() != nil
+	cancel()
+	second := <-errs
+	if ended {
+		return nil
+	}
+	return errors.Join(first, second)
+}
+
+func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, maxInFlight)
+	buf := make([]byte, maxUDPMessage)
+	for {
+		n, client, err := pc.ReadFrom(buf)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return fmt.Errorf("the resolver's UDP socket: %w", err)
+			}
+			continue // an ICMP error about an earlier reply
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			continue
+		}
+		message := append([]byte(nil), buf[:n]...)
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if reply := s.answer(ctx, message, firewall.UDP); reply != nil {
+				_, _ = pc.WriteTo(reply, client) // the client asks again
+			}
+		})
+	}
+}
+
+func (s *Server) serveTCP(ctx context.Context, l net.Listener) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, maxConns)
+	for {
+		conn, err := l.Accept()
+		if ctx.Err() != nil {
+			if err == nil {
+				conn.Close()
+			}
+			return nil
+		}
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return fmt.Errorf("the resolver's TCP socket: %w", err)
+			}
+			continue // the client was gone already
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			conn.Close()
+			continue
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			stop := context.AfterFunc(ctx, func() { conn.Close() })
+			defer stop()
+			defer conn.Close()
+			s.serveConn(ctx, conn)
+		})
+	}
+}
+
+// serveConn answers the messages of one stream one after the other. Each is
+// judged on its own, however many arrive in one segment.
+func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
+	var size [2]byte
+	for {
+		if conn.SetDeadline(time.Now().Add(idleTimeout)) != nil {
+			return
+		}
+		if _, err := io.ReadFull(conn, size[:]); err != nil {
+			return
+		}
+		message := make([]byte, binary.BigEndian.Uint16(size[:]))
+		if _, err := io.ReadFull(conn, message); err != nil {
+			return
+		}
+		reply := s.answer(ctx, message, firewall.TCP)
+		if reply == nil {
+			return
+		}
+		if conn.SetDeadline(time.Now().Add(idleTimeout)) != nil {
+			return
+		}
+		if _, err := conn.Write(framed(reply)); err != nil {
+			return
+		}
+	}
+}
+
+// framed puts the length in front of a message, as DNS over TCP wants it.
+func framed(message []byte) []byte {
+	return append(binary.BigEndian.AppendUint16(nil, uint16(len(message))), message...)
+}

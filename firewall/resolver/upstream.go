@@ -1,0 +1,171 @@
+package resolver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// maxForged is how many replies that match no question of ours are read before
+// the question is asked over TCP, which a third party cannot forge.
+const maxForged = 16
+
+var (
+	errTruncated = errors.New("the reply is truncated")
+	errForged    = errors.New("too many replies that answer no question of ours")
+	errMismatch  = errors.New("the reply does not belong to the question")
+)
+
+// exchange asks the upstreams for name until one of them says that it exists
+// or does not. The message has exactly the question that was asked.
+func (s *Server) exchange(ctx context.Context, name dnsmessage.Name, typ dnsmessage.Type) ([]byte, error) {
+	q := dnsmessage.Question{Name: name, Type: typ, Class: dnsmessage.ClassINET}
+	err := errors.New("no upstream resolver is configured")
+	first := int(s.good.Load())
+	for i := range s.opts.Upstreams {
+		index := (first + i) % len(s.opts.Upstreams)
+		var reply []byte
+		if reply, err = s.ask(ctx, s.opts.Upstreams[index], q); err == nil {
+			s.good.Store(uint32(index))
+			return reply, nil
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, err
+}
+
+// ask asks one upstream: over UDP, over TCP when the reply does not fit or
+// somebody forges replies, and without EDNS when the server knows none.
+func (s *Server) ask(ctx context.Context, upstream netip.AddrPort, q dnsmessage.Question) ([]byte, error) {
+	edns := true
+	network := "udp"
+	for range 3 { // UDP, without EDNS, TCP
+		reply, rcode, err := s.once(ctx, network, upstream, q, edns)
+		switch {
+		case network == "udp" && (errors.Is(err, errTruncated) || errors.Is(err, errForged)):
+			network = "tcp"
+		case err != nil:
+			return nil, fmt.Errorf("asking the upstream resolver %s: %w", upstream, err)
+		case rcode == dnsmessage.RCodeSuccess || rcode == dnsmessage.RCodeNameError:
+			return reply, nil
+		case edns && (rcode == dnsmessage.RCodeFormatError || rcode == dnsmessage.RCodeNotImplemented):
+			edns = false
+		default:
+			return nil, fmt.Errorf("the upstream resolver %s answered %s", upstream, strings.TrimPrefix(rcode.String(), "RCode"))
+		}
+	}
+	return nil, fmt.Errorf("the upstream resolver %s gave no usable answer", upstream)
+}
+
+// once sends the question in a message and from a socket of its own. The
+// socket is connected, so the kernel drops what another address sends, and its
+// port and the id are random.
+func (s *Server) once(ctx context.Context, network string, upstream netip.AddrPort, q dnsmessage.Question, edns bool) ([]byte, dnsmessage.RCode, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	var random [2]byte
+	_, _ = rand.Read(random[:]) // never fails, see its documentation
+	id := binary.BigEndian.Uint16(random[:])
+	message, err := buildQuestion(id, q, edns)
+	if err != nil {
+		return nil, 0, err
+	}
+	conn, err := s.opts.Dialer.DialContext(ctx, network, upstream.String())
+	if err != nil {
+		return nil, 0, err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if network == "tcp" {
+		return overTCP(conn, message, id, q)
+	}
+	return overUDP(conn, message, id, q)
+}
+
+func overUDP(conn net.Conn, message []byte, id uint16, q dnsmessage.Question) ([]byte, dnsmessage.RCode, error) {
+	if _, err := conn.Write(message); err != nil {
+		return nil, 0, err
+	}
+	buf := make([]byte, 4096)
+	for range maxForged {
+		n, err := conn.Read(buf)
+		if err != nil {
+			return nil, 0, err
+		}
+		h, err := checkReply(buf[:n], id, q)
+		if err != nil {
+			continue // not from our upstream, or late: ours may still come
+		}
+		if h.Truncated {
+			return nil, 0, errTruncated
+		}
+		return buf[:n], h.RCode, nil
+	}
+	return nil, 0, errForged
+}
+
+func overTCP(conn net.Conn, message []byte, id uint16, q dnsmessage.Question) ([]byte, dnsmessage.RCode, error) {
+	if _, err := conn.Write(framed(message)); err != nil {
+		return nil, 0, err
+	}
+	var size [2]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		return nil, 0, err
+	}
+	reply := make([]byte, binary.BigEndian.Uint16(size[:]))
+	if _, err := io.ReadFull(conn, reply); err != nil {
+		return nil, 0, err
+	}
+	h, err := checkReply(reply, id, q)
+	return reply, h.RCode, err
+}
+
+func buildQuestion(id uint16, q dnsmessage.Question, edns bool) ([]byte, error) {
+	m := dnsmessage.Message{
+		Header:    dnsmessage.Header{ID: id, RecursionDesired: true},
+		Questions: []dnsmessage.Question{q},
+	}
+	if edns {
+		var h dnsmessage.ResourceHeader
+		if err := h.SetEDNS0(maxReply, dnsmessage.RCodeSuccess, false); err != nil {
+			return nil, err
+		}
+		m.Additionals = []dnsmessage.Resource{{Header: h, Body: &dnsmessage.OPTResource{}}}
+	}
+	return m.Pack()
+}
+
+// checkReply accepts a reply with our id that repeats our question. A reply
+// with an error code may leave the question out, as some servers do with
+// FORMERR; nothing is learnt from those.
+func checkReply(reply []byte, id uint16, q dnsmessage.Question) (dnsmessage.Header, error) {
+	var p dnsmessage.Parser
+	h, err := p.Start(reply)
+	if err != nil || h.ID != id || !h.Response {
+		return h, errMismatch
+	}
+	questions, err := p.AllQuestions()
+	if err == nil && len(questions) == 0 && h.RCode != dnsmessage.RCodeSuccess && h.RCode != dnsmessage.RCodeNameError {
+		return h, nil
+	}
+	if err != nil || len(questions) != 1 {
+		return h, errMismatch
+	}
+	got := questions[0]
+	if got.Type != q.Type || got.Class != q.Class || !strings.EqualFold(got.Name.String(), q.Name.String()) {
+		return h, errMismatch
+	}
+	return h, nil
+}
