@@ -1,0 +1,15 @@
+// Package kernel makes the kernel hold a firewall.Plan. It is the only package
+// that changes packet filter rules. It acts on the network namespace of the
+// thread that calls Open, and refuses to act on another one.
+//
+//	Open ── probes iptables-nft, then legacy, both families ──► Kernel
+//
+//	Apply(Plan) ── policy DROP, both families
+//	            ├─ ipsets, over netlink
+//	            ├─ iptables-restore --noflush ┐ one transaction per table,
+//	            ├─ ip6tables-restore --noflush┘ our chains only
+//	            └─ any error ► ClosedPlan, both families
+//
+//	Allow(addr, ports) ── ipset add, over netlink (the resolver, before it answers)
+//	Verify(Plan) ── iptables-save = Plan, sets exist, real packets are refused
+package kernel

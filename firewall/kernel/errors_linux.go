@@ -1,0 +1,97 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// What Open and Apply find missing; errors.Is tells them apart.
+var (
+	ErrMissingProgram    = errors.New("a program is missing")
+	ErrMissingCapability = errors.New("a capability is missing")
+	ErrMissingModule     = errors.New("a kernel module is missing")
+)
+
+const capabilityHint = `add "runArgs": ["--cap-add=NET_ADMIN"] to devcontainer.json, or start the container with --cap-add=NET_ADMIN`
+
+func errMissingProgram(name string, err error) error {
+	return diag.WithHint(fmt.Errorf("%w: %s: %w", ErrMissingProgram, name, err),
+		"install the package iptables in the image (it is in the claude-sandbox image)")
+}
+
+// checkCapability looks at the thread's own capabilities first, because the
+// programs' messages for a missing one differ and often blame a module.
+func checkCapability() error {
+	status, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil {
+		return fmt.Errorf("reading the capabilities: %w", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		text, ok := strings.CutPrefix(line, "CapEff:")
+		if !ok {
+			continue
+		}
+		set, err := strconv.ParseUint(strings.TrimSpace(text), 16, 64)
+		if err != nil {
+			return fmt.Errorf("reading the capabilities: %w", err)
+		}
+		if set&(1<<unix.CAP_NET_ADMIN) == 0 {
+			return diag.WithHint(fmt.Errorf("%w: NET_ADMIN, without which no packet filter rule can be set", ErrMissingCapability), "%s", capabilityHint)
+		}
+		return nil
+	}
+	return errors.New("reading the capabilities: /proc/thread-self/status has no CapEff line")
+}
+
+// toolError turns what a restore or save program printed into a named error.
+// This is the only place that reads such text; the programs do not translate
+// it.
+func toolError(program string, backend Backend, stderr string, err error) error {
+	text := strings.TrimSpace(stderr)
+	if text == "" {
+		text = err.Error()
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	switch {
+	case strings.Contains(text, "Permission denied"), strings.Contains(text, "Operation not permitted"), strings.Contains(text, "you must be root"):
+		hint := capabilityHint
+		if backend == Legacy {
+			hint += "; the legacy backend needs --cap-add=NET_RAW as well"
+		}
+		return diag.WithHint(fmt.Errorf("%w: %s: %s", ErrMissingCapability, program, first), "%s", hint)
+	case strings.Contains(text, "missing kernel module"), strings.Contains(text, "Table does not exist"),
+		strings.Contains(text, "can't initialize"), strings.Contains(text, "not supported"):
+		return diag.WithHint(fmt.Errorf("%w: %s: %s", ErrMissingModule, program, first),
+			"on the machine that runs the container: modprobe -a ip_tables ip6_tables nf_tables nf_conntrack xt_owner xt_mark xt_set ip_set_hash_ipport ip_set_hash_netport")
+	}
+	return fmt.Errorf("%s: %s", program, first)
+}
+
+func errSets(what string, err error) error {
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return diag.WithHint(fmt.Errorf("%s: %w: %w", what, ErrMissingCapability, err), "%s", capabilityHint)
+	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOENT), errors.Is(err, unix.EINVAL):
+		return diag.WithHint(fmt.Errorf("%s: %w: %w", what, ErrMissingModule, err),
+			"on the machine that runs the container: modprobe -a ip_set xt_set ip_set_hash_ipport ip_set_hash_netport")
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// worst picks the failure that says most: a backend that is not installed
+// matters only when none is.
+func worst(failures []error) error {
+	for _, err := range failures {
+		if !errors.Is(err, ErrMissingProgram) {
+			return fmt.Errorf("opening the packet filter: %w", err)
+		}
+	}
+	return fmt.Errorf("opening the packet filter: %w", failures[0])
+}

@@ -1,0 +1,216 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+// Options say how Open finds its way. The zero value probes every backend and
+// changes nothing when it fails.
+type Options struct {
+	Backend      Backend // use this one only; "" = probe
+	CloseOnError bool    // when Open fails, set policy DROP in every family that can be reached
+}
+
+// Backend is one of the two implementations of iptables in the kernel.
+type Backend string
+
+// The backends.
+const (
+	NFT    Backend = "nft"
+	Legacy Backend = "legacy"
+)
+
+// Kernel is the packet filter of one network namespace. Allow may be called
+// from any goroutine; Apply and Verify must be called on a thread of the
+// namespace, as every thread is in a program that has never changed its own.
+type Kernel struct {
+	backend  Backend
+	families []tools         // IPv4, then IPv6 when the kernel has it
+	sets     *netlink.Handle // its socket was opened in the namespace and stays there
+	netns    uint64          // inode of the namespace
+}
+
+// tools are the programs for one address family.
+type tools struct {
+	ipv6    bool
+	restore string // path of iptables-restore or ip6tables-restore
+	save    string // path of iptables-save or ip6tables-save
+}
+
+func (t tools) name() string {
+	if t.ipv6 {
+		return "IPv6"
+	}
+	return "IPv4"
+}
+
+// Open finds the backend that works here, by a real change that it takes back
+// at once. It errs, with a hint, when a program, a capability or a kernel
+// module is missing, and when IPv6 exists but cannot be filtered.
+func Open(ctx context.Context, opts Options) (*Kernel, error) {
+	if err := checkCapability(); err != nil {
+		return nil, err
+	}
+	netns, err := currentNetns()
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	for _, candidate := range candidates(opts.Backend) {
+		k := &Kernel{backend: candidate.backend, netns: netns}
+		k.families, err = candidate.find()
+		if err == nil {
+			err = k.probe(ctx)
+		}
+		if err == nil {
+			err = k.openSets()
+		}
+		if err == nil {
+			return k, nil
+		}
+		failures = append(failures, err)
+		if opts.CloseOnError {
+			k.drop(ctx)
+		}
+	}
+	return nil, worst(failures)
+}
+
+// Close frees the netlink socket. The rules stay.
+func (k *Kernel) Close() { k.sets.Close() }
+
+// Facts returns what probing has learnt of the machine; the caller adds what
+// it knows of the resolver.
+func (k *Kernel) Facts() firewall.Facts {
+	return firewall.Facts{IPv6: len(k.families) == 2}
+}
+
+// Backend returns the backend in use.
+func (k *Kernel) Backend() Backend { return k.backend }
+
+// candidate is a backend under the names of its programs.
+type candidate struct {
+	backend Backend
+	infix   string // "iptables" + infix + "-restore"
+}
+
+// candidates are the backends to try, best first. Tables of the legacy backend
+// that exist in this namespace, such as an engine's rules for its resolver,
+// decide for it: only there can our jump be placed before theirs.
+func candidates(only Backend) []candidate {
+	nft, plain, legacy := candidate{NFT, "-nft"}, candidate{NFT, ""}, candidate{Legacy, "-legacy"}
+	switch only {
+	case NFT:
+		return []candidate{nft, plain}
+	case Legacy:
+		return []candidate{legacy}
+	}
+	if tables, err := os.ReadFile("/proc/thread-self/net/ip_tables_names"); err == nil && len(strings.TrimSpace(string(tables))) > 0 {
+		return []candidate{legacy, nft, plain}
+	}
+	return []candidate{nft, plain, legacy}
+}
+
+// find looks the programs up.
+func (c candidate) find() ([]tools, error) {
+	families := []tools{{ipv6: false}}
+	if hasIPv6() {
+		families = append(families, tools{ipv6: true})
+	}
+	for i := range families {
+		base := "iptables"
+		if families[i].ipv6 {
+			base = "ip6tables"
+		}
+		var err error
+		if families[i].restore, err = exec.LookPath(base + c.infix + "-restore"); err != nil {
+			return families[:i], errMissingProgram(base+c.infix+"-restore", err)
+		}
+		if families[i].save, err = exec.LookPath(base + c.infix + "-save"); err != nil {
+			return families[:i], errMissingProgram(base+c.infix+"-save", err)
+		}
+	}
+	return families, nil
+}
+
+// hasIPv6 reports whether the kernel has IPv6, whether or not an address is
+// set: one can appear at any time.
+func hasIPv6() bool {
+	_, err := os.Stat("/proc/thread-self/net/if_inet6")
+	return err == nil
+}
+
+// probeScript makes and removes a chain in each table, with the matches that
+// every plan needs. The removal is a transaction of its own, so that the rules
+// have really been in the kernel.
+const probeScript = `*filter
+:SBX-PROBE - [0:0]
+-A SBX-PROBE -m conntrack --ctstate ESTABLISHED -m mark --mark 0x1 -m owner --uid-owner 0 -j ACCEPT
+-A SBX-PROBE -p tcp -j REJECT --reject-with tcp-reset
+COMMIT
+*nat
+:SBX-PROBE - [0:0]
+-A SBX-PROBE -p udp -m udp --dport 53 -j REDIRECT --to-ports 53
+COMMIT
+*filter
+-F SBX-PROBE
+-X SBX-PROBE
+COMMIT
+*nat
+-F SBX-PROBE
+-X SBX-PROBE
+COMMIT
+`
+
+func (k *Kernel) probe(ctx context.Context) error {
+	jobs := make([]*job, 0, len(k.families))
+	for _, t := range k.families {
+		jobs = append(jobs, t.startRestore(ctx, probeScript))
+	}
+	return waitAll(jobs, k.backend, "probing")
+}
+
+func (k *Kernel) openSets() error {
+	sets, err := netlink.NewHandle(unix.NETLINK_NETFILTER)
+	if err != nil {
+		return fmt.Errorf("opening a netlink socket for ipset: %w", err)
+	}
+	if _, _, err := sets.IpsetProtocol(); err != nil {
+		sets.Close()
+		return errSets("asking the kernel for ipset", err)
+	}
+	k.sets = sets
+	return nil
+}
+
+// currentNetns identifies the calling thread's network namespace.
+func currentNetns() (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/thread-self/ns/net", &st); err != nil {
+		return 0, fmt.Errorf("finding the network namespace: %w", err)
+	}
+	return st.Ino, nil
+}
+
+// here errs when the calling thread is in another network namespace than Open
+// was: the programs that it starts would change the wrong rules.
+func (k *Kernel) here() error {
+	netns, err := currentNetns()
+	if err != nil {
+		return err
+	}
+	if netns != k.netns {
+		return errors.New("called in another network namespace than the one that was opened")
+	}
+	return nil
+}

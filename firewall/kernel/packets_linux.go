@@ -1,0 +1,169 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+// probePort is "discard" (RFC 863), which no allowlist has a use for.
+const probePort = 9
+
+// probeWait bounds the wait for the refusal of a connection, in milliseconds.
+// The kernel's own reset comes before connect returns or right after; only a
+// packet that was let out takes so long.
+const probeWait = 500
+
+// targets are documentation addresses (RFC 5737, RFC 3849): whatever the
+// outcome of a probe, nobody is bothered by it.
+func targets(ipv6 bool) []netip.Addr {
+	if ipv6 {
+		return []netip.Addr{netip.MustParseAddr("2001:db8::5bd"), netip.MustParseAddr("2001:db8:ffff::5bd")}
+	}
+	return []netip.Addr{netip.MustParseAddr("192.0.2.189"), netip.MustParseAddr("198.51.100.189"), netip.MustParseAddr("203.0.113.189")}
+}
+
+// probePackets sends one packet of each kind and errs when one was let out.
+func probePackets(ipv6 bool, plan firewall.Plan) error {
+	target, ok := refusedTarget(ipv6, plan)
+	if !ok {
+		return nil // the policy allows port 9 at every documentation address
+	}
+	if err := probeDatagram(target, unix.IPPROTO_UDP, []byte("probe")); err != nil {
+		return fmt.Errorf("a UDP packet to %s: %w", target, err)
+	}
+	if err := probePing(target); err != nil {
+		return fmt.Errorf("an ICMP echo to %s: %w", target.Addr(), err)
+	}
+	if !answers(plan.V4) {
+		return nil // what is dropped in silence can be told from what is lost only by waiting
+	}
+	if err := probeConnect(target); err != nil {
+		return fmt.Errorf("a TCP connection to %s: %w", target, err)
+	}
+	return nil
+}
+
+// refusedTarget picks an address and port that no address entry opens.
+func refusedTarget(ipv6 bool, plan firewall.Plan) (netip.AddrPort, bool) {
+	for _, addr := range targets(ipv6) {
+		open := slices.ContainsFunc(plan.Sets, func(s firewall.Set) bool {
+			return slices.ContainsFunc(s.Entries, func(e firewall.SetEntry) bool {
+				return e.Port.Number == probePort && e.Prefix.Contains(addr)
+			})
+		})
+		if !open {
+			return netip.AddrPortFrom(addr, probePort), true
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+// answers reports whether the plan refuses with an answer.
+func answers(tables []firewall.Table) bool {
+	return slices.ContainsFunc(tables, func(t firewall.Table) bool {
+		return slices.ContainsFunc(t.Chains, func(c firewall.Chain) bool { return c.Name == firewall.ChainRefuse })
+	})
+}
+
+var errLetOut = errors.New("it was let out")
+
+// judge reads the outcome of sending. The packet filter's refusal in OUTPUT
+// comes back to the sender as EPERM, or as the error of the ICMP answer.
+func judge(err error) error {
+	switch {
+	case err == nil:
+		return errLetOut
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.EHOSTUNREACH), errors.Is(err, unix.ECONNREFUSED):
+		return nil
+	case noRoute(err):
+		return nil
+	}
+	return fmt.Errorf("it failed in an unknown way: %w", err)
+}
+
+// noRoute reports whether the packet never reached the packet filter.
+func noRoute(err error) bool {
+	return errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT)
+}
+
+// socket opens a socket on the calling thread, thus in its namespace.
+func socket(addr netip.Addr, kind, proto int) (int, error) {
+	domain := unix.AF_INET
+	if addr.Is6() {
+		domain = unix.AF_INET6
+	}
+	return unix.Socket(domain, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
+}
+
+func sockaddr(to netip.AddrPort) unix.Sockaddr {
+	if to.Addr().Is4() {
+		return &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}
+	}
+	return &unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()}
+}
+
+func probeDatagram(to netip.AddrPort, proto int, payload []byte) error {
+	fd, err := socket(to.Addr(), unix.SOCK_DGRAM, proto)
+	if err != nil {
+		return judge(err)
+	}
+	defer unix.Close(fd)
+	return judge(unix.Sendto(fd, payload, 0, sockaddr(to)))
+}
+
+// probePing sends an echo request by the socket that needs no capability.
+// Where its use is not permitted, nobody inside can send one that way either,
+// and the listing of the rules has to do.
+func probePing(to netip.AddrPort) error {
+	proto, echo := unix.IPPROTO_ICMP, byte(8)
+	if to.Addr().Is6() {
+		proto, echo = unix.IPPROTO_ICMPV6, 128
+	}
+	fd, err := socket(to.Addr(), unix.SOCK_DGRAM, proto)
+	if err != nil {
+		return nil
+	}
+	unix.Close(fd)
+	message := []byte{echo, 0, 0, 0, 0, 0, 0, 1}
+	return probeDatagram(netip.AddrPortFrom(to.Addr(), 0), proto, message)
+}
+
+func probeConnect(to netip.AddrPort) error {
+	fd, err := socket(to.Addr(), unix.SOCK_STREAM, 0)
+	if err != nil {
+		return judge(err)
+	}
+	defer unix.Close(fd)
+	err = unix.Connect(fd, sockaddr(to))
+	if !errors.Is(err, unix.EINPROGRESS) {
+		return judge(err)
+	}
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	for {
+		n, err := unix.Poll(poll, probeWait)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("waiting for the refusal: %w", err)
+		}
+		if n == 0 {
+			return errLetOut
+		}
+		break
+	}
+	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return fmt.Errorf("reading the refusal: %w", err)
+	}
+	if code == 0 {
+		return errLetOut
+	}
+	return judge(unix.Errno(code))
+}

@@ -1,0 +1,168 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+// maxTimeout is the longest time that ipset accepts, in seconds
+// (ipset(8), "timeout": 2147483 seconds).
+const maxTimeout = 2147483
+
+// Allow opens the ports of a learned address for new connections during
+// timeout, rounded up to whole seconds. An address that is there already gets
+// the new time. It errs when the sets are not there yet, that is before Apply
+// of a plan with sets. Safe for concurrent use.
+func (k *Kernel) Allow(addr netip.Addr, ports []firewall.Port, timeout time.Duration) error {
+	if timeout <= 0 {
+		return fmt.Errorf("allowing %s: a timeout of %s would never end", addr, timeout)
+	}
+	addr = addr.Unmap().WithZone("")
+	name := firewall.SetName4
+	if addr.Is6() {
+		name = firewall.SetName6
+	}
+	seconds := uint32(min((timeout+time.Second-1)/time.Second, maxTimeout))
+	for _, port := range ports {
+		entry := setEntry(netip.PrefixFrom(addr, addr.BitLen()), port)
+		entry.CIDR = 0 // hash:ip,port takes no length
+		entry.Timeout = &seconds
+		entry.Replace = true
+		if err := k.sets.IpsetAdd(name, entry); err != nil {
+			return fmt.Errorf("allowing %s port %s in set %s: %w", addr, port, name, err)
+		}
+	}
+	return nil
+}
+
+// makeSets makes the sets and brings those without a timeout to exactly the
+// plan's entries, adding before removing. Learned addresses stay.
+func (k *Kernel) makeSets(sets []firewall.Set) error {
+	for _, s := range sets {
+		if err := k.makeSet(s); err != nil {
+			return err
+		}
+		if s.Timeout == 0 {
+			if err := k.fillSet(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (k *Kernel) makeSet(s firewall.Set) error {
+	opts := netlink.IpsetCreateOptions{Replace: true, Family: unix.AF_INET}
+	if s.IPv6 {
+		opts.Family = unix.AF_INET6
+	}
+	if s.Timeout > 0 {
+		opts.Timeout = &s.Timeout
+	}
+	if err := k.sets.IpsetCreate(s.Name, s.Type, opts); err != nil {
+		return errSets("making the set "+s.Name, err)
+	}
+	return nil
+}
+
+func (k *Kernel) fillSet(s firewall.Set) error {
+	listed, err := k.sets.IpsetList(s.Name)
+	if err != nil {
+		return errSets("listing the set "+s.Name, err)
+	}
+	stale := map[firewall.SetEntry]bool{}
+	for _, e := range listed.Entries {
+		if entry, ok := readEntry(e, s.IPv6); ok {
+			stale[entry] = true
+		}
+	}
+	for _, e := range s.Entries {
+		if stale[e] {
+			delete(stale, e)
+			continue
+		}
+		if err := k.sets.IpsetAdd(s.Name, setEntry(e.Prefix, e.Port)); err != nil {
+			return fmt.Errorf("adding %s to the set %s: %w", e, s.Name, err)
+		}
+	}
+	for e := range stale {
+		if err := k.sets.IpsetDel(s.Name, setEntry(e.Prefix, e.Port)); err != nil {
+			return fmt.Errorf("removing %s from the set %s: %w", e, s.Name, err)
+		}
+	}
+	return nil
+}
+
+func setEntry(prefix netip.Prefix, port firewall.Port) *netlink.IPSetEntry {
+	proto := uint8(unix.IPPROTO_TCP)
+	if port.Proto == firewall.UDP {
+		proto = unix.IPPROTO_UDP
+	}
+	return &netlink.IPSetEntry{
+		IP:       net.IP(prefix.Addr().AsSlice()),
+		CIDR:     uint8(prefix.Bits()),
+		Protocol: &proto,
+		Port:     &port.Number,
+	}
+}
+
+// readEntry is setEntry backwards.
+func readEntry(e netlink.IPSetEntry, ipv6 bool) (firewall.SetEntry, bool) {
+	addr, ok := netip.AddrFromSlice(e.IP)
+	if !ok || e.Port == nil || e.Protocol == nil {
+		return firewall.SetEntry{}, false
+	}
+	if !ipv6 {
+		addr = addr.Unmap()
+	}
+	bits := int(e.CIDR)
+	if bits == 0 {
+		bits = addr.BitLen() // a whole address is listed without a length
+	}
+	port := firewall.Port{Number: *e.Port, Proto: firewall.TCP}
+	if *e.Protocol == unix.IPPROTO_UDP {
+		port.Proto = firewall.UDP
+	}
+	return firewall.SetEntry{Prefix: netip.PrefixFrom(addr, bits), Port: port}, true
+}
+
+// haveSet errs unless the set exists as the plan wants it.
+func (k *Kernel) haveSet(s firewall.Set) error {
+	listed, err := k.sets.IpsetList(s.Name)
+	if err != nil {
+		if errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("the set %s is missing", s.Name)
+		}
+		return errSets("listing the set "+s.Name, err)
+	}
+	if listed.TypeName != s.Type {
+		return fmt.Errorf("the set %s is of type %s, not %s", s.Name, listed.TypeName, s.Type)
+	}
+	if s.Timeout > 0 {
+		return nil // what it holds comes and goes
+	}
+	have := map[firewall.SetEntry]bool{}
+	for _, e := range listed.Entries {
+		if entry, ok := readEntry(e, s.IPv6); ok {
+			have[entry] = true
+		}
+	}
+	for _, e := range s.Entries {
+		if !have[e] {
+			return fmt.Errorf("the set %s lacks %s", s.Name, e)
+		}
+		delete(have, e)
+	}
+	for e := range have {
+		return fmt.Errorf("the set %s holds %s, which is not in the plan", s.Name, e)
+	}
+	return nil
+}
