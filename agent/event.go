@@ -1,0 +1,90 @@
+package agent
+
+import "time"
+
+// Event is something the agent's output says: Init, Text, ToolUse, ToolResult,
+// APIRetry, Denial or Result. Lines of other types raise no event.
+type Event interface{ isEvent() }
+
+// Init is the start of a session. Hooks can write lines before it.
+type Init struct {
+	SessionID string
+	Model     string
+	Version   string // of Claude Code
+	WorkDir   string
+	Tools     []string
+}
+
+// Text is something the assistant said. For an API error, which claude prints
+// as an assistant's message too, APIError is true.
+type Text struct {
+	Text     string
+	APIError bool
+}
+
+// ToolUse is a tool call.
+type ToolUse struct {
+	ID       string
+	Name     string // such as "Bash"
+	Argument string // the telling argument (command, path, URL, pattern), one line, at most 200 bytes
+}
+
+// ToolResult is the answer to the tool call with the same id.
+type ToolResult struct {
+	ID      string
+	IsError bool
+	Text    string // as the agent sees it; "" when it holds no text
+}
+
+// APIRetry says that a request to the model API failed and will be repeated.
+type APIRetry struct {
+	Attempt    int // 1-based
+	MaxRetries int
+	Delay      time.Duration
+	Status     int    // HTTP status; 0 when no answer came
+	Error      string // kind of the error
+}
+
+// Hopeless reports that no repetition can mend the error: the credential is
+// wrong. Claude would go on for about three minutes; a caller ends the process
+// and judges with EndedAuth.
+func (r APIRetry) Hopeless() bool { return r.Status == 401 || r.Status == 403 }
+
+// Denial is a tool call that claude's permission rules refused.
+type Denial struct {
+	ToolUseID string
+	ToolName  string
+	Message   string // why; "" in the list of a Result
+}
+
+// Result is the last word of a run.
+type Result struct {
+	Subtype        string // success, error_max_turns, error_max_budget_usd, error_during_execution, …; "success" alone means nothing
+	IsError        bool
+	Text           string   // the final answer, or the error's text
+	Errors         []string // filled by subtypes other than success
+	TerminalReason string   // completed, max_turns, budget_exhausted, api_error, …
+	APIErrorStatus int      // HTTP status of the API's last error; 0 = none
+	SessionID      string
+	Turns          int
+	Duration       time.Duration
+	APIDuration    time.Duration
+	CostUSD        float64 // at list price, as claude computes it
+	Usage          map[string]ModelUsage
+	Denials        []Denial
+	Structured     []byte // JSON that follows Headless.JSONSchema; nil when the model gave none
+}
+
+// ModelUsage counts one model's tokens, subagents included.
+type ModelUsage struct {
+	Input, Output, CacheRead, CacheWrite int64
+	CostUSD                              float64
+}
+
+func (Init) isEvent()       {}
+func (Text) isEvent()       {}
+func (ToolUse) isEvent()    {}
+func (ToolResult) isEvent() {}
+func (APIRetry) isEvent()   {}
+func (Denial) isEvent()     {}
+func (Result) isEvent()     {}

@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Conclusion is the kind of end that a run came to.
+type Conclusion string
+
+// The conclusions. All but Success are failures.
+const (
+	Success   Conclusion = "success"
+	Failure   Conclusion = "failure"    // the agent ended with an error of its own
+	MaxTurns  Conclusion = "max_turns"  // Headless.MaxTurns reached
+	MaxBudget Conclusion = "max_budget" // Headless.MaxBudgetUSD reached
+	APIError  Conclusion = "api_error"  // the model API failed
+	AuthError Conclusion = "auth_error" // the model API refused the credential
+	NoResult  Conclusion = "no_result"  // the agent ended without a result event
+	Timeout   Conclusion = "timeout"
+	Cancelled Conclusion = "cancelled"
+)
+
+// End says whether the caller ended the process, and why.
+type End string
+
+// The ends.
+const (
+	EndedItself   End = ""          // nobody else ended it
+	EndedTimeout  End = "timeout"   // it ran out of time
+	EndedCancel   End = "cancelled" // the user or the workflow stopped it
+	EndedHopeless End = "hopeless"  // APIRetry.Hopeless: the credential was refused
+)
+
+// Outcome is the judgement on a run.
+type Outcome struct {
+	Conclusion Conclusion
+	Message    string // one line for people; "" for Success
+}
+
+// OK reports success.
+func (o Outcome) OK() bool { return o.Conclusion == Success }
+
+// Judge is the one judgement on a run. It is Success only when a result event
+// exists, its subtype is success, it is no error and the process ended by
+// itself with exit code 0: claude says subtype "success" of API errors too,
+// ends with 0 when interrupted, and with 1 when it could not check an action.
+// A nil result means that there was none.
+func Judge(result *Result, exitCode int, end End) Outcome {
+	switch end {
+	case EndedTimeout:
+		return Outcome{Timeout, "the run took longer than allowed"}
+	case EndedCancel:
+		return Outcome{Cancelled, "the run was cancelled"}
+	case EndedHopeless:
+		return Outcome{AuthError, "the model API refused the credential"}
+	}
+	if result == nil {
+		return Outcome{NoResult, fmt.Sprintf("claude ended with exit code %d and without a result", exitCode)}
+	}
+	switch {
+	case result.Subtype == "error_max_turns" || result.TerminalReason == "max_turns":
+		return Outcome{MaxTurns, result.message("the limit of turns was reached")}
+	case result.Subtype == "error_max_budget_usd" || result.TerminalReason == "budget_exhausted":
+		return Outcome{MaxBudget, result.message("the budget was used up")}
+	case result.APIErrorStatus == 401 || result.APIErrorStatus == 403 || result.notLoggedIn():
+		return Outcome{AuthError, result.message("the model API refused the credential")}
+	case result.TerminalReason == "api_error" || result.APIErrorStatus != 0:
+		return Outcome{APIError, result.message("the model API failed")}
+	case result.IsError || result.Subtype != "success":
+		return Outcome{Failure, result.message("claude reports " + oneLine(result.Subtype, maxArgument))}
+	case exitCode != 0:
+		return Outcome{Failure, fmt.Sprintf("claude ended with exit code %d although its result says success", exitCode)}
+	}
+	return Outcome{Conclusion: Success}
+}
+
+// message prefers claude's own words.
+func (r *Result) message(otherwise string) string {
+	words := strings.Join(r.Errors, "; ")
+	if words == "" && r.IsError {
+		words = r.Text
+	}
+	if words = oneLine(words, 1000); words != "" {
+		return words
+	}
+	return otherwise
+}
+
+// notLoggedIn recognises the run that had no credential at all; no request is
+// sent then and there is no status to go by.
+func (r *Result) notLoggedIn() bool {
+	return r.IsError && strings.HasPrefix(r.Text, "Not logged in")
+}

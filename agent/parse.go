@@ -1,0 +1,235 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxArgument bounds ToolUse.Argument, in bytes.
+const maxArgument = 200
+
+// wireLine has the fields of all line types that we read. Fields that may
+// have other types in other versions are raw, so that one surprise does not
+// lose the line.
+type wireLine struct {
+	Type      string `json:"type"`
+	Subtype   string `json:"subtype"`
+	SessionID string `json:"session_id"`
+
+	// system/init
+	Model   string   `json:"model"`
+	Version string   `json:"claude_code_version"`
+	CWD     string   `json:"cwd"`
+	Tools   []string `json:"tools"`
+
+	// system/api_retry
+	Attempt    int     `json:"attempt"`
+	MaxRetries int     `json:"max_retries"`
+	DelayMS    float64 `json:"retry_delay_ms"`
+	Status     *int    `json:"error_status"`
+	Error      any     `json:"error"`
+
+	// system/permission_denied
+	ToolName  string `json:"tool_name"`
+	ToolUseID string `json:"tool_use_id"`
+	Reason    any    `json:"message"` // a text there; a message object in assistant and user lines
+
+	// assistant
+	APIErrorMessage bool `json:"is_api_error_message"`
+}
+
+type wireMessage struct {
+	Message struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+}
+
+type wireBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     map[string]any  `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	IsError   bool            `json:"is_error"`
+	Content   json.RawMessage `json:"content"`
+}
+
+type wireResult struct {
+	Subtype        string          `json:"subtype"`
+	IsError        bool            `json:"is_error"`
+	Result         string          `json:"result"`
+	Errors         []string        `json:"errors"`
+	TerminalReason string          `json:"terminal_reason"`
+	APIErrorStatus *int            `json:"api_error_status"`
+	SessionID      string          `json:"session_id"`
+	Turns          int             `json:"num_turns"`
+	DurationMS     float64         `json:"duration_ms"`
+	APIDurationMS  float64         `json:"duration_api_ms"`
+	CostUSD        float64         `json:"total_cost_usd"`
+	Structured     json.RawMessage `json:"structured_output"`
+	ModelUsage     map[string]struct {
+		Input      int64   `json:"inputTokens"`
+		Output     int64   `json:"outputTokens"`
+		CacheRead  int64   `json:"cacheReadInputTokens"`
+		CacheWrite int64   `json:"cacheCreationInputTokens"`
+		CostUSD    float64 `json:"costUSD"`
+	} `json:"modelUsage"`
+	Denials []struct {
+		ToolName  string `json:"tool_name"`
+		ToolUseID string `json:"tool_use_id"`
+	} `json:"permission_denials"`
+}
+
+// parseLine returns the events of one line; ok is false when it is not a JSON
+// object with a type.
+func parseLine(line []byte) (events []Event, ok bool) {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(line, &head) != nil || head.Type == "" {
+		return nil, false
+	}
+	switch head.Type {
+	case "system":
+		return parseSystem(line), true
+	case "assistant", "user":
+		return parseMessage(line), true
+	case "result":
+		return parseResult(line), true
+	}
+	return nil, true
+}
+
+func parseSystem(line []byte) []Event {
+	var w wireLine
+	lenient(line, &w)
+	switch w.Subtype {
+	case "init":
+		return []Event{Init{SessionID: w.SessionID, Model: w.Model, Version: w.Version, WorkDir: w.CWD, Tools: w.Tools}}
+	case "api_retry":
+		kind, _ := w.Error.(string)
+		return []Event{APIRetry{
+			Attempt: w.Attempt, MaxRetries: w.MaxRetries, Delay: millis(w.DelayMS), Status: value(w.Status), Error: kind,
+		}}
+	case "permission_denied":
+		reason, _ := w.Reason.(string)
+		return []Event{Denial{ToolUseID: w.ToolUseID, ToolName: w.ToolName, Message: reason}}
+	}
+	return nil
+}
+
+func parseMessage(line []byte) []Event {
+	var w wireLine
+	lenient(line, &w)
+	var m wireMessage
+	lenient(line, &m)
+	var events []Event
+	for _, b := range blocks(m.Message.Content) {
+		switch {
+		case b.Type == "text" && w.Type == "assistant":
+			events = append(events, Text{Text: b.Text, APIError: w.APIErrorMessage})
+		case b.Type == "tool_use" && w.Type == "assistant":
+			events = append(events, ToolUse{ID: b.ID, Name: b.Name, Argument: argument(b.Input)})
+		case b.Type == "tool_result" && w.Type == "user":
+			events = append(events, ToolResult{ID: b.ToolUseID, IsError: b.IsError, Text: text(b.Content)})
+		}
+	}
+	return events
+}
+
+func parseResult(line []byte) []Event {
+	// A missing is_error must not read as success.
+	w := wireResult{IsError: true}
+	lenient(line, &w)
+	r := Result{
+		Subtype: w.Subtype, IsError: w.IsError, Text: w.Result, Errors: w.Errors,
+		TerminalReason: w.TerminalReason, APIErrorStatus: value(w.APIErrorStatus),
+		SessionID: w.SessionID, Turns: w.Turns, Duration: millis(w.DurationMS), APIDuration: millis(w.APIDurationMS),
+		CostUSD: w.CostUSD,
+	}
+	if string(w.Structured) != "null" && len(w.Structured) > 0 {
+		r.Structured = append([]byte(nil), w.Structured...)
+	}
+	if len(w.ModelUsage) > 0 {
+		r.Usage = make(map[string]ModelUsage, len(w.ModelUsage))
+	}
+	for model, u := range w.ModelUsage {
+		r.Usage[model] = ModelUsage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, CostUSD: u.CostUSD}
+	}
+	for _, d := range w.Denials {
+		r.Denials = append(r.Denials, Denial{ToolUseID: d.ToolUseID, ToolName: d.ToolName})
+	}
+	return []Event{r}
+}
+
+// lenient fills what fits: json.Unmarshal goes on past a field of the wrong
+// type and reports it afterwards, and another version's odd field must not
+// hide the rest of a line that is known to be valid JSON.
+func lenient(line []byte, into any) { _ = json.Unmarshal(line, into) }
+
+// blocks reads a message's content, which is a list of blocks or one text.
+func blocks(content json.RawMessage) []wireBlock {
+	var list []wireBlock
+	lenient(content, &list)
+	if list == nil {
+		var s string
+		if json.Unmarshal(content, &s) == nil {
+			list = []wireBlock{{Type: "text", Text: s}}
+		}
+	}
+	return list
+}
+
+func text(content json.RawMessage) string {
+	var b strings.Builder
+	for _, block := range blocks(content) {
+		if block.Type == "text" {
+			b.WriteString(block.Text)
+		}
+	}
+	return b.String()
+}
+
+// argument picks the one argument that tells a reader what a call does.
+func argument(input map[string]any) string {
+	for _, key := range []string{"command", "file_path", "notebook_path", "url", "query", "pattern", "path", "skill", "description", "prompt"} {
+		if s, ok := input[key].(string); ok && s != "" {
+			return oneLine(s, maxArgument)
+		}
+	}
+	return ""
+}
+
+// oneLine makes agent-written text safe to show: control characters (which
+// could drive a terminal) become spaces, and it is cut to limit bytes.
+func oneLine(s string, limit int) string {
+	cut := false
+	if len(s) > 4*limit { // do not map a megabyte to show one line of it
+		s, cut = s[:4*limit], true
+	}
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\uFFFD"), func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	}), " ")
+	const ellipsis = "…"
+	if len(s) > limit-len(ellipsis) && (cut || len(s) > limit) {
+		end := limit - len(ellipsis)
+		for end > 0 && !utf8.RuneStart(s[end]) {
+			end--
+		}
+		s = s[:end] + ellipsis
+	}
+	return s
+}
+
+func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+func value(p *int) int {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
