@@ -1,0 +1,122 @@
+package netnstest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// Lab is the sandbox and its internet.
+type Lab struct {
+	Sandbox  *Namespace
+	Internet *Namespace
+}
+
+// The addresses of both ends of the wire. The internet's are also the
+// sandbox's default gateways.
+var (
+	SandboxAddr4  = netip.MustParseAddr("192.0.2.2")
+	SandboxAddr6  = netip.MustParseAddr("2001:db8::2")
+	InternetAddr4 = netip.MustParseAddr("192.0.2.1")
+	InternetAddr6 = netip.MustParseAddr("2001:db8::1")
+)
+
+const (
+	sandboxLink  = "eth0"
+	internetLink = "wire"
+)
+
+// New makes a lab in which the internet also has the given addresses, of
+// either family. It ends the test when it does not run as root.
+func New(t testing.TB, addrs ...string) *Lab {
+	t.Helper()
+	testenv.Root(t)
+	lab := &Lab{Sandbox: newNamespace(t), Internet: newNamespace(t)}
+	var err error
+	lab.Sandbox.Do(func() { err = layWire(lab.Internet) })
+	if err == nil {
+		lab.Sandbox.Do(func() { err = bringUp(sandboxLink, SandboxAddr4, SandboxAddr6) })
+	}
+	if err == nil {
+		lab.Internet.Do(func() {
+			err = bringUp(internetLink, InternetAddr4, InternetAddr6)
+			for _, a := range addrs {
+				err = errors.Join(err, addAddr(internetLink, netip.PrefixFrom(netip.MustParseAddr(a), netip.MustParseAddr(a).BitLen())))
+			}
+		})
+	}
+	if err == nil {
+		lab.Sandbox.Do(func() { err = errors.Join(addRoute(InternetAddr4), addRoute(InternetAddr6)) })
+	}
+	if err != nil {
+		t.Fatalf("making the lab: %v", err)
+	}
+	return lab
+}
+
+// layWire runs in the sandbox and puts the other end into the internet.
+func layWire(internet *Namespace) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = sandboxLink
+	return netlink.LinkAdd(&netlink.Veth{
+		LinkAttrs:     attrs,
+		PeerName:      internetLink,
+		PeerNamespace: netlink.NsFd(internet.file.Fd()),
+	})
+}
+
+func bringUp(link string, addrs ...netip.Addr) error {
+	// Without this an IPv6 address cannot be used for about a second.
+	for _, name := range []string{"lo", link} {
+		if err := os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/accept_dad", []byte("0"), 0o644); err != nil {
+			return err
+		}
+		l, err := netlink.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		if err := netlink.LinkSetUp(l); err != nil {
+			return fmt.Errorf("bringing %s up: %w", name, err)
+		}
+	}
+	for _, a := range addrs {
+		bits := 24
+		if a.Is6() {
+			bits = 64
+		}
+		if err := addAddr(link, netip.PrefixFrom(a, bits)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addAddr(link string, p netip.Prefix) error {
+	l, err := netlink.LinkByName(link)
+	if err != nil {
+		return err
+	}
+	addr := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
+	if p.Addr().Is6() {
+		addr.Flags = unix.IFA_F_NODAD
+	}
+	if err := netlink.AddrAdd(l, addr); err != nil {
+		return fmt.Errorf("adding %s to %s: %w", p, link, err)
+	}
+	return nil
+}
+
+func addRoute(gateway netip.Addr) error {
+	if err := netlink.RouteAdd(&netlink.Route{Gw: gateway.AsSlice()}); err != nil {
+		return fmt.Errorf("routing over %s: %w", gateway, err)
+	}
+	return nil
+}
