@@ -132,6 +132,9 @@ func forward(next http.Handler) http.Handler {
 			apierror.Write(w, http.StatusForbidden, apierror.Permission, "this is not a forward proxy")
 			return
 		}
+		// Otherwise net/http swallows the rest of a body once the answer
+		// begins, and the host sees it cut short.
+		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1 always can
 		next.ServeHTTP(w, r)
 	})
 }
