@@ -1,0 +1,117 @@
+package credproxy
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+)
+
+// oauthBeta must be named in Anthropic-Beta for an OAuth token to be accepted.
+const oauthBeta = "oauth-2025-04-20"
+
+// Credential is a secret of the model API. However it is printed or
+// marshalled, it shows as "[redacted]". The zero value is no credential.
+type Credential struct {
+	kind   kind
+	secret string
+}
+
+type kind int
+
+const (
+	noCredential kind = iota
+	apiKey
+	oauthToken
+	bearerToken
+)
+
+// APIKey is a key of the API's console ("sk-ant-api…"), sent as X-Api-Key.
+func APIKey(secret string) (Credential, error) { return newCredential(apiKey, secret) }
+
+// OAuthToken is a token of `claude setup-token` ("sk-ant-oat…"), sent as a
+// bearer token with the beta header that it needs.
+func OAuthToken(secret string) (Credential, error) { return newCredential(oauthToken, secret) }
+
+// BearerToken is the token of a gateway in front of the API.
+func BearerToken(secret string) (Credential, error) { return newCredential(bearerToken, secret) }
+
+// ParseCredential tells an OAuth token from an API key by its prefix.
+func ParseCredential(secret string) (Credential, error) {
+	if strings.HasPrefix(strings.TrimSpace(secret), "sk-ant-oat") {
+		return OAuthToken(secret)
+	}
+	return APIKey(secret)
+}
+
+// newCredential accepts surrounding white space, which files and pasted text
+// have. Its errors never show the secret.
+func newCredential(k kind, secret string) (Credential, error) {
+	secret = strings.TrimSpace(secret)
+	if len(secret) < 8 {
+		return Credential{}, errors.New("the model API's credential is empty or too short")
+	}
+	for i := range len(secret) {
+		if secret[i] <= ' ' || secret[i] > '~' {
+			return Credential{}, fmt.Errorf("the model API's credential has a character at position %d that a header cannot hold", i+1)
+		}
+	}
+	return Credential{k, secret}, nil
+}
+
+// set adds the credential to an outgoing request's headers.
+func (c Credential) set(h http.Header) {
+	if c.kind == apiKey {
+		h.Set("X-Api-Key", c.secret)
+		return
+	}
+	h.Set("Authorization", "Bearer "+c.secret)
+	if c.kind == oauthToken {
+		h.Set("Anthropic-Beta", withOAuthBeta(h.Values("Anthropic-Beta")))
+	}
+}
+
+// withOAuthBeta merges: the agent's own list must survive.
+func withOAuthBeta(lines []string) string {
+	var list []string
+	for _, line := range lines {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = strings.TrimSpace(name); name != "" && name != oauthBeta {
+				list = append(list, name)
+			}
+		}
+	}
+	return strings.Join(append(list, oauthBeta), ",")
+}
+
+const redacted = "[redacted]"
+
+// String returns "[redacted]".
+func (Credential) String() string { return redacted }
+
+// GoString returns "[redacted]".
+func (Credential) GoString() string { return redacted }
+
+// Format writes "[redacted]" for every verb, also those that would reach
+// into the struct, such as %d.
+func (Credential) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// MarshalJSON returns "[redacted]".
+func (Credential) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+
+// MarshalText returns "[redacted]".
+func (Credential) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// LogValue returns "[redacted]".
+func (Credential) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// NewSessionToken returns a fresh random token of 256 bits. Its prefix shows
+// people that it is no API key.
+func NewSessionToken() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
+	return "sbx-session-" + hex.EncodeToString(b[:])
+}

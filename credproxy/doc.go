@@ -1,0 +1,25 @@
+// Package credproxy is the proxy on the host that holds the model API's
+// credential. The agent reaches it through internal/tunnel with a session
+// token that is worth nothing elsewhere; the proxy checks the token, lets
+// through exactly the two calls that Claude Code needs and adds the real
+// credential on the way out.
+//
+//	agent ── session token ──► Proxy ── credential ──► api.anthropic.com
+//	                             │  POST /v1/messages[?beta=true]
+//	                             │  POST /v1/messages/count_tokens[?beta=true]
+//	                             │  HEAD /api/hello: answered here
+//	                             ├─► Options.Log, one Entry a request
+//	                             └─► Usage, tokens as the API reports them
+//
+// Why it is shaped as it is:
+//
+//   - Requests are built anew from an allowlist of headers. What the agent
+//     sends besides (credentials, Proxy-*, Forwarded) does not exist upstream.
+//   - Paths are compared in their escaped form, byte for byte, so no reading
+//     of "..", "//" or "%2f" by anybody downstream matters.
+//   - The upstream is fixed and redirects are refused: the credential goes to
+//     one origin.
+//   - Answers pass through a filter that blanks the credential, should the
+//     upstream echo it. Compressed answers could hide it and are not asked for.
+//   - No body and no credential is ever logged.
+package credproxy

@@ -1,0 +1,169 @@
+package credproxy
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/redact"
+)
+
+// DefaultUpstream is the model API.
+const DefaultUpstream = "https://api.anthropic.com"
+
+// Limits of a request.
+const (
+	DefaultMaxBody = 32 << 20        // bytes; the API itself takes no more
+	maxBuffered    = 8               // bodies of the greatest size held at a time; more are answered 529, which claude repeats
+	bodyTimeout    = 2 * time.Minute // to receive a request's body
+)
+
+// Options says where a Proxy forwards to and for whom.
+type Options struct {
+	Upstream     *url.URL   // required; https, or http on loopback
+	Credential   Credential // required
+	SessionToken string     // required; NewSessionToken
+
+	Log     func(Entry)                           // called once for every request, concurrently; nil = no log
+	MaxBody int64                                 // bytes; 0 = DefaultMaxBody
+	Proxy   func(*http.Request) (*url.URL, error) // such as http.ProxyFromEnvironment; nil = connect directly
+	RootCAs *x509.CertPool                        // nil = the system's
+}
+
+// Entry is what the log may know of a request: never a body, never a header.
+type Entry struct {
+	Method   string
+	Path     string // as sent, at most 200 bytes, quoted when odd
+	Status   int    // 0 = the client left before there was one
+	Duration time.Duration
+	Model    string // "" = the request names none
+	Refused  string // why the proxy itself refused or failed; "" = the upstream answered
+}
+
+// Proxy is an http.Handler. It is safe for concurrent use.
+type Proxy struct {
+	upstream   *url.URL
+	credential Credential
+	token      [sha256.Size]byte
+	log        func(Entry)
+	maxBody    int64
+	buffered   atomic.Int64
+	transport  *http.Transport
+	blank      *redact.Redactor
+	usage      meter
+}
+
+// New returns a Proxy. It fails when a required option is missing or the
+// credential would travel unencrypted to another machine.
+func New(o Options) (*Proxy, error) {
+	if err := checkUpstream(o.Upstream); err != nil {
+		return nil, err
+	}
+	if o.Credential.kind == noCredential {
+		return nil, errors.New("the credential proxy has no credential")
+	}
+	if len(o.SessionToken) < 16 {
+		return nil, errors.New("the credential proxy's session token is too short")
+	}
+	if o.SessionToken == o.Credential.secret {
+		return nil, errors.New("the session token is the credential itself")
+	}
+	p := &Proxy{
+		upstream:   o.Upstream,
+		credential: o.Credential,
+		token:      sha256.Sum256([]byte(o.SessionToken)),
+		log:        o.Log,
+		maxBody:    o.MaxBody,
+		// Lengths stay, so that Content-Length does.
+		blank: redact.New(redact.Options{Secrets: []string{o.Credential.secret}, Mask: true}),
+		transport: &http.Transport{
+			Proxy:             o.Proxy,
+			TLSClientConfig:   &tls.Config{RootCAs: o.RootCAs},
+			ForceAttemptHTTP2: true,
+			DialContext:       (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
+			// Compressed answers could not be searched for the credential.
+			DisableCompression:  true,
+			TLSHandshakeTimeout: 15 * time.Second,
+			// An answer that is not streamed takes as long as the model does.
+			ResponseHeaderTimeout: 15 * time.Minute,
+			IdleConnTimeout:       90 * time.Second,
+			MaxIdleConnsPerHost:   16,
+		},
+	}
+	if p.log == nil {
+		p.log = func(Entry) {}
+	}
+	if p.maxBody <= 0 {
+		p.maxBody = DefaultMaxBody
+	}
+	return p, nil
+}
+
+// Usage returns the tokens used so far.
+func (p *Proxy) Usage() Usage { return p.usage.total() }
+
+// Close drops idle connections to the upstream.
+func (p *Proxy) Close() error { p.transport.CloseIdleConnections(); return nil }
+
+func checkUpstream(u *url.URL) error {
+	if u == nil || u.Host == "" {
+		return errors.New("the credential proxy has no upstream")
+	}
+	// Redacted: a password in the URL must not reach a terminal.
+	fail := func(why string) error { return fmt.Errorf("the model API's address %s: %s", u.Redacted(), why) }
+	switch {
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return fail("it must have no user, query or fragment")
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme != "http":
+		return fail("it must begin with https://")
+	case !loopback(u.Hostname()):
+		return diag.WithHint(fail("the credential would travel unencrypted"), "use https://")
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// authorized reports whether r carries the session token, as a bearer token
+// or as X-Api-Key. Every credential that is there must be the token, once:
+// readers that differ in which of two they take have nothing to differ on.
+func (p *Proxy) authorized(r *http.Request) bool {
+	bearer, keys := r.Header.Values("Authorization"), r.Header.Values("X-Api-Key")
+	if len(bearer) > 1 || len(keys) > 1 || len(bearer)+len(keys) == 0 {
+		return false
+	}
+	good := 1
+	for _, value := range bearer {
+		scheme, token, _ := strings.Cut(value, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return false
+		}
+		good &= p.isToken(token)
+	}
+	for _, value := range keys {
+		good &= p.isToken(value)
+	}
+	return good == 1
+}
+
+// isToken compares digests, in time that depends on neither text nor length.
+func (p *Proxy) isToken(s string) int {
+	sum := sha256.Sum256([]byte(s))
+	return subtle.ConstantTimeCompare(sum[:], p.token[:])
+}

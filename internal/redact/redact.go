@@ -1,0 +1,117 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Placeholder replaces every run of secret bytes, unless Options.Mask is set.
+const Placeholder = "[redacted]"
+
+// minSecret is the length in bytes below which a secret is not looked for:
+// replacing every "abc" would destroy the text and hide nothing.
+const minSecret = 6
+
+// Options chooses what New looks for.
+type Options struct {
+	Secrets  []string // exact texts; shorter ones than 6 bytes are left out
+	Patterns bool     // also well-known kinds of tokens: sk-ant-…, ghp_…, AKIA…
+	Mask     bool     // replace each secret byte by '*', so that lengths stay
+}
+
+// Redactor knows what to remove. It is immutable and safe for concurrent use.
+type Redactor struct {
+	exact    []string // sorted by length, longest first
+	patterns []pattern
+	mask     bool
+	starts   [256]bool // bytes that can begin a match
+}
+
+// New returns a Redactor.
+func New(o Options) *Redactor {
+	r := &Redactor{mask: o.Mask}
+	for _, s := range o.Secrets {
+		r.exact = append(r.exact, forms(s)...)
+	}
+	slices.SortFunc(r.exact, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	r.exact = slices.Compact(r.exact)
+	if o.Patterns {
+		r.patterns = wellKnown
+	}
+	for _, s := range r.exact {
+		r.starts[s[0]] = true
+	}
+	for _, p := range r.patterns {
+		r.starts[p.prefix[0]] = true
+	}
+	return r
+}
+
+// forms returns the texts that show secret.
+func forms(secret string) []string {
+	secret = strings.TrimSpace(secret)
+	if len(secret) < minSecret {
+		return nil
+	}
+	list := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret)))}
+	if escaped, err := json.Marshal(secret); err == nil {
+		list = append(list, string(escaped[1:len(escaped)-1]))
+	}
+	var plain bytes.Buffer
+	enc := json.NewEncoder(&plain)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(secret) == nil {
+		list = append(list, strings.TrimSuffix(plain.String()[1:], "\"\n"))
+	}
+	list = append(list, base64Forms(secret)...)
+	// A key in PEM form is printed line by line.
+	if strings.Contains(secret, "\n") {
+		for line := range strings.SplitSeq(secret, "\n") {
+			if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
+				list = append(list, line)
+			}
+		}
+	}
+	return list
+}
+
+// base64Forms returns what base64 makes of secret at each of the three places
+// it can have in a longer text. Characters that also depend on the secret's
+// neighbours are left out.
+func base64Forms(secret string) []string {
+	var list []string
+	for before := range 3 {
+		padded := strings.Repeat("\x00", before) + secret
+		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			text := enc.EncodeToString([]byte(padded))
+			text = text[(before*8+5)/6:]
+			if len(padded)%3 != 0 {
+				text = text[:len(text)-1]
+			}
+			if len(text) >= minSecret {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
+
+// String returns text without the secrets.
+func (r *Redactor) String(text string) string {
+	var b strings.Builder
+	w := r.Writer(&b)
+	_, _ = io.WriteString(w, text) // a Builder does not fail
+	_ = w.Close()
+	return b.String()
+}

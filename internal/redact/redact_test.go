@@ -1,0 +1,144 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+const key = "sk-ant-api03-Zm9vYmFyLXNlY3JldA_0123456789-abcdefAA"
+
+func TestSecretsAreRemovedInEveryForm(t *testing.T) {
+	const secret = `p@ss/wörd+"quoted"&=~x`
+	r := New(Options{Secrets: []string{secret, "tiny", "line one of a key 000000\nline two of a key 111111"}})
+	quoted, _ := json.Marshal(secret)
+	for name, text := range map[string]string{
+		"plain":          "a " + secret + " b",
+		"query":          "https://x/?k=" + url.QueryEscape(secret),
+		"path":           "https://x/" + url.PathEscape(secret),
+		"json":           `{"k":` + string(quoted) + `}`,
+		"hex":            hex.EncodeToString([]byte(secret)),
+		"base64":         base64.StdEncoding.EncodeToString([]byte(secret)),
+		"base64, offset": base64.StdEncoding.EncodeToString([]byte("x:" + secret + "yyy")),
+		"base64, other":  base64.URLEncoding.EncodeToString([]byte("u" + secret)),
+		"one line":       "> line two of a key 111111 <",
+	} {
+		if got := r.String(text); !strings.Contains(got, Placeholder) || strings.Contains(got, "wörd") {
+			t.Errorf("%s: %q became %q", name, text, got)
+		}
+	}
+	if got := r.String("tiny things stay"); got != "tiny things stay" {
+		t.Errorf("short secret: %q", got)
+	}
+}
+
+func TestWellKnownTokensAreRemovedAndTheirSurroundingsStay(t *testing.T) {
+	r := New(Options{Patterns: true})
+	for text, want := range map[string]string{
+		"key=" + key + "; next":                        "key=[redacted]; next",
+		"ghp_abcdefghijklmnopqrstuvwxyz0123456789\n":   "[redacted]\n",
+		"AKIAIOSFODNN7EXAMPLE.":                        "[redacted].",
+		"sk-ant- and ghp_short and AKIA are no tokens": "sk-ant- and ghp_short and AKIA are no tokens",
+		// A token of one kind inside one of another must not end it early.
+		"sk-ant-0123456789abcdef-ghp_abcdefghijklmnopqrstuv-rest end": "[redacted] end",
+	} {
+		if got := r.String(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestOverlappingSecretsLeaveNothingOfEither(t *testing.T) {
+	r := New(Options{Secrets: []string{"abcdefXX", "XXghijkl"}})
+	if got := r.String("1abcdefXXghijkl2"); got != "1[redacted]2" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestMaskKeepsTheLength(t *testing.T) {
+	r := New(Options{Secrets: []string{key}, Mask: true})
+	if got, want := r.String("a"+key+"b"), "a"+strings.Repeat("*", len(key))+"b"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Text that cannot begin a secret must not wait for more: events of a stream
+// have to arrive as they are sent.
+func TestHarmlessTextIsNotHeldBack(t *testing.T) {
+	var b strings.Builder
+	w := New(Options{Secrets: []string{key}, Patterns: true}).Writer(&b)
+	_, _ = io.WriteString(w, "data: {}\n\n")
+	if b.String() != "data: {}\n\n" {
+		t.Errorf("held back: wrote %q so far", b.String())
+	}
+}
+
+// naive marks every byte that any match covers, on the whole text at once.
+func naive(r *Redactor, text string) string {
+	secret := make([]bool, len(text))
+	for i := range text {
+		for _, s := range r.exact {
+			if strings.HasPrefix(text[i:], s) {
+				mark(secret[i : i+len(s)])
+			}
+		}
+		for _, p := range r.patterns {
+			n, _, _ := p.match(text[i:])
+			mark(secret[i : i+n])
+		}
+	}
+	var b strings.Builder
+	for i := range len(text) {
+		switch {
+		case !secret[i]:
+			b.WriteByte(text[i])
+		case i == 0 || !secret[i-1]:
+			b.WriteString(Placeholder)
+		}
+	}
+	return b.String()
+}
+
+func mark(bytes []bool) {
+	for i := range bytes {
+		bytes[i] = true
+	}
+}
+
+func FuzzAnyChunkingAgreesWithTheNaiveTwin(f *testing.F) {
+	f.Add("x "+key+" y", "secret-one", "onetwo", 3)
+	f.Add("secret-onetwo sk-ant-sk-ant-ghp_aaaaaaaaaaaaaaaaaaaaaaaa-", "secret-one", "onetwo", 1)
+	f.Add("aaaaaaaaaaaaaaaaab", "aaaaaab", "aaaaaa", 2)
+	f.Add("ghs_aaaaaaaaaaaaaaaaaaaaaaaa.bbb-cc ghp_aaaaaaaaaaaaaaaaaaaa-x", "ghs_aa.a", "-x", 5)
+	f.Fuzz(func(t *testing.T, text, one, two string, chunk int) {
+		if chunk < 1 || len(text) > 4096 {
+			t.Skip()
+		}
+		r := New(Options{Secrets: []string{one, two}, Patterns: true})
+		want := naive(r, text)
+		var b strings.Builder
+		w := r.Writer(&b)
+		for rest := text; rest != ""; {
+			n := min(chunk, len(rest))
+			_, _ = io.WriteString(w, rest[:n])
+			rest = rest[n:]
+		}
+		_ = w.Close()
+		if b.String() != want {
+			t.Errorf("in pieces of %d: %q became %q, want %q", chunk, text, b.String(), want)
+		}
+	})
+}
+
+func BenchmarkWriter(b *testing.B) {
+	text := []byte(strings.Repeat(`data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"some ordinary words"}}`+"\n\n", 1000))
+	w := New(Options{Secrets: []string{key}, Patterns: true}).Writer(io.Discard)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		_, _ = w.Write(text)
+	}
+}

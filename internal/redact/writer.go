@@ -1,0 +1,106 @@
+package redact
+
+import (
+	"bytes"
+	"io"
+	"strings"
+)
+
+// Writer returns a writer that passes on to w what it is given, without the
+// secrets. The output does not depend on how the input is cut into pieces. It
+// holds back only bytes that may turn out to begin a secret; Close writes
+// those, and does not close w. It is not safe for concurrent use.
+func (r *Redactor) Writer(w io.Writer) io.WriteCloser {
+	return &writer{r: r, w: w}
+}
+
+type writer struct {
+	r *Redactor
+	w io.Writer
+
+	held    []byte    // input not yet decided
+	covered int       // so many bytes of held are known to be secret
+	tails   alphabets // of matches that go on as long as the text does
+	inRun   bool      // the last byte written was secret
+	out     bytes.Buffer
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	w.held = append(w.held, p...)
+	if err := w.advance(false); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (w *writer) Close() error { return w.advance(true) }
+
+// advance decides byte for byte whether it is secret and writes what is
+// decided. A byte is secret if any match covers it, so that two secrets which
+// overlap leave nothing of either.
+func (w *writer) advance(last bool) error {
+	text := string(w.held)
+	i := 0
+	for i < len(text) {
+		if w.tails &= classes[text[i]]; w.tails != 0 {
+			w.covered = max(w.covered, 1)
+		}
+		if w.r.starts[text[i]] {
+			n, open, undecided := w.r.longest(text[i:], w.tails)
+			if undecided && !last {
+				break
+			}
+			w.covered = max(w.covered, n)
+			w.tails |= open
+		}
+		w.emit(text[i], w.covered > 0)
+		w.covered = max(w.covered-1, 0)
+		i++
+	}
+	w.held = append(w.held[:0], text[i:]...)
+	if w.out.Len() == 0 {
+		return nil
+	}
+	_, err := w.w.Write(w.out.Bytes())
+	w.out.Reset()
+	return err
+}
+
+func (w *writer) emit(b byte, secret bool) {
+	switch {
+	case !secret:
+		w.out.WriteByte(b)
+	case w.r.mask:
+		w.out.WriteByte('*')
+	case !w.inRun:
+		w.out.WriteString(Placeholder)
+	}
+	w.inRun = secret
+}
+
+// longest returns the length of the longest match at the start of text and
+// the alphabets of matches that reach text's end. undecided means that more
+// text could make another match. Patterns with an alphabet in under are not
+// looked for: a match under way covers what they would.
+func (r *Redactor) longest(text string, under alphabets) (n int, open alphabets, undecided bool) {
+	for _, s := range r.exact {
+		switch {
+		case len(text) < len(s):
+			undecided = undecided || strings.HasPrefix(s, text)
+		case strings.HasPrefix(text, s):
+			n = max(n, len(s))
+		}
+	}
+	for _, p := range r.patterns {
+		if p.alphabet&under != 0 {
+			continue
+		}
+		m, wait, reaches := p.match(text)
+		undecided = undecided || wait
+		n = max(n, m)
+		if reaches {
+			open |= p.alphabet
+		}
+	}
+	return n, open, undecided
+}
