@@ -1,0 +1,133 @@
+package kernel_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/internal/netnstest"
+)
+
+func TestUpstreamOnlyForTheMarkedDaemon(t *testing.T) {
+	b := closedBench(t)
+	b.resolverAt(t, "127.0.0.1:5300")
+	c := b.Capture(t)
+
+	_ = b.send(agentUID, 0, upstream+":53", "agent")
+	_ = b.send(0, 0, upstream+":53", "root without the mark")
+	_ = b.send(0, mark+1, upstream+":53", "root with another mark")
+	b.sendMarkedAs(agentUID, upstream)
+	c.Nothing("the upstream for others", nil)
+
+	if err := b.send(0, mark, upstream+":53", "daemon"); err != nil {
+		t.Fatal(err)
+	}
+	arrived := c.Arrived()
+	if len(arrived) != 1 || arrived[0].Dst.String() != upstream || arrived[0].DstPort != 53 {
+		t.Errorf("the daemon's query: arrived %v", arrived)
+	}
+
+	_ = b.send(0, mark, upstream+":443", "daemon elsewhere")
+	_ = b.send(0, mark, other+":53", "daemon to another server")
+	c.Nothing("the daemon beyond its upstream", nil)
+}
+
+// sendMarkedAs sends from a socket that uid owns and that root has marked
+// afterwards: the mark alone must not be enough.
+func (b *bench) sendMarkedAs(uid int, to string) {
+	b.t.Helper()
+	var fd int
+	var err error
+	b.Sandbox.As(uid, func() { fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0) })
+	if err == nil {
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, mark)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	_ = unix.Sendto(fd, []byte("leak"), 0, &unix.SockaddrInet4{Port: 53, Addr: [4]byte{203, 0, 113, 53}})
+}
+
+// An engine's resolver answers on a random port of 127.0.0.11 and asks the
+// outside for whoever reaches it.
+func TestHiddenPortOfTheEnginesResolver(t *testing.T) {
+	b := newBench(t, kernel.Options{})
+	hidden := b.resolverAt(t, "127.0.0.11:38099")
+	// The rules that an engine puts into a container on a network of its own.
+	for _, rule := range [][]string{
+		{"-N", "DOCKER_OUTPUT"},
+		{"-A", "OUTPUT", "-d", "127.0.0.11/32", "-j", "DOCKER_OUTPUT"},
+		{"-A", "DOCKER_OUTPUT", "-d", "127.0.0.11/32", "-p", "udp", "-m", "udp", "--dport", "53", "-j", "DNAT", "--to-destination", "127.0.0.11:38099"},
+	} {
+		b.run("iptables", append([]string{"-t", "nat"}, rule...)...)
+	}
+	engine := b.run("iptables", "-t", "nat", "-S", "DOCKER_OUTPUT")
+
+	b.apply(b.plan(firewall.Network{Allow: []string{allowed + ":443"}}))
+	if after := b.run("iptables", "-t", "nat", "-S", "DOCKER_OUTPUT"); after != engine {
+		t.Errorf("the engine's rules changed from\n%sto\n%s", engine, after)
+	}
+
+	ours := b.resolverAt(t, "127.0.0.1:5300")
+	b.query(t, "127.0.0.11:53", ours)
+	if err := b.send(agentUID, 0, "127.0.0.11:38099", "agent"); err == nil {
+		t.Error("the agent reaches the hidden port over UDP")
+	}
+	if err := b.send(0, 0, "127.0.0.11:38099", "root"); err == nil {
+		t.Error("root without the mark reaches the hidden port over UDP")
+	}
+	if conn, err := b.dial("tcp", "127.0.0.11:38099"); err == nil {
+		conn.Close()
+		t.Error("the agent reaches the hidden port over TCP")
+	}
+	if err := b.send(0, mark, "127.0.0.11:53", "daemon"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case message := <-hidden:
+		if message != "daemon" {
+			t.Errorf("the hidden port got %q", message)
+		}
+	case <-time.After(dialLimit):
+		t.Error("the daemon does not reach the engine's resolver")
+	}
+
+	b.apply(b.plan(firewall.Network{Mode: firewall.ModeNone}))
+	if err := b.send(agentUID, 0, "127.0.0.11:53", "agent"); err == nil {
+		t.Error("in mode none the agent reaches the engine's resolver")
+	}
+}
+
+func TestConnectionFromOutside(t *testing.T) {
+	b := closedBench(t)
+	listen(t, b.Sandbox, "192.0.2.2:3000")
+	dial := func() error {
+		var conn net.Conn
+		var err error
+		b.Internet.Do(func() { conn, err = net.DialTimeout("tcp", "192.0.2.2:3000", 300*time.Millisecond) })
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}
+	c := b.Capture(t)
+	if dial() == nil {
+		t.Error("connected from outside")
+	}
+	c.Nothing("an answer to a connection from outside", nil)
+
+	b.apply(b.plan(firewall.Network{Inbound: []int{3000}}))
+	if err := dial(); err != nil {
+		t.Errorf("inbound port: %v", err)
+	}
+	c.Arrived()
+	if err := b.send(agentUID, 0, netnstest.InternetAddr4.String()+":3000", "x"); err == nil {
+		t.Error("an inbound port opened the way out")
+	}
+	c.Nothing("out over an inbound port", nil)
+}
