@@ -92,6 +92,16 @@ func (p *program) dispatch(args []string) error {
 		return usageError("no command given")
 	}
 	switch command, args := args[0], args[1:]; command {
+	case "run":
+		return p.run(args)
+	case shimCommand:
+		return p.shim(args)
+	case "check":
+		return p.check(args)
+	case "plan":
+		return p.plan(args)
+	case "tunnel":
+		return p.tunnel(args)
 	case "version":
 		return p.version(args)
 	case "help", "-h", "--help":

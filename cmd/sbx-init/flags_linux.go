@@ -1,0 +1,47 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"io"
+)
+
+// newFlags returns a flag set that leaves printing to main.
+func newFlags(name string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	return fs
+}
+
+// parseFlags reads args and returns those that are no flags. Unlike package
+// flag alone it also takes flags behind them, up to "--".
+func parseFlags(fs *flag.FlagSet, args []string) ([]string, error) {
+	var rest []string
+	for {
+		if err := fs.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, usageError("%s takes its options as 'sbx-init help' shows", fs.Name())
+			}
+			return nil, usageError("%s: %w", fs.Name(), err)
+		}
+		if fs.NArg() == 0 {
+			return rest, nil
+		}
+		if consumed := len(args) - fs.NArg(); consumed > 0 && args[consumed-1] == "--" {
+			return append(rest, fs.Args()...), nil
+		}
+		rest = append(rest, fs.Arg(0))
+		args = fs.Args()[1:]
+	}
+}
+
+// splitCommand divides args at the first "--"; found says whether there is one.
+func splitCommand(args []string) (flags, command []string, found bool) {
+	for i, a := range args {
+		if a == "--" {
+			return args[:i], args[i+1:], true
+		}
+	}
+	return args, nil, false
+}

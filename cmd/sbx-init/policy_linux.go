@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// maxPolicyBytes bounds the size of a policy file and of each list it names.
+const maxPolicyBytes = 1 << 20
+
+// policy is a policy file that was understood.
+type policy struct {
+	network firewall.Network
+	*firewall.Policy
+}
+
+// loadPolicy reads the policy file at path and the lists that it names. With
+// who set, each of these files must be out of that user's reach. Findings go
+// to stderr, all of them, and the error then carries exit code 65.
+func (p *program) loadPolicy(path string, who *attacker) (policy, error) {
+	src, err := readPolicyFile(path, who)
+	if err != nil {
+		return policy{}, err
+	}
+	lists := func(name string) ([]byte, error) {
+		if !filepath.IsLocal(name) {
+			return nil, errors.New("the name leads out of the policy file's folder")
+		}
+		return readPolicyFile(filepath.Join(filepath.Dir(path), name), who)
+	}
+	parsed, findings := settings.Parse(path, src, lists)
+	if len(findings) > 0 {
+		if err := diag.WriteText(p.stderr, findings); err != nil {
+			return policy{}, err
+		}
+	}
+	if parsed == nil {
+		err := fmt.Errorf("the policy file %s is wrong", path)
+		return policy{}, exitWith(exitConfig, diag.WithHint(err, "mend the places above; nothing was opened"))
+	}
+	made, problems := firewall.NewPolicy(parsed.Network)
+	if len(problems) > 0 { // Parse asked NewPolicy already
+		return policy{}, exitWith(exitConfig, problems[0])
+	}
+	return policy{parsed.Network, made}, nil
+}
+
+// readPolicyFile reads one file, after it made sure that who cannot change it.
+func readPolicyFile(path string, who *attacker) ([]byte, error) {
+	if who != nil {
+		how, err := canChange(path, *who)
+		if err != nil {
+			return nil, policyPathError(path, err)
+		}
+		if how != "" {
+			err := fmt.Errorf("the policy file %s is not safe: %s %s", path, who, how)
+			return nil, diag.WithHint(err, "let root own the file and its folders, or mount it read-only")
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, policyPathError(path, err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, policyPathError(path, errors.Join(err, errors.New("not a regular file")))
+	}
+	src, err := io.ReadAll(io.LimitReader(f, maxPolicyBytes+1))
+	if err != nil {
+		return nil, policyPathError(path, err)
+	}
+	if len(src) > maxPolicyBytes {
+		return nil, policyPathError(path, fmt.Errorf("larger than %d bytes", maxPolicyBytes))
+	}
+	return src, nil
+}
+
+func policyPathError(path string, err error) error {
+	err = fmt.Errorf("reading the policy file %s: %w", path, err)
+	if errors.Is(err, os.ErrNotExist) {
+		return diag.WithHint(err, "give the path inside the container: --policy FILE")
+	}
+	return err
+}
+
+// String names the user in a message.
+func (who attacker) String() string {
+	if who.anyone {
+		return "a user other than root"
+	}
+	return fmt.Sprintf("the command's user (uid %d)", who.uid)
+}

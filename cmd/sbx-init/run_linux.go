@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+const (
+	// defaultAudit is where the agent finds out why it was refused.
+	defaultAudit = "/run/sbx/audit.jsonl"
+
+	// effectivePolicy, in the audit log's folder, is the policy in force, for
+	// 'sbx-init check' without --policy. It is a settings file itself.
+	effectivePolicy = "policy.json"
+)
+
+// runOptions are the flags of run.
+type runOptions struct {
+	policy  string
+	user    string // "" = defaultUser
+	audit   string
+	sidecar bool
+	command []string
+}
+
+func parseRun(args []string) (runOptions, error) {
+	args, command, found := splitCommand(args)
+	o := runOptions{command: command}
+	fs := newFlags("run")
+	fs.StringVar(&o.policy, "policy", "", "")
+	fs.StringVar(&o.user, "user", "", "")
+	fs.StringVar(&o.audit, "audit", defaultAudit, "")
+	fs.BoolVar(&o.sidecar, "sidecar", false, "")
+	rest, err := parseFlags(fs, args)
+	userGiven := false
+	fs.Visit(func(f *flag.Flag) { userGiven = userGiven || f.Name == "user" })
+	switch {
+	case err != nil:
+		return o, err
+	case len(rest) > 0:
+		return o, usageError("run: the command must stand behind \"--\": ... -- %s", rest[0])
+	case o.policy == "":
+		return o, usageError("run: --policy FILE is missing")
+	case o.audit == "":
+		return o, usageError("run: --audit names no file")
+	case userGiven && o.user == "":
+		return o, usageError("run: --user names nobody")
+	case o.sidecar && (found || userGiven):
+		return o, usageError("run: --sidecar starts no command and takes neither one nor --user")
+	case !o.sidecar && len(command) == 0:
+		return o, usageError("run: no command given; it stands behind \"--\"")
+	}
+	return o, nil
+}
+
+// run closes the network, opens what the policy allows, proves it and starts
+// the command. The order is the guarantee: nothing of the caller's is read
+// before both families are closed.
+func (p *program) run(args []string) error {
+	started := time.Now()
+	o, err := parseRun(args)
+	if err != nil {
+		return err
+	}
+	// Whoever can read our memory could read the policy's secrets of tomorrow;
+	// who can write to it owns CAP_NET_ADMIN.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("hiding the memory of sbx-init: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
+	defer cancel()
+	k, err := closeNetwork(ctx)
+	if err != nil {
+		return err
+	}
+	w := &wall{kernel: k}
+
+	who := account{}
+	reach := attacker{anyone: true}
+	if !o.sidecar {
+		if who, err = findAccount(o.user); err != nil {
+			return err
+		}
+		reach = attacker{uid: who.uid, gids: append(who.groups, who.gid)}
+	}
+	policy, err := p.loadPolicy(o.policy, &reach)
+	if err != nil {
+		return err
+	}
+	upstreams, err := readResolvers(resolvConf)
+	if err != nil {
+		return fmt.Errorf("finding the machine's resolvers: %w", err)
+	}
+	p.warn(policy, upstreams)
+	if w.log, err = audit.OpenLog(o.audit); err != nil {
+		return diag.WithHint(err, "give another place with --audit FILE, in a folder that only root can write")
+	}
+	if err := writeEffective(filepath.Join(filepath.Dir(o.audit), effectivePolicy), policy.network); err != nil {
+		return err
+	}
+	if err := w.open(ctx, policy, upstreams); err != nil {
+		return err
+	}
+	if o.sidecar {
+		return p.serve(w, time.Since(started))
+	}
+	return p.supervise(w, who, o.command)
+}
+
+// warn says what the policy asks for and this version does not do, and what
+// will not work.
+func (p *program) warn(pol policy, upstreams resolvers) {
+	if pol.network.Guard == "sni" {
+		fmt.Fprintln(p.stderr, `sbx-init: warning: "guard": "sni" is not enforced by this version: a program can speak to any name on an allowed name's address`)
+	}
+	if pol.Mode() == firewall.ModeAllowlist && len(upstreams.addrs) == 0 {
+		fmt.Fprintf(p.stderr, "sbx-init: warning: %s names no resolver, so no name can be resolved\n", resolvConf)
+	}
+}
+
+// writeEffective writes the policy in force for everybody to read.
+func writeEffective(path string, network firewall.Network) error {
+	text, err := json.MarshalIndent(struct {
+		Network firewall.Network `json:"network"`
+	}{network}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the policy in force: %w", err)
+	}
+	// A new file takes the place of whatever was there, a symbolic link too.
+	f, err := os.CreateTemp(filepath.Dir(path), ".policy-*")
+	if err != nil {
+		return fmt.Errorf("writing the policy in force: %w", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("writing the policy in force: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// supervise starts the command, gives up what it no longer needs, passes
+// signals on, collects orphans and returns with the command's exit code.
+func (p *program) supervise(w *wall, who account, command []string) error {
+	if os.Getpid() != 1 {
+		// Orphans come to us, as they do to PID 1.
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("becoming the reaper of orphans: %w", err)
+		}
+	}
+	signals := catchSignals()
+	tty := foregroundTerminal()
+	attr := &syscall.SysProcAttr{Setpgid: true}
+	if tty != nil {
+		// The terminal's Ctrl-C then reaches the command once, and not us.
+		attr = &syscall.SysProcAttr{Foreground: true, Ctty: int(tty.Fd())}
+	}
+	child, err := os.StartProcess("/proc/self/exe", shimArgs(who, command), &os.ProcAttr{
+		Env:   who.environ(os.Environ()),
+		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+		Sys:   attr,
+	})
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", command[0], err)
+	}
+	pid := child.Pid
+	exits := reap(pid)
+	if err := keepOnly(unix.CAP_NET_ADMIN, unix.CAP_KILL); err != nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		return err
+	}
+	for {
+		select {
+		case s := <-signals:
+			_ = syscall.Kill(pid, s.(syscall.Signal)) // gone already: its status comes next
+		case status := <-exits:
+			if tty != nil {
+				takeTerminalBack(tty)
+			}
+			return exitStatus(status)
+		case err := <-w.done:
+			p.resolverEnded(err)
+			w.done = nil
+		}
+	}
+}
+
+// serve keeps the firewall of a namespace that other containers join, until
+// somebody ends it. The rules stay when it ends.
+func (p *program) serve(w *wall, took time.Duration) error {
+	signals := catchSignals()
+	if err := keepOnly(unix.CAP_NET_ADMIN); err != nil {
+		return err
+	}
+	exits := reap(0)
+	ready := struct {
+		Ready          bool  `json:"ready"`
+		FirewallMillis int64 `json:"firewallMillis"`
+	}{true, took.Milliseconds()}
+	if err := json.NewEncoder(p.stdout).Encode(ready); err != nil {
+		return fmt.Errorf("reporting that the firewall stands: %w", err)
+	}
+	for {
+		select {
+		case s := <-signals:
+			if s == syscall.SIGTERM || s == syscall.SIGINT {
+				return nil
+			}
+		case <-exits: // never: there is no command
+		case err := <-w.done:
+			p.resolverEnded(err)
+			return exitWith(exitInternal, nil)
+		}
+	}
+}
+
+// resolverEnded tells that names can no longer be resolved. Nothing opens by
+// it: addresses that are open run out.
+func (p *program) resolverEnded(err error) {
+	p.printError(fmt.Errorf("the resolver ended, no name can be resolved any more: %w", errors.Join(err, errors.New("socket closed"))))
+}
+
+// catchSignals collects every signal that can be passed on. One that was
+// ignored when we started stays ignored, for us and for the command.
+func catchSignals() <-chan os.Signal {
+	signals := make(chan os.Signal, 64)
+	const lastSignal = 64
+	for n := syscall.Signal(1); n <= lastSignal; n++ {
+		switch n {
+		case syscall.SIGCHLD, syscall.SIGURG: // the kernel's word to us, and the Go runtime's own
+		case syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGTSTP: // about our place at the terminal
+		case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL: // our own faults
+		case syscall.SIGPIPE: // about our own output
+		default:
+			if !signal.Ignored(n) {
+				signal.Notify(signals, n)
+			}
+		}
+	}
+	return signals
+}
+
+// reap waits for every child, adopted orphans too, and sends the status of the
+// one with the given pid.
+func reap(pid int) <-chan unix.WaitStatus {
+	exits := make(chan unix.WaitStatus, 1)
+	children := make(chan os.Signal, 1)
+	if pid == 0 {
+		signal.Notify(children, syscall.SIGCHLD)
+	}
+	go func() {
+		for {
+			var status unix.WaitStatus
+			got, err := unix.Wait4(-1, &status, 0, nil)
+			switch {
+			case errors.Is(err, unix.EINTR):
+			case err != nil: // no child at the moment
+				if pid != 0 {
+					return
+				}
+				<-children
+			case got == pid:
+				exits <- status
+				return
+			}
+		}
+	}()
+	return exits
+}
+
+// exitStatus turns a wait status into the exit code that shells use.
+func exitStatus(status unix.WaitStatus) error {
+	code := status.ExitStatus()
+	if status.Signaled() {
+		code = 128 + int(status.Signal())
+	}
+	if code == 0 {
+		return nil
+	}
+	return exitWith(code, nil)
+}
+
+// foregroundTerminal opens our controlling terminal when we are in its
+// foreground; nil otherwise.
+func foregroundTerminal() *os.File {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	if err != nil || group != unix.Getpgrp() {
+		tty.Close()
+		return nil
+	}
+	return tty
+}
+
+// takeTerminalBack puts our own process group in the foreground again, for
+// whoever reads the terminal after us.
+func takeTerminalBack(tty *os.File) {
+	signal.Ignore(syscall.SIGTTOU) // which the kernel sends for it to a group in the background
+	_ = unix.IoctlSetPointerInt(int(tty.Fd()), unix.TIOCSPGRP, unix.Getpgrp())
+}
