@@ -1,0 +1,102 @@
+package fakeapi
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Model is the model name in every answer.
+const Model = "scripted-demo"
+
+// label begins every text of the assistant, so that nobody takes a transcript
+// for a model's work.
+const label = "[scripted] "
+
+// Script is what the assistant does, in order.
+type Script struct {
+	Turns []Turn `json:"turns"`
+	Final string `json:"final"` // the answer after the last turn; "" = a fixed text
+}
+
+// Turn is one answer that asks for tools: at least one command or call.
+type Turn struct {
+	Text  string   `json:"text,omitempty"` // said before the tools; "" = nothing
+	Bash  []string `json:"bash,omitempty"` // commands for the Bash tool
+	Calls []Call   `json:"calls,omitempty"`
+}
+
+// Call is a call of any tool.
+type Call struct {
+	Name  string         `json:"name"`
+	Input map[string]any `json:"input"`
+}
+
+// calls returns the turn's tool calls, Bash commands first.
+func (t Turn) calls() []Call {
+	var list []Call
+	for _, command := range t.Bash {
+		list = append(list, Call{"Bash", map[string]any{"command": command, "description": "scripted step"}})
+	}
+	return append(list, t.Calls...)
+}
+
+// block is a content block of an answer.
+type block struct {
+	Type  string         `json:"type"`
+	Text  string         `json:"text,omitempty"`
+	ID    string         `json:"id,omitempty"`
+	Name  string         `json:"name,omitempty"`
+	Input map[string]any `json:"input,omitempty"`
+}
+
+// answer returns the content that is due after so many tool results, and why
+// the model stops there.
+func (s Script) answer(results int) (content []block, stopReason string) {
+	for i, turn := range s.Turns {
+		calls := turn.calls()
+		if results >= len(calls) {
+			results -= len(calls)
+			continue
+		}
+		if turn.Text != "" {
+			content = append(content, block{Type: "text", Text: label + turn.Text})
+		}
+		for j, c := range calls {
+			content = append(content, block{Type: "tool_use", ID: fmt.Sprintf("toolu_scripted_%d_%d", i, j), Name: c.Name, Input: c.Input})
+		}
+		return content, "tool_use"
+	}
+	final := s.Final
+	if final == "" {
+		final = "this answer was scripted; no model was asked"
+	}
+	return []block{{Type: "text", Text: label + final}}, "end_turn"
+}
+
+// request is what we read of a Messages API request.
+type request struct {
+	Model    string `json:"model"`
+	Stream   bool   `json:"stream"`
+	Messages []struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"messages"`
+}
+
+// toolResults counts the answers to tool calls in the conversation so far.
+func (r request) toolResults() int {
+	n := 0
+	for _, m := range r.Messages {
+		var content []struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal(m.Content, &content) != nil {
+			continue // a plain text
+		}
+		for _, c := range content {
+			if c.Type == "tool_result" {
+				n++
+			}
+		}
+	}
+	return n
+}
