@@ -105,6 +105,9 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
+		a.initCommand(),
+		a.validateCommand(),
+		a.policyCommand(),
 		a.versionCommand(),
 	)
 	return root

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+func (a *app) policyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Ask what the firewall would let out",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.policyCheckCommand(), a.policyCompileCommand())
+	return cmd
+}
+
+// policyFlags are shared by the sub-commands.
+func policyFile(cmd *cobra.Command) *string {
+	return cmd.Flags().String("file", filepath.Join(".devcontainer", devcontainer.SettingsName), "settings to read")
+}
+
+func loadPolicy(file string) (*firewall.Policy, error) {
+	s, findings, err := readSettings(file)
+	if err != nil {
+		return nil, diag.WithHint(err, "name the settings with --file")
+	}
+	if s == nil {
+		return nil, diag.WithHint(firstError(findings), "sbx-devc validate %s shows everything that is wrong", file)
+	}
+	policy, bad := firewall.NewPolicy(s.Network)
+	if len(bad) > 0 {
+		return nil, bad[0] // Parse refused these already
+	}
+	return policy, nil
+}
+
+func (a *app) policyCheckCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check HOST[:PORT]",
+		Short: "Say whether a host may be reached, and by which entry",
+		Long: `Say whether the policy lets the sandbox reach HOST, and why. It asks the same
+matcher that enforces the policy; nothing is resolved or connected to. Without
+PORT it is 443.
+
+Exit code 0: allowed; 1: denied; 2: wrong usage; 3: the settings could not be read.`,
+		Example: `  sbx-devc policy check api.anthropic.com
+  sbx-devc policy check git.example.net:22 --file sandbox.jsonc`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: map[string]string{annotationChecker: ""},
+	}
+	file := policyFile(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.policyCheck(*file, args[0]) }
+	return cmd
+}
+
+func (a *app) policyCheck(file, target string) error {
+	name, addr, port, err := parseTarget(target)
+	if err != nil {
+		return exitWith(exitCheckUsage, err)
+	}
+	policy, err := loadPolicy(file)
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	d := policy.Decide(name, addr, port, firewall.TCP)
+	fmt.Fprintf(a.stdout, "%s %s: %s\n", d.Verdict, target, d.Reason)
+	if d.Allowed() {
+		return nil
+	}
+	return exitWith(exitFindings, nil)
+}
+
+// parseTarget reads HOST[:PORT], where HOST is a name or an address; an IPv6
+// address with a port stands in brackets.
+func parseTarget(target string) (name string, addr netip.Addr, port uint16, err error) {
+	host, port := target, uint16(443)
+	if h, p, splitErr := net.SplitHostPort(target); splitErr == nil {
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil || n == 0 {
+			return "", addr, 0, diag.WithHint(fmt.Errorf("%q is not a port", p), "accepted: 1 to 65535")
+		}
+		host, port = h, uint16(n)
+	}
+	if addr, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return "", addr, port, nil
+	}
+	name, err = firewall.CanonicalName(host)
+	if err != nil {
+		return "", addr, 0, diag.WithHint(fmt.Errorf("%q is not a host: %w", target, err), "write HOST, HOST:PORT, ADDRESS or [IPV6]:PORT")
+	}
+	return name, addr, port, nil
+}
+
+func (a *app) policyCompileCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "compile",
+		Short: "Print the firewall rules that the policy becomes",
+		Long: `Print the input for iptables-restore, ip6tables-restore and ipset that the policy
+becomes. Nothing is touched. Facts of the machine that sbx-init learns when it
+starts (upstream resolvers, its resolver's port) are example values here.`,
+		Example: `  sbx-devc policy compile --file sandbox.jsonc`,
+		Args:    cobra.NoArgs,
+	}
+	file := policyFile(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error { return a.policyCompile(*file) }
+	return cmd
+}
+
+func (a *app) policyCompile(file string) error {
+	policy, err := loadPolicy(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return exitWith(exitNoInput, err)
+	}
+	if err != nil {
+		return exitWith(exitConfig, err)
+	}
+	plan, err := firewall.Compile(policy, exampleFacts())
+	if err != nil {
+		return exitWith(exitConfig, err)
+	}
+	_, err = fmt.Fprint(a.stdout, plan.String())
+	return err
+}
+
+// exampleFacts stand for a machine: an address for documentation (RFC 5737) as
+// its resolver, and the resolver's unprivileged port.
+func exampleFacts() firewall.Facts {
+	return firewall.Facts{IPv6: true, Upstreams: []netip.Addr{netip.MustParseAddr("192.0.2.53")}, ResolverPort: 5353, Mark: 1}
+}

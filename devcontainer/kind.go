@@ -1,0 +1,107 @@
+package devcontainer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// legacy properties were replaced long ago; tools still move them to their
+// new place. Outside the specification are those that some tools invented.
+var (
+	legacy = map[string]string{
+		"extensions": "customizations.vscode.extensions", "settings": "customizations.vscode.settings", "devPort": "customizations.vscode.devPort",
+	}
+	outside = map[string]string{"extends": "the reference tools ignore it; only some others merge the named file"}
+)
+
+// schema compares the file with the property tables: first which kind of
+// configuration it is, then only that kind's table, so that one mistake gives
+// one finding.
+func (c *checker) schema() {
+	root := c.root
+	if root.Kind != jsonc.Object {
+		c.at(root, "SBX202", fmt.Sprintf("the file must be an object, not %s", root.Kind), "")
+		return
+	}
+	if len(root.Members) == 0 {
+		c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
+		return
+	}
+	image, build, dockerFile, compose := root.Member("image"), root.Member("build"), root.Member("dockerFile"), root.Member("dockerComposeFile")
+	buildsFile := build.Member("dockerfile") != nil
+	switch {
+	case compose != nil:
+		c.composeKind(image, build)
+	case dockerFile != nil:
+		c.topLevel(dockerFileKind, nil, "")
+		c.extra(image, "image", "dockerFile wins and the image is ignored")
+	case buildsFile:
+		c.topLevel(buildKind, nil, "")
+		c.extra(image, "image", "build.dockerfile wins and the image is ignored")
+	case image != nil:
+		c.topLevel(imageKind, []string{"build"}, "it is ignored beside image")
+	case build != nil:
+		c.topLevel(buildKind, nil, "")
+		c.missing(build, "SBX204", "build lacks \"dockerfile\"", "name the Dockerfile, relative to this file")
+	default:
+		c.topLevel(merged(imageKind, buildKind, dockerFileKind, composeKind), nil, "")
+		c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
+	}
+	for _, m := range elements(root.Member("mounts")) {
+		if m.Kind == jsonc.Object {
+			c.require(m, "type", "target")
+		}
+	}
+}
+
+func (c *checker) composeKind(image, build *jsonc.Node) {
+	c.topLevel(composeKind, []string{"runArgs", "appPort", "workspaceMount"}, "it does nothing with Docker Compose; say it in the Compose file")
+	c.require(c.root, "service", "workspaceFolder")
+	c.extra(image, "image", "the Compose file says what the container is made from")
+	c.extra(build, "build", "the Compose file says what the container is made from")
+}
+
+func (c *checker) require(n *jsonc.Node, names ...string) {
+	for _, name := range names {
+		if n.Member(name) == nil {
+			c.missing(n, "SBX204", fmt.Sprintf("%s lacks %q", where(n), name), "")
+		}
+	}
+}
+
+func (c *checker) extra(n *jsonc.Node, name, why string) {
+	if n != nil {
+		c.at(n, "SBX205", fmt.Sprintf("%s: more than one image source: %s", name, why), "keep one")
+	}
+}
+
+// topLevel checks the root's members; those in noEffect are known but idle.
+func (c *checker) topLevel(props map[string]shape, noEffect []string, why string) {
+	everything := merged(imageKind, buildKind, dockerFileKind, composeKind)
+	for _, m := range c.root.Members {
+		p, known := props[m.Name]
+		_, elsewhere := everything[m.Name]
+		switch {
+		case known:
+			c.check(m.Value, p)
+		case legacy[m.Name] != "":
+			c.name(m, "SBX207", fmt.Sprintf("%q is a legacy property", m.Name), "move it to "+legacy[m.Name])
+		case outside[m.Name] != "":
+			c.name(m, "SBX208", fmt.Sprintf("%q is not in the specification", m.Name), outside[m.Name])
+		case slices.Contains(noEffect, m.Name):
+			c.name(m, "SBX206", fmt.Sprintf("%q has no effect here", m.Name), why)
+		case isSource(m.Name):
+			// extra says it, with what wins.
+		case elsewhere:
+			c.name(m, "SBX206", fmt.Sprintf("%q has no effect here", m.Name), "it belongs to another kind of configuration")
+		default:
+			c.unknown(c.root, m, props)
+		}
+	}
+}
+
+func isSource(name string) bool {
+	return slices.Contains([]string{"image", "build", "dockerFile", "dockerComposeFile"}, name)
+}

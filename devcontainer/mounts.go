@@ -1,0 +1,144 @@
+package devcontainer
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// mount is one mount in any of its spellings.
+type mount struct {
+	kind     string // "bind", "volume", "tmpfs", "npipe"
+	source   string
+	target   string
+	readonly bool // as the container gets it, not as it is written
+	node     *jsonc.Node
+}
+
+// allMounts collects what mounts, workspaceMount and runArgs mount.
+func (c *checker) allMounts() []mount {
+	var out []mount
+	list := c.root.Member("mounts")
+	for _, n := range texts(list) {
+		out = append(out, parseMount(n.Text, n))
+	}
+	for _, n := range elements(list) {
+		if n.Kind != jsonc.Object {
+			continue
+		}
+		m := mount{kind: "volume", node: n}
+		for key, to := range map[string]*string{"type": &m.kind, "source": &m.source, "target": &m.target} {
+			if s, ok := n.Member(key).Str(); ok {
+				*to = s
+			}
+		}
+		out = append(out, m) // readonly is lost on the way, see SBX302
+	}
+	if s, ok := c.root.Member("workspaceMount").Str(); ok {
+		out = append(out, parseMount(s, c.root.Member("workspaceMount")))
+	}
+	for _, a := range c.args {
+		switch a.flag {
+		case "mount":
+			out = append(out, parseMount(a.value, a.node))
+		case "volume":
+			out = append(out, parseVolume(a.value, a.node))
+		}
+	}
+	return out
+}
+
+// parseMount reads the --mount syntax: comma-separated key=value pairs.
+func parseMount(s string, n *jsonc.Node) mount {
+	m := mount{kind: "volume", node: n}
+	for field := range strings.SplitSeq(s, ",") {
+		key, value, hasValue := strings.Cut(strings.TrimSpace(field), "=")
+		switch strings.ToLower(key) {
+		case "type":
+			m.kind = strings.ToLower(value)
+		case "source", "src":
+			m.source = value
+		case "target", "destination", "dst":
+			m.target = value
+		case "readonly", "ro":
+			m.readonly = !hasValue || isOn(value)
+		}
+	}
+	return m
+}
+
+// variable is a ${…} reference; its colons are not separators.
+var variable = regexp.MustCompile(`\$\{[^}]*\}`)
+
+// parseVolume reads the -v syntax: [SOURCE:]TARGET[:OPTIONS].
+func parseVolume(s string, n *jsonc.Node) mount {
+	var kept []string
+	masked := variable.ReplaceAllStringFunc(s, func(v string) string {
+		kept = append(kept, v)
+		return "\x00"
+	})
+	restore := func(part string) string {
+		for strings.Contains(part, "\x00") && len(kept) > 0 {
+			part = strings.Replace(part, "\x00", kept[0], 1)
+			kept = kept[1:]
+		}
+		return part
+	}
+	drive := ""
+	if len(masked) > 2 && masked[1] == ':' && (masked[2] == '\\' || masked[2] == '/') {
+		drive, masked = masked[:2], masked[2:]
+	}
+	parts := strings.Split(masked, ":")
+	m := mount{kind: "volume", node: n}
+	if len(parts) == 1 {
+		m.target = restore(drive + parts[0])
+		return m
+	}
+	m.source, m.target = restore(drive+parts[0]), restore(parts[1])
+	if strings.ContainsAny(m.source, `/\$~`) || m.source == "." {
+		m.kind = "bind"
+	}
+	for _, o := range parts[2:] {
+		for option := range strings.SplitSeq(o, ",") {
+			m.readonly = m.readonly || option == "ro" || option == "readonly"
+		}
+	}
+	return m
+}
+
+// hostPath is a mount's source seen from where it starts.
+type hostPath struct {
+	base string // "/" absolute, "home", "workspace", "" relative or unknown
+	path string // cleaned, below base, without a leading slash; may start with ".."
+}
+
+var (
+	homeVariable      = regexp.MustCompile(`^(\$\{(localEnv|env):(HOME|USERPROFILE)[^}]*\}|\$HOME|~)+`)
+	workspaceVariable = regexp.MustCompile(`^\$\{(localWorkspaceFolder)\}`)
+	defaultOf         = regexp.MustCompile(`\$\{(?:localEnv|env):[^:}]*:([^}]*)\}`)
+)
+
+// origin resolves the variables that matter for where a source points to. Of
+// any other variable its default counts, because that is the visible part.
+func origin(source string) hostPath {
+	s := strings.ReplaceAll(source, `\`, "/")
+	below := func(rest string) string { return strings.TrimPrefix(path.Clean("."+"/"+rest), "./") }
+	if m := homeVariable.FindString(s); m != "" {
+		return hostPath{"home", below(s[len(m):])}
+	}
+	if m := workspaceVariable.FindString(s); m != "" {
+		return hostPath{"workspace", below(s[len(m):])}
+	}
+	s = defaultOf.ReplaceAllString(s, "$1")
+	if strings.HasPrefix(s, "/") {
+		return hostPath{"/", strings.TrimPrefix(path.Clean(s), "/")}
+	}
+	return hostPath{"", path.Clean(s)}
+}
+
+// is reports whether p is name or below it.
+func (p hostPath) is(name string) bool {
+	return p.path == name || strings.HasPrefix(p.path, name+"/")
+}

@@ -1,0 +1,98 @@
+package templates
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Facts is what the project folder means for its dev container.
+type Facts struct {
+	// ReadOnly lists paths of the project that exist and act on the host when
+	// somebody opens, builds or commits there: slash-separated, relative. They
+	// are mounted over themselves, read-only.
+	ReadOnly []string
+	// Pinned lists folders that stay writable but hold a read-only path. They
+	// are mounted over themselves, because a folder that is no mount point can
+	// be renamed, and everything mounted inside goes with it.
+	Pinned []string
+}
+
+// Adapt returns files with what the facts and the user's wishes add: mounts
+// in devcontainer.json, presets and allowlist entries in sandbox.jsonc.
+// Comments and layout of the template stay. It is pure.
+func Adapt(files []File, facts Facts, presets, allow []string) ([]File, error) {
+	var mounts []string
+	for _, p := range facts.Pinned {
+		mounts = append(mounts, selfMount(p))
+	}
+	for _, p := range facts.ReadOnly {
+		mounts = append(mounts, selfMount(p)+",readonly")
+	}
+	out := make([]File, len(files))
+	for i, f := range files {
+		var err error
+		switch path.Base(f.Path) {
+		case "devcontainer.json":
+			f.Content, err = appendTexts(f.Content, "/mounts", mounts)
+		case "sandbox.jsonc":
+			if f.Content, err = appendTexts(f.Content, "/network/presets", presets); err == nil {
+				f.Content, err = appendTexts(f.Content, "/network/allow", allow)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path, err)
+		}
+		out[i] = f
+	}
+	return out, nil
+}
+
+func selfMount(p string) string {
+	return "type=bind,source=${localWorkspaceFolder}/" + p + ",target=/workspaces/${localWorkspaceFolderBasename}/" + p
+}
+
+// appendTexts adds texts that are not there yet to the array at pointer. An
+// array that spans lines gets one line for each.
+func appendTexts(src []byte, pointer string, texts []string) ([]byte, error) {
+	doc, findings := jsonc.Parse("", src)
+	if doc == nil {
+		return nil, fmt.Errorf("line %d: %s", findings[0].Line, findings[0].Message)
+	}
+	array := doc.Root.Find(pointer)
+	if array == nil || array.Kind != jsonc.Array {
+		return nil, fmt.Errorf("no array at %s", pointer)
+	}
+	have := map[string]bool{}
+	for _, e := range array.Elements {
+		have[e.Text] = true
+	}
+	at, separator, first := array.Start+1, ", ", ""
+	if n := len(array.Elements); n > 0 {
+		at, first = array.Elements[n-1].End, ", "
+		if bytes.ContainsRune(src[array.Start:array.End], '\n') {
+			lineStart := bytes.LastIndexByte(src[:array.Elements[n-1].Start], '\n') + 1
+			separator = ",\n" + string(src[lineStart:array.Elements[n-1].Start])
+			first = separator
+		}
+	}
+	var insert strings.Builder
+	for _, text := range texts {
+		if have[text] {
+			continue
+		}
+		have[text] = true
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			return nil, err
+		}
+		insert.WriteString(first)
+		insert.Write(quoted)
+		first = separator
+	}
+	return append(src[:at:at], append([]byte(insert.String()), src[at:]...)...), nil
+}
