@@ -55,10 +55,10 @@ func (k *Kernel) apply(ctx context.Context, plan firewall.Plan) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(states, func(s state) bool { return !s.drops() }) {
-		// Closed already, by an earlier plan.
-	} else if err := k.drop(ctx); err != nil {
-		return err
+	if slices.ContainsFunc(states, func(s state) bool { return !s.drops() }) {
+		if err := k.drop(ctx); err != nil {
+			return err
+		}
 	}
 	if err := k.makeSets(plan.Sets); err != nil {
 		return err
@@ -83,20 +83,24 @@ func (k *Kernel) drop(ctx context.Context) error {
 	return waitAll(jobs, k.backend, "setting policy DROP")
 }
 
-// shut denies everything after an error. It needs no knowledge of what the
-// kernel holds: a jump too many does no harm, because the next Apply counts
-// them.
+// shut denies everything after an error. Should the rules not be readable
+// either, it places its jumps beside those that are there, which does no harm:
+// the next Apply counts them.
 func (k *Kernel) shut() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	plan := firewall.ClosedPlan(k.Facts())
+	states, err := k.read(ctx)
+	if err != nil {
+		states = make([]state, len(k.families))
+	}
 	jobs := make([]*job, len(k.families))
 	for i, t := range k.families {
 		tables := plan.V4
 		if t.ipv6 {
 			tables = plan.V6
 		}
-		jobs[i] = t.startRestore(ctx, firewall.Script(tables, nil))
+		jobs[i] = t.startRestore(ctx, firewall.Script(tables, states[i].stale(tables)))
 	}
 	return waitAll(jobs, k.backend, "closing")
 }

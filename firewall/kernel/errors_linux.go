@@ -56,7 +56,7 @@ func checkCapability() error {
 func toolError(program string, backend Backend, stderr string, err error) error {
 	text := strings.TrimSpace(stderr)
 	if text == "" {
-		text = err.Error()
+		return fmt.Errorf("%s: %w", program, err)
 	}
 	first, _, _ := strings.Cut(text, "\n")
 	switch {

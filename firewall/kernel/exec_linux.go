@@ -13,13 +13,14 @@ import (
 // after the other on the same thread, never from goroutines: a child inherits
 // the network namespace of the thread that forks it.
 type job struct {
+	ctx            context.Context
 	cmd            *exec.Cmd
 	stdout, stderr bytes.Buffer
 	err            error // why it could not be started
 }
 
 func start(ctx context.Context, stdin, program string, args ...string) *job {
-	j := &job{cmd: exec.CommandContext(ctx, program, args...)}
+	j := &job{ctx: ctx, cmd: exec.CommandContext(ctx, program, args...)}
 	j.cmd.Stdin, j.cmd.Stdout, j.cmd.Stderr = strings.NewReader(stdin), &j.stdout, &j.stderr
 	j.err = j.cmd.Start()
 	return j
@@ -39,6 +40,9 @@ func (t tools) startSave(ctx context.Context) *job {
 func (j *job) wait(backend Backend) error {
 	if j.err == nil {
 		j.err = j.cmd.Wait()
+	}
+	if j.ctx.Err() != nil && j.err != nil {
+		j.err = j.ctx.Err() // rather than how the program ended because of it
 	}
 	if j.err == nil {
 		return nil

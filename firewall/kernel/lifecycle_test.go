@@ -1,0 +1,280 @@
+package kernel_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/netnstest"
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// broken returns the plan with a rule that no kernel takes at the end of the
+// named table of one family.
+func broken(plan firewall.Plan, ipv6 bool, table string) firewall.Plan {
+	spoil := func(tables []firewall.Table) []firewall.Table {
+		tables = slices.Clone(tables)
+		for i := range tables {
+			if tables[i].Name == table {
+				tables[i].Chains = slices.Clone(tables[i].Chains)
+				tables[i].Chains[0].Rules = append(slices.Clone(tables[i].Chains[0].Rules), firewall.Rule{Spec: "-j NO-SUCH-CHAIN"})
+			}
+		}
+		return tables
+	}
+	if ipv6 {
+		plan.V6 = spoil(plan.V6)
+	} else {
+		plan.V4 = spoil(plan.V4)
+	}
+	return plan
+}
+
+func TestErrorMidwayStaysClosed(t *testing.T) {
+	for _, backend := range []kernel.Backend{kernel.NFT, kernel.Legacy} {
+		for _, before := range []string{"fresh", "open"} {
+			for _, where := range []struct {
+				ipv6  bool
+				table string
+			}{{false, "filter"}, {false, "nat"}, {true, "filter"}, {true, "nat"}} {
+				name := string(backend) + "/" + before + "/" + where.table
+				if where.ipv6 {
+					name += "6"
+				}
+				t.Run(name, func(t *testing.T) {
+					b := newBench(t, kernel.Options{Backend: backend})
+					plan := b.plan(firewall.Network{Allow: []string{allowed + ":443", "[" + allowed6 + "]:443"}})
+					if before == "open" {
+						b.apply(plan)
+					}
+					var err error
+					b.Sandbox.Do(func() { err = b.k.Apply(context.Background(), broken(plan, where.ipv6, where.table)) })
+					if err == nil {
+						t.Fatal("Apply of a broken plan succeeded")
+					}
+					c := b.Capture(t)
+					for _, to := range []string{allowed + ":443", "[" + allowed6 + "]:443", other + ":443", "[" + other6 + "]:443", upstream + ":53"} {
+						_ = b.send(agentUID, 0, to, "leak")
+						_ = b.send(0, mark, to, "leak")
+					}
+					c.Nothing("after the error", nil)
+					if err := b.verify(firewall.ClosedPlan(b.k.Facts())); err != nil {
+						t.Error(err)
+					}
+					b.apply(plan) // and it is no dead end
+					if err := b.verify(plan); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestCancelledApplyStaysClosed(t *testing.T) {
+	b := newBench(t, kernel.Options{})
+	plan := b.plan(firewall.Network{Allow: []string{allowed + ":443"}})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var err error
+	b.Sandbox.Do(func() { err = b.k.Apply(ctx, plan) })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	c := b.Capture(t)
+	_ = b.send(agentUID, 0, other+":443", "leak")
+	_ = b.send(agentUID, 0, "["+other6+"]:443", "leak")
+	c.Nothing("after a cancelled Apply", nil)
+}
+
+func TestSecondApplyKeepsAFlow(t *testing.T) {
+	b := closedBench(t)
+	listen(t, b.Internet, allowed+":443")
+	conn, err := b.dial("tcp", allowed+":443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	echo(t, conn, "before")
+	for range 3 {
+		b.apply(b.plan(firewall.Network{Allow: []string{allowed + ":443", other + ":8443"}}))
+		echo(t, conn, "after")
+	}
+	if n := strings.Count(b.saved(), "-A OUTPUT -j "+firewall.ChainOut); n != 2 {
+		t.Errorf("%d jumps in OUTPUT of both families, want 2", n)
+	}
+
+	b.apply(b.plan(firewall.Network{Allow: []string{other + ":8443"}, Deny: []string{allowed}}))
+	c := b.Capture(t)
+	_, _ = conn.Write([]byte("leak"))
+	c.Nothing("a flow to a network that is now denied", nil)
+}
+
+func TestExpiredAddress(t *testing.T) {
+	b := closedBench(t)
+	for _, to := range []string{other + ":8443", "[" + other6 + "]:8443"} {
+		listen(t, b.Internet, to)
+		addr := netip.MustParseAddrPort(to).Addr()
+		if conn, err := b.dial("tcp", to); err == nil {
+			conn.Close()
+			t.Fatalf("%s is open before it is learned", to)
+		}
+		if err := b.k.Allow(addr, []firewall.Port{{Number: 8443, Proto: firewall.TCP}}, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		conn, err := b.dial("tcp", to)
+		if err != nil {
+			t.Fatalf("%s is learned: %v", to, err)
+		}
+		defer conn.Close()
+		echo(t, conn, "while it is open")
+		deadline := time.Now().Add(30 * time.Second)
+		for {
+			again, err := b.dial("tcp", to)
+			if err != nil {
+				break
+			}
+			again.Close()
+			if time.Now().After(deadline) {
+				t.Fatalf("%s never expires", to)
+			}
+		}
+		echo(t, conn, "after it has expired")
+	}
+}
+
+func TestAllowIsSafeForConcurrentUse(t *testing.T) {
+	b := closedBench(t)
+	errs := make(chan error)
+	const workers, each = 8, 50
+	for w := range workers {
+		go func() {
+			for i := range each {
+				addr := netip.AddrFrom4([4]byte{203, 0, byte(w), byte(i)})
+				if err := b.k.Allow(addr, []firewall.Port{{Number: 443, Proto: firewall.TCP}}, time.Hour); err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range workers {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := strings.Count(b.run("ipset", "save", firewall.SetName4), "add "); n != workers*each {
+		t.Errorf("the set holds %d addresses, want %d", n, workers*each)
+	}
+}
+
+func TestAllowErrs(t *testing.T) {
+	b := newBench(t, kernel.Options{})
+	ports := []firewall.Port{{Number: 443, Proto: firewall.TCP}}
+	if err := b.k.Allow(netip.MustParseAddr(other), ports, time.Hour); err == nil {
+		t.Error("Allow before Apply succeeded")
+	}
+	b.apply(b.plan(firewall.Network{}))
+	if err := b.k.Allow(netip.MustParseAddr(other), ports, 0); err == nil {
+		t.Error("Allow for ever succeeded")
+	}
+}
+
+func TestVerifyFindsTampering(t *testing.T) {
+	b := newBench(t, kernel.Options{})
+	plan := b.plan(firewall.Network{Allow: []string{allowed + ":443", "[" + allowed6 + "]:443"}})
+	for _, tamper := range []struct {
+		what    string
+		command string
+		want    string
+	}{
+		{"a rule before ours", "iptables -I OUTPUT 1 -p udp -j ACCEPT", "not the first rule"},
+		{"an open policy", "ip6tables -P OUTPUT ACCEPT", "not DROP"},
+		{"an open policy for packets in transit", "iptables -P FORWARD ACCEPT", "not DROP"},
+		{"a flushed chain", "iptables -F SBX-OUT", "lacks the rule"},
+		{"a rule more", "ip6tables -I SBX-OUT 1 -j ACCEPT", "rule 1 of the chain"},
+		{"a rule at the end", "iptables -A SBX-DNS -j RETURN", "foreign rule"},
+		{"a missing redirect", "iptables -t nat -F SBX-DNS", "lacks the rule"},
+		{"a missing jump", "ip6tables -t nat -D OUTPUT -j SBX-DNS", "not the first rule"},
+		{"another static network", "ipset add SBX-STATIC4 203.0.113.0/24,tcp:443", "not in the plan"},
+		{"a static network less", "ipset flush SBX-STATIC6", "lacks"},
+	} {
+		b.apply(plan)
+		if err := b.verify(plan); err != nil {
+			t.Fatalf("before %s: %v", tamper.what, err)
+		}
+		args := strings.Fields(tamper.command)
+		if strings.Contains(tamper.command, "SBX-DNS") && args[1] != "-t" {
+			args = append([]string{args[0], "-t", "nat"}, args[1:]...)
+		}
+		b.run(args[0], args[1:]...)
+		if err := b.verify(plan); err == nil || !strings.Contains(err.Error(), tamper.want) {
+			t.Errorf("%s: Verify says %v, want %q", tamper.what, err, tamper.want)
+		}
+		if strings.Contains(tamper.what, "rule before ours") {
+			b.run("iptables", "-D", "OUTPUT", "1")
+		}
+	}
+}
+
+// The listing is not all that Verify trusts: a plan without any rule is held by
+// every kernel, and the packets tell.
+func TestVerifyFindsPacketsThatPass(t *testing.T) {
+	b := newBench(t, kernel.Options{})
+	none := firewall.Plan{V4: []firewall.Table{{Name: "filter"}}, V6: []firewall.Table{{Name: "filter"}}}
+	if err := b.verify(none); err == nil || !strings.Contains(err.Error(), "it was let out") {
+		t.Errorf("Verify without rules says %v", err)
+	}
+}
+
+func TestOpenNamesWhatIsMissing(t *testing.T) {
+	b := &bench{Lab: netnstest.New(t), t: t}
+	testenv.Program(t, "iptables-restore")
+	open := func(uid int) error {
+		var err error
+		b.Sandbox.As(uid, func() {
+			var k *kernel.Kernel
+			if k, err = kernel.Open(context.Background(), kernel.Options{}); err == nil {
+				k.Close()
+			}
+		})
+		return err
+	}
+	if err := open(agentUID); !errors.Is(err, kernel.ErrMissingCapability) || !strings.Contains(diag.HintOf(err), "--cap-add=NET_ADMIN") {
+		t.Errorf("without NET_ADMIN: %v, hint %q", err, diag.HintOf(err))
+	}
+	t.Setenv("PATH", t.TempDir())
+	if err := open(0); !errors.Is(err, kernel.ErrMissingProgram) || !strings.Contains(diag.HintOf(err), "iptables") {
+		t.Errorf("without programs: %v, hint %q", err, diag.HintOf(err))
+	}
+}
+
+func TestAnotherNamespaceIsLeftAlone(t *testing.T) {
+	b := closedBench(t)
+	plan := b.plan(firewall.Network{})
+	var apply, verify error
+	b.Internet.Do(func() {
+		apply = b.k.Apply(context.Background(), plan)
+		verify = b.k.Verify(context.Background(), plan)
+	})
+	if apply == nil || verify == nil {
+		t.Errorf("Apply %v, Verify %v in another namespace, want errors", apply, verify)
+	}
+	var conn net.Conn
+	var err error
+	listen(t, b.Sandbox, "127.0.0.1:4000")
+	b.Sandbox.Do(func() { conn, err = net.Dial("tcp", "127.0.0.1:4000") })
+	if err != nil {
+		t.Fatalf("loopback: %v", err)
+	}
+	conn.Close()
+}
