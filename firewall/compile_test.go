@@ -1,0 +1,106 @@
+package firewall_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/golden"
+)
+
+func TestCompile(t *testing.T) {
+	golden.Run(t, "testdata/*.txtar", func(t *testing.T, c *golden.Case) {
+		p := policy(t, readJSON[firewall.Network](t, c, "network.json"))
+		plan, err := firewall.Compile(p, readJSON[firewall.Facts](t, c, "facts.json"))
+		if err != nil {
+			c.Compare(t, "want.error", err.Error()+"\nhint: "+diag.HintOf(err))
+			return
+		}
+		c.Compare(t, "want.plan", plan.String())
+	})
+}
+
+func TestClosedPlan(t *testing.T) {
+	got := firewall.ClosedPlan(firewall.Facts{IPv6: true})
+	for _, tables := range [][]firewall.Table{got.V4, got.V6} {
+		script := firewall.Script(tables, nil)
+		for _, want := range []string{":INPUT DROP", ":FORWARD DROP", ":OUTPUT DROP", "-I OUTPUT 1 -j SBX-OUT", "-A SBX-OUT -j DROP"} {
+			if !strings.Contains(script, want) {
+				t.Errorf("the script lacks %q:\n%s", want, script)
+			}
+		}
+		if strings.Contains(script, "ACCEPT") {
+			t.Errorf("the script accepts something:\n%s", script)
+		}
+	}
+	if plan := firewall.ClosedPlan(firewall.Facts{}); plan.V6 != nil {
+		t.Error("rules for IPv6, which is not there")
+	}
+}
+
+// Whatever a policy says, both families end with the refusal, drop by policy
+// and never accept without a condition.
+func TestEveryPlanIsClosedAtTheEnd(t *testing.T) {
+	golden.Run(t, "testdata/*.txtar", func(t *testing.T, c *golden.Case) {
+		p := policy(t, readJSON[firewall.Network](t, c, "network.json"))
+		plan, err := firewall.Compile(p, readJSON[firewall.Facts](t, c, "facts.json"))
+		if err != nil {
+			return
+		}
+		for _, tables := range [][]firewall.Table{plan.V4, plan.V6} {
+			for _, table := range tables {
+				if table.Name == "filter" && strings.Join(table.Drop, " ") != "INPUT FORWARD OUTPUT" {
+					t.Errorf("policies: %v", table.Drop)
+				}
+				for _, chain := range table.Chains {
+					for i, rule := range chain.Rules {
+						if rule.Spec == "-j ACCEPT" {
+							t.Errorf("%s accepts everything", chain.Name)
+						}
+						if last := i == len(chain.Rules)-1; last && chain.Name == firewall.ChainOut && rule.Spec != "-j "+firewall.ChainRefuse {
+							t.Errorf("%s ends with %q", chain.Name, rule.Spec)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// Applying twice is applying once: the second script removes the jump that
+// the first has placed.
+func TestScriptReplacesItsJumps(t *testing.T) {
+	tables := firewall.ClosedPlan(firewall.Facts{}).V4
+	jump := firewall.StaleJump{Table: "filter", Jump: firewall.Jump{From: "OUTPUT", To: firewall.ChainOut}}
+	script := firewall.Script(tables, map[firewall.StaleJump]int{jump: 2})
+	if want := "-D OUTPUT -j SBX-OUT\n-D OUTPUT -j SBX-OUT\n-I OUTPUT 1 -j SBX-OUT\n"; !strings.Contains(script, want) {
+		t.Errorf("want\n%sin\n%s", want, script)
+	}
+}
+
+func TestSetNamesFitTheKernel(t *testing.T) {
+	for _, name := range []string{firewall.SetName4, firewall.SetName6, firewall.StaticName4, firewall.StaticName6} {
+		if len(name) > 31 { // IPSET_MAXNAMELEN is 32 with the final NUL
+			t.Errorf("%s is too long", name)
+		}
+	}
+}
+
+func policy(t testing.TB, n firewall.Network) *firewall.Policy {
+	t.Helper()
+	p, errs := firewall.NewPolicy(n)
+	if errs != nil {
+		t.Fatalf("NewPolicy: %v", errs)
+	}
+	return p
+}
+
+func readJSON[T any](t testing.TB, c *golden.Case, name string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(c.Input(t, name), &v); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return v
+}
