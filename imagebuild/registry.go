@@ -93,8 +93,11 @@ func Push(ctx context.Context, e *engine.Engine, image string, refs []string, o 
 	return pushed, nil
 }
 
+// IsVersion reports whether a tag is a full version, which never moves.
+func IsVersion(tag string) bool { return versionTag.MatchString(tag) }
+
 func rank(t name.Tag) int {
-	if versionTag.MatchString(t.TagStr()) {
+	if IsVersion(t.TagStr()) {
 		return 0
 	}
 	return 1

@@ -109,6 +109,8 @@ func (a *app) root() *cobra.Command {
 		a.validateCommand(),
 		a.policyCommand(),
 		a.versionCommand(),
+		a.imageCommand(),
+		a.runCommand(),
 	)
 	return root
 }

@@ -1,0 +1,16 @@
+// Package sandbox runs Claude Code in containers that it cannot talk its way
+// out of.
+//
+//	built-in defaults ◄ project's sandbox.jsonc (may only narrow) ◄ flags
+//	        │
+//	     NewPlan ─► Plan: two container specs, policy, mount points   pure, prints as JSON
+//	        │
+//	       Run ─► sidecar: sbx-init run --sidecar   owns the network namespace, NET_ADMIN only
+//	        │       └─ exec: sbx-init tunnel ══ credproxy in this process, which has the key
+//	        └───► agent: claude -p                  joins the namespace, no capability at all
+//	                 └─► Result: exit code, what Claude reported, egress report, timings
+//
+// The agent starts only after the sidecar has said that the firewall is
+// verified, and it is stopped when the sidecar dies. The namespace's rules stay
+// in force as long as anything lives in it.
+package sandbox

@@ -1,0 +1,230 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// Defaults are the settings that hold where nobody says anything.
+func Defaults() settings.Settings {
+	return settings.Settings{
+		Network:  firewall.Network{Mode: firewall.ModeAllowlist, Presets: []string{"anthropic", "github"}},
+		Topology: settings.TopologySidecar,
+		Limits:   settings.Limits{PIDs: 1024},
+	}
+}
+
+// Overlay returns base with what flags or variables set on top: single values
+// win, lists and maps are added.
+func Overlay(base, top settings.Settings) settings.Settings {
+	s := base
+	s.Network = firewall.Network{
+		Mode:    cmp.Or(top.Network.Mode, base.Network.Mode),
+		Guard:   cmp.Or(top.Network.Guard, base.Network.Guard),
+		Presets: union(base.Network.Presets, top.Network.Presets),
+		Allow:   union(base.Network.Allow, top.Network.Allow),
+		Deny:    union(base.Network.Deny, top.Network.Deny),
+		Private: union(base.Network.Private, top.Network.Private),
+		Inbound: union(base.Network.Inbound, top.Network.Inbound),
+	}
+	s.Workspace.Mode = cmp.Or(top.Workspace.Mode, base.Workspace.Mode)
+	s.Workspace.Protect = union(base.Workspace.Protect, top.Workspace.Protect)
+	s.Mounts = append(slices.Clone(base.Mounts), top.Mounts...)
+	s.Secrets = append(slices.Clone(base.Secrets), top.Secrets...)
+	s.Env = merged(base.Env, top.Env)
+	s.EnvPrefixes = union(base.EnvPrefixes, top.EnvPrefixes)
+	s.Limits = settings.Limits{
+		Memory:  cmp.Or(top.Limits.Memory, base.Limits.Memory),
+		CPUs:    cmp.Or(top.Limits.CPUs, base.Limits.CPUs),
+		PIDs:    cmp.Or(top.Limits.PIDs, base.Limits.PIDs),
+		Disk:    cmp.Or(top.Limits.Disk, base.Limits.Disk),
+		Timeout: cmp.Or(top.Limits.Timeout, base.Limits.Timeout),
+	}
+	s.MCP.Servers = append(slices.Clone(base.MCP.Servers), top.MCP.Servers...)
+	s.Image = cmp.Or(top.Image, base.Image)
+	s.Topology = cmp.Or(top.Topology, base.Topology)
+	return s
+}
+
+// narrow returns the settings of a run: base, which the user or the workflow
+// trusts, narrowed by the project's own file, which belongs to the code that is
+// being sandboxed. Whatever the file would widen is refused, all of it at once.
+//
+// Where the file lists presets or entries, they take the place of the default
+// ones; own are the entries that the user gave by flag, which stay.
+func narrow(base settings.Settings, own firewall.Network, project settings.Settings) (settings.Settings, error) {
+	widened, err := widening(base, project)
+	if err != nil {
+		return settings.Settings{}, err
+	}
+	if len(widened) > 0 {
+		return settings.Settings{}, refuseWidening(widened)
+	}
+	s := base
+	if len(project.Network.Presets)+len(project.Network.Allow) > 0 {
+		s.Network.Presets = union(project.Network.Presets, own.Presets)
+		s.Network.Allow = union(project.Network.Allow, own.Allow)
+	}
+	s.Network.Mode = cmp.Or(project.Network.Mode, base.Network.Mode)
+	s.Network.Guard = cmp.Or(project.Network.Guard, base.Network.Guard)
+	s.Network.Deny = union(base.Network.Deny, project.Network.Deny)
+	s.Workspace.Protect = union(base.Workspace.Protect, project.Workspace.Protect) // only ever more
+	s.Env = merged(project.Env, base.Env)                                          // the user's values win
+	s.Limits = settings.Limits{
+		Memory:  smaller(base.Limits.Memory, project.Limits.Memory),
+		CPUs:    smaller(base.Limits.CPUs, project.Limits.CPUs),
+		PIDs:    smaller(base.Limits.PIDs, project.Limits.PIDs),
+		Disk:    smaller(base.Limits.Disk, project.Limits.Disk),
+		Timeout: smaller(base.Limits.Timeout, project.Limits.Timeout),
+	}
+	return s, nil
+}
+
+// wide is one thing that the project's file would open, and the flag that
+// allows just that; "" when only --trust-project does.
+type wide struct{ what, flag string }
+
+// widening lists what project opens that base does not.
+func widening(base, project settings.Settings) ([]wide, error) {
+	basePolicy, errs := firewall.NewPolicy(base.Network)
+	if errs != nil {
+		return nil, networkError("", errs)
+	}
+	network := project.Network
+	network.Mode = cmp.Or(network.Mode, base.Network.Mode)
+	network.Deny = union(base.Network.Deny, network.Deny) // they stay in force whatever the file says
+	projectPolicy, errs := firewall.NewPolicy(network)
+	if errs != nil {
+		return nil, networkError("the project's ", errs)
+	}
+	var found []wide
+	for _, entry := range projectPolicy.Wider(basePolicy) {
+		found = append(found, wide{"network: " + entry, flagFor(entry)})
+	}
+	for _, m := range project.Mounts {
+		if !slices.Contains(base.Mounts, m) {
+			found = append(found, wide{"mounts: " + m.Host, ""})
+		}
+	}
+	for _, s := range project.Secrets {
+		if !slices.Contains(base.Secrets, s) {
+			found = append(found, wide{"secrets: " + s.Name, ""})
+		}
+	}
+	for _, p := range project.EnvPrefixes {
+		if !slices.ContainsFunc(base.EnvPrefixes, func(b string) bool { return strings.HasPrefix(p, b) }) {
+			found = append(found, wide{"envPrefixes: " + p, ""})
+		}
+	}
+	if project.Image != "" && project.Image != base.Image {
+		found = append(found, wide{"image: " + project.Image, "--image " + project.Image})
+	}
+	if project.Topology == settings.TopologySingle {
+		found = append(found, wide{"topology: single", ""})
+	}
+	limit := func(name, flag string, over bool) {
+		if over {
+			found = append(found, wide{"limits: more " + name, flag})
+		}
+	}
+	b, p := base.Limits, project.Limits
+	limit("memory", fmt.Sprintf("--memory %d", p.Memory), above(p.Memory, b.Memory))
+	limit("cpus", fmt.Sprintf("--cpus %g", p.CPUs), above(p.CPUs, b.CPUs))
+	limit("pids", fmt.Sprintf("--pids %d", p.PIDs), above(p.PIDs, b.PIDs))
+	limit("timeout", "--timeout "+p.Timeout.String(), above(p.Timeout, b.Timeout))
+	limit("disk", "", above(p.Disk, b.Disk))
+	return found, nil
+}
+
+// flagFor returns the flag that allows one entry of firewall.Policy.Wider.
+func flagFor(entry string) string {
+	if name, ok := strings.CutPrefix(entry, "preset:"); ok {
+		name, _, _ = strings.Cut(name, " ")
+		return "--preset " + name
+	}
+	if mode, ok := strings.CutPrefix(entry, "mode "); ok {
+		return "--network " + mode
+	}
+	if strings.Contains(entry, " ") { // private, inbound, guard
+		return ""
+	}
+	return "--allow " + entry
+}
+
+// refuseWidening says everything that is wider and every flag that would allow it.
+func refuseWidening(found []wide) error {
+	var what, flags []string
+	for _, w := range found {
+		what = append(what, w.what)
+		if w.flag != "" {
+			flags = append(flags, w.flag)
+		}
+	}
+	err := fmt.Errorf("%w: the project's sandbox.jsonc asks for more than you allowed: %s", ErrRefused, strings.Join(what, "; "))
+	slices.Sort(flags)
+	advice := strings.Join(slices.Compact(flags), " ")
+	if slices.ContainsFunc(found, func(w wide) bool { return w.flag == "" }) {
+		return diag.WithHint(err, "read the file, then allow all of it with --trust-project")
+	}
+	return diag.WithHint(err, "allow it with %s, or read the file and accept all of it with --trust-project", advice)
+}
+
+func networkError(whose string, errs []firewall.EntryError) error {
+	var texts []string
+	hint := ""
+	for _, e := range errs {
+		texts = append(texts, e.Error())
+		hint = cmp.Or(hint, e.Hint)
+	}
+	err := fmt.Errorf("%w: %s%s", ErrConfig, whose, strings.Join(texts, "; "))
+	if hint == "" {
+		return err
+	}
+	return diag.WithHint(err, "%s", hint)
+}
+
+// above reports whether a project's limit exceeds base's; 0 is no limit in
+// base and no wish in the project.
+func above[N cmp.Ordered](project, base N) bool {
+	var zero N
+	return base != zero && project > base
+}
+
+// smaller returns the smaller limit of two, where 0 is none.
+func smaller[N cmp.Ordered](a, b N) N {
+	var zero N
+	if a == zero || b == zero {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// union returns the elements of both lists in order, each once.
+func union[E comparable](a, b []E) []E {
+	var out []E
+	for _, e := range slices.Concat(a, b) {
+		if !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func merged(base, top map[string]string) map[string]string {
+	if len(base)+len(top) == 0 {
+		return nil
+	}
+	out := maps.Clone(base)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, top)
+	return out
+}

@@ -1,0 +1,314 @@
+package sandbox
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/tunnel"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// Labels that every container of a run carries, so that a later clean-up finds
+// what a killed run left behind.
+const (
+	LabelRun       = "sbx-devc.run"       // the run's id
+	LabelRole      = "sbx-devc.role"      // "sidecar" or "agent"
+	LabelWorkspace = "sbx-devc.workspace" // the project's folder on the host
+)
+
+// Places in the containers.
+const (
+	agentHome  = "/home/agent"
+	initPath   = "/usr/local/sbin/sbx-init"
+	policyPath = "/etc/sbx/sandbox.jsonc"
+	auditPath  = "/run/sbx/audit.jsonl"
+)
+
+// fallbackUID is the user of the agent where the project's folder belongs to
+// root or to nobody in particular. It is the one that our images create.
+const fallbackUID = 1000
+
+// Options is what a run is asked to be. All of it but Project comes from the
+// user or the workflow and is trusted.
+type Options struct {
+	ID string // names the containers and the state folder: lower case letters, digits, "-"
+
+	// User holds what flags and variables say; Defaults() stand below it.
+	User settings.Settings
+	// Project is the project's own sandbox.jsonc; nil = it has none. It may
+	// only narrow, unless TrustProject says that somebody has read it.
+	Project      *settings.Settings
+	TrustProject bool
+
+	Image         string // of the agent, when neither User nor a trusted Project names one
+	FirewallImage string // of the sidecar; "" = the agent's image, unless the project named that
+	Headless      agent.Headless
+	EngineNetwork string   // network of the engine that the sidecar joins, to reach services on it; "" = the engine's default
+	Environ       []string // the caller's environment, NAME=value, for User.EnvPrefixes; nothing else of it is passed on
+
+	// Command replaces Claude Code, for tests of the walls; nil = Claude Code.
+	Command []string
+}
+
+// Facts is what NewPlan must know of the machine.
+type Facts struct {
+	Workspace *Workspace // see Inspect
+	Engine    engine.Info
+}
+
+// Plan is a run before it happens. It holds no secret but what User.EnvPrefixes
+// passed on; Redacted takes that away.
+type Plan struct {
+	ID           string           `json:"id"`
+	Network      firewall.Network `json:"network"` // the policy in force
+	Sidecar      engine.Spec      `json:"sidecar"`
+	Agent        engine.Spec      `json:"agent"` // its network is the sidecar's, known when that exists
+	Placeholders []Placeholder    `json:"placeholders,omitempty"`
+	Timeout      Duration         `json:"timeout,omitempty"` // 0 = none
+	Warnings     []string         `json:"warnings,omitempty"`
+
+	passed []string // names of variables that came from the caller's environment
+}
+
+// Duration is a time.Duration that prints as "30m0s".
+type Duration time.Duration
+
+// MarshalText prints the duration as Go writes it.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// NewPlan decides everything about a run and touches nothing. It refuses with
+// ErrRefused what the project's file would widen and folders that no agent may
+// work in, and with ErrConfig what cannot be done.
+func NewPlan(o Options, f Facts) (*Plan, error) {
+	if err := f.Workspace.refuseFolder(); err != nil {
+		return nil, err
+	}
+	s, err := effective(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := supported(s); err != nil {
+		return nil, err
+	}
+	mounts, placeholders, err := workspaceMounts(f.Workspace, union(protected, s.Workspace.Protect))
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range s.Mounts {
+		mounts = append(mounts, engine.Mount{Source: m.Host, Target: m.Container, ReadOnly: m.ReadOnly})
+	}
+	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Timeout: Duration(s.Limits.Timeout)}
+	p.Sidecar = p.sidecar(o, f.Workspace.Dir)
+	p.Agent = p.agent(o, s, f, mounts)
+	if err := p.environment(o, s); err != nil {
+		return nil, err
+	}
+	if f.Workspace.UID == 0 && !f.Workspace.Writable {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s belongs to root, and the agent runs as user %d: it can read the project but not change it; 'chown -R %d:%d %s' lets it",
+			f.Workspace.Dir, fallbackUID, fallbackUID, fallbackUID, f.Workspace.Dir))
+	}
+	if s.Limits.Disk > 0 {
+		p.Warnings = append(p.Warnings, "limits.disk is not enforced by this version")
+	}
+	if f.Engine.NCPU > 0 && p.Agent.CPUs > float64(f.Engine.NCPU) {
+		p.Agent.CPUs = float64(f.Engine.NCPU) // engines refuse more than there are
+	}
+	return p, nil
+}
+
+// effective puts the layers together: defaults, the project's file, the user.
+func effective(o Options) (settings.Settings, error) {
+	base := Overlay(Defaults(), o.User)
+	if base.Image == "" {
+		base.Image = o.Image
+	}
+	if o.Project == nil {
+		_, errs := firewall.NewPolicy(base.Network)
+		if errs != nil {
+			return settings.Settings{}, networkError("", errs)
+		}
+		return base, nil
+	}
+	if !o.TrustProject {
+		return narrow(base, o.User.Network, *o.Project)
+	}
+	s := Defaults()
+	if len(o.Project.Network.Presets)+len(o.Project.Network.Allow) > 0 {
+		s.Network.Presets = nil // the file's lists take the place of the default ones
+	}
+	s = Overlay(Overlay(s, *o.Project), o.User)
+	if s.Image == "" {
+		s.Image = o.Image
+	}
+	if _, errs := firewall.NewPolicy(s.Network); errs != nil {
+		return settings.Settings{}, networkError("", errs)
+	}
+	return s, nil
+}
+
+// supported refuses settings that this version does not act on. To drop one in
+// silence would let somebody rely on it.
+func supported(s settings.Settings) error {
+	var what, hint string
+	switch {
+	case s.Topology != settings.TopologySidecar:
+		what, hint = "topology "+string(s.Topology), "run always uses the sidecar topology; leave the setting out"
+	case s.Network.Mode == firewall.ModeAudit || s.Network.Mode == firewall.ModeHost:
+		what, hint = "network mode "+string(s.Network.Mode), "use none or allowlist"
+	case len(s.Secrets) > 0:
+		what, hint = "secrets", "pass variables with envPrefixes in the meantime; the model API's key needs neither"
+	case len(s.MCP.Servers) > 0:
+		what, hint = "mcp.servers", "give Claude Code its own --mcp-config after -- in the meantime"
+	default:
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%w: run does not support %s yet", ErrConfig, what), "%s", hint)
+}
+
+func (p *Plan) labels(role, dir string) map[string]string {
+	return map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir}
+}
+
+// sidecar is the container that owns the network namespace and its rules. Its
+// image is trusted: it is never one that the project names.
+func (p *Plan) sidecar(o Options, dir string) engine.Spec {
+	image := o.FirewallImage
+	if image == "" {
+		image = o.User.Image
+	}
+	if image == "" {
+		image = o.Image
+	}
+	network := cmp.Or(o.EngineNetwork, "bridge")
+	if p.Network.Mode == firewall.ModeNone {
+		network = "none"
+	}
+	return engine.Spec{
+		Name:        "sbx-devc-" + p.ID + "-firewall",
+		Image:       image,
+		Entrypoint:  []string{initPath, "run", "--policy", policyPath, "--sidecar"},
+		WorkingDir:  "/",
+		User:        "0:0",
+		Labels:      p.labels("sidecar", dir),
+		Network:     network,
+		CapDrop:     []string{"ALL"},
+		// iptables opens a raw socket to talk about ipsets (measured with 1.8.9).
+		CapAdd:      []string{"NET_ADMIN", "NET_RAW"},
+		SecurityOpt: []string{"no-new-privileges"},
+		MemoryBytes: 512 << 20,
+		Pids:        128,
+		NoCoreDump:  true,
+	}
+}
+
+// agent is the container of Claude Code: no capability, no way to get one, no
+// engine's socket, and a read-only system.
+func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mount) engine.Spec {
+	uid, gid := f.Workspace.UID, f.Workspace.GID
+	if uid <= 0 {
+		uid, gid = fallbackUID, fallbackUID
+	}
+	command := o.Command
+	if command == nil {
+		command = append([]string{"claude"}, o.Headless.Args()...)
+	}
+	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", uid, gid)
+	return engine.Spec{
+		Name:         "sbx-devc-" + p.ID + "-agent",
+		Image:        s.Image,
+		Entrypoint:   command,
+		WorkingDir:   workspaceTarget,
+		User:         fmt.Sprintf("%d:%d", uid, gid),
+		Labels:       p.labels("agent", f.Workspace.Dir),
+		Stdin:        true,
+		CapDrop:      []string{"ALL"},
+		SecurityOpt:  []string{"no-new-privileges"},
+		Init:         true,
+		ReadOnlyRoot: true,
+		Mounts:       mounts,
+		Tmpfs: map[string]string{
+			agentHome:  own + ",mode=0700",
+			"/tmp":     "rw,nosuid,nodev,exec,mode=1777",
+			"/var/tmp": "rw,nosuid,nodev,exec,mode=1777",
+			"/run":     "rw,nosuid,nodev,noexec,mode=1777,size=64m",
+		},
+		MemoryBytes: s.Limits.Memory,
+		CPUs:        s.Limits.CPUs,
+		Pids:        s.Limits.PIDs,
+		NoCoreDump:  true,
+	}
+}
+
+// credentialVariables never enter a container, whatever prefix they match.
+var credentialVariables = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}
+
+// environment gives the agent its variables: ours, the settings' and those
+// that the user passes on by prefix. Ours cannot be replaced: they keep the
+// agent on the proxy and quiet.
+func (p *Plan) environment(o Options, s settings.Settings) error {
+	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress}), "HOME="+agentHome, "USER=agent")
+	taken := map[string]bool{}
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		taken[name] = true
+	}
+	for _, name := range credentialVariables {
+		taken[name] = true
+	}
+	names := make([]string, 0, len(s.Env))
+	for name := range s.Env {
+		if taken[name] {
+			return diag.WithHint(fmt.Errorf("%w: env: %s is set by the sandbox itself", ErrConfig, name), "remove it from env; keys stay on the host, see docs/threat-model.md")
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		env, taken[name] = append(env, name+"="+s.Env[name]), true
+	}
+	for _, v := range o.Environ {
+		name, _, _ := strings.Cut(v, "=")
+		matches := slices.ContainsFunc(s.EnvPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		if matches && !taken[name] {
+			env, taken[name] = append(env, v), true
+			p.passed = append(p.passed, name)
+		}
+	}
+	p.Agent.Env = env
+	return nil
+}
+
+// Redacted returns the plan for printing: what was passed on from the caller's
+// environment shows its name only.
+func (p *Plan) Redacted() *Plan {
+	out := *p
+	out.Agent.Env = slices.Clone(p.Agent.Env)
+	for i, v := range out.Agent.Env {
+		if name, _, _ := strings.Cut(v, "="); slices.Contains(p.passed, name) {
+			out.Agent.Env[i] = name + "=[redacted]"
+		}
+	}
+	return &out
+}
+
+// String prints the redacted plan as indented JSON.
+func (p *Plan) String() string {
+	text, err := json.MarshalIndent(p.Redacted(), "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// policyFile is the settings file that the sidecar reads.
+func (p *Plan) policyFile() ([]byte, error) {
+	return json.MarshalIndent(map[string]firewall.Network{"network": p.Network}, "", "  ")
+}

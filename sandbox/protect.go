@@ -1,0 +1,112 @@
+package sandbox
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+)
+
+// Placeholder is an empty file or folder that a run puts where a protected
+// path is missing, so that something can be mounted over it and the agent
+// cannot create it. It is removed after the run unless it holds something.
+type Placeholder struct {
+	Path string `json:"path"` // on the host
+	Kind Kind   `json:"kind"` // Folder or File
+	Text string `json:"text,omitempty"`
+	// Shared says that the agent may write in it: a parent of what is protected.
+	Shared bool `json:"shared,omitempty"`
+}
+
+// workspaceMounts returns the mounts that show the project to the agent with
+// the protected paths read-only, and the placeholders that they need.
+//
+// A mount point cannot be renamed or removed from inside, but its parent could:
+// after `mv .git old` a new .git/hooks would be writable. Every parent is
+// therefore bound onto itself, which makes it a mount point too.
+//
+// A symbolic link on the way is refused: the engine would follow it on the
+// host, and a project could have any folder of the host mounted that way.
+func workspaceMounts(w *Workspace, protect []string) ([]engine.Mount, []Placeholder, error) {
+	mounts := map[string]engine.Mount{".": {Source: w.Dir, Target: workspaceTarget}}
+	placeholders := map[string]Placeholder{}
+	bind := func(rel string, readOnly bool) {
+		m := mounts[rel]
+		mounts[rel] = engine.Mount{
+			Source:   filepath.Join(w.Dir, filepath.FromSlash(rel)),
+			Target:   path.Join(workspaceTarget, rel),
+			ReadOnly: readOnly || m.ReadOnly, // a path that is protected itself stays so
+		}
+	}
+	hold := func(rel string, kind Kind, text string, shared bool) {
+		if _, ok := placeholders[rel]; !ok {
+			placeholders[rel] = Placeholder{filepath.Join(w.Dir, filepath.FromSlash(rel)), kind, text, shared}
+		}
+	}
+	for _, p := range protect {
+		p = path.Clean(p)
+		if !filepath.IsLocal(filepath.FromSlash(p)) || p == "." {
+			return nil, nil, fmt.Errorf("%w: workspace.protect: %q is not a path below the workspace", ErrConfig, p)
+		}
+		way := steps(p)
+		for i, step := range way {
+			last := i == len(way)-1
+			kind := w.Paths[step]
+			if kind == "" {
+				kind = Missing // its parent is
+			}
+			switch {
+			case kind == Symlink || kind == Special:
+				err := fmt.Errorf("%w: %s in the workspace is a %s", ErrRefused, step, map[Kind]string{Symlink: "symbolic link", Special: "device, socket or pipe"}[kind])
+				return nil, nil, diag.WithHint(err, "it lies on the protected path %s, and the engine would follow it on this machine: replace it with a plain file or folder", p)
+			case last && kind == Missing:
+				kind, text := missingKind(p)
+				hold(step, kind, text, false)
+				bind(step, true)
+			case last:
+				bind(step, true)
+			case kind == File:
+				// A .git file, as in a worktree or submodule, says where the
+				// repository is: it is what must not change.
+				bind(step, true)
+			case kind == Missing:
+				hold(step, Folder, "", true)
+				bind(step, false)
+			default:
+				bind(step, false)
+			}
+			if kind == File {
+				break
+			}
+		}
+	}
+	out := make([]engine.Mount, 0, len(mounts))
+	for _, m := range mounts {
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b engine.Mount) int { return strings.Compare(a.Target, b.Target) })
+	var held []Placeholder
+	for _, p := range placeholders {
+		held = append(held, p)
+	}
+	slices.SortFunc(held, func(a, b Placeholder) int { return strings.Compare(a.Path, b.Path) })
+	return out, held, nil
+}
+
+// missingKind says what stands in for a missing protected path. Below .git it
+// must be what git expects, and a commondir of "." means the folder itself.
+// Elsewhere it is an empty folder whatever the name promises: git does not see
+// one, so that it never becomes part of a commit.
+func missingKind(p string) (kind Kind, text string) {
+	switch p {
+	case ".git/commondir":
+		return File, ".\n"
+	case ".git/config", ".git/config.worktree":
+		return File, ""
+	}
+	return Folder, ""
+}

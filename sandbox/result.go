@@ -1,0 +1,49 @@
+package sandbox
+
+import (
+	"time"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/firewall/audit"
+)
+
+// Result is what is known of a run afterwards. Run returns one in every case
+// in which the plan was tried, also beside an error.
+type Result struct {
+	ID string
+	// ExitCode is what the caller should exit with: Claude's own code, 124
+	// after a timeout, 128+n after a signal.
+	ExitCode int
+	Outcome  agent.Outcome // the one judgement: success only when a result event says so
+	Agent    *agent.Result // nil when Claude did not come to a result
+	Egress   *audit.Report // nil when the sidecar left no audit log
+	Timings  Timings
+	Files    Files
+}
+
+// Timings are wall-clock times of a run's steps.
+type Timings struct {
+	SidecarCreate time.Duration // create and fill the firewall's container
+	SidecarReady  time.Duration // its start until it says that the firewall is verified
+	Firewall      time.Duration // the part of SidecarReady that sbx-init measured itself
+	AgentStart    time.Duration // tunnel, create and start of the agent
+	Startup       time.Duration // begin of Run until the agent's start
+	Agent         time.Duration // the agent's start until its exit
+	Total         time.Duration // begin of Run until everything is removed
+}
+
+// Files are what a run leaves on the host; "" where one could not be written.
+type Files struct {
+	Transcript string // Claude's standard output, byte for byte
+	Audit      string // the firewall's decisions, one JSON record a line
+	Summary    string // the Result as JSON
+}
+
+// Milliseconds of the steps, for the summary.
+func (t Timings) milliseconds() map[string]int64 {
+	return map[string]int64{
+		"sidecarCreate": t.SidecarCreate.Milliseconds(), "sidecarReady": t.SidecarReady.Milliseconds(),
+		"firewall": t.Firewall.Milliseconds(), "agentStart": t.AgentStart.Milliseconds(),
+		"startup": t.Startup.Milliseconds(), "agent": t.Agent.Milliseconds(), "total": t.Total.Milliseconds(),
+	}
+}

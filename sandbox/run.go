@@ -1,0 +1,183 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/internal/engine"
+)
+
+// Host is what a run touches on this side of the walls. All fields are
+// required unless they say otherwise.
+type Host struct {
+	Prompt  io.Reader        // goes to Claude's standard input; never on a command line
+	Stdout  io.Writer        // receives Claude's standard output, byte for byte
+	Stderr  io.Writer        // receives Claude's standard error
+	Say     func(string)     // one line for people: warnings and what is going on
+	Signals <-chan os.Signal // the first one goes to the agent, a second one kills it; nil = none come
+	// Upstream is the base URL of the model API and Credential the key for
+	// it. Both stay in this process.
+	Upstream   *url.URL
+	Credential credproxy.Credential
+	// UpstreamProxy says how to reach the API from here, such as
+	// http.ProxyFromEnvironment; nil = directly.
+	UpstreamProxy func(*http.Request) (*url.URL, error)
+	// StateDir is the folder of this run, for transcript, audit log and
+	// summary. It must exist.
+	StateDir string
+	// OnEvent hears what the agent does; nil = nobody listens.
+	OnEvent func(agent.Event)
+}
+
+// cleanupTimeout bounds removing the containers, which goes on when the
+// caller's context has ended.
+const cleanupTimeout = 30 * time.Second
+
+// Run carries out a plan: firewall first, then the agent, then it collects
+// and removes everything, in every case. Failures before the agent's start and
+// those of our own parts are errors (ErrNoStart, ErrFirewall, ErrTimeout,
+// ErrKey); an agent that fails is none: see Result.Outcome.
+func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result, err error) {
+	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{})}
+	r.result.ID = p.ID
+	defer func() {
+		r.result.Timings.Total = time.Since(r.begin)
+		result = &r.result
+		if saveErr := r.saveSummary(err); saveErr != nil {
+			h.Say("warning: " + saveErr.Error())
+		}
+	}()
+	if err := r.newProxy(); err != nil {
+		return nil, err
+	}
+	defer r.proxy.Close()
+	for _, w := range p.Warnings {
+		h.Say("warning: " + w)
+	}
+	remove, err := makePlaceholders(p.Placeholders, agentUID(p), agentGID(p))
+	if err != nil {
+		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
+		return nil, err
+	}
+	defer r.cleanup(ctx, remove)
+	if err := r.start(ctx); err != nil {
+		r.result.ExitCode = 125
+		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
+		if ctx.Err() != nil {
+			r.result.Outcome = agent.Outcome{Conclusion: agent.Cancelled, Message: "the run was cancelled"}
+		}
+		return nil, err
+	}
+	return nil, r.supervise(ctx)
+}
+
+// run is the state of one Run.
+type run struct {
+	engine *engine.Engine
+	plan   *Plan
+	host   Host
+	begin  time.Time
+	token  string // of the proxy; worthless outside this run
+	result Result
+
+	sidecar    *sidecar
+	tunnel     *tunnelHost
+	agent      *process
+	proxy      *credproxy.Proxy
+	keyRefused chan struct{} // closed when the API refused the credential
+	refuse     sync.Once
+}
+
+// start brings up everything until the agent runs.
+func (r *run) start(ctx context.Context) error {
+	var err error
+	if r.sidecar, err = startSidecar(ctx, r.engine, r.plan, &r.result.Timings); err != nil {
+		return err
+	}
+	begin := time.Now()
+	// The agent's container is made while the tunnel comes up.
+	opened := make(chan error, 1)
+	go func() {
+		var err error
+		r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.proxy)
+		opened <- err
+	}()
+	spec := r.plan.Agent
+	spec.Network = "container:" + r.sidecar.id
+	spec.Env = append([]string{}, spec.Env...)
+	for i, v := range spec.Env {
+		if v == tokenVariable {
+			spec.Env[i] += r.token
+		}
+	}
+	r.agent, err = createAgent(ctx, r.engine, spec)
+	if err := errors.Join(<-opened, err); err != nil {
+		return err
+	}
+	if err := r.attachOutput(ctx); err != nil {
+		return err
+	}
+	r.result.Timings.AgentStart = time.Since(begin)
+	r.result.Timings.Startup = time.Since(r.begin)
+	return nil
+}
+
+// tokenVariable is the variable of the session token as agent.Env writes it
+// into a plan, which has no token yet.
+const tokenVariable = "ANTHROPIC_AUTH_TOKEN="
+
+// cleanup removes both containers and what the run put on the host.
+func (r *run) cleanup(ctx context.Context, removePlaceholders func()) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if r.tunnel != nil {
+		r.tunnel.Close()
+	}
+	if err := Remove(ctx, r.engine, r.plan.ID); err != nil {
+		r.host.Say(fmt.Sprintf("warning: %v; remove what is left with: docker rm -f $(docker ps -aq --filter label=%s=%s)", err, LabelRun, r.plan.ID))
+	}
+	// Another run in the same folder has them mounted: removing a mount point
+	// on the host would take the mount away from that run's agent.
+	others, err := r.engine.List(ctx, LabelWorkspace, r.plan.Agent.Labels[LabelWorkspace])
+	if err == nil && len(others) > 0 {
+		return
+	}
+	removePlaceholders()
+}
+
+// Remove kills and removes every container of the run with the given id, the
+// agent before the firewall. A run that left nothing is no error.
+func Remove(ctx context.Context, e *engine.Engine, id string) error {
+	ids, err := e.List(ctx, LabelRun, id)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, e.Remove(ctx, id))
+	}
+	return errors.Join(errs...)
+}
+
+// agentUID and agentGID read the agent's user back from its spec.
+func agentUID(p *Plan) int { uid, _, _ := strings.Cut(p.Agent.User, ":"); return number(uid) }
+func agentGID(p *Plan) int { _, gid, _ := strings.Cut(p.Agent.User, ":"); return number(gid) }
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return fallbackUID
+	}
+	return n
+}

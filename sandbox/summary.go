@@ -1,0 +1,59 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/org/claude-sandbox/firewall/audit"
+)
+
+// saveSummary writes the result as JSON into the run's folder.
+func (r *run) saveSummary(failure error) error {
+	name, f, err := r.stateFile("summary.json")
+	if err != nil {
+		return err
+	}
+	r.result.Files.Summary = name
+	err = WriteSummary(f, &r.result, failure)
+	return errors.Join(err, f.Close())
+}
+
+// WriteSummary writes a result as one JSON object (schemaVersion 1).
+func WriteSummary(w io.Writer, result *Result, failure error) error {
+	summary := struct {
+		SchemaVersion int              `json:"schemaVersion"`
+		ID            string           `json:"id"`
+		ExitCode      int              `json:"exitCode"`
+		Conclusion    string           `json:"conclusion"`
+		Message       string           `json:"message,omitempty"`
+		Error         string           `json:"error,omitempty"`
+		SessionID     string           `json:"sessionId,omitempty"`
+		CostUSD       float64          `json:"costUsd"`
+		Turns         int              `json:"turns"`
+		Result        string           `json:"result,omitempty"`
+		Egress        []audit.Row      `json:"egress"`
+		Milliseconds  map[string]int64 `json:"milliseconds"`
+	}{
+		SchemaVersion: 1, ID: result.ID, ExitCode: result.ExitCode,
+		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
+		Egress: []audit.Row{}, Milliseconds: result.Timings.milliseconds(),
+	}
+	if failure != nil {
+		summary.Error = failure.Error()
+	}
+	if a := result.Agent; a != nil {
+		summary.SessionID, summary.CostUSD, summary.Turns, summary.Result = a.SessionID, a.CostUSD, a.Turns, a.Text
+	}
+	if result.Egress != nil && result.Egress.Rows != nil {
+		summary.Egress = result.Egress.Rows
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(summary); err != nil {
+		return fmt.Errorf("writing the summary: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+)
+
+// How long the agent gets after each step of being stopped: an interrupted
+// Claude writes its result within 1.5 seconds (measured).
+const (
+	graceInterrupt = 10 * time.Second
+	graceTerminate = 5 * time.Second
+	// drainTimeout bounds reading what is left in the pipes after an exit.
+	drainTimeout = 10 * time.Second
+)
+
+// process is the agent's container.
+type process struct {
+	id      string
+	stream  *engine.Stream
+	exit    <-chan engine.Exit
+	scanner *agent.Scanner
+	copied  chan error // receives one value when all output has been passed on
+	started time.Time
+}
+
+func createAgent(ctx context.Context, e *engine.Engine, spec engine.Spec) (*process, error) {
+	id, err := e.Create(ctx, spec)
+	if err != nil {
+		return nil, imageError(err, spec.Image)
+	}
+	return &process{id: id, copied: make(chan error, 1)}, nil
+}
+
+// attachOutput connects the agent's streams and starts it.
+func (r *run) attachOutput(ctx context.Context) error {
+	p := r.agent
+	var err error
+	if p.stream, err = r.engine.Attach(ctx, p.id, true); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoStart, err)
+	}
+	out := &output{to: r.host.Stdout}
+	if r.result.Files.Transcript, out.transcript, err = r.stateFile("transcript.jsonl"); err != nil {
+		r.host.Say("warning: " + err.Error())
+	}
+	p.scanner = agent.NewScanner(out, r.onEvent)
+	p.exit = r.engine.Wait(context.WithoutCancel(ctx), p.id)
+	if err := r.engine.Start(ctx, p.id); err != nil {
+		return diag.WithHint(fmt.Errorf("%w: %w", ErrNoStart, err), "does the image %s hold the program %q?", r.plan.Agent.Image, r.plan.Agent.Entrypoint[0])
+	}
+	p.started = time.Now()
+	go func() {
+		_, _ = io.Copy(p.stream, r.host.Prompt) // fails when the agent is gone, which its exit tells
+		_ = p.stream.CloseWrite()
+	}()
+	go func() {
+		err := p.stream.Copy(p.scanner, r.host.Stderr)
+		p.copied <- errors.Join(err, out.close())
+	}()
+	return nil
+}
+
+// onEvent hears what the agent prints, from the goroutine that copies it.
+func (r *run) onEvent(ev agent.Event) {
+	if retry, ok := ev.(agent.APIRetry); ok && retry.Hopeless() {
+		r.refuseKey()
+	}
+	if r.host.OnEvent != nil {
+		r.host.OnEvent(ev)
+	}
+}
+
+// refuseKey notes that the API refused the credential.
+func (r *run) refuseKey() { r.refuse.Do(func() { close(r.keyRefused) }) }
+
+// newProxy makes the proxy that holds the key. It fails on an upstream or a
+// key that cannot be used.
+func (r *run) newProxy() error {
+	var err error
+	r.proxy, err = credproxy.New(credproxy.Options{
+		Upstream:     r.host.Upstream,
+		Credential:   r.host.Credential,
+		SessionToken: r.token,
+		Proxy:        r.host.UpstreamProxy,
+		Log: func(entry credproxy.Entry) {
+			// Refused is empty when the upstream itself answered.
+			if entry.Status == http.StatusUnauthorized && entry.Refused == "" {
+				r.refuseKey()
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+// supervise waits for the agent's end, passes signals on, enforces the time
+// limit and watches the sidecar. It fills in the result.
+func (r *run) supervise(ctx context.Context) error {
+	var (
+		exit    engine.Exit
+		ended   = agent.EndedItself
+		failure error
+		stop    = &stopper{run: r, ctx: context.WithoutCancel(ctx)}
+		signals = r.host.Signals
+		sidecar = r.sidecar.exit
+		refused = r.keyRefused
+		done    = ctx.Done()
+		limit   <-chan time.Time
+		caught  syscall.Signal
+	)
+	if d := time.Duration(r.plan.Timeout); d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		limit = t.C
+	}
+	stop.timer = time.NewTimer(time.Hour)
+	stop.timer.Stop() // until somebody stops the agent
+	defer stop.timer.Stop()
+wait:
+	for {
+		select {
+		case exit = <-r.agent.exit:
+			break wait
+		case sig := <-signals:
+			if caught != 0 {
+				r.host.Say("second signal: killing the agent")
+				stop.send("KILL")
+				continue
+			}
+			caught, ended = sig.(syscall.Signal), agent.EndedCancel
+			stop.send(signalName(caught))
+		case <-limit:
+			r.host.Say(fmt.Sprintf("the time limit of %s is over: stopping the agent", time.Duration(r.plan.Timeout)))
+			ended, failure = agent.EndedTimeout, fmt.Errorf("%w: %s", ErrTimeout, time.Duration(r.plan.Timeout))
+			stop.interrupt()
+		case <-refused:
+			refused = nil
+			ended = agent.EndedHopeless
+			failure = diag.WithHint(fmt.Errorf("%w (HTTP 401 or 403)", ErrKey), "check ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN, and that it belongs to %s", r.host.Upstream)
+			stop.interrupt()
+		case <-done:
+			done, ended = nil, agent.EndedCancel
+			stop.interrupt()
+		case e := <-sidecar:
+			// Its rules stay in force, but nobody answers for them now.
+			sidecar = nil
+			failure = fmt.Errorf("%w with exit code %d while the agent ran; the agent was stopped: %s", ErrFirewall, e.Code, strings.TrimSpace(r.sidecar.stderr.String()))
+			stop.send("KILL")
+		case <-stop.timer.C:
+			stop.escalate()
+		}
+	}
+	r.result.Timings.Agent = time.Since(r.agent.started)
+	r.drain()
+	if exit.Err != nil {
+		failure = errors.Join(failure, exit.Err)
+	}
+	r.conclude(ctx, exit, ended, caught, failure)
+	return failure
+}
+
+// conclude judges the run and collects what the sidecar recorded.
+func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, caught syscall.Signal, failure error) {
+	r.result.Agent = r.agent.scanner.Result()
+	r.result.ExitCode = exit.Code
+	r.result.Outcome = agent.Judge(r.result.Agent, exit.Code, ended)
+	switch {
+	case errors.Is(failure, ErrTimeout):
+		r.result.ExitCode = 124
+	case caught != 0:
+		r.result.ExitCode = 128 + int(caught)
+	case errors.Is(failure, ErrFirewall):
+		r.result.ExitCode = 70
+		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: failure.Error()}
+	case exit.Code == 137 && r.engine.OOMKilled(context.WithoutCancel(ctx), r.agent.id):
+		r.host.Say("the kernel killed the agent for want of memory: raise the limit with --memory")
+	}
+	if err := r.collect(context.WithoutCancel(ctx)); err != nil {
+		r.host.Say("warning: " + err.Error())
+	}
+}
+
+// drain waits until the agent's last output has been passed on.
+func (r *run) drain() {
+	select {
+	case err := <-r.agent.copied:
+		if err != nil {
+			r.host.Say("warning: reading the agent's output: " + err.Error())
+		}
+	case <-time.After(drainTimeout):
+		_ = r.agent.stream.Close()
+		<-r.agent.copied
+		r.host.Say("warning: the agent's output did not end; its last lines may be missing")
+	}
+	_ = r.agent.scanner.Close()
+}
+
+// collect stops the sidecar, so that its log is complete, and reads the log.
+func (r *run) collect(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	if err := r.engine.Kill(ctx, r.sidecar.id, "TERM"); err == nil {
+		select {
+		case <-r.sidecar.exit:
+		case <-time.After(graceTerminate):
+		}
+	}
+	name, file, err := r.stateFile("audit.jsonl")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := r.engine.CopyOut(ctx, r.sidecar.id, auditPath, file); err != nil {
+		return fmt.Errorf("no audit log: %w", err)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("reading the audit log: %w", err)
+	}
+	records, err := audit.Read(file)
+	if err != nil {
+		return fmt.Errorf("reading the audit log: %w", err)
+	}
+	r.result.Files.Audit, r.result.Egress = name, audit.NewReport(records)
+	return nil
+}
+
+func (r *run) stateFile(name string) (string, *os.File, error) {
+	name = filepath.Join(r.host.StateDir, name)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return "", nil, fmt.Errorf("writing the run's files: %w", err)
+	}
+	return name, f, nil
+}
