@@ -140,6 +140,13 @@ func (b *bench) query(t *testing.T, to string, got <-chan string) {
 func TestDNSOverTLS(t *testing.T) {
 	b := newBench(t, kernel.Options{})
 	b.apply(b.plan(firewall.Network{Allow: []string{"198.51.100.0/24", "[2001:db8:a::/64]:443"}}))
+	// Even if a slip elsewhere put the port into a set.
+	for _, addr := range []string{allowed, allowed6} {
+		ports := []firewall.Port{{Number: 853, Proto: firewall.TCP}, {Number: 853, Proto: firewall.UDP}}
+		if err := b.k.Allow(netip.MustParseAddr(addr), ports, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
 	c := b.Capture(t)
 	b.tries(allowed+":853", other+":853", "["+allowed6+"]:853", upstream+":853")
 	c.Nothing("DNS over TLS and QUIC", nil)

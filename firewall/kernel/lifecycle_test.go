@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +78,31 @@ func TestErrorMidwayStaysClosed(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// Between the first step and the last, nothing may be open in the family whose
+// turn has not come.
+func TestPolicyDropComesFirst(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	for _, program := range []string{"iptables-nft-restore", "ip6tables-nft-restore"} {
+		script := "#!/bin/sh\nin=$(cat)\ncase $in in *SBX-OUT*) what=load;; *SBX-PROBE*) what=probe;; *'OUTPUT DROP'*) what=drop;; esac\n" +
+			"echo $what >>" + log + "\nprintf '%s\\n' \"$in\" | " + testenv.Program(t, program) + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	b := newBench(t, kernel.Options{Backend: kernel.NFT})
+	b.apply(b.plan(firewall.Network{}))
+	b.apply(b.plan(firewall.Network{}))
+	steps, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(strings.Fields(string(steps)), " "), "probe probe drop drop load load load load"; got != want {
+		t.Errorf("steps %s, want %s", got, want)
 	}
 }
 

@@ -1,0 +1,160 @@
+package firewall_test
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+func FuzzCanonicalName(f *testing.F) {
+	for _, seed := range []string{
+		"docs.example.com", "DOCS.Example.COM.", "bücher.example", "xn--bcher-kva.example", "a。b．c｡d", "ＦＵＬＬ.example", "_dmarc.example.com",
+		"r3---sn-x.example.com", "straße.example", "ß.example", "xn--", "xn--a", "127.1", "0x7f.1", "1.2.3.4", "::1", "a\x00b", "..", "-a.b", "a-.b",
+		"\u0130.example", "\u200d.example", "א.example", strings.Repeat("a.", 126) + "a", strings.Repeat("a", 64), "１２７.1", "a.0x", "xn--0x-foo.1",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		name, err := firewall.CanonicalName(s)
+		if err != nil {
+			if name != "" {
+				t.Errorf("CanonicalName(%q) = %q with error %v", s, name, err)
+			}
+			return
+		}
+		again, err := firewall.CanonicalName(name)
+		if err != nil || again != name {
+			t.Errorf("CanonicalName(%q) = %q, and of that %q, %v", s, name, again, err)
+		}
+		if len(name) > 253 || strings.ToLower(name) != name || strings.HasSuffix(name, ".") || strings.Contains(name, "..") {
+			t.Errorf("CanonicalName(%q) = %q", s, name)
+		}
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
+			t.Errorf("CanonicalName(%q) = %q has a foreign character", s, name)
+		}
+		if _, err := netip.ParseAddr(name); err == nil {
+			t.Errorf("CanonicalName(%q) = %q is an address", s, name)
+		}
+	})
+}
+
+// naive decides as the documentation says, entry by entry, with no index.
+func naive(n firewall.Network, name string, port uint16) bool {
+	canonical, err := firewall.CanonicalName(name)
+	if err != nil {
+		return false
+	}
+	matches := func(entry string) (ports []uint16, ok bool) {
+		host, portText, hasPort := strings.Cut(entry, ":")
+		if hasPort {
+			var n uint16
+			for _, digit := range portText {
+				n = n*10 + uint16(digit-'0')
+			}
+			ports = []uint16{n}
+		}
+		if below, wildcard := strings.CutPrefix(host, "*."); wildcard {
+			return ports, strings.HasSuffix(canonical, "."+below)
+		}
+		return ports, canonical == host
+	}
+	for _, entry := range n.Deny {
+		if ports, ok := matches(entry); ok && (ports == nil || slices.Contains(ports, port)) {
+			return false
+		}
+	}
+	for _, entry := range n.Allow {
+		ports, ok := matches(entry)
+		if ports == nil {
+			ports = []uint16{80, 443}
+		}
+		if ok && slices.Contains(ports, port) {
+			return true
+		}
+	}
+	return false
+}
+
+func FuzzMatcherAgainstNaiveTwin(f *testing.F) {
+	f.Add("a.example.org *.example.org b.c:22", "*.bad.example.org example.org", "x.bad.example.org", uint16(443))
+	f.Add("*.a.b *.b.b a.b:1", "a.a.b:443", "A.a.b.", uint16(443))
+	f.Add("*.a.a", "", "a.a.a.a", uint16(80))
+	f.Fuzz(func(t *testing.T, allow, deny, name string, port uint16) {
+		n := firewall.Network{Allow: plain(allow), Deny: plain(deny)}
+		p, errs := firewall.NewPolicy(n)
+		if errs != nil {
+			t.Skip()
+		}
+		want := naive(n, name, port)
+		got := p.Decide(name, netip.Addr{}, port, firewall.TCP)
+		if got.Allowed() != want {
+			t.Errorf("allow %q deny %q: %q port %d is %+v, and the twin says %v", n.Allow, n.Deny, name, port, got, want)
+		}
+		open := slices.Contains(p.Ports(name), firewall.Port{Number: port, Proto: firewall.TCP})
+		if open != want {
+			t.Errorf("allow %q deny %q: Ports(%q) = %v, and the twin says %v for %d", n.Allow, n.Deny, name, p.Ports(name), want, port)
+		}
+		if want && !p.DecideName(name).Allowed() {
+			t.Errorf("allow %q deny %q: %q is open on %d and may not be resolved", n.Allow, n.Deny, name, port)
+		}
+		if p.DecideName(name).Allowed() != (len(p.Ports(name)) > 0) {
+			t.Errorf("allow %q deny %q: %q: DecideName %v, Ports %v", n.Allow, n.Deny, name, p.DecideName(name), p.Ports(name))
+		}
+		if wider := p.Wider(p); wider != nil {
+			t.Errorf("allow %q deny %q is wider than itself by %q", n.Allow, n.Deny, wider)
+		}
+	})
+}
+
+// plain splits fuzzed text into entries that the twin understands: canonical
+// names with an optional decimal port.
+func plain(text string) []string {
+	var entries []string
+	for entry := range strings.FieldsSeq(text) {
+		host, port, hasPort := strings.Cut(entry, ":")
+		name, err := firewall.CanonicalName(strings.TrimPrefix(host, "*."))
+		if err != nil || hasPort && (port == "" || len(port) > 4 || port[0] == '0' || strings.Trim(port, "0123456789") != "") {
+			continue
+		}
+		if strings.HasPrefix(host, "*.") {
+			name = "*." + name
+		}
+		if hasPort {
+			name += ":" + port
+		}
+		entries = append(entries, name)
+	}
+	return entries
+}
+
+func FuzzEntryIsNeverWiderThanItReads(f *testing.F) {
+	for _, seed := range []string{"*.example.org", "docs.example.com:22/udp", "192.0.2.0/24:8443", "[2001:db8::/32]:1", "https://x/y", "*", "0.0.0.0/0"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, errs := firewall.NewPolicy(firewall.Network{Allow: []string{text}})
+		if (p == nil) == (errs == nil) {
+			t.Fatalf("%q: policy %v, errors %v", text, p, errs)
+		}
+		if errs != nil {
+			return
+		}
+		// No single entry opens names or addresses that have nothing to do with it.
+		for _, name := range []string{"zzz.unrelated-zzz.net", "com", "unrelated-zzz.org"} {
+			if strings.Contains(strings.ToLower(text), "zzz") {
+				continue
+			}
+			if d := p.DecideName(name); d.Allowed() {
+				t.Errorf("%q allows %s: %+v", text, name, d)
+			}
+		}
+		for _, port := range []uint16{53, 853} {
+			if d := p.Decide("", netip.MustParseAddr("8.8.8.8"), port, firewall.UDP); d.Allowed() {
+				t.Errorf("%q allows port %d: %+v", text, port, d)
+			}
+		}
+	})
+}
