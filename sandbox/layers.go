@@ -60,6 +60,7 @@ func Overlay(base, top settings.Settings) settings.Settings {
 // Where the file lists presets or entries, they take the place of the default
 // ones; own are the entries that the user gave by flag, which stay.
 func narrow(base settings.Settings, own firewall.Network, project settings.Settings) (settings.Settings, error) {
+	project.Network.Presets = withoutEditor(project.Network.Presets, base.Network.Presets)
 	widened, err := widening(base, project)
 	if err != nil {
 		return settings.Settings{}, err
@@ -85,6 +86,19 @@ func narrow(base settings.Settings, own firewall.Network, project settings.Setti
 		Timeout: smaller(base.Limits.Timeout, project.Limits.Timeout),
 	}
 	return s, nil
+}
+
+// editorPreset is what an editor needs that is attached to a dev container. The
+// template of init lists it, and a run without an editor has no use for it.
+const editorPreset = "vscode"
+
+// withoutEditor leaves editorPreset out of a project's presets unless the user
+// named it too: narrower than what the file asks, and no reason to refuse it.
+func withoutEditor(presets, users []string) []string {
+	if slices.Contains(users, editorPreset) {
+		return presets
+	}
+	return slices.DeleteFunc(slices.Clone(presets), func(p string) bool { return p == editorPreset })
 }
 
 // wide is one thing that the project's file would open, and the flag that

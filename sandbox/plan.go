@@ -192,14 +192,14 @@ func (p *Plan) sidecar(o Options, dir string) engine.Spec {
 		network = "none"
 	}
 	return engine.Spec{
-		Name:        "sbx-devc-" + p.ID + "-firewall",
-		Image:       image,
-		Entrypoint:  []string{initPath, "run", "--policy", policyPath, "--sidecar"},
-		WorkingDir:  "/",
-		User:        "0:0",
-		Labels:      p.labels("sidecar", dir),
-		Network:     network,
-		CapDrop:     []string{"ALL"},
+		Name:       "sbx-devc-" + p.ID + "-firewall",
+		Image:      image,
+		Entrypoint: []string{initPath, "run", "--policy", policyPath, "--sidecar"},
+		WorkingDir: "/",
+		User:       "0:0",
+		Labels:     p.labels("sidecar", dir),
+		Network:    network,
+		CapDrop:    []string{"ALL"},
 		// iptables opens a raw socket to talk about ipsets (measured with 1.8.9).
 		CapAdd:      []string{"NET_ADMIN", "NET_RAW"},
 		SecurityOpt: []string{"no-new-privileges"},
