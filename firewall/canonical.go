@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -44,7 +45,7 @@ func CanonicalName(s string) (string, error) {
 		return "", errors.New("the name contains a NUL byte")
 	}
 	if needsIDNA(name) {
-		ascii, err := idnaProfile.ToASCII(name)
+		ascii, err := toASCII(name)
 		if err != nil {
 			return "", fmt.Errorf("%q is not a valid international name: %w", s, err)
 		}
@@ -56,6 +57,26 @@ func CanonicalName(s string) (string, error) {
 		return "", fmt.Errorf("%q is not a host name: %w", s, err)
 	}
 	return name, nil
+}
+
+// toASCII encodes an international name, and refuses what would not encode to
+// itself again: two forms of one name must not pass as two names.
+func toASCII(name string) (string, error) {
+	if !utf8.ValidString(name) {
+		return "", errors.New("it is not UTF-8")
+	}
+	ascii, err := idnaProfile.ToASCII(name)
+	if err != nil {
+		return "", err
+	}
+	again, err := idnaProfile.ToASCII(ascii)
+	if err != nil {
+		return "", err
+	}
+	if again != ascii {
+		return "", errors.New("it has more than one encoding")
+	}
+	return ascii, nil
 }
 
 // needsIDNA reports whether name has a character outside ASCII or a label
