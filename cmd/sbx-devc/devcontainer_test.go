@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/carried"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// agentUID is the user of the image; the workspace belongs to it.
+const agentUID = 1000
+
+// devProject is a git repository that init has written into, and the official
+// CLI to bring it up.
+type devProject struct {
+	t      *testing.T
+	dir    string
+	cli    string // the devcontainer program
+	docker string
+	world  *outside
+}
+
+// newDevProject makes a repository, runs init in it and points the container's
+// name server and allowlist at the world of the test.
+func newDevProject(t *testing.T) *devProject {
+	t.Helper()
+	testenv.Root(t)
+	p := &devProject{t: t, cli: testenv.Program(t, "devcontainer"), docker: testenv.Program(t, "docker"), dir: filepath.Join(t.TempDir(), "sbx-c-project")}
+	e, err := engine.Connect(t.Context())
+	if err != nil {
+		testenv.Missing(t, "a container engine", err.Error())
+	}
+	defer e.Close()
+	switch _, err := imagebuild.LoadInit(t.Context(), e); {
+	case errors.Is(err, carried.ErrNotCarried):
+		testenv.Missing(t, "the carried sbx-init", err.Error())
+	case err != nil:
+		t.Fatal(err)
+	}
+	p.world = newOutside(t, p.must(p.docker, "network", "inspect", "bridge", "--format", `{{index .Options "com.docker.network.bridge.name"}}`))
+
+	p.must("git", "init", "-q", p.dir)
+	p.sbx("init", p.dir, "--allow", fmt.Sprintf("allowed.example:%d", p.world.allowed))
+	p.edit("devcontainer.json", `"--pids-limit=2048"`, `"--pids-limit=2048", "--dns=`+p.world.addr+`"`)
+	// The world has a private address, as everything on this machine.
+	p.edit("sandbox.jsonc", `"deny": [`, `"private": ["allowed.example"], "deny": [`)
+	t.Cleanup(p.remove)
+	return p
+}
+
+func (p *devProject) edit(name, old, replacement string) {
+	p.t.Helper()
+	path := filepath.Join(p.dir, ".devcontainer", name)
+	text, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(text, []byte(old)) {
+		p.t.Fatalf("%s: no %q to replace (%v)", path, old, err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(text, []byte(old), []byte(replacement), 1), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// sbx runs the command line in this process.
+func (p *devProject) sbx(args ...string) {
+	p.t.Helper()
+	var out bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}
+	if code := a.main(p.t.Context(), args); code != 0 {
+		p.t.Fatalf("sbx-devc %s: exit %d: %s", strings.Join(args, " "), code, &out)
+	}
+}
+
+func (p *devProject) must(program string, args ...string) string {
+	p.t.Helper()
+	out, err := exec.Command(program, args...).Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %s", err, exit.Stderr)
+		}
+		p.t.Fatalf("%s %s: %v", filepath.Base(program), strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// up brings the container up with the official CLI and returns its outcome.
+func (p *devProject) up() (outcome string, log []byte) {
+	p.t.Helper()
+	chown := func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, agentUID, agentUID))
+	}
+	if err := filepath.WalkDir(p.dir, chown); err != nil {
+		p.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
+	defer cancel()
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, p.cli, "up", "--workspace-folder", p.dir)
+	cmd.Stderr = &stderr
+	out, _ := cmd.Output() // the outcome says whether it worked
+	var result struct{ Outcome string }
+	if err := json.Unmarshal(out, &result); err != nil {
+		p.t.Fatalf("devcontainer up printed %q: %v\n%s", out, err, stderr.Bytes())
+	}
+	return result.Outcome, stderr.Bytes()
+}
+
+// exec runs a shell script in the container as the official CLI does for an
+// editor, and returns its output, both streams.
+func (p *devProject) exec(script string) (string, error) {
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, p.cli, "exec", "--workspace-folder", p.dir, "bash", "-c", script).CombinedOutput()
+	return string(out), err
+}
+
+func (p *devProject) containers() []string {
+	return strings.Fields(p.must(p.docker, "ps", "-aq", "--filter", "label=devcontainer.local_folder="+p.dir))
+}
+
+func (p *devProject) remove() {
+	for _, id := range p.containers() {
+		image := p.must(p.docker, "inspect", "--format", "{{.Config.Image}}", id)
+		volumes := p.must(p.docker, "inspect", "--format", `{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{end}}{{end}}`, id)
+		p.must(p.docker, "rm", "-f", id)
+		for _, v := range strings.Fields(volumes) {
+			p.must(p.docker, "volume", "rm", v)
+		}
+		p.must(p.docker, "rmi", "-f", image, strings.TrimSuffix(image, "-uid"))
+	}
+}
+
+// TestDevcontainerUp lets the official dev container CLI bring up what init
+// wrote, and then tries from inside to get out.
+func TestDevcontainerUp(t *testing.T) {
+	p := newDevProject(t)
+	p.sbx("validate", "--fail-on", "note", p.dir)
+	if outcome, log := p.up(); outcome != "success" {
+		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+	}
+	ids := p.containers()
+	if len(ids) != 1 {
+		t.Fatalf("want one container, got %v", ids)
+	}
+
+	url := fmt.Sprintf("http://allowed.example:%d/", p.world.allowed)
+	works := []struct{ name, script, want string }{
+		{"AgentIsUnprivileged", "id -un; id -u", "agent\n1000"},
+		{"AgentHasNoCapability", "grep -E '^Cap(Inh|Prm|Eff|Amb)|NoNewPrivs' /proc/self/status | tr -d '\\t\\n'",
+			"CapInh:0000000000000000CapPrm:0000000000000000CapEff:0000000000000000CapAmb:0000000000000000NoNewPrivs:1"},
+		{"NothingIsSetuid", "find / -xdev -perm /6000 -type f 2>/dev/null; command -v sudo; true", ""},
+		{"AllowedHostIsReached", "curl -sS --max-time 10 " + url, "hello from outside"},
+		{"CommitWorks", "git -c user.name=a -c user.email=a@b.example commit -q --allow-empty -m x && git log --format=%s", "x"},
+		{"StateVolumeIsTheAgents", "touch $CLAUDE_CONFIG_DIR/x && echo $CLAUDE_CONFIG_DIR", "/home/agent/.claude"},
+		{"ClaudeCodeRuns", "claude --version", "(Claude Code)"},
+	}
+	for _, tt := range works {
+		t.Run(tt.name, func(t *testing.T) {
+			out, err := p.exec(tt.script)
+			if err != nil || !strings.Contains(out, tt.want) || tt.want == "" && strings.TrimSpace(out) != "" {
+				t.Errorf("got %q (%v), want %q", out, err, tt.want)
+			}
+		})
+	}
+
+	gateway := p.world.addr
+	attacks := []struct{ name, script string }{
+		{"ResolveAnotherName", "getent ahosts other.example"},
+		{"ReachAnotherName", fmt.Sprintf("curl -sS --max-time 10 http://other.example:%d/", p.world.allowed)},
+		{"ReachAnotherPortOfAnAllowedHost", fmt.Sprintf("curl -sS --max-time 10 http://allowed.example:%d/", p.world.other)},
+		{"ReachAnAddressByNumber", fmt.Sprintf("curl -sS --max-time 10 http://%s:%d/", gateway, p.world.other)},
+		// A query for leak.example, straight to the name server outside; the
+		// answer, if any, must be a refusal (rcode 5 in the fourth byte).
+		{"AskAnotherNameServer", `exec 3<>/dev/udp/` + gateway + `/53
+			printf '\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04leak\x07example\x00\x00\x01\x00\x01' >&3
+			rcode=$(timeout 3 head -c 4 <&3 | od -An -tu1 | awk '{print $4 % 16}'); test "$rcode" = 0`},
+		{"WriteDevcontainer", "echo x >>.devcontainer/devcontainer.json"},
+		{"ReplaceDevcontainer", "mv .devcontainer old"},
+		{"WriteGitHook", "echo x >.git/hooks/pre-commit"},
+		{"WriteGitConfig", "git config core.fsmonitor 'touch /tmp/pwned'"},
+		{"RenameGitAroundTheMounts", "mv .git old"},
+		{"WritePolicy", "echo {} >/etc/sbx/sandbox.jsonc || mv /etc/sbx /etc/sbx.old"},
+		{"FlushFirewall", "iptables -F || ip6tables -F || ipset flush || ip link set eth0 down"},
+		{"KillTheInit", "kill -9 1"},
+		{"Unmount", "umount .devcontainer || unshare -Urm umount .devcontainer"},
+	}
+	for _, tt := range attacks {
+		t.Run(tt.name, func(t *testing.T) {
+			if out, err := p.exec(tt.script); err == nil {
+				t.Errorf("the attack worked: %s", out)
+			}
+		})
+	}
+	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
+		t.Errorf("arrived outside: %v", leaks)
+	}
+	if !p.world.wasHit() {
+		t.Error("nothing arrived outside at all; the test proves nothing")
+	}
+	for _, program := range []string{"iptables", "ip6tables"} {
+		rules := p.must(p.docker, "exec", "-u", "0", ids[0], program, "-S")
+		for _, policy := range []string{"-P INPUT DROP", "-P OUTPUT DROP", "-P FORWARD DROP"} {
+			if !strings.Contains(rules, policy) {
+				t.Errorf("%s lacks %s:\n%s", program, policy, rules)
+			}
+		}
+	}
+}
+
+// TestBrokenPolicyGivesNoContainer: with settings that cannot be read the
+// container must end, and not go on without a firewall.
+func TestBrokenPolicyGivesNoContainer(t *testing.T) {
+	p := newDevProject(t)
+	p.edit("sandbox.jsonc", `"network"`, `"netwrok"`)
+	_, log := p.up() // may say success: the CLI does not wait for the entrypoint
+	out, err := p.exec(fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", p.world.addr, p.world.other))
+	if err == nil {
+		t.Errorf("a command ran and reached out: %s", out)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	state := ""
+	ids := p.containers()
+	if len(ids) != 1 {
+		t.Fatalf("want one container, got %v\n%s", ids, log)
+	}
+	for time.Now().Before(deadline) && !strings.HasPrefix(state, "exited ") {
+		state = p.must(p.docker, "inspect", "--format", "{{.State.Status}} {{.State.ExitCode}}", ids[0])
+	}
+	if state != "exited 65" {
+		t.Errorf("the container is %q, want \"exited 65\"", state)
+	}
+	if out, err := p.exec("true"); err == nil {
+		t.Errorf("the container is usable: %s", out)
+	}
+	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
+		t.Errorf("arrived outside: %v", leaks)
+	}
+}
