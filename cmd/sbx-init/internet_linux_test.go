@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/org/claude-sandbox/internal/netnstest"
+)
+
+// The hosts of the fake internet. Their addresses are of no special range, as
+// on the real one; nobody there ever hears of it.
+const (
+	dnsAddr   = "93.184.216.53"
+	okAddr    = "93.184.216.10"
+	evilAddr  = "93.184.216.66"
+	okAddr6   = "2a00:1450:4001::10"
+	evilAddr6 = "2a00:1450:4001::66"
+	metadata  = "169.254.169.254"
+)
+
+// names is the zone of the fake internet.
+var names = map[string][]string{
+	"ok.test":       {okAddr},
+	"ok6.test":      {okAddr6},
+	"git.test":      {okAddr},
+	"cdn.wild.test": {okAddr},
+	"evil.test":     {evilAddr, evilAddr6},
+	"rebind.test":   {metadata},
+}
+
+// internet answers DNS on dnsAddr and HTTP on every address, ports 80, 22 and
+// 853, and remembers what arrived.
+type internet struct {
+	*netnstest.Lab
+	mu    sync.Mutex
+	asked []string // names that arrived at the DNS server
+	seen  []string // "address/host" of HTTP requests that arrived
+}
+
+func newInternet(t testing.TB) *internet {
+	t.Helper()
+	in := &internet{Lab: netnstest.New(t, dnsAddr, okAddr, evilAddr, okAddr6, evilAddr6, metadata)}
+	var udp net.PacketConn
+	var listeners []net.Listener
+	var err error
+	in.Internet.Do(func() {
+		if udp, err = net.ListenPacket("udp", dnsAddr+":53"); err != nil {
+			return
+		}
+		for _, port := range []string{"80", "22", "853", "53"} {
+			var l net.Listener
+			if l, err = net.Listen("tcp", ":"+port); err != nil {
+				return
+			}
+			listeners = append(listeners, l)
+		}
+	})
+	if err != nil {
+		t.Fatalf("starting the internet: %v", err)
+	}
+	t.Cleanup(func() { udp.Close() })
+	go in.serveDNS(udp)
+	server := &http.Server{Handler: http.HandlerFunc(in.serveHTTP)}
+	t.Cleanup(func() { server.Close() })
+	for _, l := range listeners {
+		go server.Serve(l)
+	}
+	return in
+}
+
+func (in *internet) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	local := r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
+	in.mu.Lock()
+	in.seen = append(in.seen, local+"/"+r.Host)
+	in.mu.Unlock()
+	fmt.Fprintf(w, "hello from %s\n", local)
+	_, _ = io.Copy(io.Discard, r.Body)
+}
+
+func (in *internet) serveDNS(pc net.PacketConn) {
+	buf := make([]byte, 4096)
+	for {
+		n, from, err := pc.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		var m dnsmessage.Message
+		if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
+			continue
+		}
+		q := m.Questions[0]
+		name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
+		in.mu.Lock()
+		in.asked = append(in.asked, name)
+		in.mu.Unlock()
+		reply := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
+		if _, ok := names[name]; !ok {
+			reply.RCode = dnsmessage.RCodeNameError
+		}
+		for _, text := range names[name] {
+			addr := netip.MustParseAddr(text)
+			h := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 30}
+			switch {
+			case addr.Is4() && q.Type == dnsmessage.TypeA:
+				reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AResource{A: addr.As4()}})
+			case addr.Is6() && q.Type == dnsmessage.TypeAAAA:
+				reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AAAAResource{AAAA: addr.As16()}})
+			}
+		}
+		if packed, err := reply.Pack(); err == nil {
+			_, _ = pc.WriteTo(packed, from)
+		}
+	}
+}
+
+// questions returns the names that arrived, sorted, each once.
+func (in *internet) questions() []string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	out := slices.Clone(in.asked)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// requests returns the HTTP requests that arrived.
+func (in *internet) requests() []string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return slices.Clone(in.seen)
+}
