@@ -1,0 +1,282 @@
+package action_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+const testKey = "sk-ant-api03-not-a-real-key-0123456789"
+
+// forged is what a hostile agent would say last: it tries to end the output's
+// value and to command the runner.
+const forged = "the end\n_GitHubActionsFileCommandDelimeter_\nconclusion=FORGED\ncost_usd=FORGED\n" +
+	"::set-output name=conclusion::FORGED\n##[add-mask]the\n::add-mask::end\nEOF\n```\n# FORGED"
+
+// workflow uses the Action as a consumer does and hands every output on.
+const workflow = `on: push
+permissions: {}
+jobs:
+  agent:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v6
+      - id: agent
+        uses: org/claude-sandbox@v1
+        continue-on-error: true
+        with:
+          prompt: Look around.
+          anthropic_api_key: ${{ secrets.ANTHROPIC_API_KEY }}
+%s
+      - env:
+          OUTCOME: ${{ steps.agent.outcome }}
+          OUTPUTS: ${{ toJSON(steps.agent.outputs) }}
+          TRANSCRIPT: ${{ steps.agent.outputs.execution_file }}
+        run: |
+          printf '%%s' "$OUTPUTS" >"$RESULTS/outputs.json"
+          printf '%%s' "$OUTCOME" >"$RESULTS/outcome"
+          if [ -n "$TRANSCRIPT" ]; then cp "$TRANSCRIPT" "$RESULTS/transcript"; fi
+`
+
+// TestActionUnderAct runs the whole Action as a consumer's workflow does:
+// act as GitHub's runner, action.yml and its scripts, a real engine, the real
+// firewall and the real Claude Code. Only the model's answers are scripted.
+func TestActionUnderAct(t *testing.T) {
+	act := testenv.Program(t, "act")
+	gateway := bridgeGateway(t)
+	allowed, allowedHits := countingServer(t, gateway)
+	denied, deniedHits := countingServer(t, gateway)
+	api := &fakeapi.Server{
+		APIKey: testKey,
+		Script: fakeapi.Script{
+			Turns: []fakeapi.Turn{
+				{Bash: []string{"curl -sS -m 20 http://" + allowed + "/"}},
+				{Bash: []string{"curl -sS -m 20 http://" + denied + "/; curl -sS -m 20 https://denied.example/"}},
+				{Text: "::set-output name=result::FORGED", Bash: []string{"echo '::set-output name=result::FORGED' >&2; echo '##[add-mask]a'; echo variables with the key: $(env | grep -c not-a-real-key); exit 3"}},
+			},
+			Final: forged,
+		},
+	}
+	server := httptest.NewServer(api)
+	defer server.Close()
+
+	r := runAct(t, act, server.URL, "          allowed_domains: |\n            "+allowed+" # the test's own server\n")
+	if r.outcome != "success" || r.outputs["conclusion"] != "success" {
+		t.Fatalf("outcome %q, outputs %v\n%s", r.outcome, r.outputs, r.log)
+	}
+	if want := "[scripted] " + forged; r.outputs["result"] != want {
+		t.Errorf("result = %q, want %q", r.outputs["result"], want)
+	}
+	if r.outputs["num_turns"] != "4" || r.outputs["cost_usd"] == "" || strings.Contains(r.outputs["cost_usd"], "FORGED") || len(r.outputs) != 9 {
+		t.Errorf("outputs: %v", r.outputs)
+	}
+	if !strings.Contains(r.outputs["denied_hosts"], "denied.example") {
+		t.Errorf("denied_hosts = %q", r.outputs["denied_hosts"])
+	}
+	if allowedHits.Load() == 0 || deniedHits.Load() != 0 {
+		t.Errorf("the allowed server was reached %d times, the denied one %d times", allowedHits.Load(), deniedHits.Load())
+	}
+	for _, want := range []string{"### Claude in the sandbox: success", "denied.example", "allowed_domains: |"} {
+		if !strings.Contains(r.summary, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, r.summary)
+		}
+	}
+	// The third command counts the variables that hold the key.
+	if !strings.Contains(r.transcript, `"type":"result"`) || !strings.Contains(r.transcript, `variables with the key: 0`) || strings.Contains(r.transcript, testKey) {
+		t.Errorf("the transcript is not whole, or the key came near the agent:\n%s", r.transcript)
+	}
+	for _, c := range r.commands {
+		if c.Command == "set-output" && strings.Contains(c.Value, "FORGED") && c.Name != "result" || c.Command == "add-mask" && c.Value != testKey {
+			t.Errorf("the runner executed a command of the agent: %+v", c)
+		}
+	}
+	if out, err := exec.Command("docker", "ps", "-aq", "--filter", "label=sbx-devc.run").Output(); err != nil || strings.Contains(string(out), "gha-") {
+		t.Errorf("containers are left: %s, %v", out, err)
+	}
+	t.Logf("the step took %s ms", r.outputs["duration_ms"])
+}
+
+// TestActionUnderActWithoutAKey has to fail before it starts anything, and to
+// say so in outputs and summary.
+func TestActionUnderActWithoutAKey(t *testing.T) {
+	act := testenv.Program(t, "act")
+	r := runAct(t, act, "http://127.0.0.1:9", "          max_turns: many\n          claude_code_oauth_token: sk-ant-oat01-another\n")
+	if r.outcome != "failure" || r.outputs["conclusion"] != "config_error" {
+		t.Errorf("outcome %q, outputs %v\n%s", r.outcome, r.outputs, r.log)
+	}
+	for _, want := range []string{"max_turns", "both set"} {
+		if !strings.Contains(r.outputs["result"], want) || !strings.Contains(r.summary, want) {
+			t.Errorf("%q is missing in the result %q or the summary:\n%s", want, r.outputs["result"], r.summary)
+		}
+	}
+}
+
+// actRun is what a workflow left behind.
+type actRun struct {
+	outcome  string
+	outputs  map[string]string
+	summary  string
+	commands []actLine
+	log      string
+
+	transcript string // "" when there is none
+}
+
+// actLine is a line of act's --json log.
+type actLine struct {
+	Message string `json:"msg"`
+	Command string `json:"command"`
+	Name    string `json:"name"`
+	Value   string `json:"arg"`
+	Content string `json:"content"`
+}
+
+func runAct(t *testing.T, act, upstream, with string) actRun {
+	t.Helper()
+	dir := t.TempDir()
+	project, results := filepath.Join(dir, "project"), filepath.Join(dir, "results")
+	for name, text := range map[string]string{
+		filepath.Join(project, "README.md"):                     "A project.\n",
+		filepath.Join(project, ".github", "workflows", "t.yml"): fmt.Sprintf(workflow, with),
+		filepath.Join(results, ".keep"):                         "",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command(t, project, "git", "init", "-q", "-b", "main")
+	command(t, project, "git", "add", "-A")
+	command(t, project, "git", "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "start")
+
+	args := []string{
+		"push", "-W", ".github/workflows/t.yml", "-P", "ubuntu-latest=-self-hosted", "--json", "--concurrent-jobs", "1",
+		"--action-cache-path", filepath.Join(dir, "cache"), "--action-offline-mode",
+		"--local-repository", "org/claude-sandbox@v1=" + sourceTree(t, filepath.Join(dir, "action")),
+		"-s", "ANTHROPIC_API_KEY=" + testKey,
+		"--env", "SBX_DEVC_UPSTREAM=" + upstream, "--env", "RESULTS=" + results, "--env", "PATH=" + os.Getenv("PATH"),
+	}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS"} { // act gives a step a home of its own
+		args = append(args, "--env", name+"="+strings.TrimSpace(command(t, project, "go", "env", name)))
+	}
+	cmd := exec.CommandContext(t.Context(), act, args...)
+	cmd.Dir = project
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("act: %v\n%s%s", err, stdout.String(), stderr.String())
+	}
+	r := actRun{log: stdout.String()}
+	lines := bufio.NewScanner(&stdout)
+	lines.Buffer(nil, 4<<20)
+	for lines.Scan() {
+		var line actLine
+		if json.Unmarshal(lines.Bytes(), &line) != nil || line.Command == "" {
+			continue
+		}
+		r.commands = append(r.commands, line)
+		if line.Command == "summary" {
+			r.summary += line.Content
+		}
+	}
+	r.outcome = read(t, filepath.Join(results, "outcome"))
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(results, "outputs.json"))), &r.outputs); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(results, "transcript")); err == nil {
+		r.transcript = string(text)
+	}
+	return r
+}
+
+// sourceTree copies what a checkout of this repository holds, so that the
+// Action is installed as a consumer gets it: without anything built.
+func sourceTree(t *testing.T, to string) string {
+	t.Helper()
+	const root = ".."
+	for name := range strings.SplitSeq(command(t, root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), "\x00") {
+		info, err := os.Lstat(filepath.Join(root, name))
+		if name == "" || err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), text, info.Mode().Perm())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+func command(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v", name, args, err)
+	}
+	return string(out)
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// bridgeGateway is the address of this machine on the engine's default
+// network: the first one of its subnet, which some engines do not spell out.
+func bridgeGateway(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "docker", "network", "inspect", "-f", "{{(index .IPAM.Config 0).Subnet}}", "bridge").Output()
+	if err != nil {
+		testenv.Missing(t, "a container engine", err.Error())
+	}
+	subnet, err := netip.ParsePrefix(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return subnet.Masked().Addr().Next().String()
+}
+
+// countingServer serves on address and counts its requests.
+func countingServer(t *testing.T, address string) (hostPort string, hits *atomic.Int64) {
+	t.Helper()
+	listener, err := net.Listen("tcp4", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits = &atomic.Int64{}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		hits.Add(1)
+		fmt.Fprintln(w, "hello")
+	})}}
+	server.Start()
+	t.Cleanup(server.Close)
+	return listener.Addr().String(), hits
+}

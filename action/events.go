@@ -1,0 +1,115 @@
+package action
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/org/claude-sandbox/agent"
+)
+
+// events prints what the agent does, one line each, and counts its tools. It
+// is safe for concurrent use with Write, which takes what the sandbox says.
+type events struct {
+	mu    sync.Mutex
+	out   io.Writer
+	model string
+	tools []toolCount
+	calls map[string]int // tool call -> index in tools
+	retry int
+}
+
+// toolCount counts the calls of one tool.
+type toolCount struct {
+	name          string
+	calls, failed int
+}
+
+// maxTools and maxCalls bound what a hostile agent can make us remember.
+const (
+	maxTools = 100
+	maxCalls = 10_000
+)
+
+func newEvents(out io.Writer) *events {
+	return &events{out: out, calls: map[string]int{}}
+}
+
+// hear prints one event. Everything in it was written by the agent.
+func (e *events) hear(event agent.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch event := event.(type) {
+	case agent.Init:
+		e.model = event.Model
+		e.print(fmt.Sprintf("Claude Code %s, model %s", event.Version, event.Model))
+	case agent.Text:
+		e.print(event.Text)
+	case agent.ToolUse:
+		e.count(event)
+		e.print(fmt.Sprintf("%s: %s", NeutralLine(event.Name, 60), NeutralLine(event.Argument, 200)))
+	case agent.ToolResult:
+		if event.IsError {
+			if i, ok := e.calls[event.ID]; ok {
+				e.tools[i].failed++
+			}
+			e.print("  failed: " + NeutralLine(event.Text, 300))
+		}
+	case agent.APIRetry:
+		e.retry++
+		e.print(fmt.Sprintf("the model API answered %d (%s), try %d of %d in %s",
+			event.Status, NeutralLine(event.Error, 60), event.Attempt, event.MaxRetries, event.Delay.Round(100*time.Millisecond)))
+	}
+}
+
+// Write prints lines of the sandbox itself. They may quote the agent or a tool,
+// so they are made neutral too.
+func (e *events) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.print(string(p))
+	return len(p), nil
+}
+
+// mute ends the printing.
+func (e *events) mute() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.out = io.Discard
+}
+
+// print is best effort: a log that cannot be written must not end the run.
+func (e *events) print(text string) { _, _ = io.WriteString(e.out, Neutral(text)) }
+
+func (e *events) count(use agent.ToolUse) {
+	i := slices.IndexFunc(e.tools, func(t toolCount) bool { return t.name == use.Name })
+	if i < 0 {
+		if len(e.tools) == maxTools {
+			return
+		}
+		i = len(e.tools)
+		e.tools = append(e.tools, toolCount{name: use.Name})
+	}
+	e.tools[i].calls++
+	if len(e.calls) < maxCalls {
+		e.calls[use.ID] = i
+	}
+}
+
+// toolLine sums up the tools, such as "Bash 3 (1 failed), Read 2".
+func (e *events) toolLine() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var parts []string
+	for _, t := range e.tools {
+		part := fmt.Sprintf("%s %d", NeutralLine(t.name, 60), t.calls)
+		if t.failed > 0 {
+			part += fmt.Sprintf(" (%d failed)", t.failed)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,300 @@
+package action
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// Inputs are the inputs of the Action after they were read and checked. Each
+// field's tag is the name in action.yml; a test holds the two together.
+type Inputs struct {
+	Prompt             string        `input:"prompt"`                  // what the agent is asked to do
+	PromptFile         string        `input:"prompt_file"`             // the same from a file; Prompt holds its text
+	AppendSystemPrompt string        `input:"append_system_prompt"`    // added to Claude's own system prompt
+	Model              string        `input:"model"`                   // "" is Claude's default
+	MaxTurns           int           `input:"max_turns"`               // 0 = no limit
+	MaxBudgetUSD       float64       `input:"max_budget_usd"`          // US dollars; 0 = no limit
+	Timeout            time.Duration `input:"timeout_minutes"`         // wall clock of the agent
+	APIKey             string        `input:"anthropic_api_key"`       // either this
+	OAuthToken         string        `input:"claude_code_oauth_token"` // or this
+	Presets            []string      `input:"presets"`                 // named lists of hosts
+	AllowedDomains     []string      `input:"allowed_domains"`         // further allowlist entries
+	Image              string        `input:"image"`                   // "" builds the default one on the runner
+	WorkingDirectory   string        `input:"working_directory"`       // absolute; the folder that the agent works on
+	FailOnDenied       bool          `input:"fail_on_denied"`          // a refused host fails the run
+	Summary            bool          `input:"summary"`                 // write the step summary
+}
+
+// maxPromptFile bounds prompt_file, in bytes: a model's context holds no more.
+const maxPromptFile = 4 << 20
+
+// maxTimeout is the longest that GitHub lets a job run on a runner of one's own.
+const maxTimeout = 5 * 24 * time.Hour
+
+// ParseInputs reads the inputs with get, which returns the value of one by its
+// name, trimmed. workspace is the absolute path of the checkout; every path
+// among the inputs is relative to it and stays in it. All mistakes are reported
+// together; when there are any, no container has to be started to find them.
+func ParseInputs(get func(name string) string, workspace string) (Inputs, []error) {
+	p := &inputParser{get: get}
+	in := Inputs{
+		Prompt:             get("prompt"),
+		PromptFile:         get("prompt_file"),
+		AppendSystemPrompt: get("append_system_prompt"),
+		Model:              p.word("model"),
+		MaxTurns:           p.count("max_turns"),
+		MaxBudgetUSD:       p.dollars("max_budget_usd"),
+		Timeout:            p.minutes("timeout_minutes", 30*time.Minute),
+		APIKey:             p.secret("anthropic_api_key"),
+		OAuthToken:         p.secret("claude_code_oauth_token"),
+		Presets:            p.list("presets"),
+		AllowedDomains:     p.list("allowed_domains"),
+		Image:              p.word("image"),
+		FailOnDenied:       p.boolean("fail_on_denied", false),
+		Summary:            p.boolean("summary", true),
+	}
+	p.credential(in)
+	p.network(in)
+	p.paths(&in, workspace)
+	return in, p.errs
+}
+
+// Secrets are the values that must never be seen in a log.
+func (in Inputs) Secrets() []string {
+	var secrets []string
+	for _, s := range []string{in.APIKey, in.OAuthToken} {
+		if s != "" {
+			secrets = append(secrets, s)
+		}
+	}
+	return secrets
+}
+
+// inputParser collects every mistake instead of stopping at the first.
+type inputParser struct {
+	get  func(string) string
+	errs []error
+}
+
+func (p *inputParser) fail(hint, format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	if hint != "" {
+		err = diag.WithHint(err, "%s", hint)
+	}
+	p.errs = append(p.errs, err)
+}
+
+// word is a value without white space, such as a model's name.
+func (p *inputParser) word(name string) string {
+	value := p.get(name)
+	if strings.ContainsFunc(value, unicode.IsSpace) || strings.HasPrefix(value, "-") {
+		p.fail("", "input %s: %q is not one word", name, value)
+		return ""
+	}
+	return value
+}
+
+func (p *inputParser) boolean(name string, fallback bool) bool {
+	switch value := p.get(name); value {
+	case "":
+		return fallback
+	case "true":
+		return true
+	case "false":
+		return false
+	default:
+		p.fail("write true or false", "input %s: %q is neither true nor false", name, value)
+		return fallback
+	}
+}
+
+func (p *inputParser) count(name string) int {
+	value := p.get(name)
+	if value == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		p.fail("leave it empty for no limit", "input %s: %q is not a whole number above 0", name, value)
+		return 0
+	}
+	return n
+}
+
+func (p *inputParser) dollars(name string) float64 {
+	value := p.get(name)
+	if value == "" {
+		return 0
+	}
+	f, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(f > 0) || math.IsInf(f, 0) {
+		p.fail("leave it empty for no limit", "input %s: %q is not an amount above 0 in US dollars", name, value)
+		return 0
+	}
+	return f
+}
+
+func (p *inputParser) minutes(name string, fallback time.Duration) time.Duration {
+	value := p.get(name)
+	if value == "" {
+		return fallback
+	}
+	f, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(f > 0) || f > maxTimeout.Minutes() {
+		p.fail("", "input %s: %q is not a number of minutes between 0 and %.0f", name, value, maxTimeout.Minutes())
+		return fallback
+	}
+	return time.Duration(f * float64(time.Minute))
+}
+
+// secret never repeats the value in its error.
+func (p *inputParser) secret(name string) string {
+	value := p.get(name)
+	if strings.ContainsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		p.fail("store the secret again without line ends inside", "input %s: the value has white space inside", name)
+		return ""
+	}
+	return value
+}
+
+// list splits at commas and white space; a line may end in a "#" comment.
+func (p *inputParser) list(name string) []string {
+	var entries []string
+	for line := range strings.SplitSeq(p.get(name), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		entries = append(entries, strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })...)
+	}
+	return entries
+}
+
+func (p *inputParser) credential(in Inputs) {
+	const hint = "pass it from a secret: anthropic_api_key: ${{ secrets.ANTHROPIC_API_KEY }}; secrets are empty in workflows that a fork's pull request starts"
+	switch {
+	case p.get("anthropic_api_key") != "" && p.get("claude_code_oauth_token") != "":
+		p.fail("remove one of them", "inputs anthropic_api_key and claude_code_oauth_token are both set")
+	case p.get("anthropic_api_key") == "" && p.get("claude_code_oauth_token") == "":
+		p.fail(hint, "input anthropic_api_key is empty: there is no credential for the model API")
+	}
+}
+
+// network checks the entries with the matcher that will enforce them.
+func (p *inputParser) network(in Inputs) {
+	_, errs := firewall.NewPolicy(firewall.Network{Mode: firewall.ModeAllowlist, Presets: in.Presets, Allow: in.AllowedDomains})
+	for _, e := range errs {
+		name := "allowed_domains"
+		if e.List == "presets" {
+			name = "presets"
+		}
+		p.fail(e.Hint, "input %s: %s", name, e.Message)
+	}
+}
+
+func (p *inputParser) paths(in *Inputs, workspace string) {
+	if !filepath.IsAbs(workspace) || filepath.Clean(workspace) == filepath.Dir(filepath.Clean(workspace)) {
+		p.fail("check the repository out first: uses: actions/checkout", "there is no workspace: GITHUB_WORKSPACE is %q", workspace)
+		return
+	}
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		p.fail("check the repository out first: uses: actions/checkout", "opening the workspace: %w", err)
+		return
+	}
+	defer func() { _ = root.Close() }() // opened for reading
+	p.workingDirectory(in, root)
+	p.prompt(in, root)
+}
+
+func (p *inputParser) workingDirectory(in *Inputs, root *os.Root) {
+	dir := p.get("working_directory")
+	if dir == "" {
+		dir = "."
+	}
+	// Stat through the root refuses a link that leads out of the workspace.
+	info, err := root.Stat(dir)
+	switch {
+	case err != nil:
+		p.fail("name a folder of the workspace, relative to it", "input working_directory: %w", err)
+	case !info.IsDir():
+		p.fail("name a folder of the workspace, relative to it", "input working_directory: %s is no folder", dir)
+	default:
+		resolved, err := filepath.EvalSymlinks(filepath.Join(root.Name(), dir))
+		if err != nil {
+			p.fail("", "input working_directory: %w", err)
+			return
+		}
+		in.WorkingDirectory = resolved
+		p.leftToken(resolved)
+	}
+}
+
+func (p *inputParser) prompt(in *Inputs, root *os.Root) {
+	switch {
+	case in.Prompt != "" && in.PromptFile != "":
+		p.fail("remove one of them", "inputs prompt and prompt_file are both set")
+	case in.PromptFile != "":
+		text, err := readPrompt(root, in.PromptFile)
+		if err != nil {
+			p.fail("name a text file of the workspace, relative to it", "input prompt_file: %w", err)
+		}
+		in.Prompt = text
+	case in.Prompt == "":
+		p.fail("say what the agent is to do", "inputs prompt and prompt_file are both empty")
+	}
+}
+
+func readPrompt(root *os.Root, name string) (string, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // opened for reading
+	text, err := io.ReadAll(io.LimitReader(f, maxPromptFile+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > maxPromptFile:
+		return "", fmt.Errorf("%s is larger than %d MiB", name, maxPromptFile>>20)
+	case strings.TrimSpace(string(text)) == "":
+		return "", fmt.Errorf("%s is empty", name)
+	}
+	return string(text), nil
+}
+
+// leftToken refuses a checkout whose .git/config holds a credential: the agent
+// could read it and use it at a host that the policy allows. Versions of
+// actions/checkout before 6 leave the job's token there unless told not to.
+func (p *inputParser) leftToken(dir string) {
+	config, err := os.ReadFile(filepath.Join(dir, ".git", "config"))
+	if err != nil {
+		return // no repository, or a worktree whose configuration is elsewhere
+	}
+	for line := range strings.SplitSeq(strings.ToLower(string(config)), "\n") {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if strings.TrimSpace(key) == "extraheader" || (strings.TrimSpace(key) == "url" && hasPassword(value)) {
+			p.errs = append(p.errs, errTokenInCheckout)
+			return
+		}
+	}
+}
+
+var errTokenInCheckout = diag.WithHint(
+	errors.New("the checkout's .git/config holds a token, which the agent could read"),
+	"set persist-credentials: false on actions/checkout, or use its version 6 or later")
+
+// hasPassword reports whether a URL has a part like "user:password@".
+func hasPassword(url string) bool {
+	_, rest, ok := strings.Cut(url, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	return ok && strings.Contains(authority, "@")
+}

@@ -1,0 +1,167 @@
+package action
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// parse reads inputs of a workspace with one prompt file; a key is there
+// unless the inputs say otherwise.
+func parse(t *testing.T, inputs map[string]string) (Inputs, []error) {
+	t.Helper()
+	workspace := t.TempDir()
+	write(t, filepath.Join(workspace, "ask.md"), "from a file\n")
+	write(t, filepath.Join(workspace, "sub", "x"), "")
+	return parseIn(workspace, inputs)
+}
+
+func parseIn(workspace string, inputs map[string]string) (Inputs, []error) {
+	return ParseInputs(func(name string) string {
+		if value, ok := inputs[name]; ok {
+			return strings.TrimSpace(value)
+		}
+		return map[string]string{"anthropic_api_key": "sk-ant-test", "prompt": "do it"}[name]
+	}, workspace)
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInputsAreRead(t *testing.T) {
+	in, errs := parse(t, map[string]string{
+		"prompt": "", "prompt_file": "ask.md", "append_system_prompt": "be brief", "model": "claude-x",
+		"max_turns": "5", "max_budget_usd": "0.5", "timeout_minutes": "1.5", "presets": "npm",
+		"allowed_domains": "a.example, b.example:8443 # why\n*.c.example\n# nothing\n", "working_directory": "sub",
+		"fail_on_denied": "true", "summary": "false", "image": "registry.example/x:1",
+	})
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	if in.Prompt != "from a file\n" || in.AppendSystemPrompt != "be brief" || in.Model != "claude-x" || in.MaxTurns != 5 || in.MaxBudgetUSD != 0.5 ||
+		in.Timeout != 90*time.Second || !in.FailOnDenied || in.Summary || in.Image != "registry.example/x:1" || filepath.Base(in.WorkingDirectory) != "sub" {
+		t.Errorf("got %+v", in)
+	}
+	if want := []string{"a.example", "b.example:8443", "*.c.example"}; !slices.Equal(in.AllowedDomains, want) {
+		t.Errorf("allowed_domains: got %q, want %q", in.AllowedDomains, want)
+	}
+	in, errs = parse(t, nil)
+	if errs != nil || in.Timeout != 30*time.Minute || !in.Summary || in.FailOnDenied {
+		t.Errorf("defaults: got %+v, %v", in, errs)
+	}
+}
+
+func TestInputsAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		inputs map[string]string
+		want   string
+	}{
+		"no prompt":            {map[string]string{"prompt": " "}, "prompt and prompt_file are both empty"},
+		"two prompts":          {map[string]string{"prompt_file": "ask.md"}, "prompt and prompt_file are both set"},
+		"no such prompt file":  {map[string]string{"prompt": "", "prompt_file": "none.md"}, "none.md"},
+		"prompt file above":    {map[string]string{"prompt": "", "prompt_file": "../x"}, "prompt_file"},
+		"prompt file absolute": {map[string]string{"prompt": "", "prompt_file": "/etc/passwd"}, "prompt_file"},
+		"no key":               {map[string]string{"anthropic_api_key": ""}, "no credential"},
+		"two keys":             {map[string]string{"claude_code_oauth_token": "x"}, "both set"},
+		"boolean":              {map[string]string{"fail_on_denied": "yes"}, `"yes" is neither true nor false`},
+		"summary":              {map[string]string{"summary": "True"}, `"True" is neither true nor false`},
+		"turns":                {map[string]string{"max_turns": "0"}, "max_turns"},
+		"turns in words":       {map[string]string{"max_turns": "five"}, "max_turns"},
+		"budget":               {map[string]string{"max_budget_usd": "NaN"}, "max_budget_usd"},
+		"budget infinite":      {map[string]string{"max_budget_usd": "Inf"}, "max_budget_usd"},
+		"timeout":              {map[string]string{"timeout_minutes": "-1"}, "timeout_minutes"},
+		"timeout not a number": {map[string]string{"timeout_minutes": "NaN"}, "timeout_minutes"},
+		"host":                 {map[string]string{"allowed_domains": "https://a.example/x"}, "allowed_domains"},
+		"every host":           {map[string]string{"allowed_domains": "*"}, "allowed_domains"},
+		"preset":               {map[string]string{"presets": "nmp"}, "presets"},
+		"model is an option":   {map[string]string{"model": "--mcp-config"}, "model"},
+		"image is an option":   {map[string]string{"image": "a b"}, "image"},
+		"no such folder":       {map[string]string{"working_directory": "none"}, "working_directory"},
+		"folder above":         {map[string]string{"working_directory": ".."}, "working_directory"},
+		"folder is a file":     {map[string]string{"working_directory": "ask.md"}, "is no folder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, errs := parse(t, tc.inputs)
+			if len(errs) != 1 || !strings.Contains(errs[0].Error(), tc.want) {
+				t.Errorf("got %v, want one error with %q", errs, tc.want)
+			}
+		})
+	}
+}
+
+func TestInputErrorsAreReportedTogether(t *testing.T) {
+	_, errs := parse(t, map[string]string{"prompt": "", "max_turns": "x", "summary": "x", "anthropic_api_key": "", "allowed_domains": "a b*c"})
+	if len(errs) != 5 {
+		t.Errorf("got %d errors, want 5: %v", len(errs), errs)
+	}
+}
+
+func TestKeyIsNeverInAnError(t *testing.T) {
+	_, errs := parse(t, map[string]string{"anthropic_api_key": "sk-ant-secret part"})
+	if len(errs) != 1 || strings.Contains(errs[0].Error()+diag.HintOf(errs[0]), "secret part") {
+		t.Errorf("got %v", errs)
+	}
+}
+
+func TestAttackLinkLeadsOutOfTheWorkspace(t *testing.T) {
+	outside := t.TempDir()
+	write(t, filepath.Join(outside, "secret"), "key")
+	workspace := t.TempDir()
+	for link, target := range map[string]string{"prompt.md": filepath.Join(outside, "secret"), "dir": outside, "up": ".."} {
+		if err := os.Symlink(target, filepath.Join(workspace, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, inputs := range []map[string]string{
+		{"prompt": "", "prompt_file": "prompt.md"},
+		{"prompt": "", "prompt_file": "dir/secret"},
+		{"working_directory": "dir"},
+		{"working_directory": "up"},
+	} {
+		if in, errs := parseIn(workspace, inputs); len(errs) != 1 {
+			t.Errorf("%v: got %+v and %v, want one error", inputs, in, errs)
+		}
+	}
+}
+
+func TestAttackTokenLeftInTheCheckout(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config string
+		refuse bool
+	}{
+		"clean":         {"[remote \"origin\"]\n\turl = https://github.com/o/r\n", false},
+		"ssh":           {"[remote \"origin\"]\n\turl = git@github.com:o/r\n", false},
+		"extra header":  {"[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic eDp5\n", true},
+		"in upper case": {"[http]\n\tExtraHeader=x\n", true},
+		"in the URL":    {"[remote \"origin\"]\n\turl = https://x-access-token:ghs_x@github.com/o/r\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			workspace := t.TempDir()
+			write(t, filepath.Join(workspace, ".git", "config"), tc.config)
+			_, errs := parseIn(workspace, nil)
+			if refused := len(errs) == 1; refused != tc.refuse {
+				t.Errorf("got %v, want refused = %v", errs, tc.refuse)
+			}
+		})
+	}
+}
+
+func TestNoWorkspace(t *testing.T) {
+	for _, workspace := range []string{"", "/", "relative", filepath.Join(t.TempDir(), "none")} {
+		if _, errs := parseIn(workspace, nil); len(errs) != 1 || diag.HintOf(errs[0]) == "" {
+			t.Errorf("workspace %q: got %v, want one error with a hint", workspace, errs)
+		}
+	}
+}

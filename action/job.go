@@ -1,0 +1,73 @@
+package action
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/firewall/audit"
+)
+
+// Conclusions of the Action beside those of package agent.
+const (
+	Denied      agent.Conclusion = "denied"       // fail_on_denied, and a host was refused
+	ConfigError agent.Conclusion = "config_error" // inputs or the project's settings cannot be used
+	SetupError  agent.Conclusion = "setup_error"  // no engine, no image, or the firewall could not be verified
+)
+
+// Runner runs the agent once in a sandbox.
+type Runner interface {
+	// Run returns a Report as full as it could be made, beside any error too.
+	// The error says why the agent did not come to an end of its own.
+	Run(ctx context.Context, job Job) (Report, error)
+}
+
+// Job is one run as the workflow asked for it.
+type Job struct {
+	ID       string // names the containers
+	Inputs   Inputs
+	Dir      string            // folder for transcript, audit log and summary; it exists
+	Events   func(agent.Event) // hears what happens, in order
+	Progress io.Writer         // what the sandbox says of itself, for people
+}
+
+// Report is what a run came to. Its zero value is a run that never began.
+type Report struct {
+	Outcome    agent.Outcome
+	Result     *agent.Result // nil when claude never reported
+	Egress     *audit.Report // nil when the firewall never ran
+	Transcript string        // path of claude's stream-json, byte for byte; "" when there is none
+}
+
+// reported is everything that outputs, summary and annotations are made of.
+type reported struct {
+	Report
+	events   *events
+	duration time.Duration
+	dir      string // report folder; "" when it could not be made
+	secrets  []string
+}
+
+// denied lists the refused hosts; nil without a firewall.
+func (r reported) denied() []string {
+	if r.Egress == nil {
+		return nil
+	}
+	var hosts []string
+	for _, host := range r.Egress.DeniedHosts() {
+		hosts = append(hosts, NeutralLine(host, maxHost))
+	}
+	return hosts
+}
+
+// maxHost is the longest that a host name can be, in characters (RFC 1035).
+const maxHost = 253
+
+// text is the agent's closing text, or what failed.
+func (r reported) text() string {
+	if r.Result != nil && r.Result.Text != "" {
+		return r.Result.Text
+	}
+	return r.Outcome.Message
+}

@@ -1,0 +1,111 @@
+package action
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/org/claude-sandbox/agent"
+)
+
+// maxOutput bounds one output in bytes. GitHub allows 1 MB for all outputs of a
+// job together and drops the whole set beyond it.
+const maxOutput = 128 << 10
+
+// Outputs are the outputs of the Action. Each field's tag is the name in
+// action.yml.
+type Outputs struct {
+	Conclusion    agent.Conclusion // always set
+	Result        string           // the agent's closing text, or the API's error text
+	SessionID     string           // Claude's session
+	CostUSD       float64          // list price in US dollars, as Claude computed it
+	Turns         int              // turns of the conversation
+	DurationMS    int64            // wall clock of the whole run, in milliseconds
+	DeniedHosts   []string         // hosts that were refused, sorted
+	ExecutionFile string           // path of the transcript; "" when nothing ran
+	ReportDir     string           // folder with transcript and egress report
+}
+
+// pair is one output as it is written.
+type pair struct{ name, value string }
+
+func (o Outputs) pairs() []pair {
+	return []pair{
+		{"conclusion", string(o.Conclusion)},
+		{"result", truncate(o.Result, maxOutput)},
+		{"session_id", o.SessionID},
+		{"cost_usd", strconv.FormatFloat(o.CostUSD, 'f', -1, 64)},
+		{"num_turns", strconv.Itoa(o.Turns)},
+		{"duration_ms", strconv.FormatInt(o.DurationMS, 10)},
+		{"denied_hosts", joinUpTo(o.DeniedHosts, maxOutput)},
+		{"execution_file", o.ExecutionFile},
+		{"report_dir", o.ReportDir},
+	}
+}
+
+// WriteTo writes the outputs in the form of $GITHUB_OUTPUT. Every value stands
+// between lines with a delimiter of 128 random bits: with a delimiter that the
+// agent can foresee, its text could end the value and set outputs of its own.
+func (o Outputs) WriteTo(w io.Writer) (int64, error) {
+	var b strings.Builder
+	for _, p := range o.pairs() {
+		value := strings.ReplaceAll(strings.ToValidUTF8(p.value, "\ufffd"), "\x00", "")
+		delimiter := newDelimiter()
+		if strings.Contains(value, delimiter) { // cannot happen unless the random source is broken
+			return 0, fmt.Errorf("the value of output %s contains its own delimiter", p.name)
+		}
+		fmt.Fprintf(&b, "%s<<%s\n%s\n%s\n", p.name, delimiter, value, delimiter)
+	}
+	n, err := io.WriteString(w, b.String())
+	return int64(n), err
+}
+
+// newDelimiter returns 128 random bits; crypto/rand.Read never fails.
+func newDelimiter() string {
+	var random [16]byte
+	_, _ = rand.Read(random[:])
+	return "sbx_" + hex.EncodeToString(random[:])
+}
+
+// appendTo appends what write produces to a file of the runner. An empty path
+// means that this is no workflow: nothing is written.
+func appendTo(path string, write func(io.Writer) error) (err error) {
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return write(f)
+}
+
+// joinUpTo writes one item a line, as many whole ones as fit into limit bytes.
+func joinUpTo(items []string, limit int) string {
+	var b strings.Builder
+	for _, item := range items {
+		if b.Len()+len(item)+1 > limit {
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(item)
+	}
+	return b.String()
+}
+
+// truncate shortens s to limit bytes, on a rune's border, and says so.
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	note := fmt.Sprintf("\n… (cut: %d bytes in all)", len(s))
+	return strings.ToValidUTF8(s[:max(limit-len(note), 0)], "") + note
+}

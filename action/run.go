@@ -1,0 +1,272 @@
+package action
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/sethvargo/go-githubactions"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/redact"
+)
+
+// Options is the world that Run works in.
+type Options struct {
+	Getenv func(string) string // the step's environment: INPUT_*, GITHUB_*, RUNNER_*
+	Stdout io.Writer           // the step's log, in which the runner reads commands
+	Runner Runner
+	Now    func() time.Time
+
+	// CancelGrace is how long a cancelled run may take to stop before it is
+	// reported without waiting for its end; 0 = 6 seconds. GitHub's runner
+	// interrupts a step, terminates it after 7.5 seconds and kills it 2.5 later.
+	CancelGrace time.Duration
+}
+
+// Run does one step of a workflow from inputs to outputs and returns the
+// conclusion. Outputs and the step summary are written whatever happens, also
+// when ctx is cancelled. Only agent.Success means that the agent did its work.
+func Run(ctx context.Context, o Options) agent.Conclusion {
+	step := &step{
+		Options: o,
+		github:  githubactions.New(githubactions.WithWriter(o.Stdout), githubactions.WithGetenv(o.Getenv)),
+		began:   o.Now(),
+	}
+	r := step.run(ctx)
+	r.duration = o.Now().Sub(step.began)
+	step.report(r)
+	return r.Outcome.Conclusion
+}
+
+// step is one execution of the Action.
+type step struct {
+	Options
+	github  *githubactions.Action
+	began   time.Time
+	summary bool
+}
+
+// run comes to a Report; it never fails without one.
+func (s *step) run(ctx context.Context) reported {
+	in, errs := ParseInputs(s.github.GetInput, s.Getenv("GITHUB_WORKSPACE"))
+	s.summary = in.Summary
+	for _, secret := range in.Secrets() {
+		s.github.AddMask(secret)
+	}
+	r := reported{events: newEvents(s.Stdout), secrets: in.Secrets()}
+	id, err := runID(s.Getenv)
+	if errs = append(errs, nonNil(err)...); len(errs) > 0 {
+		for _, err := range errs {
+			s.annotate("error", "claude-sandbox configuration", err)
+		}
+		r.Outcome = agent.Outcome{Conclusion: ConfigError, Message: joined(errs)}
+		return r
+	}
+	r.dir, err = s.reportFolder(id)
+	if err != nil {
+		s.annotate("error", "claude-sandbox set-up", err)
+		r.Outcome = agent.Outcome{Conclusion: SetupError, Message: err.Error()}
+		return r
+	}
+	s.configuration(in)
+	r.Report, err = s.execute(ctx, id, in, &r)
+	if err != nil {
+		s.annotate("error", "claude-sandbox", err)
+	}
+	return r
+}
+
+// execute runs the agent and settles the conclusion.
+func (s *step) execute(ctx context.Context, id string, in Inputs, r *reported) (Report, error) {
+	s.github.Group("Agent")
+	defer s.github.EndGroup()
+	type ended struct {
+		report Report
+		err    error
+	}
+	done := make(chan ended, 1)
+	go func() {
+		report, err := s.Runner.Run(ctx, Job{ID: id, Inputs: in, Dir: r.dir, Events: r.events.hear, Progress: r.events})
+		done <- ended{report, err}
+	}()
+	var e ended
+	select {
+	case e = <-done:
+	case <-ctx.Done():
+		select {
+		case e = <-done:
+		case <-time.After(cmp.Or(s.CancelGrace, 6*time.Second)):
+			e.err = errors.New("stopping took too long; the clean-up step removes what is left")
+			r.events.mute() // the run goes on until this process ends
+		}
+	}
+	e.report.Outcome = settle(ctx, in, e.report, e.err)
+	return e.report, e.err
+}
+
+// settle is the one place that decides the conclusion: what ended the run from
+// outside counts before what the agent said, and a refused host only fails a
+// run that would have been a success.
+func settle(ctx context.Context, in Inputs, report Report, err error) agent.Outcome {
+	out := report.Outcome
+	switch {
+	case ctx.Err() != nil:
+		return agent.Outcome{Conclusion: agent.Cancelled, Message: "the workflow was cancelled"}
+	case err != nil && (out.Conclusion == "" || out.OK()):
+		return agent.Outcome{Conclusion: SetupError, Message: err.Error()}
+	case out.Conclusion == "":
+		return agent.Outcome{Conclusion: agent.NoResult, Message: "the agent ended without a result"}
+	case out.OK() && in.FailOnDenied && report.Egress != nil && len(report.Egress.DeniedHosts()) > 0:
+		return agent.Outcome{Conclusion: Denied, Message: "hosts were refused, and fail_on_denied is set: " + strings.Join(report.Egress.DeniedHosts(), ", ")}
+	}
+	return out
+}
+
+// configuration prints what the run was asked to be, without the prompt's text.
+func (s *step) configuration(in Inputs) {
+	s.github.Group("Configuration")
+	for _, line := range []string{
+		fmt.Sprintf("folder: %s", in.WorkingDirectory),
+		fmt.Sprintf("prompt: %d bytes", len(in.Prompt)),
+		fmt.Sprintf("model: %s, max_turns: %d, max_budget_usd: %g (0 is no limit), timeout: %s", orDefault(in.Model), in.MaxTurns, in.MaxBudgetUSD, in.Timeout),
+		fmt.Sprintf("image: %s", orDefault(in.Image)),
+		fmt.Sprintf("presets: %s, allowed_domains: %s", orDefault(strings.Join(in.Presets, " ")), orNone(strings.Join(in.AllowedDomains, " "))),
+	} {
+		_, _ = io.WriteString(s.Stdout, Neutral(line)) // best effort, as all of the log
+	}
+	s.github.EndGroup()
+}
+
+// report writes everything that GitHub reads afterwards. A part that cannot be
+// written is named in the log and does not stop the others.
+func (s *step) report(r reported) {
+	clean := redact.New(redact.Options{Secrets: r.secrets, Patterns: true})
+	if r.Result != nil {
+		copied := *r.Result
+		copied.Text = clean.String(copied.Text)
+		r.Result = &copied
+	}
+	r.Outcome.Message = clean.String(r.Outcome.Message)
+	try := func(what string, err error) {
+		if err != nil {
+			s.annotate("warning", "claude-sandbox report", fmt.Errorf("writing %s: %w", what, err))
+		}
+	}
+	try("the outputs", appendTo(s.Getenv("GITHUB_OUTPUT"), func(w io.Writer) error {
+		_, err := r.outputs().WriteTo(w)
+		return err
+	}))
+	if s.summary {
+		try("the step summary", appendTo(s.Getenv("GITHUB_STEP_SUMMARY"), r.writeSummary))
+	}
+	if r.dir != "" {
+		try("the report's end", os.WriteFile(filepath.Join(r.dir, reportedName), nil, 0o600))
+	}
+	if hosts := r.denied(); len(hosts) > 0 {
+		s.annotate("warning", "claude-sandbox refused hosts", errors.New(NeutralLine(strings.Join(hosts, ", "), 1000)))
+	}
+	_, _ = io.WriteString(s.Stdout, Neutral(r.headline()))
+}
+
+func (r reported) outputs() Outputs {
+	out := Outputs{
+		Conclusion:  r.Outcome.Conclusion,
+		Result:      r.text(),
+		DurationMS:  r.duration.Milliseconds(),
+		DeniedHosts: r.denied(),
+		ReportDir:   r.dir,
+
+		ExecutionFile: r.Transcript,
+	}
+	if r.Result != nil {
+		out.SessionID, out.CostUSD, out.Turns = r.Result.SessionID, r.Result.CostUSD, r.Result.Turns
+	}
+	return out
+}
+
+// annotate writes one annotation; GitHub shows ten of each kind per step.
+func (s *step) annotate(kind, title string, err error) {
+	text := NeutralLine(err.Error(), 2000)
+	if hint := diag.HintOf(err); hint != "" {
+		text += "\n" + NeutralLine(hint, 1000)
+	}
+	a := s.github.WithFieldsMap(map[string]string{"title": title})
+	if kind == "error" {
+		a.Errorf("%s", text)
+	} else {
+		a.Warningf("%s", text)
+	}
+}
+
+// reportedName is written last into the report folder: its absence tells the
+// clean-up that the run was killed.
+const reportedName = ".reported"
+
+// reportFolder makes the folder that outlives the step, below the runner's
+// temporary folder, which the agent never sees.
+func (s *step) reportFolder(id string) (string, error) {
+	dir := folderOf(s.Getenv, id)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("making the report folder: %w", err)
+	}
+	return dir, nil
+}
+
+func folderOf(getenv func(string) string, id string) string {
+	temp := getenv("RUNNER_TEMP")
+	if temp == "" {
+		temp = os.TempDir()
+	}
+	return filepath.Join(temp, "claude-sandbox-"+id)
+}
+
+// validID is what names of containers may consist of.
+var validID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// runID returns the id that the install step made for this run, which the
+// clean-up step knows too; several runs may share a job and a machine.
+func runID(getenv func(string) string) (string, error) {
+	id := getenv("SBX_RUN_ID")
+	if !validID.MatchString(id) {
+		return "", diag.WithHint(fmt.Errorf("SBX_RUN_ID is %q, which is no name for a run", id), "action run is called by action.yml; use sbx-devc run elsewhere")
+	}
+	return id, nil
+}
+
+func nonNil(err error) []error {
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+func joined(errs []error) string {
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func orDefault(s string) string {
+	if s == "" {
+		return "default"
+	}
+	return s
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}

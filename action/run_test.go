@@ -1,0 +1,268 @@
+package action
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// scripted is a Runner that says what a test wants to hear.
+type scripted func(ctx context.Context, job Job) (Report, error)
+
+func (s scripted) Run(ctx context.Context, job Job) (Report, error) { return s(ctx, job) }
+
+// ran is what a step left behind.
+type ran struct {
+	conclusion   agent.Conclusion
+	log, summary string
+	outputs      map[string]string
+	dir          string
+}
+
+func runStep(t *testing.T, ctx context.Context, inputs map[string]string, runner scripted) ran {
+	t.Helper()
+	dir := t.TempDir()
+	env := map[string]string{
+		"GITHUB_WORKSPACE": t.TempDir(), "GITHUB_OUTPUT": filepath.Join(dir, "output"), "GITHUB_STEP_SUMMARY": filepath.Join(dir, "summary"),
+		"RUNNER_TEMP": filepath.Join(dir, "temp"), "SBX_RUN_ID": "gha-test",
+		"INPUT_PROMPT": "do it", "INPUT_ANTHROPIC_API_KEY": "sk-ant-test-key",
+	}
+	for name, value := range inputs {
+		env[name] = value
+	}
+	var log bytes.Buffer
+	now := time.Unix(1000, 0)
+	conclusion := Run(ctx, Options{
+		Getenv: func(name string) string { return env[name] },
+		Stdout: &log, Runner: runner,
+		Now:         func() time.Time { now = now.Add(time.Second); return now },
+		CancelGrace: 10 * time.Millisecond,
+	})
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	r := ran{conclusion: conclusion, log: log.String(), summary: read("summary"), dir: folderOf(func(name string) string { return env[name] }, "gha-test")}
+	if text := read("output"); text != "" {
+		r.outputs = readOutputs(t, text)
+	}
+	return r
+}
+
+func egress(records ...audit.Record) *audit.Report { return audit.NewReport(records) }
+
+func refusal(host string) audit.Record {
+	return audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: host, Reason: "no entry matches"}
+}
+
+func TestEveryEndWritesOutputsAndSummary(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	ok := Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "all done", Turns: 2, CostUSD: 0.5, SessionID: "s1"}, Egress: egress(refusal("denied.example"))}
+	for name, tc := range map[string]struct {
+		ctx    context.Context
+		inputs map[string]string
+		report Report
+		err    error
+		want   agent.Conclusion
+		text   string // in outputs.result and in the summary
+	}{
+		"success":            {report: ok, want: agent.Success, text: "all done"},
+		"refused host":       {report: ok, inputs: map[string]string{"INPUT_FAIL_ON_DENIED": "true"}, want: Denied, text: "all done"},
+		"bad input":          {inputs: map[string]string{"INPUT_MAX_TURNS": "x"}, want: ConfigError, text: "max_turns"},
+		"no run id":          {inputs: map[string]string{"SBX_RUN_ID": "../x"}, want: ConfigError, text: "SBX_RUN_ID"},
+		"no engine":          {err: errors.New("no container engine answers"), want: SetupError, text: "no container engine"},
+		"API error":          {report: Report{Outcome: agent.Outcome{Conclusion: agent.APIError, Message: "API Error: 529 overloaded"}}, want: agent.APIError, text: "529 overloaded"},
+		"timeout":            {report: Report{Outcome: agent.Outcome{Conclusion: agent.Timeout, Message: "took longer"}}, err: errors.New("the time limit is over"), want: agent.Timeout, text: "took longer"},
+		"cancelled":          {ctx: cancelled, report: ok, want: agent.Cancelled, text: "all done"},
+		"nothing said":       {want: agent.NoResult, text: "without a result"},
+		"success with error": {report: ok, err: errors.New("the firewall ended"), want: SetupError, text: "all done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := tc.ctx
+			if ctx == nil {
+				ctx = t.Context()
+			}
+			r := runStep(t, ctx, tc.inputs, func(context.Context, Job) (Report, error) { return tc.report, tc.err })
+			if r.conclusion != tc.want || r.outputs["conclusion"] != string(tc.want) {
+				t.Errorf("conclusion %q, output %q, want %q", r.conclusion, r.outputs["conclusion"], tc.want)
+			}
+			if !strings.Contains(r.outputs["result"], tc.text) || !strings.Contains(r.summary, tc.text) || !strings.Contains(r.summary, string(tc.want)) {
+				t.Errorf("want %q in the result %q and in the summary:\n%s", tc.text, r.outputs["result"], r.summary)
+			}
+			if !strings.Contains(r.log, "conclusion: "+string(tc.want)) {
+				t.Errorf("the log does not end with the conclusion:\n%s", r.log)
+			}
+		})
+	}
+}
+
+func TestOutputsOfASuccess(t *testing.T) {
+	r := runStep(t, t.Context(), nil, func(_ context.Context, job Job) (Report, error) {
+		if job.ID != "gha-test" || job.Inputs.Prompt != "do it" {
+			t.Errorf("job: %+v", job)
+		}
+		if info, err := os.Stat(job.Dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("report folder: %v, %v", info, err)
+		}
+		return Report{
+			Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done", Turns: 3, CostUSD: 0.0125, SessionID: "s1"},
+			Egress: egress(refusal("b.example"), refusal("a.example")), Transcript: filepath.Join(job.Dir, "transcript.jsonl"),
+		}, nil
+	})
+	for name, want := range map[string]string{
+		"conclusion": "success", "result": "done", "cost_usd": "0.0125", "num_turns": "3", "session_id": "s1", "duration_ms": "1000",
+		"denied_hosts": "a.example\nb.example", "report_dir": r.dir, "execution_file": filepath.Join(r.dir, "transcript.jsonl"),
+	} {
+		if r.outputs[name] != want {
+			t.Errorf("%s = %q, want %q", name, r.outputs[name], want)
+		}
+	}
+	if !strings.Contains(r.log, "::add-mask::sk-ant-test-key\n") {
+		t.Errorf("the key is not masked:\n%s", r.log)
+	}
+	if !strings.Contains(r.summary, "allowed_domains: |\n  a.example\n  b.example\n") {
+		t.Errorf("no lines to paste in the summary:\n%s", r.summary)
+	}
+}
+
+func TestNoContainerIsStartedWithABadInput(t *testing.T) {
+	r := runStep(t, t.Context(), map[string]string{"INPUT_SUMMARY": "maybe", "INPUT_PRESETS": "nmp"}, func(context.Context, Job) (Report, error) {
+		t.Error("the runner was called")
+		return Report{}, nil
+	})
+	if n := strings.Count(r.log, "::error title="); n != 2 {
+		t.Errorf("got %d annotations, want 2:\n%s", n, r.log)
+	}
+}
+
+func TestSummaryCanBeTurnedOff(t *testing.T) {
+	r := runStep(t, t.Context(), map[string]string{"INPUT_SUMMARY": "false"}, func(context.Context, Job) (Report, error) { return Report{}, nil })
+	if r.summary != "" || r.outputs["conclusion"] != "no_result" {
+		t.Errorf("summary %q, outputs %v", r.summary, r.outputs)
+	}
+}
+
+func TestWithoutGitHubFilesTheRunStillEnds(t *testing.T) {
+	r := runStep(t, t.Context(), map[string]string{"GITHUB_OUTPUT": "", "GITHUB_STEP_SUMMARY": "/nowhere/at/all"}, func(context.Context, Job) (Report, error) {
+		return Report{Outcome: agent.Outcome{Conclusion: agent.Success}}, nil
+	})
+	if r.conclusion != agent.Success || !strings.Contains(r.log, "::warning title=claude-sandbox report::writing the step summary") {
+		t.Errorf("conclusion %s, log:\n%s", r.conclusion, r.log)
+	}
+}
+
+// Everything that the agent can put its text into, with every attack on the log.
+func TestAttackAgentTextInEveryEvent(t *testing.T) {
+	for name, text := range commandAttacks {
+		t.Run(name, func(t *testing.T) {
+			r := runStep(t, t.Context(), nil, func(_ context.Context, job Job) (Report, error) {
+				for _, e := range []agent.Event{
+					agent.Init{Version: text, Model: text},
+					agent.Text{Text: text},
+					agent.ToolUse{ID: "1", Name: text, Argument: text},
+					agent.ToolResult{ID: "1", IsError: true, Text: text},
+					agent.APIRetry{Status: 529, Error: text},
+				} {
+					job.Events(e)
+				}
+				fmt.Fprintln(job.Progress, text)
+				err := diag.WithHint(errors.New("failed on "+text), "try %s", text)
+				return Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: text}, Result: &agent.Result{Text: text, SessionID: text}, Egress: egress(refusal(text))}, err
+			})
+			ours := []string{"::add-mask::sk-ant-test-key", "::group::Configuration", "::endgroup::", "::group::Agent", "::endgroup::"}
+			for _, line := range commandsIn(r.log) {
+				if len(ours) > 0 && line == ours[0] {
+					ours = ours[1:]
+					continue
+				}
+				if !strings.HasPrefix(line, "::error title=claude-sandbox::failed on ") && !strings.HasPrefix(line, "::warning title=claude-sandbox refused hosts::") {
+					t.Errorf("the runner executes %q", line)
+				}
+			}
+			if len(ours) > 0 {
+				t.Errorf("commands of our own are missing: %q", ours)
+			}
+			if r.outputs["conclusion"] != "failure" || len(r.outputs) != 9 {
+				t.Errorf("outputs: %v", r.outputs)
+			}
+			if strings.ContainsAny(r.outputs["denied_hosts"], "\r\n") {
+				t.Errorf("one host became several: %q", r.outputs["denied_hosts"])
+			}
+		})
+	}
+}
+
+func TestAttackResultClosesTheSummarysFence(t *testing.T) {
+	text := "```\n# forged: success\n<img src=x>\n`````\n[link](http://evil.example)"
+	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
+		return Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: "failed"}, Result: &agent.Result{Text: text, SessionID: "`a`|b|"}}, nil
+	})
+	_, rest, ok := strings.Cut(r.summary, "#### Result\n\n``````text\n")
+	if !ok {
+		t.Fatalf("the fence is not longer than the longest run of backticks:\n%s", r.summary)
+	}
+	inside, _, ok := strings.Cut(rest, "\n``````\n")
+	if !ok || inside != text {
+		t.Errorf("inside the fence stands %q, want %q", inside, text)
+	}
+	if strings.Contains(r.summary, "`a`") {
+		t.Errorf("a table cell ends its code:\n%s", r.summary)
+	}
+}
+
+func TestAttackHostsFillTheSummary(t *testing.T) {
+	var records []audit.Record
+	for i := range 20_000 {
+		records = append(records, refusal(fmt.Sprintf("h%d.%s.example", i, strings.Repeat("x", 60))))
+	}
+	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
+		return Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: strings.Repeat("`", 1<<20)}, Egress: egress(records...)}, nil
+	})
+	const gitHubDropsBeyond = 1 << 20 // bytes
+	if len(r.summary) > gitHubDropsBeyond/4 || !strings.Contains(r.summary, "19900 more rows") {
+		t.Errorf("the summary has %d bytes", len(r.summary))
+	}
+	if len(r.outputs["denied_hosts"]) > maxOutput {
+		t.Errorf("denied_hosts has %d bytes", len(r.outputs["denied_hosts"]))
+	}
+}
+
+func TestKeyInTheAgentsTextIsRemoved(t *testing.T) {
+	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
+		return Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "the key is sk-ant-test-key, and ghp_" + strings.Repeat("a", 36)}}, nil
+	})
+	for _, text := range []string{r.outputs["result"], r.summary} {
+		if strings.Contains(text, "sk-ant-test-key") || strings.Contains(text, "ghp_aaaa") {
+			t.Errorf("a secret is in %q", text)
+		}
+	}
+}
+
+func TestCancelledRunThatDoesNotStopIsReportedAnyway(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := make(chan struct{})
+	defer close(stop)
+	r := runStep(t, ctx, nil, func(_ context.Context, job Job) (Report, error) {
+		cancel()
+		<-stop
+		return Report{Outcome: agent.Outcome{Conclusion: agent.Success}}, nil
+	})
+	if r.conclusion != agent.Cancelled || r.outputs["conclusion"] != "cancelled" || !strings.Contains(r.summary, "cancelled") {
+		t.Errorf("conclusion %s, outputs %v", r.conclusion, r.outputs)
+	}
+}

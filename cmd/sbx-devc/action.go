@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/action"
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+func (a *app) actionCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "action",
+		Short: "Steps of the GitHub Action; called by action.yml",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "run",
+			Short: "Run the agent from the step's INPUT_* variables and write outputs and summary",
+			Long: `Run the agent as the workflow's step asks, from the INPUT_* variables of
+docs/action.md, and write $GITHUB_OUTPUT and $GITHUB_STEP_SUMMARY in every case.
+
+Exit code 0: the agent did its work; 130 or 143: cancelled by a signal; 1:
+everything else, and the output "conclusion" says what.`,
+			Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return a.actionRun(cmd.Context()) },
+		},
+		&cobra.Command{
+			Use:   "cleanup",
+			Short: "Remove what a killed run left behind",
+			Args:  cobra.NoArgs,
+			RunE:  func(cmd *cobra.Command, _ []string) error { return a.actionCleanup(cmd.Context()) },
+		},
+	)
+	return cmd
+}
+
+func (a *app) actionRun(ctx context.Context) error {
+	// Beside the context, which only says that some signal came.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	conclusion := action.Run(ctx, action.Options{Getenv: a.getenv, Stdout: a.stdout, Runner: actionRunner{a}, Now: time.Now})
+	if conclusion == agent.Success {
+		return nil
+	}
+	if conclusion == agent.Cancelled {
+		select {
+		case s := <-signals:
+			if n, ok := s.(syscall.Signal); ok {
+				return exitWith(128+int(n), nil)
+			}
+		default:
+		}
+	}
+	return exitWith(exitFailed, nil) // the log says why
+}
+
+// cleanupBudget bounds the clean-up: a workflow that was cancelled waits for it.
+const cleanupBudget = time.Minute
+
+func (a *app) actionCleanup(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanupBudget)
+	defer cancel()
+	action.Cleanup(ctx, action.CleanupOptions{
+		Getenv: a.getenv, Stdout: a.stdout,
+		Remove: func(ctx context.Context, id string) error {
+			e, err := engine.Connect(ctx)
+			if errors.Is(err, engine.ErrUnavailable) {
+				return nil // no engine, no containers; the run has said so
+			}
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			return sandbox.Remove(ctx, e, id)
+		},
+	})
+	return nil
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/org/claude-sandbox/action"
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/release"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/templates"
+)
+
+// actionRunner runs a job of the Action the way the command run does.
+type actionRunner struct{ *app }
+
+// Run implements action.Runner.
+func (a actionRunner) Run(ctx context.Context, job action.Job) (action.Report, error) {
+	// What people are told goes through the job: in a workflow's log a line of
+	// the project's own text could be a command to the runner.
+	quiet := &app{stdin: a.stdin, stdout: io.Discard, stderr: job.Progress, getenv: a.getenv}
+	plan, host, err := quiet.planJob(job)
+	if err != nil {
+		return action.Report{Outcome: agent.Outcome{Conclusion: action.ConfigError, Message: err.Error()}}, err
+	}
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return setupFailed(err)
+	}
+	defer e.Close()
+	if err := quiet.actionImage(ctx, e, plan, job.Inputs.Image); err != nil {
+		return setupFailed(err)
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	host.Signals = hurry(ctx, stop)
+	result, err := sandbox.Run(ctx, e, plan, *host)
+	report := action.Report{Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Transcript: result.Files.Transcript}
+	if errors.Is(err, sandbox.ErrNoStart) || errors.Is(err, sandbox.ErrFirewall) {
+		report.Outcome = agent.Outcome{Conclusion: action.SetupError, Message: err.Error()}
+	}
+	if t := result.Timings; t.Startup > 0 {
+		fmt.Fprintf(job.Progress, "started in %s (firewall %s), ran %s", t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond), t.Agent.Round(time.Millisecond))
+	}
+	return report, err
+}
+
+func setupFailed(err error) (action.Report, error) {
+	return action.Report{Outcome: agent.Outcome{Conclusion: action.SetupError, Message: err.Error()}}, err
+}
+
+// planJob decides everything about the run that needs no engine.
+func (a *app) planJob(job action.Job) (*sandbox.Plan, *sandbox.Host, error) {
+	in := job.Inputs
+	project, err := a.projectSettings(in.WorkingDirectory)
+	if err != nil {
+		return nil, nil, err
+	}
+	var protect []string
+	if project != nil {
+		protect = project.Workspace.Protect
+	}
+	workspace, err := sandbox.Inspect(in.WorkingDirectory, protect)
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, err := sandbox.NewPlan(sandbox.Options{
+		ID: job.ID,
+		User: settings.Settings{
+			Image:   in.Image,
+			Network: firewall.Network{Presets: in.Presets, Allow: in.AllowedDomains},
+			Limits:  settings.Limits{Timeout: in.Timeout},
+		},
+		Project: project,
+		Image:   release.Image(),
+		Headless: agent.Headless{
+			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
+			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
+		},
+	}, sandbox.Facts{Workspace: workspace})
+	if err != nil {
+		return nil, nil, err
+	}
+	upstream, credential, err := modelAPI(func(name string) string {
+		switch name {
+		case "ANTHROPIC_API_KEY":
+			return in.APIKey
+		case "CLAUDE_CODE_OAUTH_TOKEN":
+			return in.OAuthToken
+		}
+		return a.getenv(name)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return plan, &sandbox.Host{
+		Prompt: strings.NewReader(in.Prompt), Stdout: io.Discard, Stderr: a.stderr,
+		Say:      func(line string) { fmt.Fprintln(a.stderr, line) },
+		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment,
+		StateDir: job.Dir, OnEvent: job.Events,
+	}, nil
+}
+
+// hurryAfter is how long a cancelled agent may take to end by itself. An
+// interrupted Claude writes its result within 1.5 seconds, and GitHub's runner
+// terminates the step after 7.5.
+const hurryAfter = 3 * time.Second
+
+// hurry returns a channel of signals for a run: when ctx is cancelled, which
+// interrupts the agent, and time is up, two signals kill it. It ends with stop.
+func hurry(ctx context.Context, stop <-chan struct{}) <-chan os.Signal {
+	signals := make(chan os.Signal, 2)
+	go func() {
+		select {
+		case <-stop:
+			return
+		case <-ctx.Done():
+		}
+		select {
+		case <-stop:
+		case <-time.After(hurryAfter):
+			signals <- syscall.SIGTERM
+			signals <- syscall.SIGTERM
+		}
+	}()
+	return signals
+}
+
+// actionImage makes sure that the engine has the run's image. Where the
+// workflow names none, it is the published one or, where that cannot be
+// pulled, the default template's, built here from what sbx-devc carries.
+func (a *app) actionImage(ctx context.Context, e *engine.Engine, plan *sandbox.Plan, named string) error {
+	if named != "" {
+		return a.ensureImages(ctx, e, plan)
+	}
+	files, err := render(initOptions{template: "claude"}, templates.Facts{})
+	if err != nil {
+		return err
+	}
+	hash := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(hash, "%s %d\n%s", f.Path, len(f.Content), f.Content)
+	}
+	built := "claude-sandbox-default:" + hex.EncodeToString(hash.Sum(nil))[:16]
+	use := func(image string) { plan.Sidecar.Image, plan.Agent.Image = image, image }
+	for _, image := range []string{plan.Agent.Image, built} {
+		if _, err := e.ImageInspect(ctx, image); err == nil {
+			use(image)
+			return nil
+		} else if !errors.Is(err, engine.ErrNotFound) {
+			return err
+		}
+	}
+	if err := a.ensureImages(ctx, e, plan); err == nil || ctx.Err() != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "cannot pull %s; building the default image\n", plan.Agent.Image)
+	dir, err := os.MkdirTemp("", "claude-sandbox-image-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := templates.WriteFiles(dir, files, false); err != nil {
+		return err
+	}
+	if _, err := imagebuild.BuildDockerfile(ctx, e, imagebuild.BuildOptions{Context: filepath.Join(dir, ".devcontainer"), Tag: built, Progress: a.stderr}); err != nil {
+		return diag.WithHint(fmt.Errorf("building the default image: %w", err), "name an image with the input image")
+	}
+	use(built)
+	return nil
+}
