@@ -1,0 +1,295 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// folder returns a workspace with the given entries: "dir/", "file",
+// "link -> target".
+func folder(t *testing.T, entries ...string) *Workspace {
+	t.Helper()
+	dir := t.TempDir()
+	for _, e := range entries {
+		name, target, link := strings.Cut(e, " -> ")
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		switch {
+		case link:
+			err = os.Symlink(target, file)
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(file, 0o755)
+		default:
+			err = os.WriteFile(file, []byte(name), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := Inspect(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.UID, w.GID = 4242, 4243
+	return w
+}
+
+func plan(t *testing.T, o Options, w *Workspace) *Plan {
+	t.Helper()
+	o.ID, o.Image = "test", "image:1"
+	p, err := NewPlan(o, Facts{Workspace: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestTheAgentsContainerHasNoWayUp(t *testing.T) {
+	p := plan(t, Options{}, folder(t))
+	a := p.Agent
+	if !slices.Equal(a.CapDrop, []string{"ALL"}) || a.CapAdd != nil {
+		t.Errorf("capabilities: drop %q, add %q", a.CapDrop, a.CapAdd)
+	}
+	if !slices.Contains(a.SecurityOpt, "no-new-privileges") || !a.ReadOnlyRoot || !a.Init || !a.NoCoreDump {
+		t.Errorf("the agent's container is %+v", a)
+	}
+	if a.User != "4242:4243" || a.Pids != 1024 {
+		t.Errorf("user %q, pids %d", a.User, a.Pids)
+	}
+	for _, m := range a.Mounts {
+		if strings.HasSuffix(m.Source, ".sock") {
+			t.Errorf("a socket is mounted: %+v", m)
+		}
+	}
+	if p.Sidecar.User != "0:0" || !slices.Equal(p.Sidecar.CapDrop, []string{"ALL"}) || len(p.Sidecar.Mounts) != 0 {
+		t.Errorf("the firewall's container is %+v", p.Sidecar)
+	}
+}
+
+// TestTheFirewallNeverRunsInAnImageOfTheProject: whoever names the sidecar's
+// image owns the network.
+func TestTheFirewallNeverRunsInAnImageOfTheProject(t *testing.T) {
+	project := &settings.Settings{Image: "project:evil"}
+	p := plan(t, Options{Project: project, TrustProject: true}, folder(t))
+	if p.Agent.Image != "project:evil" || p.Sidecar.Image != "image:1" {
+		t.Errorf("agent in %q, firewall in %q", p.Agent.Image, p.Sidecar.Image)
+	}
+	p = plan(t, Options{User: settings.Settings{Image: "user:1"}}, folder(t))
+	if p.Agent.Image != "user:1" || p.Sidecar.Image != "user:1" {
+		t.Errorf("agent in %q, firewall in %q", p.Agent.Image, p.Sidecar.Image)
+	}
+	p = plan(t, Options{FirewallImage: "wall:1"}, folder(t))
+	if p.Sidecar.Image != "wall:1" {
+		t.Errorf("firewall in %q", p.Sidecar.Image)
+	}
+}
+
+func TestOnlyChosenVariablesEnter(t *testing.T) {
+	p := plan(t, Options{
+		User: settings.Settings{EnvPrefixes: []string{"MY_", "CLAUDE_", "ANTHROPIC_"}, Env: map[string]string{"NODE_ENV": "test"}},
+		Environ: []string{
+			"PATH=/host/bin", "MY_VALUE=v1", "OTHER=v2", "AWS_SECRET_ACCESS_KEY=v3",
+			"ANTHROPIC_API_KEY=canary", "ANTHROPIC_AUTH_TOKEN=canary", "CLAUDE_CODE_OAUTH_TOKEN=canary", "ANTHROPIC_BASE_URL=http://evil",
+		},
+	}, folder(t))
+	env := strings.Join(p.Agent.Env, "\n") + "\n"
+	for _, want := range []string{"MY_VALUE=v1\n", "NODE_ENV=test\n", "ANTHROPIC_BASE_URL=http://127.0.0.1:8790\n", "HOME=/home/agent\n"} {
+		if !strings.Contains(env, want) {
+			t.Errorf("the environment lacks %q:\n%s", want, env)
+		}
+	}
+	for _, leak := range []string{"canary", "v2", "v3", "/host/bin", "evil"} {
+		if strings.Contains(env, leak) {
+			t.Errorf("%q entered the environment:\n%s", leak, env)
+		}
+	}
+	if text := p.String(); strings.Contains(text, "v1") || !strings.Contains(text, "MY_VALUE=[redacted]") {
+		t.Errorf("the printed plan shows a passed value:\n%s", text)
+	}
+	if !json.Valid([]byte(p.String())) {
+		t.Error("the printed plan is not JSON")
+	}
+}
+
+func TestAVariableOfOursCannotBeReplaced(t *testing.T) {
+	for _, name := range []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "CLAUDE_CODE_PROVIDER_MANAGED_BY_HOST", "HOME"} {
+		project := &settings.Settings{Env: map[string]string{name: "http://evil"}}
+		_, err := NewPlan(Options{Project: project}, Facts{Workspace: folder(t)})
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v, want ErrConfig", name, err)
+		}
+	}
+}
+
+func TestThePromptIsNoArgument(t *testing.T) {
+	p := plan(t, Options{Headless: agent.Headless{Model: "m"}}, folder(t))
+	if p.Agent.Entrypoint[0] != "claude" || !slices.Contains(p.Agent.Entrypoint, "--model") || !p.Agent.Stdin {
+		t.Errorf("the agent runs %q", p.Agent.Entrypoint)
+	}
+}
+
+// TestSymlinkedDevcontainerMountsNothingOfTheHost: the engine follows links on
+// the host, so a repository could have any folder mounted into its sandbox.
+func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
+	for _, entries := range [][]string{
+		{".devcontainer -> /etc"},
+		{".git -> /root"},
+		{".git/hooks -> /root/.ssh"},
+		{".git/config -> /etc/shadow"},
+		{".claude -> .."},
+		{".claude/settings.json -> /etc/passwd"},
+		{".vscode -> does-not-exist"},
+	} {
+		_, err := NewPlan(Options{}, Facts{Workspace: folder(t, entries...)})
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "symbolic link") {
+			t.Errorf("%q: got %v, want ErrRefused", entries, err)
+		}
+	}
+	w, err := Inspect(folder(t, "sub -> /etc").Dir, []string{"sub/passwd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := settings.Settings{Workspace: settings.Workspace{Protect: []string{"sub/passwd"}}}
+	if _, err := NewPlan(Options{User: user}, Facts{Workspace: w}); !errors.Is(err, ErrRefused) {
+		t.Errorf("a link on the way to a listed path: got %v, want ErrRefused", err)
+	}
+}
+
+func TestProtectedPathsAndTheirParentsAreMountPoints(t *testing.T) {
+	w := folder(t, ".git/hooks/pre-commit", ".git/config", ".devcontainer/devcontainer.json")
+	p := plan(t, Options{User: settings.Settings{Workspace: settings.Workspace{Protect: []string{"infra/prod/deploy.sh", ".git"}}}}, w)
+	modes := map[string]bool{}
+	for _, m := range p.Agent.Mounts {
+		modes[m.Target] = m.ReadOnly
+		if rel, err := filepath.Rel(w.Dir, m.Source); err != nil || "/workspace/"+filepath.ToSlash(rel) != m.Target && m.Target != "/workspace" {
+			t.Errorf("%s is mounted at %s", m.Source, m.Target)
+		}
+	}
+	for target, readOnly := range map[string]bool{
+		"/workspace": false, "/workspace/.git/hooks": true, "/workspace/.git/config": true, "/workspace/.git/commondir": true,
+		"/workspace/.devcontainer": true, "/workspace/.vscode": true, "/workspace/.claude": false, "/workspace/.claude/settings.json": true,
+		"/workspace/infra": false, "/workspace/infra/prod": false, "/workspace/infra/prod/deploy.sh": true,
+		"/workspace/.git": true, // listed itself, and a parent too: the stricter wins
+	} {
+		if got, ok := modes[target]; !ok || got != readOnly {
+			t.Errorf("%s: mounted %t, read-only %t, want read-only %t", target, ok, got, readOnly)
+		}
+	}
+	for _, h := range p.Placeholders {
+		if strings.HasPrefix(h.Path, filepath.Join(w.Dir, ".git", "hooks")) || strings.HasPrefix(h.Path, filepath.Join(w.Dir, ".devcontainer")+string(filepath.Separator)) {
+			t.Errorf("%s exists and needs no placeholder", h.Path)
+		}
+	}
+}
+
+// TestGitFileIsProtected: in a worktree .git is a file that says where the
+// repository is.
+func TestGitFileIsProtected(t *testing.T) {
+	p := plan(t, Options{}, folder(t, ".git"))
+	at := slices.IndexFunc(p.Agent.Mounts, func(m engine.Mount) bool { return m.Target == "/workspace/.git" })
+	if at < 0 || !p.Agent.Mounts[at].ReadOnly {
+		t.Errorf("the mounts are %+v", p.Agent.Mounts)
+	}
+	for _, m := range p.Agent.Mounts {
+		if strings.HasPrefix(m.Target, "/workspace/.git/") {
+			t.Errorf("%s lies below a file", m.Target)
+		}
+	}
+}
+
+func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
+	w := folder(t, "main.go", ".claude/notes.md")
+	p := plan(t, Options{}, w)
+	remove, err := makePlaceholders(p.Placeholders, os.Getuid(), os.Getgid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range p.Agent.Mounts {
+		if _, err := os.Lstat(m.Source); err != nil {
+			t.Errorf("a mount's source is missing: %v", err)
+		}
+	}
+	// What somebody put there meanwhile is theirs.
+	if err := os.WriteFile(filepath.Join(w.Dir, ".vscode", "settings.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	remove()
+	var left []string
+	err = filepath.WalkDir(w.Dir, func(file string, d os.DirEntry, err error) error {
+		if rel, _ := filepath.Rel(w.Dir, file); err == nil && !d.IsDir() {
+			left = append(left, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{".claude/notes.md", ".vscode/settings.json", "main.go"}; !slices.Equal(left, want) {
+		t.Errorf("left behind: %q, want %q", left, want)
+	}
+	for _, gone := range []string{".git", ".devcontainer", ".devcontainer.json"} {
+		if _, err := os.Lstat(filepath.Join(w.Dir, gone)); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", gone, err)
+		}
+	}
+}
+
+func TestFoldersThatAreMoreThanAProjectAreRefused(t *testing.T) {
+	home := t.TempDir()
+	for _, dir := range []string{"/", home, filepath.Dir(home)} {
+		w := &Workspace{Dir: dir, Home: home, UID: 1, GID: 1}
+		_, err := NewPlan(Options{}, Facts{Workspace: w})
+		if !errors.Is(err, ErrRefused) || diag.HintOf(err) == "" {
+			t.Errorf("%s: got %v, want ErrRefused with a hint", dir, err)
+		}
+	}
+	project := folder(t)
+	project.Home = filepath.Dir(filepath.Dir(project.Dir))
+	if _, err := NewPlan(Options{}, Facts{Workspace: project}); err != nil {
+		t.Errorf("a project below the home folder: %v", err)
+	}
+}
+
+func TestARootOwnedFolderIsNotWorkedInAsRoot(t *testing.T) {
+	w := folder(t)
+	w.UID, w.GID, w.Writable = 0, 0, false
+	p := plan(t, Options{}, w)
+	if p.Agent.User != "1000:1000" || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "chown") {
+		t.Errorf("user %q, warnings %q", p.Agent.User, p.Warnings)
+	}
+}
+
+func TestWhatRunDoesNotDoIsRefusedAloud(t *testing.T) {
+	for name, user := range map[string]settings.Settings{
+		"topology": {Topology: settings.TopologySingle},
+		"mode":     {Network: firewall.Network{Mode: firewall.ModeAudit}},
+		"secrets":  {Secrets: []settings.Secret{{Name: "X"}}},
+		"mcp":      {MCP: settings.MCP{Servers: []settings.MCPServer{{Name: "m"}}}},
+	} {
+		_, err := NewPlan(Options{User: user}, Facts{Workspace: folder(t)})
+		if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {
+			t.Errorf("%s: got %v, want ErrConfig with a hint", name, err)
+		}
+	}
+}
+
+func TestNetworkNoneHasNoNetwork(t *testing.T) {
+	p := plan(t, Options{User: settings.Settings{Network: firewall.Network{Mode: firewall.ModeNone}}}, folder(t))
+	if p.Sidecar.Network != "none" {
+		t.Errorf("the sidecar's network is %q", p.Sidecar.Network)
+	}
+}

@@ -1,0 +1,273 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/carried"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// canary is the key of the model API in these tests. It is looked for where no
+// key may be.
+const canary = "sk-ant-api03-canary-5f2c8e1b7a904d36"
+
+// testDockerfile is the image of firewall and agent in these tests: Debian
+// with the packet filter's programs, what the attacks use, and Claude Code.
+const testDockerfile = `FROM debian:bookworm-slim
+RUN apt-get update && apt-get install -y --no-install-recommends bash ca-certificates curl dnsutils git iproute2 ipset iptables procps python3-minimal && rm -rf /var/lib/apt/lists/*
+COPY claude /usr/local/bin/claude
+`
+
+var image struct {
+	sync.Mutex
+	tag string
+}
+
+// testImage returns the image, building it the first time on a machine (about
+// 20 s). It stays in the engine for the next time.
+func testImage(t *testing.T, e *engine.Engine) string {
+	t.Helper()
+	image.Lock()
+	defer image.Unlock()
+	if image.tag != "" {
+		return image.tag
+	}
+	ctx := context.Background()
+	claude, err := filepath.EvalSymlinks(testenv.Program(t, "claude"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(claude)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", testDockerfile, claude, info.Size(), info.ModTime().Unix()))
+	tag := "sbx-sandbox-test:" + hex.EncodeToString(sum[:6])
+	if _, err := e.ImageInspect(ctx, tag); err == nil {
+		image.tag = tag
+		return tag
+	}
+	if _, err := e.ImageInspect(ctx, "debian:bookworm-slim"); err != nil {
+		testenv.Missing(t, "debian:bookworm-slim", err.Error())
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(testDockerfile), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyFile(filepath.Join(dir, "claude"), claude); err != nil {
+		t.Fatal(err)
+	}
+	var output bytes.Buffer
+	if _, err := imagebuild.BuildDockerfile(ctx, e, imagebuild.BuildOptions{Context: dir, Tag: tag, Progress: &output}); err != nil {
+		t.Fatalf("%v\n%s", err, output.String())
+	}
+	image.tag = tag
+	return tag
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+func connect(t testing.TB) *engine.Engine {
+	t.Helper()
+	testenv.Slow(t)
+	e, err := engine.Connect(context.Background())
+	if err != nil {
+		testenv.Missing(t, "container engine", err.Error())
+	}
+	t.Cleanup(func() { e.Close() })
+	if _, _, err := imagebuild.CarriedInit(context.Background(), e); errors.Is(err, carried.ErrNotCarried) {
+		testenv.Missing(t, "carried sbx-init", "run scripts/build first")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// trial is one run against a scripted model API.
+type trial struct {
+	options Options
+	prompt  io.Reader
+	script  fakeapi.Script
+	key     string // that the API accepts; "" = canary
+	faults  *fakeapi.Fault
+	signals chan os.Signal
+	git     bool // the workspace is a git repository with a .devcontainer
+	adjust  func(*Plan)
+	during  func(p *Plan, w *Workspace) // called once the agent has printed "ready"
+
+	dir    string // the workspace; "" = a new one
+	stdout notifier
+	stderr bytes.Buffer
+	said   []string
+	api    *fakeapi.Server
+	plan   *Plan
+	result *Result
+	err    error
+}
+
+// notifier collects output and tells when "ready" is in it.
+type notifier struct {
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	ready chan struct{}
+	once  sync.Once
+}
+
+func (n *notifier) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.buf.Write(p)
+	if bytes.Contains(n.buf.Bytes(), []byte("ready\n")) {
+		n.once.Do(func() { close(n.ready) })
+	}
+	return len(p), nil
+}
+
+func (n *notifier) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buf.String()
+}
+
+// workspace makes a project's folder that belongs to uid 1000 when we may.
+func workspace(t *testing.T, git bool) string {
+	t.Helper()
+	dir := t.TempDir()
+	files := map[string]string{"main.go": "package main\n"}
+	if git {
+		files[".git/HEAD"] = "ref: refs/heads/main\n"
+		files[".git/config"] = "[core]\n\trepositoryformatversion = 0\n"
+		files[".git/hooks/pre-commit"] = "#!/bin/sh\n"
+		files[".git/objects/info/x"] = ""
+		files[".git/refs/heads/.keep"] = ""
+		files[".devcontainer/devcontainer.json"] = "{}"
+	}
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if os.Geteuid() == 0 {
+		err := filepath.WalkDir(dir, func(file string, _ os.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(file, 1000, 1000))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+var trials int
+
+// run carries the trial out and checks that it left nothing behind.
+func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if tr.key == "" {
+		tr.key = canary
+	}
+	tr.api = &fakeapi.Server{Script: tr.script, APIKey: tr.key, Always: tr.faults}
+	server := httptest.NewServer(tr.api)
+	defer server.Close()
+	upstream, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	credential, err := credproxy.APIKey(canary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr.dir == "" {
+		tr.dir = workspace(t, tr.git)
+	}
+	w, err := Inspect(tr.dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials++
+	tr.options.ID = fmt.Sprintf("test-%d-%d", os.Getpid(), trials)
+	tr.options.Image = testImage(t, e)
+	if tr.plan, err = NewPlan(tr.options, Facts{Workspace: w}); err != nil {
+		t.Fatal(err)
+	}
+	if tr.adjust != nil {
+		tr.adjust(tr.plan)
+	}
+	if tr.prompt == nil {
+		tr.prompt = strings.NewReader("the prompt\n")
+	}
+	tr.stdout.ready = make(chan struct{})
+	var during sync.WaitGroup
+	if tr.during != nil {
+		during.Go(func() {
+			select {
+			case <-tr.stdout.ready:
+				tr.during(tr.plan, w)
+			case <-ctx.Done():
+				t.Error("the agent never got ready")
+			}
+		})
+	}
+	tr.result, tr.err = Run(ctx, e, tr.plan, Host{
+		Prompt: tr.prompt, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
+		Say:      func(line string) { tr.said = append(tr.said, line) },
+		Upstream: upstream, Credential: credential, StateDir: t.TempDir(),
+	})
+	during.Wait()
+	if left, err := e.List(context.Background(), LabelRun, tr.options.ID); err != nil || len(left) > 0 {
+		t.Errorf("containers left behind: %q, %v", left, err)
+	}
+	if t.Failed() {
+		t.Logf("stdout: %s\nstderr: %s\nsaid: %q\nresult: %+v\nerr: %v", tr.stdout.String(), tr.stderr.String(), tr.said, tr.result, tr.err)
+	}
+	return tr
+}
+
+// shell makes the agent a shell script instead of Claude Code. The script is
+// no argument that could collide with anything: bash reads it from -c.
+func shell(script string) Options {
+	return Options{Command: []string{"bash", "-c", script}}
+}
+
+func allow(o Options, entries ...string) Options {
+	o.User = settings.Settings{Network: firewall.Network{Allow: entries}}
+	return o
+}

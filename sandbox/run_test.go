@@ -1,0 +1,186 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/fakeapi"
+)
+
+// TestClaudeWorksInTheSandbox runs the real Claude Code against a scripted
+// model API: it edits the workspace and meets an allowed and a denied host.
+func TestClaudeWorksInTheSandbox(t *testing.T) {
+	e := connect(t)
+	tr := (&trial{
+		prompt: strings.NewReader("please write done.txt — the canary of the prompt is 71c0ffee\n"),
+		git:    true,
+		script: fakeapi.Script{
+			Turns: []fakeapi.Turn{{Bash: []string{
+				"echo finished > done.txt",
+				"curl -sS --max-time 5 https://denied.example.com",
+			}}},
+			Final: "all done",
+		},
+	}).run(t, e)
+	if tr.err != nil {
+		t.Fatal(tr.err)
+	}
+	if !tr.result.Outcome.OK() || tr.result.ExitCode != 0 || !strings.Contains(tr.result.Agent.Text, "all done") {
+		t.Errorf("the result is %+v, %+v", tr.result.Outcome, tr.result.Agent)
+	}
+	if text, err := os.ReadFile(tr.dir + "/done.txt"); err != nil || string(text) != "finished\n" {
+		t.Errorf("done.txt holds %q, %v", text, err)
+	}
+	if hosts := tr.result.Egress.DeniedHosts(); len(hosts) != 1 || hosts[0] != "denied.example.com" {
+		t.Errorf("denied hosts are %q", hosts)
+	}
+	for line := range strings.Lines(tr.stdout.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("a line of standard output is no JSON: %s", line)
+		}
+	}
+	transcript, err := os.ReadFile(tr.result.Files.Transcript)
+	if err != nil || string(transcript) != tr.stdout.String() {
+		t.Errorf("the transcript differs from standard output: %d and %d bytes, %v", len(transcript), len(tr.stdout.String()), err)
+	}
+	for _, file := range []string{tr.result.Files.Audit, tr.result.Files.Summary} {
+		if info, err := os.Stat(file); err != nil || info.Size() == 0 || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file, info, err)
+		}
+	}
+	requests := tr.api.Requests()
+	if len(requests) < 2 || !requests[0].Authorized || !strings.Contains(requests[0].Body, "71c0ffee") {
+		t.Errorf("the model API saw %d requests", len(requests))
+	}
+	if tr.result.Timings.Firewall <= 0 || tr.result.Timings.Startup <= tr.result.Timings.SidecarReady {
+		t.Errorf("timings are %+v", tr.result.Timings)
+	}
+	t.Logf("timings: %v", tr.result.Timings.milliseconds())
+}
+
+func TestStreamsAndExitCodePassThrough(t *testing.T) {
+	e := connect(t)
+	input := strings.Repeat("line \x00\xff\n", 50_000)
+	tr := (&trial{options: shell("cat; echo problem >&2; exit 37"), prompt: strings.NewReader(input)}).run(t, e)
+	if tr.err != nil || tr.result.ExitCode != 37 {
+		t.Errorf("exit code %d, %v; want 37", tr.result.ExitCode, tr.err)
+	}
+	if tr.stdout.String() != input {
+		t.Errorf("%d bytes came back, want the %d that went in", len(tr.stdout.String()), len(input))
+	}
+	if tr.stderr.String() != "problem\n" {
+		t.Errorf("standard error is %q", tr.stderr.String())
+	}
+	if tr.result.Outcome.Conclusion != agent.NoResult {
+		t.Errorf("the conclusion is %q although nothing said success", tr.result.Outcome.Conclusion)
+	}
+}
+
+func TestWrongKeyEndsTheRunEarly(t *testing.T) {
+	e := connect(t)
+	tr := (&trial{key: "another key than the canary"}).run(t, e)
+	if !errors.Is(tr.err, ErrKey) || tr.result.Outcome.Conclusion != agent.AuthError {
+		t.Errorf("got %v, %+v; want ErrKey", tr.err, tr.result.Outcome)
+	}
+	// Claude alone would ask eleven times within three minutes.
+	if n := len(tr.api.Requests()); n > 4 {
+		t.Errorf("the API was asked %d times", n)
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	e := connect(t)
+	tr := (&trial{
+		options: shell("trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.1; done"),
+		adjust:  func(p *Plan) { p.Timeout = Duration(time.Second) },
+	}).run(t, e)
+	if !errors.Is(tr.err, ErrTimeout) || tr.result.ExitCode != 124 || tr.result.Outcome.Conclusion != agent.Timeout {
+		t.Errorf("got %v, exit code %d, %+v", tr.err, tr.result.ExitCode, tr.result.Outcome)
+	}
+	if !strings.Contains(tr.stdout.String(), "interrupted") {
+		t.Errorf("the agent was not asked to stop first: %q", tr.stdout.String())
+	}
+}
+
+func TestSignalsReachTheAgent(t *testing.T) {
+	e := connect(t)
+	for _, c := range []struct {
+		name, script string
+		signals      []os.Signal
+		code         int
+		stdout       string
+	}{
+		{"the first is passed on", "trap 'echo got INT; exit 0' INT; echo ready; while :; do sleep 0.1; done", []os.Signal{syscall.SIGINT}, 130, "got INT"},
+		{"the second kills", "trap '' TERM; echo ready; while :; do sleep 0.1; done", []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, 143, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			signals := make(chan os.Signal, len(c.signals))
+			tr := (&trial{options: shell(c.script), signals: signals, during: func(*Plan, *Workspace) {
+				for _, s := range c.signals {
+					signals <- s
+				}
+			}}).run(t, e)
+			if tr.result.ExitCode != c.code || tr.result.Outcome.Conclusion != agent.Cancelled || !strings.Contains(tr.stdout.String(), c.stdout) {
+				t.Errorf("exit code %d, %+v, output %q", tr.result.ExitCode, tr.result.Outcome, tr.stdout.String())
+			}
+		})
+	}
+}
+
+func TestFailuresBeforeTheAgent(t *testing.T) {
+	e := connect(t)
+	t.Run("the firewall's image lacks iptables", func(t *testing.T) {
+		tr := (&trial{options: shell("echo the agent ran"), adjust: func(p *Plan) { p.Sidecar.Image = "debian:bookworm-slim" }}).run(t, e)
+		if !errors.Is(tr.err, ErrNoStart) || tr.result.ExitCode != 125 || !strings.Contains(tr.err.Error(), "iptables") {
+			t.Errorf("got %v, exit code %d", tr.err, tr.result.ExitCode)
+		}
+		if strings.Contains(tr.stdout.String(), "the agent ran") {
+			t.Error("the agent ran without a firewall")
+		}
+	})
+	t.Run("no such image", func(t *testing.T) {
+		tr := (&trial{options: shell("true"), adjust: func(p *Plan) { p.Agent.Image = "sbx-sandbox-test:none" }}).run(t, e)
+		if !errors.Is(tr.err, ErrNoStart) || !strings.Contains(tr.err.Error(), "sbx-sandbox-test:none") {
+			t.Errorf("got %v", tr.err)
+		}
+	})
+	t.Run("no such program", func(t *testing.T) {
+		tr := (&trial{options: Options{Command: []string{"no-such-program"}}}).run(t, e)
+		// The engine's init reports it itself on some engines.
+		if tr.err == nil && tr.result.ExitCode != 127 || tr.err != nil && !errors.Is(tr.err, ErrNoStart) {
+			t.Errorf("got %v, exit code %d", tr.err, tr.result.ExitCode)
+		}
+	})
+}
+
+// brokenPipe is a standard output whose reader has gone.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+func TestALostReaderDoesNotStopTheTranscript(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/transcript")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &output{to: brokenPipe{}, transcript: file}
+	scanner := agent.NewScanner(out, nil)
+	for range 3 {
+		if _, err := io.WriteString(scanner, "{\"type\":\"x\"}\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.close(); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("the loss is not reported: %v", err)
+	}
+	if text, err := os.ReadFile(file.Name()); err != nil || strings.Count(string(text), "\n") != 3 {
+		t.Errorf("the transcript holds %q, %v", text, err)
+	}
+}
