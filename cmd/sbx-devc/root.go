@@ -111,6 +111,7 @@ func (a *app) root() *cobra.Command {
 		a.versionCommand(),
 		a.imageCommand(),
 		a.runCommand(),
+		a.demoCommand(),
 		a.actionCommand(),
 	)
 	return root

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/carried"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// The demo is the main job from start to end on real parts: git, the engine,
+// the image of the template, Claude Code itself. Only the model is scripted.
+func TestDemo(t *testing.T) {
+	testenv.Slow(t)
+	if e, err := engine.Connect(context.Background()); err != nil {
+		testenv.Missing(t, "a container engine", err.Error())
+	} else {
+		e.Close()
+	}
+	if _, err := carried.Init("amd64"); err != nil {
+		testenv.Missing(t, "the carried sbx-init", err.Error())
+	}
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for _, name := range []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"} {
+		t.Setenv(name, "") // never spend anybody's money
+	}
+	var out, people bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &people, getenv: os.Getenv}
+	if code := a.main(t.Context(), []string{"demo"}); code != exitOK {
+		t.Fatalf("the demo ended with %d\n%s\n%s", code, out.String(), people.String())
+	}
+	for _, want := range []string{
+		"SCRIPTED",
+		"Hello from " + demoAllowedHost,
+		"Could not resolve host: " + demoDeniedHost,
+		demoAllowedHost + "   1 request(s)",
+		demoDeniedHost + "  0 request(s)",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the demo does not print %q:\n%s", want, out.String())
+		}
+	}
+	if report := people.String(); !strings.Contains(report, `add this line to "allow": "`+demoDeniedHost+`"`) {
+		t.Errorf("the egress report does not say how to allow the denied host:\n%s", report)
+	}
+}
