@@ -110,7 +110,8 @@ func New(o Options) (*Proxy, error) {
 	return p, nil
 }
 
-// Usage returns the tokens used so far.
+// Usage returns the tokens used so far. The last answer is in it once its
+// handler has returned, so close the tunnel first to have them all.
 func (p *Proxy) Usage() Usage { return p.usage.total() }
 
 // Close drops idle connections to the upstream.

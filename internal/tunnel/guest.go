@@ -28,6 +28,11 @@ const goodbye = 2 * time.Second
 // returns nil when ctx ends or the host ends the stream, and an error when the
 // port cannot be opened or the stream fails or holds no tunnel.
 //
+// A handler on the host should read a body before it answers: once an answer
+// begins, the rest of an HTTP/1 body is lost. (net/http's full-duplex mode
+// would keep it, but panics when a body is not read to its end, as of Go
+// 1.26, and an early refusal must reach the client.)
+//
 // It closes stdin and stdout if they are io.Closers.
 func ServeGuest(ctx context.Context, listen string, stdin io.Reader, stdout io.Writer) error {
 	listener, err := net.Listen("tcp", listen)
@@ -89,7 +94,9 @@ func serveGuest(ctx context.Context, listener net.Listener, stdin io.Reader, std
 // announce tells the host that the port is open. It also makes the transport
 // connect and read, so that the end of the stream is noticed from now on.
 func announce(ctx context.Context, transport http.RoundTripper) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+streamHost+readyPath, nil)
+	body, heard := io.Pipe()
+	defer heard.Close()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+streamHost+readyPath, body)
 	if err != nil {
 		return err
 	}
@@ -99,9 +106,11 @@ func announce(ctx context.Context, transport http.RoundTripper) error {
 		return fmt.Errorf("no tunnel host on standard input and output: %w", err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusNoContent {
+	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("the tunnel's host answered %s", resp.Status)
 	}
+	_ = heard.Close()                     // a PipeWriter's Close never fails
+	_, _ = io.Copy(io.Discard, resp.Body) // the host may be gone already; that is its right
 	return nil
 }
 
@@ -113,12 +122,20 @@ func hostTransport(conn *streamConn) *http.Transport {
 		Protocols:          onlyHTTP2(),
 		HTTP2:              http2Config(),
 		DisableCompression: true, // bodies pass as they are
-		DialContext: func(context.Context, string, string) (net.Conn, error) {
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			select {
 			case c := <-first:
 				return c, nil
 			default:
+			}
+			// The transport dials again when a request comes after the first
+			// one has begun but before the connection is in its pool. It
+			// takes whichever is there first, so this must not fail.
+			select {
+			case <-conn.done:
 				return nil, errors.New("the host has ended it")
+			case <-ctx.Done():
+				return nil, ctx.Err()
 			}
 		},
 	}
@@ -132,9 +149,6 @@ func forward(next http.Handler) http.Handler {
 			apierror.Write(w, http.StatusForbidden, apierror.Permission, "this is not a forward proxy")
 			return
 		}
-		// Otherwise net/http swallows the rest of a body once the answer
-		// begins, and the host sees it cut short.
-		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1 always can
 		next.ServeHTTP(w, r)
 	})
 }

@@ -40,11 +40,13 @@ func NewHost(conn io.ReadWriteCloser, handler http.Handler) *Host {
 		ErrorLog: log.New(io.Discard, "", 0),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Host == readyHost && r.URL.Path == readyPath {
-				w.WriteHeader(http.StatusNoContent)
-				// The guest has its answer before anybody may act on it, such
-				// as by ending the stream.
+				// Wait until the guest has read the answer, which it shows by
+				// ending its body: somebody may act on readiness at once,
+				// such as by ending the stream.
 				_ = http.NewResponseController(w).Flush()
-				announce()
+				if _, err := io.Copy(io.Discard, r.Body); err == nil {
+					announce()
+				}
 				return
 			}
 			if running.enter() {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -77,12 +78,23 @@ func (c *streamConn) Close() error { c.finish(nil); return nil }
 
 func (c *streamConn) finish(err error) {
 	c.once.Do(func() {
-		if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) && !errors.Is(err, io.ErrClosedPipe) {
+		if !orderly(err) {
 			c.err = err
 		}
 		_ = c.close() // the stream is over either way
 		close(c.done)
 	})
+}
+
+// orderly reports whether err says no more than that an end was closed. A
+// writer learns of it as EPIPE.
+func orderly(err error) bool {
+	for _, end := range []error{io.EOF, io.ErrClosedPipe, net.ErrClosed, os.ErrClosed, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return err == nil
 }
 
 func (c *streamConn) LocalAddr() net.Addr              { return streamAddr{} }

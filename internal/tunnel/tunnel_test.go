@@ -87,7 +87,11 @@ func await(t testing.TB, what string, c <-chan error) error {
 
 func echo(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Seen", r.Method+" "+r.Host+" "+r.URL.RequestURI())
-	_, _ = io.Copy(w, r.Body)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = w.Write(body)
 }
 
 func TestParallelBodiesArriveWhole(t *testing.T) {
@@ -114,6 +118,26 @@ func TestParallelBodiesArriveWhole(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A refusal that comes before the body has been read must reach the client,
+// and its connection must serve on.
+func TestEarlyRefusalReachesTheClient(t *testing.T) {
+	_, url, _ := tunnelOver(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no", http.StatusUnauthorized)
+	}))
+	c := client(t)
+	for i := range 50 {
+		resp, err := c.Post(url, "", bytes.NewReader(make([]byte, 100<<10)))
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusUnauthorized || string(body) != "no\n" || err != nil {
+			t.Fatal(i, resp.Status, string(body), err)
+		}
+	}
 }
 
 // The handler sends the second event only after the client has read the
@@ -188,7 +212,11 @@ func TestHostDeathEndsTheGuestAndAnswersWhatWasUnderWay(t *testing.T) {
 		body, err := io.ReadAll(resp.Body)
 		answers <- answer{resp.StatusCode, string(body), err}
 	}()
-	_ = await(t, "the request", arrived)
+	select {
+	case <-arrived:
+	case early := <-answers:
+		t.Fatalf("answered without the host: %+v", early)
+	}
 	_ = host.conn.Close() // as the end of the host's process does
 	got := <-answers
 	if got.err != nil || got.status != http.StatusBadGateway || !strings.Contains(got.body, `"type":"api_error"`) {
