@@ -25,7 +25,7 @@ func TestCompile(t *testing.T) {
 func TestClosedPlan(t *testing.T) {
 	got := firewall.ClosedPlan(firewall.Facts{IPv6: true})
 	for _, tables := range [][]firewall.Table{got.V4, got.V6} {
-		script := firewall.Script(tables, nil)
+		script := firewall.Script(tables, firewall.Present{})
 		for _, want := range []string{":INPUT DROP", ":FORWARD DROP", ":OUTPUT DROP", "-I OUTPUT 1 -j SBX-OUT", "-A SBX-OUT -j DROP"} {
 			if !strings.Contains(script, want) {
 				t.Errorf("the script lacks %q:\n%s", want, script)
@@ -73,8 +73,8 @@ func TestEveryPlanIsClosedAtTheEnd(t *testing.T) {
 // the first has placed.
 func TestScriptReplacesItsJumps(t *testing.T) {
 	tables := firewall.ClosedPlan(firewall.Facts{}).V4
-	jump := firewall.StaleJump{Table: "filter", Jump: firewall.Jump{From: "OUTPUT", To: firewall.ChainOut}}
-	script := firewall.Script(tables, map[firewall.StaleJump]int{jump: 2})
+	jump := firewall.TableJump{Table: "filter", Jump: firewall.Jump{From: "OUTPUT", To: firewall.ChainOut}}
+	script := firewall.Script(tables, firewall.Present{Jumps: map[firewall.TableJump]int{jump: 2}})
 	if want := "-D OUTPUT -j SBX-OUT\n-D OUTPUT -j SBX-OUT\n-I OUTPUT 1 -j SBX-OUT\n"; !strings.Contains(script, want) {
 		t.Errorf("want\n%sin\n%s", want, script)
 	}

@@ -92,12 +92,12 @@ func (p Plan) String() string {
 		s.print(&b)
 	}
 	b.WriteString("\n# iptables-restore --noflush\n")
-	b.WriteString(Script(p.V4, nil))
+	b.WriteString(Script(p.V4, Present{}))
 	b.WriteString("\n# ip6tables-restore --noflush\n")
 	if p.V6 == nil {
 		b.WriteString("# nothing: the kernel has no IPv6\n")
 	}
-	b.WriteString(Script(p.V6, nil))
+	b.WriteString(Script(p.V6, Present{}))
 	return b.String()
 }
 
@@ -121,22 +121,38 @@ func (e SetEntry) String() string {
 	return e.Prefix.String() + "," + string(e.Port.Proto) + ":" + strconv.Itoa(int(e.Port.Number))
 }
 
-// Script prints tables as input of iptables-restore --noflush. stale says how
-// many rules equal to a jump the kernel holds already; they are removed in the
-// same transaction that places the new one, so that applying twice is applying
-// once and the jump is always the first rule.
-func Script(tables []Table, stale map[StaleJump]int) string {
+// Present is what a namespace holds already, as far as it changes the script.
+// The zero value is a namespace that holds nothing of ours.
+type Present struct {
+	Jumps   map[TableJump]int // how many rules there are that equal the jump
+	Dropped bool              // every built-in chain of the filter table has policy DROP
+}
+
+// TableJump is a jump with the name of its table.
+type TableJump struct {
+	Table string
+	Jump  Jump
+}
+
+// Script prints tables as input of iptables-restore --noflush. Jumps that are
+// there already are removed in the same transaction that places the new one,
+// so that applying twice is applying once and the jump is always the first
+// rule. A policy that is set already is not set again, because every change
+// of one makes the program wait for the kernel (some 12 ms with nft).
+func Script(tables []Table, present Present) string {
 	var b strings.Builder
 	for _, t := range tables {
 		b.WriteString("*" + t.Name + "\n")
-		for _, chain := range t.Drop {
-			b.WriteString(":" + chain + " DROP [0:0]\n")
+		if !present.Dropped {
+			for _, chain := range t.Drop {
+				b.WriteString(":" + chain + " DROP [0:0]\n")
+			}
 		}
 		for _, c := range t.Chains {
 			b.WriteString(":" + c.Name + " - [0:0]\n")
 		}
 		for _, j := range t.Jumps {
-			for range stale[StaleJump{t.Name, j}] {
+			for range present.Jumps[TableJump{t.Name, j}] {
 				b.WriteString("-D " + j.From + " " + j.Spec() + "\n")
 			}
 			b.WriteString("-I " + j.From + " 1 " + j.Spec() + "\n")
@@ -152,10 +168,4 @@ func Script(tables []Table, stale map[StaleJump]int) string {
 		b.WriteString("COMMIT\n")
 	}
 	return b.String()
-}
-
-// StaleJump names a jump in its table.
-type StaleJump struct {
-	Table string
-	Jump  Jump
 }

@@ -44,7 +44,7 @@ type wall struct {
 
 // closeNetwork closes both families before anything else is looked at.
 func closeNetwork(ctx context.Context) (*kernel.Kernel, error) {
-	k, err := kernel.Open(ctx, kernel.Options{CloseOnError: true})
+	k, err := kernel.Open(ctx, kernel.Options{Close: true})
 	if err != nil {
 		return nil, err
 	}

@@ -14,12 +14,9 @@ import (
 // dropScript is the one step that must come before all others. Our chains, if
 // they are there from an earlier plan, still say what passes, so connections
 // that they allow go on.
-const dropScript = `*filter
-:INPUT DROP [0:0]
-:FORWARD DROP [0:0]
-:OUTPUT DROP [0:0]
-COMMIT
-`
+const dropScript = "*filter\n" + dropPolicies + "COMMIT\n"
+
+const dropPolicies = ":INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n:OUTPUT DROP [0:0]\n"
 
 // closeTimeout bounds the closing after an error, which does not heed the
 // caller's context: a cancelled Apply must still close.
@@ -55,9 +52,12 @@ func (k *Kernel) apply(ctx context.Context, plan firewall.Plan) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(states, func(s state) bool { return !s.drops() }) {
+	if slices.ContainsFunc(states, func(s state) bool { return !s.dropped }) {
 		if err := k.drop(ctx); err != nil {
 			return err
+		}
+		for i := range states {
+			states[i].dropped = true
 		}
 	}
 	if err := k.makeSets(plan.Sets); err != nil {
@@ -69,7 +69,7 @@ func (k *Kernel) apply(ctx context.Context, plan firewall.Plan) error {
 		if t.ipv6 {
 			tables = plan.V6
 		}
-		jobs[i] = t.startRestore(ctx, firewall.Script(tables, states[i].stale(tables)))
+		jobs[i] = t.startRestore(ctx, firewall.Script(tables, states[i].present(tables)))
 	}
 	return waitAll(jobs, k.backend, "loading the rules")
 }
@@ -100,7 +100,7 @@ func (k *Kernel) shut() error {
 		if t.ipv6 {
 			tables = plan.V6
 		}
-		jobs[i] = t.startRestore(ctx, firewall.Script(tables, states[i].stale(tables)))
+		jobs[i] = t.startRestore(ctx, firewall.Script(tables, states[i].present(tables)))
 	}
 	return waitAll(jobs, k.backend, "closing")
 }
@@ -125,6 +125,7 @@ func (k *Kernel) read(ctx context.Context) ([]state, error) {
 type state struct {
 	policies map[string]string   // "filter OUTPUT" -> "DROP"
 	rules    map[string][]string // "filter SBX-OUT" -> rules without "-A CHAIN "
+	dropped  bool                // all three built-in chains drop what no rule accepts
 }
 
 func parseSave(text string) state {
@@ -144,30 +145,24 @@ func parseSave(text string) state {
 			s.rules[table+" "+chain] = append(s.rules[table+" "+chain], spec)
 		}
 	}
+	s.dropped = true
+	for _, chain := range []string{"INPUT", "FORWARD", "OUTPUT"} {
+		s.dropped = s.dropped && s.policies["filter "+chain] == "DROP"
+	}
 	return s
 }
 
-// drops reports whether all three built-in chains drop what no rule accepts.
-func (s state) drops() bool {
-	for _, chain := range []string{"INPUT", "FORWARD", "OUTPUT"} {
-		if s.policies["filter "+chain] != "DROP" {
-			return false
-		}
-	}
-	return true
-}
-
-// stale counts the jumps of the plan that are there already.
-func (s state) stale(tables []firewall.Table) map[firewall.StaleJump]int {
-	count := map[firewall.StaleJump]int{}
+// present says what the state holds already of the tables.
+func (s state) present(tables []firewall.Table) firewall.Present {
+	jumps := map[firewall.TableJump]int{}
 	for _, t := range tables {
 		for _, j := range t.Jumps {
 			for _, rule := range s.rules[t.Name+" "+j.From] {
 				if rule == j.Spec() {
-					count[firewall.StaleJump{Table: t.Name, Jump: j}]++
+					jumps[firewall.TableJump{Table: t.Name, Jump: j}]++
 				}
 			}
 		}
 	}
-	return count
+	return firewall.Present{Jumps: jumps, Dropped: s.dropped}
 }

@@ -15,10 +15,15 @@ import (
 )
 
 // Options say how Open finds its way. The zero value probes every backend and
-// changes nothing when it fails.
+// leaves nothing behind.
 type Options struct {
-	Backend      Backend // use this one only; "" = probe
-	CloseOnError bool    // when Open fails, set policy DROP in every family that can be reached
+	Backend Backend // use this one only; "" = probe
+
+	// Close makes policy DROP the probe's change, and it stays: the network is
+	// closed when Open returns, with an error or without one, in every family
+	// that could be reached. Rules of somebody else that accept something
+	// still do, until Apply.
+	Close bool
 }
 
 // Backend is one of the two implementations of iptables in the kernel.
@@ -70,7 +75,7 @@ func Open(ctx context.Context, opts Options) (*Kernel, error) {
 		k := &Kernel{backend: candidate.backend, netns: netns}
 		k.families, err = candidate.find()
 		if err == nil {
-			err = k.probe(ctx)
+			err = k.probe(ctx, opts.Close)
 		}
 		if err == nil {
 			err = k.openSets()
@@ -79,8 +84,10 @@ func Open(ctx context.Context, opts Options) (*Kernel, error) {
 			return k, nil
 		}
 		failures = append(failures, err)
-		if opts.CloseOnError {
-			k.drop(ctx)
+		if opts.Close {
+			// The error is what matters to the caller; this closes what a
+			// probe that failed as a whole has left open.
+			_ = k.drop(ctx)
 		}
 	}
 	return nil, worst(failures)
@@ -150,32 +157,24 @@ func hasIPv6() bool {
 	return err == nil
 }
 
-// probeScript makes and removes a chain in each table, with the matches that
-// every plan needs. The removal is a transaction of its own, so that the rules
-// have really been in the kernel.
-const probeScript = `*filter
-:SBX-PROBE - [0:0]
+// probeRules makes and removes a chain with the matches that every plan needs.
+// The nft backend has the kernel check each rule as it comes, and the legacy
+// one replaces the whole table; either way the kernel has accepted a change.
+const probeRules = `:SBX-PROBE - [0:0]
 -A SBX-PROBE -m conntrack --ctstate ESTABLISHED -m mark --mark 0x1 -m owner --uid-owner 0 -j ACCEPT
--A SBX-PROBE -p tcp -j REJECT --reject-with tcp-reset
-COMMIT
-*nat
-:SBX-PROBE - [0:0]
--A SBX-PROBE -p udp -m udp --dport 53 -j REDIRECT --to-ports 53
-COMMIT
-*filter
--F SBX-PROBE
--X SBX-PROBE
-COMMIT
-*nat
 -F SBX-PROBE
 -X SBX-PROBE
 COMMIT
 `
 
-func (k *Kernel) probe(ctx context.Context) error {
+func (k *Kernel) probe(ctx context.Context, closing bool) error {
+	script := "*filter\n" + probeRules
+	if closing {
+		script = "*filter\n" + dropPolicies + probeRules
+	}
 	jobs := make([]*job, 0, len(k.families))
 	for _, t := range k.families {
-		jobs = append(jobs, t.startRestore(ctx, probeScript))
+		jobs = append(jobs, t.startRestore(ctx, script))
 	}
 	return waitAll(jobs, k.backend, "probing")
 }

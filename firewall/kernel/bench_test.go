@@ -1,0 +1,74 @@
+package kernel_test
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/internal/netnstest"
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+var benchNetwork = firewall.Network{Presets: []string{"anthropic", "github"}, Allow: []string{allowed + ":443", "[" + allowed6 + "]:443"}}
+
+// BenchmarkUp is what a start of the sandbox waits for: open (which closes), apply,
+// verify, in a fresh namespace.
+func BenchmarkUp(b *testing.B) {
+	for _, backend := range []kernel.Backend{kernel.NFT, kernel.Legacy} {
+		b.Run(string(backend), func(b *testing.B) {
+			testenv.Program(b, "iptables-"+string(backend)+"-restore")
+			for b.Loop() {
+				b.StopTimer()
+				fresh := &bench{Lab: netnstest.New(b), t: b}
+				b.StartTimer()
+				var err error
+				fresh.Sandbox.Do(func() {
+					fresh.k, err = kernel.Open(context.Background(), kernel.Options{Backend: backend, Close: true})
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				plan := fresh.plan(benchNetwork)
+				fresh.apply(plan)
+				if err := fresh.verify(plan); err != nil {
+					b.Fatal(err)
+				}
+				fresh.k.Close()
+			}
+		})
+	}
+}
+
+func BenchmarkApply(b *testing.B) {
+	s := newBench(b, kernel.Options{})
+	plan := s.plan(benchNetwork)
+	for b.Loop() {
+		s.apply(plan)
+	}
+}
+
+func BenchmarkVerify(b *testing.B) {
+	s := newBench(b, kernel.Options{})
+	plan := s.plan(benchNetwork)
+	s.apply(plan)
+	for b.Loop() {
+		if err := s.verify(plan); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAllow(b *testing.B) {
+	s := newBench(b, kernel.Options{})
+	s.apply(s.plan(benchNetwork))
+	ports := []firewall.Port{{Number: 443, Proto: firewall.TCP}}
+	for i := 0; b.Loop(); i++ {
+		addr := netip.AddrFrom4([4]byte{203, 0, byte(i >> 8), byte(i)})
+		if err := s.k.Allow(addr, ports, time.Hour); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
