@@ -133,7 +133,7 @@ func origin(source string) hostPath {
 	}
 	s = defaultOf.ReplaceAllString(s, "$1")
 	if strings.HasPrefix(s, "/") {
-		return hostPath{"/", strings.TrimPrefix(path.Clean(s), "/")}
+		return hostPath{"/", path.Clean("./" + path.Clean(s))} // "/" is "."
 	}
 	return hostPath{"", path.Clean(s)}
 }

@@ -1,0 +1,234 @@
+package devcontainer_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// sandbox is a configuration that holds; the tests of the contract break one
+// promise at a time.
+const sandbox = `{
+  "build": {"dockerfile": "Dockerfile"},
+  "overrideCommand": false,
+  "remoteUser": "agent",
+  "capAdd": ["NET_ADMIN"],
+  "securityOpt": ["no-new-privileges"],
+  "mounts": [
+    "type=bind,source=${localWorkspaceFolder}/.devcontainer,target=${containerWorkspaceFolder}/.devcontainer,readonly",
+    "type=bind,source=${localWorkspaceFolder}/.git,target=${containerWorkspaceFolder}/.git",
+    "type=bind,source=${localWorkspaceFolder}/.git/hooks,target=${containerWorkspaceFolder}/.git/hooks,readonly",
+    "type=bind,source=${localWorkspaceFolder}/.git/config,target=${containerWorkspaceFolder}/.git/config,readonly"
+  ]
+}`
+
+var sandboxContext = devcontainer.Context{Settings: true, InFolder: true, GitHere: true}
+
+// with returns the sandbox with old replaced.
+func with(t *testing.T, old, replacement string) string {
+	t.Helper()
+	if !strings.Contains(sandbox, old) {
+		t.Fatalf("no %q in the sandbox", old)
+	}
+	return strings.Replace(sandbox, old, replacement, 1)
+}
+
+func reported(findings []diag.Finding) string {
+	var ids []string
+	for _, f := range findings {
+		ids = append(ids, f.Rule)
+	}
+	slices.Sort(ids)
+	return strings.Join(slices.Compact(ids), " ")
+}
+
+func TestASandboxThatHoldsHasNoFinding(t *testing.T) {
+	if findings := devcontainer.Check("f", []byte(sandbox), sandboxContext); len(findings) > 0 {
+		t.Error(findings)
+	}
+}
+
+// image wraps one property into a configuration that is otherwise fine.
+func image(property string) string { return `{"image": "a:1", ` + property + `}` }
+
+func TestHostRules(t *testing.T) {
+	tests := []struct{ name, src, want string }{
+		{"socket as text", image(`"mounts": ["source=/var/run/docker.sock,target=/var/run/docker.sock,type=bind"]`), "SBX401"},
+		{"socket, src and dst", image(`"mounts": ["type=bind,src=/run/docker.sock,dst=/x"]`), "SBX401"},
+		{"socket as object", image(`"mounts": [{"type": "bind", "source": "/var/run/docker.sock", "target": "/s"}]`), "SBX401"},
+		{"socket by -v in one word", image(`"runArgs": ["-v/var/run/docker.sock:/s"]`), "SBX401"},
+		{"socket by -v in two words", image(`"runArgs": ["-v", "/var/run/docker.sock:/s:ro"]`), "SBX401"},
+		{"socket behind other switches", image(`"runArgs": ["-itv", "/var/run/docker.sock:/s"]`), "SBX401"},
+		{"socket by --volume=", image(`"runArgs": ["--volume=/var/run/docker.sock:/s"]`), "SBX401"},
+		{"socket by --mount", image(`"runArgs": ["--mount", "type=bind,source=/var/run/docker.sock,target=/s"]`), "SBX401"},
+		{"socket by workspaceMount", image(`"workspaceFolder": "/w", "workspaceMount": "source=/var/run/docker.sock,target=/w,type=bind"`), "SBX401"},
+		{"socket by a longer way", image(`"runArgs": ["-v", "//var/../run/./docker.sock:/s"]`), "SBX401"},
+		{"socket as a variable's default", image(`"mounts": ["type=bind,source=${localEnv:SOCK:/var/run/docker.sock},target=/s"]`), "SBX401"},
+		{"the folder of the socket", image(`"mounts": ["type=bind,source=/var/run,target=/host/run"]`), "SBX401"},
+		{"rootless socket", image(`"mounts": ["type=bind,source=${localEnv:XDG_RUNTIME_DIR}/docker.sock,target=/s"]`), "SBX401"},
+		{"podman", image(`"mounts": ["type=bind,source=/run/user/1000/podman/podman.sock,target=/s"]`), "SBX401"},
+		{"containerd", image(`"runArgs": ["-v", "/run/containerd/containerd.sock:/s"]`), "SBX401"},
+		{"named pipe", image(`"mounts": ["type=npipe,source=\\\\.\\pipe\\docker_engine,target=\\\\.\\pipe\\docker_engine"]`), "SBX401"},
+		{"socket by DOCKER_HOST", image(`"remoteEnv": {"DOCKER_HOST": "tcp://host.docker.internal:2375"}`), "SBX401"},
+		{"DOCKER_HOST by -e", image(`"runArgs": ["-e", "DOCKER_HOST=tcp://x:2375"]`), "SBX401"},
+		{"no socket", image(`"mounts": ["type=volume,source=docker.sock-cache,target=/c"]`), ""},
+
+		{"privileged", image(`"privileged": true`), "SBX402"},
+		{"privileged as text is true", image(`"privileged": "false"`), "SBX301 SBX402"},
+		{"privileged the second time", `{"image": "a:1", "privileged": false, "privileged": true}`, "SBX102 SBX402"},
+		{"privileged by runArgs", image(`"runArgs": ["--privileged"]`), "SBX402"},
+		{"privileged by runArgs, spelled out", image(`"runArgs": ["--privileged=T"]`), "SBX402"},
+		{"not privileged", image(`"privileged": false, "runArgs": ["--privileged=false"]`), ""},
+		{"a word that is a value", image(`"runArgs": ["--env", "--privileged"]`), ""},
+
+		{"capability", image(`"capAdd": ["SYS_ADMIN"]`), "SBX403"},
+		{"capability, other spelling", image(`"capAdd": ["cap_sys_admin"]`), "SBX403"},
+		{"all capabilities by runArgs", image(`"runArgs": ["--cap-add", "all"]`), "SBX403"},
+		{"debugger", image(`"runArgs": ["--cap-add=SYS_PTRACE", "--security-opt", "seccomp=unconfined"]`), "SBX403 SBX405"},
+		{"harmless capability", image(`"capAdd": ["NET_BIND_SERVICE", "NET_ADMIN"]`), ""},
+
+		{"host network", image(`"runArgs": ["--network=host"]`), "SBX404"},
+		{"host network, old name", image(`"runArgs": ["--net", "host"]`), "SBX404"},
+		{"host processes", image(`"runArgs": ["--pid=host"]`), "SBX404"},
+		{"another network", image(`"runArgs": ["--network=project"]`), ""},
+
+		{"seccomp with a colon", image(`"securityOpt": ["seccomp:unconfined"]`), "SBX405"},
+		{"apparmor", image(`"securityOpt": ["apparmor=unconfined"]`), "SBX405"},
+		{"label", image(`"runArgs": ["--security-opt=label=disable"]`), "SBX405"},
+		{"own seccomp profile", image(`"securityOpt": ["seccomp=profile.json"]`), ""},
+
+		{"root of the host", image(`"mounts": ["type=bind,source=/,target=/host"]`), "SBX407"},
+		{"etc", image(`"runArgs": ["-v", "/etc:/host/etc:ro"]`), "SBX407"},
+		{"time zone", image(`"runArgs": ["-v", "/etc/localtime:/etc/localtime:ro"]`), ""},
+		{"home", image(`"mounts": ["type=bind,source=${localEnv:HOME}${localEnv:USERPROFILE},target=/h"]`), "SBX407"},
+		{"ssh keys", image(`"mounts": ["type=bind,source=${localEnv:HOME}/.ssh,target=/home/x/.ssh,readonly"]`), "SBX407"},
+		{"ssh keys by a longer way", image(`"mounts": ["type=bind,source=${localEnv:HOME}/a/../.ssh/,target=/s"]`), "SBX407"},
+		{"ssh keys written out", image(`"runArgs": ["-v", "/home/me/.ssh:/s"]`), "SBX407"},
+		{"above the workspace", image(`"mounts": ["type=bind,source=${localWorkspaceFolder}/..,target=/all"]`), "SBX407"},
+		{"a cache at home", image(`"mounts": ["type=bind,source=${localEnv:HOME}/.cache/go-build,target=/c"]`), ""},
+		{"below the workspace", image(`"mounts": ["type=bind,source=${localWorkspaceFolder}/data,target=/data"]`), ""},
+
+		{"initializeCommand", image(`"initializeCommand": "make"`), "SBX408"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			findings := devcontainer.Check("f", []byte(tt.src), devcontainer.Context{})
+			if got := reported(findings); got != tt.want {
+				t.Errorf("%s\ngot %q, want %q: %v", tt.src, got, tt.want, findings)
+			}
+		})
+	}
+}
+
+func TestSecretRules(t *testing.T) {
+	// Put together here, so that no scanner takes this file for a leak.
+	key := "sk-ant-" + "api03-AAAAAAAAAAAAAAAA"
+	tests := []struct{ name, src, want string }{
+		{"known form", image(`"containerEnv": {"X": "` + key + `"}`), "SBX501"},
+		{"in remoteEnv", image(`"remoteEnv": {"ANTHROPIC_API_KEY": "` + key + `"}`), "SBX501"},
+		{"in runArgs", image(`"runArgs": ["-e", "X=` + key + `"]`), "SBX501"},
+		{"in build.args", `{"build": {"dockerfile": "D", "args": {"NPM_TOKEN": "a1b2c3d4e5f6a7b8c9d0e1f2"}}}`, "SBX501"},
+		{"example password", image(`"containerEnv": {"POSTGRES_PASSWORD": "postgres"}`), ""},
+		{"a path", image(`"containerEnv": {"TOKEN_FILE": "/run/secrets/token"}`), ""},
+		{"from the host, inspectable", image(`"containerEnv": {"ANTHROPIC_API_KEY": "${localEnv:ANTHROPIC_API_KEY}"}`), "SBX502"},
+		{"from the host, for the session", image(`"remoteEnv": {"ANTHROPIC_API_KEY": "${localEnv:ANTHROPIC_API_KEY}"}`), ""},
+		{"something else from the host", image(`"containerEnv": {"LANG": "${localEnv:LANG}"}`), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			findings := devcontainer.Check("f", []byte(tt.src), devcontainer.Context{})
+			if got := reported(findings); got != tt.want {
+				t.Errorf("%s\ngot %q, want %q: %v", tt.src, got, tt.want, findings)
+			}
+			for _, f := range findings {
+				if strings.Contains(f.Message+f.Hint, key) {
+					t.Errorf("the finding shows the key: %v", f)
+				}
+			}
+		})
+	}
+}
+
+func TestContractRules(t *testing.T) {
+	tests := []struct {
+		name string
+		src  string
+		ctx  func(*devcontainer.Context)
+		want string
+	}{
+		{"no NET_ADMIN", with(t, `"capAdd": ["NET_ADMIN"],`, ""), nil, "SBX801"},
+		{"NET_ADMIN by runArgs", with(t, `"capAdd": ["NET_ADMIN"],`, `"runArgs": ["--cap-add=net_admin"],`), nil, ""},
+		{"entrypoint replaced by default", with(t, `"overrideCommand": false,`, ""), nil, "SBX802"},
+		{"entrypoint replaced", with(t, `"overrideCommand": false`, `"overrideCommand": true`), nil, "SBX802"},
+		{"entrypoint replaced by a text", with(t, `"overrideCommand": false`, `"overrideCommand": "false"`), nil, "SBX301 SBX802"},
+		{"firewall in a hook", with(t, `"overrideCommand": false`, `"postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil, "SBX803"},
+		{"firewall in an object's hook", with(t, `"overrideCommand": false`, `"postCreateCommand": {"fw": ["sudo", "iptables", "-P", "OUTPUT", "DROP"]}`), nil, "SBX803"},
+		{"root", with(t, `"remoteUser": "agent"`, `"remoteUser": "root"`), nil, "SBX805"},
+		{"root by number", with(t, `"remoteUser": "agent"`, `"remoteUser": "0:0"`), nil, "SBX805"},
+		{"root by default", with(t, `"remoteUser": "agent",`, ""), nil, "SBX805"},
+		{"user of the Dockerfile", with(t, `"remoteUser": "agent",`, ""), func(c *devcontainer.Context) { c.Dockerfile = "FROM a\nUSER root\nUSER agent\n" }, ""},
+		{"setuid works", with(t, `"securityOpt": ["no-new-privileges"],`, ""), nil, "SBX805"},
+		{"setuid works by a switch", with(t, `"no-new-privileges"`, `"no-new-privileges:false"`), nil, "SBX805"},
+		{"setuid off by runArgs", with(t, `"securityOpt": ["no-new-privileges"],`, `"runArgs": ["--security-opt=no-new-privileges:true"],`), nil, ""},
+		{"devcontainer writable", with(t, "/.devcontainer,readonly", "/.devcontainer"), nil, "SBX806"},
+		{"devcontainer read-only only in writing", with(t, "/.devcontainer,readonly", "/.devcontainer,readonly=false"), nil, "SBX806"},
+		{"another file needs the mount", sandbox, func(c *devcontainer.Context) { c.InFolder = false }, "SBX806"},
+		{"hooks writable", with(t, "/.git/hooks,readonly", "/.git/hooks"), nil, "SBX807"},
+		{"config writable", with(t, "/.git/config,readonly", "/.git/config"), nil, "SBX807"},
+		{"git can be renamed", with(t, `"type=bind,source=${localWorkspaceFolder}/.git,target=${containerWorkspaceFolder}/.git",`, ""), nil, "SBX807"},
+		{"whole git read-only", with(t, "/.git\",", "/.git,readonly\","), nil, ""},
+		{"workspace in a volume", `{"image": "a", "overrideCommand": false, "remoteUser": "agent", "capAdd": ["NET_ADMIN"], "securityOpt": ["no-new-privileges"],
+			"workspaceFolder": "/w", "workspaceMount": "type=volume,source=w,target=/w"}`, nil, ""},
+		{"repository above is mounted", `{"image": "a", "overrideCommand": false, "remoteUser": "agent", "capAdd": ["NET_ADMIN"], "securityOpt": ["no-new-privileges"],
+			"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/w/.devcontainer,readonly"]}`,
+			func(c *devcontainer.Context) { c.GitHere, c.GitAbove = false, true }, "SBX807"},
+		{"no sandbox, no contract", image(`"remoteUser": "root"`), func(c *devcontainer.Context) { *c = devcontainer.Context{} }, ""},
+		{"seen in the Dockerfile", image(`"remoteUser": "agent"`), func(c *devcontainer.Context) {
+			*c = devcontainer.Context{InFolder: true, Dockerfile: "COPY --from=x /sbx-init /sbx-init"}
+		}, "SBX801 SBX802 SBX805 SBX806"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx := sandboxContext
+			if tt.ctx != nil {
+				tt.ctx(&ctx)
+			}
+			findings := devcontainer.Check("f", []byte(tt.src), ctx)
+			if got := reported(findings); got != tt.want {
+				t.Errorf("got %q, want %q: %v", got, tt.want, findings)
+			}
+		})
+	}
+}
+
+// An object mount says readonly and is not: what looks protected is open.
+func TestReadonlyOfAnObjectMountDoesNotCount(t *testing.T) {
+	src := with(t, `"type=bind,source=${localWorkspaceFolder}/.devcontainer,target=${containerWorkspaceFolder}/.devcontainer,readonly"`,
+		`{"type": "bind", "source": "${localWorkspaceFolder}/.devcontainer", "target": "${containerWorkspaceFolder}/.devcontainer", "readonly": true}`)
+	if got := reported(devcontainer.Check("f", []byte(src), sandboxContext)); got != "SBX302 SBX806" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add([]byte(sandbox))
+	f.Add([]byte(image(`"runArgs": ["-v"], "mounts": [{"type": 1}, null], "privileged": {}`)))
+	f.Add([]byte(`{"mounts": "x", "build": [], "capAdd": {"a": 1}, "hostRequirements": {"cpus": 1e99}}`))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		for _, finding := range devcontainer.Check("f", src, sandboxContext) {
+			if finding.Line < 1 || finding.Column < 1 || finding.EndLine < finding.Line || finding.Message == "" {
+				t.Fatalf("badly placed: %+v", finding)
+			}
+		}
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	b.SetBytes(int64(len(sandbox)))
+	for b.Loop() {
+		devcontainer.Check("f", []byte(sandbox), sandboxContext)
+	}
+}
