@@ -1,0 +1,202 @@
+package action_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// programDir is where program builds; TestMain makes and removes it.
+var programDir string
+
+// program builds sbx-devc once for all tests of this package.
+var program = sync.OnceValues(func() (string, error) {
+	bin := filepath.Join(programDir, "sbx-devc")
+	return bin, exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../cmd/sbx-devc").Run()
+})
+
+func TestMain(m *testing.M) {
+	var err error
+	if programDir, err = os.MkdirTemp("", "sbx-action-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(programDir)
+	os.Exit(code)
+}
+
+// stepRun is one `action run` as action.yml starts it, without act: the tests
+// below need its signals and its exit code.
+type stepRun struct {
+	t        *testing.T
+	bin      string
+	env      []string
+	dir      string
+	id       string
+	cmd      *exec.Cmd
+	log      bytes.Buffer
+	requests func() []fakeapi.Request
+}
+
+func startStep(t *testing.T, api *fakeapi.Server, inputs ...string) *stepRun {
+	t.Helper()
+	testenv.Slow(t)
+	t.Parallel()
+	bridgeGateway(t) // an engine is there
+	bin, err := program()
+	if err != nil {
+		t.Fatal("building sbx-devc: ", err)
+	}
+	api.APIKey = testKey
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	s := &stepRun{t: t, bin: bin, dir: t.TempDir(), requests: api.Requests}
+	s.id = "gha-" + strings.ToLower(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(t.Name(), "-"))
+	workspace := filepath.Join(s.dir, "workspace")
+	if err := os.Mkdir(workspace, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"),
+		"GITHUB_WORKSPACE=" + workspace, "GITHUB_OUTPUT=" + filepath.Join(s.dir, "output"),
+		"GITHUB_STEP_SUMMARY=" + filepath.Join(s.dir, "summary"), "RUNNER_TEMP=" + filepath.Join(s.dir, "temp"),
+		"SBX_RUN_ID=" + s.id, "SBX_DEVC_UPSTREAM=" + server.URL,
+		"INPUT_PROMPT=Look around.", "INPUT_ANTHROPIC_API_KEY=" + testKey,
+	}, inputs...)
+	s.cmd = exec.Command(bin, "action", "run")
+	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, &s.log, &s.log
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		_ = s.cleanup()
+	})
+	return s
+}
+
+// cleanup is the Action's last step.
+func (s *stepRun) cleanup() error {
+	cmd := exec.Command(s.bin, "action", "cleanup")
+	cmd.Env = s.env
+	return cmd.Run()
+}
+
+// wait returns the exit code.
+func (s *stepRun) wait() int {
+	_ = s.cmd.Wait()
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// untilAsked waits for the agent's first request to the model API.
+func (s *stepRun) untilAsked() {
+	s.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); len(s.requests()) == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the agent never asked the model API:\n%s", s.log.String())
+		}
+	}
+}
+
+func (s *stepRun) file(name string) string {
+	text, _ := os.ReadFile(filepath.Join(s.dir, name))
+	return string(text)
+}
+
+// containers lists what is left of the run on the engine.
+func (s *stepRun) containers() string {
+	out, err := exec.Command("docker", "ps", "-aq", "--filter", "label=sbx-devc.run="+s.id).CombinedOutput()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(out)
+}
+
+func (s *stepRun) wantConclusion(exit int, conclusion string) {
+	s.t.Helper()
+	if got := s.wait(); got != exit {
+		s.t.Errorf("exit code %d, want %d", got, exit)
+	}
+	if !regexp.MustCompile(`(?m)^conclusion<<(\S+)\n` + conclusion + `\n`).MatchString(s.file("output")) {
+		s.t.Errorf("want the conclusion %s in the outputs:\n%s\n%s", conclusion, s.file("output"), s.log.String())
+	}
+	if !strings.HasPrefix(s.file("summary"), "### Claude in the sandbox: "+conclusion+"\n") {
+		s.t.Errorf("summary:\n%s", s.file("summary"))
+	}
+	if left := s.containers(); left != "" {
+		s.t.Errorf("containers are left: %s", left)
+	}
+}
+
+func TestRefusedKeyEndsTheRunAtOnce(t *testing.T) {
+	s := startStep(t, &fakeapi.Server{Always: &fakeapi.Fault{Status: 401}})
+	s.wantConclusion(1, "auth_error")
+	if n := len(s.requests()); n > 3 {
+		t.Errorf("the API was asked %d times although it refuses the key", n)
+	}
+}
+
+func TestAgentThatHangsRunsIntoItsTimeLimit(t *testing.T) {
+	s := startStep(t, &fakeapi.Server{Always: &fakeapi.Fault{Hang: true}}, "INPUT_TIMEOUT_MINUTES=0.05")
+	s.wantConclusion(1, "timeout")
+}
+
+func TestTurnsEndAtTheirLimit(t *testing.T) {
+	loop := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}}, {Bash: []string{"true"}}, {Bash: []string{"true"}}}}
+	s := startStep(t, &fakeapi.Server{Script: loop}, "INPUT_MAX_TURNS=2")
+	s.wantConclusion(1, "max_turns")
+}
+
+func TestRefusedHostFailsTheStepWhenAsked(t *testing.T) {
+	script := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"curl -sS -m 20 https://denied.example/"}}}}
+	s := startStep(t, &fakeapi.Server{Script: script}, "INPUT_FAIL_ON_DENIED=true")
+	s.wantConclusion(1, "denied")
+}
+
+// GitHub's runner interrupts a cancelled step, terminates it 7.5 seconds later
+// and kills it 2.5 seconds after that. The exit code tells which one ended it.
+func TestCancelledStepEndsWithinTheRunnersPatience(t *testing.T) {
+	s := startStep(t, &fakeapi.Server{Always: &fakeapi.Fault{Hang: true}})
+	s.untilAsked()
+	signal := func(sig syscall.Signal) func() { return func() { _ = s.cmd.Process.Signal(sig) } }
+	signal(syscall.SIGINT)()
+	terminate := time.AfterFunc(7500*time.Millisecond, signal(syscall.SIGTERM))
+	kill := time.AfterFunc(10*time.Second, signal(syscall.SIGKILL))
+	defer terminate.Stop()
+	defer kill.Stop()
+	s.wantConclusion(130, "cancelled")
+}
+
+func TestCleanUpRemovesWhatAKilledStepLeft(t *testing.T) {
+	s := startStep(t, &fakeapi.Server{Always: &fakeapi.Fault{Hang: true}})
+	s.untilAsked()
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.wait()
+	if s.containers() == "" {
+		t.Fatal("the killed step left no containers: there is nothing to clean up")
+	}
+	if err := s.cleanup(); err != nil {
+		t.Error(err)
+	}
+	if left := s.containers(); left != "" {
+		t.Errorf("containers are left: %s", left)
+	}
+	if !strings.Contains(s.file("summary"), "killed before it could report") {
+		t.Errorf("summary:\n%s", s.file("summary"))
+	}
+}
