@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestOnlyAResultThatSaysSoIsSuccess(t *testing.T) {
+	ok := Result{Subtype: "success", Text: "done", TerminalReason: "completed"}
+	with := func(change func(*Result)) *Result { r := ok; change(&r); return &r }
+	for name, c := range map[string]struct {
+		result *Result
+		code   int
+		end    End
+		want   Conclusion
+	}{
+		"success":                        {&ok, 0, EndedItself, Success},
+		"success, but exit code 1":       {&ok, 1, EndedItself, Failure},
+		"no result and exit code 0":      {nil, 0, EndedItself, NoResult},
+		"no result, killed":              {nil, 143, EndedItself, NoResult},
+		"interrupted, exit code 0":       {&Result{Subtype: "error_during_execution", TerminalReason: "aborted_tools"}, 0, EndedItself, Failure},
+		"is_error with subtype success":  {with(func(r *Result) { r.IsError = true }), 0, EndedItself, Failure},
+		"empty subtype":                  {with(func(r *Result) { r.Subtype = "" }), 0, EndedItself, Failure},
+		"api error with subtype success": {with(func(r *Result) { r.IsError, r.APIErrorStatus, r.TerminalReason = true, 529, "api_error" }), 1, EndedItself, APIError},
+		"network error":                  {with(func(r *Result) { r.IsError, r.TerminalReason = true, "api_error" }), 1, EndedItself, APIError},
+		"401":                            {with(func(r *Result) { r.IsError, r.APIErrorStatus, r.TerminalReason = true, 401, "api_error" }), 1, EndedItself, AuthError},
+		"not logged in":                  {with(func(r *Result) { r.IsError, r.Text = true, "Not logged in · Please run /login" }), 1, EndedItself, AuthError},
+		"max turns":                      {&Result{Subtype: "error_max_turns", IsError: true}, 1, EndedItself, MaxTurns},
+		"budget":                         {&Result{Subtype: "error_max_budget_usd", IsError: true}, 1, EndedItself, MaxBudget},
+		"timeout wins over a result":     {&ok, 0, EndedTimeout, Timeout},
+		"cancelled":                      {nil, 0, EndedCancel, Cancelled},
+		"hopeless":                       {nil, 137, EndedHopeless, AuthError},
+	} {
+		got := Judge(c.result, c.code, c.end)
+		if got.Conclusion != c.want || got.OK() != (c.want == Success) || (got.Message == "") != (c.want == Success) {
+			t.Errorf("%s: %+v, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestMessageIsClaudesOwnInOneLine(t *testing.T) {
+	r := Result{Subtype: "success", IsError: true, Text: "API Error: 404\nno \x1b[31msuch model", APIErrorStatus: 404}
+	if got := Judge(&r, 1, EndedItself).Message; got != "API Error: 404 no [31msuch model" {
+		t.Errorf("%q", got)
+	}
+	long := oneLine(strings.Repeat("ü", 1000), 200)
+	if len(long) > 200 || !strings.HasSuffix(long, "ü…") {
+		t.Errorf("%d bytes: %q", len(long), long)
+	}
+}
+
+func TestArgumentsHoldNoPromptAndNoProjectSettings(t *testing.T) {
+	got := Headless{
+		Model: "m", MaxTurns: 3, MaxBudgetUSD: 0.5, AppendSystemPrompt: "be brief", Resume: "id", JSONSchema: `{}`,
+		AllowedTools: []string{"Bash(git log:*)", "Read"}, MCPConfig: []string{"a.json"}, AddDirs: []string{"/d"}, ExtraArgs: []string{"--effort", "low"},
+	}.Args()
+	want := []string{
+		"-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions", "--setting-sources", "user", "--strict-mcp-config",
+		"--model", "m", "--max-turns", "3", "--max-budget-usd", "0.5", "--append-system-prompt", "be brief", "--resume", "id", "--json-schema", "{}",
+		"--allowedTools", "Bash(git log:*),Read", "--mcp-config", "a.json", "--add-dir", "/d", "--effort", "low",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got := (Interactive{Model: "m"}).Args(); slices.Contains(got, "-p") || !slices.Contains(got, "user") {
+		t.Errorf("interactive: %q", got)
+	}
+}
+
+func TestExtraArgumentsCannotUndoOurs(t *testing.T) {
+	for _, args := range [][]string{{"--output-format", "text"}, {"--setting-sources=project"}, {"-x", "--input-format=stream-json"}} {
+		if err := CheckExtraArgs(args); err == nil {
+			t.Errorf("%q passed", args)
+		}
+	}
+	if err := CheckExtraArgs([]string{"--effort", "low", "--fallback-model=x"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEnvHoldsNothingSecretButTheSessionToken(t *testing.T) {
+	env := Env(EnvOptions{SessionToken: "tok", MaxRetries: 2})
+	for _, want := range []string{
+		"ANTHROPIC_BASE_URL=http://127.0.0.1:8790", "ANTHROPIC_AUTH_TOKEN=tok", "CLAUDE_CODE_PROVIDER_MANAGED_BY_HOST=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=2",
+	} {
+		if !slices.Contains(env, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	for _, e := range env {
+		if strings.HasPrefix(e, "ANTHROPIC_API_KEY=") || strings.HasPrefix(e, "CLAUDE_CODE_OAUTH_TOKEN=") {
+			t.Errorf("%s", e)
+		}
+	}
+}
