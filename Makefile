@@ -49,7 +49,7 @@ fuzz: ## run every fuzz test for FUZZTIME (default 10s)
 
 .PHONY: golden
 golden: ## rewrite the golden files from what the code does now; read the diff afterwards
-	go test -short $(call packages_with,internal/golden\") -update
+	go test -short $(call packages_with,internal/golden") -update
 
 .PHONY: bench
 bench: build ## benchmarks
