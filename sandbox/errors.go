@@ -5,12 +5,13 @@ import "errors"
 // The kinds of failure that end with an exit code of their own. What wraps them
 // says what failed and carries a hint.
 var (
-	ErrConfig   = errors.New("settings cannot be used")         // exit 65
-	ErrInput    = errors.New("input is missing")                // exit 66
-	ErrRefused  = errors.New("refused")                         // exit 77
-	ErrNoKey    = errors.New("no credential for the model API") // exit 78
-	ErrNoStart  = errors.New("the container did not start")     // exit 125
-	ErrTimeout  = errors.New("the time limit is over")          // exit 124
-	ErrFirewall = errors.New("the firewall ended")              // exit 70: nothing was reachable any more, the agent was stopped
-	ErrKey      = errors.New("the model API refuses the key")   // exit 78
+	ErrConfig   = errors.New("settings cannot be used")           // exit 65
+	ErrInput    = errors.New("input is missing")                  // exit 66
+	ErrRefused  = errors.New("refused")                           // exit 77
+	ErrNoKey    = errors.New("no credential for the model API")   // exit 78
+	ErrNoStart  = errors.New("the container did not start")       // exit 125
+	ErrTimeout  = errors.New("the time limit is over")            // exit 124
+	ErrFirewall = errors.New("the firewall ended")                // exit 70: nothing was reachable any more, the agent was stopped
+	ErrTunnel   = errors.New("the tunnel to the model API ended") // exit 70
+	ErrKey      = errors.New("the model API refuses the key")     // exit 78
 )

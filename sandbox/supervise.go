@@ -120,6 +120,7 @@ func (r *run) supervise(ctx context.Context) error {
 		signals = r.host.Signals
 		sidecar = r.sidecar.exit
 		refused = r.keyRefused
+		tunnel  = r.tunnel.Done()
 		done    = ctx.Done()
 		limit   <-chan time.Time
 		caught  syscall.Signal
@@ -159,9 +160,16 @@ wait:
 			stop.interrupt()
 		case e := <-sidecar:
 			// Its rules stay in force, but nobody answers for them now.
-			sidecar = nil
+			sidecar, r.sidecar.exit = nil, nil
 			failure = fmt.Errorf("%w with exit code %d while the agent ran; the agent was stopped: %s", ErrFirewall, e.Code, strings.TrimSpace(r.sidecar.stderr.String()))
 			stop.send("KILL")
+		case <-tunnel:
+			// Without it Claude would ask a closed port for minutes.
+			tunnel = nil
+			if failure == nil {
+				failure = fmt.Errorf("%w while the agent ran; the agent was stopped: %s", ErrTunnel, strings.TrimSpace(r.tunnel.stderr.String()))
+				stop.interrupt()
+			}
 		case <-stop.timer.C:
 			stop.escalate()
 		}
@@ -185,7 +193,7 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		r.result.ExitCode = 124
 	case caught != 0:
 		r.result.ExitCode = 128 + int(caught)
-	case errors.Is(failure, ErrFirewall):
+	case errors.Is(failure, ErrFirewall), errors.Is(failure, ErrTunnel):
 		r.result.ExitCode = 70
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: failure.Error()}
 	case exit.Code == 137 && r.engine.OOMKilled(context.WithoutCancel(ctx), r.agent.id):
@@ -215,7 +223,7 @@ func (r *run) drain() {
 func (r *run) collect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	if err := r.engine.Kill(ctx, r.sidecar.id, "TERM"); err == nil {
+	if r.sidecar.exit != nil && r.engine.Kill(ctx, r.sidecar.id, "TERM") == nil {
 		select {
 		case <-r.sidecar.exit:
 		case <-time.After(graceTerminate):

