@@ -14,10 +14,15 @@ import (
 // probePort is "discard" (RFC 863), which no allowlist has a use for.
 const probePort = 9
 
-// probeWait bounds the wait for the refusal of a connection, in milliseconds.
-// The kernel's own reset comes before connect returns or right after; only a
-// packet that was let out takes so long.
-const probeWait = 500
+// firstWait and lastWait bound the wait for the refusal of a connection, in
+// milliseconds. The kernel's own reset comes before connect returns. It cannot
+// come while the route to an IPv6 address that was added a moment ago is still
+// missing, as at a container's start, so the connection is tried again, each
+// time with twice the wait; only what is let out takes the sum of 2.5 seconds.
+const (
+	firstWait = 10
+	lastWait  = 1280
+)
 
 // targets are documentation addresses (RFC 5737, RFC 3849): whatever the
 // outcome of a probe, nobody is bothered by it.
@@ -135,6 +140,15 @@ func probePing(to netip.AddrPort) error {
 }
 
 func probeConnect(to netip.AddrPort) error {
+	for wait := firstWait; wait <= lastWait; wait *= 2 {
+		if err := probeConnectOnce(to, wait); !errors.Is(err, errLetOut) {
+			return err
+		}
+	}
+	return errLetOut
+}
+
+func probeConnectOnce(to netip.AddrPort, wait int) error {
 	fd, err := socket(to.Addr(), unix.SOCK_STREAM, 0)
 	if err != nil {
 		return judge(err)
@@ -145,18 +159,12 @@ func probeConnect(to netip.AddrPort) error {
 		return judge(err)
 	}
 	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
-	for {
-		n, err := unix.Poll(poll, probeWait)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("waiting for the refusal: %w", err)
-		}
-		if n == 0 {
-			return errLetOut
-		}
-		break
+	n, err := unix.Poll(poll, wait)
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return fmt.Errorf("waiting for the refusal: %w", err)
+	}
+	if n == 0 || err != nil { // no answer yet, or a signal; tried again
+		return errLetOut
 	}
 	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
