@@ -156,7 +156,7 @@ func FuzzScannerKeepsBytesAndDoesNotDependOnPieces(f *testing.F) {
 			t.Errorf("in pieces %+v, whole %+v", inPieces, whole)
 		}
 		for _, e := range whole {
-			if use, ok := e.(ToolUse); ok && (len(use.Argument) > maxArgument || strings.ContainsAny(use.Argument, "\x1b\r\n\x9b")) {
+			if use, ok := e.(ToolUse); ok && (len(use.Argument) > maxArgument || strings.ContainsAny(use.Argument, "\x1b\r\n\u009b")) {
 				t.Errorf("argument %q", use.Argument)
 			}
 			if r, ok := e.(Result); ok && Judge(&r, 0, EndedItself).OK() && (r.IsError || r.Subtype != "success") {
