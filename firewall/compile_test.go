@@ -2,6 +2,7 @@ package firewall_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -103,4 +104,13 @@ func readJSON[T any](t testing.TB, c *golden.Case, name string) (v T) {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return v
+}
+
+func TestModesThatAreNotEnforced(t *testing.T) {
+	for _, mode := range []firewall.Mode{firewall.ModeAudit, firewall.ModeHost} {
+		_, err := firewall.Compile(policy(t, firewall.Network{Mode: mode}), firewall.Facts{})
+		if !errors.Is(err, firewall.ErrModeNotEnforced) || diag.HintOf(err) == "" {
+			t.Errorf("mode %s: %v, hint %q", mode, err, diag.HintOf(err))
+		}
+	}
 }

@@ -31,6 +31,7 @@ type Facts struct {
 	ResolverPort uint16       // the loopback port of the sandbox's resolver, UDP and TCP
 	DaemonUID    int          // the user that the resolver runs as
 	Mark         uint32       // the mark (SO_MARK) on the resolver's own packets; not 0
+	UIDs         uint32       // how many user ids exist here, from 0 on, as in a rootless container; 0 = all
 }
 
 // Plan is everything that the kernel must hold, as ordered data. Printed, it

@@ -57,7 +57,7 @@ func (r rules) out() []Rule {
 		"-d %s -j ACCEPT", r.family.loopback)
 	add("", "-o lo -j ACCEPT")
 	if r.family.ipv6 {
-		out = append(out, r.neighbours("-m owner ! --uid-owner 0-4294967294 ")...)
+		out = append(out, r.neighbours("-m owner ! --uid-owner "+r.everyUser()+" ")...)
 	}
 	for _, port := range []int{53, 853} {
 		why := "DNS that the nat table did not lead away, such as a flow older than the rules"
@@ -145,6 +145,18 @@ func (r rules) neighbours(kernelOnly string) []Rule {
 		{"-p ipv6-icmp -m icmp6 --icmpv6-type 135 " + kernelOnly + "-j ACCEPT", "neighbour solicitation"},
 		{"-p ipv6-icmp -m icmp6 --icmpv6-type 136 " + kernelOnly + "-j ACCEPT", "neighbour advertisement"},
 	}
+}
+
+// everyUser is the range of all user ids. The kernel refuses a rule that names
+// an id that does not exist in the user namespace.
+func (r rules) everyUser() string {
+	switch r.facts.UIDs {
+	case 0:
+		return "0-4294967294" // the last number means "no user"
+	case 1:
+		return "0" // as iptables-save prints a range of one
+	}
+	return fmt.Sprintf("0-%d", r.facts.UIDs-1)
 }
 
 func (r rules) icmpErrors() string {

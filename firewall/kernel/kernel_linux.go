@@ -43,6 +43,7 @@ type Kernel struct {
 	families []tools         // IPv4, then IPv6 when the kernel has it
 	sets     *netlink.Handle // its socket was opened in the namespace and stays there
 	netns    uint64          // inode of the namespace
+	uids     uint32          // of firewall.Facts
 }
 
 // tools are the programs for one address family.
@@ -70,9 +71,13 @@ func Open(ctx context.Context, opts Options) (*Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
+	uids, err := countUIDs()
+	if err != nil {
+		return nil, err
+	}
 	var failures []error
 	for _, candidate := range candidates(opts.Backend) {
-		k := &Kernel{backend: candidate.backend, netns: netns}
+		k := &Kernel{backend: candidate.backend, netns: netns, uids: uids}
 		k.families, err = candidate.find()
 		if err == nil {
 			err = k.probe(ctx, opts.Close)
@@ -99,7 +104,7 @@ func (k *Kernel) Close() { k.sets.Close() }
 // Facts returns what probing has learnt of the machine; the caller adds what
 // it knows of the resolver.
 func (k *Kernel) Facts() firewall.Facts {
-	return firewall.Facts{IPv6: len(k.families) == 2}
+	return firewall.Facts{IPv6: len(k.families) == 2, UIDs: k.uids}
 }
 
 // Backend returns the backend in use.
@@ -199,6 +204,28 @@ func currentNetns() (uint64, error) {
 		return 0, fmt.Errorf("finding the network namespace: %w", err)
 	}
 	return st.Ino, nil
+}
+
+// countUIDs returns how many user ids, from 0 on, the user namespace has
+// (user_namespaces(7), "uid_map": first id inside, first outside, count).
+func countUIDs() (uint32, error) {
+	text, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return 0, fmt.Errorf("reading the user ids: %w", err)
+	}
+	counts := map[uint32]uint32{} // first id inside -> count
+	for line := range strings.Lines(string(text)) {
+		var inside, outside, count uint32
+		if _, err := fmt.Sscan(line, &inside, &outside, &count); err != nil {
+			return 0, fmt.Errorf("reading the user ids: %q: %w", line, err)
+		}
+		counts[inside] = count
+	}
+	next := uint32(0)
+	for counts[next] > 0 {
+		next += counts[next]
+	}
+	return next, nil
 }
 
 // here errs when the calling thread is in another network namespace than Open

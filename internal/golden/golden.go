@@ -57,11 +57,11 @@ func (c *Case) Has(name string) bool { return c.find(name) != nil }
 // Input returns the named file's content, or fails the test when there is none.
 func (c *Case) Input(t testing.TB, name string) []byte {
 	t.Helper()
-	f := c.find(name)
-	if f == nil {
-		t.Fatalf("%s has no file %q", c.file, name)
+	if f := c.find(name); f != nil {
+		return f.Data
 	}
-	return f.Data
+	t.Fatalf("%s has no file %q", c.file, name)
+	return nil
 }
 
 // Compare fails the test unless got is the named file's content. Under -update

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -304,4 +305,43 @@ func TestAnotherNamespaceIsLeftAlone(t *testing.T) {
 		t.Fatalf("loopback: %v", err)
 	}
 	conn.Close()
+}
+
+// In a rootless container only some user ids exist, and the kernel refuses
+// rules that name another one. The test runs itself again as such a user.
+func TestRootlessContainer(t *testing.T) {
+	if os.Getenv("SBX_TEST_ROOTLESS") == "" {
+		testenv.Root(t)
+		testenv.Program(t, "iptables-restore")
+		unshare := testenv.Program(t, "unshare")
+		cmd := exec.Command(unshare, "--user", "--map-root-user", "--net", os.Args[0], "-test.run=^TestRootlessContainer$", "-test.v")
+		cmd.Env = append(os.Environ(), "SBX_TEST_ROOTLESS=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestRootlessContainer") {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	// On this thread, whose namespace is the process's own.
+	k, err := kernel.Open(context.Background(), kernel.Options{Close: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	p, errs := firewall.NewPolicy(firewall.Network{Allow: []string{allowed + ":443"}})
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	f := facts
+	f.IPv6, f.UIDs = k.Facts().IPv6, k.Facts().UIDs
+	plan, err := firewall.Compile(p, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Apply(context.Background(), plan); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Verify(context.Background(), plan); err != nil {
+		t.Fatal(err)
+	}
 }
