@@ -2,11 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/org/claude-sandbox/internal/testenv"
 )
 
 func TestAttackAgentTriesToUndoTheFirewall(t *testing.T) {
@@ -81,7 +84,7 @@ func TestAttackSetuidProgram(t *testing.T) {
 	control := asAgent(exec.Command(suid))
 	control.Env = append(os.Environ(), agentEnv+"=setuid")
 	if out, err := control.CombinedOutput(); err != nil || string(out) != "setuid: 0\n" {
-		t.Skipf("setuid programs do not work here (%v): %s", err, out)
+		testenv.Missing(t, "a temporary folder with setuid programs", fmt.Sprintf("%v: %s", err, out))
 	}
 	r := b.sh(agentEnv + "=setuid " + suid)
 	r.mustExit(t, 0)
