@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -271,25 +272,41 @@ func readPrompt(root *os.Root, name string) (string, error) {
 	return string(text), nil
 }
 
-// leftToken refuses a checkout whose .git/config holds a credential: the agent
-// could read it and use it at a host that the policy allows. Versions of
-// actions/checkout before 6 leave the job's token there unless told not to.
+// leftToken refuses a checkout whose git configuration, or a submodule's, holds
+// a credential: the agent could read it and use it at a host that the policy
+// allows. Versions of actions/checkout before 6 leave the job's token there
+// unless told not to.
 func (p *inputParser) leftToken(dir string) {
-	config, err := os.ReadFile(filepath.Join(dir, ".git", "config"))
-	if err != nil {
-		return // no repository, or a worktree whose configuration is elsewhere
-	}
-	for line := range strings.SplitSeq(strings.ToLower(string(config)), "\n") {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		if strings.TrimSpace(key) == "extraheader" || (strings.TrimSpace(key) == "url" && hasPassword(value)) {
+	configs := []string{filepath.Join(dir, ".git", "config")}
+	_ = filepath.WalkDir(filepath.Join(dir, ".git", "modules"), func(name string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Base(name) == "config" {
+			configs = append(configs, name)
+		}
+		return nil // no submodules, or a folder that the agent cannot read either
+	})
+	for _, name := range configs {
+		if text, err := os.ReadFile(name); err == nil && holdsToken(string(text)) {
 			p.errs = append(p.errs, errTokenInCheckout)
 			return
 		}
 	}
 }
 
+// holdsToken looks for the two places in a git configuration where tokens are
+// left: a header for every request, and a URL with a password.
+func holdsToken(config string) bool {
+	for line := range strings.SplitSeq(strings.ToLower(config), "\n") {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		key = strings.TrimSpace(key)
+		if key == "extraheader" || (key == "url" && hasPassword(value)) {
+			return true
+		}
+	}
+	return false
+}
+
 var errTokenInCheckout = diag.WithHint(
-	errors.New("the checkout's .git/config holds a token, which the agent could read"),
+	errors.New("the checkout's git configuration holds a token, which the agent could read"),
 	"set persist-credentials: false on actions/checkout, or use its version 6 or later")
 
 // hasPassword reports whether a URL has a part like "user:password@".

@@ -154,6 +154,13 @@ func TestAttackTokenLeftInTheCheckout(t *testing.T) {
 			if refused := len(errs) == 1; refused != tc.refuse {
 				t.Errorf("got %v, want refused = %v", errs, tc.refuse)
 			}
+			workspace = t.TempDir()
+			write(t, filepath.Join(workspace, ".git", "config"), "")
+			write(t, filepath.Join(workspace, ".git", "modules", "lib", "deep", "config"), tc.config)
+			_, errs = parseIn(workspace, nil)
+			if refused := len(errs) == 1; refused != tc.refuse {
+				t.Errorf("in a submodule: got %v, want refused = %v", errs, tc.refuse)
+			}
 		})
 	}
 }

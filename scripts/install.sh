@@ -9,7 +9,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 
 # A title and text of our own: nothing of a workflow's input comes this way.
-fail() { printf '::error title=claude-sandbox: install::%s\n' "$1"; exit 1; }
+fail() { printf '::error title=claude-sandbox install::%s\n' "$1"; exit 1; }
 
 case $(uname -s)/$(uname -m) in
   Linux/x86_64 | Linux/aarch64) ;;
