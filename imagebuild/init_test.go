@@ -56,10 +56,11 @@ func TestSameBinarySameDigest(t *testing.T) {
 		}
 		return d.String()
 	}
-	if digest("one") != digest("one") {
+	first := digest("one")
+	if digest("one") != first {
 		t.Error("two builds of one binary differ")
 	}
-	if digest("one") == digest("two") {
+	if digest("two") == first {
 		t.Error("two binaries have one digest")
 	}
 }

@@ -186,7 +186,7 @@ func TestTheKeyIsNowhereToBeFound(t *testing.T) {
 	tr := &trial{
 		prompt: prompt,
 		options: shell(`
-part=$(printf 'sk-ant-api03-canary-%s' 5f2c8e1b)
+part='canary-5f2c8e1b[7]a904d36' # does not match itself in a command line
 cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\0' '\n' | grep -a "$part" && echo FOUND
 env | grep -a "$part" && echo FOUND
 grep -ra "$part" /etc /home /run /tmp /var /workspace /usr/local/sbin 2>/dev/null && echo FOUND

@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/tunnel"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -245,58 +242,6 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mo
 		Pids:        s.Limits.PIDs,
 		NoCoreDump:  true,
 	}
-}
-
-// credentialVariables never enter a container, whatever prefix they match.
-var credentialVariables = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}
-
-// environment gives the agent its variables: ours, the settings' and those
-// that the user passes on by prefix. Ours cannot be replaced: they keep the
-// agent on the proxy and quiet.
-func (p *Plan) environment(o Options, s settings.Settings) error {
-	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress}), "HOME="+agentHome, "USER=agent")
-	taken := map[string]bool{}
-	for _, v := range env {
-		name, _, _ := strings.Cut(v, "=")
-		taken[name] = true
-	}
-	for _, name := range credentialVariables {
-		taken[name] = true
-	}
-	names := make([]string, 0, len(s.Env))
-	for name := range s.Env {
-		if taken[name] {
-			return diag.WithHint(fmt.Errorf("%w: env: %s is set by the sandbox itself", ErrConfig, name), "remove it from env; keys stay on the host, see docs/threat-model.md")
-		}
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		env, taken[name] = append(env, name+"="+s.Env[name]), true
-	}
-	for _, v := range o.Environ {
-		name, _, _ := strings.Cut(v, "=")
-		matches := slices.ContainsFunc(s.EnvPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-		if matches && !taken[name] {
-			env, taken[name] = append(env, v), true
-			p.passed = append(p.passed, name)
-		}
-	}
-	p.Agent.Env = env
-	return nil
-}
-
-// Redacted returns the plan for printing: what was passed on from the caller's
-// environment shows its name only.
-func (p *Plan) Redacted() *Plan {
-	out := *p
-	out.Agent.Env = slices.Clone(p.Agent.Env)
-	for i, v := range out.Agent.Env {
-		if name, _, _ := strings.Cut(v, "="); slices.Contains(p.passed, name) {
-			out.Agent.Env[i] = name + "=[redacted]"
-		}
-	}
-	return &out
 }
 
 // String prints the redacted plan as indented JSON.

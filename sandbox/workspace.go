@@ -54,12 +54,13 @@ type Workspace struct {
 // that a run protects (the built-in ones and more). A folder that is not there
 // wraps ErrInput.
 func Inspect(dir string, more []string) (*Workspace, error) {
+	named := dir
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.WithHint(fmt.Errorf("%w: the folder %s does not exist", ErrInput, dir), "name the project's folder: sbx-devc run DIR --print")
+		return nil, diag.WithHint(fmt.Errorf("%w: the folder %s does not exist", ErrInput, named), "name the project's folder: sbx-devc run DIR --print")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)

@@ -1,21 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"net/http"
-	"net/url"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,14 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/agent"
-	"github.com/org/claude-sandbox/credproxy"
-	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
-	"github.com/org/claude-sandbox/settings"
 )
 
 // runOptions are the flags of run as given.
@@ -202,8 +188,11 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		return runError(err)
 	}
 	defer e.Close()
-	if err := a.ensureImages(ctx, e, plan); err != nil {
+	if err := a.runImages(ctx, e, plan); err != nil {
 		return runError(err)
+	}
+	if err := os.MkdirAll(host.StateDir, 0o700); err != nil {
+		return exitWith(exitInternal, fmt.Errorf("making the run's folder: %w", err))
 	}
 	result, err := sandbox.Run(ctx, e, plan, *host)
 	a.report(result)
@@ -220,232 +209,4 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		return exitWith(1, fmt.Errorf("claude: %s", result.Outcome.Message))
 	}
 	return exitWith(result.ExitCode, nil)
-}
-
-// settings turns the flags into the user's settings.
-func (o runOptions) settings() (settings.Settings, error) {
-	s := settings.Settings{Image: o.image, EnvPrefixes: o.envPrefixes}
-	mode := o.network
-	if mode == "whitelist" { // the word of older tools
-		mode = string(firewall.ModeAllowlist)
-	}
-	allow := append(append([]string{}, o.allow...), o.whitelist...)
-	if o.whitelistFile != "" {
-		allow = append(allow, "@"+o.whitelistFile)
-	}
-	// The flags are read as the file is, so that both accept the same.
-	document := map[string]any{}
-	network := map[string]any{"allow": list(allow), "presets": list(o.presets), "deny": list(o.deny), "private": list(o.private)}
-	if mode != "" {
-		network["mode"] = mode
-	}
-	limits := map[string]any{}
-	for name, value := range map[string]string{"memory": o.memory} {
-		if value != "" {
-			limits[name] = value
-		}
-	}
-	if o.timeout > 0 {
-		limits["timeout"] = o.timeout.String()
-	}
-	if o.cpus != 0 {
-		limits["cpus"] = o.cpus
-	}
-	if o.pids != 0 {
-		limits["pids"] = o.pids
-	}
-	document["network"], document["limits"] = network, limits
-	text, err := json.Marshal(document)
-	if err != nil {
-		return s, exitWith(exitInternal, err)
-	}
-	read := func(name string) ([]byte, error) { return os.ReadFile(name) }
-	parsed, findings := settings.Parse("flags", text, read)
-	if parsed == nil {
-		f := findings[0]
-		return s, exitWith(exitUsage, diag.WithHint(fmt.Errorf("flags: %s", f.Message), "%s", cmp.Or(f.Hint, "see 'sbx-devc run --help'")))
-	}
-	s.Network, s.Limits = parsed.Network, parsed.Limits
-	return s, nil
-}
-
-func list(entries []string) []string {
-	if entries == nil {
-		return []string{}
-	}
-	return entries
-}
-
-// projectSettings reads the project's own file; nil when there is none. A
-// symbolic link is refused: the file belongs to the code that is sandboxed.
-func (a *app) projectSettings(dir string) (*settings.Settings, error) {
-	folder := filepath.Join(dir, ".devcontainer")
-	file := filepath.Join(folder, "sandbox.jsonc")
-	for _, part := range []string{folder, file} {
-		info, err := os.Lstat(part)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, exitWith(exitNoInput, fmt.Errorf("reading the project's settings: %w", err))
-		}
-		if info.Mode()&fs.ModeSymlink != 0 {
-			return nil, exitWith(exitRefused, diag.WithHint(fmt.Errorf("%s is a symbolic link", part), "replace it with a plain file or folder"))
-		}
-	}
-	source, err := os.ReadFile(file)
-	if err != nil {
-		return nil, exitWith(exitNoInput, fmt.Errorf("reading the project's settings: %w", err))
-	}
-	s, findings := settings.Parse(file, source, settings.DirReader(folder))
-	if s == nil {
-		_ = diag.WriteText(a.stderr, findings)
-		return nil, exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s cannot be used", file), "mend it; 'sbx-devc validate' checks it"))
-	}
-	return s, nil
-}
-
-// runHost gathers what a run needs on this side: prompt, key, streams, folder.
-// Everything that can be missing is found missing here, before a container starts.
-func (a *app) runHost(o runOptions, id string) (*sandbox.Host, error) {
-	prompt, err := a.readPrompt(o.promptFile)
-	if err != nil {
-		return nil, exitWith(exitNoInput, err)
-	}
-	upstream, credential, err := modelAPI(a.getenv)
-	if err != nil {
-		return nil, err
-	}
-	state := filepath.Join(stateHome(a.getenv), "runs", id)
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		return nil, exitWith(exitInternal, fmt.Errorf("making the run's folder: %w", err))
-	}
-	return &sandbox.Host{
-		Prompt: strings.NewReader(prompt), Stdout: a.stdout, Stderr: a.stderr,
-		Say:      func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) },
-		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, StateDir: state,
-	}, nil
-}
-
-func (a *app) readPrompt(file string) (string, error) {
-	var text []byte
-	var err error
-	if file != "" {
-		text, err = os.ReadFile(file)
-	} else if f, ok := a.stdin.(*os.File); ok && isTerminal(f) {
-		return "", diag.WithHint(errors.New("there is no prompt"), "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print")
-	} else {
-		text, err = io.ReadAll(a.stdin)
-	}
-	if err != nil {
-		return "", fmt.Errorf("reading the prompt: %w", err)
-	}
-	if strings.TrimSpace(string(text)) == "" {
-		return "", diag.WithHint(errors.New("the prompt is empty"), "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print")
-	}
-	return string(text), nil
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&fs.ModeCharDevice != 0 && info.Mode()&fs.ModeDevice != 0 && f.Name() != os.DevNull
-}
-
-// modelAPI reads the API's base URL and the key from the environment.
-func modelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error) {
-	var none credproxy.Credential
-	upstream, err := url.Parse(cmp.Or(getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream))
-	if err != nil {
-		return nil, none, exitWith(exitConfig, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"), "give the API's base URL, such as %s", credproxy.DefaultUpstream))
-	}
-	for _, source := range []struct {
-		name string
-		read func(string) (credproxy.Credential, error)
-	}{{"ANTHROPIC_API_KEY", credproxy.ParseCredential}, {"CLAUDE_CODE_OAUTH_TOKEN", credproxy.OAuthToken}} {
-		if secret := getenv(source.name); secret != "" {
-			credential, err := source.read(secret)
-			if err != nil {
-				return nil, none, exitWith(exitNoSecret, diag.WithHint(fmt.Errorf("%s: %w", source.name, err), "set it to the key alone, without quotes"))
-			}
-			return upstream, credential, nil
-		}
-	}
-	return nil, none, exitWith(exitNoSecret, diag.WithHint(errors.New("there is no key for the model API"),
-		"set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from 'claude setup-token'; it stays on this machine and never enters the sandbox"))
-}
-
-// ensureImages pulls the images that the engine does not have.
-func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.Plan) error {
-	for _, image := range []string{plan.Sidecar.Image, plan.Agent.Image} {
-		_, err := e.ImageInspect(ctx, image)
-		if !errors.Is(err, engine.ErrNotFound) {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		fmt.Fprintf(a.stderr, "sbx-devc: pulling %s\n", image)
-		if _, err := imagebuild.Pull(ctx, e, image); err != nil {
-			hint := "name an image that the engine has with --image; 'sbx-devc image build' makes one from the project's .devcontainer"
-			return diag.WithHint(fmt.Errorf("%w: the engine does not have %s: %w", sandbox.ErrNoStart, image, err), "%s", hint)
-		}
-	}
-	return nil
-}
-
-// report tells people what happened.
-func (a *app) report(r *sandbox.Result) {
-	if r.Egress != nil {
-		fmt.Fprintln(a.stderr)
-		_ = r.Egress.WriteText(a.stderr)
-	}
-	t := r.Timings
-	if t.Startup > 0 {
-		fmt.Fprintf(a.stderr, "sbx-devc: started in %s (firewall %s), ran %s; %s\n",
-			t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond), t.Agent.Round(time.Millisecond), cmp.Or(filepath.Dir(r.Files.Summary), "nothing was kept"))
-	}
-}
-
-func writeSummaryFile(name string, r *sandbox.Result, failure error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("writing the summary: %w", err)
-	}
-	return errors.Join(sandbox.WriteSummary(f, r, failure), f.Close())
-}
-
-// runError gives the failure of a run its exit code.
-func runError(err error) error {
-	for _, c := range []struct {
-		kind error
-		code int
-	}{
-		{sandbox.ErrRefused, exitRefused}, {sandbox.ErrConfig, exitConfig}, {sandbox.ErrInput, exitNoInput},
-		{sandbox.ErrNoKey, exitNoSecret}, {sandbox.ErrKey, exitNoSecret}, {sandbox.ErrTimeout, exitTimeout},
-		{engine.ErrUnavailable, exitUnavailable}, {sandbox.ErrNoStart, exitNoStart},
-	} {
-		if errors.Is(err, c.kind) {
-			return exitWith(c.code, err)
-		}
-	}
-	return exitWith(exitInternal, err)
-}
-
-// newRunID names a run so that names sort by time and never meet.
-func newRunID() string {
-	var random [3]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return time.Now().UTC().Format("20060102-150405") + "-" + hex.EncodeToString(random[:])
-}
-
-// stateHome is where runs are kept.
-func stateHome(getenv func(string) string) string {
-	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "sbx-devc")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return filepath.Join(os.TempDir(), "sbx-devc-"+strconv.Itoa(os.Getuid()))
-	}
-	return filepath.Join(home, ".local", "state", "sbx-devc")
 }

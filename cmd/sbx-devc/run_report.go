@@ -1,0 +1,105 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/release"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// runImages makes sure that the engine has the run's images. Where nobody names
+// one, the default image is pulled or, if that fails, built here.
+func (a *app) runImages(ctx context.Context, e *engine.Engine, plan *sandbox.Plan) error {
+	if plan.Agent.Image == release.Image() && plan.Sidecar.Image == release.Image() {
+		return a.actionImage(ctx, e, plan, "")
+	}
+	return a.ensureImages(ctx, e, plan)
+}
+
+// ensureImages pulls the images that the engine does not have.
+func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.Plan) error {
+	for _, image := range []string{plan.Sidecar.Image, plan.Agent.Image} {
+		_, err := e.ImageInspect(ctx, image)
+		if !errors.Is(err, engine.ErrNotFound) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(a.stderr, "sbx-devc: pulling %s\n", image)
+		if _, err := imagebuild.Pull(ctx, e, image); err != nil {
+			hint := "name an image that the engine has with --image; 'sbx-devc image build' makes one from the project's .devcontainer"
+			return diag.WithHint(fmt.Errorf("%w: the engine does not have %s: %w", sandbox.ErrNoStart, image, err), "%s", hint)
+		}
+	}
+	return nil
+}
+
+// report tells people what happened.
+func (a *app) report(r *sandbox.Result) {
+	if r.Egress != nil {
+		fmt.Fprintln(a.stderr)
+		_ = r.Egress.WriteText(a.stderr)
+	}
+	t := r.Timings
+	if t.Startup > 0 {
+		fmt.Fprintf(a.stderr, "sbx-devc: started in %s (firewall %s), ran %s; %s\n",
+			t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond), t.Agent.Round(time.Millisecond), cmp.Or(filepath.Dir(r.Files.Summary), "nothing was kept"))
+	}
+}
+
+func writeSummaryFile(name string, r *sandbox.Result, failure error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("writing the summary: %w", err)
+	}
+	return errors.Join(sandbox.WriteSummary(f, r, failure), f.Close())
+}
+
+// runError gives the failure of a run its exit code.
+func runError(err error) error {
+	for _, c := range []struct {
+		kind error
+		code int
+	}{
+		{sandbox.ErrRefused, exitRefused}, {sandbox.ErrConfig, exitConfig}, {sandbox.ErrInput, exitNoInput},
+		{sandbox.ErrNoKey, exitNoSecret}, {sandbox.ErrKey, exitNoSecret}, {sandbox.ErrTimeout, exitTimeout},
+		{engine.ErrUnavailable, exitUnavailable}, {sandbox.ErrNoStart, exitNoStart},
+	} {
+		if errors.Is(err, c.kind) {
+			return exitWith(c.code, err)
+		}
+	}
+	return exitWith(exitInternal, err)
+}
+
+// newRunID names a run so that names sort by time and never meet.
+func newRunID() string {
+	var random [3]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return time.Now().UTC().Format("20060102-150405") + "-" + hex.EncodeToString(random[:])
+}
+
+// stateHome is where runs are kept.
+func stateHome(getenv func(string) string) string {
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "sbx-devc")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), "sbx-devc-"+strconv.Itoa(os.Getuid()))
+	}
+	return filepath.Join(home, ".local", "state", "sbx-devc")
+}
