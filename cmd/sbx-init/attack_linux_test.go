@@ -66,6 +66,16 @@ func TestAttackAgentTriesToUndoTheFirewall(t *testing.T) {
 	wire.Nothing("the attacks", toAllowed)
 }
 
+func TestDaemonKeepsOnlyWhatItNeeds(t *testing.T) {
+	in := newInternet(t)
+	b := newBox(t, in.Sandbox, openPolicy)
+	r := b.sh(`grep -E '^Cap(Eff|Prm)' /proc/$PPID/status | sort`)
+	const killAndNetAdmin = "0000000000001020"
+	if want := "CapEff:\t" + killAndNetAdmin + "\nCapPrm:\t" + killAndNetAdmin + "\n"; r.stdout != want {
+		t.Errorf("%q, want %q", r.stdout, want)
+	}
+}
+
 func TestAttackSetuidProgram(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, openPolicy)

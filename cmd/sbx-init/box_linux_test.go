@@ -134,6 +134,7 @@ func (b *box) initCommand(args ...string) *exec.Cmd {
 // start starts cmd in the box's network namespace; it is killed when the test ends.
 func (b *box) start(cmd *exec.Cmd) {
 	b.t.Helper()
+	cmd.WaitDelay = time.Second // a child that survives its parent must not hang the test
 	var err error
 	b.ns.Do(func() { err = cmd.Start() })
 	if err != nil {

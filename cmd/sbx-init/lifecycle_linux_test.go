@@ -171,15 +171,19 @@ func TestOrphansAreReaped(t *testing.T) {
 		t.Run(fmt.Sprintf("as PID 1: %v", pid1), func(t *testing.T) {
 			b := newBox(t, in.Sandbox, quiet)
 			b.pid1 = pid1
-			// The orphan's parent is gone when it ends; unreaped, it would stay in /proc.
+			// The orphan outlives its parent, says who took it in, and ends; unreaped,
+			// it would stay in /proc.
 			r := b.sh(`
-				(sh -c 'echo $$ >orphan' &)
+				sh -c 'sh -c "
+					until [ \$(ps -o ppid= -p \$\$) != $$ ]; do sleep 0.01; done
+					ps -o ppid= -p \$\$ >parent; echo \$\$ >orphan" & exit 0'
 				until [ -s orphan ]; do sleep 0.01; done
 				i=0
 				while [ -e /proc/$(cat orphan) ]; do
 					i=$((i+1)); [ $i -gt 500 ] && { cat /proc/$(cat orphan)/status; exit 9; }
 					sleep 0.01
 				done
+				[ $(cat parent) = $PPID ] || { echo "taken in by $(cat parent), not $PPID"; exit 8; }
 				echo "parent $PPID"`)
 			r.mustExit(t, 0)
 			if pid1 && r.stdout != "parent 1\n" {
@@ -202,33 +206,39 @@ func TestCtrlCArrivesOnceAndTheTerminalIsTheCommands(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, quiet)
 	terminal, other := openTerminal(t)
+	// One key press goes to the terminal's foreground group: once if only the
+	// command is in it, and sbx-init, which passes signals on, is not.
 	cmd := b.command("sh", "-c", `
-		n=0; trap 'n=$((n+1)); echo got $n' INT
-		echo ready
-		while read -r line; do echo "read $line"; [ "$line" = quit ] && break; done
-		echo "total $n"; exit 11`)
+		trap 'echo interrupted; exit 11' INT
+		echo "group $(ps -o pgid=,tpgid= -p $$ | tr -s ' ') of $$, sbx-init's $(ps -o pgid= -p $PPID)"
+		while :; do sleep 0.01; done`)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = other, other, other
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	b.start(cmd)
 	other.Close()
 	lines := bufio.NewReader(terminal)
-	expect := func(want string) {
+	expect := func(want string) string {
 		t.Helper()
 		for {
 			line, err := lines.ReadString('\n')
 			if strings.Contains(line, want) {
-				return
+				return line
 			}
 			if err != nil {
 				t.Fatalf("waiting for %q: %v after %q", want, err, line)
 			}
 		}
 	}
-	expect("ready")
+	var group, foreground, pid, ours int
+	line := expect("group")
+	if _, err := fmt.Sscanf(line, "group %d %d of %d, sbx-init's %d", &group, &foreground, &pid, &ours); err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	if group != pid || foreground != pid || ours == pid {
+		t.Errorf("%s: want the command alone in the foreground", line)
+	}
 	fmt.Fprint(terminal, "\x03")
-	expect("got 1")
-	fmt.Fprint(terminal, "quit\n")
-	expect("total 1")
+	expect("interrupted")
 	if err := waitFor(cmd); exitCodeOf(err) != 11 {
 		t.Errorf("%v, want exit 11", err)
 	}
