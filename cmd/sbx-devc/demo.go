@@ -233,7 +233,7 @@ func (d *demo) figures(ctx context.Context, summaryFile string) error {
 	if err := json.Unmarshal(data, &summary); err != nil {
 		return fmt.Errorf("reading %s: %w", summaryFile, err)
 	}
-	version, err := timeVersion(ctx)
+	version, err := timeVersion(ctx, d.app.self)
 	if err != nil {
 		return err
 	}
@@ -254,16 +254,12 @@ func (d *demo) figures(ctx context.Context, summaryFile string) error {
 	return nil
 }
 
-// timeVersion returns the median time of this program's version command.
-func timeVersion(ctx context.Context) (time.Duration, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return 0, err
-	}
+// timeVersion returns the median time of the program's version command.
+func timeVersion(ctx context.Context, program string) (time.Duration, error) {
 	var times []time.Duration
 	for range 5 {
 		begin := time.Now()
-		if err := exec.CommandContext(ctx, self, "version").Run(); err != nil {
+		if err := exec.CommandContext(ctx, program, "version").Run(); err != nil {
 			return 0, fmt.Errorf("timing the version command: %w", err)
 		}
 		times = append(times, time.Since(begin))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +12,20 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
+
+// builtProgram returns what scripts/build made. The running test binary is no
+// substitute: started with a command's name it would run the tests again.
+func builtProgram(t *testing.T) string {
+	t.Helper()
+	program, err := filepath.Abs("../../bin/sbx-devc")
+	if err == nil {
+		_, err = os.Stat(program)
+	}
+	if err != nil {
+		testenv.Missing(t, "bin/sbx-devc (run scripts/build)", err.Error())
+	}
+	return program
+}
 
 // The demo is the main job from start to end on real parts: git, the engine,
 // the image of the template, Claude Code itself. Only the model is scripted.
@@ -29,7 +44,7 @@ func TestDemo(t *testing.T) {
 		t.Setenv(name, "") // never spend anybody's money
 	}
 	var out, people bytes.Buffer
-	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &people, getenv: os.Getenv}
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &people, getenv: os.Getenv, self: builtProgram(t)}
 	if code := a.main(t.Context(), []string{"demo"}); code != exitOK {
 		t.Fatalf("the demo ended with %d\n%s\n%s", code, out.String(), people.String())
 	}

@@ -17,7 +17,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	app := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	app := &app{self: self, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
 	code := app.main(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -29,4 +33,5 @@ type app struct {
 	stdout io.Writer // results only
 	stderr io.Writer // everything for people
 	getenv func(string) string
+	self   string // path of this program
 }
