@@ -194,6 +194,7 @@ func TestDevcontainerUp(t *testing.T) {
 		{"WritePolicy", "echo {} >/etc/sbx/sandbox.jsonc || mv /etc/sbx /etc/sbx.old"},
 		{"FlushFirewall", "iptables -F || ip6tables -F || ipset flush || ip link set eth0 down"},
 		{"KillTheInit", "kill -9 1"},
+		{"EditTheGate", "echo >/etc/profile.d/00-sbx.sh || rm /run/sbx/policy.json || mv /etc/profile.d /etc/x"},
 		{"Unmount", "umount .devcontainer || unshare -Urm umount .devcontainer"},
 	}
 	for _, tt := range attacks {
@@ -216,6 +217,40 @@ func TestDevcontainerUp(t *testing.T) {
 				t.Errorf("%s lacks %s:\n%s", program, policy, rules)
 			}
 		}
+	}
+}
+
+// TestLoginShellWaitsForTheFirewall plays an agent that left code in its own
+// start-up file for the moment between a restart and the firewall: here that
+// moment lasts, because sbx-init never runs.
+func TestLoginShellWaitsForTheFirewall(t *testing.T) {
+	p := newDevProject(t)
+	if outcome, log := p.up(); outcome != "success" {
+		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+	}
+	id := p.containers()[0]
+	if out, err := p.exec("echo 'echo code of the agent' >>~/.bashrc; bash -lic true"); err != nil || !strings.Contains(out, "code of the agent") {
+		t.Fatalf("with the firewall up the start-up file must run: %q %v", out, err)
+	}
+
+	image := "sbx-c-gate:" + id[:12]
+	p.must(p.docker, "commit", "--change", `ENTRYPOINT ["sleep", "infinity"]`, id, image)
+	t.Cleanup(func() { p.must(p.docker, "rmi", "-f", image) })
+	gated := p.must(p.docker, "run", "-d", "--tmpfs=/run/sbx:mode=0755", "--env=SBX_WAIT_FOR=/run/sbx/policy.json", image)
+	t.Cleanup(func() { p.must(p.docker, "rm", "-f", gated) })
+	login := func() (string, error) {
+		out, err := exec.Command(p.docker, "exec", "-u", "agent", gated, "timeout", "-s", "KILL", "2", "bash", "-lic", "echo ran").CombinedOutput()
+		return string(out), err
+	}
+	if out, err := login(); err == nil || strings.Contains(out, "code of the agent") || strings.Contains(out, "ran") {
+		t.Errorf("without a firewall the shell ran: %q %v", out, err)
+	}
+	if out, err := exec.Command(p.docker, "exec", "-u", "agent", gated, "touch", "/run/sbx/policy.json").CombinedOutput(); err == nil {
+		t.Errorf("the agent can open the gate: %s", out)
+	}
+	p.must(p.docker, "exec", "-u", "root", gated, "touch", "/run/sbx/policy.json")
+	if out, err := login(); err != nil || !strings.Contains(out, "ran") {
+		t.Errorf("the gate stays closed: %q %v", out, err)
 	}
 }
 
