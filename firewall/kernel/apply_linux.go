@@ -71,7 +71,7 @@ func (k *Kernel) apply(ctx context.Context, plan firewall.Plan) error {
 		}
 		jobs[i] = t.startRestore(ctx, firewall.Script(tables, states[i].present(tables)))
 	}
-	return waitAll(jobs, k.backend, "loading the rules")
+	return waitAll(jobs, "loading the rules")
 }
 
 // drop sets policy DROP in every family.
@@ -80,7 +80,7 @@ func (k *Kernel) drop(ctx context.Context) error {
 	for i, t := range k.families {
 		jobs[i] = t.startRestore(ctx, dropScript)
 	}
-	return waitAll(jobs, k.backend, "setting policy DROP")
+	return waitAll(jobs, "setting policy DROP")
 }
 
 // shut denies everything after an error. Should the rules not be readable
@@ -102,7 +102,7 @@ func (k *Kernel) shut() error {
 		}
 		jobs[i] = t.startRestore(ctx, firewall.Script(tables, states[i].present(tables)))
 	}
-	return waitAll(jobs, k.backend, "closing")
+	return waitAll(jobs, "closing")
 }
 
 // read lists the rules of every family.
@@ -111,7 +111,7 @@ func (k *Kernel) read(ctx context.Context) ([]state, error) {
 	for i, t := range k.families {
 		jobs[i] = t.startSave(ctx)
 	}
-	if err := waitAll(jobs, k.backend, "reading the rules"); err != nil {
+	if err := waitAll(jobs, "reading the rules"); err != nil {
 		return nil, err
 	}
 	states := make([]state, len(jobs))

@@ -19,16 +19,18 @@ var (
 	ErrMissingModule     = errors.New("a kernel module is missing")
 )
 
-const capabilityHint = `add "runArgs": ["--cap-add=NET_ADMIN"] to devcontainer.json, or start the container with --cap-add=NET_ADMIN`
+// capabilityHint names both, because whoever drops all capabilities and adds
+// one back would come here twice.
+const capabilityHint = `add "runArgs": ["--cap-add=NET_ADMIN", "--cap-add=NET_RAW"] to devcontainer.json, or start the container with --cap-add=NET_ADMIN --cap-add=NET_RAW`
 
 func errMissingProgram(name string, err error) error {
 	return diag.WithHint(fmt.Errorf("%w: %s: %w", ErrMissingProgram, name, err),
 		"install the package iptables in the image (it is in the claude-sandbox image)")
 }
 
-// checkCapability looks at the thread's own capabilities first, because the
-// programs' messages for a missing one differ and often blame a module.
-func checkCapability() error {
+// checkCapability looks at the thread's own capabilities, because the programs'
+// messages for a missing one differ and often blame a module.
+func checkCapability(number int, name, why string) error {
 	status, err := os.ReadFile("/proc/thread-self/status")
 	if err != nil {
 		return fmt.Errorf("reading the capabilities: %w", err)
@@ -42,8 +44,8 @@ func checkCapability() error {
 		if err != nil {
 			return fmt.Errorf("reading the capabilities: %w", err)
 		}
-		if set&(1<<unix.CAP_NET_ADMIN) == 0 {
-			return diag.WithHint(fmt.Errorf("%w: NET_ADMIN, without which no packet filter rule can be set", ErrMissingCapability), "%s", capabilityHint)
+		if set&(1<<number) == 0 {
+			return diag.WithHint(fmt.Errorf("%w: %s, %s", ErrMissingCapability, name, why), "%s", capabilityHint)
 		}
 		return nil
 	}
@@ -53,7 +55,7 @@ func checkCapability() error {
 // toolError turns what a restore or save program printed into a named error.
 // This is the only place that reads such text; the programs do not translate
 // it.
-func toolError(program string, backend Backend, stderr string, err error) error {
+func toolError(program, stderr string, err error) error {
 	text := strings.TrimSpace(stderr)
 	if text == "" {
 		return fmt.Errorf("%s: %w", program, err)
@@ -61,11 +63,7 @@ func toolError(program string, backend Backend, stderr string, err error) error 
 	first, _, _ := strings.Cut(text, "\n")
 	switch {
 	case strings.Contains(text, "Permission denied"), strings.Contains(text, "Operation not permitted"), strings.Contains(text, "you must be root"):
-		hint := capabilityHint
-		if backend == Legacy {
-			hint += "; the legacy backend needs --cap-add=NET_RAW as well"
-		}
-		return diag.WithHint(fmt.Errorf("%w: %s: %s", ErrMissingCapability, program, first), "%s", hint)
+		return diag.WithHint(fmt.Errorf("%w: %s: %s", ErrMissingCapability, program, first), "%s", capabilityHint)
 	case strings.Contains(text, "missing kernel module"), strings.Contains(text, "Table does not exist"),
 		strings.Contains(text, "can't initialize"), strings.Contains(text, "not supported"):
 		return diag.WithHint(fmt.Errorf("%w: %s: %s", ErrMissingModule, program, first),

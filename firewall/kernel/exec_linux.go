@@ -37,7 +37,7 @@ func (t tools) startSave(ctx context.Context) *job {
 	return start(ctx, "", t.save)
 }
 
-func (j *job) wait(backend Backend) error {
+func (j *job) wait() error {
 	if j.err == nil {
 		j.err = j.cmd.Wait()
 	}
@@ -47,14 +47,14 @@ func (j *job) wait(backend Backend) error {
 	if j.err == nil {
 		return nil
 	}
-	return toolError(filepath.Base(j.cmd.Path), backend, j.stderr.String(), j.err)
+	return toolError(filepath.Base(j.cmd.Path), j.stderr.String(), j.err)
 }
 
 // waitAll waits for every job, also after one has failed.
-func waitAll(jobs []*job, backend Backend, what string) error {
+func waitAll(jobs []*job, what string) error {
 	var errs []error
 	for _, j := range jobs {
-		if err := j.wait(backend); err != nil {
+		if err := j.wait(); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -64,7 +64,7 @@ func (t tools) name() string {
 // at once. It errs, with a hint, when a program, a capability or a kernel
 // module is missing, and when IPv6 exists but cannot be filtered.
 func Open(ctx context.Context, opts Options) (*Kernel, error) {
-	if err := checkCapability(); err != nil {
+	if err := checkCapability(unix.CAP_NET_ADMIN, "NET_ADMIN", "without which no packet filter rule can be set"); err != nil {
 		return nil, err
 	}
 	netns, err := currentNetns()
@@ -81,6 +81,10 @@ func Open(ctx context.Context, opts Options) (*Kernel, error) {
 		k.families, err = candidate.find()
 		if err == nil {
 			err = k.probe(ctx, opts.Close)
+		}
+		if err == nil {
+			// Only now, so that the network is closed all the same.
+			err = checkCapability(unix.CAP_NET_RAW, "NET_RAW", "which iptables needs to find an ipset by its name")
 		}
 		if err == nil {
 			err = k.openSets()
@@ -181,7 +185,7 @@ func (k *Kernel) probe(ctx context.Context, closing bool) error {
 	for _, t := range k.families {
 		jobs = append(jobs, t.startRestore(ctx, script))
 	}
-	return waitAll(jobs, k.backend, "probing")
+	return waitAll(jobs, "probing")
 }
 
 func (k *Kernel) openSets() error {

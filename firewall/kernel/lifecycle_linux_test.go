@@ -280,9 +280,36 @@ func TestOpenNamesWhatIsMissing(t *testing.T) {
 	if err := open(agentUID); !errors.Is(err, kernel.ErrMissingCapability) || !strings.Contains(diag.HintOf(err), "--cap-add=NET_ADMIN") {
 		t.Errorf("without NET_ADMIN: %v, hint %q", err, diag.HintOf(err))
 	}
+	// Without NET_RAW the rules cannot be completed, and yet the network closes.
+	capsh := testenv.Program(t, "capsh")
+	var out []byte
+	var err error
+	b.Sandbox.Do(func() {
+		cmd := exec.Command(capsh, "--drop=cap_net_raw", "--", "-c", os.Args[0]+" -test.run=^TestOpenWithoutNetRaw$ -test.v")
+		cmd.Env = append(os.Environ(), "SBX_TEST_NO_NET_RAW=1")
+		out, err = cmd.CombinedOutput()
+	})
+	if err != nil || !strings.Contains(string(out), "--- PASS") {
+		t.Errorf("without NET_RAW: %v\n%s", err, out)
+	}
+	if n := strings.Count(b.saved(), ":OUTPUT DROP"); n != 2 {
+		t.Errorf("without NET_RAW: %d families closed, want 2", n)
+	}
 	t.Setenv("PATH", t.TempDir())
 	if err := open(0); !errors.Is(err, kernel.ErrMissingProgram) || !strings.Contains(diag.HintOf(err), "iptables") {
 		t.Errorf("without programs: %v, hint %q", err, diag.HintOf(err))
+	}
+}
+
+// TestOpenWithoutNetRaw is run by TestOpenNamesWhatIsMissing, in a lab and
+// without the capability.
+func TestOpenWithoutNetRaw(t *testing.T) {
+	if os.Getenv("SBX_TEST_NO_NET_RAW") == "" {
+		return
+	}
+	_, err := kernel.Open(context.Background(), kernel.Options{Close: true})
+	if !errors.Is(err, kernel.ErrMissingCapability) || !strings.Contains(err.Error(), "NET_RAW") || !strings.Contains(diag.HintOf(err), "--cap-add=NET_RAW") {
+		t.Errorf("%v, hint %q", err, diag.HintOf(err))
 	}
 }
 
