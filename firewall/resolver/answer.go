@@ -63,6 +63,9 @@ func (s *Server) resolve(ctx context.Context, q question) (dnsmessage.RCode, []d
 			return dnsmessage.RCodeNameError, nil, &extendedError{edeBlocked, rec.Reason}
 		}
 		return s.refuse(rec)
+	case s.ours.has(asked{q.header.ID, name, q.q.Type}):
+		rec.Reason = "the upstream resolver sent our own question back to us: it asks from within this network, and that is not open to it"
+		return s.refuse(rec)
 	case q.q.Type == typeHTTPS || q.q.Type == typeSVCB:
 		return dnsmessage.RCodeSuccess, nil, nil
 	case q.q.Type == dnsmessage.TypeAAAA && s.opts.NoIPv6:

@@ -469,6 +469,35 @@ func TestAttackFillingTheDiskToHideFromTheLog(t *testing.T) {
 	}
 }
 
+func TestAttackUpstreamThatAsksUs(t *testing.T) {
+	var l *lab
+	up := newUpstream(t, nil)
+	up.script = func(q dnsmessage.Message, _ string) []dnsmessage.Message {
+		if len(up.received()) > 50 {
+			return nil
+		}
+		packed, err := q.Pack() // as an engine's resolver passes it on, id and all
+		if err != nil {
+			return nil
+		}
+		var reply dnsmessage.Message
+		if reply.Unpack(l.server.answer(t.Context(), packed, firewall.UDP)) != nil {
+			return nil
+		}
+		return []dnsmessage.Message{reply}
+	}
+	l = newLab(t, labNetwork, up, nil)
+	if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure {
+		t.Errorf("rcode %s, want SERVFAIL", m.RCode)
+	}
+	if n := len(up.received()); n != 1 {
+		t.Errorf("one question became %d", n)
+	}
+	if r := l.audit()[0]; !strings.Contains(r.Reason, "our own question") {
+		t.Errorf("record %+v, want the circle", r)
+	}
+}
+
 func TestAttackReplyLoopsBetweenServers(t *testing.T) {
 	up := newUpstream(t, okZone().script)
 	l := newLab(t, labNetwork, up, nil)

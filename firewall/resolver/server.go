@@ -74,6 +74,7 @@ type Server struct {
 	opts   Options
 	budget *budget
 	good   atomic.Uint32 // index of the upstream that answered last
+	ours   openQuestions
 }
 
 // New returns a server that is not listening yet.

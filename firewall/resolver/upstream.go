@@ -88,6 +88,9 @@ func (s *Server) once(ctx context.Context, network string, upstream netip.AddrPo
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
+	if name, err := hostName(q.Name); err == nil {
+		defer s.ours.add(asked{id, name, q.Type})()
+	}
 	if network == "tcp" {
 		return overTCP(conn, message, id, q)
 	}
