@@ -198,8 +198,10 @@ func parseSize(text string) (int64, bool) {
 	shift, ok := map[string]uint{"": 0, "b": 0, "k": 10, "kb": 10, "kib": 10, "m": 20, "mb": 20, "mib": 20,
 		"g": 30, "gb": 30, "gib": 30, "t": 40, "tb": 40, "tib": 40}[strings.ToLower(text[len(digits):])]
 	v, err := strconv.ParseFloat(digits, 64)
-	if !ok || err != nil || v <= 0 || v*float64(int64(1)<<shift) > 1<<62 {
+	bytes := v * float64(int64(1)<<shift)
+	// Written so that a NaN, which ParseFloat accepts, is refused.
+	if !ok || err != nil || !(bytes >= 1 && bytes <= 1<<62) {
 		return 0, false
 	}
-	return int64(v * float64(int64(1)<<shift)), true
+	return int64(bytes), true
 }

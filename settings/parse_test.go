@@ -78,6 +78,8 @@ func TestParseRefuses(t *testing.T) {
 		{"empty prefix would pass every key", `{"envPrefixes": [""]}`, `1:18: error: "" is not the name of a variable [SBX203]`, ""},
 		{"NUL in a value", `{"env": {"A": "x\u0000y"}}`, `1:15: error: env.A holds a NUL character [SBX203]`, ""},
 		{"size", `{"limits": {"memory": "4 gigs"}}`, `1:23: error: limits.memory: "4 gigs" is not a size [SBX203]`, `"512m"`},
+		{"size that is no number", `{"limits": {"memory": "NaN"}}`, `limits.memory: "NaN" is not a size [SBX203]`, ""},
+		{"size below a byte", `{"limits": {"disk": "0.1b"}}`, `"0.1b" is not a size`, ""},
 		{"no limit by zero", `{"limits": {"pids": 0}}`, `limits.pids must be a whole number greater than 0`, ""},
 		{"duration", `{"limits": {"timeout": "30"}}`, `"30" is not a duration`, `"30m"`},
 		{"topology", `{"topology": "pod"}`, `1:14: error: topology cannot be "pod" [SBX203]`, "accepted: single, sidecar"},
@@ -158,4 +160,28 @@ func TestListFileCannotEscapeItsFolder(t *testing.T) {
 			t.Errorf("@%s: got %+v, %v", name, s, findings)
 		}
 	}
+}
+
+// Whatever the text, Parse must not panic, must place every finding, and must
+// return settings exactly when nothing is an error.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(full))
+	f.Add([]byte(`{"network": {"allow": [1, "@x"], "inbound": [1e9, -1, "x"]}, "secrets": [{}, 1], "limits": {"memory": "1e300g", "cpus": 1e999}}`))
+	f.Add([]byte(`{"mcp": {"servers": [{"env": null}]}, "mounts": null, "env": {"": 1}}`))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		s, findings := settings.Parse("f", src, settings.NoFiles)
+		if bad := diag.Worst(findings, diag.SeverityError) > 0; bad == (s != nil) {
+			t.Fatalf("settings %+v with findings %v", s, findings)
+		}
+		for _, finding := range findings {
+			if finding.Line < 1 || finding.Column < 1 || finding.Message == "" {
+				t.Fatalf("badly placed: %+v", finding)
+			}
+		}
+		if s != nil {
+			if _, bad := firewall.NewPolicy(s.Network); len(bad) > 0 {
+				t.Fatalf("accepted, but the firewall refuses it: %v", bad)
+			}
+		}
+	})
 }

@@ -37,9 +37,10 @@ func (a *app) initCommand() *cobra.Command {
 default the current folder. What is written has been validated; either all
 files are written or none, and existing ones are kept unless --force is given.
 
-Git's hooks and configuration, and folders such as .vscode that act on the host,
-are mounted read-only when they exist: run init again with --force after they
-come to exist.
+Git's hooks and configuration, and the folders .vscode, .idea, .claude and .husky,
+which act on the host, are mounted read-only when they exist. Run init again
+with --force after they come to exist; wherever the container is created later,
+what is mounted must exist too, so keep those folders in the repository.
 
 Exit code 0: written; 64: wrong usage; 66: DIR is missing; 70: the files could
 not be written; 77: files are in the way.`,
