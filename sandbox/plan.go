@@ -58,7 +58,6 @@ type Options struct {
 // Facts is what NewPlan must know of the machine.
 type Facts struct {
 	Workspace *Workspace // see Inspect
-	Engine    engine.Info
 }
 
 // Plan is a run before it happens. It holds no secret but what User.EnvPrefixes
@@ -114,9 +113,6 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	}
 	if s.Limits.Disk > 0 {
 		p.Warnings = append(p.Warnings, "limits.disk is not enforced by this version")
-	}
-	if f.Engine.NCPU > 0 && p.Agent.CPUs > float64(f.Engine.NCPU) {
-		p.Agent.CPUs = float64(f.Engine.NCPU) // engines refuse more than there are
 	}
 	return p, nil
 }

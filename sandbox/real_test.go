@@ -45,7 +45,7 @@ var image struct {
 
 // testImage returns the image, building it the first time on a machine (about
 // 20 s). It stays in the engine for the next time.
-func testImage(t *testing.T, e *engine.Engine) string {
+func testImage(t testing.TB, e *engine.Engine) string {
 	t.Helper()
 	image.Lock()
 	defer image.Unlock()

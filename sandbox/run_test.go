@@ -3,7 +3,9 @@ package sandbox
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"syscall"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/fakeapi"
 )
 
@@ -183,4 +186,74 @@ func TestALostReaderDoesNotStopTheTranscript(t *testing.T) {
 	if text, err := os.ReadFile(file.Name()); err != nil || strings.Count(string(text), "\n") != 3 {
 		t.Errorf("the transcript holds %q, %v", text, err)
 	}
+}
+
+func TestOutOfMemoryIsNamed(t *testing.T) {
+	e := connect(t)
+	tr := (&trial{
+		options: Options{Command: []string{"python3", "-c", "x = bytearray(1 << 30)"}},
+		adjust:  func(p *Plan) { p.Agent.MemoryBytes = 64 << 20; p.Agent.Init = false },
+	}).run(t, e)
+	if said := strings.Join(tr.said, "\n"); tr.result.ExitCode != 137 || !strings.Contains(said, "--memory") {
+		t.Errorf("exit code %d, said %q", tr.result.ExitCode, said)
+	}
+}
+
+// TestTwoRunsShareAFolder: the end of one must not take the protection from
+// the other, whose mounts lie on the first one's placeholders.
+func TestTwoRunsShareAFolder(t *testing.T) {
+	e := connect(t)
+	prompt, finish := io.Pipe()
+	longer := &trial{prompt: prompt, dir: workspace(t, false), options: shell(`
+echo ready; cat
+for f in .vscode/tasks.json .git/hooks/pre-commit .devcontainer/devcontainer.json; do mkdir -p "$(dirname $f)"; echo evil > $f && echo "WROTE $f"; done`)}
+	first := &trial{dir: longer.dir, options: shell("echo ready; while [ ! -e /workspace/go-on ]; do sleep 0.05; done")}
+	started, ended := make(chan struct{}), make(chan struct{})
+	first.during = func(*Plan, *Workspace) { close(started) }
+	go func() {
+		defer close(ended)
+		first.run(t, e)
+	}()
+	<-started // the first one holds the placeholders by now
+	longer.during = func(*Plan, *Workspace) {
+		defer finish.Close()
+		if err := os.WriteFile(longer.dir+"/go-on", nil, 0o644); err != nil {
+			t.Error(err)
+		}
+		<-ended
+	}
+	longer.run(t, e)
+	if out := longer.stdout.String(); strings.Contains(out, "WROTE") || first.err != nil || longer.err != nil {
+		t.Errorf("the folder lost its protection: %q, %v, %v", out, first.err, longer.err)
+	}
+}
+
+// BenchmarkStartup measures the way from the plan to the agent's start.
+func BenchmarkStartup(b *testing.B) {
+	e := connect(b)
+	tag := testImage(b, e)
+	credential, err := credproxy.APIKey(canary)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := &Workspace{Dir: b.TempDir(), UID: 1000, GID: 1000}
+	var startup, firewall time.Duration
+	for n := 0; b.Loop(); n++ {
+		o := shell("true")
+		o.ID, o.Image = fmt.Sprintf("bench-%d-%d", os.Getpid(), n), tag
+		p, err := NewPlan(o, Facts{Workspace: w})
+		if err != nil {
+			b.Fatal(err)
+		}
+		result, err := Run(b.Context(), e, p, Host{
+			Prompt: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Say: func(string) {},
+			Upstream: &url.URL{Scheme: "http", Host: "127.0.0.1:9"}, Credential: credential, StateDir: b.TempDir(),
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		startup, firewall = startup+result.Timings.Startup, firewall+result.Timings.Firewall
+	}
+	b.ReportMetric(float64(startup.Milliseconds())/float64(b.N), "startup-ms/op")
+	b.ReportMetric(float64(firewall.Milliseconds())/float64(b.N), "firewall-ms/op")
 }

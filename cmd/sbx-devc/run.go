@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,9 +205,10 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return runError(err)
 	}
-	if result.ExitCode == 0 && !result.Outcome.OK() {
-		// Claude ends with 0 after some failures; a script must not take that for success.
-		return exitWith(1, fmt.Errorf("claude: %s", result.Outcome.Message))
+	if !result.Outcome.OK() {
+		// Claude ends with 0 after some failures; a script must not take that
+		// for success.
+		return exitWith(cmp.Or(result.ExitCode, exitFailed), errors.New(result.Outcome.Message))
 	}
 	return exitWith(result.ExitCode, nil)
 }

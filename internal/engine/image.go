@@ -11,25 +11,19 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Info is what the engine says about the machine it runs on.
+// Info is what the engine says about itself.
 type Info struct {
-	Arch   string // Go's name: "amd64", "arm64"
-	NCPU   int
-	Memory int64  // bytes
+	Arch   string // of its machine, in Go's words: "amd64", "arm64"
 	Server string // version of the engine
 }
 
-// Info asks the engine about its machine.
+// Info asks the engine about itself.
 func (e *Engine) Info(ctx context.Context) (Info, error) {
 	v, err := e.client.ServerVersion(ctx, client.ServerVersionOptions{})
 	if err != nil {
 		return Info{}, wrap(err, "asking", e.host)
 	}
-	r, err := e.client.Info(ctx, client.InfoOptions{})
-	if err != nil {
-		return Info{}, wrap(err, "asking", e.host)
-	}
-	return Info{Arch: v.Arch, NCPU: r.Info.NCPU, Memory: r.Info.MemTotal, Server: v.Version}, nil
+	return Info{Arch: v.Arch, Server: v.Version}, nil
 }
 
 // Image is what the engine knows of an image.
