@@ -264,6 +264,46 @@ func TestVerifyFindsPacketsThatPass(t *testing.T) {
 	}
 }
 
+// In a container every user may open an ICMP socket, which hides refusals over
+// IPv6; Verify must neither be misled by it nor let ICMP pass unseen.
+func TestVerifyWherePingNeedsNoCapability(t *testing.T) {
+	b := newBench(t, kernel.Options{})
+	var err error
+	b.Sandbox.Do(func() {
+		err = os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 2147483647"), 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := b.plan(firewall.Network{})
+	b.apply(plan)
+	if err := b.verify(plan); err != nil {
+		t.Error(err)
+	}
+	// A plan with a hole is held by the kernel to the letter; the packets tell.
+	for _, hole := range []struct {
+		ipv6       bool
+		spec, want string
+	}{
+		{false, "-p icmp -j ACCEPT", "IPv4: an ICMP echo"},
+		{true, "-p ipv6-icmp -j ACCEPT", "IPv6: an ICMP echo"},
+		{false, "-p udp -m udp --dport 9 -j ACCEPT", "IPv4: a UDP packet"},
+		{true, "-p udp -m udp --dport 9 -j ACCEPT", "IPv6: a UDP packet"},
+		{false, "-p tcp -m tcp --dport 9 -j ACCEPT", "IPv4: a TCP connection"},
+	} {
+		holed := b.plan(firewall.Network{})
+		chain := &holed.V4[0].Chains[0]
+		if hole.ipv6 {
+			chain = &holed.V6[0].Chains[0]
+		}
+		chain.Rules = append([]firewall.Rule{{Spec: hole.spec}}, chain.Rules...)
+		b.apply(holed)
+		if err := b.verify(holed); err == nil || !strings.Contains(err.Error(), hole.want) {
+			t.Errorf("%s: Verify says %v, want %q", hole.spec, err, hole.want)
+		}
+	}
+}
+
 func TestOpenNamesWhatIsMissing(t *testing.T) {
 	b := &bench{Lab: netnstest.New(t), t: t}
 	testenv.Program(t, "iptables-restore")

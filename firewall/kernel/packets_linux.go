@@ -39,10 +39,10 @@ func probePackets(ipv6 bool, plan firewall.Plan) error {
 	if !ok {
 		return nil // the policy allows port 9 at every documentation address
 	}
-	if err := probeDatagram(target, unix.IPPROTO_UDP, []byte("probe")); err != nil {
+	if err := probeDatagram(target, unix.SOCK_DGRAM, unix.IPPROTO_UDP, []byte("probe")); err != nil {
 		return fmt.Errorf("a UDP packet to %s: %w", target, err)
 	}
-	if err := probePing(target); err != nil {
+	if err := probePing(target.Addr()); err != nil {
 		return fmt.Errorf("an ICMP echo to %s: %w", target.Addr(), err)
 	}
 	if !answers(plan.V4) {
@@ -92,9 +92,18 @@ func judge(err error) error {
 	return fmt.Errorf("it failed in an unknown way: %w", err)
 }
 
+// openError reads why a socket cannot be had. Only a family that is switched
+// off is as good as a refusal.
+func openError(err error) error {
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		return nil
+	}
+	return fmt.Errorf("opening a socket: %w", err)
+}
+
 // noRoute reports whether the packet never reached the packet filter.
 func noRoute(err error) bool {
-	return errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT)
+	return errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EADDRNOTAVAIL)
 }
 
 // socket opens a socket on the calling thread, thus in its namespace.
@@ -113,30 +122,24 @@ func sockaddr(to netip.AddrPort) unix.Sockaddr {
 	return &unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()}
 }
 
-func probeDatagram(to netip.AddrPort, proto int, payload []byte) error {
-	fd, err := socket(to.Addr(), unix.SOCK_DGRAM, proto)
+// probePing sends an echo request from a raw socket. The socket that needs no
+// capability for it would not do: over IPv6 it hides the refusal.
+func probePing(to netip.Addr) error {
+	proto, echo := unix.IPPROTO_ICMP, byte(8)
+	if to.Is6() {
+		proto, echo = unix.IPPROTO_ICMPV6, 128
+	}
+	message := []byte{echo, 0, 0, 0, 0, 0, 0, 1}
+	return probeDatagram(netip.AddrPortFrom(to, 0), unix.SOCK_RAW, proto, message)
+}
+
+func probeDatagram(to netip.AddrPort, kind, proto int, payload []byte) error {
+	fd, err := socket(to.Addr(), kind, proto)
 	if err != nil {
-		return judge(err)
+		return openError(err)
 	}
 	defer unix.Close(fd)
 	return judge(unix.Sendto(fd, payload, 0, sockaddr(to)))
-}
-
-// probePing sends an echo request by the socket that needs no capability.
-// Where its use is not permitted, nobody inside can send one that way either,
-// and the listing of the rules has to do.
-func probePing(to netip.AddrPort) error {
-	proto, echo := unix.IPPROTO_ICMP, byte(8)
-	if to.Addr().Is6() {
-		proto, echo = unix.IPPROTO_ICMPV6, 128
-	}
-	fd, err := socket(to.Addr(), unix.SOCK_DGRAM, proto)
-	if err != nil {
-		return nil
-	}
-	unix.Close(fd)
-	message := []byte{echo, 0, 0, 0, 0, 0, 0, 1}
-	return probeDatagram(netip.AddrPortFrom(to.Addr(), 0), proto, message)
 }
 
 func probeConnect(to netip.AddrPort) error {
@@ -151,7 +154,7 @@ func probeConnect(to netip.AddrPort) error {
 func probeConnectOnce(to netip.AddrPort, wait int) error {
 	fd, err := socket(to.Addr(), unix.SOCK_STREAM, 0)
 	if err != nil {
-		return judge(err)
+		return openError(err)
 	}
 	defer unix.Close(fd)
 	err = unix.Connect(fd, sockaddr(to))
