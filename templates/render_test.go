@@ -182,6 +182,20 @@ func TestWriteFilesAllOrNothing(t *testing.T) {
 	}
 }
 
+func TestWriteFilesMakesANewFolderAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	files := []templates.File{{Path: ".x/a", Content: []byte("a")}, {Path: ".x/deeper/b", Content: []byte("b")}}
+	if err := templates.WriteFiles(dir, files, false); err != nil {
+		t.Fatal(err)
+	}
+	if read(t, filepath.Join(dir, ".x", "a"))+read(t, filepath.Join(dir, ".x", "deeper", "b")) != "ab" {
+		t.Error("the files hold something else")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("left over: %v %v", entries, err)
+	}
+}
+
 func TestWriteFilesRefusesALink(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("symbolic links need a right on Windows")

@@ -48,8 +48,9 @@ func InTheWay(dir string, files []File) ([]string, error) {
 
 // WriteFiles writes files below dir, all or none. Without overwrite it fails
 // with ErrExists when one of them is there. Everything is staged and flushed
-// inside dir first, so that what remains are renames; if one of those fails,
-// the earlier ones are taken back.
+// inside dir first. A folder that is new then appears by a single rename; in
+// one that exists each file is renamed into place, and if that fails, the
+// earlier ones are taken back.
 func WriteFiles(dir string, files []File, overwrite bool) (err error) {
 	existing, err := InTheWay(dir, files)
 	if err != nil {
@@ -63,12 +64,42 @@ func WriteFiles(dir string, files []File, overwrite bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(stage)) }()
+	if folder, ok := newFolder(dir, files); ok {
+		return writeFolder(dir, stage, folder, files)
+	}
 	for i, f := range files {
 		if err := writeSynced(staged(stage, "new", i), f.Content); err != nil {
 			return fmt.Errorf("staging %s: %w", f.Path, err)
 		}
 	}
 	return swap(dir, stage, files)
+}
+
+// newFolder returns the folder that holds all files, if there is one and it
+// does not exist yet.
+func newFolder(dir string, files []File) (folder string, ok bool) {
+	for i, f := range files {
+		first, _, below := strings.Cut(f.Path, "/")
+		if !below || i > 0 && first != folder {
+			return "", false
+		}
+		folder = first
+	}
+	_, err := os.Lstat(filepath.Join(dir, folder))
+	return folder, folder != "" && errors.Is(err, fs.ErrNotExist)
+}
+
+func writeFolder(dir, stage, folder string, files []File) error {
+	for _, f := range files {
+		name := filepath.Join(stage, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := writeSynced(name, f.Content); err != nil {
+			return fmt.Errorf("staging %s: %w", f.Path, err)
+		}
+	}
+	return os.Rename(filepath.Join(stage, folder), filepath.Join(dir, folder))
 }
 
 func staged(stage, kind string, i int) string {
