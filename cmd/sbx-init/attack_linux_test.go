@@ -122,6 +122,17 @@ func TestAttackAgentWritesPolicyOrAuditLog(t *testing.T) {
 	}
 }
 
+func TestAttackAuditLogThatTheAgentCanReplace(t *testing.T) {
+	in := newInternet(t)
+	b := newBox(t, in.Sandbox, openPolicy)
+	r := b.finish(b.initCommand("run", "--policy", b.path("policy.jsonc"), "--audit", b.path("work/audit.jsonl"), "--user", "54321:54321", "--", "echo", "COMMAND RAN"))
+	r.mustExit(t, exitInternal)
+	r.mustSay(t, "sbx-init: error: the audit log", "is not safe", "sbx-init: hint: ")
+	if r.stdout != "" {
+		t.Errorf("stdout: %q", r.stdout)
+	}
+}
+
 func TestAttackPolicyThatTheAgentCanChange(t *testing.T) {
 	in := newInternet(t)
 	for name, prepare := range map[string]func(b *box) error{

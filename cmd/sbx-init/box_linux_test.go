@@ -203,18 +203,6 @@ func (b *box) records() []audit.Record {
 	return records
 }
 
-// eventually polls until ok, and fails the test when it takes too long.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(runLimit)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("still not: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
-
 func (r result) mustExit(t testing.TB, code int) {
 	t.Helper()
 	if r.code != code {

@@ -80,6 +80,11 @@ func TestAllowedNamesWorkAndNothingElseLeaves(t *testing.T) {
 		t.Errorf("%d answers, want 13:\n%s", len(lines), r.stdout)
 	}
 	wire.Nothing("a sandboxed run", toAllowed)
+	for _, request := range in.requests() {
+		if !strings.HasPrefix(request, okAddr+":") && !strings.HasPrefix(request, "["+okAddr6+"]:") {
+			t.Errorf("a request arrived at %s", request)
+		}
+	}
 	if got := in.questions(); slices.Contains(got, "evil.test") {
 		t.Errorf("names that arrived at the DNS server: %q", got)
 	}

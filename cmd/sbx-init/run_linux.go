@@ -104,7 +104,7 @@ func (p *program) run(args []string) error {
 		return fmt.Errorf("finding the machine's resolvers: %w", err)
 	}
 	p.warn(policy, upstreams)
-	if w.log, err = audit.OpenLog(o.audit); err != nil {
+	if w.log, err = openAudit(o.audit, reach); err != nil {
 		return diag.WithHint(err, "give another place with --audit FILE, in a folder that only root can write")
 	}
 	if err := writeEffective(filepath.Join(filepath.Dir(o.audit), effectivePolicy), policy.network); err != nil {
@@ -117,6 +117,23 @@ func (p *program) run(args []string) error {
 		return p.serve(w, time.Since(started))
 	}
 	return p.supervise(w, who, o.command)
+}
+
+// openAudit opens the audit log where who can neither change nor replace it.
+func openAudit(path string, who attacker) (*audit.Log, error) {
+	log, err := audit.OpenLog(path)
+	if err != nil {
+		return nil, err
+	}
+	how, err := canChange(path, who)
+	if err == nil && how != "" {
+		err = fmt.Errorf("%s %s", who, how)
+	}
+	if err != nil {
+		log.Close()
+		return nil, fmt.Errorf("the audit log %s is not safe: %w", path, err)
+	}
+	return log, nil
 }
 
 // warn says what the policy asks for and this version does not do, and what

@@ -12,7 +12,6 @@ import (
 type question struct {
 	header  dnsmessage.Header
 	q       dnsmessage.Question // as asked, for the reply
-	name    string              // lower case, no trailing dot; "" when the question has no usable host name
 	edns    bool                // the client understands EDNS
 	maxSize int                 // of a UDP reply, in bytes
 }

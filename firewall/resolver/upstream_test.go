@@ -1,0 +1,138 @@
+package resolver
+
+import (
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+func TestAttackForgedReplies(t *testing.T) {
+	const forged = "93.184.216.66"
+	forge := map[string]func(*dnsmessage.Message){
+		"wrong id":       func(m *dnsmessage.Message) { m.ID++ },
+		"wrong question": func(m *dnsmessage.Message) { m.Questions[0].Name = dnsmessage.MustNewName("other.example.") },
+		"wrong type":     func(m *dnsmessage.Message) { m.Questions[0].Type = dnsmessage.TypeAAAA },
+		"no question":    func(m *dnsmessage.Message) { m.Questions = nil },
+		"a question":     func(m *dnsmessage.Message) { m.Response = false },
+	}
+	for name, change := range forge {
+		t.Run(name, func(t *testing.T) {
+			up := newUpstream(t, func(q dnsmessage.Message, _ string) []dnsmessage.Message {
+				bad := replyTo(q)
+				bad.Questions = slices.Clone(q.Questions)
+				bad.Answers = []dnsmessage.Resource{a("ok.example.", forged, 60)}
+				change(&bad)
+				good := replyTo(q)
+				good.Answers = []dnsmessage.Resource{a("ok.example.", public, 60)}
+				return []dnsmessage.Message{bad, good}
+			})
+			l := newLab(t, labNetwork, up, nil)
+			if got := addresses(l.ask(t, "ok.example.", dnsmessage.TypeA)); !slices.Equal(got, []string{public}) {
+				t.Errorf("answer %q, want that of the real upstream", got)
+			}
+		})
+	}
+}
+
+func TestAttackReplyFromAnotherPort(t *testing.T) {
+	attacker, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer attacker.Close()
+	up := newUpstream(t, nil)
+	up.script = func(q dnsmessage.Message, _ string) []dnsmessage.Message {
+		bad := replyTo(q) // right in every respect but where it comes from
+		bad.Answers = []dnsmessage.Resource{a("ok.example.", "93.184.216.66", 60)}
+		if packed, err := bad.Pack(); err == nil {
+			up.mu.Lock()
+			to := up.from[len(up.from)-1]
+			up.mu.Unlock()
+			_, _ = attacker.WriteTo(packed, net.UDPAddrFromAddrPort(to))
+		}
+		good := replyTo(q)
+		good.Answers = []dnsmessage.Resource{a("ok.example.", public, 60)}
+		return []dnsmessage.Message{good}
+	}
+	l := newLab(t, labNetwork, up, nil)
+	if got := addresses(l.ask(t, "ok.example.", dnsmessage.TypeA)); !slices.Equal(got, []string{public}) {
+		t.Errorf("answer %q, want that of the real upstream", got)
+	}
+}
+
+func TestAttackFloodOfForgedReplies(t *testing.T) {
+	good := okZone()
+	up := newUpstream(t, func(q dnsmessage.Message, network string) []dnsmessage.Message {
+		if network == "tcp" {
+			return good.script(q, network)
+		}
+		var flood []dnsmessage.Message
+		for i := range 4 * maxForged {
+			m := replyTo(q)
+			m.ID += uint16(i + 1)
+			m.Answers = []dnsmessage.Resource{a("ok.example.", "93.184.216.66", 60)}
+			flood = append(flood, m)
+		}
+		return flood
+	})
+	l := newLab(t, labNetwork, up, nil)
+	if got := addresses(l.ask(t, "ok.example.", dnsmessage.TypeA)); !slices.Equal(got, []string{public}) {
+		t.Errorf("answer %q, want the one over TCP", got)
+	}
+}
+
+func TestAttackUpstreamThatAsksUs(t *testing.T) {
+	var l *lab
+	up := newUpstream(t, nil)
+	up.script = func(q dnsmessage.Message, _ string) []dnsmessage.Message {
+		if len(up.received()) > 50 {
+			return nil
+		}
+		packed, err := q.Pack() // as an engine's resolver passes it on, id and all
+		if err != nil {
+			return nil
+		}
+		var reply dnsmessage.Message
+		if reply.Unpack(l.server.answer(t.Context(), packed, firewall.UDP)) != nil {
+			return nil
+		}
+		return []dnsmessage.Message{reply}
+	}
+	l = newLab(t, labNetwork, up, nil)
+	if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure {
+		t.Errorf("rcode %s, want SERVFAIL", m.RCode)
+	}
+	if n := len(up.received()); n != 1 {
+		t.Errorf("one question became %d", n)
+	}
+	if r := l.audit()[0]; !strings.Contains(r.Reason, "our own question") {
+		t.Errorf("record %+v, want the circle", r)
+	}
+}
+
+func TestAttackReplyLoopsBetweenServers(t *testing.T) {
+	up := newUpstream(t, okZone().script)
+	l := newLab(t, labNetwork, up, nil)
+	m := replyTo(question4(1, "ok.example.", dnsmessage.TypeA))
+	packed, err := m.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reply := l.server.answer(t.Context(), packed, firewall.UDP); reply != nil {
+		t.Errorf("a reply was answered with %q", reply)
+	}
+	if reply := l.server.answer(t.Context(), []byte("short"), firewall.UDP); reply != nil {
+		t.Errorf("garbage was answered with %q", reply)
+	}
+	update := question4(1, "ok.example.", dnsmessage.TypeA)
+	update.OpCode = 5
+	if got := l.send(t, update); got.RCode != dnsmessage.RCodeNotImplemented {
+		t.Errorf("an update got %s, want NOTIMP", got.RCode)
+	}
+	mustNotArrive(t, up)
+}
