@@ -99,7 +99,11 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	for _, m := range s.Mounts {
-		mounts = append(mounts, engine.Mount{Source: m.Host, Target: m.Container, ReadOnly: m.ReadOnly})
+		mount, err := hostMount(f.Workspace, m)
+		if err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, mount)
 	}
 	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Timeout: Duration(s.Limits.Timeout)}
 	p.Sidecar = p.sidecar(o, f.Workspace.Dir)
@@ -110,6 +114,9 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if f.Workspace.UID == 0 && !f.Workspace.Writable {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%s belongs to root, and the agent runs as user %d: it can read the project but not change it; 'chown -R %d:%d %s' lets it",
 			f.Workspace.Dir, fallbackUID, fallbackUID, fallbackUID, f.Workspace.Dir))
+	}
+	if f.Workspace.Paths[".git"] == Missing {
+		p.Warnings = append(p.Warnings, f.Workspace.Dir+" is no git repository, and the agent cannot make it one, because .git/hooks and .git/config are protected: run 'git init' first if it should commit")
 	}
 	if s.Limits.Disk > 0 {
 		p.Warnings = append(p.Warnings, "limits.disk is not enforced by this version")

@@ -265,7 +265,7 @@ func TestFoldersThatAreMoreThanAProjectAreRefused(t *testing.T) {
 }
 
 func TestARootOwnedFolderIsNotWorkedInAsRoot(t *testing.T) {
-	w := folder(t)
+	w := folder(t, ".git/config")
 	w.UID, w.GID, w.Writable = 0, 0, false
 	p := plan(t, Options{}, w)
 	if p.Agent.User != "1000:1000" || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "chown") {
@@ -291,5 +291,33 @@ func TestNetworkNoneHasNoNetwork(t *testing.T) {
 	p := plan(t, Options{User: settings.Settings{Network: firewall.Network{Mode: firewall.ModeNone}}}, folder(t))
 	if p.Sidecar.Network != "none" {
 		t.Errorf("the sidecar's network is %q", p.Sidecar.Network)
+	}
+}
+
+func TestTrustedMountsAreResolved(t *testing.T) {
+	w := folder(t)
+	w.Home = filepath.FromSlash("/home/me")
+	project := &settings.Settings{Mounts: []settings.Mount{
+		{Host: "~/.cache/go-build", Container: "/cache"}, {Host: "data", Container: "/data", ReadOnly: true},
+	}}
+	p := plan(t, Options{Project: project, TrustProject: true}, w)
+	for _, want := range []engine.Mount{
+		{Source: filepath.FromSlash("/home/me/.cache/go-build"), Target: "/cache"},
+		{Source: filepath.Join(w.Dir, ".devcontainer", "data"), Target: "/data", ReadOnly: true},
+	} {
+		if !slices.Contains(p.Agent.Mounts, want) {
+			t.Errorf("%+v is not among %+v", want, p.Agent.Mounts)
+		}
+	}
+}
+
+// TestTheEnginesSocketIsNeverMounted, not even by a file that somebody trusts.
+func TestTheEnginesSocketIsNeverMounted(t *testing.T) {
+	for _, host := range []string{"/var/run/docker.sock", "/var/run", "/run/../var/run/", "/", "/run/podman", "/home/me/.docker/run/docker.sock"} {
+		project := &settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/x"}}}
+		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: folder(t)})
+		if !errors.Is(err, ErrRefused) {
+			t.Errorf("%s: got %v, want ErrRefused", host, err)
+		}
 	}
 }

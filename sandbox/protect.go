@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // Placeholder is an empty file or folder that a run puts where a protected
@@ -109,4 +110,28 @@ func missingKind(p string) (kind Kind, text string) {
 		return File, ""
 	}
 	return Folder, ""
+}
+
+// engineSockets are where container engines listen. Whoever reaches one is root
+// on the host.
+var engineSockets = []string{"/var/run/docker.sock", "/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"}
+
+// hostMount resolves a mount of the settings: "~/" is the user's home, a
+// relative path is relative to the settings file. A folder that holds an
+// engine's socket is refused whoever asks for it.
+func hostMount(w *Workspace, m settings.Mount) (engine.Mount, error) {
+	source := filepath.FromSlash(m.Host)
+	if rest, ok := strings.CutPrefix(m.Host, "~/"); ok {
+		source = filepath.Join(w.Home, filepath.FromSlash(rest))
+	} else if !filepath.IsAbs(source) {
+		source = filepath.Join(w.Dir, ".devcontainer", source)
+	}
+	source = filepath.Clean(source)
+	for _, socket := range engineSockets {
+		if rel, err := filepath.Rel(source, filepath.FromSlash(socket)); err == nil && filepath.IsLocal(rel) || strings.HasSuffix(source, ".sock") {
+			err := fmt.Errorf("%w: the mount of %s would give the agent the container engine, and with it this machine", ErrRefused, m.Host)
+			return engine.Mount{}, diag.WithHint(err, "mount the folder that the agent needs, not one that holds a socket")
+		}
+	}
+	return engine.Mount{Source: source, Target: m.Container, ReadOnly: m.ReadOnly}, nil
 }

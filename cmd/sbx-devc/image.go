@@ -151,6 +151,7 @@ Credentials are those of 'docker login' and 'podman login'.`,
 			}
 			a.describe(&o, refs)
 			return withEngine(cmd.Context(), func(e *engine.Engine) error {
+				fmt.Fprintf(a.stderr, "sbx-devc: pushing %s as %s\n", image, strings.Join(refs, ", "))
 				pushed, err := imagebuild.Push(cmd.Context(), e, image, refs, o)
 				if pushed != nil {
 					for _, tag := range pushed.Tags {
