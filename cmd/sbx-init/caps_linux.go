@@ -16,9 +16,9 @@ import (
 // lastCap bounds the search for capabilities; the kernel has 41 (0 to 40).
 const lastCap = 63
 
-// hintCaps is what run needs beside NET_ADMIN, all of it in an engine's
-// default set.
-const hintCaps = "give the container the capabilities SETUID, SETGID and SETPCAP beside NET_ADMIN; CMD gets none of them"
+// hintCaps is what run needs beside what the packet filter needs, all of it in
+// an engine's default set.
+const hintCaps = "give the container the capabilities SETUID, SETGID, SETPCAP and KILL as well; CMD gets none of them"
 
 // dropPrivileges makes the calling thread, which must be locked, and whatever
 // it executes the account's for good: no capability in any set, not even by

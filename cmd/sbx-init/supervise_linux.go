@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // supervise starts the command, gives up what it no longer needs, passes
@@ -45,7 +47,11 @@ func (p *program) supervise(w *wall, who account, command []string) error {
 	for {
 		select {
 		case s := <-signals:
-			_ = syscall.Kill(pid, s.(syscall.Signal)) // gone already: its status comes next
+			// With ESRCH the command is gone already, and its status comes next.
+			if err := syscall.Kill(pid, s.(syscall.Signal)); errors.Is(err, syscall.EPERM) {
+				err = fmt.Errorf("passing the signal %q on to the command: %w", s, err)
+				p.printError(diag.WithHint(err, "give the container the capability KILL, so that it can be stopped in order"))
+			}
 		case status := <-exits:
 			if tty != nil {
 				takeTerminalBack(tty)
