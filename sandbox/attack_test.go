@@ -46,6 +46,13 @@ func newOutside(t *testing.T) *outside {
 	if !o.addr.IsValid() {
 		testenv.Missing(t, "an IPv4 address on docker0", fmt.Sprint(addrs))
 	}
+	o.listen(t)
+	return o
+}
+
+// listen serves on o.addr until the test ends.
+func (o *outside) listen(t *testing.T) {
+	t.Helper()
 	l, err := net.Listen("tcp", netip.AddrPortFrom(o.addr, 0).String())
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +85,6 @@ func newOutside(t *testing.T) *outside {
 			o.arrived.Add(1)
 		}
 	}()
-	return o
 }
 
 // attempts is a script that knocks at the outside in every way it can.
@@ -130,6 +136,61 @@ dig +time=2 +tries=1 TXT secret-data-in-a-name.denied.example.com | sed -n 's/.*
 	}
 	if strings.Count(out, "stopped") != 5 || strings.Count(out, "dns REFUSED") != 3 {
 		t.Errorf("not every attempt was made and answered:\n%s\n%s", out, tr.stderr.String())
+	}
+}
+
+// TestIPv6IsClosedToo: a firewall of IPv4 alone is none on a network with both.
+func TestIPv6IsClosedToo(t *testing.T) {
+	e := connect(t)
+	docker := testenv.Program(t, "docker")
+	name := fmt.Sprintf("sbx-sandbox-test-v6-%d", os.Getpid())
+	if out, err := exec.Command(docker, "network", "create", "--ipv6", "--subnet", "fd5b:7a11::/64", "--gateway", "fd5b:7a11::1", name).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command(docker, "network", "rm", name).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	// The bridge uses its address once somebody is attached to it.
+	ctx := context.Background()
+	holder, err := e.Create(ctx, engine.Spec{Name: name, Image: testImage(t, e), Entrypoint: []string{"sleep", "infinity"}, Network: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Remove(ctx, holder); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := e.Start(ctx, holder); err != nil {
+		t.Fatal(err)
+	}
+	o := &outside{addr: netip.MustParseAddr("fd5b:7a11::1")}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		l, err := net.Listen("tcp", netip.AddrPortFrom(o.addr, 0).String())
+		if err == nil {
+			l.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	o.listen(t)
+	network := func(p *Plan) { p.Sidecar.Network = name }
+	script := fmt.Sprintf("ip -6 addr show scope global | grep -o fd5b:; curl -sS -g --max-time 5 'http://[%s]:%d/'; echo x > /dev/udp/%s/%d", o.addr, o.tcp, o.addr, o.udp)
+
+	tr := (&trial{options: shell(script), adjust: network}).run(t, e)
+	if n := o.arrived.Load(); n != 0 || strings.Contains(tr.stdout.String(), "reached") {
+		t.Errorf("%d arrived over IPv6: %q", n, tr.stdout.String())
+	}
+	if !strings.Contains(tr.stdout.String(), "fd5b:") {
+		t.Errorf("the sandbox has no IPv6 address, so this proves nothing: %q, %q", tr.stdout.String(), tr.stderr.String())
+	}
+	tr = (&trial{options: allow(shell(script), fmt.Sprintf("[%s]:%d", o.addr, o.tcp)), adjust: network}).run(t, e)
+	if !strings.Contains(tr.stdout.String(), "reached") {
+		t.Errorf("an allowed address is not reached over IPv6: %q, %q", tr.stdout.String(), tr.stderr.String())
 	}
 }
 

@@ -250,7 +250,7 @@ func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
 
 func TestFoldersThatAreMoreThanAProjectAreRefused(t *testing.T) {
 	home := t.TempDir()
-	for _, dir := range []string{"/", home, filepath.Dir(home)} {
+	for _, dir := range []string{"/", home, filepath.Dir(home), "/run", "/var"} {
 		w := &Workspace{Dir: dir, Home: home, UID: 1, GID: 1}
 		_, err := NewPlan(Options{}, Facts{Workspace: w})
 		if !errors.Is(err, ErrRefused) || diag.HintOf(err) == "" {

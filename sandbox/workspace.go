@@ -136,6 +136,8 @@ func (w *Workspace) refuseFolder() error {
 		why = "it is the whole machine"
 	case w.Home != "" && below(w.Dir, w.Home):
 		why = "it holds your home folder with its keys"
+	case slices.ContainsFunc(engineSockets, func(socket string) bool { return below(w.Dir, filepath.FromSlash(socket)) }):
+		why = "it holds the container engine's socket"
 	default:
 		return nil
 	}
