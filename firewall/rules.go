@@ -59,6 +59,9 @@ func (r rules) out() []Rule {
 	if r.family.ipv6 {
 		out = append(out, r.neighbours("-m owner ! --uid-owner "+r.everyUser()+" ")...)
 	}
+	for _, match := range r.engineQueries() {
+		add("what the engine's resolver asks outside", "%s -j ACCEPT", match)
+	}
 	for _, port := range []int{53, 853} {
 		why := "DNS that the nat table did not lead away, such as a flow older than the rules"
 		if port == 853 {
@@ -90,15 +93,14 @@ func (r rules) out() []Rule {
 func (r rules) upstream(u netip.Addr, add func(why, format string, args ...any)) {
 	daemon := r.daemon()
 	dst := netip.PrefixFrom(u, u.BitLen())
-	hidden := u.IsLoopback() && u != netip.AddrFrom4([4]byte{127, 0, 0, 1}) && u != netip.IPv6Loopback()
 	if r.policy.mode == ModeNone {
 		// There is no resolver to let through.
-		if hidden {
+		if hidden(u) {
 			add("a resolver of the surroundings on loopback", "-d %s -j %s", dst, ChainRefuse)
 		}
 		return
 	}
-	if hidden {
+	if hidden(u) {
 		add("an upstream on loopback: its real port is unknown, so the address belongs to the resolver alone", "-d %s %s -j ACCEPT", dst, daemon)
 		add("", "-d %s -j %s", dst, ChainRefuse)
 		return
@@ -193,8 +195,37 @@ func (r rules) nat() Table {
 	redirect := fmt.Sprintf("--dport 53 -j REDIRECT --to-ports %d", r.facts.ResolverPort)
 	t.Chains[0].Rules = []Rule{
 		{r.daemon() + " -j RETURN", "the resolver's own queries"},
-		{"-p udp -m udp " + redirect, "everybody's, whatever server they were sent to"},
-		{"-p tcp -m tcp " + redirect, ""},
 	}
+	for _, match := range r.engineQueries() {
+		t.Chains[0].Rules = append(t.Chains[0].Rules, Rule{match + " -j RETURN", "what the engine's resolver asks outside"})
+	}
+	t.Chains[0].Rules = append(t.Chains[0].Rules,
+		Rule{"-p udp -m udp " + redirect, "everybody's, whatever server they were sent to"},
+		Rule{"-p tcp -m tcp " + redirect, ""})
 	return t
+}
+
+// engineQueries matches what an engine's resolver on loopback asks outside.
+// Engines send that from within the container's own namespace, as root and
+// without our mark, so that it would be led back to our resolver in a circle.
+// There is none where no upstream is such a resolver.
+//
+// Root in the namespace can thus ask any DNS server. The agent's user is never
+// root; and who is root in a single container can change the rules anyway.
+func (r rules) engineQueries() []string {
+	if r.policy.mode == ModeNone || !slices.ContainsFunc(r.facts.Upstreams, hidden) {
+		return nil
+	}
+	var matches []string
+	for _, proto := range []Proto{UDP, TCP} {
+		matches = append(matches, fmt.Sprintf("! -d %s -p %s -m %s --dport 53 -m owner --uid-owner %d", r.family.loopback, proto, proto, r.facts.DaemonUID))
+	}
+	return matches
+}
+
+// hidden reports whether an upstream is on a loopback address of its own, as
+// an engine's resolver is.
+func hidden(u netip.Addr) bool {
+	u = u.Unmap().WithZone("")
+	return u.IsLoopback() && u != netip.AddrFrom4([4]byte{127, 0, 0, 1}) && u != netip.IPv6Loopback()
 }
