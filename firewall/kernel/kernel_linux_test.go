@@ -35,7 +35,7 @@ const (
 )
 
 var facts = firewall.Facts{
-	Upstreams:    []netip.Addr{netip.MustParseAddr(upstream), netip.MustParseAddr("127.0.0.11")},
+	Upstreams:    []netip.Addr{netip.MustParseAddr(upstream)},
 	ResolverPort: resolver,
 	Mark:         mark,
 }
@@ -70,11 +70,23 @@ func closedBench(t testing.TB) *bench {
 
 func (b *bench) plan(n firewall.Network) firewall.Plan {
 	b.t.Helper()
+	return b.planFor(n, facts)
+}
+
+// planBesideAnEngine is the plan where the engine's resolver is the upstream.
+func (b *bench) planBesideAnEngine(n firewall.Network) firewall.Plan {
+	b.t.Helper()
+	f := facts
+	f.Upstreams = []netip.Addr{netip.MustParseAddr("127.0.0.11")}
+	return b.planFor(n, f)
+}
+
+func (b *bench) planFor(n firewall.Network, f firewall.Facts) firewall.Plan {
+	b.t.Helper()
 	p, errs := firewall.NewPolicy(n)
 	if errs != nil {
 		b.t.Fatalf("NewPolicy: %v", errs)
 	}
-	f := facts
 	f.IPv6 = b.k.Facts().IPv6
 	plan, err := firewall.Compile(p, f)
 	if err != nil {
