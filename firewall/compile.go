@@ -94,10 +94,14 @@ func (f Facts) check() error {
 
 func builtinChains() []string { return []string{"INPUT", "FORWARD", "OUTPUT"} }
 
-// sets returns the family's sets: none in mode none, where nothing is learned.
+// sets returns the family's sets. In mode none nothing is learned or allowed.
 func (r rules) sets() []Set {
+	var seen []Set
+	if r.facts.NFLOG {
+		seen = []Set{{Name: r.family.seen, Type: "hash:ip,port", IPv6: r.family.ipv6, Timeout: SeenTimeout}}
+	}
 	if r.policy.mode == ModeNone {
-		return nil
+		return seen
 	}
 	static := Set{Name: r.family.static, Type: "hash:net,port", IPv6: r.family.ipv6}
 	for _, e := range r.policy.allow.entries {
@@ -113,10 +117,10 @@ func (r rules) sets() []Set {
 			int(a.Port.Number)-int(b.Port.Number), cmp.Compare(a.Port.Proto, b.Port.Proto))
 	})
 	static.Entries = slices.Compact(static.Entries)
-	return []Set{
+	return append([]Set{
 		{Name: r.family.learned, Type: "hash:ip,port", IPv6: r.family.ipv6, Timeout: LearnedTimeout},
 		static,
-	}
+	}, seen...)
 }
 
 // family is what differs between IPv4 and IPv6 in the rules.
@@ -125,12 +129,13 @@ type family struct {
 	loopback netip.Prefix // what stays in the namespace by its address
 	learned  string
 	static   string
+	seen     string
 	reject   string // tells a program that the refusal is final
 }
 
 var (
-	family4 = family{false, netip.MustParsePrefix("127.0.0.0/8"), SetName4, StaticName4, "icmp-admin-prohibited"}
-	family6 = family{true, netip.MustParsePrefix("::1/128"), SetName6, StaticName6, "icmp6-adm-prohibited"}
+	family4 = family{false, netip.MustParsePrefix("127.0.0.0/8"), SetName4, StaticName4, SeenName4, "icmp-admin-prohibited"}
+	family6 = family{true, netip.MustParsePrefix("::1/128"), SetName6, StaticName6, SeenName6, "icmp6-adm-prohibited"}
 )
 
 // owns reports whether a valid prefix is of this family.

@@ -82,7 +82,7 @@ func TestScriptReplacesItsJumps(t *testing.T) {
 }
 
 func TestSetNamesFitTheKernel(t *testing.T) {
-	for _, name := range []string{firewall.SetName4, firewall.SetName6, firewall.StaticName4, firewall.StaticName6} {
+	for _, name := range []string{firewall.SetName4, firewall.SetName6, firewall.StaticName4, firewall.StaticName6, firewall.SeenName4, firewall.SeenName6} {
 		if len(name) > 31 { // IPSET_MAXNAMELEN is 32 with the final NUL
 			t.Errorf("%s is too long", name)
 		}

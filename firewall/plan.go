@@ -12,13 +12,27 @@ const (
 	ChainOut    = "SBX-OUT" // filter: what may leave
 	ChainIn     = "SBX-IN"  // filter: what may enter
 	ChainRefuse = "SBX-NO"  // filter: refuses so that the program fails at once
+	ChainLog    = "SBX-LOG" // filter: reports what is refused; it decides nothing
 	ChainDNS    = "SBX-DNS" // nat: leads every DNS query to the sandbox's resolver
 
 	SetName4    = "SBX-LEARNED4" // addresses of allowed names, with a timeout each
 	SetName6    = "SBX-LEARNED6"
 	StaticName4 = "SBX-STATIC4" // address entries of the policy
 	StaticName6 = "SBX-STATIC6"
+	SeenName4   = "SBX-SEEN4" // destinations whose refusal was reported a moment ago, with a timeout each
+	SeenName6   = "SBX-SEEN6"
 )
+
+// The NFLOG groups in which the kernel reports refused packets. The first
+// packet to a destination has a group of its own, so that a flood of repeats
+// can overflow only the other one.
+const (
+	LogFirst  = 0x7362
+	LogRepeat = 0x7363
+)
+
+// SeenTimeout is how long a destination counts as reported, in seconds.
+const SeenTimeout = 60
 
 // LearnedTimeout is how long an address stays in SetName4 or SetName6 when
 // whoever adds it names no time, in seconds.
@@ -31,6 +45,7 @@ type Facts struct {
 	ResolverPort uint16       // the loopback port of the sandbox's resolver, UDP and TCP
 	DaemonUID    int          // the user that the resolver runs as
 	Mark         uint32       // the mark (SO_MARK) on the resolver's own packets; not 0
+	NFLOG        bool         // the kernel can report refused packets
 	UIDs         uint32       // how many user ids exist here, from 0 on, as in a rootless container; 0 = all
 }
 

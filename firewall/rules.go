@@ -30,19 +30,32 @@ func (r rules) filter() Table {
 	for _, port := range r.policy.inbound {
 		in = append(in, Rule{fmt.Sprintf("-p tcp -m tcp --dport %d -m conntrack --ctstate NEW -j ACCEPT", port), "network.inbound"})
 	}
-	return Table{
-		Name: "filter",
-		Drop: builtinChains(),
-		Chains: []Chain{
-			{ChainOut, out},
-			{ChainIn, in},
-			{ChainRefuse, []Rule{
-				{"-p tcp -j REJECT --reject-with tcp-reset", "refused at once, so that no program waits for a timeout"},
-				{"-j REJECT --reject-with " + r.family.reject, ""},
-			}},
-		},
-		Jumps: []Jump{{"OUTPUT", ChainOut}, {"INPUT", ChainIn}},
+	refuse := Chain{ChainRefuse, []Rule{
+		{"-p tcp -j REJECT --reject-with tcp-reset", "refused at once, so that no program waits for a timeout"},
+		{"-j REJECT --reject-with " + r.family.reject, ""},
+	}}
+	chains := []Chain{{ChainOut, out}, {ChainIn, in}, refuse}
+	if r.facts.NFLOG {
+		chains[2].Rules = append([]Rule{{"-m owner --uid-owner " + r.everyUser() + " -j " + ChainLog,
+			"what a program sent is reported; what the kernel itself says is nobody's attempt"}}, refuse.Rules...)
+		chains = append(chains, r.log())
 	}
+	return Table{
+		Name:   "filter",
+		Drop:   builtinChains(),
+		Chains: chains,
+		Jumps:  []Jump{{"OUTPUT", ChainOut}, {"INPUT", ChainIn}},
+	}
+}
+
+// log reports packets and lets them go on to their refusal. Nobody need listen.
+func (r rules) log() Chain {
+	seen := "--match-set " + r.family.seen + " dst,dst"
+	return Chain{ChainLog, []Rule{
+		{fmt.Sprintf("-m set %s -j NFLOG --nflog-group %d", seen, LogRepeat), "repeats are counted only, and may get lost in a flood"},
+		{fmt.Sprintf("-m set ! %s -j NFLOG --nflog-group %d", seen, LogFirst), "a destination's first"},
+		{"-j SET --add-set " + r.family.seen + " dst,dst", ""},
+	}}
 }
 
 func (r rules) out() []Rule {

@@ -44,6 +44,7 @@ type Kernel struct {
 	sets     *netlink.Handle // its socket was opened in the namespace and stays there
 	netns    uint64          // inode of the namespace
 	uids     uint32          // of firewall.Facts
+	nflog    bool            // of firewall.Facts
 }
 
 // tools are the programs for one address family.
@@ -108,7 +109,7 @@ func (k *Kernel) Close() { k.sets.Close() }
 // Facts returns what probing has learnt of the machine; the caller adds what
 // it knows of the resolver.
 func (k *Kernel) Facts() firewall.Facts {
-	return firewall.Facts{IPv6: len(k.families) == 2, UIDs: k.uids}
+	return firewall.Facts{IPv6: len(k.families) == 2, UIDs: k.uids, NFLOG: k.nflog}
 }
 
 // Backend returns the backend in use.
@@ -169,18 +170,34 @@ func hasIPv6() bool {
 // probeRules makes and removes a chain with the matches that every plan needs.
 // The nft backend has the kernel check each rule as it comes, and the legacy
 // one replaces the whole table; either way the kernel has accepted a change.
-const probeRules = `:SBX-PROBE - [0:0]
+const (
+	probeRules = `:SBX-PROBE - [0:0]
 -A SBX-PROBE -m conntrack --ctstate ESTABLISHED -m mark --mark 0x1 -m owner --uid-owner 0 -j ACCEPT
--F SBX-PROBE
+`
+	probeLog = `-A SBX-PROBE -j NFLOG --nflog-group 1
+`
+	probeEnd = `-F SBX-PROBE
 -X SBX-PROBE
 COMMIT
 `
+)
 
+// probe also finds out whether the kernel can report packets. A firewall does
+// not depend on that, so what fails with it is tried without it.
 func (k *Kernel) probe(ctx context.Context, closing bool) error {
-	script := "*filter\n" + probeRules
+	begin := "*filter\n"
 	if closing {
-		script = "*filter\n" + dropPolicies + probeRules
+		begin += dropPolicies
 	}
+	if k.load(ctx, begin+probeRules+probeLog+probeEnd) == nil {
+		k.nflog = true
+		return nil
+	}
+	return k.load(ctx, begin+probeRules+probeEnd)
+}
+
+// load has every family take a probe's script.
+func (k *Kernel) load(ctx context.Context, script string) error {
 	jobs := make([]*job, 0, len(k.families))
 	for _, t := range k.families {
 		jobs = append(jobs, t.startRestore(ctx, script))
