@@ -8,7 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"sync/atomic"
+	"strings"
 	"syscall"
 	"time"
 
@@ -39,7 +39,19 @@ const (
 type wall struct {
 	kernel *kernel.Kernel
 	log    *audit.Log
-	done   chan error // the resolver's end
+	done   chan error // the resolver's end; has room for both of its sockets
+
+	children  *reaper
+	upstreams resolvers
+	facts     firewall.Facts   // with the resolver's port, once it listens
+	book      *book            // what names led to
+	server    *resolver.Server // nil until a policy needs it
+	sockets   []listener       // the server's
+	probes    probes
+	count     counts
+
+	policy policy        // in force
+	plan   firewall.Plan // what the kernel must hold
 }
 
 // closeNetwork closes both families before anything else is looked at.
@@ -54,8 +66,8 @@ func closeNetwork(ctx context.Context) (*kernel.Kernel, error) {
 	return k, nil
 }
 
-// open enforces the policy and proves it. On an error the network is closed
-// again.
+// open enforces the first policy and proves it. On an error the network is
+// closed again.
 func (w *wall) open(ctx context.Context, p policy, upstreams resolvers) (err error) {
 	defer func() {
 		if err == nil {
@@ -65,49 +77,63 @@ func (w *wall) open(ctx context.Context, p policy, upstreams resolvers) (err err
 		defer cancel()
 		err = errors.Join(err, w.kernel.Apply(closing, firewall.ClosedPlan(w.kernel.Facts())))
 	}()
-	facts := w.kernel.Facts()
-	facts.Upstreams = upstreams.addrs
-	facts.Mark = resolverMark
-	facts.DaemonUID = os.Geteuid()
-	if p.Mode() != firewall.ModeAllowlist {
-		return w.enforce(ctx, p, facts, nil)
+	w.upstreams = upstreams
+	w.facts = w.kernel.Facts()
+	w.facts.Upstreams = upstreams.addrs
+	w.facts.Mark = resolverMark
+	w.facts.DaemonUID = os.Geteuid()
+	w.book = newBook(p.Policy, w.kernel.Allow)
+	// While everything is closed: afterwards what exists would pass for allowed.
+	if err := w.cut(true); err != nil {
+		return err
 	}
+	return w.enforce(ctx, p)
+}
 
-	sockets, err := listen(facts.IPv6)
+// serveNames starts the resolver, unless it runs already.
+func (w *wall) serveNames(ctx context.Context, p policy) error {
+	if w.server != nil {
+		return nil
+	}
+	sockets, err := listen(w.facts.IPv6)
 	if err != nil {
 		return err
 	}
-	facts.ResolverPort = sockets[0].port()
-	var recording atomic.Bool // our own test question is nobody's decision
-	server := resolver.New(resolver.Options{
+	w.sockets = sockets
+	w.facts.ResolverPort = sockets[0].port()
+	w.server = resolver.New(resolver.Options{
 		Policy:    p.Policy,
-		Installer: w.kernel,
-		Record: func(r audit.Record) error {
-			if !recording.Load() {
-				return nil
-			}
-			return w.log.Record(r)
-		},
-		Upstreams: onPort53(upstreams.addrs),
+		Installer: w.book,
+		Record:    w.record,
+		Upstreams: onPort53(w.upstreams.addrs),
 		Dialer:    net.Dialer{Control: mark},
-		Search:    upstreams.search,
-		NoIPv6:    !facts.IPv6,
+		Search:    w.upstreams.search,
+		NoIPv6:    !w.facts.IPv6,
 	})
-	w.done = make(chan error, len(sockets))
 	for _, s := range sockets {
-		go func() { w.done <- server.Serve(context.WithoutCancel(ctx), s.udp, s.tcp) }()
+		go func() { w.done <- w.server.Serve(context.WithoutCancel(ctx), s.udp, s.tcp) }()
 	}
-	if err := w.enforce(ctx, p, facts, func() error { return verifyResolver(ctx, sockets) }); err != nil {
-		return err
-	}
-	recording.Store(true)
 	return nil
 }
 
-// enforce applies the policy's plan and verifies it in the kernel and, with
-// check, beyond.
-func (w *wall) enforce(ctx context.Context, p policy, facts firewall.Facts, check func() error) error {
-	plan, err := firewall.Compile(p.Policy, facts)
+// record writes a decision to the audit log and counts it. Our own test
+// questions are nobody's decision.
+func (w *wall) record(r audit.Record) error {
+	if w.probes.has(r.Name) {
+		return nil
+	}
+	w.count.add(r.Verdict)
+	return w.log.Record(r)
+}
+
+// enforce makes the kernel hold the policy's plan and proves it.
+func (w *wall) enforce(ctx context.Context, p policy) error {
+	if p.Mode() == firewall.ModeAllowlist {
+		if err := w.serveNames(ctx, p); err != nil {
+			return err
+		}
+	}
+	plan, err := firewall.Compile(p.Policy, w.facts)
 	if err != nil {
 		if errors.Is(err, firewall.ErrModeNotEnforced) {
 			return exitWith(exitConfig, err)
@@ -117,13 +143,19 @@ func (w *wall) enforce(ctx context.Context, p policy, facts firewall.Facts, chec
 	if err := w.kernel.Apply(ctx, plan); err != nil {
 		return err
 	}
-	if err := w.kernel.Verify(ctx, plan); err != nil {
+	w.policy, w.plan = p, plan
+	return w.verify(ctx)
+}
+
+// verify proves the policy in force: in the kernel, and by asking the resolver.
+func (w *wall) verify(ctx context.Context) error {
+	if err := w.kernel.Verify(ctx, w.plan); err != nil {
 		return err
 	}
-	if check == nil {
+	if w.policy.Mode() != firewall.ModeAllowlist {
 		return nil
 	}
-	return check()
+	return w.probes.verifyResolver(ctx, w.sockets)
 }
 
 // listener is the resolver's pair of sockets on one address.
@@ -182,11 +214,15 @@ func mark(_, _ string, c syscall.RawConn) error {
 // verifyResolver asks, as any program would, port 53 of loopback for a name
 // that cannot be on any list, in each way there is. The answer must come, from
 // our resolver, and it must be a refusal.
-func verifyResolver(ctx context.Context, sockets []listener) error {
+func (p *probes) verifyResolver(ctx context.Context, sockets []listener) error {
 	for _, s := range sockets {
 		addr := netip.AddrPortFrom(s.udp.LocalAddr().(*net.UDPAddr).AddrPort().Addr(), 53)
 		for _, network := range []string{"udp", "tcp"} {
-			if err := askRefused(ctx, network, addr); err != nil {
+			name := "verify-" + strings.ToLower(rand.Text()) + ".invalid"
+			p.begin(name)
+			err := askRefused(ctx, network, addr, name)
+			p.end(name)
+			if err != nil {
 				return fmt.Errorf("verifying the resolver on %s/%s: %w", addr, network, err)
 			}
 		}
@@ -194,7 +230,7 @@ func verifyResolver(ctx context.Context, sockets []listener) error {
 	return nil
 }
 
-func askRefused(ctx context.Context, network string, addr netip.AddrPort) error {
+func askRefused(ctx context.Context, network string, addr netip.AddrPort, host string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	var d net.Dialer
@@ -208,7 +244,7 @@ func askRefused(ctx context.Context, network string, addr netip.AddrPort) error 
 			return err
 		}
 	}
-	name, err := dnsmessage.NewName("verify-" + rand.Text() + ".invalid.")
+	name, err := dnsmessage.NewName(host + ".")
 	if err != nil {
 		return err
 	}

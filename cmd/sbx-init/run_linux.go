@@ -85,7 +85,7 @@ func (p *program) run(args []string) error {
 	if err != nil {
 		return err
 	}
-	w := &wall{kernel: k}
+	w := &wall{kernel: k, done: make(chan error, 2), children: newReaper()}
 
 	who := account{}
 	reach := attacker{anyone: true}

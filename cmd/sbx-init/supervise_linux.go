@@ -39,7 +39,7 @@ func (p *program) supervise(w *wall, who account, command []string) error {
 		return fmt.Errorf("starting %s: %w", command[0], err)
 	}
 	pid := child.Pid
-	exits := reap(pid)
+	exits := w.children.reap(pid)
 	if err := keepOnly(unix.CAP_NET_ADMIN, unix.CAP_KILL); err != nil {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 		return err
@@ -71,7 +71,7 @@ func (p *program) serve(w *wall, took time.Duration) error {
 	if err := keepOnly(unix.CAP_NET_ADMIN); err != nil {
 		return err
 	}
-	exits := reap(0)
+	exits := w.children.reap(0)
 	ready := struct {
 		Ready          bool  `json:"ready"`
 		FirewallMillis int64 `json:"firewallMillis"`
@@ -117,34 +117,6 @@ func catchSignals() <-chan os.Signal {
 		}
 	}
 	return signals
-}
-
-// reap waits for every child, adopted orphans too, and sends the status of the
-// one with the given pid.
-func reap(pid int) <-chan unix.WaitStatus {
-	exits := make(chan unix.WaitStatus, 1)
-	children := make(chan os.Signal, 1)
-	if pid == 0 {
-		signal.Notify(children, syscall.SIGCHLD)
-	}
-	go func() {
-		for {
-			var status unix.WaitStatus
-			got, err := unix.Wait4(-1, &status, 0, nil)
-			switch {
-			case errors.Is(err, unix.EINTR):
-			case err != nil: // no child at the moment
-				if pid != 0 {
-					return
-				}
-				<-children
-			case got == pid:
-				exits <- status
-				return
-			}
-		}
-	}()
-	return exits
 }
 
 // exitStatus turns a wait status into the exit code that shells use.

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,33 +11,15 @@ import (
 
 // Verify compares what the kernel holds with the plan and then sends packets
 // that every plan refuses: UDP, TCP and ICMP to documentation addresses, in
-// both families. It errs on the first difference, and on the first packet that
+// both families. It errs with every difference, and on the first packet that
 // was let out. A packet for which there is no route counts as refused.
 //
 // It takes the listing's word for the rules and the packets' word for their
 // effect: either alone could be fooled, by a rule of somebody else before ours
 // or by an address that happens to be unreachable.
 func (k *Kernel) Verify(ctx context.Context, plan firewall.Plan) error {
-	if err := k.here(); err != nil {
+	if err := k.Compare(ctx, plan); err != nil {
 		return fmt.Errorf("verifying the firewall: %w", err)
-	}
-	states, err := k.read(ctx)
-	if err != nil {
-		return fmt.Errorf("verifying the firewall: %w", err)
-	}
-	for i, t := range k.families {
-		tables := plan.V4
-		if t.ipv6 {
-			tables = plan.V6
-		}
-		if err := states[i].holds(tables); err != nil {
-			return fmt.Errorf("verifying the firewall: %s: %w", t.name(), err)
-		}
-	}
-	for _, s := range plan.Sets {
-		if err := k.haveSet(s); err != nil {
-			return fmt.Errorf("verifying the firewall: %w", err)
-		}
 	}
 	for _, t := range k.families {
 		if err := probePackets(t.ipv6, plan); err != nil {
@@ -44,6 +27,39 @@ func (k *Kernel) Verify(ctx context.Context, plan firewall.Plan) error {
 		}
 	}
 	return nil
+}
+
+// Compare errs unless the kernel's rules and sets are exactly what the plan
+// says, as far as they are ours. It sends nothing. The error names the first
+// difference of each family and of each set.
+func (k *Kernel) Compare(ctx context.Context, plan firewall.Plan) error {
+	if err := k.here(); err != nil {
+		return err
+	}
+	states, err := k.read(ctx)
+	if err != nil {
+		return err
+	}
+	var differences []error
+	for i, t := range k.families {
+		tables := plan.V4
+		if t.ipv6 {
+			tables = plan.V6
+		}
+		if err := states[i].holds(tables); err != nil {
+			differences = append(differences, fmt.Errorf("%s: %w", t.name(), err))
+		}
+	}
+	return errors.Join(append(differences, k.CompareSets(plan))...)
+}
+
+// CompareSets is Compare for the sets alone, which is over in microseconds.
+func (k *Kernel) CompareSets(plan firewall.Plan) error {
+	var differences []error
+	for _, s := range plan.Sets {
+		differences = append(differences, k.haveSet(s))
+	}
+	return errors.Join(differences...)
 }
 
 // holds errs unless the state is exactly what the tables say, as far as it is

@@ -52,7 +52,7 @@ func (s *Server) resolve(ctx context.Context, q question) (dnsmessage.RCode, []d
 		return s.refuse(rec)
 	}
 	rec.Name = name
-	d := s.opts.Policy.DecideName(name)
+	d := (*s.policy.Load()).DecideName(name)
 	rec.Rule, rec.Reason = d.Rule, d.Reason
 	switch {
 	case !d.Allowed():
@@ -95,15 +95,18 @@ func (s *Server) askUpstream(ctx context.Context, name string, q question, rec a
 	if err != nil {
 		return s.fail(rec, fmt.Errorf("the upstream reply: %w", err))
 	}
+	policy := *s.policy.Load()
+	names := []string{name}
 	for _, a := range l.aliases {
-		if d := s.opts.Policy.DecideAlias(name, a.name); !d.Allowed() {
+		if d := policy.DecideAlias(name, a.name); !d.Allowed() {
 			rec.Rule, rec.Reason = d.Rule, d.Reason
 			return s.refuse(rec)
 		}
+		names = append(names, a.name)
 	}
 	kept, refused := l.addrs[:0:0], rec
 	for _, addr := range l.addrs {
-		d := s.opts.Policy.DecideAnswer(name, addr)
+		d := policy.DecideAnswer(name, addr)
 		if addr.Is4In6() {
 			d = firewall.Decision{Verdict: firewall.Deny, Reason: "an IPv4 address in the form of an IPv6 one is no answer"}
 		}
@@ -119,9 +122,9 @@ func (s *Server) askUpstream(ctx context.Context, name string, q question, rec a
 	}
 	l.addrs = kept
 
-	ports := s.opts.Policy.Ports(name)
+	ports := policy.Ports(name)
 	for _, addr := range l.addrs {
-		if err := s.opts.Installer.Allow(addr, ports, l.ttl+graceTTL); err != nil {
+		if err := s.opts.Installer.Allow(names, addr, ports, l.ttl+graceTTL); err != nil {
 			return s.fail(rec, fmt.Errorf("opening %s: %w", addr, err))
 		}
 	}

@@ -177,7 +177,7 @@ type lab struct {
 	logErr  error
 }
 
-func (l *lab) Allow(addr netip.Addr, ports []firewall.Port, timeout time.Duration) error {
+func (l *lab) Allow(_ []string, addr netip.Addr, ports []firewall.Port, timeout time.Duration) error {
 	l.mu.Lock()
 	l.sets = append(l.sets, installed{addr, ports, timeout})
 	hook := l.onAllow

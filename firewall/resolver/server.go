@@ -26,15 +26,17 @@ type Policy interface {
 }
 
 // Installer opens addr on ports for new connections until timeout is over.
-// *kernel.Kernel is one.
+// names are what led to the address: the name that was asked for, then its
+// aliases. An error means that the address is not open, also when the policy
+// has changed since the question was judged.
 type Installer interface {
-	Allow(addr netip.Addr, ports []firewall.Port, timeout time.Duration) error
+	Allow(names []string, addr netip.Addr, ports []firewall.Port, timeout time.Duration) error
 }
 
 // Options configures a Server. Policy, Installer, Record and Upstreams are
 // required.
 type Options struct {
-	Policy    Policy
+	Policy    Policy // the first one, see Server.SetPolicy
 	Installer Installer
 
 	// Record is told every decision before the reply is sent. When it fails
@@ -72,6 +74,7 @@ const (
 // Server answers DNS questions. It is safe for concurrent use.
 type Server struct {
 	opts   Options
+	policy atomic.Pointer[Policy]
 	budget *budget
 	good   atomic.Uint32 // index of the upstream that answered last
 	ours   openQuestions
@@ -82,8 +85,14 @@ func New(opts Options) *Server {
 	if opts.Timeout == 0 {
 		opts.Timeout = 2 * time.Second
 	}
-	return &Server{opts: opts, budget: newBudget(time.Now)}
+	s := &Server{opts: opts, budget: newBudget(time.Now)}
+	s.SetPolicy(opts.Policy)
+	return s
 }
+
+// SetPolicy makes p decide about every question from now on, and about the
+// answers to those that are under way.
+func (s *Server) SetPolicy(p Policy) { s.policy.Store(&p) }
 
 // Listen opens a UDP and a TCP socket on addr with one port number. Port 0
 // takes a free one.

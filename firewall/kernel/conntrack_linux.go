@@ -1,0 +1,141 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// Flow is a connection that the kernel tracks, of any protocol.
+type Flow struct {
+	Src, Dst netip.AddrPort // as whoever began it sees it; port 0 for protocols without ports
+	Real     netip.AddrPort // who answers: differs from Dst when the destination was translated
+	Proto    uint8          // unix.IPPROTO_TCP, …
+}
+
+// dumpTries is how often a listing is begun anew because the table changed
+// while it was read.
+const dumpTries = 5
+
+// Cut makes the kernel forget every connection of the namespace, in both
+// families, that keep does not want, and returns how many those were. A
+// forgotten connection is judged by the rules as if it began with its next
+// packet. The rules that refuse it must be in place before, or it is only
+// remembered again.
+func (k *Kernel) Cut(keep func(Flow) bool) (int, error) {
+	total := 0
+	for _, family := range []netlink.InetFamily{unix.AF_INET, unix.AF_INET6} {
+		n, err := k.cutFamily(family, keep)
+		total += n
+		switch {
+		case err == nil:
+		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EOPNOTSUPP):
+			return total, diag.WithHint(fmt.Errorf("ending connections: %w: %w", ErrMissingModule, err),
+				"on the machine that runs the container: modprobe nf_conntrack_netlink")
+		default:
+			return total, fmt.Errorf("ending connections: %w", err)
+		}
+	}
+	return total, nil
+}
+
+func (k *Kernel) cutFamily(family netlink.InetFamily, keep func(Flow) bool) (total int, err error) {
+	for range dumpTries {
+		var n uint
+		n, err = k.sets.ConntrackDeleteFilters(netlink.ConntrackTable, family, cutFilter(keep))
+		total += int(n)
+		if !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	return total, err
+}
+
+// Flows lists the connections that the namespace tracks.
+func (k *Kernel) Flows() ([]Flow, error) {
+	var err error
+	for range dumpTries {
+		var listed []*netlink.ConntrackFlow
+		listed, err = k.sets.ConntrackTableList(netlink.ConntrackTable, unix.AF_UNSPEC)
+		if err != nil {
+			continue
+		}
+		flows := make([]Flow, len(listed))
+		for i, f := range listed {
+			flows[i] = readFlow(f)
+		}
+		return flows, nil
+	}
+	return nil, fmt.Errorf("listing connections: %w", err)
+}
+
+// cutFilter is a predicate in the form that package netlink takes.
+type cutFilter func(Flow) bool
+
+// MatchConntrackFlow reports whether the flow is to be forgotten.
+func (keep cutFilter) MatchConntrackFlow(f *netlink.ConntrackFlow) bool { return !keep(readFlow(f)) }
+
+func readFlow(f *netlink.ConntrackFlow) Flow {
+	return Flow{
+		Src:   addrPort(f.Forward.SrcIP, f.Forward.SrcPort),
+		Dst:   addrPort(f.Forward.DstIP, f.Forward.DstPort),
+		Real:  addrPort(f.Reverse.SrcIP, f.Reverse.SrcPort),
+		Proto: f.Forward.Protocol,
+	}
+}
+
+// addrPort is the zero value for what is no address.
+func addrPort(ip net.IP, port uint16) netip.AddrPort {
+	addr, _ := netip.AddrFromSlice(ip)
+	return netip.AddrPortFrom(addr.Unmap(), port)
+}
+
+// Prune takes every learned address and port that keep does not want out of
+// the sets and returns how many those were. Sets that do not exist hold
+// nothing.
+func (k *Kernel) Prune(keep func(netip.Addr, firewall.Port) bool) (int, error) {
+	pruned := 0
+	for name, ipv6 := range map[string]bool{firewall.SetName4: false, firewall.SetName6: true} {
+		entries, err := k.learned(name, ipv6)
+		if err != nil {
+			return pruned, err
+		}
+		for _, e := range entries {
+			if keep(e.Prefix.Addr(), e.Port) {
+				continue
+			}
+			entry := setEntry(e.Prefix, e.Port)
+			entry.CIDR = 0       // hash:ip,port takes no length
+			entry.Replace = true // it may end by itself meanwhile
+			if err := k.sets.IpsetDel(name, entry); err != nil {
+				return pruned, fmt.Errorf("removing %s from the set %s: %w", e, name, err)
+			}
+			pruned++
+		}
+	}
+	return pruned, nil
+}
+
+func (k *Kernel) learned(name string, ipv6 bool) ([]firewall.SetEntry, error) {
+	listed, err := k.sets.IpsetList(name)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errSets("listing the set "+name, err)
+	}
+	var entries []firewall.SetEntry
+	for _, e := range listed.Entries {
+		if entry, ok := readEntry(e, ipv6); ok {
+			entries = append(entries, entry)
+		}
+	}
+	return entries, nil
+}
