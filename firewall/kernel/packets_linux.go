@@ -112,7 +112,15 @@ func socket(addr netip.Addr, kind, proto int) (int, error) {
 	if addr.Is6() {
 		domain = unix.AF_INET6
 	}
-	return unix.Socket(domain, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
+	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, proto)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, probeMark); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("marking it as our own: %w", err)
+	}
+	return fd, nil
 }
 
 func sockaddr(to netip.AddrPort) unix.Sockaddr {

@@ -1,0 +1,307 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+// Refusal is what is known of packets that the packet filter refused.
+type Refusal struct {
+	Src, Dst netip.AddrPort // port 0 where the protocol has none, and in later fragments
+	Proto    uint8          // IP protocol number; the transport's, behind IPv6 extension headers
+	UID      int            // the user that owns the socket
+}
+
+// Refusals receives the packets that rules with firewall.Facts.NFLOG report.
+type Refusals struct {
+	sockets []*os.File
+}
+
+// probeMark is on the packets with which Verify tries the rules, so that they
+// are not taken for somebody's. No rule matches it.
+const probeMark = 0x736270
+
+// socketBytes is how many bytes the kernel may hold for one socket of ours:
+// some ten thousand packets. What comes while it is full is lost and counted.
+const socketBytes = 8 << 20
+
+// packetBytes is how much of a packet is wanted: the IP header with its
+// options or extension headers, and the ports.
+const packetBytes = 128
+
+// OpenRefusals subscribes to both groups. It must be called on a thread of the
+// namespace and errs when the kernel has no NFLOG, or when somebody else holds
+// one of the groups there.
+func (k *Kernel) OpenRefusals() (*Refusals, error) {
+	if err := k.here(); err != nil {
+		return nil, fmt.Errorf("listening for refused packets: %w", err)
+	}
+	if !k.nflog {
+		return nil, fmt.Errorf("listening for refused packets: %w: nfnetlink_log or xt_NFLOG", ErrMissingModule)
+	}
+	r := &Refusals{}
+	for _, group := range []logGroup{
+		{firewall.LogFirst, 1, 0},     // at once: the process may be gone in a moment
+		{firewall.LogRepeat, 100, 10}, // in batches, a tenth of a second late at most
+	} {
+		f, err := group.open()
+		if err != nil {
+			r.Close()
+			return nil, fmt.Errorf("listening for refused packets: %w", err)
+		}
+		r.sockets = append(r.sockets, f)
+	}
+	return r, nil
+}
+
+// Close ends Serve.
+func (r *Refusals) Close() {
+	for _, f := range r.sockets {
+		f.Close()
+	}
+}
+
+// Serve calls refused for every packet, and lost with the number of packets
+// that nobody could receive in time, until Close. It calls them from two
+// goroutines. An error means that nothing is received any more; the packet
+// filter goes on refusing.
+func (r *Refusals) Serve(refused func(Refusal), lost func(packets int)) error {
+	errs := make([]error, len(r.sockets))
+	var wg sync.WaitGroup
+	for i, f := range r.sockets {
+		wg.Go(func() {
+			errs[i] = receive(f, refused, lost)
+			r.Close()
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// receive reads one socket. The packets' sequence numbers tell what was lost.
+func receive(f *os.File, refused func(Refusal), lost func(packets int)) error {
+	buf := make([]byte, 1<<16) // the kernel's batches stay below
+	next := uint32(0)
+	for {
+		n, err := f.Read(buf)
+		switch {
+		case errors.Is(err, os.ErrClosed):
+			return nil
+		case errors.Is(err, unix.ENOBUFS):
+			continue // the next packet's number says how many are missing
+		case err != nil:
+			return fmt.Errorf("receiving refused packets: %w", err)
+		}
+		eachMessage(buf[:n], func(m logMessage) {
+			if missing := int32(m.seq - next); missing > 0 {
+				lost(int(missing))
+			}
+			next = m.seq + 1
+			if p, ok := parsePacket(m.payload); ok && m.mark != probeMark && m.hasUID {
+				p.UID = int(m.uid)
+				refused(p)
+			}
+		})
+	}
+}
+
+// logGroup is how one group is to be delivered.
+type logGroup struct {
+	number uint16
+	batch  uint32 // packets in one message
+	delay  uint32 // hundredths of a second that a batch may wait; 0 = the kernel's own second
+}
+
+// Numbers of linux/netfilter/nfnetlink_log.h that x/sys does not have.
+const (
+	nfulnlMsgPacket = 0
+	nfulnlMsgConfig = 1
+
+	nfulaCfgCmd     = 1
+	nfulaCfgMode    = 2
+	nfulaCfgTimeout = 4
+	nfulaCfgQthresh = 5
+	nfulaCfgFlags   = 6
+
+	nfulnlCfgCmdBind = 1
+	nfulnlCopyPacket = 2
+	nfulnlCfgFSeq    = 1
+
+	nfulaMark    = 2
+	nfulaPayload = 9
+	nfulaUID     = 11
+	nfulaSeq     = 12
+)
+
+func (g logGroup) open() (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_NETFILTER)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	f := os.NewFile(uintptr(fd), "nflog")
+	if err := g.configure(fd); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (g logGroup) configure(fd int) error {
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return os.NewSyscallError("bind", err)
+	}
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, socketBytes) != nil {
+		// In a user namespace of its own the container gets what everybody gets.
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBytes)
+	}
+	be32 := func(v uint32) []byte { return binary.BigEndian.AppendUint32(nil, v) }
+	settings := []netlinkAttr{
+		{nfulaCfgCmd, []byte{nfulnlCfgCmdBind}},
+		{nfulaCfgMode, append(be32(packetBytes), nfulnlCopyPacket, 0)},
+		{nfulaCfgQthresh, be32(g.batch)},
+		{nfulaCfgFlags, []byte{0, nfulnlCfgFSeq}},
+	}
+	if g.delay > 0 {
+		settings = append(settings, netlinkAttr{nfulaCfgTimeout, be32(g.delay)})
+	}
+	message := configMessage(g.number, settings)
+	if err := unix.Sendto(fd, message, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return os.NewSyscallError("send", err)
+	}
+	// The kernel has answered when send returns, and packets come only later.
+	reply := make([]byte, 4096)
+	n, _, err := unix.Recvfrom(fd, reply, unix.MSG_DONTWAIT)
+	if err != nil {
+		return os.NewSyscallError("receive", err)
+	}
+	if n < 20 || binary.NativeEndian.Uint16(reply[4:]) != unix.NLMSG_ERROR {
+		return errors.New("the kernel did not confirm the group")
+	}
+	if code := int32(binary.NativeEndian.Uint32(reply[16:])); code != 0 {
+		return fmt.Errorf("binding NFLOG group %d: %w", g.number, unix.Errno(-code))
+	}
+	return nil
+}
+
+type netlinkAttr struct {
+	kind uint16
+	data []byte
+}
+
+// configMessage builds a configuration message for a group (netlink(7), and
+// the nfnetlink header: family, version, group).
+func configMessage(group uint16, attrs []netlinkAttr) []byte {
+	m := make([]byte, 16, 128)
+	binary.NativeEndian.PutUint16(m[4:], unix.NFNL_SUBSYS_ULOG<<8|nfulnlMsgConfig)
+	binary.NativeEndian.PutUint16(m[6:], unix.NLM_F_REQUEST|unix.NLM_F_ACK)
+	m = append(m, unix.AF_UNSPEC, 0, byte(group>>8), byte(group))
+	for _, a := range attrs {
+		m = binary.NativeEndian.AppendUint16(m, uint16(4+len(a.data)))
+		m = binary.NativeEndian.AppendUint16(m, a.kind)
+		m = append(m, a.data...)
+		for len(m)%4 != 0 {
+			m = append(m, 0)
+		}
+	}
+	binary.NativeEndian.PutUint32(m, uint32(len(m)))
+	return m
+}
+
+// logMessage is what is wanted of one reported packet.
+type logMessage struct {
+	payload []byte
+	seq     uint32
+	mark    uint32
+	uid     uint32
+	hasUID  bool
+}
+
+// eachMessage calls yield for every packet in a datagram of the kernel's.
+func eachMessage(b []byte, yield func(logMessage)) {
+	for len(b) >= 20 {
+		size := int(binary.NativeEndian.Uint32(b))
+		if size < 16 || size > len(b) {
+			return
+		}
+		if kind := binary.NativeEndian.Uint16(b[4:]); size >= 20 && kind == unix.NFNL_SUBSYS_ULOG<<8|nfulnlMsgPacket {
+			yield(parseMessage(b[20:size]))
+		}
+		b = b[min(len(b), (size+3)&^3):]
+	}
+}
+
+func parseMessage(b []byte) (m logMessage) {
+	for len(b) >= 4 {
+		size := int(binary.NativeEndian.Uint16(b))
+		if size < 4 || size > len(b) {
+			return m
+		}
+		data := b[4:size]
+		kind := binary.NativeEndian.Uint16(b[2:]) & 0x3fff // without the flags of netlink(7)
+		if kind == nfulaPayload {
+			m.payload = data
+		} else if len(data) == 4 {
+			switch v := binary.BigEndian.Uint32(data); kind {
+			case nfulaMark:
+				m.mark = v
+			case nfulaSeq:
+				m.seq = v
+			case nfulaUID:
+				m.uid, m.hasUID = v, true
+			}
+		}
+		b = b[min(len(b), (size+3)&^3):]
+	}
+	return m
+}
+
+// parsePacket reads the addresses and ports of an IP packet, which may be cut.
+func parsePacket(b []byte) (r Refusal, ok bool) {
+	var payload []byte
+	var src, dst netip.Addr
+	first := true // the first fragment, or no fragment
+	switch {
+	case len(b) >= 20 && b[0]>>4 == 4:
+		src, dst, r.Proto = netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:])), b[9]
+		first = binary.BigEndian.Uint16(b[6:])&0x1fff == 0
+		payload = b[min(len(b), int(b[0]&15)*4):]
+	case len(b) >= 40 && b[0]>>4 == 6:
+		src, dst, r.Proto = netip.AddrFrom16([16]byte(b[8:])), netip.AddrFrom16([16]byte(b[24:])), b[6]
+		payload = b[40:]
+		for isExtension(r.Proto) && len(payload) >= 8 {
+			length := 8 + int(payload[1])*8
+			if r.Proto == unix.IPPROTO_FRAGMENT {
+				length = 8
+				first = first && binary.BigEndian.Uint16(payload[2:])&^7 == 0
+			}
+			r.Proto = payload[0]
+			payload = payload[min(len(payload), length):]
+		}
+	default:
+		return r, false
+	}
+	var srcPort, dstPort uint16
+	if (r.Proto == unix.IPPROTO_TCP || r.Proto == unix.IPPROTO_UDP) && first && len(payload) >= 4 {
+		srcPort, dstPort = binary.BigEndian.Uint16(payload), binary.BigEndian.Uint16(payload[2:])
+	}
+	r.Src, r.Dst = netip.AddrPortFrom(src, srcPort), netip.AddrPortFrom(dst, dstPort)
+	return r, true
+}
+
+// isExtension reports whether an IPv6 header of this kind stands before the
+// transport's (RFC 8200 section 4).
+func isExtension(proto uint8) bool {
+	switch proto {
+	case unix.IPPROTO_HOPOPTS, unix.IPPROTO_ROUTING, unix.IPPROTO_FRAGMENT, unix.IPPROTO_DSTOPTS:
+		return true
+	}
+	return false
+}
