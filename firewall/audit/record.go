@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
@@ -17,7 +18,8 @@ const (
 	LayerHTTP Layer = "http"
 )
 
-// Record is one decision, one line of /run/sbx/audit.jsonl.
+// Record is one decision, or several that are the same: one line of
+// /run/sbx/audit.jsonl.
 type Record struct {
 	Time    time.Time        `json:"ts"`
 	Verdict firewall.Verdict `json:"verdict"`
@@ -25,10 +27,19 @@ type Record struct {
 	Name    string           `json:"name,omitempty"`  // host name without the trailing dot
 	Dst     string           `json:"dst,omitempty"`   // destination address
 	Port    uint16           `json:"port,omitempty"`  // destination port
-	Proto   firewall.Proto   `json:"proto,omitempty"` // tcp or udp
+	Proto   firewall.Proto   `json:"proto,omitempty"` // tcp, udp, icmp, icmpv6, or an IP protocol's number
 	UID     *int             `json:"uid,omitempty"`   // the asking process; absent when unknown
 	PID     int              `json:"pid,omitempty"`
 	Exe     string           `json:"exe,omitempty"`
 	Rule    string           `json:"rule,omitempty"`
 	Reason  string           `json:"reason"`
+	Count   int              `json:"count,omitempty"` // how many decisions the line stands for; absent = 1
+
+	// Src is the asking socket's own address and SrcProto its protocol, by
+	// which the process is found. Proto is the destination's.
+	Src      netip.AddrPort `json:"-"`
+	SrcProto firewall.Proto `json:"-"`
 }
+
+// decisions is how many decisions the record stands for.
+func (r Record) decisions() int { return max(r.Count, 1) }

@@ -67,7 +67,7 @@ func NewReport(records []Record) *Report {
 				Reason: r.Reason, Rule: r.Rule, Fix: fix, FixList: list,
 			})
 		}
-		report.Rows[i].Count++
+		report.Rows[i].Count += r.decisions()
 	}
 	slices.SortStableFunc(report.Rows, func(a, b Row) int {
 		return cmp.Or(
@@ -114,13 +114,14 @@ func privateFix(r Record) (entry, list string) {
 }
 
 // AllowEntry writes the allowlist entry for host and port: without the port
-// when it is 0 or one of those that an entry without a port opens anyway.
+// when it is 0 and, for a name, when it is one of those that an entry without a
+// port opens anyway. An address is no site, so its port is always named.
 func AllowEntry(host string, port uint16, proto firewall.Proto) string {
 	if host == "" {
 		return ""
 	}
-	bare := port == 0 || (proto != firewall.UDP && (port == 80 || port == 443))
 	addr, err := netip.ParseAddr(host)
+	bare := port == 0 || (err != nil && proto != firewall.UDP && (port == 80 || port == 443))
 	isV6 := err == nil && addr.Is6()
 	switch {
 	case bare:

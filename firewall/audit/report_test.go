@@ -49,6 +49,14 @@ func TestReportPutsDeniedFirstAndCounts(t *testing.T) {
 	}
 }
 
+func TestReportAddsTheCountsOfRepetitions(t *testing.T) {
+	again := deny("evil.example", "", "r")
+	again.Count = 41
+	if r := NewReport([]Record{deny("evil.example", "", "r"), again}); len(r.Rows) != 1 || r.Rows[0].Count != 42 {
+		t.Errorf("rows %+v, want one that counts 42", r.Rows)
+	}
+}
+
 func TestReportNamesTheEntryThatWouldHelp(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -59,6 +67,9 @@ func TestReportNamesTheEntryThatWouldHelp(t *testing.T) {
 		{"a port nobody listed", Record{Verdict: firewall.Deny, Layer: LayerIP, Name: "x.example", Port: 22, Proto: firewall.TCP}, "x.example:22", "allow"},
 		{"https", Record{Verdict: firewall.Deny, Layer: LayerIP, Name: "x.example", Port: 443, Proto: firewall.TCP}, "x.example", "allow"},
 		{"quic", Record{Verdict: firewall.Deny, Layer: LayerIP, Name: "x.example", Port: 443, Proto: firewall.UDP}, "x.example:443/udp", "allow"},
+		{"https to an address", Record{Verdict: firewall.Deny, Layer: LayerIP, Dst: "203.0.113.7", Port: 443, Proto: firewall.TCP}, "203.0.113.7:443", "allow"},
+		{"a ping", Record{Verdict: firewall.Deny, Layer: LayerIP, Dst: "203.0.113.7", Proto: "icmp", Rule: "no icmp"}, "", ""},
+		{"a port of an address that a name led to", Record{Verdict: firewall.Deny, Layer: LayerIP, Name: "x.example", Dst: "203.0.113.7", Port: 22, Proto: firewall.TCP}, "x.example:22", "allow"},
 		{"an IPv6 address", Record{Verdict: firewall.Deny, Layer: LayerIP, Dst: "2001:db8::1", Port: 22, Proto: firewall.TCP}, "[2001:db8::1]:22", "allow"},
 		{"a deny entry decided", deny("x.example", "deny x.example", "r"), "", ""},
 		{"a type of question", deny("x.example", "x.example", "TXT is not answered"), "", ""},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -20,8 +21,9 @@ const (
 	typeHTTPS dnsmessage.Type = 65
 )
 
-// answer judges one message and returns the reply, or nil for no reply.
-func (s *Server) answer(ctx context.Context, message []byte, proto firewall.Proto) []byte {
+// answer judges one message of client's and returns the reply, or nil for no
+// reply.
+func (s *Server) answer(ctx context.Context, message []byte, proto firewall.Proto, client netip.AddrPort) []byte {
 	q, err := parseQuestion(message)
 	limit := q.maxSize
 	if proto == firewall.TCP {
@@ -35,13 +37,13 @@ func (s *Server) answer(ctx context.Context, message []byte, proto firewall.Prot
 	case err != nil:
 		return q.reply(dnsmessage.RCodeFormatError, nil, nil, limit)
 	}
-	rcode, answers, why := s.resolve(ctx, q)
+	rcode, answers, why := s.resolve(ctx, q, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Src: client, SrcProto: proto})
 	return q.reply(rcode, answers, why, limit)
 }
 
-// resolve decides about a question and, when it is allowed, answers it.
-func (s *Server) resolve(ctx context.Context, q question) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
-	rec := audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS}
+// resolve decides about a question and, when it is allowed, answers it. rec is
+// the record of it, a refusal so far.
+func (s *Server) resolve(ctx context.Context, q question, rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
 	name, err := hostName(q.q.Name)
 	if err != nil || q.q.Class != dnsmessage.ClassINET {
 		rec.Name = strings.TrimSuffix(q.q.Name.String(), ".")

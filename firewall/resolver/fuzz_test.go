@@ -33,7 +33,7 @@ func FuzzQuestion(f *testing.F) {
 	l := newLab(f, labNetwork, up, nil)
 	policy := l.server.opts.Policy
 	f.Fuzz(func(t *testing.T, message []byte) {
-		reply := l.server.answer(context.Background(), message, firewall.TCP)
+		reply := l.server.answer(context.Background(), message, firewall.TCP, netip.AddrPort{})
 		for _, name := range up.names(t) {
 			name = name[:len(name)-len(lastWord(name))-1]
 			if !policy.DecideName(name).Allowed() {

@@ -164,7 +164,7 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 		message := append([]byte(nil), buf[:n]...)
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if reply := s.answer(ctx, message, firewall.UDP); reply != nil {
+			if reply := s.answer(ctx, message, firewall.UDP, source(client)); reply != nil {
 				_, _ = pc.WriteTo(reply, client) // the client asks again
 			}
 		})
@@ -220,7 +220,7 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 		if _, err := io.ReadFull(conn, message); err != nil {
 			return
 		}
-		reply := s.answer(ctx, message, firewall.TCP)
+		reply := s.answer(ctx, message, firewall.TCP, source(conn.RemoteAddr()))
 		if reply == nil {
 			return
 		}
@@ -231,6 +231,14 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 			return
 		}
 	}
+}
+
+// source is a client's address; invalid when it has none.
+func source(a net.Addr) netip.AddrPort {
+	if a, ok := a.(interface{ AddrPort() netip.AddrPort }); ok {
+		return a.AddrPort()
+	}
+	return netip.AddrPort{}
 }
 
 // framed puts the length in front of a message, as DNS over TCP wants it.
