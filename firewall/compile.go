@@ -63,7 +63,7 @@ func Compile(p *Policy, f Facts) (Plan, error) {
 			continue
 		}
 		r := rules{policy: p, facts: f, family: fam}
-		tables := []Table{r.filter(), r.nat()}
+		tables := []Table{r.filter(), r.nat(), r.loopback()}
 		if fam.ipv6 {
 			plan.V6 = tables
 		} else {

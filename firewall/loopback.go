@@ -1,0 +1,22 @@
+package firewall
+
+// ChainLoopback keeps packets for loopback addresses on loopback.
+const ChainLoopback = "SBX-LO" // mangle
+
+// loopback drops what is addressed to loopback and would leave by another
+// interface. A program without any privilege can bind its socket to one
+// (SO_BINDTODEVICE, IP_PKTINFO), and then "-d 127.0.0.0/8 -j ACCEPT" would let
+// its payload out to whoever sits on the link, and the nat table's REDIRECT
+// would send its DNS queries there too.
+//
+// It has to be POSTROUTING: in OUTPUT a packet that the nat table has led to
+// loopback still shows the interface of its old destination.
+func (r rules) loopback() Table {
+	return Table{
+		Name: "mangle",
+		Chains: []Chain{{ChainLoopback, []Rule{
+			{"-d " + r.family.loopback.String() + " ! -o lo -j DROP", "loopback addresses do not leave the machine, whatever a socket is bound to"},
+		}}},
+		Jumps: []Jump{{"POSTROUTING", ChainLoopback}},
+	}
+}
