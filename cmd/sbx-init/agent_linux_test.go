@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -20,6 +21,8 @@ func agent(job string, args []string) int {
 			return 2
 		}
 		attack(daemon)
+	case "flood":
+		flood(args[0])
 	case "setuid":
 		fmt.Println("setuid:", os.Geteuid())
 	default:
@@ -67,6 +70,21 @@ func attack(daemon int) {
 		_, err = unix.PidfdGetfd(fd, 3, 0)
 	}
 	say("take its descriptor", err)
+	// One of the daemon's threads has the agent's user for files.
+	threads, _ := os.ReadDir(proc + "/task")
+	for _, thread := range threads {
+		if tid, err := strconv.Atoi(thread.Name()); err == nil && tid != daemon {
+			if err := unix.PtraceAttach(tid); err == nil {
+				say("trace a thread of the daemon", nil)
+			}
+			if err := unix.Tgkill(daemon, tid, unix.SIGKILL); err == nil {
+				say("kill a thread of the daemon", nil)
+			}
+			if err := open(proc+"/task/"+thread.Name()+"/mem", os.O_RDWR); err == nil {
+				say("write a thread's memory", nil)
+			}
+		}
+	}
 	say("raw socket", socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP))
 	say("raw IPv6 socket", socket(unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_RAW))
 	say("packet socket", socket(unix.AF_PACKET, unix.SOCK_RAW, 0))
@@ -105,4 +123,23 @@ func userNamespace() error {
 		err = fmt.Errorf("%s", state)
 	}
 	return err
+}
+
+// flood sends datagrams to an address and prints how many were refused.
+func flood(to string) {
+	conn, err := net.Dial("udp", to)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+	refused := 0
+	for range 100_000 {
+		// EPERM is the packet filter's word; an ICMP answer to an earlier packet
+		// ends a write too, of a packet that was never sent.
+		if _, err := conn.Write([]byte("x")); errors.Is(err, syscall.EPERM) {
+			refused++
+		}
+	}
+	fmt.Println(refused)
 }

@@ -37,14 +37,17 @@ const (
 
 // wall is the firewall of this network namespace, once it stands.
 type wall struct {
-	kernel *kernel.Kernel
-	log    *audit.Log
-	done   chan error // the resolver's end; has room for both of its sockets
+	kernel      *kernel.Kernel
+	recorder    *audit.Recorder  // writes to log
+	refusals    *kernel.Refusals // nil when the kernel cannot report any
+	refusalsEnd chan error
+	done        chan error // the resolver's end; has room for both of its sockets
 
 	children  *reaper
 	upstreams resolvers
 	facts     firewall.Facts   // with the resolver's port, once it listens
 	book      *book            // what names led to
+	origins   *origins         // from which name an address came
 	server    *resolver.Server // nil until a policy needs it
 	sockets   []listener       // the server's
 	probes    probes
@@ -83,6 +86,7 @@ func (w *wall) open(ctx context.Context, p policy, upstreams resolvers) (err err
 	w.facts.Mark = resolverMark
 	w.facts.DaemonUID = os.Geteuid()
 	w.book = newBook(p.Policy, w.kernel.Allow)
+	w.origins = newOrigins(w.book)
 	// While everything is closed: afterwards what exists would pass for allowed.
 	if err := w.cut(true); err != nil {
 		return err
@@ -103,7 +107,7 @@ func (w *wall) serveNames(ctx context.Context, p policy) error {
 	w.facts.ResolverPort = sockets[0].port()
 	w.server = resolver.New(resolver.Options{
 		Policy:    p.Policy,
-		Installer: w.book,
+		Installer: w.origins,
 		Record:    w.record,
 		Upstreams: onPort53(w.upstreams.addrs),
 		Dialer:    net.Dialer{Control: mark},
@@ -123,7 +127,7 @@ func (w *wall) record(r audit.Record) error {
 		return nil
 	}
 	w.count.add(r.Verdict)
-	return w.log.Record(r)
+	return w.recorder.Record(r)
 }
 
 // enforce makes the kernel hold the policy's plan and proves it.

@@ -104,14 +104,26 @@ func (p *program) run(args []string) error {
 		return fmt.Errorf("finding the machine's resolvers: %w", err)
 	}
 	p.warn(policy, upstreams)
-	if w.log, err = openAudit(o.audit, reach); err != nil {
+	log, err := openAudit(o.audit, reach)
+	if err != nil {
 		return diag.WithHint(err, "give another place with --audit FILE, in a folder that only root can write")
 	}
+	if err := w.beginRecords(log, who); err != nil {
+		return err
+	}
+	defer func() {
+		if err := w.endRecords(); err != nil {
+			fmt.Fprintf(p.stderr, "sbx-init: warning: the audit log is not complete: %v\n", err)
+		}
+	}()
 	if err := writeEffective(filepath.Join(filepath.Dir(o.audit), effectivePolicy), policy.network); err != nil {
 		return err
 	}
 	if err := w.open(ctx, policy, upstreams); err != nil {
 		return err
+	}
+	if err := w.watchRefusals(); err != nil {
+		fmt.Fprintf(p.stderr, "sbx-init: warning: refused connections are not recorded, names are: %v\n", err)
 	}
 	if o.sidecar {
 		return p.serve(w, time.Since(started))

@@ -11,5 +11,6 @@
 //	            └─ any error ► ClosedPlan, both families
 //
 //	Allow(addr, ports) ── ipset add, over netlink (the resolver, before it answers)
+//	OpenRefusals ◄── NFLOG: what the rules refused; nothing depends on anybody listening
 //	Verify(Plan) ── iptables-save = Plan, sets exist, real packets are refused
 package kernel

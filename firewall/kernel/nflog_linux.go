@@ -48,10 +48,7 @@ func (k *Kernel) OpenRefusals() (*Refusals, error) {
 		return nil, fmt.Errorf("listening for refused packets: %w: nfnetlink_log or xt_NFLOG", ErrMissingModule)
 	}
 	r := &Refusals{}
-	for _, group := range []logGroup{
-		{firewall.LogFirst, 1, 0},     // at once: the process may be gone in a moment
-		{firewall.LogRepeat, 100, 10}, // in batches, a tenth of a second late at most
-	} {
+	for _, group := range groups {
 		f, err := group.open()
 		if err != nil {
 			r.Close()
@@ -62,27 +59,48 @@ func (k *Kernel) OpenRefusals() (*Refusals, error) {
 	return r, nil
 }
 
-// Close ends Serve.
+// Drain has the kernel deliver what it holds, and Serve end after that. What is
+// refused from then on is not reported.
+func (r *Refusals) Drain() error {
+	var errs []error
+	for i, f := range r.sockets {
+		message := configMessage(groups[i].number, []netlinkAttr{{nfulaCfgCmd, []byte{nfulnlCfgCmdUnbind}}})
+		if _, err := f.Write(message); err != nil {
+			errs = append(errs, fmt.Errorf("ending the reports of refused packets: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close ends Serve at once.
 func (r *Refusals) Close() {
 	for _, f := range r.sockets {
 		f.Close()
 	}
 }
 
+// groups are the groups in the order of Refusals.sockets.
+var groups = []logGroup{
+	{firewall.LogFirst, 1, 0},     // at once: the process may be gone in a moment
+	{firewall.LogRepeat, 100, 10}, // in batches, a tenth of a second late at most
+}
+
 // Serve calls refused for every packet, and lost with the number of packets
-// that nobody could receive in time, until Close. It calls them from two
-// goroutines. An error means that nothing is received any more; the packet
+// that nobody could receive in time, until Drain or Close. It calls them from
+// two goroutines. An error means that nothing is received any more; the packet
 // filter goes on refusing.
 func (r *Refusals) Serve(refused func(Refusal), lost func(packets int)) error {
 	errs := make([]error, len(r.sockets))
 	var wg sync.WaitGroup
 	for i, f := range r.sockets {
 		wg.Go(func() {
-			errs[i] = receive(f, refused, lost)
-			r.Close()
+			if errs[i] = receive(f, refused, lost); errs[i] != nil {
+				r.Close()
+			}
 		})
 	}
 	wg.Wait()
+	r.Close()
 	return errors.Join(errs...)
 }
 
@@ -100,7 +118,7 @@ func receive(f *os.File, refused func(Refusal), lost func(packets int)) error {
 		case err != nil:
 			return fmt.Errorf("receiving refused packets: %w", err)
 		}
-		eachMessage(buf[:n], func(m logMessage) {
+		confirmed := eachMessage(buf[:n], func(m logMessage) {
 			if missing := int32(m.seq - next); missing > 0 {
 				lost(int(missing))
 			}
@@ -110,6 +128,9 @@ func receive(f *os.File, refused func(Refusal), lost func(packets int)) error {
 				refused(p)
 			}
 		})
+		if confirmed {
+			return nil // the end of the group, which Drain asked for
+		}
 	}
 }
 
@@ -131,9 +152,10 @@ const (
 	nfulaCfgQthresh = 5
 	nfulaCfgFlags   = 6
 
-	nfulnlCfgCmdBind = 1
-	nfulnlCopyPacket = 2
-	nfulnlCfgFSeq    = 1
+	nfulnlCfgCmdBind   = 1
+	nfulnlCfgCmdUnbind = 2
+	nfulnlCopyPacket   = 2
+	nfulnlCfgFSeq      = 1
 
 	nfulaMark    = 2
 	nfulaPayload = 9
@@ -224,18 +246,23 @@ type logMessage struct {
 	hasUID  bool
 }
 
-// eachMessage calls yield for every packet in a datagram of the kernel's.
-func eachMessage(b []byte, yield func(logMessage)) {
+// eachMessage calls yield for every packet in a datagram of the kernel's, and
+// reports whether the kernel confirmed a configuration in it.
+func eachMessage(b []byte, yield func(logMessage)) (confirmed bool) {
 	for len(b) >= 20 {
 		size := int(binary.NativeEndian.Uint32(b))
 		if size < 16 || size > len(b) {
-			return
+			return confirmed
 		}
-		if kind := binary.NativeEndian.Uint16(b[4:]); size >= 20 && kind == unix.NFNL_SUBSYS_ULOG<<8|nfulnlMsgPacket {
+		switch kind := binary.NativeEndian.Uint16(b[4:]); {
+		case kind == unix.NLMSG_ERROR:
+			confirmed = true
+		case kind == unix.NFNL_SUBSYS_ULOG<<8|nfulnlMsgPacket && size >= 20:
 			yield(parseMessage(b[20:size]))
 		}
 		b = b[min(len(b), (size+3)&^3):]
 	}
+	return confirmed
 }
 
 func parseMessage(b []byte) (m logMessage) {

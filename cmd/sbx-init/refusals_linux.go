@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/firewall/resolver"
+)
+
+// drainTimeout bounds the wait for the last reports at the end. The kernel
+// delivers them at once.
+const drainTimeout = time.Second
+
+// beginRecords makes the log the place of w's decisions. who is the account
+// whose processes can be seen, the zero account when none can.
+func (w *wall) beginRecords(log *audit.Log, who account) error {
+	witness, err := newWitness(who)
+	if err != nil {
+		return err
+	}
+	w.recorder = audit.NewRecorder(log.Record, witness.complete)
+	return nil
+}
+
+// watchRefusals records what the packet filter refuses from now on. Without
+// it the packet filter refuses the same.
+func (w *wall) watchRefusals() error {
+	refusals, err := w.kernel.OpenRefusals()
+	if err != nil {
+		return err
+	}
+	w.refusals = refusals
+	w.refusalsEnd = make(chan error, 1)
+	go func() { w.refusalsEnd <- refusals.Serve(w.refused, w.lost) }()
+	return nil
+}
+
+// endRecords writes what has not been written yet.
+func (w *wall) endRecords() error {
+	var errs []error
+	if w.refusals != nil {
+		errs = append(errs, w.refusals.Drain())
+		select {
+		case err := <-w.refusalsEnd:
+			errs = append(errs, err)
+		case <-time.After(drainTimeout):
+		}
+		w.refusals.Close()
+	}
+	return errors.Join(append(errs, w.recorder.Close())...)
+}
+
+// refused records a refused packet.
+func (w *wall) refused(r kernel.Refusal) {
+	addr := r.Dst.Addr()
+	rec := audit.Record{
+		Layer: audit.LayerIP, Name: w.origins.of(addr), Dst: addr.String(), Port: r.Dst.Port(), Proto: protocol(r.Proto),
+		UID: &r.UID, Src: r.Src,
+	}
+	rec.SrcProto = rec.Proto
+	d := w.book.inForce().Refused(rec.Name, addr, rec.Port, rec.Proto)
+	rec.Verdict, rec.Rule, rec.Reason = d.Verdict, d.Rule, d.Reason
+	_ = w.record(rec) // the packet is refused whether or not that can be written
+}
+
+// lost records that packets were refused faster than they could be looked at.
+func (w *wall) lost(packets int) {
+	_ = w.record(audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Count: packets, Rule: "flood",
+		Reason: "more packets were refused than could be looked at one by one"})
+}
+
+// inForce returns the policy that judges now.
+func (b *book) inForce() *firewall.Policy {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.policy
+}
+
+// protocol names an IP protocol as records do.
+func protocol(number uint8) firewall.Proto {
+	switch number {
+	case unix.IPPROTO_TCP:
+		return firewall.TCP
+	case unix.IPPROTO_UDP:
+		return firewall.UDP
+	case unix.IPPROTO_ICMP:
+		return "icmp"
+	case unix.IPPROTO_ICMPV6:
+		return "icmpv6"
+	}
+	return firewall.Proto(strconv.Itoa(int(number)))
+}
+
+// maxOrigins bounds the addresses whose name is known. Any one is forgotten
+// for a new one; a record about it is then by address only.
+const maxOrigins = 16384
+
+// origins knows for which name an address was last given out, also when its
+// time is over: that is when somebody asks why it is closed. It stands before
+// the installer of addresses. Safe for concurrent use.
+type origins struct {
+	resolver.Installer
+
+	mu    sync.Mutex
+	names map[netip.Addr]string
+}
+
+func newOrigins(next resolver.Installer) *origins {
+	return &origins{Installer: next, names: map[netip.Addr]string{}}
+}
+
+// Allow is resolver.Installer's.
+func (o *origins) Allow(names []string, addr netip.Addr, ports []firewall.Port, timeout time.Duration) error {
+	if err := o.Installer.Allow(names, addr, ports, timeout); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, known := o.names[addr]; !known && len(o.names) >= maxOrigins {
+		for old := range o.names {
+			delete(o.names, old)
+			break
+		}
+	}
+	o.names[addr] = names[0]
+	return nil
+}
+
+// of returns the name, "" when there is none.
+func (o *origins) of(addr netip.Addr) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.names[addr]
+}
