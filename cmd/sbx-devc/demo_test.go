@@ -52,6 +52,7 @@ func TestDemo(t *testing.T) {
 		"SCRIPTED",
 		"Hello from " + demoAllowedHost,
 		"Could not resolve host: " + demoDeniedHost,
+		"Failed to connect to " + demoDeniedAddr,
 		demoAllowedHost + "   1 request(s)",
 		demoDeniedHost + "  0 request(s)",
 	} {
@@ -59,7 +60,9 @@ func TestDemo(t *testing.T) {
 			t.Errorf("the demo does not print %q:\n%s", want, out.String())
 		}
 	}
-	if report := people.String(); !strings.Contains(report, `add this line to "allow": "`+demoDeniedHost+`"`) {
-		t.Errorf("the egress report does not say how to allow the denied host:\n%s", report)
+	for _, entry := range []string{demoDeniedHost, demoDeniedAddr + ":80"} {
+		if report := people.String(); !strings.Contains(report, `add this line to "allow": "`+entry+`"`) {
+			t.Errorf("the egress report does not offer %s:\n%s", entry, report)
+		}
 	}
 }
