@@ -17,6 +17,9 @@
 //     sends besides (credentials, Proxy-*, Forwarded) does not exist upstream.
 //   - Paths are compared in their escaped form, byte for byte, so no reading
 //     of "..", "//" or "%2f" by anybody downstream matters.
+//   - Bodies are read strictly. One that would have the provider fetch pages,
+//     files or images, call MCP servers or run code for the agent is refused,
+//     and only known values of Anthropic-Beta pass.
 //   - The upstream is fixed and redirects are refused: the credential goes to
 //     one origin.
 //   - Answers pass through a filter that blanks the credential, should the

@@ -120,6 +120,10 @@ func (p *Proxy) admit(w http.ResponseWriter, r *http.Request, entry *Entry) (bod
 		return no(http.StatusRequestTimeout, apierror.InvalidRequest, "the request's body did not arrive")
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	if err := p.screen(body); err != nil {
+		p.buffered.Add(-reserve)
+		return no(http.StatusBadRequest, apierror.InvalidRequest, p.blank.String(err.Error()))
+	}
 	var named struct {
 		Model string `json:"model"`
 	}
@@ -150,6 +154,9 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, ent
 		return
 	}
 	entry.Status = resp.StatusCode
+	if resp.StatusCode < 300 && r.URL.EscapedPath() == messagesPath {
+		p.answered.Add(1) // before the agent can know
+	}
 	p.copyHeaders(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	if err := p.copyBody(w, resp, r.URL.EscapedPath() == messagesPath); err != nil {
@@ -186,6 +193,7 @@ func (p *Proxy) outgoing(r *http.Request, body []byte) *http.Request {
 			out.Header[name] = slices.Clone(values)
 		}
 	}
+	p.filterBetas(out.Header)
 	out.Header.Set("Accept-Encoding", "identity")
 	p.credential.set(out.Header)
 	return out.WithContext(r.Context())

@@ -35,6 +35,10 @@ type Options struct {
 	Credential   Credential // required
 	SessionToken string     // required; NewSessionToken
 
+	// AllowHostedWeb lets the provider's own web search and web fetch through.
+	// They read any page for the agent, whatever the firewall allows.
+	AllowHostedWeb bool
+
 	Log     func(Entry)                           // called once for every request, concurrently; nil = no log
 	MaxBody int64                                 // bytes; 0 = DefaultMaxBody
 	Proxy   func(*http.Request) (*url.URL, error) // such as http.ProxyFromEnvironment; nil = connect directly
@@ -58,7 +62,9 @@ type Proxy struct {
 	token      [sha256.Size]byte
 	log        func(Entry)
 	maxBody    int64
+	hostedWeb  bool
 	buffered   atomic.Int64
+	answered   atomic.Int64
 	transport  *http.Transport
 	blank      *redact.Redactor
 	usage      meter
@@ -85,6 +91,7 @@ func New(o Options) (*Proxy, error) {
 		token:      sha256.Sum256([]byte(o.SessionToken)),
 		log:        o.Log,
 		maxBody:    o.MaxBody,
+		hostedWeb:  o.AllowHostedWeb,
 		// Lengths stay, so that Content-Length does.
 		blank: redact.New(redact.Options{Secrets: []string{o.Credential.secret}, Mask: true}),
 		transport: &http.Transport{
@@ -113,6 +120,10 @@ func New(o Options) (*Proxy, error) {
 // Usage returns the tokens used so far. The last answer is in it once its
 // handler has returned, so close the tunnel first to have them all.
 func (p *Proxy) Usage() Usage { return p.usage.total() }
+
+// Answered counts the requests for a message that the upstream answered with
+// a status of 2xx. An answer is counted before the agent receives it.
+func (p *Proxy) Answered() int64 { return p.answered.Load() }
 
 // Close drops idle connections to the upstream.
 func (p *Proxy) Close() error { p.transport.CloseIdleConnections(); return nil }

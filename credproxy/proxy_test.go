@@ -131,7 +131,7 @@ func TestTheRealKeyIsAddedAndTokensAreCounted(t *testing.T) {
 			api := &fakeapi.Server{APIKey: testKey}
 			f := newFixture(t, api, nil)
 			body := strings.Replace(hello, "true", fmt.Sprint(stream), 1)
-			got := f.do(t, http.MethodPost, "/v1/messages", body, "X-Api-Key", testToken, "Anthropic-Version", "2023-06-01", "Anthropic-Beta", "a,b")
+			got := f.do(t, http.MethodPost, "/v1/messages", body, "X-Api-Key", testToken, "Anthropic-Version", "2023-06-01", "Anthropic-Beta", "claude-code-20250219,effort-2025-11-24")
 			if got.status != http.StatusOK || got.err != nil || !strings.Contains(got.body, "scripted") {
 				t.Fatalf("%+v", got)
 			}
@@ -143,7 +143,7 @@ func TestTheRealKeyIsAddedAndTokensAreCounted(t *testing.T) {
 				t.Errorf("metered %+v, want %+v", got, want)
 			}
 			q := api.Requests()[0]
-			if q.Body != body || q.Header.Get("Anthropic-Version") != "2023-06-01" || q.Header.Get("Anthropic-Beta") != "a,b" {
+			if q.Body != body || q.Header.Get("Anthropic-Version") != "2023-06-01" || q.Header.Get("Anthropic-Beta") != "claude-code-20250219,effort-2025-11-24" {
 				t.Errorf("the request changed on the way: %+v", q)
 			}
 		})
@@ -159,11 +159,11 @@ func TestOAuthTokenIsABearerWithItsBetaMerged(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if got := f.post(t, "Anthropic-Beta", "one,two", "Anthropic-Beta", "oauth-2025-04-20, three"); got.status != http.StatusOK {
+	if got := f.post(t, "Anthropic-Beta", "thinking-1,effort-2", "Anthropic-Beta", "oauth-2025-04-20, claude-code-3"); got.status != http.StatusOK {
 		t.Fatalf("%+v", got)
 	}
 	q := api.Requests()[0]
-	if got := strings.Join(q.Header.Values("Anthropic-Beta"), "|"); got != "one,two,three,oauth-2025-04-20" || q.HasAPIKey {
+	if got := strings.Join(q.Header.Values("Anthropic-Beta"), "|"); got != "thinking-1,effort-2,claude-code-3,oauth-2025-04-20" || q.HasAPIKey {
 		t.Errorf("beta %q, api key %v", got, q.HasAPIKey)
 	}
 }
