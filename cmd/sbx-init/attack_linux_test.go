@@ -70,8 +70,8 @@ func TestDaemonKeepsOnlyWhatItNeeds(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, openPolicy)
 	r := b.sh(`grep -E '^Cap(Eff|Prm)' /proc/$PPID/status | sort`)
-	const killAndNetAdmin = "0000000000001020"
-	if want := "CapEff:\t" + killAndNetAdmin + "\nCapPrm:\t" + killAndNetAdmin + "\n"; r.stdout != want {
+	const killAndNetwork = "0000000000003020"
+	if want := "CapEff:\t" + killAndNetwork + "\nCapPrm:\t" + killAndNetwork + "\n"; r.stdout != want {
 		t.Errorf("%q, want %q", r.stdout, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/kernel"
 )
 
 // book knows which names led to which address, so that a new policy can be
@@ -57,7 +58,8 @@ func (b *book) Allow(names []string, addr netip.Addr, ports []firewall.Port, tim
 	if err := b.open(addr, open, timeout); err != nil {
 		return err
 	}
-	b.leads[l] = b.now().Add(timeout)
+	// The set counts whole seconds, so it may hold the address for one more.
+	b.leads[l] = b.now().Add(timeout + 2*time.Second)
 	return nil
 }
 
@@ -71,12 +73,11 @@ func (l lead) allowed(p *firewall.Policy, port firewall.Port) bool {
 	return p.Decide(names[0], l.addr, port.Number, port.Proto).Allowed()
 }
 
-// setPolicy makes p judge from now on, and returns what judged before.
-func (b *book) setPolicy(p *firewall.Policy) (old *firewall.Policy) {
+// setPolicy makes p judge from now on.
+func (b *book) setPolicy(p *firewall.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old, b.policy = b.policy, p
-	return old
+	b.policy = p
 }
 
 // page is what the book says at one time, found by address.
@@ -120,7 +121,11 @@ func (b *book) full() bool {
 // sweep forgets the leads whose time is over, but for addresses in use: a
 // connection outlives the address's time, and a new policy must still know
 // which name it belongs to.
-func (b *book) sweep(used map[netip.Addr]bool) {
+func (b *book) sweep(flows []kernel.Flow) {
+	used := map[netip.Addr]bool{}
+	for _, f := range flows {
+		used[f.Real.Addr()] = true
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()

@@ -91,7 +91,11 @@ func (w *wall) open(ctx context.Context, p policy, upstreams resolvers) (err err
 	if err := w.cut(true); err != nil {
 		return err
 	}
-	return w.enforce(ctx, p)
+	plan, err := w.prepare(ctx, p)
+	if err != nil {
+		return err
+	}
+	return w.enforce(ctx, p, plan)
 }
 
 // serveNames starts the resolver, unless it runs already.
@@ -130,20 +134,22 @@ func (w *wall) record(r audit.Record) error {
 	return w.recorder.Record(r)
 }
 
-// enforce makes the kernel hold the policy's plan and proves it.
-func (w *wall) enforce(ctx context.Context, p policy) error {
+// prepare makes the plan that enforces p, and starts what it needs.
+func (w *wall) prepare(ctx context.Context, p policy) (firewall.Plan, error) {
 	if p.Mode() == firewall.ModeAllowlist {
 		if err := w.serveNames(ctx, p); err != nil {
-			return err
+			return firewall.Plan{}, err
 		}
 	}
 	plan, err := firewall.Compile(p.Policy, w.facts)
-	if err != nil {
-		if errors.Is(err, firewall.ErrModeNotEnforced) {
-			return exitWith(exitConfig, err)
-		}
-		return err
+	if errors.Is(err, firewall.ErrModeNotEnforced) {
+		err = exitWith(exitConfig, err)
 	}
+	return plan, err
+}
+
+// enforce makes the kernel hold the plan that enforces p, and proves it.
+func (w *wall) enforce(ctx context.Context, p policy, plan firewall.Plan) error {
 	if err := w.kernel.Apply(ctx, plan); err != nil {
 		return err
 	}

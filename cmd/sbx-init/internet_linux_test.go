@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -25,6 +26,9 @@ const (
 	okAddr6   = "2a00:1450:4001::10"
 	evilAddr6 = "2a00:1450:4001::66"
 	metadata  = "169.254.169.254"
+	otherAddr = "93.184.216.20"
+	thirdAddr = "93.184.216.30"
+	newAddr   = "93.184.216.40"
 )
 
 // names is the zone of the fake internet.
@@ -35,6 +39,8 @@ var names = map[string][]string{
 	"cdn.wild.test": {okAddr},
 	"evil.test":     {evilAddr, evilAddr6},
 	"rebind.test":   {metadata},
+	"other.test":    {otherAddr},
+	"new.test":      {newAddr},
 }
 
 // internet answers DNS on dnsAddr and HTTP on every address, ports 80, 22 and
@@ -48,7 +54,7 @@ type internet struct {
 
 func newInternet(t testing.TB) *internet {
 	t.Helper()
-	in := &internet{Lab: netnstest.New(t, dnsAddr, okAddr, evilAddr, okAddr6, evilAddr6, metadata)}
+	in := &internet{Lab: netnstest.New(t, dnsAddr, okAddr, evilAddr, okAddr6, evilAddr6, metadata, otherAddr, thirdAddr, newAddr)}
 	var udp net.PacketConn
 	var listeners []net.Listener
 	var err error
@@ -82,6 +88,16 @@ func (in *internet) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	in.mu.Lock()
 	in.seen = append(in.seen, local+"/"+r.Host)
 	in.mu.Unlock()
+	if r.URL.Path == "/stream" {
+		// Until the client is gone.
+		for n := 0; r.Context().Err() == nil; n++ {
+			if _, err := fmt.Fprintf(w, "tick %d\n", n); err != nil || http.NewResponseController(w).Flush() != nil {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return
+	}
 	fmt.Fprintf(w, "hello from %s\n", local)
 	_, _ = io.Copy(io.Discard, r.Body)
 }

@@ -42,6 +42,16 @@ const usage = `usage: sbx-init COMMAND
         say whether the policy allows HOST, and why (exit 0 allowed, 1 denied)
   plan --policy FILE
         print the rules that run would apply; touches nothing
+  reload [--audit FILE]
+        have the running firewall read its policy file again; returns when it is in force
+        (root; exit 65: the file is wrong, and the old policy stays in force)
+  status [--json] [--audit FILE]
+        say what the running firewall does (root)
+  verify [--audit FILE]
+        compare the kernel with the policy in force and send test packets
+        (root; exit 0 as it should be, 1 not)
+  log [-f] [--json] [--audit FILE]
+        print what was allowed and denied, and why; -f waits for more
   tunnel [--listen ADDR]
         serve ADDR and carry its requests over standard input and output
   version
@@ -72,7 +82,11 @@ func usageError(format string, args ...any) error {
 
 // main runs the command line args and returns the exit code.
 func (p *program) main(args []string) int {
-	err := p.dispatch(args)
+	return p.exitCode(p.dispatch(args))
+}
+
+// exitCode shows err and returns the code that it stands for.
+func (p *program) exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
@@ -102,6 +116,10 @@ func (p *program) dispatch(args []string) error {
 		return p.plan(args)
 	case "tunnel":
 		return p.tunnel(args)
+	case "reload", "status", "verify":
+		return p.ask(command, args)
+	case "log":
+		return p.log(args)
 	case "version":
 		return p.version(args)
 	case "help", "-h", "--help":

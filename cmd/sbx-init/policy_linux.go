@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +20,7 @@ const maxPolicyBytes = 1 << 20
 // policy is a policy file that was understood.
 type policy struct {
 	network firewall.Network
+	hash    string // SHA-256 of the file and the lists that it names, hexadecimal
 	*firewall.Policy
 }
 
@@ -29,11 +32,15 @@ func (p *program) loadPolicy(path string, who *attacker) (policy, error) {
 	if err != nil {
 		return policy{}, err
 	}
+	hash := sha256.New()
+	hash.Write(src)
 	lists := func(name string) ([]byte, error) {
 		if !filepath.IsLocal(name) {
 			return nil, errors.New("the name leads out of the policy file's folder")
 		}
-		return readPolicyFile(filepath.Join(filepath.Dir(path), name), who)
+		list, err := readPolicyFile(filepath.Join(filepath.Dir(path), name), who)
+		hash.Write(list)
+		return list, err
 	}
 	parsed, findings := settings.Parse(path, src, lists)
 	if len(findings) > 0 {
@@ -49,7 +56,7 @@ func (p *program) loadPolicy(path string, who *attacker) (policy, error) {
 	if len(problems) > 0 { // Parse asked NewPolicy already
 		return policy{}, exitWith(exitConfig, problems[0])
 	}
-	return policy{parsed.Network, made}, nil
+	return policy{parsed.Network, hex.EncodeToString(hash.Sum(nil)), made}, nil
 }
 
 // readPolicyFile reads one file, after it made sure that who cannot change it.

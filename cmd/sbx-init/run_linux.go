@@ -125,10 +125,15 @@ func (p *program) run(args []string) error {
 	if err := w.watchRefusals(); err != nil {
 		fmt.Fprintf(p.stderr, "sbx-init: warning: refused connections are not recorded, names are: %v\n", err)
 	}
-	if o.sidecar {
-		return p.serve(w, time.Since(started))
+	control, err := listenControl(filepath.Join(filepath.Dir(o.audit), controlSocket))
+	if err != nil {
+		return err
 	}
-	return p.supervise(w, who, o.command)
+	keeper := newKeeper(p, w, o, reach)
+	if o.sidecar {
+		return p.serve(w, func() { keeper.begin(control) }, time.Since(started))
+	}
+	return p.supervise(w, func() { keeper.begin(control) }, who, o.command)
 }
 
 // openAudit opens the audit log where who can neither change nor replace it.

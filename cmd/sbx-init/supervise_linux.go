@@ -14,9 +14,10 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// supervise starts the command, gives up what it no longer needs, passes
-// signals on, collects orphans and returns with the command's exit code.
-func (p *program) supervise(w *wall, who account, command []string) error {
+// supervise starts the command, gives up what it no longer needs, lets begin
+// start what looks after the firewall, passes signals on, collects orphans and
+// returns with the command's exit code.
+func (p *program) supervise(w *wall, begin func(), who account, command []string) error {
 	if os.Getpid() != 1 {
 		// Orphans come to us, as they do to PID 1.
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -40,10 +41,12 @@ func (p *program) supervise(w *wall, who account, command []string) error {
 	}
 	pid := child.Pid
 	exits := w.children.reap(pid)
-	if err := keepOnly(unix.CAP_NET_ADMIN, unix.CAP_KILL); err != nil {
+	// NET_RAW, too, is for changing rules: iptables needs it to find a set.
+	if err := keepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_KILL); err != nil {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 		return err
 	}
+	begin()
 	for {
 		select {
 		case s := <-signals:
@@ -66,12 +69,13 @@ func (p *program) supervise(w *wall, who account, command []string) error {
 
 // serve keeps the firewall of a namespace that other containers join, until
 // somebody ends it. The rules stay when it ends.
-func (p *program) serve(w *wall, took time.Duration) error {
+func (p *program) serve(w *wall, begin func(), took time.Duration) error {
 	signals := catchSignals()
-	if err := keepOnly(unix.CAP_NET_ADMIN); err != nil {
+	if err := keepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW); err != nil {
 		return err
 	}
 	exits := w.children.reap(0)
+	begin()
 	ready := struct {
 		Ready          bool  `json:"ready"`
 		FirewallMillis int64 `json:"firewallMillis"`
