@@ -44,7 +44,7 @@ func BenchmarkCanonicalName(b *testing.B) {
 
 func BenchmarkCompile(b *testing.B) {
 	p := large(b)
-	facts := firewall.Facts{IPv6: true, ResolverPort: 5300, Mark: 1, Upstreams: []netip.Addr{netip.MustParseAddr("203.0.113.53")}}
+	facts := firewall.Facts{IPv6: true, ResolverPort: 5300, GuardPort: 5380, Mark: 1, Upstreams: []netip.Addr{netip.MustParseAddr("203.0.113.53")}}
 	for b.Loop() {
 		plan, err := firewall.Compile(p, facts)
 		if err != nil {

@@ -38,13 +38,12 @@ func ClosedPlan(f Facts) Plan {
 
 // Compile turns a policy into the rules and sets that enforce it. Rules are
 // made for IPv6 whenever the kernel has it, because an address can appear
-// later. The guard (SNI) is not part of the rules of this version: an allowed
-// name's address is open on the allowed ports whatever name a program then
-// asks for there.
+// later. Where the policy is Guarded, learned addresses are open on the web's
+// ports for the guard alone, and everybody else's connections are led to it.
 //
 // It fails for modes audit and host with an error that wraps
 // ErrModeNotEnforced, and for facts that would make an open rule: no mark, no
-// resolver port, an upstream that is no unicast address.
+// port of the resolver or the guard, an upstream that is no unicast address.
 func Compile(p *Policy, f Facts) (Plan, error) {
 	switch p.mode {
 	case ModeNone, ModeAllowlist:
@@ -55,6 +54,9 @@ func Compile(p *Policy, f Facts) (Plan, error) {
 	if p.mode == ModeAllowlist {
 		if err := f.check(); err != nil {
 			return Plan{}, fmt.Errorf("compiling the policy: %w", err)
+		}
+		if p.Guarded() && f.GuardPort == 0 {
+			return Plan{}, errors.New("compiling the policy: the guard's port is not set")
 		}
 	}
 	plan := Plan{}

@@ -7,9 +7,9 @@
 // One Policy, one matcher: the resolver, the guard, the credential proxy, the
 // linter and `policy check` all ask the same Decide.
 //
-// What the rules of this version hold: both families closed by policy, names
-// through the resolver only, addresses by port and protocol, DNS led away,
-// nothing but TCP and UDP. What they do not hold yet: the guard. "guard" is
-// read and compared (Wider), but no rule enforces it, so another name on the
-// same address as an allowed one is reachable on the allowed ports.
+// What the rules hold: both families closed by policy, names through the
+// resolver only, addresses by port and protocol, DNS led away, nothing but TCP
+// and UDP, and the web's ports of learned addresses only through the guard,
+// which asks for the name again. Other ports go by address: two names on one
+// address are one place there.
 package firewall

@@ -14,6 +14,7 @@ const (
 	ChainRefuse = "SBX-NO"  // filter: refuses so that the program fails at once
 	ChainLog    = "SBX-LOG" // filter: reports what is refused; it decides nothing
 	ChainDNS    = "SBX-DNS" // nat: leads every DNS query to the sandbox's resolver
+	ChainGuard  = "SBX-WEB" // nat: leads connections to learned addresses on the web's ports to the guard
 
 	SetName4    = "SBX-LEARNED4" // addresses of allowed names, with a timeout each
 	SetName6    = "SBX-LEARNED6"
@@ -43,8 +44,9 @@ type Facts struct {
 	IPv6         bool         // the kernel has IPv6, whether or not an address is set
 	Upstreams    []netip.Addr // the machine's resolvers; only the daemon reaches them, on port 53
 	ResolverPort uint16       // the loopback port of the sandbox's resolver, UDP and TCP
-	DaemonUID    int          // the user that the resolver runs as
-	Mark         uint32       // the mark (SO_MARK) on the resolver's own packets; not 0
+	GuardPort    uint16       // the loopback port of the guard, TCP; not needed where the policy is not Guarded
+	DaemonUID    int          // the user that the resolver and the guard run as
+	Mark         uint32       // the mark (SO_MARK) on the daemon's own packets; not 0
 	NFLOG        bool         // the kernel can report refused packets
 	UIDs         uint32       // how many user ids exist here, from 0 on, as in a rootless container; 0 = all
 }

@@ -94,6 +94,10 @@ func NewPolicy(n Network) (*Policy, []EntryError) {
 // Mode returns the mode, with the default filled in.
 func (p *Policy) Mode() Mode { return p.mode }
 
+// Guarded reports whether connections to learned addresses on TCP ports 80 and
+// 443 must pass the guard: in mode allowlist, unless guard is "off".
+func (p *Policy) Guarded() bool { return p.mode == ModeAllowlist && p.guard != "off" }
+
 // Inbound returns the TCP ports that may be connected to from outside.
 func (p *Policy) Inbound() []uint16 { return slices.Clone(p.inbound) }
 

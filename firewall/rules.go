@@ -10,7 +10,8 @@ import (
 // argument for its safety, so it is written in one place and in that order:
 //
 //	resolver's upstreams ─ everybody else to a hidden upstream ─ loopback ─
-//	port 53 and 853 anywhere ─ deny networks ─ established ─ learned ─ static ─ refuse
+//	port 53 and 853 anywhere ─ deny networks ─ established ─ static ─
+//	the web's ports for everybody but the guard ─ learned ─ refuse
 type rules struct {
 	policy *Policy
 	facts  Facts
@@ -88,11 +89,30 @@ func (r rules) out() []Rule {
 	}
 	add("connections that were allowed when they began, and replies", "-m conntrack --ctstate ESTABLISHED -j ACCEPT")
 	if r.policy.mode == ModeAllowlist {
-		add("addresses that the resolver gave out for allowed names", "-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j ACCEPT", r.family.learned)
 		add("address entries", "-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j ACCEPT", r.family.static)
+		if r.policy.Guarded() {
+			r.webForGuardOnly(add)
+		}
+		add("addresses that the resolver gave out for allowed names", "-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j ACCEPT", r.family.learned)
 	}
 	add("everything else", "-j %s", ChainRefuse)
 	return out
+}
+
+// webForGuardOnly closes the web's ports to everybody but the guard, which
+// reaches learned addresses by the rule that follows. The nat table has led
+// such connections away already; this holds for the packet that found the
+// address not yet learned there and learned here, and for a flow that is older
+// than the rules.
+func (r rules) webForGuardOnly(add func(why, format string, args ...any)) {
+	daemon := r.daemon()
+	why := "the web's ports at learned addresses, for the guard alone"
+	for _, p := range webPorts {
+		match := fmt.Sprintf("-p %s -m %s --dport %d", p.Proto, p.Proto, p.Number)
+		add(why, "%s -m set --match-set %s dst,dst %s -m conntrack --ctstate NEW -j ACCEPT", match, r.family.learned, daemon)
+		add("", "%s -j %s", match, ChainRefuse)
+		why = ""
+	}
 }
 
 // upstream lets the resolver, known by its mark and its user, reach one
@@ -215,7 +235,29 @@ func (r rules) nat() Table {
 	t.Chains[0].Rules = append(t.Chains[0].Rules,
 		Rule{"-p udp -m udp " + redirect, "everybody's, whatever server they were sent to"},
 		Rule{"-p tcp -m tcp " + redirect, ""})
+	if r.policy.Guarded() {
+		t.Chains[0].Rules = append(t.Chains[0].Rules, Rule{"-p tcp -j " + ChainGuard, "the daemon's connections have returned above"})
+		t.Chains = append(t.Chains, r.web())
+	}
 	return t
+}
+
+// web leads connections that are allowed by name to the guard. It asks for no
+// name at an address that the policy names itself, and loopback is nobody's
+// site, even should a name under "private" resolve to it.
+func (r rules) web() Chain {
+	rules := []Rule{
+		{fmt.Sprintf("-d %s -j RETURN", r.family.loopback), "loopback"},
+		{"-o lo -j RETURN", ""},
+		{fmt.Sprintf("-m set --match-set %s dst,dst -j RETURN", r.family.static), "address entries"},
+	}
+	why := "addresses that the resolver gave out for allowed names"
+	for _, p := range webPorts {
+		rules = append(rules, Rule{fmt.Sprintf("-p %s -m %s --dport %d -m set --match-set %s dst,dst -j REDIRECT --to-ports %d",
+			p.Proto, p.Proto, p.Number, r.family.learned, r.facts.GuardPort), why})
+		why = ""
+	}
+	return Chain{ChainGuard, rules}
 }
 
 // engineQueries matches what an engine's resolver on loopback asks outside.

@@ -23,6 +23,10 @@ func agent(job string, args []string) int {
 		attack(daemon)
 	case "flood":
 		flood(args[0])
+	case "send":
+		guardAgent(args)
+	case "client":
+		clientAgent()
 	case "setuid":
 		fmt.Println("setuid:", os.Geteuid())
 	default:

@@ -17,6 +17,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/guard"
 	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/firewall/resolver"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -41,7 +42,7 @@ type wall struct {
 	recorder    *audit.Recorder  // writes to log
 	refusals    *kernel.Refusals // nil when the kernel cannot report any
 	refusalsEnd chan error
-	done        chan error // the resolver's end; has room for both of its sockets
+	done        chan error // the ends of the resolver and the guard; has room for two sockets each
 
 	children  *reaper
 	upstreams resolvers
@@ -50,6 +51,8 @@ type wall struct {
 	origins   *origins         // from which name an address came
 	server    *resolver.Server // nil until a policy needs it
 	sockets   []listener       // the server's
+	guard     *guard.Server    // nil until a policy needs it
+	doors     []net.Listener   // the guard's sockets
 	probes    probes
 	count     counts
 
@@ -119,7 +122,9 @@ func (w *wall) serveNames(ctx context.Context, p policy) error {
 		NoIPv6:    !w.facts.IPv6,
 	})
 	for _, s := range sockets {
-		go func() { w.done <- w.server.Serve(context.WithoutCancel(ctx), s.udp, s.tcp) }()
+		go func() {
+			w.done <- ended("the resolver ended, no name can be resolved any more", w.server.Serve(context.WithoutCancel(ctx), s.udp, s.tcp))
+		}()
 	}
 	return nil
 }
@@ -140,6 +145,9 @@ func (w *wall) prepare(ctx context.Context, p policy) (firewall.Plan, error) {
 		if err := w.serveNames(ctx, p); err != nil {
 			return firewall.Plan{}, err
 		}
+		if err := w.guardConnections(ctx, p); err != nil {
+			return err
+		}
 	}
 	plan, err := firewall.Compile(p.Policy, w.facts)
 	if errors.Is(err, firewall.ErrModeNotEnforced) {
@@ -157,7 +165,8 @@ func (w *wall) enforce(ctx context.Context, p policy, plan firewall.Plan) error 
 	return w.verify(ctx)
 }
 
-// verify proves the policy in force: in the kernel, and by asking the resolver.
+// verify proves the policy in force: in the kernel, and by asking the resolver
+// and the guard.
 func (w *wall) verify(ctx context.Context) error {
 	if err := w.kernel.Verify(ctx, w.plan); err != nil {
 		return err
@@ -165,7 +174,13 @@ func (w *wall) verify(ctx context.Context) error {
 	if w.policy.Mode() != firewall.ModeAllowlist {
 		return nil
 	}
-	return w.probes.verifyResolver(ctx, w.sockets)
+	if err := w.probes.verifyResolver(ctx, w.sockets); err != nil {
+		return err
+	}
+	if !w.policy.Guarded() {
+		return nil
+	}
+	return w.verifyGuard(ctx)
 }
 
 // listener is the resolver's pair of sockets on one address.

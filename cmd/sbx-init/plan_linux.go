@@ -34,7 +34,7 @@ func (p *program) plan(args []string) error {
 	}
 	_, noIPv6 := os.Stat("/proc/self/net/if_inet6")
 	plan, err := firewall.Compile(pol.Policy, firewall.Facts{
-		IPv6: noIPv6 == nil, Upstreams: upstreams.addrs, ResolverPort: resolverPort, Mark: resolverMark, NFLOG: true,
+		IPv6: noIPv6 == nil, Upstreams: upstreams.addrs, ResolverPort: resolverPort, GuardPort: guardPort, Mark: resolverMark, NFLOG: true,
 	})
 	if errors.Is(err, firewall.ErrModeNotEnforced) {
 		return exitWith(exitConfig, err)

@@ -85,7 +85,7 @@ func (p *program) run(args []string) error {
 	if err != nil {
 		return err
 	}
-	w := &wall{kernel: k, done: make(chan error, 2), children: newReaper()}
+	w := &wall{kernel: k, done: make(chan error, 4), children: newReaper()}
 
 	who := account{}
 	reach := attacker{anyone: true}
@@ -156,9 +156,6 @@ func openAudit(path string, who attacker) (*audit.Log, error) {
 // warn says what the policy asks for and this version does not do, and what
 // will not work.
 func (p *program) warn(pol policy, upstreams resolvers) {
-	if pol.network.Guard == "sni" {
-		fmt.Fprintln(p.stderr, `sbx-init: warning: "guard": "sni" is not enforced by this version: a program can speak to any name on an allowed name's address`)
-	}
 	if pol.Mode() == firewall.ModeAllowlist && len(upstreams.addrs) == 0 {
 		fmt.Fprintf(p.stderr, "sbx-init: warning: %s names no resolver, so no name can be resolved\n", resolvConf)
 	}

@@ -61,8 +61,7 @@ func (p *program) supervise(w *wall, begin func(), who account, command []string
 			}
 			return exitStatus(status)
 		case err := <-w.done:
-			p.resolverEnded(err)
-			w.done = nil
+			p.printError(err)
 		}
 	}
 }
@@ -91,16 +90,17 @@ func (p *program) serve(w *wall, begin func(), took time.Duration) error {
 			}
 		case <-exits: // never: there is no command
 		case err := <-w.done:
-			p.resolverEnded(err)
+			p.printError(err)
 			return exitWith(exitInternal, nil)
 		}
 	}
 }
 
-// resolverEnded tells that names can no longer be resolved. Nothing opens by
-// it: addresses that are open run out.
-func (p *program) resolverEnded(err error) {
-	p.printError(fmt.Errorf("the resolver ended, no name can be resolved any more: %w", errors.Join(err, errors.New("socket closed"))))
+// ended is the end of the resolver or the guard, which never end by themselves.
+// Nothing opens by it: addresses that are open run out, and the web's ports
+// are the guard's alone.
+func ended(what string, err error) error {
+	return fmt.Errorf("%s: %w", what, errors.Join(err, errors.New("socket closed")))
 }
 
 // catchSignals collects every signal that can be passed on. One that was

@@ -29,6 +29,7 @@ const (
 	upstream  = "203.0.113.53"
 	metadata  = "169.254.169.254"
 	resolver  = 5300
+	guardPort = 5380
 	mark      = 0x5b0001
 	agentUID  = 1000
 	dialLimit = 5 * time.Second
@@ -37,6 +38,7 @@ const (
 var facts = firewall.Facts{
 	Upstreams:    []netip.Addr{netip.MustParseAddr(upstream)},
 	ResolverPort: resolver,
+	GuardPort:    guardPort,
 	Mark:         mark,
 }
 

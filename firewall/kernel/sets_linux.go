@@ -43,6 +43,24 @@ func (k *Kernel) Allow(addr netip.Addr, ports []firewall.Port, timeout time.Dura
 	return nil
 }
 
+// Forget closes the ports of a learned address that Allow opened, for new
+// connections. It errs when they are not open. Safe for concurrent use.
+func (k *Kernel) Forget(addr netip.Addr, ports []firewall.Port) error {
+	addr = addr.Unmap().WithZone("")
+	name := firewall.SetName4
+	if addr.Is6() {
+		name = firewall.SetName6
+	}
+	for _, port := range ports {
+		entry := setEntry(netip.PrefixFrom(addr, addr.BitLen()), port)
+		entry.CIDR = 0 // hash:ip,port takes no length
+		if err := k.sets.IpsetDel(name, entry); err != nil {
+			return fmt.Errorf("closing %s port %s in set %s: %w", addr, port, name, err)
+		}
+	}
+	return nil
+}
+
 // makeSets makes the sets and brings those without a timeout to exactly the
 // plan's entries, adding before removing. Learned addresses stay.
 func (k *Kernel) makeSets(sets []firewall.Set) error {

@@ -130,6 +130,7 @@ func (s *Server) askUpstream(ctx context.Context, name string, q question, rec a
 			return s.fail(rec, fmt.Errorf("opening %s: %w", addr, err))
 		}
 	}
+	s.book.note(name, l.addrs, l.ttl+graceTTL)
 	rec.Verdict = firewall.Allow
 	if err := s.opts.Record(rec); err != nil {
 		return dnsmessage.RCodeServerFailure, nil, &extendedError{edeOther, "the decision could not be recorded"}

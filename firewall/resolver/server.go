@@ -76,8 +76,11 @@ type Server struct {
 	opts   Options
 	policy atomic.Pointer[Policy]
 	budget *budget
+	book   *book
 	good   atomic.Uint32 // index of the upstream that answered last
 	ours   openQuestions
+
+	lookups chan struct{} // one place for each question of Addresses
 }
 
 // New returns a server that is not listening yet.
@@ -85,7 +88,7 @@ func New(opts Options) *Server {
 	if opts.Timeout == 0 {
 		opts.Timeout = 2 * time.Second
 	}
-	s := &Server{opts: opts, budget: newBudget(time.Now)}
+	s := &Server{opts: opts, budget: newBudget(time.Now), book: newBook(time.Now), lookups: make(chan struct{}, maxLookups)}
 	s.SetPolicy(opts.Policy)
 	return s
 }

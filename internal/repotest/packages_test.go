@@ -100,6 +100,7 @@ var allowed = map[string][]string{
 	"firewall":           {},
 	"firewall/audit":     {"firewall"},
 	"firewall/resolver":  {"firewall", "firewall/audit"},
+	"firewall/guard":     {"firewall", "firewall/audit"},
 	"firewall/kernel":    {"firewall"},
 	"settings":           {"firewall", "internal/jsonc"},
 	"devcontainer":       {"firewall", "settings", "internal/jsonc"},

@@ -1,0 +1,287 @@
+package guard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+)
+
+// conn is one client's connection.
+type conn struct {
+	server   *Server
+	cancel   func() // resets both sides
+	client   stream
+	dst      netip.AddrPort
+	layer    audit.Layer
+	name     string // that was admitted last; written by Server.admit
+	upstream *net.TCPConn
+	release  func() bool  // stops watching the context for upstream
+	backward <-chan error // how the flow of an HTTP server's replies ended; nil before it begins
+	holdEnd  atomic.Bool  // the server's end is not passed on, because words of ours follow
+}
+
+// refusal is a decision against a connection. It is an error so that readers
+// of requests can return it.
+type refusal struct {
+	name  string // canonical; "" when there is none
+	rule  string // ruleGuard when the guard decided and no entry
+	why   string
+	fix   string // the entry that would allow it; "" when no entry can
+	alert byte   // for TLS
+}
+
+func (r *refusal) Error() string { return r.why }
+
+// ruleGuard is the rule of what the guard refuses whatever the lists say.
+const ruleGuard = "guard: sni"
+
+// TLS alerts (RFC 8446 section 6).
+const (
+	alertIllegalParameter = 47
+	alertDecodeError      = 50
+	alertAccessDenied     = 49
+	alertUnrecognizedName = 112
+)
+
+// errGone means that one side ended the connection, so that there is nobody to
+// tell anything.
+var errGone = errors.New("the connection is over")
+
+// serve judges one connection and carries it to its end.
+func (s *Server) serve(ctx context.Context, client *net.TCPConn) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &conn{server: s, cancel: cancel, client: stream{TCPConn: client}, layer: audit.LayerHTTP}
+	stop := context.AfterFunc(ctx, func() { reset(client) })
+	defer stop()
+	defer client.Close()
+	defer s.forget(c)
+
+	var err error
+	if c.dst, err = s.opts.Destination(client); err != nil {
+		reset(client) // no redirected connection, or the kernel lost it
+		return
+	}
+	c.dst = netip.AddrPortFrom(c.dst.Addr().Unmap(), c.dst.Port())
+	if c.dst.Port() == 443 {
+		c.layer = audit.LayerSNI // for what is neither
+	}
+	if err := c.setDeadline(s.opts.Timeout); err != nil {
+		return
+	}
+	if err := c.client.fill(); err != nil {
+		return // it said nothing, so there is nothing to decide
+	}
+	switch first := c.client.buf[:1]; {
+	case first[0] == recordHandshake:
+		c.layer = audit.LayerSNI
+		err = c.serveTLS(ctx)
+	case isToken(string(first)):
+		c.layer = audit.LayerHTTP
+		err = c.serveHTTP(ctx)
+	default:
+		err = &refusal{rule: ruleGuard, why: errNoHTTP.Error(), alert: alertDecodeError}
+	}
+	var no *refusal
+	switch {
+	case err == nil:
+	case errors.As(err, &no):
+		// A refusal that cannot be recorded is a refusal still.
+		_ = c.record(firewall.Decision{Verdict: firewall.Deny, Rule: no.rule, Reason: no.why}, no.name)
+		c.tell(no)
+	default:
+		reset(client)
+	}
+	if c.upstream != nil {
+		c.release()
+		if err != nil {
+			reset(c.upstream)
+		}
+		c.upstream.Close()
+	}
+}
+
+func (c *conn) setDeadline(d time.Duration) error {
+	return c.client.SetDeadline(time.Now().Add(d))
+}
+
+func (c *conn) record(d firewall.Decision, name string) error {
+	return c.server.opts.Record(audit.Record{
+		Verdict: d.Verdict, Layer: c.layer, Name: name, Dst: c.dst.Addr().String(), Port: c.dst.Port(), Proto: firewall.TCP,
+		Rule: d.Rule, Reason: d.Reason, Src: c.source(), SrcProto: firewall.TCP,
+	})
+}
+
+// source is the client's own address.
+func (c *conn) source() netip.AddrPort {
+	a, ok := c.client.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	return a.AddrPort()
+}
+
+// judge decides whether the connection may speak to name. It returns the
+// addresses that it may be passed on to, the one that the client chose first.
+// A name that was judged a moment ago on this connection is judged again, for
+// its address may be another's by now, but recorded once.
+func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
+	opts := c.server.opts
+	if local, ok := c.client.LocalAddr().(*net.TCPAddr); ok && c.dst == unmap(local.AddrPort()) {
+		return nil, &refusal{name: name, rule: ruleGuard, why: "the guard is no proxy: connect to the address of " + name, alert: alertAccessDenied}
+	}
+	d := c.server.decide(name, c.dst)
+	if !d.Allowed() {
+		return nil, c.unlisted(name, d)
+	}
+	addrs := slices.DeleteFunc(opts.Names.Addresses(ctx, name, c.dst.Addr()), func(a netip.Addr) bool {
+		return !c.server.decide(name, netip.AddrPortFrom(a, c.dst.Port())).Allowed()
+	})
+	i := slices.Index(addrs, c.dst.Addr())
+	if i < 0 {
+		return nil, &refusal{name: name, rule: ruleGuard, why: fmt.Sprintf("%s is not an address of %s", c.dst.Addr(), name), alert: alertAccessDenied}
+	}
+	addrs[0], addrs[i] = addrs[i], addrs[0]
+	known := c.name == name
+	if d := c.server.admit(c, name); !d.Allowed() {
+		return nil, c.unlisted(name, d)
+	}
+	if !known {
+		if err := c.record(d, name); err != nil {
+			return nil, &refusal{name: name, rule: ruleGuard, why: "the decision could not be recorded", alert: alertAccessDenied}
+		}
+	}
+	return addrs, nil
+}
+
+// unlisted is the refusal that the lists decided.
+func (c *conn) unlisted(name string, d firewall.Decision) *refusal {
+	no := &refusal{name: name, rule: d.Rule, why: d.Reason, alert: alertUnrecognizedName}
+	if d.Rule == "" {
+		no.fix = audit.AllowEntry(name, c.dst.Port(), firewall.TCP)
+	}
+	return no
+}
+
+func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
+
+// fallback is how long the address that the client chose may take when the
+// name has others: the client believes itself connected and cannot try them.
+const fallback = 3 * time.Second
+
+// dial connects to the first of the addresses that answers.
+func (c *conn) dial(ctx context.Context, addrs []netip.Addr) error {
+	var failures []error
+	for i, addr := range addrs {
+		d := c.server.opts.Dialer
+		d.Timeout = c.server.opts.Timeout
+		if i < len(addrs)-1 {
+			d.Timeout = min(d.Timeout, fallback)
+		}
+		up, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(addr, c.dst.Port()).String())
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		tcp, ok := up.(*net.TCPConn)
+		if !ok {
+			up.Close()
+			return fmt.Errorf("the connection to %s is of type %T, not TCP", addr, up)
+		}
+		c.upstream = tcp
+		c.release = context.AfterFunc(ctx, func() { reset(tcp) })
+		return nil
+	}
+	return fmt.Errorf("connecting to the destination: %w", errors.Join(failures...))
+}
+
+// back carries the server's bytes to the client until their end.
+func (c *conn) back() error {
+	_, err := splice(c.client.TCPConn, c.upstream, -1)
+	if err != nil {
+		// What was cut off must not look whole, and the other direction must not wait.
+		reset(c.client.TCPConn)
+		reset(c.upstream)
+		return err
+	}
+	if c.holdEnd.Load() {
+		return nil
+	}
+	return ended(c.client.CloseWrite())
+}
+
+// carry joins both sides until both have ended, each in its own time.
+func (c *conn) carry() error {
+	if err := errors.Join(c.client.SetDeadline(time.Time{}), c.upstream.SetDeadline(time.Time{})); err != nil {
+		return errGone
+	}
+	backward := make(chan error, 1)
+	go func() { backward <- c.back() }()
+	err := c.client.passAll(c.upstream, -1)
+	if err == nil {
+		err = ended(c.upstream.CloseWrite())
+	}
+	if err != nil {
+		reset(c.client.TCPConn)
+		reset(c.upstream)
+	}
+	return errors.Join(err, <-backward)
+}
+
+// ended overlooks that the other side is gone already.
+func ended(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "shutdown" {
+		return nil
+	}
+	return err
+}
+
+// tell says to the client why it was refused, in its own protocol, and sees to
+// it that the words arrive: a reset would overtake them.
+func (c *conn) tell(no *refusal) {
+	message := no.http(c.dst)
+	if c.layer == audit.LayerSNI {
+		message = []byte{recordAlert, 3, 3, 0, 2, 2 /* fatal */, no.alert}
+	}
+	_ = c.setDeadline(time.Second)
+	if _, err := c.client.Write(message); err != nil {
+		return
+	}
+	if c.client.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, struct{ io.Reader }{c.client.TCPConn}, 4*maxHead)
+	}
+}
+
+// HeaderRefused is a field of every response that is the guard's own.
+const HeaderRefused = "X-Sandbox-Refused"
+
+// http writes the refusal as a response, for people and agents to read.
+func (r *refusal) http(dst netip.AddrPort) []byte {
+	var body bytes.Buffer
+	fmt.Fprintf(&body, "claude-sandbox: refused: %s\n", r.why)
+	if r.name != "" {
+		fmt.Fprintf(&body, "host: %s\n", r.name)
+	}
+	fmt.Fprintf(&body, "destination: %s\n", dst)
+	if r.rule != "" {
+		fmt.Fprintf(&body, "rule: %s\n", r.rule)
+	}
+	if r.fix != "" {
+		fmt.Fprintf(&body, "to open it, add this line to \"allow\" in sandbox.jsonc: %q\n", r.fix)
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n%s: guard\r\n\r\n", body.Len(), HeaderRefused)
+	out.Write(body.Bytes())
+	return out.Bytes()
+}

@@ -1,0 +1,36 @@
+// Package guard asks every connection to a learned address on the web's ports
+// which site it wants. One address serves many sites, so an open address alone
+// would open them all.
+//
+//	client -> packet filter's REDIRECT -> Server -> SO_ORIGINAL_DST: where it went
+//	             first bytes: ClientHello or HTTP/1 head, nothing sent on yet
+//	                             │ one name
+//	             Policy.Decide(name, address, port), and is the address one
+//	             of that name's? (Names: what the resolver learned)
+//	                │ no                          │ yes
+//	   TLS alert or HTTP 403, recorded     recorded, dial the address with the
+//	                                       daemon's mark, pass on what was read
+//	                                              │
+//	   TLS: spliced in the kernel     HTTP/1: every further request is read and
+//	                                  judged alike; bodies and replies spliced
+//
+// The packet filter lets nobody but the guard connect to learned addresses on
+// these ports, so that its death closes them.
+//
+// What is refused: no name, an address as the name, two names, a name with
+// characters that no host name has, a name that the policy does not allow, a
+// destination that is not the name's, HTTP with two hosts or none or another
+// in the target, CONNECT, any doubt about where a request ends, HTTP/2 without
+// TLS, and every other protocol. A second ClientHello, which a server can ask
+// for (HelloRetryRequest), must carry the first one's name.
+//
+// What the guard cannot see is inside TLS: the Host of a request, renegotiated
+// names, and the inner name of Encrypted Client Hello, whose outer name is
+// judged. A front end that serves two sites and lets a client ask for the
+// second over a connection to the first can be used so.
+//
+// Limits: a ClientHello or an HTTP head is at most 64 KiB on the wire and must
+// be complete within 30 seconds of its first byte (of the connection's begin,
+// for the first). At most 16,384 connections are held at a time, or fewer
+// where the process may not open as many files; more are reset.
+package guard

@@ -1,0 +1,235 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+)
+
+// Policy decides about a connection. *firewall.Policy is one.
+type Policy interface {
+	Decide(name string, addr netip.Addr, port uint16, proto firewall.Proto) firewall.Decision
+}
+
+// Names knows which addresses are a name's. *resolver.Server is one.
+type Names interface {
+	// Addresses returns the addresses that name has at the moment, and asks
+	// for them anew when want is not among those that are known. It returns
+	// none for a name that may not be resolved.
+	Addresses(ctx context.Context, name string, want netip.Addr) []netip.Addr
+}
+
+// Options configures a Server. Everything but Timeout and MaxConns is required.
+type Options struct {
+	Policy Policy // the first one, see Server.SetPolicy
+	Names  Names
+
+	// Record is told every decision: one for each connection, and one for each
+	// further name on it. When an allow cannot be recorded it does not happen.
+	Record func(audit.Record) error
+
+	// Dialer opens the connections to the destinations; its Control function
+	// sets the mark that the packet filter lets pass.
+	Dialer net.Dialer
+
+	// Destination says where the client of a redirected connection meant to
+	// go. OriginalDestination is the one for the packet filter's REDIRECT.
+	Destination func(*net.TCPConn) (netip.AddrPort, error)
+
+	// Timeout bounds the wait for a complete ClientHello or HTTP head, for
+	// the server's first answer, and for a connection to one address. 0 = 30 s.
+	Timeout time.Duration
+
+	// MaxConns is how many connections are held at a time; more are reset.
+	// 0 = 16,384, or a third of the files that the process may open.
+	MaxConns int
+}
+
+const (
+	defaultTimeout  = 30 * time.Second
+	defaultMaxConns = 16384
+	filesPerConn    = 3   // two sockets, and a share of the pipes
+	filesElsewhere  = 256 // for the rest of the process
+)
+
+// Server judges and passes on connections. It is safe for concurrent use.
+type Server struct {
+	opts  Options
+	slots chan struct{}
+
+	mu     sync.Mutex
+	policy Policy
+	conns  map[*conn]bool // those that were allowed
+}
+
+// New returns a server that is not listening yet.
+func New(opts Options) *Server {
+	if opts.Timeout == 0 {
+		opts.Timeout = defaultTimeout
+	}
+	if opts.MaxConns == 0 {
+		opts.MaxConns = defaultMaxConns
+		var files unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil && files.Cur < defaultMaxConns*filesPerConn+filesElsewhere {
+			opts.MaxConns = max(16, (int(files.Cur)-filesElsewhere)/filesPerConn)
+		}
+	}
+	return &Server{opts: opts, slots: make(chan struct{}, opts.MaxConns), policy: opts.Policy, conns: map[*conn]bool{}}
+}
+
+// SetPolicy makes p decide from now on, and resets the connections to names
+// that it does not allow.
+func (s *Server) SetPolicy(p Policy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.policy = p
+	for c := range s.conns {
+		if !p.Decide(c.name, c.dst.Addr(), c.dst.Port(), firewall.TCP).Allowed() {
+			c.cancel()
+		}
+	}
+}
+
+func (s *Server) decide(name string, dst netip.AddrPort) firewall.Decision {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.policy.Decide(name, dst.Addr(), dst.Port(), firewall.TCP)
+}
+
+// admit decides once more and remembers, at one time, that c speaks to name:
+// no policy can come in between and overlook c.
+func (s *Server) admit(c *conn, name string) firewall.Decision {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.policy.Decide(name, c.dst.Addr(), c.dst.Port(), firewall.TCP)
+	if d.Allowed() {
+		c.name = name
+		s.conns[c] = true
+	}
+	return d
+}
+
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+// Serve takes connections from l, a TCP listener, until ctx is done, then
+// closes it and every connection. A nil error means that ctx ended it.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	for {
+		accepted, err := l.Accept()
+		if ctx.Err() != nil {
+			if err == nil {
+				accepted.Close()
+			}
+			return nil
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("the guard's socket: %w", err)
+		default:
+			// The client is gone, or no file is free: the next round waits for one.
+			if !waitTurn(ctx) {
+				return nil
+			}
+			continue
+		}
+		client, ok := accepted.(*net.TCPConn)
+		if !ok {
+			accepted.Close()
+			return fmt.Errorf("the guard's socket gives connections of type %T, not TCP", accepted)
+		}
+		select {
+		case s.slots <- struct{}{}:
+		default:
+			reset(client)
+			continue
+		}
+		wg.Go(func() {
+			defer func() { <-s.slots }()
+			s.serve(ctx, client)
+		})
+	}
+}
+
+// waitTurn keeps a listener that cannot accept from spinning.
+func waitTurn(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(10 * time.Millisecond):
+		return true
+	}
+}
+
+// reset closes a connection so that the other side sees an error, not an end.
+func reset(c *net.TCPConn) {
+	_ = c.SetLinger(0)
+	c.Close()
+}
+
+// OriginalDestination asks the kernel where a connection went before the
+// packet filter's REDIRECT led it here. For one that was not redirected that is
+// our own address.
+func OriginalDestination(c *net.TCPConn) (netip.AddrPort, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	local, ok := c.LocalAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}, fmt.Errorf("finding the destination: the address %v is not TCP", c.LocalAddr())
+	}
+	var dst netip.AddrPort
+	var failure error
+	err = raw.Control(func(fd uintptr) {
+		if local.AddrPort().Addr().Unmap().Is4() {
+			dst, failure = originalDst4(int(fd))
+		} else {
+			dst, failure = originalDst6(int(fd))
+		}
+	})
+	if err = errors.Join(err, failure); err != nil {
+		return netip.AddrPort{}, fmt.Errorf("finding the destination: %w", err)
+	}
+	return dst, nil
+}
+
+// originalDst4 is SO_ORIGINAL_DST. The sockaddr_in that the kernel writes fits
+// the buffer of an option that the library can read: family, port, address.
+func originalDst4(fd int) (netip.AddrPort, error) {
+	m, err := unix.GetsockoptIPv6Mreq(fd, unix.SOL_IP, unix.SO_ORIGINAL_DST)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	raw := m.Multiaddr
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(raw[4:8])), uint16(raw[2])<<8|uint16(raw[3])), nil
+}
+
+// originalDst6 is IP6T_SO_ORIGINAL_DST, which writes a sockaddr_in6.
+func originalDst6(fd int) (netip.AddrPort, error) {
+	m, err := unix.GetsockoptIPv6MTUInfo(fd, unix.SOL_IPV6, unix.SO_ORIGINAL_DST)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	port := m.Addr.Port // in network byte order
+	return netip.AddrPortFrom(netip.AddrFrom16(m.Addr.Addr), port<<8|port>>8), nil
+}

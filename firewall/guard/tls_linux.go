@@ -1,0 +1,122 @@
+package guard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// helloRetry is the random of a ServerHello that asks for a second ClientHello
+// (RFC 8446 section 4.1.3).
+var helloRetry = []byte{
+	0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+	0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+}
+
+// serveTLS judges the name of the ClientHello and joins both sides.
+func (c *conn) serveTLS(ctx context.Context) error {
+	name, size, err := c.readHello(&flight{})
+	if err != nil {
+		return err
+	}
+	addrs, err := c.judge(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := c.dial(ctx, addrs); err != nil {
+		return err
+	}
+	// What came behind it waits: it could be a second hello already.
+	if err := c.client.pass(c.upstream, size); err != nil {
+		return err
+	}
+	retry, err := c.answerIsRetry()
+	if err != nil {
+		return err
+	}
+	if retry {
+		if err := c.secondHello(name); err != nil {
+			return err
+		}
+	}
+	return c.carry()
+}
+
+// readHello reads a whole ClientHello, which then lies in the client's buffer
+// with whatever came behind it. It returns the name and the bytes it took.
+func (c *conn) readHello(f *flight) (name string, length int, err error) {
+	added := 0
+	for {
+		done, err := f.add(c.client.buf[added:], 0)
+		added = len(c.client.buf)
+		if err != nil {
+			return "", 0, &refusal{rule: ruleGuard, why: "the ClientHello cannot be read: " + err.Error(), alert: alertDecodeError}
+		}
+		if done {
+			break
+		}
+		if err := c.client.fill(); err != nil {
+			return "", 0, errGone // or too slow
+		}
+	}
+	name, err = parseHello(f.message)
+	if err != nil {
+		return "", 0, &refusal{rule: ruleGuard, why: err.Error(), alert: alertUnrecognizedName}
+	}
+	return name, f.parsed, nil
+}
+
+// answerIsRetry passes the server's first bytes on to the client and reports
+// whether they ask for a second ClientHello. Until then nothing of the client
+// is passed on: a second hello could name another site, and some servers heed
+// that.
+func (c *conn) answerIsRetry() (bool, error) {
+	if err := c.upstream.SetDeadline(time.Now().Add(c.server.opts.Timeout)); err != nil {
+		return false, err
+	}
+	const upToRandom = 4 + 2 + 32 // message header, version
+	// A warning may precede the ServerHello (RFC 6066 section 3).
+	f := &flight{skip: func(kind byte) bool { return kind == recordAlert }}
+	up := stream{TCPConn: c.upstream}
+	for {
+		switch err := up.fill(); {
+		case errors.Is(err, io.EOF):
+			return false, nil // an alert at most; carry passes the end on
+		case err != nil:
+			return false, err
+		}
+		done, err := f.add(up.buf, upToRandom)
+		if passErr := up.pass(c.client, len(up.buf)); passErr != nil {
+			return false, passErr
+		}
+		switch {
+		case errors.Is(err, errNotTLS):
+			return false, nil // then no second hello will be understood either
+		case err != nil:
+			return false, err
+		case done:
+			return f.message[0] == messageServerHello && bytes.Equal(f.message[6:upToRandom], helloRetry), nil
+		}
+	}
+}
+
+// secondHello lets the client's second hello pass when it names the same site.
+func (c *conn) secondHello(name string) error {
+	f := &flight{skip: func(kind byte) bool {
+		// RFC 8446 appendix D.4, and early data of the first hello.
+		return kind == recordChangeCipherSpec || kind == recordApplicationData
+	}}
+	if err := c.setDeadline(c.server.opts.Timeout); err != nil {
+		return err
+	}
+	again, _, err := c.readHello(f)
+	if err != nil {
+		return err
+	}
+	if again != name {
+		return &refusal{name: again, rule: ruleGuard, why: "the second ClientHello names " + again + ", the first one " + name, alert: alertIllegalParameter}
+	}
+	return c.client.pass(c.upstream, len(c.client.buf))
+}

@@ -1,0 +1,126 @@
+package resolver
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+)
+
+// bookNames bounds the names that the book holds. Wildcards let the sandbox
+// invent names, and a forgotten one is only asked for again.
+const bookNames = 10000
+
+// maxLookups bounds the questions of Addresses that are under way at a time.
+const maxLookups = 64
+
+// book knows which allowed name led to which addresses, for as long as the
+// packet filter holds them. It is safe for concurrent use.
+type book struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	names map[string]map[netip.Addr]time.Time // name -> address -> when it is forgotten
+}
+
+func newBook(now func() time.Time) *book {
+	return &book{now: now, names: map[string]map[netip.Addr]time.Time{}}
+}
+
+// note remembers addresses of name until after is over.
+func (b *book) note(name string, addrs []netip.Addr, after time.Duration) {
+	if len(addrs) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := b.names[name]
+	if known == nil {
+		if len(b.names) >= bookNames {
+			b.makeRoom()
+		}
+		known = map[netip.Addr]time.Time{}
+		b.names[name] = known
+	}
+	b.forget(known)
+	until := b.now().Add(after)
+	for _, a := range addrs {
+		if until.After(known[a]) {
+			known[a] = until
+		}
+	}
+}
+
+// of returns the addresses of name, in no order.
+func (b *book) of(name string) []netip.Addr {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := b.names[name]
+	b.forget(known)
+	addrs := make([]netip.Addr, 0, len(known))
+	for a := range known {
+		addrs = append(addrs, a)
+	}
+	return addrs
+}
+
+func (b *book) forget(known map[netip.Addr]time.Time) {
+	now := b.now()
+	for a, until := range known {
+		if !until.After(now) {
+			delete(known, a)
+		}
+	}
+}
+
+// makeRoom removes the names without an address, or else any one.
+func (b *book) makeRoom() {
+	for name, known := range b.names {
+		if b.forget(known); len(known) == 0 {
+			delete(b.names, name)
+		}
+	}
+	for name := range b.names {
+		if len(b.names) < bookNames {
+			return
+		}
+		delete(b.names, name)
+	}
+}
+
+// Addresses returns the addresses that name has at the moment, as far as they
+// were asked for, in no order. When want is not among them it asks upstream
+// for name once more, in want's family, as it would for a client: within the
+// policy and the budget, recorded, and with the addresses installed.
+func (s *Server) Addresses(ctx context.Context, name string, want netip.Addr) []netip.Addr {
+	known := s.book.of(name)
+	if slices.Contains(known, want) || want.Is6() && s.opts.NoIPv6 {
+		return known
+	}
+	d := (*s.policy.Load()).DecideName(name)
+	if !d.Allowed() || !s.budget.spend(d.Rule, name) {
+		return known
+	}
+	owner, err := dnsmessage.NewName(name + ".")
+	if err != nil {
+		return known
+	}
+	select {
+	case s.lookups <- struct{}{}:
+		defer func() { <-s.lookups }()
+	case <-ctx.Done():
+		return known
+	}
+	q := question{q: dnsmessage.Question{Name: owner, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}}
+	if want.Is6() {
+		q.q.Type = dnsmessage.TypeAAAA
+	}
+	s.askUpstream(ctx, name, q, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: name, Rule: d.Rule, Reason: d.Reason})
+	return s.book.of(name)
+}
