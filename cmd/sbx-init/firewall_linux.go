@@ -146,7 +146,7 @@ func (w *wall) prepare(ctx context.Context, p policy) (firewall.Plan, error) {
 			return firewall.Plan{}, err
 		}
 		if err := w.guardConnections(ctx, p); err != nil {
-			return err
+			return firewall.Plan{}, err
 		}
 	}
 	plan, err := firewall.Compile(p.Policy, w.facts)

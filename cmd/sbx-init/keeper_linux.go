@@ -141,6 +141,9 @@ func (w *wall) change(ctx context.Context, p policy) error {
 	if w.server != nil {
 		w.server.SetPolicy(p.Policy)
 	}
+	if w.guard != nil {
+		w.guard.SetPolicy(p.Policy)
+	}
 	if err := w.enforce(ctx, p, plan); err != nil {
 		return err
 	}
