@@ -79,6 +79,16 @@ func TestEveryRefusalByAddressIsRecorded(t *testing.T) {
 	}
 }
 
+func TestModeNoneRecordsWhatWasTried(t *testing.T) {
+	in := newInternet(t)
+	b := newBox(t, in.Sandbox, `{"network": {"mode": "none"}}`)
+	b.sh("curl -sS --max-time 3 http://"+evilAddr+"/ 2>/dev/null; true").mustExit(t, 0)
+	want := fmt.Sprintf("deny  %s:80 tcp uid %d rule %q: the sandbox has no network (mode none)", evilAddr, agentUID, "mode none")
+	if got := byAddress(b.records()); !slices.Equal(got, []string{want}) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+}
+
 // A sidecar sees no process of others but whose sockets they are, and records
 // until it is told to end.
 func TestSidecarRecordsWhatOthersAreRefused(t *testing.T) {

@@ -96,7 +96,12 @@ func (r *Report) fixes() []Row {
 
 // target is the destination as people write it.
 func (row Row) target() string {
-	if row.Port == 0 {
+	switch {
+	case row.Host == "":
+		return "(many)" // what nobody could look at one by one
+	case row.Port == 0 && row.Proto != "":
+		return row.Host + "/" + string(row.Proto)
+	case row.Port == 0:
 		return row.Host
 	}
 	target := net.JoinHostPort(row.Host, strconv.Itoa(int(row.Port)))

@@ -49,6 +49,25 @@ func TestReportPutsDeniedFirstAndCounts(t *testing.T) {
 	}
 }
 
+func TestReportNamesWhatHasNoPortOrNoHost(t *testing.T) {
+	var text strings.Builder
+	report := NewReport([]Record{
+		{Verdict: firewall.Deny, Layer: LayerIP, Dst: "203.0.113.7", Proto: "icmp", Rule: "no icmp", Reason: "r"},
+		{Verdict: firewall.Deny, Layer: LayerIP, Rule: "flood", Reason: "r", Count: 7},
+	})
+	if err := report.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"203.0.113.7/icmp", "(many)"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+	if strings.Contains(text.String(), "add this line") || len(report.DeniedHosts()) != 1 {
+		t.Errorf("hosts %q, report\n%s", report.DeniedHosts(), text.String())
+	}
+}
+
 func TestReportAddsTheCountsOfRepetitions(t *testing.T) {
 	again := deny("evil.example", "", "r")
 	again.Count = 41
