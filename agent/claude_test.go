@@ -117,7 +117,9 @@ func (b *bench) claude(t *testing.T, h agent.Headless, prompt string) ran {
 		t.Fatal(err)
 	}
 	r.stdout, r.raw, r.stderr, r.code = stdout.String(), raw.String(), stderr.String(), cmd.ProcessState.ExitCode()
-	r.outcome = agent.Judge(r.scanner.Result(), r.code, end)
+	r.outcome = agent.Judge(agent.Evidence{
+		Result: r.scanner.Result(), Tampered: r.scanner.Tampered(), ExitCode: r.code, End: end, Answers: b.proxy.Answered(),
+	})
 	return r
 }
 
@@ -274,5 +276,36 @@ func TestRealClaudeEndsAreJudgedRight(t *testing.T) {
 				t.Errorf("outcome %+v, want %s; code %d, result %+v", r.outcome, c.want, r.code, r.scanner.Result())
 			}
 		})
+	}
+}
+
+// A task in the background that ends after the result makes claude begin anew
+// in the same session: two starts and two results that nobody forged.
+func TestRealClaudeThatGoesOnAfterItsResultIsNotTamperedWith(t *testing.T) {
+	testenv.Program(t, "claude")
+	b := newBench(t, &fakeapi.Server{APIKey: realKey, Script: fakeapi.Script{Turns: []fakeapi.Turn{{Calls: []fakeapi.Call{
+		{Name: "Bash", Input: map[string]any{"command": "sleep 2", "description": "scripted step", "run_in_background": true}},
+	}}}}}, realKey)
+	r := b.claude(t, agent.Headless{}, "hi")
+	if n := strings.Count(r.stdout, `"type":"result"`); !r.outcome.OK() || n != 2 {
+		t.Errorf("outcome %+v, %d results\n%s", r.outcome, n, r.stdout)
+	}
+}
+
+// The tool runs at the provider, beyond the firewall; claude tells the model
+// that it was refused and goes on.
+func TestRealClaudeIsRefusedTheProvidersWebSearch(t *testing.T) {
+	testenv.Program(t, "claude")
+	b := newBench(t, &fakeapi.Server{APIKey: realKey, Script: fakeapi.Script{Turns: []fakeapi.Turn{{Calls: []fakeapi.Call{
+		{Name: "WebSearch", Input: map[string]any{"query": "release of go"}},
+	}}}}}, realKey)
+	r := b.claude(t, agent.Headless{}, "hi")
+	if !r.outcome.OK() || !strings.Contains(r.toolResults(), "the sandbox refuses") {
+		t.Errorf("outcome %+v, tool results %q", r.outcome, r.toolResults())
+	}
+	for _, q := range b.api.Requests() {
+		if strings.Contains(q.Body, `"type":"web_search_2`) {
+			t.Error("a request with hosted web search reached the API")
+		}
 	}
 }

@@ -53,6 +53,7 @@ func Env(o EnvOptions) []string {
 const NetworkNotice = `Network: you run in a sandbox whose firewall only lets allowlisted destinations through. ` +
 	`A refusal is final and looks like this: names that are not allowed do not resolve ("could not resolve host", DNS status REFUSED), ` +
 	`and connections that are not allowed fail at once ("connection refused", "no route to host", "network is unreachable"). ` +
+	`Web search and web fetch at the model's provider (the WebSearch tool) are refused too, unless the user allowed them. ` +
 	`Do not retry a refused destination, look for mirrors or tunnels, or try to change the firewall. ` +
 	`Go on without it where you can, and say in your final answer which host names and ports were refused and what they were needed for. ` +
 	`Reasons are in /run/sbx/audit.jsonl, if that file exists.`

@@ -19,6 +19,7 @@ const (
 	NoResult  Conclusion = "no_result"  // the agent ended without a result event
 	Timeout   Conclusion = "timeout"
 	Cancelled Conclusion = "cancelled"
+	Tampered  Conclusion = "tampered" // the output cannot be Claude's alone, or no model stands behind it
 )
 
 // End says whether the caller ended the process, and why.
@@ -41,13 +42,24 @@ type Outcome struct {
 // OK reports success.
 func (o Outcome) OK() bool { return o.Conclusion == Success }
 
+// Evidence is what a run left to judge by. All but Result comes from this side
+// of the walls; Tampered is read out of the agent's output too.
+type Evidence struct {
+	Result   *Result // the last result event; nil = there was none
+	Tampered string  // Scanner.Tampered
+	ExitCode int
+	End      End
+	Answers  int64 // requests of this run that the model API answered; credproxy counts them
+}
+
 // Judge is the one judgement on a run. It is Success only when a result event
-// exists, its subtype is success, it is no error and the process ended by
-// itself with exit code 0: claude says subtype "success" of API errors too,
-// ends with 0 when interrupted, and with 1 when it could not check an action.
-// A nil result means that there was none.
-func Judge(result *Result, exitCode int, end End) Outcome {
-	switch end {
+// exists, its subtype is success, it is no error, the process ended by itself
+// with exit code 0, the output's events are in order and the model API answered
+// at least once: claude says subtype "success" of API errors too, ends with 0
+// when interrupted, and with 1 when it could not check an action; and a program
+// that is not claude can print a result without asking any model.
+func Judge(e Evidence) Outcome {
+	switch e.End {
 	case EndedTimeout:
 		return Outcome{Timeout, "the run took longer than allowed"}
 	case EndedCancel:
@@ -55,9 +67,13 @@ func Judge(result *Result, exitCode int, end End) Outcome {
 	case EndedHopeless:
 		return Outcome{AuthError, "the model API refused the credential"}
 	}
-	if result == nil {
-		return Outcome{NoResult, fmt.Sprintf("claude ended with exit code %d and without a result", exitCode)}
+	if e.Tampered != "" {
+		return Outcome{Tampered, "the output was tampered with: " + e.Tampered}
 	}
+	if e.Result == nil {
+		return Outcome{NoResult, fmt.Sprintf("claude ended with exit code %d and without a result", e.ExitCode)}
+	}
+	result := e.Result
 	switch {
 	case result.Subtype == "error_max_turns" || result.TerminalReason == "max_turns":
 		return Outcome{MaxTurns, result.message("the limit of turns was reached")}
@@ -69,8 +85,10 @@ func Judge(result *Result, exitCode int, end End) Outcome {
 		return Outcome{APIError, result.message("the model API failed")}
 	case result.IsError || result.Subtype != "success":
 		return Outcome{Failure, result.message("claude reports " + oneLine(result.Subtype, maxArgument))}
-	case exitCode != 0:
-		return Outcome{Failure, fmt.Sprintf("claude ended with exit code %d although its result says success", exitCode)}
+	case e.ExitCode != 0:
+		return Outcome{Failure, fmt.Sprintf("claude ended with exit code %d although its result says success", e.ExitCode)}
+	case e.Answers == 0:
+		return Outcome{Tampered, "the result says success, but the model API answered no request of this run"}
 	}
 	return Outcome{Conclusion: Success}
 }

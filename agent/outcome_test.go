@@ -32,16 +32,27 @@ func TestOnlyAResultThatSaysSoIsSuccess(t *testing.T) {
 		"cancelled":                      {nil, 0, EndedCancel, Cancelled},
 		"hopeless":                       {nil, 137, EndedHopeless, AuthError},
 	} {
-		got := Judge(c.result, c.code, c.end)
+		got := Judge(Evidence{Result: c.result, ExitCode: c.code, End: c.end, Answers: 1})
 		if got.Conclusion != c.want || got.OK() != (c.want == Success) || (got.Message == "") != (c.want == Success) {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)
 		}
 	}
 }
 
+// Attack: a program that is not claude prints a success and asks no model.
+func TestAResultThatNoModelStandsBehindIsNoSuccess(t *testing.T) {
+	e := Evidence{Result: &Result{Subtype: "success", Text: "done"}}
+	if got := Judge(e); got.Conclusion != Tampered || got.Message == "" {
+		t.Errorf("%+v", got)
+	}
+	if e.Answers = 1; !Judge(e).OK() {
+		t.Errorf("%+v", Judge(e))
+	}
+}
+
 func TestMessageIsClaudesOwnInOneLine(t *testing.T) {
 	r := Result{Subtype: "success", IsError: true, Text: "API Error: 404\nno \x1b[31msuch model", APIErrorStatus: 404}
-	if got := Judge(&r, 1, EndedItself).Message; got != "API Error: 404 no [31msuch model" {
+	if got := Judge(Evidence{Result: &r, ExitCode: 1, Answers: 1}).Message; got != "API Error: 404 no [31msuch model" {
 		t.Errorf("%q", got)
 	}
 	long := oneLine(strings.Repeat("ü", 1000), 200)

@@ -84,24 +84,26 @@ type wireResult struct {
 	} `json:"permission_denials"`
 }
 
-// parseLine returns the events of one line; ok is false when it is not a JSON
-// object with a type.
-func parseLine(line []byte) (events []Event, ok bool) {
+// parseLine returns the events of one line. main says that it is a message of
+// the conversation itself and not of a subagent; ok is false when it is not a
+// JSON object with a type.
+func parseLine(line []byte) (events []Event, main, ok bool) {
 	var head struct {
-		Type string `json:"type"`
+		Type   string `json:"type"`
+		Parent any    `json:"parent_tool_use_id"`
 	}
 	if json.Unmarshal(line, &head) != nil || head.Type == "" {
-		return nil, false
+		return nil, false, false
 	}
 	switch head.Type {
 	case "system":
-		return parseSystem(line), true
+		return parseSystem(line), false, true
 	case "assistant", "user":
-		return parseMessage(line), true
+		return parseMessage(line), head.Parent == nil, true
 	case "result":
-		return parseResult(line), true
+		return parseResult(line), false, true
 	}
-	return nil, true
+	return nil, false, true
 }
 
 func parseSystem(line []byte) []Event {

@@ -23,6 +23,7 @@ type Scanner struct {
 	result  *Result
 	init    *Init
 	ignored int
+	order   order
 	outErr  error
 }
 
@@ -74,6 +75,12 @@ func (s *Scanner) Result() *Result { return s.result }
 // Init returns the last init event, or nil if there was none.
 func (s *Scanner) Init() *Init { return s.init }
 
+// Tampered says why the output cannot be Claude's alone; "" = nothing speaks
+// against it. Call it after Close. Claude's children can write to its output,
+// so its events must come in Claude's order, all of one session. Whoever
+// controls Claude's process can keep to that order.
+func (s *Scanner) Tampered() string { return s.order.verdict() }
+
 // Ignored counts the lines that were not JSON objects or too long to keep.
 func (s *Scanner) Ignored() int { return s.ignored }
 
@@ -89,6 +96,7 @@ func (s *Scanner) finish() {
 	switch {
 	case s.skip:
 		s.ignored++
+		s.order.foreign()
 	case len(s.line) > 0:
 		s.read(s.line)
 	}
@@ -103,17 +111,23 @@ func (s *Scanner) read(line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
-	events, ok := parseLine(line)
+	events, main, ok := parseLine(line)
 	if !ok {
 		s.ignored++
+		s.order.foreign()
 		return
+	}
+	if main {
+		s.order.message()
 	}
 	for _, e := range events {
 		switch e := e.(type) {
 		case Result:
 			s.result = &e
+			s.order.result(e)
 		case Init:
 			s.init = &e
+			s.order.init(e)
 		}
 		s.onEvent(e)
 	}

@@ -53,6 +53,9 @@ func TestScannerReadsARecordedRunAndKeepsEveryByte(t *testing.T) {
 		if got := strings.Join(kinds, " "); got != "Init ToolUse ToolResult Text Result" || s.Ignored() != 0 {
 			t.Fatalf("pieces of %d: %s; %d ignored", n, got, s.Ignored())
 		}
+		if why := s.Tampered(); why != "" {
+			t.Errorf("a recorded run is said to be tampered with: %s", why)
+		}
 		if init := s.Init(); init.Version != "2.1.329" || init.WorkDir != "/workspace" || len(init.Tools) == 0 {
 			t.Errorf("%+v", init)
 		}
@@ -159,7 +162,7 @@ func FuzzScannerKeepsBytesAndDoesNotDependOnPieces(f *testing.F) {
 			if use, ok := e.(ToolUse); ok && (len(use.Argument) > maxArgument || strings.ContainsAny(use.Argument, "\x1b\r\n\u009b")) {
 				t.Errorf("argument %q", use.Argument)
 			}
-			if r, ok := e.(Result); ok && Judge(&r, 0, EndedItself).OK() && (r.IsError || r.Subtype != "success") {
+			if r, ok := e.(Result); ok && Judge(Evidence{Result: &r, Answers: 1}).OK() && (r.IsError || r.Subtype != "success") {
 				t.Errorf("success for %+v", r)
 			}
 		}

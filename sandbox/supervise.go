@@ -59,8 +59,14 @@ func (r *run) attachOutput(ctx context.Context) error {
 	}
 	p.scanner = agent.NewScanner(out, r.onEvent)
 	p.exit = r.engine.Wait(context.WithoutCancel(ctx), p.id)
+	if err := r.plan.checkSources(); err != nil {
+		return err
+	}
 	if err := r.engine.Start(ctx, p.id); err != nil {
 		return diag.WithHint(fmt.Errorf("%w: %w", ErrNoStart, err), "does the image %s hold the program %q?", r.plan.Agent.Image, r.plan.Agent.Entrypoint[0])
+	}
+	if err := r.checkMounted(ctx); err != nil {
+		return err
 	}
 	p.started = time.Now()
 	go func() {
@@ -187,7 +193,10 @@ wait:
 func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, caught syscall.Signal, failure error) {
 	r.result.Agent = r.agent.scanner.Result()
 	r.result.ExitCode = exit.Code
-	r.result.Outcome = agent.Judge(r.result.Agent, exit.Code, ended)
+	r.result.Answers = r.proxy.Answered()
+	r.result.Outcome = agent.Judge(agent.Evidence{
+		Result: r.result.Agent, Tampered: r.agent.scanner.Tampered(), ExitCode: exit.Code, End: ended, Answers: r.result.Answers,
+	})
 	switch {
 	case errors.Is(failure, ErrTimeout):
 		r.result.ExitCode = 124
