@@ -220,24 +220,3 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 })
-
-// clientHello returns what crypto/tls sends first.
-func clientHello(t testing.TB, config *tls.Config) []byte {
-	t.Helper()
-	ours, theirs := net.Pipe()
-	defer ours.Close()
-	config.InsecureSkipVerify = true
-	go func() {
-		_ = tls.Client(theirs, config).Handshake()
-		theirs.Close()
-	}()
-	header := make([]byte, 5)
-	if _, err := io.ReadFull(ours, header); err != nil {
-		t.Fatal(err)
-	}
-	body := make([]byte, int(header[3])<<8|int(header[4]))
-	if _, err := io.ReadFull(ours, body); err != nil {
-		t.Fatal(err)
-	}
-	return append(header, body...)
-}
