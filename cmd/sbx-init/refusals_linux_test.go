@@ -176,6 +176,7 @@ func TestAttackFloodOfRefusedPackets(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, openPolicy)
 	curl := testenv.Program(t, "curl")
+	wire := in.Capture(t)
 	r := b.sh(`
 		` + agentEnv + `=flood "` + b.bin + `/agent" ` + evilAddr + `:9999 > refused & flood=$!
 		asked=0
@@ -186,6 +187,7 @@ func TestAttackFloodOfRefusedPackets(t *testing.T) {
 		` + curl + ` -sS --noproxy '*' --max-time 5 http://` + evilAddr + `:8080/ 2>/dev/null && echo opened
 		test $asked -gt 0 && cat refused`)
 	r.mustExit(t, 0)
+	wire.Nothing("a flood of refused packets", toAllowed)
 	refused, err := strconv.Atoi(strings.TrimSpace(r.stdout))
 	if err != nil || refused == 0 {
 		t.Fatalf("the flood said %q", r.stdout)
