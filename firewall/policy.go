@@ -98,6 +98,12 @@ func (p *Policy) Mode() Mode { return p.mode }
 // 443 must pass the guard: in mode allowlist, unless guard is "off".
 func (p *Policy) Guarded() bool { return p.mode == ModeAllowlist && p.guard != "off" }
 
+// Guards reports whether connections to learned addresses on port must pass the
+// guard.
+func (p *Policy) Guards(port Port) bool {
+	return p.Guarded() && slices.Contains(webPorts, port)
+}
+
 // Inbound returns the TCP ports that may be connected to from outside.
 func (p *Policy) Inbound() []uint16 { return slices.Clone(p.inbound) }
 

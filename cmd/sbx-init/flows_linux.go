@@ -14,8 +14,9 @@ import (
 // judge decides about connections that exist, as the rules decide about new ones.
 type judge struct {
 	page
-	local    map[netip.Addr]bool // our own addresses, beside loopback
-	starting bool                // nothing of ours runs yet
+	local    map[netip.Addr]bool     // our own addresses, beside loopback
+	starting bool                    // nothing of ours runs yet
+	guard    map[netip.AddrPort]bool // our own ends of the connections that the guard made
 }
 
 func newJudge(p page, starting bool) (judge, error) {
@@ -55,6 +56,10 @@ func (j judge) keep(f kernel.Flow) bool {
 		// The rules refuse port 53 to all but the resolver before they look at
 		// connections, so only its own pass.
 		return !j.starting
+	case from && j.policy.Guards(to) && !j.policy.Decide("", f.Real.Addr(), to.Number, to.Proto).Allowed():
+		// One that the guard did not make began when it was off, or by an
+		// address entry that is gone: nobody has asked it for its name.
+		return j.guard[f.Src] && j.connects(f.Real.Addr(), to)
 	case from:
 		return j.connects(f.Real.Addr(), to)
 	case at:
@@ -79,6 +84,9 @@ func (w *wall) cut(starting bool) error {
 		j, err := newJudge(p, starting)
 		if err != nil {
 			return err
+		}
+		if w.guard != nil {
+			j.guard = w.guard.Sources()
 		}
 		if _, err := w.kernel.Prune(j.opens); err != nil {
 			return err

@@ -188,13 +188,7 @@ func TestAttackPastTheGuard(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, guardPolicy)
 	cmd := startSidecar(t, b)
-	var learned error
-	in.Sandbox.As(agentUID, func() {
-		learned = lookUp("ok.test")
-	})
-	if learned != nil {
-		t.Fatal(learned)
-	}
+	mustResolve(t, in, b, "ok.test")
 	connect := func(uid, mark int, bind string) (reply string) {
 		in.Sandbox.As(uid, func() {
 			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -285,6 +279,59 @@ func TestGuardOffLetsEveryNamePass(t *testing.T) {
 	r.mustSay(t, "hello from")
 }
 
+// A reload that turns the guard on ends what began without it, and leaves what
+// the guard made.
+func TestAttackConnectionOlderThanTheGuard(t *testing.T) {
+	in := newInternet(t)
+	const off = `{"network": {"allow": ["ok.test"], "guard": "off"}}`
+	b := newBox(t, in.Sandbox, off)
+	startSidecar(t, b)
+	mustResolve(t, in, b, "ok.test")
+	evil := []string{"HTTP/1.1 200 OK", "hello from"}
+	unasked := dialAgent(t, in.Sandbox, okAddr+":80")
+	if !asks(unasked, "evil.test", evil) {
+		t.Fatal("not served while the guard was off")
+	}
+	b.write("policy.jsonc", guardPolicy)
+	b.ask("reload").mustExit(t, 0)
+	if asks(unasked, "evil.test", evil) {
+		t.Error("a connection from before still reaches the other site")
+	}
+	guarded := dialAgent(t, in.Sandbox, okAddr+":80")
+	if !asks(guarded, "ok.test", evil) {
+		t.Fatal("not served through the guard")
+	}
+	b.ask("reload").mustExit(t, 0)
+	if !asks(guarded, "ok.test", evil) {
+		t.Error("a connection of the guard's was cut")
+	}
+	if asks(guarded, "evil.test", evil) {
+		t.Error("the guard let the other site pass")
+	}
+}
+
+// asks sends a request over a kept connection and reports whether the reply
+// holds all words.
+func asks(conn net.Conn, host string, words []string) bool {
+	_ = conn.SetDeadline(time.Now().Add(3 * time.Second))
+	if _, err := fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", host); err != nil {
+		return false
+	}
+	reply := ""
+	buf := make([]byte, 4096)
+	for {
+		n, err := conn.Read(buf)
+		reply += string(buf[:n])
+		whole := true
+		for _, w := range words {
+			whole = whole && strings.Contains(reply, w)
+		}
+		if whole || err != nil {
+			return whole
+		}
+	}
+}
+
 func TestPlanShowsTheGuard(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, guardPolicy)
@@ -330,33 +377,4 @@ func TestGoClientKeepsConnections(t *testing.T) {
 	if allowed == 0 || allowed > 4 {
 		t.Errorf("%d connections recorded", allowed)
 	}
-}
-
-// lookUp asks loopback's port 53 for name's addresses from the calling thread.
-func lookUp(name string) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5}); err != nil {
-		return err
-	}
-	question := []byte{0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}
-	for label := range strings.SplitSeq(name, ".") {
-		question = append(append(question, byte(len(label))), label...)
-	}
-	question = append(question, 0, 0, 1, 0, 1)
-	if err := unix.Sendto(fd, question, 0, &unix.SockaddrInet4{Port: 53, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		return err
-	}
-	reply := make([]byte, 1500)
-	n, err := unix.Read(fd, reply)
-	if err != nil {
-		return err
-	}
-	if n < 12 || reply[3]&0xf != 0 || reply[7] == 0 {
-		return fmt.Errorf("no address of %s: %x", name, reply[:n])
-	}
-	return nil
 }

@@ -23,8 +23,8 @@ type conn struct {
 	client   stream
 	dst      netip.AddrPort
 	layer    audit.Layer
-	name     string // that was admitted last; written by Server.admit
-	upstream *net.TCPConn
+	name     string       // that was admitted last; written by Server.admit
+	upstream *net.TCPConn // written by Server.connected
 	release  func() bool  // stops watching the context for upstream
 	backward <-chan error // how the flow of an HTTP server's replies ended; nil before it begins
 	holdEnd  atomic.Bool  // the server's end is not passed on, because words of ours follow
@@ -198,7 +198,7 @@ func (c *conn) dial(ctx context.Context, addrs []netip.Addr) error {
 			up.Close()
 			return fmt.Errorf("the connection to %s is of type %T, not TCP", addr, up)
 		}
-		c.upstream = tcp
+		c.server.connected(c, tcp)
 		c.release = context.AfterFunc(ctx, func() { reset(tcp) })
 		return nil
 	}

@@ -118,6 +118,31 @@ func (s *Server) admit(c *conn, name string) firewall.Decision {
 	return d
 }
 
+// connected remembers the destination's side of c.
+func (s *Server) connected(c *conn, upstream *net.TCPConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.upstream = upstream
+}
+
+// Sources returns our own addresses of all connections to destinations: by
+// them the connections that passed the guard are known from those that began
+// when there was none.
+func (s *Server) Sources() map[netip.AddrPort]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sources := make(map[netip.AddrPort]bool, len(s.conns))
+	for c := range s.conns {
+		if c.upstream == nil {
+			continue
+		}
+		if a, ok := c.upstream.LocalAddr().(*net.TCPAddr); ok {
+			sources[unmap(a.AddrPort())] = true
+		}
+	}
+	return sources
+}
+
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
