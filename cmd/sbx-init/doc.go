@@ -5,6 +5,9 @@
 //	    -> re-exec as shim: no capability, no_new_privs, the user's ids -> CMD
 //	    -> forward signals, reap, exit with CMD's code
 //
+//	beside it: control socket (root) -> reload | status | verify ─┐
+//	           the rules changed from outside -> restore, record ─┴-> one at a time
+//
 // Every error on the way ends the program with the network still closed. The
 // program is one static binary without a configuration of its own, so that it
 // runs in any image.

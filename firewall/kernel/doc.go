@@ -12,5 +12,8 @@
 //
 //	Allow(addr, ports) ── ipset add, over netlink (the resolver, before it answers)
 //	OpenRefusals ◄── NFLOG: what the rules refused; nothing depends on anybody listening
-//	Verify(Plan) ── iptables-save = Plan, sets exist, real packets are refused
+//	Verify(Plan) ── Compare, then real packets are refused
+//	Compare(Plan) ── iptables-save = Plan, sets = Plan
+//	Generation ── whether rules have changed at all, without listing them
+//	Prune, Cut ── ipset, conntrack: end what a plan of before has opened
 package kernel
