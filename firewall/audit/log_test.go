@@ -5,6 +5,7 @@ package audit
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -111,5 +112,56 @@ func TestAttackFillingTheMemoryWithRecords(t *testing.T) {
 	}
 	if total > 2*log.max {
 		t.Errorf("the log takes %d bytes, want at most two files of %d", total, log.max)
+	}
+}
+
+// An agent can ask for so many names that the log begins a new file twice, and
+// the first refusals are overwritten. The report must not look clean then.
+func TestFloodedLogSaysThatRefusalsAreGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	log, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	log.max = 4 << 10
+	if err := log.Record(Record{Verdict: firewall.Deny, Layer: LayerDNS, Name: "first-secret.exfil.test", Reason: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	report := func() *Report {
+		t.Helper()
+		var records []Record
+		for _, name := range []string{path + ".1", path} {
+			f, err := os.Open(name)
+			if err != nil {
+				continue
+			}
+			part, err := Read(f)
+			f.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			records = append(records, part...)
+		}
+		return NewReport(records)
+	}
+	for files := 0; files < 3; {
+		if err := log.Record(Record{Verdict: firewall.Allow, Layer: LayerDNS, Name: "docs.example.com", Reason: "y"}); err != nil {
+			t.Fatal(err)
+		}
+		if log.rotated == files {
+			continue
+		}
+		files = log.rotated
+		denied := report().DeniedHosts()
+		if files == 1 && !slices.Equal(denied, []string{"first-secret.exfil.test"}) {
+			t.Errorf("after one new file the denied hosts are %q", denied)
+		}
+		if files > 1 && !slices.Equal(denied, []string{LostRecords}) {
+			t.Errorf("after %d new files the denied hosts are %q", files, denied)
+		}
+	}
+	if row := report().Rows[0]; row.Host != LostRecords || row.Fix != "" {
+		t.Errorf("the report begins with %+v", row)
 	}
 }

@@ -25,9 +25,10 @@ type Log struct {
 	max  int64
 	now  func() time.Time
 
-	mu   sync.Mutex
-	file *os.File
-	size int64
+	mu      sync.Mutex
+	file    *os.File
+	size    int64
+	rotated int // how often a new file was begun
 }
 
 // OpenLog opens the log at path for appending and creates it, with mode 0644,
@@ -69,7 +70,9 @@ func (l *Log) open() error {
 }
 
 // Record appends one record; a zero Time becomes the present. A file of 64 MiB
-// is renamed to PATH.1, replacing an older one, and a new file begun.
+// is renamed to PATH.1, replacing an older one, and a new file begun. When an
+// older one was replaced, the new file begins by saying so: an agent that
+// floods the log must not get rid of its refusals without a trace.
 func (l *Log) Record(r Record) error {
 	if r.Time.IsZero() {
 		r.Time = l.now().UTC()
@@ -100,7 +103,22 @@ func (l *Log) rotate() error {
 		return fmt.Errorf("starting a new audit log: %w", err)
 	}
 	l.file.Close()
-	return l.open()
+	if err := l.open(); err != nil {
+		return err
+	}
+	if l.rotated++; l.rotated == 1 {
+		return nil
+	}
+	line, err := json.Marshal(lost(l.now().UTC()))
+	if err != nil {
+		return fmt.Errorf("encoding an audit record: %w", err)
+	}
+	n, err := l.file.Write(append(line, '\n'))
+	l.size += int64(n)
+	if err != nil {
+		return fmt.Errorf("writing the audit log: %w", err)
+	}
+	return nil
 }
 
 // Close closes the file. Record fails afterwards.

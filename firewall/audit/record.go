@@ -16,6 +16,8 @@ const (
 	LayerIP   Layer = "ip"
 	LayerSNI  Layer = "sni"
 	LayerHTTP Layer = "http"
+
+	LayerLog Layer = "log" // the log itself, about its own completeness
 )
 
 // Record is one decision, or several that are the same: one line of
@@ -39,6 +41,19 @@ type Record struct {
 	// which the process is found. Proto is the destination's.
 	Src      netip.AddrPort `json:"-"`
 	SrcProto firewall.Proto `json:"-"`
+}
+
+// LostRecords stands in the place of a host name in the record that says that
+// earlier ones were overwritten. It counts as denied: what is not known to
+// have been allowed was not.
+const LostRecords = "(lost records)"
+
+// lost is the record about a file of the log that is gone.
+func lost(at time.Time) Record {
+	return Record{
+		Time: at, Verdict: firewall.Deny, Layer: LayerLog, Name: LostRecords,
+		Reason: "so many decisions were recorded that the oldest are gone: this report does not hold every refusal",
+	}
 }
 
 // decisions is how many decisions the record stands for.

@@ -97,7 +97,7 @@ func fixFor(r Record) (entry, list string) {
 	if r.Layer == LayerDNS && r.Dst != "" {
 		return privateFix(r)
 	}
-	if strings.HasSuffix(r.Name, ".arpa") || r.Rule != "" {
+	if r.Layer == LayerLog || strings.HasSuffix(r.Name, ".arpa") || r.Rule != "" {
 		return "", ""
 	}
 	return AllowEntry(cmp.Or(r.Name, r.Dst), r.Port, r.Proto), "allow"
