@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // A check of the rules comes a thousand times as long after the last one as
@@ -110,7 +111,12 @@ func (k *keeper) reload(ctx context.Context, p *program) error {
 	w := k.wall
 	next, err := p.loadPolicy(k.options.policy, &k.reach)
 	if err != nil {
-		return err
+		var exit *exitError
+		code := exitInternal
+		if errors.As(err, &exit) {
+			code, err = exit.code, exit.err
+		}
+		return exitWith(code, diag.WithHint(err, "mend the policy file and reload again; the old policy stays in force"))
 	}
 	old, plan := w.policy, w.plan
 	w.children.without(func() { err = w.change(ctx, next) })

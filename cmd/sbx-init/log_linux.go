@@ -163,7 +163,10 @@ func logLine(line []byte) string {
 	if r.Proto != "" {
 		target += "/" + string(r.Proto)
 	}
-	text := fmt.Sprintf("%s %-7s %-4s %s: %s", r.Time.Local().Format(time.DateTime), verdict, r.Layer, target, r.Reason)
+	if target != "" {
+		target += ": "
+	}
+	text := fmt.Sprintf("%s %-7s %-4s %s%s", r.Time.Local().Format(time.DateTime), verdict, r.Layer, target, r.Reason)
 	if r.Exe != "" {
 		text += fmt.Sprintf(" [%s, pid %d]", r.Exe, r.PID)
 	}

@@ -19,6 +19,7 @@ func TestLogForPeople(t *testing.T) {
 		deniedLine:  "denied  dns  evil.test: no allowlist entry matches evil.test\n",
 		allowedLine: "allowed ip   192.0.2.7:443/tcp: by address\n",
 		`{"ts":"2026-01-02T03:04:05Z","verdict":"deny","layer":"dns","name":"a\u001b[2Jb\u202e","reason":"x"}`: `denied  dns  a\x1b[2Jb\u202e: x` + "\n",
+		`{"ts":"2026-01-02T03:04:05Z","verdict":"deny","layer":"ip","reason":"restored"}`:                      "denied  ip   restored\n",
 		`{"ts":"2026-01-02T03:04:05Z","ver`: "",
 		``:                                  "",
 	} {
