@@ -33,6 +33,7 @@ type Inputs struct {
 	AllowedDomains     []string      `input:"allowed_domains"`         // further allowlist entries
 	Image              string        `input:"image"`                   // "" builds the default one on the runner
 	WorkingDirectory   string        `input:"working_directory"`       // absolute; the folder that the agent works on
+	AllowHostedWeb     bool          `input:"allow_hosted_web"`        // the provider may search and fetch pages for the agent
 	FailOnDenied       bool          `input:"fail_on_denied"`          // a refused host fails the run
 	Summary            bool          `input:"summary"`                 // write the step summary
 }
@@ -62,6 +63,7 @@ func ParseInputs(get func(name string) string, workspace string) (Inputs, []erro
 		Presets:            p.list("presets"),
 		AllowedDomains:     p.list("allowed_domains"),
 		Image:              p.word("image"),
+		AllowHostedWeb:     p.boolean("allow_hosted_web", false),
 		FailOnDenied:       p.boolean("fail_on_denied", false),
 		Summary:            p.boolean("summary", true),
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/audit"
 )
 
@@ -35,9 +36,10 @@ type Job struct {
 // Report is what a run came to. Its zero value is a run that never began.
 type Report struct {
 	Outcome    agent.Outcome
-	Result     *agent.Result // nil when claude never reported
-	Egress     *audit.Report // nil when the firewall never ran
-	Transcript string        // path of claude's stream-json, byte for byte; "" when there is none
+	Result     *agent.Result   // nil when claude never reported; the agent's word, cost and turns included
+	Egress     *audit.Report   // nil when the firewall never ran
+	Usage      credproxy.Usage // what the model API reported to the proxy, outside the sandbox
+	Transcript string          // path of claude's stream-json, byte for byte; "" when there is none
 }
 
 // reported is everything that outputs, summary and annotations are made of.

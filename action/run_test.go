@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -137,6 +138,20 @@ func TestOutputsOfASuccess(t *testing.T) {
 	}
 	if !strings.Contains(r.summary, "allowed_domains: |\n  a.example\n  b.example\n") {
 		t.Errorf("no lines to paste in the summary:\n%s", r.summary)
+	}
+}
+
+// Attack: the agent forges the figures of its result. What was metered outside
+// stands beside them.
+func TestMeteredTokensStandInTheSummary(t *testing.T) {
+	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
+		return Report{
+			Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done"},
+			Usage: credproxy.Usage{Requests: 2, Input: 1000, CacheRead: 200, CacheWrite: 34, Output: 77},
+		}, nil
+	})
+	if !strings.Contains(r.summary, "| 1234, 77 |") || !strings.Contains(r.summary, "Claude's figure") {
+		t.Errorf("the summary hides what was metered:\n%s", r.summary)
 	}
 }
 

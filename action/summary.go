@@ -22,12 +22,13 @@ const (
 func (r reported) writeSummary(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### Claude in the sandbox: %s\n\n", r.Outcome.Conclusion)
-	b.WriteString("| Turns | Cost | Duration | Model | Session |\n|--:|--:|--:|---|---|\n")
+	// Of these, only duration and tokens are measured outside the sandbox.
+	b.WriteString("| Turns | Cost (Claude's figure) | Tokens in, out (metered) | Duration | Model | Session |\n|--:|--:|--:|--:|---|---|\n")
 	turns, cost, session := "", "", ""
 	if r.Result != nil {
 		turns, cost, session = fmt.Sprint(r.Result.Turns), fmt.Sprintf("$%.4f", r.Result.CostUSD), r.Result.SessionID
 	}
-	fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n\n", turns, cost, r.duration.Round(100*time.Millisecond), inlineCode(r.events.model), inlineCode(session))
+	fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n\n", turns, cost, r.tokens(), r.duration.Round(100*time.Millisecond), inlineCode(r.events.model), inlineCode(session))
 	if r.Outcome.Message != "" {
 		b.WriteString(fenced(truncate(r.Outcome.Message, maxSummaryResult)))
 	}
@@ -111,6 +112,15 @@ func inlineCode(text string) string {
 		return ""
 	}
 	return "`" + strings.NewReplacer("`", "'", "|", "/").Replace(NeutralLine(text, 500)) + "`"
+}
+
+// tokens says what was metered; "" when the model API answered nothing.
+func (r reported) tokens() string {
+	u := r.Usage
+	if u.Requests == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d, %d", u.Input+u.CacheRead+u.CacheWrite, u.Output)
 }
 
 // headline is the closing line of the log and the text of the annotation.

@@ -81,6 +81,17 @@ type ModelUsage struct {
 	CostUSD                              float64
 }
 
+// Tokens adds up what the result says of its models; 0 for a nil Result.
+func (r *Result) Tokens() int64 {
+	var sum int64
+	if r != nil {
+		for _, u := range r.Usage {
+			sum += u.Input + u.Output + u.CacheRead + u.CacheWrite
+		}
+	}
+	return sum
+}
+
 func (Init) isEvent()       {}
 func (Text) isEvent()       {}
 func (ToolUse) isEvent()    {}

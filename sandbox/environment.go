@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -13,6 +14,29 @@ import (
 
 // credentialVariables never enter a container, whatever prefix they match.
 var credentialVariables = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}
+
+// DefaultClaudePath is where the images of our template hold Claude Code.
+const DefaultClaudePath = "/usr/local/bin/claude"
+
+// claudePath checks where Claude Code is said to be: nowhere that the agent or
+// the project can write.
+func claudePath(name string) (string, error) {
+	if name == "" {
+		return DefaultClaudePath, nil
+	}
+	no := func(why string) (string, error) {
+		return "", diag.WithHint(fmt.Errorf("%w: the path of claude, %s, %s", ErrConfig, name, why), "give the path in the image, such as %s", DefaultClaudePath)
+	}
+	if !path.IsAbs(name) || path.Clean(name) != name {
+		return no("is not absolute or not in its shortest form")
+	}
+	for _, dir := range []string{workspaceTarget, agentHome, "/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/proc"} {
+		if name == dir || strings.HasPrefix(name, dir+"/") {
+			return no("is below " + dir + ", which is not the image's")
+		}
+	}
+	return name, nil
+}
 
 // environment gives the agent its variables: ours, the settings' and those
 // that the user passes on by prefix. Ours cannot be replaced: they keep the

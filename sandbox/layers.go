@@ -17,7 +17,7 @@ func Defaults() settings.Settings {
 	return settings.Settings{
 		Network:  firewall.Network{Mode: firewall.ModeAllowlist, Presets: []string{"anthropic", "github"}},
 		Topology: settings.TopologySidecar,
-		Limits:   settings.Limits{PIDs: 1024},
+		Limits:   settings.Limits{PIDs: 1024, Memory: 8 << 30}, // and at most half of the engine's memory, see limitMemory
 	}
 }
 
@@ -135,6 +135,11 @@ func widening(base, project settings.Settings) ([]wide, error) {
 	for _, p := range project.EnvPrefixes {
 		if !slices.ContainsFunc(base.EnvPrefixes, func(b string) bool { return strings.HasPrefix(p, b) }) {
 			found = append(found, wide{"envPrefixes: " + p, ""})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(project.Env)) {
+		if value, ok := base.Env[name]; steers(name) && (!ok || value != project.Env[name]) {
+			found = append(found, wide{"env: " + name + " (it changes which programs run, what they load or where they connect)", ""})
 		}
 	}
 	if project.Image != "" && project.Image != base.Image {

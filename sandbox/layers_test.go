@@ -60,6 +60,29 @@ func TestProjectFileThatWidensIsRefused(t *testing.T) {
 	}
 }
 
+// Attack: the project's file makes the engine or claude find, load or reach
+// something of the project's own: a "claude" in the workspace that prints a
+// success, a library before every program, another model API.
+func TestProjectVariablesThatSteerProgramsAreRefused(t *testing.T) {
+	for _, name := range []string{
+		"PATH", "Path", "LD_PRELOAD", "LD_LIBRARY_PATH", "NODE_OPTIONS", "BUN_OPTIONS", "BASH_ENV", "BASH_FUNC_git%%", "ENV", "SHELL", "HOME", "IFS",
+		"HTTPS_PROXY", "https_proxy", "all_proxy", "npm_config_registry", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "PYTHONPATH", "PYTHONSTARTUP", "GOFLAGS",
+		"ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CONFIG_DIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "XDG_CONFIG_HOME", "IS_SANDBOX",
+	} {
+		project := settings.Settings{Env: map[string]string{name: "/workspace/bin"}}
+		_, err := effective(Options{Project: &project})
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "env: "+name) {
+			t.Errorf("%s: got %v, want ErrRefused", name, err)
+		} else if hint := diag.HintOf(err); !strings.Contains(hint, "--trust-project") {
+			t.Errorf("%s: the hint is %q", name, hint)
+		}
+	}
+	project := settings.Settings{Env: map[string]string{"NODE_ENV": "test", "DATABASE_URL": "sqlite:x", "TZ": "UTC", "APP_PATH": "x"}}
+	if _, err := effective(Options{Project: &project}); err != nil {
+		t.Errorf("plain variables of a project are refused: %v", err)
+	}
+}
+
 func TestEverythingThatIsWiderIsNamedAtOnce(t *testing.T) {
 	project := settings.Settings{
 		Network: firewall.Network{Allow: []string{"a.example.com", "b.example.com"}},

@@ -51,6 +51,14 @@ type Options struct {
 	EngineNetwork string   // network of the engine that the sidecar joins, to reach services on it; "" = the engine's default
 	Environ       []string // the caller's environment, NAME=value, for User.EnvPrefixes; nothing else of it is passed on
 
+	// ClaudePath is where Claude Code is in the agent's image; "" =
+	// DefaultClaudePath. It is absolute: a name would be looked up in folders
+	// that the agent's variables choose.
+	ClaudePath string
+	// AllowHostedWeb lets the model's provider search and fetch pages for the
+	// agent, which no firewall on this side sees.
+	AllowHostedWeb bool
+
 	// Command replaces Claude Code, for tests of the walls; nil = Claude Code.
 	Command []string
 }
@@ -70,6 +78,9 @@ type Plan struct {
 	Placeholders []Placeholder    `json:"placeholders,omitempty"`
 	Timeout      Duration         `json:"timeout,omitempty"` // 0 = none
 	Warnings     []string         `json:"warnings,omitempty"`
+
+	hostedWeb   bool // Options.AllowHostedWeb
+	sharedLimit bool // nobody chose a limit of memory: it depends on the engine's too
 
 	passed []string // names of variables that came from the caller's environment
 }
@@ -106,6 +117,11 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		mounts = append(mounts, mount)
 	}
 	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Timeout: Duration(s.Limits.Timeout)}
+	p.hostedWeb = o.AllowHostedWeb
+	p.sharedLimit = o.User.Limits.Memory == 0 && (o.Project == nil || o.Project.Limits.Memory == 0)
+	if o.ClaudePath, err = claudePath(o.ClaudePath); err != nil {
+		return nil, err
+	}
 	p.Sidecar = p.sidecar(o, f.Workspace.Dir)
 	p.Agent = p.agent(o, s, f, mounts)
 	if err := p.environment(o, s); err != nil {
@@ -218,7 +234,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mo
 	}
 	command := o.Command
 	if command == nil {
-		command = append([]string{"claude"}, o.Headless.Args()...)
+		command = append([]string{o.ClaudePath}, o.Headless.Args()...)
 	}
 	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", uid, gid)
 	return engine.Spec{
@@ -235,9 +251,11 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mo
 		ReadOnlyRoot: true,
 		Mounts:       mounts,
 		Tmpfs: map[string]string{
-			agentHome:  own + ",mode=0700",
-			"/tmp":     "rw,nosuid,nodev,exec,mode=1777",
-			"/var/tmp": "rw,nosuid,nodev,exec,mode=1777",
+			// Without a size each could take half of the host's memory; what
+			// they hold counts against the memory limit besides.
+			agentHome:  own + ",mode=0700,size=4g",
+			"/tmp":     "rw,nosuid,nodev,exec,mode=1777,size=4g",
+			"/var/tmp": "rw,nosuid,nodev,exec,mode=1777,size=1g",
 			"/run":     "rw,nosuid,nodev,noexec,mode=1777,size=64m",
 		},
 		MemoryBytes: s.Limits.Memory,

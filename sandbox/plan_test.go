@@ -128,7 +128,7 @@ func TestOnlyChosenVariablesEnter(t *testing.T) {
 func TestAVariableOfOursCannotBeReplaced(t *testing.T) {
 	for _, name := range []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "CLAUDE_CODE_PROVIDER_MANAGED_BY_HOST", "HOME"} {
 		project := &settings.Settings{Env: map[string]string{name: "http://evil"}}
-		_, err := NewPlan(Options{Project: project}, Facts{Workspace: folder(t)})
+		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: folder(t)})
 		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v, want ErrConfig", name, err)
 		}
@@ -137,7 +137,7 @@ func TestAVariableOfOursCannotBeReplaced(t *testing.T) {
 
 func TestThePromptIsNoArgument(t *testing.T) {
 	p := plan(t, Options{Headless: agent.Headless{Model: "m"}}, folder(t))
-	if p.Agent.Entrypoint[0] != "claude" || !slices.Contains(p.Agent.Entrypoint, "--model") || !p.Agent.Stdin {
+	if p.Agent.Entrypoint[0] != DefaultClaudePath || !slices.Contains(p.Agent.Entrypoint, "--model") || !p.Agent.Stdin {
 		t.Errorf("the agent runs %q", p.Agent.Entrypoint)
 	}
 }

@@ -36,6 +36,7 @@ const canary = "sk-ant-api03-canary-5f2c8e1b7a904d36"
 const testDockerfile = `FROM debian:bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends bash ca-certificates curl dnsutils git iproute2 ipset iptables procps python3-minimal && rm -rf /var/lib/apt/lists/*
 COPY claude /usr/local/bin/claude
+RUN chmod 0111 /usr/local/bin/claude
 `
 
 var image struct {

@@ -15,11 +15,11 @@ type Result struct {
 	// ExitCode is what the caller should exit with: Claude's own code, 124
 	// after a timeout, 128+n after a signal.
 	ExitCode int
-	Outcome  agent.Outcome // the one judgement: success only when a result event says so
-	Agent    *agent.Result // nil when Claude did not come to a result; the agent's word, cost included
-	Answers  int64         // requests that the model API answered, counted on this side
+	Outcome  agent.Outcome   // the one judgement: success only when a result event says so
+	Agent    *agent.Result   // nil when Claude did not come to a result; the agent's word, cost included
+	Answers  int64           // requests that the model API answered, counted on this side
 	Usage    credproxy.Usage // tokens as the model API reported them to this side
-	Egress   *audit.Report // nil when the sidecar left no audit log
+	Egress   *audit.Report   // nil when the sidecar left no audit log
 	Timings  Timings
 	Files    Files
 	Warnings []string // what the user should know, of the plan and of what the agent left behind

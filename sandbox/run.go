@@ -121,6 +121,7 @@ func (r *run) start(ctx context.Context) error {
 			spec.Env[i] += r.token
 		}
 	}
+	r.plan.limitMemory(ctx, r.engine, &spec)
 	r.agent, err = createAgent(ctx, r.engine, spec)
 	if err := errors.Join(<-opened, err); err != nil {
 		return err

@@ -78,7 +78,7 @@ func TestStreamsAndExitCodePassThrough(t *testing.T) {
 	if tr.stdout.String() != input {
 		t.Errorf("%d bytes came back, want the %d that went in", len(tr.stdout.String()), len(input))
 	}
-	if tr.stderr.String() != "problem\n" {
+	if tr.stderr.String() != "claude: problem\n" {
 		t.Errorf("standard error is %q", tr.stderr.String())
 	}
 	if tr.result.Outcome.Conclusion != agent.NoResult {
@@ -173,7 +173,7 @@ func TestALostReaderDoesNotStopTheTranscript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &output{to: brokenPipe{}, transcript: file}
+	out := &output{to: brokenPipe{}, transcript: file, left: 1 << 20}
 	scanner := agent.NewScanner(out, nil)
 	for range 3 {
 		if _, err := io.WriteString(scanner, "{\"type\":\"x\"}\n"); err != nil {
@@ -185,6 +185,29 @@ func TestALostReaderDoesNotStopTheTranscript(t *testing.T) {
 	}
 	if text, err := os.ReadFile(file.Name()); err != nil || strings.Count(string(text), "\n") != 3 {
 		t.Errorf("the transcript holds %q, %v", text, err)
+	}
+}
+
+// Attack: the agent prints until the host's disk is full.
+func TestAnAgentThatPrintsWithoutEndDoesNotFillTheDisk(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/transcript")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	told := 0
+	out := &output{to: &all, transcript: file, left: 10, full: func() { told++ }}
+	for range 5 {
+		if _, err := out.Write([]byte("12345678")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.close(); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(file.Name())
+	if err != nil || string(text) != "1234567812" || told != 1 || all.Len() != 40 {
+		t.Errorf("the transcript holds %q, %v; told %d times; %d bytes were passed on", text, err, told, all.Len())
 	}
 }
 

@@ -54,15 +54,29 @@ func signalName(s syscall.Signal) string {
 type output struct {
 	to         io.Writer
 	transcript *os.File
+	left       int64  // bytes that the transcript may still take
+	full       func() // called once when it has taken them
 	errs       []error
 }
 
+// maxTranscript bounds the transcript, in bytes: the agent decides how much it
+// prints, and the host's disk is not the agent's. An hour of work takes some MiB.
+const maxTranscript = 512 << 20
+
 func (o *output) Write(p []byte) (int, error) {
 	if o.transcript != nil {
-		if _, err := o.transcript.Write(p); err != nil {
+		kept := p[:min(int64(len(p)), o.left)]
+		o.left -= int64(len(kept))
+		_, err := o.transcript.Write(kept)
+		if err != nil {
 			o.errs = append(o.errs, err)
-			o.transcript.Close()
+		}
+		if cut := len(kept) < len(p); err != nil || cut {
+			o.errs = append(o.errs, o.transcript.Close())
 			o.transcript = nil
+			if cut {
+				o.full()
+			}
 		}
 	}
 	if o.to != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/audit"
 )
 
@@ -30,14 +31,17 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Message       string           `json:"message,omitempty"`
 		Error         string           `json:"error,omitempty"`
 		SessionID     string           `json:"sessionId,omitempty"`
-		CostUSD       float64          `json:"costUsd"`
+		CostUSD       float64          `json:"costUsd"` // this and turns are the agent's word
 		Turns         int              `json:"turns"`
+		Answers       int64            `json:"answers"` // of the model API, counted on the host
+		Metered       credproxy.Usage  `json:"metered"` // tokens, likewise
 		Result        string           `json:"result,omitempty"`
 		Egress        []audit.Row      `json:"egress"`
 		Milliseconds  map[string]int64 `json:"milliseconds"`
 	}{
 		SchemaVersion: 1, ID: result.ID, ExitCode: result.ExitCode,
 		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
+		Answers: result.Answers, Metered: result.Usage,
 		Egress: []audit.Row{}, Milliseconds: result.Timings.milliseconds(),
 	}
 	if failure != nil {

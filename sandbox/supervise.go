@@ -53,7 +53,10 @@ func (r *run) attachOutput(ctx context.Context) error {
 	if p.stream, err = r.engine.Attach(ctx, p.id, true); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	out := &output{to: r.host.Stdout}
+	out := &output{to: r.host.Stdout, left: maxTranscript, full: func() {
+		r.host.Say(fmt.Sprintf("warning: the transcript ends at %d MiB; standard output stays complete", maxTranscript>>20))
+	}}
+	stderr := NewVisible(r.host.Stderr, "claude: ")
 	if r.result.Files.Transcript, out.transcript, err = r.stateFile("transcript.jsonl"); err != nil {
 		r.host.Say("warning: " + err.Error())
 	}
@@ -74,8 +77,8 @@ func (r *run) attachOutput(ctx context.Context) error {
 		_ = p.stream.CloseWrite()
 	}()
 	go func() {
-		err := p.stream.Copy(p.scanner, r.host.Stderr)
-		p.copied <- errors.Join(err, out.close())
+		err := p.stream.Copy(p.scanner, stderr)
+		p.copied <- errors.Join(err, stderr.Close(), out.close())
 	}()
 	return nil
 }
@@ -102,6 +105,8 @@ func (r *run) newProxy() error {
 		Credential:   r.host.Credential,
 		SessionToken: r.token,
 		Proxy:        r.host.UpstreamProxy,
+
+		AllowHostedWeb: r.plan.hostedWeb,
 		Log: func(entry credproxy.Entry) {
 			// Refused is empty when the upstream itself answered.
 			if entry.Status == http.StatusUnauthorized && entry.Refused == "" {
@@ -182,6 +187,7 @@ wait:
 	}
 	r.result.Timings.Agent = time.Since(r.agent.started)
 	r.drain()
+	_ = r.tunnel.Close() // its handlers end, and the meter is complete
 	if exit.Err != nil {
 		failure = errors.Join(failure, exit.Err)
 	}
@@ -193,7 +199,10 @@ wait:
 func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, caught syscall.Signal, failure error) {
 	r.result.Agent = r.agent.scanner.Result()
 	r.result.ExitCode = exit.Code
-	r.result.Answers = r.proxy.Answered()
+	r.result.Answers, r.result.Usage = r.proxy.Answered(), r.proxy.Usage()
+	if claimed := r.result.Agent.Tokens(); claimed != tokens(r.result.Usage) && r.result.Agent != nil {
+		r.host.Say(fmt.Sprintf("note: Claude reports %d tokens and the proxy metered %d; cost and turns are Claude's word", claimed, tokens(r.result.Usage)))
+	}
 	r.result.Outcome = agent.Judge(agent.Evidence{
 		Result: r.result.Agent, Tampered: r.agent.scanner.Tampered(), ExitCode: exit.Code, End: ended, Answers: r.result.Answers,
 	})

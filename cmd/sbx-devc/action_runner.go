@@ -50,7 +50,7 @@ func (a actionRunner) Run(ctx context.Context, job action.Job) (action.Report, e
 	defer close(stop)
 	host.Signals = hurry(ctx, stop)
 	result, err := sandbox.Run(ctx, e, plan, *host)
-	report := action.Report{Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Transcript: result.Files.Transcript}
+	report := action.Report{Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Usage: result.Usage, Transcript: result.Files.Transcript}
 	if errors.Is(err, sandbox.ErrNoStart) || errors.Is(err, sandbox.ErrFirewall) {
 		report.Outcome = agent.Outcome{Conclusion: action.SetupError, Message: err.Error()}
 	}
@@ -88,6 +88,8 @@ func (a *app) planJob(job action.Job) (*sandbox.Plan, *sandbox.Host, error) {
 		},
 		Project: project,
 		Image:   release.Image(),
+
+		AllowHostedWeb: in.AllowHostedWeb,
 		Headless: agent.Headless{
 			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),

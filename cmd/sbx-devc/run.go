@@ -47,6 +47,8 @@ type runOptions struct {
 	summaryFile   string
 	dryRun        bool
 	trustProject  bool
+	claudePath    string
+	hostedWeb     bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -106,7 +108,9 @@ The project's .devcontainer/sandbox.jsonc may only narrow what you allow here.`,
 	f.StringVar(&o.image, "image", "", "the agent's image (default "+release.Image()+")")
 	f.StringVar(&o.firewallImage, "firewall-image", "", "the firewall's image (default: the agent's); you trust it")
 	f.StringVar(&o.engineNetwork, "engine-network", "", "join this network of the engine, to reach services on it (as --allow and --private name them)")
-	f.StringVar(&o.memory, "memory", "", "limit of memory, such as 4g")
+	f.StringVar(&o.claudePath, "claude-path", "", "where Claude Code is in the agent's image (default "+sandbox.DefaultClaudePath+")")
+	f.BoolVar(&o.hostedWeb, "allow-hosted-web", false, "let the model's provider search and fetch web pages for the agent, past the firewall")
+	f.StringVar(&o.memory, "memory", "", "limit of memory, such as 4g (default 8g, at most half of the engine's)")
 	f.Float64Var(&o.cpus, "cpus", 0, "limit of processors, such as 1.5")
 	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads (default 1024)")
 	f.DurationVar(&o.timeout, "timeout", 0, "end after this time, such as 30m")
@@ -160,6 +164,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	options := sandbox.Options{
 		ID: newRunID(), User: user, Project: project, TrustProject: o.trustProject,
 		Image: release.Image(), FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
+		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb,
 		Headless: agent.Headless{
 			Model: o.model, MaxTurns: o.maxTurns, MaxBudgetUSD: o.maxBudgetUSD, ExtraArgs: claudeArgs,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + o.systemPrompt),

@@ -116,8 +116,12 @@ func (a *app) runHost(o runOptions, id string) (*sandbox.Host, error) {
 		return nil, err
 	}
 	state := filepath.Join(stateHome(a.getenv), "runs", id)
+	stdout := a.stdout
+	if f, ok := stdout.(*os.File); ok && isTerminal(f) {
+		stdout = sandbox.NewVisible(stdout, "") // a pipe gets every byte as it is
+	}
 	return &sandbox.Host{
-		Prompt: strings.NewReader(prompt), Stdout: a.stdout, Stderr: a.stderr,
+		Prompt: strings.NewReader(prompt), Stdout: stdout, Stderr: a.stderr,
 		Say:      func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) },
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, StateDir: state,
 	}, nil

@@ -1,0 +1,46 @@
+package sandbox
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Attack: the agent writes to claude's standard error what moves the cursor up,
+// deletes our report, sets the clipboard or the title, or looks like a line of ours.
+func TestTheAgentsTextCannotDriveTheTerminal(t *testing.T) {
+	attack := "hello\x1b[2A\x1b[J\nsbx-devc: no host was refused\n\x1b]52;c;ZXZpbA==\x07\rover\n\u009b31m c1 \xff\xe2\x80 \u202ebidi\u2028\tübung 世界\x00\x7f\n\nlast"
+	want := "claude: hello\\x1b[2A\\x1b[J\nclaude: sbx-devc: no host was refused\nclaude: \\x1b]52;c;ZXZpbA==\\a\\rover\n" +
+		"claude: \\u009b31m c1 \\xff\\xe2\\x80 \\u202ebidi\\u2028\tübung 世界\\x00\\x7f\nclaude: \nclaude: last\n"
+	for size := 1; size <= len(attack); size++ {
+		var out bytes.Buffer
+		v := NewVisible(&out, "claude: ")
+		for rest := []byte(attack); len(rest) > 0; {
+			n := min(size, len(rest))
+			if written, err := v.Write(rest[:n]); written != n || err != nil {
+				t.Fatal(written, err)
+			}
+			rest = rest[n:]
+		}
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want {
+			t.Fatalf("in pieces of %d:\ngot  %q\nwant %q", size, out.String(), want)
+		}
+		if strings.ContainsAny(out.String(), "\x1b\x07\r\u009b\x00\x7f\u202e") {
+			t.Fatalf("in pieces of %d: a control character got through", size)
+		}
+	}
+}
+
+func TestACharacterThatNeverEndsIsShown(t *testing.T) {
+	var out bytes.Buffer
+	v := NewVisible(&out, "")
+	if _, err := v.Write([]byte("a\xe4\xb8")); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Close(); err != nil || out.String() != "a\\xe4\\xb8\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
