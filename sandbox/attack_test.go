@@ -363,7 +363,7 @@ export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.com GIT_COMMITTER_NAME=a GIT
 echo one > file; git add -A; git commit -qm one; git checkout -qb topic; echo two > file; git commit -qam two
 git status --porcelain; git ls-files; git log --format=%s`)}).run(t, e)
 	if out := tr.stdout.String(); out != "file\ntwo\none\n" {
-		t.Errorf("git says %q, %q", out, tr.stderr.String())
+		t.Errorf("git says %q, %q, %v", out, tr.stderr.String(), tr.err)
 	}
 	check := exec.Command("git", "-c", "safe.directory=*", "-C", dir, "log", "--format=%s")
 	if out, err := check.CombinedOutput(); err != nil || string(out) != "two\none\n" {

@@ -5,59 +5,66 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 )
 
-// makePlaceholders creates what is missing and returns a function that removes
-// what it created again, as far as it is still empty. Shared folders are given
-// to the agent's user where we may.
-func makePlaceholders(list []Placeholder, uid, gid int) (remove func(), err error) {
+// makePlaceholders creates what is missing below dir and returns a function
+// that removes what it created again, as far as it is still empty. Shared
+// folders are given to the agent's user where we may.
+//
+// Everything goes through one open folder: a program that the agent left
+// running elsewhere may swap a folder for a symbolic link at any moment, and
+// nothing may be made, given away or removed behind one.
+func makePlaceholders(dir string, list []Placeholder, uid, gid int) (remove func(), err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: making a mount point: %w", ErrNoStart, err)
+	}
 	var made []Placeholder
 	remove = func() {
+		defer root.Close()
 		for _, p := range slices.Backward(made) {
 			if p.Kind == File {
-				if text, err := os.ReadFile(p.Path); err != nil || string(text) != p.Text {
+				if text, err := root.ReadFile(p.Path); err != nil || string(text) != p.Text {
 					continue // somebody on the host has use for it now
 				}
 			}
-			_ = os.Remove(p.Path) // a folder that holds something stays
+			_ = root.Remove(p.Path) // a folder that holds something stays
 		}
 	}
 	for _, p := range list {
-		if p.Kind == Folder {
-			err = os.Mkdir(p.Path, 0o755)
-		} else {
-			err = writeNew(p.Path, p.Text)
+		if p.Path, err = filepath.Rel(dir, p.Path); err == nil {
+			err = makePlaceholder(root, p, uid, gid)
 		}
-		if errors.Is(err, fs.ErrExist) {
-			// Another run, or the user, was faster. The mount covers it all the
-			// same, unless it is something that the engine would follow.
-			if kind, err := kindOf(p.Path); err != nil || (kind != Folder && kind != File) {
-				remove()
-				return nil, fmt.Errorf("%w: %s became a %s while the run started", ErrRefused, p.Path, kind)
-			}
-			continue
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			// Another run, or the user, was faster. What is there is looked at
+			// when all mounts are.
+		case err != nil:
 			remove()
 			return nil, fmt.Errorf("%w: making a mount point: %w", ErrNoStart, err)
-		}
-		made = append(made, p)
-		if p.Shared && os.Geteuid() == 0 {
-			if err := os.Lchown(p.Path, uid, gid); err != nil {
-				remove()
-				return nil, fmt.Errorf("%w: making a mount point: %w", ErrNoStart, err)
-			}
+		default:
+			made = append(made, p)
 		}
 	}
 	return remove, nil
 }
 
-func writeNew(file, text string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
+func makePlaceholder(root *os.Root, p Placeholder, uid, gid int) error {
+	if p.Kind == File {
+		f, err := root.OpenFile(p.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(p.Text)
+		return errors.Join(err, f.Close())
+	}
+	if err := root.Mkdir(p.Path, 0o755); err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
+	if p.Shared && os.Geteuid() == 0 {
+		return root.Lchown(p.Path, uid, gid)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
@@ -82,6 +83,8 @@ type Plan struct {
 	hostedWeb   bool // Options.AllowHostedWeb
 	sharedLimit bool // nobody chose a limit of memory: it depends on the engine's too
 
+	before repositories // in the workspace, to tell afterwards what is new
+
 	passed []string // names of variables that came from the caller's environment
 }
 
@@ -105,7 +108,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err := supported(s); err != nil {
 		return nil, err
 	}
-	mounts, placeholders, err := workspaceMounts(f.Workspace, union(protected, s.Workspace.Protect))
+	mounts, placeholders, err := workspaceMounts(f.Workspace, union(f.Workspace.Protect, s.Workspace.Protect))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +119,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		}
 		mounts = append(mounts, mount)
 	}
-	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Timeout: Duration(s.Limits.Timeout)}
+	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Timeout: Duration(s.Limits.Timeout), Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before}
 	p.hostedWeb = o.AllowHostedWeb
 	p.sharedLimit = o.User.Limits.Memory == 0 && (o.Project == nil || o.Project.Limits.Memory == 0)
 	if o.ClaudePath, err = claudePath(o.ClaudePath); err != nil {

@@ -151,7 +151,6 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 		{".git/hooks -> /root/.ssh"},
 		{".git/config -> /etc/shadow"},
 		{".claude -> .."},
-		{".claude/settings.json -> /etc/passwd"},
 		{".vscode -> does-not-exist"},
 	} {
 		_, err := NewPlan(Options{}, Facts{Workspace: folder(t, entries...)})
@@ -181,7 +180,7 @@ func TestProtectedPathsAndTheirParentsAreMountPoints(t *testing.T) {
 	}
 	for target, readOnly := range map[string]bool{
 		"/workspace": false, "/workspace/.git/hooks": true, "/workspace/.git/config": true, "/workspace/.git/commondir": true,
-		"/workspace/.devcontainer": true, "/workspace/.vscode": true, "/workspace/.claude": false, "/workspace/.claude/settings.json": true,
+		"/workspace/.devcontainer": true, "/workspace/.vscode": true, "/workspace/.claude": true, "/workspace/.idea": true, "/workspace/.husky": true,
 		"/workspace/infra": false, "/workspace/infra/prod": false, "/workspace/infra/prod/deploy.sh": true,
 		"/workspace/.git": true, // listed itself, and a parent too: the stricter wins
 	} {
@@ -214,7 +213,7 @@ func TestGitFileIsProtected(t *testing.T) {
 func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
 	w := folder(t, "main.go", ".claude/notes.md")
 	p := plan(t, Options{}, w)
-	remove, err := makePlaceholders(p.Placeholders, os.Getuid(), os.Getgid())
+	remove, err := makePlaceholders(w.Dir, p.Placeholders, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
 	}

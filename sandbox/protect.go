@@ -98,16 +98,10 @@ func workspaceMounts(w *Workspace, protect []string) ([]engine.Mount, []Placehol
 	return out, held, nil
 }
 
-// missingKind says what stands in for a missing protected path. Below .git it
-// must be what git expects, and a commondir of "." means the folder itself.
-// Elsewhere it is an empty folder whatever the name promises: git does not see
-// one, so that it never becomes part of a commit.
+// missingKind says what stands in for a missing protected path.
 func missingKind(p string) (kind Kind, text string) {
-	switch p {
-	case ".git/commondir":
-		return File, ".\n"
-	case ".git/config", ".git/config.worktree":
-		return File, ""
+	if text, isFile := settings.StandIn(p); isFile {
+		return File, text
 	}
 	return Folder, ""
 }

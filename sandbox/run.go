@@ -52,6 +52,14 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{})}
 	r.result.ID = p.ID
 	defer func() {
+		r.result.Warnings = append(r.result.Warnings, p.Warnings...)
+		if r.agent != nil { // it may have run
+			fresh := newRepositories(p.workspace(), p.before)
+			for _, w := range fresh {
+				h.Say("warning: " + w)
+			}
+			r.result.Warnings = append(r.result.Warnings, fresh...)
+		}
 		r.result.Timings.Total = time.Since(r.begin)
 		result = &r.result
 		if saveErr := r.saveSummary(err); saveErr != nil {
@@ -65,7 +73,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	for _, w := range p.Warnings {
 		h.Say("warning: " + w)
 	}
-	remove, err := makePlaceholders(p.Placeholders, agentUID(p), agentGID(p))
+	remove, err := makePlaceholders(p.workspace(), p.Placeholders, agentUID(p), agentGID(p))
 	if err != nil {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
 		return nil, err

@@ -37,12 +37,13 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Metered       credproxy.Usage  `json:"metered"` // tokens, likewise
 		Result        string           `json:"result,omitempty"`
 		Egress        []audit.Row      `json:"egress"`
+		Warnings      []string         `json:"warnings"`
 		Milliseconds  map[string]int64 `json:"milliseconds"`
 	}{
 		SchemaVersion: 1, ID: result.ID, ExitCode: result.ExitCode,
 		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
 		Answers: result.Answers, Metered: result.Usage,
-		Egress: []audit.Row{}, Milliseconds: result.Timings.milliseconds(),
+		Egress: []audit.Row{}, Warnings: append([]string{}, result.Warnings...), Milliseconds: result.Timings.milliseconds(),
 	}
 	if failure != nil {
 		summary.Error = failure.Error()

@@ -11,22 +11,11 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // workspaceTarget is where the agent sees the project.
 const workspaceTarget = "/workspace"
-
-// protected are the paths below a workspace that act on the host later: a
-// program there runs them or obeys them. The agent may read them and not write.
-//
-// commondir and config.worktree are no files that people know, but git obeys
-// them: a .git/commondir that names another folder makes git on the host read
-// that folder's config, and core.fsmonitor in there is a command.
-var protected = []string{
-	".devcontainer", ".devcontainer.json", ".vscode",
-	".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir",
-	".claude/settings.json", ".claude/settings.local.json",
-}
 
 // Kind is what a path on the host is.
 type Kind string
@@ -48,10 +37,14 @@ type Workspace struct {
 	UID, GID int             // owner of Dir; -1 where files have no owner (Windows)
 	Writable bool            // the agent's user may write Dir by owner or by mode
 	Paths    map[string]Kind // every protected path and each of its parents, relative to Dir, slash-separated
+	Protect  []string        // what is protected whatever the settings say, alike
+	Notes    []string        // sentences for the user about what cannot be protected
+
+	before repositories // what git would find before the agent worked here
 }
 
 // Inspect looks at a project's folder: who owns it and what is at the paths
-// that a run protects (the built-in ones and more). A folder that is not there
+// that a run protects (the built-in ones, what git obeys in it, and more). A folder that is not there
 // wraps ErrInput.
 func Inspect(dir string, more []string) (*Workspace, error) {
 	named := dir
@@ -80,7 +73,11 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	}
 	w.UID, w.GID = owner(info)
 	w.Writable = w.UID > 0 || w.UID < 0 || info.Mode().Perm()&0o002 != 0
-	for _, p := range append(slices.Clone(protected), more...) {
+	w.before = findRepositories(dir)
+	found, notes := gitProtection(dir, w.before)
+	w.Protect, w.Notes = union(settings.HostPaths(), found), notes
+	w.Protect = union(w.Protect, linkTargets(dir, w.Protect))
+	for _, p := range append(slices.Clone(w.Protect), more...) {
 		for _, step := range steps(p) {
 			kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(step)))
 			if err != nil {
@@ -93,6 +90,31 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 		}
 	}
 	return w, nil
+}
+
+// linkTargets lists what the symbolic links in protected folders point to
+// within the workspace: a hook is often a link to a script of the project.
+func linkTargets(dir string, protect []string) (targets []string) {
+	for _, p := range protect {
+		folder := filepath.Join(dir, filepath.FromSlash(p))
+		if kind, err := kindOf(folder); err != nil || kind != Folder {
+			continue
+		}
+		entries, _ := os.ReadDir(folder) // one that cannot be read is no better known to the host
+		for _, e := range entries {
+			if e.Type()&fs.ModeSymlink == 0 {
+				continue
+			}
+			target, err := filepath.EvalSymlinks(filepath.Join(folder, e.Name()))
+			if err != nil {
+				continue
+			}
+			if rel, err := filepath.Rel(dir, target); err == nil && rel != "." && filepath.IsLocal(rel) {
+				targets = append(targets, filepath.ToSlash(rel))
+			}
+		}
+	}
+	return targets
 }
 
 // steps lists a relative path's prefixes: "a/b/c" gives a, a/b, a/b/c.

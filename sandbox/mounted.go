@@ -1,0 +1,147 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+)
+
+// A workspace may be open elsewhere with the agent's rights: in a dev container
+// or in another run. A program there can put a symbolic link in the place of a
+// folder that is about to be mounted, and the engine, which resolves the
+// sources when the container starts, would mount whatever folder of the host
+// the link names. So the sources are looked at right before the start, and what
+// was mounted is compared before the agent gets its prompt.
+
+// checkSources refuses mounts of the workspace whose way leads over anything
+// but plain folders and files.
+func (p *Plan) checkSources() error {
+	dir := p.workspace()
+	for _, m := range p.Agent.Mounts {
+		rel, err := filepath.Rel(dir, m.Source)
+		if err != nil || rel == "." || !filepath.IsLocal(rel) {
+			continue
+		}
+		for _, step := range steps(filepath.ToSlash(rel)) {
+			kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(step)))
+			if err == nil && kind != Folder && kind != File {
+				err = fmt.Errorf("it is %s now", kind)
+			}
+			if err != nil {
+				return swapped(step, err)
+			}
+		}
+	}
+	return nil
+}
+
+func swapped(what string, why error) error {
+	err := fmt.Errorf("%w: %s in the workspace changed while the run started: %w", ErrRefused, what, why)
+	return diag.WithHint(err, "stop what else works in this folder, such as a dev container or another run, look at %s, and try again", what)
+}
+
+// workspace is the project's folder on the host.
+func (p *Plan) workspace() string { return p.Agent.Labels[LabelWorkspace] }
+
+// checkMounted compares the mounts of the running agent's container with the
+// plan. A container that ended meanwhile never got a prompt; the supervisor
+// reports how it ended.
+func (r *run) checkMounted(ctx context.Context) error {
+	err := r.askMounted(ctx)
+	if err == nil {
+		return nil
+	}
+	select {
+	case exit := <-r.agent.exit:
+		r.agent.exit = ended(exit)
+		return nil
+	case <-time.After(graceTerminate): // the news of an end may lag behind
+		return err
+	}
+}
+
+// askMounted has a program in the container tell what is mounted there. The
+// program comes from the image, which the user chose and the agent cannot
+// write; no variable of the project reaches it.
+func (r *run) askMounted(ctx context.Context) error {
+	stream, err := r.engine.Exec(ctx, r.agent.id, engine.ExecSpec{
+		Command: []string{"/bin/cat", "/proc/self/mountinfo"},
+		Env:     []string{"LD_PRELOAD=", "LD_LIBRARY_PATH=", "LD_AUDIT="},
+	})
+	var out, problem bytes.Buffer
+	if err == nil {
+		err = stream.Copy(&out, &problem)
+		_ = stream.Close()
+	}
+	if err != nil || out.Len() == 0 {
+		err = errors.Join(err, errors.New(strings.TrimSpace(problem.String())))
+		return diag.WithHint(fmt.Errorf("%w: asking what is mounted in the agent's container: %w", ErrNoStart, err), "the image needs /bin/cat")
+	}
+	return r.plan.compareMounts(&out)
+}
+
+// ended is a channel that holds the exit that was taken from another.
+func ended(exit engine.Exit) <-chan engine.Exit {
+	c := make(chan engine.Exit, 1)
+	c <- exit
+	return c
+}
+
+// compareMounts compares the mounts of the workspace with mountinfo, the text
+// of /proc/PID/mountinfo: each must show the same path of the same file system
+// below what is mounted as the workspace itself.
+func (p *Plan) compareMounts(mountinfo io.Reader) error {
+	type place struct{ device, path string }
+	mounted := map[string]place{}
+	lines := bufio.NewScanner(mountinfo)
+	for lines.Scan() {
+		// proc(5): id, parent, major:minor, root, mount point, …; a later line
+		// for the same mount point lies on top.
+		if f := strings.Fields(lines.Text()); len(f) > 4 {
+			mounted[unescape(f[4])] = place{f[2], unescape(f[3])}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%w: reading the mounts of the agent's container: %w", ErrNoStart, err)
+	}
+	top := mounted[workspaceTarget]
+	for _, m := range p.Agent.Mounts {
+		rel, err := filepath.Rel(p.workspace(), m.Source)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		rel = filepath.ToSlash(rel)
+		want := place{top.device, path.Join(top.path, rel)}
+		if got, ok := mounted[m.Target]; !ok || got != want {
+			return swapped(rel, fmt.Errorf("%s shows %q of device %s, not %q of %s", m.Target, got.path, got.device, want.path, want.device))
+		}
+	}
+	return nil
+}
+
+// unescape resolves the octal escapes of mountinfo for blanks and the like.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,267 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/settings"
+)
+
+// Git on the host obeys every repository that it meets, also one inside
+// another. These bounds keep a huge or a hostile tree from holding up a run;
+// both say so when they are reached.
+const (
+	scanLimit      = 300_000 // entries of the tree that are looked at
+	protectedRepos = 64      // nested repositories that are protected
+)
+
+// repositories are the places below a folder at which git finds a repository.
+type repositories struct {
+	found map[string]string // slash-separated path -> "folder", "file", "symlink" for .git; "bare" or "led away" for others
+	blind []string          // what could not be read or came after scanLimit
+}
+
+// findRepositories walks through dir without following symbolic links. It does
+// not ask git, which would obey what it meets.
+func findRepositories(dir string) repositories {
+	r := repositories{found: map[string]string{}}
+	seen := 0
+	_ = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(dir, file)
+		rel = filepath.ToSlash(rel)
+		switch {
+		case relErr != nil || errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			r.blind = append(r.blind, rel)
+			return nil
+		}
+		if seen++; seen > scanLimit {
+			r.blind = append(r.blind, fmt.Sprintf("what comes after %s (%d entries were looked at)", rel, scanLimit))
+			return fs.SkipAll
+		}
+		// Some file systems of hosts do not tell upper from lower case.
+		switch {
+		case strings.EqualFold(d.Name(), ".git") && rel != ".":
+			return r.gitEntry(file, rel, d)
+		case strings.EqualFold(d.Name(), "HEAD") && isBare(filepath.Dir(file)):
+			r.found[path.Dir(rel)] = bareKind(filepath.Dir(file))
+		}
+		return nil
+	})
+	return r
+}
+
+// gitEntry notes a .git. A folder without HEAD is none to git.
+func (r *repositories) gitEntry(file, rel string, d fs.DirEntry) error {
+	switch {
+	case d.Type()&fs.ModeSymlink != 0:
+		r.found[rel] = "symlink"
+	case d.IsDir():
+		if _, err := os.Lstat(filepath.Join(file, "HEAD")); err == nil {
+			r.found[rel] = "folder"
+		}
+		return fs.SkipDir
+	default:
+		r.found[rel] = "file"
+	}
+	return nil
+}
+
+// isBare reports whether git may take a folder with a HEAD for a repository.
+func isBare(dir string) bool {
+	exists := func(name string) bool { _, err := os.Lstat(filepath.Join(dir, name)); return err == nil }
+	return exists("commondir") || exists("objects") && exists("refs")
+}
+
+// bareKind tells a bare repository whose commondir leads elsewhere from others.
+// That file cannot be covered: git would take what stands in for it for a part
+// of the repository around this one.
+func bareKind(dir string) string {
+	if _, err := os.Lstat(filepath.Join(dir, "commondir")); err == nil {
+		return "led away"
+	}
+	return "bare"
+}
+
+// gitProtection lists what git on the host would obey in a workspace beyond
+// settings.HostPaths: in nested repositories, submodules and worktrees that
+// are there already, and where the configuration points to. The notes say what
+// is left out.
+func gitProtection(dir string, r repositories) (protect, notes []string) {
+	if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err == nil {
+		protect = append(protect, insideGit(dir, ".git")...)
+	}
+	nested := 0
+	for _, rel := range slices.Sorted(maps.Keys(r.found)) {
+		if rel == ".git" {
+			continue
+		}
+		if nested++; nested > protectedRepos {
+			notes = append(notes, fmt.Sprintf("more than %d nested repositories: %s and what comes after it are not protected from the agent, and git on this machine obeys their configuration", protectedRepos, rel))
+			break
+		}
+		switch r.found[rel] {
+		case "file":
+			protect = append(protect, rel)
+		case "folder":
+			protect = append(protect, settings.GitPaths(rel)...)
+			protect = append(protect, insideGit(dir, rel)...)
+		case "bare", "led away":
+			for _, p := range settings.GitPaths(rel) {
+				if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(p))); err == nil || path.Base(p) == "hooks" {
+					protect = append(protect, p)
+				}
+			}
+		}
+	}
+	if r.found["."] == "" {
+		// settings.HostPaths covers commondir, which is removed after the run;
+		// the layout of a bare repository must be incomplete then, too.
+		kinds := map[string]bool{}
+		for _, name := range []string{"refs", "objects"} {
+			_, err := os.Lstat(filepath.Join(dir, name))
+			kinds[name] = errors.Is(err, fs.ErrNotExist)
+		}
+		switch {
+		case kinds["refs"]:
+			protect = append(protect, "refs")
+		case kinds["objects"]:
+			protect = append(protect, "objects")
+		}
+	}
+	configured, more := configuredPaths(dir)
+	return append(protect, configured...), append(notes, more...)
+}
+
+// insideGit lists what git obeys in the folders of submodules and worktrees
+// below a repository's own folder.
+func insideGit(dir, repository string) (protect []string) {
+	worktrees, _ := os.ReadDir(filepath.Join(dir, filepath.FromSlash(repository), "worktrees"))
+	for _, w := range worktrees {
+		if w.IsDir() {
+			at := path.Join(repository, "worktrees", w.Name())
+			protect = append(protect, at+"/commondir", at+"/gitdir", at+"/config.worktree")
+		}
+	}
+	modules := filepath.Join(dir, filepath.FromSlash(repository), "modules")
+	left := scanLimit
+	_ = filepath.WalkDir(modules, func(file string, d fs.DirEntry, err error) error {
+		if left--; left == 0 {
+			return fs.SkipAll
+		}
+		if err != nil || !d.IsDir() {
+			return nil
+		}
+		// Names of submodules may hold slashes, so any depth is possible.
+		if _, err := os.Lstat(filepath.Join(file, "HEAD")); err != nil {
+			return nil
+		}
+		if rel, err := filepath.Rel(dir, file); err == nil {
+			rel = filepath.ToSlash(rel)
+			protect = append(protect, settings.GitPaths(rel)...)
+			protect = append(protect, insideGit(dir, rel)...)
+		}
+		return fs.SkipDir
+	})
+	return protect
+}
+
+// configuredPaths lists what the repository's configuration makes git run or
+// read within the workspace: core.hooksPath and included files. It asks git,
+// which knows all the places of configuration and runs nothing for that;
+// without git on this machine nothing here obeys a configuration.
+func configuredPaths(dir string) (protect, notes []string) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil, nil
+	}
+	cmd := exec.Command(git, "--no-pager", "-c", "safe.directory=*", "-C", dir, "config", "--list", "--show-origin", "-z")
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "GIT_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, nil // no repository, or none that git would use
+	}
+	add := func(base, value string) {
+		value = filepath.FromSlash(value)
+		if !filepath.IsAbs(value) {
+			value = filepath.Join(base, value)
+		}
+		rel, err := filepath.Rel(dir, value)
+		switch {
+		case err != nil || !filepath.IsLocal(rel):
+		case rel == ".":
+			notes = append(notes, "core.hooksPath is the workspace itself: what the agent writes there runs as a git hook on this machine")
+		default:
+			protect = append(protect, filepath.ToSlash(rel))
+		}
+	}
+	fields := strings.Split(string(out), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		origin, isFile := strings.CutPrefix(fields[i], "file:")
+		key, value, _ := strings.Cut(fields[i+1], "\n")
+		if isFile {
+			add(dir, origin)
+			if !filepath.IsAbs(origin) {
+				origin = filepath.Join(dir, origin)
+			}
+		}
+		switch {
+		case strings.HasPrefix(value, "~"): // the user's home, never in a workspace that a run accepts
+		case key == "core.hookspath":
+			add(dir, value)
+		case key == "include.path", strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path"):
+			// Git refuses to work with a folder in its place, and a file would
+			// look like one of the project's.
+			if _, err := os.Stat(filepath.Join(filepath.Dir(origin), value)); err == nil || filepath.IsAbs(value) {
+				add(filepath.Dir(origin), value)
+			} else {
+				notes = append(notes, fmt.Sprintf("git's configuration includes %s, which is missing: what the agent writes there is obeyed on this machine", value))
+			}
+		}
+	}
+	slices.Sort(protect)
+	return slices.Compact(protect), notes
+}
+
+// newRepositories says in sentences what git would find below dir that was not
+// there before. Nothing is removed: it may be the agent's work.
+func newRepositories(dir string, before repositories) (warnings []string) {
+	const shown = 20
+	after := findRepositories(dir)
+	var fresh []string
+	for _, rel := range slices.Sorted(maps.Keys(after.found)) {
+		if kind := after.found[rel]; before.found[rel] != kind {
+			fresh = append(fresh, fmt.Sprintf("%s (%s)", rel, map[string]string{
+				"folder": "a repository", "file": "points at a repository", "symlink": "a symbolic link", "bare": "a bare repository", "led away": "a bare repository whose configuration is elsewhere"}[kind]))
+		}
+	}
+	if n := len(fresh); n > 0 {
+		if n > shown {
+			fresh = append(fresh[:shown:shown], fmt.Sprintf("and %d more", n-shown))
+		}
+		warnings = append(warnings, fmt.Sprintf("new in %s since the run began: %s; the configuration of a repository can name programs, and git, a shell prompt or an editor on this machine would run them, also from the folder above; "+
+			"look at it without git (ls, cat .../config), and remove or approve it, before you go there or open the folder", dir, strings.Join(fresh, ", ")))
+	}
+	for _, place := range after.blind {
+		if !slices.Contains(before.blind, place) {
+			warnings = append(warnings, "the search for new repositories did not see "+filepath.Join(dir, place))
+		}
+		if len(warnings) > shown {
+			break
+		}
+	}
+	return warnings
+}

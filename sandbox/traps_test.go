@@ -1,0 +1,324 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// repository is a project with everything that git on the host obeys: a
+// submodule, a worktree elsewhere, hooks of its own and an included file.
+type repository struct {
+	t        *testing.T
+	dir      string // the project
+	worktree string // a linked worktree beside it
+	marker   string // exists when git on the host ran a command of the agent
+}
+
+func newRepository(t *testing.T) *repository {
+	t.Helper()
+	testenv.Program(t, "git")
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &repository{t: t, dir: filepath.Join(base, "project"), worktree: filepath.Join(base, "tree"), marker: filepath.Join(base, "project", "RAN")}
+	for _, d := range []string{filepath.Dir(base), base} {
+		if err := os.Chmod(d, 0o755); err != nil { // the owner's git must come through
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []string{filepath.Join(base, "library"), r.dir} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.own(base)
+	r.git("library", "init", "-q", ".")
+	r.git("library", "commit", "-q", "--allow-empty", "-m", "one")
+	r.git("project", "init", "-q", ".")
+	r.git("project", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../library", "sub")
+	r.write(".githooks/post-commit", "#!/bin/sh\n")
+	r.write("tools/gitconfig", "[user]\n\tname = a\n")
+	r.git("project", "add", "-A")
+	r.git("project", "commit", "-q", "-m", "one")
+	r.git("project", "worktree", "add", "-q", r.worktree)
+	r.git("project", "config", "core.hooksPath", ".githooks")
+	r.git("project", "config", "include.path", "../tools/gitconfig")
+	return r
+}
+
+// own gives everything below dir to the user whose git runs, if we may.
+func (r *repository) own(dir string) {
+	r.t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	err := filepath.WalkDir(dir, func(file string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(file, 1000, 1000))
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *repository) write(name, text string) {
+	r.t.Helper()
+	file := filepath.Join(r.dir, filepath.FromSlash(name))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755)); err != nil {
+		r.t.Fatal(err)
+	}
+	r.own(filepath.Dir(file))
+}
+
+// host runs git as the project's owner would, in a folder beside or below the
+// project, and returns what it says.
+func (r *repository) host(folder string, args ...string) (string, error) {
+	if !filepath.IsAbs(folder) {
+		folder = filepath.Join(filepath.Dir(r.dir), folder)
+	}
+	cmd := exec.Command("git", args...)
+	cmd.Dir = folder
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.example", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b.example"}
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1000, Gid: 1000}}
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (r *repository) git(folder string, args ...string) {
+	r.t.Helper()
+	if out, err := r.host(folder, args...); err != nil {
+		r.t.Fatalf("git %q: %v: %s", args, err, out)
+	}
+}
+
+// ran reports whether git on the host ran something of the agent's, and
+// forgets about it.
+func (r *repository) ran() bool { return os.Remove(r.marker) == nil }
+
+// evil is a configuration that makes git touch the marker, in the shell's words.
+func (r *repository) evil() string {
+	return `printf '[core]\n\tfsmonitor = "touch ` + r.marker + `; false"\n\trepositoryformatversion = 0\n\tbare = false\n' `
+}
+
+func TestAgentCannotRepointSubmodulesWorktreesHooksOrIncludes(t *testing.T) {
+	e := connect(t)
+	r := newRepository(t)
+	tr := (&trial{dir: r.dir, options: shell(`
+cd /workspace
+mkdir evil evil/objects evil/refs; ` + r.evil() + `> evil/config
+# mv would copy and delete what it cannot rename
+mkdir /tmp/bin; printf '#!/bin/sh\nexec python3 -c "import os,sys; os.rename(sys.argv[1], sys.argv[2])" "$1" old\n' > /tmp/bin/rename; chmod +x /tmp/bin/rename; PATH=/tmp/bin:$PATH
+mkdir one && rename one && rmdir old && echo "rename works"
+try() { if sh -c "$1" 2>/dev/null; then echo "DONE $1"; else echo stopped; fi; }
+try 'cat evil/config >> .git/modules/sub/config'
+try 'echo /workspace/evil > .git/modules/sub/commondir'
+try 'rename .git/modules'
+try 'rename .git/modules/sub'
+try 'echo ` + r.dir + `/evil > .git/worktrees/tree/commondir'
+try 'rename .git/worktrees/tree'
+try 'printf "#!/bin/sh\ntouch ` + r.marker + `\n" > .githooks/post-commit'
+try 'rename .githooks'
+try 'cat evil/config >> tools/gitconfig'
+try 'rename tools'
+try 'rm sub/.git'
+try 'echo gitdir: ../evil > sub/.git'
+try 'rename sub'
+echo free > sub/file && echo free > tools/file && git -C /workspace add tools/file && echo "the rest is free"
+`)}).run(t, e)
+	out := tr.stdout.String()
+	if strings.Contains(out, "DONE") || strings.Count(out, "stopped") != 13 || !strings.Contains(out, "rename works") || !strings.Contains(out, "the rest is free") {
+		t.Errorf("not every attempt was stopped:\n%s\n%s", out, tr.stderr.String())
+	}
+	r.git("project", "status")
+	r.git("project/sub", "status")
+	r.git("tree", "status")
+	r.git("project", "commit", "-q", "--allow-empty", "-m", "two")
+	if r.ran() {
+		t.Error("git on the host ran what the agent wrote")
+	}
+	if len(tr.result.Warnings) > 0 {
+		t.Errorf("warnings about what was there before: %q", tr.result.Warnings)
+	}
+}
+
+// TestAgentCannotTurnTheWorkspaceIntoABareRepository: without a valid .git, git
+// looks at the folder itself, while the agent runs and after.
+func TestAgentCannotTurnTheWorkspaceIntoABareRepository(t *testing.T) {
+	e := connect(t)
+	for _, how := range []string{
+		"mkdir objects refs; " + `%s > config`,
+		"mkdir evil evil/objects evil/refs; echo evil > commondir; %s > evil/config",
+	} {
+		r := newRepository(t)
+		evil := r.evil() + `; printf '\tworktree = ` + r.dir + `\n'`
+		prompt, finish := io.Pipe()
+		tr := &trial{dir: r.dir, prompt: prompt, options: shell(`
+cd /workspace; mv .git/HEAD head; echo 'ref: refs/heads/main' > HEAD
+` + strings.ReplaceAll(how, "%s", "("+evil+")") + `
+echo ready; cat >/dev/null`)}
+		tr.during = func(*Plan, *Workspace) {
+			defer finish.Close()
+			if out, err := r.host("project", "status"); err == nil || r.ran() {
+				t.Errorf("%s: git on the host accepts it while the agent runs: %s", how, out)
+			}
+		}
+		tr.run(t, e)
+		if out, err := r.host("project", "status"); err == nil || r.ran() {
+			t.Errorf("%s: git on the host accepts it after the run: %s", how, out)
+		}
+	}
+}
+
+// TestNestedRepositoriesAreReported: no mount stops a repository in a new
+// folder, which git enters from above over an entry of the index.
+func TestNestedRepositoriesAreReported(t *testing.T) {
+	e := connect(t)
+	r := newRepository(t)
+	tr := (&trial{dir: r.dir, options: shell(`
+cd /workspace; export HOME=/tmp GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b.example GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b.example
+git init -q docs/nested; git -C docs/nested commit -q --allow-empty -m x; ` + r.evil() + `>> docs/nested/.git/config
+git update-index --add --cacheinfo "160000,$(git -C docs/nested rev-parse HEAD),docs/nested"
+git init -q --bare docs/bare
+mkdir pointer; echo 'gitdir: ../docs/bare' > pointer/.git
+echo done`)}).run(t, e)
+	if !strings.Contains(tr.stdout.String(), "done") {
+		t.Fatalf("the agent failed: %s", tr.stderr.String())
+	}
+	if out, err := r.host("project", "status"); err != nil || !r.ran() {
+		t.Logf("git on this machine does not fall for it: %s, %v", out, err)
+	}
+	summary, err := os.ReadFile(tr.result.Files.Summary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"docs/nested/.git (a repository)", "docs/bare (a bare repository)", "pointer/.git (points at a repository)", "look at it without git"} {
+		said := func(s string) bool { return strings.Contains(s, want) }
+		if !slices.ContainsFunc(tr.said, said) || !slices.ContainsFunc(tr.result.Warnings, said) || !said(string(summary)) {
+			t.Errorf("nobody is told of %s: %q", want, tr.said)
+		}
+	}
+	if strings.Contains(strings.Join(tr.result.Warnings, ""), "sub/.git") {
+		t.Errorf("what was there before is reported: %q", tr.result.Warnings)
+	}
+	if _, err := os.Stat(filepath.Join(r.dir, "docs", "nested", ".git")); err != nil {
+		t.Errorf("the agent's work was removed: %v", err)
+	}
+}
+
+// TestLinkedHookScriptIsProtected: a hook is often a link to a script of the
+// project, and the link being read-only protects nothing.
+func TestLinkedHookScriptIsProtected(t *testing.T) {
+	w := folder(t, ".git/HEAD", ".git/hooks/pre-commit -> ../../scripts/check.sh", "scripts/check.sh", ".git/hooks/post-commit -> /etc/hostname")
+	p := plan(t, Options{}, w)
+	modes := map[string]bool{}
+	for _, m := range p.Agent.Mounts {
+		modes[m.Target] = m.ReadOnly
+	}
+	if !modes["/workspace/scripts/check.sh"] {
+		t.Errorf("the script can be changed: %v", modes)
+	}
+	if parent, ok := modes["/workspace/scripts"]; !ok || parent {
+		t.Errorf("the script's folder must be a writable mount point: %v", modes)
+	}
+}
+
+// TestFolderSwappedForALinkMountsNothingOfTheHost: something with the agent's
+// rights puts a link in a protected folder's place while the run starts.
+func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
+	swap := func(t *testing.T, w *Workspace) (secret string) {
+		t.Helper()
+		secret = t.TempDir()
+		vscode := filepath.Join(w.Dir, ".vscode")
+		if err := errors.Join(os.WriteFile(filepath.Join(secret, "key"), []byte("secret"), 0o600), os.RemoveAll(vscode), os.Symlink(secret, vscode)); err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	t.Run("before the start", func(t *testing.T) {
+		w := folder(t, ".vscode/tasks.json")
+		p := plan(t, Options{}, w)
+		if remove, err := makePlaceholders(w.Dir, p.Placeholders, os.Getuid(), os.Getgid()); err != nil {
+			t.Fatal(err)
+		} else {
+			defer remove()
+		}
+		if err := p.checkSources(); err != nil {
+			t.Errorf("nothing was swapped yet: %v", err)
+		}
+		swap(t, w)
+		if err := p.checkSources(); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), ".vscode") {
+			t.Errorf("got %v, want ErrRefused", err)
+		}
+	})
+	t.Run("before the mount points are made", func(t *testing.T) {
+		w := folder(t, ".vscode/tasks.json", ".git/config")
+		user := Options{}
+		user.User.Workspace.Protect = []string{".vscode/sub/file"}
+		w, err := Inspect(w.Dir, user.User.Workspace.Protect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := plan(t, user, w)
+		secret := swap(t, w)
+		if _, err := makePlaceholders(w.Dir, p.Placeholders, os.Getuid(), os.Getgid()); err == nil {
+			t.Error("a mount point was made behind a link")
+		}
+		if left, err := os.ReadDir(secret); err != nil || len(left) != 1 {
+			t.Errorf("something was made outside: %v, %v", left, err)
+		}
+	})
+	t.Run("in the last moment", func(t *testing.T) {
+		e := connect(t)
+		ctx := context.Background()
+		dir := workspace(t, true)
+		w, err := Inspect(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, attacked := range []bool{false, true} {
+			options := shell("exec sleep infinity")
+			options.ID, options.Image = "swap-"+filepath.Base(filepath.Dir(dir)), testImage(t, e)
+			p, err := NewPlan(options, Facts{Workspace: w})
+			if err != nil {
+				t.Fatal(err)
+			}
+			remove, err := makePlaceholders(dir, p.Placeholders, 1000, 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Agent.Network = "none"
+			agent, err := createAgent(ctx, e, p.Agent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if attacked {
+				swap(t, w)
+			}
+			agent.exit = e.Wait(ctx, agent.id)
+			if err := e.Start(ctx, agent.id); err != nil {
+				t.Error(err)
+			}
+			err = (&run{engine: e, plan: p, agent: agent}).checkMounted(ctx)
+			if errors.Is(err, ErrRefused) != attacked || err != nil && !attacked {
+				t.Errorf("swapped %t: got %v", attacked, err)
+			}
+			if err := e.Remove(ctx, agent.id); err != nil {
+				t.Error(err)
+			}
+			remove()
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package settings
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// HostPaths are the paths below a workspace, slash-separated, that act on the
+// host later: a program there runs them or obeys them. Both a run and a dev
+// container show them to the agent read-only, and cover the missing ones with
+// something empty.
+//
+// The last one stands for the workspace itself. If the agent breaks .git, git
+// on the host takes the folder around it for a bare repository, as soon as it
+// holds HEAD, objects and refs, and obeys the config next to them. An empty
+// folder named commondir makes git give up instead (measured with 2.39), while
+// an empty one named HEAD would make "git diff HEAD" ambiguous.
+func HostPaths() []string {
+	return append([]string{".devcontainer", ".devcontainer.json", ".vscode", ".idea", ".claude", ".husky", ".githooks", "commondir"},
+		GitPaths(".git")...)
+}
+
+// GitPaths are the paths that git runs or obeys in a repository's own folder,
+// such as .git, .git/modules/NAME or a bare repository.
+//
+// commondir and config.worktree are no files that people know: a commondir that
+// names another folder makes git read that folder's config, and core.fsmonitor
+// in there is a command.
+func GitPaths(folder string) []string {
+	var out []string
+	for _, name := range []string{"hooks", "config", "config.worktree", "commondir"} {
+		out = append(out, path.Join(folder, name))
+	}
+	return out
+}
+
+// StandIn says what stands in for a missing protected path. Inside a
+// repository's own folder it must be what git expects: files that say nothing
+// new, and a commondir of "." means the folder itself. Elsewhere it is an empty
+// folder whatever the name promises, because git does not see one, so that it
+// never becomes part of a commit.
+func StandIn(p string) (text string, isFile bool) {
+	folder, name := path.Split(p)
+	if !slices.Contains(strings.Split(folder, "/"), ".git") {
+		return "", false
+	}
+	switch name {
+	case "commondir":
+		return ".\n", true
+	case "config", "config.worktree", "gitdir":
+		return "", true
+	}
+	return "", false
+}
