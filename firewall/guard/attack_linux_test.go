@@ -79,6 +79,7 @@ func TestAttackOtherSiteBySNI(t *testing.T) {
 		"two names":                hello(sni("ok.test", "evil.test")),
 		"two names, same":          hello(sni("ok.test", "ok.test")),
 		"two extensions":           hello(sni("ok.test"), sni("evil.test")),
+		"two, the other way round": hello(sni("evil.test"), sni("ok.test")),
 		"another type of name":     hello(extension{0, vector(2, append([]byte{1}, vector(2, []byte("ok.test"))...))}),
 		"bytes behind the list":    hello(extension{0, append(vector(2, append([]byte{0}, vector(2, []byte("ok.test"))...)), 0)}),
 		"a name on other address":  hello(sni("elsewhere.test")),
