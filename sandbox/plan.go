@@ -80,10 +80,9 @@ type Plan struct {
 	Timeout      Duration         `json:"timeout,omitempty"` // 0 = none
 	Warnings     []string         `json:"warnings,omitempty"`
 
-	hostedWeb   bool // Options.AllowHostedWeb
-	sharedLimit bool // nobody chose a limit of memory: it depends on the engine's too
-
-	before repositories // in the workspace, to tell afterwards what is new
+	before      repositories // in the workspace, to tell afterwards what is new
+	hostedWeb   bool         // Options.AllowHostedWeb
+	sharedLimit bool         // nobody chose a limit of memory: it depends on the engine's too
 
 	passed []string // names of variables that came from the caller's environment
 }
