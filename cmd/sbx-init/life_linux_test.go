@@ -182,34 +182,49 @@ func TestReloadKeepsAConnectionWhoseAddressHasRunOut(t *testing.T) {
 	}
 }
 
-// A transfer goes on while the policy is reloaded again and again.
+// A transfer goes on while the policy is reloaded again and again, whether or
+// not it passes the guard.
 func TestTransferSurvivesReloads(t *testing.T) {
-	in := newInternet(t)
-	b := newBox(t, in.Sandbox, beforeReload)
-	startSidecar(t, b)
-	mustResolve(t, in, b, "ok.test")
-	conn := dialAgent(t, in.Sandbox, okAddr+":80")
-	_ = conn.SetDeadline(time.Now().Add(runLimit))
-	if _, err := fmt.Fprintf(conn, "GET /stream HTTP/1.1\r\nHost: ok.test\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	r := bufio.NewReader(conn)
-	tick := func() error {
-		for {
-			line, err := r.ReadString('\n')
-			if err != nil || strings.HasPrefix(line, "tick") {
-				return err
+	for _, guard := range []string{"off", "sni"} {
+		t.Run(guard, func(t *testing.T) {
+			in := newInternet(t)
+			guarded := func(policy string) string { return strings.ReplaceAll(policy, `"off"`, `"`+guard+`"`) }
+			b := newBox(t, in.Sandbox, guarded(beforeReload))
+			startSidecar(t, b)
+			mustResolve(t, in, b, "ok.test")
+			conn := dialAgent(t, in.Sandbox, okAddr+":80")
+			_ = conn.SetDeadline(time.Now().Add(runLimit))
+			if _, err := fmt.Fprintf(conn, "GET /stream HTTP/1.1\r\nHost: ok.test\r\n\r\n"); err != nil {
+				t.Fatal(err)
 			}
-		}
-	}
-	for i := range 6 {
-		b.write("policy.jsonc", []string{afterReload, beforeReload}[i%2])
-		b.ask("reload").mustExit(t, 0)
-		for range 20 {
-			if err := tick(); err != nil {
-				t.Fatalf("after %d reloads: %v", i+1, err)
+			r := bufio.NewReader(conn)
+			tick := func() error {
+				for {
+					line, err := r.ReadString('\n')
+					if err != nil || strings.HasPrefix(line, "tick") {
+						return err
+					}
+				}
 			}
-		}
+			for i := range 6 {
+				b.write("policy.jsonc", guarded([]string{afterReload, beforeReload}[i%2]))
+				b.ask("reload").mustExit(t, 0)
+				for range 20 {
+					if err := tick(); err != nil {
+						t.Fatalf("after %d reloads: %v", i+1, err)
+					}
+				}
+			}
+			b.write("policy.jsonc", guarded(`{"network": {"guard": "off", "allow": ["new.test"]}}`))
+			b.ask("reload").mustExit(t, 0)
+			for range 3000 { // far more than what was under way
+				_ = conn.SetDeadline(time.Now().Add(no))
+				if tick() != nil {
+					return
+				}
+			}
+			t.Error("the transfer lives on")
+		})
 	}
 }
 
