@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
-	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -147,7 +146,7 @@ func TestMeteredTokensStandInTheSummary(t *testing.T) {
 	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
 		return Report{
 			Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done"},
-			Usage: credproxy.Usage{Requests: 2, Input: 1000, CacheRead: 200, CacheWrite: 34, Output: 77},
+			TokensIn: 1234, TokensOut: 77,
 		}, nil
 	})
 	if !strings.Contains(r.summary, "| 1234, 77 |") || !strings.Contains(r.summary, "Claude's figure") {

@@ -116,11 +116,10 @@ func inlineCode(text string) string {
 
 // tokens says what was metered; "" when the model API answered nothing.
 func (r reported) tokens() string {
-	u := r.Usage
-	if u.Requests == 0 {
+	if r.TokensIn+r.TokensOut == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d, %d", u.Input+u.CacheRead+u.CacheWrite, u.Output)
+	return fmt.Sprintf("%d, %d", r.TokensIn, r.TokensOut)
 }
 
 // headline is the closing line of the log and the text of the annotation.

@@ -50,7 +50,9 @@ func (a actionRunner) Run(ctx context.Context, job action.Job) (action.Report, e
 	defer close(stop)
 	host.Signals = hurry(ctx, stop)
 	result, err := sandbox.Run(ctx, e, plan, *host)
-	report := action.Report{Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Usage: result.Usage, Transcript: result.Files.Transcript}
+	report := action.Report{Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Transcript: result.Files.Transcript}
+	u := result.Usage
+	report.TokensIn, report.TokensOut = u.Input+u.CacheRead+u.CacheWrite, u.Output
 	if errors.Is(err, sandbox.ErrNoStart) || errors.Is(err, sandbox.ErrFirewall) {
 		report.Outcome = agent.Outcome{Conclusion: action.SetupError, Message: err.Error()}
 	}
