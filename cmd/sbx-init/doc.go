@@ -1,7 +1,7 @@
 // Sbx-init is the sandbox's init: it closes the network, opens what the policy
 // allows, proves it, drops every privilege and only then starts the command.
 //
-//	root + CAP_NET_ADMIN -> close both families -> read policy -> apply -> resolver -> verify
+//	root + CAP_NET_ADMIN -> close both families -> read policy -> resolver, guard -> apply -> verify
 //	    -> re-exec as shim: no capability, no_new_privs, the user's ids -> CMD
 //	    -> forward signals, reap, exit with CMD's code
 //
