@@ -20,6 +20,10 @@ type Facts struct {
 	// are mounted over themselves, because a folder that is no mount point can
 	// be renamed, and everything mounted inside goes with it.
 	Pinned []string
+	// Covered lists paths that would act on the host and are missing or empty.
+	// An empty read-only file system covers each, which needs no source that
+	// every clone would have to have.
+	Covered []string
 }
 
 // Adapt returns files with what the facts and the user's wishes add: mounts
@@ -32,6 +36,9 @@ func Adapt(files []File, facts Facts, presets, allow []string) ([]File, error) {
 	}
 	for _, p := range facts.ReadOnly {
 		mounts = append(mounts, selfMount(p)+",readonly")
+	}
+	for _, p := range facts.Covered {
+		mounts = append(mounts, "type=tmpfs,target=/workspaces/${localWorkspaceFolderBasename}/"+p+",readonly")
 	}
 	out := make([]File, len(files))
 	for i, f := range files {

@@ -6,11 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-)
+	"strings"
 
-// hostPaths act on the host: editors run tasks, git runs hooks and what its
-// configuration names, Claude Code runs hooks of the project's settings.
-var hostPaths = []string{".vscode", ".idea", ".claude", ".husky"}
+	"github.com/org/claude-sandbox/settings"
+)
 
 // Observation is what Observe learnt, beyond the facts for Adapt.
 type Observation struct {
@@ -18,6 +17,9 @@ type Observation struct {
 	// NoHooks is set when the repository has no .git/hooks, which must exist
 	// to be protected; EnsureHooks makes it.
 	NoHooks bool
+	// NoFolders lists what Facts.Covered covers and is not there. The engine
+	// would make the mount points as root; EnsureFolders makes them the user's.
+	NoFolders []string
 	// Notes are sentences for the user about what cannot be protected.
 	Notes []string
 }
@@ -25,14 +27,22 @@ type Observation struct {
 // Observe looks at the project folder dir. It changes nothing.
 func Observe(dir string) (Observation, error) {
 	var o Observation
-	for _, p := range hostPaths {
+	for _, p := range settings.HostPaths() {
+		if p == ".devcontainer" || strings.HasPrefix(p, ".git/") {
+			continue // in the template itself, and below
+		}
 		info, err := os.Lstat(filepath.Join(dir, p))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
+			o.Facts.Covered = append(o.Facts.Covered, p)
+			o.NoFolders = append(o.NoFolders, p)
 		case err != nil:
 			return o, err
 		case info.Mode()&fs.ModeSymlink != 0:
 			o.note("%s is a symbolic link and stays writable for the agent; make it a folder to have it protected", p)
+		case info.IsDir() && isEmpty(filepath.Join(dir, p)):
+			// Git does not keep it, so another clone has none to mount.
+			o.Facts.Covered = append(o.Facts.Covered, p)
 		default:
 			o.Facts.ReadOnly = append(o.Facts.ReadOnly, p)
 		}
@@ -71,8 +81,31 @@ func (o *Observation) git(dir string) error {
 		}
 		o.Facts.ReadOnly = append(o.Facts.ReadOnly, ".git/"+name)
 	}
+	// The others exist seldom. What is missing cannot be mounted in every clone,
+	// and an empty commondir, as an engine would make it, stops git.
+	for _, name := range []string{"config.worktree", "commondir"} {
+		if info, err := os.Lstat(filepath.Join(dir, ".git", name)); err == nil && info.Mode().IsRegular() {
+			o.Facts.ReadOnly = append(o.Facts.ReadOnly, ".git/"+name)
+		}
+	}
 	return nil
+}
+
+func isEmpty(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) == 0
 }
 
 // EnsureHooks makes the empty .git/hooks that the mount needs.
 func EnsureHooks(dir string) error { return os.Mkdir(filepath.Join(dir, ".git", "hooks"), 0o755) }
+
+// EnsureFolders makes the empty folders that what is missing is covered at. One
+// that exists by now is no error.
+func EnsureFolders(dir string, folders []string) error {
+	for _, p := range folders {
+		if err := os.Mkdir(filepath.Join(dir, filepath.FromSlash(p)), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -147,6 +147,12 @@ func (p *devProject) remove() {
 func TestDevcontainerUp(t *testing.T) {
 	p := newDevProject(t)
 	p.sbx("validate", "--fail-on", "note", p.dir)
+	// Git keeps no empty folder: another clone has none of those that init made.
+	for _, name := range []string{".devcontainer.json", ".vscode", ".idea", ".claude", ".husky", ".githooks", "commondir"} {
+		if err := os.Remove(filepath.Join(p.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if outcome, log := p.up(); outcome != "success" {
 		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
 	}
@@ -191,6 +197,13 @@ func TestDevcontainerUp(t *testing.T) {
 		{"WriteGitHook", "echo x >.git/hooks/pre-commit"},
 		{"WriteGitConfig", "git config core.fsmonitor 'touch /tmp/pwned'"},
 		{"RenameGitAroundTheMounts", "mv .git old"},
+		{"WriteEditorTask", "echo {} >.vscode/tasks.json"},
+		{"WriteEditorRunConfiguration", "mkdir -p .idea/runConfigurations"},
+		{"WriteClaudeSettings", "echo {} >.claude/settings.json"},
+		{"WriteHuskyHook", "echo x >.husky/pre-commit"},
+		{"WriteAnotherDevcontainer", "rmdir .devcontainer.json; echo {} >.devcontainer.json"},
+		{"ReplaceACoveredFolder", "rmdir .vscode || mv .claude old || rm -r .devcontainer.json"},
+		{"BecomeABareRepository", "rmdir commondir; mkdir -p objects refs && mv .git/HEAD HEAD.old && echo 'ref: refs/heads/main' >HEAD && git rev-parse --git-dir; e=$?; mv HEAD.old .git/HEAD; rm -f HEAD; exit $e"},
 		{"WritePolicy", "echo {} >/etc/sbx/sandbox.jsonc || mv /etc/sbx /etc/sbx.old"},
 		{"FlushFirewall", "iptables -F || ip6tables -F || ipset flush || ip link set eth0 down"},
 		{"KillTheInit", "kill -9 1"},

@@ -37,10 +37,11 @@ func (a *app) initCommand() *cobra.Command {
 default the current folder. What is written has been validated; either all
 files are written or none, and existing ones are kept unless --force is given.
 
-Git's hooks and configuration, and the folders .vscode, .idea, .claude and .husky,
-which act on the host, are mounted read-only when they exist. Run init again
-with --force after they come to exist; wherever the container is created later,
-what is mounted must exist too, so keep those folders in the repository.
+What acts on the host, such as git's hooks and configuration, .vscode, .idea,
+.claude and .husky, is read-only inside. What exists is mounted over itself, and
+must exist wherever the container is created later, so keep it in the repository.
+What is missing or empty is covered by an empty folder; run init again with
+--force after it comes to hold something.
 
 Exit code 0: written; 64: wrong usage; 66: DIR is missing; 70: the files could
 not be written; 77: files are in the way.`,
@@ -98,6 +99,12 @@ func (a *app) init(_ context.Context, o initOptions, dir string) error {
 			return exitWith(exitInternal, err)
 		}
 		seen.Notes = append(seen.Notes, "made an empty .git/hooks, so that it can be protected")
+	}
+	if len(seen.NoFolders) > 0 {
+		if err := templates.EnsureFolders(dir, seen.NoFolders); err != nil {
+			return exitWith(exitInternal, err)
+		}
+		seen.Notes = append(seen.Notes, fmt.Sprintf("made empty folders that the container keeps empty: %s", strings.Join(seen.NoFolders, ", ")))
 	}
 	if err := templates.WriteFiles(dir, files, o.force); err != nil {
 		return exitWith(exitInternal, fmt.Errorf("writing into %s: %w", dir, err))
