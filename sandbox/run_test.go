@@ -62,6 +62,9 @@ func TestClaudeWorksInTheSandbox(t *testing.T) {
 	if len(requests) < 2 || !requests[0].Authorized || !strings.Contains(requests[0].Body, "71c0ffee") {
 		t.Errorf("the model API saw %d requests", len(requests))
 	}
+	if said := strings.Join(tr.said, "\n"); strings.Contains(said, "metered") || tr.result.Usage.Output != int64(len(requests))*fakeapi.OutputTokens {
+		t.Errorf("the proxy metered %+v in %d requests; said %q", tr.result.Usage, len(requests), said)
+	}
 	if tr.result.Timings.Firewall <= 0 || tr.result.Timings.Startup <= tr.result.Timings.SidecarReady {
 		t.Errorf("timings are %+v", tr.result.Timings)
 	}
