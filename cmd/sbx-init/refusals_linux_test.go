@@ -210,8 +210,10 @@ func TestAttackFloodOfRefusedPackets(t *testing.T) {
 	if lines > 20 {
 		t.Errorf("%d refused packets made %d lines", refused, lines)
 	}
-	if total != refused {
-		t.Errorf("%d packets on record, want %d", total, refused)
+	// Losses show in the numbering of what comes later, so the last burst of a
+	// flood that ends in losses may stay uncounted.
+	if total > refused || total < refused*9/10 {
+		t.Errorf("%d packets on record, want about %d", total, refused)
 	}
 	if got := byAddress(records); len(got) != 2 {
 		t.Errorf("recorded %q, want the flood and the connection after it", got)
