@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/internal/testenv"
 )
 
 // quiet is a policy without names, for tests of everything but the network.
@@ -166,6 +168,7 @@ func TestSignalsReachTheCommand(t *testing.T) {
 }
 
 func TestOrphansAreReaped(t *testing.T) {
+	testenv.Program(t, "ps")
 	in := newInternet(t)
 	for _, pid1 := range []bool{true, false} {
 		t.Run(fmt.Sprintf("as PID 1: %v", pid1), func(t *testing.T) {
@@ -203,6 +206,7 @@ func TestRunsAsPID1(t *testing.T) {
 }
 
 func TestCtrlCArrivesOnceAndTheTerminalIsTheCommands(t *testing.T) {
+	testenv.Program(t, "ps")
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, quiet)
 	terminal, other := openTerminal(t)
