@@ -302,7 +302,7 @@ func TestBrokenPolicyGivesNoContainer(t *testing.T) {
 func TestSubstitutedClaudeCodeIsNotInstalled(t *testing.T) {
 	p := newDevProject(t)
 	other := "sha512-" + strings.Repeat("A", 86) + "=="
-	out, err := exec.Command(p.docker, "build", "--target", "claude", "--build-arg", "CLAUDE_INTEGRITY_X64="+other,
+	out, err := exec.Command(p.docker, "build", "--force-rm", "--target", "claude", "--build-arg", "CLAUDE_INTEGRITY_X64="+other,
 		"--build-arg", "CLAUDE_INTEGRITY_ARM64="+other, filepath.Join(p.dir, ".devcontainer")).CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("Claude Code is not what was pinned: got sha512-")) {
 		t.Errorf("the build went on (%v):\n%s", err, out)
