@@ -69,26 +69,6 @@ func (h Headless) Args() []string {
 	return append(args, h.ExtraArgs...)
 }
 
-// Interactive is a session with a terminal.
-type Interactive struct {
-	Model              string
-	AppendSystemPrompt string
-	Resume             string
-	ProjectSettings    bool
-	ExtraArgs          []string
-}
-
-// Args returns claude's arguments, without the program's name.
-func (i Interactive) Args() []string {
-	args := []string{"--dangerously-skip-permissions", "--setting-sources", settingSources(i.ProjectSettings), "--strict-mcp-config"}
-	for _, o := range [][2]string{{"--model", i.Model}, {"--append-system-prompt", i.AppendSystemPrompt}, {"--resume", i.Resume}} {
-		if o[1] != "" {
-			args = append(args, o[0], o[1])
-		}
-	}
-	return append(args, i.ExtraArgs...)
-}
-
 func settingSources(project bool) string {
 	if project {
 		return "user,project,local"

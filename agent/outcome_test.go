@@ -74,9 +74,6 @@ func TestArgumentsHoldNoPromptAndNoProjectSettings(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if got := (Interactive{Model: "m"}).Args(); slices.Contains(got, "-p") || !slices.Contains(got, "user") {
-		t.Errorf("interactive: %q", got)
-	}
 }
 
 func TestExtraArgumentsCannotUndoOurs(t *testing.T) {

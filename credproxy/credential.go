@@ -26,7 +26,6 @@ const (
 	noCredential kind = iota
 	apiKey
 	oauthToken
-	bearerToken
 )
 
 // APIKey is a key of the API's console ("sk-ant-api…"), sent as X-Api-Key.
@@ -35,9 +34,6 @@ func APIKey(secret string) (Credential, error) { return newCredential(apiKey, se
 // OAuthToken is a token of `claude setup-token` ("sk-ant-oat…"), sent as a
 // bearer token with the beta header that it needs.
 func OAuthToken(secret string) (Credential, error) { return newCredential(oauthToken, secret) }
-
-// BearerToken is the token of a gateway in front of the API.
-func BearerToken(secret string) (Credential, error) { return newCredential(bearerToken, secret) }
 
 // ParseCredential tells an OAuth token from an API key by its prefix.
 func ParseCredential(secret string) (Credential, error) {

@@ -54,9 +54,6 @@ var rules = []Rule{
 	{"SBX807", diag.SeverityError, "git hooks or configuration can be changed from inside"},
 }
 
-// Rules returns all rules, sorted by ID.
-func Rules() []Rule { return slices.Clone(rules) }
-
 func severityOf(id string) diag.Severity {
 	i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == id })
 	if i < 0 {

@@ -99,14 +99,6 @@ func (h *Host) Close() error {
 	return h.Wait()
 }
 
-// ServeHost serves handler on conn until ctx ends or the stream does. Use
-// NewHost to learn when the guest is ready.
-func ServeHost(ctx context.Context, conn io.ReadWriteCloser, handler http.Handler) error {
-	h := NewHost(conn, handler)
-	defer context.AfterFunc(ctx, func() { _ = h.conn.Close() })()
-	return h.Wait()
-}
-
 // gate counts handlers. Unlike a bare WaitGroup it may be entered while shut
 // is called: net/http starts handlers in goroutines of their own.
 type gate struct {
