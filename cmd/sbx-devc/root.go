@@ -23,7 +23,6 @@ const (
 	exitNoInput     = 66
 	exitUnavailable = 69
 	exitInternal    = 70
-	exitLocked      = 75
 	exitRefused     = 77
 	exitNoSecret    = 78
 	exitTimeout     = 124
