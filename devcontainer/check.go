@@ -1,77 +1,86 @@
 package devcontainer
 
 import (
+	"fmt"
+
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// Context is what lies around a devcontainer.json. The zero value means that
-// nothing is known, as for a file from standard input.
-type Context struct {
-	// Settings is true when a sandbox.jsonc lies beside the file.
-	Settings bool
-	// Dockerfile is the text of the Dockerfile that build.dockerfile names; ""
-	// when there is none.
-	Dockerfile string
-	// InFolder is true when the file lies in .devcontainer, false for a
-	// .devcontainer.json in the project's folder.
-	InFolder bool
-	// GitHere is true when the project's folder holds a .git folder, GitAbove
-	// when only a folder above does.
-	GitHere, GitAbove bool
-}
-
-// Check judges the devcontainer.json in src; file is only quoted. Findings are
-// sorted by position. A file that is not well formed gets one finding.
-func Check(file string, src []byte, ctx Context) []diag.Finding {
-	doc, findings := jsonc.Parse(file, src)
-	if doc == nil {
-		return findings
-	}
-	c := &checker{doc: doc, root: doc.Root, ctx: ctx, findings: findings}
-	c.schema()
-	if doc.Root.Kind == jsonc.Object {
-		c.args = parseRunArgs(doc.Root.Member("runArgs"))
-		c.mounts = c.allMounts()
-		c.reference()
-		c.host()
-		c.secrets()
-		if c.sandboxed() {
-			c.contract()
-		}
-	}
+// Check judges a project: every rule of the table. Findings are sorted by
+// file and position. A configuration that is not well formed gets one finding,
+// and the files around it are still looked at.
+func Check(p *Project) []diag.Finding {
+	c := newPass(p)
+	c.run()
 	diag.Sort(c.findings)
 	return c.findings
 }
 
-type checker struct {
-	doc      *jsonc.Document
-	root     *jsonc.Node
-	ctx      Context
+// pass is one walk of all rules over a project: what several of them need is
+// worked out once, and their findings are collected.
+type pass struct {
+	*Project
+	table    map[string]*Rule
+	root     *jsonc.Node // of the configuration; nil when it is no object
 	args     []runArg
 	mounts   []mount
 	findings []diag.Finding
 }
 
-// at reports a rule at a value.
-func (c *checker) at(n *jsonc.Node, rule, message, hint string) {
-	c.findings = append(c.findings, c.doc.AtNode(n, diag.Finding{Rule: rule, Severity: severityOf(rule), Message: message, Hint: hint}))
+func newPass(p *Project) *pass {
+	c := &pass{Project: p, table: table(), root: p.object()}
+	c.findings = append(c.findings, p.syntax...)
+	c.args = parseRunArgs(c.root.Member("runArgs"))
+	c.mounts = c.allMounts()
+	return c
+}
+
+func (c *pass) run() {
+	if c.root == nil {
+		if n := c.Config.Root; n != nil {
+			c.at(n, "SBX202", fmt.Sprintf("the file must be an object, not %s", n.Kind), "")
+		}
+		return
+	}
+	for _, f := range Families() {
+		for i := range f.Rules {
+			if check := f.Rules[i].check; check != nil {
+				check(c)
+			}
+		}
+	}
+}
+
+// at reports a rule at a value of the configuration.
+func (c *pass) at(n *jsonc.Node, rule, message, hint string) {
+	c.in(c.Config, n.Start, n.End, n.Pointer, rule, message, hint)
 }
 
 // name reports a rule at a member's name.
-func (c *checker) name(m jsonc.Member, rule, message, hint string) {
-	c.findings = append(c.findings, c.doc.AtName(m, diag.Finding{Rule: rule, Severity: severityOf(rule), Message: message, Hint: hint}))
+func (c *pass) name(m jsonc.Member, rule, message, hint string) {
+	c.in(c.Config, m.NameStart, m.NameEnd, m.Value.Pointer, rule, message, hint)
 }
 
 // missing reports that something is not there, at the value that should have
 // it, or at the opening bracket of the file.
-func (c *checker) missing(n *jsonc.Node, rule, message, hint string) {
+func (c *pass) missing(n *jsonc.Node, rule, message, hint string) {
 	if n == nil || n == c.root {
-		f := diag.Finding{Rule: rule, Severity: severityOf(rule), Message: message, Hint: hint}
-		c.findings = append(c.findings, c.doc.Finding(c.root.Start, c.root.Start+1, f))
+		start := c.Config.Root.Start
+		c.in(c.Config, start, start+1, "", rule, message, hint)
 		return
 	}
 	c.at(n, rule, message, hint)
+}
+
+// in reports a rule at the bytes from start to end of any document of the
+// project: the configuration, a Dockerfile, a Compose file, a lock.
+func (c *pass) in(doc *jsonc.Document, start, end int, pointer, rule, message, hint string) {
+	entry := c.table[rule]
+	if entry == nil {
+		panic("devcontainer: rule " + rule + " is not in the table")
+	}
+	c.findings = append(c.findings, doc.Finding(start, end, diag.Finding{Rule: rule, Severity: entry.Severity, Pointer: pointer, Message: message, Hint: hint}))
 }
 
 // texts returns the string elements of an array, or n itself when it is a

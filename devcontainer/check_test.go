@@ -25,7 +25,27 @@ const sandbox = `{
   ]
 }`
 
-var sandboxContext = devcontainer.Context{Settings: true, InFolder: true, GitHere: true}
+// around is what lies around the sandbox: its settings, and a repository.
+func around() devcontainer.Memory {
+	return devcontainer.Memory{".devcontainer/sandbox.jsonc": "{}", ".git/HEAD": ""}
+}
+
+// check judges src as the configuration of tree.
+func check(t testing.TB, src string, tree devcontainer.Memory) []diag.Finding {
+	t.Helper()
+	const name = ".devcontainer/devcontainer.json"
+	tree[name] = src
+	p, err := devcontainer.Load(tree, name, "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return devcontainer.Check(p)
+}
+
+// alone judges src with nothing known around it.
+func alone(src string) []diag.Finding {
+	return devcontainer.Check(devcontainer.Parse("f", []byte(src)))
+}
 
 // with returns the sandbox with old replaced.
 func with(t *testing.T, old, replacement string) string {
@@ -46,7 +66,7 @@ func reported(findings []diag.Finding) string {
 }
 
 func TestASandboxThatHoldsHasNoFinding(t *testing.T) {
-	if findings := devcontainer.Check("f", []byte(sandbox), sandboxContext); len(findings) > 0 {
+	if findings := check(t, sandbox, around()); len(findings) > 0 {
 		t.Error(findings)
 	}
 }
@@ -115,7 +135,7 @@ func TestHostRules(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			findings := devcontainer.Check("f", []byte(tt.src), devcontainer.Context{})
+			findings := alone(tt.src)
 			if got := reported(findings); got != tt.want {
 				t.Errorf("%s\ngot %q, want %q: %v", tt.src, got, tt.want, findings)
 			}
@@ -139,7 +159,7 @@ func TestSecretRules(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			findings := devcontainer.Check("f", []byte(tt.src), devcontainer.Context{})
+			findings := alone(tt.src)
 			if got := reported(findings); got != tt.want {
 				t.Errorf("%s\ngot %q, want %q: %v", tt.src, got, tt.want, findings)
 			}
@@ -154,10 +174,10 @@ func TestSecretRules(t *testing.T) {
 
 func TestContractRules(t *testing.T) {
 	tests := []struct {
-		name string
-		src  string
-		ctx  func(*devcontainer.Context)
-		want string
+		name   string
+		src    string
+		change func(devcontainer.Memory)
+		want   string
 	}{
 		{"no NET_ADMIN", with(t, `"capAdd": ["NET_ADMIN"],`, ""), nil, "SBX801"},
 		{"NET_ADMIN by runArgs", with(t, `"capAdd": ["NET_ADMIN"],`, `"runArgs": ["--cap-add=net_admin"],`), nil, ""},
@@ -169,36 +189,67 @@ func TestContractRules(t *testing.T) {
 		{"root", with(t, `"remoteUser": "agent"`, `"remoteUser": "root"`), nil, "SBX805"},
 		{"root by number", with(t, `"remoteUser": "agent"`, `"remoteUser": "0:0"`), nil, "SBX805"},
 		{"root by default", with(t, `"remoteUser": "agent",`, ""), nil, "SBX805"},
-		{"user of the Dockerfile", with(t, `"remoteUser": "agent",`, ""), func(c *devcontainer.Context) { c.Dockerfile = "FROM a\nUSER root\nUSER agent\n" }, ""},
+		{"user of the Dockerfile", with(t, `"remoteUser": "agent",`, ""), func(m devcontainer.Memory) { m[".devcontainer/Dockerfile"] = "FROM a\nUSER root\nUSER agent\n" }, ""},
 		{"setuid works", with(t, `"securityOpt": ["no-new-privileges"],`, ""), nil, "SBX805"},
 		{"setuid works by a switch", with(t, `"no-new-privileges"`, `"no-new-privileges:false"`), nil, "SBX805"},
 		{"setuid off by runArgs", with(t, `"securityOpt": ["no-new-privileges"],`, `"runArgs": ["--security-opt=no-new-privileges:true"],`), nil, ""},
 		{"devcontainer writable", with(t, "/.devcontainer,readonly", "/.devcontainer"), nil, "SBX806"},
 		{"devcontainer read-only only in writing", with(t, "/.devcontainer,readonly", "/.devcontainer,readonly=false"), nil, "SBX806"},
-		{"another file needs the mount", sandbox, func(c *devcontainer.Context) { c.InFolder = false }, "SBX806"},
 		{"hooks writable", with(t, "/.git/hooks,readonly", "/.git/hooks"), nil, "SBX807"},
 		{"config writable", with(t, "/.git/config,readonly", "/.git/config"), nil, "SBX807"},
 		{"git can be renamed", with(t, `"type=bind,source=${localWorkspaceFolder}/.git,target=${containerWorkspaceFolder}/.git",`, ""), nil, "SBX807"},
 		{"whole git read-only", with(t, "/.git\",", "/.git,readonly\","), nil, ""},
 		{"workspace in a volume", `{"image": "a", "overrideCommand": false, "remoteUser": "agent", "capAdd": ["NET_ADMIN"], "securityOpt": ["no-new-privileges"],
 			"workspaceFolder": "/w", "workspaceMount": "type=volume,source=w,target=/w"}`, nil, ""},
-		{"repository above is mounted", `{"image": "a", "overrideCommand": false, "remoteUser": "agent", "capAdd": ["NET_ADMIN"], "securityOpt": ["no-new-privileges"],
-			"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/w/.devcontainer,readonly"]}`,
-			func(c *devcontainer.Context) { c.GitHere, c.GitAbove = false, true }, "SBX807"},
-		{"no sandbox, no contract", image(`"remoteUser": "root"`), func(c *devcontainer.Context) { *c = devcontainer.Context{} }, ""},
-		{"seen in the Dockerfile", image(`"remoteUser": "agent"`), func(c *devcontainer.Context) {
-			*c = devcontainer.Context{InFolder: true, Dockerfile: "COPY --from=x /sbx-init /sbx-init"}
+		{"no sandbox, no contract", image(`"remoteUser": "root"`), func(m devcontainer.Memory) { delete(m, ".devcontainer/sandbox.jsonc") }, ""},
+		{"seen in the Dockerfile", `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "agent"}`, func(m devcontainer.Memory) {
+			clear(m)
+			m[".devcontainer/Dockerfile"] = "FROM a\nCOPY --from=x /sbx-init /sbx-init\n"
 		}, "SBX801 SBX802 SBX805 SBX806"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx := sandboxContext
-			if tt.ctx != nil {
-				tt.ctx(&ctx)
+			tree := around()
+			if tt.change != nil {
+				tt.change(tree)
 			}
-			findings := devcontainer.Check("f", []byte(tt.src), ctx)
+			findings := check(t, tt.src, tree)
 			if got := reported(findings); got != tt.want {
 				t.Errorf("got %q, want %q: %v", got, tt.want, findings)
+			}
+		})
+	}
+}
+
+// A .devcontainer.json lies in the project's folder, and a git repository may
+// lie above that: the CLI then mounts the repository.
+func TestContractFollowsThePlaces(t *testing.T) {
+	without := func(parts ...string) string {
+		src := sandbox
+		for _, p := range parts {
+			src = strings.Replace(src, p, "", 1)
+		}
+		return src
+	}
+	git := sandbox[strings.Index(sandbox, `,
+    "type=bind,source=${localWorkspaceFolder}/.git,`):strings.Index(sandbox, "\n  ]")]
+	for _, tt := range []struct {
+		name, file, src, want string
+		tree                  devcontainer.Memory
+	}{
+		{"configuration outside .devcontainer", ".devcontainer.json", without("x"), "SBX806", devcontainer.Memory{"sandbox.jsonc": "{}", ".git/HEAD": ""}},
+		{"repository above", "sub/.devcontainer/devcontainer.json", without(git), "SBX807", devcontainer.Memory{"sub/.devcontainer/sandbox.jsonc": "{}", ".git/HEAD": ""}},
+		{"no repository", "sub/.devcontainer/devcontainer.json", without(git), "", devcontainer.Memory{"sub/.devcontainer/sandbox.jsonc": "{}"}},
+		{"a folder of a configuration", ".devcontainer/go/devcontainer.json", without("x"), "", devcontainer.Memory{".devcontainer/go/sandbox.jsonc": "{}", ".git/HEAD": ""}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.tree[tt.file] = tt.src
+			p, err := devcontainer.Load(tt.tree, tt.file, "f")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := reported(devcontainer.Check(p)); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -208,7 +259,7 @@ func TestContractRules(t *testing.T) {
 func TestReadonlyOfAnObjectMountDoesNotCount(t *testing.T) {
 	src := with(t, `"type=bind,source=${localWorkspaceFolder}/.devcontainer,target=${containerWorkspaceFolder}/.devcontainer,readonly"`,
 		`{"type": "bind", "source": "${localWorkspaceFolder}/.devcontainer", "target": "${containerWorkspaceFolder}/.devcontainer", "readonly": true}`)
-	if got := reported(devcontainer.Check("f", []byte(src), sandboxContext)); got != "SBX302 SBX806" {
+	if got := reported(check(t, src, around())); got != "SBX302 SBX806" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -218,7 +269,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add([]byte(image(`"runArgs": ["-v"], "mounts": [{"type": 1}, null], "privileged": {}`)))
 	f.Add([]byte(`{"mounts": "x", "build": [], "capAdd": {"a": 1}, "hostRequirements": {"cpus": 1e99}}`))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		for _, finding := range devcontainer.Check("f", src, sandboxContext) {
+		for _, finding := range check(t, string(src), around()) {
 			if finding.Line < 1 || finding.Column < 1 || finding.EndLine < finding.Line || finding.Message == "" {
 				t.Fatalf("badly placed: %+v", finding)
 			}
@@ -229,6 +280,6 @@ func FuzzCheck(f *testing.F) {
 func BenchmarkCheck(b *testing.B) {
 	b.SetBytes(int64(len(sandbox)))
 	for b.Loop() {
-		devcontainer.Check("f", []byte(sandbox), sandboxContext)
+		check(b, sandbox, around())
 	}
 }

@@ -61,7 +61,7 @@ func TestVerdictsAgree(t *testing.T) {
 					continue
 				}
 				files++
-				findings := devcontainer.Check(v.File, src, devcontainer.Context{})
+				findings := devcontainer.Check(devcontainer.Parse(v.File, src))
 				syntaxOK := !slices.ContainsFunc(findings, func(f diag.Finding) bool {
 					return slices.Contains([]string{"SBX101", "SBX105", "SBX106"}, f.Rule)
 				})

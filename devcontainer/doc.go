@@ -1,17 +1,30 @@
-// Package devcontainer judges a devcontainer.json: is it well formed, does it
-// say what its author meant, and does it open the host or the sandbox.
+// Package devcontainer judges dev container configurations: are they well
+// formed, do they say what their author meant, and do they open the host or
+// the sandbox.
 //
-//	text + Context (what lies beside it) -> Check ─┬ jsonc: syntax            SBX1xx
-//	                                               ├ schema.go: the property table   SBX2xx
-//	                                               ├ reference.go: what the dev container CLI
-//	                                               │               makes of it       SBX3xx
-//	                                               ├ host.go: the host's border      SBX4xx
-//	                                               ├ secrets.go                      SBX5xx
-//	                                               └ contract.go: our own sandbox    SBX8xx
-//	                                                         └─> []diag.Finding
+//	path ─ Discover ─► files ─ Open ─┐
+//	Tree (disk, Memory) ─ Load ──────┼─► Project: devcontainer.json, Dockerfile, Compose files,
+//	standard input ─ Parse ──────────┘   sandbox.jsonc, lock; each with its positions
+//	                                        │
+//	       Families (the table of rules) ─ Check ─► []diag.Finding
+//
+// A rule is an entry in the table of its family's file:
+//
+//	rules_syntax.go     SBX1xx  package jsonc reports them
+//	rules_schema.go     SBX2xx  schema.go and shape.go compare with the property tables
+//	rules_reference.go  SBX3xx  what the reference dev container CLI makes of a file
+//	rules_host.go       SBX4xx  the host's border
+//	rules_secrets.go    SBX5xx  keys
+//	rules_supply.go     SBX6xx  images, Features, programs from elsewhere
+//	rules_dockerfile.go SBX7xx  the Dockerfile
+//	rules_contract.go   SBX8xx  our own sandbox, across files
+//	rules_template.go   SBX9xx  Templates and what was made from them
+//
+// A new rule needs its entry, with a check that reports through pass.at,
+// pass.name, pass.missing (the configuration) or pass.in (any other file), and
+// two examples, which a test runs. Nothing else has to know of it.
 //
 // The reference CLI validates nothing: it reads past syntax errors, ignores
-// unknown names and treats the text "false" as true. So the rules here follow
-// what it does with a file, not only what the specification says. Rules is the
-// table of all of them.
+// unknown names and treats the text "false" as true. So the rules follow what
+// it does with a file, not only what the specification says.
 package devcontainer

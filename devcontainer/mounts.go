@@ -18,7 +18,7 @@ type mount struct {
 }
 
 // allMounts collects what mounts, workspaceMount and runArgs mount.
-func (c *checker) allMounts() []mount {
+func (c *pass) allMounts() []mount {
 	var out []mount
 	list := c.root.Member("mounts")
 	for _, n := range texts(list) {

@@ -2,218 +2,102 @@ package devcontainer
 
 import (
 	"fmt"
-	"maps"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// shape says what a value may be. The tables below were written from the
-// property reference of the dev container specification
-// (containers.dev/implementors/json_reference) and are compared with the
-// official schema by a test.
-type shape struct {
-	kinds   []jsonc.Kind     // accepted JSON types
-	what    string           // the same in words
-	props   map[string]shape // of an object; nil = any name
-	rest    *shape           // of an object: values of names that props lacks; with props nil, of all
-	names   *regexp.Regexp   // of an object: what names must look like
-	items   *shape           // of an array
-	enum    []string         // of a string
-	pattern *regexp.Regexp   // of a string
-	example string           // for a pattern's hint
-	min     int              // of an integer
-	max     int              // of an integer; 0 = no limit
-	integer bool
-}
-
+// legacy properties were replaced long ago; tools still move them to their
+// new place. Outside the specification are those that some tools invented.
 var (
-	text    = shape{kinds: []jsonc.Kind{jsonc.String}, what: "a string"}
-	boolean = shape{kinds: []jsonc.Kind{jsonc.Bool}, what: "true or false"}
-	list    = shape{kinds: []jsonc.Kind{jsonc.Array}, what: "an array of strings", items: &text}
-	anyObj  = shape{kinds: []jsonc.Kind{jsonc.Object}, what: "an object"}
-	textMap = shape{kinds: []jsonc.Kind{jsonc.Object}, what: "an object of strings", rest: &text}
-	textOr  = shape{kinds: []jsonc.Kind{jsonc.String, jsonc.Null}, what: "a string or null"}
-	oneMany = shape{kinds: []jsonc.Kind{jsonc.String, jsonc.Array}, what: "a string or an array of strings", items: &text}
-	command = shape{kinds: []jsonc.Kind{jsonc.String, jsonc.Array, jsonc.Object}, what: "a string, an array of strings or an object of those", items: &text, rest: &oneMany}
-	size    = shape{kinds: []jsonc.Kind{jsonc.String}, what: "a string", pattern: regexp.MustCompile(`^\d+([tgmk]b)?$`), example: `"8gb"`}
-	port    = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or \"host:port\"", integer: true, max: 65535,
-		pattern: regexp.MustCompile(`^[a-z0-9-]+:\d{1,5}$`), example: `3000 or "db:5432"`}
-	appPort = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or a string", integer: true}
+	legacy = map[string]string{
+		"extensions": "customizations.vscode.extensions", "settings": "customizations.vscode.settings", "devPort": "customizations.vscode.devPort",
+	}
+	outside = map[string]string{"extends": "the reference tools ignore it; only some others merge the named file"}
 )
 
-func oneOf(values ...string) shape {
-	return shape{kinds: text.kinds, what: text.what, enum: values}
-}
-
-func object(props map[string]shape) shape {
-	return shape{kinds: anyObj.kinds, what: anyObj.what, props: props}
-}
-
-func portAttributes(autoForward ...string) map[string]shape {
-	return map[string]shape{
-		"onAutoForward": oneOf(autoForward...), "elevateIfNeeded": boolean, "label": text,
-		"requireLocalPort": boolean, "protocol": oneOf("http", "https"),
-	}
-}
-
-func ref(s shape) *shape { return &s }
-
-// common holds the properties of every kind of configuration.
-var common = map[string]shape{
-	"$schema": text, "name": text, "features": anyObj, "overrideFeatureInstallOrder": list,
-	"secrets": {kinds: anyObj.kinds, what: anyObj.what, names: regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`),
-		rest: ref(object(map[string]shape{"description": text, "documentationUrl": text}))},
-	"forwardPorts": {kinds: list.kinds, what: "an array of ports", items: &port},
-	"portsAttributes": {kinds: anyObj.kinds, what: anyObj.what, rest: &shape{kinds: anyObj.kinds, what: anyObj.what,
-		props: portAttributes("notify", "openBrowser", "openBrowserOnce", "openPreview", "silent", "ignore"), rest: &shape{}}},
-	"otherPortsAttributes": object(portAttributes("notify", "openBrowser", "openPreview", "silent", "ignore")),
-	"updateRemoteUserUID":  boolean, "containerEnv": textMap, "containerUser": text,
-	"mounts": {kinds: list.kinds, what: "an array of mounts", items: &shape{kinds: []jsonc.Kind{jsonc.String, jsonc.Object},
-		what:  "a string or an object with type, source and target",
-		props: map[string]shape{"type": oneOf("bind", "volume"), "source": text, "target": text}}},
-	"init": boolean, "privileged": boolean, "capAdd": list, "securityOpt": list,
-	"remoteEnv":  {kinds: anyObj.kinds, what: anyObj.what, rest: &textOr},
-	"remoteUser": text, "initializeCommand": command, "onCreateCommand": command, "updateContentCommand": command,
-	"postCreateCommand": command, "postStartCommand": command, "postAttachCommand": command,
-	"waitFor":      oneOf("initializeCommand", "onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand"),
-	"userEnvProbe": oneOf("none", "loginShell", "loginInteractiveShell", "interactiveShell"),
-	"hostRequirements": object(map[string]shape{
-		"cpus": {kinds: []jsonc.Kind{jsonc.Number}, what: "a whole number", integer: true, min: 1}, "memory": size, "storage": size,
-		"gpu": {kinds: []jsonc.Kind{jsonc.Bool, jsonc.String, jsonc.Object}, what: `true, false, "optional" or an object`, enum: []string{"optional"},
-			props: map[string]shape{"cores": {kinds: []jsonc.Kind{jsonc.Number}, what: "a whole number", integer: true, min: 1}, "memory": size}},
-	}),
-	"customizations": anyObj,
-	// Named so by a slip in the official schema, which readers therefore accept.
-	"additionalProperties": anyObj,
-}
-
-// single holds what only a configuration without Compose can say.
-var single = map[string]shape{
-	"appPort": {kinds: []jsonc.Kind{jsonc.Number, jsonc.String, jsonc.Array}, what: "a port, a string or an array of those", integer: true, items: &appPort},
-	"runArgs": list, "shutdownAction": oneOf("none", "stopContainer"), "overrideCommand": boolean,
-	"workspaceFolder": text, "workspaceMount": text,
-}
-
-var buildOptions = map[string]shape{"target": text, "args": textMap, "cacheFrom": oneMany, "options": list}
-
-// kinds of configuration, by the properties that decide it.
-var (
-	imageKind      = merged(common, single, map[string]shape{"image": text})
-	buildKind      = merged(common, single, map[string]shape{"build": object(merged(buildOptions, map[string]shape{"dockerfile": text, "context": text}))})
-	dockerFileKind = merged(common, single, map[string]shape{"dockerFile": text, "context": text,
-		"build": {kinds: anyObj.kinds, what: anyObj.what, props: buildOptions, rest: &shape{}}})
-	composeKind = merged(common, map[string]shape{"dockerComposeFile": oneMany, "service": text, "runServices": list,
-		"workspaceFolder": text, "shutdownAction": oneOf("none", "stopCompose"), "overrideCommand": boolean})
-)
-
-func merged(tables ...map[string]shape) map[string]shape {
-	out := map[string]shape{}
-	for _, t := range tables {
-		maps.Copy(out, t)
-	}
-	return out
-}
-
-// check compares n with s and reports the first thing wrong on each path.
-func (c *checker) check(n *jsonc.Node, s shape) {
-	if s.kinds != nil && !slices.Contains(s.kinds, n.Kind) {
-		c.wrongType(n, s)
+// schema compares the file with the property tables: first which kind of
+// configuration it is, then only that kind's table, so that one mistake gives
+// one finding.
+func (c *pass) schema() {
+	root := c.root
+	if len(root.Members) == 0 {
+		c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
 		return
 	}
-	switch n.Kind {
-	case jsonc.Object:
-		c.members(n, s)
-	case jsonc.Array:
-		for _, e := range n.Elements {
-			if s.items != nil {
-				c.check(e, *s.items)
-			}
-		}
-	case jsonc.String:
-		if len(s.enum) > 0 && !slices.Contains(s.enum, n.Text) {
-			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", where(n), n.Text), didYouMean(n.Text, s.enum))
-		}
-		if s.pattern != nil && !s.pattern.MatchString(n.Text) {
-			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", where(n), n.Text), "write it like "+s.example)
-		}
-	case jsonc.Number:
-		if !s.integer {
-			return
-		}
-		v, err := strconv.ParseFloat(n.Text, 64)
-		if err != nil || v != float64(int(v)) {
-			c.at(n, "SBX202", where(n)+" must be a whole number", "")
-		} else if int(v) < s.min || s.max > 0 && int(v) > s.max {
-			c.at(n, "SBX203", fmt.Sprintf("%s is out of range", where(n)), "")
+	image, build, dockerFile, compose := root.Member("image"), root.Member("build"), root.Member("dockerFile"), root.Member("dockerComposeFile")
+	buildsFile := build.Member("dockerfile") != nil
+	switch {
+	case compose != nil:
+		c.composeKind(image, build)
+	case dockerFile != nil:
+		c.topLevel(dockerFileKind, nil, "")
+		c.extra(image, "image", "dockerFile wins and the image is ignored")
+	case buildsFile:
+		c.topLevel(buildKind, nil, "")
+		c.extra(image, "image", "build.dockerfile wins and the image is ignored")
+	case image != nil:
+		c.topLevel(imageKind, []string{"build"}, "it is ignored beside image")
+	case build != nil:
+		c.topLevel(buildKind, nil, "")
+		c.missing(build, "SBX204", "build lacks \"dockerfile\"", "name the Dockerfile, relative to this file")
+	default:
+		c.topLevel(merged(imageKind, buildKind, dockerFileKind, composeKind), nil, "")
+		c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
+	}
+	for _, m := range elements(root.Member("mounts")) {
+		if m.Kind == jsonc.Object {
+			c.require(m, "type", "target")
 		}
 	}
 }
 
-func (c *checker) members(n *jsonc.Node, s shape) {
-	for _, m := range n.Members {
-		if s.names != nil && !s.names.MatchString(m.Name) {
-			c.name(m, "SBX203", fmt.Sprintf("%s: %q is not accepted as a name", where(n), m.Name), "letters, digits and _, not starting with a digit")
-			continue
+func (c *pass) composeKind(image, build *jsonc.Node) {
+	c.topLevel(composeKind, []string{"runArgs", "appPort", "workspaceMount"}, "it does nothing with Docker Compose; say it in the Compose file")
+	c.require(c.root, "service", "workspaceFolder")
+	c.extra(image, "image", "the Compose file says what the container is made from")
+	c.extra(build, "build", "the Compose file says what the container is made from")
+}
+
+func (c *pass) require(n *jsonc.Node, names ...string) {
+	for _, name := range names {
+		if n.Member(name) == nil {
+			c.missing(n, "SBX204", fmt.Sprintf("%s lacks %q", where(n), name), "")
 		}
-		if p, ok := s.props[m.Name]; ok {
+	}
+}
+
+func (c *pass) extra(n *jsonc.Node, name, why string) {
+	if n != nil {
+		c.at(n, "SBX205", fmt.Sprintf("%s: more than one image source: %s", name, why), "keep one")
+	}
+}
+
+// topLevel checks the root's members; those in noEffect are known but idle.
+func (c *pass) topLevel(props map[string]shape, noEffect []string, why string) {
+	everything := merged(imageKind, buildKind, dockerFileKind, composeKind)
+	for _, m := range c.root.Members {
+		p, known := props[m.Name]
+		_, elsewhere := everything[m.Name]
+		switch {
+		case known:
 			c.check(m.Value, p)
-		} else if s.rest != nil {
-			c.check(m.Value, *s.rest)
-		} else if s.props != nil {
-			c.unknown(n, m, s.props)
+		case legacy[m.Name] != "":
+			c.name(m, "SBX207", fmt.Sprintf("%q is a legacy property", m.Name), "move it to "+legacy[m.Name])
+		case outside[m.Name] != "":
+			c.name(m, "SBX208", fmt.Sprintf("%q is not in the specification", m.Name), outside[m.Name])
+		case slices.Contains(noEffect, m.Name):
+			c.name(m, "SBX206", fmt.Sprintf("%q has no effect here", m.Name), why)
+		case isSource(m.Name):
+			// extra says it, with what wins.
+		case elsewhere:
+			c.name(m, "SBX206", fmt.Sprintf("%q has no effect here", m.Name), "it belongs to another kind of configuration")
+		default:
+			c.unknown(c.root, m, props)
 		}
 	}
 }
 
-func (c *checker) unknown(n *jsonc.Node, m jsonc.Member, props map[string]shape) {
-	if strings.HasPrefix(n.Pointer, "/mounts/") && (m.Name == "readonly" || m.Name == "ro") {
-		return // SBX302 says what becomes of it
-	}
-	c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), didYouMean(m.Name, slices.Sorted(maps.Keys(props))))
-}
-
-func didYouMean(word string, known []string) string {
-	if best := jsonc.Suggest(word, known); best != "" {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	if len(known) > 12 {
-		return "the dev container tools ignore it"
-	}
-	return "accepted: " + strings.Join(known, ", ")
-}
-
-func (c *checker) wrongType(n *jsonc.Node, s shape) {
-	if n.Kind == jsonc.String && len(s.kinds) == 1 && s.kinds[0] == jsonc.Bool {
-		c.at(n, "SBX301", fmt.Sprintf("%s is the text %q, and every text that is not empty counts as true", where(n), n.Text), "write true or false without quotes")
-		return
-	}
-	hint := ""
-	if n.Kind == jsonc.Null && strings.HasPrefix(n.Pointer, "/containerEnv/") {
-		hint = `the variable would hold the text "null"; leave it out, or set it to null in remoteEnv`
-	}
-	c.at(n, "SBX202", fmt.Sprintf("%s must be %s, not %s", where(n), s.what, n.Kind), hint)
-}
-
-// where names a value for people: "mounts[0].type".
-func where(n *jsonc.Node) string {
-	var b strings.Builder
-	for i, token := range strings.Split(n.Pointer, "/") {
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		if _, err := strconv.Atoi(token); err == nil {
-			b.WriteString("[" + token + "]")
-			continue
-		}
-		if i > 1 {
-			b.WriteByte('.')
-		}
-		b.WriteString(token)
-	}
-	if b.Len() == 0 {
-		return "the file"
-	}
-	return b.String()
+func isSource(name string) bool {
+	return slices.Contains([]string{"image", "build", "dockerFile", "dockerComposeFile"}, name)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/release"
-	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 )
 
@@ -39,10 +38,15 @@ func TestEveryTemplateValidates(t *testing.T) {
 	for _, id := range templates.IDs() {
 		t.Run(id, func(t *testing.T) {
 			files := render(t, nil)
-			ctx := devcontainer.Context{Settings: true, InFolder: true, Dockerfile: files["Dockerfile"]}
-			findings := devcontainer.Check("devcontainer.json", []byte(files["devcontainer.json"]), ctx)
-			s, more := settings.Parse("sandbox.jsonc", []byte(files["sandbox.jsonc"]), settings.NoFiles)
-			if findings = append(findings, more...); len(findings) > 0 || s == nil {
+			tree := devcontainer.Memory{}
+			for name, text := range files {
+				tree[".devcontainer/"+name] = text
+			}
+			p, err := devcontainer.Load(tree, ".devcontainer/devcontainer.json", "devcontainer.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if findings := devcontainer.Check(p); len(findings) > 0 || p.Policy == nil {
 				t.Errorf("findings: %v", findings)
 			}
 			for name, text := range files {

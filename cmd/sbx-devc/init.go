@@ -15,7 +15,6 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 )
 
@@ -154,15 +153,19 @@ func render(o initOptions, facts templates.Facts) ([]templates.File, error) {
 // checkRendered validates the files before they are written: a template or an
 // option must not be able to produce what validate would refuse.
 func checkRendered(files []templates.File, git bool) error {
-	ctx := devcontainer.Context{Settings: true, InFolder: true, GitHere: git}
-	content := map[string][]byte{}
+	tree := devcontainer.Memory{}
 	for _, f := range files {
-		content[filepath.Base(f.Path)] = f.Content
+		tree[filepath.ToSlash(f.Path)] = string(f.Content)
 	}
-	ctx.Dockerfile = string(content["Dockerfile"])
-	findings := devcontainer.Check("devcontainer.json", content["devcontainer.json"], ctx)
-	_, more := settings.Parse(devcontainer.SettingsName, content[devcontainer.SettingsName], settings.NoFiles)
-	for _, f := range append(findings, more...) {
+	if git {
+		tree[".git/HEAD"] = ""
+	}
+	const config = ".devcontainer/devcontainer.json"
+	p, err := devcontainer.Load(tree, config, config)
+	if err != nil {
+		return exitWith(exitInternal, err)
+	}
+	for _, f := range devcontainer.Check(p) {
 		if f.Severity.AtLeast(diag.SeverityWarning) {
 			err := fmt.Errorf("the rendered %s is not valid: line %d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
 			return exitWith(exitInternal, diag.WithHint(err, "nothing was written; this is a defect of the template"))

@@ -99,22 +99,24 @@ func (a *app) validatePath(path string) (findings []diag.Finding, files int, err
 		if err != nil {
 			return nil, 0, fmt.Errorf("reading standard input: %w", err)
 		}
-		return devcontainer.Check("-", src, devcontainer.Context{}), 1, nil
+		return devcontainer.Check(devcontainer.Parse("-", src)), 1, nil
 	}
 	found, err := devcontainer.Discover(path)
 	if err != nil {
 		return nil, 0, err
 	}
 	var failed error
-	for _, f := range found {
-		if f.Config != "" {
-			more, err := devcontainer.CheckFile(f.Config)
+	for _, file := range found {
+		if filepath.Base(file) == devcontainer.SettingsName {
+			_, more, err := readSettings(file)
 			findings, failed, files = append(findings, more...), errors.Join(failed, err), files+1
+			continue
 		}
-		if f.Settings != "" {
-			_, more, err := readSettings(f.Settings)
-			findings, failed, files = append(findings, more...), errors.Join(failed, err), files+1
-		}
+		failed = errors.Join(failed, devcontainer.Open(file, func(p *devcontainer.Project) error {
+			findings = append(findings, devcontainer.Check(p)...)
+			files += len(p.Documents())
+			return nil
+		}))
 	}
 	return findings, files, failed
 }

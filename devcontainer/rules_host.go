@@ -6,11 +6,45 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
+// hostRules judge what lets the container out to the host.
+var hostRules = []Rule{
+	{ID: "SBX401", Name: "engine-socket", Severity: diag.SeverityError, Title: "the container engine's socket is handed in",
+		Reason: "Whoever talks to the engine can start a container that owns the host, so there is no border left.",
+		Bad:    "{\n  \"image\": \"debian:13\",\n  \"mounts\": [\"type=bind,source=/var/run/docker.sock,target=/var/run/docker.sock\"]\n}",
+		Good:   "{\n  \"image\": \"debian:13\"\n}",
+		check:  (*pass).host},
+	{ID: "SBX402", Name: "privileged", Severity: diag.SeverityError, Title: "privileged container",
+		Reason: "A privileged container has all capabilities and all devices of the host: its root is the host's root.",
+		Bad:    "{\n  \"image\": \"debian:13\",\n  \"privileged\": true\n}",
+		Good:   "{\n  \"image\": \"debian:13\",\n  \"capAdd\": [\"SYS_NICE\"]\n}"},
+	{ID: "SBX403", Name: "dangerous-capability", Severity: diag.SeverityError, Title: "dangerous capability",
+		Reason: "The capability reaches beyond the container: it loads kernel modules, reads any file of the host, mounts, or looks into other processes.",
+		Bad:    "{\n  \"image\": \"debian:13\",\n  \"capAdd\": [\"SYS_ADMIN\"]\n}",
+		Good:   "{\n  \"image\": \"debian:13\",\n  \"capAdd\": [\"NET_BIND_SERVICE\"]\n}"},
+	{ID: "SBX404", Name: "host-namespace", Severity: diag.SeverityError, Title: "namespace shared with the host",
+		Reason: "With the host's network the container reaches what listens on loopback there and no firewall of its own applies; with the host's processes it sees and, as root, signals them.",
+		Bad:    "{\n  \"image\": \"debian:13\",\n  \"runArgs\": [\"--network=host\"]\n}",
+		Good:   "{\n  \"image\": \"debian:13\",\n  \"forwardPorts\": [3000]\n}"},
+	{ID: "SBX405", Name: "unconfined", Severity: diag.SeverityError, Title: "kernel confinement switched off",
+		Reason: "The engine's seccomp and AppArmor profiles and SELinux labels keep system calls away that break out of containers.",
+		Bad:    "{\n  \"image\": \"debian:13\",\n  \"securityOpt\": [\"seccomp=unconfined\"]\n}",
+		Good:   "{\n  \"image\": \"debian:13\",\n  \"securityOpt\": [\"no-new-privileges\"]\n}"},
+	{ID: "SBX407", Name: "sensitive-mount", Severity: diag.SeverityError, Title: "sensitive folder of the host is mounted",
+		Reason: "System folders let the container change the host, and a home folder holds keys and files that run at the next login.",
+		Bad:    "{\n  \"image\": \"debian:13\",\n  \"mounts\": [\"type=bind,source=${localEnv:HOME}/.ssh,target=/home/dev/.ssh,readonly\"]\n}",
+		Good:   "{\n  \"image\": \"debian:13\",\n  \"mounts\": [\"type=bind,source=${localEnv:HOME}/.cache/go-build,target=/cache\"]\n}"},
+	{ID: "SBX408", Name: "initialize-command", Severity: diag.SeverityWarning, Title: "initializeCommand runs on the host",
+		Reason: "It runs outside any container, each time the folder is opened, with the rights of the user, and it comes with the repository.",
+		Bad:    "{\n  \"image\": \"debian:13\",\n  \"initializeCommand\": \"make prepare\"\n}",
+		Good:   "{\n  \"image\": \"debian:13\",\n  \"onCreateCommand\": \"make prepare\"\n}"},
+}
+
 // host reports what lets the container out to the host.
-func (c *checker) host() {
+func (c *pass) host() {
 	for _, m := range c.mounts {
 		if c.engineSocket(m) {
 			continue
@@ -41,7 +75,7 @@ func (c *checker) host() {
 	}
 }
 
-func (c *checker) hostArg(a runArg) {
+func (c *pass) hostArg(a runArg) {
 	switch a.flag {
 	case "privileged":
 		if isOn(a.value) {
@@ -70,14 +104,14 @@ var dangerous = []string{
 	"BPF", "PERFMON", "CHECKPOINT_RESTORE", "MAC_ADMIN", "MAC_OVERRIDE", "AUDIT_CONTROL", "LINUX_IMMUTABLE",
 }
 
-func (c *checker) capability(name string, n *jsonc.Node) {
+func (c *pass) capability(name string, n *jsonc.Node) {
 	name = strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(name)), "CAP_")
 	if slices.Contains(dangerous, name) {
 		c.at(n, "SBX403", "the capability "+name+" reaches beyond the container", "remove it")
 	}
 }
 
-func (c *checker) confinement(option string, n *jsonc.Node) {
+func (c *pass) confinement(option string, n *jsonc.Node) {
 	key, value, ok := strings.Cut(option, "=")
 	if !ok {
 		key, value, _ = strings.Cut(option, ":")
@@ -98,7 +132,7 @@ var (
 
 // engineSocket reports a mount that hands in an engine's socket, or the folder
 // in which it lies.
-func (c *checker) engineSocket(m mount) bool {
+func (c *pass) engineSocket(m mount) bool {
 	p := origin(m.source)
 	hit := socketName.MatchString(strings.TrimSuffix(p.path, "/")) || socketName.MatchString(m.source) || socketName.MatchString(m.target) ||
 		p.base == "/" && slices.Contains(socketDirs, p.path)

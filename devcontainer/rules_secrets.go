@@ -5,8 +5,22 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
+
+// secretRules judge how keys reach the container.
+var secretRules = []Rule{
+	{ID: "SBX501", Name: "literal-secret", Severity: diag.SeverityError, Title: "secret written into the file",
+		Reason: "The file is shared with everybody who sees the repository, and its history never forgets.",
+		Bad:    "{\n  \"image\": \"debian:13\",\n  \"remoteEnv\": {\"NPM_TOKEN\": \"a1b2c3d4e5f6a7b8c9d0e1f2\"}\n}",
+		Good:   "{\n  \"image\": \"debian:13\",\n  \"secrets\": {\"NPM_TOKEN\": {\"description\": \"to install private packages\"}}\n}",
+		check:  (*pass).secrets},
+	{ID: "SBX502", Name: "inspectable-secret", Severity: diag.SeverityWarning, Title: "secret in the container's environment",
+		Reason: "containerEnv becomes part of the container: everybody who may inspect it reads the value, every process in it inherits it, and it stays until the container is removed.",
+		Bad:    "{\n  \"image\": \"debian:13\",\n  \"containerEnv\": {\"NPM_TOKEN\": \"${localEnv:NPM_TOKEN}\"}\n}",
+		Good:   "{\n  \"image\": \"debian:13\",\n  \"secrets\": {\"NPM_TOKEN\": {\"description\": \"to install private packages\"}}\n}"},
+}
 
 var (
 	secretName = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)(_|$)`)
@@ -29,7 +43,7 @@ func isSecret(name, value string) bool {
 
 // secrets reports keys in the file, and keys that everyone who may inspect the
 // container can read.
-func (c *checker) secrets() {
+func (c *pass) secrets() {
 	for _, place := range []*jsonc.Node{c.root.Member("containerEnv"), c.root.Member("remoteEnv"), c.root.Member("build").Member("args")} {
 		if place == nil {
 			continue
@@ -50,7 +64,7 @@ func (c *checker) secrets() {
 
 var fromHost = regexp.MustCompile(`\$\{(?:localEnv|env):([^:}]+)`)
 
-func (c *checker) secret(n *jsonc.Node, name, value string, inspectable bool) {
+func (c *pass) secret(n *jsonc.Node, name, value string, inspectable bool) {
 	if isSecret(name, value) {
 		c.at(n, "SBX501", fmt.Sprintf("%s holds what looks like a key", name), "revoke it, and name the secret in sandbox.jsonc or in \"secrets\"")
 		return

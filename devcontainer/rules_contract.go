@@ -5,8 +5,38 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
+
+// contractRules hold the configuration of a sandbox to its promises.
+var contractRules = []Rule{
+	{ID: "SBX801", Name: "firewall-capability", Severity: diag.SeverityError, Title: "the firewall lacks NET_ADMIN",
+		Reason: "sbx-init cannot set a packet filter without it, so it ends before the agent starts and the container never comes up.",
+		Bad:    sandboxWith(`"capAdd": ["NET_ADMIN"],`, ``),
+		Good:   sandboxExample("{}"),
+		check:  (*pass).contract},
+	{ID: "SBX802", Name: "entrypoint-replaced", Severity: diag.SeverityError, Title: "the firewall in the image's ENTRYPOINT never runs",
+		Reason: "The reference CLI replaces the ENTRYPOINT by a shell unless overrideCommand is false: the container starts without its firewall and nothing says so.",
+		Bad:    sandboxWith(`"overrideCommand": false,`, ``),
+		Good:   sandboxExample("{}")},
+	{ID: "SBX803", Name: "firewall-in-hook", Severity: diag.SeverityError, Title: "the firewall starts in a hook, which fails open",
+		Reason: "When a lifecycle command fails the container goes on, and the next start reports success. Tools also attach before the command has run.",
+		Bad:    sandboxWith(`"overrideCommand": false`, `"postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`),
+		Good:   sandboxExample("{}")},
+	{ID: "SBX805", Name: "agent-undoes-firewall", Severity: diag.SeverityError, Title: "the agent can undo the firewall",
+		Reason: "A session that an editor opens is a child of the engine and has the container's rights: as root, or through a setuid program, it changes the packet filter.",
+		Bad:    sandboxWith(`"remoteUser": "agent"`, `"remoteUser": "root"`),
+		Good:   sandboxExample("{}")},
+	{ID: "SBX806", Name: "configuration-writable", Severity: diag.SeverityError, Title: ".devcontainer can be changed from inside",
+		Reason: "The next rebuild runs on the host what the agent wrote there: mounts, options of the engine, initializeCommand.",
+		Bad:    sandboxWith(`,readonly`, ``),
+		Good:   sandboxExample("{}")},
+	{ID: "SBX807", Name: "git-writable", Severity: diag.SeverityError, Title: "git hooks or configuration can be changed from inside",
+		Reason: "git on the host runs hooks and the commands in its configuration, such as a pager or a file-system monitor, the next time somebody uses it there.",
+		Bad:    sandboxWith(``, ``) + "-- .git/HEAD --\n",
+		Good:   sandboxExample("{}")},
+}
 
 var (
 	firewallWord = regexp.MustCompile(`\b(sbx-init|init-firewall)\b`)
@@ -16,8 +46,8 @@ var (
 
 // sandboxed reports whether this configuration claims to be a sandbox: only
 // then do the contract's rules apply.
-func (c *checker) sandboxed() bool {
-	if c.ctx.Settings || firewallWord.MatchString(c.ctx.Dockerfile) {
+func (c *pass) sandboxed() bool {
+	if c.Settings != nil || firewallWord.MatchString(c.dockerfileText()) {
 		return true
 	}
 	found := false
@@ -25,8 +55,18 @@ func (c *checker) sandboxed() bool {
 	return found
 }
 
+func (c *pass) dockerfileText() string {
+	if c.Dockerfile == nil {
+		return ""
+	}
+	return string(c.Dockerfile.Src)
+}
+
 // contract reports what breaks the sandbox's promises.
-func (c *checker) contract() {
+func (c *pass) contract() {
+	if !c.sandboxed() {
+		return
+	}
 	root := c.root
 	hooked := c.firewallInHook()
 	if root.Member("dockerComposeFile") == nil { // the Compose file is not looked at
@@ -43,7 +83,7 @@ func (c *checker) contract() {
 	c.writable()
 }
 
-func (c *checker) firewallInHook() bool {
+func (c *pass) firewallInHook() bool {
 	found := false
 	for _, hook := range hooks {
 		n := c.root.Member(hook)
@@ -57,7 +97,7 @@ func (c *checker) firewallInHook() bool {
 	return found
 }
 
-func (c *checker) hasCapability(want string) bool {
+func (c *pass) hasCapability(want string) bool {
 	names := texts(c.root.Member("capAdd"))
 	is := func(s string) bool {
 		s = strings.TrimPrefix(strings.ToUpper(s), "CAP_")
@@ -78,13 +118,13 @@ var (
 // undo reports what gives the agent the rights that the firewall was built
 // with. A session that an editor opens is a child of the engine, not of
 // sbx-init: it has what the container's settings say.
-func (c *checker) undo() {
+func (c *pass) undo() {
 	user, known := c.root.Member("remoteUser").Str()
 	if !known {
 		user, known = c.root.Member("containerUser").Str()
 	}
 	if !known {
-		if m := lastUser.FindAllStringSubmatch(c.ctx.Dockerfile, -1); m != nil {
+		if m := lastUser.FindAllStringSubmatch(c.dockerfileText(), -1); m != nil {
 			user, known = m[len(m)-1][1], true
 		}
 	}
@@ -97,13 +137,13 @@ func (c *checker) undo() {
 		return
 	}
 	message := "a setuid program gives the agent the container's capabilities, NET_ADMIN among them"
-	if sudo.MatchString(c.ctx.Dockerfile) {
+	if sudo.MatchString(c.dockerfileText()) {
 		message = "sudo gives the agent the container's capabilities, NET_ADMIN among them"
 	}
 	c.missing(c.root.Member("securityOpt"), "SBX805", message, `add "securityOpt": ["no-new-privileges"]`)
 }
 
-func (c *checker) noNewPrivileges() bool {
+func (c *pass) noNewPrivileges() bool {
 	on := func(s string) bool {
 		rest, ok := strings.CutPrefix(s, "no-new-privileges")
 		return ok && (rest == "" || isOn(strings.TrimLeft(rest, ":=")))
@@ -113,21 +153,21 @@ func (c *checker) noNewPrivileges() bool {
 }
 
 // writable reports what the agent could change and the host would run.
-func (c *checker) writable() {
+func (c *pass) writable() {
 	compose := c.root.Member("dockerComposeFile") != nil
 	workspace, custom := c.root.Member("workspaceMount").Str()
 	if compose || custom && !hostWritable(parseMount(workspace, nil)) {
 		return
 	}
 	config := "/.devcontainer"
-	if !c.ctx.InFolder && c.doc.File != "-" {
+	if !c.InFolder() && c.Tree != nil {
 		config = "/.devcontainer.json"
 	}
 	if !c.covered(config, true) {
 		c.missing(c.root.Member("mounts"), "SBX806", config[1:]+" is writable from inside, and the next rebuild runs what it says on the host",
 			`add to "mounts": "type=bind,source=${localWorkspaceFolder}`+config+`,target=${containerWorkspaceFolder}`+config+`,readonly"`)
 	}
-	if !c.ctx.GitHere && (!c.ctx.GitAbove || custom) {
+	if !c.GitHere() && (!c.GitAbove() || custom) {
 		return
 	}
 	if c.covered("/.git", true) {
@@ -147,7 +187,7 @@ func hostWritable(m mount) bool { return m.kind == "bind" && !m.readonly }
 
 // covered reports whether the path, relative to the workspace with a leading
 // slash, is a mount point; with readonly, one that cannot be written to.
-func (c *checker) covered(p string, readonly bool) bool {
+func (c *pass) covered(p string, readonly bool) bool {
 	return slices.ContainsFunc(c.mounts, func(m mount) bool {
 		return strings.HasSuffix(strings.TrimRight(m.target, "/"), p) && (m.readonly || !readonly)
 	})

@@ -1,0 +1,196 @@
+package devcontainer
+
+import (
+	"errors"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// Project is one configuration with what lies around it. Make one with Load,
+// Open or Parse. Documents that do not exist are nil; a text document
+// (Dockerfile, Compose files) has no Root.
+type Project struct {
+	Config     *jsonc.Document    // devcontainer.json; its Root is nil when it is not well formed
+	Settings   *jsonc.Document    // sandbox.jsonc beside it
+	Policy     *settings.Settings // what Settings says; nil also when it is not valid
+	Lock       *jsonc.Document    // devcontainer-lock.json of this configuration
+	Dockerfile *jsonc.Document    // what build.dockerfile or dockerFile names
+	Compose    []*jsonc.Document  // what dockerComposeFile names, in its order
+
+	// Tree is the repository; nil when nothing is known around the file, as
+	// for standard input. Then rules say nothing about what is missing.
+	Tree Tree
+	Dir  string // folder of the configuration in Tree; "." is its root
+	Home string // project folder in Tree: the one that is opened as workspace
+
+	syntax []diag.Finding // of all documents
+	base   string         // folder of the configuration as the user named it
+}
+
+// Parse makes a Project of a devcontainer.json alone. file is only quoted.
+func Parse(file string, src []byte) *Project {
+	p := &Project{base: filepath.Dir(file)}
+	p.config(file, src)
+	return p
+}
+
+// Load makes a Project of the configuration name in tree, and of everything
+// that it names. file is what findings quote for it. The error says that the
+// configuration itself cannot be read; anything else that is missing is nil.
+func Load(tree Tree, name, file string) (*Project, error) {
+	src, err := tree.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	p := &Project{Tree: tree, Dir: path.Dir(name), base: filepath.Dir(file)}
+	p.Home = projectFolder(p.Dir)
+	p.config(file, src)
+	lock := "devcontainer-lock.json"
+	if path.Base(name)[0] == '.' {
+		lock = ".devcontainer-lock.json"
+	}
+	p.settings()
+	p.Lock = p.jsonBeside(lock)
+	root := p.object()
+	for _, n := range []*jsonc.Node{root.Member("build").Member("dockerfile"), root.Member("dockerFile")} {
+		if s, ok := n.Str(); ok {
+			p.Dockerfile = p.text(s)
+		}
+	}
+	for _, n := range texts(root.Member("dockerComposeFile")) {
+		if doc := p.text(n.Text); doc != nil {
+			p.Compose = append(p.Compose, doc)
+		}
+	}
+	return p, nil
+}
+
+func (p *Project) config(file string, src []byte) {
+	doc, findings := jsonc.Parse(file, src)
+	if doc == nil {
+		doc = jsonc.Text(file, src)
+	}
+	p.Config, p.syntax = doc, append(p.syntax, findings...)
+}
+
+// Documents returns the files of the project that were found.
+func (p *Project) Documents() []*jsonc.Document {
+	docs := append([]*jsonc.Document{p.Config, p.Settings, p.Lock, p.Dockerfile}, p.Compose...)
+	return slices.DeleteFunc(docs, func(d *jsonc.Document) bool { return d == nil })
+}
+
+// object is the configuration's object, or nil.
+func (p *Project) object() *jsonc.Node {
+	if p.Config.Root == nil || p.Config.Root.Kind != jsonc.Object {
+		return nil
+	}
+	return p.Config.Root
+}
+
+// Path returns the name in Tree of what the configuration names relative to
+// its own folder, and false when that lies outside the tree or depends on a
+// variable.
+func (p *Project) Path(name string) (string, bool) {
+	if variable.MatchString(name) || path.IsAbs(name) {
+		return "", false
+	}
+	full := path.Join(p.Dir, filepath.ToSlash(name))
+	return full, !leavesTree(full)
+}
+
+// quoted is how findings name a file given relative to the configuration.
+func (p *Project) quoted(name string) string {
+	return filepath.Join(p.base, filepath.FromSlash(name))
+}
+
+// text reads a file that the configuration names, or returns nil.
+func (p *Project) text(name string) *jsonc.Document {
+	full, ok := p.Path(name)
+	if !ok {
+		return nil
+	}
+	src, err := p.Tree.Read(full)
+	if err != nil || len(src) > jsonc.MaxSize {
+		return nil
+	}
+	return jsonc.Text(p.quoted(name), src)
+}
+
+// jsonBeside reads a JSON file beside the configuration. Its syntax is judged
+// by whom it belongs to; a document that is not well formed is a text.
+func (p *Project) jsonBeside(name string) *jsonc.Document {
+	src, err := p.Tree.Read(path.Join(p.Dir, name))
+	if err != nil {
+		return nil
+	}
+	doc, _ := jsonc.Parse(p.quoted(name), src)
+	if doc == nil {
+		doc = jsonc.Text(p.quoted(name), src)
+	}
+	return doc
+}
+
+// settings reads the sandbox.jsonc beside the configuration, with the lists
+// below its folder that it names.
+func (p *Project) settings() {
+	p.Settings = p.jsonBeside(SettingsName)
+	if p.Settings == nil {
+		return
+	}
+	var findings []diag.Finding
+	p.Policy, findings = settings.Parse(p.Settings.File, p.Settings.Src, func(name string) ([]byte, error) {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return nil, errors.New("outside the folder of the settings")
+		}
+		return p.Tree.Read(path.Join(p.Dir, name))
+	})
+	p.syntax = append(p.syntax, findings...)
+}
+
+// InFolder reports whether the configuration lies in .devcontainer, and not
+// as .devcontainer.json in the project's folder.
+func (p *Project) InFolder() bool { return p.Tree != nil && p.Dir != p.Home }
+
+// GitHere reports whether the project's folder holds a .git folder.
+func (p *Project) GitHere() bool {
+	return p.Tree != nil && p.Tree.Kind(path.Join(p.Home, ".git")) == Folder
+}
+
+// GitAbove reports whether only a folder above the project's is a repository.
+func (p *Project) GitAbove() bool {
+	if p.Tree == nil || p.GitHere() {
+		return false
+	}
+	for dir := p.Home; dir != "."; {
+		dir = path.Dir(dir)
+		if p.Tree.Kind(path.Join(dir, ".git")) == Folder {
+			return true
+		}
+	}
+	return false
+}
+
+// projectFolder returns the folder whose .devcontainer dir is or lies in;
+// dir itself when it is neither.
+func projectFolder(dir string) string {
+	for _, up := range []string{dir, path.Dir(dir)} {
+		if path.Base(up) == ".devcontainer" {
+			return path.Dir(up)
+		}
+	}
+	return dir
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}

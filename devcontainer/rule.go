@@ -1,0 +1,82 @@
+package devcontainer
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// Rule is one check: an entry in its family's table.
+type Rule struct {
+	ID       string        // "SBX402"; stable, findings carry it
+	Name     string        // the same for people: "privileged"
+	Severity diag.Severity // of every finding of this rule
+	Title    string        // what is wrong; lower case, no full stop
+	Reason   string        // why that matters, in sentences
+	// Bad and Good are small projects: the text of a devcontainer.json, or
+	// several files in txtar form ("-- NAME --" lines) when the rule needs
+	// more. Bad has this finding and no other, Good has none.
+	Bad, Good string
+	// Fix says what `fix` does about it; "" means that nothing can be done
+	// without the author.
+	Fix string
+
+	// check looks for this rule in a project. It is nil when the check of
+	// another entry reports it on the way, as one walk over a file sees many
+	// things.
+	check func(*pass)
+}
+
+// Family is a group of rules: those whose number starts with the same digit.
+type Family struct {
+	Digit byte   // '4' of SBX4xx
+	Title string // what its rules are about
+	Rules []Rule // in the order of their numbers
+}
+
+// Families returns the table of all rules. Callers must not change it.
+var Families = sync.OnceValue(func() []Family {
+	return []Family{
+		{'1', "Syntax", syntaxRules},
+		{'2', "Names, types and values", schemaRules},
+		{'3', "What the reference implementation makes of it", referenceRules},
+		{'4', "The host's border", hostRules},
+		{'5', "Secrets", secretRules},
+		{'6', "Supply chain", supplyRules},
+		{'7', "Dockerfile", dockerfileRules},
+		{'8', "The sandbox's contract", contractRules},
+		{'9', "Templates", templateRules},
+	}
+})
+
+// Rules returns all rules in the order of their numbers.
+func Rules() []Rule {
+	var out []Rule
+	for _, f := range Families() {
+		out = append(out, f.Rules...)
+	}
+	return out
+}
+
+// LookupRule finds a rule by its id or its name.
+func LookupRule(word string) (Rule, bool) {
+	rules := Rules()
+	i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == word || r.Name == word })
+	if i < 0 {
+		return Rule{}, false
+	}
+	return rules[i], true
+}
+
+// table finds a rule's entry. It is a function, and only Check calls it,
+// because the entries refer to the checks and those must not refer back.
+var table = sync.OnceValue(func() map[string]*Rule {
+	out := map[string]*Rule{}
+	for _, f := range Families() {
+		for i := range f.Rules {
+			out[f.Rules[i].ID] = &f.Rules[i]
+		}
+	}
+	return out
+})

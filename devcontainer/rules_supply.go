@@ -1,0 +1,4 @@
+package devcontainer
+
+// supplyRules judge where images, Features and programs come from.
+var supplyRules = []Rule{}
