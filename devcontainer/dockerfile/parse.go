@@ -1,0 +1,306 @@
+package dockerfile
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+	"github.com/moby/buildkit/frontend/dockerfile/parser"
+	lexer "github.com/moby/buildkit/frontend/dockerfile/shell"
+
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Options are what a build says beside the file.
+type Options struct {
+	// Args are build arguments with a value that is known.
+	Args map[string]string
+	// UnknownArgs are build arguments whose value only the build knows; the
+	// file's defaults do not hold for them.
+	UnknownArgs []string
+}
+
+// Parse reads a Dockerfile; name is only quoted.
+func Parse(name string, src []byte, options Options) *File {
+	f := &File{Doc: jsonc.Text(name, src), Args: map[string]string{}}
+	p := &reader{file: f, src: src, lines: linesOf(src), options: options}
+	if len(src) > MaxSize {
+		f.Problems = append(f.Problems, Problem{Message: "the file is larger than " + strconv.Itoa(MaxSize) + " bytes"})
+		return f
+	}
+	result, err := parser.Parse(bytes.NewReader(src))
+	if err != nil {
+		p.problem(err, 0, 0)
+		return f
+	}
+	p.lex = lexer.NewLex(result.EscapeToken)
+	p.lex.SkipUnsetEnv = true
+	p.escape = result.EscapeToken
+	for _, node := range result.AST.Children {
+		p.instruction(node)
+	}
+	if len(f.Stages) == 0 && len(f.Problems) == 0 {
+		f.Problems = append(f.Problems, Problem{Message: "there is no FROM"})
+	}
+	return f
+}
+
+type reader struct {
+	file    *File
+	src     []byte
+	lines   lines
+	options Options
+	lex     *lexer.Lex
+	escape  rune
+	stage   *Stage // the one being read
+}
+
+// problem records BuildKit's error at the lines that it names.
+func (p *reader) problem(err error, start, end int) {
+	var at *parser.LocationError
+	if end == 0 && errors.As(err, &at) && len(at.Locations) > 0 && len(at.Locations[0]) > 0 {
+		line := at.Locations[0][0].Start.Line
+		start, end = p.lines.start(line), p.lines.end(line, p.src)
+	}
+	problem := Problem{Start: start, End: max(start, end), Message: err.Error()}
+	var unknown *instructions.UnknownInstructionError
+	if errors.As(err, &unknown) {
+		problem.Unknown = unknown.Instruction
+	}
+	p.file.Problems = append(p.file.Problems, problem)
+}
+
+func (p *reader) instruction(node *parser.Node) {
+	i := &Instruction{Name: strings.ToUpper(node.Value), Stage: p.stage}
+	place(i, node, p.src, p.lines)
+	command, err := instructions.ParseInstruction(node)
+	if err != nil {
+		end := i.HeadEnd
+		if errors.As(err, new(*instructions.UnknownInstructionError)) {
+			end = min(i.Start+len(node.Value), i.HeadEnd)
+		}
+		p.problem(err, i.Start, end)
+		if i.Name == "FROM" {
+			p.begin(i, &instructions.Stage{}) // what follows belongs to a stage that is not known
+			p.stage.Known = false
+		}
+		return
+	}
+	i.Command = command
+	if from, ok := command.(*instructions.Stage); ok {
+		p.begin(i, from)
+		return
+	}
+	if p.stage == nil {
+		p.file.Global = append(p.file.Global, i)
+		if arg, ok := command.(*instructions.ArgCommand); ok {
+			p.args(arg, p.file.Args, p.file.Args)
+			return
+		}
+		p.file.Problems = append(p.file.Problems, Problem{Start: i.Start, End: i.HeadEnd, Message: i.Name + " stands before the first FROM"})
+		return
+	}
+	i.User = p.stage.User
+	p.stage.Instructions = append(p.stage.Instructions, i)
+	switch c := command.(type) {
+	case *instructions.ArgCommand:
+		p.args(c, p.stage.Args, p.stage.variables())
+	case *instructions.EnvCommand:
+		before := p.stage.variables()
+		for _, kv := range c.Env {
+			if value, known := p.expand(kv.Value, before); known {
+				p.stage.Env[kv.Key] = value
+			} else {
+				delete(p.stage.Env, kv.Key)
+				delete(p.stage.Args, kv.Key)
+			}
+		}
+	case *instructions.UserCommand:
+		p.stage.User, _ = p.expand(c.User, p.stage.variables())
+	case *instructions.ShellCommand:
+		p.stage.shell = c.Shell
+	case *instructions.RunCommand:
+		p.run(i, c.ShellDependantCmdLine, len(node.Flags))
+	case *instructions.CmdCommand:
+		p.run(i, c.ShellDependantCmdLine, len(node.Flags))
+	case *instructions.EntrypointCommand:
+		p.run(i, c.ShellDependantCmdLine, len(node.Flags))
+	}
+}
+
+// begin opens a stage.
+func (p *reader) begin(i *Instruction, from *instructions.Stage) {
+	s := &Stage{Index: len(p.file.Stages), Name: from.Name, From: i, Args: map[string]string{}, Env: map[string]string{}}
+	s.Image, s.Known = p.expand(from.BaseName, p.file.Args)
+	if s.Parent = p.file.stage(s.Image, s.Index); s.Parent != nil && s.Parent.Name != strings.ToLower(s.Image) {
+		s.Parent = nil // FROM takes names, not numbers
+	}
+	switch {
+	case s.Parent != nil:
+		s.User, s.shell = s.Parent.User, s.Parent.shell
+		maps.Copy(s.Env, s.Parent.Env)
+	case s.Image == "scratch":
+		s.User = "root"
+	}
+	i.Stage, i.User = s, s.User
+	p.stage = s
+	p.file.Stages = append(p.file.Stages, s)
+}
+
+// args records the defaults of ARG. In a stage, one without a default takes
+// that from before the first FROM.
+func (p *reader) args(c *instructions.ArgCommand, into, variables map[string]string) {
+	for _, kv := range c.Args {
+		if slices.Contains(p.options.UnknownArgs, kv.Key) {
+			delete(into, kv.Key)
+			continue
+		}
+		if value, ok := p.options.Args[kv.Key]; ok {
+			into[kv.Key] = value
+			continue
+		}
+		if kv.Value == nil {
+			if value, ok := p.file.Args[kv.Key]; ok {
+				into[kv.Key] = value
+			}
+			continue
+		}
+		if value, known := p.expand(*kv.Value, variables); known {
+			into[kv.Key] = value
+		} else {
+			delete(into, kv.Key)
+		}
+	}
+}
+
+// variables returns what ${NAME} can stand for at this place; ENV wins.
+func (s *Stage) variables() map[string]string {
+	out := maps.Clone(s.Args)
+	maps.Copy(out, s.Env)
+	return out
+}
+
+// expand fills in variables and removes quotes; known is false when a variable
+// has no value that is known.
+func (p *reader) expand(word string, variables map[string]string) (text string, known bool) {
+	result, err := p.lex.ProcessWordWithMatches(word, env(variables))
+	if err != nil {
+		return word, false
+	}
+	return result.Result, len(result.Unmatched) == 0
+}
+
+func (s *Stage) expand(word string) string {
+	if s == nil {
+		return word
+	}
+	lex := lexer.NewLex('\\')
+	lex.SkipUnsetEnv = true
+	if out, _, err := lex.ProcessWord(word, env(s.variables())); err == nil {
+		return out
+	}
+	return word
+}
+
+// Expand fills the variables that are known at the end of the stage into a
+// word of one of its instructions.
+func (i *Instruction) Expand(word string) string { return i.Stage.expand(word) }
+
+type env map[string]string
+
+func (e env) Get(name string) (string, bool) { v, ok := e[name]; return v, ok }
+func (e env) Keys() []string                 { return slices.Collect(maps.Keys(e)) }
+
+// run reads the commands of a RUN, CMD or ENTRYPOINT.
+func (p *reader) run(i *Instruction, line instructions.ShellDependantCmdLine, flags int) {
+	if len(line.CmdLine) == 0 {
+		return
+	}
+	if !line.PrependShell {
+		p.exec(i, line.CmdLine)
+		return
+	}
+	if len(p.stage.shell) > 0 && !isShell(p.stage.shell[0]) {
+		i.Unread = true
+		return
+	}
+	text, start := body(i, flags, p.escape)
+	if len(i.Documents) == 1 && wholly.MatchString(strings.TrimSpace(line.CmdLine[0])) {
+		text, start = i.Documents[0].Text, i.Documents[0].Start
+		if first, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#!") && !slices.ContainsFunc(shell.Shells, func(s string) bool { return strings.Contains(first, s) }) {
+			i.Unread = true
+			return
+		}
+	}
+	variables := p.stage.variables()
+	commands, err := shell.Parse(text, func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
+	if err != nil {
+		i.Unread = true
+		return
+	}
+	shift(commands, start)
+	i.Commands = commands
+}
+
+// exec reads the form that is a JSON array: no shell, unless it names one.
+func (p *reader) exec(i *Instruction, words []string) {
+	quoted := make([]string, len(words))
+	for n, w := range words {
+		quoted[n] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	commands, err := shell.Parse(strings.Join(quoted, " "), nil)
+	if err != nil {
+		i.Unread = true
+		return
+	}
+	for _, c := range commands {
+		pin(c, i.Start, i.HeadEnd)
+		for n, w := range c.Words {
+			if at := strings.Index(i.src, strconv.Quote(w.Text)); at >= 0 {
+				c.Words[n].Start, c.Words[n].End = i.Start+at, i.Start+at+len(strconv.Quote(w.Text))
+			}
+		}
+	}
+	i.Commands = commands
+}
+
+func isShell(program string) bool {
+	name := program[strings.LastIndexAny(program, `/\`)+1:]
+	return slices.Contains(shell.Shells, name)
+}
+
+// shift moves commands to their place in the file.
+func shift(commands []*shell.Command, by int) {
+	move := func(w *shell.Word) { w.Start, w.End = w.Start+by, w.End+by }
+	for _, c := range commands {
+		c.Start, c.End = c.Start+by, c.End+by
+		for n := range c.Words {
+			move(&c.Words[n])
+		}
+		for n := range c.Assigns {
+			move(&c.Assigns[n].Word)
+		}
+		for n := range c.Files {
+			move(&c.Files[n].Word)
+		}
+	}
+}
+
+// pin gives a command and all its parts one place.
+func pin(c *shell.Command, start, end int) {
+	c.Start, c.End = start, end
+	for n := range c.Words {
+		c.Words[n].Start, c.Words[n].End = start, end
+	}
+	for n := range c.Assigns {
+		c.Assigns[n].Start, c.Assigns[n].End = start, end
+	}
+	for n := range c.Files {
+		c.Files[n].Start, c.Files[n].End = start, end
+	}
+}

@@ -1,0 +1,182 @@
+package dockerfile
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/parser"
+)
+
+// lines are the offsets of each line's first byte; a last one marks the end.
+type lines []int
+
+func linesOf(src []byte) lines {
+	out := lines{0}
+	for i, b := range src {
+		if b == '\n' && i+1 < len(src) {
+			out = append(out, i+1)
+		}
+	}
+	return append(out, len(src))
+}
+
+// start returns the offset of the 1-based line n, end that after its last byte
+// without the line's end. Both are clamped to the text.
+func (l lines) start(n int) int { return l[min(max(n, 1), len(l))-1] }
+
+func (l lines) end(n int, src []byte) int {
+	stop := l[min(max(n, 1), len(l)-1)]
+	return stop - (stop - len(bytes.TrimRight(src[:stop], "\r\n")))
+}
+
+// place fills in where the node's instruction and its here-documents stand.
+func place(i *Instruction, node *parser.Node, src []byte, l lines) {
+	i.Start = l.start(node.StartLine)
+	for i.Start < len(src) && (src[i.Start] == ' ' || src[i.Start] == '\t' || src[i.Start] == 0xEF || src[i.Start] == 0xBB || src[i.Start] == 0xBF) {
+		i.Start++
+	}
+	i.End = max(i.Start, l.end(node.EndLine, src))
+	i.HeadEnd = min(i.End, max(i.Start, l.end(node.StartLine, src)))
+	i.src = string(src[i.Start:i.End])
+
+	held := 0
+	for _, d := range node.Heredocs {
+		held += strings.Count(d.Content, "\n") + 1
+	}
+	line := node.EndLine - held + 1
+	for _, d := range node.Heredocs {
+		n := strings.Count(d.Content, "\n")
+		doc := Document{Name: d.Name, Text: d.Content, Start: l.start(line), End: l.start(line + n)}
+		line += n + 1
+		i.Documents = append(i.Documents, doc)
+	}
+}
+
+// body returns the shell text of an instruction with a line for a line and a
+// byte for a byte, so that offsets in it are offsets in the file, and the
+// offset where it starts. Comments and empty lines between continued lines,
+// which Docker leaves out, become white space.
+func body(i *Instruction, flags int, escape rune) (text string, start int) {
+	head := i.End
+	if len(i.Documents) > 0 {
+		head = min(i.Documents[0].Start, i.End)
+	}
+	at := len(i.Name)
+	b := []byte(i.src)
+	head -= i.Start
+	at = skipSpace(b, at, escape)
+	for ; flags > 0; flags-- {
+		at = skipWord(b, at)
+		at = skipSpace(b, at, escape)
+	}
+	at, head = min(at, len(b)), min(max(head, 0), len(b))
+	if at < head {
+		smooth(b[at:head], byte(escape), len(i.Documents) == 0)
+	}
+	return string(b[at:]), i.Start + at
+}
+
+// skipSpace returns the offset of the next word: white space, continued lines
+// and the comments between them are passed over.
+func skipSpace(b []byte, at int, escape rune) int {
+	for at < len(b) {
+		switch c := b[at]; {
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+			at++
+		case c == byte(escape) && onlySpaceAfter(b, at+1):
+			at++
+		case c == '#' && startsLine(b, at):
+			for at < len(b) && b[at] != '\n' {
+				at++
+			}
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+func onlySpaceAfter(b []byte, at int) bool {
+	for ; at < len(b); at++ {
+		switch b[at] {
+		case '\n':
+			return true
+		case ' ', '\t', '\r':
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+func startsLine(b []byte, at int) bool {
+	for at--; at >= 0; at-- {
+		switch b[at] {
+		case '\n':
+			return true
+		case ' ', '\t':
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+func skipWord(b []byte, at int) int {
+	var quote byte
+	for ; at < len(b); at++ {
+		switch c := b[at]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			return at
+		}
+	}
+	return at
+}
+
+// smooth rewrites continued lines in place as a shell reads them. The last
+// line of b belongs to the text; ends says whether nothing follows it.
+func smooth(b []byte, escape byte, ends bool) {
+	for at, first := 0, true; at < len(b); first = false {
+		stop := bytes.IndexByte(b[at:], '\n')
+		last := stop < 0
+		if last {
+			stop = len(b) - at
+		}
+		line := b[at : at+stop]
+		trimmed := bytes.TrimLeft(line, " \t\r")
+		switch {
+		case !first && len(trimmed) > 0 && trimmed[0] == '#':
+			blank(line)
+			if !last {
+				line[len(line)-1] = '\\'
+			}
+		case !first && len(trimmed) == 0:
+			blank(line)
+			if !last {
+				b[at+stop] = ' '
+			}
+		default:
+			if text := bytes.TrimRight(line, " \t\r"); len(text) > 0 && text[len(text)-1] == escape && !(last && ends) {
+				blank(line[len(text)-1:])
+				line[len(line)-1] = '\\'
+			}
+		}
+		at += stop + 1
+	}
+}
+
+func blank(b []byte) {
+	for i := range b {
+		b[i] = ' '
+	}
+}
+
+// wholly matches a RUN whose shell text is nothing but here-documents.
+var wholly = regexp.MustCompile(`^<<-?\s*["']?[A-Za-z0-9_.-]+["']?\s*$`)

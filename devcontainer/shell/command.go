@@ -1,0 +1,125 @@
+package shell
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Word is one word of a command after quotes are removed.
+type Word struct {
+	Text    string     // expansions that are not known stay as written: "$HOME/x"
+	Literal bool       // whether Text is what the program gets
+	Start   int        // offset of the first byte in the parsed text
+	End     int        // offset after the last byte
+	Subs    []*Command // commands whose output is part of the word: $(…), <(…)
+}
+
+// Assign is NAME=value in front of a command, or after export.
+type Assign struct {
+	Name string
+	Word // the value; its position is the whole assignment's
+}
+
+// Output is a file that a command's standard output or error goes to.
+type Output struct {
+	Word
+	Append bool
+}
+
+// Command is one simple command.
+type Command struct {
+	Words   []Word     // the program and its arguments; never empty
+	Assigns []Assign   // variables set for it alone
+	Start   int        // offset of its first byte in the parsed text
+	End     int        // offset after its last byte
+	From    []*Command // what it reads through a pipe
+	Input   string     // what a here-document or here-string gives it
+	Files   []Output   // where its output goes
+	// User is the user that sudo or su names; "" when it runs as whoever runs
+	// the text.
+	User string
+	// Wrapped is the program that runs it ("sudo", "env", "sh -c"); "" for none.
+	Wrapped string
+}
+
+// Name returns the program without its folder: "curl" of "/usr/bin/curl".
+func (c *Command) Name() string { return path.Base(c.Words[0].Text) }
+
+// Is reports whether the program is one of names.
+func (c *Command) Is(names ...string) bool { return slices.Contains(names, c.Name()) }
+
+// Args returns the words after the program.
+func (c *Command) Args() []Word { return c.Words[1:] }
+
+// Flag returns the first argument that is one of flags: a short one ("-k")
+// also inside a group ("-fsSLk"), a long one ("--insecure") also with "=value".
+func (c *Command) Flag(flags ...string) (Word, bool) {
+	for _, w := range c.Args() {
+		if w.Text == "--" {
+			break
+		}
+		if slices.ContainsFunc(flags, func(flag string) bool { return matches(w.Text, flag) }) {
+			return w, true
+		}
+	}
+	return Word{}, false
+}
+
+func matches(word, flag string) bool {
+	if long, ok := strings.CutPrefix(flag, "--"); ok {
+		name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		return strings.HasPrefix(word, "--") && name == long
+	}
+	return len(word) > 1 && word[0] == '-' && word[1] != '-' && strings.Contains(word[1:], flag[1:])
+}
+
+// Value returns what follows the first of flags, in its own word or behind "=".
+func (c *Command) Value(flags ...string) (Word, bool) {
+	args := c.Args()
+	for i, w := range args {
+		for _, flag := range flags {
+			if w.Text == flag && i+1 < len(args) {
+				return args[i+1], true
+			}
+			if rest, ok := strings.CutPrefix(w.Text, flag+"="); ok {
+				w.Text = rest
+				return w, true
+			}
+		}
+	}
+	return Word{}, false
+}
+
+// Operands returns the arguments that are no options. An option's separate
+// value counts as an operand: which options take one only the program knows.
+func (c *Command) Operands() []Word {
+	var out []Word
+	for i, w := range c.Args() {
+		if w.Text == "--" {
+			return append(out, c.Args()[i+1:]...)
+		}
+		if len(w.Text) < 2 || w.Text[0] != '-' {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// Sources returns every command that c reads from through pipes, near and far,
+// each once.
+func (c *Command) Sources() []*Command {
+	var out []*Command
+	seen := map[*Command]bool{}
+	next := c.From
+	for len(next) > 0 {
+		from := next[0]
+		next = next[1:]
+		if !seen[from] {
+			seen[from] = true
+			out = append(out, from)
+			next = append(next[:len(next):len(next)], from.From...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,302 @@
+package shell
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxDepth bounds how far Parse looks into "sh -c" within "sh -c", and how
+// deeply nested a syntax tree it follows.
+const (
+	maxScripts = 4
+	maxDepth   = 200
+)
+
+// Lookup returns the value of a variable and whether it is known.
+type Lookup func(name string) (string, bool)
+
+// Parse returns the commands that src may run, in the order of the text:
+// branches, loops, functions, substitutions and background jobs included.
+// Variables that lookup knows are filled in; lookup may be nil. The error says
+// that src is not shell text that bash or a POSIX shell would accept.
+func Parse(src string, lookup Lookup) ([]*Command, error) {
+	if lookup == nil {
+		lookup = func(string) (string, bool) { return "", false }
+	}
+	return parse(src, lookup, 0)
+}
+
+func parse(src string, lookup Lookup, scripts int) (commands []*Command, err error) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
+	if err != nil {
+		return nil, err
+	}
+	w := &walker{src: src, lookup: lookup, scripts: scripts}
+	w.stmts(file.Stmts, nil)
+	return w.found, nil
+}
+
+// walker collects the commands of a syntax tree. Each walk returns the commands
+// whose standard output is the output of what was walked.
+type walker struct {
+	src     string
+	lookup  Lookup
+	scripts int // how many "sh -c" are around
+	depth   int
+	found   []*Command
+}
+
+func (w *walker) stmts(list []*syntax.Stmt, stdin []*Command) []*Command {
+	var out []*Command
+	for _, s := range list {
+		out = append(out, w.stmt(s, stdin)...)
+	}
+	return out
+}
+
+func (w *walker) stmt(s *syntax.Stmt, stdin []*Command) []*Command {
+	if s == nil || w.depth > maxDepth {
+		return nil
+	}
+	w.depth++
+	defer func() { w.depth-- }()
+	first := len(w.found)
+	out := w.command(s.Cmd, stdin)
+	w.redirect(s.Redirs, w.found[first:])
+	return out
+}
+
+// redirect gives the redirections of a statement to the commands in it. Those
+// of a group or a loop hold for each command inside.
+func (w *walker) redirect(redirs []*syntax.Redirect, commands []*Command) {
+	for _, r := range redirs {
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			body := r.Hdoc
+			if r.Op == syntax.WordHdoc {
+				body = r.Word
+			}
+			text := w.word(body).Text
+			for _, c := range commands {
+				c.Input += text
+			}
+		case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
+			if r.N != nil && r.N.Value != "1" {
+				continue
+			}
+			file := Output{Word: w.word(r.Word), Append: r.Op == syntax.AppOut || r.Op == syntax.AppAll}
+			for _, c := range commands {
+				c.Files = append(c.Files, file)
+			}
+		default:
+			// A substitution in any other redirection runs, too: "sh < <(curl …)".
+			subs := w.word(r.Word).Subs
+			if r.Op == syntax.RdrIn {
+				for _, c := range commands {
+					c.From = append(c.From, subs...)
+				}
+			}
+		}
+	}
+}
+
+func (w *walker) command(cmd syntax.Command, stdin []*Command) []*Command {
+	switch c := cmd.(type) {
+	case *syntax.CallExpr:
+		return w.call(c, stdin)
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+			return w.stmt(c.Y, w.stmt(c.X, stdin))
+		}
+		return append(w.stmt(c.X, stdin), w.stmt(c.Y, stdin)...)
+	case *syntax.Subshell:
+		return w.stmts(c.Stmts, stdin)
+	case *syntax.Block:
+		return w.stmts(c.Stmts, stdin)
+	case *syntax.IfClause:
+		var out []*Command
+		for ; c != nil; c = c.Else {
+			w.stmts(c.Cond, stdin)
+			out = append(out, w.stmts(c.Then, stdin)...)
+		}
+		return out
+	case *syntax.WhileClause:
+		w.stmts(c.Cond, stdin)
+		return w.stmts(c.Do, stdin)
+	case *syntax.ForClause:
+		if iter, ok := c.Loop.(*syntax.WordIter); ok {
+			w.words(iter.Items)
+		}
+		return w.stmts(c.Do, stdin)
+	case *syntax.CaseClause:
+		w.word(c.Word)
+		var out []*Command
+		for _, item := range c.Items {
+			out = append(out, w.stmts(item.Stmts, stdin)...)
+		}
+		return out
+	case *syntax.FuncDecl:
+		return w.stmt(c.Body, nil)
+	case *syntax.TimeClause:
+		return w.stmt(c.Stmt, stdin)
+	case *syntax.CoprocClause:
+		return w.stmt(c.Stmt, stdin)
+	case *syntax.DeclClause:
+		w.declare(c)
+	case nil:
+	default:
+		// Tests and arithmetic run nothing but what they substitute.
+		syntax.Walk(c, func(n syntax.Node) bool {
+			if word, ok := n.(*syntax.Word); ok {
+				w.word(word)
+				return false
+			}
+			return true
+		})
+	}
+	return nil
+}
+
+// declare makes a command of export, declare, local and their like.
+func (w *walker) declare(c *syntax.DeclClause) {
+	out := &Command{Start: int(c.Pos().Offset()), End: int(c.End().Offset()),
+		Words: []Word{{Text: c.Variant.Value, Literal: true, Start: int(c.Variant.Pos().Offset()), End: int(c.Variant.End().Offset())}}}
+	w.found = append(w.found, out)
+	for _, a := range c.Args {
+		out.Assigns = append(out.Assigns, w.assign(a)...)
+	}
+}
+
+func (w *walker) assign(a *syntax.Assign) []Assign {
+	if a.Name == nil {
+		if a.Value != nil {
+			w.word(a.Value)
+		}
+		return nil
+	}
+	out := Assign{Name: a.Name.Value, Word: Word{Literal: true}}
+	if a.Value != nil {
+		out.Word = w.word(a.Value)
+	}
+	if a.Array != nil {
+		for _, e := range a.Array.Elems {
+			w.word(e.Value)
+		}
+	}
+	out.Start, out.End = int(a.Pos().Offset()), int(a.End().Offset())
+	return []Assign{out}
+}
+
+func (w *walker) call(c *syntax.CallExpr, stdin []*Command) []*Command {
+	var assigns []Assign
+	for _, a := range c.Assigns {
+		assigns = append(assigns, w.assign(a)...)
+	}
+	words := w.words(c.Args)
+	if len(words) == 0 {
+		return nil
+	}
+	out := &Command{Words: words, Assigns: assigns, From: stdin, Start: int(c.Pos().Offset()), End: int(c.End().Offset())}
+	return w.unwrap(out)
+}
+
+func (w *walker) words(list []*syntax.Word) []Word {
+	var out []Word
+	for _, word := range list {
+		out = append(out, w.word(word))
+	}
+	return out
+}
+
+func (w *walker) word(word *syntax.Word) Word {
+	if word == nil {
+		return Word{}
+	}
+	out := Word{Literal: true, Start: int(word.Pos().Offset()), End: int(word.End().Offset())}
+	var b strings.Builder
+	for _, p := range word.Parts {
+		w.part(p, &b, &out, false)
+	}
+	out.Text = b.String()
+	return out
+}
+
+func (w *walker) part(p syntax.WordPart, b *strings.Builder, out *Word, quoted bool) {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		b.WriteString(unescape(p.Value, quoted))
+	case *syntax.SglQuoted:
+		b.WriteString(p.Value)
+	case *syntax.DblQuoted:
+		for _, inner := range p.Parts {
+			w.part(inner, b, out, true)
+		}
+	case *syntax.ParamExp:
+		w.parameter(p, b, out)
+	case *syntax.CmdSubst:
+		out.Subs = append(out.Subs, w.stmts(p.Stmts, nil)...)
+		w.raw(p, b, out)
+	case *syntax.ProcSubst:
+		out.Subs = append(out.Subs, w.stmts(p.Stmts, nil)...)
+		w.raw(p, b, out)
+	default:
+		w.raw(p, b, out)
+	}
+}
+
+// parameter fills in ${NAME} and ${NAME:-default} when that is known.
+func (w *walker) parameter(p *syntax.ParamExp, b *strings.Builder, out *Word) {
+	plain := p.Param != nil && !p.Excl && !p.Length && !p.Width && p.Index == nil && p.Slice == nil && p.Repl == nil
+	if plain {
+		value, known := w.lookup(p.Param.Value)
+		if p.Exp == nil && known {
+			b.WriteString(value)
+			return
+		}
+		if p.Exp != nil && p.Exp.Word != nil && (p.Exp.Op == syntax.DefaultUnsetOrNull || p.Exp.Op == syntax.DefaultUnset) {
+			fallback := w.word(p.Exp.Word)
+			out.Subs = append(out.Subs, fallback.Subs...)
+			if known && value != "" {
+				b.WriteString(value)
+				return
+			}
+		}
+	}
+	w.raw(p, b, out)
+}
+
+func (w *walker) raw(n syntax.Node, b *strings.Builder, out *Word) {
+	out.Literal = false
+	if from, to := int(n.Pos().Offset()), int(n.End().Offset()); from <= to && to <= len(w.src) {
+		b.WriteString(w.src[from:to])
+	}
+}
+
+// unescape removes backslashes as the shell does: all of them outside of
+// quotes, those in front of $ ` " \ and a line's end inside double quotes.
+func unescape(s string, quoted bool) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		next := s[i+1]
+		if quoted && !strings.ContainsRune("$`\"\\\n", rune(next)) {
+			b.WriteByte('\\')
+			continue
+		}
+		i++
+		if next != '\n' {
+			_, size := utf8.DecodeRuneInString(s[i:])
+			b.WriteString(s[i : i+size])
+			i += size - 1
+		}
+	}
+	return b.String()
+}

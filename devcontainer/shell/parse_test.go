@@ -1,0 +1,134 @@
+package shell_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/devcontainer/shell"
+)
+
+// show writes commands as "user:program args <from >file".
+func show(commands []*shell.Command) string {
+	var lines []string
+	for _, c := range commands {
+		var b strings.Builder
+		if c.User != "" {
+			b.WriteString(c.User + ":")
+		}
+		for i, w := range c.Words {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(w.Text)
+			for _, s := range w.Subs {
+				fmt.Fprintf(&b, "{%s}", s.Name())
+			}
+		}
+		for _, f := range c.From {
+			fmt.Fprintf(&b, " <%s", f.Name())
+		}
+		for _, f := range c.Files {
+			fmt.Fprintf(&b, " >%s", f.Text)
+		}
+		if c.Input != "" {
+			fmt.Fprintf(&b, " <<%q", c.Input)
+		}
+		lines = append(lines, b.String())
+	}
+	return strings.Join(lines, " | ")
+}
+
+func TestCommandsOfAText(t *testing.T) {
+	for src, want := range map[string]string{
+		"a && b || c; d &":                         "a | b | c | d",
+		"curl -s u | tee x | sudo -E bash -":       "curl -s u | tee x <curl | sudo -E bash - <tee | root:bash - <tee",
+		"bash <(curl u)":                           "curl u | bash <(curl u){curl}",
+		"sh < <(curl u)":                           "sh <curl | curl u",
+		`sh -c "$(curl u)"`:                        "curl u | sh -c $(curl u){curl} | curl u | $(curl u){curl}",
+		`su vscode -c "umask 2 && gem x"`:          `su vscode -c umask 2 && gem x | vscode:umask 2 | vscode:gem x`,
+		"if a; then b; elif c; then d; else e; fi": "a | b | c | d | e",
+		"for x in $(ls); do chmod 777 $x; done":    "ls | chmod 777 $x",
+		"(a; b) | c":                               "a | b | c <a <b",
+		"echo x >> /etc/sudoers 2>/dev/null":       "echo x >/etc/sudoers",
+		"cat <<EOF > /f\nline $U\nEOF\n":           `cat >/f <<"line root\n"`,
+		"find / | xargs -n 1 chmod g+s":            "find / | xargs -n 1 chmod g+s <find | chmod g+s <find",
+		"A=1 env B=2 timeout 5 x y":                "env B=2 timeout 5 x y | timeout 5 x y | x y",
+		"f() { a; }; f":                            "a | f",
+		`echo a\ b "c\"d" 'e\f'`:                   `echo a b c"d e\f`,
+		"export X=$(curl u)":                       "export | curl u",
+		"[[ -n $(a) ]] && b":                       "a | b",
+		"":                                         "",
+		"sudo":                                     "sudo",
+		"echo ${U:-nobody} $U $Q":                  "echo root root $Q",
+	} {
+		got, err := shell.Parse(src, func(name string) (string, bool) { return "root", name == "U" })
+		if err != nil {
+			t.Errorf("%q: %v", src, err)
+		} else if show(got) != want {
+			t.Errorf("%q:\n got %s\nwant %s", src, show(got), want)
+		}
+	}
+}
+
+func TestNotShellText(t *testing.T) {
+	for _, src := range []string{"if", "echo 'x", "a | | b", "$("} {
+		if _, err := shell.Parse(src, nil); err == nil {
+			t.Errorf("%q was read", src)
+		}
+	}
+}
+
+func TestFlagsAndValues(t *testing.T) {
+	list, err := shell.Parse("curl -fsSLk --retry=3 -o out u -- -x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := list[0]
+	if _, ok := c.Flag("-k", "--insecure"); !ok {
+		t.Error("-k is in the group")
+	}
+	if _, ok := c.Flag("-x"); ok {
+		t.Error("-x stands behind --")
+	}
+	if v, _ := c.Value("--retry"); v.Text != "3" {
+		t.Errorf("--retry is %q", v.Text)
+	}
+	if v, _ := c.Value("-o"); v.Text != "out" {
+		t.Errorf("-o is %q", v.Text)
+	}
+}
+
+// Whatever the text, every position lies inside it and in order.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"a | b", `sh -c 'sh -c "curl u | sh"'`, "cat <<E\nx\nE\n", "su - x -c 'a\\\nb'", "x=${a:-$(b)} y", "a\\"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		list, err := shell.Parse(src, nil)
+		if err != nil {
+			return
+		}
+		in := func(what string, start, end int) {
+			if start < 0 || start > end || end > len(src) {
+				t.Errorf("%s at %d to %d of %d bytes", what, start, end, len(src))
+			}
+		}
+		for _, c := range list {
+			if len(c.Words) == 0 {
+				t.Fatal("a command without words")
+			}
+			in("command", c.Start, c.End)
+			for _, w := range c.Words {
+				in("word", w.Start, w.End)
+			}
+			for _, o := range c.Files {
+				in("file", o.Start, o.End)
+			}
+			for _, a := range c.Assigns {
+				in("assignment", a.Start, a.End)
+			}
+			c.Sources()
+		}
+	})
+}
