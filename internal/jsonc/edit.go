@@ -1,0 +1,271 @@
+package jsonc
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Edit replaces the bytes from Start to End of a document's source by Text.
+type Edit struct {
+	Start, End int
+	Text       string
+}
+
+// Apply returns src with the edits made, which may come in any order. Of two
+// groups that touch the same bytes only the first is made, whole or not at
+// all, so that no half of a change is left; applied says which groups were.
+func Apply(src []byte, groups ...[]Edit) (out []byte, applied []bool) {
+	applied = make([]bool, len(groups))
+	var all []Edit
+	for i, group := range groups {
+		if fits(src, all, group) {
+			all, applied[i] = append(all, group...), true
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
+	at := 0
+	for _, e := range all {
+		out = append(out, src[at:e.Start]...)
+		out = append(out, e.Text...)
+		at = e.End
+	}
+	return append(out, src[at:]...), applied
+}
+
+// fits reports whether group can be made beside what is in all. Two edits at
+// the same point collide too: their order would be a matter of luck.
+func fits(src []byte, all, group []Edit) bool {
+	for i, e := range group {
+		if e.Start < 0 || e.End < e.Start || e.End > len(src) {
+			return false
+		}
+		for _, other := range slices.Concat(all, group[:i]) {
+			if e.Start < other.End && other.Start < e.End || e.Start == other.Start || e.Start == e.End && e.Start == other.End || other.Start == other.End && other.Start == e.End {
+				return false
+			}
+		}
+	}
+	return len(group) > 0
+}
+
+// Replace writes text in the place of a value.
+func Replace(n *Node, text string) []Edit { return []Edit{{n.Start, n.End, text}} }
+
+// Rename gives a member another name.
+func Rename(m Member, name string) []Edit {
+	return []Edit{{m.NameStart, m.NameEnd, Quote(name)}}
+}
+
+// RemoveMember takes the i-th member out of an object. Comments stay where
+// they are; a line that held nothing else goes.
+func (d *Document) RemoveMember(obj *Node, i int) []Edit {
+	var starts, ends []int
+	for _, m := range obj.Members {
+		starts, ends = append(starts, m.NameStart), append(ends, m.Value.End)
+	}
+	return d.remove(obj, starts, ends, i)
+}
+
+// RemoveElement takes the i-th element out of an array, like RemoveMember.
+func (d *Document) RemoveElement(arr *Node, i int) []Edit {
+	var starts, ends []int
+	for _, e := range arr.Elements {
+		starts, ends = append(starts, e.Start), append(ends, e.End)
+	}
+	return d.remove(arr, starts, ends, i)
+}
+
+func (d *Document) remove(holder *Node, starts, ends []int, i int) []Edit {
+	start, end := starts[i], ends[i]
+	limit := holder.End - 1
+	if i+1 < len(starts) {
+		limit = starts[i+1]
+	}
+	var edits []Edit
+	if comma := d.comma(end, limit); comma >= 0 {
+		if len(bytes.TrimSpace(d.Src[end:comma])) == 0 {
+			end = comma + 1
+		} else {
+			edits = append(edits, Edit{comma, comma + 1, ""})
+		}
+	} else if i > 0 {
+		// The last one: the comma in front of it would be left over.
+		comma := d.comma(ends[i-1], start)
+		edits = append(edits, Edit{comma, comma + 1, ""})
+	}
+	// A line that holds nothing else goes with its end.
+	lineStart, lineEnd := start, end
+	for lineStart > 0 && (d.Src[lineStart-1] == ' ' || d.Src[lineStart-1] == '\t') {
+		lineStart--
+	}
+	for lineEnd < len(d.Src) && (d.Src[lineEnd] == ' ' || d.Src[lineEnd] == '\t' || d.Src[lineEnd] == '\r') {
+		lineEnd++
+	}
+	switch {
+	case lineStart > 0 && d.Src[lineStart-1] == '\n' && lineEnd < len(d.Src) && d.Src[lineEnd] == '\n':
+		start, end = lineStart, lineEnd+1
+	case i+1 < len(starts) && end < len(d.Src) && d.Src[end] == ' ':
+		end++ // "a, b, c" keeps one blank
+	}
+	return append(edits, Edit{start, end, ""})
+}
+
+// AddMember puts a member with the given value, which is JSON, at the end of
+// an object, laid out like its other members.
+func (d *Document) AddMember(obj *Node, name, value string) []Edit {
+	last := -1
+	if k := len(obj.Members); k > 0 {
+		last = obj.Members[k-1].NameStart
+		return d.add(obj, last, obj.Members[k-1].Value.End, Quote(name)+": "+value)
+	}
+	return d.add(obj, -1, -1, Quote(name)+": "+value)
+}
+
+// AddElement puts a value, which is JSON, at the end of an array.
+func (d *Document) AddElement(arr *Node, value string) []Edit {
+	if k := len(arr.Elements); k > 0 {
+		return d.add(arr, arr.Elements[k-1].Start, arr.Elements[k-1].End, value)
+	}
+	return d.add(arr, -1, -1, value)
+}
+
+// add appends text to holder, whose last entry lies from start to end; -1 when
+// it has none.
+func (d *Document) add(holder *Node, start, end int, text string) []Edit {
+	if start < 0 {
+		open := holder.Start + 1
+		if !bytes.ContainsRune(d.Src[open:holder.End-1], '\n') {
+			return []Edit{{open, open, text}}
+		}
+		indent := d.indentOf(holder.Start)
+		text = d.NewLine() + indent + d.unit() + strings.ReplaceAll(text, "\n", d.NewLine()+indent+d.unit())
+		return []Edit{{open, open, text}}
+	}
+	comma := d.comma(end, holder.End-1)
+	var edits []Edit
+	at := end
+	if comma >= 0 {
+		at = comma + 1
+	} else {
+		edits = append(edits, Edit{end, end, ","})
+	}
+	if line := d.lineStart(start); len(bytes.Trim(d.Src[line:start], " \t")) > 0 && line > holder.Start {
+		// The last entry shares its line with others.
+		line = start
+	} else if line <= holder.Start {
+		text = " " + text
+		if comma < 0 {
+			return []Edit{{end, end, "," + text}}
+		}
+		return []Edit{{at, at, text}}
+	}
+	indent := d.indentOf(start)
+	text = d.NewLine() + indent + strings.ReplaceAll(text, "\n", d.NewLine()+indent)
+	if comma >= 0 {
+		text += "," // a list with a trailing comma keeps one
+	}
+	// What is said about the last entry on its own line stays with it.
+	after := d.endOfComments(at, holder.End-1)
+	if comma < 0 && after == end {
+		return []Edit{{end, end, "," + text}}
+	}
+	return append(edits, Edit{after, after, text})
+}
+
+// endOfComments returns the end of the comments behind at on the same line.
+func (d *Document) endOfComments(at, limit int) int {
+	end := at
+	for i := at; i < limit; i++ {
+		switch d.Src[i] {
+		case ' ', '\t':
+		case '/':
+			last := skipComment(d.Src, i)
+			if last == i {
+				return end
+			}
+			if d.Src[i+1] == '/' { // ends before the line does
+				for last > i && (d.Src[last] == '\n' || d.Src[last] == '\r') {
+					last--
+				}
+				return last + 1
+			}
+			i, end = last, last+1
+		default:
+			return end
+		}
+	}
+	return end
+}
+
+// comma returns the offset of the first comma outside comments, or -1.
+func (d *Document) comma(from, to int) int {
+	for i := from; i < to; i++ {
+		switch d.Src[i] {
+		case ',':
+			return i
+		case '/':
+			i = skipComment(d.Src, i)
+		}
+	}
+	return -1
+}
+
+// NewLine is how the document ends its lines.
+func (d *Document) NewLine() string {
+	if i := bytes.IndexByte(d.Src, '\n'); i > 0 && d.Src[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+func (d *Document) lineStart(offset int) int {
+	line, _ := d.Position(offset)
+	return d.lines[line-1]
+}
+
+// indentOf is the white space that the line of offset starts with.
+func (d *Document) indentOf(offset int) string {
+	from := d.lineStart(offset)
+	to := from
+	for to < len(d.Src) && (d.Src[to] == ' ' || d.Src[to] == '\t') {
+		to++
+	}
+	return string(d.Src[from:to])
+}
+
+// unit is one step of indentation: that of the root's first member.
+func (d *Document) unit() string {
+	if d.Root != nil && len(d.Root.Members) > 0 {
+		if s := d.indentOf(d.Root.Members[0].NameStart); s != "" {
+			return s
+		}
+	}
+	return "  "
+}
+
+// Quote writes s as a JSON string.
+func Quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < ' ':
+			b.WriteString(`\u00`)
+			b.WriteByte("0123456789abcdef"[r>>4])
+			b.WriteByte("0123456789abcdef"[r&15])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
