@@ -6,13 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-
-	"github.com/org/claude-sandbox/internal/diag"
 )
-
-// ErrModeNotEnforced is wrapped by Compile's error for a mode that has no
-// rules. Whoever gets it must leave the network closed.
-var ErrModeNotEnforced = errors.New("the mode is not enforced by this version")
 
 // ClosedPlan denies everything in both families, loopback included: it holds
 // before a policy is read and after anything has failed. It needs of the facts
@@ -29,7 +23,7 @@ func ClosedPlan(f Facts) Plan {
 			Jumps: []Jump{{"OUTPUT", ChainOut}, {"INPUT", ChainIn}},
 		}}
 	}
-	p := Plan{V4: closed()}
+	p := Plan{V4: closed(), Probes: probes(f.IPv6, documentation)}
 	if f.IPv6 {
 		p.V6 = closed()
 	}
@@ -41,17 +35,16 @@ func ClosedPlan(f Facts) Plan {
 // later. Where the policy is Guarded, learned addresses are open on the web's
 // ports for the guard alone, and everybody else's connections are led to it.
 //
-// It fails for modes audit and host with an error that wraps
-// ErrModeNotEnforced, and for facts that would make an open rule: no mark, no
-// port of the resolver or the guard, an upstream that is no unicast address.
+// The plan of mode audit lets out and reports what belongs to the internet; that
+// of mode host lets everything out.
+//
+// It fails for facts that would make an open rule: no mark, no port of the
+// resolver or the guard, an upstream that is no unicast address.
 func Compile(p *Policy, f Facts) (Plan, error) {
-	switch p.mode {
-	case ModeNone, ModeAllowlist:
-	default:
-		err := fmt.Errorf("compiling the policy: mode %s: %w", p.mode, ErrModeNotEnforced)
-		return Plan{}, diag.WithHint(err, `use "mode": "allowlist" and name the hosts, or "none"`)
+	if p.mode == ModeHost {
+		return openPlan(f), nil
 	}
-	if p.mode == ModeAllowlist {
+	if p.Resolves() {
 		if err := f.check(); err != nil {
 			return Plan{}, fmt.Errorf("compiling the policy: %w", err)
 		}
@@ -59,7 +52,10 @@ func Compile(p *Policy, f Facts) (Plan, error) {
 			return Plan{}, errors.New("compiling the policy: the guard's port is not set")
 		}
 	}
-	plan := Plan{}
+	plan := Plan{Probes: probes(f.IPv6, documentation)}
+	if p.mode == ModeAudit {
+		plan.Probes = probes(f.IPv6, nobodys)
+	}
 	for _, fam := range []family{family4, family6} {
 		if fam.ipv6 && !f.IPv6 {
 			continue
@@ -74,6 +70,51 @@ func Compile(p *Policy, f Facts) (Plan, error) {
 		plan.Sets = append(plan.Sets, r.sets()...)
 	}
 	return plan, nil
+}
+
+// openPlan lets everything out and in. It has the chains of every plan, so that
+// it can take the place of another one and be replaced itself; what is
+// forwarded for others stays dropped.
+func openPlan(f Facts) Plan {
+	open := func() []Table {
+		return []Table{{
+			Name: "filter",
+			Drop: builtinChains(),
+			Chains: []Chain{
+				{ChainOut, []Rule{{"-j ACCEPT", "mode host: there is no firewall"}}},
+				{ChainIn, []Rule{{"-j ACCEPT", ""}}},
+			},
+			Jumps: []Jump{{"OUTPUT", ChainOut}, {"INPUT", ChainIn}},
+		}, {
+			Name: "nat", Chains: []Chain{{Name: ChainDNS}}, Jumps: []Jump{{"OUTPUT", ChainDNS}},
+		}, {
+			Name: "mangle", Chains: []Chain{{Name: ChainLoopback}}, Jumps: []Jump{{"POSTROUTING", ChainLoopback}},
+		}}
+	}
+	p := Plan{V4: open(), Open: true}
+	if f.IPv6 {
+		p.V6 = open()
+	}
+	return p
+}
+
+// documentation addresses (RFC 5737, RFC 3849) bother nobody, whatever the
+// outcome of a probe. Where the internet is open they are part of it, and
+// nobody's addresses take their place: the dummy address and its neighbour
+// (RFC 7600), and two that are for discarding (RFC 6666).
+var (
+	documentation = []string{"192.0.2.189", "198.51.100.189", "203.0.113.189", "2001:db8::5bd", "2001:db8:ffff::5bd"}
+	nobodys       = []string{"192.0.0.8", "192.0.0.189", "100::5bd", "100::ffff:5bd"}
+)
+
+func probes(ipv6 bool, addrs []string) []netip.Addr {
+	var out []netip.Addr
+	for _, text := range addrs {
+		if a := netip.MustParseAddr(text); ipv6 || a.Is4() {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 func (f Facts) check() error {
@@ -105,6 +146,9 @@ func (r rules) sets() []Set {
 	if r.policy.mode == ModeNone {
 		return seen
 	}
+	if r.facts.NFLOG && r.policy.mode == ModeAudit {
+		seen = append(seen, Set{Name: r.family.passed, Type: "hash:ip,port", IPv6: r.family.ipv6, Timeout: SeenTimeout})
+	}
 	static := Set{Name: r.family.static, Type: "hash:net,port", IPv6: r.family.ipv6}
 	for _, e := range r.policy.allow.entries {
 		if !r.family.owns(e.prefix) {
@@ -132,12 +176,13 @@ type family struct {
 	learned  string
 	static   string
 	seen     string
+	passed   string
 	reject   string // tells a program that the refusal is final
 }
 
 var (
-	family4 = family{false, netip.MustParsePrefix("127.0.0.0/8"), SetName4, StaticName4, SeenName4, "icmp-admin-prohibited"}
-	family6 = family{true, netip.MustParsePrefix("::1/128"), SetName6, StaticName6, SeenName6, "icmp6-adm-prohibited"}
+	family4 = family{false, netip.MustParsePrefix("127.0.0.0/8"), SetName4, StaticName4, SeenName4, PassedName4, "icmp-admin-prohibited"}
+	family6 = family{true, netip.MustParsePrefix("::1/128"), SetName6, StaticName6, SeenName6, PassedName6, "icmp6-adm-prohibited"}
 )
 
 // owns reports whether a valid prefix is of this family.

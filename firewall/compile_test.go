@@ -2,7 +2,6 @@ package firewall_test
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -47,7 +46,7 @@ func TestEveryPlanIsClosedAtTheEnd(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, c *golden.Case) {
 		p := policy(t, readJSON[firewall.Network](t, c, "network.json"))
 		plan, err := firewall.Compile(p, readJSON[firewall.Facts](t, c, "facts.json"))
-		if err != nil {
+		if err != nil || p.Mode() == firewall.ModeHost {
 			return
 		}
 		for _, tables := range [][]firewall.Table{plan.V4, plan.V6} {
@@ -57,7 +56,7 @@ func TestEveryPlanIsClosedAtTheEnd(t *testing.T) {
 				}
 				for _, chain := range table.Chains {
 					for i, rule := range chain.Rules {
-						if rule.Spec == "-j ACCEPT" {
+						if rule.Spec == "-j ACCEPT" && chain.Name != firewall.ChainPass {
 							t.Errorf("%s accepts everything", chain.Name)
 						}
 						if last := i == len(chain.Rules)-1; last && chain.Name == firewall.ChainOut && rule.Spec != "-j "+firewall.ChainRefuse {
@@ -82,7 +81,7 @@ func TestScriptReplacesItsJumps(t *testing.T) {
 }
 
 func TestSetNamesFitTheKernel(t *testing.T) {
-	for _, name := range []string{firewall.SetName4, firewall.SetName6, firewall.StaticName4, firewall.StaticName6, firewall.SeenName4, firewall.SeenName6} {
+	for _, name := range []string{firewall.SetName4, firewall.SetName6, firewall.StaticName4, firewall.StaticName6, firewall.SeenName4, firewall.SeenName6, firewall.PassedName4, firewall.PassedName6} {
 		if len(name) > 31 { // IPSET_MAXNAMELEN is 32 with the final NUL
 			t.Errorf("%s is too long", name)
 		}
@@ -106,11 +105,27 @@ func readJSON[T any](t testing.TB, c *golden.Case, name string) (v T) {
 	return v
 }
 
-func TestModesThatAreNotEnforced(t *testing.T) {
-	for _, mode := range []firewall.Mode{firewall.ModeAudit, firewall.ModeHost} {
-		_, err := firewall.Compile(policy(t, firewall.Network{Mode: mode}), firewall.Facts{})
-		if !errors.Is(err, firewall.ErrModeNotEnforced) || diag.HintOf(err) == "" {
-			t.Errorf("mode %s: %v, hint %q", mode, err, diag.HintOf(err))
+// Mode host is the one mode that says "no firewall", so it is the one exception
+// of the test above. Even there nothing is forwarded for others.
+func TestModeHostFiltersNothing(t *testing.T) {
+	plan, err := firewall.Compile(policy(t, firewall.Network{Mode: firewall.ModeHost}), firewall.Facts{IPv6: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Sets) > 0 || !plan.Open {
+		t.Errorf("sets %v, open %v", plan.Sets, plan.Open)
+	}
+	for _, tables := range [][]firewall.Table{plan.V4, plan.V6} {
+		script := firewall.Script(tables, firewall.Present{})
+		for _, want := range []string{"-A SBX-OUT -j ACCEPT", "-A SBX-IN -j ACCEPT", ":FORWARD DROP"} {
+			if !strings.Contains(script, want) {
+				t.Errorf("the script lacks %q:\n%s", want, script)
+			}
+		}
+		for _, bad := range []string{"REDIRECT", "REJECT", "-j DROP", "NFLOG"} {
+			if strings.Contains(script, bad) {
+				t.Errorf("the script has %q:\n%s", bad, script)
+			}
 		}
 	}
 }

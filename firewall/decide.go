@@ -6,9 +6,14 @@ import (
 	"strings"
 )
 
+// RuleUnlisted is the rule of what mode audit lets out and mode allowlist would
+// not, so that whoever reads the records knows what the allowlist lacks.
+const RuleUnlisted = "would be denied: no allowlist entry"
+
 // DecideName says whether name may be resolved at all, for any port. The name
-// may be in any form that CanonicalName accepts. Modes audit and host allow
-// every name.
+// may be in any form that CanonicalName accepts. Mode host allows every name,
+// and mode audit all but those under deny and under "invalid" (RFC 6761 section
+// 6.4), which no resolver outside need be asked for.
 func (p *Policy) DecideName(name string) Decision {
 	if d, done := p.byMode(); done {
 		return d
@@ -22,7 +27,10 @@ func (p *Policy) DecideName(name string) Decision {
 	}
 	e := p.allow.name(canonical, anyEntry)
 	if e == nil {
-		return unlisted(canonical)
+		if strings.HasSuffix(canonical, ".invalid") {
+			return unlisted(canonical)
+		}
+		return p.unless(unlisted(canonical))
 	}
 	if len(p.ports(canonical)) == 0 {
 		return denied(p.deny.name(canonical, anyEntry), canonical)
@@ -33,6 +41,10 @@ func (p *Policy) DecideName(name string) Decision {
 // Decide says whether a connection may be made. With name "" the address
 // alone decides; with a zero addr the name is not resolved yet and is decided
 // on its own. proto is TCP or UDP: nothing else ever leaves the sandbox.
+//
+// Mode audit allows what no entry matches as RuleUnlisted, unless the address
+// is not the internet's or the port is one of DNS's. A name under deny cannot be
+// resolved there, but whoever knows its address needs no name.
 func (p *Policy) Decide(name string, addr netip.Addr, port uint16, proto Proto) Decision {
 	if d, done := p.byMode(); done {
 		return d
@@ -52,42 +64,82 @@ func (p *Policy) Decide(name string, addr netip.Addr, port uint16, proto Proto) 
 	if addr.IsValid() {
 		// The kernel matches the plain IPv4 address, whatever form a program used.
 		addr = addr.Unmap().WithZone("")
-		if e := p.deny.addr(addr, opens); e != nil {
+		if e := p.deniesAddr(addr, opens); e != nil {
 			return denied(e, addr.String())
 		}
 		if e := p.allow.addr(addr, opens); e != nil {
 			return Decision{Allow, e.rule, addr.String() + " is on the allowlist by address"}
 		}
 	}
+	if p.mode == ModeAudit {
+		if d := dnsPort(port); !d.Allowed() {
+			return d
+		}
+	}
 	if canonical == "" {
 		if !addr.IsValid() {
 			return Decision{Deny, "", "neither a name nor an address is given"}
 		}
-		if e := p.allow.addr(addr, anyEntry); e != nil {
-			return otherPort(e, e.ports, want)
+		if class, what := classify(addr); p.mode == ModeAudit && class != classGlobal {
+			return Decision{Deny, "", addr.String() + " is " + what}
 		}
-		return unlisted(addr.String())
+		if e := p.allow.addr(addr, anyEntry); e != nil {
+			return p.unless(otherPort(e, e.ports, want))
+		}
+		return p.unless(unlisted(addr.String()))
 	}
 	e := p.allow.name(canonical, opens)
-	if e == nil {
-		if e := p.allow.name(canonical, anyEntry); e != nil {
-			return otherPort(e, p.ports(canonical), want)
-		}
-		return unlisted(canonical)
+	if e == nil && p.mode != ModeAudit {
+		return p.unless(p.lacks(canonical, want))
 	}
 	if addr.IsValid() {
 		if d := p.answer(canonical, addr); !d.Allowed() {
 			return d
 		}
 	}
+	if e == nil {
+		return p.unless(p.lacks(canonical, want))
+	}
 	return Decision{Allow, e.rule, canonical + " is on the allowlist"}
 }
 
+// deniesAddr returns the deny entry that means the address or the IPv4 address
+// inside it; nil when there is none.
+func (p *Policy) deniesAddr(addr netip.Addr, want func(*entry) bool) *entry {
+	if e := p.deny.addr(addr, want); e != nil {
+		return e
+	}
+	if inner, _, ok := inside(addr); ok {
+		return p.deny.addr(inner, want)
+	}
+	return nil
+}
+
+// lacks says in which way the entries that match name do not open want.
+func (p *Policy) lacks(name string, want Port) Decision {
+	if e := p.allow.name(name, anyEntry); e != nil {
+		return otherPort(e, p.ports(name), want)
+	}
+	return unlisted(name)
+}
+
+// dnsPort refuses the ports of DNS, which lead to the sandbox's own resolver or
+// past it.
+func dnsPort(port uint16) Decision {
+	switch port {
+	case 53:
+		return Decision{Deny, "resolver", "names are resolved by the sandbox's own resolver only"}
+	case 853:
+		return Decision{Deny, "resolver", "DNS over TLS or QUIC would go past the sandbox's resolver"}
+	}
+	return Decision{Verdict: Allow}
+}
+
 // Ports returns the ports that the entries matching name open, sorted; nil
-// when the name is not allowed, and in every mode but allowlist.
+// when no entry does, and in modes none and host.
 func (p *Policy) Ports(name string) []Port {
 	canonical, err := CanonicalName(name)
-	if err != nil || p.mode != ModeAllowlist {
+	if err != nil || !p.Resolves() {
 		return nil
 	}
 	return p.ports(canonical)
@@ -115,7 +167,7 @@ func (p *Policy) DecideAnswer(name string, addr netip.Addr) Decision {
 
 func (p *Policy) answer(name string, addr netip.Addr) Decision {
 	// A deny network means the place, so it also holds for a disguise of it.
-	if e := p.deny.addr(addr.Unmap(), wholeEntry); e != nil {
+	if e := p.deniesAddr(addr.Unmap(), wholeEntry); e != nil {
 		return denied(e, addr.String())
 	}
 	if e := p.allow.addr(addr, anyEntry); e != nil {
@@ -138,7 +190,7 @@ func (p *Policy) answer(name string, addr netip.Addr) Decision {
 // of names that they do not know; but a target under deny stays denied.
 func (p *Policy) DecideAlias(name, target string) Decision {
 	d := p.DecideName(name)
-	if !d.Allowed() || p.mode != ModeAllowlist {
+	if !d.Allowed() || !p.Resolves() {
 		return d
 	}
 	canonical, err := CanonicalName(target)
@@ -156,8 +208,6 @@ func (p *Policy) byMode() (d Decision, done bool) {
 	switch p.mode {
 	case ModeNone:
 		return Decision{Deny, "mode none", "the sandbox has no network (mode none)"}, true
-	case ModeAudit:
-		return Decision{Allow, "mode audit", "everything is allowed and recorded (mode audit)"}, true
 	case ModeHost:
 		return Decision{Allow, "mode host", "there is no firewall (mode host)"}, true
 	}
@@ -166,6 +216,14 @@ func (p *Policy) byMode() (d Decision, done bool) {
 
 func denied(e *entry, what string) Decision {
 	return Decision{Deny, e.rule, what + " is on the deny list"}
+}
+
+// unless turns the refusal of what no entry opens into what mode audit makes of it.
+func (p *Policy) unless(d Decision) Decision {
+	if p.mode == ModeAudit {
+		return Decision{Allow, RuleUnlisted, "would be denied: " + d.Reason}
+	}
+	return d
 }
 
 func unlisted(what string) Decision {

@@ -58,6 +58,8 @@ func TestDecide(t *testing.T) {
 		{"docs.example.com", "", 80, firewall.TCP, firewall.Deny, "deny list"},
 		{"docs.example.com", "10.0.0.5", 443, firewall.TCP, firewall.Deny, "RFC 1918"},
 		{"docs.example.com", "198.51.100.5", 443, firewall.TCP, firewall.Deny, "deny list"},
+		{"docs.example.com", "64:ff9b::198.51.100.5", 443, firewall.TCP, firewall.Deny, "deny list"},
+		{"docs.example.com", "2002:c633:6405::1", 443, firewall.TCP, firewall.Deny, "deny list"},
 		{"git.example.net", "", 22, firewall.TCP, firewall.Allow, ""},
 		{"git.example.net", "", 443, firewall.TCP, firewall.Deny, "opens 22/tcp there"},
 		{"github.com", "", 22, firewall.TCP, firewall.Allow, ""},
@@ -100,7 +102,7 @@ func TestRebindingToPrivateAddresses(t *testing.T) {
 		"::ffff:10.0.0.1": "IPv6 form", "::ffff:203.0.113.1": "IPv6 form", "::10.0.0.1": "IPv6 form",
 		"2002:0a00:0001::1": "6to4", "2002:7f00:1::": "6to4", "2002:a9fe:a9fe::1": "metadata",
 		"64:ff9b::10.0.0.1": "NAT64", "64:ff9b::169.254.169.254": "metadata", "64:ff9b:1::1": "8215",
-		"2001:0:0a00:1::1": "Teredo server", "2001:0:cb00:7101::f5ff:fffe": "Teredo client",
+		"2001:0:0a00:1::1": "Teredo", "2001:0:cb00:7101::f5ff:fffe": "Teredo",
 	} {
 		d := p.DecideAnswer("docs.example.com", netip.MustParseAddr(addr))
 		if d.Allowed() || !strings.Contains(d.Reason, reason) {
@@ -159,7 +161,7 @@ func TestDecideAlias(t *testing.T) {
 func TestModesDecide(t *testing.T) {
 	addr := netip.MustParseAddr("203.0.113.1")
 	for mode, want := range map[firewall.Mode]firewall.Verdict{
-		firewall.ModeNone: firewall.Deny, firewall.ModeAudit: firewall.Allow, firewall.ModeHost: firewall.Allow,
+		firewall.ModeNone: firewall.Deny, firewall.ModeHost: firewall.Allow,
 	} {
 		p := policy(t, firewall.Network{Mode: mode, Allow: []string{"docs.example.com"}})
 		for _, d := range []firewall.Decision{
@@ -171,6 +173,110 @@ func TestModesDecide(t *testing.T) {
 		}
 		if p.Ports("docs.example.com") != nil {
 			t.Errorf("mode %s opens ports", mode)
+		}
+	}
+}
+
+// Mode audit lets out and marks what the allowlist lacks, and refuses what mode
+// allowlist refuses for another reason than that.
+func TestModeAuditDecides(t *testing.T) {
+	n := decider
+	n.Mode = firewall.ModeAudit
+	p := policy(t, n)
+	for _, tc := range []struct {
+		name, addr string
+		port       uint16
+		proto      firewall.Proto
+		want       firewall.Verdict
+		rule       string
+	}{
+		{"docs.example.com", "203.0.113.5", 443, firewall.TCP, firewall.Allow, "docs.example.com"},
+		{"docs.example.com", "203.0.113.5", 8443, firewall.TCP, firewall.Allow, firewall.RuleUnlisted},
+		{"docs.example.com", "203.0.113.5", 80, firewall.TCP, firewall.Deny, "docs.example.com:80"},
+		{"evil.example", "203.0.113.5", 443, firewall.UDP, firewall.Allow, firewall.RuleUnlisted},
+		{"evil.example", "10.0.0.5", 443, firewall.TCP, firewall.Deny, ""},
+		{"evil.example", "169.254.169.254", 80, firewall.TCP, firewall.Deny, ""},
+		{"evil.example", "198.51.100.7", 443, firewall.TCP, firewall.Deny, "198.51.100.0/24"},
+		{"evil.example", "203.0.113.5", 53, firewall.UDP, firewall.Deny, "resolver"},
+		{"gist.github.com", "203.0.113.5", 443, firewall.TCP, firewall.Deny, "gist.github.com"},
+		{"db.internal", "10.0.0.5", 5432, firewall.TCP, firewall.Allow, "db.internal:5432"},
+		{"", "203.0.113.5", 443, firewall.TCP, firewall.Allow, firewall.RuleUnlisted},
+		{"", "203.0.113.5", 853, firewall.TCP, firewall.Deny, "resolver"},
+		{"", "192.0.2.7", 8443, firewall.TCP, firewall.Allow, "192.0.2.0/24:8443"},
+		{"", "192.0.2.7", 22, firewall.TCP, firewall.Allow, firewall.RuleUnlisted},
+		{"", "10.0.0.5", 443, firewall.TCP, firewall.Deny, ""},
+		{"", "10.9.9.9", 443, firewall.TCP, firewall.Allow, "10.9.9.9"},
+		{"", "10.9.9.9", 22, firewall.TCP, firewall.Deny, ""},
+		{"", "::ffff:169.254.169.254", 80, firewall.TCP, firewall.Deny, ""},
+		{"", "64:ff9b::10.0.0.1", 80, firewall.TCP, firewall.Deny, ""},
+		{"", "2001:0:cb00:7101::1", 80, firewall.TCP, firewall.Deny, ""},
+		{"", "198.51.100.7", 443, firewall.TCP, firewall.Deny, "198.51.100.0/24"},
+	} {
+		var addr netip.Addr
+		if tc.addr != "" {
+			addr = netip.MustParseAddr(tc.addr)
+		}
+		if d := p.Decide(tc.name, addr, tc.port, tc.proto); d.Verdict != tc.want || d.Rule != tc.rule || d.Reason == "" {
+			t.Errorf("Decide(%q, %q, %d, %s) = %+v, want %s by %q", tc.name, tc.addr, tc.port, tc.proto, d, tc.want, tc.rule)
+		}
+	}
+	for name, want := range map[string]string{"docs.example.com": "docs.example.com", "evil.example": firewall.RuleUnlisted, "gist.github.com": "", "x.invalid": ""} {
+		d := p.DecideName(name)
+		if d.Allowed() != (want != "") || want != "" && d.Rule != want {
+			t.Errorf("DecideName(%q) = %+v, want rule %q", name, d, want)
+		}
+	}
+	if d := p.DecideAlias("evil.example", "gist.github.com"); d.Allowed() {
+		t.Errorf("an alias of a denied name: %+v", d)
+	}
+	if d := p.Refused("", netip.MustParseAddr("203.0.113.5"), 443, firewall.TCP); d.Allowed() || d.Rule == "" {
+		t.Errorf("what was refused although it is the internet: %+v", d)
+	}
+}
+
+// What the rules close in mode audit is what the matcher says is not the
+// internet, in both families and in every disguise of an address.
+func TestModeAuditAgreesWithItsRules(t *testing.T) {
+	p := policy(t, firewall.Network{Mode: firewall.ModeAudit})
+	plan, err := firewall.Compile(p, firewall.Facts{IPv6: true, ResolverPort: 1, Mark: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := func(a netip.Addr) bool {
+		tables := plan.V4
+		if a.Is6() {
+			tables = plan.V6
+		}
+		for _, rule := range tables[0].Chains[0].Rules {
+			text, ok := strings.CutPrefix(rule.Spec, "-d ")
+			network, _, _ := strings.Cut(text, " ")
+			if ok && strings.HasSuffix(rule.Spec, "-j "+firewall.ChainRefuse) && netip.MustParsePrefix(network).Contains(a) {
+				return true
+			}
+		}
+		return false
+	}
+	check := func(a netip.Addr) {
+		t.Helper()
+		if a.IsLoopback() || a.Is4In6() {
+			return // open by an earlier rule; never on a wire
+		}
+		if d := p.Decide("", a, 443, firewall.TCP); d.Allowed() == closed(a) {
+			t.Errorf("%s: the matcher says %+v, and the rules close it: %v", a, d, closed(a))
+		}
+	}
+	for first := range 256 {
+		for _, rest := range [][3]byte{{}, {64, 0, 1}, {100, 100, 200}, {168, 1, 1}, {254, 169, 254}, {16, 0, 0}, {0, 0, 8}, {18, 5, 5}, {63, 129, 16}} {
+			v4 := netip.AddrFrom4([4]byte{byte(first), rest[0], rest[1], rest[2]})
+			if v4.IsLoopback() {
+				continue
+			}
+			check(v4)
+			inner := v4.As4()
+			check(netip.AddrFrom16([16]byte{0, 0x64, 0xff, 0x9b, 12: inner[0], 13: inner[1], 14: inner[2], 15: inner[3]}))
+			check(netip.AddrFrom16([16]byte{0x20, 0x02, inner[0], inner[1], inner[2], inner[3], 15: 1}))
+			check(netip.AddrFrom16([16]byte{0x20, 0x01, 0, 0, inner[0], inner[1], inner[2], inner[3], 15: 1}))
+			check(netip.AddrFrom16([16]byte{byte(first), rest[0], rest[1], rest[2], 15: 1}))
 		}
 	}
 }

@@ -7,7 +7,7 @@ type Mode string
 const (
 	ModeNone      Mode = "none"      // loopback only
 	ModeAllowlist Mode = "allowlist" // what the allowlist names; the default
-	ModeAudit     Mode = "audit"     // everything, recorded
+	ModeAudit     Mode = "audit"     // the whole internet, recorded, to learn what the allowlist lacks
 	ModeHost      Mode = "host"      // no firewall at all
 )
 

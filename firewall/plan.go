@@ -12,6 +12,7 @@ const (
 	ChainOut    = "SBX-OUT" // filter: what may leave
 	ChainIn     = "SBX-IN"  // filter: what may enter
 	ChainRefuse = "SBX-NO"  // filter: refuses so that the program fails at once
+	ChainPass   = "SBX-GO"  // filter, mode audit: reports what is let out and lets it out
 	ChainLog    = "SBX-LOG" // filter: reports what is refused; it decides nothing
 	ChainDNS    = "SBX-DNS" // nat: leads every DNS query to the sandbox's resolver
 	ChainGuard  = "SBX-WEB" // nat: leads connections to learned addresses on the web's ports to the guard
@@ -22,14 +23,18 @@ const (
 	StaticName6 = "SBX-STATIC6"
 	SeenName4   = "SBX-SEEN4" // destinations whose refusal was reported a moment ago, with a timeout each
 	SeenName6   = "SBX-SEEN6"
+	PassedName4 = "SBX-PASSED4" // the same of destinations that were let out in mode audit
+	PassedName6 = "SBX-PASSED6"
 )
 
 // The NFLOG groups in which the kernel reports refused packets. The first
 // packet to a destination has a group of its own, so that a flood of repeats
-// can overflow only the other one.
+// can overflow only the other one. LogPassed is for connections that mode audit
+// lets out: a destination's first in each SeenTimeout.
 const (
 	LogFirst  = 0x7362
 	LogRepeat = 0x7363
+	LogPassed = 0x7364
 )
 
 // SeenTimeout is how long a destination counts as reported, in seconds.
@@ -41,14 +46,15 @@ const LearnedTimeout = 300
 
 // Facts are what Compile may know of the machine.
 type Facts struct {
-	IPv6         bool         // the kernel has IPv6, whether or not an address is set
-	Upstreams    []netip.Addr // the machine's resolvers; only the daemon reaches them, on port 53
-	ResolverPort uint16       // the loopback port of the sandbox's resolver, UDP and TCP
-	GuardPort    uint16       // the loopback port of the guard, TCP; not needed where the policy is not Guarded
-	DaemonUID    int          // the user that the resolver and the guard run as
-	Mark         uint32       // the mark (SO_MARK) on the daemon's own packets; not 0
-	NFLOG        bool         // the kernel can report refused packets
-	UIDs         uint32       // how many user ids exist here, from 0 on, as in a rootless container; 0 = all
+	IPv6         bool           // the kernel has IPv6, whether or not an address is set
+	Upstreams    []netip.Addr   // the machine's resolvers; only the daemon reaches them, on port 53
+	ResolverPort uint16         // the loopback port of the sandbox's resolver, UDP and TCP
+	GuardPort    uint16         // the loopback port of the guard, TCP; not needed where the policy is not Guarded
+	DaemonUID    int            // the user that the resolver and the guard run as
+	Mark         uint32         // the mark (SO_MARK) on the daemon's own packets; not 0
+	NFLOG        bool           // the kernel can report refused packets
+	Around       []netip.Prefix // networks and gateways that the machine is on; mode audit keeps them closed
+	UIDs         uint32         // how many user ids exist here, from 0 on, as in a rootless container; 0 = all
 }
 
 // Plan is everything that the kernel must hold, as ordered data. Printed, it
@@ -58,6 +64,12 @@ type Plan struct {
 	Sets []Set
 	V4   []Table
 	V6   []Table // nil when the kernel has no IPv6
+
+	// Probes are addresses that test packets may be sent to and at which
+	// nothing is open but what the policy's address entries say.
+	Probes []netip.Addr
+
+	Open bool // nothing is refused, so there is nothing to test: mode host
 }
 
 // Set is an ipset.

@@ -20,9 +20,6 @@ type Policy struct {
 
 // NewPolicy understands a Network. It reports everything that is wrong at
 // once, in the order of the file's lists; the Policy is nil when anything is.
-//
-// Modes audit and host make a Policy too, although Compile refuses them for
-// now: a settings file that names them is valid.
 func NewPolicy(n Network) (*Policy, []EntryError) {
 	var errs []EntryError
 	fail := func(list string, index int, text string, bad *problem) {
@@ -93,6 +90,10 @@ func NewPolicy(n Network) (*Policy, []EntryError) {
 
 // Mode returns the mode, with the default filled in.
 func (p *Policy) Mode() Mode { return p.mode }
+
+// Resolves reports whether the sandbox's own resolver answers: in modes
+// allowlist and audit.
+func (p *Policy) Resolves() bool { return p.mode == ModeAllowlist || p.mode == ModeAudit }
 
 // Guarded reports whether connections to learned addresses on TCP ports 80 and
 // 443 must pass the guard: in mode allowlist, unless guard is "off".

@@ -190,6 +190,24 @@ func TestWider(t *testing.T) {
 	if got := policy(t, firewall.Network{Allow: []string{"evil.example"}}).Wider(host); got != nil {
 		t.Errorf("wider than mode host by %v", got)
 	}
+	audit := firewall.Network{Mode: firewall.ModeAudit, Deny: []string{"evil.example"}}
+	for _, tc := range []struct {
+		name string
+		n    firewall.Network
+		want string
+	}{
+		{"names and public addresses", firewall.Network{Allow: []string{"a.example", "*.b.example:22", "203.0.113.0/24"}}, ""},
+		{"what base denies", firewall.Network{Allow: []string{"evil.example"}}, "evil.example"},
+		{"metadata", firewall.Network{Allow: []string{"169.254.169.254"}}, "169.254.169.254"},
+		{"a network around private ones", firewall.Network{Allow: []string{"8.0.0.0/5"}}, "8.0.0.0/5"},
+		{"private", firewall.Network{Private: []string{"db.internal"}}, "private db.internal"},
+		{"audit without the deny", firewall.Network{Mode: firewall.ModeAudit}, "no deny of evil.example"},
+		{"the same", audit, ""},
+	} {
+		if got := strings.Join(policy(t, tc.n).Wider(policy(t, audit)), ", "); got != tc.want {
+			t.Errorf("over audit, %s: wider by %q, want %q", tc.name, got, tc.want)
+		}
+	}
 	none := policy(t, firewall.Network{Mode: firewall.ModeNone})
 	if got := policy(t, firewall.Network{}).Wider(none); !slices.Equal(got, []string{"mode allowlist"}) {
 		t.Errorf("wider than mode none by %v", got)

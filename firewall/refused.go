@@ -24,14 +24,13 @@ func (p *Policy) Refused(name string, addr netip.Addr, port uint16, proto Proto)
 		return Decision{Deny, "no " + string(proto), "only TCP and UDP leave the sandbox"}
 	case hidden(addr):
 		return Decision{Deny, "resolver", addr.String() + " is the container engine's resolver, which only the sandbox's own may ask"}
-	case port == 53:
-		return Decision{Deny, "resolver", "names are resolved by the sandbox's own resolver only"}
-	case port == 853:
-		return Decision{Deny, "resolver", "DNS over TLS or QUIC would go past the sandbox's resolver"}
+	}
+	if d := dnsPort(port); !d.Allowed() {
+		return d
 	}
 	want := Port{port, proto}
 	opens := func(e *entry) bool { return e.opens(want) }
-	if e := p.deny.addr(addr, opens); e != nil {
+	if e := p.deniesAddr(addr, opens); e != nil {
 		return denied(e, addr.String())
 	}
 	if e := p.allow.addr(addr, opens); e != nil {
@@ -46,8 +45,14 @@ func (p *Policy) Refused(name string, addr netip.Addr, port uint16, proto Proto)
 		}
 	}
 	d := p.Decide(name, addr, port, proto)
+	if d.Allowed() { // mode audit, which lets out what belongs to the internet
+		return Decision{Deny, "no surroundings", addr.String() + " is on the sandbox's own network, or the packet belongs to no open connection"}
+	}
 	if class, what := classify(addr); class == classMetadata || class == classInvalid {
-		return Decision{Deny, "no special address", d.Reason + ", which is " + what}
+		if p.mode != ModeAudit { // there the reason says so already
+			d.Reason += ", which is " + what
+		}
+		return Decision{Deny, "no special address", d.Reason}
 	}
 	return Decision{Deny, "", d.Reason}
 }

@@ -11,7 +11,8 @@ import (
 //
 //	resolver's upstreams ─ everybody else to a hidden upstream ─ loopback ─
 //	port 53 and 853 anywhere ─ deny networks ─ established ─ static ─
-//	the web's ports for everybody but the guard ─ learned ─ refuse
+//	the web's ports for everybody but the guard ─ learned ─
+//	in mode audit what is not the internet, then the internet ─ refuse
 type rules struct {
 	policy *Policy
 	facts  Facts
@@ -36,6 +37,9 @@ func (r rules) filter() Table {
 		{"-j REJECT --reject-with " + r.family.reject, ""},
 	}}
 	chains := []Chain{{ChainOut, out}, {ChainIn, in}, refuse}
+	if r.policy.mode == ModeAudit {
+		chains = append(chains, r.pass())
+	}
 	if r.facts.NFLOG {
 		chains[2].Rules = append([]Rule{{"-m owner --uid-owner " + r.everyUser() + " -j " + ChainLog,
 			"what a program sent is reported; what the kernel itself says is nobody's attempt"}}, refuse.Rules...)
@@ -57,6 +61,18 @@ func (r rules) log() Chain {
 		{fmt.Sprintf("-m set ! %s -j NFLOG --nflog-group %d", seen, LogFirst), "a destination's first"},
 		{"-j SET --add-set " + r.family.seen + " dst,dst", ""},
 	}}
+}
+
+// pass reports connections and lets them out. Nobody need listen.
+func (r rules) pass() Chain {
+	var report []Rule
+	if r.facts.NFLOG {
+		report = []Rule{
+			{fmt.Sprintf("-m set ! --match-set %s dst,dst -j NFLOG --nflog-group %d", r.family.passed, LogPassed), "a destination's first in a minute"},
+			{"-j SET --add-set " + r.family.passed + " dst,dst", ""},
+		}
+	}
+	return Chain{ChainPass, append(report, Rule{"-j ACCEPT", "mode audit"})}
 }
 
 func (r rules) out() []Rule {
@@ -84,19 +100,48 @@ func (r rules) out() []Rule {
 		add(why, "-p udp -m udp --dport %d -j %s", port, ChainRefuse)
 		add("", "-p tcp -m tcp --dport %d -j %s", port, ChainRefuse)
 	}
-	if r.policy.mode == ModeAllowlist {
+	if r.policy.Resolves() {
 		r.denyNetworks(add)
 	}
 	add("connections that were allowed when they began, and replies", "-m conntrack --ctstate ESTABLISHED -j ACCEPT")
-	if r.policy.mode == ModeAllowlist {
-		add("address entries", "-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j ACCEPT", r.family.static)
+	if r.policy.Resolves() {
+		accept := "ACCEPT"
+		if r.policy.mode == ModeAudit {
+			accept = ChainPass
+		}
+		add("address entries", "-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j %s", r.family.static, accept)
 		if r.policy.Guarded() {
 			r.webForGuardOnly(add)
 		}
-		add("addresses that the resolver gave out for allowed names", "-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j ACCEPT", r.family.learned)
+		add("addresses that the resolver gave out for allowed names", "-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j %s", r.family.learned, accept)
+	}
+	if r.policy.mode == ModeAudit {
+		r.internet(add)
 	}
 	add("everything else", "-j %s", ChainRefuse)
 	return out
+}
+
+// internet lets out what is not special and not around the machine, TCP and UDP
+// only.
+func (r rules) internet(add func(why, format string, args ...any)) {
+	why := "what is not the internet"
+	for _, p := range notInternet(r.family.ipv6) {
+		add(why, "-d %s -j %s", p, ChainRefuse)
+		why = ""
+	}
+	why = "the machine's own networks and gateways"
+	for _, p := range r.facts.Around {
+		if r.family.owns(p) && p.Bits() > 0 {
+			add(why, "-d %s -j %s", p.Masked(), ChainRefuse)
+			why = ""
+		}
+	}
+	why = "the internet"
+	for _, proto := range []Proto{UDP, TCP} {
+		add(why, "-p %s -m conntrack --ctstate NEW -j %s", proto, ChainPass)
+		why = ""
+	}
 }
 
 // webForGuardOnly closes the web's ports to everybody but the guard, which
@@ -201,18 +246,27 @@ func (r rules) icmpErrors() string {
 	return "-p icmp -m conntrack --ctstate RELATED -j ACCEPT"
 }
 
-// denyNetworks refuses deny's address entries before anything is let out, so
+// denyNetworks refuses deny's address entries, also inside tunnels, before anything is let out, so
 // that connections to them end as well.
 func (r rules) denyNetworks(add func(why, format string, args ...any)) {
 	for _, e := range r.policy.deny.entries {
-		if !r.family.owns(e.prefix) {
+		if !e.prefix.IsValid() {
 			continue
 		}
-		if e.ports == nil {
-			add("deny "+e.rule, "-d %s -j %s", e.prefix, ChainRefuse)
+		networks := []netip.Prefix{e.prefix}
+		if r.family.ipv6 && e.prefix.Addr().Is4() {
+			networks = disguises(e.prefix)
 		}
-		for _, p := range e.ports {
-			add("deny "+e.rule, "-d %s -p %s -m %s --dport %d -j %s", e.prefix, p.Proto, p.Proto, p.Number, ChainRefuse)
+		for _, network := range networks {
+			if !r.family.owns(network) {
+				continue
+			}
+			if e.ports == nil {
+				add("deny "+e.rule, "-d %s -j %s", network, ChainRefuse)
+			}
+			for _, p := range e.ports {
+				add("deny "+e.rule, "-d %s -p %s -m %s --dport %d -j %s", network, p.Proto, p.Proto, p.Number, ChainRefuse)
+			}
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package firewall
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // addrClass says what kind of place an address is, as far as that decides
 // whether a name may lead there.
@@ -59,24 +62,23 @@ var specialRanges = []specialRange{
 	{pfx("::/96"), classInvalid, "an IPv4 address in IPv6 form (RFC 4291 2.5.5.1)"},
 	{pfx("64:ff9b:1::/48"), classPrivate, "local translation to IPv4 (RFC 8215)"},
 	{pfx("100::/64"), classInvalid, "discard only (RFC 6666)"},
+	// Half of a Teredo address is an IPv4 address with all bits inverted, so
+	// no prefix tells the special ones from the others.
+	{pfx("2001::/32"), classInvalid, "Teredo, a tunnel to IPv4 (RFC 4380)"},
 	{pfx("fc00::/7"), classPrivate, "unique local (RFC 4193)"},
 	{pfx("fe80::/10"), classPrivate, "link-local (RFC 4291 2.5.6)"},
 	{pfx("fec0::/10"), classPrivate, "site-local (RFC 3879)"},
 	{pfx("ff00::/8"), classInvalid, "multicast (RFC 4291 2.7)"},
 }
 
-// tunnelRanges carry an IPv4 address inside an IPv6 one, so the address is as
-// special as the one inside.
+// tunnelRanges carry an IPv4 address inside an IPv6 one, right behind the
+// prefix, so the address is as special as the one inside.
 var tunnelRanges = []struct {
 	prefix netip.Prefix
-	at     int  // byte where the IPv4 address begins
-	flip   bool // stored with all bits inverted
 	what   string
 }{
-	{pfx("64:ff9b::/96"), 12, false, "NAT64 (RFC 6052)"},
-	{pfx("2002::/16"), 2, false, "6to4 (RFC 3056)"},
-	{pfx("2001::/32"), 4, false, "Teredo server (RFC 4380)"},
-	{pfx("2001::/32"), 12, true, "Teredo client (RFC 4380)"},
+	{pfx("64:ff9b::/96"), "NAT64 (RFC 6052)"},
+	{pfx("2002::/16"), "6to4 (RFC 3056)"},
 }
 
 func pfx(s string) netip.Prefix { return netip.MustParsePrefix(s) }
@@ -90,24 +92,57 @@ func classify(addr netip.Addr) (addrClass, string) {
 			return r.class, r.what
 		}
 	}
-	if addr.Is4() {
-		return classGlobal, ""
-	}
-	raw := addr.As16()
-	for _, t := range tunnelRanges {
-		if !t.prefix.Contains(addr) {
-			continue
-		}
-		inner := [4]byte(raw[t.at : t.at+4])
-		if t.flip {
-			for i := range inner {
-				inner[i] = ^inner[i]
-			}
-		}
-		v4 := netip.AddrFrom4(inner)
-		if class, what := classify(v4); class != classGlobal {
-			return class, t.what + " for " + v4.String() + ", which is " + what
+	if inner, what, ok := inside(addr); ok {
+		if class, why := classify(inner); class != classGlobal {
+			return class, what + " for " + inner.String() + ", which is " + why
 		}
 	}
 	return classGlobal, ""
+}
+
+// inside returns the IPv4 address that an address of a tunnel carries, and what
+// the tunnel is.
+func inside(addr netip.Addr) (inner netip.Addr, what string, ok bool) {
+	for _, t := range tunnelRanges {
+		if t.prefix.Contains(addr) {
+			raw, at := addr.As16(), t.prefix.Bits()/8
+			return netip.AddrFrom4([4]byte(raw[at : at+4])), t.what, true
+		}
+	}
+	return inner, "", false
+}
+
+// disguises returns the forms that an IPv4 network has in the tunnels.
+func disguises(p netip.Prefix) []netip.Prefix {
+	var out []netip.Prefix
+	for _, t := range tunnelRanges {
+		raw, inner := t.prefix.Addr().As16(), p.Addr().As4()
+		copy(raw[t.prefix.Bits()/8:], inner[:])
+		out = append(out, netip.PrefixFrom(netip.AddrFrom16(raw), t.prefix.Bits()+p.Bits()))
+	}
+	return out
+}
+
+// notInternet returns the networks of one family whose addresses classify says
+// are special, but for loopback; none of them contains another.
+func notInternet(ipv6 bool) []netip.Prefix {
+	var out []netip.Prefix
+	add := func(p netip.Prefix) {
+		contains := func(o netip.Prefix) bool { return o.Bits() <= p.Bits() && o.Contains(p.Addr()) }
+		if !p.Addr().IsLoopback() && !slices.ContainsFunc(out, contains) {
+			out = slices.DeleteFunc(out, func(o netip.Prefix) bool { return p.Bits() <= o.Bits() && p.Contains(o.Addr()) })
+			out = append(out, p)
+		}
+	}
+	for _, r := range specialRanges {
+		if r.prefix.Addr().Is6() == ipv6 {
+			add(r.prefix)
+		}
+		if ipv6 && r.prefix.Addr().Is4() {
+			for _, p := range disguises(r.prefix) {
+				add(p)
+			}
+		}
+	}
+	return out
 }

@@ -14,10 +14,17 @@ func (p *Policy) Wider(base *Policy) []string {
 	if p.mode.width() > base.mode.width() {
 		return []string{"mode " + string(p.mode)}
 	}
-	if p.mode == ModeNone || base.mode != ModeAllowlist {
+	if p.mode == ModeNone || base.mode == ModeHost {
 		return nil // nothing goes out, or base lets everything out
 	}
 	var wider []string
+	if p.mode == ModeAudit {
+		for i := range base.deny.entries {
+			if d := &base.deny.entries[i]; !p.deniesAll(d) {
+				wider = append(wider, "no deny of "+d.rule)
+			}
+		}
+	}
 	for i := range p.allow.entries {
 		if e := &p.allow.entries[i]; !p.coveredBy(e, base) {
 			wider = append(wider, e.rule)
@@ -51,7 +58,7 @@ func (p *Policy) coveredBy(e *entry, base *Policy) bool {
 			continue // p takes it away itself
 		}
 		allows := func(b entry) bool { return b.opens(port) && b.contains(e) }
-		if !slices.ContainsFunc(base.allow.entries, allows) {
+		if !slices.ContainsFunc(base.allow.entries, allows) && !(base.mode == ModeAudit && e.public()) {
 			return false
 		}
 		for i := range base.deny.entries {
@@ -66,6 +73,22 @@ func (p *Policy) coveredBy(e *entry, base *Policy) bool {
 		}
 	}
 	return true
+}
+
+// deniesAll reports whether one entry of p denies all that d does.
+func (p *Policy) deniesAll(d *entry) bool {
+	return slices.ContainsFunc(p.deny.entries, func(own entry) bool {
+		return own.contains(d) && (own.ports == nil || d.ports != nil && !slices.ContainsFunc(d.ports, func(port Port) bool { return !own.opens(port) }))
+	})
+}
+
+// public reports whether e means nothing but the internet, which mode audit
+// lets out. A name does: where it leads is judged by its addresses.
+func (e *entry) public() bool {
+	if !e.prefix.IsValid() {
+		return true
+	}
+	return !e.prefix.Addr().IsLoopback() && !slices.ContainsFunc(notInternet(e.prefix.Addr().Is6()), e.prefix.Overlaps)
 }
 
 // contains reports whether e means everything that other means, ports aside.

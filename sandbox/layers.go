@@ -169,6 +169,9 @@ func flagFor(entry string) string {
 		return "--preset " + name
 	}
 	if mode, ok := strings.CutPrefix(entry, "mode "); ok {
+		if mode == string(firewall.ModeHost) {
+			return hostFlags
+		}
 		return "--network " + mode
 	}
 	if strings.Contains(entry, " ") { // private, inbound, guard

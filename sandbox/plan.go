@@ -59,6 +59,8 @@ type Options struct {
 	// AllowHostedWeb lets the model's provider search and fetch pages for the
 	// agent, which no firewall on this side sees.
 	AllowHostedWeb bool
+	// AcceptNoFirewall says that the user knows what mode host is.
+	AcceptNoFirewall bool
 
 	// Command replaces Claude Code, for tests of the walls; nil = Claude Code.
 	Command []string
@@ -107,6 +109,10 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err := supported(s); err != nil {
 		return nil, err
 	}
+	open, err := openNetwork(o, s.Network.Mode)
+	if err != nil {
+		return nil, err
+	}
 	mounts, placeholders, err := workspaceMounts(f.Workspace, union(f.Workspace.Protect, s.Workspace.Protect))
 	if err != nil {
 		return nil, err
@@ -119,6 +125,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		mounts = append(mounts, mount)
 	}
 	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Timeout: Duration(s.Limits.Timeout), Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before}
+	p.Warnings = append(p.Warnings, open...)
 	p.hostedWeb = o.AllowHostedWeb
 	p.sharedLimit = o.User.Limits.Memory == 0 && (o.Project == nil || o.Project.Limits.Memory == 0)
 	if o.ClaudePath, err = claudePath(o.ClaudePath); err != nil {
@@ -179,8 +186,6 @@ func supported(s settings.Settings) error {
 	switch {
 	case s.Topology != settings.TopologySidecar:
 		what, hint = "topology "+string(s.Topology), "run always uses the sidecar topology; leave the setting out"
-	case s.Network.Mode == firewall.ModeAudit || s.Network.Mode == firewall.ModeHost:
-		what, hint = "network mode "+string(s.Network.Mode), "use none or allowlist"
 	case len(s.Secrets) > 0:
 		what, hint = "secrets", "pass variables with envPrefixes in the meantime; the model API's key needs neither"
 	case len(s.MCP.Servers) > 0:
@@ -190,6 +195,26 @@ func supported(s settings.Settings) error {
 	}
 	return diag.WithHint(fmt.Errorf("%w: run does not support %s yet", ErrConfig, what), "%s", hint)
 }
+
+// openNetwork returns what must be said about a mode that opens the internet.
+// Mode host needs the user's own word twice, and no file of the project's
+// counts, whoever trusts it.
+func openNetwork(o Options, mode firewall.Mode) (warnings []string, err error) {
+	switch mode {
+	case firewall.ModeAudit:
+		return []string{"network mode audit: the whole internet is open to the agent and what it reaches is recorded; private networks, metadata and what is denied stay closed"}, nil
+	case firewall.ModeHost:
+		if o.User.Network.Mode != mode || !o.AcceptNoFirewall {
+			err := fmt.Errorf("%w: network mode host takes the firewall away", ErrRefused)
+			return nil, diag.WithHint(err, "to let the agent reach everything that this machine can, give both flags: %s", hostFlags)
+		}
+		return []string{"NO FIREWALL (network mode host): the agent reaches everything that this machine can, its networks and cloud metadata included, and nothing is recorded"}, nil
+	}
+	return nil, nil
+}
+
+// hostFlags are what mode host takes.
+const hostFlags = "--network host --accept-no-firewall"
 
 func (p *Plan) labels(role, dir string) map[string]string {
 	return map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir}

@@ -275,7 +275,6 @@ func TestARootOwnedFolderIsNotWorkedInAsRoot(t *testing.T) {
 func TestWhatRunDoesNotDoIsRefusedAloud(t *testing.T) {
 	for name, user := range map[string]settings.Settings{
 		"topology": {Topology: settings.TopologySingle},
-		"mode":     {Network: firewall.Network{Mode: firewall.ModeAudit}},
 		"secrets":  {Secrets: []settings.Secret{{Name: "X"}}},
 		"mcp":      {MCP: settings.MCP{Servers: []settings.MCPServer{{Name: "m"}}}},
 	} {
@@ -283,6 +282,34 @@ func TestWhatRunDoesNotDoIsRefusedAloud(t *testing.T) {
 		if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {
 			t.Errorf("%s: got %v, want ErrConfig with a hint", name, err)
 		}
+	}
+}
+
+// Attack: a file, or a variable of the environment, takes the firewall away.
+func TestNoFirewallTakesTheUsersWordTwice(t *testing.T) {
+	host := network(firewall.Network{Mode: firewall.ModeHost})
+	for name, o := range map[string]Options{
+		"the project's file":           {Project: &host},
+		"the project's file, trusted":  {Project: &host, TrustProject: true},
+		"trusted and accepted":         {Project: &host, TrustProject: true, AcceptNoFirewall: true},
+		"the mode alone":               {User: host},
+		"the mode and a trusted file":  {User: host, Project: &host, TrustProject: true},
+		"accepted, the file asks only": {Project: &host, AcceptNoFirewall: true},
+	} {
+		if _, err := NewPlan(o, Facts{Workspace: folder(t)}); !errors.Is(err, ErrRefused) || !strings.Contains(diag.HintOf(err), hostFlags) {
+			t.Errorf("%s: got %v, want ErrRefused and the flags", name, err)
+		}
+	}
+	p := plan(t, Options{User: host, AcceptNoFirewall: true}, folder(t))
+	if len(p.Warnings) == 0 || !strings.Contains(p.Warnings[0], "NO FIREWALL") || p.Sidecar.Network != "bridge" {
+		t.Errorf("network %q, warnings %q", p.Sidecar.Network, p.Warnings)
+	}
+}
+
+func TestModeAuditIsSaidAloud(t *testing.T) {
+	p := plan(t, Options{User: network(firewall.Network{Mode: firewall.ModeAudit})}, folder(t))
+	if len(p.Warnings) == 0 || !strings.Contains(p.Warnings[0], "mode audit") {
+		t.Errorf("warnings %q", p.Warnings)
 	}
 }
 

@@ -49,6 +49,7 @@ type runOptions struct {
 	trustProject  bool
 	claudePath    string
 	hostedWeb     bool
+	noFirewall    bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -97,7 +98,7 @@ The project's .devcontainer/sandbox.jsonc may only narrow what you allow here.`,
 	f.IntVar(&o.maxTurns, "max-turns", 0, "end after this many turns")
 	f.Float64Var(&o.maxBudgetUSD, "max-budget-usd", 0, "end after this many US dollars at list price")
 	f.StringVar(&o.systemPrompt, "append-system-prompt", "", "text to add to Claude's system prompt")
-	f.StringVar(&o.network, "network", "", "none or allowlist (default allowlist)")
+	f.StringVar(&o.network, "network", "", "none, allowlist, audit (the internet, recorded) or host (no firewall) (default allowlist)")
 	f.StringSliceVar(&o.allow, "allow", nil, "allow a destination: HOST, *.DOMAIN, HOST:PORT, NETWORK:PORT, or @FILE with one a line")
 	f.StringSliceVar(&o.whitelist, "whitelist", nil, "the same as --allow")
 	f.StringVar(&o.whitelistFile, "whitelist-file", "", "the same as --allow @FILE")
@@ -110,6 +111,7 @@ The project's .devcontainer/sandbox.jsonc may only narrow what you allow here.`,
 	f.StringVar(&o.engineNetwork, "engine-network", "", "join this network of the engine, to reach services on it (as --allow and --private name them)")
 	f.StringVar(&o.claudePath, "claude-path", "", "where Claude Code is in the agent's image (default "+sandbox.DefaultClaudePath+")")
 	f.BoolVar(&o.hostedWeb, "allow-hosted-web", false, "let the model's provider search and fetch web pages for the agent, past the firewall")
+	f.BoolVar(&o.noFirewall, "accept-no-firewall", false, "with --network host: you know that the agent then reaches everything that this machine can")
 	f.StringVar(&o.memory, "memory", "", "limit of memory, such as 4g (default 8g, at most half of the engine's)")
 	f.Float64Var(&o.cpus, "cpus", 0, "limit of processors, such as 1.5")
 	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads (default 1024)")
@@ -164,7 +166,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	options := sandbox.Options{
 		ID: newRunID(), User: user, Project: project, TrustProject: o.trustProject,
 		Image: release.Image(), FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
-		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb,
+		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall,
 		Headless: agent.Headless{
 			Model: o.model, MaxTurns: o.maxTurns, MaxBudgetUSD: o.maxBudgetUSD, ExtraArgs: claudeArgs,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + o.systemPrompt),

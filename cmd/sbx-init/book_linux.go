@@ -46,6 +46,12 @@ func (b *book) Allow(names []string, addr netip.Addr, ports []firewall.Port, tim
 	l := lead{addr, strings.Join(names, " ")}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if len(ports) == 0 && b.policy.Mode() == firewall.ModeAudit && l.resolvable(b.policy) {
+		// The packet filter lets the internet out. The lead is for a policy
+		// that names this name later.
+		b.leads[l] = b.now().Add(timeout)
+		return nil
+	}
 	open := make([]firewall.Port, 0, len(ports))
 	for _, port := range ports {
 		if l.allowed(b.policy, port) {
@@ -64,13 +70,26 @@ func (b *book) Allow(names []string, addr netip.Addr, ports []firewall.Port, tim
 }
 
 func (l lead) allowed(p *firewall.Policy, port firewall.Port) bool {
+	name, ok := l.named(p)
+	return ok && p.Decide(name, l.addr, port.Number, port.Proto).Allowed()
+}
+
+// resolvable reports whether the name may lead to the address, whatever port is
+// open there.
+func (l lead) resolvable(p *firewall.Policy) bool {
+	name, ok := l.named(p)
+	return ok && p.DecideName(name).Allowed() && p.DecideAnswer(name, l.addr).Allowed()
+}
+
+// named returns the name that was asked for, and whether it may have its aliases.
+func (l lead) named(p *firewall.Policy) (name string, ok bool) {
 	names := strings.Fields(l.names)
 	for _, alias := range names[1:] {
 		if !p.DecideAlias(names[0], alias).Allowed() {
-			return false
+			return names[0], false
 		}
 	}
-	return p.Decide(names[0], l.addr, port.Number, port.Proto).Allowed()
+	return names[0], true
 }
 
 // setPolicy makes p judge from now on.

@@ -143,16 +143,6 @@ func TestModeNoneHasNoNetwork(t *testing.T) {
 	wire.Nothing("mode none", isNeighbour)
 }
 
-func TestModesThatAreNotEnforcedAreRefused(t *testing.T) {
-	in := newInternet(t)
-	for _, mode := range []string{"audit", "host"} {
-		b := newBox(t, in.Sandbox, `{"network": {"mode": "`+mode+`"}}`)
-		r := b.run("true")
-		r.mustExit(t, exitConfig)
-		r.mustSay(t, "sbx-init: error: ", "mode "+mode, "sbx-init: hint: ")
-	}
-}
-
 // startSidecar starts the firewall alone and waits until it says it stands.
 func startSidecar(t testing.TB, b *box) *exec.Cmd {
 	t.Helper()

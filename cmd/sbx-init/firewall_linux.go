@@ -141,7 +141,7 @@ func (w *wall) record(r audit.Record) error {
 
 // prepare makes the plan that enforces p, and starts what it needs.
 func (w *wall) prepare(ctx context.Context, p policy) (firewall.Plan, error) {
-	if p.Mode() == firewall.ModeAllowlist {
+	if p.Resolves() {
 		if err := w.serveNames(ctx, p); err != nil {
 			return firewall.Plan{}, err
 		}
@@ -149,11 +149,11 @@ func (w *wall) prepare(ctx context.Context, p policy) (firewall.Plan, error) {
 			return firewall.Plan{}, err
 		}
 	}
-	plan, err := firewall.Compile(p.Policy, w.facts)
-	if errors.Is(err, firewall.ErrModeNotEnforced) {
-		err = exitWith(exitConfig, err)
+	var err error
+	if w.facts.Around, err = around(); err != nil {
+		return firewall.Plan{}, err
 	}
-	return plan, err
+	return firewall.Compile(p.Policy, w.facts)
 }
 
 // enforce makes the kernel hold the plan that enforces p, and proves it.
@@ -171,7 +171,7 @@ func (w *wall) verify(ctx context.Context) error {
 	if err := w.kernel.Verify(ctx, w.plan); err != nil {
 		return err
 	}
-	if w.policy.Mode() != firewall.ModeAllowlist {
+	if !w.policy.Resolves() {
 		return nil
 	}
 	if err := w.probes.verifyResolver(ctx, w.sockets); err != nil {

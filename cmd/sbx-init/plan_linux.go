@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -32,13 +31,14 @@ func (p *program) plan(args []string) error {
 	if err != nil {
 		return fmt.Errorf("finding the machine's resolvers: %w", err)
 	}
+	networks, err := around()
+	if err != nil {
+		return err
+	}
 	_, noIPv6 := os.Stat("/proc/self/net/if_inet6")
 	plan, err := firewall.Compile(pol.Policy, firewall.Facts{
-		IPv6: noIPv6 == nil, Upstreams: upstreams.addrs, ResolverPort: resolverPort, GuardPort: guardPort, Mark: resolverMark, NFLOG: true,
+		IPv6: noIPv6 == nil, Upstreams: upstreams.addrs, ResolverPort: resolverPort, GuardPort: guardPort, Mark: resolverMark, NFLOG: true, Around: networks,
 	})
-	if errors.Is(err, firewall.ErrModeNotEnforced) {
-		return exitWith(exitConfig, err)
-	}
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (w *wall) endRecords() error {
 	return errors.Join(append(errs, w.recorder.Close())...)
 }
 
-// refused records a refused packet.
+// refused records a packet that was refused, or let out in mode audit.
 func (w *wall) refused(r kernel.Refusal) {
 	addr := r.Dst.Addr()
 	rec := audit.Record{
@@ -66,13 +66,25 @@ func (w *wall) refused(r kernel.Refusal) {
 		UID: &r.UID, Src: r.Src,
 	}
 	rec.SrcProto = rec.Proto
-	d := w.book.inForce().Refused(rec.Name, addr, rec.Port, rec.Proto)
+	policy := w.book.inForce()
+	d := policy.Refused(rec.Name, addr, rec.Port, rec.Proto)
+	if r.Passed {
+		d = policy.Decide(rec.Name, addr, rec.Port, rec.Proto)
+		if !d.Allowed() { // the policy has changed since
+			d = firewall.Decision{Verdict: firewall.Allow, Rule: firewall.RuleUnlisted, Reason: "let out by the policy before: " + d.Reason}
+		}
+	}
 	rec.Verdict, rec.Rule, rec.Reason = d.Verdict, d.Rule, d.Reason
 	_ = w.record(rec) // the packet is refused whether or not that can be written
 }
 
-// lost records that packets were refused faster than they could be looked at.
-func (w *wall) lost(packets int) {
+// lost records that packets came faster than they could be looked at.
+func (w *wall) lost(packets int, passed bool) {
+	if passed {
+		_ = w.record(audit.Record{Verdict: firewall.Allow, Layer: audit.LayerIP, Count: packets, Rule: firewall.RuleUnlisted,
+			Reason: "more connections were let out than could be looked at one by one"})
+		return
+	}
 	_ = w.record(audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Count: packets, Rule: "flood",
 		Reason: "more packets were refused than could be looked at one by one"})
 }

@@ -156,7 +156,20 @@ func openAudit(path string, who attacker) (*audit.Log, error) {
 // warn says what the policy asks for and this version does not do, and what
 // will not work.
 func (p *program) warn(pol policy, upstreams resolvers) {
-	if pol.Mode() == firewall.ModeAllowlist && len(upstreams.addrs) == 0 {
+	say := func(lines ...string) {
+		for _, l := range lines {
+			fmt.Fprintf(p.stderr, "sbx-init: warning: %s\n", l)
+		}
+	}
+	switch pol.Mode() {
+	case firewall.ModeHost:
+		say("NO FIREWALL: the policy says mode host",
+			"whatever runs here reaches every host, the machine's own network and cloud metadata included, and nothing is recorded",
+			`for a firewall write "mode": "allowlist", or "audit" to learn what the list must hold`)
+	case firewall.ModeAudit:
+		say("mode audit: the whole internet is open and what is reached is recorded; private networks, metadata and what \"deny\" lists stay closed")
+	}
+	if pol.Resolves() && len(upstreams.addrs) == 0 {
 		fmt.Fprintf(p.stderr, "sbx-init: warning: %s names no resolver, so no name can be resolved\n", resolvConf)
 	}
 }

@@ -246,10 +246,19 @@ func TestBothBackendsHoldThePlan(t *testing.T) {
 			if err := b.verify(closed); err != nil {
 				t.Fatalf("closed: %v", err)
 			}
-			none := b.plan(firewall.Network{Mode: firewall.ModeNone})
-			b.apply(none)
-			if err := b.verify(none); err != nil {
-				t.Fatalf("none: %v", err)
+			audit := facts
+			audit.NFLOG = b.k.Facts().NFLOG
+			audit.Around = []netip.Prefix{netip.PrefixFrom(netnstest.SandboxAddr4, 24), netip.PrefixFrom(netnstest.SandboxAddr6, 64)}
+			for _, n := range []firewall.Network{
+				{Mode: firewall.ModeAudit, Deny: []string{"203.0.113.0/28", "198.51.100.7:80"}},
+				{Mode: firewall.ModeHost},
+				{Mode: firewall.ModeNone},
+			} {
+				next := b.planFor(n, audit)
+				b.apply(next)
+				if err := b.verify(next); err != nil {
+					t.Fatalf("%s: %v", n.Mode, err)
+				}
 			}
 		})
 	}

@@ -13,11 +13,13 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 )
 
-// Refusal is what is known of packets that the packet filter refused.
+// Refusal is what is known of packets that the packet filter refused, or let
+// out in mode audit.
 type Refusal struct {
 	Src, Dst netip.AddrPort // port 0 where the protocol has none, and in later fragments
 	Proto    uint8          // IP protocol number; the transport's, behind IPv6 extension headers
 	UID      int            // the user that owns the socket
+	Passed   bool           // it was let out
 }
 
 // Refusals receives the packets that rules with firewall.Facts.NFLOG report.
@@ -37,7 +39,7 @@ const socketBytes = 8 << 20
 // options or extension headers, and the ports.
 const packetBytes = 128
 
-// OpenRefusals subscribes to both groups. It must be called on a thread of the
+// OpenRefusals subscribes to all groups. It must be called on a thread of the
 // namespace and errs when the kernel has no NFLOG, or when somebody else holds
 // one of the groups there.
 func (k *Kernel) OpenRefusals() (*Refusals, error) {
@@ -83,18 +85,20 @@ func (r *Refusals) Close() {
 var groups = []logGroup{
 	{firewall.LogFirst, 1, 0},     // at once: the process may be gone in a moment
 	{firewall.LogRepeat, 100, 10}, // in batches, a tenth of a second late at most
+	{firewall.LogPassed, 1, 0},
 }
 
 // Serve calls refused for every packet, and lost with the number of packets
 // that nobody could receive in time, until Drain or Close. It calls them from
-// two goroutines. An error means that nothing is received any more; the packet
+// one goroutine for each group. An error means that nothing is received any more; the packet
 // filter goes on refusing.
-func (r *Refusals) Serve(refused func(Refusal), lost func(packets int)) error {
+func (r *Refusals) Serve(refused func(Refusal), lost func(packets int, passed bool)) error {
 	errs := make([]error, len(r.sockets))
 	var wg sync.WaitGroup
 	for i, f := range r.sockets {
 		wg.Go(func() {
-			if errs[i] = receive(f, refused, lost); errs[i] != nil {
+			passed := groups[i].number == firewall.LogPassed
+			if errs[i] = receive(f, passed, refused, lost); errs[i] != nil {
 				r.Close()
 			}
 		})
@@ -105,7 +109,7 @@ func (r *Refusals) Serve(refused func(Refusal), lost func(packets int)) error {
 }
 
 // receive reads one socket. The packets' sequence numbers tell what was lost.
-func receive(f *os.File, refused func(Refusal), lost func(packets int)) error {
+func receive(f *os.File, passed bool, refused func(Refusal), lost func(packets int, passed bool)) error {
 	buf := make([]byte, 1<<16) // the kernel's batches stay below
 	next := uint32(0)
 	for {
@@ -120,11 +124,11 @@ func receive(f *os.File, refused func(Refusal), lost func(packets int)) error {
 		}
 		confirmed := eachMessage(buf[:n], func(m logMessage) {
 			if missing := int32(m.seq - next); missing > 0 {
-				lost(int(missing))
+				lost(int(missing), passed)
 			}
 			next = m.seq + 1
 			if p, ok := parsePacket(m.payload); ok && m.mark != probeMark && m.hasUID {
-				p.UID = int(m.uid)
+				p.UID, p.Passed = int(m.uid), passed
 				refused(p)
 			}
 		})

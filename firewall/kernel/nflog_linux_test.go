@@ -60,7 +60,7 @@ func (r *reports) serve() {
 			r.mu.Lock()
 			r.list = append(r.list, p)
 			r.mu.Unlock()
-		}, func(n int) {
+		}, func(n int, _ bool) {
 			r.mu.Lock()
 			r.lost += n
 			r.mu.Unlock()

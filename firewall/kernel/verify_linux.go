@@ -10,8 +10,8 @@ import (
 )
 
 // Verify compares what the kernel holds with the plan and then sends packets
-// that every plan refuses: UDP, TCP and ICMP to documentation addresses, in
-// both families. It errs with every difference, and on the first packet that
+// that the plan refuses: UDP, TCP and ICMP to its probe addresses, in both
+// families. It errs with every difference, and on the first packet that
 // was let out. A packet for which there is no route counts as refused.
 //
 // It takes the listing's word for the rules and the packets' word for their
