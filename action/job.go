@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
-	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/report"
 )
 
 // Conclusions of the Action beside those of package agent.
@@ -35,10 +35,10 @@ type Job struct {
 // Report is what a run came to. Its zero value is a run that never began.
 type Report struct {
 	Outcome             agent.Outcome
-	Result              *agent.Result // nil when claude never reported; the agent's word, cost and turns included
-	Egress              *audit.Report // nil when the firewall never ran
-	TokensIn, TokensOut int64         // what the model API reported to the proxy, outside the sandbox; 0 = it answered nothing
-	Transcript          string        // path of claude's stream-json, byte for byte; "" when there is none
+	Result              *agent.Result  // nil when claude never reported; the agent's word, cost and turns included
+	Egress              *report.Report // nil when the firewall never ran
+	TokensIn, TokensOut int64          // what the model API reported to the proxy, outside the sandbox; 0 = it answered nothing
+	Transcript          string         // path of claude's stream-json, byte for byte; "" when there is none
 }
 
 // reported is everything that outputs, summary and annotations are made of.

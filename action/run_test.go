@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -63,7 +64,7 @@ func runStep(t *testing.T, ctx context.Context, inputs map[string]string, runner
 	return r
 }
 
-func egress(records ...audit.Record) *audit.Report { return audit.NewReport(records) }
+func egress(records ...audit.Record) *report.Report { return report.New(records, firewall.Network{}) }
 
 func refusal(host string) audit.Record {
 	return audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: host, Reason: "no entry matches"}

@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
-	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/report"
 )
 
 // Bounds of the step summary. GitHub drops a summary beyond 1 MiB as a whole,
@@ -49,19 +48,13 @@ func (r reported) writeSummary(w io.Writer) error {
 
 // writeEgress writes the egress table, denied hosts first, and the lines that
 // would allow them.
-func writeEgress(b *strings.Builder, egress *audit.Report) error {
+func writeEgress(b *strings.Builder, egress *report.Report) error {
 	b.WriteString("#### Egress\n\n")
-	shown := *egress
-	if len(shown.Rows) > maxSummaryRows {
-		shown.Rows = shown.Rows[:maxSummaryRows]
-	}
+	shown := egress.First(maxSummaryRows)
 	if err := shown.WriteMarkdown(b); err != nil {
 		return err
 	}
-	if more := len(egress.Rows) - len(shown.Rows); more > 0 {
-		fmt.Fprintf(b, "\n%d more rows are in the report folder.\n", more)
-	}
-	if entries := allowEntries(&shown); len(entries) > 0 {
+	if entries := shown.Fixes("allow"); len(entries) > 0 {
 		b.WriteString("\nor to the step:\n\n```yaml\nallowed_domains: |\n")
 		for _, entry := range entries {
 			b.WriteString("  " + entry + "\n")
@@ -70,23 +63,6 @@ func writeEgress(b *strings.Builder, egress *audit.Report) error {
 	}
 	b.WriteString("\n")
 	return nil
-}
-
-// allowEntries returns the entries that would open what was denied, each once.
-// Hosts come from the agent: only what the policy itself accepts is offered.
-func allowEntries(egress *audit.Report) []string {
-	var entries []string
-	seen := map[string]bool{}
-	for _, row := range egress.Rows {
-		if row.Fix == "" || row.FixList != "allow" || seen[row.Fix] {
-			continue
-		}
-		seen[row.Fix] = true
-		if _, errs := firewall.NewPolicy(firewall.Network{Mode: firewall.ModeAllowlist, Allow: []string{row.Fix}}); errs == nil {
-			entries = append(entries, row.Fix)
-		}
-	}
-	return entries
 }
 
 // fenced shows text as it is, inside a fence longer than any run of backticks

@@ -5,7 +5,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
-	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/report"
 )
 
 // Result is what is known of a run afterwards. Run returns one in every case
@@ -19,7 +19,7 @@ type Result struct {
 	Agent    *agent.Result   // nil when Claude did not come to a result; the agent's word, cost included
 	Answers  int64           // requests that the model API answered, counted on this side
 	Usage    credproxy.Usage // tokens as the model API reported them to this side
-	Egress   *audit.Report   // nil when the sidecar left no audit log
+	Egress   *report.Report   // nil when the sidecar left no audit log
 	Timings  Timings
 	Files    Files
 	Warnings []string // what the user should know, of the plan and of what the agent left behind
@@ -36,10 +36,17 @@ type Timings struct {
 	Total         time.Duration // begin of Run until everything is removed
 }
 
+// Files of a run's folder that others read.
+const (
+	AuditFile  = "audit.jsonl" // the firewall's decisions, one JSON record a line
+	PolicyFile = "policy.json" // the policy in force, a settings file itself
+)
+
 // Files are what a run leaves on the host; "" where one could not be written.
 type Files struct {
 	Transcript string // Claude's standard output, byte for byte
 	Audit      string // the firewall's decisions, one JSON record a line
+	Page       string // the egress report as a page
 	Summary    string // the Result as JSON
 }
 

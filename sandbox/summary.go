@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/org/claude-sandbox/credproxy"
-	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/report"
 )
 
 // saveSummary writes the result as JSON into the run's folder.
@@ -36,14 +36,14 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Answers       int64            `json:"answers"` // of the model API, counted on the host
 		Metered       credproxy.Usage  `json:"metered"` // tokens, likewise
 		Result        string           `json:"result,omitempty"`
-		Egress        []audit.Row      `json:"egress"`
+		Egress        []report.Row      `json:"egress"`
 		Warnings      []string         `json:"warnings"`
 		Milliseconds  map[string]int64 `json:"milliseconds"`
 	}{
 		SchemaVersion: 1, ID: result.ID, ExitCode: result.ExitCode,
 		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
 		Answers: result.Answers, Metered: result.Usage,
-		Egress: []audit.Row{}, Warnings: append([]string{}, result.Warnings...), Milliseconds: result.Timings.milliseconds(),
+		Egress: []report.Row{}, Warnings: append([]string{}, result.Warnings...), Milliseconds: result.Timings.milliseconds(),
 	}
 	if failure != nil {
 		summary.Error = failure.Error()

@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 )
@@ -237,7 +238,8 @@ func (r *run) drain() {
 	_ = r.agent.scanner.Close()
 }
 
-// collect stops the sidecar, so that its log is complete, and reads the log.
+// collect stops the sidecar, so that its log is complete, reads the log and
+// keeps it with the policy that it was made under and a page that shows both.
 func (r *run) collect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
@@ -247,7 +249,7 @@ func (r *run) collect(ctx context.Context) error {
 		case <-time.After(graceTerminate):
 		}
 	}
-	name, file, err := r.stateFile("audit.jsonl")
+	name, file, err := r.stateFile(AuditFile)
 	if err != nil {
 		return err
 	}
@@ -266,8 +268,30 @@ func (r *run) collect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
-	r.result.Files.Audit, r.result.Egress = name, audit.NewReport(records)
-	return nil
+	r.result.Files.Audit, r.result.Egress = name, report.New(records, r.plan.Network)
+	return errors.Join(r.keepPolicy(), r.keepPage())
+}
+
+func (r *run) keepPolicy() error {
+	text, err := r.plan.policyFile()
+	if err != nil {
+		return fmt.Errorf("writing the policy: %w", err)
+	}
+	_, f, err := r.stateFile(PolicyFile)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+func (r *run) keepPage() error {
+	name, f, err := r.stateFile("report.html")
+	if err != nil {
+		return err
+	}
+	r.result.Files.Page = name
+	return errors.Join(r.result.Egress.WriteHTML(f, r.plan.ID), f.Close())
 }
 
 func (r *run) stateFile(name string) (string, *os.File, error) {

@@ -110,6 +110,7 @@ func (a *app) root() *cobra.Command {
 		a.versionCommand(),
 		a.imageCommand(),
 		a.runCommand(),
+		a.reportCommand(),
 		a.demoCommand(),
 		a.actionCommand(),
 	)

@@ -115,7 +115,7 @@ func (a *app) runHost(o runOptions, id string) (*sandbox.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := filepath.Join(stateHome(a.getenv), "runs", id)
+	state := filepath.Join(a.runsHome(), id)
 	stdout := a.stdout
 	if f, ok := stdout.(*os.File); ok && isTerminal(f) {
 		stdout = sandbox.NewVisible(stdout, "") // a pipe gets every byte as it is

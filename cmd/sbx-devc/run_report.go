@@ -47,11 +47,18 @@ func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.
 	return nil
 }
 
+// maxEndRows bounds the egress table at a run's end, which must not push the
+// agent's own words off the screen.
+const maxEndRows = 40
+
 // report tells people what happened.
 func (a *app) report(r *sandbox.Result) {
 	if r.Egress != nil {
 		fmt.Fprintln(a.stderr)
-		_ = r.Egress.WriteText(a.stderr)
+		_ = r.Egress.First(maxEndRows).WriteText(a.stderr)
+		if len(r.Egress.Rows) > maxEndRows {
+			fmt.Fprintf(a.stderr, "sbx-devc: all of it: sbx-devc report %s\n", r.ID)
+		}
 	}
 	t := r.Timings
 	if t.Startup > 0 {

@@ -17,13 +17,8 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-const (
-	// followPause is how often log -f looks for more.
-	followPause = 200 * time.Millisecond
-
-	// rotatedSuffix is what the audit log appends to the name of a full file.
-	rotatedSuffix = ".1"
-)
+// followPause is how often log -f looks for more.
+const followPause = 200 * time.Millisecond
 
 // log prints the audit log. Everybody may: it says why something was refused.
 func (p *program) log(args []string) error {
@@ -46,7 +41,7 @@ func (p *program) log(args []string) error {
 		_, err := io.WriteString(p.stdout, text)
 		return err
 	}
-	if old, err := os.Open(*path + rotatedSuffix); err == nil {
+	if old, err := os.Open(*path + audit.RotatedSuffix); err == nil {
 		before := logTail{file: old}
 		err := before.lines(show)
 		old.Close()

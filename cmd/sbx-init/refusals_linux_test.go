@@ -14,6 +14,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
 
@@ -66,7 +67,7 @@ func TestEveryRefusalByAddressIsRecorded(t *testing.T) {
 		t.Errorf("recorded\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 	var text strings.Builder
-	if err := audit.NewReport(b.records()).WriteText(&text); err != nil {
+	if err := report.New(b.records(), firewall.Network{}).WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range []string{`"` + evilAddr + `:80"`, `"[` + evilAddr6 + `]:8443"`, `"ok.test:8443"`, `"` + evilAddr + `:443/udp"`} {
@@ -120,7 +121,7 @@ func TestSidecarRecordsWhatOthersAreRefused(t *testing.T) {
 		t.Errorf("recorded %q, want %q", got, want)
 	}
 	counts := map[string]int{}
-	for _, row := range audit.NewReport(b.records()).Rows {
+	for _, row := range report.New(b.records(), firewall.Network{}).Rows {
 		counts[row.Host+" "+string(row.Proto)] += row.Count
 	}
 	if counts[evilAddr+" tcp"] != 3 || counts["evil.test "] < 3 {

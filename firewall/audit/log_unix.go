@@ -99,7 +99,7 @@ func (l *Log) Record(r Record) error {
 }
 
 func (l *Log) rotate() error {
-	if err := os.Rename(l.path, l.path+".1"); err != nil {
+	if err := os.Rename(l.path, l.path+RotatedSuffix); err != nil {
 		return fmt.Errorf("starting a new audit log: %w", err)
 	}
 	l.file.Close()

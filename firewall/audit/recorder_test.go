@@ -46,9 +46,9 @@ func (b *bookkeeping) after(d time.Duration) {
 // total is how many decisions about host the log stands for.
 func (b *bookkeeping) total(host string) int {
 	n := 0
-	for _, row := range NewReport(b.written).Rows {
-		if row.Host == host {
-			n += row.Count
+	for _, r := range b.written {
+		if r.Name == host {
+			n += max(r.Count, 1)
 		}
 	}
 	return n

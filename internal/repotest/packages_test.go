@@ -102,6 +102,7 @@ var allowed = map[string][]string{
 	"firewall/resolver":       {"firewall", "firewall/audit"},
 	"firewall/guard":          {"firewall", "firewall/audit"},
 	"firewall/kernel":         {"firewall"},
+	"firewall/report":         {"firewall", "firewall/audit"},
 	"settings":                {"firewall", "internal/jsonc"},
 	"devcontainer":            {"devcontainer/compose", "devcontainer/dockerfile", "devcontainer/shell", "firewall", "settings", "internal/jsonc"},
 	"devcontainer/compose":    {"internal/jsonc"},
@@ -111,10 +112,11 @@ var allowed = map[string][]string{
 	"agent":                   {},
 	"credproxy":               {},
 	"imagebuild":              {"internal/engine", "internal/carried"},
-	"sandbox":                 {"agent", "credproxy", "firewall", "firewall/audit", "imagebuild", "settings", "internal/carried", "internal/engine", "internal/tunnel"},
-	"action":                  {"agent", "firewall", "firewall/audit", "sandbox", "settings", "internal/engine"},
-	"cmd/sbx-init":            {"firewall", "firewall/*", "settings", "internal/tunnel"},
+	"sandbox":                 {"agent", "credproxy", "firewall", "firewall/audit", "firewall/report", "imagebuild", "settings", "internal/carried", "internal/engine", "internal/tunnel"},
+	"action":                  {"agent", "firewall", "firewall/report", "sandbox", "settings", "internal/engine"},
+	"cmd/sbx-init":            {"firewall", "firewall/audit", "firewall/guard", "firewall/kernel", "firewall/resolver", "settings", "internal/tunnel"},
 	"cmd/sbx-devc":            {"*"},
+	"internal/browsertest":    {"internal/testenv"},
 	"internal/netnstest":      {"internal/testenv"},
 }
 

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/report"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// reportOptions are the flags of report.
+type reportOptions struct {
+	format string
+	output string
+	denied bool
+}
+
+// reportFormats are the forms of a report, and the endings of files in them.
+var reportFormats = map[string]string{"text": ".txt", "json": ".json", "markdown": ".md", "html": ".html"}
+
+func (a *app) reportCommand() *cobra.Command {
+	var o reportOptions
+	cmd := &cobra.Command{
+		Use:   "report [RUN | FOLDER | FILE]…",
+		Short: "Say what left the sandbox, what was refused, and what would open it",
+		Long: `Sum up a run's audit log: what was denied first, with the line that would open
+it, then what was allowed. The run is the newest one, the one with the id RUN or
+in FOLDER, or one or more audit.jsonl files, such as a dev container's
+/run/sbx/audit.jsonl. A line is offered only if the matcher that enforces the
+policy says that it would open the destination.
+
+The HTML form is one file that loads nothing. Every run leaves one in its folder.
+
+Exit code 64: wrong usage; 66: there is no such log.`,
+		Example: `  sbx-devc report
+  sbx-devc report --denied 20260102-150405-ab12cd
+  sbx-devc report --output report.html
+  sbx-devc report --format markdown >>"$GITHUB_STEP_SUMMARY"`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.writeReport(o, args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "", "text, json, markdown or html (default: by --output's ending, else text)")
+	f.StringVarP(&o.output, "output", "o", "", "write to this file instead of standard output")
+	f.BoolVar(&o.denied, "denied", false, "only what was denied")
+	return cmd
+}
+
+func (a *app) writeReport(o reportOptions, args []string) error {
+	format, err := o.form()
+	if err != nil {
+		return exitWith(exitUsage, err)
+	}
+	logs, err := a.auditLogs(args)
+	if err != nil {
+		return err
+	}
+	var records []audit.Record
+	for _, l := range logs {
+		part, err := audit.ReadLog(l.file)
+		if err != nil {
+			return exitWith(exitNoInput, err)
+		}
+		records = append(records, part...)
+	}
+	network := logs[0].network
+	if len(logs) > 1 {
+		network = anyPolicy
+	}
+	r := report.New(records, network)
+	if o.denied {
+		r = r.Denied()
+	}
+	write := func(w io.Writer) error {
+		switch format {
+		case "json":
+			return r.WriteJSON(w)
+		case "markdown":
+			return r.WriteMarkdown(w)
+		case "html":
+			return r.WriteHTML(w, logs[0].title)
+		}
+		return r.WriteText(w)
+	}
+	if o.output == "" {
+		err = write(a.stdout)
+	} else {
+		err = writeFile(o.output, write)
+	}
+	if err != nil {
+		return exitWith(exitInternal, fmt.Errorf("writing the report: %w", err))
+	}
+	return nil
+}
+
+// form is the format that the flags ask for.
+func (o reportOptions) form() (string, error) {
+	if o.format != "" {
+		if _, ok := reportFormats[o.format]; !ok {
+			return "", diag.WithHint(fmt.Errorf("--format cannot be %q", o.format), "accepted: text, json, markdown, html")
+		}
+		return o.format, nil
+	}
+	for format, ending := range reportFormats {
+		if o.output != "" && strings.EqualFold(filepath.Ext(o.output), ending) {
+			return format, nil
+		}
+	}
+	return "text", nil
+}
+
+// writeFile puts a new file in the place of name, whole or not at all.
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".sbx-devc-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // no file of that name is left once it is renamed
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// auditLogs finds the logs that the arguments name: the newest run's without one.
+func (a *app) auditLogs(args []string) ([]auditLog, error) {
+	if len(args) == 0 {
+		newest, err := a.newestRun()
+		if err != nil {
+			return nil, err
+		}
+		args = []string{newest}
+	}
+	logs := make([]auditLog, len(args))
+	for i, arg := range args {
+		var err error
+		if logs[i], err = a.auditLog(arg); err != nil {
+			return nil, err
+		}
+	}
+	return logs, nil
+}
+
+// runsHome is where runs are kept, each in a folder of its name.
+func (a *app) runsHome() string { return filepath.Join(stateHome(a.getenv), "runs") }
+
+// newestRun is the folder of the newest run that left an audit log.
+func (a *app) newestRun() (string, error) {
+	entries, err := os.ReadDir(a.runsHome())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", exitWith(exitNoInput, fmt.Errorf("looking for runs: %w", err))
+	}
+	for _, e := range slices.Backward(entries) { // names begin with the time
+		folder := filepath.Join(a.runsHome(), e.Name())
+		if runName.MatchString(e.Name()) && isRegular(filepath.Join(folder, auditFile)) {
+			return folder, nil
+		}
+	}
+	return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run with an audit log in %s", a.runsHome()),
+		"name an audit.jsonl, or run something first: sbx-devc run --print"))
+}

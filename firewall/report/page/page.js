@@ -1,0 +1,43 @@
+
+"use strict";
+const rows = [...document.querySelectorAll("tbody tr")];
+const filter = document.getElementById("filter");
+const choices = [...document.querySelectorAll("[data-verdict]")];
+let verdict = "";
+
+function show() {
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const row of rows) {
+    const text = row.dataset.search.toLowerCase();
+    row.hidden = (verdict !== "" && !row.classList.contains(verdict)) || !words.every((word) => text.includes(word));
+    if (!row.hidden) shown++;
+  }
+  document.getElementById("shown").textContent = shown === rows.length ? "" : shown + " of " + rows.length;
+  document.getElementById("nothing").hidden = shown > 0;
+}
+
+if (filter) {
+  filter.addEventListener("input", show);
+  for (const button of choices) {
+    button.addEventListener("click", () => {
+      verdict = button.dataset.verdict;
+      for (const other of choices) other.setAttribute("aria-pressed", String(other === button));
+      show();
+    });
+  }
+  show(); // a reloaded page keeps what was typed
+}
+
+for (const button of document.querySelectorAll(".copy")) {
+  button.addEventListener("click", async () => {
+    const text = button.dataset.text ?? document.getElementById(button.dataset.copy).textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Select it"; // browsers may refuse the clipboard to a local file
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+}

@@ -1,0 +1,203 @@
+package report
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+)
+
+// Row is what happened to one destination.
+type Row struct {
+	Host    string           `json:"host"`            // name, or the address when no name was asked for
+	Port    uint16           `json:"port,omitempty"`  // 0 when only the name was looked up
+	Proto   firewall.Proto   `json:"proto,omitempty"` // "" when only the name was looked up
+	Verdict firewall.Verdict `json:"verdict"`
+	Count   int              `json:"count"` // decisions, so one lookup of both address families counts twice
+	Reason  string           `json:"reason"`
+	Rule    string           `json:"rule,omitempty"`    // the entry that decided; "" when none matched
+	Fix     string           `json:"fix,omitempty"`     // the exact entry to add; "" when no entry would help
+	FixList string           `json:"fixList,omitempty"` // the list of "network" that Fix belongs to: "allow" or "private"
+	First   time.Time        `json:"first,omitzero"`    // of the first and the last record
+	Last    time.Time        `json:"last,omitzero"`
+	Process *Process         `json:"process,omitempty"` // the first that is known; nil = none is
+
+	dst   netip.Addr // of the first record; invalid when it has none
+	marks []mark     // when it happened, in the order of the records
+}
+
+// Process is who asked, as far as the firewall could see. All of it but UID is
+// the agent's own word: a program can name itself as it likes.
+type Process struct {
+	UID *int   `json:"uid,omitempty"` // nil = unknown
+	PID int    `json:"pid,omitempty"` // 0 = unknown
+	Exe string `json:"exe,omitempty"` // path of the executable
+	Cmd string `json:"cmd,omitempty"` // its command line, redacted and cut
+}
+
+// mark is a number of decisions at a time.
+type mark struct {
+	at time.Time
+	n  int
+}
+
+// Report sums up an audit log for people.
+type Report struct {
+	Rows []Row // denied first, then by falling count, then by host
+	More int   // rows that First left out
+
+	from, to time.Time // of the records; zero when there is none
+}
+
+// New aggregates records into one row per host, port, protocol, verdict and
+// reason. Names that a search domain completed are left out when the name
+// itself was asked for too, as resolvers always do.
+//
+// inForce is the policy under which the records were made; an entry to add is
+// offered only if it would open the destination there. With the zero value it
+// need only be an entry that opens it.
+func New(records []audit.Record, inForce firewall.Network) *Report {
+	asked := map[string]bool{}
+	for _, r := range records {
+		if !strings.HasPrefix(r.Rule, audit.SearchRule) {
+			asked[r.Name] = true
+		}
+	}
+	type key struct {
+		host         string
+		port         uint16
+		proto        firewall.Proto
+		verdict      firewall.Verdict
+		rule, reason string
+	}
+	index := map[key]int{}
+	report := &Report{}
+	for _, r := range records {
+		if domain, ok := strings.CutPrefix(r.Rule, audit.SearchRule); ok && asked[strings.TrimSuffix(r.Name, "."+domain)] {
+			continue
+		}
+		host := cmp.Or(r.Name, r.Dst)
+		k := key{host, r.Port, r.Proto, r.Verdict, r.Rule, r.Reason}
+		i, ok := index[k]
+		if !ok {
+			i = len(report.Rows)
+			index[k] = i
+			fix, list := fixFor(r)
+			dst, _ := netip.ParseAddr(r.Dst) // "" is no address either
+			report.Rows = append(report.Rows, Row{
+				Host: host, Port: r.Port, Proto: r.Proto, Verdict: r.Verdict,
+				Reason: r.Reason, Rule: r.Rule, Fix: fix, FixList: list, dst: dst,
+			})
+		}
+		report.Rows[i].add(r)
+		report.extend(r.Time)
+	}
+	report.confirm(inForce)
+	slices.SortStableFunc(report.Rows, func(a, b Row) int {
+		return cmp.Or(
+			cmp.Compare(rank(a.Verdict), rank(b.Verdict)),
+			cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.Host, b.Host),
+			cmp.Compare(a.Port, b.Port),
+			cmp.Compare(a.Reason, b.Reason),
+		)
+	})
+	return report
+}
+
+// add counts a record of the row's.
+func (row *Row) add(r audit.Record) {
+	n := max(r.Count, 1)
+	row.Count += n
+	if row.Process == nil || row.Process.PID == 0 && r.PID != 0 {
+		if r.UID != nil || r.PID != 0 {
+			row.Process = &Process{UID: r.UID, PID: r.PID, Exe: r.Exe, Cmd: r.Cmd}
+		}
+	}
+	if r.Time.IsZero() {
+		return
+	}
+	if row.First.IsZero() || r.Time.Before(row.First) {
+		row.First = r.Time
+	}
+	if r.Time.After(row.Last) {
+		row.Last = r.Time
+	}
+	row.marks = append(row.marks, mark{r.Time, n})
+}
+
+// extend makes the report's time reach to t.
+func (r *Report) extend(t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	if r.from.IsZero() || t.Before(r.from) {
+		r.from = t
+	}
+	if t.After(r.to) {
+		r.to = t
+	}
+}
+
+func rank(v firewall.Verdict) int {
+	if v == firewall.Deny {
+		return 0
+	}
+	return 1
+}
+
+// First returns the report with its first n rows only; it says how many are
+// left out.
+func (r *Report) First(n int) *Report {
+	short := *r
+	if len(r.Rows) > n {
+		short.Rows, short.More = r.Rows[:n], r.More+len(r.Rows)-n
+	}
+	return &short
+}
+
+// Denied returns the report with the denied rows only.
+func (r *Report) Denied() *Report {
+	short := *r
+	end := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Verdict != firewall.Deny })
+	if end >= 0 {
+		short.Rows = r.Rows[:end]
+	}
+	return &short
+}
+
+// DeniedHosts lists the hosts with at least one denied row, sorted, each once.
+func (r *Report) DeniedHosts() []string {
+	var hosts []string
+	for _, row := range r.Rows {
+		if row.Verdict == firewall.Deny && row.Host != "" {
+			hosts = append(hosts, row.Host)
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+// Fixes returns the entries of the list, "allow" or "private", that would open
+// what was denied; each once, in the order of the rows.
+func (r *Report) Fixes(list string) []string {
+	var entries []string
+	seen := map[string]bool{}
+	for _, row := range r.Rows {
+		if row.Fix != "" && row.FixList == list && !seen[row.Fix] {
+			seen[row.Fix] = true
+			entries = append(entries, row.Fix)
+		}
+	}
+	return entries
+}
+
+// isAddress reports whether the row is about an address that no name led to.
+func (row Row) isAddress() (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(row.Host)
+	return addr, err == nil
+}

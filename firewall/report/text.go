@@ -1,0 +1,108 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"path"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+// empty is what the forms for people say of a log without a record.
+const empty = "no name was looked up and no connection was judged"
+
+// WriteText prints the report as a table for a terminal, followed by the
+// entries that would open what was denied.
+func (r *Report) WriteText(w io.Writer) error {
+	if len(r.Rows) == 0 {
+		_, err := io.WriteString(w, empty+"\n")
+		return err
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range r.Rows {
+		why := printable(row.because())
+		if by := row.Process.short(); by != "" {
+			why += " [" + by + "]"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%d×\t%s\n", verdictWord(row.Verdict), printable(row.target()), row.Count, why)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	var b strings.Builder
+	if r.More > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", r.More)
+	}
+	seen := map[string]bool{}
+	for _, row := range r.Rows {
+		if key := row.FixList + " " + row.Fix; row.Fix != "" && !seen[key] {
+			seen[key] = true
+			fmt.Fprintf(&b, "to open %s, add this line to \"%s\": %s\n", printable(row.Host), row.FixList, quoted(row.Fix))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// target is the destination as people write it.
+func (row Row) target() string {
+	switch {
+	case row.Host == "":
+		return "(many)" // what nobody could look at one by one
+	case row.Port == 0 && row.Proto != "":
+		return row.Host + "/" + string(row.Proto)
+	case row.Port == 0:
+		return row.Host
+	}
+	target := net.JoinHostPort(row.Host, strconv.Itoa(int(row.Port)))
+	if row.Proto == firewall.UDP {
+		target += "/udp"
+	}
+	return target
+}
+
+// because joins the reason and, for an allowed destination, the entry.
+func (row Row) because() string {
+	if row.Rule == "" || strings.Contains(row.Reason, row.Rule) {
+		return row.Reason
+	}
+	return row.Reason + " (" + row.Rule + ")"
+}
+
+// short names a process in a few words; "" when it is not known.
+func (p *Process) short() string {
+	if p == nil || p.PID == 0 {
+		return ""
+	}
+	if p.Exe == "" {
+		return "pid " + strconv.Itoa(p.PID)
+	}
+	return printable(path.Base(p.Exe)) + ", pid " + strconv.Itoa(p.PID)
+}
+
+func verdictWord(v firewall.Verdict) string {
+	if v == firewall.Allow {
+		return "allowed"
+	}
+	return "denied"
+}
+
+// maxPrinted bounds one printed field, in bytes; a DNS name has at most 255.
+const maxPrinted = 300
+
+// printable returns s with everything but visible ASCII escaped, so that a
+// name can neither move the cursor nor look like another name.
+func printable(s string) string {
+	if len(s) > maxPrinted {
+		s = s[:maxPrinted] + "..."
+	}
+	q := strconv.QuoteToASCII(s)
+	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+}
+
+// quoted writes an entry as the JSON string to paste.
+func quoted(s string) string { return `"` + strings.ReplaceAll(printable(s), `"`, ``) + `"` }
