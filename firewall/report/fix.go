@@ -41,9 +41,19 @@ func privateFix(r audit.Record) (entry, list string) {
 	return r.Name, listPrivate
 }
 
+// maxFixes bounds the rows that an entry is offered for. Nobody pastes more,
+// and an agent that tries every port of an address must not keep us busy.
+const maxFixes = 1000
+
 // confirm takes back every entry that the matcher does not accept, or that
 // would not open the row's destination beside the policy in force.
 func (r *Report) confirm(inForce firewall.Network) {
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.offer = i < maxFixes; !row.offer {
+			row.Fix, row.FixList = "", ""
+		}
+	}
 	all, ok := withEntries(inForce, r.Fixes(listAllow), r.Fixes(listPrivate))
 	for i := range r.Rows {
 		row := &r.Rows[i]

@@ -175,7 +175,7 @@ func (r *Report) host(rows []Row, shown bool) pageHost {
 		if row.Fix != "" {
 			d.Fix = quoted(row.Fix)
 		}
-		d.NoFix = d.Denied && d.Fix == ""
+		d.NoFix = d.Denied && d.Fix == "" && row.offer
 		h.Destinations = append(h.Destinations, d)
 		h.Search += d.Target + " " + d.Because + " "
 	}

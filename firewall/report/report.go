@@ -27,6 +27,7 @@ type Row struct {
 	Process *Process         `json:"process,omitempty"` // the first that is known; nil = none is
 
 	dst   netip.Addr // of the first record; invalid when it has none
+	offer bool       // Fix was looked for; it is not beyond maxFixes
 	marks []mark     // when it happened, in the order of the records
 }
 
@@ -96,7 +97,6 @@ func New(records []audit.Record, inForce firewall.Network) *Report {
 		report.Rows[i].add(r)
 		report.extend(r.Time)
 	}
-	report.confirm(inForce)
 	slices.SortStableFunc(report.Rows, func(a, b Row) int {
 		return cmp.Or(
 			cmp.Compare(rank(a.Verdict), rank(b.Verdict)),
@@ -106,6 +106,7 @@ func New(records []audit.Record, inForce firewall.Network) *Report {
 			cmp.Compare(a.Reason, b.Reason),
 		)
 	})
+	report.confirm(inForce)
 	return report
 }
 
