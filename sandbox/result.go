@@ -19,7 +19,7 @@ type Result struct {
 	Agent    *agent.Result   // nil when Claude did not come to a result; the agent's word, cost included
 	Answers  int64           // requests that the model API answered, counted on this side
 	Usage    credproxy.Usage // tokens as the model API reported them to this side
-	Egress   *report.Report   // nil when the sidecar left no audit log
+	Egress   *report.Report  // nil when the sidecar left no audit log
 	Timings  Timings
 	Files    Files
 	Warnings []string // what the user should know, of the plan and of what the agent left behind

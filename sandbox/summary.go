@@ -36,7 +36,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Answers       int64            `json:"answers"` // of the model API, counted on the host
 		Metered       credproxy.Usage  `json:"metered"` // tokens, likewise
 		Result        string           `json:"result,omitempty"`
-		Egress        []report.Row      `json:"egress"`
+		Egress        []report.Row     `json:"egress"`
 		Warnings      []string         `json:"warnings"`
 		Milliseconds  map[string]int64 `json:"milliseconds"`
 	}{
