@@ -1,11 +1,9 @@
 package templates
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"path"
-	"strings"
+	"slices"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -45,7 +43,9 @@ func Adapt(files []File, facts Facts, presets, allow []string) ([]File, error) {
 		var err error
 		switch path.Base(f.Path) {
 		case "devcontainer.json":
-			f.Content, err = appendTexts(f.Content, "/mounts", mounts)
+			if MountsWorkspace(files) {
+				f.Content, err = appendTexts(f.Content, "/mounts", mounts)
+			}
 		case "sandbox.jsonc":
 			if f.Content, err = appendTexts(f.Content, "/network/presets", presets); err == nil {
 				f.Content, err = appendTexts(f.Content, "/network/allow", allow)
@@ -59,47 +59,38 @@ func Adapt(files []File, facts Facts, presets, allow []string) ([]File, error) {
 	return out, nil
 }
 
+// MountsWorkspace reports whether the dev container works in the project's
+// folder itself, and not in a clone of it, so that what the agent writes there
+// acts on the host.
+func MountsWorkspace(files []File) bool {
+	for _, f := range files {
+		if path.Base(f.Path) == "devcontainer.json" {
+			doc, _ := jsonc.Parse("", f.Content)
+			return doc != nil && doc.Root.Member("workspaceMount") != nil
+		}
+	}
+	return false
+}
+
 func selfMount(p string) string {
 	return "type=bind,source=${localWorkspaceFolder}/" + p + ",target=/workspaces/${localWorkspaceFolderBasename}/" + p
 }
 
-// appendTexts adds texts that are not there yet to the array at pointer. An
-// array that spans lines gets one line for each.
+// appendTexts adds texts that are not there yet to the array at pointer, laid
+// out like its other elements.
 func appendTexts(src []byte, pointer string, texts []string) ([]byte, error) {
-	doc, findings := jsonc.Parse("", src)
-	if doc == nil {
-		return nil, fmt.Errorf("line %d: %s", findings[0].Line, findings[0].Message)
-	}
-	array := doc.Root.Find(pointer)
-	if array == nil || array.Kind != jsonc.Array {
-		return nil, fmt.Errorf("no array at %s", pointer)
-	}
-	have := map[string]bool{}
-	for _, e := range array.Elements {
-		have[e.Text] = true
-	}
-	at, separator, first := array.Start+1, ", ", ""
-	if n := len(array.Elements); n > 0 {
-		at, first = array.Elements[n-1].End, ", "
-		if bytes.ContainsRune(src[array.Start:array.End], '\n') {
-			lineStart := bytes.LastIndexByte(src[:array.Elements[n-1].Start], '\n') + 1
-			separator = ",\n" + string(src[lineStart:array.Elements[n-1].Start])
-			first = separator
-		}
-	}
-	var insert strings.Builder
 	for _, text := range texts {
-		if have[text] {
-			continue
+		doc, findings := jsonc.Parse("", src)
+		if doc == nil {
+			return nil, fmt.Errorf("line %d: %s", findings[0].Line, findings[0].Message)
 		}
-		have[text] = true
-		quoted, err := json.Marshal(text)
-		if err != nil {
-			return nil, err
+		array := doc.Root.Find(pointer)
+		if array == nil || array.Kind != jsonc.Array {
+			return nil, fmt.Errorf("no array at %s", pointer)
 		}
-		insert.WriteString(first)
-		insert.Write(quoted)
-		first = separator
+		if !slices.ContainsFunc(array.Elements, func(e *jsonc.Node) bool { return e.Text == text }) {
+			src, _ = jsonc.Apply(src, doc.AddElement(array, jsonc.Quote(text)))
+		}
 	}
-	return append(src[:at:at], append([]byte(insert.String()), src[at:]...)...), nil
+	return src, nil
 }

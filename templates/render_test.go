@@ -7,19 +7,19 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/templates"
 )
 
-func render(t *testing.T, options map[string]string) map[string]string {
+func render(t *testing.T, id string, options map[string]string) []templates.File {
 	t.Helper()
-	tmpl, err := templates.Load("claude")
+	tmpl, err := templates.Load(id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,34 +27,72 @@ func render(t *testing.T, options map[string]string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]string{}
-	for _, f := range files {
-		out[filepath.Base(f.Path)] = string(f.Content)
-	}
-	return out
+	return files
 }
 
-func TestEveryTemplateValidates(t *testing.T) {
+// text returns the rendered file of that base name.
+func text(t *testing.T, files []templates.File, name string) string {
+	t.Helper()
+	for _, f := range files {
+		if filepath.Base(f.Path) == name {
+			return string(f.Content)
+		}
+	}
+	t.Fatalf("no %s was rendered", name)
+	return ""
+}
+
+// Whatever two options say together, validate has nothing to say about it.
+func TestEveryCombinationValidates(t *testing.T) {
 	for _, id := range templates.IDs() {
 		t.Run(id, func(t *testing.T) {
-			files := render(t, nil)
-			tree := devcontainer.Memory{}
-			for name, text := range files {
-				tree[".devcontainer/"+name] = text
-			}
-			p, err := devcontainer.Load(tree, ".devcontainer/devcontainer.json", "devcontainer.json")
+			tmpl, err := templates.Load(id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if findings := devcontainer.Check(p); len(findings) > 0 || p.Policy == nil {
-				t.Errorf("findings: %v", findings)
+			combinations := tmpl.Combinations()
+			if len(combinations) < 8 {
+				t.Fatalf("only %d combinations", len(combinations))
 			}
-			for name, text := range files {
-				if strings.Contains(text, "${templateOption:") {
-					t.Errorf("%s still refers to an option", name)
+			for _, options := range combinations {
+				files, err := tmpl.Render(options)
+				if err != nil {
+					t.Fatalf("%v: %v", options, err)
+				}
+				if findings, err := templates.Check(files, false); err != nil || len(findings) > 0 {
+					t.Errorf("%v: %v %v", options, err, findings)
+				}
+				for _, f := range files {
+					if strings.Contains(string(f.Content), "${templateOption:") {
+						t.Errorf("%v: %s still refers to an option", options, f.Path)
+					}
 				}
 			}
 		})
+	}
+}
+
+func TestCombinationsMeetInPairs(t *testing.T) {
+	for _, id := range templates.IDs() {
+		tmpl, err := templates.Load(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := tmpl.Combinations()
+		met := func(a, va, b, vb string) bool {
+			return slices.ContainsFunc(rows, func(row map[string]string) bool { return row[a] == va && row[b] == vb })
+		}
+		for a, oa := range tmpl.Options {
+			for b, ob := range tmpl.Options {
+				for _, va := range append(oa.Enum, oa.Proposals...) {
+					for _, vb := range append(ob.Enum, ob.Proposals...) {
+						if a != b && !met(a, va, b, vb) {
+							t.Errorf("%s: %s=%q never meets %s=%q", id, a, va, b, vb)
+						}
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -62,10 +100,7 @@ func TestEveryTemplateValidates(t *testing.T) {
 // Templates: containers.dev/implementors/templates.
 func TestStandardTemplate(t *testing.T) {
 	for _, id := range templates.IDs() {
-		text, err := os.ReadFile(filepath.Join("src", id, "devcontainer-template.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		manifest := read(t, filepath.Join("src", id, "devcontainer-template.json"))
 		var raw struct {
 			ID, Version, Name, Description string
 			Options                        map[string]struct {
@@ -74,15 +109,15 @@ func TestStandardTemplate(t *testing.T) {
 				Default     any
 			}
 		}
-		if err := json.Unmarshal(text, &raw); err != nil {
+		if err := json.Unmarshal([]byte(manifest), &raw); err != nil {
 			t.Fatal(err)
 		}
 		if raw.ID != id || raw.Name == "" || raw.Description == "" || !regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(raw.Version) {
 			t.Errorf("%s: id %q, version %q, name %q", id, raw.ID, raw.Version, raw.Name)
 		}
 		for name, o := range raw.Options {
-			value, isText := o.Default.(string)
-			if !regexp.MustCompile(`^\w+$`).MatchString(name) || o.Type != "string" || !isText || value == "" || o.Description == "" {
+			_, isText := o.Default.(string)
+			if !regexp.MustCompile(`^\w+$`).MatchString(name) || o.Type != "string" || !isText || o.Description == "" {
 				t.Errorf("%s: the option %s is %+v", id, name, o)
 			}
 		}
@@ -94,10 +129,12 @@ func TestStandardTemplate(t *testing.T) {
 
 // The classic builder of Docker 20.10 and BuildKit must both build it.
 func TestDockerfileNeedsNoNewSyntax(t *testing.T) {
-	dockerfile := render(t, nil)["Dockerfile"]
-	for _, bad := range []string{"<<", "--mount", "TARGETARCH", "# syntax=", "--chmod", "--link", "--network="} {
-		if strings.Contains(dockerfile, bad) {
-			t.Errorf("the Dockerfile uses %s", bad)
+	for _, id := range templates.IDs() {
+		dockerfile := text(t, render(t, id, nil), "Dockerfile")
+		for _, bad := range []string{"<<", "--mount", "TARGETARCH", "# syntax=", "--chmod", "--link", "--network="} {
+			if strings.Contains(dockerfile, bad) {
+				t.Errorf("%s: the Dockerfile uses %s", id, bad)
+			}
 		}
 	}
 }
@@ -117,14 +154,14 @@ func TestOptionCannotInjectDockerfile(t *testing.T) {
 		}
 	}
 	digest := "registry.example:5000/debian@sha256:" + strings.Repeat("a", 64)
-	if got := render(t, map[string]string{"baseImage": digest})["Dockerfile"]; !strings.Contains(got, "\nFROM "+digest+"\n") {
+	if got := text(t, render(t, "claude", map[string]string{"baseImage": digest}), "Dockerfile"); !strings.Contains(got, "\nFROM "+digest+"\n") {
 		t.Error("a digest must be accepted")
 	}
 }
 
 func TestAdaptKeepsTheLayout(t *testing.T) {
 	files := []templates.File{
-		{Path: ".devcontainer/devcontainer.json", Content: []byte("{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\"\n  ]\n}\n")},
+		{Path: ".devcontainer/devcontainer.json", Content: []byte("{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\"\n  ],\n  \"workspaceMount\": \"x\"\n}\n")},
 		{Path: ".devcontainer/sandbox.jsonc", Content: []byte(`{"network": {"presets": ["anthropic"], "allow": [/* yours */]}}`)},
 	}
 	got, err := templates.Adapt(files, templates.Facts{ReadOnly: []string{".vscode"}}, []string{"npm", "anthropic", "npm"}, []string{`x"y`, "z"})
@@ -132,7 +169,7 @@ func TestAdaptKeepsTheLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	self := "type=bind,source=${localWorkspaceFolder}/.vscode,target=/workspaces/${localWorkspaceFolderBasename}/.vscode,readonly"
-	if want := "{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\",\n    \"" + self + "\"\n  ]\n}\n"; string(got[0].Content) != want {
+	if want := "{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\",\n    \"" + self + "\"\n  ],\n  \"workspaceMount\": \"x\"\n}\n"; string(got[0].Content) != want {
 		t.Errorf("got\n%s\nwant\n%s", got[0].Content, want)
 	}
 	doc, findings := jsonc.Parse("", got[1].Content)

@@ -107,7 +107,7 @@ func (t *Template) values(given map[string]string) (map[string]string, error) {
 		if len(o.Enum) > 0 && !slices.Contains(o.Enum, given[name]) {
 			return nil, diag.WithHint(fmt.Errorf("%w %s: %q is not accepted", ErrOption, name, given[name]), "accepted: %s", strings.Join(o.Enum, ", "))
 		}
-		if given[name] == "" {
+		if given[name] == "" && o.Default != "" {
 			return nil, diag.WithHint(fmt.Errorf("%w %s is empty", ErrOption, name), "leave it out for %q", o.Default)
 		}
 		values[name] = given[name]

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
@@ -153,19 +152,11 @@ func render(o initOptions, facts templates.Facts) ([]templates.File, error) {
 // checkRendered validates the files before they are written: a template or an
 // option must not be able to produce what validate would refuse.
 func checkRendered(files []templates.File, git bool) error {
-	tree := devcontainer.Memory{}
-	for _, f := range files {
-		tree[filepath.ToSlash(f.Path)] = string(f.Content)
-	}
-	if git {
-		tree[".git/HEAD"] = ""
-	}
-	const config = ".devcontainer/devcontainer.json"
-	p, err := devcontainer.Load(tree, config, config)
+	findings, err := templates.Check(files, git)
 	if err != nil {
 		return exitWith(exitInternal, err)
 	}
-	for _, f := range devcontainer.Check(p) {
+	for _, f := range findings {
 		if f.Severity.AtLeast(diag.SeverityWarning) {
 			err := fmt.Errorf("the rendered %s is not valid: line %d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
 			return exitWith(exitInternal, diag.WithHint(err, "nothing was written; this is a defect of the template"))

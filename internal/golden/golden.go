@@ -19,6 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests got into the golden files")
 
+// Updating reports whether -update asks for the golden files to be rewritten,
+// for tests that keep theirs in another form.
+func Updating() bool { return *update }
+
 // Run runs one subtest for each txtar file that the pattern matches, named
 // after the file. No match is an error, so that a renamed folder cannot
 // silence a test.

@@ -1,0 +1,28 @@
+package templates
+
+import (
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// configFile is where every template has its configuration.
+const configFile = ".devcontainer/devcontainer.json"
+
+// Check judges rendered files as 'sbx-devc validate' judges files on the disk,
+// sorted by position. git says whether the project is a git repository, whose
+// hooks and configuration must then be protected. The error says that there is
+// no devcontainer.json among the files.
+func Check(files []File, git bool) ([]diag.Finding, error) {
+	tree := devcontainer.Memory{}
+	for _, f := range files {
+		tree[f.Path] = string(f.Content)
+	}
+	if git {
+		tree[".git/HEAD"] = ""
+	}
+	p, err := devcontainer.Load(tree, configFile, configFile)
+	if err != nil {
+		return nil, err
+	}
+	return devcontainer.Check(p), nil
+}

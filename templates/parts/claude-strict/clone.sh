@@ -1,0 +1,11 @@
+#!/bin/sh
+# Clones the repository in $1 into the folder $2, once. What is there already
+# stays: the folder is a volume and outlives the container.
+set -eu
+source=$1 target=$2
+if [ -n "$(ls -A "$target")" ]; then exit 0; fi
+if [ -e "$source/.git" ]; then
+  # Not "origin": nothing can be pushed to a read-only folder.
+  exec git clone --quiet --no-hardlinks --origin host "$source" "$target"
+fi
+exec cp -R "$source/." "$target"
