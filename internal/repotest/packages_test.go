@@ -109,6 +109,7 @@ var allowed = map[string][]string{
 	"devcontainer/dockerfile": {"devcontainer/shell", "internal/jsonc"},
 	"devcontainer/effective":  {"devcontainer", "devcontainer/*", "settings", "internal/jsonc"},
 	"templates":               {"devcontainer", "settings", "internal/jsonc"},
+	"templates/detect":        {"firewall", "internal/jsonc"},
 	"agent":                   {},
 	"credproxy":               {},
 	"imagebuild":              {"internal/engine", "internal/carried"},
