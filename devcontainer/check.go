@@ -25,6 +25,7 @@ type pass struct {
 	root     *jsonc.Node // of the configuration; nil when it is no object
 	args     []runArg
 	mounts   []mount
+	build    *build // the Dockerfile as it is built; nil without one
 	findings []diag.Finding
 }
 
@@ -33,6 +34,7 @@ func newPass(p *Project) *pass {
 	c.findings = append(c.findings, p.syntax...)
 	c.args = parseRunArgs(c.root.Member("runArgs"))
 	c.mounts = c.allMounts()
+	c.build = readBuild(p)
 	return c
 }
 

@@ -189,7 +189,9 @@ func TestContractRules(t *testing.T) {
 		{"root", with(t, `"remoteUser": "agent"`, `"remoteUser": "root"`), nil, "SBX805"},
 		{"root by number", with(t, `"remoteUser": "agent"`, `"remoteUser": "0:0"`), nil, "SBX805"},
 		{"root by default", with(t, `"remoteUser": "agent",`, ""), nil, "SBX805"},
-		{"user of the Dockerfile", with(t, `"remoteUser": "agent",`, ""), func(m devcontainer.Memory) { m[".devcontainer/Dockerfile"] = "FROM a\nUSER root\nUSER agent\n" }, ""},
+		{"user of the Dockerfile", with(t, `"remoteUser": "agent",`, ""), func(m devcontainer.Memory) {
+			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nUSER root\nUSER agent\n"
+		}, ""},
 		{"setuid works", with(t, `"securityOpt": ["no-new-privileges"],`, ""), nil, "SBX805"},
 		{"setuid works by a switch", with(t, `"no-new-privileges"`, `"no-new-privileges:false"`), nil, "SBX805"},
 		{"setuid off by runArgs", with(t, `"securityOpt": ["no-new-privileges"],`, `"runArgs": ["--security-opt=no-new-privileges:true"],`), nil, ""},
@@ -204,7 +206,7 @@ func TestContractRules(t *testing.T) {
 		{"no sandbox, no contract", image(`"remoteUser": "root"`), func(m devcontainer.Memory) { delete(m, ".devcontainer/sandbox.jsonc") }, ""},
 		{"seen in the Dockerfile", `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "agent"}`, func(m devcontainer.Memory) {
 			clear(m)
-			m[".devcontainer/Dockerfile"] = "FROM a\nCOPY --from=x /sbx-init /sbx-init\n"
+			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nCOPY --from=x /sbx-init /sbx-init\n"
 		}, "SBX801 SBX802 SBX805 SBX806"},
 	}
 	for _, tt := range tests {

@@ -110,10 +110,7 @@ func (c *pass) hasCapability(want string) bool {
 		})
 }
 
-var (
-	lastUser = regexp.MustCompile(`(?mi)^\s*USER\s+(\S+)`)
-	sudo     = regexp.MustCompile(`(?m)^[^#\n]*\b(sudo|NOPASSWD|sudoers)\b`)
-)
+var sudo = regexp.MustCompile(`(?m)^[^#\n]*\b(sudo|NOPASSWD|sudoers)\b`)
 
 // undo reports what gives the agent the rights that the firewall was built
 // with. A session that an editor opens is a child of the engine, not of
@@ -124,9 +121,7 @@ func (c *pass) undo() {
 		user, known = c.root.Member("containerUser").Str()
 	}
 	if !known {
-		if m := lastUser.FindAllStringSubmatch(c.dockerfileText(), -1); m != nil {
-			user, known = m[len(m)-1][1], true
-		}
+		user, known = c.build.user()
 	}
 	name, _, _ := strings.Cut(user, ":")
 	if !known || name == "root" || name == "0" {

@@ -1,0 +1,102 @@
+package devcontainer
+
+import (
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// build is the Dockerfile as the configuration builds it.
+type build struct {
+	file   *dockerfile.File
+	final  *dockerfile.Stage   // the one that becomes the container; nil when there is none
+	needed []*dockerfile.Stage // it and the stages that it takes from
+	args   *jsonc.Node         // build.args
+	target *jsonc.Node         // build.target
+}
+
+// readBuild reads the project's Dockerfile; nil when it has none.
+func readBuild(p *Project) *build {
+	if p.Dockerfile == nil || p.object() == nil {
+		return nil
+	}
+	say := p.object().Member("build")
+	b := &build{args: say.Member("args"), target: say.Member("target")}
+	options := dockerfile.Options{Args: map[string]string{}}
+	if b.args != nil {
+		for _, m := range b.args.Members {
+			if value, ok := m.Value.Str(); ok && !variable.MatchString(value) {
+				options.Args[m.Name] = value
+			} else {
+				options.UnknownArgs = append(options.UnknownArgs, m.Name)
+			}
+		}
+	}
+	b.file = dockerfile.Parse(p.Dockerfile.File, p.Dockerfile.Src, options)
+	target, _ := b.target.Str()
+	if !variable.MatchString(target) {
+		b.final = b.file.Target(target)
+	}
+	b.needed = b.file.Reachable(b.final)
+	return b
+}
+
+// history returns the instructions that make the container, or nothing.
+func (b *build) history() []*dockerfile.Instruction {
+	if b == nil || b.final == nil {
+		return nil
+	}
+	return b.final.History()
+}
+
+// instructions returns those of every stage that the container needs.
+func (b *build) instructions() []*dockerfile.Instruction {
+	var out []*dockerfile.Instruction
+	if b != nil {
+		for _, s := range b.needed {
+			out = append(out, s.Instructions...)
+		}
+	}
+	return out
+}
+
+// user returns the user that the Dockerfile ends with; known is false when
+// that depends on the image below or on the build.
+func (b *build) user() (name string, known bool) {
+	if b == nil || b.final == nil || b.final.User == "" || strings.Contains(b.final.User, "$") {
+		return "", false
+	}
+	name, _, _ = strings.Cut(b.final.User, ":")
+	return name, true
+}
+
+// each calls visit for every command that the instructions run while the image
+// is built.
+func each(list []*dockerfile.Instruction, visit func(*dockerfile.Instruction, *shell.Command)) {
+	for _, i := range list {
+		if i.Name != "RUN" {
+			continue
+		}
+		for _, cmd := range i.Commands {
+			visit(i, cmd)
+		}
+	}
+}
+
+// inBuild reports a rule at a place of the Dockerfile.
+func (c *pass) inBuild(start, end int, rule, message, hint string) {
+	c.in(c.build.file.Doc, start, end, "", rule, message, hint)
+}
+
+// atCommand reports a rule at a command of the Dockerfile. A command over
+// several lines is shown by its program.
+func (c *pass) atCommand(cmd *shell.Command, rule, message, hint string) {
+	c.inBuild(cmd.Words[0].Start, cmd.Words[0].End, rule, message, hint)
+}
+
+// atWord reports a rule at a word of the Dockerfile.
+func (c *pass) atWord(w shell.Word, rule, message, hint string) {
+	c.inBuild(w.Start, w.End, rule, message, hint)
+}

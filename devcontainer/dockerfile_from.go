@@ -1,0 +1,164 @@
+package devcontainer
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// fromUnpinned reports images that can become others under the same name.
+func (c *pass) fromUnpinned() {
+	if c.build == nil {
+		return
+	}
+	for _, s := range c.build.needed {
+		from, ok := s.From.Command.(*instructions.Stage)
+		if !ok || s.Parent != nil || s.Image == "scratch" || strings.Contains(s.Image, "@sha256:") || !s.Known || strings.Contains(s.Image, "${") {
+			continue
+		}
+		start, end := s.From.Find(from.BaseName)
+		if tag := imageTag(s.Image); tag == "" || tag == "latest" {
+			c.inBuild(start, end, "SBX726", fmt.Sprintf("%s is whatever is newest at the time of the build", s.Image), "name a version, better a digest")
+			continue
+		}
+		c.inBuild(start, end, "SBX701", fmt.Sprintf("%s is not pinned by digest", s.Image), "write it as NAME:TAG@sha256:…")
+	}
+}
+
+// imageTag returns the tag of an image's name, "" when it has none.
+func imageTag(image string) string {
+	_, tag, _ := strings.Cut(path.Base(image), ":")
+	return tag
+}
+
+// buildProblems reports what BuildKit refuses.
+func (c *pass) buildProblems() {
+	if c.build == nil {
+		return
+	}
+	for _, p := range c.build.file.Problems {
+		hint := ""
+		message, _, _ := strings.Cut(p.Message, "\n")
+		if p.Unknown != "" {
+			message = "there is no instruction " + strconv.Quote(p.Unknown)
+			if best := jsonc.Suggest(strings.ToUpper(p.Unknown), instructionNames); best != "" {
+				hint = fmt.Sprintf("did you mean %q?", best)
+			}
+		}
+		c.inBuild(p.Start, p.End, "SBX715", message, hint)
+	}
+}
+
+var instructionNames = []string{"ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL",
+	"MAINTAINER", "ONBUILD", "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR"}
+
+// targetMissing reports a build target that is no stage.
+func (c *pass) targetMissing() {
+	if c.build == nil || c.build.final != nil || len(c.build.file.Stages) == 0 {
+		return
+	}
+	target, ok := c.build.target.Str()
+	if !ok || variable.MatchString(target) {
+		return
+	}
+	var names []string
+	for _, s := range c.build.file.Stages {
+		if s.Name != "" {
+			names = append(names, s.Name)
+		}
+	}
+	hint := "the Dockerfile names no stages"
+	if len(names) > 0 {
+		hint = didYouMean(target, names)
+	}
+	c.at(c.build.target, "SBX712", fmt.Sprintf("the Dockerfile has no stage %q", target), hint)
+}
+
+// predefined arguments need no ARG (Dockerfile reference, "Predefined ARGs").
+var predefined = regexp.MustCompile(`^((?i:https?|ftp|no|all)_(?i:proxy)|BUILDKIT_.*|TARGET.*|BUILD(PLATFORM|OS|ARCH|VARIANT)|SOURCE_DATE_EPOCH)$`)
+
+// unusedArguments reports build.args that the Dockerfile does not take.
+func (c *pass) unusedArguments() {
+	if c.build == nil || c.build.args == nil || len(c.build.file.Problems) > 0 {
+		return
+	}
+	var known []string
+	all := c.build.file.Global
+	for _, s := range c.build.file.Stages {
+		all = append(all[:len(all):len(all)], s.Instructions...)
+	}
+	for _, i := range all {
+		if arg, ok := i.Command.(*instructions.ArgCommand); ok {
+			for _, kv := range arg.Args {
+				known = append(known, kv.Key)
+			}
+		}
+	}
+	for _, m := range c.build.args.Members {
+		if !slices.Contains(known, m.Name) && !predefined.MatchString(m.Name) {
+			hint := "declare it with ARG, or remove it"
+			if best := jsonc.Suggest(m.Name, known); best != "" {
+				hint = fmt.Sprintf("did you mean %q?", best)
+			}
+			c.name(m, "SBX713", fmt.Sprintf("the Dockerfile has no ARG %s", m.Name), hint)
+		}
+	}
+}
+
+// stageMissing reports --from that names a stage which is not there.
+func (c *pass) stageMissing() {
+	for _, i := range c.build.instructions() {
+		for _, from := range i.Sources() {
+			if c.build.file.StageOf(i, from) != nil || strings.ContainsAny(from, "$/:.@") {
+				continue
+			}
+			_, notNumber := strconv.Atoi(from)
+			var names []string
+			for _, s := range c.build.file.Stages {
+				if s.Name != "" && s.Index < i.Stage.Index {
+					names = append(names, s.Name)
+				}
+			}
+			later := c.build.file.Target(from)
+			best := jsonc.Suggest(strings.ToLower(from), names)
+			if notNumber != nil && later == nil && best == "" || c.buildContext(from) {
+				continue // an image of that name
+			}
+			message, hint := fmt.Sprintf("no earlier stage is called %q", from), ""
+			switch {
+			case notNumber == nil:
+				message = fmt.Sprintf("there is no stage number %s before this one", from)
+			case later != nil:
+				hint = "a stage can only take from stages above it"
+			default:
+				hint = fmt.Sprintf("did you mean %q?", best)
+			}
+			start, end := i.Find("--from=" + from)
+			c.inBuild(start, end, "SBX719", message, hint)
+		}
+	}
+}
+
+// buildContext reports whether build.options names a further context, which
+// --from may mean.
+func (c *pass) buildContext(name string) bool {
+	return slices.ContainsFunc(texts(c.root.Member("build").Member("options")), func(n *jsonc.Node) bool {
+		return strings.Contains(n.Text, name+"=")
+	})
+}
+
+// onbuild notes triggers.
+func (c *pass) onbuild() {
+	for _, i := range c.build.history() {
+		if i.Name == "ONBUILD" {
+			c.inBuild(i.Start, i.HeadEnd, "SBX721", "ONBUILD does nothing here", "write the instruction itself")
+		}
+	}
+}
