@@ -201,9 +201,9 @@ func TestWriteFilesAllOrNothing(t *testing.T) {
 	if err := os.WriteFile(old, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	files := []templates.File{{Path: "one/a", Content: []byte("new")}, {Path: "one/b", Content: []byte("new")}, {Path: "two/deeper/c", Content: []byte("new")}}
+	files := []templates.File{{Path: "one/a", Content: []byte("new")}, {Path: "one/b", Content: []byte("new")}, {Path: "two/deeper/" + strings.Repeat("c", 300), Content: []byte("new")}}
 	if err := templates.WriteFiles(dir, files, true); err == nil {
-		t.Fatal("two/deeper cannot be made in one step, so this had to fail")
+		t.Fatal("no file system takes a name of 300 bytes, so this had to fail")
 	}
 	if got := read(t, old); got != "mine" {
 		t.Errorf("one/a holds %q after the failure", got)

@@ -115,6 +115,16 @@ func writeSynced(name string, content []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
+// foldersOf returns the folders from dir down to the one that holds the path.
+func foldersOf(dir, p string) []string {
+	var out []string
+	steps := strings.Split(p, "/")
+	for i := 1; i < len(steps); i++ {
+		out = append(out, filepath.Join(dir, filepath.Join(steps[:i]...)))
+	}
+	return out
+}
+
 // swap moves the staged files to their places and keeps what was there until
 // all have arrived.
 func swap(dir, stage string, files []File) (err error) {
@@ -129,11 +139,12 @@ func swap(dir, stage string, files []File) (err error) {
 	}()
 	for i, f := range files {
 		target := filepath.Join(dir, filepath.FromSlash(f.Path))
-		folder := filepath.Dir(target)
-		if made := os.Mkdir(folder, 0o755); made == nil {
-			undo = append(undo, func() error { return os.Remove(folder) })
-		} else if !errors.Is(made, fs.ErrExist) {
-			return made
+		for _, folder := range foldersOf(dir, f.Path) {
+			if made := os.Mkdir(folder, 0o755); made == nil {
+				undo = append(undo, func() error { return os.Remove(folder) })
+			} else if !errors.Is(made, fs.ErrExist) {
+				return made
+			}
 		}
 		old := staged(stage, "old", i)
 		switch moved := os.Rename(target, old); {

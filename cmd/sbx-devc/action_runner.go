@@ -152,7 +152,7 @@ func (a *app) actionImage(ctx context.Context, e *engine.Engine, plan *sandbox.P
 	if named != "" {
 		return a.ensureImages(ctx, e, plan)
 	}
-	files, err := render(initOptions{template: "claude"}, templates.Facts{})
+	files, err := choice{template: "claude"}.render(templates.Facts{})
 	if err != nil {
 		return err
 	}

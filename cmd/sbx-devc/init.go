@@ -1,27 +1,32 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/detect"
 )
 
 type initOptions struct {
 	template string
+	topology string
 	options  []string
 	presets  []string
 	allow    []string
+	workflow bool
+	noDetect bool
+	yes      bool
 	dryRun   bool
 	force    bool
 }
@@ -31,9 +36,15 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a dev container that holds Claude Code behind the firewall",
-		Long: `Write .devcontainer/{devcontainer.json,Dockerfile,sandbox.jsonc} into DIR, by
-default the current folder. What is written has been validated; either all
-files are written or none, and existing ones are kept unless --force is given.
+		Long: `Write a dev container into DIR/.devcontainer, by default of the current folder.
+What is written has been validated; either all files are written or none, and
+existing ones are kept unless --force is given.
+
+Languages, package managers, remotes and MCP servers of the project decide what
+is proposed, each with the file that says so. On a terminal you are asked;
+otherwise, and with --yes, the template and well-known presets are taken. A host
+that a file of the project names is never allowed without your word: it is
+listed, and --allow adds it.
 
 What acts on the host, such as git's hooks and configuration, .vscode, .idea,
 .claude and .husky, is read-only inside. What exists is mounted over itself, and
@@ -42,67 +53,86 @@ What is missing or empty is covered by an empty folder; run init again with
 --force after it comes to hold something.
 
 Exit code 0: written; 64: wrong usage; 66: DIR is missing; 70: the files could
-not be written; 77: files are in the way.`,
+not be written; 77: files are in the way, or you said no.`,
 		Example: `  sbx-devc init
-  sbx-devc init --preset npm --allow docs.example.com --dry-run
-  sbx-devc init projects/api --option baseImage=debian:trixie-slim --force`,
+  sbx-devc init --yes --preset npm --allow docs.example.com --dry-run
+  sbx-devc init projects/api --template claude-go --option goImage=golang:1.25-bookworm --force
+  sbx-devc init --topology sidecar --with-workflow`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.init(cmd.Context(), o, append(args, ".")[0])
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.template, "template", "claude", "template to start from: "+strings.Join(templates.IDs(), ", "))
+	f.StringVar(&o.template, "template", "", "template to start from (default: what fits the project, or claude): "+strings.Join(templates.IDs(), ", "))
+	f.StringVar(&o.topology, "topology", "", "single: firewall and agent in one container; sidecar: the agent's has no capability (template "+strictTemplate+")")
 	f.StringArrayVar(&o.options, "option", nil, "set a template option, KEY=VALUE (repeatable)")
 	f.StringSliceVar(&o.presets, "preset", nil, "add a preset to the allowlist (repeatable): "+strings.Join(firewall.PresetNames(), ", "))
 	f.StringSliceVar(&o.allow, "allow", nil, "add an entry to the allowlist (repeatable)")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the files instead of writing them")
+	f.BoolVar(&o.workflow, "with-workflow", false, "also write "+templates.WorkflowPath+", which runs Claude with the Action")
+	f.BoolVar(&o.noDetect, "no-detect", false, "do not look at the project's files")
+	f.BoolVar(&o.yes, "yes", false, "take what is proposed without asking")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the files and the differences instead of writing them")
 	f.BoolVar(&o.force, "force", false, "overwrite files that exist")
-	f.Bool("yes", false, "take every default without asking; this version asks nothing")
 	return cmd
 }
 
-func (a *app) init(_ context.Context, o initOptions, dir string) error {
+func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		if err == nil {
 			err = fmt.Errorf("%s is not a folder", dir)
 		}
 		return exitWith(exitNoInput, diag.WithHint(err, "name the project's folder"))
 	}
+	var report detect.Report
+	if !o.noDetect {
+		var err error
+		if report, err = detect.Look(dir); err != nil {
+			return exitWith(exitNoInput, err)
+		}
+	}
+	c, err := o.choose(report)
+	if err != nil {
+		return exitWith(exitUsage, err)
+	}
+	a.showReport(report, c)
+	if a.asks() && !o.yes && !o.dryRun {
+		if c, err = a.askChoice(ctx, report, c); err != nil {
+			return err
+		}
+	}
 	seen, err := templates.Observe(dir)
 	if err != nil {
 		return exitWith(exitRefused, err)
 	}
-	files, err := render(o, seen.Facts)
+	files, err := c.render(seen.Facts)
 	if err != nil {
 		return err
+	}
+	if !templates.MountsWorkspace(files) {
+		seen = templates.Observation{} // nothing of the project is mounted writable
 	}
 	if err := checkRendered(files, len(seen.Facts.Pinned) > 0); err != nil {
 		return err
 	}
-	existing, err := templates.InTheWay(dir, files)
-	if err != nil {
+	if _, err := templates.InTheWay(dir, files); err != nil {
 		return exitWith(exitRefused, err)
 	}
 	if o.dryRun {
-		return a.showFiles(dir, files, existing)
+		return a.showFiles(dir, files)
+	}
+	// What is there already in just this form is in nobody's way.
+	files = slices.DeleteFunc(files, func(f templates.File) bool { return unchanged(dir, f) })
+	existing, err := templates.InTheWay(dir, files)
+	if err != nil {
+		return exitWith(exitRefused, err)
 	}
 	if len(existing) > 0 && !o.force {
 		err := fmt.Errorf("%s: %s %w", dir, strings.Join(existing, ", "), templates.ErrExists)
 		return exitWith(exitRefused, diag.WithHint(err, "look at the changes with --dry-run, overwrite with --force"))
 	}
-	if seen.NoHooks {
-		// The mount needs a source; an empty folder is what git init makes.
-		if err := templates.EnsureHooks(dir); err != nil && !errors.Is(err, fs.ErrExist) {
-			return exitWith(exitInternal, err)
-		}
-		seen.Notes = append(seen.Notes, "made an empty .git/hooks, so that it can be protected")
-	}
-	if len(seen.NoFolders) > 0 {
-		if err := templates.EnsureFolders(dir, seen.NoFolders); err != nil {
-			return exitWith(exitInternal, err)
-		}
-		seen.Notes = append(seen.Notes, fmt.Sprintf("made empty folders that the container keeps empty: %s", strings.Join(seen.NoFolders, ", ")))
+	if err := prepare(dir, &seen); err != nil {
+		return exitWith(exitInternal, err)
 	}
 	if err := templates.WriteFiles(dir, files, o.force); err != nil {
 		return exitWith(exitInternal, fmt.Errorf("writing into %s: %w", dir, err))
@@ -111,40 +141,106 @@ func (a *app) init(_ context.Context, o initOptions, dir string) error {
 	return nil
 }
 
-// render makes the files from the template and the flags. Everything that it
-// refuses came from the command line.
-func render(o initOptions, facts templates.Facts) ([]templates.File, error) {
-	usage := func(err error) ([]templates.File, error) { return nil, exitWith(exitUsage, err) }
-	t, err := templates.Load(o.template)
-	if err != nil {
-		return usage(err)
+// prepare makes the folders that mounts need.
+func prepare(dir string, seen *templates.Observation) error {
+	if seen.NoHooks {
+		// The mount needs a source; an empty folder is what git init makes.
+		if err := templates.EnsureHooks(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		seen.Notes = append(seen.Notes, "made an empty .git/hooks, so that it can be protected")
 	}
-	values := map[string]string{}
+	if len(seen.NoFolders) > 0 {
+		if err := templates.EnsureFolders(dir, seen.NoFolders); err != nil {
+			return err
+		}
+		seen.Notes = append(seen.Notes, fmt.Sprintf("made empty folders that the container keeps empty: %s", strings.Join(seen.NoFolders, ", ")))
+	}
+	return nil
+}
+
+// strictTemplate is the one whose firewall has a container of its own.
+const strictTemplate = "claude-strict"
+
+// choice is what is going to be written.
+type choice struct {
+	template string
+	options  map[string]string
+	presets  []string
+	allow    []string
+	workflow bool
+}
+
+// choose joins what the flags say with what the project speaks for. Flags win;
+// of the project only the template and well-known presets count.
+func (o initOptions) choose(report detect.Report) (choice, error) {
+	c := choice{template: o.template, options: map[string]string{}, presets: slices.Clone(o.presets), allow: slices.Clone(o.allow), workflow: o.workflow}
+	switch settings.Topology(o.topology) {
+	case "":
+	case settings.TopologySingle:
+		if c.template == strictTemplate {
+			return c, diag.WithHint(errors.New("--topology single: the template "+strictTemplate+" has two containers"), "choose another --template")
+		}
+	case settings.TopologySidecar:
+		if c.template != "" && c.template != strictTemplate {
+			return c, diag.WithHint(fmt.Errorf("--topology sidecar: the template %s has one container", c.template), "only %s has two", strictTemplate)
+		}
+		c.template = strictTemplate
+	default:
+		return c, diag.WithHint(fmt.Errorf("unknown --topology %q", o.topology), "accepted: single, sidecar")
+	}
+	if c.template == "" {
+		c.template = report.Template.Value
+	}
+	if c.template == "" {
+		c.template = "claude"
+	}
 	for _, pair := range o.options {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok {
-			return usage(diag.WithHint(fmt.Errorf("--option %s has no value", pair), "write --option KEY=VALUE"))
+			return c, diag.WithHint(fmt.Errorf("--option %s has no value", pair), "write --option KEY=VALUE")
 		}
-		values[key] = value
+		c.options[key] = value
 	}
-	for _, entry := range append(o.presets, o.allow...) {
+	for _, entry := range slices.Concat(o.presets, o.allow) {
 		if strings.HasPrefix(entry, "@") {
-			return usage(diag.WithHint(fmt.Errorf("%q: init takes entries, not list files", entry), "write it into sandbox.jsonc afterwards"))
+			return c, diag.WithHint(fmt.Errorf("%q: init takes entries, not list files", entry), "write it into sandbox.jsonc afterwards")
 		}
 	}
 	if _, bad := firewall.NewPolicy(firewall.Network{Presets: o.presets, Allow: o.allow}); len(bad) > 0 {
 		flag := map[string]string{"presets": "--preset", "allow": "--allow"}[bad[0].List]
-		return usage(diag.WithHint(fmt.Errorf("%s: %s", flag, bad[0].Message), "%s", bad[0].Hint))
+		return c, diag.WithHint(fmt.Errorf("%s: %s", flag, bad[0].Message), "%s", bad[0].Hint)
 	}
-	files, err := t.Render(values)
+	for _, p := range report.Presets {
+		if !slices.Contains(c.presets, p.Value) {
+			c.presets = append(c.presets, p.Value)
+		}
+	}
+	return c, nil
+}
+
+// render makes the files. Options that it refuses came from the command line.
+func (c choice) render(facts templates.Facts) ([]templates.File, error) {
+	t, err := templates.Load(c.template)
+	if err != nil {
+		return nil, exitWith(exitUsage, err)
+	}
+	files, err := t.Render(c.options)
 	if errors.Is(err, templates.ErrOption) {
-		return usage(err)
+		return nil, exitWith(exitUsage, err)
 	}
 	if err == nil {
-		files, err = templates.Adapt(files, facts, o.presets, o.allow)
+		files, err = templates.Adapt(files, facts, c.presets, c.allow)
 	}
 	if err != nil {
 		return nil, exitWith(exitInternal, err)
+	}
+	if c.workflow {
+		w, err := templates.Workflow(files)
+		if err != nil {
+			return nil, exitWith(exitInternal, err)
+		}
+		files = append(files, w)
 	}
 	return files, nil
 }
@@ -163,39 +259,4 @@ func checkRendered(files []templates.File, git bool) error {
 		}
 	}
 	return nil
-}
-
-// showFiles prints what would be written, with a header line for each file.
-func (a *app) showFiles(dir string, files []templates.File, existing []string) error {
-	var out bytes.Buffer
-	for _, f := range files {
-		state := "new"
-		for _, e := range existing {
-			if e != f.Path {
-				continue
-			}
-			state = "overwrites the existing file, needs --force"
-			if old, err := os.ReadFile(filepath.Join(dir, f.Path)); err == nil && bytes.Equal(old, f.Content) {
-				state = "unchanged"
-			}
-		}
-		fmt.Fprintf(&out, "==> %s (%s)\n%s\n", f.Path, state, f.Content)
-	}
-	_, err := a.stdout.Write(out.Bytes())
-	fmt.Fprintln(a.stderr, "sbx-devc: dry run, nothing was written")
-	return err
-}
-
-func (a *app) initSummary(dir string, files []templates.File, notes []string) {
-	for _, f := range files {
-		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
-	}
-	for _, n := range notes {
-		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", n)
-	}
-	fmt.Fprint(a.stderr, `sbx-devc: next:
-  sbx-devc image load               put sbx-init where the Dockerfile takes it from
-  code . (or: devcontainer up)      then "Reopen in Container"
-  sbx-devc policy check HOST        ask what is allowed; edit .devcontainer/sandbox.jsonc and rebuild
-`)
 }

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"charm.land/huh/v2"
+	"golang.org/x/term"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/detect"
+)
+
+// asks reports whether somebody is there to answer: both ends are a terminal,
+// and it is none of a CI job.
+func (a *app) asks() bool {
+	isTerminal := func(stream any) bool {
+		f, ok := stream.(*os.File)
+		return ok && term.IsTerminal(int(f.Fd()))
+	}
+	return a.getenv("CI") == "" && isTerminal(a.stdin) && isTerminal(a.stderr)
+}
+
+// askChoice lets the user change what is proposed. Hosts that the project's
+// files name start unchecked: agreeing to one is an act.
+func (a *app) askChoice(ctx context.Context, r detect.Report, c choice) (choice, error) {
+	var ids []huh.Option[string]
+	for _, id := range templates.IDs() {
+		t, err := templates.Load(id)
+		if err != nil {
+			return c, exitWith(exitInternal, err)
+		}
+		ids = append(ids, huh.NewOption(id+": "+t.Description, id))
+	}
+	var hosts []huh.Option[string]
+	for _, p := range r.Hosts {
+		if !slices.Contains(c.allow, p.Value) {
+			hosts = append(hosts, huh.NewOption(fmt.Sprintf("%s: %s (%s)", p.Value, p.Reason, p.Where()), p.Value))
+		}
+	}
+	write := true
+	var agreed []string
+	groups := []*huh.Group{
+		huh.NewGroup(huh.NewSelect[string]().Title("Template").Options(ids...).Value(&c.template)),
+		huh.NewGroup(huh.NewMultiSelect[string]().Title("Presets to add to the template's").
+			Options(huh.NewOptions(firewall.PresetNames()...)...).Value(&c.presets).Height(10)),
+	}
+	if len(hosts) > 0 {
+		groups = append(groups, huh.NewGroup(huh.NewMultiSelect[string]().Title("Hosts that files of the project name: allow which?").
+			Options(hosts...).Value(&agreed)))
+	}
+	groups = append(groups, huh.NewGroup(
+		huh.NewConfirm().Title("Add a GitHub workflow that runs Claude in the sandbox?").Value(&c.workflow),
+		huh.NewConfirm().Title("Write the dev container?").Value(&write)))
+	form := huh.NewForm(groups...).WithInput(a.stdin).WithOutput(a.stderr).WithAccessible(a.getenv("ACCESSIBLE") != "")
+	switch err := form.RunWithContext(ctx); {
+	case errors.Is(err, huh.ErrUserAborted) || err == nil && !write:
+		return c, exitWith(exitRefused, errors.New("nothing was written"))
+	case err != nil:
+		return c, exitWith(exitInternal, fmt.Errorf("asking: %w", err))
+	}
+	c.allow = append(c.allow, agreed...)
+	return c, nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/detect"
+)
+
+// showReport says what the project speaks for and what became of it.
+func (a *app) showReport(r detect.Report, c choice) {
+	say := func(what string, p detect.Proposal, tail string) {
+		line := fmt.Sprintf("%s: %s", what, p.Reason)
+		if where := p.Where(); where != "" {
+			line += " (" + where + ")"
+		}
+		fmt.Fprintf(a.stderr, "sbx-devc: %s%s\n", line, tail)
+	}
+	switch {
+	case r.Template.Value == c.template:
+		say("template "+c.template, r.Template, "")
+	case r.Template.Value != "":
+		say("template "+c.template+", not "+r.Template.Value, r.Template, "")
+	}
+	for _, p := range r.Presets {
+		say("preset "+p.Value, p, "")
+	}
+	for _, p := range r.Hosts {
+		if !slices.Contains(c.allow, p.Value) {
+			say("not allowed: "+p.Value, p, "; --allow "+p.Value+" adds it")
+		}
+	}
+	for _, p := range r.Notes {
+		where := ""
+		if p.File != "" {
+			where = p.Where() + ": "
+		}
+		fmt.Fprintf(a.stderr, "sbx-devc: note: %s%s\n", where, p.Value)
+	}
+}
+
+// current returns what the file holds now; nil when there is none.
+func current(dir, name string) []byte {
+	text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// unchanged reports whether writing the file would change nothing.
+func unchanged(dir string, f templates.File) bool {
+	old := current(dir, f.Path)
+	return old != nil && bytes.Equal(old, f.Content)
+}
+
+// showFiles prints the tree of what would be written and then each change, in
+// the form that patch and git apply read.
+func (a *app) showFiles(dir string, files []templates.File) error {
+	var out bytes.Buffer
+	folder := ""
+	for _, f := range files {
+		if path.Dir(f.Path) != folder {
+			folder = path.Dir(f.Path)
+			fmt.Fprintf(&out, "%s/\n", folder)
+		}
+		state := "new"
+		switch {
+		case unchanged(dir, f):
+			state = "unchanged"
+		case current(dir, f.Path) != nil:
+			state = "changed, needs --force"
+		}
+		fmt.Fprintf(&out, "  %s (%s)\n", path.Base(f.Path), state)
+	}
+	for _, f := range files {
+		old, from := current(dir, f.Path), "a/"+f.Path
+		if old == nil {
+			from = "/dev/null"
+		}
+		out.Write(diff.Diff(from, old, "b/"+f.Path, f.Content))
+	}
+	_, err := a.stdout.Write(out.Bytes())
+	fmt.Fprintln(a.stderr, "sbx-devc: dry run, nothing was written")
+	return err
+}
+
+func (a *app) initSummary(dir string, files []templates.File, notes []string) {
+	for _, f := range files {
+		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
+	}
+	for _, n := range notes {
+		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", n)
+	}
+	fmt.Fprint(a.stderr, `sbx-devc: next:
+  sbx-devc image load               put sbx-init where the Dockerfile takes it from
+  code . (or: devcontainer up)      then "Reopen in Container"
+  sbx-devc policy check HOST        ask what is allowed; edit .devcontainer/sandbox.jsonc and rebuild
+`)
+}
