@@ -13,25 +13,40 @@ import (
 func Check(p *Project) []diag.Finding {
 	c := newPass(p)
 	c.run()
-	diag.Sort(c.findings)
-	return c.findings
+	findings := make([]diag.Finding, 0, len(c.reports))
+	for _, r := range c.reports {
+		findings = append(findings, r.Finding)
+	}
+	diag.Sort(findings)
+	return findings
 }
 
 // pass is one walk of all rules over a project: what several of them need is
 // worked out once, and their findings are collected.
 type pass struct {
 	*Project
-	table    map[string]*Rule
-	root     *jsonc.Node // of the configuration; nil when it is no object
-	args     []runArg
-	mounts   []mount
-	build    *build // the Dockerfile as it is built; nil without one
-	findings []diag.Finding
+	table   map[string]*Rule
+	root    *jsonc.Node // of the configuration; nil when it is no object
+	args    []runArg
+	mounts  []mount
+	build   *build // the Dockerfile as it is built; nil without one
+	reports []report
 }
+
+// report is a finding and, where a machine can mend it safely, how.
+type report struct {
+	diag.Finding
+	edits []jsonc.Edit // of the configuration; made whole or not at all
+}
+
+// fix attaches the edits that mend what was just reported.
+func (r *report) fix(edits []jsonc.Edit) { r.edits = edits }
 
 func newPass(p *Project) *pass {
 	c := &pass{Project: p, table: table(), root: p.object()}
-	c.findings = append(c.findings, p.syntax...)
+	for _, f := range p.syntax {
+		c.reports = append(c.reports, report{Finding: f})
+	}
 	c.args = parseRunArgs(c.root.Member("runArgs"))
 	c.mounts = c.allMounts()
 	c.build = readBuild(p)
@@ -55,34 +70,35 @@ func (c *pass) run() {
 }
 
 // at reports a rule at a value of the configuration.
-func (c *pass) at(n *jsonc.Node, rule, message, hint string) {
-	c.in(c.Config, n.Start, n.End, n.Pointer, rule, message, hint)
+func (c *pass) at(n *jsonc.Node, rule, message, hint string) *report {
+	return c.in(c.Config, n.Start, n.End, n.Pointer, rule, message, hint)
 }
 
 // name reports a rule at a member's name.
-func (c *pass) name(m jsonc.Member, rule, message, hint string) {
-	c.in(c.Config, m.NameStart, m.NameEnd, m.Value.Pointer, rule, message, hint)
+func (c *pass) name(m jsonc.Member, rule, message, hint string) *report {
+	return c.in(c.Config, m.NameStart, m.NameEnd, m.Value.Pointer, rule, message, hint)
 }
 
 // missing reports that something is not there, at the value that should have
 // it, or at the opening bracket of the file.
-func (c *pass) missing(n *jsonc.Node, rule, message, hint string) {
+func (c *pass) missing(n *jsonc.Node, rule, message, hint string) *report {
 	if n == nil || n == c.root {
 		start := c.Config.Root.Start
-		c.in(c.Config, start, start+1, "", rule, message, hint)
-		return
+		return c.in(c.Config, start, start+1, "", rule, message, hint)
 	}
-	c.at(n, rule, message, hint)
+	return c.at(n, rule, message, hint)
 }
 
 // in reports a rule at the bytes from start to end of any document of the
 // project: the configuration, a Dockerfile, a Compose file, a lock.
-func (c *pass) in(doc *jsonc.Document, start, end int, pointer, rule, message, hint string) {
+func (c *pass) in(doc *jsonc.Document, start, end int, pointer, rule, message, hint string) *report {
 	entry := c.table[rule]
 	if entry == nil {
 		panic("devcontainer: rule " + rule + " is not in the table")
 	}
-	c.findings = append(c.findings, doc.Finding(start, end, diag.Finding{Rule: rule, Severity: entry.Severity, Pointer: pointer, Message: message, Hint: hint}))
+	f := doc.Finding(start, end, diag.Finding{Rule: rule, Severity: entry.Severity, Pointer: pointer, Message: message, Hint: hint})
+	c.reports = append(c.reports, report{Finding: f})
+	return &c.reports[len(c.reports)-1]
 }
 
 // texts returns the string elements of an array, or n itself when it is a

@@ -12,7 +12,7 @@ import (
 // sandbox is a configuration that holds; the tests of the contract break one
 // promise at a time.
 const sandbox = `{
-  "build": {"dockerfile": "Dockerfile"},
+  "image": "a:1",
   "overrideCommand": false,
   "remoteUser": "agent",
   "capAdd": ["NET_ADMIN"],
@@ -189,7 +189,7 @@ func TestContractRules(t *testing.T) {
 		{"root", with(t, `"remoteUser": "agent"`, `"remoteUser": "root"`), nil, "SBX805"},
 		{"root by number", with(t, `"remoteUser": "agent"`, `"remoteUser": "0:0"`), nil, "SBX805"},
 		{"root by default", with(t, `"remoteUser": "agent",`, ""), nil, "SBX805"},
-		{"user of the Dockerfile", with(t, `"remoteUser": "agent",`, ""), func(m devcontainer.Memory) {
+		{"user of the Dockerfile", strings.Replace(with(t, `"remoteUser": "agent",`, ""), `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
 			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nUSER root\nUSER agent\n"
 		}, ""},
 		{"setuid works", with(t, `"securityOpt": ["no-new-privileges"],`, ""), nil, "SBX805"},

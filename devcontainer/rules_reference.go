@@ -1,52 +1,77 @@
 package devcontainer
 
-import (
-	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/jsonc"
-)
+import "github.com/org/claude-sandbox/internal/diag"
 
-// referenceRules are facts about the reference dev container CLI, measured with
-// the version that tests run.
+// referenceRules are facts about the reference dev container CLI. A test asks
+// the CLI itself for each of them.
 var referenceRules = []Rule{
 	{ID: "SBX301", Name: "text-boolean", Severity: diag.SeverityError, Title: "text where true or false is meant",
 		Reason: "The reference CLI takes every text that is not empty for true: \"privileged\": \"false\" starts a privileged container.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  \"init\": \"false\"\n}",
-		Good:   "{\n  \"image\": \"debian:13\",\n  \"init\": false\n}"},
+		Bad:    withImage(`"init": "false"`),
+		Good:   withImage(`"init": false`),
+		Fix:    "the text \"true\" or \"false\" becomes the boolean"},
 	{ID: "SBX302", Name: "object-mount-readonly", Severity: diag.SeverityError, Title: "readonly of an object mount is lost",
 		Reason: "The reference CLI copies only type, source and target of a mount that is written as an object. What looks protected is writable.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  \"mounts\": [{\"type\": \"bind\", \"source\": \"${localWorkspaceFolder}/data\", \"target\": \"/data\", \"readonly\": true}]\n}",
-		Good:   "{\n  \"image\": \"debian:13\",\n  \"mounts\": [\"type=bind,source=${localWorkspaceFolder}/data,target=/data,readonly\"]\n}",
+		Bad:    withImage(`"mounts": [{"type": "bind", "source": "${localWorkspaceFolder}/data", "target": "/data", "readonly": true}]`),
+		Good:   withImage(`"mounts": ["type=bind,source=${localWorkspaceFolder}/data,target=/data,readonly"]`),
+		Fix:    "the mount becomes a text, which keeps readonly",
 		check:  (*pass).objectMounts},
-}
-
-func (c *pass) objectMounts() {
-	for _, n := range elements(c.root.Member("mounts")) {
-		if n.Kind != jsonc.Object {
-			continue
-		}
-		for _, m := range n.Members {
-			if m.Name == "readonly" || m.Name == "ro" {
-				c.name(m, "SBX302", "readonly is dropped from the object form: this mount is writable", `write the mount as text: "type=bind,source=…,target=…,readonly"`)
-			}
-		}
-	}
-}
-
-// truthy reports whether the reference CLI, written in JavaScript, takes n for
-// true.
-func truthy(n *jsonc.Node) bool {
-	if n == nil {
-		return false
-	}
-	switch n.Kind {
-	case jsonc.Bool:
-		return n.Is(true)
-	case jsonc.String:
-		return n.Text != ""
-	case jsonc.Number:
-		return n.Text != "0"
-	case jsonc.Null:
-		return false
-	}
-	return true
+	{ID: "SBX303", Name: "null-variable", Severity: diag.SeverityError, Title: "null in containerEnv",
+		Reason: "Only remoteEnv knows null as \"unset\". In containerEnv the variable gets the text \"null\".",
+		Bad:    withImage(`"containerEnv": {"PROXY": null}`),
+		Good:   withImage(`"remoteEnv": {"PROXY": null}`)},
+	{ID: "SBX304", Name: "unknown-variable", Severity: diag.SeverityWarning, Title: "unknown variable",
+		Reason: "The reference CLI leaves what it does not know as it is: the text with its braces arrives in the container, or names a folder.",
+		Bad:    withImage(`"containerEnv": {"HERE": "${workspaceFolder}"}`),
+		Good:   withImage(`"containerEnv": {"HERE": "${containerWorkspaceFolder}"}`),
+		check:  (*pass).variables},
+	{ID: "SBX305", Name: "cut-default", Severity: diag.SeverityWarning, Title: "a variable's default ends at its first colon",
+		Reason: "The reference CLI splits at every colon and takes one part as the default: of a URL only \"https\" remains.",
+		Bad:    withImage(`"containerEnv": {"MIRROR": "${localEnv:MIRROR:https://mirror.example.com}"}`),
+		Good:   withImage(`"containerEnv": {"MIRROR": "${localEnv:MIRROR}"}`)},
+	{ID: "SBX306", Name: "variable-without-name", Severity: diag.SeverityError, Title: "variable of the environment without a name",
+		Reason: "The reference CLI ends with an error before anything is started.",
+		Bad:    withImage(`"containerEnv": {"HOST_HOME": "${localEnv}"}`),
+		Good:   withImage(`"containerEnv": {"HOST_HOME": "${localEnv:HOME}"}`)},
+	{ID: "SBX307", Name: "env-alias", Severity: diag.SeverityWarning, Title: "undocumented name for localEnv",
+		Reason: "${env:NAME} is not in the specification. The reference CLI reads it as localEnv, other tools leave it as it is or take it out.",
+		Bad:    withImage(`"containerEnv": {"LANG": "${env:LANG}"}`),
+		Good:   withImage(`"containerEnv": {"LANG": "${localEnv:LANG}"}`),
+		Fix:    "env becomes localEnv"},
+	{ID: "SBX308", Name: "container-variable-too-early", Severity: diag.SeverityWarning, Title: "variable of the container before there is one",
+		Reason: "${containerEnv:NAME} is only known when the container runs. Where the container is made from, the engine gets the text as it stands.",
+		Bad:    withImage(`"containerEnv": {"PATH": "${containerEnv:PATH}:/opt/bin"}`),
+		Good:   withImage(`"remoteEnv": {"PATH": "${containerEnv:PATH}:/opt/bin"}`)},
+	{ID: "SBX309", Name: "workspace-mount-alone", Severity: diag.SeverityWarning, Title: "workspaceMount without workspaceFolder",
+		Reason: "The two belong together: without workspaceFolder the tools use the mount as it is written and open another folder, so the session starts where nothing is.",
+		Bad:    withImage(`"workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/src"`),
+		Good:   withImage(`"workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/src"`, `"workspaceFolder": "/src"`),
+		Fix:    "workspaceFolder gets the target of the mount",
+		check:  (*pass).workspace},
+	{ID: "SBX310", Name: "mount-syntax", Severity: diag.SeverityError, Title: "mount that the engine refuses",
+		Reason: "The text goes to the engine's --mount unchanged, and nothing starts when that cannot read it.",
+		Bad:    withImage(`"mounts": ["type=bind,source=${localWorkspaceFolder}/data"]`),
+		Good:   withImage(`"mounts": ["type=bind,source=${localWorkspaceFolder}/data,target=/data"]`),
+		check:  (*pass).mountSyntax},
+	{ID: "SBX311", Name: "file-missing", Severity: diag.SeverityError, Title: "a file that is named does not exist",
+		Reason: "The reference CLI fails when it builds, and for a local Feature only after it asked the registry for the others. A local Feature must lie in .devcontainer.",
+		Bad:    withFiles(withBuild(), ".devcontainer/dockerfile", "FROM debian:13"),
+		Good:   withFiles(withBuild(), ".devcontainer/Dockerfile", soundDockerfile),
+		check:  (*pass).filesMissing},
+	{ID: "SBX312", Name: "duplicate-target", Severity: diag.SeverityWarning, Title: "two mounts on one target",
+		Reason: "Of two entries in mounts the reference CLI keeps the last, without a word; the engine refuses others that meet on one target.",
+		Bad:    withImage(`"mounts": ["type=volume,source=a,target=/data", "type=volume,source=b,target=/data"]`),
+		Good:   withImage(`"mounts": ["type=volume,source=a,target=/data", "type=volume,source=b,target=/more"]`),
+		check:  (*pass).duplicateTargets},
+	{ID: "SBX314", Name: "array-is-no-shell", Severity: diag.SeverityWarning, Title: "shell syntax in a command that no shell reads",
+		Reason: "A command that is written as an array is started directly: its first element is the program's name, and &&, pipes and $NAME are plain words.",
+		Bad:    withImage(`"postCreateCommand": ["npm ci && npm test"]`),
+		Good:   withImage(`"postCreateCommand": "npm ci && npm test"`),
+		Fix:    "an array of one text becomes that text",
+		check:  (*pass).arrayCommands},
+	{ID: "SBX315", Name: "shadowed-configuration", Severity: diag.SeverityWarning, Title: "a configuration that another one hides",
+		Reason: "Tools that do not ask take .devcontainer/devcontainer.json and never look at .devcontainer.json.",
+		Bad:    "-- .devcontainer.json --\n" + withImage() + "-- .devcontainer/devcontainer.json --\n" + withImage(),
+		Good:   "-- .devcontainer/devcontainer.json --\n" + withImage() + "-- .devcontainer/other/devcontainer.json --\n" + withImage(),
+		check:  (*pass).shadowed},
 }

@@ -188,14 +188,17 @@ func didYouMean(word string, known []string) string {
 
 func (c *pass) wrongType(n *jsonc.Node, s shape) {
 	if n.Kind == jsonc.String && len(s.kinds) == 1 && s.kinds[0] == jsonc.Bool {
-		c.at(n, "SBX301", fmt.Sprintf("%s is the text %q, and every text that is not empty counts as true", where(n), n.Text), "write true or false without quotes")
+		r := c.at(n, "SBX301", fmt.Sprintf("%s is the text %q, and every text that is not empty counts as true", where(n), n.Text), "write true or false without quotes")
+		if n.Text == "true" || n.Text == "false" {
+			r.fix(jsonc.Replace(n, n.Text))
+		}
 		return
 	}
-	hint := ""
 	if n.Kind == jsonc.Null && strings.HasPrefix(n.Pointer, "/containerEnv/") {
-		hint = `the variable would hold the text "null"; leave it out, or set it to null in remoteEnv`
+		c.at(n, "SBX303", where(n)+" would hold the text \"null\"", "leave it out, or set it to null in remoteEnv")
+		return
 	}
-	c.at(n, "SBX202", fmt.Sprintf("%s must be %s, not %s", where(n), s.what, n.Kind), hint)
+	c.at(n, "SBX202", fmt.Sprintf("%s must be %s, not %s", where(n), s.what, n.Kind), "")
 }
 
 // where names a value for people: "mounts[0].type".

@@ -1,0 +1,250 @@
+package devcontainer
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// objectMounts reports readonly where the reference CLI drops it.
+func (c *pass) objectMounts() {
+	for _, n := range elements(c.root.Member("mounts")) {
+		if n.Kind != jsonc.Object {
+			continue
+		}
+		for _, m := range n.Members {
+			if m.Name == "readonly" || m.Name == "ro" {
+				c.name(m, "SBX302", "readonly is dropped from the object form: this mount is writable", `write the mount as text: "type=bind,source=…,target=…,readonly"`).fix(mountAsText(n, m))
+			}
+		}
+	}
+}
+
+// mountAsText rewrites an object mount as the text that means what it says, or
+// returns nothing when that needs the author.
+func mountAsText(n *jsonc.Node, readonly jsonc.Member) []jsonc.Edit {
+	fields := []string{}
+	for _, name := range []string{"type", "source", "target"} {
+		s, ok := n.Member(name).Str()
+		if !ok || strings.ContainsAny(s, `,"`) {
+			return nil
+		}
+		fields = append(fields, name+"="+s)
+	}
+	if len(n.Members) != 4 || readonly.Value.Kind != jsonc.Bool {
+		return nil
+	}
+	if readonly.Value.Is(true) {
+		fields = append(fields, "readonly")
+	}
+	return jsonc.Replace(n, jsonc.Quote(strings.Join(fields, ",")))
+}
+
+// workspace reports a mount of the workspace that nobody opens.
+func (c *pass) workspace() {
+	n := c.root.Member("workspaceMount")
+	s, ok := n.Str()
+	if !ok || s == "" || c.root.Member("workspaceFolder") != nil || c.root.Member("dockerComposeFile") != nil {
+		return
+	}
+	r := c.at(n, "SBX309", "workspaceMount says where the files are, and nothing opens that folder", "add workspaceFolder with the target of the mount")
+	if m := parseMount(s, n); strings.HasPrefix(m.target, "/") {
+		r.fix(c.Config.AddMember(c.root, "workspaceFolder", jsonc.Quote(m.target)))
+	}
+}
+
+// mountKeys are the words of --mount: docker run's, and those that Podman adds.
+var mountKeys = []string{"type", "source", "src", "target", "destination", "dst", "readonly", "ro", "rw", "consistency",
+	"bind-propagation", "bind-nonrecursive", "bind-recursive", "bind-create-src", "volume-nocopy", "volume-driver", "volume-opt", "volume-label", "volume-subpath",
+	"image-subpath", "image-path", "tmpfs-size", "tmpfs-mode", "relabel", "chown", "idmap", "subpath", "notmpcopyup", "tmpcopyup", "glob", "U", "Z", "z", "external"}
+
+var mountTypes = []string{"bind", "volume", "tmpfs", "npipe", "cluster", "image", "glob", "ramfs", "devpts"}
+
+// mountSyntax reports mounts in text form that end the start.
+func (c *pass) mountSyntax() {
+	list := texts(c.root.Member("mounts"))
+	if n := c.root.Member("workspaceMount"); n != nil && n.Kind == jsonc.String && n.Text != "" {
+		list = append(list, n)
+	}
+	for _, n := range list {
+		c.mountText(n)
+	}
+}
+
+func (c *pass) mountText(n *jsonc.Node) {
+	// Quotes and variables can hold commas; what is in them is not judged.
+	plain := variable.ReplaceAllString(n.Text, "x")
+	if strings.Contains(plain, `"`) || strings.TrimSpace(n.Text) == variable.FindString(n.Text) {
+		return
+	}
+	hasTarget, kind := false, "volume"
+	for field := range strings.SplitSeq(plain, ",") {
+		key, value, hasValue := strings.Cut(field, "=")
+		switch {
+		case !slices.Contains(mountKeys, key) && !slices.Contains(mountKeys, strings.ToLower(key)):
+			hint := "accepted: type, source, target, readonly and what docker run --mount knows besides"
+			if best := jsonc.Suggest(key, mountKeys); best != "" {
+				hint = fmt.Sprintf("did you mean %q?", best)
+			} else if strings.Contains(key, ":") {
+				hint = `this is the form of -v; write "type=bind,source=…,target=…"`
+			}
+			c.at(n, "SBX310", fmt.Sprintf("the engine does not know %q in a mount", key), hint)
+			return
+		case key == "type":
+			kind = strings.ToLower(value)
+		}
+		hasTarget = hasTarget || slices.Contains([]string{"target", "destination", "dst"}, strings.ToLower(key)) && hasValue && value != ""
+	}
+	switch {
+	case !slices.Contains(mountTypes, kind) && kind != "x":
+		c.at(n, "SBX310", fmt.Sprintf("the engine knows no mount of type %q", kind), "accepted: bind, volume, tmpfs")
+	case !hasTarget:
+		c.at(n, "SBX310", "the mount has no target", "add target= with a path in the container")
+	case kind == "bind" && parseMount(plain, n).source == "":
+		c.at(n, "SBX310", "the bind mount has no source", "add source= with a path of the host")
+	}
+}
+
+// filesMissing reports names that lead nowhere.
+func (c *pass) filesMissing() {
+	if c.Tree == nil {
+		return
+	}
+	for _, n := range []*jsonc.Node{c.root.Member("build").Member("dockerfile"), c.root.Member("dockerFile")} {
+		c.fileMissing(n, "Dockerfile", File)
+	}
+	for _, n := range texts(c.root.Member("dockerComposeFile")) {
+		c.fileMissing(n, "Compose file", File)
+	}
+	features := c.root.Member("features")
+	if features == nil || features.Kind != jsonc.Object {
+		return
+	}
+	for _, m := range features.Members {
+		if !strings.HasPrefix(m.Name, "./") && !strings.HasPrefix(m.Name, "../") {
+			continue
+		}
+		full, ok := c.Path(m.Name)
+		folder := path.Join(c.Home, ".devcontainer")
+		switch {
+		case !ok || full != folder && !strings.HasPrefix(full, folder+"/"):
+			c.name(m, "SBX311", fmt.Sprintf("the local Feature %s lies outside .devcontainer", m.Name), "the reference CLI refuses it; move it below .devcontainer")
+		case c.Tree.Kind(path.Join(full, "devcontainer-feature.json")) != File:
+			c.name(m, "SBX311", fmt.Sprintf("there is no Feature in %s", m.Name), "the folder must hold a devcontainer-feature.json")
+		}
+	}
+}
+
+func (c *pass) fileMissing(n *jsonc.Node, what string, kind Kind) {
+	name, ok := n.Str()
+	if !ok || strings.Contains(name, "${") {
+		return
+	}
+	full, ok := c.Path(name)
+	if !ok || c.Tree.Kind(full) == kind {
+		return
+	}
+	hint := "it is looked for relative to this file"
+	for _, entry := range c.Tree.List(path.Dir(full)) {
+		if strings.EqualFold(entry, path.Base(full)) {
+			hint = fmt.Sprintf("there is a %s: upper and lower case count", entry)
+		}
+	}
+	c.at(n, "SBX311", fmt.Sprintf("there is no %s %s", what, name), hint)
+}
+
+// duplicateTargets reports mounts that meet.
+func (c *pass) duplicateTargets() {
+	seen := map[string]int{}
+	for _, m := range c.mounts {
+		if m.target == "" {
+			continue
+		}
+		target := path.Clean(m.target)
+		if line, ok := seen[target]; ok {
+			c.at(m.node, "SBX312", fmt.Sprintf("%s is already the target of the mount on line %d", m.target, line), "keep one of them")
+			continue
+		}
+		seen[target], _ = c.Config.Position(m.node.Start)
+	}
+}
+
+var (
+	shellWord = regexp.MustCompile(`^(&&|\|\|?|;|>>?|<)$`)
+	shellLine = regexp.MustCompile(`\s(&&|\|\|?|>>?)\s|;\s|\s`)
+)
+
+// arrayCommands reports arrays that were meant for a shell.
+func (c *pass) arrayCommands() {
+	for _, name := range lifecycle {
+		n := c.root.Member(name)
+		if n == nil {
+			continue
+		}
+		if n.Kind == jsonc.Object {
+			for _, m := range n.Members {
+				c.arrayCommand(m.Value)
+			}
+			continue
+		}
+		c.arrayCommand(n)
+	}
+}
+
+func (c *pass) arrayCommand(n *jsonc.Node) {
+	words := texts(n)
+	if n.Kind != jsonc.Array || len(words) == 0 || len(words) != len(n.Elements) {
+		return
+	}
+	if len(words) == 1 && shellLine.MatchString(strings.TrimSpace(words[0].Text)) {
+		c.at(n, "SBX314", fmt.Sprintf("this starts a program called %q", abbreviate(words[0].Text)), "write it as a string, or one word per element").
+			fix(jsonc.Replace(n, string(c.Config.Src[words[0].Start:words[0].End])))
+		return
+	}
+	for _, w := range words[1:] {
+		if shellWord.MatchString(w.Text) {
+			c.at(w, "SBX314", fmt.Sprintf("%q is a word to the program, not the shell's", w.Text), `write the command as one string, or as ["sh", "-c", "…"]`)
+			return
+		}
+	}
+}
+
+func abbreviate(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
+}
+
+// shadowed reports a configuration that tools do not reach.
+func (c *pass) shadowed() {
+	if c.Tree == nil || c.InFolder() || c.Dir != c.Home || path.Base(c.Config.File) != ".devcontainer.json" {
+		return
+	}
+	if c.Tree.Kind(path.Join(c.Home, ".devcontainer", "devcontainer.json")) == File {
+		c.missing(nil, "SBX315", ".devcontainer/devcontainer.json comes first, and this file is not read", "keep one of the two, or move this one to .devcontainer/NAME/devcontainer.json")
+	}
+}
+
+// truthy reports whether the reference CLI, written in JavaScript, takes n for
+// true.
+func truthy(n *jsonc.Node) bool {
+	if n == nil {
+		return false
+	}
+	switch n.Kind {
+	case jsonc.Bool:
+		return n.Is(true)
+	case jsonc.String:
+		return n.Text != ""
+	case jsonc.Number:
+		return n.Text != "0"
+	case jsonc.Null:
+		return false
+	}
+	return true
+}
