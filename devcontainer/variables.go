@@ -55,7 +55,7 @@ func (c *pass) variable(n *jsonc.Node, whole, inner string, command, early bool)
 			c.at(n, "SBX306", fmt.Sprintf("%s names no variable", whole), fmt.Sprintf("write ${%s:NAME}", name))
 			return
 		}
-		if len(parts) > 2 {
+		if len(parts) > 3 {
 			c.at(n, "SBX305", fmt.Sprintf("the default of %s is %q to the reference CLI", whole, parts[2]), "choose a default without a colon, or set it where it is used")
 		}
 		if name == "env" && !command {
