@@ -59,6 +59,9 @@ func with(t *testing.T, old, replacement string) string {
 func reported(findings []diag.Finding) string {
 	var ids []string
 	for _, f := range findings {
+		if f.Rule == "SBX506" {
+			continue // advice on every one of these sandboxes
+		}
 		ids = append(ids, f.Rule)
 	}
 	slices.Sort(ids)
@@ -66,7 +69,7 @@ func reported(findings []diag.Finding) string {
 }
 
 func TestASandboxThatHoldsHasNoFinding(t *testing.T) {
-	if findings := check(t, sandbox, around()); len(findings) > 0 {
+	if findings := check(t, sandbox, around()); reported(findings) != "" {
 		t.Error(findings)
 	}
 }
@@ -154,7 +157,10 @@ func TestSecretRules(t *testing.T) {
 		{"example password", image(`"containerEnv": {"POSTGRES_PASSWORD": "postgres"}`), ""},
 		{"a path", image(`"containerEnv": {"TOKEN_FILE": "/run/secrets/token"}`), ""},
 		{"from the host, inspectable", image(`"containerEnv": {"ANTHROPIC_API_KEY": "${localEnv:ANTHROPIC_API_KEY}"}`), "SBX502"},
-		{"from the host, for the session", image(`"remoteEnv": {"ANTHROPIC_API_KEY": "${localEnv:ANTHROPIC_API_KEY}"}`), ""},
+		{"from the host, for the session", image(`"remoteEnv": {"ANTHROPIC_API_KEY": "${localEnv:ANTHROPIC_API_KEY}"}`), "SBX503"},
+		{"as a build argument", `{"build": {"dockerfile": "D", "args": {"NPM_TOKEN": "${localEnv:NPM_TOKEN}"}}}`, "SBX504"},
+		{"variables of the repository", image(`"runArgs": ["--env-file", "${localWorkspaceFolder}/.env"]`), "SBX505"},
+		{"variables from outside", image(`"runArgs": ["--env-file", "${localEnv:HOME}/dev.env"]`), ""},
 		{"something else from the host", image(`"containerEnv": {"LANG": "${localEnv:LANG}"}`), ""},
 	}
 	for _, tt := range tests {

@@ -28,6 +28,11 @@ func withCompose(lines ...string) string {
 	return withFiles("{\n  \"dockerComposeFile\": \"compose.yaml\""+joined(lines)+"\n}\n", ".devcontainer/compose.yaml", soundCompose)
 }
 
+// withBuildOptions is a devcontainer.json that builds with options.
+func withBuildOptions(options string) string {
+	return "{\n  \"build\": {\"dockerfile\": \"Dockerfile\", \"options\": [" + options + "]}\n}\n"
+}
+
 func joined(lines []string) string {
 	var b strings.Builder
 	for _, l := range lines {
@@ -53,6 +58,7 @@ const soundSandbox = `{
   "remoteUser": "agent",
   "capAdd": ["NET_ADMIN"],
   "securityOpt": ["no-new-privileges"],
+  "remoteEnv": ` + closedSockets + `,
   "mounts": [
     "type=bind,source=${localWorkspaceFolder}/.devcontainer,target=${containerWorkspaceFolder}/.devcontainer,readonly"
   ]

@@ -21,20 +21,10 @@ type mount struct {
 func (c *pass) allMounts() []mount {
 	var out []mount
 	list := c.root.Member("mounts")
-	for _, n := range texts(list) {
-		out = append(out, parseMount(n.Text, n))
-	}
 	for _, n := range elements(list) {
-		if n.Kind != jsonc.Object {
-			continue
+		if m, ok := mountOf(n); ok {
+			out = append(out, m)
 		}
-		m := mount{kind: "volume", node: n}
-		for key, to := range map[string]*string{"type": &m.kind, "source": &m.source, "target": &m.target} {
-			if s, ok := n.Member(key).Str(); ok {
-				*to = s
-			}
-		}
-		out = append(out, m) // readonly is lost on the way, see SBX302
 	}
 	if s, ok := c.root.Member("workspaceMount").Str(); ok {
 		out = append(out, parseMount(s, c.root.Member("workspaceMount")))
@@ -48,6 +38,23 @@ func (c *pass) allMounts() []mount {
 		}
 	}
 	return out
+}
+
+// mountOf reads an element of mounts: a text or an object.
+func mountOf(n *jsonc.Node) (mount, bool) {
+	switch n.Kind {
+	case jsonc.String:
+		return parseMount(n.Text, n), true
+	case jsonc.Object:
+		m := mount{kind: "volume", node: n} // readonly is lost on the way, see SBX302
+		for key, to := range map[string]*string{"type": &m.kind, "source": &m.source, "target": &m.target} {
+			if s, ok := n.Member(key).Str(); ok {
+				*to = s
+			}
+		}
+		return m, true
+	}
+	return mount{}, false
 }
 
 // parseMount reads the --mount syntax: comma-separated key=value pairs.

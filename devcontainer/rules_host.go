@@ -14,33 +14,62 @@ import (
 var hostRules = []Rule{
 	{ID: "SBX401", Name: "engine-socket", Severity: diag.SeverityError, Title: "the container engine's socket is handed in",
 		Reason: "Whoever talks to the engine can start a container that owns the host, so there is no border left.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  \"mounts\": [\"type=bind,source=/var/run/docker.sock,target=/var/run/docker.sock\"]\n}",
-		Good:   "{\n  \"image\": \"debian:13\"\n}",
+		Bad:    withImage(`"mounts": ["type=bind,source=/var/run/docker.sock,target=/var/run/docker.sock"]`),
+		Good:   withImage(),
 		check:  (*pass).host},
 	{ID: "SBX402", Name: "privileged", Severity: diag.SeverityError, Title: "privileged container",
 		Reason: "A privileged container has all capabilities and all devices of the host: its root is the host's root.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  \"privileged\": true\n}",
-		Good:   "{\n  \"image\": \"debian:13\",\n  \"capAdd\": [\"SYS_NICE\"]\n}"},
+		Bad:    withImage(`"privileged": true`),
+		Good:   withImage(`"capAdd": ["SYS_NICE"]`)},
 	{ID: "SBX403", Name: "dangerous-capability", Severity: diag.SeverityError, Title: "dangerous capability",
 		Reason: "The capability reaches beyond the container: it loads kernel modules, reads any file of the host, mounts, or looks into other processes.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  \"capAdd\": [\"SYS_ADMIN\"]\n}",
-		Good:   "{\n  \"image\": \"debian:13\",\n  \"capAdd\": [\"NET_BIND_SERVICE\"]\n}"},
+		Bad:    withImage(`"capAdd": ["SYS_ADMIN"]`),
+		Good:   withImage(`"capAdd": ["NET_BIND_SERVICE"]`)},
 	{ID: "SBX404", Name: "host-namespace", Severity: diag.SeverityError, Title: "namespace shared with the host",
 		Reason: "With the host's network the container reaches what listens on loopback there and no firewall of its own applies; with the host's processes it sees and, as root, signals them.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  \"runArgs\": [\"--network=host\"]\n}",
-		Good:   "{\n  \"image\": \"debian:13\",\n  \"forwardPorts\": [3000]\n}"},
+		Bad:    withImage(`"runArgs": ["--network=host"]`),
+		Good:   withImage(`"forwardPorts": [3000]`)},
 	{ID: "SBX405", Name: "unconfined", Severity: diag.SeverityError, Title: "kernel confinement switched off",
 		Reason: "The engine's seccomp and AppArmor profiles and SELinux labels keep system calls away that break out of containers.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  \"securityOpt\": [\"seccomp=unconfined\"]\n}",
-		Good:   "{\n  \"image\": \"debian:13\",\n  \"securityOpt\": [\"no-new-privileges\"]\n}"},
+		Bad:    withImage(`"securityOpt": ["seccomp=unconfined"]`),
+		Good:   withImage(`"securityOpt": ["no-new-privileges"]`)},
+	{ID: "SBX406", Name: "device", Severity: diag.SeverityWarning, Title: "device of the host",
+		Reason: "A device is the host's own: a disk holds its files, a GPU's driver is a large part of its kernel. A rule for a whole class of devices opens them all.",
+		Bad:    withImage(`"runArgs": ["--device=/dev/sda"]`),
+		Good:   withImage(`"hostRequirements": {"cpus": 2}`)},
 	{ID: "SBX407", Name: "sensitive-mount", Severity: diag.SeverityError, Title: "sensitive folder of the host is mounted",
 		Reason: "System folders let the container change the host, and a home folder holds keys and files that run at the next login.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  \"mounts\": [\"type=bind,source=${localEnv:HOME}/.ssh,target=/home/dev/.ssh,readonly\"]\n}",
-		Good:   "{\n  \"image\": \"debian:13\",\n  \"mounts\": [\"type=bind,source=${localEnv:HOME}/.cache/go-build,target=/cache\"]\n}"},
+		Bad:    withImage(`"mounts": ["type=bind,source=${localEnv:HOME}/.ssh,target=/home/dev/.ssh,readonly"]`),
+		Good:   withImage(`"mounts": ["type=bind,source=${localEnv:HOME}/.cache/go-build,target=/cache"]`)},
 	{ID: "SBX408", Name: "initialize-command", Severity: diag.SeverityWarning, Title: "initializeCommand runs on the host",
 		Reason: "It runs outside any container, each time the folder is opened, with the rights of the user, and it comes with the repository.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  \"initializeCommand\": \"make prepare\"\n}",
-		Good:   "{\n  \"image\": \"debian:13\",\n  \"onCreateCommand\": \"make prepare\"\n}"},
+		Bad:    withImage(`"initializeCommand": "make prepare"`),
+		Good:   withImage(`"onCreateCommand": "make prepare"`)},
+	{ID: "SBX409", Name: "way-to-others", Severity: diag.SeverityWarning, Title: "way to the host or to other containers",
+		Reason: "host-gateway gives the container an address of the host, where services listen that trust their network; --volumes-from hands in whatever another container has mounted.",
+		Bad:    withImage(`"runArgs": ["--add-host=host.docker.internal:host-gateway"]`),
+		Good:   withImage(`"runArgs": ["--add-host=db.test:192.0.2.7"]`)},
+	{ID: "SBX410", Name: "build-opens-host", Severity: diag.SeverityWarning, Title: "the build gets more of the host than its context",
+		Reason: "While the image is built, its instructions run with the host's network, with keys of the SSH agent, with files as secrets or without confinement, and the Dockerfile comes with the repository.",
+		Bad:    withFiles(withBuildOptions(`"--network=host"`), ".devcontainer/Dockerfile", soundDockerfile),
+		Good:   withFiles(withBuildOptions(`"--pull"`), ".devcontainer/Dockerfile", soundDockerfile)},
+	{ID: "SBX411", Name: "published-everywhere", Severity: diag.SeverityWarning, Title: "port published on all addresses of the host",
+		Reason: "Everybody in the host's network reaches what listens on it; the engine opens the host's own firewall for that.",
+		Bad:    withImage(`"appPort": "3000:3000"`),
+		Good:   withImage(`"appPort": "127.0.0.1:3000:3000"`),
+		check:  (*pass).published},
+	{ID: "SBX412", Name: "feature-privilege", Severity: diag.SeverityWarning, Title: "rights that come with a Feature",
+		Reason: "A Feature's metadata is merged into the configuration: it can make the container privileged, add capabilities, switch confinement off and mount the engine's socket, and devcontainer.json does not show it.",
+		Bad: withFiles(withImage(`"features": {"./tool": {}}`), ".devcontainer/tool/devcontainer-feature.json",
+			`{"id": "tool", "version": "1.0.0", "name": "Tool", "privileged": true}`, ".devcontainer/tool/install.sh", "#!/bin/sh"),
+		Good: withFiles(withImage(`"features": {"./tool": {}}`), ".devcontainer/tool/devcontainer-feature.json",
+			`{"id": "tool", "version": "1.0.0", "name": "Tool"}`, ".devcontainer/tool/install.sh", "#!/bin/sh"),
+		check: (*pass).featurePrivileges},
+	{ID: "SBX413", Name: "new-privileges", Severity: diag.SeverityNote, Title: "an agent's container where setuid works",
+		Reason: "Without no-new-privileges, sudo and every other setuid program lead the agent back to root in its container.",
+		Bad:    withImage(`"remoteUser": "dev"`, `"postCreateCommand": "npm install -g @anthropic-ai/claude-code@2.1.329"`),
+		Good:   withImage(`"remoteUser": "dev"`, `"postCreateCommand": "npm install -g @anthropic-ai/claude-code@2.1.329"`, `"securityOpt": ["no-new-privileges"]`),
+		check:  (*pass).newPrivileges},
 }
 
 // host reports what lets the container out to the host.
@@ -70,6 +99,9 @@ func (c *pass) host() {
 	for _, a := range c.args {
 		c.hostArg(a)
 	}
+	for _, n := range texts(c.root.Member("build").Member("options")) {
+		c.buildOption(n)
+	}
 	if n := c.root.Member("initializeCommand"); n != nil && n.Kind != jsonc.Null {
 		c.at(n, "SBX408", "initializeCommand runs on the host, each time the container is opened", "do it in the Dockerfile or in onCreateCommand, which run inside")
 	}
@@ -89,10 +121,46 @@ func (c *pass) hostArg(a runArg) {
 		if a.value == "host" {
 			c.at(a.node, "SBX404", fmt.Sprintf("--%s=host shares the host's %s namespace", a.flag, a.flag), "remove it; ports are reached with forwardPorts")
 		}
+	case "device", "gpus", "device-cgroup-rule":
+		if !slices.ContainsFunc(harmlessDevices, func(d string) bool { return strings.HasPrefix(a.value, d) }) {
+			c.at(a.node, "SBX406", fmt.Sprintf("--%s=%s hands in a device of the host", a.flag, a.value), "leave it out unless the work needs it")
+		}
+	case "volumes-from":
+		c.at(a.node, "SBX409", fmt.Sprintf("--volumes-from=%s mounts what another container has mounted", a.value), "name the volume that is needed in mounts")
+	case "add-host":
+		if strings.Contains(a.value, "host-gateway") {
+			c.at(a.node, "SBX409", "host-gateway opens a way to services of the host", "run the service in a container, or reach it by a name that a policy allows")
+		}
 	case "env":
 		if name, _, _ := strings.Cut(a.value, "="); name == "DOCKER_HOST" {
 			c.at(a.node, "SBX401", "DOCKER_HOST points the container at an engine outside", hintSocket)
 		}
+	}
+}
+
+// harmlessDevices are no more than what every container has.
+var harmlessDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"}
+
+// buildOption reports options of the image's build that reach beyond the
+// context.
+func (c *pass) buildOption(n *jsonc.Node) {
+	flag, value, _ := strings.Cut(strings.TrimLeft(n.Text, "-"), "=")
+	what := ""
+	switch {
+	case !strings.HasPrefix(n.Text, "-"):
+	case flag == "network" && value == "host":
+		what = "the host's network"
+	case flag == "ssh":
+		what = "the SSH agent"
+	case flag == "secret":
+		what = "a secret of the host"
+	case flag == "allow":
+		what = "what BuildKit asks a permission for"
+	case flag == "security-opt" && strings.Contains(value, "unconfined"):
+		what = "an unconfined kernel interface"
+	}
+	if what != "" {
+		c.at(n, "SBX410", fmt.Sprintf("%s gives the build %s", n.Text, what), "leave it out, or fetch in a build stage that needs none of it")
 	}
 }
 
@@ -104,22 +172,29 @@ var dangerous = []string{
 	"BPF", "PERFMON", "CHECKPOINT_RESTORE", "MAC_ADMIN", "MAC_OVERRIDE", "AUDIT_CONTROL", "LINUX_IMMUTABLE",
 }
 
+func capabilityName(s string) string {
+	return strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(s)), "CAP_")
+}
+
 func (c *pass) capability(name string, n *jsonc.Node) {
-	name = strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(name)), "CAP_")
-	if slices.Contains(dangerous, name) {
+	if name = capabilityName(name); slices.Contains(dangerous, name) {
 		c.at(n, "SBX403", "the capability "+name+" reaches beyond the container", "remove it")
 	}
 }
 
 func (c *pass) confinement(option string, n *jsonc.Node) {
+	if switchesOff(option) {
+		c.at(n, "SBX405", option+" switches a part of the kernel's confinement off", "remove it; a debugger works under the default profile")
+	}
+}
+
+// switchesOff reports whether a security option takes confinement away.
+func switchesOff(option string) bool {
 	key, value, ok := strings.Cut(option, "=")
 	if !ok {
 		key, value, _ = strings.Cut(option, ":")
 	}
-	off := value == "unconfined" && slices.Contains([]string{"seccomp", "apparmor", "systempaths"}, key) || key == "label" && value == "disable"
-	if off {
-		c.at(n, "SBX405", option+" switches a part of the kernel's confinement off", "remove it; a debugger works under the default profile")
-	}
+	return value == "unconfined" && slices.Contains([]string{"seccomp", "apparmor", "systempaths"}, key) || key == "label" && value == "disable"
 }
 
 const hintSocket = "whoever talks to the engine can start a container that owns the host; remove it"
@@ -130,16 +205,21 @@ var (
 		"run/podman", "var/run/podman", "run/buildkit", "run/crio", "run/user"}
 )
 
-// engineSocket reports a mount that hands in an engine's socket, or the folder
-// in which it lies.
+// engineSocket reports a mount that hands in an engine's socket.
 func (c *pass) engineSocket(m mount) bool {
-	p := origin(m.source)
-	hit := socketName.MatchString(strings.TrimSuffix(p.path, "/")) || socketName.MatchString(m.source) || socketName.MatchString(m.target) ||
-		p.base == "/" && slices.Contains(socketDirs, p.path)
+	hit := isSocket(m)
 	if hit {
 		c.at(m.node, "SBX401", fmt.Sprintf("the mount of %q hands in the container engine", m.source), hintSocket)
 	}
 	return hit
+}
+
+// isSocket reports whether m mounts an engine's socket, or the folder in which
+// it lies.
+func isSocket(m mount) bool {
+	p := origin(m.source)
+	return socketName.MatchString(strings.TrimSuffix(p.path, "/")) || socketName.MatchString(m.source) || socketName.MatchString(m.target) ||
+		p.base == "/" && slices.Contains(socketDirs, p.path)
 }
 
 var (

@@ -13,13 +13,70 @@ import (
 var secretRules = []Rule{
 	{ID: "SBX501", Name: "literal-secret", Severity: diag.SeverityError, Title: "secret written into the file",
 		Reason: "The file is shared with everybody who sees the repository, and its history never forgets.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  \"remoteEnv\": {\"NPM_TOKEN\": \"a1b2c3d4e5f6a7b8c9d0e1f2\"}\n}",
-		Good:   "{\n  \"image\": \"debian:13\",\n  \"secrets\": {\"NPM_TOKEN\": {\"description\": \"to install private packages\"}}\n}",
+		Bad:    withImage(`"remoteEnv": {"NPM_TOKEN": "a1b2c3d4e5f6a7b8c9d0e1f2"}`),
+		Good:   withImage(`"secrets": {"NPM_TOKEN": {"description": "to install private packages"}}`),
 		check:  (*pass).secrets},
 	{ID: "SBX502", Name: "inspectable-secret", Severity: diag.SeverityWarning, Title: "secret in the container's environment",
 		Reason: "containerEnv becomes part of the container: everybody who may inspect it reads the value, every process in it inherits it, and it stays until the container is removed.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  \"containerEnv\": {\"NPM_TOKEN\": \"${localEnv:NPM_TOKEN}\"}\n}",
-		Good:   "{\n  \"image\": \"debian:13\",\n  \"secrets\": {\"NPM_TOKEN\": {\"description\": \"to install private packages\"}}\n}"},
+		Bad:    withImage(`"containerEnv": {"NPM_TOKEN": "${localEnv:NPM_TOKEN}"}`),
+		Good:   withImage(`"secrets": {"NPM_TOKEN": {"description": "to install private packages"}}`)},
+	{ID: "SBX503", Name: "session-secret", Severity: diag.SeverityNote, Title: "secret in every session's environment",
+		Reason: "remoteEnv is not stored in the container, but every process of a session inherits it, an agent's commands among them. A proxy on the host keeps the key outside.",
+		Bad:    withImage(`"remoteEnv": {"NPM_TOKEN": "${localEnv:NPM_TOKEN}"}`),
+		Good:   withImage(`"secrets": {"NPM_TOKEN": {"description": "to install private packages"}}`)},
+	{ID: "SBX504", Name: "build-secret", Severity: diag.SeverityWarning, Title: "secret as a build argument",
+		Reason: "Build arguments are kept in the image's history, where everybody who has the image reads them.",
+		Bad:    withFiles("{\n  \"build\": {\"dockerfile\": \"Dockerfile\", \"args\": {\"NPM_TOKEN\": \"${localEnv:NPM_TOKEN}\"}}\n}\n", ".devcontainer/Dockerfile", soundDockerfile),
+		Good:   withFiles(withBuild(), ".devcontainer/Dockerfile", soundDockerfile)},
+	{ID: "SBX505", Name: "env-file-inside", Severity: diag.SeverityWarning, Title: "file of variables inside the workspace",
+		Reason: "A file of variables mostly holds keys. In the workspace the container reads it, an agent changes it, and the next commit may carry it away.",
+		Bad:    withImage(`"runArgs": ["--env-file=.devcontainer/.env"]`),
+		Good:   withImage(`"containerEnv": {"NODE_ENV": "development"}`)},
+	{ID: "SBX506", Name: "editor-sockets", Severity: diag.SeverityNote, Title: "the editor's way to the host is left open",
+		Reason: "Editors pass sockets of the host into a session: the SSH agent signs with the user's keys, and the editor's own sockets open files and start programs outside. A sandbox that leaves them in place has a back door.",
+		Bad:    strings.Replace(withSettings("{}"), closedSockets, "{}", 1),
+		Good:   withSettings("{}"),
+		Fix:    "remoteEnv sets them to null",
+		check:  (*pass).editorSockets},
+}
+
+// closedSockets takes away what editors pass in.
+const closedSockets = `{
+    "SSH_AUTH_SOCK": null, "GIT_ASKPASS": null, "BROWSER": null,
+    "VSCODE_IPC_HOOK_CLI": null, "VSCODE_GIT_IPC_HANDLE": null,
+    "REMOTE_CONTAINERS_IPC": null, "REMOTE_CONTAINERS_SOCKETS": null
+  }`
+
+// editorSocketNames are the variables that name those sockets, as VS Code sets
+// them.
+var editorSocketNames = []string{"SSH_AUTH_SOCK", "GIT_ASKPASS", "BROWSER", "VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "REMOTE_CONTAINERS_IPC", "REMOTE_CONTAINERS_SOCKETS"}
+
+// editorSockets reports those that a sandbox leaves in place.
+func (c *pass) editorSockets() {
+	if !c.sandboxed() {
+		return
+	}
+	env := c.root.Member("remoteEnv")
+	var open []string
+	for _, name := range editorSocketNames {
+		if n := env.Member(name); n == nil {
+			open = append(open, name)
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	r := c.missing(env, "SBX506", "sessions get the editor's "+strings.Join(open, ", "), "set them to null in remoteEnv")
+	lines := make([]string, len(open))
+	for i, name := range open {
+		lines[i] = jsonc.Quote(name) + ": null"
+	}
+	switch {
+	case env == nil:
+		r.fix(c.Config.AddMember(c.root, "remoteEnv", "{\n  "+strings.Join(lines, ",\n  ")+"\n}"))
+	case env.Kind == jsonc.Object && len(env.Members) > 0:
+		r.fix(c.Config.AddMember(env, open[0], "null"+strings.TrimPrefix(strings.Join(lines, ",\n"), lines[0])))
+	}
 }
 
 var (
@@ -41,38 +98,65 @@ func isSecret(name, value string) bool {
 	return keyForm.MatchString(value) || secretName.MatchString(name) && random.MatchString(value) && digit.MatchString(value) && letter.MatchString(value)
 }
 
-// secrets reports keys in the file, and keys that everyone who may inspect the
-// container can read.
+// secrets reports keys in the file, and keys that more people and programs
+// can read than need them.
 func (c *pass) secrets() {
-	for _, place := range []*jsonc.Node{c.root.Member("containerEnv"), c.root.Member("remoteEnv"), c.root.Member("build").Member("args")} {
-		if place == nil {
+	for _, place := range []struct {
+		env  *jsonc.Node
+		rule string // when the value comes from the host
+	}{
+		{c.root.Member("containerEnv"), "SBX502"},
+		{c.root.Member("remoteEnv"), "SBX503"},
+		{c.root.Member("build").Member("args"), "SBX504"},
+	} {
+		if place.env == nil {
 			continue
 		}
-		for _, m := range place.Members {
+		for _, m := range place.env.Members {
 			if value, ok := m.Value.Str(); ok {
-				c.secret(m.Value, m.Name, value, place == c.root.Member("containerEnv"))
+				c.secret(m.Value, m.Name, value, place.rule)
 			}
 		}
 	}
-	for _, a := range c.args {
-		if a.flag == "env" {
-			name, value, _ := strings.Cut(a.value, "=")
-			c.secret(a.node, name, value, true)
+	for _, n := range texts(c.root.Member("build").Member("options")) {
+		if arg, ok := strings.CutPrefix(n.Text, "--build-arg="); ok {
+			name, value, _ := strings.Cut(arg, "=")
+			c.secret(n, name, value, "SBX504")
 		}
+	}
+	for _, a := range c.args {
+		switch a.flag {
+		case "env":
+			name, value, _ := strings.Cut(a.value, "=")
+			c.secret(a.node, name, value, "SBX502")
+		case "env-file":
+			c.envFile(a)
+		}
+	}
+}
+
+func (c *pass) envFile(a runArg) {
+	p := origin(a.value)
+	if p.base == "workspace" && p.path != ".." && !strings.HasPrefix(p.path, "../") || p.base == "" && !strings.HasPrefix(p.path, "..") && !strings.Contains(a.value, "${") {
+		c.at(a.node, "SBX505", fmt.Sprintf("%s lies in the workspace", a.value), "keep it outside the repository, or use \"secrets\"")
 	}
 }
 
 var fromHost = regexp.MustCompile(`\$\{(?:localEnv|env):([^:}]+)`)
 
-func (c *pass) secret(n *jsonc.Node, name, value string, inspectable bool) {
+// secretAdvice says what is wrong with a key from the host, by rule.
+var secretAdvice = map[string][2]string{
+	"SBX502": {"%s of the host becomes part of the container, where inspect shows it", "keep the key outside; if it must go in, remoteEnv at least is not stored"},
+	"SBX503": {"every process of a session can read %s of the host", "keep the key outside, behind a proxy on the host"},
+	"SBX504": {"%s of the host becomes part of the image's history", "mount it for the one step that needs it: RUN --mount=type=secret"},
+}
+
+func (c *pass) secret(n *jsonc.Node, name, value, rule string) {
 	if isSecret(name, value) {
 		c.at(n, "SBX501", fmt.Sprintf("%s holds what looks like a key", name), "revoke it, and name the secret in sandbox.jsonc or in \"secrets\"")
 		return
 	}
-	if !inspectable {
-		return
-	}
 	if m := fromHost.FindStringSubmatch(value); m != nil && (secretName.MatchString(m[1]) || secretName.MatchString(name)) {
-		c.at(n, "SBX502", fmt.Sprintf("%s of the host becomes part of the container, where inspect shows it", m[1]), "keep the key outside; if it must go in, remoteEnv at least is not stored")
+		c.at(n, rule, fmt.Sprintf(secretAdvice[rule][0], m[1]), secretAdvice[rule][1])
 	}
 }

@@ -1,0 +1,145 @@
+package devcontainer
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// published reports ports that the engine opens to the host's network.
+func (c *pass) published() {
+	port := c.root.Member("appPort")
+	list := elements(port)
+	if port != nil && port.Kind == jsonc.String {
+		list = []*jsonc.Node{port}
+	}
+	for _, n := range list {
+		// The reference CLI publishes a bare number on 127.0.0.1 and passes
+		// a text to the engine as it is.
+		if n.Kind == jsonc.String && onAllAddresses(n.Text) {
+			c.at(n, "SBX411", fmt.Sprintf("%q is published on all addresses of the host", n.Text), "use forwardPorts, or put 127.0.0.1: in front")
+		}
+	}
+	for _, a := range c.args {
+		if a.flag == "publish" && onAllAddresses(a.value) || a.flag == "publish-all" && isOn(a.value) {
+			c.at(a.node, "SBX411", "the port is published on all addresses of the host", "use forwardPorts, or put 127.0.0.1: in front")
+		}
+	}
+}
+
+var loopback = regexp.MustCompile(`^(127\.[0-9.]+|\[::1\]|localhost):`)
+
+// onAllAddresses reads -p: [[ADDRESS:]HOST_PORT:]CONTAINER_PORT[/PROTOCOL].
+func onAllAddresses(s string) bool {
+	return s != "" && !loopback.MatchString(s) && (!strings.Contains(s, "${"))
+}
+
+// featureRights are published Features whose metadata opens the host, and what
+// they bring. Only an agent's container is told: for others it is what they
+// are chosen for.
+var featureRights = map[string]string{
+	"docker-in-docker":           "a privileged container",
+	"docker-outside-of-docker":   "the host's container engine",
+	"docker-from-docker":         "the host's container engine",
+	"docker-in-docker-on-podman": "a privileged container",
+}
+
+// featurePrivileges reports rights that the file does not show.
+func (c *pass) featurePrivileges() {
+	features := c.root.Member("features")
+	if features == nil {
+		return
+	}
+	for _, m := range features.Members {
+		if strings.HasPrefix(m.Name, "./") {
+			if what := c.localFeatureRights(m.Name); what != "" {
+				c.name(m, "SBX412", fmt.Sprintf("the Feature %s brings %s", m.Name, what), "take it out of the Feature, or use another")
+			}
+			continue
+		}
+		id, _, _ := strings.Cut(path.Base(m.Name), ":")
+		if what := featureRights[id]; what != "" && (c.sandboxed() || c.agent()) {
+			c.name(m, "SBX412", fmt.Sprintf("the Feature %s brings %s", id, what), "an agent there is not contained; leave it out")
+		}
+	}
+}
+
+// localFeatureRights reads a Feature of the repository.
+func (c *pass) localFeatureRights(name string) string {
+	if c.Tree == nil {
+		return ""
+	}
+	full, ok := c.Path(path.Join(name, FeatureName))
+	if !ok {
+		return ""
+	}
+	src, err := c.Tree.Read(full)
+	if err != nil {
+		return ""
+	}
+	doc, _ := jsonc.Parse(full, src)
+	if doc == nil {
+		return ""
+	}
+	if truthy(doc.Root.Member("privileged")) {
+		return "a privileged container"
+	}
+	for _, n := range texts(doc.Root.Member("capAdd")) {
+		if name := capabilityName(n.Text); slices.Contains(dangerous, name) {
+			return "the capability " + name
+		}
+	}
+	for _, n := range texts(doc.Root.Member("securityOpt")) {
+		if switchesOff(n.Text) {
+			return n.Text
+		}
+	}
+	for _, n := range elements(doc.Root.Member("mounts")) {
+		m, ok := mountOf(n)
+		if !ok {
+			continue
+		}
+		if isSocket(m) {
+			return "the container engine's socket"
+		}
+		if what := sensitive(m); what != "" {
+			return what + " of the host"
+		}
+	}
+	return ""
+}
+
+// FeatureName is the file of a Feature's metadata.
+const FeatureName = "devcontainer-feature.json"
+
+var agentWord = regexp.MustCompile(`(?i)claude-code|anthropic\.claude|@anthropic-ai/|dangerously-skip-permissions`)
+
+// agent reports whether the configuration installs or starts Claude Code.
+func (c *pass) agent() bool {
+	found := agentWord.MatchString(c.dockerfileText())
+	var look func(n *jsonc.Node)
+	look = func(n *jsonc.Node) {
+		found = found || n.Kind == jsonc.String && agentWord.MatchString(n.Text)
+		for _, m := range n.Members {
+			found = found || agentWord.MatchString(m.Name)
+			look(m.Value)
+		}
+		for _, e := range n.Elements {
+			look(e)
+		}
+	}
+	look(c.root)
+	return found
+}
+
+// newPrivileges advises an agent's container that is no sandbox of ours, whose
+// own contract asks for it (SBX805).
+func (c *pass) newPrivileges() {
+	if c.root.Member("dockerComposeFile") == nil && !c.noNewPrivileges() && !c.sandboxed() && c.agent() {
+		c.missing(c.root.Member("securityOpt"), "SBX413", "an agent runs here, and nothing keeps setuid programs from making it root", `add "securityOpt": ["no-new-privileges"]`)
+	}
+}
