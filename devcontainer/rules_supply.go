@@ -1,4 +1,65 @@
 package devcontainer
 
+import "github.com/org/claude-sandbox/internal/diag"
+
 // supplyRules judge where images, Features and programs come from.
-var supplyRules = []Rule{}
+var supplyRules = []Rule{
+	{ID: "SBX601", Name: "image-not-pinned", Severity: diag.SeverityNote, Title: "image without a digest",
+		Reason: "A tag can be moved to another image at any time. A digest names one image for ever.",
+		Bad:    withImage(),
+		Good:   "{\n  \"image\": \"debian@" + exampleDigest + "\"\n}\n",
+		check:  (*pass).image},
+	{ID: "SBX602", Name: "latest", Severity: diag.SeverityWarning, Title: "image without a version",
+		Reason: "Without a tag, or with latest, each build starts from whatever was published last: what worked yesterday breaks, and nobody can say what ran.",
+		Bad:    "{\n  \"image\": \"debian\"\n}\n",
+		Good:   "{\n  \"image\": \"debian@" + exampleDigest + "\"\n}\n"},
+	{ID: "SBX603", Name: "feature-floats", Severity: diag.SeverityNote, Title: "Feature that is not pinned",
+		Reason: "A Feature is a script that runs as root while the image is built. With a major version or none, each build runs the newest one.",
+		Bad:    withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`),
+		Good:   withImage(`"features": {"ghcr.io/devcontainers/features/go:1.3.2": {}}`),
+		check:  (*pass).features},
+	{ID: "SBX604", Name: "feature-source", Severity: diag.SeverityWarning, Title: "Feature from an old or unprotected source",
+		Reason: "Features by a bare name or from releases on GitHub come from before there were registries and are no longer maintained; over plain http anybody on the way can replace the script.",
+		Bad:    withImage(`"features": {"http://features.example.com/devcontainer-feature-go.tgz": {}}`),
+		Good:   withImage(`"features": {"ghcr.io/devcontainers/features/go:1.3.2": {}}`)},
+	{ID: "SBX605", Name: "lock-stale", Severity: diag.SeverityWarning, Title: "the lock does not fit the Features",
+		Reason: "What the lock does not hold is not locked, and the reference CLI does not always say so: with a container in place --frozen-lockfile passes.",
+		Bad: withFiles(withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`), ".devcontainer/devcontainer-lock.json",
+			`{"features": {}}`),
+		Good:  withFiles(withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`), ".devcontainer/devcontainer-lock.json", exampleLock),
+		check: (*pass).lock},
+	{ID: "SBX608", Name: "piped-into-shell", Severity: diag.SeverityWarning, Title: "download that a shell runs at once",
+		Reason: "Nobody can review what is run, it differs from day to day, and a transfer that breaks off leaves half a script that was run.",
+		Bad:    withImage(`"postCreateCommand": "curl -fsSL https://example.com/install.sh | bash"`),
+		Good:   withImage(`"postCreateCommand": "npm ci"`),
+		check:  (*pass).piped},
+	{ID: "SBX609", Name: "feature-overwrites-firewall", Severity: diag.SeverityWarning, Title: "Feature that overwrites the firewall's script",
+		Reason: "The Feature claude-code brings an init-firewall.sh of its own and puts it in the place of the project's, whatever that one did better.",
+		Bad:    withImage(`"features": {"ghcr.io/anthropics/devcontainer-features/claude-code:1.0.5": {}}`, `"containerEnv": {"FIREWALL": "/usr/local/bin/init-firewall.sh"}`, overwrittenRest),
+		Good:   withImage(`"features": {"ghcr.io/anthropics/devcontainer-features/claude-code:1.0.5": {}}`, `"securityOpt": ["no-new-privileges"]`),
+		check:  (*pass).firewallOverwritten},
+	{ID: "SBX610", Name: "lock-missing", Severity: diag.SeverityNote, Title: "Features without a lock",
+		Reason: "devcontainer-lock.json holds the digest of each Feature, so that every build gets the same ones.",
+		Bad:    withImage(`"features": {"ghcr.io/devcontainers/features/go:1.3.2": {}}`),
+		Good:   withFiles(withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`), ".devcontainer/devcontainer-lock.json", exampleLock)},
+}
+
+const exampleDigest = "sha256:6f35f3b1a6a0a4bd6d8e6a2c8be6b7a1d1f2a3b4c5d6e7f8091a2b3c4d5e6f70"
+
+const exampleLock = `{
+  "features": {
+    "ghcr.io/devcontainers/features/go:1": {
+      "version": "1.3.2",
+      "resolved": "ghcr.io/devcontainers/features/go@` + exampleDigest + `",
+      "integrity": "` + exampleDigest + `"
+    }
+  }
+}`
+
+// overwrittenRest lets the example of SBX609, which names a firewall and so
+// counts as a sandbox, keep the rest of the contract.
+const overwrittenRest = `"overrideCommand": false,
+  "remoteUser": "agent",
+  "capAdd": ["NET_ADMIN"],
+  "securityOpt": ["no-new-privileges"],
+  "mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=${containerWorkspaceFolder}/.devcontainer,readonly"]`
