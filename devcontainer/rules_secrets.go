@@ -26,7 +26,7 @@ var secretRules = []Rule{
 		Good:   withImage(`"secrets": {"NPM_TOKEN": {"description": "to install private packages"}}`)},
 	{ID: "SBX504", Name: "build-secret", Severity: diag.SeverityWarning, Title: "secret as a build argument",
 		Reason: "Build arguments are kept in the image's history, where everybody who has the image reads them.",
-		Bad:    withFiles("{\n  \"build\": {\"dockerfile\": \"Dockerfile\", \"args\": {\"NPM_TOKEN\": \"${localEnv:NPM_TOKEN}\"}}\n}\n", ".devcontainer/Dockerfile", soundDockerfile),
+		Bad:    withFiles(withBuildOptions(`"--build-arg=NPM_TOKEN=${localEnv:NPM_TOKEN}"`), ".devcontainer/Dockerfile", soundDockerfile),
 		Good:   withFiles(withBuild(), ".devcontainer/Dockerfile", soundDockerfile)},
 	{ID: "SBX505", Name: "env-file-inside", Severity: diag.SeverityWarning, Title: "file of variables inside the workspace",
 		Reason: "A file of variables mostly holds keys. In the workspace the container reads it, an agent changes it, and the next commit may carry it away.",

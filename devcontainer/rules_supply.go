@@ -7,12 +7,12 @@ var supplyRules = []Rule{
 	{ID: "SBX601", Name: "image-not-pinned", Severity: diag.SeverityNote, Title: "image without a digest",
 		Reason: "A tag can be moved to another image at any time. A digest names one image for ever.",
 		Bad:    withImage(),
-		Good:   "{\n  \"image\": \"debian@" + exampleDigest + "\"\n}\n",
+		Good:   "{\n  \"image\": \"debian@sha256:" + exampleDigest + "\"\n}\n",
 		check:  (*pass).image},
 	{ID: "SBX602", Name: "latest", Severity: diag.SeverityWarning, Title: "image without a version",
 		Reason: "Without a tag, or with latest, each build starts from whatever was published last: what worked yesterday breaks, and nobody can say what ran.",
 		Bad:    "{\n  \"image\": \"debian\"\n}\n",
-		Good:   "{\n  \"image\": \"debian@" + exampleDigest + "\"\n}\n"},
+		Good:   "{\n  \"image\": \"debian@sha256:" + exampleDigest + "\"\n}\n"},
 	{ID: "SBX603", Name: "feature-floats", Severity: diag.SeverityNote, Title: "Feature that is not pinned",
 		Reason: "A Feature is a script that runs as root while the image is built. With a major version or none, each build runs the newest one.",
 		Bad:    withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`),
@@ -44,14 +44,12 @@ var supplyRules = []Rule{
 		Good:   withFiles(withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`), ".devcontainer/devcontainer-lock.json", exampleLock)},
 }
 
-const exampleDigest = "sha256:6f35f3b1a6a0a4bd6d8e6a2c8be6b7a1d1f2a3b4c5d6e7f8091a2b3c4d5e6f70"
-
 const exampleLock = `{
   "features": {
     "ghcr.io/devcontainers/features/go:1": {
       "version": "1.3.2",
-      "resolved": "ghcr.io/devcontainers/features/go@` + exampleDigest + `",
-      "integrity": "` + exampleDigest + `"
+      "resolved": "ghcr.io/devcontainers/features/go@sha256:` + exampleDigest + `",
+      "integrity": "sha256:` + exampleDigest + `"
     }
   }
 }`

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -164,17 +165,15 @@ func dependedOn(entries *jsonc.Node, id string) bool {
 	})
 }
 
-// pipedShell finds a download that goes into a shell or an interpreter, by a
-// pipe or by substitution.
-var pipedShell = regexp.MustCompile(`\b(curl|wget)\b[^|;&\n]*\|\s*(sudo\s+(-\S+\s+)*)?(env\s+\S+\s+)*(/usr)?(/bin/)?(ba|z|da|k)?sh\b` +
-	`|\b(curl|wget)\b[^|;&\n]*\|\s*(sudo\s+(-\S+\s+)*)?(python3?|perl|node|ruby)\b` +
-	`|\b(ba|z|da|k)?sh\s+(-c\s+)?["']?(<\(|\$\(|` + "`" + `)\s*(curl|wget)\b`)
-
 // piped reports downloads that are run unseen.
 func (c *pass) piped() {
 	for _, name := range lifecycle {
 		c.root.Member(name).Walk(func(n *jsonc.Node) {
-			if n.Kind == jsonc.String && pipedShell.MatchString(n.Text) {
+			if n.Kind != jsonc.String || !strings.Contains(n.Text, "curl") && !strings.Contains(n.Text, "wget") {
+				return
+			}
+			commands, _ := shell.Parse(n.Text, nil)
+			if slices.ContainsFunc(commands, func(cmd *shell.Command) bool { _, ok := ranDownload(cmd); return ok }) {
 				c.at(n, "SBX608", name+" runs what it downloads unseen", "install a pinned version in the Dockerfile, or download, check the sum, then run")
 			}
 		})

@@ -94,7 +94,7 @@ func TestFilesThatAreMissing(t *testing.T) {
 		name, src, want string
 		tree            devcontainer.Memory
 	}{
-		{"Dockerfile above", `{"build": {"dockerfile": "../Dockerfile"}}`, "", devcontainer.Memory{"Dockerfile": "FROM a:1\nUSER x\n"}},
+		{"Dockerfile above", `{"build": {"dockerfile": "../Dockerfile"}}`, "", devcontainer.Memory{"Dockerfile": "FROM a@sha256:0\nRUN useradd x\nUSER x\n"}},
 		{"no Dockerfile", `{"dockerFile": "Dockerfile"}`, "SBX311", devcontainer.Memory{}},
 		{"Dockerfile outside the repository", `{"build": {"dockerfile": "../../Dockerfile"}}`, "", devcontainer.Memory{}},
 		{"Dockerfile by a variable", `{"build": {"dockerfile": "${localEnv:D}"}}`, "", devcontainer.Memory{}},
