@@ -24,13 +24,16 @@ func (a *app) policyCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.policyCheckCommand(), a.policyCompileCommand())
+	cmd.AddCommand(a.policyCheckCommand(), a.policyCompileCommand(), a.policyLearnCommand())
 	return cmd
 }
 
-// policyFlags are shared by the sub-commands.
+// defaultSettings is where a project keeps its settings.
+var defaultSettings = filepath.Join(".devcontainer", devcontainer.SettingsName)
+
+// policyFile is the flag that names them, shared by the sub-commands.
 func policyFile(cmd *cobra.Command) *string {
-	return cmd.Flags().String("file", filepath.Join(".devcontainer", devcontainer.SettingsName), "settings to read")
+	return cmd.Flags().String("file", defaultSettings, "settings to read")
 }
 
 func loadPolicy(file string) (*firewall.Policy, error) {

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -58,23 +57,11 @@ func (a *app) writeReport(o reportOptions, args []string) error {
 	if err != nil {
 		return exitWith(exitUsage, err)
 	}
-	logs, err := a.auditLogs(args)
+	log, records, err := a.readAuditLogs(args)
 	if err != nil {
 		return err
 	}
-	var records []audit.Record
-	for _, l := range logs {
-		part, err := audit.ReadLog(l.file)
-		if err != nil {
-			return exitWith(exitNoInput, err)
-		}
-		records = append(records, part...)
-	}
-	network := logs[0].network
-	if len(logs) > 1 {
-		network = anyPolicy
-	}
-	r := report.New(records, network)
+	r := report.New(records, log.network)
 	if o.denied {
 		r = r.Denied()
 	}
@@ -85,14 +72,14 @@ func (a *app) writeReport(o reportOptions, args []string) error {
 		case "markdown":
 			return r.WriteMarkdown(w)
 		case "html":
-			return r.WriteHTML(w, logs[0].title)
+			return r.WriteHTML(w, log.title)
 		}
 		return r.WriteText(w)
 	}
 	if o.output == "" {
 		err = write(a.stdout)
 	} else {
-		err = writeFile(o.output, write)
+		err = writeFile(o.output, 0o644, write)
 	}
 	if err != nil {
 		return exitWith(exitInternal, fmt.Errorf("writing the report: %w", err))
@@ -117,52 +104,14 @@ func (o reportOptions) form() (string, error) {
 }
 
 // writeFile puts a new file in the place of name, whole or not at all.
-func writeFile(name string, write func(io.Writer) error) error {
+func writeFile(name string, mode fs.FileMode, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".sbx-devc-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // no file of that name is left once it is renamed
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+	if err := errors.Join(write(f), f.Chmod(mode), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), name)
-}
-
-// auditLogs finds the logs that the arguments name: the newest run's without one.
-func (a *app) auditLogs(args []string) ([]auditLog, error) {
-	if len(args) == 0 {
-		newest, err := a.newestRun()
-		if err != nil {
-			return nil, err
-		}
-		args = []string{newest}
-	}
-	logs := make([]auditLog, len(args))
-	for i, arg := range args {
-		var err error
-		if logs[i], err = a.auditLog(arg); err != nil {
-			return nil, err
-		}
-	}
-	return logs, nil
-}
-
-// runsHome is where runs are kept, each in a folder of its name.
-func (a *app) runsHome() string { return filepath.Join(stateHome(a.getenv), "runs") }
-
-// newestRun is the folder of the newest run that left an audit log.
-func (a *app) newestRun() (string, error) {
-	entries, err := os.ReadDir(a.runsHome())
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", exitWith(exitNoInput, fmt.Errorf("looking for runs: %w", err))
-	}
-	for _, e := range slices.Backward(entries) { // names begin with the time
-		folder := filepath.Join(a.runsHome(), e.Name())
-		if runName.MatchString(e.Name()) && isRegular(filepath.Join(folder, auditFile)) {
-			return folder, nil
-		}
-	}
-	return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run with an audit log in %s", a.runsHome()),
-		"name an audit.jsonl, or run something first: sbx-devc run --print"))
 }

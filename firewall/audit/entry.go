@@ -11,6 +11,10 @@ import (
 // domain made ("example.com.corp.lan"); the domain follows.
 const SearchRule = "search:"
 
+// RuleAbsent is the Rule of a record about a name that nobody listed and that
+// does not exist: nothing that an allowlist lacks.
+const RuleAbsent = "no such name"
+
 // AllowEntry writes the allowlist entry for host and port: without the port
 // when it is 0 and, for a name, when it is one of those that an entry without a
 // port opens anyway. An address is no site, so its port is always named.

@@ -54,7 +54,7 @@ func (r *Report) confirm(inForce firewall.Network) {
 			row.Fix, row.FixList = "", ""
 		}
 	}
-	all, ok := withEntries(inForce, r.Fixes(listAllow), r.Fixes(listPrivate))
+	all, ok := withEntries(inForce, r.Fixes(listAllow), r.Fixes(listPrivate)) // suspect ones are looked at alone
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if row.Fix == "" {

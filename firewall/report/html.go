@@ -72,6 +72,7 @@ type destination struct {
 	Count           int
 	Fix, List       string
 	NoFix           bool // denied, and no entry would help
+	Suspicion       string
 }
 
 // bar is a part of the time with its decisions, in the units of its drawing.
@@ -174,6 +175,9 @@ func (r *Report) host(rows []Row, shown bool) pageHost {
 		}
 		if row.Fix != "" {
 			d.Fix = quoted(row.Fix)
+		}
+		if row.Suspect {
+			d.Suspicion = "the name " + suspicion
 		}
 		d.NoFix = d.Denied && d.Fix == "" && row.offer
 		h.Destinations = append(h.Destinations, d)

@@ -22,6 +22,7 @@ type Row struct {
 	Rule    string           `json:"rule,omitempty"`    // the entry that decided; "" when none matched
 	Fix     string           `json:"fix,omitempty"`     // the exact entry to add; "" when no entry would help
 	FixList string           `json:"fixList,omitempty"` // the list of "network" that Fix belongs to: "allow" or "private"
+	Suspect bool             `json:"suspect,omitempty"` // the name looks like data that somebody sends out: think twice before opening it
 	First   time.Time        `json:"first,omitzero"`    // of the first and the last record
 	Last    time.Time        `json:"last,omitzero"`
 	Process *Process         `json:"process,omitempty"` // the first that is known; nil = none is
@@ -92,6 +93,7 @@ func New(records []audit.Record, inForce firewall.Network) *Report {
 			report.Rows = append(report.Rows, Row{
 				Host: host, Port: r.Port, Proto: r.Proto, Verdict: r.Verdict,
 				Reason: r.Reason, Rule: r.Rule, Fix: fix, FixList: list, dst: dst,
+				Suspect: firewall.DataLike(r.Name),
 			})
 		}
 		report.Rows[i].add(r)
@@ -184,12 +186,13 @@ func (r *Report) DeniedHosts() []string {
 }
 
 // Fixes returns the entries of the list, "allow" or "private", that would open
-// what was denied; each once, in the order of the rows.
+// what was denied; each once, in the order of the rows. Suspect names are left
+// out: nobody should paste them with the others.
 func (r *Report) Fixes(list string) []string {
 	var entries []string
 	seen := map[string]bool{}
 	for _, row := range r.Rows {
-		if row.Fix != "" && row.FixList == list && !seen[row.Fix] {
+		if row.Fix != "" && row.FixList == list && !row.Suspect && !seen[row.Fix] {
 			seen[row.Fix] = true
 			entries = append(entries, row.Fix)
 		}

@@ -191,6 +191,25 @@ func TestReportNamesTheFirstProcess(t *testing.T) {
 	}
 }
 
+// A name with data in it is not among the lines to paste with the others.
+func TestAttackDataInANameIsOfferedForPasting(t *testing.T) {
+	data := strings.Repeat("c2Vj", 12) + ".example.org"
+	r := newReport([]audit.Record{deny(data, "", "r"), deny("docs.example.com", "", "r")})
+	var text, md strings.Builder
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteMarkdown(&md); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "think twice") || !slices.Equal(r.Fixes("allow"), []string{"docs.example.com"}) {
+		t.Errorf("entries %q\n%s", r.Fixes("allow"), text.String())
+	}
+	if strings.Contains(md.String(), `"`+data) {
+		t.Error(md.String())
+	}
+}
+
 func TestShortReportSaysWhatItLeavesOut(t *testing.T) {
 	records := []audit.Record{deny("a.example", "", "r"), deny("b.example", "", "r"), deny("c.example", "", "r")}
 	var text strings.Builder

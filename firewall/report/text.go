@@ -41,12 +41,19 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, row := range r.Rows {
 		if key := row.FixList + " " + row.Fix; row.Fix != "" && !seen[key] {
 			seen[key] = true
-			fmt.Fprintf(&b, "to open %s, add this line to \"%s\": %s\n", printable(row.Host), row.FixList, quoted(row.Fix))
+			fmt.Fprintf(&b, "to open %s, add this line to \"%s\": %s", printable(row.Host), row.FixList, quoted(row.Fix))
+			if row.Suspect {
+				b.WriteString(" (think twice: the name " + suspicion + ")")
+			}
+			b.WriteByte('\n')
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// suspicion is what people are told of a suspect name.
+const suspicion = "looks like data that somebody sends out"
 
 // target is the destination as people write it.
 func (row Row) target() string {

@@ -132,8 +132,11 @@ func (s *Server) askUpstream(ctx context.Context, name string, q question, rec a
 	}
 	s.book.note(name, l.addrs, l.ttl+graceTTL)
 	rec.Verdict = firewall.Allow
-	if domain := s.searchDomain(name); !l.exists && domain != "" && rec.Rule == firewall.RuleUnlisted {
-		rec.Rule = audit.SearchRule + domain // nothing that a list lacks
+	if !l.exists && rec.Rule == firewall.RuleUnlisted { // nothing that a list lacks
+		rec.Rule = audit.RuleAbsent
+		if domain := s.searchDomain(name); domain != "" {
+			rec.Rule = audit.SearchRule + domain
+		}
 	}
 	if err := s.opts.Record(rec); err != nil {
 		return dnsmessage.RCodeServerFailure, nil, &extendedError{edeOther, "the decision could not be recorded"}

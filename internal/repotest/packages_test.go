@@ -103,6 +103,7 @@ var allowed = map[string][]string{
 	"firewall/guard":          {"firewall", "firewall/audit"},
 	"firewall/kernel":         {"firewall"},
 	"firewall/report":         {"firewall", "firewall/audit"},
+	"firewall/learn":          {"firewall", "firewall/audit"},
 	"settings":                {"firewall", "internal/jsonc"},
 	"devcontainer":            {"devcontainer/compose", "devcontainer/dockerfile", "devcontainer/shell", "firewall", "settings", "internal/jsonc"},
 	"devcontainer/compose":    {"internal/jsonc"},

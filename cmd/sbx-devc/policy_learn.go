@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/learn"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// learnOptions are the flags of policy learn.
+type learnOptions struct {
+	file    string
+	format  string
+	write   bool
+	enforce bool
+	include []string
+	learn   learn.Options
+}
+
+func (a *app) policyLearnCommand() *cobra.Command {
+	var o learnOptions
+	cmd := &cobra.Command{
+		Use:   "learn [RUN | FOLDER | FILE]…",
+		Short: "Propose what the allowlist lacks, from a run in mode audit",
+		Long: `Read the audit log of a run in mode "audit" (which lets everything out and records
+it) and propose the smallest allowlist that covers what was seen: exact names
+with the ports that were used, and addresses that no name led to. Standard
+output is a diff of sandbox.jsonc; comments, order and indentation stay.
+
+A preset or a wildcard opens names that nobody asked for, so both are proposed
+on demand only. What looks like data in names, and what was refused, is left out
+and said. Read the proposal: whatever the agent reached for is in it.
+
+--include takes a list of what is left out otherwise:
+  denied    what was refused for want of an entry, as by a run in mode allowlist
+  private   names that were refused for leading to private addresses
+  data      names that look like data
+
+Nothing that "deny" has, no metadata service and no port of DNS is proposed.`,
+		Example: `  sbx-devc run --print --network audit <task.md
+  sbx-devc policy learn                      # look
+  sbx-devc policy learn --write --enforce    # add it, and set the mode to allowlist
+  sbx-devc policy learn --include denied --format flags`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.policyLearn(o, args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.file, "file", defaultSettings, "settings to compare with and to extend")
+	f.StringVar(&o.format, "format", "diff", "diff; or, compared with the policy of the run: flags for 'run', or lines for a list (@FILE, allowed_domains)")
+	f.BoolVar(&o.write, "write", false, "change the file; the diff goes to standard error")
+	f.BoolVar(&o.enforce, "enforce", false, "also set the mode to allowlist")
+	f.BoolVar(&o.learn.Presets, "presets", false, "propose a preset in the place of two or more names that it covers")
+	f.BoolVar(&o.learn.Wildcards, "wildcards", false, "propose a wildcard in the place of three or more names below one domain")
+	f.StringSliceVar(&o.include, "include", nil, "denied, private, data")
+	return cmd
+}
+
+func (a *app) policyLearn(o learnOptions, args []string) error {
+	if err := o.check(); err != nil {
+		return exitWith(exitUsage, err)
+	}
+	log, records, err := a.readAuditLogs(args)
+	if err != nil {
+		return err
+	}
+	if o.format != "diff" {
+		lesson, err := learn.New(records, log.network, o.learn)
+		if err != nil {
+			return exitWith(exitConfig, err)
+		}
+		a.explainLesson(lesson)
+		return a.printEntries(lesson, o.format)
+	}
+	source, network, err := settingsToExtend(o.file)
+	if err != nil {
+		return err
+	}
+	lesson, err := learn.New(records, network, o.learn)
+	if err != nil {
+		return exitWith(exitConfig, err)
+	}
+	a.explainLesson(lesson)
+	x := settings.Extension{Presets: lesson.Entries("presets"), Allow: lesson.Entries("allow"), Private: lesson.Entries("private")}
+	if o.enforce {
+		x.Mode = firewall.ModeAllowlist
+	}
+	extended, err := settings.Extend(o.file, source, x, settings.DirReader(filepath.Dir(o.file)))
+	if err != nil {
+		return exitWith(exitConfig, err)
+	}
+	if network.Mode == firewall.ModeAudit && !o.enforce {
+		fmt.Fprintf(a.stderr, "sbx-devc: the mode of %s is still audit, which lets everything out; --enforce sets it to allowlist\n", o.file)
+	}
+	if bytes.Equal(source, extended) {
+		fmt.Fprintf(a.stderr, "sbx-devc: %s needs no change\n", o.file)
+		return nil
+	}
+	change := diff.Diff("a/"+o.file, source, "b/"+o.file, extended)
+	if !o.write {
+		_, err := a.stdout.Write(change)
+		return err
+	}
+	if _, err := a.stderr.Write(change); err != nil {
+		return err
+	}
+	info, err := os.Stat(o.file)
+	if err == nil {
+		err = writeFile(o.file, info.Mode().Perm(), func(w io.Writer) error { _, err := w.Write(extended); return err })
+	}
+	if err != nil {
+		return exitWith(exitInternal, fmt.Errorf("writing the settings: %w", err))
+	}
+	return nil
+}
+
+// check understands --include and refuses flags that do not go together.
+func (o *learnOptions) check() error {
+	for _, what := range o.include {
+		switch what {
+		case "denied":
+			o.learn.Denied = true
+		case "private":
+			o.learn.Private = true
+		case "data":
+			o.learn.Data = true
+		default:
+			return diag.WithHint(fmt.Errorf("--include cannot be %q", what), "accepted: denied, private, data")
+		}
+	}
+	if !slices.Contains([]string{"diff", "flags", "lines"}, o.format) {
+		return diag.WithHint(fmt.Errorf("--format cannot be %q", o.format), "accepted: diff, flags, lines")
+	}
+	if o.format != "diff" && (o.write || o.enforce) {
+		return diag.WithHint(fmt.Errorf("--format %s changes no file", o.format), "leave out --write and --enforce, or --format")
+	}
+	return nil
+}
+
+// settingsToExtend reads the settings. A symbolic link is refused: the file may
+// belong to the code that is sandboxed, and would choose what is written to.
+func settingsToExtend(file string) ([]byte, firewall.Network, error) {
+	var network firewall.Network
+	info, err := os.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, network, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("there are no settings at %s", file), "name them with --file, write them with 'sbx-devc init', or ask for --format flags"))
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		return nil, network, exitWith(exitNoInput, fmt.Errorf("reading %s: %w", file, err))
+	}
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return nil, network, exitWith(exitNoInput, err)
+	}
+	s, findings := settings.Parse(file, source, settings.DirReader(filepath.Dir(file)))
+	if s == nil {
+		return nil, network, exitWith(exitConfig, diag.WithHint(firstError(findings), "sbx-devc validate %s shows everything that is wrong", file))
+	}
+	return source, s.Network, nil
+}
+
+// maxLeft bounds what is said about one lesson.
+const maxLeft = 20
+
+// explainLesson says what a person should know before the entries are added.
+func (a *app) explainLesson(l *learn.Lesson) {
+	for _, p := range l.Add {
+		if p.Note != "" {
+			fmt.Fprintf(a.stderr, "sbx-devc: note: %s: %s\n", p.Entry, p.Note)
+		}
+	}
+	for i, h := range l.Left {
+		if i == maxLeft {
+			fmt.Fprintf(a.stderr, "sbx-devc: left out: %d more\n", len(l.Left)-i)
+			break
+		}
+		fmt.Fprintf(a.stderr, "sbx-devc: left out: %s: %s\n", visible(h.Host), visible(h.Why))
+	}
+	if len(l.Add) == 0 {
+		fmt.Fprintln(a.stderr, "sbx-devc: the allowlist lacks nothing of what was seen")
+	}
+}
+
+// visible is s with everything but visible ASCII escaped: it may be the agent's.
+func visible(s string) string {
+	q := strconv.QuoteToASCII(s)
+	return q[1 : len(q)-1]
+}
+
+// printEntries prints the entries for a command line or for a list.
+func (a *app) printEntries(l *learn.Lesson, format string) error {
+	flags := map[string]string{"presets": "--preset", "allow": "--allow", "private": "--private"}
+	var words []string
+	for _, p := range l.Add {
+		switch {
+		case format == "flags":
+			words = append(words, flags[p.List]+" '"+p.Entry+"'") // an entry holds no quote
+		case p.List == "allow":
+			words = append(words, p.Entry)
+		default:
+			fmt.Fprintf(a.stderr, "sbx-devc: note: %s belongs to \"%s\", not to a list of hosts\n", p.Entry, p.List)
+		}
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	separator := "\n"
+	if format == "flags" {
+		separator = " "
+	}
+	_, err := fmt.Fprintln(a.stdout, strings.Join(words, separator))
+	return err
+}

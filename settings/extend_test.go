@@ -1,0 +1,123 @@
+package settings_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/settings"
+)
+
+func TestExtendKeepsEverythingElse(t *testing.T) {
+	tests := []struct{ name, src, want string }{
+		{"comments, order and indentation", `// ours
+{
+    "topology": "single", // editors
+    "network": {
+        /* why */ "allow": [
+            "a.example", // for the docs
+            // "off.example",
+        ],
+        "presets": ["github"]
+    }
+}
+`, `// ours
+{
+    "topology": "single", // editors
+    "network": {
+        /* why */ "allow": [
+            "a.example", // for the docs
+            "x.example:443",
+            "y.example",
+            // "off.example",
+        ],
+        "presets": ["github", "npm"]
+    }
+}
+`},
+		{"no lists", "{\n\t\"network\": {\n\t\t\"mode\": \"audit\"\n\t}\n}\n",
+			"{\n\t\"network\": {\n\t\t\"mode\": \"audit\",\n\t\t\"presets\": [\n\t\t\t\"npm\"\n\t\t],\n\t\t\"allow\": [\n\t\t\t\"x.example:443\",\n\t\t\t\"y.example\"\n\t\t]\n\t}\n}\n"},
+		{"no network", "{\n  \"env\": {}\n}",
+			"{\n  \"env\": {},\n  \"network\": {\n    \"presets\": [\n      \"npm\"\n    ],\n    \"allow\": [\n      \"x.example:443\",\n      \"y.example\"\n    ]\n  }\n}"},
+		{"one line", `{"network": {"allow": ["a.example"], "presets": []}}`, `{"network": {"allow": ["a.example", "x.example:443", "y.example"], "presets": ["npm"]}}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			x := settings.Extension{Presets: []string{"npm"}, Allow: []string{"x.example:443", "y.example"}}
+			got, err := settings.Extend("f", []byte(tt.src), x, settings.NoFiles)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+			again, err := settings.Extend("f", got, x, settings.NoFiles)
+			if err != nil || !bytes.Equal(again, got) {
+				t.Errorf("not idempotent (%v):\n%s", err, again)
+			}
+			windows := strings.ReplaceAll(tt.src, "\n", "\r\n")
+			got, err = settings.Extend("f", []byte(windows), x, settings.NoFiles)
+			if err != nil || string(got) != strings.ReplaceAll(tt.want, "\n", "\r\n") {
+				t.Errorf("with the line ends of Windows (%v):\n%q", err, got)
+			}
+		})
+	}
+}
+
+func TestExtendSetsTheMode(t *testing.T) {
+	for src, want := range map[string]string{
+		`{"network": {"mode": "audit"}}`: `{"network": {"mode": "allowlist"}}`,
+		`{"network": {}}`:                `{"network": {"mode": "allowlist"}}`,
+	} {
+		got, err := settings.Extend("f", []byte(src), settings.Extension{Mode: firewall.ModeAllowlist}, settings.NoFiles)
+		if err != nil || string(got) != want {
+			t.Errorf("%s became %s (%v), want %s", src, got, err, want)
+		}
+	}
+	src := "{\n}"
+	if got, err := settings.Extend("f", []byte(src), settings.Extension{}, settings.NoFiles); err != nil || string(got) != src {
+		t.Errorf("an empty extension made %q (%v)", got, err)
+	}
+}
+
+func TestExtendRefusesWhatIsNotValid(t *testing.T) {
+	for src, x := range map[string]settings.Extension{
+		`{"network": {"alow": []}}`:   {Allow: []string{"a.example"}},
+		`{"network": {"allow": []}}`:  {Allow: []string{"*"}},
+		`{"network": {"allow": [] }}`: {Presets: []string{"nobody"}},
+	} {
+		if got, err := settings.Extend("f", []byte(src), x, settings.NoFiles); err == nil {
+			t.Errorf("%s became %s", src, got)
+		}
+	}
+}
+
+// What is added is there afterwards, in order, and what was there still is.
+func FuzzExtend(f *testing.F) {
+	f.Add("{\n \"network\": {\"allow\": [\n\"a.example\" /* x */, // y\n]}}", "b.example")
+	f.Add("{\"network\":{/*,*/}}//", "*.example.org:8443")
+	f.Add("{ // [\n}", "192.0.2.1:22")
+	f.Fuzz(func(t *testing.T, src, entry string) {
+		before, _ := settings.Parse("f", []byte(src), settings.NoFiles)
+		if _, bad := firewall.NewPolicy(firewall.Network{Allow: []string{entry}}); before == nil || len(bad) > 0 {
+			return
+		}
+		got, err := settings.Extend("f", []byte(src), settings.Extension{Allow: []string{entry}}, settings.NoFiles)
+		if err != nil {
+			t.Fatalf("%q: %v", src, err)
+		}
+		after, findings := settings.Parse("f", got, settings.NoFiles)
+		if after == nil {
+			t.Fatalf("%q became %q: %v", src, got, findings)
+		}
+		want := before.Network.Allow
+		if !slices.Contains(want, entry) {
+			want = append(slices.Clip(want), entry)
+		}
+		if !slices.Equal(after.Network.Allow, want) {
+			t.Fatalf("%q became %q: allow is %q, want %q", src, got, after.Network.Allow, want)
+		}
+	})
+}
