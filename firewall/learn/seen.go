@@ -14,7 +14,7 @@ import (
 type host struct {
 	name    string     // canonical; "" for an address
 	addr    netip.Addr // the address; of a name the private one that it led to
-	uses    []use // sorted by port
+	uses    []use      // sorted by port
 	used    map[use]bool
 	looked  bool // the name was resolved
 	private bool // its answer was refused for being a private address
