@@ -1,7 +1,7 @@
 // Package diag holds what every checker reports: findings with a position and
 // a rule, and errors with a hint.
 //
-//	checker -> []Finding -> Sort -> WriteText | WriteJSON
+//	checker -> []Finding -> Sort -> WriteText | WriteExcerpts | WriteJSON | WriteGitHub | WriteSARIF
 //	package -> error (WithHint) -> cmd prints "error:" and "hint:" lines
 package diag
 
@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 )
 
 // Severity ranks a finding.
@@ -75,20 +74,6 @@ func Worst(findings []Finding, limit Severity) int {
 		}
 	}
 	return n
-}
-
-// WriteText prints findings as "file:line:col: severity: message [RULE]" with
-// the hint on an indented line of its own.
-func WriteText(w io.Writer, findings []Finding) error {
-	var b strings.Builder
-	for _, f := range findings {
-		fmt.Fprintf(&b, "%s:%d:%d: %s: %s [%s]\n", f.File, f.Line, f.Column, f.Severity, f.Message, f.Rule)
-		if f.Hint != "" {
-			fmt.Fprintf(&b, "    hint: %s\n", f.Hint)
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // WriteJSON prints findings in the versioned JSON form.

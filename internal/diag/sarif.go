@@ -1,0 +1,209 @@
+package diag
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode/utf16"
+)
+
+// RuleInfo is what a report says about a rule beside its findings.
+type RuleInfo struct {
+	ID, Name      string
+	Severity      Severity
+	Title, Reason string
+	Markdown      string // the whole explanation
+	URI           string // where to read it
+	Tags          []string
+}
+
+// Tool is who made a report.
+type Tool struct {
+	Name, Version, URI string
+	Rules              []RuleInfo // those that findings name must be among them
+}
+
+// The parts of SARIF 2.1.0 that a report has (OASIS standard, section numbers
+// in the specification).
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct { // 3.14
+		Tool       map[string]sarifDriver `json:"tool"`
+		ColumnKind string                 `json:"columnKind"`
+		Bases      map[string]sarifBase   `json:"originalUriBaseIds"`
+		Results    []sarifResult          `json:"results"`
+	}
+	sarifBase struct {
+		Description sarifText `json:"description"`
+	}
+	sarifDriver struct { // 3.19
+		Name    string      `json:"name"`
+		Version string      `json:"semanticVersion"`
+		URI     string      `json:"informationUri"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifText struct {
+		Text     string `json:"text"`
+		Markdown string `json:"markdown,omitempty"`
+	}
+	sarifRule struct { // 3.49
+		ID         string          `json:"id"`
+		Name       string          `json:"name"`
+		Short      sarifText       `json:"shortDescription"`
+		Full       sarifText       `json:"fullDescription"`
+		Help       sarifText       `json:"help"`
+		HelpURI    string          `json:"helpUri"`
+		Default    sarifLevel      `json:"defaultConfiguration"`
+		Properties sarifProperties `json:"properties"`
+	}
+	sarifLevel struct {
+		Level string `json:"level"`
+	}
+	sarifProperties struct {
+		Tags      []string `json:"tags"`
+		Precision string   `json:"precision"`
+		// Security is a number from 0 to 10 that GitHub turns into critical
+		// (over 9), high (7), medium (4) or low.
+		Security string `json:"security-severity,omitempty"`
+	}
+	sarifResult struct { // 3.27
+		RuleID       string            `json:"ruleId"`
+		RuleIndex    int               `json:"ruleIndex"`
+		Level        string            `json:"level"`
+		Message      sarifText         `json:"message"`
+		Locations    []sarifLocation   `json:"locations"`
+		Fingerprints map[string]string `json:"partialFingerprints"`
+	}
+	sarifLocation struct {
+		Physical struct {
+			Artifact struct {
+				URI  string `json:"uri"`
+				Base string `json:"uriBaseId,omitempty"`
+			} `json:"artifactLocation"`
+			Region sarifRegion `json:"region"`
+		} `json:"physicalLocation"`
+		Logical []sarifLogical `json:"logicalLocations,omitempty"`
+	}
+	sarifLogical struct {
+		Name string `json:"fullyQualifiedName"`
+		Kind string `json:"kind"`
+	}
+	sarifRegion struct { // 3.30; columns count UTF-16 code units
+		StartLine   int `json:"startLine"`
+		StartColumn int `json:"startColumn"`
+		EndLine     int `json:"endLine"`
+		EndColumn   int `json:"endColumn"`
+	}
+)
+
+const sourceRoot = "%SRCROOT%"
+
+// WriteSARIF prints findings as a SARIF 2.1.0 log, as code scanning takes it:
+// paths relative to the source root, columns in UTF-16 code units, fingerprints
+// that survive when lines move. Findings about rules that tool does not list
+// are an error.
+func WriteSARIF(w io.Writer, findings []Finding, tool Tool, sources Sources) error {
+	index := map[string]int{}
+	run := sarifRun{ColumnKind: "utf16CodeUnits", Results: []sarifResult{},
+		Bases: map[string]sarifBase{sourceRoot: {sarifText{Text: "the folder that was checked, the root of the repository"}}}}
+	driver := sarifDriver{Name: tool.Name, Version: tool.Version, URI: tool.URI, Rules: []sarifRule{}}
+	for i, r := range tool.Rules {
+		index[r.ID] = i
+		driver.Rules = append(driver.Rules, sarifRule{ID: r.ID, Name: r.Name, Short: sarifText{Text: r.Title}, Full: sarifText{Text: r.Reason},
+			Help: sarifText{Text: r.Title + ". " + r.Reason, Markdown: r.Markdown}, HelpURI: r.URI, Default: sarifLevel{string(r.Severity)},
+			Properties: sarifProperties{Tags: r.Tags, Precision: "high", Security: securitySeverity(r)}})
+	}
+	seen := map[string]int{}
+	lines := map[string][]string{}
+	for _, f := range findings {
+		i, ok := index[f.Rule]
+		if !ok {
+			return fmt.Errorf("rule %s is not in the table", f.Rule)
+		}
+		if _, ok := lines[f.File]; !ok {
+			lines[f.File] = strings.Split(strings.TrimPrefix(string(sources(f.File)), "\ufeff"), "\n")
+		}
+		run.Results = append(run.Results, sarifResultOf(f, i, lines[f.File], seen))
+	}
+	run.Tool = map[string]sarifDriver{"driver": driver}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+}
+
+func securitySeverity(r RuleInfo) string {
+	for _, t := range r.Tags {
+		if t == "security" {
+			return map[Severity]string{SeverityError: "8.0", SeverityWarning: "5.0"}[r.Severity]
+		}
+	}
+	return ""
+}
+
+func sarifResultOf(f Finding, index int, lines []string, seen map[string]int) sarifResult {
+	message := f.Message
+	if f.Hint != "" {
+		message += " (" + f.Hint + ")"
+	}
+	line := func(n int) string {
+		if n >= 1 && n <= len(lines) {
+			return lines[n-1]
+		}
+		return ""
+	}
+	r := sarifResult{RuleID: f.Rule, RuleIndex: index, Level: string(f.Severity), Message: sarifText{Text: visible(message)}}
+	var at sarifLocation
+	at.Physical.Artifact.URI, at.Physical.Artifact.Base = artifact(f.File)
+	at.Physical.Region = sarifRegion{max(f.Line, 1), utf16Column(line(f.Line), f.Column), max(f.EndLine, f.Line, 1), utf16Column(line(f.EndLine), f.EndColumn)}
+	if f.Pointer != "" {
+		at.Logical = []sarifLogical{{f.Pointer, "member"}}
+	}
+	r.Locations = []sarifLocation{at}
+	// What identifies a finding is the rule, the file, where in the tree and
+	// the text of the line; never its number.
+	sum := sha256.Sum256([]byte(strings.Join([]string{f.Rule, at.Physical.Artifact.URI, f.Pointer, strings.TrimSpace(line(f.Line))}, "\x00")))
+	key := hex.EncodeToString(sum[:8])
+	seen[key]++
+	r.Fingerprints = map[string]string{"primaryLocationLineHash": fmt.Sprintf("%s:%d", key, seen[key])}
+	return r
+}
+
+// artifact writes a path as a URI, relative to the source root unless it leads
+// out of it.
+func artifact(file string) (uri, base string) {
+	file = filepath.ToSlash(file)
+	if file == "-" {
+		return "stdin", ""
+	}
+	if filepath.IsAbs(file) || path.IsAbs(file) {
+		return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(file, "/")}).String(), ""
+	}
+	u := (&url.URL{Path: path.Clean(file)}).EscapedPath()
+	if strings.Contains(strings.SplitN(u, "/", 2)[0], ":") {
+		u = "./" + u // RFC 3986 section 4.2: the first segment looks like a scheme
+	}
+	if strings.HasPrefix(u, "../") {
+		return u, ""
+	}
+	return u, sourceRoot
+}
+
+// utf16Column turns a 1-based column in bytes into one in UTF-16 code units.
+func utf16Column(line string, column int) int {
+	if column < 1 {
+		return 1
+	}
+	before := line[:min(column-1, len(line))]
+	return len(utf16.Encode([]rune(before))) + 1 + (column - 1 - len(before))
+}

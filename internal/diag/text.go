@@ -1,0 +1,164 @@
+package diag
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Sources returns the text of a file that findings name, or nil when it is not
+// known.
+type Sources func(file string) []byte
+
+// WriteText prints findings as "file:line:col: severity: message [RULE]" with
+// the hint on an indented line of its own.
+func WriteText(w io.Writer, findings []Finding) error {
+	return WriteExcerpts(w, findings, func(string) []byte { return nil })
+}
+
+// WriteExcerpts prints findings like WriteText and shows below each the line
+// that it is about, with what is wrong underlined. What comes from files is
+// shown with control characters made visible, so that it can neither drive a
+// terminal nor hide itself.
+func WriteExcerpts(w io.Writer, findings []Finding, sources Sources) error {
+	var b strings.Builder
+	lines := map[string][]string{}
+	for _, f := range findings {
+		if _, ok := lines[f.File]; !ok {
+			lines[f.File] = strings.Split(strings.TrimPrefix(string(sources(f.File)), "\ufeff"), "\n")
+		}
+		fmt.Fprintf(&b, "%s:%d:%d: %s: %s [%s]\n", visible(f.File), f.Line, f.Column, f.Severity, visible(f.Message), f.Rule)
+		if of := lines[f.File]; f.Line >= 1 && f.Line <= len(of) {
+			excerpt(&b, of[f.Line-1], f)
+		}
+		if f.Hint != "" {
+			fmt.Fprintf(&b, "    hint: %s\n", visible(f.Hint))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Excerpts are cut to a window around the finding: a file can be one line of a
+// megabyte.
+const (
+	windowBefore = 60 // bytes
+	windowLength = 160
+)
+
+func excerpt(b *strings.Builder, line string, f Finding) {
+	line = strings.TrimRight(line, "\r")
+	if line == "" {
+		return
+	}
+	start := min(max(f.Column-1, 0), len(line))
+	end := len(line)
+	if f.EndLine == f.Line {
+		end = min(max(f.EndColumn-1, start), len(line))
+	}
+	from, to := 0, len(line)
+	if start > windowBefore && len(line) > windowLength {
+		from = boundary(line, start-windowBefore)
+	}
+	if to-from > windowLength {
+		to = boundary(line, from+windowLength)
+	}
+	end = min(end, to)
+	left, right := "", ""
+	if from > 0 {
+		left = "…"
+	}
+	if to < len(line) {
+		right = "…"
+	}
+	before, _ := display(line[from:start])
+	marked, width := display(line[start:end])
+	after, _ := display(line[end:to])
+	gutter := fmt.Sprintf("%5d | ", f.Line)
+	fmt.Fprintf(b, "%s%s%s%s%s%s\n", gutter, left, before, marked, after, right)
+	fmt.Fprintf(b, "%s| %s%s^%s\n", strings.Repeat(" ", 6), strings.Repeat(" ", len([]rune(left))), blank(before), strings.Repeat("~", max(width-1, 0)))
+}
+
+// boundary moves i back to where a character starts.
+func boundary(s string, i int) int {
+	for i > 0 && i < len(s) && !utf8.RuneStart(s[i]) {
+		i--
+	}
+	return min(i, len(s))
+}
+
+// blank replaces what is shown by white space of the same width; tabs stay, so
+// that both lines reach the same column whatever a tab means.
+func blank(shown string) string {
+	var b strings.Builder
+	for _, r := range shown {
+		if r == '\t' {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Repeat(" ", width(r)))
+	}
+	return b.String()
+}
+
+// display makes a part of a line fit to be shown and says how many columns it
+// takes; a tab counts for one.
+func display(s string) (shown string, columns int) {
+	var b strings.Builder
+	for _, r := range s {
+		part := string(r)
+		if r != '\t' {
+			part = visible(part)
+		}
+		b.WriteString(part)
+		for _, p := range part {
+			columns += width(p)
+		}
+	}
+	return b.String(), columns
+}
+
+// visible writes control characters and those that change the direction or
+// take no place as <U+XXXX>.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, hidden) && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			fmt.Fprintf(&b, "<U+%04X>", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
+}
+
+// wide are the blocks whose characters take two columns in a terminal (East
+// Asian Width W and F, and emoji; Unicode TR 11).
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0x303e, Stride: 1}, {Lo: 0x3041, Hi: 0x33ff, Stride: 1},
+		{Lo: 0x3400, Hi: 0x4dbf, Stride: 1}, {Lo: 0x4e00, Hi: 0x9fff, Stride: 1}, {Lo: 0xa000, Hi: 0xa4cf, Stride: 1},
+		{Lo: 0xac00, Hi: 0xd7a3, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe4f, Stride: 1},
+		{Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1},
+	},
+	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f680, Hi: 0x1f6ff, Stride: 1}, {Lo: 0x1f900, Hi: 0x1f9ff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
+}
+
+func width(r rune) int {
+	switch {
+	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r):
+		return 0
+	case unicode.Is(wide, r):
+		return 2
+	}
+	return 1
+}
