@@ -13,6 +13,7 @@ import (
 func Check(p *Project) []diag.Finding {
 	c := newPass(p)
 	c.run()
+	c.suppress()
 	findings := make([]diag.Finding, 0, len(c.reports))
 	for _, r := range c.reports {
 		findings = append(findings, r.Finding)

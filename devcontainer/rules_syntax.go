@@ -28,4 +28,13 @@ var syntaxRules = []Rule{
 		Reason: "JSON does not allow raw control characters in strings; a tab or line break there is mostly a slip of the editor, and readers differ in what they make of it.",
 		Bad:    "{\"image\": \"debian:13\", \"name\": \"two\twords\"}",
 		Good:   "{\"image\": \"debian:13\", \"name\": \"two\\twords\"}"},
+	{ID: "SBX107", Name: "suppression-form", Severity: diag.SeverityError, Title: "sbx-ignore without a rule or a reason",
+		Reason: "An exception must say what it excepts and why, so that whoever reads it can judge it. One that does not switches nothing off.",
+		Bad:    "{\n  \"image\": \"debian:13\" // sbx-ignore SBX601\n}\n",
+		Good:   "{\n  \"image\": \"debian:13\" // sbx-ignore SBX601: rebuilt each night to follow the tag\n}\n"},
+	{ID: "SBX108", Name: "suppression-unused", Severity: diag.SeverityWarning, Title: "sbx-ignore that switches nothing off",
+		Reason: "What it was for is gone. If it stays, it hides the next one.",
+		Bad:    "{\n  // sbx-ignore SBX402: the debugger needs it\n  \"image\": \"debian:13\"\n}\n",
+		Good:   "{\n  \"image\": \"debian:13\"\n}\n",
+		Fix:    "the comment goes"},
 }

@@ -66,3 +66,39 @@ func (d *Document) AtName(m Member, f diag.Finding) diag.Finding {
 // Text makes a Document of a file that is not JSON, so that findings about its
 // lines are placed in the same way. Its Root is nil.
 func Text(file string, src []byte) *Document { return newDocument(file, src) }
+
+// Comment is one comment, its markers included.
+type Comment struct{ Start, End int }
+
+// Comments returns the comments of a well-formed document, in their order.
+func (d *Document) Comments() []Comment {
+	var out []Comment
+	for i := 0; i < len(d.Src); i++ {
+		switch d.Src[i] {
+		case '"':
+			for i++; i < len(d.Src) && d.Src[i] != '"'; i++ {
+				if d.Src[i] == '\\' {
+					i++
+				}
+			}
+		case '/':
+			last := skipComment(d.Src, i)
+			if last == i {
+				continue
+			}
+			end := min(last+1, len(d.Src))
+			if d.Src[i+1] == '/' {
+				end = i + len(bytes.TrimRight(d.Src[i:end], "\r\n"))
+			}
+			out = append(out, Comment{i, end})
+			i = last
+		}
+	}
+	return out
+}
+
+// Shared reports whether something other than white space stands before
+// offset on its line.
+func (d *Document) Shared(offset int) bool {
+	return len(bytes.TrimSpace(bytes.TrimPrefix(d.Src[d.lineStart(offset):offset], bom))) > 0
+}
