@@ -46,4 +46,8 @@ var schemaRules = []Rule{
 		Reason: "A list that is not there would silently be an empty one.",
 		Bad:    withSettings(`{"network": {"allow": ["@hosts.txt"]}}`),
 		Good:   withSettings(`{"network": {"allow": ["@hosts.txt"]}}`) + "-- .devcontainer/hosts.txt --\ndocs.example.com\n"},
+	{ID: "SBX212", Name: "network-review", Severity: diag.SeverityWarning, Title: "network entry of sandbox.jsonc that is hardly meant",
+		Reason: "The entry changes nothing, because a denial or another entry covers it, or it opens more than it seems to: a domain where anybody can rent a host, a cloud's metadata, a name that looks like another one, the whole internet.",
+		Bad:    withSettings(`{"network": {"allow": ["*.s3.amazonaws.com"]}}`),
+		Good:   withSettings(`{"network": {"allow": ["our-bucket.s3.amazonaws.com"]}}`)},
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/publicsuffix"
 )
@@ -64,6 +65,16 @@ func parseEntry(text string) (entry, *problem) {
 	}
 	if host, rest, ok := strings.Cut(s, "://"); ok {
 		return entry{}, complain(hintWrite(hostOfURL(rest)), "%q is a URL (%s), and an entry is a host", s, host)
+	}
+	switch {
+	case strings.ContainsFunc(s, unicode.IsSpace) || strings.ContainsAny(s[strings.LastIndexAny(s, ",;")+1:], ".*") && strings.ContainsAny(s, ",;"):
+		return entry{}, complain("write one entry for each host", "%q holds more than one word", s)
+	case strings.HasPrefix(s, "@"):
+		return entry{}, complain("list the entries here", "%q names a list file, and those are read from the settings alone", s)
+	case strings.Contains(s, "@"):
+		return entry{}, complain(hintWrite(hostOfURL(s)), "%q names a user, and an entry is a host", s)
+	case strings.HasPrefix(s, "."):
+		return entry{}, complain(hintWrite("*"+s), "%q begins with a dot", s)
 	}
 	e := entry{rule: s}
 	host, ports, bad := splitPort(s)
@@ -198,9 +209,20 @@ func (e *entry) setName(host string) *problem {
 	if err != nil {
 		return complain("", "%s", err)
 	}
+	if label := mixedScripts(name); label != "" {
+		return complain("write it with the letters of one alphabet", "%q mixes letters of several alphabets in %q, so that it looks like another name", host, label)
+	}
 	e.name, e.wildcard = name, wildcard
 	return nil
 }
+
+// widest4 and widest6 are the shortest prefixes that an allow entry may have:
+// nobody holds more of IPv4 than a /8, or of IPv6 than what the registries
+// themselves are given to share out (a /12).
+const (
+	widest4 = 8
+	widest6 = 16
+)
 
 // tooWide says why an entry must not widen a policy, though it may narrow one.
 func (e *entry) tooWide() *problem {
@@ -213,6 +235,8 @@ func (e *entry) tooWide() *problem {
 			return complain("remove it", "%s is multicast, which never leaves the sandbox", e.prefix)
 		case addr.IsUnspecified():
 			return complain("name the network that is meant", "%s is no destination", e.prefix)
+		case e.prefix.Bits() < widest4, addr.Is6() && e.prefix.Bits() < widest6:
+			return complain(`name the networks, or use "mode": "audit" to let everything out and record it`, "%s is a part of the internet that belongs to nobody in particular", e.prefix)
 		}
 	}
 	if e.wildcard {

@@ -29,6 +29,12 @@ func (d *decoder) at(p place, rule, message, hint string) {
 		Rule: rule, Severity: diag.SeverityError, Pointer: p.pointer, Message: message, Hint: hint}))
 }
 
+// warn is at for what does not make the settings unusable.
+func (d *decoder) warn(p place, rule, message, hint string) {
+	d.findings = append(d.findings, p.doc.Finding(p.start, p.end, diag.Finding{
+		Rule: rule, Severity: diag.SeverityWarning, Pointer: p.pointer, Message: message, Hint: hint}))
+}
+
 func (d *decoder) node(n *jsonc.Node, rule, message, hint string) {
 	d.at(d.placeOf(n), rule, message, hint)
 }

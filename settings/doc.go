@@ -5,7 +5,8 @@
 //	  "@hosts.txt" -> FileReader ───────────┤
 //	                                        └─> []diag.Finding (SBX1xx syntax, SBX201 unknown name,
 //	                                            SBX202 wrong type, SBX203 value not accepted,
-//	                                            SBX210 network entry, SBX211 list file)
+//	                                            SBX210 network entry, SBX211 list file,
+//	                                            SBX212 network entry that is hardly meant)
 //
 // The form is a contract: what this version does not know is an error, never
 // dropped in silence, because a mistyped "deny" would otherwise open the

@@ -52,10 +52,16 @@ func (d *decoder) networkSection(n *jsonc.Node, network *firewall.Network) {
 func (d *decoder) network(network firewall.Network) {
 	_, bad := firewall.NewPolicy(network)
 	for _, e := range bad {
-		p := place{doc: d.doc, pointer: "/network"}
-		if places := d.places[e.List]; e.Index < len(places) {
-			p = places[e.Index]
-		}
-		d.at(p, RuleNetwork, e.Error(), e.Hint)
+		d.at(d.placeOfEntry(e), RuleNetwork, e.Error(), e.Hint)
 	}
+	for _, e := range firewall.Review(network) {
+		d.warn(d.placeOfEntry(e), RuleReview, e.Error(), e.Hint)
+	}
+}
+
+func (d *decoder) placeOfEntry(e firewall.EntryError) place {
+	if places := d.places[e.List]; e.Index < len(places) {
+		return places[e.Index]
+	}
+	return place{doc: d.doc, pointer: "/network"}
 }

@@ -16,6 +16,7 @@ const (
 	RuleValue    = "SBX203"
 	RuleNetwork  = "SBX210"
 	RuleListFile = "SBX211"
+	RuleReview   = "SBX212" // a warning
 )
 
 // Parse reads the settings in src. file is the name that findings quote; read

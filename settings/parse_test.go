@@ -21,7 +21,7 @@ const full = `{
     "presets": ["anthropic", "github"],
     "allow": ["docs.example.com", "*.example.org", "git.example.net:22", "192.0.2.0/24:8443", "[2001:db8::/32]:8443"],
     "deny": ["gist.github.com"],
-    "private": ["db.example.com"],
+    "private": ["docs.example.com"],
     "guard": "sni",
     "inbound": [8080]
   },
@@ -43,7 +43,7 @@ func TestParseReadsEverySetting(t *testing.T) {
 		Network: firewall.Network{
 			Mode: firewall.ModeAllowlist, Presets: []string{"anthropic", "github"},
 			Allow: []string{"docs.example.com", "*.example.org", "git.example.net:22", "192.0.2.0/24:8443", "[2001:db8::/32]:8443"},
-			Deny:  []string{"gist.github.com"}, Private: []string{"db.example.com"}, Guard: "sni", Inbound: []int{8080},
+			Deny:  []string{"gist.github.com"}, Private: []string{"docs.example.com"}, Guard: "sni", Inbound: []int{8080},
 		},
 		Workspace:   settings.Workspace{Mode: "bind", Protect: []string{".devcontainer", ".git/hooks"}},
 		Mounts:      []settings.Mount{{Host: "~/.cache/go-build", Container: "/home/agent/.cache/go-build", ReadOnly: true}},

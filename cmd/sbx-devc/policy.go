@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/netip"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +21,7 @@ func (a *app) policyCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.policyCheckCommand(), a.policyCompileCommand(), a.policyLearnCommand())
+	cmd.AddCommand(a.policyCheckCommand(), a.policyExplainCommand(), a.policyPresetsCommand(), a.policyCompileCommand(), a.policyLearnCommand())
 	return cmd
 }
 
@@ -37,18 +34,24 @@ func policyFile(cmd *cobra.Command) *string {
 }
 
 func loadPolicy(file string) (*firewall.Policy, error) {
+	_, policy, err := loadNetwork(file)
+	return policy, err
+}
+
+// loadNetwork reads the network section, as it is written and understood.
+func loadNetwork(file string) (firewall.Network, *firewall.Policy, error) {
 	s, findings, err := readSettings(file)
 	if err != nil {
-		return nil, diag.WithHint(err, "name the settings with --file")
+		return firewall.Network{}, nil, diag.WithHint(err, "name the settings with --file")
 	}
 	if s == nil {
-		return nil, diag.WithHint(firstError(findings), "sbx-devc validate %s shows everything that is wrong", file)
+		return firewall.Network{}, nil, diag.WithHint(firstError(findings), "sbx-devc validate %s shows everything that is wrong", file)
 	}
 	policy, bad := firewall.NewPolicy(s.Network)
 	if len(bad) > 0 {
-		return nil, bad[0] // Parse refused these already
+		return s.Network, nil, bad[0] // Parse refused these already
 	}
-	return policy, nil
+	return s.Network, policy, nil
 }
 
 func (a *app) policyCheckCommand() *cobra.Command {
@@ -71,15 +74,18 @@ Exit code 0: allowed; 1: denied; 2: wrong usage; 3: the settings could not be re
 }
 
 func (a *app) policyCheck(file, target string) error {
-	name, addr, port, err := parseTarget(target)
+	t, err := parseTarget(target)
 	if err != nil {
-		return exitWith(exitCheckUsage, err)
+		return err
 	}
 	policy, err := loadPolicy(file)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	d := policy.Decide(name, addr, port, firewall.TCP)
+	if t.Port == 0 {
+		t.Port = 443
+	}
+	d := t.Decide(policy)
 	fmt.Fprintf(a.stdout, "%s %s: %s\n", d.Verdict, target, d.Reason)
 	if d.Allowed() {
 		return nil
@@ -87,25 +93,12 @@ func (a *app) policyCheck(file, target string) error {
 	return exitWith(exitFindings, nil)
 }
 
-// parseTarget reads HOST[:PORT], where HOST is a name or an address; an IPv6
-// address with a port stands in brackets.
-func parseTarget(target string) (name string, addr netip.Addr, port uint16, err error) {
-	host, port := target, uint16(443)
-	if h, p, splitErr := net.SplitHostPort(target); splitErr == nil {
-		n, err := strconv.ParseUint(p, 10, 16)
-		if err != nil || n == 0 {
-			return "", addr, 0, diag.WithHint(fmt.Errorf("%q is not a port", p), "accepted: 1 to 65535")
-		}
-		host, port = h, uint16(n)
-	}
-	if addr, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return "", addr, port, nil
-	}
-	name, err = firewall.CanonicalName(host)
+func parseTarget(target string) (firewall.Target, error) {
+	t, err := firewall.ParseTarget(target)
 	if err != nil {
-		return "", addr, 0, diag.WithHint(fmt.Errorf("%q is not a host: %w", target, err), "write HOST, HOST:PORT, ADDRESS or [IPV6]:PORT")
+		return t, exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%q is not a host: %w", target, err), "write HOST, HOST:PORT, HOST:PORT/udp, ADDRESS or [IPV6]:PORT"))
 	}
-	return name, addr, port, nil
+	return t, nil
 }
 
 func (a *app) policyCompileCommand() *cobra.Command {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -61,7 +62,7 @@ func (o runOptions) settings() (settings.Settings, error) {
 	read := func(name string) ([]byte, error) { return os.ReadFile(name) }
 	parsed, findings := settings.Parse("flags", text, read)
 	if parsed == nil {
-		f := findings[0]
+		f := findings[slices.IndexFunc(findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError })]
 		return s, exitWith(exitUsage, diag.WithHint(fmt.Errorf("flags: %s", f.Message), "%s", cmp.Or(f.Hint, "see 'sbx-devc run --help'")))
 	}
 	s.Network, s.Limits = parsed.Network, parsed.Limits

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+func (a *app) policyPresetsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "presets [NAME…]",
+		Short: "List the presets: what each opens, where that is documented, and what to know about it",
+		Example: `  sbx-devc policy presets
+  sbx-devc policy presets npm github`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.policyPresets(args) },
+	}
+}
+
+func (a *app) policyPresets(names []string) error {
+	for _, name := range names {
+		if _, ok := firewall.Preset(name); !ok {
+			_, bad := firewall.NewPolicy(firewall.Network{Presets: []string{name}})
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("%s", bad[0].Message), "%s", bad[0].Hint))
+		}
+	}
+	var b strings.Builder
+	for _, p := range firewall.Presets() {
+		if len(names) > 0 && !slices.Contains(names, p.Name) {
+			continue
+		}
+		fmt.Fprintf(&b, "%s\n    opens   %s\n    source  %s\n", p.Name, strings.Join(p.Entries, ", "), p.Source)
+		if p.Note != "" {
+			fmt.Fprintf(&b, "    note    %s\n", p.Note)
+		}
+	}
+	_, err := io.WriteString(a.stdout, b.String())
+	return err
+}

@@ -1,0 +1,105 @@
+package firewall
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Target is what somebody asks a policy about: a name or an address, with or
+// without a port.
+type Target struct {
+	Name  string     // canonical; "" for an address
+	Addr  netip.Addr // not valid for a name
+	Port  uint16     // 0 = not said
+	Proto Proto
+}
+
+// ParseTarget reads HOST, HOST:PORT or HOST:PORT/udp, where HOST is a name, an
+// address, or an IPv6 address in brackets.
+func ParseTarget(s string) (Target, error) {
+	t := Target{Proto: TCP}
+	s, proto, hasProto := strings.Cut(s, "/")
+	if hasProto {
+		if t.Proto = Proto(proto); t.Proto != TCP && t.Proto != UDP {
+			return t, fmt.Errorf("%q is neither tcp nor udp", proto)
+		}
+	}
+	host := s
+	if addr, err := netip.ParseAddr(s); err == nil {
+		t.Addr = addr
+		return t, nil
+	}
+	if i := strings.LastIndexByte(s, ':'); i >= 0 {
+		host = s[:i]
+		n, err := strconv.ParseUint(s[i+1:], 10, 16)
+		if err != nil || n == 0 {
+			return t, fmt.Errorf("%q is no port from 1 to 65535", s[i+1:])
+		}
+		t.Port = uint16(n)
+	}
+	if hasProto && t.Port == 0 {
+		return t, errors.New("a protocol needs a port: HOST:PORT/udp")
+	}
+	if addr, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		t.Addr = addr
+		return t, nil
+	}
+	var err error
+	t.Name, err = CanonicalName(host)
+	return t, err
+}
+
+// Host returns the name, or the address as it is written.
+func (t Target) Host() string {
+	if t.Name != "" {
+		return t.Name
+	}
+	return t.Addr.String()
+}
+
+// Decide asks the policy. A name without a port is allowed when it may be
+// resolved; an address without a port when one of the two web ports is open.
+func (t Target) Decide(p *Policy) Decision {
+	switch {
+	case t.Name != "" && t.Port == 0:
+		return p.DecideName(t.Name)
+	case t.Port == 0:
+		if d := p.Decide("", t.Addr, 443, t.Proto); d.Allowed() {
+			return d
+		}
+		return p.Decide("", t.Addr, 80, t.Proto)
+	}
+	return p.Decide(t.Name, t.Addr, t.Port, t.Proto)
+}
+
+// Mentioned returns the ports that entries matching the target speak of, in
+// allow or in deny, sorted, each once.
+func (p *Policy) Mentioned(t Target) []Port {
+	var ports []Port
+	collect := func(e *entry) bool {
+		ports = append(ports, e.ports...)
+		return true
+	}
+	for _, m := range []*matcher{&p.allow, &p.deny} {
+		if t.Name != "" {
+			m.byName(t.Name, collect)
+		} else {
+			m.byAddr(t.Addr.Unmap().WithZone(""), collect)
+		}
+	}
+	sortPorts(ports)
+	return slices.Compact(ports)
+}
+
+// MayBePrivate returns the entry of "private" by which name may lead to private
+// addresses, "" when there is none.
+func (p *Policy) MayBePrivate(name string) string {
+	if e := p.private.name(name, anyEntry); e != nil {
+		return e.rule
+	}
+	return ""
+}
