@@ -178,12 +178,25 @@ type family struct {
 	seen     string
 	passed   string
 	reject   string // tells a program that the refusal is final
+	headers  string // matches a packet with options or extension headers
 }
 
 var (
-	family4 = family{false, netip.MustParsePrefix("127.0.0.0/8"), SetName4, StaticName4, SeenName4, PassedName4, "icmp-admin-prohibited"}
-	family6 = family{true, netip.MustParsePrefix("::1/128"), SetName6, StaticName6, SeenName6, PassedName6, "icmp6-adm-prohibited"}
+	family4 = family{false, netip.MustParsePrefix("127.0.0.0/8"), SetName4, StaticName4, SeenName4, PassedName4, "icmp-admin-prohibited",
+		`-m u32 --u32 "0x0>>0x18&0xf=0x6:0xf"`}
+	family6 = family{true, netip.MustParsePrefix("::1/128"), SetName6, StaticName6, SeenName6, PassedName6, "icmp6-adm-prohibited",
+		"-m ipv6header --header hop-by-hop,ipv6-opts,ipv6-route --soft"}
 )
+
+// HeaderMatch is the match, as iptables-save prints it, for packets with IP
+// options or, in IPv6, with extension headers before the transport's. Facts
+// says whether the kernel has it.
+func HeaderMatch(ipv6 bool) string {
+	if ipv6 {
+		return family6.headers
+	}
+	return family4.headers
+}
 
 // owns reports whether a valid prefix is of this family.
 func (f family) owns(p netip.Prefix) bool {

@@ -53,6 +53,7 @@ type Facts struct {
 	DaemonUID    int            // the user that the resolver and the guard run as
 	Mark         uint32         // the mark (SO_MARK) on the daemon's own packets; not 0
 	NFLOG        bool           // the kernel can report refused packets
+	Headers      bool           // the kernel can match IP options and IPv6 extension headers
 	Around       []netip.Prefix // networks and gateways that the machine is on; mode audit keeps them closed
 	UIDs         uint32         // how many user ids exist here, from 0 on, as in a rootless container; 0 = all
 }

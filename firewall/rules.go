@@ -9,7 +9,7 @@ import (
 // rules makes the tables of one family. The order inside SBX-OUT is the
 // argument for its safety, so it is written in one place and in that order:
 //
-//	resolver's upstreams ─ everybody else to a hidden upstream ─ loopback ─
+//	packets with IP options ─ resolver's upstreams ─ everybody else to a hidden upstream ─ loopback ─
 //	port 53 and 853 anywhere ─ deny networks ─ established ─ static ─
 //	the web's ports for everybody but the guard ─ learned ─
 //	in mode audit what is not the internet, then the internet ─ refuse
@@ -79,6 +79,9 @@ func (r rules) out() []Rule {
 	var out []Rule
 	add := func(why, format string, args ...any) {
 		out = append(out, Rule{fmt.Sprintf(format, args...), why})
+	}
+	if r.facts.Headers {
+		add("a header could route the packet on from an allowed address, which takes no privilege over IPv6", "%s -j %s", r.family.headers, ChainRefuse)
 	}
 	for _, u := range r.upstreams() {
 		r.upstream(u, add)

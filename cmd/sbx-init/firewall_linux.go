@@ -106,6 +106,10 @@ func (w *wall) serveNames(ctx context.Context, p policy) error {
 	if w.server != nil {
 		return nil
 	}
+	first, last, err := portsBeside(portRange)
+	if err != nil {
+		return err
+	}
 	sockets, err := listen(w.facts.IPv6)
 	if err != nil {
 		return err
@@ -118,6 +122,8 @@ func (w *wall) serveNames(ctx context.Context, p policy) error {
 		Record:    w.record,
 		Upstreams: onPort53(w.upstreams.addrs),
 		Dialer:    net.Dialer{Control: mark},
+		FirstPort: first,
+		LastPort:  last,
 		Search:    w.upstreams.search,
 		NoIPv6:    !w.facts.IPv6,
 	})

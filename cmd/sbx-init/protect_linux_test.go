@@ -191,3 +191,22 @@ func TestAttackPrivilegesThatStay(t *testing.T) {
 		}
 	}
 }
+
+func TestPortsBesideTheKernels(t *testing.T) {
+	for text, want := range map[string][2]uint16{
+		"32768\t60999\n": {1024, 32767},
+		"1024 40000":     {40001, 65535},
+		"1024 65000":     {0, 0},
+	} {
+		file := filepath.Join(t.TempDir(), "range")
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if first, last, err := portsBeside(file); err != nil || first != want[0] || last != want[1] {
+			t.Errorf("%q: %d to %d, %v, want %v", text, first, last, err, want)
+		}
+	}
+	if _, _, err := portsBeside("/no/such/file"); err == nil {
+		t.Error("a missing file is no error")
+	}
+}

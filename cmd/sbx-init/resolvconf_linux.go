@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"strings"
@@ -44,4 +45,35 @@ func readResolvers(path string) (resolvers, error) {
 		}
 	}
 	return r, nil
+}
+
+// portRange is the file with the ports that the kernel gives to sockets that
+// ask for none in particular (ip(7), ip_local_port_range).
+const portRange = "/proc/sys/net/ipv4/ip_local_port_range"
+
+// Ports that need no right, and how many there must be at least to guess among.
+const (
+	firstFreePort = 1024
+	enoughPorts   = 4096
+)
+
+// portsBeside returns the larger range of ports below or above the one in the
+// file, for the resolver's own questions; 0 when neither is large enough.
+func portsBeside(path string) (first, last uint16, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0, fmt.Errorf("finding ports for the resolver's questions: %w", err)
+	}
+	var low, high int
+	if _, err := fmt.Sscan(string(text), &low, &high); err != nil {
+		return 0, 0, fmt.Errorf("finding ports for the resolver's questions: %q: %w", text, err)
+	}
+	below, above := low-firstFreePort, 65535-high
+	switch {
+	case below >= above && below >= enoughPorts:
+		return firstFreePort, uint16(low - 1), nil
+	case above >= enoughPorts:
+		return uint16(high + 1), 65535, nil
+	}
+	return 0, 0, nil
 }

@@ -45,6 +45,7 @@ type Kernel struct {
 	netns    uint64          // inode of the namespace
 	uids     uint32          // of firewall.Facts
 	nflog    bool            // of firewall.Facts
+	headers  bool            // of firewall.Facts
 }
 
 // tools are the programs for one address family.
@@ -109,7 +110,7 @@ func (k *Kernel) Close() { k.sets.Close() }
 // Facts returns what probing has learnt of the machine; the caller adds what
 // it knows of the resolver.
 func (k *Kernel) Facts() firewall.Facts {
-	return firewall.Facts{IPv6: len(k.families) == 2, UIDs: k.uids, NFLOG: k.nflog}
+	return firewall.Facts{IPv6: len(k.families) == 2, UIDs: k.uids, NFLOG: k.nflog, Headers: k.headers}
 }
 
 // Backend returns the backend in use.
@@ -182,25 +183,42 @@ COMMIT
 `
 )
 
-// probe also finds out whether the kernel can report packets. A firewall does
-// not depend on that, so what fails with it is tried without it.
+// probe also finds out whether the kernel can report packets and look at their
+// headers. A firewall does not depend on either, so what fails with both is
+// tried with less.
 func (k *Kernel) probe(ctx context.Context, closing bool) error {
 	begin := "*filter\n"
 	if closing {
 		begin += dropPolicies
 	}
-	if k.load(ctx, begin+probeRules+probeLog+probeEnd) == nil {
-		k.nflog = true
-		return nil
+	var err error
+	for _, try := range []struct{ nflog, headers bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
+		err = k.load(ctx, func(t tools) string {
+			script := begin + probeRules
+			if try.nflog {
+				script += probeLog
+			}
+			if try.headers {
+				script += "-A SBX-PROBE " + firewall.HeaderMatch(t.ipv6) + " -j DROP\n"
+			}
+			return script + probeEnd
+		})
+		if err == nil {
+			k.nflog, k.headers = try.nflog, try.headers
+			return nil
+		}
+		if errors.Is(err, ErrMissingCapability) {
+			break
+		}
 	}
-	return k.load(ctx, begin+probeRules+probeEnd)
+	return err
 }
 
-// load has every family take a probe's script.
-func (k *Kernel) load(ctx context.Context, script string) error {
+// load has every family take its script of a probe.
+func (k *Kernel) load(ctx context.Context, script func(tools) string) error {
 	jobs := make([]*job, 0, len(k.families))
 	for _, t := range k.families {
-		jobs = append(jobs, t.startRestore(ctx, script))
+		jobs = append(jobs, t.startRestore(ctx, script(t)))
 	}
 	return waitAll(jobs, "probing")
 }

@@ -50,6 +50,13 @@ type Options struct {
 	// the mark that the packet filter lets pass. Its zero value sets none.
 	Dialer net.Dialer
 
+	// FirstPort and LastPort bound the ports that the questions are asked from.
+	// They must not be those that the kernel gives to other sockets: an agent's
+	// question that was led to us is known to the kernel by its address and
+	// port, for half a minute after its end, and whatever comes from the same
+	// port to the same server is taken for a part of it. 0 = any port.
+	FirstPort, LastPort uint16
+
 	// Search are the search domains of the machine. A name under one of them
 	// that is not allowed does not exist, instead of being refused, so that
 	// clients go on to the next completion.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -81,7 +82,7 @@ func (s *Server) once(ctx context.Context, network string, upstream netip.AddrPo
 	if err != nil {
 		return nil, 0, err
 	}
-	conn, err := s.opts.Dialer.DialContext(ctx, network, upstream.String())
+	conn, err := s.dial(ctx, network, upstream)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -95,6 +96,33 @@ func (s *Server) once(ctx context.Context, network string, upstream netip.AddrPo
 		return overTCP(conn, message, id, q)
 	}
 	return overUDP(conn, message, id, q)
+}
+
+// portTries is how many ports are tried that others may hold.
+const portTries = 16
+
+// dial connects to an upstream from a random port of ours.
+func (s *Server) dial(ctx context.Context, network string, upstream netip.AddrPort) (net.Conn, error) {
+	if s.opts.FirstPort == 0 {
+		return s.opts.Dialer.DialContext(ctx, network, upstream.String())
+	}
+	ports := int(s.opts.LastPort) - int(s.opts.FirstPort) + 1
+	var err error
+	for range portTries {
+		var random [2]byte
+		_, _ = rand.Read(random[:])
+		port := int(s.opts.FirstPort) + int(binary.BigEndian.Uint16(random[:]))%ports
+		d := s.opts.Dialer
+		d.LocalAddr = &net.UDPAddr{Port: port}
+		if network == "tcp" {
+			d.LocalAddr = &net.TCPAddr{Port: port}
+		}
+		var conn net.Conn
+		if conn, err = d.DialContext(ctx, network, upstream.String()); !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+			return conn, err
+		}
+	}
+	return nil, err
 }
 
 func overUDP(conn net.Conn, message []byte, id uint16, q dnsmessage.Question) ([]byte, dnsmessage.RCode, error) {

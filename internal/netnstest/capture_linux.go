@@ -1,6 +1,7 @@
 package netnstest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"net"
@@ -20,6 +21,8 @@ type Packet struct {
 	Type     uint8  // of ICMP and ICMPv6
 	SrcPort  uint16 // of TCP and UDP
 	DstPort  uint16
+	Options  bool   // the header has options, or further headers follow it
+	Raw      []byte // the whole packet, from the IP header on
 }
 
 func (p Packet) String() string {
@@ -64,16 +67,42 @@ func (lab *Lab) Capture(t testing.TB) *Capture {
 	return c
 }
 
-// Arrived returns the packets that have arrived since the last call, or since
+// Frame is one Ethernet frame.
+type Frame struct {
+	Type    uint16 // Ethernet type (IEEE 802), unix.ETH_P_IP and so on
+	Payload []byte // behind the Ethernet header
+}
+
+// Packet reads the frame as an IP packet; ok is false for what is not one.
+func (f Frame) Packet() (p Packet, ok bool) {
+	if f.Type != unix.ETH_P_IP && f.Type != unix.ETH_P_IPV6 {
+		return p, false
+	}
+	return readPacket(f.Payload)
+}
+
+// Arrived returns the IP packets among the frames that have arrived.
+func (c *Capture) Arrived() []Packet {
+	c.t.Helper()
+	var packets []Packet
+	for _, f := range c.Frames() {
+		if p, ok := f.Packet(); ok {
+			packets = append(packets, p)
+		}
+	}
+	return packets
+}
+
+// Frames returns the frames that have arrived since the last call, or since
 // the capture began. It does not wait for a time: it sends a frame of its own
 // after them, past the packet filter, and reads until that arrives.
-func (c *Capture) Arrived() []Packet {
+func (c *Capture) Frames() []Frame {
 	c.t.Helper()
 	c.fence()
 	if err := c.file.SetReadDeadline(time.Now().Add(captureWait)); err != nil {
 		c.t.Fatalf("capturing: %v", err)
 	}
-	var packets []Packet
+	var frames []Frame
 	frame := make([]byte, 65536)
 	for {
 		n, err := c.file.Read(frame)
@@ -83,14 +112,11 @@ func (c *Capture) Arrived() []Packet {
 		if n < 14 {
 			continue
 		}
-		switch binary.BigEndian.Uint16(frame[12:]) {
-		case fenceType:
-			return packets
-		case unix.ETH_P_IP, unix.ETH_P_IPV6:
-			if p, ok := readPacket(frame[14:n]); ok {
-				packets = append(packets, p)
-			}
+		kind := binary.BigEndian.Uint16(frame[12:])
+		if kind == fenceType {
+			return frames
 		}
+		frames = append(frames, Frame{kind, bytes.Clone(frame[14:n])})
 	}
 }
 
@@ -140,6 +166,12 @@ func packetSocket(link string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// A flood must not push anything out.
+	const buffer = 256 << 20
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer); err != nil {
+		unix.Close(fd)
+		return 0, err
+	}
 	// Answers from the internet are no leak.
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
 		unix.Close(fd)
@@ -155,16 +187,18 @@ func packetSocket(link string) (int, error) {
 // readPacket reads an IP packet; ok is false for what is not one.
 func readPacket(b []byte) (p Packet, ok bool) {
 	var payload []byte
+	p.Raw = b
 	switch {
 	case len(b) >= 20 && b[0]>>4 == 4:
+		p.Options = b[0]&15 > 5
 		p.Src, p.Dst, p.Proto = netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20])), b[9]
 		payload = b[min(len(b), int(b[0]&15)*4):]
 	case len(b) >= 40 && b[0]>>4 == 6:
 		p.Src, p.Dst, p.Proto = netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40])), b[6]
 		payload = b[40:]
-		// MLD reports stand behind a hop-by-hop header (RFC 3810 section 5).
-		for p.Proto == unix.IPPROTO_HOPOPTS && len(payload) >= 8 {
-			p.Proto = payload[0]
+		// Such as the hop-by-hop header before MLD reports (RFC 3810 section 5).
+		for isExtension(p.Proto) && len(payload) >= 8 {
+			p.Proto, p.Options = payload[0], true
 			payload = payload[min(len(payload), 8+int(payload[1])*8):]
 		}
 	default:
@@ -181,4 +215,10 @@ func readPacket(b []byte) (p Packet, ok bool) {
 		}
 	}
 	return p, true
+}
+
+// isExtension reports whether proto is an IPv6 header before the transport's
+// whose length is counted in eight bytes (RFC 8200 section 4).
+func isExtension(proto uint8) bool {
+	return proto == unix.IPPROTO_HOPOPTS || proto == unix.IPPROTO_ROUTING || proto == unix.IPPROTO_DSTOPTS
 }

@@ -62,6 +62,32 @@ func New(t testing.TB, addrs ...string) *Lab {
 	return lab
 }
 
+// Own makes every address of the prefixes the internet's own, so that servers
+// that listen on all addresses answer there.
+func (lab *Lab) Own(t testing.TB, prefixes ...string) {
+	t.Helper()
+	var err error
+	lab.Internet.Do(func() {
+		var lo netlink.Link
+		if lo, err = netlink.LinkByName("lo"); err != nil {
+			return
+		}
+		for _, text := range prefixes {
+			p := netip.MustParsePrefix(text)
+			route := &netlink.Route{
+				LinkIndex: lo.Attrs().Index, Table: unix.RT_TABLE_LOCAL, Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST,
+				Dst: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())},
+			}
+			if add := netlink.RouteAdd(route); add != nil {
+				err = errors.Join(err, fmt.Errorf("owning %s: %w", p, add))
+			}
+		}
+	})
+	if err != nil {
+		t.Fatalf("making the lab: %v", err)
+	}
+}
+
 // layWire runs in the sandbox and puts the other end into the internet.
 func layWire(internet *Namespace) error {
 	attrs := netlink.NewLinkAttrs()

@@ -120,6 +120,8 @@ var allowed = map[string][]string{
 	"cmd/sbx-devc":            {"*"},
 	"internal/browsertest":    {"internal/testenv"},
 	"internal/netnstest":      {"internal/testenv"},
+
+	"internal/attack/agent": {"internal/attack"},
 }
 
 // everywhere may be imported by every room.
