@@ -22,10 +22,12 @@ const (
 	LabelWorkspace = "sbx-devc.workspace" // the project's folder on the host
 )
 
+// InitPath is where sbx-init is in every container of ours.
+const InitPath = "/usr/local/sbin/sbx-init"
+
 // Places in the containers.
 const (
 	agentHome  = "/home/agent"
-	initPath   = "/usr/local/sbin/sbx-init"
 	policyPath = "/etc/sbx/sandbox.jsonc"
 	auditPath  = "/run/sbx/audit.jsonl"
 )
@@ -216,6 +218,10 @@ func openNetwork(o Options, mode firewall.Mode) (warnings []string, err error) {
 // hostFlags are what mode host takes.
 const hostFlags = "--network host --accept-no-firewall"
 
+// FirewallContainer is the name of the container of a run's firewall, which
+// holds the audit log while the run lasts.
+func FirewallContainer(id string) string { return "sbx-devc-" + id + "-firewall" }
+
 func (p *Plan) labels(role, dir string) map[string]string {
 	return map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir}
 }
@@ -235,9 +241,9 @@ func (p *Plan) sidecar(o Options, dir string) engine.Spec {
 		network = "none"
 	}
 	return engine.Spec{
-		Name:       "sbx-devc-" + p.ID + "-firewall",
+		Name:       FirewallContainer(p.ID),
 		Image:      image,
-		Entrypoint: []string{initPath, "run", "--policy", policyPath, "--sidecar"},
+		Entrypoint: []string{InitPath, "run", "--policy", policyPath, "--sidecar"},
 		WorkingDir: "/",
 		User:       "0:0",
 		Labels:     p.labels("sidecar", dir),

@@ -50,7 +50,7 @@ func startSidecar(ctx context.Context, e *engine.Engine, p *Plan, t *Timings) (*
 	// Folders are listed so that they belong to root whatever the image holds.
 	err = e.CopyIn(ctx, s.id, []engine.File{
 		{Path: "/usr/local/sbin", Mode: 0o755},
-		{Path: initPath, Mode: 0o755, Data: binary},
+		{Path: InitPath, Mode: 0o755, Data: binary},
 		{Path: "/etc/sbx", Mode: 0o755},
 		{Path: policyPath, Mode: 0o644, Data: policy},
 	})
@@ -155,7 +155,7 @@ type tunnelHost struct {
 // handler to it. It returns when the agent's side accepts connections.
 func openTunnel(ctx context.Context, e *engine.Engine, sidecar string, handler http.Handler) (*tunnelHost, error) {
 	// ExecSpec.User: the exec would otherwise be root with NET_ADMIN.
-	stream, err := e.Exec(ctx, sidecar, engine.ExecSpec{Command: []string{initPath, "tunnel"}, User: "65534:65534", WorkingDir: "/", Stdin: true})
+	stream, err := e.Exec(ctx, sidecar, engine.ExecSpec{Command: []string{InitPath, "tunnel"}, User: "65534:65534", WorkingDir: "/", Stdin: true})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
 	}

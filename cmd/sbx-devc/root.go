@@ -111,6 +111,7 @@ func (a *app) root() *cobra.Command {
 		a.imageCommand(),
 		a.runCommand(),
 		a.reportCommand(),
+		a.logsCommand(),
 		a.demoCommand(),
 		a.actionCommand(),
 	)

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+const (
+	loggedDenied  = `{"ts":"2026-01-02T03:04:05Z","verdict":"deny","layer":"dns","name":"evil.example","reason":"no entry","count":3}` + "\n"
+	loggedAllowed = `{"ts":"2026-01-02T03:04:06Z","verdict":"allow","layer":"dns","name":"ok.example","reason":"listed"}` + "\n"
+)
+
+// loggingContainer is a container with our init and an audit log.
+func loggingContainer(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
+	testenv.Slow(t)
+	e, err := engine.Connect(t.Context())
+	if err != nil {
+		testenv.Missing(t, "a container engine", err.Error())
+	}
+	t.Cleanup(func() { e.Close() })
+	binary, _, err := imagebuild.CarriedInit(t.Context(), e)
+	if err != nil {
+		testenv.Missing(t, "the carried sbx-init", err.Error())
+	}
+	id, err := e.Create(t.Context(), engine.Spec{Name: name, Image: "debian:bookworm-slim", Entrypoint: []string{"sleep", "300"}, Labels: labels, Network: "none"})
+	if err != nil {
+		testenv.Missing(t, "the image debian:bookworm-slim", err.Error())
+	}
+	t.Cleanup(func() { _ = e.Remove(context.Background(), id) })
+	err = e.CopyIn(t.Context(), id, []engine.File{
+		{Path: sandbox.InitPath, Mode: 0o755, Data: binary},
+		{Path: "/run/sbx", Mode: 0o755},
+		{Path: "/run/sbx/audit.jsonl", Mode: 0o644, Data: []byte(loggedDenied + "not a record\x1b[2J\n" + loggedAllowed)},
+	})
+	if err == nil {
+		err = e.Start(t.Context(), id)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLogsOfALiveRunAndOfADevContainer(t *testing.T) {
+	home, project, id := t.TempDir(), t.TempDir(), newRunID()
+	loggingContainer(t, sandbox.FirewallContainer(id), map[string]string{sandbox.LabelRun: id})
+	loggingContainer(t, "sbx-test-logs-"+id, map[string]string{labelFolder: project})
+	if err := os.MkdirAll(filepath.Join(home, "sbx-devc", "runs", id), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	logs := func(ctx context.Context, stdout io.Writer, args ...string) int {
+		a := &app{stdin: strings.NewReader(""), stdout: stdout, stderr: t.Output(), getenv: func(name string) string {
+			return map[string]string{"XDG_STATE_HOME": home}[name]
+		}}
+		return a.main(ctx, append([]string{"logs", "--net"}, args...))
+	}
+	for name, args := range map[string][]string{"the newest run": nil, "a run": {id}, "a project": {project}} {
+		var out bytes.Buffer
+		if code := logs(t.Context(), &out, args...); code != 0 {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+		if got := strings.Count(out.String(), "\n"); got != 2 || !strings.Contains(out.String(), "evil.example: no entry (3 times)") || strings.Contains(out.String(), "\x1b") {
+			t.Errorf("%s:\n%s", name, out.String())
+		}
+		out.Reset()
+		if code := logs(t.Context(), &out, append(args, "--denied", "--json")...); code != 0 || out.String() != loggedDenied {
+			t.Errorf("%s: exit code %d:\n%s", name, code, out.String())
+		}
+	}
+	// Followed until somebody interrupts.
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	read, write := io.Pipe()
+	ended := make(chan int, 1)
+	go func() { ended <- logs(ctx, write, "-f", project) }()
+	lines := bufio.NewReader(read)
+	for range 2 {
+		if _, err := lines.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	if code := <-ended; code != 0 {
+		t.Errorf("interrupted: exit code %d", code)
+	}
+	// What is not there.
+	for name, args := range map[string][]string{"a project without a dev container": {t.TempDir()}, "no such run": {"20260102-030405-abcdef"}} {
+		if code := logs(t.Context(), io.Discard, args...); code != exitNoInput {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+	}
+}
