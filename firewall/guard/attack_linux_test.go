@@ -92,6 +92,7 @@ func TestAttackOtherSiteBySNI(t *testing.T) {
 		"a record of no version 3": "\x16\x02\x00" + hello(sni("ok.test"))[3:],
 		"an SSL 2 hello":           "\x80\x2e\x01\x00\x02\x00\x15\x00\x00\x00\x10ok.test",
 		"a length beyond its end":  string(record(22, append([]byte{1, 0, 0, 4}, 3, 3, 0, 0))),
+		"SOCKS 4":                  "\x04\x01\x00\x50\x00\x00\x00\x01\x00evil.test\x00",
 		"SOCKS 5":                  "\x05\x01\x00",
 		"SSH":                      "SSH-2.0-OpenSSH_9.6\r\n",
 		"nothing that is known":    "\x00\x01\x02\x03",
@@ -215,6 +216,48 @@ func TestAttackOtherSiteInSecondHello(t *testing.T) {
 	}
 }
 
+// Servers of the time of step-up cryptography began anew with a ClientHello that
+// came where the client's keys belong.
+func TestAttackOtherSiteInUnaskedHello(t *testing.T) {
+	first := hello(sni("ok.test"))
+	answer := record(22, append([]byte{2}, vector(3, make([]byte, 70))...))
+	for name, c := range map[string]struct {
+		second string
+		passes bool
+	}{
+		"another name":        {hello(sni("evil.test")), false},
+		"the same name":       {hello(sni("ok.test")), false},
+		"behind an alert":     {string(record(21, []byte{1, 0})) + hello(sni("evil.test")), false},
+		"in pieces":           {string(record(22, []byte{1})) + string(record(22, helloMessage(sni("evil.test"))[1:])), false},
+		"behind an empty one": {string(record(22, nil)) + hello(sni("evil.test")), false},
+		"keys":                {string(record(22, []byte{16, 0, 0, 1, 7})) + "encrypted", true},
+		"a change of cipher":  {string(record(20, []byte{1})) + "\x16encrypted", true},
+		"data":                {string(record(23, []byte("encrypted"))), true},
+		"an alert":            {string(record(21, []byte{2, 40})), true},
+		"half an alert":       {"\x15\x03", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, func(s *site, conn *net.TCPConn) {
+				_, _ = io.CopyN(s, conn, int64(len(first)))
+				_, _ = conn.Write(answer)
+				_, _ = io.Copy(s, conn)
+			})
+			b := newBench(t, s)
+			b.send(first + c.second)
+			want := first
+			if c.passes {
+				want += c.second
+			}
+			if s.bytes() != want {
+				t.Errorf("arrived %q, want %q", s.bytes(), want)
+			}
+			if got := b.decisions(); !c.passes && (len(got) != 2 || !strings.HasPrefix(got[1], "deny sni")) {
+				t.Errorf("recorded: %q", got)
+			}
+		})
+	}
+}
+
 func TestTLSVersionsWork(t *testing.T) {
 	config := &tls.Config{Certificates: []tls.Certificate{certificate()}, MinVersion: tls.VersionTLS10, CurvePreferences: []tls.CurveID{tls.CurveP521}}
 	s := newSite(t, func(_ *site, conn *net.TCPConn) {
@@ -283,6 +326,11 @@ func TestAttackOtherSiteByHost(t *testing.T) {
 		"a coding in a list":   "POST / HTTP/1.1\r\nHost: ok.test\r\nTransfer-Encoding: identity, chunked\r\n\r\n",
 		"tab before coding":    "POST / HTTP/1.1\r\nHost: ok.test\r\nTransfer-Encoding:\x0bchunked\r\n\r\n",
 		"chunked in 1.0":       "POST / HTTP/1.0\r\nHost: ok.test\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"a dropped host":       "GET / HTTP/1.1\r\nHost: ok.test\r\nConnection: close, Host\r\n\r\n",
+		"a dropped length":     "POST / HTTP/1.1\r\nHost: ok.test\r\nConnection: content-length\r\nContent-Length: 4\r\n\r\nabcd",
+		"a dropped coding":     "POST / HTTP/1.1\r\nHost: ok.test\r\nConnection: a,Transfer-Encoding\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"another expectation":  "POST / HTTP/1.1\r\nHost: ok.test\r\nExpect: y 100-continue\r\nContent-Length: 4\r\n\r\nabcd",
+		"HTTP 0.9":             "GET /\r\n",
 		"a head without end":   "GET / HTTP/1.1\r\nHost: ok.test\r\nX: " + strings.Repeat("y", 70<<10),
 		"a name elsewhere":     "GET / HTTP/1.1\r\nHost: elsewhere.test\r\n\r\n",
 	} {
@@ -301,6 +349,48 @@ func TestAttackOtherSiteByHost(t *testing.T) {
 			}
 			if got := b.decisions(); len(got) != 1 || !strings.HasPrefix(got[0], "deny http") {
 				t.Errorf("recorded: %q", got)
+			}
+		})
+	}
+}
+
+// What the server answers, and how long that is, does not matter for what the
+// client may say next.
+func TestAttackBehindEveryKindOfReply(t *testing.T) {
+	const evil = "GET /stolen HTTP/1.1\r\nHost: evil.test\r\n\r\n"
+	const next = "GET /next HTTP/1.1\r\nHost: ok.test\r\n\r\n"
+	for name, c := range map[string]struct{ request, reply string }{
+		"a reply to HEAD":        {"HEAD / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"},
+		"no content":             {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 204 No Content\r\nContent-Length: 1000\r\n\r\n"},
+		"not modified":           {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n"},
+		"early hints":            {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+		"continue, unasked":      {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"},
+		"a switch, unasked":      {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n"},
+		"a switch to something":  {"GET / HTTP/1.1\r\nHost: ok.test\r\nUpgrade: tls\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: tls\r\n\r\n"},
+		"a refusal of the body":  {"POST / HTTP/1.1\r\nHost: ok.test\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc", "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"},
+		"no switch to WebSocket": {"GET / HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n"},
+		"a reply until the end":  {"GET / HTTP/1.0\r\nHost: ok.test\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\nand so on"},
+		"what looks like one":    {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, func(s *site, conn *net.TCPConn) {
+				_, _ = io.WriteString(conn, c.reply)
+				_, _ = io.Copy(s, conn)
+			})
+			b := newBench(t, s)
+			conn := b.dial()
+			_, _ = io.WriteString(conn, c.request)
+			if _, err := io.ReadFull(conn, make([]byte, len(c.reply))); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.WriteString(conn, next+evil)
+			_ = conn.CloseWrite()
+			back, _ := io.ReadAll(conn)
+			if arrived := strings.Replace(s.bytes(), "Upgrade: tls\r\n", "", 1); arrived != strings.Replace(c.request, "Upgrade: tls\r\n", "", 1)+next {
+				t.Errorf("arrived %q", arrived)
+			}
+			if !strings.HasPrefix(string(back), "HTTP/1.1 403 Forbidden\r\n") {
+				t.Errorf("answer %q", back)
 			}
 		})
 	}
@@ -433,22 +523,20 @@ func TestSlowHelloEnds(t *testing.T) {
 		if _, err := io.WriteString(conn, begin); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.ReadAll(conn); errors.Is(err, errTimeout(err)) {
+		back, err := io.ReadAll(conn)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%q: still open", begin)
 		}
+		if !strings.Contains(string(back), "named no site within 50ms") && (len(back) != 7 || back[0] != 21) {
+			t.Errorf("%q: answer %q", begin, back)
+		}
+	}
+	if got := b.decisions(); !slices.Equal(got, []string{"deny http ", "deny sni ", "deny http "}) {
+		t.Errorf("recorded: %q", got)
 	}
 	if s.conns() != 0 {
 		t.Error("the site was connected to")
 	}
-}
-
-// errTimeout returns err when it is our own deadline's, else something else.
-func errTimeout(err error) error {
-	var n net.Error
-	if errors.As(err, &n) && n.Timeout() {
-		return err
-	}
-	return errors.New("no timeout")
 }
 
 func TestTooManyConnectionsAreReset(t *testing.T) {
@@ -476,5 +564,8 @@ func TestTooManyConnectionsAreReset(t *testing.T) {
 	// Reset, or closed before it said anything; a client that is left waiting is neither.
 	if back, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) || len(back) > 0 {
 		t.Errorf("a third connection got %q, %v", back, err)
+	}
+	if got := b.decisions(); len(got) != 3 || !strings.HasPrefix(got[2], "deny ") {
+		t.Errorf("recorded: %q", got)
 	}
 }

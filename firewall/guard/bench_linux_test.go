@@ -3,84 +3,114 @@ package guard_test
 import (
 	"io"
 	"net"
+	"os/exec"
 	"strings"
 	"testing"
 )
 
-// The figures compare a connection through the guard with the same one
-// without it, over loopback, where the guard's own work shows most.
-func routes(b *testing.B, s *site, run func(b *testing.B, addr string)) {
-	b.Run("direct", func(b *testing.B) { run(b, s.addr.String()) })
-	b.Run("guard", func(b *testing.B) { run(b, newBench(b, s).addr) })
+// The figures compare a connection through the guard with the same one without
+// it and, where it is installed, through Squid as a CONNECT proxy with an
+// access list. Client, guard, Squid and site are processes; between the sites
+// and the others lies a pair of virtual network cards.
+//
+// What the memory can carry is no path that anybody has: there each hop is a
+// copy more, on the same cores. So bulk is also measured over cards that carry
+// 1 and 10 Gbit/s, which is what a machine has.
+var ways = []string{"direct", "guard", "squid"}
+
+// each runs f for each way there is.
+func (y *yard) each(b *testing.B, f func(b *testing.B, way string, pid int)) {
+	for _, way := range ways {
+		b.Run(way, func(b *testing.B) {
+			pid := y.guard.cmd.Process.Pid
+			if way == "squid" {
+				pid = (&yard{t: b, lab: y.lab}).startSquid()
+			}
+			y.client.t = b
+			f(b, way, pid)
+		})
+	}
 }
 
-// BenchmarkFirstByte is from connect to the first byte of the answer.
-func BenchmarkFirstByte(b *testing.B) {
-	greeting := []byte(hello(sni("ok.test")))
-	s := newSite(b, func(_ *site, conn *net.TCPConn) {
-		buf := make([]byte, len(greeting))
-		if _, err := io.ReadFull(conn, buf); err == nil {
-			_, _ = conn.Write(buf)
-		}
+// BenchmarkConnect is from connect to the first byte of the answer, one
+// connection at a time.
+func BenchmarkConnect(b *testing.B) {
+	y := newYard(b)
+	y.each(b, func(b *testing.B, way string, _ int) {
+		y.client.ask("latency %s 100", way) // caches fill
+		b.ResetTimer()
+		n := y.client.ask("latency %s %d", way, b.N)
+		b.ReportMetric(float64(n[0])/1000, "µs-median")
+		b.ReportMetric(float64(n[1])/1000, "µs-p99")
 	})
-	routes(b, s, func(b *testing.B, addr string) {
-		buf := make([]byte, 1)
-		for b.Loop() {
-			conn, err := net.Dial("tcp", addr)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if _, err := conn.Write(greeting); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := io.ReadFull(conn, buf); err != nil {
-				b.Fatal(err)
-			}
-			conn.Close()
-		}
+}
+
+// BenchmarkRate is how many connections a second are made, judged and ended,
+// sixteen at a time.
+func BenchmarkRate(b *testing.B) {
+	y := newYard(b)
+	y.each(b, func(b *testing.B, way string, _ int) {
+		n := y.client.ask("rate %s %d 16", way, b.N)
+		b.ReportMetric(float64(b.N)*1e9/float64(n[0]), "conns/s")
 	})
 }
 
 // BenchmarkBulk is a download over one connection.
 func BenchmarkBulk(b *testing.B) {
-	greeting := hello(sni("ok.test"))
-	const size = 64 << 20
-	block := make([]byte, 256<<10)
-	s := newSite(b, func(_ *site, conn *net.TCPConn) {
-		if _, err := io.ReadFull(conn, make([]byte, len(greeting))); err != nil {
-			return
-		}
-		for range size / len(block) {
-			if _, err := conn.Write(block); err != nil {
-				return
+	for _, path := range []string{"memory", "1gbit", "10gbit"} {
+		b.Run(path, func(b *testing.B) {
+			y := newYard(b)
+			if path != "memory" {
+				y.slow(path)
 			}
-		}
-	})
-	routes(b, s, func(b *testing.B, addr string) {
-		b.SetBytes(size)
-		buf := make([]byte, 256<<10)
-		for b.Loop() {
-			conn, err := net.Dial("tcp", addr)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if _, err := io.WriteString(conn, greeting); err != nil {
-				b.Fatal(err)
-			}
-			got := 0
-			for {
-				n, err := conn.Read(buf)
-				got += n
-				if err != nil {
-					break
+			y.each(b, func(b *testing.B, way string, _ int) {
+				b.SetBytes(bulkSize)
+				for b.Loop() {
+					y.client.ask("bulk %s", way)
 				}
-			}
-			conn.Close()
-			if got != size {
-				b.Fatalf("%d bytes of %d", got, size)
-			}
+			})
+		})
+	}
+}
+
+// slow makes the internet's card carry so much and no more.
+func (y *yard) slow(rate string) {
+	y.t.Helper()
+	tc, err := exec.LookPath("tc")
+	if err != nil {
+		y.t.Skip("needs tc (Debian package iproute2)")
+	}
+	y.lab.Internet.Do(func() {
+		out, err := exec.Command(tc, "qdisc", "add", "dev", "wire", "root", "tbf", "rate", rate, "burst", "512k", "latency", "20ms").CombinedOutput()
+		if err != nil {
+			y.t.Errorf("tc: %v: %s", err, out)
 		}
 	})
+	if y.t.Failed() {
+		y.t.FailNow()
+	}
+}
+
+// BenchmarkMemory is what a process needs for ten thousand connections that
+// have each said something and rest, or for as many as its files allow.
+func BenchmarkMemory(b *testing.B) {
+	conns := manyConns(b)
+	y := newYard(b)
+	for _, way := range ways[1:] {
+		b.Run(way, func(b *testing.B) {
+			pid := y.guard.cmd.Process.Pid
+			if way == "squid" {
+				pid = (&yard{t: b, lab: y.lab}).startSquid()
+			}
+			y.client.t = b
+			for b.Loop() {
+				y.client.ask("hold %s %d", way, conns)
+				b.ReportMetric(float64(conns), "conns")
+				b.ReportMetric(float64(resident(b, pid))/(1<<20), "MiB")
+				y.client.ask("drop %s", way)
+			}
+		})
+	}
 }
 
 // BenchmarkHTTPRequest is one request over a connection that is kept.
@@ -98,7 +128,7 @@ func BenchmarkHTTPRequest(b *testing.B) {
 			}
 		}
 	})
-	routes(b, s, func(b *testing.B, addr string) {
+	run := func(b *testing.B, addr string) {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			b.Fatal(err)
@@ -113,5 +143,7 @@ func BenchmarkHTTPRequest(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-	})
+	}
+	b.Run("direct", func(b *testing.B) { run(b, s.addr.String()) })
+	b.Run("guard", func(b *testing.B) { run(b, newBench(b, s).addr) })
 }

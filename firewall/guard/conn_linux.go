@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -45,7 +46,8 @@ func (r *refusal) Error() string { return r.why }
 // ruleGuard is the rule of what the guard refuses whatever the lists say.
 const ruleGuard = "guard: sni"
 
-// TLS alerts (RFC 8446 section 6).
+// TLS alerts (RFC 8446 section 6). A refusal by policy is "access denied", which
+// every client prints: "unrecognized name" would look like the site's mistake.
 const (
 	alertIllegalParameter = 47
 	alertDecodeError      = 50
@@ -72,26 +74,9 @@ func (s *Server) serve(ctx context.Context, client *net.TCPConn) {
 		reset(client) // no redirected connection, or the kernel lost it
 		return
 	}
-	c.dst = netip.AddrPortFrom(c.dst.Addr().Unmap(), c.dst.Port())
-	if c.dst.Port() == 443 {
-		c.layer = audit.LayerSNI // for what is neither
-	}
-	if err := c.setDeadline(s.opts.Timeout); err != nil {
-		return
-	}
-	if err := c.client.fill(); err != nil {
-		return // it said nothing, so there is nothing to decide
-	}
-	switch first := c.client.buf[:1]; {
-	case first[0] == recordHandshake:
-		c.layer = audit.LayerSNI
-		err = c.serveTLS(ctx)
-	case isToken(string(first)):
-		c.layer = audit.LayerHTTP
-		err = c.serveHTTP(ctx)
-	default:
-		err = &refusal{rule: ruleGuard, why: errNoHTTP.Error(), alert: alertDecodeError}
-	}
+	c.dst = unmap(c.dst)
+	c.layer = usualLayer(c.dst.Port())
+	err = c.serveAny(ctx)
 	var no *refusal
 	switch {
 	case err == nil:
@@ -111,8 +96,45 @@ func (s *Server) serve(ctx context.Context, client *net.TCPConn) {
 	}
 }
 
-func (c *conn) setDeadline(d time.Duration) error {
-	return c.client.SetDeadline(time.Now().Add(d))
+// usualLayer is what is expected at a port, for what turns out to be neither.
+func usualLayer(port uint16) audit.Layer {
+	if port == 443 {
+		return audit.LayerSNI
+	}
+	return audit.LayerHTTP
+}
+
+// serveAny finds out what the client speaks.
+func (c *conn) serveAny(ctx context.Context) error {
+	if err := c.awaitWords(); err != nil {
+		return err
+	}
+	if err := c.client.fill(); err != nil {
+		return c.unfinished(err, "the connection")
+	}
+	switch first := c.client.buf[:1]; {
+	case first[0] == recordHandshake:
+		c.layer = audit.LayerSNI
+		return c.serveTLS(ctx)
+	case isToken(string(first)):
+		c.layer = audit.LayerHTTP
+		return c.serveHTTP(ctx)
+	}
+	return &refusal{rule: ruleGuard, why: errNoHTTP.Error(), alert: alertDecodeError}
+}
+
+// awaitWords bounds the time until the client has said where it wants to go.
+func (c *conn) awaitWords() error {
+	return c.client.SetReadDeadline(time.Now().Add(c.server.opts.Timeout))
+}
+
+// unfinished says why what did not come whole: a client that is too slow, or
+// waits for the server to speak first, is told; one that left is not.
+func (c *conn) unfinished(err error, what string) error {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return errGone
+	}
+	return &refusal{rule: ruleGuard, why: fmt.Sprintf("%s named no site within %s", what, c.server.opts.Timeout), alert: alertAccessDenied}
 }
 
 func (c *conn) record(d firewall.Decision, name string) error {
@@ -166,7 +188,7 @@ func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 
 // unlisted is the refusal that the lists decided.
 func (c *conn) unlisted(name string, d firewall.Decision) *refusal {
-	no := &refusal{name: name, rule: d.Rule, why: d.Reason, alert: alertUnrecognizedName}
+	no := &refusal{name: name, rule: d.Rule, why: d.Reason, alert: alertAccessDenied}
 	if d.Rule == "" {
 		no.fix = audit.AllowEntry(name, c.dst.Port(), firewall.TCP)
 	}
@@ -220,14 +242,21 @@ func (c *conn) back() error {
 	return ended(c.client.CloseWrite())
 }
 
-// carry joins both sides until both have ended, each in its own time.
-func (c *conn) carry() error {
+// carry joins both sides until both have ended, each in its own time. first,
+// when there is one, looks at what the client says next before it is passed on.
+func (c *conn) carry(first func() error) error {
 	if err := errors.Join(c.client.SetDeadline(time.Time{}), c.upstream.SetDeadline(time.Time{})); err != nil {
 		return errGone
 	}
 	backward := make(chan error, 1)
 	go func() { backward <- c.back() }()
-	err := c.client.passAll(c.upstream, -1)
+	var err error
+	if first != nil {
+		err = first()
+	}
+	if err == nil {
+		err = c.client.passAll(c.upstream, -1)
+	}
 	if err == nil {
 		err = ended(c.upstream.CloseWrite())
 	}
@@ -254,7 +283,7 @@ func (c *conn) tell(no *refusal) {
 	if c.layer == audit.LayerSNI {
 		message = []byte{recordAlert, 3, 3, 0, 2, 2 /* fatal */, no.alert}
 	}
-	_ = c.setDeadline(time.Second)
+	_ = c.client.SetDeadline(time.Now().Add(time.Second))
 	if _, err := c.client.Write(message); err != nil {
 		return
 	}

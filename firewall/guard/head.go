@@ -66,7 +66,7 @@ func parseHead(b []byte) (head, error) {
 	if err != nil {
 		return h, err
 	}
-	lengths, codings, hosts := []string(nil), []string(nil), []string(nil)
+	var lengths, codings, hosts []string
 	for fields != "" {
 		var line string
 		line, fields, _ = strings.Cut(fields, "\r\n")
@@ -84,6 +84,13 @@ func parseHead(b []byte) (head, error) {
 		case "upgrade":
 			h.websocket = !h.upgrade && strings.EqualFold(value, "websocket")
 			h.upgrade = true
+		case "connection":
+			err = checkConnection(value)
+		case "expect":
+			err = checkExpect(value)
+		}
+		if err != nil {
+			return h, err
 		}
 	}
 	switch len(hosts) {
@@ -142,6 +149,28 @@ func parseField(line string) (name, value string, err error) {
 		}
 	}
 	return name, value, nil
+}
+
+// checkConnection refuses a request that asks the next server to drop, before it
+// passes the request on (RFC 9110 section 7.6.1), a field that says where the
+// request goes or ends.
+func checkConnection(value string) error {
+	for option := range strings.SplitSeq(value, ",") {
+		switch strings.ToLower(strings.Trim(option, " \t")) {
+		case "host", "content-length", "transfer-encoding":
+			return fmt.Errorf("the request's Connection names %s", shorten(option))
+		}
+	}
+	return nil
+}
+
+// checkExpect accepts the one expectation that there is. Servers have taken
+// others for it, answered, and read the body as a further request.
+func checkExpect(value string) error {
+	if !strings.EqualFold(value, "100-continue") {
+		return fmt.Errorf("the request expects %q", shorten(value))
+	}
+	return nil
 }
 
 // parseHost reads Host, or the authority of a target.

@@ -21,7 +21,7 @@ func (c *conn) serveHTTP(ctx context.Context) error {
 		if c.backward == nil {
 			switched, err := c.answerSwitches()
 			if err == nil && switched {
-				err = c.carry()
+				err = c.carry(nil)
 			}
 			if err != nil || switched {
 				return err
@@ -88,14 +88,14 @@ func (c *conn) judgeRequest(ctx context.Context, h head) error {
 func (c *conn) readHead() (head, int, error) {
 	if len(c.client.buf) == 0 {
 		// A connection may rest between two requests as long as the server likes.
-		if err := c.client.SetDeadline(time.Time{}); err != nil {
+		if err := c.client.SetReadDeadline(time.Time{}); err != nil {
 			return head{}, 0, err
 		}
 		if err := c.client.fill(); err != nil {
 			return head{}, 0, err
 		}
 	}
-	if err := c.setDeadline(c.server.opts.Timeout); err != nil {
+	if err := c.awaitWords(); err != nil {
 		return head{}, 0, err
 	}
 	refuse := func(err error) (head, int, error) {
@@ -118,11 +118,11 @@ func (c *conn) readHead() (head, int, error) {
 			if err != nil {
 				return refuse(err)
 			}
-			return h, size, c.client.SetDeadline(time.Time{})
+			return h, size, c.client.SetReadDeadline(time.Time{})
 		}
 		scanned = len(c.client.buf)
 		if err := c.client.fill(); err != nil {
-			return head{}, 0, errGone // or too slow
+			return head{}, 0, c.unfinished(err, "the request")
 		}
 	}
 }

@@ -49,16 +49,16 @@ type Options struct {
 	// the server's first answer, and for a connection to one address. 0 = 30 s.
 	Timeout time.Duration
 
-	// MaxConns is how many connections are held at a time; more are reset.
-	// 0 = 16,384, or a third of the files that the process may open.
+	// MaxConns is how many connections are held at a time; more are recorded
+	// and reset. 0 = 16,384, or half of the files that the process may open.
 	MaxConns int
 }
 
 const (
 	defaultTimeout  = 30 * time.Second
 	defaultMaxConns = 16384
-	filesPerConn    = 3   // two sockets, and a share of the pipes
-	filesElsewhere  = 256 // for the rest of the process
+	filesPerConn    = 2   // two sockets; bytes pass without a pipe where there is no file for one
+	filesElsewhere  = 512 // for pipes and the rest of the process
 )
 
 // Server judges and passes on connections. It is safe for concurrent use.
@@ -185,7 +185,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		select {
 		case s.slots <- struct{}{}:
 		default:
-			reset(client)
+			s.turnAway(client)
 			continue
 		}
 		wg.Go(func() {
@@ -193,6 +193,21 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			s.serve(ctx, client)
 		})
 	}
+}
+
+// turnAway refuses a connection beyond MaxConns at once: one that waited for a
+// place could wait for ever.
+func (s *Server) turnAway(client *net.TCPConn) {
+	defer reset(client)
+	c := &conn{server: s, client: stream{TCPConn: client}}
+	var err error
+	if c.dst, err = s.opts.Destination(client); err != nil {
+		return
+	}
+	c.dst = unmap(c.dst)
+	c.layer = usualLayer(c.dst.Port())
+	why := fmt.Sprintf("the guard holds %d connections already, which is its limit", cap(s.slots))
+	_ = c.record(firewall.Decision{Verdict: firewall.Deny, Rule: ruleGuard, Reason: why}, "")
 }
 
 // waitTurn keeps a listener that cannot accept from spinning.

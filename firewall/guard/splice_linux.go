@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"errors"
+	"io"
 	"net"
 	"os"
 
@@ -72,6 +74,14 @@ func splice(dst, src *net.TCPConn, limit int64) (int64, error) {
 		}); err != nil {
 			return moved, err
 		}
+		if errors.Is(failure, unix.EMFILE) || errors.Is(failure, unix.ENFILE) {
+			n, err := copySome(dst, src, min(size, readSize))
+			moved += n
+			if n == 0 || err != nil {
+				return moved, err
+			}
+			continue
+		}
 		if failure != nil {
 			return moved, failure
 		}
@@ -98,6 +108,20 @@ func splice(dst, src *net.TCPConn, limit int64) (int64, error) {
 		p.put()
 	}
 	return moved, nil
+}
+
+// copySome moves what src holds, up to size bytes, to dst without a pipe. It
+// returns 0 without an error at the end of src.
+func copySome(dst, src *net.TCPConn, size int64) (int64, error) {
+	buf := make([]byte, size)
+	n, err := src.Read(buf)
+	if n > 0 {
+		n, err = dst.Write(buf[:n])
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return int64(n), err
 }
 
 // fromSocket moves what the socket holds into a pipe. With an error, EAGAIN

@@ -41,7 +41,7 @@ func (c *conn) serveTLS(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.carry()
+	return c.carry(c.noOtherHello)
 }
 
 // readHello reads a whole ClientHello, which then lies in the client's buffer
@@ -58,7 +58,7 @@ func (c *conn) readHello(f *flight) (name string, length int, err error) {
 			break
 		}
 		if err := c.client.fill(); err != nil {
-			return "", 0, errGone // or too slow
+			return "", 0, c.unfinished(err, "the ClientHello")
 		}
 	}
 	name, err = parseHello(f.message)
@@ -108,7 +108,7 @@ func (c *conn) secondHello(name string) error {
 		// RFC 8446 appendix D.4, and early data of the first hello.
 		return kind == recordChangeCipherSpec || kind == recordApplicationData
 	}}
-	if err := c.setDeadline(c.server.opts.Timeout); err != nil {
+	if err := c.awaitWords(); err != nil {
 		return err
 	}
 	again, _, err := c.readHello(f)
@@ -119,4 +119,37 @@ func (c *conn) secondHello(name string) error {
 		return &refusal{name: again, rule: ruleGuard, why: "the second ClientHello names " + again + ", the first one " + name, alert: alertIllegalParameter}
 	}
 	return c.client.pass(c.upstream, len(c.client.buf))
+}
+
+// noOtherHello refuses a further ClientHello in the clear, which no version of
+// TLS has in this place. Servers of the time of step-up cryptography began anew
+// with it, and so with its name. It looks at the client's next record that is no
+// alert; what comes behind that is encrypted.
+func (c *conn) noOtherHello() error {
+	const header = 5
+	alerts := 0
+	for {
+		rest := c.client.buf[min(alerts, len(c.client.buf)):]
+		switch {
+		case len(rest) > 0 && rest[0] == recordAlert && len(rest) >= header:
+			alerts += header + (int(rest[3])<<8 | int(rest[4]))
+			if alerts > maxHello {
+				return errNotTLS
+			}
+			continue
+		case len(rest) > 0 && rest[0] != recordAlert && rest[0] != recordHandshake:
+			return nil
+		case len(rest) > header:
+			if rest[3] == 0 && rest[4] == 0 || rest[header] == messageClientHello {
+				return &refusal{name: c.name, rule: ruleGuard, why: "another ClientHello follows, which no server asked for"}
+			}
+			return nil
+		}
+		switch err := c.client.fill(); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
 }
