@@ -1,48 +1,23 @@
 package devcontainer_test
 
 import (
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// example makes the files of a rule's example.
-func example(text string) devcontainer.Memory {
-	if !strings.HasPrefix(text, "-- ") {
-		return devcontainer.Memory{".devcontainer/devcontainer.json": text}
-	}
-	tree := devcontainer.Memory{}
-	for _, f := range txtar.Parse([]byte(text)).Files {
-		tree[f.Name] = string(f.Data)
-	}
-	return tree
-}
-
-// judge checks the first configuration of an example's files.
-func judge(t *testing.T, tree devcontainer.Memory) []diag.Finding {
+// judge checks an example's files.
+func judge(t *testing.T, files devcontainer.Memory) []diag.Finding {
 	t.Helper()
-	var names []string
-	for name := range tree {
-		if strings.HasSuffix(name, "devcontainer.json") || path.Base(name) == ".devcontainer.json" {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		t.Fatal("the example has no configuration")
-	}
-	slices.Sort(names)
-	p, err := devcontainer.Load(tree, names[0], names[0])
+	findings, err := devcontainer.CheckExample(files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return devcontainer.Check(p)
+	return findings
 }
 
 // The examples are real: the validator finds in the bad one this rule and
@@ -52,7 +27,7 @@ func TestExamples(t *testing.T) {
 	for _, r := range devcontainer.Rules() {
 		t.Run(r.ID, func(t *testing.T) {
 			hit := false
-			for _, f := range judge(t, example(r.Bad)) {
+			for _, f := range judge(t, devcontainer.ExampleFiles(r.Bad)) {
 				hit = hit || f.Rule == r.ID
 				if f.Rule != r.ID && f.Severity != diag.SeverityNote {
 					t.Errorf("the bad example also has %v", f)
@@ -64,7 +39,7 @@ func TestExamples(t *testing.T) {
 			if !hit {
 				t.Error("the bad example lacks the finding")
 			}
-			for _, f := range judge(t, example(r.Good)) {
+			for _, f := range judge(t, devcontainer.ExampleFiles(r.Good)) {
 				if f.Rule == r.ID || f.Severity != diag.SeverityNote {
 					t.Errorf("the good example has %v", f)
 				}

@@ -106,6 +106,8 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.initCommand(),
 		a.validateCommand(),
+		a.rulesCommand(),
+		a.explainCommand(),
 		a.policyCommand(),
 		a.versionCommand(),
 		a.imageCommand(),

@@ -27,8 +27,10 @@ func (a *app) validateCommand() *cobra.Command {
 	var o validateOptions
 	cmd := &cobra.Command{
 		Use:   "validate [PATH...]",
-		Short: "Check devcontainer.json and sandbox.jsonc",
-		Long: `Check the syntax, names, types and security of dev container configurations.
+		Short: "Check dev container configurations",
+		Long: `Check the syntax, names, types and security of dev container configurations:
+devcontainer.json with the Dockerfile, Compose files, lock and sandbox.jsonc
+that belong to it. "sbx-devc rules" lists what is checked.
 
 PATH is a project folder, a devcontainer.json or a sandbox.jsonc; - reads a
 devcontainer.json from standard input. Without PATH it is the current folder.
@@ -37,19 +39,20 @@ Findings go to standard output. Exit code 0: nothing at --fail-on or worse;
 1: findings; 2: wrong usage; 3: a file could not be read.`,
 		Example: `  sbx-devc validate
   sbx-devc validate --format json --fail-on error projects/*
+  sbx-devc validate --format sarif > devcontainer.sarif
   git show HEAD:.devcontainer/devcontainer.json | sbx-devc validate -`,
 		Annotations: map[string]string{annotationChecker: ""},
 		RunE:        func(cmd *cobra.Command, args []string) error { return a.validate(cmd.Context(), o, args) },
 	}
-	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
+	cmd.Flags().StringVar(&o.format, "format", "text", "text, json, sarif or github")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", string(diag.SeverityWarning), "exit 1 on findings of this severity or worse: error, warning or note")
 	return cmd
 }
 
 func (a *app) validate(_ context.Context, o validateOptions, paths []string) error {
-	write := map[string]func(io.Writer, []diag.Finding) error{"text": diag.WriteText, "json": diag.WriteJSON}[o.format]
-	if write == nil {
-		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("unknown --format %q", o.format), "accepted: text, json"))
+	write, err := findingsWriter(o.format)
+	if err != nil {
+		return exitWith(exitCheckUsage, err)
 	}
 	limit := diag.Severity(o.failOn)
 	if !slices.Contains([]diag.Severity{diag.SeverityError, diag.SeverityWarning, diag.SeverityNote}, limit) {
@@ -58,24 +61,21 @@ func (a *app) validate(_ context.Context, o validateOptions, paths []string) err
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
-	var findings []diag.Finding
-	files, unreadable := 0, false
+	v := validation{app: a, sources: map[string][]byte{}}
+	unreadable := false
 	for _, path := range paths {
-		found, n, err := a.validatePath(path)
-		findings = append(findings, found...)
-		files += n
-		if err != nil {
+		if err := v.path(path); err != nil {
 			// The other paths still count: one run reports everything.
 			unreadable = true
 			a.printError(err)
 		}
 	}
-	diag.Sort(findings)
-	if err := write(a.stdout, findings); err != nil {
+	diag.Sort(v.findings)
+	if err := write(a.stdout, v.findings, func(file string) []byte { return v.sources[file] }); err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	bad := diag.Worst(findings, limit)
-	fmt.Fprintf(a.stderr, "sbx-devc: %s checked, %s, %d at %s or worse\n", count(files, "file"), count(len(findings), "finding"), bad, limit)
+	bad := diag.Worst(v.findings, limit)
+	fmt.Fprintf(a.stderr, "sbx-devc: %s checked, %s, %d at %s or worse\n", count(v.files, "file"), count(len(v.findings), "finding"), bad, limit)
 	switch {
 	case unreadable:
 		return exitWith(exitNoCheck, nil)
@@ -92,33 +92,74 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// validatePath checks everything that one argument names.
-func (a *app) validatePath(path string) (findings []diag.Finding, files int, err error) {
+// findingsWriter is what prints findings in a format.
+func findingsWriter(format string) (func(io.Writer, []diag.Finding, diag.Sources) error, error) {
+	switch format {
+	case "text":
+		return diag.WriteExcerpts, nil
+	case "json":
+		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error { return diag.WriteJSON(w, f) }, nil
+	case "sarif":
+		return func(w io.Writer, f []diag.Finding, s diag.Sources) error {
+			return diag.WriteSARIF(w, f, sarifTool(), s)
+		}, nil
+	case "github":
+		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error { return diag.WriteGitHub(w, f) }, nil
+	}
+	return nil, diag.WithHint(fmt.Errorf("unknown --format %q", format), "accepted: text, json, sarif, github")
+}
+
+// validation collects what one call of validate finds.
+type validation struct {
+	*app
+	findings []diag.Finding
+	files    int
+	sources  map[string][]byte // of the files that were checked, for excerpts
+}
+
+// path checks everything that one argument names.
+func (v *validation) path(path string) error {
 	if path == "-" {
-		src, err := io.ReadAll(io.LimitReader(a.stdin, jsonc.MaxSize+1))
+		src, err := io.ReadAll(io.LimitReader(v.stdin, jsonc.MaxSize+1))
 		if err != nil {
-			return nil, 0, fmt.Errorf("reading standard input: %w", err)
+			return fmt.Errorf("reading standard input: %w", err)
 		}
-		return devcontainer.Check(devcontainer.Parse("-", src)), 1, nil
+		return v.project(devcontainer.Parse("-", src))
 	}
 	found, err := devcontainer.Discover(path)
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
 	var failed error
 	for _, file := range found {
 		if filepath.Base(file) == devcontainer.SettingsName {
-			_, more, err := readSettings(file)
-			findings, failed, files = append(findings, more...), errors.Join(failed, err), files+1
+			failed = errors.Join(failed, v.settings(file))
 			continue
 		}
-		failed = errors.Join(failed, devcontainer.Open(file, func(p *devcontainer.Project) error {
-			findings = append(findings, devcontainer.Check(p)...)
-			files += len(p.Documents())
-			return nil
-		}))
+		failed = errors.Join(failed, devcontainer.Open(file, v.project))
 	}
-	return findings, files, failed
+	return failed
+}
+
+func (v *validation) project(p *devcontainer.Project) error {
+	v.findings = append(v.findings, devcontainer.Check(p)...)
+	for _, doc := range p.Documents() {
+		v.files++
+		v.sources[doc.File] = doc.Src
+	}
+	return nil
+}
+
+// settings checks a sandbox.jsonc on its own.
+func (v *validation) settings(file string) error {
+	_, findings, err := readSettings(file)
+	if err != nil {
+		return err
+	}
+	v.findings = append(v.findings, findings...)
+	v.files++
+	v.sources[file], err = os.ReadFile(file)
+	return err
 }
 
 // readSettings reads a sandbox.jsonc with the lists that it names.

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain RULE",
+		Short: "Explain a rule: why it matters, an example, what to do",
+		Example: `  sbx-devc explain SBX802
+  sbx-devc explain privileged`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: map[string]string{annotationChecker: ""},
+		RunE:        func(_ *cobra.Command, args []string) error { return a.explain(args[0]) },
+	}
+}
+
+func (a *app) explain(word string) error {
+	r, ok := devcontainer.LookupRule(strings.ToUpper(word))
+	if !ok {
+		r, ok = devcontainer.LookupRule(strings.ToLower(word))
+	}
+	if !ok {
+		var known []string
+		for _, r := range devcontainer.Rules() {
+			known = append(known, r.ID, r.Name)
+		}
+		err := fmt.Errorf("there is no rule %q", word)
+		if best := jsonc.Suggest(word, known); best != "" {
+			return exitWith(exitCheckUsage, diag.WithHint(err, "did you mean %s?", best))
+		}
+		return exitWith(exitCheckUsage, diag.WithHint(err, "sbx-devc rules lists them"))
+	}
+	if err := explainRule(a.stdout, r); err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	return nil
+}
+
+func explainRule(w io.Writer, r devcontainer.Rule) error {
+	output, err := exampleOutput(r)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s (%s)\n%s\n\n%s\n\nNot so:\n%s\nIt says:\n%s\nBut so:\n%s", r.ID, r.Name, r.Severity, r.Title, r.Reason,
+		indent(visibleExample(r.Bad)), indent(output), indent(visibleExample(r.Good)))
+	if r.Fix != "" {
+		fmt.Fprintf(&b, "\nsbx-devc fix: %s.\n", r.Fix)
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+// exampleOutput is what validate says about a rule's bad example: the findings
+// of this rule.
+func exampleOutput(r devcontainer.Rule) (string, error) {
+	files := devcontainer.ExampleFiles(r.Bad)
+	findings, err := devcontainer.CheckExample(files)
+	if err != nil {
+		return "", err
+	}
+	var own []diag.Finding
+	for _, f := range findings {
+		if f.Rule == r.ID {
+			own = append(own, f)
+		}
+	}
+	if len(own) == 0 {
+		return "", errors.New("the example of " + r.ID + " has no finding")
+	}
+	var b strings.Builder
+	err = diag.WriteExcerpts(&b, own, func(name string) []byte { return []byte(files[name]) })
+	return b.String(), err
+}
+
+// visibleExample shows what an example is about where it cannot be seen.
+func visibleExample(text string) string {
+	text = strings.NewReplacer("\ufeff", "<U+FEFF>").Replace(text)
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
+}

@@ -1,0 +1,47 @@
+package devcontainer
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// exampleFile is the file that an example is when it names none.
+const exampleFile = ".devcontainer/devcontainer.json"
+
+// ExampleFiles takes a rule's example apart: the files that it consists of.
+func ExampleFiles(text string) Memory {
+	if !strings.HasPrefix(text, "-- ") {
+		return Memory{exampleFile: text}
+	}
+	files := Memory{}
+	name := ""
+	for _, line := range strings.SplitAfter(text, "\n") {
+		if header, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "-- "); ok && strings.HasSuffix(header, " --") {
+			name = strings.TrimSuffix(header, " --")
+			files[name] = ""
+			continue
+		}
+		files[name] += line
+	}
+	return files
+}
+
+// CheckExample judges the first of an example's files that is something to
+// judge: a configuration, a Feature or a Template.
+func CheckExample(files Memory) ([]diag.Finding, error) {
+	names := sortedKeys(files)
+	i := slices.IndexFunc(names, func(name string) bool {
+		return slices.Contains([]string{"devcontainer.json", ".devcontainer.json"}, path.Base(name))
+	})
+	if i < 0 {
+		i = 0
+	}
+	p, err := Load(files, names[i], names[i])
+	if err != nil {
+		return nil, err
+	}
+	return Check(p), nil
+}
