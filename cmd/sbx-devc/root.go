@@ -108,6 +108,7 @@ func (a *app) root() *cobra.Command {
 		a.validateCommand(),
 		a.rulesCommand(),
 		a.explainCommand(),
+		a.effectiveCommand(),
 		a.policyCommand(),
 		a.versionCommand(),
 		a.imageCommand(),

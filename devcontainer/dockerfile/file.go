@@ -157,16 +157,29 @@ func (s *Stage) Last(name string) *Instruction {
 	return last
 }
 
-// Entrypoint returns the words of the stage's ENTRYPOINT and CMD. A shell form
-// is one word. known is false when the image below could add to them.
-func (s *Stage) Entrypoint() (words []string, known bool) {
-	if i := s.Last("ENTRYPOINT"); i != nil {
-		words, known = append(words, i.Command.(*instructions.EntrypointCommand).CmdLine...), true
+// Start returns the stage's ENTRYPOINT and CMD as the engine would run them: a
+// shell form has its shell in front. One that the Dockerfile does not set is
+// nil; then the image's own holds, but for a CMD below an ENTRYPOINT, which
+// resets it.
+func (s *Stage) Start() (entrypoint, cmd []string) {
+	words := func(i *Instruction, line instructions.ShellDependantCmdLine) []string {
+		if !line.PrependShell {
+			return line.CmdLine
+		}
+		if len(i.Stage.shell) > 0 {
+			return append(i.Stage.shell[:len(i.Stage.shell):len(i.Stage.shell)], line.CmdLine...)
+		}
+		return append([]string{"/bin/sh", "-c"}, line.CmdLine...)
 	}
-	if i := s.Last("CMD"); i != nil {
-		words = append(words, i.Command.(*instructions.CmdCommand).CmdLine...)
+	for _, i := range s.History() {
+		switch c := i.Command.(type) {
+		case *instructions.EntrypointCommand:
+			entrypoint = words(i, c.ShellDependantCmdLine)
+		case *instructions.CmdCommand:
+			cmd = words(i, c.ShellDependantCmdLine)
+		}
 	}
-	return words, known
+	return entrypoint, cmd
 }
 
 // Reachable returns the stages that a build of target needs: its chain, and

@@ -139,9 +139,9 @@ func TestUserAndCommandAtEachInstruction(t *testing.T) {
 	if g := strings.Join(got, " "); g != ":one dev:two dev:/usr/bin/tini dev:sleep" {
 		t.Error(g)
 	}
-	words, known := s.Entrypoint()
-	if g := strings.Join(words, "|"); g != "/usr/bin/tini|--|sleep 1" || !known {
-		t.Error(g, known)
+	entrypoint, cmd := s.Start()
+	if g := strings.Join(entrypoint, "|") + " " + strings.Join(cmd, "|"); g != "/usr/bin/tini|-- /bin/sh|-c|sleep 1" {
+		t.Error(g)
 	}
 }
 
@@ -191,7 +191,7 @@ func check(t *testing.T, src string) *dockerfile.File {
 				}
 			}
 		}
-		s.Entrypoint()
+		s.Start()
 		f.Reachable(s)
 	}
 	return f

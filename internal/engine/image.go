@@ -43,6 +43,8 @@ type Image struct {
 	User   string
 	Env    []string
 	Labels map[string]string
+	// Entrypoint and Cmd are what a container of it runs.
+	Entrypoint, Cmd []string
 }
 
 // ImageInspect looks an image up by reference or id. A missing one is ErrNotFound.
@@ -54,6 +56,7 @@ func (e *Engine) ImageInspect(ctx context.Context, ref string) (Image, error) {
 	image := Image{ID: r.ID, Arch: r.Architecture}
 	if r.Config != nil {
 		image.User, image.Env, image.Labels = r.Config.User, r.Config.Env, r.Config.Labels
+		image.Entrypoint, image.Cmd = r.Config.Entrypoint, r.Config.Cmd
 	}
 	return image, nil
 }

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/effective"
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+)
+
+type effectiveOptions struct {
+	format  string
+	offline bool
+	online  bool
+}
+
+func (a *app) effectiveCommand() *cobra.Command {
+	var o effectiveOptions
+	cmd := &cobra.Command{
+		Use:   "effective [PATH]",
+		Short: "Show the merged configuration, and where each value comes from",
+		Long: `Show what a dev container configuration amounts to: the file, its Features and
+the label of its image merged as the reference dev container CLI merges them,
+the place of each value, and the engine's command line that follows.
+
+PATH is a project folder or a devcontainer.json; without it the current folder.
+Images are looked up in the container engine, when one answers, and Features
+below the project; --online asks registries for what is not there, --offline
+asks nobody. What could not be found out is listed.`,
+		Example: `  sbx-devc effective
+  sbx-devc effective --online --format json .devcontainer/devcontainer.json`,
+		Args:        cobra.MaximumNArgs(1),
+		Annotations: map[string]string{annotationChecker: ""},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.effective(cmd.Context(), o, append(args, ".")[0])
+		},
+	}
+	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
+	cmd.Flags().BoolVar(&o.offline, "offline", false, "ask neither the container engine nor a registry")
+	cmd.Flags().BoolVar(&o.online, "online", false, "ask registries for images and Features that are not on this machine")
+	cmd.MarkFlagsMutuallyExclusive("offline", "online")
+	return cmd
+}
+
+func (a *app) effective(ctx context.Context, o effectiveOptions, path string) error {
+	write := map[string]func(io.Writer, *effective.Result) error{"text": writeEffective, "json": writeEffectiveJSON}[o.format]
+	if write == nil {
+		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("unknown --format %q", o.format), "accepted: text, json"))
+	}
+	found, err := devcontainer.Discover(path)
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	found = slices.DeleteFunc(found, func(f string) bool { return filepath.Base(f) == devcontainer.SettingsName })
+	if len(found) != 1 {
+		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s holds %s", path, count(len(found), "configuration")), "name one file: %s", strings.Join(found, ", ")))
+	}
+	host, err := hostOf(found[0])
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	options := effective.Options{Host: host}
+	if !o.offline {
+		images := imageLookup{ctx: ctx, online: o.online}
+		defer images.close()
+		options.Image = images.find
+	}
+	if o.online {
+		options.Feature = func(id string) ([]byte, error) { return imagebuild.FeatureMetadata(ctx, id) }
+	}
+	var result *effective.Result
+	err = devcontainer.Open(found[0], func(p *devcontainer.Project) (err error) {
+		result, err = effective.Compute(p, options)
+		return err
+	})
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	return write(a.stdout, result)
+}
+
+// hostOf says what variables of the host stand for when config is opened.
+func hostOf(config string) (effective.Host, error) {
+	full, err := filepath.Abs(config)
+	if err != nil {
+		return effective.Host{}, err
+	}
+	host := effective.Host{Config: full, Workspace: filepath.Dir(full), Windows: runtime.GOOS == "windows", Env: map[string]string{}}
+	for _, up := range []string{host.Workspace, filepath.Dir(host.Workspace)} {
+		if filepath.Base(up) == ".devcontainer" {
+			host.Workspace = filepath.Dir(up)
+		}
+	}
+	for dir := host.Workspace; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			host.GitRoot = dir
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	for _, e := range os.Environ() {
+		name, value, _ := strings.Cut(e, "=")
+		host.Env[name] = value
+	}
+	return host, nil
+}
+
+// imageLookup finds images in the engine, which is asked first when it is
+// needed, and then in registries.
+type imageLookup struct {
+	ctx    context.Context
+	online bool
+	engine *engine.Engine
+	failed error
+}
+
+func (l *imageLookup) find(ref string) (effective.Image, error) {
+	if l.engine == nil && l.failed == nil {
+		l.engine, l.failed = engine.Connect(l.ctx)
+	}
+	err := l.failed
+	if l.engine != nil {
+		var image engine.Image
+		if image, err = l.engine.ImageInspect(l.ctx, ref); err == nil {
+			return effective.Image{Labels: image.Labels, User: image.User, Entrypoint: image.Entrypoint, Cmd: image.Cmd}, nil
+		}
+	}
+	if !l.online {
+		if errors.Is(err, engine.ErrNotFound) {
+			err = errors.New("it is not on this machine; --online asks its registry")
+		}
+		return effective.Image{}, err
+	}
+	config, err := imagebuild.RemoteConfig(l.ctx, ref)
+	return effective.Image{Labels: config.Labels, User: config.User, Entrypoint: config.Entrypoint, Cmd: config.Cmd}, err
+}
+
+func (l *imageLookup) close() {
+	if l.engine != nil {
+		l.engine.Close()
+	}
+}
+
+// writeEffectiveJSON prints the versioned JSON form.
+func writeEffectiveJSON(w io.Writer, r *effective.Result) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	type workspace struct {
+		Folder string `json:"folder"`
+		Mount  string `json:"mount"`
+	}
+	return enc.Encode(struct {
+		SchemaVersion int                           `json:"schemaVersion"`
+		Configuration effective.Object              `json:"configuration"`
+		Provenance    map[string][]effective.Origin `json:"provenance"`
+		Workspace     workspace                     `json:"workspace"`
+		Run           []string                      `json:"run"`
+		Unknown       []string                      `json:"unknown"`
+	}{1, r.Configuration, r.Origins, workspace{r.Folder, r.Mount}, append([]string{}, r.Run...), append([]string{}, r.Unknown...)})
+}
+
+// writeEffective prints a line per value: its name, what it is and where it
+// comes from.
+func writeEffective(w io.Writer, r *effective.Result) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, pointer := range slices.SortedFunc(maps.Keys(r.Origins), naturally) {
+		var from []string
+		for _, o := range r.Origins[pointer] {
+			from = append(from, o.String())
+		}
+		value, err := json.Marshal(r.At(pointer))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", strings.ReplaceAll(pointer[1:], "/", "."), clip(string(value)), strings.Join(from, ", "))
+	}
+	fmt.Fprintf(table, "workspace folder\t%s\t\n", r.Folder)
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if len(r.Run) > 0 {
+		fmt.Fprintf(w, "\n%s\n", commandLine(r.Run))
+	}
+	if len(r.Unknown) > 0 {
+		fmt.Fprintf(w, "\nnot known:\n  %s\n", strings.Join(r.Unknown, "\n  "))
+	}
+	return nil
+}
+
+// naturally orders pointers by their parts, numbers by value.
+func naturally(a, b string) int {
+	x, y := strings.Split(a, "/"), strings.Split(b, "/")
+	return slices.CompareFunc(x, y, func(a, b string) int {
+		m, errA := strconv.Atoi(a)
+		n, errB := strconv.Atoi(b)
+		if errA == nil && errB == nil {
+			return m - n
+		}
+		return strings.Compare(a, b)
+	})
+}
+
+func clip(s string) string {
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:79]) + "…"
+	}
+	return s
+}
+
+// commandLine writes a command for a POSIX shell, an option per line.
+func commandLine(words []string) string {
+	var b strings.Builder
+	for i, word := range words {
+		switch {
+		case i == 0:
+		case strings.HasPrefix(word, "-") && word != "-" && i > 1:
+			b.WriteString(" \\\n  ")
+		default:
+			b.WriteByte(' ')
+		}
+		b.WriteString(shellQuote(word))
+	}
+	return b.String()
+}
+
+func shellQuote(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,262 @@
+package effective
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Image is what an image's configuration says.
+type Image struct {
+	Labels          map[string]string
+	User            string
+	Entrypoint, Cmd []string
+}
+
+// Options are what lies around the project.
+type Options struct {
+	Host Host
+	// Image looks an image up; nil when nobody is asked. An error is quoted in
+	// Result.Unknown.
+	Image func(ref string) (Image, error)
+	// Feature returns the devcontainer-feature.json of a Feature that lies in a
+	// registry; nil when nobody is asked.
+	Feature func(id string) ([]byte, error)
+}
+
+// Result is the effective configuration.
+type Result struct {
+	// Configuration is what the reference implementation calls the merged
+	// configuration, without configFilePath. ${devcontainerId} and
+	// ${containerEnv:…} are still in it, as they are there.
+	Configuration Object
+	// Origins says for pointers into Configuration where the value comes from:
+	// for lists and maps at each element, otherwise at the property.
+	Origins map[string][]Origin
+	// Folder is the workspace's folder in the container, Mount how it gets
+	// there; Mount is "" when nothing is mounted.
+	Folder, Mount string
+	// Run is the engine's command line, nil for Docker Compose.
+	Run []string
+	// Unknown lists what could not be found out, in sentences without a full
+	// stop. Empty means that Configuration is whole.
+	Unknown []string
+}
+
+// Compute works out the effective configuration of a project. The error says
+// that the file is not well formed or that the reference implementation would
+// refuse it.
+func Compute(p *devcontainer.Project, options Options) (*Result, error) {
+	if p.Config.Root == nil || p.Config.Root.Kind != jsonc.Object {
+		return nil, diag.WithHint(fmt.Errorf("%s is not a well-formed JSON object", p.Config.File), "sbx-devc validate %s says where", p.Config.File)
+	}
+	r := &resolver{project: p, options: options}
+	raw := valueOf(p.Config.Root).(Object)
+	legacyCustomizations(&raw)
+	folder, mount := r.workspace(raw)
+	r.sub = &substituter{host: options.Host}
+	r.sub.container = r.sub.text(folder)
+	config := entry{source: "devcontainer.json", doc: p.Config, root: p.Config.Root, object: r.sub.value(raw).(Object)}
+	if r.sub.err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Config.File, r.sub.err)
+	}
+	if s, ok := config.object.Get("workspaceFolder").(string); ok {
+		folder = s
+	}
+	if config.object.Has("workspaceMount") {
+		mount, _ = config.object.Get("workspaceMount").(string)
+	}
+
+	image, entries := r.image(config.object)
+	for _, f := range r.features(config.object) {
+		f.entry.object, _ = r.sub.value(pick(f.entry.object, fromFeature)).(Object)
+		entries = append(entries, f.entry)
+	}
+	picked := config
+	picked.object = pick(config.object, fromConfig)
+	entries = slices.DeleteFunc(append(entries, picked), func(e entry) bool { return len(e.object) == 0 })
+	result := &Result{Folder: folder, Mount: mount}
+	result.Configuration, result.Origins = merge(config, entries)
+	if !config.object.Has("dockerComposeFile") || r.builds(config.object) || config.object.Has("image") {
+		result.Run = r.run(config.object, result, image)
+	}
+	result.Unknown = r.missing
+	return result, nil
+}
+
+type resolver struct {
+	project *devcontainer.Project
+	options Options
+	sub     *substituter
+	missing []string
+	// entrypoint and cmd are what the Dockerfile says; nil when it does not.
+	entrypoint, cmd []string
+}
+
+func (r *resolver) unknown(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); !slices.Contains(r.missing, s) {
+		r.missing = append(r.missing, s)
+	}
+}
+
+func firstOf(findings []diag.Finding) string {
+	if len(findings) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d: %s)", findings[0].Line, findings[0].Message)
+}
+
+// workspace returns the folder in the container and the mount that a
+// configuration gets which names none.
+func (r *resolver) workspace(raw Object) (folder, mount string) {
+	folder, _ = raw.Get("workspaceFolder").(string)
+	if raw.Has("dockerComposeFile") {
+		if folder == "" {
+			folder = "/"
+		}
+		return folder, ""
+	}
+	mount, _ = raw.Get("workspaceMount").(string)
+	host := r.options.Host
+	if host.Workspace == "" || folder != "" && raw.Has("workspaceMount") {
+		return folder, mount
+	}
+	top := host.GitRoot
+	if top == "" {
+		top = host.Workspace
+	}
+	slash := func(s string) string {
+		if host.Windows {
+			return strings.ReplaceAll(s, `\`, "/")
+		}
+		return s
+	}
+	inside := path.Join("/workspaces", path.Base(slash(top)))
+	if folder == "" {
+		folder = path.Join(inside, strings.TrimPrefix(slash(host.Workspace), slash(top)))
+	}
+	if !raw.Has("workspaceMount") {
+		quote := func(s string) string {
+			if strings.Contains(s, ",") {
+				return `"`
+			}
+			return ""
+		}
+		mount = fmt.Sprintf("type=bind,%[1]ssource=%[2]s%[1]s,%[3]starget=%[4]s%[3]s", quote(top), top, quote(inside), inside)
+	}
+	return folder, mount
+}
+
+// builds reports whether the configuration builds a Dockerfile.
+func (r *resolver) builds(config Object) bool {
+	build, _ := config.Get("build").(Object)
+	return config.Has("dockerFile") || build.Has("dockerfile")
+}
+
+// image finds the image that everything starts from and returns what its label
+// says, one entry after the other.
+func (r *resolver) image(config Object) (Image, []entry) {
+	name := ""
+	switch {
+	case r.builds(config):
+		name = r.base(config)
+	case config.Has("image"):
+		name, _ = config.Get("image").(string)
+	case config.Has("dockerComposeFile"):
+		r.unknown("the image of the Compose service: Compose files are not merged here")
+		return Image{}, nil
+	}
+	if name == "" || name == "scratch" {
+		return Image{}, nil
+	}
+	if r.options.Image == nil {
+		r.unknown("image %s: nobody was asked for its label", name)
+		return Image{}, nil
+	}
+	image, err := r.options.Image(name)
+	if err != nil {
+		r.unknown("image %s: %v", name, err)
+		return Image{}, nil
+	}
+	entries, err := r.label("image "+name, image.Labels["devcontainer.metadata"])
+	if err != nil {
+		r.unknown("image %s: its label devcontainer.metadata is not well formed, and ignored", name)
+	}
+	return image, entries
+}
+
+// label reads the text of a label: an array or a single object.
+func (r *resolver) label(source, text string) ([]entry, error) {
+	if text == "" {
+		return nil, nil
+	}
+	doc, _ := jsonc.Parse(source, []byte(text))
+	if doc == nil {
+		return nil, errors.New("not well formed")
+	}
+	var out []entry
+	for _, v := range list(r.sub.value(valueOf(doc.Root))) {
+		if o, ok := v.(Object); ok {
+			out = append(out, entry{source: source, object: o})
+		}
+	}
+	return out, nil
+}
+
+// base returns the image below the Dockerfile's target.
+func (r *resolver) base(config Object) string {
+	if r.project.Dockerfile == nil {
+		r.unknown("the Dockerfile: it cannot be read, so its image is not known")
+		return ""
+	}
+	build, _ := config.Get("build").(Object)
+	options := dockerfile.Options{Args: map[string]string{}}
+	if args, ok := build.Get("args").(Object); ok {
+		for _, a := range args {
+			options.Args[a.Name] = text(a.Value)
+		}
+	}
+	file := dockerfile.Parse(r.project.Dockerfile.File, r.project.Dockerfile.Src, options)
+	target, _ := build.Get("target").(string)
+	stage := file.Target(target)
+	if stage == nil {
+		r.unknown("the Dockerfile: it has no stage %q", target)
+		return ""
+	}
+	r.entrypoint, r.cmd = stage.Start()
+	if base := stage.Base(); base.Known {
+		return base.Image
+	}
+	r.unknown("the Dockerfile: its image depends on a build argument that is not set")
+	return ""
+}
+
+// At returns the value at an RFC 6901 pointer into the configuration, nil when
+// there is none.
+func (r *Result) At(pointer string) any {
+	var v any = r.Configuration
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		switch at := v.(type) {
+		case Object:
+			v = at.Get(token)
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(at) {
+				return nil
+			}
+			v = at[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
