@@ -34,7 +34,17 @@ type devProject struct {
 
 // newDevProject makes a repository, runs init in it and points the container's
 // name server and allowlist at the world of the test.
-func newDevProject(t *testing.T) *devProject {
+func newDevProject(t *testing.T, initArgs ...string) *devProject {
+	t.Helper()
+	p := newRepository(t)
+	p.sbx(append([]string{"init", p.dir, "--allow", fmt.Sprintf("allowed.example:%d", p.world.allowed)}, initArgs...)...)
+	p.edit("devcontainer.json", `"--pids-limit=2048"`, `"--pids-limit=2048", "--dns=`+p.world.addr+`"`)
+	p.privateWorld()
+	return p
+}
+
+// newRepository makes an empty repository, and the world around its container.
+func newRepository(t *testing.T) *devProject {
 	t.Helper()
 	testenv.Root(t)
 	p := &devProject{t: t, cli: testenv.Program(t, "devcontainer"), docker: testenv.Program(t, "docker"), dir: filepath.Join(t.TempDir(), "sbx-c-project")}
@@ -50,14 +60,16 @@ func newDevProject(t *testing.T) *devProject {
 		t.Fatal(err)
 	}
 	p.world = newOutside(t, p.must(p.docker, "network", "inspect", "bridge", "--format", `{{index .Options "com.docker.network.bridge.name"}}`))
-
 	p.must("git", "init", "-q", p.dir)
-	p.sbx("init", p.dir, "--allow", fmt.Sprintf("allowed.example:%d", p.world.allowed))
-	p.edit("devcontainer.json", `"--pids-limit=2048"`, `"--pids-limit=2048", "--dns=`+p.world.addr+`"`)
-	// The world has a private address, as everything on this machine.
-	p.edit("sandbox.jsonc", `"deny": [`, `"private": ["allowed.example"], "deny": [`)
 	t.Cleanup(p.remove)
 	return p
+}
+
+// privateWorld allows the world's private address, which everything on this
+// machine has.
+func (p *devProject) privateWorld() {
+	p.t.Helper()
+	p.edit("sandbox.jsonc", `"deny": [`, `"private": ["allowed.example"], "deny": [`)
 }
 
 func (p *devProject) edit(name, old, replacement string) {
@@ -93,6 +105,12 @@ func (p *devProject) must(program string, args ...string) string {
 		p.t.Fatalf("%s %s: %v", filepath.Base(program), strings.Join(args, " "), err)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// try runs a program and returns both its streams.
+func (p *devProject) try(program string, args ...string) (string, error) {
+	out, err := exec.Command(program, args...).CombinedOutput()
+	return string(out), err
 }
 
 // up brings the container up with the official CLI and returns its outcome.

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// strictProject is a repository with the template of two containers.
+type strictProject struct {
+	*devProject
+	compose string
+}
+
+func newStrictProject(t *testing.T) *strictProject {
+	t.Helper()
+	p := &strictProject{devProject: newRepository(t), compose: testenv.Program(t, "docker-compose")}
+	p.must("sh", "-c", "cd "+p.dir+" && echo committed >file && git add file && git -c user.name=a -c user.email=a@b.example commit -qm first")
+	p.sbx("init", p.dir, "--topology", "sidecar", "--allow", fmt.Sprintf("allowed.example:%d", p.world.allowed))
+	p.edit("compose.yaml", "network_mode: bridge", "network_mode: bridge\n    dns: ["+p.world.addr+"]")
+	p.privateWorld()
+	t.Cleanup(p.down)
+	return p
+}
+
+// service returns the container of a service.
+func (p *strictProject) service(name string) string {
+	p.t.Helper()
+	return p.must(p.docker, "ps", "-aq", "--filter", "label=com.docker.compose.project=sbx-c-project_devcontainer", "--filter", "label=com.docker.compose.service="+name)
+}
+
+// down removes what compose made; the official CLI keeps it.
+func (p *strictProject) down() {
+	p.must(p.compose, "-p", "sbx-c-project_devcontainer", "-f", filepath.Join(p.dir, ".devcontainer", "compose.yaml"), "down", "-v", "--rmi", "all", "-t", "1")
+	for _, image := range strings.Fields(p.must(p.docker, "images", "--format", "{{.Repository}}", "--filter", "reference=vsc-sbx-c-project-*")) {
+		p.must(p.docker, "rmi", "-f", image)
+	}
+}
+
+// TestStrictDevcontainer brings the two containers up with the official CLI and
+// tries from the agent's to get out, also after a restart of either.
+func TestStrictDevcontainer(t *testing.T) {
+	p := newStrictProject(t)
+	p.sbx("validate", p.dir)
+	if outcome, log := p.up(); outcome != "success" {
+		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+	}
+	url := fmt.Sprintf("http://allowed.example:%d/", p.world.allowed)
+	attacks := []struct{ name, script string }{
+		{"ReachAnotherName", fmt.Sprintf("curl -sS --max-time 5 http://other.example:%d/", p.world.allowed)},
+		{"ReachAnAddressByNumber", fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", p.world.addr, p.world.other)},
+		{"WriteTheRepositoryOnTheHost", "touch /source/x || echo x >>/source/file || echo x >/source/.git/hooks/pre-commit"},
+		{"PushToTheHost", "git push -q host HEAD:refs/heads/evil"},
+		{"RemountTheSource", "mount -o remount,rw /source || umount /source"},
+		{"WriteTheRootFileSystem", "touch /usr/local/bin/x || touch /etc/x"},
+		{"SeeTheFirewall", "ls /run/sbx/ | grep . || pgrep sbx-init"},
+		{"GetACapability", "unshare -Ur true || grep -E 'Cap(Prm|Eff|Bnd):.*[1-9a-f]' /proc/self/status"},
+	}
+	check := func(t *testing.T) {
+		t.Helper()
+		works := []struct{ script, want string }{
+			{"id -un; pwd", "agent\n/home/agent/project"},
+			{"cat file; git log --format=%s | tail -n1", "committed\nfirst"},
+			{"curl -sS --max-time 10 " + url, "hello from outside"},
+			{"claude --version", "(Claude Code)"},
+		}
+		for _, w := range works {
+			if out, err := p.exec(w.script); err != nil || !strings.Contains(out, w.want) {
+				t.Errorf("%s: %q %v, want %q", w.script, out, err, w.want)
+			}
+		}
+		for _, a := range attacks {
+			if out, err := p.exec(a.script); err == nil {
+				t.Errorf("the attack %s worked: %s", a.name, out)
+			}
+		}
+		// Root in the agent's container is no more than the agent: only the
+		// engine's user gets there.
+		if out, err := p.try(p.docker, "exec", "-u", "root", p.service("agent"), "sh", "-c", "curl -sS --max-time 5 http://"+p.world.addr+fmt.Sprintf(":%d/", p.world.other)); err == nil {
+			t.Errorf("root got out: %s", out)
+		}
+	}
+	t.Run("Up", check)
+
+	// What the agent commits comes out as a bundle.
+	bundle := filepath.Join(t.TempDir(), "work.bundle")
+	p.must("sh", "-c", fmt.Sprintf(`%s exec --workspace-folder %s git -c user.name=a -c user.email=a@b.example commit -q --allow-empty -m work &&
+		%s exec --workspace-folder %s git bundle create - HEAD >%s && cd %s && git -c safe.directory='*' fetch -q %s && git -c safe.directory='*' log -1 --format=%%s FETCH_HEAD | grep -x work`,
+		p.cli, p.dir, p.cli, p.dir, bundle, p.dir, bundle))
+
+	t.Run("FirewallDies", func(t *testing.T) {
+		p.must(p.docker, "kill", p.service("firewall"))
+		for _, target := range []string{url, fmt.Sprintf("http://%s:%d/", p.world.addr, p.world.other)} {
+			if out, err := p.exec("curl -sS --max-time 5 " + target); err == nil {
+				t.Errorf("without its firewall the agent reached %s: %s", target, out)
+			}
+		}
+		if out, err := p.try(p.docker, "restart", "-t", "1", p.service("agent")); err == nil {
+			t.Errorf("the agent's container starts without a firewall: %s", out)
+		}
+	})
+	t.Run("SecondUp", func(t *testing.T) {
+		if outcome, log := p.up(); outcome != "success" {
+			t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+		}
+		check(t)
+		if out, err := p.exec("git log --format=%s"); err != nil || !strings.Contains(out, "work") {
+			t.Errorf("the agent's commit is gone: %s %v", out, err)
+		}
+	})
+	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
+		t.Errorf("arrived outside: %v", leaks)
+	}
+
+	t.Run("BrokenPolicyFailsUp", func(t *testing.T) {
+		p.edit("sandbox.jsonc", `"network"`, `"netwrok"`)
+		p.must(p.compose, "-p", "sbx-c-project_devcontainer", "-f", filepath.Join(p.dir, ".devcontainer", "compose.yaml"), "down", "-t", "1")
+		started := time.Now()
+		if outcome, log := p.up(); outcome == "success" {
+			said, _ := p.try(p.docker, "logs", p.service("firewall"))
+			t.Errorf("up worked with a broken policy after %s: %s\n%s", time.Since(started), said, log)
+		}
+		if id := p.service("agent"); id != "" && p.must(p.docker, "inspect", "--format", "{{.State.Running}}", id) == "true" {
+			t.Error("the agent's container runs")
+		}
+	})
+	if _, err := os.Stat(filepath.Join(p.dir, "x")); err == nil {
+		t.Error("a file of the agent's is on the host")
+	}
+}
