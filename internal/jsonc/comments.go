@@ -1,0 +1,64 @@
+package jsonc
+
+import (
+	"slices"
+	"strings"
+)
+
+// Comments returns the comments between two offsets, in order, without the
+// white space around them.
+func (d *Document) Comments(start, end int) []string {
+	var out []string
+	for i := start; i < end; i++ {
+		switch d.Src[i] {
+		case '"':
+			for i++; i < end && d.Src[i] != '"'; i++ {
+				if d.Src[i] == '\\' {
+					i++
+				}
+			}
+		case '/':
+			if last := skipComment(d.Src, i); last > i {
+				last = min(last, end-1)
+				out = append(out, strings.TrimSpace(string(d.Src[i:last+1])))
+				i = last
+			}
+		}
+	}
+	return out
+}
+
+// CommentsAbove returns the line comments that stand directly above the line
+// that offset begins, on lines of their own, without their indentation.
+func (d *Document) CommentsAbove(offset int) []string {
+	var out []string
+	at := d.lineStart(offset)
+	if strings.TrimSpace(string(d.Src[at:offset])) != "" {
+		return nil // something else begins the line, and they are about that
+	}
+	for at > 0 {
+		start := d.lineStart(at - 1)
+		line := strings.TrimSpace(string(d.Src[start:at]))
+		if !strings.HasPrefix(line, "//") {
+			break
+		}
+		out = append(out, line)
+		at = start
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// AddText puts text at the end of an object or array: a member or an element,
+// which may have line comments on lines of their own above it.
+func (d *Document) AddText(holder *Node, text string) []Edit {
+	switch {
+	case holder.Kind == Object && len(holder.Members) > 0:
+		last := holder.Members[len(holder.Members)-1]
+		return d.add(holder, last.NameStart, last.Value.End, text)
+	case holder.Kind == Array && len(holder.Elements) > 0:
+		last := holder.Elements[len(holder.Elements)-1]
+		return d.add(holder, last.Start, last.End, text)
+	}
+	return d.add(holder, -1, -1, text)
+}
