@@ -13,15 +13,15 @@ type Facts struct {
 	// ReadOnly lists paths of the project that exist and act on the host when
 	// somebody opens, builds or commits there: slash-separated, relative. They
 	// are mounted over themselves, read-only.
-	ReadOnly []string
+	ReadOnly []string `json:"readOnly,omitempty"`
 	// Pinned lists folders that stay writable but hold a read-only path. They
 	// are mounted over themselves, because a folder that is no mount point can
 	// be renamed, and everything mounted inside goes with it.
-	Pinned []string
+	Pinned []string `json:"pinned,omitempty"`
 	// Covered lists paths that would act on the host and are missing or empty.
 	// An empty read-only file system covers each, which needs no source that
 	// every clone would have to have.
-	Covered []string
+	Covered []string `json:"covered,omitempty"`
 }
 
 // Adapt returns files with what the facts and the user's wishes add: mounts

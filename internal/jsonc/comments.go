@@ -5,35 +5,12 @@ import (
 	"strings"
 )
 
-// Comments returns the comments between two offsets, in order, without the
-// white space around them.
-func (d *Document) Comments(start, end int) []string {
-	var out []string
-	for i := start; i < end; i++ {
-		switch d.Src[i] {
-		case '"':
-			for i++; i < end && d.Src[i] != '"'; i++ {
-				if d.Src[i] == '\\' {
-					i++
-				}
-			}
-		case '/':
-			if last := skipComment(d.Src, i); last > i {
-				last = min(last, end-1)
-				out = append(out, strings.TrimSpace(string(d.Src[i:last+1])))
-				i = last
-			}
-		}
-	}
-	return out
-}
-
 // CommentsAbove returns the line comments that stand directly above the line
 // that offset begins, on lines of their own, without their indentation.
 func (d *Document) CommentsAbove(offset int) []string {
 	var out []string
 	at := d.lineStart(offset)
-	if strings.TrimSpace(string(d.Src[at:offset])) != "" {
+	if d.Shared(offset) {
 		return nil // something else begins the line, and they are about that
 	}
 	for at > 0 {

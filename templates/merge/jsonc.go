@@ -217,8 +217,19 @@ func (m *merger) hasOwnComments(base, mine *jsonc.Node) bool {
 	if base == nil || mine == nil {
 		return false
 	}
-	theirs := m.base.Comments(base.Start, base.End)
-	return slices.ContainsFunc(m.mine.Comments(mine.Start, mine.End), func(c string) bool { return !slices.Contains(theirs, c) })
+	theirs := commentsIn(m.base, base)
+	return slices.ContainsFunc(commentsIn(m.mine, mine), func(c string) bool { return !slices.Contains(theirs, c) })
+}
+
+// commentsIn returns the text of the comments inside a value.
+func commentsIn(doc *jsonc.Document, n *jsonc.Node) []string {
+	var out []string
+	for _, c := range doc.Comments() {
+		if c.Start >= n.Start && c.End <= n.End {
+			out = append(out, string(doc.Src[c.Start:c.End]))
+		}
+	}
+	return out
 }
 
 // text returns the source of a value, or "".

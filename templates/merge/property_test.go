@@ -204,7 +204,10 @@ func userComments(t testing.TB, src []byte) []string {
 	if doc == nil {
 		t.Fatal(findings)
 	}
-	out := doc.Comments(0, len(src))
+	var out []string
+	for _, c := range doc.Comments() {
+		out = append(out, string(src[c.Start:c.End]))
+	}
 	slices.Sort(out)
 	return slices.DeleteFunc(out, func(c string) bool { return !strings.Contains(c, "zuser") })
 }
