@@ -29,6 +29,7 @@ type Project struct {
 	Home string // project folder in Tree: the one that is opened as workspace
 
 	syntax []diag.Finding // of all documents
+	name   string         // base name of the configuration in Tree
 	base   string         // folder of the configuration as the user named it
 }
 
@@ -47,7 +48,7 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Project{Tree: tree, Dir: path.Dir(name), base: filepath.Dir(file)}
+	p := &Project{Tree: tree, Dir: path.Dir(name), name: path.Base(name), base: filepath.Dir(file)}
 	p.Home = projectFolder(p.Dir)
 	p.config(file, src)
 	lock := "devcontainer-lock.json"

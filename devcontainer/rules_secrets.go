@@ -74,7 +74,9 @@ func (c *pass) editorSockets() {
 	switch {
 	case env == nil:
 		r.fix(c.Config.AddMember(c.root, "remoteEnv", "{\n  "+strings.Join(lines, ",\n  ")+"\n}"))
-	case env.Kind == jsonc.Object && len(env.Members) > 0:
+	case env.Kind == jsonc.Object && len(env.Members) == 0:
+		r.fix(jsonc.Replace(env, "{"+strings.Join(lines, ", ")+"}"))
+	case env.Kind == jsonc.Object:
 		r.fix(c.Config.AddMember(env, open[0], "null"+strings.TrimPrefix(strings.Join(lines, ",\n"), lines[0])))
 	}
 }

@@ -83,7 +83,7 @@ func (c *pass) topLevel(props map[string]shape, noEffect []string, why string) {
 		case known:
 			c.check(m.Value, p)
 		case legacy[m.Name] != "":
-			c.name(m, "SBX207", fmt.Sprintf("%q is a legacy property", m.Name), "move it to "+legacy[m.Name])
+			c.name(m, "SBX207", fmt.Sprintf("%q is a legacy property", m.Name), "move it to "+legacy[m.Name]).fix(c.moveLegacy(m))
 		case outside[m.Name] != "":
 			c.name(m, "SBX208", fmt.Sprintf("%q is not in the specification", m.Name), outside[m.Name])
 		case slices.Contains(noEffect, m.Name):

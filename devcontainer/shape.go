@@ -173,7 +173,11 @@ func (c *pass) unknown(n *jsonc.Node, m jsonc.Member, props map[string]shape) {
 	if strings.HasPrefix(n.Pointer, "/mounts/") && (m.Name == "readonly" || m.Name == "ro") {
 		return // SBX302 says what becomes of it
 	}
-	c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), didYouMean(m.Name, slices.Sorted(maps.Keys(props))))
+	known := sortedKeys(props)
+	r := c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), didYouMean(m.Name, known))
+	if best := jsonc.Suggest(m.Name, known); best != "" && sameButForCase(best, m.Name) && !slices.Contains(opening, best) && n.Member(best) == nil && n.Count(m.Name) == 1 {
+		r.fix(jsonc.Rename(m, best))
+	}
 }
 
 func didYouMean(word string, known []string) string {

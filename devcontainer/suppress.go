@@ -49,7 +49,9 @@ func (c *pass) suppress() {
 		return slices.ContainsFunc(all, func(s *suppression) bool { return s.covers(r.Finding) })
 	})
 	for _, s := range all {
-		say := func(rule, message, hint string) { c.in(s.doc, s.start, s.end, "", rule, message, hint) }
+		say := func(rule, message, hint string) *report {
+			return c.in(s.doc, s.start, s.end, "", rule, message, hint)
+		}
 		switch {
 		case len(s.rules) == 0:
 			say("SBX107", "sbx-ignore names no rule", "write sbx-ignore SBX402: reason")
@@ -61,7 +63,10 @@ func (c *pass) suppress() {
 				case c.table[id] == nil:
 					say("SBX107", fmt.Sprintf("there is no rule %s", id), "sbx-devc rules lists them")
 				case !s.used[id]:
-					say("SBX108", fmt.Sprintf("nothing here is a finding of %s", id), "remove the comment")
+					r := say("SBX108", fmt.Sprintf("nothing here is a finding of %s", id), "remove the comment")
+					if s.doc == c.Config && len(s.used) == 0 {
+						r.fix(c.Config.RemoveComment(s.start, s.end))
+					}
 				}
 			}
 		}

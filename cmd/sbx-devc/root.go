@@ -106,6 +106,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.initCommand(),
 		a.validateCommand(),
+		a.fixCommand(),
 		a.rulesCommand(),
 		a.explainCommand(),
 		a.effectiveCommand(),

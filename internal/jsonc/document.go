@@ -37,6 +37,15 @@ func (d *Document) Position(offset int) (line, column int) {
 	return line, column
 }
 
+// Offset is the inverse of Position.
+func (d *Document) Offset(line, column int) int {
+	at := d.lines[line-1] + column - 1
+	if line == 1 && bytes.HasPrefix(d.Src, bom) {
+		at += len(bom)
+	}
+	return at
+}
+
 // Finding places f at the bytes from start to end of the document: it fills in
 // File and the four positions and leaves the rest as given.
 func (d *Document) Finding(start, end int, f diag.Finding) diag.Finding {

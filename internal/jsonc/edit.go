@@ -155,7 +155,7 @@ func (d *Document) add(holder *Node, start, end int, text string) []Edit {
 		// The last entry shares its line with others.
 		line = start
 	} else if line <= holder.Start {
-		text = " " + text
+		text = " " + strings.ReplaceAll(text, "\n", d.NewLine()+d.indentOf(start))
 		if comma < 0 {
 			return []Edit{{end, end, "," + text}}
 		}
@@ -172,6 +172,26 @@ func (d *Document) add(holder *Node, start, end int, text string) []Edit {
 		return []Edit{{end, end, "," + text}}
 	}
 	return append(edits, Edit{after, after, text})
+}
+
+// RemoveComment takes a comment out, and its line when nothing else is there.
+func (d *Document) RemoveComment(start, end int) []Edit {
+	for start > 0 && (d.Src[start-1] == ' ' || d.Src[start-1] == '\t') {
+		start--
+	}
+	if (start == 0 || d.Src[start-1] == '\n') && end < len(d.Src) {
+		if rest := bytes.TrimLeft(d.Src[end:], " \t\r"); bytes.HasPrefix(rest, []byte("\n")) {
+			end = len(d.Src) - len(rest) + 1
+		}
+	}
+	return []Edit{{start, end, ""}}
+}
+
+// Outdented returns the source of a value with the indentation of its first
+// line taken from the others, as AddMember wants it.
+func (d *Document) Outdented(n *Node) string {
+	text := strings.ReplaceAll(string(d.Src[n.Start:n.End]), "\r\n", "\n")
+	return strings.ReplaceAll(text, "\n"+d.indentOf(n.Start), "\n")
 }
 
 // endOfComments returns the end of the comments behind at on the same line.

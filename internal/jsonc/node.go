@@ -53,6 +53,17 @@ func (n *Node) Member(name string) *Node {
 	return nil
 }
 
+// Count returns how often a name is given.
+func (n *Node) Count(name string) int {
+	count := 0
+	for _, m := range n.Members {
+		if m.Name == name {
+			count++
+		}
+	}
+	return count
+}
+
 // Str returns the decoded text of a string node and whether n is one.
 func (n *Node) Str() (string, bool) {
 	if n == nil || n.Kind != String {

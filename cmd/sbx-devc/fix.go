@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+type fixOptions struct {
+	diff  bool
+	rules []string
+}
+
+func (a *app) fixCommand() *cobra.Command {
+	var o fixOptions
+	cmd := &cobra.Command{
+		Use:   "fix [PATH...]",
+		Short: "Mend what validate finds and a machine can mend safely",
+		Long: `Mend devcontainer.json where that is safe; "sbx-devc rules" marks the rules.
+Comments, order, layout and line ends stay as they are, and a file is replaced
+whole or not at all. What is left over is validate's to say.
+
+PATH is a project folder or a devcontainer.json; - reads standard input and
+writes the result to standard output. Without PATH it is the current folder.
+
+Exit code 0: nothing is left to mend; 1: --diff, and there is something to mend;
+2: wrong usage; 3: a file could not be read or written.`,
+		Example: `  sbx-devc fix --diff
+  sbx-devc fix
+  sbx-devc fix --rule SBX301,SBX302 .devcontainer/devcontainer.json`,
+		Annotations: map[string]string{annotationChecker: ""},
+		RunE:        func(_ *cobra.Command, args []string) error { return a.fix(o, args) },
+	}
+	cmd.Flags().BoolVar(&o.diff, "diff", false, "print what would change and write nothing")
+	cmd.Flags().StringSliceVar(&o.rules, "rule", nil, "mend only what these rules find")
+	return cmd
+}
+
+func (a *app) fix(o fixOptions, paths []string) error {
+	for i, word := range o.rules {
+		r, ok := devcontainer.LookupRule(strings.ToUpper(word))
+		if !ok || r.Fix == "" {
+			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that can be mended", word), "sbx-devc rules marks those with *"))
+		}
+		o.rules[i] = r.ID
+	}
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	changed, failed := 0, false
+	for _, path := range paths {
+		n, err := a.fixPath(o, path)
+		changed += n
+		if err != nil {
+			failed = true
+			a.printError(err)
+		}
+	}
+	switch {
+	case failed:
+		return exitWith(exitNoCheck, nil)
+	case o.diff && changed > 0:
+		return exitWith(exitFindings, nil)
+	}
+	return nil
+}
+
+// fixPath mends what one argument names and returns how many files change.
+func (a *app) fixPath(o fixOptions, path string) (changed int, err error) {
+	if path == "-" {
+		src, err := io.ReadAll(io.LimitReader(a.stdin, jsonc.MaxSize+1))
+		if err != nil {
+			return 0, fmt.Errorf("reading standard input: %w", err)
+		}
+		p := devcontainer.Parse("-", src)
+		out, fixed := devcontainer.Fix(p, o.rules)
+		if !o.diff {
+			_, err = a.stdout.Write(out)
+			return min(len(fixed), 1), err
+		}
+		return a.fixed(o, p, out, fixed)
+	}
+	found, err := devcontainer.Discover(path)
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	for _, file := range found {
+		if filepath.Base(file) == devcontainer.SettingsName {
+			continue
+		}
+		failed = errors.Join(failed, devcontainer.Open(file, func(p *devcontainer.Project) error {
+			out, fixed := devcontainer.Fix(p, o.rules)
+			n, err := a.fixed(o, p, out, fixed)
+			changed += n
+			return err
+		}))
+	}
+	return changed, failed
+}
+
+// fixed shows or writes the new text of a configuration.
+func (a *app) fixed(o fixOptions, p *devcontainer.Project, out []byte, fixed []diag.Finding) (changed int, err error) {
+	file, src := p.Config.File, p.Config.Src
+	if bytes.Equal(out, src) {
+		return 0, nil
+	}
+	if o.diff {
+		_, err := a.stdout.Write(diff.Diff(file, src, file, out))
+		return 1, err
+	}
+	if err := replaceFile(file, src, out); err != nil {
+		return 0, fmt.Errorf("writing %s: %w", file, err)
+	}
+	for _, f := range fixed {
+		fmt.Fprintf(a.stderr, "sbx-devc: %s:%d: %s: %s\n", file, f.Line, f.Rule, oneLine(f.Message))
+	}
+	return 1, nil
+}
+
+// replaceFile writes a file anew, in the place that a link leads to and with
+// its mode, unless somebody has changed it meanwhile.
+func replaceFile(file string, old, text []byte) error {
+	target, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return err
+	}
+	if now, err := os.ReadFile(target); err != nil || !bytes.Equal(now, old) {
+		return errors.Join(err, errors.New("it has changed since it was read"))
+	}
+	return writeFile(target, info.Mode().Perm(), func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}

@@ -1,0 +1,124 @@
+package devcontainer
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// maxRounds bounds how often Fix looks again at what it has written. Each
+// round mends what stood too close to another place of the round before.
+const maxRounds = 20
+
+// Fix mends what can be mended safely in the project's devcontainer.json and
+// returns its new text and the findings that are gone. Comments, order, layout,
+// line ends and a byte order mark stay, and so does the meaning of everything
+// that no finding was about. The text is the old one when there is nothing to
+// do; fixing it again changes nothing. rules, unless empty, limits the rules.
+func Fix(p *Project, rules []string) (src []byte, fixed []diag.Finding) {
+	src = p.Config.Src
+	for range maxRounds {
+		c := newPass(p)
+		c.run()
+		c.suppress()
+		c.syntaxFixes()
+		var groups [][]jsonc.Edit
+		var of []diag.Finding
+		for _, r := range c.reports {
+			if len(r.edits) > 0 && (len(rules) == 0 || slices.Contains(rules, r.Rule)) {
+				groups, of = append(groups, r.edits), append(of, r.Finding)
+			}
+		}
+		out, applied := jsonc.Apply(src, groups...)
+		next := p.with(out)
+		if bytes.Equal(out, src) || next.Config.Root == nil {
+			break
+		}
+		for i, ok := range applied {
+			if ok {
+				fixed = append(fixed, of[i])
+			}
+		}
+		src, p = out, next
+	}
+	return src, fixed
+}
+
+// syntaxFixes attaches edits to findings that the parser reported.
+func (c *pass) syntaxFixes() {
+	for i := range c.reports {
+		if r := &c.reports[i]; r.Rule == jsonc.RuleTrailingComma && r.File == c.Config.File {
+			at := c.Config.Offset(r.Line, r.Column)
+			r.fix([]jsonc.Edit{{Start: at, End: at + 1}})
+		}
+	}
+}
+
+// with is the project with another text of its configuration.
+func (p *Project) with(src []byte) *Project {
+	if p.Tree == nil {
+		return Parse(p.Config.File, src)
+	}
+	name := path.Join(p.Dir, p.name)
+	next, err := Load(overlay{p.Tree, name, src}, name, p.Config.File)
+	if err != nil { // the overlay has the file
+		panic("devcontainer: " + err.Error())
+	}
+	return next
+}
+
+// overlay is a Tree in which one file has another text.
+type overlay struct {
+	Tree
+	name string
+	src  []byte
+}
+
+func (o overlay) Read(name string) ([]byte, error) {
+	if name == o.name {
+		return o.src, nil
+	}
+	return o.Tree.Read(name)
+}
+
+// moveLegacy moves a legacy property to where it belongs now, or returns
+// nothing when something is there already.
+func (c *pass) moveLegacy(m jsonc.Member) []jsonc.Edit {
+	root, doc := c.root, c.Config
+	i := slices.IndexFunc(root.Members, func(x jsonc.Member) bool { return x.NameStart == m.NameStart })
+	custom := root.Member("customizations")
+	if custom == nil {
+		if slices.ContainsFunc(root.Members[:i], func(x jsonc.Member) bool { return legacy[x.Name] != "" }) {
+			return nil // the first one makes the place that this one moves to
+		}
+		// In place, so that nothing else moves.
+		return []jsonc.Edit{
+			{Start: m.NameStart, End: m.NameEnd, Text: `"customizations": {"vscode": {` + jsonc.Quote(m.Name)},
+			{Start: m.Value.End, End: m.Value.End, Text: "}}"},
+		}
+	}
+	vscode := custom.Member("vscode")
+	value := doc.Outdented(m.Value)
+	switch {
+	case custom.Kind != jsonc.Object || vscode != nil && (vscode.Kind != jsonc.Object || vscode.Member(m.Name) != nil):
+		return nil
+	case vscode == nil:
+		return append(doc.AddMember(custom, "vscode", "{"+jsonc.Quote(m.Name)+": "+value+"}"), doc.RemoveMember(root, i)...)
+	}
+	return append(doc.AddMember(vscode, m.Name, value), doc.RemoveMember(root, i)...)
+}
+
+// opening are the properties that a slip of the pen must not start to act by
+// itself: they open the host, or run something there.
+var opening = []string{"privileged", "capAdd", "securityOpt", "runArgs", "mounts", "initializeCommand", "appPort"}
+
+// sameButForCase reports whether a name differs from another in case, hyphens
+// and underscores alone: then it can only have been meant.
+func sameButForCase(a, b string) bool {
+	fold := strings.NewReplacer("_", "", "-", "")
+	return strings.EqualFold(fold.Replace(a), fold.Replace(b))
+}
