@@ -27,6 +27,8 @@ func agent(job string, args []string) int {
 		guardAgent(args)
 	case "client":
 		clientAgent()
+	case "refused":
+		refusedAgent()
 	case "setuid":
 		fmt.Println("setuid:", os.Geteuid())
 	default:

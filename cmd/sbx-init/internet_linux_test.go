@@ -48,8 +48,9 @@ var names = map[string][]string{
 type internet struct {
 	*netnstest.Lab
 	mu    sync.Mutex
-	asked []string // names that arrived at the DNS server
-	seen  []string // "address/host" of HTTP requests that arrived
+	asked []string     // names that arrived at the DNS server
+	seen  []string     // "address/host" of HTTP requests that arrived
+	pages http.Handler // what serveHTTP answers; nil = a greeting
 }
 
 func newInternet(t testing.TB) *internet {
@@ -87,7 +88,12 @@ func (in *internet) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	local := r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
 	in.mu.Lock()
 	in.seen = append(in.seen, local+"/"+r.Host)
+	pages := in.pages
 	in.mu.Unlock()
+	if pages != nil {
+		pages.ServeHTTP(w, r)
+		return
+	}
 	if r.URL.Path == "/stream" {
 		// Until the client is gone.
 		for n := 0; r.Context().Err() == nil; n++ {
