@@ -28,7 +28,8 @@ type Log struct {
 	mu      sync.Mutex
 	file    *os.File
 	size    int64
-	rotated int // how often a new file was begun
+	cut     bool // the last line has no end: the disk was full
+	rotated int  // how often a new file was begun
 }
 
 // OpenLog opens the log at path for appending and creates it, with mode 0644,
@@ -65,7 +66,7 @@ func (l *Log) open() error {
 		f.Close()
 		return fmt.Errorf("opening the audit log: %w", err)
 	}
-	l.file, l.size = f, info.Size()
+	l.file, l.size, l.cut = f, info.Size(), info.Size() > 0 // one before us may have died within a line
 	return nil
 }
 
@@ -90,8 +91,20 @@ func (l *Log) Record(r Record) error {
 			return err
 		}
 	}
+	return l.write(line)
+}
+
+// write appends a line. Of a line that did not fit the beginning may stay; the
+// next one does not become a part of it.
+func (l *Log) write(line []byte) error {
+	if l.cut {
+		line = append([]byte{'\n'}, line...)
+	}
 	n, err := l.file.Write(line)
 	l.size += int64(n)
+	if n > 0 {
+		l.cut = line[n-1] != '\n'
+	}
 	if err != nil {
 		return fmt.Errorf("writing the audit log: %w", err)
 	}
@@ -113,12 +126,7 @@ func (l *Log) rotate() error {
 	if err != nil {
 		return fmt.Errorf("encoding an audit record: %w", err)
 	}
-	n, err := l.file.Write(append(line, '\n'))
-	l.size += int64(n)
-	if err != nil {
-		return fmt.Errorf("writing the audit log: %w", err)
-	}
-	return nil
+	return l.write(append(line, '\n'))
 }
 
 // Close closes the file. Record fails afterwards.

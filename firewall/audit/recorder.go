@@ -114,27 +114,39 @@ func (c *Recorder) repeated(k kind, r Record) bool {
 }
 
 // sweep writes the counts whose window is over and forgets what was not
-// repeated in it.
+// repeated in it. Between two writes decisions may go on.
 func (c *Recorder) sweep() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	now := c.now()
+	var due []kind
 	for k, e := range c.counts {
 		switch {
 		case now.Before(e.until):
 		case e.count == 0:
 			delete(c.counts, k)
 		default:
-			if !c.flush(e) {
-				continue
-			}
-			e.window = min(2*e.window, lastWindow)
-			e.until = now.Add(e.window)
+			due = append(due, k)
 		}
 	}
+	c.mu.Unlock()
+	for _, k := range due {
+		c.settle(k, now)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.timer = nil
 	if len(c.counts) > 0 && !c.closed {
 		c.timer = time.AfterFunc(firstWindow, c.sweep)
+	}
+}
+
+// settle writes the count of a kind and begins a longer window.
+func (c *Recorder) settle(k kind, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.counts[k]; ok && c.flush(e) {
+		e.window = min(2*e.window, lastWindow)
+		e.until = now.Add(e.window)
 	}
 }
 
@@ -145,7 +157,7 @@ func (c *Recorder) flush(e *repeats) bool {
 		return true
 	}
 	r := e.last
-	r.Count, r.PID, r.Exe = e.count, 0, ""
+	r.Count, r.PID, r.Exe, r.Cmd = e.count, 0, "", ""
 	if c.err = c.write(r); c.err != nil {
 		return false
 	}

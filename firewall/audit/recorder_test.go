@@ -170,13 +170,3 @@ func TestCloseWritesTheCounts(t *testing.T) {
 		t.Errorf("a late decision: %v, %d", err, b.total("evil.example"))
 	}
 }
-
-func BenchmarkRecordRepeated(b *testing.B) {
-	c := NewRecorder(func(Record) error { return nil }, nil)
-	r := deny("evil.example", "", "no allowlist entry matches evil.example")
-	for b.Loop() {
-		if err := c.Record(r); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
