@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"net/netip"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ const drainTimeout = time.Second
 // beginRecords makes the log the place of w's decisions. who is the account
 // whose processes can be seen, the zero account when none can.
 func (w *wall) beginRecords(log *audit.Log, who account) error {
-	witness, err := newWitness(who)
+	witness, err := newWitness(who, os.Environ())
 	if err != nil {
 		return err
 	}

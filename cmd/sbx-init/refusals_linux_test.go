@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -219,4 +220,80 @@ func TestAttackFloodOfRefusedPackets(t *testing.T) {
 	if got := byAddress(records); len(got) != 2 {
 		t.Errorf("recorded %q, want the flood and the connection after it", got)
 	}
+}
+
+// An allowed decision names its process as well, for both of a connection's
+// steps, and no secret of its command line.
+func TestAllowedDecisionsNameTheProcess(t *testing.T) {
+	in := newInternet(t)
+	b := newBox(t, in.Sandbox, guardPolicy)
+	curl, dig := testenv.Program(t, "curl"), testenv.Program(t, "dig")
+	r := b.sh(dig + ` +tries=1 +time=5 ok6.test >/dev/null
+		DB_PASSWORD=x ` + curl + ` -sS --noproxy '*' --max-time 5 -u me:verysecretword -H 'Authorization: Bearer verysecretword' 'http://ok.test/?token=verysecretword' >/dev/null
+		` + curl + ` -sS --noproxy '*' --max-time 5 http://ok.test/ >/dev/null`)
+	r.mustExit(t, 0)
+	want := map[string]string{"dns ok6.test": "dig", "dns ok.test": "curl", "http ok.test": "curl"}
+	for _, rec := range b.records() {
+		what := string(rec.Layer) + " " + rec.Name
+		if want[what] == "" || rec.PID == 0 {
+			continue
+		}
+		if filepath.Base(rec.Exe) != want[what] || !strings.Contains(rec.Cmd, rec.Name) || rec.Verdict != firewall.Allow || rec.UID == nil || *rec.UID != agentUID {
+			t.Errorf("%s: %+v", what, rec)
+		}
+		delete(want, what)
+	}
+	text, err := os.ReadFile(b.path("run/audit.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(want) > 0 {
+		t.Errorf("no process of %v in\n%s", want, text)
+	}
+	if strings.Contains(string(text), "verysecretword") || !strings.Contains(string(text), "[redacted]") {
+		t.Errorf("a secret is on record:\n%s", text)
+	}
+}
+
+// What the search for a process costs, by the way of its socket.
+func BenchmarkWitness(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	local, remote := conn.LocalAddr().(*net.TCPAddr).AddrPort(), l.Addr().(*net.TCPAddr).AddrPort()
+	s, ok := connectedSocket(local, remote)
+	if listed, found := listedSocket(firewall.TCP, local); !ok || !found || s != listed || s.uid != os.Getuid() {
+		b.Fatalf("%+v %v, listed %+v %v", s, ok, listed, found)
+	}
+	b.Run("connected socket", func(b *testing.B) {
+		for b.Loop() {
+			connectedSocket(local, remote)
+		}
+	})
+	b.Run("listed socket", func(b *testing.B) {
+		for b.Loop() {
+			listedSocket(firewall.TCP, local)
+		}
+	})
+	b.Run("process", func(b *testing.B) {
+		for b.Loop() {
+			if findProcess(s.inode, os.Getuid(), nil).pid != os.Getpid() {
+				b.Fatal("not found")
+			}
+		}
+	})
+	b.Run("process found lately", func(b *testing.B) {
+		for b.Loop() {
+			if findProcess(s.inode, os.Getuid(), []int{os.Getpid()}).pid != os.Getpid() {
+				b.Fatal("not found")
+			}
+		}
+	})
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"runtime"
@@ -19,28 +21,44 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/redact"
 )
 
-// Bounds of the search for processes, which costs about a millisecond: an
-// agent that is refused in a loop must not keep us busy with it.
+// Bounds of the search for processes, which costs up to a millisecond: an
+// agent that is refused in a loop must not keep us busy with it. What is allowed
+// has a bound of its own, so that nobody hides a refusal behind it.
 const (
 	searchesPerSecond = 50
 	searchLimit       = 20 * time.Millisecond
-	maxExe            = 256 // bytes of an executable's path that are recorded
+	rememberAllowed   = 10 * time.Minute // how long an allowed destination's process is not looked for again
+	maxRemembered     = 4096
+	maxRecent         = 16      // processes that are looked at first
+	maxTable          = 1 << 20 // bytes of the kernel's list of sockets, some 7,000 of them
+	maxExe            = 256     // bytes of an executable's path that are recorded
+	maxCmd            = 256     // bytes of a command line, redacted
 )
 
-// witness finds out which process a refusal was about, as long as its socket
-// exists. A program that waits for its answer, as for a name, is found. A
-// refused TCP connection is over before anybody can look, and of processes in
-// another PID namespace nothing but the user is to be seen: then the record
-// leaves the process out.
+// witness finds out which process a decision was about, as long as its socket
+// exists. A program that waits for its answer, as for a name or from the guard,
+// is found. A refused TCP connection is over before anybody can look, and of
+// processes in another PID namespace nothing but the user is to be seen: then
+// the record leaves the process out.
 type witness struct {
 	searches chan search // nil = processes cannot be seen
+	redact   *redact.Redactor
 	now      func() time.Time
 
-	mu     sync.Mutex
-	second time.Time
-	spent  int
+	mu      sync.Mutex
+	second  time.Time
+	spent   map[firewall.Verdict]int
+	allowed map[destination]time.Time // when an allowed destination's process was looked for
+}
+
+// destination is what a process was looked for at.
+type destination struct {
+	layer     audit.Layer
+	name, dst string
+	port      uint16
 }
 
 // search asks which process holds the socket with this inode.
@@ -50,14 +68,20 @@ type search struct {
 }
 
 type process struct {
-	pid int
-	exe string
+	pid  int
+	exe  string
+	args []string
 }
 
 // newWitness returns the witness of the account's processes; those of the
 // zero account cannot be seen. It needs CAP_SETUID and CAP_SETGID, only now.
-func newWitness(who account) (*witness, error) {
-	w := &witness{now: time.Now}
+// environ is what the processes inherit: values that are secret by their
+// variable's name are kept out of the records.
+func newWitness(who account, environ []string) (*witness, error) {
+	w := &witness{
+		redact: redact.New(redact.Options{Secrets: redact.SecretsOf(environ), Patterns: true}),
+		now:    time.Now, spent: map[firewall.Verdict]int{}, allowed: map[destination]time.Time{},
+	}
 	if who.uid == 0 {
 		return w, nil
 	}
@@ -73,8 +97,13 @@ func newWitness(who account) (*witness, error) {
 		if err != nil {
 			return
 		}
+		var recent []int
 		for s := range w.searches {
-			s.answer <- findProcess(s.inode, who.uid)
+			p := findProcess(s.inode, who.uid, recent)
+			if p.pid != 0 && !slices.Contains(recent, p.pid) {
+				recent = append([]int{p.pid}, recent[:min(len(recent), maxRecent-1)]...)
+			}
+			s.answer <- p
 		}
 	}()
 	if err := <-ready; err != nil {
@@ -101,13 +130,14 @@ func setFileIDs(uid, gid int) error {
 	return nil
 }
 
-// complete adds the user and, where it can be seen, the process to a refusal.
-// Allowed decisions are left alone: they are on the way to an answer.
+// complete adds the user and, where it can be seen, the process to a record.
+// The client waits meanwhile, which keeps its socket alive. An allowed
+// destination pays for that once in a while and no more.
 func (w *witness) complete(r *audit.Record) {
-	if r.Verdict == firewall.Allow || r.Src.Port() == 0 || !w.spend() {
+	if r.Src.Port() == 0 || !w.worth(r) {
 		return
 	}
-	s, ok := findSocket(r.SrcProto, r.Src)
+	s, ok := findSocket(r)
 	if !ok {
 		return
 	}
@@ -124,47 +154,120 @@ func (w *witness) complete(r *audit.Record) {
 		return // busy with another one
 	}
 	p := <-question.answer
-	r.PID, r.Exe = p.pid, p.exe
+	r.PID, r.Exe, r.Cmd = p.pid, p.exe, w.redact.CommandLine(p.args, maxCmd)
 }
 
-// spend reports whether another search is within the bounds.
-func (w *witness) spend() bool {
+// worth reports whether a search is within the bounds.
+func (w *witness) worth(r *audit.Record) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now := w.now(); now.Sub(w.second) >= time.Second {
-		w.second, w.spent = now, 0
+	now := w.now()
+	if r.Verdict == firewall.Allow {
+		t := destination{r.Layer, r.Name, r.Dst, r.Port}
+		if last, ok := w.allowed[t]; ok && now.Sub(last) < rememberAllowed {
+			return false
+		}
+		if len(w.allowed) >= maxRemembered {
+			clear(w.allowed)
+		}
+		w.allowed[t] = now
 	}
-	w.spent++
-	return w.spent <= searchesPerSecond
+	if now.Sub(w.second) >= time.Second {
+		w.second = now
+		clear(w.spent)
+	}
+	w.spent[r.Verdict]++
+	return w.spent[r.Verdict] <= searchesPerSecond
 }
 
-// socket is a line of /proc/net/tcp and the like, see proc_pid_net(5).
+// socket is who holds a socket, as the kernel lists it.
 type socket struct {
 	uid   int
 	inode uint64
 }
 
-// findSocket finds the socket of this network namespace that is bound to
-// local, or to its port on every address.
-func findSocket(proto firewall.Proto, local netip.AddrPort) (socket, bool) {
-	if proto != firewall.TCP && proto != firewall.UDP {
+// findSocket finds the client's socket in this network namespace.
+func findSocket(r *audit.Record) (socket, bool) {
+	if r.SrcProto != firewall.TCP && r.SrcProto != firewall.UDP {
 		return socket{}, false
 	}
+	// Both ends of a connection name it. Of a question to the resolver one end
+	// is unknown: the server that the client meant.
+	if dst, err := netip.ParseAddr(r.Dst); err == nil && r.SrcProto == firewall.TCP {
+		return connectedSocket(r.Src, netip.AddrPortFrom(dst, r.Port))
+	}
+	return listedSocket(r.SrcProto, r.Src)
+}
+
+// connectedSocket asks the kernel for the TCP socket of a connection
+// (sock_diag(7)), which costs the same among ten thousand.
+func connectedSocket(local, remote netip.AddrPort) (socket, bool) {
+	src, dst := local.Addr().Unmap(), remote.Addr().Unmap()
+	if src.Is4() != dst.Is4() {
+		return socket{}, false
+	}
+	const headerSize, messageSize = unix.SizeofNlMsghdr, 56 // struct inet_diag_req_v2
+	q := make([]byte, headerSize+messageSize)
+	binary.NativeEndian.PutUint32(q, uint32(len(q)))
+	binary.NativeEndian.PutUint16(q[4:], unix.SOCK_DIAG_BY_FAMILY)
+	binary.NativeEndian.PutUint16(q[6:], unix.NLM_F_REQUEST)
+	body := q[headerSize:]
+	body[0] = unix.AF_INET6
+	if src.Is4() {
+		body[0] = unix.AF_INET
+	}
+	body[1] = unix.IPPROTO_TCP
+	binary.NativeEndian.PutUint32(body[4:], 0xffffffff) // in every state
+	binary.BigEndian.PutUint16(body[8:], local.Port())
+	binary.BigEndian.PutUint16(body[10:], remote.Port())
+	copy(body[12:28], src.AsSlice())
+	copy(body[28:44], dst.AsSlice())
+	binary.NativeEndian.PutUint64(body[48:], 0xffffffffffffffff) // INET_DIAG_NOCOOKIE
+
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
+	if err != nil {
+		return socket{}, false
+	}
+	defer unix.Close(fd)
+	timeout := unix.NsecToTimeval(searchLimit.Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
+		return socket{}, false
+	}
+	if err := unix.Sendto(fd, q, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return socket{}, false
+	}
+	reply := make([]byte, 4096)
+	n, _, err := unix.Recvfrom(fd, reply, 0)
+	// struct inet_diag_msg ends in the user and the inode.
+	if err != nil || n < headerSize+72 || binary.NativeEndian.Uint16(reply[4:]) != unix.SOCK_DIAG_BY_FAMILY {
+		return socket{}, false
+	}
+	body = reply[headerSize:]
+	s := socket{int(binary.NativeEndian.Uint32(body[64:])), uint64(binary.NativeEndian.Uint32(body[68:]))}
+	return s, s.inode != 0 // without an inode nobody holds it any more
+}
+
+// listedSocket finds the socket that is bound to local, or to its port on every
+// address, in the kernel's list (proc_pid_net(5)).
+func listedSocket(proto firewall.Proto, local netip.AddrPort) (socket, bool) {
 	addr := local.Addr().Unmap()
 	tables := []string{string(proto) + "6"}
 	if addr.Is4() {
 		tables = []string{string(proto), string(proto) + "6"} // a socket of IPv6 can speak IPv4
 	}
 	for _, table := range tables {
-		text, err := os.ReadFile("/proc/thread-self/net/" + table)
+		f, err := os.Open("/proc/thread-self/net/" + table)
 		if err != nil {
 			continue
 		}
-		for line := range bytes.Lines(text) {
-			if s, ok := parseSocket(line, addr, local.Port()); ok {
+		lines := bufio.NewScanner(io.LimitReader(f, maxTable))
+		for lines.Scan() {
+			if s, ok := parseSocket(lines.Bytes(), addr, local.Port()); ok {
+				f.Close()
 				return s, true
 			}
 		}
+		f.Close()
 	}
 	return socket{}, false
 }
@@ -197,10 +300,17 @@ func parseSocket(line []byte, addr netip.Addr, port uint16) (socket, bool) {
 	return socket{uid, inode}, true
 }
 
-// findProcess finds a process of uid that holds the socket, the youngest
-// first. The zero process means that there is none, or none in time.
-func findProcess(inode uint64, uid int) process {
+// findProcess finds a process of uid that holds the socket: first among those
+// that were found lately, then the youngest first. The zero process means that
+// there is none, or none in time.
+func findProcess(inode uint64, uid int, recent []int) process {
 	begin := time.Now()
+	want := fmt.Sprintf("socket:[%d]", inode)
+	for _, pid := range recent {
+		if holds(pid, uid, want) {
+			return describe(pid)
+		}
+	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return process{}
@@ -212,25 +322,50 @@ func findProcess(inode uint64, uid int) process {
 		}
 	}
 	slices.SortFunc(pids, func(a, b int) int { return b - a })
-	want := fmt.Sprintf("socket:[%d]", inode)
 	for _, pid := range pids {
 		if time.Since(begin) > searchLimit {
 			break
 		}
-		dir := "/proc/" + strconv.Itoa(pid)
-		if info, err := os.Lstat(dir); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(uid) {
-			continue
-		}
-		fds, err := os.ReadDir(dir + "/fd")
-		if err != nil {
-			continue
-		}
-		for _, fd := range fds {
-			if target, err := os.Readlink(dir + "/fd/" + fd.Name()); err == nil && target == want {
-				exe, _ := os.Readlink(dir + "/exe") // gone with the process
-				return process{pid, exe[:min(len(exe), maxExe)]}
-			}
+		if holds(pid, uid, want) {
+			return describe(pid)
 		}
 	}
 	return process{}
+}
+
+// holds reports whether a process of uid has the file open.
+func holds(pid, uid int, want string) bool {
+	dir := "/proc/" + strconv.Itoa(pid)
+	if info, err := os.Lstat(dir); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(uid) {
+		return false
+	}
+	fds, err := os.ReadDir(dir + "/fd")
+	if err != nil {
+		return false
+	}
+	for _, fd := range fds {
+		if target, err := os.Readlink(dir + "/fd/" + fd.Name()); err == nil && target == want {
+			return true
+		}
+	}
+	return false
+}
+
+// describe reads what a process says of itself; nothing when it is gone.
+func describe(pid int) process {
+	p := process{pid: pid}
+	dir := "/proc/" + strconv.Itoa(pid)
+	exe, _ := os.Readlink(dir + "/exe")
+	p.exe = exe[:min(len(exe), maxExe)]
+	f, err := os.Open(dir + "/cmdline")
+	if err != nil {
+		return p
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, 8*maxCmd))
+	if len(text) == 8*maxCmd {
+		text = text[:7*maxCmd] // half a secret at the end would not be known for one
+	}
+	p.args = strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+	return p
 }
