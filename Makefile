@@ -70,4 +70,4 @@ cross: ## compile sbx-devc for the other systems it runs on
 
 .PHONY: clean
 clean: ## remove what build wrote; installed tools stay
-	rm -rf bin internal/carried/bin/*.gz
+	rm -rf bin internal/carried/bin/*.gz internal/carried/bin/*.sha256

@@ -24,6 +24,7 @@ import (
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/lock"
 )
 
 // actionRunner runs a job of the Action the way the command run does.
@@ -152,7 +153,7 @@ func (a *app) actionImage(ctx context.Context, e *engine.Engine, plan *sandbox.P
 	if named != "" {
 		return a.ensureImages(ctx, e, plan)
 	}
-	files, err := choice{template: "claude"}.render(templates.Facts{})
+	_, files, err := lock.New(lock.Input{Template: "claude"}, nil)
 	if err != nil {
 		return err
 	}

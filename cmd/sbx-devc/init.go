@@ -12,10 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/detect"
+	"github.com/org/claude-sandbox/templates/lock"
 )
 
 type initOptions struct {
@@ -106,11 +108,12 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 		return exitWith(exitRefused, err)
 	}
 	files, err := c.render(seen.Facts)
+	if err == nil && !templates.MountsWorkspace(files) {
+		seen = templates.Observation{} // nothing of the project is mounted writable
+		files, err = c.render(seen.Facts)
+	}
 	if err != nil {
 		return err
-	}
-	if !templates.MountsWorkspace(files) {
-		seen = templates.Observation{} // nothing of the project is mounted writable
 	}
 	if err := checkRendered(files, len(seen.Facts.Pinned) > 0); err != nil {
 		return err
@@ -129,7 +132,11 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	}
 	if len(existing) > 0 && !o.force {
 		err := fmt.Errorf("%s: %s %w", dir, strings.Join(existing, ", "), templates.ErrExists)
-		return exitWith(exitRefused, diag.WithHint(err, "look at the changes with --dry-run, overwrite with --force"))
+		hint := "look at the changes with --dry-run, overwrite with --force"
+		if current(dir, lock.Path) != nil {
+			hint += "; 'sbx-devc update' keeps your edits"
+		}
+		return exitWith(exitRefused, diag.WithHint(err, "%s", hint))
 	}
 	if err := prepare(dir, &seen); err != nil {
 		return exitWith(exitInternal, err)
@@ -195,12 +202,8 @@ func (o initOptions) choose(report detect.Report) (choice, error) {
 	if c.template == "" {
 		c.template = "claude"
 	}
-	for _, pair := range o.options {
-		key, value, ok := strings.Cut(pair, "=")
-		if !ok {
-			return c, diag.WithHint(fmt.Errorf("--option %s has no value", pair), "write --option KEY=VALUE")
-		}
-		c.options[key] = value
+	if err := setOptions(c.options, o.options); err != nil {
+		return c, err
 	}
 	for _, entry := range slices.Concat(o.presets, o.allow) {
 		if strings.HasPrefix(entry, "@") {
@@ -219,29 +222,35 @@ func (o initOptions) choose(report detect.Report) (choice, error) {
 	return c, nil
 }
 
-// render makes the files. Options that it refuses came from the command line.
+// setOptions reads the pairs of --option.
+func setOptions(to map[string]string, pairs []string) error {
+	for _, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return diag.WithHint(fmt.Errorf("--option %s has no value", pair), "write --option KEY=VALUE")
+		}
+		to[key] = value
+	}
+	return nil
+}
+
+// input is what the template is asked for.
+func (c choice) input(facts templates.Facts) lock.Input {
+	return lock.Input{Template: c.template, Options: c.options, Presets: c.presets, Allow: c.allow, Facts: facts, Workflow: c.workflow}
+}
+
+// render makes the files, with the lock that describes them. Options that it
+// refuses came from the command line.
 func (c choice) render(facts templates.Facts) ([]templates.File, error) {
-	t, err := templates.Load(c.template)
-	if err != nil {
+	l, files, err := lock.New(c.input(facts), carried.Sums())
+	if errors.Is(err, templates.ErrOption) || errors.Is(err, templates.ErrUnknown) {
 		return nil, exitWith(exitUsage, err)
-	}
-	files, err := t.Render(c.options)
-	if errors.Is(err, templates.ErrOption) {
-		return nil, exitWith(exitUsage, err)
-	}
-	if err == nil {
-		files, err = templates.Adapt(files, facts, c.presets, c.allow)
 	}
 	if err != nil {
 		return nil, exitWith(exitInternal, err)
 	}
-	if c.workflow {
-		w, err := templates.Workflow(files)
-		if err != nil {
-			return nil, exitWith(exitInternal, err)
-		}
-		files = append(files, w)
-	}
+	files = append(files, templates.File{Path: lock.Path, Content: l.Encode()})
+	slices.SortFunc(files, func(a, b templates.File) int { return strings.Compare(a.Path, b.Path) })
 	return files, nil
 }
 

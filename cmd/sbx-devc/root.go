@@ -105,6 +105,9 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		a.initCommand(),
+		a.updateCommand(),
+		a.driftCommand(),
+		a.lockCommand(),
 		a.validateCommand(),
 		a.fixCommand(),
 		a.rulesCommand(),

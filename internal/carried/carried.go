@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 )
 
 //go:embed bin
@@ -41,4 +42,17 @@ func Init(arch string) ([]byte, error) {
 		return nil, fmt.Errorf("unpacking the carried sbx-init: %w", err)
 	}
 	return binary, nil
+}
+
+// Sums returns the SHA-256 of each carried binary in lower-case hexadecimal, by
+// architecture, as scripts/build wrote them down. It is empty when this program
+// carries none.
+func Sums() map[string]string {
+	sums := map[string]string{}
+	for _, arch := range []string{"amd64", "arm64"} {
+		if text, err := files.ReadFile("bin/sbx-init-linux-" + arch + ".sha256"); err == nil {
+			sums[arch] = strings.TrimSpace(string(text))
+		}
+	}
+	return sums
 }

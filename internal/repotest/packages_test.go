@@ -111,7 +111,7 @@ var allowed = map[string][]string{
 	"devcontainer/effective":  {"devcontainer", "devcontainer/*", "settings", "internal/jsonc"},
 	"templates":               {"devcontainer", "settings", "internal/jsonc"},
 	"templates/detect":        {"firewall", "internal/jsonc"},
-	"templates/lock":          {"templates", "devcontainer/dockerfile", "internal/jsonc"},
+	"templates/lock":          {"templates", "templates/merge", "devcontainer/dockerfile", "internal/jsonc"},
 	"templates/merge":         {"internal/jsonc"},
 	"agent":                   {},
 	"credproxy":               {},

@@ -203,3 +203,6 @@ func Parse(text []byte) (*Lock, error) {
 // safePath keeps a lock that somebody else wrote from naming files outside the
 // places that templates write to.
 var safePath = regexp.MustCompile(`^(\.devcontainer/[A-Za-z0-9_.-]+|\.github/workflows/claude\.yml)$`)
+
+// Paths returns the files that the template wrote, sorted.
+func (l *Lock) Paths() []string { return slices.Sorted(maps.Keys(l.Base)) }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/internal/carried"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/lock"
+	"github.com/org/claude-sandbox/templates/merge"
+)
+
+func (a *app) driftCommand() *cobra.Command {
+	var edits bool
+	cmd := &cobra.Command{
+		Use:   "drift [DIR]",
+		Short: "Say whether the dev container is behind its template or its lock",
+		Long: `Say how the files of DIR/.devcontainer differ from what the template of this
+sbx-devc says and from what sandbox.lock describes. Nothing is fetched or
+written. Edits of yours are listed and are no drift, unless --edits says so.
+
+Exit code 0: none; 1: drift; 2: wrong usage; 3: there is no lock.`,
+		Example: `  sbx-devc drift
+  sbx-devc drift --edits projects/api`,
+		Args:        cobra.MaximumNArgs(1),
+		Annotations: map[string]string{annotationChecker: ""},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.drift(cmd.Context(), edits, append(args, ".")[0])
+		},
+	}
+	cmd.Flags().BoolVar(&edits, "edits", false, "count your own edits as drift too")
+	return cmd
+}
+
+func (a *app) drift(_ context.Context, edits bool, dir string) error {
+	l, err := readLock(dir)
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	r, err := lock.Update(l, l.Input(), carried.Sums(), readBelow(dir), merge.Neither)
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	bad := 0
+	say := func(format string, args ...any) {
+		bad++
+		fmt.Fprintf(a.stdout, format+"\n", args...)
+	}
+	for _, f := range r.Files {
+		say("%s: behind template %s %s", f.Path, r.Lock.Template.ID, r.Lock.Template.Version)
+	}
+	for _, c := range r.Conflicts {
+		say("%s %s: changed here and in template %s %s", c.Path, c.Place, r.Lock.Template.ID, r.Lock.Template.Version)
+	}
+	for _, path := range l.Paths() {
+		if readBelow(dir)(path) == nil {
+			say("%s: is missing", path)
+		}
+	}
+	for _, s := range l.Stale(projectFiles(dir, l), carried.Sums(), false) {
+		say("%s: %s", lock.Path, s)
+	}
+	for _, path := range r.Edited {
+		if edits {
+			say("%s: edited", path)
+		} else {
+			fmt.Fprintf(a.stderr, "sbx-devc: note: %s is edited\n", path)
+		}
+	}
+	if bad > 0 {
+		return exitWith(exitFindings, nil)
+	}
+	return nil
+}
+
+// projectFiles reads the files that the lock describes, as they are.
+func projectFiles(dir string, l *lock.Lock) []templates.File {
+	var out []templates.File
+	for _, path := range l.Paths() {
+		if text := readBelow(dir)(path); text != nil {
+			out = append(out, templates.File{Path: path, Content: text})
+		}
+	}
+	return out
+}

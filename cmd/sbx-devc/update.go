@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/internal/carried"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/lock"
+	"github.com/org/claude-sandbox/templates/merge"
+)
+
+type updateOptions struct {
+	options []string
+	prefer  string
+	rescan  bool
+	check   bool
+	dryRun  bool
+}
+
+func (a *app) updateCommand() *cobra.Command {
+	var o updateOptions
+	cmd := &cobra.Command{
+		Use:   "update [DIR]",
+		Short: "Bring the dev container to this version's template, keeping every edit",
+		Long: `Bring the files of DIR/.devcontainer to what the template of this sbx-devc says,
+without losing an edit or a comment. What the template wrote is kept in
+sandbox.lock, so nothing is fetched.
+
+JSON is merged value by value, lists whose order means nothing as sets, mounts by
+their target; other files line by line. Where both sides changed the same place,
+every such place is listed with both sides and nothing is written.
+
+Exit code 0: up to date, or updated; 1: conflicts, or with --check something to
+do; 2: wrong usage; 3: there is no lock, or a file cannot be read or written.`,
+		Example: `  sbx-devc update --dry-run
+  sbx-devc update --option timezone=Europe/Berlin
+  sbx-devc update --prefer mine`,
+		Args:        cobra.MaximumNArgs(1),
+		Annotations: map[string]string{annotationChecker: ""},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.update(cmd.Context(), o, append(args, ".")[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.options, "option", nil, "change a template option, KEY=VALUE (repeatable)")
+	f.StringVar(&o.prefer, "prefer", "", "decide conflicts: mine or template")
+	f.BoolVar(&o.rescan, "rescan", false, "look again for what has to be read-only inside")
+	f.BoolVar(&o.check, "check", false, "only say what would change; exit 1 if anything would")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the differences instead of writing them")
+	return cmd
+}
+
+func (a *app) update(_ context.Context, o updateOptions, dir string) error {
+	prefer, known := map[string]merge.Side{"": merge.Neither, "mine": merge.Mine, "template": merge.Template}[o.prefer]
+	if !known {
+		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("unknown --prefer %q", o.prefer), "accepted: mine, template"))
+	}
+	l, err := readLock(dir)
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	in := l.Input()
+	in.Options = maps.Clone(in.Options)
+	if err := setOptions(in.Options, o.options); err != nil {
+		return exitWith(exitCheckUsage, err)
+	}
+	var seen templates.Observation
+	if o.rescan {
+		if seen, err = templates.Observe(dir); err != nil {
+			return exitWith(exitNoCheck, err)
+		}
+		in.Facts = seen.Facts
+	}
+	r, err := lock.Update(l, in, carried.Sums(), readBelow(dir), prefer)
+	switch {
+	case errors.Is(err, templates.ErrOption) && len(o.options) > 0:
+		return exitWith(exitCheckUsage, err)
+	case err != nil:
+		return exitWith(exitNoCheck, err)
+	}
+	for _, n := range append(r.Notes, seen.Notes...) {
+		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", n)
+	}
+	if err := a.showConflicts(r.Conflicts); err != nil {
+		return err
+	}
+	if text := r.Lock.Encode(); string(text) != string(current(dir, lock.Path)) {
+		r.Files = append(r.Files, templates.File{Path: lock.Path, Content: text})
+	}
+	switch {
+	case len(r.Files) == 0:
+		fmt.Fprintf(a.stderr, "sbx-devc: up to date with template %s %s\n", r.Lock.Template.ID, r.Lock.Template.Version)
+		return nil
+	case o.dryRun:
+		return a.showFiles(dir, r.Files)
+	case o.check:
+		for _, f := range r.Files {
+			fmt.Fprintf(a.stdout, "%s would change\n", f.Path)
+		}
+		fmt.Fprintf(a.stderr, "sbx-devc: template %s %s is there, the files are of %s; 'sbx-devc update' merges it\n", r.Lock.Template.ID, r.Lock.Template.Version, l.Template.Version)
+		return exitWith(exitFindings, nil)
+	}
+	if err := a.validMerge(dir, r); err != nil {
+		return err
+	}
+	if err := prepare(dir, &seen); err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	if err := templates.WriteFiles(dir, r.Files, true); err != nil {
+		return exitWith(exitNoCheck, fmt.Errorf("writing into %s: %w", dir, err))
+	}
+	for _, f := range r.Files {
+		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
+	}
+	return nil
+}
+
+// validMerge refuses to write what is worse than what is there: an error that
+// the files of now do not have.
+func (a *app) validMerge(dir string, r *lock.Result) error {
+	count := func(merged bool) (errorsFound int, first string) {
+		tree := devcontainer.Memory{}
+		for name := range r.Lock.Base {
+			if text := current(dir, name); text != nil {
+				tree[name] = string(text)
+			}
+		}
+		for _, f := range r.Files {
+			if merged {
+				tree[f.Path] = string(f.Content)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			tree[".git/HEAD"] = ""
+		}
+		const config = ".devcontainer/devcontainer.json"
+		p, err := devcontainer.Load(tree, config, config)
+		if err != nil {
+			return 0, ""
+		}
+		for _, f := range devcontainer.Check(p) {
+			if f.Severity == diag.SeverityError {
+				if errorsFound++; first == "" {
+					first = fmt.Sprintf("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
+				}
+			}
+		}
+		return errorsFound, first
+	}
+	before, _ := count(false)
+	if after, first := count(true); after > before {
+		return exitWith(exitFindings, diag.WithHint(fmt.Errorf("the merged files would not be valid: %s", first), "nothing was written; --dry-run shows them"))
+	}
+	return nil
+}
+
+// showConflicts prints every place that both sides changed, and ends the
+// command if there is one.
+func (a *app) showConflicts(conflicts []lock.FileConflict) error {
+	if len(conflicts) == 0 {
+		return nil
+	}
+	for _, c := range conflicts {
+		fmt.Fprintf(a.stdout, "%s %s\n", c.Path, c.Place)
+		for _, side := range []struct{ name, text string }{{"was", c.Base}, {"template", c.Template}, {"mine", c.Mine}} {
+			text := strings.TrimRight(side.text, "\n")
+			if side.text == "" {
+				text = "(not there)"
+			}
+			fmt.Fprintf(a.stdout, "  %-9s %s\n", side.name+":", strings.ReplaceAll(text, "\n", "\n            "))
+		}
+	}
+	err := fmt.Errorf("%s: both the template and you changed it; nothing was written", count(len(conflicts), "place"))
+	return exitWith(exitFindings, diag.WithHint(err, "change these places to what they should be, or decide all with --prefer mine or --prefer template"))
+}
+
+// readBelow reads regular files of the project; a link is as good as nothing,
+// because nothing is written through one either.
+func readBelow(dir string) func(string) []byte {
+	return func(name string) []byte {
+		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil || !info.Mode().IsRegular() {
+			return nil
+		}
+		return current(dir, name)
+	}
+}
+
+// readLock reads the project's lock.
+func readLock(dir string) (*lock.Lock, error) {
+	text := readBelow(dir)(lock.Path)
+	if text == nil {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(lock.Path))); !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s is not a regular file that can be read", filepath.Join(dir, lock.Path))
+		}
+		return nil, diag.WithHint(fmt.Errorf("%s: no %s", dir, lock.Path), "'sbx-devc init' writes one; a dev container from before has none")
+	}
+	return lock.Parse(text)
+}

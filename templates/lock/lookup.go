@@ -1,0 +1,192 @@
+package lock
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/templates"
+)
+
+// Resolver knows registries.
+type Resolver interface {
+	// Digest returns the digest that the reference stands for now.
+	Digest(ctx context.Context, reference string) (string, error)
+	// Manifest returns the manifest itself, for artifacts that say more in it.
+	Manifest(ctx context.Context, reference string) (digest string, manifest []byte, err error)
+}
+
+// Registry asks the registries themselves, with the credentials of 'docker
+// login' and 'podman login'.
+type Registry struct{}
+
+// Digest implements Resolver.
+func (Registry) Digest(ctx context.Context, reference string) (string, error) {
+	ref, err := name.ParseReference(reference)
+	if err != nil {
+		return "", err
+	}
+	head, err := remote.Head(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	if err != nil {
+		return "", fmt.Errorf("asking for %s: %w", reference, err)
+	}
+	return head.Digest.String(), nil
+}
+
+// Manifest implements Resolver.
+func (Registry) Manifest(ctx context.Context, reference string) (string, []byte, error) {
+	ref, err := name.ParseReference(reference)
+	if err != nil {
+		return "", nil, err
+	}
+	got, err := remote.Get(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	if err != nil {
+		return "", nil, fmt.Errorf("asking for %s: %w", reference, err)
+	}
+	return got.Digest.String(), got.Manifest, nil
+}
+
+// LookUp fills in the digests of all images. One that cannot be looked up keeps
+// what it had, and its error is returned with the others.
+func (l *Lock) LookUp(ctx context.Context, r Resolver) (failed []error) {
+	for i, image := range l.Images {
+		if strings.Contains(image.Reference, "@") {
+			continue // the name is the digest
+		}
+		digest, err := r.Digest(ctx, image.Reference)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		l.Images[i].Digest = digest
+	}
+	return failed
+}
+
+// FeaturesPath is where the standard has the lock of Features.
+const FeaturesPath = ".devcontainer/devcontainer-lock.json"
+
+// featureLock is an entry of the standard's lock: containers.dev, "Lockfiles".
+type featureLock struct {
+	Version   string   `json:"version"`
+	Resolved  string   `json:"resolved"`
+	Integrity string   `json:"integrity"`
+	DependsOn []string `json:"dependsOn,omitempty"`
+}
+
+// features returns the Features from registries that devcontainer.json names.
+func features(files []templates.File) []string {
+	var out []string
+	for _, f := range files {
+		if path.Base(f.Path) != "devcontainer.json" {
+			continue
+		}
+		doc, _ := jsonc.Parse("", f.Content)
+		if doc == nil {
+			continue
+		}
+		node := doc.Root.Member("features")
+		if node == nil {
+			continue
+		}
+		for _, m := range node.Members {
+			if strings.Contains(m.Name, "/") && !strings.HasPrefix(m.Name, ".") && !strings.Contains(m.Name, "://") {
+				out = append(out, m.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// LockFeatures returns the standard's lock of the Features that the files name,
+// with those that they depend on, or nil when they name none.
+func LockFeatures(ctx context.Context, files []templates.File, r Resolver) ([]byte, error) {
+	queue := features(files)
+	locked := map[string]featureLock{}
+	for len(queue) > 0 {
+		id := queue[0]
+		queue = queue[1:]
+		if _, done := locked[id]; done {
+			continue
+		}
+		digest, manifest, err := r.Manifest(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		entry, err := lockFeature(id, digest, manifest)
+		if err != nil {
+			return nil, err
+		}
+		locked[id] = entry
+		queue = append(queue, entry.DependsOn...)
+	}
+	if len(locked) == 0 {
+		return nil, nil
+	}
+	text, err := json.MarshalIndent(map[string]any{"features": locked}, "", "  ")
+	return append(text, '\n'), err
+}
+
+func lockFeature(id, digest string, manifest []byte) (featureLock, error) {
+	var m struct {
+		Annotations map[string]string `json:"annotations"`
+	}
+	var metadata struct {
+		Version   string         `json:"version"`
+		DependsOn map[string]any `json:"dependsOn"`
+	}
+	if err := json.Unmarshal(manifest, &m); err != nil {
+		return featureLock{}, fmt.Errorf("the manifest of %s: %w", id, err)
+	}
+	if err := json.Unmarshal([]byte(m.Annotations["dev.containers.metadata"]), &metadata); err != nil {
+		return featureLock{}, fmt.Errorf("the metadata of the Feature %s: %w", id, err)
+	}
+	ref, err := name.ParseReference(id)
+	if err != nil {
+		return featureLock{}, err
+	}
+	return featureLock{metadata.Version, ref.Context().Name() + "@" + digest, digest, slices.Sorted(maps.Keys(metadata.DependsOn))}, nil
+}
+
+// StaleFeatures says which Features the standard's lock lacks or has too many
+// of; text is nil when there is no such lock.
+func StaleFeatures(files []templates.File, text []byte) ([]string, error) {
+	named := features(files)
+	if text == nil && len(named) == 0 {
+		return nil, nil
+	}
+	var locked struct {
+		Features map[string]featureLock `json:"features"`
+	}
+	if text != nil {
+		if err := json.Unmarshal(text, &locked); err != nil {
+			return nil, fmt.Errorf("%s: %w", FeaturesPath, err)
+		}
+	}
+	var out, needed []string
+	for _, id := range named {
+		if _, ok := locked.Features[id]; !ok {
+			out = append(out, fmt.Sprintf("the Feature %s is not locked", id))
+		}
+		needed = append(needed, id)
+	}
+	for _, f := range locked.Features {
+		needed = append(needed, f.DependsOn...)
+	}
+	for _, id := range slices.Sorted(maps.Keys(locked.Features)) {
+		if !slices.Contains(needed, id) {
+			out = append(out, fmt.Sprintf("the Feature %s is locked and not used", id))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,159 @@
+package lock
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/release"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/merge"
+)
+
+// Result is what an update comes to. With conflicts nothing of it is to be
+// written.
+type Result struct {
+	Lock      *Lock
+	Files     []templates.File // that change, without the lock
+	Conflicts []FileConflict
+	Edited    []string // files that differ from what the template wrote: the user's edits, kept
+	Notes     []string // sentences for the user
+}
+
+// FileConflict is a conflict in the file at Path.
+type FileConflict struct {
+	Path string
+	merge.Conflict
+}
+
+// Rendered returns what the template in this program would write for the same
+// input. Options that it no longer has are left out and named in notes.
+func (l *Lock) Rendered(in Input, initSHA256 map[string]string) (next *Lock, files []templates.File, notes []string, err error) {
+	t, err := templates.Load(in.Template)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	in.Options = maps.Clone(in.Options)
+	for _, name := range slices.Sorted(maps.Keys(in.Options)) {
+		if _, ok := t.Options[name]; !ok {
+			notes = append(notes, fmt.Sprintf("the template %s no longer has the option %s (it was %q)", t.ID, name, in.Options[name]))
+			delete(in.Options, name)
+		}
+	}
+	next, files, err = New(in, initSHA256)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return next, files, notes, nil
+}
+
+// Update merges what the template says now into the files as they are. read
+// returns the file at a path, or nil when there is none. It is pure but for
+// read.
+func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path string) []byte, prefer merge.Side) (*Result, error) {
+	next, files, notes, err := l.Rendered(in, initSHA256)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Lock: next, Notes: notes}
+	var merged []templates.File
+	for _, f := range files {
+		base, mine := l.BaseFile(f.Path), read(f.Path)
+		if !bytes.Equal(base, mine) {
+			r.Edited = append(r.Edited, f.Path)
+		}
+		content, conflicts, err := mergeFile(f.Path, base, f.Content, mine, prefer)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Path, err)
+		}
+		for _, c := range conflicts {
+			r.Conflicts = append(r.Conflicts, FileConflict{f.Path, c})
+		}
+		if content == nil {
+			continue // the user removed it, and the template did not change it
+		}
+		merged = append(merged, templates.File{Path: f.Path, Content: content})
+		if !bytes.Equal(content, mine) {
+			r.Files = append(r.Files, templates.File{Path: f.Path, Content: content})
+		}
+	}
+	for _, name := range l.Paths() {
+		if _, still := next.Base[name]; !still && read(name) != nil {
+			r.Notes = append(r.Notes, name+" is no longer part of the template; remove it if nothing else needs it")
+		}
+	}
+	// What the files name after the merge counts, not what the template does.
+	r.Lock.Describe(merged, l)
+	return r, nil
+}
+
+func mergeFile(name string, base, template, mine []byte, prefer merge.Side) ([]byte, []merge.Conflict, error) {
+	if ext := path.Ext(name); ext == ".json" || ext == ".jsonc" {
+		return merge.JSONC(base, template, mine, prefer)
+	}
+	content, conflicts := merge.Text(base, template, mine, prefer)
+	return content, conflicts, nil
+}
+
+// Stale says in which ways l no longer describes the files as they are; missing
+// digests only count with digests. It is pure.
+func (l *Lock) Stale(files []templates.File, initSHA256 map[string]string, digests bool) []string {
+	var out []string
+	now := *l
+	now.Describe(files, l)
+	names := func(images []Image) []string {
+		var out []string
+		for _, i := range images {
+			out = append(out, i.Reference)
+		}
+		return out
+	}
+	for _, r := range names(now.Images) {
+		if !slices.Contains(names(l.Images), r) {
+			out = append(out, fmt.Sprintf("the image %s is not locked", r))
+		}
+	}
+	for _, i := range l.Images {
+		if !slices.Contains(names(now.Images), i.Reference) {
+			out = append(out, fmt.Sprintf("the image %s is locked and no file names it", i.Reference))
+		} else if digests && i.Digest == "" {
+			out = append(out, fmt.Sprintf("the image %s is locked without a digest", i.Reference))
+		}
+	}
+	if now.Claude.Version != l.Claude.Version || !maps.Equal(now.Claude.Integrity, l.Claude.Integrity) {
+		out = append(out, fmt.Sprintf("Claude Code %s is locked, and the Dockerfile installs %s or another checksum", l.Claude.Version, now.Claude.Version))
+	}
+	for _, arch := range slices.Sorted(maps.Keys(initSHA256)) {
+		if have, ok := l.SbxInit.SHA256[arch]; ok && have != initSHA256[arch] && l.SbxInit.Image == release.InitImage() {
+			out = append(out, fmt.Sprintf("the sbx-init of %s (linux/%s) is another one now", l.SbxInit.Image, arch))
+		}
+	}
+	return out
+}
+
+// Describe takes over what the files name: images, Claude Code and sbx-init.
+// Digests come from old.
+func (l *Lock) Describe(files []templates.File, old *Lock) {
+	l.setReferences(References(files), old.Images)
+	l.Claude.Integrity = maps.Clone(l.Claude.Integrity)
+	for _, f := range files {
+		if path.Base(f.Path) != "Dockerfile" {
+			continue
+		}
+		for line := range strings.Lines(string(f.Content)) {
+			name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+			switch {
+			case !ok:
+			case name == "ARG CLAUDE_VERSION":
+				l.Claude.Version = value
+			case name == "ARG CLAUDE_INTEGRITY_X64":
+				l.Claude.Integrity["x64"] = value
+			case name == "ARG CLAUDE_INTEGRITY_ARM64":
+				l.Claude.Integrity["arm64"] = value
+			}
+		}
+	}
+}
