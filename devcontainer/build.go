@@ -34,9 +34,19 @@ func readBuild(p *Project) *build {
 			}
 		}
 	}
-	b.file = dockerfile.Parse(p.Dockerfile.File, p.Dockerfile.Src, options)
 	target, _ := b.target.Str()
-	if !variable.MatchString(target) {
+	if s := p.composed.dev(); s != nil {
+		_, _, target, _ = s.Build()
+		for _, v := range s.Get("build").Get("args").Variables() {
+			if v.Set && !strings.Contains(v.Value, "$") {
+				options.Args[v.Name] = v.Value
+			} else {
+				options.UnknownArgs = append(options.UnknownArgs, v.Name)
+			}
+		}
+	}
+	b.file = dockerfile.Parse(p.Dockerfile.File, p.Dockerfile.Src, options)
+	if !strings.Contains(target, "$") {
 		b.final = b.file.Target(target)
 	}
 	b.needed = b.file.Reachable(b.final)

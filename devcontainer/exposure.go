@@ -12,6 +12,7 @@ import (
 
 // published reports ports that the engine opens to the host's network.
 func (c *pass) published() {
+	c.composePorts()
 	port := c.root.Member("appPort")
 	list := elements(port)
 	if port != nil && port.Kind == jsonc.String {

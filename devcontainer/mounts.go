@@ -123,7 +123,7 @@ type hostPath struct {
 }
 
 var (
-	homeVariable      = regexp.MustCompile(`^(\$\{(localEnv|env):(HOME|USERPROFILE)[^}]*\}|\$HOME|~)+`)
+	homeVariable      = regexp.MustCompile(`^(\$\{(localEnv|env):(HOME|USERPROFILE)[^}]*\}|\$\{HOME\}|\$HOME|~)+`)
 	workspaceVariable = regexp.MustCompile(`^\$\{(localWorkspaceFolder)\}`)
 	defaultOf         = regexp.MustCompile(`\$\{(?:localEnv|env):[^:}]*:([^}]*)\}`)
 )

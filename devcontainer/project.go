@@ -19,7 +19,7 @@ type Project struct {
 	Settings   *jsonc.Document    // sandbox.jsonc beside it
 	Policy     *settings.Settings // what Settings says; nil also when it is not valid
 	Lock       *jsonc.Document    // devcontainer-lock.json of this configuration
-	Dockerfile *jsonc.Document    // what build.dockerfile or dockerFile names
+	Dockerfile *jsonc.Document    // what build.dockerfile, dockerFile or the Compose service names
 	Compose    []*jsonc.Document  // what dockerComposeFile names, in its order
 
 	// Tree is the repository; nil when nothing is known around the file, as
@@ -28,9 +28,10 @@ type Project struct {
 	Dir  string // folder of the configuration in Tree; "." is its root
 	Home string // project folder in Tree: the one that is opened as workspace
 
-	syntax []diag.Finding // of all documents
-	name   string         // base name of the configuration in Tree
-	base   string         // folder of the configuration as the user named it
+	composed *composed      // what Compose says; nil without it
+	syntax   []diag.Finding // of all documents
+	name     string         // base name of the configuration in Tree
+	base     string         // folder of the configuration as the user named it
 }
 
 // Parse makes a Project of a devcontainer.json alone. file is only quoted.
@@ -67,6 +68,10 @@ func Load(tree Tree, name, file string) (*Project, error) {
 		if doc := p.text(n.Text); doc != nil {
 			p.Compose = append(p.Compose, doc)
 		}
+	}
+	p.composed = readCompose(p)
+	if name, ok := p.composed.dockerfile(); ok && p.Dockerfile == nil {
+		p.Dockerfile = p.text(name)
 	}
 	return p, nil
 }

@@ -99,6 +99,7 @@ func (c *pass) host() {
 	for _, a := range c.args {
 		c.hostArg(a)
 	}
+	c.composeHost()
 	for _, n := range texts(c.root.Member("build").Member("options")) {
 		c.buildOption(n)
 	}

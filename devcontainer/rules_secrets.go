@@ -103,6 +103,7 @@ func isSecret(name, value string) bool {
 // secrets reports keys in the file, and keys that more people and programs
 // can read than need them.
 func (c *pass) secrets() {
+	c.composeSecrets()
 	for _, place := range []struct {
 		env  *jsonc.Node
 		rule string // when the value comes from the host

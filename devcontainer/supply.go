@@ -12,6 +12,7 @@ import (
 
 // image looks at how the image is named.
 func (c *pass) image() {
+	c.composeImages()
 	n := c.root.Member("image")
 	s, ok := n.Str()
 	if !ok || s == "" || strings.Contains(s, "${") || c.builds() {

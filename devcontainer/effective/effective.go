@@ -171,8 +171,9 @@ func (r *resolver) image(config Object) (Image, []entry) {
 	case config.Has("image"):
 		name, _ = config.Get("image").(string)
 	case config.Has("dockerComposeFile"):
-		r.unknown("the image of the Compose service: Compose files are not merged here")
-		return Image{}, nil
+		name = r.serviceImage()
+	default:
+		r.unknown("the file names no image, and the reference implementation refuses that")
 	}
 	if name == "" || name == "scratch" {
 		return Image{}, nil
@@ -224,8 +225,40 @@ func (r *resolver) base(config Object) string {
 			options.Args[a.Name] = text(a.Value)
 		}
 	}
-	file := dockerfile.Parse(r.project.Dockerfile.File, r.project.Dockerfile.Src, options)
 	target, _ := build.Get("target").(string)
+	return r.built(options, target)
+}
+
+// serviceImage returns the image that the Compose service starts from.
+func (r *resolver) serviceImage() string {
+	s := r.project.Service()
+	if s == nil {
+		r.unknown("the Compose service: it is not in the files that can be read")
+		return ""
+	}
+	_, _, target, builds := s.Build()
+	if !builds {
+		image := s.Get("image").String()
+		if strings.Contains(image, "$") {
+			r.unknown("the image of the Compose service: it depends on a variable")
+			return ""
+		}
+		return image
+	}
+	if r.project.Dockerfile == nil {
+		r.unknown("the Dockerfile of the Compose service: it cannot be read, so its image is not known")
+		return ""
+	}
+	options := dockerfile.Options{Args: map[string]string{}}
+	for _, v := range s.Get("build").Get("args").Variables() {
+		options.Args[v.Name] = v.Value
+	}
+	return r.built(options, target)
+}
+
+// built returns the image below a target of the Dockerfile.
+func (r *resolver) built(options dockerfile.Options, target string) string {
+	file := dockerfile.Parse(r.project.Dockerfile.File, r.project.Dockerfile.Src, options)
 	stage := file.Target(target)
 	if stage == nil {
 		r.unknown("the Dockerfile: it has no stage %q", target)

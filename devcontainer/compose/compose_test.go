@@ -1,0 +1,203 @@
+package compose_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// load reads files in txtar-like pairs; the first ones without a "+" are the
+// project's, the others can only be included.
+func load(files ...string) *compose.Project {
+	var docs []*jsonc.Document
+	var names []string
+	all := map[string]string{}
+	for i := 0; i+1 < len(files); i += 2 {
+		if name, extra := strings.CutPrefix(files[i], "+"); extra {
+			all[name] = files[i+1]
+			continue
+		}
+		docs = append(docs, jsonc.Text(files[i], []byte(files[i+1])))
+		names = append(names, files[i])
+	}
+	return compose.Load(docs, names, func(name string) (*jsonc.Document, error) {
+		text, ok := all[name]
+		if !ok {
+			return nil, os.ErrNotExist
+		}
+		return jsonc.Text(name, []byte(text)), nil
+	}, nil)
+}
+
+// show writes a value in one line.
+func show(n *compose.Node) string {
+	switch {
+	case n == nil:
+		return "-"
+	case n.Kind == compose.Map:
+		var parts []string
+		for _, m := range n.Members {
+			parts = append(parts, m.Name+"="+show(m.Value))
+		}
+		return "{" + strings.Join(parts, " ") + "}"
+	case n.Kind == compose.List:
+		var parts []string
+		for _, i := range n.Items {
+			parts = append(parts, show(i))
+		}
+		return "[" + strings.Join(parts, " ") + "]"
+	case n.Null:
+		return "~"
+	}
+	return n.Text
+}
+
+func TestFilesLaidOverEachOther(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		files      []string
+	}{
+		{"scalars, lists, maps", "{image=b cap_add=[X Y] environment={A=1 B=3 C=~} command=[z]}", []string{
+			"a.yml", "services:\n  s:\n    image: a\n    cap_add: [X]\n    environment: [A=1, B=2]\n    command: [x, y]\n",
+			"b.yml", "services:\n  s:\n    image: b\n    cap_add: [Y]\n    environment: {B: 3, C: }\n    command: [z]\n"}},
+		{"volumes by target", "{volumes=[./a:/a /new:/b:ro]}", []string{
+			"a.yml", "services: {s: {volumes: ['./old:/b', './a:/a']}}", "b.yml", "services: {s: {volumes: ['/new:/b:ro']}}"}},
+		{"reset and override", "{ports=~ cap_add=[Z]}", []string{
+			"a.yml", "services: {s: {ports: ['1:1'], cap_add: [X]}}", "b.yml", "services:\n  s:\n    ports: !reset\n    cap_add: !override [Z]\n"}},
+		{"extends in the file", "{privileged=true image=i extends=base}", []string{
+			"a.yml", "services:\n  base: {privileged: true}\n  s: {image: i, extends: base}\n"}},
+		{"extends another file", "{cap_add=[X Y] extends={file=sub/c.yml service=b}}", []string{
+			"a.yml", "services:\n  s:\n    extends: {file: sub/c.yml, service: b}\n    cap_add: [Y]\n", "+sub/c.yml", "services: {b: {cap_add: [X]}}"}},
+		{"extends in a circle", "{image=i extends=s}", []string{"a.yml", "services: {s: {image: i, extends: s}}"}},
+		{"include", "{image=i}", []string{"a.yml", "include: [more.yml]\n", "+more.yml", "services: {s: {image: i}}"}},
+		{"include itself", "{image=i}", []string{"a.yml", "include: [{path: a2.yml}]\nservices: {s: {image: i}}\n", "+a2.yml", "include: [a2.yml]\n"}},
+		{"anchors", "{b=2 a=1}", []string{"a.yml", "x-base: &base {a: 1, b: 1}\nservices:\n  s:\n    <<: *base\n    b: 2\n"}},
+		{"variables", "{image=x:1 user=u labels={p=$P} hostname=${NONE} domainname=dollar$ command=def}", []string{
+			"a.yml", "services:\n  s: {image: 'x:${V}', user: '${U:-u}', labels: {p: '$$P'}, hostname: '${NONE}', domainname: 'dollar$$', command: '${E:-${F-def}}'}\n", "+.env", "# c\nV=1\nE=\n"}},
+	} {
+		p := load(c.files...)
+		if len(p.Problems) > 0 {
+			t.Errorf("%s: %v", c.name, p.Problems)
+		}
+		s := p.Service("s")
+		if s == nil {
+			t.Errorf("%s: no service", c.name)
+		} else if got := show(s.Node); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+// A value keeps its place in the file that it comes from.
+func TestPlaces(t *testing.T) {
+	a := "services:\n  s:\n    cap_add:\n      - SYS_ADMIN # why\n      - 'NET_ADMIN'\n    environment:\n      - TOKEN=x\n"
+	b := "services:\n  s:\n    volumes:\n      - \"ü:/x\"\n      - {type: bind, source: /a b, target: /c}\n    privileged: true\n"
+	p := load("a.yml", a, "b.yml", b)
+	s := p.Service("s")
+	at := func(n *compose.Node) string { return n.Doc.File + " " + string(n.Doc.Src[n.Start:n.End]) }
+	for got, want := range map[string]string{
+		at(s.Get("cap_add").Items[0]):                "a.yml SYS_ADMIN",
+		at(s.Get("cap_add").Items[1]):                "a.yml 'NET_ADMIN'",
+		at(s.Get("environment").Variables()[0].Node): "a.yml TOKEN=x",
+		at(s.Get("volumes").Items[0]):                `b.yml "ü:/x"`,
+		at(s.Get("volumes").Items[1].Get("source")):  "b.yml /a b",
+		at(s.Get("privileged")):                      "b.yml true",
+		fmt.Sprint(string(a[s.Start:s.End])):         "s",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestNotCompose(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'i'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
+	}
+	for name, src := range map[string]string{"list": "- a\n", "text": "hello", "broken": "services:\n  a: [\n", "tab": "services:\n\ta: b\n",
+		"bomb": bomb, "deep": strings.Repeat("[", 500) + strings.Repeat("]", 500), "large": strings.Repeat("#", compose.MaxSize+1)} {
+		if p := load("a.yml", src); len(p.Problems) != 1 || p.Root != nil {
+			t.Errorf("%s: %+v", name, p.Problems)
+		}
+	}
+	if p := load("a.yml", ""); len(p.Problems) > 0 || p.Service("x") != nil {
+		t.Error("an empty file")
+	}
+	if p := load("a.yml", "include: [gone.yml]\n"); len(p.Unread) != 1 {
+		t.Error("a file that is not there goes unnoticed")
+	}
+}
+
+func TestBuildAndWords(t *testing.T) {
+	p := load("a.yml", "services:\n  a: {build: ./x}\n  b: {build: {dockerfile: D, target: t}}\n  c: {image: i, command: 'sleep  9', entrypoint: [a, 'b c']}\n")
+	for name, want := range map[string]string{"a": "./x Dockerfile  true", "b": ". D t true", "c": "   false"} {
+		context, file, target, ok := p.Service(name).Build()
+		if got := fmt.Sprint(context, " ", file, " ", target, " ", ok); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	c := p.Service("c")
+	if got := strings.Join(append(c.Get("entrypoint").Words(), c.Get("command").Words()...), "|"); got != "a|b c|sleep|9" {
+		t.Error(got)
+	}
+}
+
+// The Compose files of real dev containers are read.
+func TestCorpus(t *testing.T) {
+	files, err := filepath.Glob("../../../shared/data/corpus/*/src/*/.devcontainer/docker-compose.y*ml")
+	if err != nil || len(files) == 0 {
+		t.Skip("no corpus beside the repository")
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := load(filepath.Base(file), string(src)); len(p.Problems) > 0 || len(p.Services()) == 0 {
+			t.Errorf("%s: %d services, %+v", file, len(p.Services()), p.Problems)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	for _, s := range []string{"services:\n  s: &a\n    extends: {service: s}\n    volumes: ['a:b', {target: c}]\n  b: *a\n", "include: [a.yml]\n", "a: !reset\n<<: [{b: c}]\n", "services: {s: {environment: ['A=${B:-${C}}', D]}}"} {
+		f.Add(s, "services: {s: {environment: {A: 1}}}")
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		p := load("a.yml", a, "b.yml", b, "+.env", b)
+		var walk func(n *compose.Node)
+		walk = func(n *compose.Node) {
+			if n == nil {
+				return
+			}
+			if n.Doc == nil || n.Start < 0 || n.Start > n.End || n.End > len(n.Doc.Src) {
+				t.Fatalf("a value at %d to %d", n.Start, n.End)
+			}
+			for _, m := range n.Members {
+				if m.Start < 0 || m.Start > m.End {
+					t.Fatalf("a name at %d to %d", m.Start, m.End)
+				}
+				walk(m.Value)
+			}
+			for _, i := range n.Items {
+				walk(i)
+			}
+		}
+		walk(p.Root)
+		for _, s := range p.Services() {
+			s.Build()
+			s.Get("environment").Variables()
+		}
+		for _, problem := range p.Problems {
+			if problem.Start < 0 || problem.Start > problem.End || problem.End > len(problem.Doc.Src) {
+				t.Fatalf("a problem at %d to %d", problem.Start, problem.End)
+			}
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package compose
+
+import "strings"
+
+// interpolate fills in $NAME, ${NAME}, ${NAME:-default}, ${NAME-default} and
+// ${NAME:+value}; "$$" is a dollar sign. What is not known and has no default
+// stays as it is written, so that a reader of the result sees it.
+func interpolate(s string, env func(string) (string, bool)) string {
+	if !strings.Contains(s, "$") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		if s[i] != '$' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			i++
+			continue
+		}
+		switch next := s[i+1]; {
+		case next == '$':
+			b.WriteByte('$')
+			i += 2
+		case next == '{':
+			end := matching(s, i+2)
+			if end < 0 {
+				b.WriteString(s[i:])
+				return b.String()
+			}
+			b.WriteString(expand(s[i:end+1], s[i+2:end], env))
+			i = end + 1
+		case isName(next, true):
+			end := i + 1
+			for end < len(s) && isName(s[end], false) {
+				end++
+			}
+			if value, ok := env(s[i+1 : end]); ok {
+				b.WriteString(value)
+			} else {
+				b.WriteString(s[i:end])
+			}
+			i = end
+		default:
+			b.WriteByte('$')
+			i++
+		}
+	}
+	return b.String()
+}
+
+func isName(c byte, first bool) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || !first && c >= '0' && c <= '9'
+}
+
+// matching finds the brace that closes the one before at.
+func matching(s string, at int) int {
+	depth := 1
+	for ; at < len(s); at++ {
+		switch {
+		case s[at] == '}':
+			if depth--; depth == 0 {
+				return at
+			}
+		case s[at] == '$' && at+1 < len(s) && s[at+1] == '{':
+			depth++
+			at++
+		}
+	}
+	return -1
+}
+
+// expand resolves one ${…}; inner is what stands in the braces.
+func expand(whole, inner string, env func(string) (string, bool)) string {
+	end := 0
+	for end < len(inner) && isName(inner[end], end == 0) {
+		end++
+	}
+	name, rest := inner[:end], inner[end:]
+	if name == "" {
+		return whole
+	}
+	value, ok := env(name)
+	operator := strings.TrimPrefix(rest, ":")
+	if strings.HasPrefix(rest, ":") && value == "" {
+		ok = false // a colon treats empty as missing
+	}
+	switch {
+	case rest == "":
+		if ok {
+			return value
+		}
+		return whole
+	case strings.HasPrefix(operator, "-"):
+		if ok {
+			return value
+		}
+		return interpolate(operator[1:], env)
+	case strings.HasPrefix(operator, "+"):
+		if ok {
+			return interpolate(operator[1:], env)
+		}
+		return ""
+	case strings.HasPrefix(operator, "?") && ok:
+		return value
+	}
+	return whole
+}

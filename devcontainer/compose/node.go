@@ -1,0 +1,311 @@
+package compose
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Bounds of what is read: Compose files are written by hand, and aliases can
+// make a small text grow without end.
+const (
+	MaxSize  = 1 << 20 // bytes of a file
+	maxNodes = 100_000 // values of a file, aliases followed
+	maxDepth = 100
+)
+
+// Kind is the form of a Node.
+type Kind int
+
+// The forms.
+const (
+	Scalar Kind = iota
+	List
+	Map
+)
+
+// Node is a value with its place.
+type Node struct {
+	Kind    Kind
+	Text    string   // of a scalar, variables filled in
+	Null    bool     // a scalar that says nothing
+	Members []Member // of a map, in order, names unique
+	Items   []*Node  // of a list
+	Doc     *jsonc.Document
+	Start   int // offsets in Doc
+	End     int
+	tag     string // "!reset", "!override"
+}
+
+// Member is one name and value of a map.
+type Member struct {
+	Name       string
+	Start, End int // of the name
+	Value      *Node
+}
+
+// Get returns the value of name; nil when n is nil, no map, or has none.
+func (n *Node) Get(name string) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, m := range n.Members {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// String returns a scalar's text, "" for anything else.
+func (n *Node) String() string {
+	if n == nil || n.Kind != Scalar {
+		return ""
+	}
+	return n.Text
+}
+
+// True reports whether n is a scalar that YAML or Compose takes for true.
+func (n *Node) True() bool {
+	switch strings.ToLower(n.String()) {
+	case "true", "yes", "on", "y", "1":
+		return true
+	}
+	return false
+}
+
+// Scalars returns the scalars of a list, or n itself when it is one.
+func (n *Node) Scalars() []*Node {
+	if n == nil {
+		return nil
+	}
+	if n.Kind == Scalar && !n.Null {
+		return []*Node{n}
+	}
+	var out []*Node
+	for _, i := range n.Items {
+		if i.Kind == Scalar {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Problem is why a file cannot be used.
+type Problem struct {
+	Doc        *jsonc.Document
+	Start, End int
+	Message    string
+}
+
+// converter turns the parser's nodes into ours.
+type converter struct {
+	doc    *jsonc.Document
+	lines  []int
+	env    func(string) (string, bool)
+	count  int
+	err    error
+	within map[*yaml.Node]bool // aliases being followed
+}
+
+// parse reads the first document of a file. A nil Node with no problem means
+// that the file is empty.
+func parse(doc *jsonc.Document, env func(string) (string, bool)) (*Node, *Problem) {
+	fail := func(line int, message string) *Problem {
+		p := &Problem{Doc: doc, Message: message}
+		if starts := lineStarts(doc.Src); line > 0 && line <= len(starts) {
+			p.Start = starts[line-1]
+			p.End = p.Start + len(bytes.TrimRight(firstLine(doc.Src[p.Start:]), "\r\n"))
+		}
+		return p
+	}
+	if len(doc.Src) > MaxSize {
+		return nil, fail(0, fmt.Sprintf("the file is larger than %d bytes", MaxSize))
+	}
+	root, err := decode(doc.Src)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, fail(lineOf(err), message(err))
+	}
+	c := &converter{doc: doc, lines: lineStarts(doc.Src), env: env, within: map[*yaml.Node]bool{}}
+	n := c.node(root, 0)
+	if c.err != nil {
+		return nil, fail(0, c.err.Error())
+	}
+	return n, nil
+}
+
+// decode runs the parser. A panic in it is an error like any other: the file is
+// somebody else's.
+func decode(src []byte) (root *yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the parser gave up: %v", r)
+		}
+	}()
+	root = &yaml.Node{}
+	if err := yaml.NewDecoder(bytes.NewReader(src)).Decode(root); err != nil {
+		return nil, err
+	}
+	return root, nil
+}
+
+func message(err error) string {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	text, _, _ = strings.Cut(text, "\n")
+	return "not well-formed YAML: " + text
+}
+
+// lineOf finds the line that a parser's error names.
+func lineOf(err error) int {
+	var line int
+	text := err.Error()
+	if at := strings.Index(text, "line "); at >= 0 {
+		fmt.Sscanf(text[at:], "line %d", &line)
+	}
+	return line
+}
+
+func firstLine(b []byte) []byte {
+	if at := bytes.IndexByte(b, '\n'); at >= 0 {
+		return b[:at]
+	}
+	return b
+}
+
+func lineStarts(src []byte) []int {
+	out := []int{0}
+	for i, b := range src {
+		if b == '\n' {
+			out = append(out, i+1)
+		}
+	}
+	return out
+}
+
+// place returns the offsets of a node. Columns count characters.
+func (c *converter) place(n *yaml.Node) (start, end int) {
+	if n.Line < 1 || n.Line > len(c.lines) {
+		return 0, 0
+	}
+	start = c.lines[n.Line-1]
+	for i := 1; i < n.Column && start < len(c.doc.Src); i++ {
+		_, size := utf8.DecodeRune(c.doc.Src[start:])
+		start += size
+	}
+	rest := c.doc.Src[start:]
+	line := bytes.TrimRight(firstLine(rest), " \t\r")
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && len(line) > 1:
+		if at := closing(line); at > 0 {
+			return start, start + at + 1
+		}
+	case n.Kind == yaml.ScalarNode && n.Style == 0 && bytes.HasPrefix(rest, []byte(n.Value)):
+		return start, start + len(n.Value)
+	}
+	return start, start + len(line)
+}
+
+// closing finds the quote that ends the text at the start of line.
+func closing(line []byte) int {
+	quote := line[0]
+	for i := 1; i < len(line); i++ {
+		switch {
+		case line[i] == '\\' && quote == '"':
+			i++
+		case line[i] == quote && quote == '\'' && i+1 < len(line) && line[i+1] == quote:
+			i++
+		case line[i] == quote:
+			return i
+		}
+	}
+	return -1
+}
+
+func (c *converter) node(n *yaml.Node, depth int) *Node {
+	if c.count++; c.count > maxNodes || depth > maxDepth {
+		if c.err == nil {
+			c.err = errors.New("too many or too deeply nested values")
+		}
+		return nil
+	}
+	if c.err != nil {
+		return nil
+	}
+	switch n.Kind {
+	case yaml.DocumentNode, yaml.StreamNode:
+		if len(n.Content) == 0 {
+			return nil
+		}
+		return c.node(n.Content[0], depth)
+	case yaml.AliasNode:
+		if n.Alias == nil || c.within[n.Alias] {
+			return nil
+		}
+		c.within[n.Alias] = true
+		defer delete(c.within, n.Alias)
+		return c.node(n.Alias, depth+1)
+	}
+	out := &Node{Doc: c.doc, tag: n.Tag}
+	out.Start, out.End = c.place(n)
+	switch n.Kind {
+	case yaml.MappingNode:
+		out.Kind = Map
+		c.members(out, n, depth)
+	case yaml.SequenceNode:
+		out.Kind = List
+		for _, i := range n.Content {
+			if item := c.node(i, depth+1); item != nil {
+				out.Items = append(out.Items, item)
+			}
+		}
+	default:
+		out.Text, out.Null = interpolate(n.Value, c.env), n.Tag == "!!null" || n.Tag == "!reset" && n.Value == ""
+	}
+	return out
+}
+
+// members converts a map. "<<" lays other maps below it.
+func (c *converter) members(out *Node, n *yaml.Node, depth int) {
+	var below []*Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], c.node(n.Content[i+1], depth+1)
+		if value == nil {
+			continue
+		}
+		if key.Value == "<<" && key.Kind == yaml.ScalarNode {
+			below = append(below, value)
+			below = append(below, value.Items...)
+			continue
+		}
+		start, end := c.place(key)
+		out.put(Member{key.Value, start, end, value})
+	}
+	for _, b := range below {
+		for _, m := range b.Members {
+			if out.Get(m.Name) == nil {
+				out.Members = append(out.Members, m)
+			}
+		}
+	}
+}
+
+// put replaces the member of that name or appends it.
+func (n *Node) put(m Member) {
+	for i := range n.Members {
+		if n.Members[i].Name == m.Name {
+			n.Members[i] = m
+			return
+		}
+	}
+	n.Members = append(n.Members, m)
+}

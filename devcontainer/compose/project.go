@@ -1,0 +1,245 @@
+package compose
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// maxFiles bounds how many files include and extends may bring.
+const maxFiles = 50
+
+// Project is one or more Compose files laid over each other.
+type Project struct {
+	Root     *Node // the files as one; nil when none could be read
+	Problems []Problem
+	// Unread names files that include or extends name and that cannot be read.
+	Unread []string
+}
+
+// Load reads the documents in their order: later ones win. names are their
+// paths for read, which returns further files by slash-separated names, and
+// .env beside the first one; read may be nil. env are variables of the host; it
+// may be nil, and then only defaults and .env count.
+func Load(docs []*jsonc.Document, names []string, read func(name string) (*jsonc.Document, error), env map[string]string) *Project {
+	p := &Project{}
+	l := &loader{project: p, read: read, env: map[string]string{}}
+	if len(names) > 0 && read != nil {
+		if doc, err := read(path.Join(path.Dir(names[0]), ".env")); err == nil {
+			l.dotEnv(doc.Src)
+		}
+	}
+	for name, value := range env {
+		l.env[name] = value
+	}
+	for i, doc := range docs {
+		name := doc.File
+		if i < len(names) {
+			name = names[i]
+		}
+		if root := l.file(doc, name); root != nil {
+			p.Root = overlay(p.Root, root, "")
+		}
+	}
+	return p
+}
+
+type loader struct {
+	project *Project
+	read    func(string) (*jsonc.Document, error)
+	env     map[string]string
+	files   int
+	stack   []string // services whose extends is followed
+}
+
+// dotEnv reads NAME=value lines.
+func (l *loader) dotEnv(src []byte) {
+	for line := range strings.Lines(string(src)) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if !ok || name == "" || name[0] == '#' {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if len(value) > 1 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
+			value = value[1 : len(value)-1]
+		}
+		l.env[strings.TrimSpace(name)] = value
+	}
+}
+
+func (l *loader) lookup(name string) (string, bool) {
+	v, ok := l.env[name]
+	return v, ok
+}
+
+// file parses a file, puts below it what it includes and resolves extends.
+func (l *loader) file(doc *jsonc.Document, name string) *Node {
+	if l.files++; l.files > maxFiles {
+		return nil
+	}
+	root, problem := parse(doc, l.lookup)
+	if problem != nil {
+		l.project.Problems = append(l.project.Problems, *problem)
+		return nil
+	}
+	if root == nil {
+		return nil
+	}
+	if root.Kind != Map {
+		l.project.Problems = append(l.project.Problems, Problem{doc, root.Start, root.End, "a Compose file is a map with services"})
+		return nil
+	}
+	if services := root.Get("services"); services != nil {
+		for i := range services.Members {
+			services.Members[i].Value = l.extend(root, services.Members[i].Name, name, services.Members[i].Value)
+		}
+	}
+	var below *Node
+	for _, item := range included(root.Get("include")) {
+		if more := l.named(path.Join(path.Dir(name), item)); more != nil {
+			below = overlay(below, more, "")
+		}
+	}
+	return overlay(below, root, "")
+}
+
+// included lists the files that include names, in its short and long form.
+func included(n *Node) []string {
+	if n == nil {
+		return nil
+	}
+	var out []string
+	for _, item := range n.Items {
+		from := item
+		if item.Kind == Map {
+			from = item.Get("path")
+		}
+		for _, s := range from.Scalars() {
+			out = append(out, s.Text)
+		}
+	}
+	return out
+}
+
+func (l *loader) named(name string) *Node {
+	if l.read == nil || strings.Contains(name, "$") || path.IsAbs(name) {
+		l.project.Unread = append(l.project.Unread, name)
+		return nil
+	}
+	doc, err := l.read(name)
+	if err != nil {
+		l.project.Unread = append(l.project.Unread, name)
+		return nil
+	}
+	return l.file(doc, name)
+}
+
+// extend lays a service over the one that it extends.
+func (l *loader) extend(root *Node, service, name string, n *Node) *Node {
+	from := n.Get("extends")
+	if from == nil {
+		return n
+	}
+	base, file := from.String(), name
+	if from.Kind == Map {
+		base = from.Get("service").String()
+		if f := from.Get("file"); f != nil {
+			file = path.Join(path.Dir(name), f.String())
+		}
+	}
+	key := file + "\x00" + base
+	if base == "" || slices.Contains(l.stack, key) {
+		return n
+	}
+	l.stack = append(l.stack, key, name+"\x00"+service)
+	defer func() { l.stack = l.stack[:len(l.stack)-2] }()
+	other := root
+	if file != name {
+		other = l.named(file)
+	}
+	below := other.Get("services").Get(base)
+	if below == nil {
+		return n
+	}
+	below = l.extend(other, base, file, below)
+	return overlay(below, n, "/services/x")
+}
+
+// overlay merges two values as Compose merges its files: maps by name, lists
+// one after the other, scalars by replacing. at is the place in the file that
+// decides about the exceptions.
+func overlay(below, above *Node, at string) *Node {
+	switch {
+	case below == nil:
+		return above
+	case above == nil:
+		return below
+	case above.tag == "!override" || above.tag == "!reset":
+		return above
+	}
+	last := path.Base(at)
+	if last == "environment" || last == "labels" || last == "args" || last == "extra_hosts" {
+		below, above = pairs(below), pairs(above)
+	}
+	switch {
+	case below.Kind != above.Kind:
+		return above
+	case above.Kind == Map:
+		out := &Node{Kind: Map, Doc: above.Doc, Start: above.Start, End: above.End, Members: slices.Clone(below.Members)}
+		for _, m := range above.Members {
+			m.Value = overlay(below.Get(m.Name), m.Value, at+"/"+m.Name)
+			out.put(m)
+		}
+		return out
+	case above.Kind == List && last != "command" && last != "entrypoint" && last != "test":
+		out := &Node{Kind: List, Doc: above.Doc, Start: above.Start, End: above.End}
+		out.Items = append(slices.Clone(below.Items), above.Items...)
+		if last == "volumes" {
+			out.Items = byTarget(out.Items)
+		}
+		return out
+	}
+	return above
+}
+
+// pairs turns a list of NAME=value into a map.
+func pairs(n *Node) *Node {
+	if n.Kind != List {
+		return n
+	}
+	out := &Node{Kind: Map, Doc: n.Doc, Start: n.Start, End: n.End}
+	for _, item := range n.Items {
+		name, value, ok := strings.Cut(item.Text, "=")
+		v := *item
+		v.Text, v.Null = value, !ok
+		out.put(Member{name, item.Start, item.End, &v})
+	}
+	return out
+}
+
+// byTarget keeps of the volumes with one target the last.
+func byTarget(items []*Node) []*Node {
+	target := func(n *Node) string {
+		if n.Kind == Map {
+			return n.Get("target").String()
+		}
+		_, rest, ok := strings.Cut(n.Text, ":")
+		if !ok {
+			return n.Text
+		}
+		rest, _, _ = strings.Cut(rest, ":")
+		return rest
+	}
+	var out []*Node
+	seen := map[string]bool{}
+	for _, n := range slices.Backward(items) {
+		if t := target(n); t == "" || !seen[t] {
+			seen[t] = true
+			out = append(out, n)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}

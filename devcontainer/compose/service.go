@@ -1,0 +1,91 @@
+package compose
+
+import "strings"
+
+// Service is one service of a project.
+type Service struct {
+	Name       string
+	Start, End int // of its name, in Node.Doc
+	*Node
+}
+
+// Service returns the service of that name, nil when there is none.
+func (p *Project) Service(name string) *Service {
+	for _, s := range p.Services() {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// Services returns all services in the order of the files.
+func (p *Project) Services() []*Service {
+	services := p.Root.Get("services")
+	if services == nil {
+		return nil
+	}
+	var out []*Service
+	for _, m := range services.Members {
+		if m.Value.Kind == Map || m.Value.Null {
+			out = append(out, &Service{m.Name, m.Start, m.End, m.Value})
+		}
+	}
+	return out
+}
+
+// Variable is one name and value of environment or build args.
+type Variable struct {
+	Name  string
+	Value string
+	Set   bool  // false: the value comes from the host
+	Node  *Node // its place
+}
+
+// Variables reads environment or args in either form, a map or a list.
+func (n *Node) Variables() []Variable {
+	if n == nil {
+		return nil
+	}
+	var out []Variable
+	for _, m := range pairs(n).Members {
+		out = append(out, Variable{m.Name, m.Value.String(), !m.Value.Null, m.Value})
+	}
+	return out
+}
+
+// Build says what a service builds; ok is false when it builds nothing.
+// context and dockerfile are slash-separated, dockerfile relative to context.
+func (s *Service) Build() (context, dockerfile, target string, ok bool) {
+	b := s.Get("build")
+	if b == nil || b.Kind == Scalar && b.Null {
+		return "", "", "", false
+	}
+	context, dockerfile = ".", "Dockerfile"
+	if b.Kind == Scalar {
+		return b.Text, dockerfile, "", true
+	}
+	if c := b.Get("context").String(); c != "" {
+		context = c
+	}
+	if d := b.Get("dockerfile").String(); d != "" {
+		dockerfile = d
+	}
+	return context, dockerfile, b.Get("target").String(), true
+}
+
+// Words returns command or entrypoint as words. A text is split as a shell
+// would split it, as far as quotes go.
+func (n *Node) Words() []string {
+	if n == nil || n.Null {
+		return nil
+	}
+	if n.Kind == List {
+		var out []string
+		for _, i := range n.Items {
+			out = append(out, i.Text)
+		}
+		return out
+	}
+	return strings.Fields(n.Text)
+}

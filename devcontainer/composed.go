@@ -1,0 +1,310 @@
+package devcontainer
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// composed is what the configuration's Compose files say together.
+type composed struct {
+	project *compose.Project
+	service *compose.Service // the one that becomes the dev container; nil when it is not there
+	first   string           // first file as the configuration names it; paths start in its folder
+}
+
+// readCompose reads the project's Compose files; nil when it has none.
+func readCompose(p *Project) *composed {
+	if len(p.Compose) == 0 || p.object() == nil {
+		return nil
+	}
+	var names []string
+	first := ""
+	for _, n := range texts(p.object().Member("dockerComposeFile")) {
+		if name, ok := p.Path(n.Text); ok && p.Tree.Kind(name) == File {
+			names = append(names, name)
+			first = cmp.Or(first, filepath.ToSlash(n.Text))
+		}
+	}
+	read := func(name string) (*jsonc.Document, error) {
+		if leavesTree(name) {
+			return nil, fmt.Errorf("%s lies outside the project", name)
+		}
+		src, err := p.Tree.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		rel, err := filepath.Rel(filepath.FromSlash(p.Dir), filepath.FromSlash(name))
+		if err != nil {
+			return nil, err
+		}
+		return jsonc.Text(p.quoted(rel), src), nil
+	}
+	c := &composed{project: compose.Load(p.Compose, names, read, nil), first: first}
+	if name, ok := p.object().Member("service").Str(); ok {
+		c.service = c.project.Service(name)
+	}
+	return c
+}
+
+// Service returns the Compose service that becomes the dev container; nil when
+// the configuration is no Compose one or has no such service.
+func (p *Project) Service() *compose.Service { return p.composed.dev() }
+
+// dev returns the service that becomes the dev container, or nil.
+func (c *composed) dev() *compose.Service {
+	if c == nil {
+		return nil
+	}
+	return c.service
+}
+
+// inCompose reports a rule at a value of a Compose file, once: extends and
+// anchors give one value to several services.
+func (c *pass) inCompose(n *compose.Node, rule, message, hint string) {
+	line, column := n.Doc.Position(n.Start)
+	if slices.ContainsFunc(c.reports, func(r report) bool {
+		return r.Rule == rule && r.File == n.Doc.File && r.Line == line && r.Column == column
+	}) {
+		return
+	}
+	c.in(n.Doc, n.Start, n.End, "", rule, message, hint)
+}
+
+// composeFiles reports files that Compose refuses and a service that is not in
+// them.
+func (c *pass) composeFiles() {
+	if c.composed == nil {
+		return
+	}
+	for _, p := range c.composed.project.Problems {
+		c.in(p.Doc, p.Start, p.End, "", "SBX316", p.Message, "")
+	}
+	name := c.root.Member("service")
+	service, ok := name.Str()
+	if !ok || c.composed.service != nil || len(c.composed.project.Problems) > 0 || len(c.composed.project.Unread) > 0 ||
+		len(c.Compose) < len(texts(c.root.Member("dockerComposeFile"))) || variable.MatchString(service) {
+		return
+	}
+	var known []string
+	for _, s := range c.composed.project.Services() {
+		known = append(known, s.Name)
+	}
+	hint := "the Compose files define no services"
+	if len(known) > 0 {
+		hint = didYouMean(service, known)
+	}
+	c.at(name, "SBX313", fmt.Sprintf("the Compose files have no service %q", service), hint)
+}
+
+// composeHost reports what lets a service out to the host. Services beside the
+// dev container count, too: it reaches them over the network.
+func (c *pass) composeHost() {
+	if c.composed == nil {
+		return
+	}
+	for _, s := range c.composed.project.Services() {
+		c.composeRights(s)
+		for _, n := range volumesOf(s) {
+			c.composeMount(n)
+		}
+		c.composeBuild(s.Get("build"))
+		for _, v := range s.Get("environment").Variables() {
+			if v.Name == "DOCKER_HOST" {
+				c.inCompose(v.Node, "SBX401", "DOCKER_HOST points the container at an engine outside", hintSocket)
+			}
+		}
+	}
+}
+
+// namespaces are the keys that share one with the host, and the option of
+// docker run with the same meaning.
+var namespaces = [][2]string{{"network_mode", "network"}, {"pid", "pid"}, {"ipc", "ipc"}, {"uts", "uts"}, {"userns_mode", "userns"}, {"cgroup", "cgroupns"}}
+
+func (c *pass) composeRights(s *compose.Service) {
+	if n := s.Get("privileged"); n.True() {
+		c.inCompose(n, "SBX402", "a privileged container is no border: it owns the host's devices and kernel", "remove it and add the one capability that is needed")
+	}
+	for _, n := range s.Get("cap_add").Scalars() {
+		if name := capabilityName(n.Text); slices.Contains(dangerous, name) {
+			c.inCompose(n, "SBX403", "the capability "+name+" reaches beyond the container", "remove it")
+		}
+	}
+	for _, key := range namespaces {
+		if n := s.Get(key[0]); n.String() == "host" {
+			c.inCompose(n, "SBX404", fmt.Sprintf("%s: host shares the host's %s namespace", key[0], key[1]), "remove it; ports are reached with forwardPorts")
+		}
+	}
+	for _, n := range s.Get("security_opt").Scalars() {
+		if switchesOff(n.Text) {
+			c.inCompose(n, "SBX405", n.Text+" switches a part of the kernel's confinement off", "remove it; a debugger works under the default profile")
+		}
+	}
+	for _, n := range slices.Concat(s.Get("devices").Scalars(), s.Get("device_cgroup_rules").Scalars(), s.Get("gpus").Scalars()) {
+		if !slices.ContainsFunc(harmlessDevices, func(d string) bool { return strings.HasPrefix(n.Text, d) }) {
+			c.inCompose(n, "SBX406", n.Text+" hands in a device of the host", "leave it out unless the work needs it")
+		}
+	}
+	for _, n := range s.Get("volumes_from").Scalars() {
+		if strings.HasPrefix(n.Text, "container:") {
+			c.inCompose(n, "SBX409", n.Text+" mounts what another container has mounted", "name the volume that is needed")
+		}
+	}
+	for _, v := range s.Get("extra_hosts").Variables() {
+		if strings.Contains(v.Name+v.Value, "host-gateway") {
+			c.inCompose(v.Node, "SBX409", "host-gateway opens a way to services of the host", "run the service in a container, or reach it by a name that a policy allows")
+		}
+	}
+}
+
+// volumesOf returns the volumes of a service, and its secrets and configs of
+// files, which are mounts as well.
+func volumesOf(s *compose.Service) []*compose.Node {
+	n := s.Get("volumes")
+	if n == nil {
+		return nil
+	}
+	return n.Items
+}
+
+// composeVolume reads a volume in its short or long form.
+func composeVolume(n *compose.Node) mount {
+	if n.Kind == compose.Map {
+		m := mount{kind: "volume", source: n.Get("source").String(), target: n.Get("target").String(), readonly: n.Get("read_only").True()}
+		if t := n.Get("type").String(); t != "" {
+			m.kind = strings.ToLower(t)
+		}
+		return m
+	}
+	return parseVolume(n.Text, nil)
+}
+
+func (c *pass) composeMount(n *compose.Node) {
+	m := composeVolume(n)
+	at := n
+	if source := n.Get("source"); source != nil {
+		at = source
+	}
+	if m.kind != "bind" && m.kind != "npipe" {
+		return
+	}
+	if isSocket(m) {
+		c.inCompose(at, "SBX401", fmt.Sprintf("the mount of %q hands in the container engine", m.source), hintSocket)
+		return
+	}
+	// A relative source starts at the Compose file: the project and what lies
+	// around it is what people mount.
+	if p := origin(m.source); p.base == "/" || p.base == "home" {
+		if what := sensitive(m); what != "" {
+			c.inCompose(at, "SBX407", fmt.Sprintf("%s of the host is mounted", what), "mount only the folder that is needed, and nothing that holds keys")
+		}
+	}
+}
+
+// composeBuild reports what a build gets of the host beside its context.
+func (c *pass) composeBuild(b *compose.Node) {
+	if n := b.Get("network"); n.String() == "host" {
+		c.inCompose(n, "SBX410", "network: host gives the build the host's network", "leave it out, or fetch in a build stage that needs none of it")
+	}
+	if n := b.Get("privileged"); n.True() {
+		c.inCompose(n, "SBX410", "privileged gives the build the host's rights", "remove it")
+	}
+	for _, key := range []string{"ssh", "entitlements"} {
+		for _, n := range b.Get(key).Scalars() {
+			c.inCompose(n, "SBX410", key+" gives the build more than its context", "leave it out, or fetch in a build stage that needs none of it")
+		}
+	}
+}
+
+// composePorts reports ports of the dev container that everybody on the host's
+// network reaches.
+func (c *pass) composePorts() {
+	s := c.composed.dev()
+	if s == nil || s.Get("ports") == nil {
+		return
+	}
+	for _, n := range s.Get("ports").Items {
+		open := false
+		switch n.Kind {
+		case compose.Scalar:
+			open = onAllAddresses(n.Text) && strings.Contains(n.Text, ":")
+		case compose.Map:
+			host := n.Get("host_ip").String()
+			open = n.Get("published") != nil && (host == "" || host == "0.0.0.0" || host == "::")
+		}
+		if open {
+			c.inCompose(n, "SBX411", "the port is published on all addresses of the host", "use forwardPorts, or put 127.0.0.1: in front")
+		}
+	}
+}
+
+// composeSecrets reports keys in the files, and keys of the host that become
+// part of the dev container or of an image.
+func (c *pass) composeSecrets() {
+	if c.composed == nil {
+		return
+	}
+	for _, s := range c.composed.project.Services() {
+		for _, v := range s.Get("environment").Variables() {
+			c.composeSecret(v, "SBX502", s == c.composed.service || c.composed.service != nil && s.Name == c.composed.service.Name)
+		}
+		for _, v := range s.Get("build").Get("args").Variables() {
+			c.composeSecret(v, "SBX504", true)
+		}
+	}
+}
+
+func (c *pass) composeSecret(v compose.Variable, passed string, dev bool) {
+	written := string(v.Node.Doc.Src[v.Node.Start:v.Node.End])
+	fromHost := !v.Set || strings.Contains(written, "$")
+	switch {
+	case !fromHost && isSecret(v.Name, v.Value):
+		c.inCompose(v.Node, "SBX501", fmt.Sprintf("%s holds what looks like a key", v.Name), "revoke it, and pass it as a secret of Compose")
+	case fromHost && dev && secretName.MatchString(v.Name):
+		message := v.Name + " of the host becomes part of the container, where inspect shows it"
+		if passed == "SBX504" {
+			message = v.Name + " stays readable in the image"
+		}
+		c.inCompose(v.Node, passed, message, "pass it as a secret of Compose, which is a file in the container")
+	}
+}
+
+// composeImages looks at how services name their images.
+func (c *pass) composeImages() {
+	if c.composed == nil {
+		return
+	}
+	for _, s := range c.composed.project.Services() {
+		n := s.Get("image")
+		if _, _, _, builds := s.Build(); builds || n.String() == "" || strings.Contains(n.Text, "$") {
+			continue // with build, image only names the result
+		}
+		switch name, tag, digest := splitImage(n.Text); {
+		case digest != "":
+		case tag == "" || tag == "latest":
+			c.inCompose(n, "SBX602", fmt.Sprintf("the image %s is whatever was published last", name), "name a version, or better a digest: "+name+":VERSION@sha256:…")
+		default:
+			c.inCompose(n, "SBX601", fmt.Sprintf("the image %s is not pinned to a digest", n.Text), "add @sha256:…, as the registry reports it")
+		}
+	}
+}
+
+// dockerfile returns the name, relative to the configuration, of the Dockerfile
+// that the dev container's service builds.
+func (c *composed) dockerfile() (name string, ok bool) {
+	s := c.dev()
+	if s == nil {
+		return "", false
+	}
+	context, file, _, ok := s.Build()
+	if !ok || strings.Contains(context+file, "$") || path.IsAbs(context) || path.IsAbs(file) || strings.Contains(context, "://") {
+		return "", false
+	}
+	return path.Join(path.Dir(c.first), context, file), true
+}
