@@ -27,9 +27,10 @@ const InitPath = "/usr/local/sbin/sbx-init"
 
 // Places in the containers.
 const (
-	agentHome  = "/home/agent"
-	policyPath = "/etc/sbx/sandbox.jsonc"
-	auditPath  = "/run/sbx/audit.jsonl"
+	agentHome   = "/home/agent"
+	policyPath  = "/etc/sbx/sandbox.jsonc"
+	recordsPath = "/run/sbx"
+	auditPath   = recordsPath + "/audit.jsonl"
 )
 
 // fallbackUID is the user of the agent where the project's folder belongs to
@@ -255,6 +256,8 @@ func (p *Plan) sidecar(o Options, dir string) engine.Spec {
 		MemoryBytes: 512 << 20,
 		Pids:        128,
 		NoCoreDump:  true,
+		// The audit log and the policy in force, for the agent to read.
+		Volumes: []string{recordsPath},
 	}
 }
 

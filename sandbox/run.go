@@ -122,7 +122,7 @@ func (r *run) start(ctx context.Context) error {
 		opened <- err
 	}()
 	spec := r.plan.Agent
-	spec.Network = "container:" + r.sidecar.id
+	spec.Network, spec.VolumesOf = "container:"+r.sidecar.id, r.sidecar.id
 	spec.Env = append([]string{}, spec.Env...)
 	for i, v := range spec.Env {
 		if v == tokenVariable {

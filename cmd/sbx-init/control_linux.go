@@ -19,8 +19,10 @@ import (
 const (
 	// controlSocket, in the audit log's folder, is where root speaks to the
 	// running firewall. It is a file, not an abstract name, which everybody in
-	// the network namespace could reach.
+	// the network namespace could reach. A sidecar's log is there for another
+	// container to read, so its socket lies in a folder beside the log's.
 	controlSocket = "control.sock"
+	besideLog     = "-control"
 
 	// exitDiffers is the exit code of verify for a kernel that is not as it should be.
 	exitDiffers = 1
@@ -41,9 +43,21 @@ type response struct {
 	Stderr string `json:"stderr,omitempty"`
 }
 
+// controlPath is where the firewall with this audit log listens.
+func controlPath(audit string, sidecar bool) string {
+	dir := filepath.Dir(audit)
+	if sidecar {
+		dir += besideLog
+	}
+	return filepath.Join(dir, controlSocket)
+}
+
 // listenControl opens the control socket for root alone, in the place of one
 // that a firewall before us has left.
 func listenControl(path string) (*net.UnixListener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("opening the control socket: %w", err)
+	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("opening the control socket: %w", err)
 	}
@@ -128,7 +142,11 @@ func (p *program) ask(command string, args []string) error {
 	if len(rest) > 0 || *audit == "" {
 		return usageError("%s takes its options as 'sbx-init help' shows", command)
 	}
-	r, err := callControl(filepath.Join(filepath.Dir(*audit), controlSocket), request{command})
+	path := controlPath(*audit, true)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		path = controlPath(*audit, false)
+	}
+	r, err := callControl(path, request{command})
 	if err != nil {
 		return err
 	}

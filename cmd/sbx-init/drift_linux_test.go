@@ -109,7 +109,7 @@ func BenchmarkReload(b *testing.B) {
 		b.StopTimer()
 		box.write("policy.jsonc", []string{afterReload, beforeReload}[i%2])
 		b.StartTimer()
-		r, err := callControl(box.path("run/control.sock"), request{"reload"})
+		r, err := callControl(controlPath(box.path("run/audit.jsonl"), true), request{"reload"})
 		if err != nil || r.Code != 0 {
 			b.Fatalf("%+v, %v", r, err)
 		}

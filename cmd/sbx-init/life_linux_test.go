@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -323,12 +324,13 @@ func TestAttackAgentSpeaksToTheFirewall(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, beforeReload)
 	startSidecar(t, b)
-	if info, err := os.Stat(b.path("run/control.sock")); err != nil || info.Mode().Perm() != 0o600 {
+	socket := controlPath(b.path("run/audit.jsonl"), true)
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the control socket: %v, %v", info, err)
 	}
-	// Even when somebody opened the socket's file to everybody.
-	for _, mode := range []os.FileMode{0o600, 0o666} {
-		if err := os.Chmod(b.path("run/control.sock"), mode); err != nil {
+	// Even when somebody opened the socket's file and folder to everybody.
+	for mode, folder := range map[os.FileMode]os.FileMode{0o600: 0o700, 0o666: 0o755} {
+		if err := errors.Join(os.Chmod(socket, mode), os.Chmod(filepath.Dir(socket), folder)); err != nil {
 			t.Fatal(err)
 		}
 		for _, command := range []string{"reload", "status", "verify"} {

@@ -125,7 +125,7 @@ func (p *program) run(args []string) error {
 	if err := w.watchRefusals(); err != nil {
 		fmt.Fprintf(p.stderr, "sbx-init: warning: refused connections are not recorded, names are: %v\n", err)
 	}
-	control, err := listenControl(filepath.Join(filepath.Dir(o.audit), controlSocket))
+	control, err := listenControl(controlPath(o.audit, o.sidecar))
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,8 @@ type Spec struct {
 	ReadOnlyRoot bool              `json:"readOnlyRoot,omitempty"`
 	Mounts       []Mount           `json:"mounts,omitempty"`      // in the order of mounting
 	Tmpfs        map[string]string `json:"tmpfs,omitempty"`       // path: mount options
+	Volumes      []string          `json:"volumes,omitempty"`     // paths of new, empty volumes that go with the container
+	VolumesOf    string            `json:"volumesOf,omitempty"`   // a container whose volumes this one has too, read-only
 	MemoryBytes  int64             `json:"memoryBytes,omitempty"` // with swap; 0 = no limit
 	CPUs         float64           `json:"cpus,omitempty"`        // 0 = no limit
 	Pids         int64             `json:"pids,omitempty"`        // 0 = no limit
@@ -79,6 +81,12 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 	for _, m := range spec.Mounts {
 		// Mounts and not Binds: Binds would create a missing source as root.
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly})
+	}
+	for _, path := range spec.Volumes {
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: path, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
+	}
+	if spec.VolumesOf != "" {
+		host.VolumesFrom = []string{spec.VolumesOf + ":ro"}
 	}
 	var networks *network.NetworkingConfig
 	if len(spec.Aliases) > 0 {

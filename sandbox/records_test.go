@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// The agent reads why it was refused, in the firewall's own records. It can
+// change nothing about them, and nothing else of the firewall's container is
+// there: not its control socket, not its folders.
+func TestAttackTheRecordsAsAWayToTheFirewall(t *testing.T) {
+	e := connect(t)
+	docker := testenv.Program(t, "docker")
+	tr := (&trial{options: shell(`
+getent hosts evil.example
+until grep -q evil.example /run/sbx/audit.jsonl; do sleep 0.1; done
+grep -o '"name":"evil.example"' /run/sbx/audit.jsonl | head -1
+grep -q '"network"' /run/sbx/policy.json && echo "has the policy"
+for attack in 'echo x >> /run/sbx/audit.jsonl' 'echo x > /run/sbx/policy.json' 'rm -f /run/sbx/audit.jsonl' 'mv /run/sbx/audit.jsonl /run/sbx/x' \
+	'ln -s /etc /run/sbx/etc' 'mkdir /run/sbx/d' 'chmod 777 /run/sbx' 'mount -o remount,rw /run/sbx' 'umount /run/sbx' 'mv /run/sbx /run/x' 'rmdir /run/sbx'; do
+	sh -c "$attack" 2>/dev/null && echo "DONE $attack"
+done
+find /run/sbx -not -type f -not -path /run/sbx | sed 's/^/OTHER /'
+find /run/sbx -type f | sort | tr '\n' ' '
+find / -name control.sock 2>/dev/null | sed 's/^/SOCKET /'
+grep ' /run/sbx ' /proc/self/mountinfo
+true`)}).run(t, e)
+	out := tr.stdout.String()
+	for _, broken := range []string{"DONE", "OTHER", "SOCKET"} {
+		if strings.Contains(out, broken) {
+			t.Errorf("%s in\n%s", broken, out)
+		}
+	}
+	for _, want := range []string{`"name":"evil.example"`, "has the policy", "/run/sbx/audit.jsonl /run/sbx/policy.json "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s\n%s", want, out, tr.stderr.String())
+		}
+	}
+	// Nothing stays on the engine.
+	volume := regexp.MustCompile(`/volumes/([0-9a-f]{64})/`).FindStringSubmatch(out)
+	if volume == nil {
+		t.Fatalf("no volume in\n%s", out)
+	}
+	if text, err := exec.Command(docker, "volume", "inspect", volume[1]).CombinedOutput(); err == nil {
+		t.Errorf("the volume is left: %s", text)
+	}
+}
+
+// A log that was full goes on in a new file: both are kept and reported, the
+// older one first, with the policy and the page.
+func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
+	e := connect(t)
+	line := func(name string) []byte {
+		return []byte(`{"ts":"2026-01-02T03:04:05Z","verdict":"deny","layer":"dns","name":"` + name + `","reason":"r"}` + "\n")
+	}
+	spec := engine.Spec{Name: "sbx-test-collect-" + strconv.Itoa(os.Getpid()), Image: testImage(t, e), Entrypoint: []string{"sleep", "60"}, Network: "none", Volumes: []string{recordsPath}}
+	for name, files := range map[string][]engine.File{
+		"one file": {{Path: auditPath, Mode: 0o644, Data: line("new.example")}},
+		"both":     {{Path: auditPath, Mode: 0o644, Data: line("new.example")}, {Path: auditPath + ".1", Mode: 0o644, Data: line("old.example")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id, err := e.Create(t.Context(), spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = e.Remove(context.Background(), id) }()
+			if err := e.CopyIn(t.Context(), id, files); err != nil {
+				t.Fatal(err)
+			}
+			r := &run{engine: e, plan: &Plan{ID: "x"}, host: Host{StateDir: t.TempDir()}, sidecar: &sidecar{id: id}}
+			if err := r.collect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"new.example"}
+			kept := string(line("new.example"))
+			if len(files) == 2 {
+				want, kept = append(want, "old.example"), string(line("old.example"))+kept
+			}
+			if got := r.result.Egress.DeniedHosts(); !slices.Equal(got, want) {
+				t.Errorf("denied hosts %q, want %q", got, want)
+			}
+			if text, err := os.ReadFile(r.result.Files.Audit); err != nil || string(text) != kept {
+				t.Errorf("kept %q (%v), want %q", text, err, kept)
+			}
+			for _, file := range []string{PolicyFile, "report.html"} {
+				if info, err := os.Stat(filepath.Join(r.host.StateDir, file)); err != nil || info.Size() == 0 {
+					t.Errorf("%s: %v", file, err)
+				}
+			}
+		})
+	}
+}
