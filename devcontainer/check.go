@@ -27,7 +27,8 @@ func Check(p *Project) []diag.Finding {
 type pass struct {
 	*Project
 	table   map[string]*Rule
-	root    *jsonc.Node // of the configuration; nil when it is no object
+	doc     *jsonc.Document // that at, name and missing report about: the configuration, but for within
+	root    *jsonc.Node     // of the configuration; nil when it is no object
 	args    []runArg
 	mounts  []mount
 	build   *build // the Dockerfile as it is built; nil without one
@@ -44,7 +45,7 @@ type report struct {
 func (r *report) fix(edits []jsonc.Edit) { r.edits = edits }
 
 func newPass(p *Project) *pass {
-	c := &pass{Project: p, table: table(), root: p.object()}
+	c := &pass{Project: p, table: table(), doc: p.Config, root: p.object()}
 	for _, f := range p.syntax {
 		c.reports = append(c.reports, report{Finding: f})
 	}
@@ -61,6 +62,14 @@ func (c *pass) run() {
 		}
 		return
 	}
+	switch c.kind() {
+	case featureFile:
+		c.feature()
+		return
+	case templateFile:
+		c.template()
+		return
+	}
 	for _, f := range Families() {
 		for i := range f.Rules {
 			if check := f.Rules[i].check; check != nil {
@@ -70,22 +79,22 @@ func (c *pass) run() {
 	}
 }
 
-// at reports a rule at a value of the configuration.
+// at reports a rule at a value.
 func (c *pass) at(n *jsonc.Node, rule, message, hint string) *report {
-	return c.in(c.Config, n.Start, n.End, n.Pointer, rule, message, hint)
+	return c.in(c.doc, n.Start, n.End, n.Pointer, rule, message, hint)
 }
 
 // name reports a rule at a member's name.
 func (c *pass) name(m jsonc.Member, rule, message, hint string) *report {
-	return c.in(c.Config, m.NameStart, m.NameEnd, m.Value.Pointer, rule, message, hint)
+	return c.in(c.doc, m.NameStart, m.NameEnd, m.Value.Pointer, rule, message, hint)
 }
 
 // missing reports that something is not there, at the value that should have
 // it, or at the opening bracket of the file.
 func (c *pass) missing(n *jsonc.Node, rule, message, hint string) *report {
-	if n == nil || n == c.root {
-		start := c.Config.Root.Start
-		return c.in(c.Config, start, start+1, "", rule, message, hint)
+	if n == nil || n == c.doc.Root {
+		start := c.doc.Root.Start
+		return c.in(c.doc, start, start+1, "", rule, message, hint)
 	}
 	return c.at(n, rule, message, hint)
 }
@@ -100,6 +109,14 @@ func (c *pass) in(doc *jsonc.Document, start, end int, pointer, rule, message, h
 	f := doc.Finding(start, end, diag.Finding{Rule: rule, Severity: entry.Severity, Pointer: pointer, Message: message, Hint: hint})
 	c.reports = append(c.reports, report{Finding: f})
 	return &c.reports[len(c.reports)-1]
+}
+
+// within lets look report about another document.
+func (c *pass) within(doc *jsonc.Document, look func()) {
+	before := c.doc
+	c.doc = doc
+	look()
+	c.doc = before
 }
 
 // texts returns the string elements of an array, or n itself when it is a

@@ -16,8 +16,8 @@ var ErrNone = errors.New("no dev container configuration")
 // SettingsName is the settings file of the sandbox, beside devcontainer.json.
 const SettingsName = "sandbox.jsonc"
 
-// Discover lists the files that path names. A file is taken as what it is; in
-// a folder all three places of the specification are searched:
+// Discover lists the files that path names. A file is taken as what it is. The
+// folder of a Feature or of a Template is that; in any other folder all three places of the specification are searched:
 // .devcontainer/devcontainer.json, .devcontainer.json and
 // .devcontainer/FOLDER/devcontainer.json; only when none of them exists, a
 // .devcontainer/sandbox.jsonc. The error wraps ErrNone when a folder has
@@ -29,6 +29,11 @@ func Discover(path string) ([]string, error) {
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
+	}
+	for _, name := range []string{FeatureName, TemplateName} {
+		if file := filepath.Join(path, name); isFile(file) {
+			return []string{file}, nil
+		}
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {

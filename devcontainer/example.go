@@ -77,3 +77,10 @@ const soundCompose = `services:
     image: debian:13
     command: sleep infinity
 `
+
+// withTemplate is a Template with one more line of metadata, whose
+// configuration has the given image.
+func withTemplate(line, image string) string {
+	return "-- src/app/devcontainer-template.json --\n{\n  \"id\": \"app\",\n  \"version\": \"1.0.0\",\n  \"name\": \"App\",\n  " + line +
+		"\n}\n-- src/app/.devcontainer/devcontainer.json --\n{\n  \"image\": " + image + "\n}\n"
+}

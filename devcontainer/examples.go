@@ -34,10 +34,10 @@ func ExampleFiles(text string) Memory {
 func CheckExample(files Memory) ([]diag.Finding, error) {
 	names := sortedKeys(files)
 	i := slices.IndexFunc(names, func(name string) bool {
-		return slices.Contains([]string{"devcontainer.json", ".devcontainer.json"}, path.Base(name))
+		return slices.Contains([]string{"devcontainer.json", ".devcontainer.json"}, path.Base(name)) && !slices.ContainsFunc(names, func(n string) bool { return path.Base(n) == TemplateName })
 	})
 	if i < 0 {
-		i = 0
+		i = max(0, slices.IndexFunc(names, func(n string) bool { return path.Base(n) == TemplateName }))
 	}
 	p, err := Load(files, names[i], names[i])
 	if err != nil {

@@ -114,9 +114,6 @@ func (c *pass) localFeatureRights(name string) string {
 	return ""
 }
 
-// FeatureName is the file of a Feature's metadata.
-const FeatureName = "devcontainer-feature.json"
-
 var agentWord = regexp.MustCompile(`(?i)claude-code|anthropic\.claude|@anthropic-ai/|dangerously-skip-permissions`)
 
 // agent reports whether the configuration installs or starts Claude Code.

@@ -19,6 +19,7 @@ type Project struct {
 	Settings   *jsonc.Document    // sandbox.jsonc beside it
 	Policy     *settings.Settings // what Settings says; nil also when it is not valid
 	Lock       *jsonc.Document    // devcontainer-lock.json of this configuration
+	Made       *jsonc.Document    // sandbox.lock beside it: what it was made from
 	Dockerfile *jsonc.Document    // what build.dockerfile, dockerFile or the Compose service names
 	Compose    []*jsonc.Document  // what dockerComposeFile names, in its order
 
@@ -58,6 +59,7 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	}
 	p.settings()
 	p.Lock = p.jsonBeside(lock)
+	p.Made = p.jsonBeside(LockName)
 	root := p.object()
 	for _, n := range []*jsonc.Node{root.Member("build").Member("dockerfile"), root.Member("dockerFile")} {
 		if s, ok := n.Str(); ok {
@@ -78,15 +80,16 @@ func Load(tree Tree, name, file string) (*Project, error) {
 
 func (p *Project) config(file string, src []byte) {
 	doc, findings := jsonc.Parse(file, src)
+	p.syntax = append(p.syntax, conflicted(src, doc, findings)...)
 	if doc == nil {
 		doc = jsonc.Text(file, src)
 	}
-	p.Config, p.syntax = doc, append(p.syntax, findings...)
+	p.Config = doc
 }
 
 // Documents returns the files of the project that were found.
 func (p *Project) Documents() []*jsonc.Document {
-	docs := append([]*jsonc.Document{p.Config, p.Settings, p.Lock, p.Dockerfile}, p.Compose...)
+	docs := append([]*jsonc.Document{p.Config, p.Settings, p.Lock, p.Made, p.Dockerfile}, p.Compose...)
 	return slices.DeleteFunc(docs, func(d *jsonc.Document) bool { return d == nil })
 }
 
@@ -127,14 +130,17 @@ func (p *Project) text(name string) *jsonc.Document {
 	return jsonc.Text(p.quoted(name), src)
 }
 
-// jsonBeside reads a JSON file beside the configuration. Its syntax is judged
-// by whom it belongs to; a document that is not well formed is a text.
+// jsonBeside reads a JSON file beside the configuration. A document that is
+// not well formed is a text.
 func (p *Project) jsonBeside(name string) *jsonc.Document {
 	src, err := p.Tree.Read(path.Join(p.Dir, name))
 	if err != nil {
 		return nil
 	}
-	doc, _ := jsonc.Parse(p.quoted(name), src)
+	doc, findings := jsonc.Parse(p.quoted(name), src)
+	if name != SettingsName { // package settings reports them again
+		p.syntax = append(p.syntax, conflicted(src, doc, findings)...)
+	}
 	if doc == nil {
 		doc = jsonc.Text(p.quoted(name), src)
 	}

@@ -33,7 +33,7 @@ var referenceRules = []Rule{
 		Reason: "The reference CLI ends with an error before anything is started.",
 		Bad:    withImage(`"containerEnv": {"HOST_HOME": "${localEnv}"}`),
 		Good:   withImage(`"containerEnv": {"HOST_HOME": "${localEnv:HOME}"}`)},
-	{ID: "SBX307", Name: "env-alias", Severity: diag.SeverityWarning, Title: "undocumented name for localEnv",
+	{ID: "SBX307", Name: "env-alias", Severity: diag.SeverityNote, Title: "undocumented name for localEnv",
 		Reason: "${env:NAME} is not in the specification. The reference CLI reads it as localEnv, other tools leave it as it is or take it out.",
 		Bad:    withImage(`"containerEnv": {"LANG": "${env:LANG}"}`),
 		Good:   withImage(`"containerEnv": {"LANG": "${localEnv:LANG}"}`),

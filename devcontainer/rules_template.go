@@ -1,4 +1,48 @@
 package devcontainer
 
-// templateRules judge dev container Templates and what was made from them.
-var templateRules = []Rule{}
+import "github.com/org/claude-sandbox/internal/diag"
+
+// templateRules judge dev container Templates, Features that a repository
+// publishes, and what an update left behind.
+var templateRules = []Rule{
+	{ID: "SBX903", Name: "conflict-marker", Severity: diag.SeverityError, Title: "conflict that was not resolved",
+		Reason: "A merge left both sides in the file. Tools that read past errors take the parts they understand.",
+		Bad:    "{\n<<<<<<< ours\n  \"image\": \"debian:13\"\n=======\n  \"image\": \"debian:12\"\n>>>>>>> theirs\n}\n",
+		Good:   withImage()},
+	{ID: "SBX904", Name: "option-name", Severity: diag.SeverityError, Title: "option that no file can use",
+		Reason: "The reference CLI replaces ${templateOption:NAME} only where NAME is made of letters, digits and _; any other name stays in the file.",
+		Bad:    withTemplate(`"options": {"image-variant": {"type": "string", "default": "13"}}`, `"debian:${templateOption:image-variant}"`),
+		Good:   withTemplate(`"options": {"imageVariant": {"type": "string", "default": "13"}}`, `"debian:${templateOption:imageVariant}"`)},
+	{ID: "SBX905", Name: "raw-boolean-default", Severity: diag.SeverityError, Title: "default of a Template that is no text",
+		Reason: "The reference CLI turns a default of false into the empty text, so the file gets neither true nor false.",
+		Bad:    withTemplate(`"options": {"zsh": {"type": "boolean", "default": false}}`, `"debian:13", "containerEnv": {"ZSH": "${templateOption:zsh}"}`),
+		Good:   withTemplate(`"options": {"zsh": {"type": "boolean", "default": "false"}}`, `"debian:13", "containerEnv": {"ZSH": "${templateOption:zsh}"}`)},
+	{ID: "SBX906", Name: "option-unknown", Severity: diag.SeverityError, Title: "option that is used and not declared",
+		Reason: "The reference CLI puts the empty text where an option is not declared.",
+		Bad:    withTemplate(`"options": {"variant": {"type": "string", "default": "13"}}`, `"debian:${templateOption:varient}"`),
+		Good:   withTemplate(`"options": {"variant": {"type": "string", "default": "13"}}`, `"debian:${templateOption:variant}"`)},
+	{ID: "SBX907", Name: "rendered-invalid", Severity: diag.SeverityError, Title: "a choice of options makes a configuration that is not valid",
+		Reason: "Whoever chooses it gets a dev container that does not start, or not as it says.",
+		Bad:    withTemplate(`"options": {"probe": {"type": "string", "enum": ["loginShell", "login"], "default": "loginShell"}}`, `"debian:13", "userEnvProbe": "${templateOption:probe}"`),
+		Good:   withTemplate(`"options": {"probe": {"type": "string", "enum": ["loginShell", "none"], "default": "loginShell"}}`, `"debian:13", "userEnvProbe": "${templateOption:probe}"`)},
+	{ID: "SBX908", Name: "option-breaks-file", Severity: diag.SeverityError, Title: "an option's value breaks the file",
+		Reason: "Values are put into the file as they are: a quote or a backslash ends the string, and the tolerant parser hides it.",
+		Bad:    withTemplate(`"options": {"motd": {"type": "string", "default": "say \"hi\""}}`, `"debian:13", "containerEnv": {"MOTD": "${templateOption:motd}"}`),
+		Good:   withTemplate(`"options": {"motd": {"type": "string", "default": "say hi"}}`, `"debian:13", "containerEnv": {"MOTD": "${templateOption:motd}"}`)},
+	{ID: "SBX909", Name: "identity", Severity: diag.SeverityWarning, Title: "id or version that cannot be published",
+		Reason: "The id must be the folder's name, or it is published under another name than it is found by; the tags 1, 1.2 and 1.2.3 are made from a version of three numbers.",
+		Bad:    "-- src/tool/devcontainer-feature.json --\n{\"id\": \"tools\", \"version\": \"1.0\", \"name\": \"Tool\"}\n-- src/tool/install.sh --\n#!/bin/sh\n",
+		Good:   "-- src/tool/devcontainer-feature.json --\n{\"id\": \"tool\", \"version\": \"1.0.0\", \"name\": \"Tool\"}\n-- src/tool/install.sh --\n#!/bin/sh\n"},
+	{ID: "SBX910", Name: "path-never-applied", Severity: diag.SeverityNote, Title: "optional path that is never written",
+		Reason: "It names no file of the Template, or one that tools leave out: devcontainer-template.json, README.md and NOTES.md describe the Template and are not applied.",
+		Bad:    withTemplate(`"optionalPaths": ["README.md"]`, `"debian:13"`) + "-- src/app/README.md --\nAbout the Template\n",
+		Good:   withTemplate(`"optionalPaths": [".github/*"]`, `"debian:13"`) + "-- src/app/.github/dependabot.yml --\nversion: 2\n"},
+	{ID: "SBX911", Name: "install-missing", Severity: diag.SeverityError, Title: "Feature without install.sh",
+		Reason: "The build of every container that uses the Feature fails.",
+		Bad:    "-- src/tool/devcontainer-feature.json --\n{\"id\": \"tool\", \"version\": \"1.0.0\", \"name\": \"Tool\"}\n",
+		Good:   "-- src/tool/devcontainer-feature.json --\n{\"id\": \"tool\", \"version\": \"1.0.0\", \"name\": \"Tool\"}\n-- src/tool/install.sh --\n#!/bin/sh\n"},
+	{ID: "SBX912", Name: "option-unused", Severity: diag.SeverityNote, Title: "option that no file uses",
+		Reason: "Its answer changes nothing; perhaps the file that used it is gone, or spells it otherwise.",
+		Bad:    withTemplate(`"options": {"variant": {"type": "string", "default": "13"}}`, `"debian:13"`),
+		Good:   withTemplate(`"options": {"variant": {"type": "string", "default": "13"}}`, `"debian:${templateOption:variant}"`)},
+}

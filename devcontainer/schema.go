@@ -45,6 +45,11 @@ func (c *pass) schema() {
 		c.topLevel(merged(imageKind, buildKind, dockerFileKind, composeKind), nil, "")
 		c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
 	}
+	c.mountObjects(root)
+	c.locks()
+}
+
+func (c *pass) mountObjects(root *jsonc.Node) {
 	for _, m := range elements(root.Member("mounts")) {
 		if m.Kind == jsonc.Object {
 			c.require(m, "type", "target")

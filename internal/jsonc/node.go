@@ -124,3 +124,11 @@ var (
 // Child returns the pointer of token below the pointer parent, escaped as
 // RFC 6901 section 4 wants.
 func Child(parent, token string) string { return parent + "/" + escape.Replace(token) }
+
+// TextOr returns the text of a string, number or boolean, or other.
+func (n *Node) TextOr(other string) string {
+	if n == nil || n.Kind == Object || n.Kind == Array || n.Kind == Null {
+		return other
+	}
+	return n.Text
+}

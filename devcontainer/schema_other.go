@@ -1,0 +1,158 @@
+package devcontainer
+
+import (
+	"path"
+	"regexp"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// The files that this package judges beside devcontainer.json.
+const (
+	FeatureName  = "devcontainer-feature.json"
+	TemplateName = "devcontainer-template.json"
+	LockName     = "sandbox.lock" // what templates were used, beside devcontainer.json
+)
+
+// fileKind says what a Project's Config is.
+type fileKind int
+
+const (
+	configFile fileKind = iota
+	featureFile
+	templateFile
+)
+
+func (p *Project) kind() fileKind {
+	switch path.Base(p.Config.File) {
+	case FeatureName:
+		return featureFile
+	case TemplateName:
+		return templateFile
+	}
+	return configFile
+}
+
+// featureShape is devcontainer-feature.json
+// (containers.dev/implementors/features, "devcontainer-feature.json properties").
+var featureShape = object(map[string]shape{
+	"id": text, "version": text, "name": text, "description": text, "documentationURL": text, "licenseURL": text,
+	"keywords": list, "options": {kinds: anyObj.kinds, what: anyObj.what, rest: &featureOption},
+	"containerEnv": textMap, "privileged": boolean, "init": boolean, "capAdd": list, "securityOpt": list, "entrypoint": text,
+	"customizations": anyObj, "dependsOn": anyObj, "installsAfter": list, "legacyIds": list, "deprecated": boolean,
+	"mounts": {kinds: list.kinds, what: "an array of mounts", items: ref(object(map[string]shape{
+		"type": oneOf("bind", "volume"), "source": text, "target": text}))},
+	"onCreateCommand": command, "updateContentCommand": command, "postCreateCommand": command,
+	"postStartCommand": command, "postAttachCommand": command,
+})
+
+var featureOption = object(map[string]shape{
+	"type": oneOf("string", "boolean"), "description": text, "enum": list, "proposals": list,
+	"default": {kinds: []jsonc.Kind{jsonc.String, jsonc.Bool}, what: "a string, or true or false for a boolean"},
+})
+
+// templateShape is devcontainer-template.json
+// (containers.dev/implementors/templates, "devcontainer-template.json properties").
+var templateShape = object(map[string]shape{
+	"$schema": text, "id": text, "version": text, "name": text, "description": text, "documentationURL": text, "licenseURL": text,
+	"publisher": text, "keywords": list, "platforms": list, "optionalPaths": list, "files": list, "fileCount": number,
+	"options": {kinds: anyObj.kinds, what: anyObj.what, rest: ref(object(map[string]shape{
+		"type": oneOf("string", "boolean"), "description": text, "enum": list, "proposals": list,
+		"default": {kinds: []jsonc.Kind{jsonc.String, jsonc.Bool}, what: "a string"},
+	}))},
+})
+
+var number = shape{kinds: []jsonc.Kind{jsonc.Number}, what: "a number"}
+
+// lockShape is devcontainer-lock.json, as the reference CLI writes it
+// (containers/dev/lockfile in the specification's proposals).
+var lockShape = object(map[string]shape{
+	"$schema": text,
+	"features": {kinds: anyObj.kinds, what: anyObj.what, rest: ref(object(map[string]shape{
+		"version": text, "resolved": text,
+		"integrity": {kinds: text.kinds, what: text.what, pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), example: `"sha256:…" with 64 digits`},
+		"dependsOn": list,
+	}))},
+})
+
+// madeShape is sandbox.lock. A newer version of it may have more members.
+var madeShape = shape{kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, props: map[string]shape{
+	"$schema": text, "lockVersion": {kinds: number.kinds, what: "a whole number", integer: true, min: 1},
+	"template": {kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, props: map[string]shape{"id": text, "version": text, "digest": text}},
+	"options":  textMap, "presets": list, "allow": list, "facts": anyObj, "claude": anyObj, "sbxInit": anyObj,
+	"images": {kinds: list.kinds, what: "an array of images", items: &shape{kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, props: map[string]shape{"reference": text, "digest": text}}},
+	"base":   {kinds: anyObj.kinds, what: anyObj.what, rest: &list},
+}}
+
+// locks compares the lock files with their tables.
+func (c *pass) locks() {
+	for _, lock := range []struct {
+		doc *jsonc.Document
+		shape
+		required []string
+	}{{c.Lock, lockShape, []string{"features"}}, {c.Made, madeShape, []string{"lockVersion", "template"}}} {
+		if lock.doc == nil || lock.doc.Root == nil {
+			continue
+		}
+		c.within(lock.doc, func() {
+			c.check(lock.doc.Root, lock.shape)
+			if lock.doc.Root.Kind == jsonc.Object {
+				c.require(lock.doc.Root, lock.required...)
+			}
+		})
+	}
+	if c.Lock != nil {
+		if entries := c.lockEntries(); entries != nil && entries.Kind == jsonc.Object {
+			c.within(c.Lock, func() {
+				for _, m := range entries.Members {
+					if m.Value.Kind == jsonc.Object {
+						c.require(m.Value, "version", "resolved", "integrity")
+					}
+				}
+			})
+		}
+	}
+}
+
+// feature judges a Feature's metadata and what lies beside it.
+func (c *pass) feature() {
+	c.check(c.root, featureShape)
+	c.require(c.root, "id", "version")
+	c.mountObjects(c.root)
+	c.options(c.root.Member("options"), true)
+	c.identity()
+	if c.Tree != nil && c.Tree.Kind(path.Join(c.Dir, "install.sh")) != File {
+		c.missing(nil, "SBX911", "there is no install.sh beside it", "the Feature's work is done by install.sh; it may be empty")
+	}
+}
+
+// options compares each option with its type.
+func (c *pass) options(options *jsonc.Node, feature bool) {
+	if options == nil || options.Kind != jsonc.Object {
+		return
+	}
+	for _, m := range options.Members {
+		o := m.Value
+		if o.Kind != jsonc.Object {
+			continue
+		}
+		c.require(o, "type", "default")
+		kind, _ := o.Member("type").Str()
+		fallback := o.Member("default")
+		for _, name := range []string{"enum", "proposals"} {
+			if n := o.Member(name); n != nil && kind == "boolean" {
+				c.at(n, "SBX206", where(n)+" has no effect: the option is a boolean", "make its type string, or remove it")
+			}
+		}
+		if o.Member("enum") != nil && o.Member("proposals") != nil && kind != "boolean" {
+			c.at(o.Member("proposals"), "SBX206", where(o)+" has both enum and proposals", "enum allows nothing else, proposals allow anything; keep one")
+		}
+		switch {
+		case fallback == nil:
+		case kind == "string" && fallback.Kind == jsonc.Bool:
+			c.at(fallback, "SBX202", where(fallback)+" must be a string, not boolean", "the option's type is string")
+		case feature && kind == "boolean" && fallback.Kind == jsonc.String:
+			c.at(fallback, "SBX202", where(fallback)+" must be true or false, not string", "the option's type is boolean")
+		}
+	}
+}
