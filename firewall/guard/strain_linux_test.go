@@ -1,0 +1,176 @@
+package guard_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall/guard"
+)
+
+// slowNames answers when it is told to.
+type slowNames struct {
+	names
+	asked, answer chan struct{}
+}
+
+func (n slowNames) Addresses(ctx context.Context, name string, want netip.Addr) []netip.Addr {
+	n.asked <- struct{}{}
+	<-n.answer
+	return n.names.Addresses(ctx, name, want)
+}
+
+func TestNothingArrivesBeforeTheDecision(t *testing.T) {
+	for name, sent := range map[string]string{
+		"TLS":  hello(sni("ok.test")) + "early",
+		"HTTP": "POST / HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 4\r\n\r\nbody",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sink(t, "hi")
+			n := slowNames{names{s.addr.Addr()}, make(chan struct{}, 1), make(chan struct{})}
+			b := newBench(t, s, func(o *guard.Options) { o.Names = n })
+			done := make(chan string)
+			go func() { done <- b.send(sent) }()
+			<-n.asked
+			if s.conns() != 0 {
+				t.Error("the site was connected to before it was known whether that is its address")
+			}
+			close(n.answer)
+			if back := <-done; back != "hi" || s.bytes() != sent {
+				t.Errorf("answer %q, arrived %q", back, s.bytes())
+			}
+		})
+	}
+}
+
+// twoHomes says that every name has two addresses.
+type twoHomes [2]netip.Addr
+
+func (h twoHomes) Addresses(context.Context, string, netip.Addr) []netip.Addr {
+	return []netip.Addr{h[0], h[1]}
+}
+
+// The client believes itself connected and cannot try another address.
+func TestDeadAddressIsReplaced(t *testing.T) {
+	s := sink(t, "hi")
+	nobody := netip.MustParseAddr("127.77.77.77")
+	b := newBench(t, s, func(o *guard.Options) {
+		o.Names = twoHomes{s.addr.Addr(), nobody}
+		o.Destination = func(*net.TCPConn) (netip.AddrPort, error) { return netip.AddrPortFrom(nobody, s.addr.Port()), nil }
+	})
+	if back := b.send(hello(sni("ok.test"))); back != "hi" {
+		t.Errorf("answer %q", back)
+	}
+}
+
+func TestDeadSiteResetsTheClient(t *testing.T) {
+	s := sink(t, "hi")
+	nobody := netip.MustParseAddr("127.77.77.77")
+	b := newBench(t, s, func(o *guard.Options) {
+		o.Names = names{nobody}
+		o.Destination = func(*net.TCPConn) (netip.AddrPort, error) { return netip.AddrPortFrom(nobody, s.addr.Port()), nil }
+	})
+	conn := b.dial()
+	if _, err := io.WriteString(conn, hello(sni("ok.test"))); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := io.ReadAll(conn); err == nil || len(back) > 0 {
+		t.Errorf("got %q and an orderly end", back)
+	}
+}
+
+// A site that takes the connection and never answers holds nothing but it.
+func TestSilentSiteEndsTheHandshake(t *testing.T) {
+	s := newSite(t, func(s *site, conn *net.TCPConn) { _, _ = io.Copy(s, conn) })
+	b := newBench(t, s, func(o *guard.Options) { o.Timeout = 50 * time.Millisecond })
+	conn := b.dial()
+	if _, err := io.WriteString(conn, hello(sni("ok.test"))); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := io.ReadAll(conn); err == nil || len(back) > 0 {
+		t.Errorf("got %q and an orderly end", back)
+	}
+}
+
+// Who does not read stops the sender, not the guard's memory.
+func TestSlowReaderHoldsTheSenderBack(t *testing.T) {
+	const most = 64 << 20 // far more than sockets and pipes hold
+	wrote := make(chan int, 1)
+	s := newSite(t, func(_ *site, conn *net.TCPConn) {
+		_, _ = io.ReadFull(conn, make([]byte, len(hello(sni("ok.test")))))
+		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+		total := 0
+		for total < most {
+			n, err := conn.Write(make([]byte, 64<<10))
+			total += n
+			if err != nil {
+				break
+			}
+		}
+		wrote <- total
+	})
+	b := newBench(t, s)
+	conn := b.dial()
+	if _, err := io.WriteString(conn, hello(sni("ok.test"))); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-wrote; n >= most {
+		t.Errorf("the site could write %d bytes that nobody read", n)
+	} else if got, _ := io.Copy(io.Discard, conn); got > int64(n) || got == 0 {
+		t.Errorf("%d bytes of %d arrived", got, n)
+	}
+}
+
+// Thousands that connect and say nothing keep nobody else waiting.
+func TestSilentClientsAreInNobodysWay(t *testing.T) {
+	s := sink(t, "hi")
+	b := newBench(t, s)
+	for range 2000 {
+		b.dial()
+	}
+	if back := b.send(hello(sni("ok.test"))); back != "hi" {
+		t.Errorf("answer %q", back)
+	}
+	if got := b.decisions(); len(got) != 1 {
+		t.Errorf("recorded: %q", got)
+	}
+}
+
+// Ten thousand connections rest, all of them work afterwards, those beyond the
+// limit are told at once, and what they held is given back.
+func TestTenThousandIdleConnections(t *testing.T) {
+	y := newYard(t)
+	y.client.ask("hold guard 200") // spare pipes, the log, the pool of threads
+	y.client.ask("drop guard")
+	before := y.settled(0)
+	conns := manyConns(t)
+	y.client.ask("hold guard %d", conns)
+	held := y.state()
+	if got := held.files - before.files; got > 2*conns+2*64 {
+		t.Errorf("%d files for %d idle connections", got, conns)
+	}
+	if n := y.client.ask("touch guard"); n[0] != conns {
+		t.Errorf("%d of %d connections still work", n[0], conns)
+	}
+	t.Logf("%d idle connections: %d MiB resident, %d bytes of heap and stacks each", conns, held.resident>>20, (held.bytes-before.bytes)/conns)
+	y.client.ask("drop guard")
+	y.settled(before.files)
+}
+
+// settled waits until the guard holds no connection, and at most so many files
+// (0 = any number), and returns what it holds then.
+func (y *yard) settled(files int) state {
+	y.t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
+		s := y.state()
+		if s.goroutines < 20 && (files == 0 || s.files <= files+2*64) {
+			return s
+		}
+		if time.Now().After(deadline) {
+			y.t.Fatalf("it does not come to rest: %+v", s)
+		}
+	}
+}
