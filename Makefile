@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 TOOLS := $(or $(SBX_TOOLS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/claude-sandbox-dev)
 FUZZTIME ?= 10s
+SOAK ?= 10m
 
 # Packages with a test, fuzz test or benchmark that matches $(1).
 packages_with = $$(grep -rlE --include='*_test.go' '$(1)' . | xargs -r dirname | sort -u)
@@ -46,6 +47,10 @@ fuzz: ## run every fuzz test for FUZZTIME (default 10s)
 	    echo "$$dir $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$dir; \
 	  done; \
 	done
+
+.PHONY: soak
+soak: ## the guard under full load for SOAK (default 10m): no leak of files or memory
+	SBX_SOAK=$(SOAK) go test -count=1 -v -timeout 24h -run '^TestSoak$$' ./firewall/guard
 
 .PHONY: golden
 golden: ## rewrite the golden files from what the code does now; read the diff afterwards

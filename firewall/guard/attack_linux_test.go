@@ -251,6 +251,7 @@ func TestAttackOtherSiteInUnaskedHello(t *testing.T) {
 			if s.bytes() != want {
 				t.Errorf("arrived %q, want %q", s.bytes(), want)
 			}
+			b.stop()
 			if got := b.decisions(); !c.passes && (len(got) != 2 || !strings.HasPrefix(got[1], "deny sni")) {
 				t.Errorf("recorded: %q", got)
 			}

@@ -227,6 +227,23 @@ func (c *conn) dial(ctx context.Context, addrs []netip.Addr) error {
 	return fmt.Errorf("connecting to the destination: %w", errors.Join(failures...))
 }
 
+// watch ends both sides when the client resets its own, for the time in which
+// nobody reads from it. stop ends that time.
+func (c *conn) watch() (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if c.client.awaitReset() == nil {
+			c.cancel()
+		}
+	}()
+	return func() {
+		_ = c.client.SetReadDeadline(time.Unix(1, 0))
+		<-done
+		_ = c.client.SetReadDeadline(time.Time{})
+	}
+}
+
 // back carries the server's bytes to the client until their end.
 func (c *conn) back() error {
 	_, err := splice(c.client.TCPConn, c.upstream, -1)

@@ -110,6 +110,7 @@ type bench struct {
 	mu      sync.Mutex
 	records []audit.Record
 	ended   chan struct{}
+	cancel  func()
 }
 
 func policyFor(t testing.TB, s *site, network firewall.Network) *firewall.Policy {
@@ -148,22 +149,27 @@ func newBench(t testing.TB, s *site, change ...func(*guard.Options)) *bench {
 	}
 	b.addr = l.Addr().String()
 	b.server = guard.New(opts)
-	ctx, cancel := context.WithCancel(context.Background())
+	var ctx context.Context
+	ctx, b.cancel = context.WithCancel(context.Background())
 	go func() {
 		defer close(b.ended)
 		if err := b.server.Serve(ctx, l); err != nil {
 			t.Errorf("Serve: %v", err)
 		}
 	}()
-	t.Cleanup(func() {
-		cancel()
-		select {
-		case <-b.ended:
-		case <-time.After(limit):
-			t.Error("the guard does not end")
-		}
-	})
+	t.Cleanup(b.stop)
 	return b
+}
+
+// stop ends the guard and returns when all is recorded.
+func (b *bench) stop() {
+	b.t.Helper()
+	b.cancel()
+	select {
+	case <-b.ended:
+	case <-time.After(limit):
+		b.t.Error("the guard does not end")
+	}
 }
 
 func (b *bench) dial() *net.TCPConn {

@@ -80,6 +80,7 @@ func (c *conn) judgeRequest(ctx context.Context, h head) error {
 	if err != nil || c.upstream != nil {
 		return err
 	}
+	defer c.watch()()
 	return c.dial(ctx, addrs)
 }
 
@@ -202,6 +203,7 @@ func (c *conn) passTrailers(line int) error {
 // reports whether the server leaves HTTP with it. Only then may what the client
 // sends next be something else than a request.
 func (c *conn) answerSwitches() (bool, error) {
+	defer c.watch()()
 	if err := c.upstream.SetDeadline(time.Now().Add(c.server.opts.Timeout)); err != nil {
 		return false, err
 	}

@@ -2,9 +2,12 @@ package guard_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/netip"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,6 +95,40 @@ func TestSilentSiteEndsTheHandshake(t *testing.T) {
 	}
 	if back, err := io.ReadAll(conn); err == nil || len(back) > 0 {
 		t.Errorf("got %q and an orderly end", back)
+	}
+}
+
+// A client that leaves while the site has not answered yet takes the connection
+// to it along, whatever it had sent ahead.
+func TestLeavingWhileTheSiteIsSilent(t *testing.T) {
+	for name, sent := range map[string]string{
+		"TLS":             hello(sni("ok.test")),
+		"TLS, early data": hello(sni("ok.test")) + strings.Repeat("early", 1000),
+		"HTTP, WebSocket": "GET / HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+		"HTTP":            "GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := make(chan error, 1)
+			greeted := make(chan struct{}, 1)
+			s := newSite(t, func(_ *site, conn *net.TCPConn) {
+				_ = conn.SetDeadline(time.Now().Add(limit))
+				_, _ = conn.Read(make([]byte, 1))
+				greeted <- struct{}{}
+				_, err := io.Copy(io.Discard, conn)
+				left <- err
+			})
+			b := newBench(t, s, func(o *guard.Options) { o.Timeout = 10 * limit })
+			conn := b.dial()
+			if _, err := io.WriteString(conn, sent); err != nil {
+				t.Fatal(err)
+			}
+			<-greeted
+			_ = conn.SetLinger(0)
+			conn.Close()
+			if err := <-left; !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("the site sees %v, want a reset", err)
+			}
+		})
 	}
 }
 

@@ -1,8 +1,12 @@
 package guard
 
 import (
+	"errors"
 	"io"
 	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // readSize is how much is read at a time, in bytes.
@@ -14,8 +18,14 @@ type stream struct {
 	buf []byte
 }
 
-// fill waits for more bytes and appends them to buf.
+// fill waits for more bytes and appends them to buf. Who waits with nothing in
+// buf holds no memory for it: such waits last longest.
 func (s *stream) fill() error {
+	if len(s.buf) == 0 {
+		if err := s.await(); err != nil {
+			return err
+		}
+	}
 	if cap(s.buf)-len(s.buf) < readSize/2 {
 		s.buf = append(make([]byte, 0, len(s.buf)*2+readSize), s.buf...)
 	}
@@ -25,6 +35,40 @@ func (s *stream) fill() error {
 		return nil
 	}
 	return err
+}
+
+// await returns when there is something to read or the end has come. An error
+// is told only once by the kernel, so it is passed on here.
+func (s *stream) await() error {
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peeked [1]byte
+	var failure error
+	err = raw.Read(func(fd uintptr) bool {
+		for {
+			_, _, failure = unix.Recvfrom(int(fd), peeked[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+			if failure != unix.EINTR {
+				return failure != unix.EAGAIN
+			}
+		}
+	})
+	return errors.Join(err, os.NewSyscallError("recvfrom", failure))
+}
+
+// awaitReset returns nil when the other side has reset the connection, whatever
+// there is still to read, and an error when the time for reading is over.
+func (s *stream) awaitReset() error {
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return err
+	}
+	const closed = 7 // TCP_CLOSE
+	return raw.Read(func(fd uintptr) bool {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		return err != nil || info.State == closed
+	})
 }
 
 // pass writes the first n bytes of buf to dst and forgets them. An empty

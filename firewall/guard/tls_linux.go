@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/netip"
 	"time"
 )
 
@@ -25,14 +26,7 @@ func (c *conn) serveTLS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.dial(ctx, addrs); err != nil {
-		return err
-	}
-	// What came behind it waits: it could be a second hello already.
-	if err := c.client.pass(c.upstream, size); err != nil {
-		return err
-	}
-	retry, err := c.answerIsRetry()
+	retry, err := c.sendHello(ctx, addrs, size)
 	if err != nil {
 		return err
 	}
@@ -42,6 +36,20 @@ func (c *conn) serveTLS(ctx context.Context) error {
 		}
 	}
 	return c.carry(c.noOtherHello)
+}
+
+// sendHello connects, passes the hello of so many bytes on and reports whether
+// the site asks for a second one.
+func (c *conn) sendHello(ctx context.Context, addrs []netip.Addr, size int) (bool, error) {
+	defer c.watch()()
+	if err := c.dial(ctx, addrs); err != nil {
+		return false, err
+	}
+	// What came behind it waits: it could be a second hello already.
+	if err := c.client.pass(c.upstream, size); err != nil {
+		return false, err
+	}
+	return c.answerIsRetry()
 }
 
 // readHello reads a whole ClientHello, which then lies in the client's buffer
