@@ -190,8 +190,25 @@ func TestContractRules(t *testing.T) {
 		{"entrypoint replaced by default", with(t, `"overrideCommand": false,`, ""), nil, "SBX802"},
 		{"entrypoint replaced", with(t, `"overrideCommand": false`, `"overrideCommand": true`), nil, "SBX802"},
 		{"entrypoint replaced by a text", with(t, `"overrideCommand": false`, `"overrideCommand": "false"`), nil, "SBX301 SBX802"},
-		{"firewall in a hook", with(t, `"overrideCommand": false`, `"postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil, "SBX803"},
-		{"firewall in an object's hook", with(t, `"overrideCommand": false`, `"postCreateCommand": {"fw": ["sudo", "iptables", "-P", "OUTPUT", "DROP"]}`), nil, "SBX803"},
+		{"firewall in a hook", with(t, `"overrideCommand": false`, `"waitFor": "postStartCommand", "postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil, "SBX803"},
+		{"nobody waits for the firewall", with(t, `"overrideCommand": false`, `"postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil, "SBX803 SBX804"},
+		{"tools wait for less", with(t, `"overrideCommand": false`, `"waitFor": "onCreateCommand", "postCreateCommand": "init-firewall.sh"`), nil, "SBX803 SBX804"},
+		{"firewall in an object's hook", with(t, `"overrideCommand": false`, `"postCreateCommand": {"fw": ["sudo", "iptables", "-P", "OUTPUT", "DROP"]}, "waitFor": "postCreateCommand"`), nil, "SBX803"},
+		{"ENTRYPOINT starts something else", strings.Replace(sandbox, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
+			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nCOPY --from=x@sha256:0 /sbx-init /sbx-init\nENTRYPOINT [\"sleep\", \"infinity\"]\n"
+		}, "SBX802"},
+		{"ENTRYPOINT raises the firewall", strings.Replace(sandbox, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
+			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nENTRYPOINT [\"/sbx-init\", \"run\", \"--policy\", \"/p\", \"--\"]\n"
+		}, ""},
+		{"worktree", sandbox, func(m devcontainer.Memory) {
+			for name := range m {
+				if strings.HasPrefix(name, ".git/") {
+					delete(m, name)
+				}
+			}
+			m[".git"] = "gitdir: /elsewhere\n"
+		}, "SBX812"},
+		{"editor's tasks writable", sandbox, func(m devcontainer.Memory) { m[".vscode/tasks.json"] = "{}" }, "SBX816"},
 		{"root", with(t, `"remoteUser": "agent"`, `"remoteUser": "root"`), nil, "SBX805"},
 		{"root by number", with(t, `"remoteUser": "agent"`, `"remoteUser": "0:0"`), nil, "SBX805"},
 		{"root by default", with(t, `"remoteUser": "agent",`, ""), nil, "SBX805"},

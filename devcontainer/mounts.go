@@ -105,7 +105,7 @@ func parseVolume(s string, n *jsonc.Node) mount {
 		return m
 	}
 	m.source, m.target = restore(drive+parts[0]), restore(parts[1])
-	if strings.ContainsAny(m.source, `/\$~`) || m.source == "." {
+	if strings.ContainsAny(m.source, `/\$~`) || strings.HasPrefix(m.source, ".") {
 		m.kind = "bind"
 	}
 	for _, o := range parts[2:] {

@@ -1,0 +1,268 @@
+package devcontainer
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// writable reports what the agent could change and the host would run.
+func (c *pass) writable() {
+	report := func(rule, message, hint string) { c.missing(c.root.Member("mounts"), rule, message, hint) }
+	workspace, custom := c.root.Member("workspaceMount").Str()
+	if c.root.Member("dockerComposeFile") != nil {
+		dev := c.composed.dev()
+		if dev == nil {
+			return
+		}
+		volume := c.workspaceVolume(dev)
+		if volume == nil {
+			return
+		}
+		custom = true // the repository above is only there if the volume says so
+		report = func(rule, message, hint string) { c.inCompose(volume, rule, message, hint) }
+	} else if custom && !hostWritable(parseMount(workspace, nil)) {
+		return
+	}
+	config := "/.devcontainer"
+	if !c.InFolder() && c.Tree != nil {
+		config = "/.devcontainer.json"
+	}
+	if !c.covered(config, true) {
+		report("SBX806", config[1:]+" is writable from inside, and the next rebuild runs what it says on the host",
+			`add to "mounts": "type=bind,source=${localWorkspaceFolder}`+config+`,target=${containerWorkspaceFolder}`+config+`,readonly"`)
+	}
+	c.gitWritable(custom, report)
+	for _, p := range settings.HostPaths() {
+		top, _, _ := strings.Cut(p, "/")
+		if c.Tree == nil || "/"+p == config || top == ".git" || c.Tree.Kind(path.Join(c.Home, p)) == Nothing || c.covered("/"+p, true) {
+			continue
+		}
+		report("SBX816", p+" is writable from inside, and programs on the host obey it", "mount it over itself, readonly; sbx-devc init writes the lines")
+	}
+}
+
+// gitWritable reports a repository whose hooks or configuration can be changed.
+func (c *pass) gitWritable(custom bool, report func(rule, message, hint string)) {
+	if c.covered("/.git", true) {
+		return
+	}
+	if c.Tree != nil && c.Tree.Kind(path.Join(c.Home, ".git")) == File {
+		report("SBX812", "the .git file is writable from inside, and it says which repository git on the host obeys", "mount it over itself, readonly")
+		return
+	}
+	if !c.GitHere() && (!c.GitAbove() || custom) {
+		return
+	}
+	for _, p := range []string{"/.git/hooks", "/.git/config"} {
+		if !c.covered(p, true) {
+			report("SBX807", p[1:]+" is writable from inside, and git on the host runs what it says", "mount it over itself, readonly; sbx-devc init writes the lines")
+		}
+	}
+	if !c.covered("/.git", false) {
+		report("SBX807", ".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in its place", "mount .git over itself, writable; sbx-devc init writes the lines")
+	}
+}
+
+func hostWritable(m mount) bool { return m.kind == "bind" && !m.readonly }
+
+// covered reports whether the path, relative to the workspace with a leading
+// slash, is a mount point; with readonly, one that cannot be written to.
+func (c *pass) covered(p string, readonly bool) bool {
+	all := c.mounts
+	if dev := c.composed.dev(); dev != nil {
+		all = slices.Clone(all)
+		for _, n := range volumesOf(dev) {
+			all = append(all, composeVolume(n))
+		}
+		for _, n := range dev.Get("tmpfs").Scalars() {
+			target, _, _ := strings.Cut(n.Text, ":")
+			all = append(all, mount{kind: "tmpfs", target: target, readonly: true}) // nothing of the host's is behind it
+		}
+	}
+	return slices.ContainsFunc(all, func(m mount) bool {
+		return strings.HasSuffix(strings.TrimRight(m.target, "/"), p) && (m.readonly || !readonly)
+	})
+}
+
+// credentialFolder is where an agent or a tool keeps its login.
+var credentialFolder = regexp.MustCompile(`/(\.claude|\.codex|\.gemini|\.config/(gh|gcloud)|\.aws|\.azure|\.kube|\.ssh)/?$`)
+
+// sharedCredentials reports volumes with logins that every project gets.
+func (c *pass) sharedCredentials() {
+	for _, m := range c.mounts {
+		if m.kind == "volume" && m.source != "" && credentialFolder.MatchString(m.target) && !strings.Contains(m.source, "${") {
+			c.at(m.node, "SBX810", fmt.Sprintf("every project mounts the volume %s", m.source), "put ${devcontainerId} into its name")
+		}
+	}
+}
+
+var unasked = regexp.MustCompile(`--dangerously-skip-permissions|\bbypassPermissions\b|allow-dangerously-skip-permissions`)
+
+// uncontained reports an agent without prompts and without a sandbox.
+func (c *pass) uncontained() {
+	if c.sandboxed() {
+		return
+	}
+	const message, hint = "the agent never asks, and no firewall contains it", "let sbx-devc init write the sandbox, or leave the prompts on"
+	found := false
+	c.root.Walk(func(n *jsonc.Node) {
+		if !found && n.Kind == jsonc.String && unasked.MatchString(n.Text) {
+			found = true
+			c.at(n, "SBX811", message, hint)
+		}
+	})
+	for _, i := range c.build.history() {
+		if at := unasked.FindString(i.Source()); at != "" && !found {
+			found = true
+			start, end := i.Find(at)
+			c.inBuild(start, end, "SBX811", message, hint)
+		}
+	}
+	for _, s := range c.services() {
+		for _, n := range append(s.Get("command").Scalars(), s.Get("entrypoint").Scalars()...) {
+			if !found && unasked.MatchString(n.Text) {
+				found = true
+				c.inCompose(n, "SBX811", message, hint)
+			}
+		}
+	}
+}
+
+func (c *pass) services() []*compose.Service {
+	if c.composed == nil {
+		return nil
+	}
+	return c.composed.project.Services()
+}
+
+// firewallScripts looks into the scripts of the project that set a packet
+// filter: those that the Dockerfile copies, and those that hooks name.
+func (c *pass) firewallScripts() {
+	if c.Tree == nil {
+		return
+	}
+	for _, name := range c.scripts() {
+		src, err := c.Tree.Read(name)
+		if err != nil || len(src) > jsonc.MaxSize {
+			continue
+		}
+		commands, err := shell.Parse(string(src), nil)
+		if err != nil || !slices.ContainsFunc(commands, func(x *shell.Command) bool { return x.Is("iptables") }) {
+			continue
+		}
+		rel := strings.TrimPrefix(name, c.Dir+"/")
+		if rel == name && c.Dir != "." {
+			rel = strings.Repeat("../", strings.Count(c.Dir, "/")+1) + name
+		}
+		c.leaks(jsonc.Text(c.quoted(rel), src), commands)
+	}
+}
+
+var scriptName = regexp.MustCompile(`[\w./-]+\.(sh|bash)\b`)
+
+// scripts names the shell scripts in the tree that the project uses.
+func (c *pass) scripts() []string {
+	var out []string
+	add := func(name string) {
+		if !leavesTree(name) && c.Tree.Kind(name) == File && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	context := c.Dir
+	if s, ok := c.root.Member("build").Member("context").Str(); ok {
+		context = path.Join(c.Dir, s)
+	}
+	if dev := c.composed.dev(); dev != nil {
+		if s, _, _, ok := dev.Build(); ok {
+			context = path.Join(c.Dir, path.Dir(c.composed.first), s)
+		}
+	}
+	for _, i := range c.build.history() {
+		if copied, ok := i.Command.(*instructions.CopyCommand); ok && copied.From == "" {
+			for _, source := range copied.SourcePaths {
+				if scriptName.MatchString(source) {
+					add(path.Join(context, i.Expand(source)))
+				}
+			}
+		}
+	}
+	for _, hook := range hooks {
+		c.root.Member(hook).Walk(func(n *jsonc.Node) {
+			if n.Kind == jsonc.String {
+				for _, name := range scriptName.FindAllString(n.Text, -1) {
+					add(path.Join(c.Home, name))
+					add(path.Join(c.Dir, path.Base(name)))
+				}
+			}
+		})
+	}
+	return out
+}
+
+// leaks reports the known holes of a firewall's script, each once.
+func (c *pass) leaks(doc *jsonc.Document, commands []*shell.Command) {
+	said := map[string]bool{}
+	say := func(cmd *shell.Command, message, hint string) {
+		if !said[message] {
+			said[message] = true
+			end := cmd.Words[0].End
+			c.in(doc, cmd.Words[0].Start, end, "", "SBX808", message, hint)
+		}
+	}
+	var first, fetched *shell.Command
+	six := false
+	for _, cmd := range commands {
+		switch {
+		case cmd.Is("ip6tables", "ip6tables-restore", "nft"), cmd.Is("sysctl") && strings.Contains(joinWords(cmd), "disable_ipv6"):
+			six = true
+		case cmd.Is("curl", "wget", "dig", "host", "nslookup", "getent") && fetched == nil:
+			fetched = cmd
+		case cmd.Is("iptables"):
+			if first == nil {
+				first = cmd
+			}
+			c.leak(cmd, fetched, say)
+		}
+	}
+	if !six && first != nil {
+		say(first, "IPv6 is not filtered: iptables knows IPv4 only", "write the same rules with ip6tables, or use sbx-init")
+	}
+}
+
+func joinWords(cmd *shell.Command) string {
+	var words []string
+	for _, w := range cmd.Words {
+		words = append(words, w.Text)
+	}
+	return strings.Join(words, " ")
+}
+
+func (c *pass) leak(cmd, fetched *shell.Command, say func(*shell.Command, string, string)) {
+	line := joinWords(cmd) + " "
+	chain, _ := cmd.Value("-A", "-I", "--append", "--insert")
+	policy, _ := cmd.Value("-P", "--policy")
+	target, _ := cmd.Value("-j", "--jump")
+	to, limited := cmd.Value("-d", "--destination", "-o", "--out-interface")
+	port, _ := cmd.Value("--dport", "--destination-port")
+	switch {
+	case policy.Text == "OUTPUT" && strings.HasSuffix(strings.TrimSpace(line), "DROP") && fetched != nil && fetched.Start < cmd.Start:
+		say(cmd, "the default becomes DROP only after names were looked up and files fetched", "close first, on both address families, then open what is allowed")
+	case chain.Text != "OUTPUT" || target.Text != "ACCEPT" || strings.Contains(line, "ESTABLISHED"):
+	case port.Text == "53" && !limited:
+		say(cmd, "DNS to any server is allowed, and DNS carries data to anybody", "allow the one resolver that is used, and let it answer for allowed names only")
+	case port.Text == "22" && !limited:
+		say(cmd, "SSH to any server is allowed", "allow it to the addresses that need it")
+	case limited && regexp.MustCompile(`(?i)host_?(network|net|ip)|/(8|12|16|24)$`).MatchString(to.Text):
+		say(cmd, "the host's network is allowed as a whole", "allow the one service that is needed, with its port")
+	}
+}

@@ -1,0 +1,158 @@
+package devcontainer
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// policyContract compares sandbox.jsonc with what the configuration does.
+func (c *pass) policyContract() {
+	if c.Policy == nil || c.Policy.Network.Mode == firewall.ModeHost || c.Policy.Network.Mode == firewall.ModeAudit {
+		return // SBX212 says that these keep nothing in
+	}
+	policy, errs := firewall.NewPolicy(c.Policy.Network)
+	if len(errs) > 0 {
+		return // reported where the settings are checked
+	}
+	c.closedPorts(policy)
+	for _, hook := range hooks {
+		c.refusedCommand(policy, hook)
+	}
+}
+
+// closedPorts reports published ports that the firewall does not let in.
+// forwardPorts need nothing: editors connect from inside.
+func (c *pass) closedPorts(policy *firewall.Policy) {
+	judge := func(n *jsonc.Node, text string) {
+		text, _, _ = strings.Cut(text, "/")
+		number, err := strconv.ParseUint(text[strings.LastIndexByte(text, ':')+1:], 10, 16)
+		if err == nil && !slices.Contains(policy.Inbound(), uint16(number)) {
+			c.at(n, "SBX813", fmt.Sprintf("port %d is published, and the firewall lets nobody in", number), fmt.Sprintf(`use forwardPorts, or add %d to network.inbound in sandbox.jsonc`, number))
+		}
+	}
+	port := c.root.Member("appPort")
+	for _, n := range append(elements(port), port) {
+		if n != nil && (n.Kind == jsonc.Number || n.Kind == jsonc.String) {
+			judge(n, n.Text)
+		}
+	}
+	for _, a := range c.args {
+		if a.flag == "publish" {
+			judge(a.node, a.value)
+		}
+	}
+}
+
+// ecosystems are programs that fetch from a package ecosystem, with the words
+// that make them do so and the preset that allows it.
+var ecosystems = []struct {
+	programs []string
+	words    []string
+	presets  []string
+}{
+	{[]string{"npm", "yarn", "pnpm"}, []string{"ci", "install", "i", "add", "update"}, []string{"npm"}},
+	{[]string{"npx"}, nil, []string{"npm"}},
+	{[]string{"pip", "pip3", "uv", "poetry", "pipx", "pipenv"}, []string{"install", "sync", "add", "update"}, []string{"pypi"}},
+	{[]string{"go"}, []string{"mod", "get", "install"}, []string{"go"}},
+	{[]string{"cargo"}, []string{"build", "fetch", "install", "update", "test"}, []string{"rust"}},
+	{[]string{"bundle", "gem"}, []string{"install", "update"}, []string{"rubygems"}},
+	{[]string{"composer"}, []string{"install", "update", "require"}, []string{"packagist"}},
+	{[]string{"dotnet"}, []string{"restore", "build"}, []string{"nuget"}},
+	{[]string{"mvn", "mvnw"}, nil, []string{"maven"}},
+	{[]string{"gradle", "gradlew"}, nil, []string{"gradle", "maven"}},
+	{[]string{"apt-get", "apt"}, []string{"update", "install"}, []string{"debian", "ubuntu"}},
+	{[]string{"apk"}, []string{"add", "update"}, []string{"alpine"}},
+}
+
+// refusedCommand reports what a lifecycle command fetches and the policy does
+// not allow.
+func (c *pass) refusedCommand(policy *firewall.Policy, hook string) {
+	c.eachCommand(c.root.Member(hook), func(n *jsonc.Node, cmd *shell.Command) {
+		for _, host := range fetchedHosts(cmd) {
+			if d := policy.DecideName(host); !d.Allowed() {
+				c.at(n, "SBX814", fmt.Sprintf("%s reaches for %s, which the policy refuses", hook, host), fmt.Sprintf("add %q to network.allow in sandbox.jsonc, or do it in the Dockerfile", host))
+				return
+			}
+		}
+		for _, e := range ecosystems {
+			if !cmd.Is(e.programs...) || e.words != nil && !slices.ContainsFunc(cmd.Operands(), func(w shell.Word) bool { return slices.Contains(e.words, w.Text) }) {
+				continue
+			}
+			if !slices.ContainsFunc(e.presets, func(p string) bool { return c.allowsPreset(policy, p) }) {
+				c.at(n, "SBX814", fmt.Sprintf("%s runs %s, and the policy allows nothing that it fetches from", hook, cmd.Name()), fmt.Sprintf("add the preset %q to network.presets in sandbox.jsonc, or do it in the Dockerfile", e.presets[0]))
+				return
+			}
+		}
+	})
+}
+
+// eachCommand calls visit for every command of a lifecycle property: a text for
+// a shell, an array that is one command, or an object of those.
+func (c *pass) eachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command)) {
+	if n == nil {
+		return
+	}
+	switch n.Kind {
+	case jsonc.String:
+		commands, _ := shell.Parse(n.Text, nil)
+		for _, cmd := range commands {
+			visit(n, cmd)
+		}
+	case jsonc.Array:
+		var words []string
+		for _, e := range texts(n) {
+			words = append(words, "'"+strings.ReplaceAll(e.Text, "'", `'\''`)+"'")
+		}
+		commands, _ := shell.Parse(strings.Join(words, " "), nil)
+		for _, cmd := range commands {
+			visit(n, cmd)
+		}
+	case jsonc.Object:
+		for _, m := range n.Members {
+			c.eachCommand(m.Value, visit)
+		}
+	}
+}
+
+// fetchedHosts returns the hosts of addresses that a command names.
+func fetchedHosts(cmd *shell.Command) []string {
+	if !cmd.Is(downloaders...) && !cmd.Is("git") {
+		return nil
+	}
+	var out []string
+	for _, w := range cmd.Args() {
+		u, err := url.Parse(w.Text)
+		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && !strings.ContainsAny(u.Hostname(), "$`(") &&
+			u.Hostname() != "localhost" && !strings.HasPrefix(u.Hostname(), "127.") {
+			out = append(out, u.Hostname())
+		}
+	}
+	return out
+}
+
+// allowsPreset reports whether the policy names the preset or anything in it.
+func (c *pass) allowsPreset(policy *firewall.Policy, name string) bool {
+	if slices.Contains(c.Policy.Network.Presets, name) {
+		return true
+	}
+	entries, _ := firewall.Preset(name)
+	for _, entry := range entries {
+		domain, _, _ := strings.Cut(strings.TrimPrefix(entry, "*."), ":")
+		if policy.DecideName(domain).Allowed() || policy.DecideName("x."+domain).Allowed() {
+			return true
+		}
+		for _, allowed := range c.Policy.Network.Allow {
+			if host, _, _ := strings.Cut(strings.TrimPrefix(allowed, "*."), ":"); host == domain || strings.HasSuffix(host, "."+domain) {
+				return true
+			}
+		}
+	}
+	return false
+}
