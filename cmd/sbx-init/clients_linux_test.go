@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	claudecode "github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/firewall/guard"
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
@@ -252,23 +254,36 @@ func TestRefusalsComeAtOnce(t *testing.T) {
 	in.mustNotReach(t)
 }
 
+// claude is the program at a place where the agent can run it: root's folders
+// are closed to it.
+func (c *clients) claude() string {
+	c.t.Helper()
+	real, err := filepath.EvalSymlinks(testenv.Program(c.t, "claude"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	program := c.box.path("claude")
+	if out, err := exec.Command("sh", "-c", `ln "$0" "$1" 2>/dev/null || cp "$0" "$1"`, real, program).CombinedOutput(); err != nil {
+		c.t.Fatalf("putting claude where the agent can run it: %v: %s", err, out)
+	}
+	c.env = append(c.env, claudecode.Env(claudecode.EnvOptions{BaseURL: "https://ok.test/model", SessionToken: "token", MaxRetries: 1})...)
+	return program
+}
+
+// mustHaveTold errs when the model did not get the text.
+func (w *web) mustHaveTold(t testing.TB, text string) {
+	t.Helper()
+	if !slices.ContainsFunc(w.model.Requests(), func(q fakeapi.Request) bool { return strings.Contains(q.Body, text) }) {
+		t.Errorf("%q did not reach the model in %d requests", text, len(w.model.Requests()))
+	}
+}
+
 // Claude Code itself, whose model is behind the guard. It is told how refusals
 // look before it meets one.
 func TestRealClaudeWorksThroughTheGuard(t *testing.T) {
-	claude, err := filepath.EvalSymlinks(testenv.Program(t, "claude"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := newClients(t)
-	program := c.box.path("claude")
-	// root's folders are closed to the agent.
-	if out, err := exec.Command("sh", "-c", `ln "$0" "$1" 2>/dev/null || cp "$0" "$1"`, claude, program).CombinedOutput(); err != nil {
-		t.Fatalf("putting claude where the agent can run it: %v: %s", err, out)
-	}
-	c.env = append(c.env, claudecode.Env(claudecode.EnvOptions{BaseURL: "https://ok.test/model", SessionToken: "token", MaxRetries: 1})...)
-	args := claudecode.Headless{AppendSystemPrompt: claudecode.NetworkNotice}.Args()
-	command := program
-	for _, a := range args {
+	command := c.claude()
+	for _, a := range (claudecode.Headless{AppendSystemPrompt: claudecode.NetworkNotice}).Args() {
 		command += " '" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 	}
 	r := c.sh("echo hello | " + command)
@@ -278,7 +293,30 @@ func TestRealClaudeWorksThroughTheGuard(t *testing.T) {
 	if !slices.ContainsFunc(c.web.requests(), func(s string) bool { return strings.HasSuffix(s, ":443/ok.test") }) {
 		t.Error("the model was not asked through the guard")
 	}
-	if !slices.ContainsFunc(c.web.model.Requests(), func(q fakeapi.Request) bool { return strings.Contains(q.Body, "X-Sandbox-Refused") }) {
-		t.Error("the notice about refusals did not reach the model")
+	c.web.mustHaveTold(t, guard.HeaderRefused)
+}
+
+// In a dev container people start claude themselves; what the Templates' image
+// tells it comes from the file that their Dockerfile writes.
+func TestRealClaudeIsToldInADevContainer(t *testing.T) {
+	dockerfile, err := os.ReadFile("../../templates/src/claude/.devcontainer/Dockerfile")
+	if err != nil {
+		t.Fatal(err)
 	}
+	c := newClients(t)
+	program := c.claude()
+	step := ""
+	for paragraph := range strings.SplitSeq(string(dockerfile), "\n\n") {
+		if _, command, ok := strings.Cut(paragraph, "RUN "); ok && strings.Contains(command, "/etc/claude-code/CLAUDE.md") {
+			step = strings.ReplaceAll(command, "/etc/claude-code", "etc/claude-code")
+		}
+	}
+	// The step runs in a folder that then lies over /etc.
+	const wrap = `cd "$0" && eval "$1" && mount -t overlay overlay -o lowerdir="$0/etc":/etc /etc && mount --bind "$0/resolv.conf" /etc/resolv.conf &&
+		cd work && exec setpriv --reuid 54321 --regid 54321 --clear-groups --no-new-privs sh -c 'echo hello | exec "$0" -p' "$2"`
+	cmd := exec.Command("unshare", "--mount", "sh", "-c", wrap, c.box.dir, step, program)
+	cmd.Env = c.env
+	r := c.box.finish(cmd)
+	r.mustExit(t, 0)
+	c.web.mustHaveTold(t, guard.HeaderRefused)
 }
