@@ -14,6 +14,11 @@ func Check(p *Project) []diag.Finding {
 	c := newPass(p)
 	c.run()
 	c.suppress()
+	return c.collected()
+}
+
+// collected returns what was reported, sorted.
+func (c *pass) collected() []diag.Finding {
 	findings := make([]diag.Finding, 0, len(c.reports))
 	for _, r := range c.reports {
 		findings = append(findings, r.Finding)

@@ -84,3 +84,8 @@ func withTemplate(line, image string) string {
 	return "-- src/app/devcontainer-template.json --\n{\n  \"id\": \"app\",\n  \"version\": \"1.0.0\",\n  \"name\": \"App\",\n  " + line +
 		"\n}\n-- src/app/.devcontainer/devcontainer.json --\n{\n  \"image\": " + image + "\n}\n"
 }
+
+// withPolicy adds an organisation's policy to a devcontainer.json.
+func withPolicy(policy, config string) string {
+	return withFiles(config, examplePolicy, policy)
+}

@@ -11,6 +11,9 @@ import (
 // exampleFile is the file that an example is when it names none.
 const exampleFile = ".devcontainer/devcontainer.json"
 
+// examplePolicy is the file of an example that is an organisation's policy.
+const examplePolicy = "policy.jsonc"
+
 // ExampleFiles takes a rule's example apart: the files that it consists of.
 func ExampleFiles(text string) Memory {
 	if !strings.HasPrefix(text, "-- ") {
@@ -42,6 +45,13 @@ func CheckExample(files Memory) ([]diag.Finding, error) {
 	p, err := Load(files, names[i], names[i])
 	if err != nil {
 		return nil, err
+	}
+	if text, ok := files[examplePolicy]; ok {
+		org, findings := ParseOrg(examplePolicy, []byte(text))
+		if org == nil {
+			return findings, nil
+		}
+		p.Org = org
 	}
 	return Check(p), nil
 }

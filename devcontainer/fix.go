@@ -61,13 +61,16 @@ func (c *pass) syntaxFixes() {
 // with is the project with another text of its configuration.
 func (p *Project) with(src []byte) *Project {
 	if p.Tree == nil {
-		return Parse(p.Config.File, src)
+		next := Parse(p.Config.File, src)
+		next.Org = p.Org
+		return next
 	}
 	name := path.Join(p.Dir, p.name)
 	next, err := Load(overlay{p.Tree, name, src}, name, p.Config.File)
 	if err != nil { // the overlay has the file
 		panic("devcontainer: " + err.Error())
 	}
+	next.Org = p.Org
 	return next
 }
 

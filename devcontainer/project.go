@@ -23,6 +23,9 @@ type Project struct {
 	Dockerfile *jsonc.Document    // what build.dockerfile, dockerFile or the Compose service names
 	Compose    []*jsonc.Document  // what dockerComposeFile names, in its order
 
+	// Org is the organisation's policy; nil without one.
+	Org *Org
+
 	// Tree is the repository; nil when nothing is known around the file, as
 	// for standard input. Then rules say nothing about what is missing.
 	Tree Tree

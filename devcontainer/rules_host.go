@@ -70,6 +70,19 @@ var hostRules = []Rule{
 		Bad:    withImage(`"remoteUser": "dev"`, `"postCreateCommand": "npm install -g @anthropic-ai/claude-code@2.1.329"`),
 		Good:   withImage(`"remoteUser": "dev"`, `"postCreateCommand": "npm install -g @anthropic-ai/claude-code@2.1.329"`, `"securityOpt": ["no-new-privileges"]`),
 		check:  (*pass).newPrivileges},
+	{ID: "SBX414", Name: "policy-capability", Severity: diag.SeverityError, Title: "capability that the organisation's policy refuses",
+		Reason: "Only with --policy: the policy says which capabilities a configuration may add.",
+		Bad:    withPolicy(`{"capabilities": {"forbid": ["NET_RAW"]}}`, withImage(`"capAdd": ["NET_RAW"]`)),
+		Good:   withPolicy(`{"capabilities": {"forbid": ["NET_RAW"]}}`, withImage(`"capAdd": ["NET_BIND_SERVICE"]`)),
+		check:  (*pass).organisation},
+	{ID: "SBX415", Name: "policy-mount", Severity: diag.SeverityError, Title: "mount that the organisation's policy refuses",
+		Reason: "Only with --policy: the policy says which folders of the host a configuration may mount.",
+		Bad:    withPolicy(`{"mounts": {"allow": ["~/.cache"]}}`, withImage(`"mounts": ["type=bind,source=/srv/data,target=/data"]`)),
+		Good:   withPolicy(`{"mounts": {"allow": ["~/.cache"]}}`, withImage(`"mounts": ["type=bind,source=${localEnv:HOME}/.cache/go,target=/cache"]`))},
+	{ID: "SBX416", Name: "policy-property", Severity: diag.SeverityError, Title: "property that the organisation's policy refuses or requires",
+		Reason: "Only with --policy: the policy says which properties a configuration may not or must have.",
+		Bad:    withPolicy(`{"properties": {"require": ["remoteUser"]}}`, withImage()),
+		Good:   withPolicy(`{"properties": {"require": ["remoteUser"]}}`, withImage(`"remoteUser": "dev"`))},
 }
 
 // host reports what lets the container out to the host.

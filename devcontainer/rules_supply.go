@@ -28,6 +28,14 @@ var supplyRules = []Rule{
 			`{"features": {}}`),
 		Good:  withFiles(withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`), ".devcontainer/devcontainer-lock.json", exampleLock),
 		check: (*pass).lock},
+	{ID: "SBX606", Name: "policy-registry", Severity: diag.SeverityError, Title: "image or Feature from a registry that the organisation's policy refuses",
+		Reason: "Only with --policy: the policy says where images and Features may come from.",
+		Bad:    withPolicy(`{"registries": {"allow": ["ghcr.io/example"]}}`, withImage()),
+		Good:   withPolicy(`{"registries": {"allow": ["docker.io/library"]}}`, withImage())},
+	{ID: "SBX607", Name: "policy-extension", Severity: diag.SeverityError, Title: "extension that the organisation's policy refuses or requires",
+		Reason: "Only with --policy: an extension of the editor runs on the user's machine or with the user's rights in the container.",
+		Bad:    withPolicy(`{"extensions": {"allow": ["golang.*"]}}`, withImage(`"customizations": {"vscode": {"extensions": ["unknown.tool"]}}`)),
+		Good:   withPolicy(`{"extensions": {"allow": ["golang.*"]}}`, withImage(`"customizations": {"vscode": {"extensions": ["golang.go"]}}`))},
 	{ID: "SBX608", Name: "piped-into-shell", Severity: diag.SeverityWarning, Title: "download that a shell runs at once",
 		Reason: "Nobody can review what is run, it differs from day to day, and a transfer that breaks off leaves half a script that was run.",
 		Bad:    withImage(`"postCreateCommand": "curl -fsSL https://example.com/install.sh | bash"`),
@@ -42,6 +50,10 @@ var supplyRules = []Rule{
 		Reason: "devcontainer-lock.json holds the digest of each Feature, so that every build gets the same ones.",
 		Bad:    withImage(`"features": {"ghcr.io/devcontainers/features/go:1.3.2": {}}`),
 		Good:   withFiles(withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`), ".devcontainer/devcontainer-lock.json", exampleLock)},
+	{ID: "SBX611", Name: "policy-feature", Severity: diag.SeverityError, Title: "Feature that the organisation's policy refuses or requires",
+		Reason: "Only with --policy: the policy says which Features a configuration may not or must have.",
+		Bad:    withPolicy(`{"features": {"forbid": ["docker-in-docker"]}}`, withImage(`"features": {"ghcr.io/devcontainers/features/docker-in-docker:2.12.0": {}}`)),
+		Good:   withPolicy(`{"features": {"forbid": ["docker-in-docker"]}}`, withImage(`"features": {"ghcr.io/devcontainers/features/go:1.3.2": {}}`))},
 }
 
 const exampleLock = `{

@@ -21,6 +21,7 @@ import (
 type validateOptions struct {
 	format string
 	failOn string
+	policy string // file of an organisation's policy; "" = none
 }
 
 func (a *app) validateCommand() *cobra.Command {
@@ -46,6 +47,7 @@ Findings go to standard output. Exit code 0: nothing at --fail-on or worse;
 	}
 	cmd.Flags().StringVar(&o.format, "format", "text", "text, json, sarif or github")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", string(diag.SeverityWarning), "exit 1 on findings of this severity or worse: error, warning or note")
+	cmd.Flags().StringVar(&o.policy, "policy", "", "an organisation's policy `FILE`: what configurations may not or must hold (docs/checks.md)")
 	return cmd
 }
 
@@ -62,6 +64,11 @@ func (a *app) validate(_ context.Context, o validateOptions, paths []string) err
 		paths = []string{"."}
 	}
 	v := validation{app: a, sources: map[string][]byte{}}
+	if o.policy != "" {
+		if err := v.readPolicy(o.policy); err != nil {
+			return exitWith(exitNoCheck, err)
+		}
+	}
 	unreadable := false
 	for _, path := range paths {
 		if err := v.path(path); err != nil {
@@ -114,6 +121,7 @@ type validation struct {
 	*app
 	findings []diag.Finding
 	files    int
+	org      *devcontainer.Org // nil without --policy
 	sources  map[string][]byte // of the files that were checked, for excerpts
 }
 
@@ -141,7 +149,23 @@ func (v *validation) path(path string) error {
 	return failed
 }
 
+// readPolicy reads the organisation's policy. One that is not valid checks
+// nothing, which must not look like a clean run.
+func (v *validation) readPolicy(file string) error {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	org, findings := devcontainer.ParseOrg(file, src)
+	if err := firstError(findings); err != nil {
+		return fmt.Errorf("the policy is not valid: %w", err)
+	}
+	v.org = org
+	return nil
+}
+
 func (v *validation) project(p *devcontainer.Project) error {
+	p.Org = v.org
 	v.findings = append(v.findings, devcontainer.Check(p)...)
 	for _, doc := range p.Documents() {
 		v.files++
