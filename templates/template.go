@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"bytes"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -33,8 +34,16 @@ type Template struct {
 	Description string            `json:"description"`
 	Options     map[string]Option `json:"options"`
 
-	files fs.FS // the template's folder
+	files    fs.FS  // the template's folder
+	manifest []byte // its devcontainer-template.json, with this program's init image
 }
+
+// manifestFile is what makes a folder a Template.
+const manifestFile = "devcontainer-template.json"
+
+// sourceInitImage stands in the sources for the init image of whoever publishes
+// them, at the version that is published.
+const sourceInitImage = "ghcr.io/org/claude-sandbox-init:v0.1.0-dev"
 
 // Option is one value that a template's files refer to.
 type Option struct {
@@ -71,21 +80,20 @@ func Load(id string) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := fs.ReadFile(files, "devcontainer-template.json")
+	text, err := fs.ReadFile(files, manifestFile)
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", id, err)
 	}
-	t := &Template{files: files}
-	if err := json.Unmarshal(text, t); err != nil {
-		return nil, fmt.Errorf("template %s: %w", id, err)
-	}
 	// The init image goes with the program that carries its content.
-	if o, ok := t.Options["initImage"]; ok {
-		o.Default = release.InitImage()
-		t.Options["initImage"] = o
+	t := &Template{files: files, manifest: bytes.ReplaceAll(text, []byte(sourceInitImage), []byte(release.InitImage()))}
+	if err := json.Unmarshal(t.manifest, t); err != nil {
+		return nil, fmt.Errorf("template %s: %w", id, err)
 	}
 	return t, nil
 }
+
+// Manifest returns the template's devcontainer-template.json.
+func (t *Template) Manifest() []byte { return bytes.Clone(t.manifest) }
 
 // values completes what the user gave with the defaults, or says which option
 // is wrong.

@@ -108,6 +108,7 @@ func (a *app) root() *cobra.Command {
 		a.updateCommand(),
 		a.driftCommand(),
 		a.lockCommand(),
+		a.templatesCommand(),
 		a.validateCommand(),
 		a.fixCommand(),
 		a.rulesCommand(),

@@ -26,10 +26,7 @@ var ErrNotCarried = errors.New("this sbx-devc carries no sbx-init")
 // architecture name: "amd64" or "arm64". It returns an error that wraps
 // ErrNotCarried when there is none.
 func Init(arch string) ([]byte, error) {
-	packed, err := files.ReadFile("bin/sbx-init-linux-" + arch + ".gz")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w for linux/%s", ErrNotCarried, arch)
-	}
+	packed, err := Packed(arch)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +39,15 @@ func Init(arch string) ([]byte, error) {
 		return nil, fmt.Errorf("unpacking the carried sbx-init: %w", err)
 	}
 	return binary, nil
+}
+
+// Packed returns the same binary as it is carried, compressed by gzip.
+func Packed(arch string) ([]byte, error) {
+	packed, err := files.ReadFile("bin/sbx-init-linux-" + arch + ".gz")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w for linux/%s", ErrNotCarried, arch)
+	}
+	return packed, err
 }
 
 // Sums returns the SHA-256 of each carried binary in lower-case hexadecimal, by

@@ -113,6 +113,8 @@ var allowed = map[string][]string{
 	"templates/detect":        {"firewall", "internal/jsonc"},
 	"templates/lock":          {"templates", "templates/merge", "devcontainer/dockerfile", "internal/jsonc"},
 	"templates/merge":         {"internal/jsonc"},
+	"templates/publish":       {},
+	"features":                {"internal/carried"},
 	"agent":                   {},
 	"credproxy":               {},
 	"imagebuild":              {"internal/engine", "internal/carried"},

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/features"
+	"github.com/org/claude-sandbox/internal/carried"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/publish"
+)
+
+func (a *app) templatesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "templates",
+		Short: "List, test and publish the dev container Templates and the firewall Feature",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.templatesListCommand(), a.templatesShowCommand(), a.templatesTestCommand(), a.templatesPackCommand(), a.templatesPushCommand())
+	return cmd
+}
+
+func (a *app) templatesListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the templates",
+		Example: "  sbx-devc templates list",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			for _, id := range templates.IDs() {
+				t, err := templates.Load(id)
+				if err != nil {
+					return exitWith(exitInternal, err)
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\n", t.ID, t.Version, t.Description)
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func (a *app) templatesShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show a template's options",
+		Example: "  sbx-devc templates show claude-python",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			t, err := templates.Load(args[0])
+			if err != nil {
+				return exitWith(exitUsage, err)
+			}
+			fmt.Fprintf(a.stdout, "%s %s: %s\n%s\n%s\n\n", t.ID, t.Version, t.Name, t.Description, t.Digest())
+			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			for _, name := range slices.Sorted(maps.Keys(t.Options)) {
+				o := t.Options[name]
+				accepted := ""
+				if len(o.Enum) > 0 {
+					accepted = " (" + strings.Join(o.Enum, ", ") + ")"
+				}
+				fmt.Fprintf(w, "%s\t%q\t%s%s\n", name, o.Default, o.Description, accepted)
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func (a *app) templatesTestCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "test [ID...]",
+		Short: "Render every pair of option values and validate the result",
+		Long: `Render each template, by default all, so that every two values of two options
+meet at least once, and validate what comes out.
+
+Exit code 0: nothing above a note; 1: findings; 2: wrong usage.`,
+		Example:     "  sbx-devc templates test",
+		Annotations: map[string]string{annotationChecker: ""},
+		RunE: func(_ *cobra.Command, ids []string) error {
+			if len(ids) == 0 {
+				ids = templates.IDs()
+			}
+			bad := 0
+			for _, id := range ids {
+				t, err := templates.Load(id)
+				if err != nil {
+					return exitWith(exitCheckUsage, err)
+				}
+				combinations := t.Combinations()
+				for _, options := range combinations {
+					for _, p := range problems(t, options) {
+						bad++
+						fmt.Fprintf(a.stdout, "%s %v: %s\n", id, options, p)
+					}
+				}
+				fmt.Fprintf(a.stderr, "sbx-devc: %s: %s\n", id, count(len(combinations), "combination"))
+			}
+			if bad > 0 {
+				return exitWith(exitFindings, nil)
+			}
+			return nil
+		},
+	}
+}
+
+// problems says what is wrong with a template under these options.
+func problems(t *templates.Template, options map[string]string) []string {
+	files, err := t.Render(options)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	findings, err := templates.Check(files, false)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var out []string
+	for _, f := range findings {
+		if f.Severity.AtLeast(diag.SeverityWarning) {
+			out = append(out, fmt.Sprintf("%s:%d: %s: %s [%s]", f.File, f.Line, f.Severity, f.Message, f.Rule))
+		}
+	}
+	return out
+}
+
+// collections packs the templates and the Feature.
+func collections() (templateArtifacts, featureArtifacts []publish.Artifact, err error) {
+	var sources []publish.Source
+	for _, id := range templates.IDs() {
+		t, err := templates.Load(id)
+		if err != nil {
+			return nil, nil, err
+		}
+		archive, err := t.Archive()
+		if err != nil {
+			return nil, nil, err
+		}
+		sources = append(sources, publish.Source{ID: t.ID, Version: t.Version, Metadata: t.Manifest(), Archive: archive})
+	}
+	if templateArtifacts, err = publish.Pack(publish.Templates, sources); err != nil {
+		return nil, nil, err
+	}
+	f, err := features.Firewall()
+	if err != nil {
+		return nil, nil, err
+	}
+	archive, err := f.Archive()
+	if err != nil {
+		return nil, nil, diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
+	}
+	featureArtifacts, err = publish.Pack(publish.Features, []publish.Source{{ID: f.ID, Version: f.Version, Metadata: f.Metadata, Archive: archive}})
+	return templateArtifacts, featureArtifacts, err
+}
+
+func (a *app) templatesPackCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "pack DIR",
+		Short: "Write the archives and the collections' metadata",
+		Long: `Write the archives that 'templates push' pushes, and the metadata of both
+collections, to DIR/templates and DIR/features. The same program writes the same
+bytes. What was written is printed.`,
+		Example: "  sbx-devc templates pack out",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			ts, fs, err := collections()
+			if err != nil {
+				return exitWith(exitInternal, err)
+			}
+			for folder, artifacts := range map[string][]publish.Artifact{"templates": ts, "features": fs} {
+				dir := filepath.Join(args[0], folder)
+				if err := os.MkdirAll(dir, 0o755); err != nil {
+					return exitWith(exitInternal, err)
+				}
+				var files []templates.File
+				for _, artifact := range artifacts {
+					files = append(files, templates.File{Path: artifact.File, Content: artifact.Layer})
+				}
+				if err := templates.WriteFiles(dir, files, true); err != nil {
+					return exitWith(exitInternal, fmt.Errorf("writing into %s: %w", dir, err))
+				}
+				for _, f := range files {
+					fmt.Fprintln(a.stdout, filepath.Join(dir, f.Path))
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) templatesPushCommand() *cobra.Command {
+	var featureSpace string
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "push NAMESPACE",
+		Short: "Push the templates, and the firewall Feature, to a registry",
+		Long: `Push each template to NAMESPACE/ID under its version's tags (1.2.3, 1.2, 1 and
+latest), and the collection's metadata to NAMESPACE, as dev container tools read
+them. --features NAMESPACE does the same for the Feature. A full version never
+moves to another content unless --force-tag says so.
+
+Each pushed artifact is printed with its digest. Credentials are those of
+'docker login' and 'podman login'.
+
+Exit code 0: pushed; 1: a push failed; 77: a version exists with another content.`,
+		Example: "  sbx-devc templates push ghcr.io/me/templates --features ghcr.io/me/features",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ts, fs, err := collections()
+			if errors.Is(err, carried.ErrNotCarried) && featureSpace == "" {
+				err = nil
+			}
+			if err != nil {
+				return exitWith(exitInternal, err)
+			}
+			if err := a.pushAll(cmd.Context(), ts, args[0], force); err != nil || featureSpace == "" {
+				return err
+			}
+			return a.pushAll(cmd.Context(), fs, featureSpace, force)
+		},
+	}
+	cmd.Flags().StringVar(&featureSpace, "features", "", "also push the Feature, below this namespace")
+	cmd.Flags().BoolVar(&force, "force-tag", false, "move a version's tag although it exists with another content")
+	return cmd
+}
+
+func (a *app) pushAll(ctx context.Context, artifacts []publish.Artifact, namespace string, force bool) error {
+	for _, artifact := range artifacts {
+		reference, err := publish.Push(ctx, artifact, namespace, force)
+		switch {
+		case errors.Is(err, publish.ErrTagMoved):
+			return exitWith(exitRefused, err)
+		case err != nil:
+			return exitWith(exitFailed, err)
+		}
+		fmt.Fprintln(a.stdout, reference)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+#!/bin/sh
+# Puts sbx-init and the policy into the image. The options arrive as variables.
+set -eu
+cd "$(dirname "$0")"
+fail() { echo "firewall: error: $1" >&2; exit 1; }
+
+[ "$(id -u)" = 0 ] || fail "a Feature is installed as root"
+command -v apt-get >/dev/null || fail "this image is not of Debian's family"
+case "$(dpkg --print-architecture)" in
+  amd64 | arm64) arch=$(dpkg --print-architecture) ;;
+  *) fail "there is no sbx-init for $(dpkg --print-architecture)" ;;
+esac
+
+export DEBIAN_FRONTEND=noninteractive
+apt-get update
+apt-get install -y --no-install-recommends ca-certificates ipset iptables
+rm -rf /var/lib/apt/lists/*
+
+gzip -dc "sbx-init-linux-$arch.gz" >/usr/local/sbin/sbx-init
+chmod 0755 /usr/local/sbin/sbx-init
+mkdir -p /usr/local/share/sbx /etc/sbx
+cp entrypoint.sh /usr/local/share/sbx/entrypoint.sh
+chmod 0755 /usr/local/share/sbx/entrypoint.sh
+
+# list OPTION VALUE: the entries as JSON texts. What no entry may hold is
+# refused, so that a value stays a value.
+list() {
+  case "$2" in *[!A-Za-z0-9.*:/,_\[\]\ -]*) fail "$1 holds a character that no entry has: $2" ;; esac
+  printf '%s' "$2" | tr ',' '\n' | sed -e 's/^ *//' -e 's/ *$//' -e '/^$/d' -e 's/.*/"&"/' | paste -sd, -
+}
+presets=$(list presets "${PRESETS-anthropic,github,vscode}")
+allow=$(list allow "${ALLOW-}")
+deny=$(list deny "${DENY-}")
+private=$(list private "${PRIVATE-}")
+cat >/etc/sbx/sandbox.jsonc <<POLICY
+{
+  "network": {
+    "mode": "allowlist",
+    "presets": [$presets],
+    "allow": [$allow],
+    "deny": [$deny],
+    "private": [$private]
+  }
+}
+POLICY
+chmod 0644 /etc/sbx/sandbox.jsonc
+/usr/local/sbin/sbx-init plan --policy /etc/sbx/sandbox.jsonc >/dev/null
+
+# Login shells, which editors and the dev container CLI start with, wait for the
+# firewall; so no start-up file of the agent's runs before it.
+mkdir -p /etc/profile.d
+printf '%s\n' \
+  'if [ -n "${SBX_WAIT_FOR:-}" ]; then' \
+  '  sbx_tries=300' \
+  '  until [ -e "$SBX_WAIT_FOR" ]; do' \
+  '    sbx_tries=$((sbx_tries - 1))' \
+  '    if [ "$sbx_tries" -lt 0 ]; then echo "the firewall is not up; see the log of the container" >&2; exit 1; fi' \
+  '    sleep 0.1' \
+  '  done' \
+  '  unset sbx_tries' \
+  'fi' >/etc/profile.d/00-sbx.sh
+if [ -d /etc/zsh ]; then
+  touch /etc/zsh/zshenv
+  cat /etc/profile.d/00-sbx.sh /etc/zsh/zshenv >/etc/zsh/zshenv.new
+  mv /etc/zsh/zshenv.new /etc/zsh/zshenv
+fi

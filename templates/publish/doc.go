@@ -1,0 +1,10 @@
+// Package publish makes OCI artifacts of templates and Features, in the form
+// that dev container tools read (containers.dev, "Distribution"), and pushes
+// them.
+//
+//	Template.Archive ─┐
+//	Feature.Archive ──┼-> Pack -> []Artifact{repository, tags, image} -> Push -> registry
+//	collection.json ──┘
+//
+// Packing is pure and gives the same digests on every machine.
+package publish
