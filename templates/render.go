@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // File is one file to be written.
@@ -44,12 +43,6 @@ func (t *Template) Render(options map[string]string) ([]File, error) {
 			return err
 		}
 		content, err := fill(name, string(text), values)
-		if err != nil {
-			return err
-		}
-		if path.Base(name) == "sandbox.jsonc" {
-			content, err = withoutRepeatedPreset(content)
-		}
 		files = append(files, File{name, []byte(content)})
 		return err
 	})
@@ -77,27 +70,6 @@ func fill(name, text string, values map[string]string) (string, error) {
 		return value
 	})
 	return out, firstErr
-}
-
-// withoutRepeatedPreset removes the last preset when it stands further ahead
-// too. An option of the standard's templates is one text, so the list's last
-// place is the option's, and "nothing more" has to repeat another one.
-func withoutRepeatedPreset(text string) (string, error) {
-	doc, findings := jsonc.Parse("sandbox.jsonc", []byte(text))
-	if doc == nil {
-		return "", fmt.Errorf("sandbox.jsonc: line %d: %s", findings[0].Line, findings[0].Message)
-	}
-	list := doc.Root.Find("/network/presets")
-	if list == nil || len(list.Elements) < 2 {
-		return text, nil
-	}
-	last := len(list.Elements) - 1
-	for _, e := range list.Elements[:last] {
-		if e.Text == list.Elements[last].Text {
-			return text[:list.Elements[last-1].End] + text[list.Elements[last].End:], nil
-		}
-	}
-	return text, nil
 }
 
 // escapeJSON returns value as the inside of a JSON string. A reference to

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/templates"
+)
+
+// startRegistry starts Debian's docker-registry on a loopback port and returns
+// its address, of which dev container tools know that it speaks plain HTTP.
+func startRegistry(t *testing.T) string {
+	t.Helper()
+	program := testenv.Program(t, "docker-registry")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "config.yml")
+	text := fmt.Sprintf("version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: 127.0.0.1:%d}\nlog: {level: error, accesslog: {disabled: true}}\n", filepath.Join(dir, "data"), port)
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "serve", config)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill() //nolint:errcheck // it may have ended
+		cmd.Wait()         //nolint:errcheck // killed
+	})
+	addr := fmt.Sprintf("localhost:%d", port)
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		c, err := net.DialTimeout("tcp", addr, time.Second)
+		if err == nil {
+			c.Close()
+			return addr
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the registry does not listen on %s: %v", addr, err)
+		}
+	}
+}
+
+// sbxOut runs the command line in this process and returns what it printed on
+// standard output, and its exit code.
+func sbxOut(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv}
+	code := a.main(t.Context(), args)
+	if code != 0 {
+		t.Logf("sbx-devc %s: exit %d: %s", strings.Join(args, " "), code, &errs)
+	}
+	return out.String(), code
+}
+
+// apply lets the official CLI apply a template to a new folder.
+func apply(t *testing.T, reference string, options map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	values, err := json.Marshal(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(testenv.Program(t, "devcontainer"), "templates", "apply", "--workspace-folder", dir, "-t", reference, "-a", string(values)).CombinedOutput()
+	if err != nil {
+		t.Fatalf("devcontainer templates apply %s: %v\n%s", reference, err, out)
+	}
+	return dir
+}
+
+// TestOfficialCLIAppliesTemplates pushes the collection and lets the official
+// CLI apply each template, by tag and by digest. It must write what init does.
+func TestOfficialCLIAppliesTemplates(t *testing.T) {
+	testenv.Program(t, "devcontainer")
+	addr := startRegistry(t)
+	pushed, code := sbxOut(t, "templates", "push", addr+"/org/templates")
+	if code != 0 {
+		t.Fatal("the push failed")
+	}
+	for _, id := range templates.IDs() {
+		digest := regexp.MustCompile(`(?m)^\S+/` + id + `@sha256:\w+$`).FindString(pushed)
+		tmpl, err := templates.Load(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for reference, options := range map[string]map[string]string{
+			fmt.Sprintf("%s/org/templates/%s:0.2", addr, id): {},
+			digest: {"timezone": "Europe/Berlin", "shell": "zsh", "extraPackages": "build-essential,redis-tools", "claudePreset": "claude-code"},
+		} {
+			dir := apply(t, reference, options)
+			want, err := tmpl.Render(options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range want {
+				got, err := os.ReadFile(filepath.Join(dir, f.Path))
+				if err != nil || !bytes.Equal(got, f.Content) {
+					t.Errorf("%s: %s is not what init writes (%v)", reference, f.Path, err)
+				}
+			}
+			files := 0
+			if err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() {
+					files++
+				}
+				return err
+			}); err != nil || files != len(want) {
+				t.Errorf("%s: %d files, want %d (%v)", reference, files, len(want), err)
+			}
+			if _, code := sbxOut(t, "validate", dir); code != 0 {
+				t.Errorf("%s: validate says %d", reference, code)
+			}
+		}
+	}
+
+	// A version that was published stays what it was.
+	if again, code := sbxOut(t, "templates", "push", addr+"/org/templates"); code != 0 || again != pushed {
+		t.Errorf("a second push of the same: exit %d\n%s", code, again)
+	}
+}
+
+// TestOptionCannotInjectPolicy plays values that carry JSON. Our renderer keeps
+// them one text; the official CLI puts them into the file as they are, and then
+// validate, and with it sbx-init, refuses what came out.
+func TestOptionCannotInjectPolicy(t *testing.T) {
+	testenv.Program(t, "devcontainer")
+	addr := startRegistry(t)
+	if _, code := sbxOut(t, "templates", "push", addr+"/org/templates"); code != 0 {
+		t.Fatal("the push failed")
+	}
+	tmpl, err := templates.Load("claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{
+		`x"], "mode": "host", "private": ["*`, `github"], "presets": ["github`, `github"]}, "network": {"mode": "host`,
+		`x\`, `x"`, "x\ny", `${localEnv:HOME}`, `${templateOption:shell}`, `github" // `, `github"/*`,
+	} {
+		files, err := tmpl.Render(map[string]string{"gitPreset": value})
+		if err != nil {
+			t.Errorf("%q: %v", value, err)
+			continue
+		}
+		if findings, err := templates.Check(files, false); err != nil || len(findings) == 0 || !strings.Contains(fmt.Sprint(findings), "unknown preset") {
+			t.Errorf("%q: our renderer gives %v %v, want one unknown preset", value, findings, err)
+		}
+		dir := apply(t, addr+"/org/templates/claude", map[string]string{"gitPreset": value})
+		if _, code := sbxOut(t, "validate", "--fail-on", "error", dir); code == 0 {
+			text, _ := os.ReadFile(filepath.Join(dir, ".devcontainer", "sandbox.jsonc"))
+			t.Errorf("%q: validate accepts what the official CLI wrote:\n%s", value, text)
+		}
+	}
+}
+
+// TestFeatureFirewall adds the Feature to a dev container that knows nothing of
+// us, by one line, and tries to get out of it.
+func TestFeatureFirewall(t *testing.T) {
+	p := newRepository(t)
+	addr := startRegistry(t)
+	if _, code := sbxOut(t, "templates", "push", addr+"/org/templates", "--features", addr+"/org/features"); code != 0 {
+		t.Fatal("the push failed")
+	}
+	p.write(".devcontainer/Dockerfile", "FROM debian:bookworm-slim\nRUN apt-get update && apt-get install -y --no-install-recommends curl sudo && useradd -m -u 1000 dev && echo 'dev ALL=(ALL) NOPASSWD:ALL' >/etc/sudoers.d/dev\n")
+	config := func(allow string) string {
+		return fmt.Sprintf(`{
+  "build": {"dockerfile": "Dockerfile"},
+  "remoteUser": "dev",
+  "runArgs": ["--dns=%s"],
+  "postCreateCommand": "curl -sS --max-time 5 http://%s:%d/ && touch ~/reached-out; true",
+  "features": {"%s/org/features/firewall:0": {"presets": "anthropic", "allow": %q, "private": "allowed.example"}}
+}`, p.world.addr, p.world.addr, p.world.other, addr, allow)
+	}
+	p.write(".devcontainer/devcontainer.json", config(fmt.Sprintf("allowed.example:%d", p.world.allowed)))
+	if outcome, log := p.up(); outcome != "success" {
+		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+	}
+	check := func(t *testing.T) {
+		t.Helper()
+		url := fmt.Sprintf("http://allowed.example:%d/", p.world.allowed)
+		if out, err := p.exec("id -un; curl -sS --max-time 10 " + url); err != nil || !strings.Contains(out, "dev\nhello from outside") {
+			t.Errorf("an allowed host: %q %v", out, err)
+		}
+		for name, script := range map[string]string{
+			"a lifecycle command before the firewall": "test -e ~/reached-out",
+			"another name":       fmt.Sprintf("curl -sS --max-time 5 http://other.example:%d/", p.world.allowed),
+			"an address":         fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", p.world.addr, p.world.other),
+			"sudo":               "sudo -n true",
+			"flushing the rules": "iptables -F || sudo iptables -F",
+			"another policy":     "echo {} >/etc/sbx/sandbox.jsonc",
+		} {
+			if out, err := p.exec(script); err == nil {
+				t.Errorf("%s worked: %s", name, out)
+			}
+		}
+	}
+	t.Run("Up", check)
+	t.Run("Restart", func(t *testing.T) {
+		p.must(p.docker, "restart", "-t", "1", p.containers()[0])
+		check(t)
+	})
+	t.Run("SecondUp", func(t *testing.T) {
+		p.must(p.docker, "stop", "-t", "1", p.containers()[0])
+		if outcome, log := p.up(); outcome != "success" {
+			t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+		}
+		check(t)
+	})
+	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
+		t.Errorf("arrived outside: %v", leaks)
+	}
+	t.Run("PolicyBreaksAtTheStart", func(t *testing.T) {
+		id := p.containers()[0]
+		p.must(p.docker, "exec", "-u", "root", id, "sh", "-c", "echo '{\"netwrok\": {}}' >/etc/sbx/sandbox.jsonc")
+		p.must(p.docker, "restart", "-t", "1", id)
+		for deadline := time.Now().Add(30 * time.Second); p.must(p.docker, "inspect", "--format", "{{.State.Running}}", id) == "true"; {
+			if time.Now().After(deadline) {
+				t.Fatal("the container goes on without a firewall")
+			}
+		}
+	})
+	t.Run("OptionCannotInjectPolicy", func(t *testing.T) {
+		p.write(".devcontainer/devcontainer.json", config(`x.example'}, {'mode': 'host'`))
+		out, err := p.try(p.cli, "build", "--workspace-folder", p.dir)
+		if err == nil || !strings.Contains(out, "holds a character that no entry has") {
+			t.Errorf("the build went on: %v %s", err, out)
+		}
+	})
+}
+
+// write writes a file of the project.
+func (p *devProject) write(name, text string) {
+	p.t.Helper()
+	target := filepath.Join(p.dir, name)
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(target, []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
