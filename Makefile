@@ -40,6 +40,10 @@ test-short: ## tests that need no root, engine or network
 test-root: setup build ## only the packages whose tests change network namespaces and packet filters
 	go test -count=1 -timeout 10m $(call packages_with,testenv\.Root)
 
+.PHONY: matrix
+matrix: setup build ## build every template and bring it up with the official CLI; takes minutes
+	SBX_TEMPLATE_MATRIX=1 go test -count=1 -timeout 40m -run TestTemplateMatrix -v ./cmd/sbx-devc
+
 .PHONY: fuzz
 fuzz: ## run every fuzz test for FUZZTIME (default 10s)
 	@for dir in $(call packages_with,^func Fuzz); do \

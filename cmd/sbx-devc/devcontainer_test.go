@@ -235,6 +235,31 @@ func TestDevcontainerUp(t *testing.T) {
 			}
 		})
 	}
+	// A restart, and a second up, raise the firewall anew before anything else.
+	for _, again := range []struct {
+		name string
+		do   func()
+	}{
+		{"Restart", func() { p.must(p.docker, "restart", "-t", "1", ids[0]) }},
+		{"SecondUp", func() {
+			p.must(p.docker, "stop", "-t", "1", ids[0])
+			if outcome, log := p.up(); outcome != "success" {
+				t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+			}
+		}},
+	} {
+		t.Run(again.name, func(t *testing.T) {
+			again.do()
+			if out, err := p.exec("curl -sS --max-time 10 " + url); err != nil || !strings.Contains(out, "hello from outside") {
+				t.Errorf("an allowed host: %q %v", out, err)
+			}
+			for _, a := range attacks[:4] {
+				if out, err := p.exec(a.script); err == nil {
+					t.Errorf("%s worked: %s", a.name, out)
+				}
+			}
+		})
+	}
 	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
 		t.Errorf("arrived outside: %v", leaks)
 	}
