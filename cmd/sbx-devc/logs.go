@@ -208,7 +208,7 @@ func (a *app) lineOf(o logsOptions) func([]byte) error {
 			if err != nil {
 				return err
 			}
-			text = string(again) + "\n"
+			text = string(audit.EscapeJSON(again)) + "\n"
 		}
 		_, err := io.WriteString(a.stdout, text)
 		return err

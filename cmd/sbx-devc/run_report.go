@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
@@ -58,6 +61,9 @@ func (a *app) report(r *sandbox.Result) {
 		_ = r.Egress.First(maxEndRows).WriteText(a.stderr)
 		if len(r.Egress.Rows) > maxEndRows {
 			fmt.Fprintf(a.stderr, "sbx-devc: all of it: sbx-devc report %s\n", r.ID)
+		}
+		if slices.ContainsFunc(r.Egress.Rows, func(row report.Row) bool { return row.Rule == firewall.RuleUnlisted }) {
+			fmt.Fprintf(a.stderr, "sbx-devc: what the allowlist lacks for this: sbx-devc policy learn %s\n", r.ID)
 		}
 	}
 	t := r.Timings

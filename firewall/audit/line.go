@@ -1,15 +1,39 @@
 package audit
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/org/claude-sandbox/firewall"
 )
+
+// EscapeJSON writes every character of a JSON text beyond visible ASCII as
+// \uXXXX, which means the same: a name from the agent shall neither turn the
+// reading direction nor drive the terminal of whoever looks at the raw text.
+// Line ends stay.
+func EscapeJSON(text []byte) []byte {
+	plain := func(r rune) bool { return r < 0x7f }
+	if bytes.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+		return text
+	}
+	out := make([]byte, 0, len(text)+16)
+	for _, r := range string(text) { // what is not UTF-8 becomes U+FFFD, as in every JSON reader
+		if plain(r) {
+			out = append(out, byte(r))
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			out = fmt.Appendf(out, "\\u%04x", unit)
+		}
+	}
+	return out
+}
 
 // Line writes a record of a log for people, on one line with its end; "" for
 // what is no record. Names come from the agent: nothing but visible ASCII is

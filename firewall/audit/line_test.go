@@ -1,9 +1,28 @@
 package audit
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 )
+
+func TestEscapedJSONMeansTheSame(t *testing.T) {
+	for _, s := range []string{"plain", "a\u202eb\u0085\u009b[2J\x7f", "\U0001f600 é", "\x1b\n\"\\"} {
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped := EscapeJSON(text)
+		var back string
+		if err := json.Unmarshal(escaped, &back); err != nil || back != s {
+			t.Errorf("%q became %s and reads as %q (%v)", s, escaped, back, err)
+		}
+		if i := bytes.IndexFunc(escaped, func(r rune) bool { return r < ' ' || r > '~' }); i >= 0 {
+			t.Errorf("%q became %q", s, escaped)
+		}
+	}
+}
 
 func TestLogForPeople(t *testing.T) {
 	for line, want := range map[string]string{

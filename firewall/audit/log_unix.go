@@ -82,7 +82,7 @@ func (l *Log) Record(r Record) error {
 	if err != nil {
 		return fmt.Errorf("encoding an audit record: %w", err)
 	}
-	line = append(line, '\n')
+	line = append(EscapeJSON(line), '\n')
 
 	l.mu.Lock()
 	defer l.mu.Unlock()

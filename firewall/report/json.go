@@ -1,9 +1,12 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"time"
+
+	"github.com/org/claude-sandbox/firewall/audit"
 )
 
 // WriteJSON prints the report in its versioned JSON form.
@@ -12,13 +15,19 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	if rows == nil {
 		rows = []Row{} // an empty list, never null
 	}
-	enc := json.NewEncoder(w)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	err := enc.Encode(struct {
 		SchemaVersion int       `json:"schemaVersion"`
 		From          time.Time `json:"from,omitzero"` // of the first and the last record
 		To            time.Time `json:"to,omitzero"`
 		Rows          []Row     `json:"rows"`
 	}{1, r.from, r.to, rows})
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(audit.EscapeJSON(text.Bytes()))
+	return err
 }

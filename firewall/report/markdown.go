@@ -20,7 +20,11 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		if by != "" {
 			by = code(by)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s |\n", verdictWord(row.Verdict), code(row.target()), row.Count, by, cell(row.because()))
+		why := cell(row.because())
+		if row.Suspect {
+			why += "; the name " + suspicion
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s |\n", verdictWord(row.Verdict), code(row.target()), row.Count, by, why)
 	}
 	if r.More > 0 {
 		fmt.Fprintf(&b, "\n%d more rows are in the report folder.\n", r.More)

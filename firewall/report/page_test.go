@@ -109,6 +109,59 @@ func TestAttackWordsThatLeaveTheirPlaceOnThePage(t *testing.T) {
 	}
 }
 
+// Whatever an agent calls a host or itself, every form keeps its shape: the
+// page its elements, the table of Markdown its cells, the text its lines.
+func FuzzForms(f *testing.F) {
+	for _, words := range hostile {
+		f.Add(words, words)
+	}
+	f.Fuzz(func(t *testing.T, name, exe string) {
+		shape := func(name, exe string) string {
+			rec := deny("x.example", "", "no entry")
+			rec.PID, rec.Time = 7, time.Unix(1_700_000_000, 0)
+			if name != "" {
+				rec.Name, rec.Rule, rec.Reason, rec.Exe, rec.Cmd = name, "rule "+name, "because "+name, "/bin/"+exe, "x "+exe
+			} else {
+				rec.Rule, rec.Exe, rec.Cmd = "rule", "/bin/x", "x"
+			}
+			r := newReport([]audit.Record{rec})
+			var page, md, text strings.Builder
+			for _, err := range []error{r.WriteHTML(&page, name), r.WriteMarkdown(&md), r.WriteText(&text)} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			doc, err := html.Parse(strings.NewReader(page.String()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var shape strings.Builder
+			for n := range doc.Descendants() {
+				if n.Type == html.ElementNode && n.DataAtom.String() != "span" { // the run's name and suspicion have one each
+					shape.WriteString("<" + n.Data)
+					for _, a := range n.Attr {
+						shape.WriteString(" " + a.Key)
+					}
+				}
+			}
+			cells := strings.Count(strings.ReplaceAll(md.String(), `\|`, ""), "|")
+			fmt.Fprintf(&shape, " %d lines, %d cells, %d lines", strings.Count(md.String(), "\n"), cells, strings.Count(text.String(), "\n"))
+			for _, c := range page.String() + md.String() + text.String() {
+				if c > 0x7e && !strings.ContainsRune("–…×’", c) || c < ' ' && c != '\n' {
+					t.Fatalf("character %U came through from %q", c, name)
+				}
+			}
+			return shape.String()
+		}
+		if name == "" {
+			return
+		}
+		if got, want := shape(name, exe), shape("", ""); got != want {
+			t.Fatalf("%q, %q: shape\n%s\nwant\n%s", name, exe, got, want)
+		}
+	})
+}
+
 func TestPageInABrowser(t *testing.T) {
 	file := writePage(t, run())
 	b := browsertest.Start(t)

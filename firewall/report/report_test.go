@@ -117,7 +117,7 @@ func TestAttackHostNameWithTerminalEscapesAndMarkup(t *testing.T) {
 			t.Fatal(write)
 		}
 	}
-	for _, out := range []string{text.String(), md.String()} {
+	for _, out := range []string{text.String(), md.String(), js.String()} {
 		if strings.ContainsAny(out, "\x1b\r\u202e") {
 			t.Errorf("a control character came through: %q", out)
 		}
