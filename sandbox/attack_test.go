@@ -207,9 +207,58 @@ func TestNetworkNoneReachesNothing(t *testing.T) {
 	}
 }
 
+// Attack: the agent's user against the first process of its own container, which
+// holds the output of the run and its token, with what it finds in the image. The
+// system calls that no program there makes are tried beside sbx-init itself.
+func TestTheContainersFirstProcessIsOutOfReach(t *testing.T) {
+	e := connect(t)
+	tr := (&trial{options: shell(`for n in $(seq 1 64); do trap '' $n; done # which the first process passes on to us
+for f in environ mem maps fd/0 fd/1 fd/2; do cat /proc/1/$f >/dev/null 2>&1 && echo "OPENED $f"; done
+for f in fd cwd/. root/.; do ls /proc/1/$f >/dev/null 2>&1 && echo "OPENED $f"; done
+echo forged >/proc/1/fd/1 && echo "WROTE"
+echo x >/.sbx/x && echo "WROTE beside it"; echo x >/.sbx/sbx-init && echo "WROTE over it"
+cat /.sbx/sbx-init >/dev/null && echo "OPENED its file"
+(umount /.sbx || mount --bind /tmp /.sbx || mv /.sbx /.sbx2) && echo "MOVED it"
+for n in $(seq 1 64); do kill -$n 1; done
+prlimit --version >/dev/null && { prlimit --pid 1 --cpu=1:1 && echo "LIMITED" || echo "limits are refused"; }
+sleep 0.2
+case $(cut -d' ' -f3 /proc/1/stat) in [RSD]) echo "it lives";; esac
+`)}).run(t, e)
+	out := tr.stdout.String()
+	for _, broken := range []string{"OPENED", "WROTE", "forged", "MOVED", "LIMITED"} {
+		if strings.Contains(out, broken) {
+			t.Errorf("%s:\n%s\n%s", broken, out, tr.stderr.String())
+		}
+	}
+	if !strings.Contains(out, "it lives") || !strings.Contains(out, "limits are refused") {
+		t.Errorf("the script did not come to its end:\n%s\n%s", out, tr.stderr.String())
+	}
+}
+
+// Attack: sockets to the host of the virtual machine that the engine runs in,
+// and of other families that no packet filter sees.
+func TestSocketsThatNoPacketFilterSeesAreRefused(t *testing.T) {
+	e := connect(t)
+	tr := (&trial{options: shell(`python3 - <<'PY'
+import socket
+for family in (40, 38, 31, 30, 29, 21, 44):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+        try: socket.socket(family, kind); print("OPENED", family, kind)
+        except OSError as e: print("refused", e)
+try: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12); print("OPENED netfilter")
+except OSError as e: print("refused", e)
+print("and", socket.getaddrinfo("localhost", 80, socket.AF_INET)[0][4][0], "works")
+PY
+`)}).run(t, e)
+	if out := tr.stdout.String(); strings.Contains(out, "OPENED") || strings.Count(out, "refused") != 22 || !strings.Contains(out, "and 127.0.0.1 works") {
+		t.Errorf("%s\n%s", out, tr.stderr.String())
+	}
+}
+
 func TestTheAgentCannotUndoTheFirewall(t *testing.T) {
 	e, o := connect(t), newOutside(t)
 	tr := (&trial{options: shell(`
+trap '' TERM # which the container's first process passes on to us
 iptables -P OUTPUT ACCEPT; iptables -F; iptables-legacy -F; ip6tables -F; ipset destroy
 ip link add x type dummy; ip route del default
 unshare -Urn true && echo "NEW NETWORK NAMESPACE"
@@ -217,7 +266,7 @@ unshare -Ur iptables -F && echo "FLUSHED"
 nsenter -t 1 -n true && echo "ENTERED"
 kill -9 1
 killall sbx-init; pkill sbx-init
-ps -e -o comm= | grep sbx && echo "SEES THE FIREWALL"
+ps -e -o args= | grep -e '[-]-sidecar' && echo "SEES THE FIREWALL"
 ls /var/run/docker.sock /run/docker.sock && echo "ENGINE"
 mount -t tmpfs x /mnt && echo "MOUNTED"
 echo x > /proc/sys/net/ipv4/ip_forward && echo "SYSCTL"

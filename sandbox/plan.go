@@ -22,7 +22,7 @@ const (
 	LabelWorkspace = "sbx-devc.workspace" // the project's folder on the host
 )
 
-// InitPath is where sbx-init is in every container of ours.
+// InitPath is where sbx-init is in every container of ours that has a firewall.
 const InitPath = "/usr/local/sbin/sbx-init"
 
 // Places in the containers.
@@ -31,6 +31,11 @@ const (
 	policyPath  = "/etc/sbx/sandbox.jsonc"
 	recordsPath = "/run/sbx"
 	auditPath   = recordsPath + "/audit.jsonl"
+
+	// initFolder is a volume of the firewall's container. The agent's, whose
+	// image may be anybody's, mounts it read-only.
+	initFolder = "/.sbx"
+	agentInit  = initFolder + "/sbx-init"
 )
 
 // fallbackUID is the user of the agent where the project's folder belongs to
@@ -257,7 +262,7 @@ func (p *Plan) sidecar(o Options, dir string) engine.Spec {
 		Pids:        128,
 		NoCoreDump:  true,
 		// The audit log and the policy in force, for the agent to read.
-		Volumes: []string{recordsPath},
+		Volumes: []string{recordsPath, initFolder},
 	}
 }
 
@@ -276,14 +281,13 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mo
 	return engine.Spec{
 		Name:         "sbx-devc-" + p.ID + "-agent",
 		Image:        s.Image,
-		Entrypoint:   command,
+		Entrypoint:   append([]string{agentInit, "reap", "--"}, command...),
 		WorkingDir:   workspaceTarget,
 		User:         fmt.Sprintf("%d:%d", uid, gid),
 		Labels:       p.labels("agent", f.Workspace.Dir),
 		Stdin:        true,
 		CapDrop:      []string{"ALL"},
 		SecurityOpt:  []string{"no-new-privileges"},
-		Init:         true,
 		ReadOnlyRoot: true,
 		Mounts:       mounts,
 		Tmpfs: map[string]string{

@@ -64,8 +64,12 @@ func TestTheAgentsContainerHasNoWayUp(t *testing.T) {
 	if !slices.Equal(a.CapDrop, []string{"ALL"}) || a.CapAdd != nil {
 		t.Errorf("capabilities: drop %q, add %q", a.CapDrop, a.CapAdd)
 	}
-	if !slices.Contains(a.SecurityOpt, "no-new-privileges") || !a.ReadOnlyRoot || !a.Init || !a.NoCoreDump {
+	if !slices.Contains(a.SecurityOpt, "no-new-privileges") || !a.ReadOnlyRoot || !a.NoCoreDump {
 		t.Errorf("the agent's container is %+v", a)
+	}
+	// Its first process is ours, and comes from the firewall's container.
+	if want := []string{agentInit, "reap", "--", DefaultClaudePath}; !slices.Equal(a.Entrypoint[:4], want) || !slices.Contains(p.Sidecar.Volumes, initFolder) || a.Volumes != nil {
+		t.Errorf("it begins with %q; volumes %q and %q", a.Entrypoint, p.Sidecar.Volumes, a.Volumes)
 	}
 	if a.User != "4242:4243" || a.Pids != 1024 {
 		t.Errorf("user %q, pids %d", a.User, a.Pids)
@@ -137,7 +141,7 @@ func TestAVariableOfOursCannotBeReplaced(t *testing.T) {
 
 func TestThePromptIsNoArgument(t *testing.T) {
 	p := plan(t, Options{Headless: agent.Headless{Model: "m"}}, folder(t))
-	if p.Agent.Entrypoint[0] != DefaultClaudePath || !slices.Contains(p.Agent.Entrypoint, "--model") || !p.Agent.Stdin {
+	if p.Agent.Entrypoint[3] != DefaultClaudePath || !slices.Contains(p.Agent.Entrypoint, "--model") || !p.Agent.Stdin {
 		t.Errorf("the agent runs %q", p.Agent.Entrypoint)
 	}
 }

@@ -218,7 +218,7 @@ func TestOutOfMemoryIsNamed(t *testing.T) {
 	e := connect(t)
 	tr := (&trial{
 		options: Options{Command: []string{"python3", "-c", "x = bytearray(1 << 30)"}},
-		adjust:  func(p *Plan) { p.Agent.MemoryBytes = 64 << 20; p.Agent.Init = false },
+		adjust:  func(p *Plan) { p.Agent.MemoryBytes = 64 << 20 },
 	}).run(t, e)
 	if said := strings.Join(tr.said, "\n"); tr.result.ExitCode != 137 || !strings.Contains(said, "--memory") {
 		t.Errorf("exit code %d, said %q", tr.result.ExitCode, said)

@@ -47,10 +47,16 @@ func startSidecar(ctx context.Context, e *engine.Engine, p *Plan, t *Timings) (*
 	if s.id, err = e.Create(ctx, p.Sidecar); err != nil {
 		return nil, imageError(err, p.Sidecar.Image)
 	}
+	// Nobody may read it: what nobody may read cannot be traced or dumped from
+	// its first instruction on.
+	err = e.CopyTo(ctx, s.id, initFolder, []engine.File{{Path: agentInit, Mode: 0o111, Data: binary}})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
+	}
 	// Folders are listed so that they belong to root whatever the image holds.
 	err = e.CopyIn(ctx, s.id, []engine.File{
 		{Path: "/usr/local/sbin", Mode: 0o755},
-		{Path: InitPath, Mode: 0o755, Data: binary},
+		{Path: InitPath, Link: agentInit},
 		{Path: "/etc/sbx", Mode: 0o755},
 		{Path: policyPath, Mode: 0o644, Data: policy},
 	})

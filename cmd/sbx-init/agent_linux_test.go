@@ -21,6 +21,10 @@ func agent(job string, args []string) int {
 			return 2
 		}
 		attack(daemon)
+	case "first":
+		attackFirst()
+	case "families":
+		tryFamilies()
 	case "flood":
 		flood(args[0])
 	case "send":

@@ -38,6 +38,9 @@ const usage = `usage: sbx-init COMMAND
         close the network, open what FILE allows, verify, drop privileges, start CMD
   run --policy FILE --sidecar [--audit FILE]
         the same for a network namespace that other containers join; starts nothing
+  reap -- CMD [ARG...]
+        be the first process of a container without capabilities: start CMD, collect
+        orphans, and be out of its reach (its user cannot trace, read or end this one)
   check HOST[:PORT] [--policy FILE]
         say whether the policy allows HOST, and why (exit 0 allowed, 1 denied)
   plan --policy FILE
@@ -110,6 +113,10 @@ func (p *program) dispatch(args []string) error {
 		return p.run(args)
 	case shimCommand:
 		return p.shim(args)
+	case "reap":
+		return p.reap(args)
+	case confineCommand:
+		return p.confine(args)
 	case "check":
 		return p.check(args)
 	case "plan":

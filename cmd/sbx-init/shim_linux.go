@@ -54,6 +54,15 @@ func (p *program) shim(args []string) error {
 	if err := dropPrivileges(a); err != nil {
 		return err
 	}
+	return becomeCommand(command)
+}
+
+// becomeCommand executes a command in the place of this process, without what
+// confine refuses. The calling thread must be locked and have no_new_privs.
+func becomeCommand(command []string) error {
+	if err := confine(); err != nil {
+		return err
+	}
 	if err := closeOnExec(); err != nil {
 		return err
 	}

@@ -26,20 +26,10 @@ func (p *program) supervise(w *wall, begin func(), who account, command []string
 	}
 	signals := catchSignals()
 	tty := foregroundTerminal()
-	attr := &syscall.SysProcAttr{Setpgid: true}
-	if tty != nil {
-		// The terminal's Ctrl-C then reaches the command once, and not us.
-		attr = &syscall.SysProcAttr{Foreground: true, Ctty: int(tty.Fd())}
-	}
-	child, err := os.StartProcess("/proc/self/exe", shimArgs(who, command), &os.ProcAttr{
-		Env:   who.environ(os.Environ()),
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
-		Sys:   attr,
-	})
+	pid, err := startChild(shimArgs(who, command), who.environ(os.Environ()), tty)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", command[0], err)
 	}
-	pid := child.Pid
 	exits := w.children.reap(pid)
 	// NET_RAW, too, is for changing rules: iptables needs it to find a set.
 	if err := keepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_KILL); err != nil {
@@ -47,6 +37,27 @@ func (p *program) supervise(w *wall, begin func(), who account, command []string
 		return err
 	}
 	begin()
+	return p.attend(pid, signals, exits, w.done, tty)
+}
+
+// startChild starts this program once more, in a process group of its own.
+func startChild(args, env []string, tty *os.File) (pid int, err error) {
+	attr := &syscall.SysProcAttr{Setpgid: true}
+	if tty != nil {
+		// The terminal's Ctrl-C then reaches the command once, and not us.
+		attr = &syscall.SysProcAttr{Foreground: true, Ctty: int(tty.Fd())}
+	}
+	child, err := os.StartProcess("/proc/self/exe", args, &os.ProcAttr{Env: env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: attr})
+	if err != nil {
+		return 0, err
+	}
+	return child.Pid, nil
+}
+
+// attend passes signals on to the command until it has ended, and returns with
+// its exit code. What comes from failures is told and changes nothing; nil =
+// nothing comes.
+func (p *program) attend(pid int, signals <-chan os.Signal, exits <-chan unix.WaitStatus, failures <-chan error, tty *os.File) error {
 	for {
 		select {
 		case s := <-signals:
@@ -60,7 +71,7 @@ func (p *program) supervise(w *wall, begin func(), who account, command []string
 				takeTerminalBack(tty)
 			}
 			return exitStatus(status)
-		case err := <-w.done:
+		case err := <-failures:
 			p.printError(err)
 		}
 	}

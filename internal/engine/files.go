@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/moby/moby/client"
 )
@@ -15,16 +16,27 @@ type File struct {
 	Path string // absolute
 	Mode int64  // permission bits
 	Data []byte // nil for a folder
+	Link string // target of a symbolic link, which has no Data and no Mode
 }
 
 // CopyIn writes files into a container, started or not. Folders that are
-// missing must be listed before what they hold.
+// missing must be listed before what they hold. What lies in a volume goes by
+// CopyTo.
 func (e *Engine) CopyIn(ctx context.Context, id string, files []File) error {
+	return e.CopyTo(ctx, id, "/", files)
+}
+
+// CopyTo is CopyIn for files below folder, which exists and may be a volume.
+func (e *Engine) CopyTo(ctx context.Context, id, folder string, files []File) error {
+	below := len(strings.TrimSuffix(folder, "/")) + 1
 	var archive bytes.Buffer
 	tw := tar.NewWriter(&archive)
 	for _, f := range files {
-		h := &tar.Header{Name: f.Path[1:], Mode: f.Mode, Size: int64(len(f.Data)), Typeflag: tar.TypeReg}
-		if f.Data == nil {
+		h := &tar.Header{Name: f.Path[below:], Mode: f.Mode, Size: int64(len(f.Data)), Typeflag: tar.TypeReg}
+		switch {
+		case f.Link != "":
+			h.Linkname, h.Typeflag, h.Mode = f.Link, tar.TypeSymlink, 0o777
+		case f.Data == nil:
 			h.Name, h.Typeflag = h.Name+"/", tar.TypeDir
 		}
 		if err := tw.WriteHeader(h); err != nil {
@@ -37,7 +49,7 @@ func (e *Engine) CopyIn(ctx context.Context, id string, files []File) error {
 	if err := tw.Close(); err != nil {
 		return fmt.Errorf("packing files: %w", err)
 	}
-	_, err := e.client.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: "/", Content: &archive})
+	_, err := e.client.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: folder, Content: &archive})
 	return wrap(err, "copying files into container", short(id))
 }
 

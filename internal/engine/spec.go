@@ -30,7 +30,6 @@ type Spec struct {
 	CapAdd       []string          `json:"capAdd,omitempty"`
 	SecurityOpt  []string          `json:"securityOpt,omitempty"`
 	Sysctls      map[string]string `json:"sysctls,omitempty"`
-	Init         bool              `json:"init,omitempty"` // run the engine's init as PID 1, which reaps
 	ReadOnlyRoot bool              `json:"readOnlyRoot,omitempty"`
 	Mounts       []Mount           `json:"mounts,omitempty"`      // in the order of mounting
 	Tmpfs        map[string]string `json:"tmpfs,omitempty"`       // path: mount options
@@ -60,7 +59,7 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 		CapAdd:         spec.CapAdd,
 		SecurityOpt:    spec.SecurityOpt,
 		Sysctls:        spec.Sysctls,
-		Init:           &spec.Init,
+		Init:           new(bool), // an engine may have been told to add its own init to every container
 		ReadonlyRootfs: spec.ReadOnlyRoot,
 		Tmpfs:          spec.Tmpfs,
 		Resources: container.Resources{
