@@ -261,7 +261,7 @@ func (p *Plan) sidecar(o Options, dir string) engine.Spec {
 		MemoryBytes: 512 << 20,
 		Pids:        128,
 		NoCoreDump:  true,
-		// The audit log and the policy in force, for the agent to read.
+		// The audit log and the policy in force, for the agent to read, and its init.
 		Volumes: []string{recordsPath, initFolder},
 	}
 }
