@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,6 +32,9 @@ const (
 	// resolverPort is where the resolver listens on loopback, unless somebody
 	// took it; clients are led there from port 53 by the packet filter.
 	resolverPort = 1053
+
+	// cachedAnswers is how many answers the resolver keeps, about 1 KiB each.
+	cachedAnswers = 4096
 
 	// setupTimeout bounds everything between closing and verifying.
 	setupTimeout = 30 * time.Second
@@ -124,6 +128,8 @@ func (w *wall) serveNames(ctx context.Context, p policy) error {
 		Dialer:    net.Dialer{Control: mark},
 		FirstPort: first,
 		LastPort:  last,
+		Cache:     cachedAnswers,
+		MixCase:   !slices.ContainsFunc(w.upstreams.addrs, netip.Addr.IsLoopback),
 		Search:    w.upstreams.search,
 		NoIPv6:    !w.facts.IPv6,
 	})

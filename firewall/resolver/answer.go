@@ -79,16 +79,20 @@ func (s *Server) resolve(ctx context.Context, q question, rec audit.Record) (dns
 		rec.Reason = fmt.Sprintf("more than %d new long names under this wildcard within %v look like data in names", budgetNames, budgetWindow)
 		return s.refuse(rec)
 	}
+	if l, install, ok := s.cache.get(cacheKey{name, q.q.Type}); ok {
+		rcode, answers, why, _ := s.grant(name, q, l, rec, install)
+		return rcode, answers, why
+	}
 	return s.askUpstream(ctx, name, q, rec)
 }
 
-// askUpstream asks upstream for an allowed name, judges what comes back, opens the
-// packet filter and only then lets the answer go.
+// askUpstream asks upstream for an allowed name and grants what comes back.
 func (s *Server) askUpstream(ctx context.Context, name string, q question, rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
 	asked, err := dnsmessage.NewName(name + ".")
 	if err != nil {
 		return s.fail(rec, err)
 	}
+	generation := s.cache.begin()
 	reply, err := s.exchange(ctx, asked, q.q.Type)
 	if err != nil {
 		return s.fail(rec, err)
@@ -97,12 +101,27 @@ func (s *Server) askUpstream(ctx context.Context, name string, q question, rec a
 	if err != nil {
 		return s.fail(rec, fmt.Errorf("the upstream reply: %w", err))
 	}
+	rcode, answers, why, granted := s.grant(name, q, l, rec, true)
+	if granted {
+		s.cache.put(generation, cacheKey{name, q.q.Type}, l)
+	}
+	return rcode, answers, why
+}
+
+// grant judges what was learnt of an allowed name, opens the packet filter and
+// only then lets the answer go. Without install the packet filter was told a
+// moment ago. granted is whether all of it may be had.
+func (s *Server) grant(name string, q question, l learnt, rec audit.Record, install bool) (rcode dnsmessage.RCode, answers []dnsmessage.Resource, why *extendedError, granted bool) {
+	refuse := func(rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError, bool) {
+		rcode, answers, why := s.refuse(rec)
+		return rcode, answers, why, false
+	}
 	policy := *s.policy.Load()
 	names := []string{name}
 	for _, a := range l.aliases {
 		if d := policy.DecideAlias(name, a.name); !d.Allowed() {
 			rec.Rule, rec.Reason = d.Rule, d.Reason
-			return s.refuse(rec)
+			return refuse(rec)
 		}
 		names = append(names, a.name)
 	}
@@ -120,17 +139,21 @@ func (s *Server) askUpstream(ctx context.Context, name string, q question, rec a
 		s.record(refused)
 	}
 	if len(l.addrs) > 0 && len(kept) == 0 {
-		return dnsmessage.RCodeRefused, nil, &extendedError{edeBlocked, refused.Reason}
+		return dnsmessage.RCodeRefused, nil, &extendedError{edeBlocked, refused.Reason}, false
 	}
+	granted = len(kept) == len(l.addrs)
 	l.addrs = kept
 
-	ports := policy.Ports(name)
-	for _, addr := range l.addrs {
-		if err := s.opts.Installer.Allow(names, addr, ports, l.ttl+graceTTL); err != nil {
-			return s.fail(rec, fmt.Errorf("opening %s: %w", addr, err))
+	if install {
+		ports := policy.Ports(name)
+		for _, addr := range l.addrs {
+			if err := s.opts.Installer.Allow(names, addr, ports, l.ttl+graceTTL); err != nil {
+				rcode, answers, why = s.fail(rec, fmt.Errorf("opening %s: %w", addr, err))
+				return rcode, answers, why, false
+			}
 		}
+		s.book.note(name, l.addrs, l.ttl+graceTTL)
 	}
-	s.book.note(name, l.addrs, l.ttl+graceTTL)
 	rec.Verdict = firewall.Allow
 	if !l.exists && rec.Rule == firewall.RuleUnlisted { // nothing that a list lacks
 		rec.Rule = audit.RuleAbsent
@@ -139,12 +162,12 @@ func (s *Server) askUpstream(ctx context.Context, name string, q question, rec a
 		}
 	}
 	if err := s.opts.Record(rec); err != nil {
-		return dnsmessage.RCodeServerFailure, nil, &extendedError{edeOther, "the decision could not be recorded"}
+		return dnsmessage.RCodeServerFailure, nil, &extendedError{edeOther, "the decision could not be recorded"}, false
 	}
 	if !l.exists {
-		return dnsmessage.RCodeNameError, nil, nil
+		return dnsmessage.RCodeNameError, nil, nil, granted
 	}
-	return dnsmessage.RCodeSuccess, l.resources(q.q), nil
+	return dnsmessage.RCodeSuccess, l.resources(q.q), nil, granted
 }
 
 // refuse records a denial. One that cannot be recorded is a denial still.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -121,7 +122,7 @@ type zone map[string][]dnsmessage.Resource
 func (z zone) script(q dnsmessage.Message, _ string) []dnsmessage.Message {
 	m := replyTo(q)
 	question := q.Questions[0]
-	m.Answers = z[question.Name.String()+" "+typeName(question.Type)]
+	m.Answers = z[strings.ToLower(question.Name.String())+" "+typeName(question.Type)]
 	if len(m.Answers) == 0 {
 		m.RCode = dnsmessage.RCodeNameError
 	}

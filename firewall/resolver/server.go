@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,8 +44,18 @@ type Options struct {
 	// the client gets SERVFAIL: what cannot be recorded does not happen.
 	Record func(audit.Record) error
 
-	// Upstreams are asked in turn, beginning with the one that answered last.
+	// Upstreams are asked in turn, beginning with the one that answered last;
+	// the first one gets its chance again every minute.
 	Upstreams []netip.AddrPort
+
+	// Cache is how many answers are kept. 0 = none.
+	Cache int
+
+	// MixCase writes the letters of each question in upper and lower case at
+	// random, so that a forger has to guess those too. An upstream that does not
+	// repeat them is believed all the same. It is for upstreams that forgers can
+	// send replies for.
+	MixCase bool
 
 	// Dialer opens the connections to the upstreams; its Control function sets
 	// the mark that the packet filter lets pass. Its zero value sets none.
@@ -76,6 +87,7 @@ const (
 	maxConns      = 64               // TCP connections at a time
 	idleTimeout   = 10 * time.Second // of a TCP connection, RFC 7766 section 6.2.3
 	maxUDPMessage = 4096             // bytes read of one question; no honest one has more than 512
+	maxReaders    = 4                // goroutines that read questions from one UDP socket
 )
 
 // Server answers DNS questions. It is safe for concurrent use.
@@ -84,7 +96,8 @@ type Server struct {
 	policy atomic.Pointer[Policy]
 	budget *budget
 	book   *book
-	good   atomic.Uint32 // index of the upstream that answered last
+	cache  *cache
+	order  order
 	ours   openQuestions
 
 	lookups chan struct{} // one place for each question of Addresses
@@ -95,14 +108,18 @@ func New(opts Options) *Server {
 	if opts.Timeout == 0 {
 		opts.Timeout = 2 * time.Second
 	}
-	s := &Server{opts: opts, budget: newBudget(time.Now), book: newBook(time.Now), lookups: make(chan struct{}, maxLookups)}
+	s := &Server{opts: opts, budget: newBudget(time.Now), book: newBook(time.Now), cache: newCache(opts.Cache, time.Now), lookups: make(chan struct{}, maxLookups)}
+	s.order = order{now: time.Now, upstreams: make([]upstreamState, len(opts.Upstreams))}
 	s.SetPolicy(opts.Policy)
 	return s
 }
 
 // SetPolicy makes p decide about every question from now on, and about the
-// answers to those that are under way.
-func (s *Server) SetPolicy(p Policy) { s.policy.Store(&p) }
+// answers to those that are under way. What the cache holds is forgotten.
+func (s *Server) SetPolicy(p Policy) {
+	s.policy.Store(&p)
+	s.cache.clear()
+}
 
 // Listen opens a UDP and a TCP socket on addr with one port number. Port 0
 // takes a free one.
@@ -150,13 +167,33 @@ func (s *Server) Serve(ctx context.Context, pc net.PacketConn, l net.Listener) e
 	return errors.Join(first, second)
 }
 
+// serveUDP reads with as many goroutines as there are cores. What the cache
+// knows they answer themselves; what has to be asked or refused takes time and
+// gets a goroutine of its own.
 func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
+	conn, ok := pc.(*net.UDPConn)
+	if !ok {
+		return fmt.Errorf("the resolver's UDP socket is a %T", pc)
+	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	slots := make(chan struct{}, maxInFlight)
+	readers := min(runtime.GOMAXPROCS(0), maxReaders)
+	ended := make(chan error, readers)
+	for range readers {
+		go func() { ended <- s.readUDP(ctx, conn, slots, &wg) }()
+	}
+	var failed error
+	for range readers {
+		failed = errors.Join(failed, <-ended)
+	}
+	return failed
+}
+
+func (s *Server) readUDP(ctx context.Context, conn *net.UDPConn, slots chan struct{}, wg *sync.WaitGroup) error {
 	buf := make([]byte, maxUDPMessage)
 	for {
-		n, client, err := pc.ReadFrom(buf)
+		n, client, err := conn.ReadFromUDPAddrPort(buf)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -166,6 +203,15 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 			}
 			continue // an ICMP error about an earlier reply
 		}
+		answer := func(message []byte) {
+			if reply := s.answer(ctx, message, firewall.UDP, client); reply != nil {
+				_, _ = conn.WriteToUDPAddrPort(reply, client) // the client asks again
+			}
+		}
+		if q, err := parseQuestion(buf[:n]); err == nil && s.cache.has(q.q) {
+			answer(buf[:n])
+			continue
+		}
 		select {
 		case slots <- struct{}{}:
 		default:
@@ -174,9 +220,7 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 		message := append([]byte(nil), buf[:n]...)
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if reply := s.answer(ctx, message, firewall.UDP, source(client)); reply != nil {
-				_, _ = pc.WriteTo(reply, client) // the client asks again
-			}
+			answer(message)
 		})
 	}
 }

@@ -27,32 +27,71 @@ var (
 )
 
 // exchange asks the upstreams for name until one of them says that it exists
-// or does not. The message has exactly the question that was asked.
+// or does not. The message has exactly the question that was asked. An upstream
+// that is slow is not waited for alone: after a while the next one is asked
+// beside it.
 func (s *Server) exchange(ctx context.Context, name dnsmessage.Name, typ dnsmessage.Type) ([]byte, error) {
 	q := dnsmessage.Question{Name: name, Type: typ, Class: dnsmessage.ClassINET}
-	err := errors.New("no upstream resolver is configured")
-	first := int(s.good.Load())
-	for i := range s.opts.Upstreams {
-		index := (first + i) % len(s.opts.Upstreams)
-		var reply []byte
-		if reply, err = s.ask(ctx, s.opts.Upstreams[index], q); err == nil {
-			s.good.Store(uint32(index))
-			return reply, nil
-		}
-		if ctx.Err() != nil {
-			break
+	turns := s.order.turns()
+	if len(turns) == 0 {
+		return nil, errors.New("no upstream resolver is configured")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		index int
+		reply []byte
+		err   error
+	}
+	results := make(chan result, len(turns))
+	asking := 0
+	next := func() {
+		index := turns[0]
+		turns = turns[1:]
+		asking++
+		go func() {
+			reply, err := s.ask(ctx, index, q)
+			results <- result{index, reply, err}
+		}()
+	}
+	next()
+	patience := time.NewTimer(nextAfter)
+	defer patience.Stop()
+	var failed error
+	for asking > 0 {
+		select {
+		case r := <-results:
+			asking--
+			if r.err == nil {
+				s.order.answered(r.index)
+				return r.reply, nil
+			}
+			failed = r.err
+			if len(turns) > 0 && ctx.Err() == nil {
+				next()
+			}
+		case <-patience.C:
+			if len(turns) > 0 {
+				next()
+				patience.Reset(nextAfter)
+			}
 		}
 	}
-	return nil, err
+	return nil, failed
 }
 
 // ask asks one upstream: over UDP, over TCP when the reply does not fit or
-// somebody forges replies, and without EDNS when the server knows none.
-func (s *Server) ask(ctx context.Context, upstream netip.AddrPort, q dnsmessage.Question) ([]byte, error) {
-	edns := true
+// somebody forges replies, and more plainly when the server refuses the rest.
+func (s *Server) ask(ctx context.Context, index int, q dnsmessage.Question) ([]byte, error) {
+	upstream := s.opts.Upstreams[index]
+	edns, mixed := true, s.opts.MixCase
 	network := "udp"
-	for range 3 { // UDP, without EDNS, TCP
-		reply, rcode, err := s.once(ctx, network, upstream, q, edns)
+	for range 4 { // UDP, without mixed letters, without EDNS, TCP
+		asked := q
+		if mixed {
+			asked.Name = mixCase(q.Name)
+		}
+		reply, rcode, err := s.once(ctx, network, index, asked, edns)
 		switch {
 		case network == "udp" && (errors.Is(err, errTruncated) || errors.Is(err, errForged)):
 			network = "tcp"
@@ -60,6 +99,8 @@ func (s *Server) ask(ctx context.Context, upstream netip.AddrPort, q dnsmessage.
 			return nil, fmt.Errorf("asking the upstream resolver %s: %w", upstream, err)
 		case rcode == dnsmessage.RCodeSuccess || rcode == dnsmessage.RCodeNameError:
 			return reply, nil
+		case mixed:
+			mixed = false
 		case edns && (rcode == dnsmessage.RCodeFormatError || rcode == dnsmessage.RCodeNotImplemented):
 			edns = false
 		default:
@@ -72,7 +113,7 @@ func (s *Server) ask(ctx context.Context, upstream netip.AddrPort, q dnsmessage.
 // once sends the question in a message and from a socket of its own. The
 // socket is connected, so the kernel drops what another address sends, and its
 // port and the id are random.
-func (s *Server) once(ctx context.Context, network string, upstream netip.AddrPort, q dnsmessage.Question, edns bool) ([]byte, dnsmessage.RCode, error) {
+func (s *Server) once(ctx context.Context, network string, index int, q dnsmessage.Question, edns bool) ([]byte, dnsmessage.RCode, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	var random [2]byte
@@ -82,7 +123,7 @@ func (s *Server) once(ctx context.Context, network string, upstream netip.AddrPo
 	if err != nil {
 		return nil, 0, err
 	}
-	conn, err := s.dial(ctx, network, upstream)
+	conn, err := s.dial(ctx, network, s.opts.Upstreams[index])
 	if err != nil {
 		return nil, 0, err
 	}
@@ -95,7 +136,7 @@ func (s *Server) once(ctx context.Context, network string, upstream netip.AddrPo
 	if network == "tcp" {
 		return overTCP(conn, message, id, q)
 	}
-	return overUDP(conn, message, id, q)
+	return s.overUDP(conn, message, id, index, q)
 }
 
 // portTries is how many ports are tried that others may hold.
@@ -125,19 +166,29 @@ func (s *Server) dial(ctx context.Context, network string, upstream netip.AddrPo
 	return nil, err
 }
 
-func overUDP(conn net.Conn, message []byte, id uint16, q dnsmessage.Question) ([]byte, dnsmessage.RCode, error) {
+func (s *Server) overUDP(conn net.Conn, message []byte, id uint16, index int, q dnsmessage.Question) ([]byte, dnsmessage.RCode, error) {
 	if _, err := conn.Write(message); err != nil {
 		return nil, 0, err
 	}
 	buf := make([]byte, 4096)
+	mixed := strings.ToLower(q.Name.String()) != q.Name.String()
+	otherCase := false
 	for range maxForged {
 		n, err := conn.Read(buf)
 		if err != nil {
+			if otherCase {
+				err = errForged // or the upstream repeats letters no more; over TCP it need not
+			}
 			return nil, 0, err
 		}
-		h, err := checkReply(buf[:n], id, q)
+		h, same, err := checkReply(buf[:n], id, q)
 		if err != nil {
 			continue // not from our upstream, or late: ours may still come
+		}
+		learns := h.RCode == dnsmessage.RCodeSuccess || h.RCode == dnsmessage.RCodeNameError
+		if learns && mixed && !s.order.believes(index, same) {
+			otherCase = true
+			continue
 		}
 		if h.Truncated {
 			return nil, 0, errTruncated
@@ -159,7 +210,7 @@ func overTCP(conn net.Conn, message []byte, id uint16, q dnsmessage.Question) ([
 	if _, err := io.ReadFull(conn, reply); err != nil {
 		return nil, 0, err
 	}
-	h, err := checkReply(reply, id, q)
+	h, _, err := checkReply(reply, id, q)
 	return reply, h.RCode, err
 }
 
@@ -178,25 +229,38 @@ func buildQuestion(id uint16, q dnsmessage.Question, edns bool) ([]byte, error) 
 	return m.Pack()
 }
 
-// checkReply accepts a reply with our id that repeats our question. A reply
-// with an error code may leave the question out, as some servers do with
-// FORMERR; nothing is learnt from those.
-func checkReply(reply []byte, id uint16, q dnsmessage.Question) (dnsmessage.Header, error) {
+// checkReply accepts a reply with our id that repeats our question; same is
+// whether it repeats the case of its letters too. A reply with an error code may
+// leave the question out, as some servers do with FORMERR; nothing is learnt
+// from those.
+func checkReply(reply []byte, id uint16, q dnsmessage.Question) (h dnsmessage.Header, same bool, err error) {
 	var p dnsmessage.Parser
-	h, err := p.Start(reply)
+	h, err = p.Start(reply)
 	if err != nil || h.ID != id || !h.Response {
-		return h, errMismatch
+		return h, false, errMismatch
 	}
 	questions, err := p.AllQuestions()
 	if err == nil && len(questions) == 0 && h.RCode != dnsmessage.RCodeSuccess && h.RCode != dnsmessage.RCodeNameError {
-		return h, nil
+		return h, false, nil
 	}
 	if err != nil || len(questions) != 1 {
-		return h, errMismatch
+		return h, false, errMismatch
 	}
 	got := questions[0]
 	if got.Type != q.Type || got.Class != q.Class || !strings.EqualFold(got.Name.String(), q.Name.String()) {
-		return h, errMismatch
+		return h, false, errMismatch
 	}
-	return h, nil
+	return h, got.Name == q.Name, nil
+}
+
+// mixCase writes each letter of a name in upper or lower case at random.
+func mixCase(n dnsmessage.Name) dnsmessage.Name {
+	var random [len(n.Data)]byte
+	_, _ = rand.Read(random[:n.Length])
+	for i, c := range n.Data[:n.Length] {
+		if 'a' <= c && c <= 'z' && random[i]&1 == 1 {
+			n.Data[i] = c - 'a' + 'A'
+		}
+	}
+	return n
 }

@@ -1,0 +1,128 @@
+package resolver
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+const (
+	// absentTTL is how long it counts that a name has no address.
+	absentTTL = 10 * time.Second
+
+	// installEvery is how often a cached answer's addresses are put into the
+	// packet filter's sets again, in case that somebody has emptied them. It adds
+	// no time to them: they end when the answer does.
+	installEvery = time.Second
+)
+
+// cache keeps what upstreams said of allowed names, unjudged: each time it is
+// used the policy judges it again. It is emptied with each policy. It is safe
+// for concurrent use.
+type cache struct {
+	size int // answers; 0 = none are kept
+	now  func() time.Time
+
+	mu         sync.Mutex
+	generation int
+	answers    map[cacheKey]*cachedAnswer
+}
+
+type cacheKey struct {
+	name string // as policies know it
+	typ  dnsmessage.Type
+}
+
+type cachedAnswer struct {
+	learnt
+	until     time.Time
+	installed time.Time // when the sets were last told
+}
+
+func newCache(size int, now func() time.Time) *cache {
+	return &cache{size: size, now: now, answers: map[cacheKey]*cachedAnswer{}}
+}
+
+// clear forgets everything, also the answers to questions that are under way.
+func (c *cache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.generation++
+	clear(c.answers)
+}
+
+// begin returns what put wants to know of the time when a question began.
+func (c *cache) begin() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.generation
+}
+
+// put keeps an answer, installed a moment ago, unless the cache was cleared
+// since generation began.
+func (c *cache) put(generation int, key cacheKey, l learnt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if generation != c.generation || c.size == 0 {
+		return
+	}
+	if len(l.addrs) == 0 {
+		l.ttl = absentTTL
+	}
+	now := c.now()
+	if _, known := c.answers[key]; !known && len(c.answers) >= c.size {
+		c.makeRoom(now)
+	}
+	c.answers[key] = &cachedAnswer{learnt: l, until: now.Add(l.ttl), installed: now}
+}
+
+// makeRoom removes the answers that are over, or else any one.
+func (c *cache) makeRoom(now time.Time) {
+	for key, a := range c.answers {
+		if !a.until.After(now) {
+			delete(c.answers, key)
+		}
+	}
+	for key := range c.answers {
+		if len(c.answers) < c.size {
+			return
+		}
+		delete(c.answers, key)
+	}
+}
+
+// has reports whether get will find an answer for a while.
+func (c *cache) has(q dnsmessage.Question) bool {
+	name, err := hostName(q.Name)
+	if err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.answers[cacheKey{name, q.Type}]
+	return a != nil && a.until.Sub(c.now()) > 2*time.Second
+}
+
+// get returns an answer with the time that is left of it, in whole seconds.
+// install is whether the sets are to be told again.
+func (c *cache) get(key cacheKey) (l learnt, install, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.answers[key]
+	if a == nil {
+		return learnt{}, false, false
+	}
+	now := c.now()
+	left := a.until.Sub(now).Truncate(time.Second)
+	if left <= 0 {
+		delete(c.answers, key)
+		return learnt{}, false, false
+	}
+	if now.Sub(a.installed) >= installEvery {
+		a.installed, install = now, true
+	}
+	l = a.learnt
+	l.ttl = left
+	return l, install, true
+}
