@@ -79,6 +79,8 @@ type box struct {
 	bin   string
 	flags []string // of run, beside --policy and --audit
 	pid1  bool     // in a PID namespace of its own
+
+	firewallMillis int64 // what a sidecar says that its start took
 }
 
 const openPolicy = `{"network": {"allow": ["ok.test", "ok6.test", "git.test:22", "*.wild.test", "rebind.test"]}}`

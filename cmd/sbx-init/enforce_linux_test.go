@@ -166,6 +166,7 @@ func startSidecar(t testing.TB, b *box) *exec.Cmd {
 	if err := json.Unmarshal([]byte(line), &ready); err != nil || !ready.Ready || ready.FirewallMillis == nil {
 		t.Fatalf("the ready line is %q (%v)", line, err)
 	}
+	b.firewallMillis = *ready.FirewallMillis
 	return cmd
 }
 

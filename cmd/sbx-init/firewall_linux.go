@@ -64,18 +64,6 @@ type wall struct {
 	plan   firewall.Plan // what the kernel must hold
 }
 
-// closeNetwork closes both families before anything else is looked at.
-func closeNetwork(ctx context.Context) (*kernel.Kernel, error) {
-	k, err := kernel.Open(ctx, kernel.Options{Close: true})
-	if err != nil {
-		return nil, err
-	}
-	if err := k.Apply(ctx, firewall.ClosedPlan(k.Facts())); err != nil {
-		return nil, err
-	}
-	return k, nil
-}
-
 // open enforces the first policy and proves it. On an error the network is
 // closed again.
 func (w *wall) open(ctx context.Context, p policy, upstreams resolvers) (err error) {

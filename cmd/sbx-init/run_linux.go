@@ -14,6 +14,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -81,7 +82,7 @@ func (p *program) run(args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 	defer cancel()
-	k, err := closeNetwork(ctx)
+	k, err := kernel.Open(ctx, kernel.Options{Close: true})
 	if err != nil {
 		return err
 	}

@@ -19,10 +19,11 @@ import (
 type Options struct {
 	Backend Backend // use this one only; "" = probe
 
-	// Close makes policy DROP the probe's change, and it stays: the network is
-	// closed when Open returns, with an error or without one, in every family
-	// that could be reached. Rules of somebody else that accept something
-	// still do, until Apply.
+	// Close makes firewall.ClosedPlan a part of the probe's change, and it
+	// stays: the network is closed when Open returns, with an error or without
+	// one, in every family that could be reached. It is one step because each
+	// takes some ten milliseconds. After an error, rules of somebody else that
+	// accept something may still do.
 	Close bool
 }
 
@@ -42,6 +43,7 @@ type Kernel struct {
 	backend  Backend
 	families []tools         // IPv4, then IPv6 when the kernel has it
 	sets     *netlink.Handle // its socket was opened in the namespace and stays there
+	adder    *setSocket      // so was this one
 	netns    uint64          // inode of the namespace
 	uids     uint32          // of firewall.Facts
 	nflog    bool            // of firewall.Facts
@@ -104,8 +106,11 @@ func Open(ctx context.Context, opts Options) (*Kernel, error) {
 	return nil, worst(failures)
 }
 
-// Close frees the netlink socket. The rules stay.
-func (k *Kernel) Close() { k.sets.Close() }
+// Close frees the netlink sockets. The rules stay.
+func (k *Kernel) Close() {
+	k.sets.Close()
+	k.adder.file.Close()
+}
 
 // Facts returns what probing has learnt of the machine; the caller adds what
 // it knows of the resolver.
@@ -189,7 +194,8 @@ COMMIT
 func (k *Kernel) probe(ctx context.Context, closing bool) error {
 	begin := "*filter\n"
 	if closing {
-		begin += dropPolicies
+		// The closed plan is one table and the same in both families.
+		begin = strings.TrimSuffix(firewall.Script(firewall.ClosedPlan(k.Facts()).V4, firewall.Present{}), "COMMIT\n")
 	}
 	var err error
 	for _, try := range []struct{ nflog, headers bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
@@ -231,6 +237,10 @@ func (k *Kernel) openSets() error {
 	if _, _, err := sets.IpsetProtocol(); err != nil {
 		sets.Close()
 		return errSets("asking the kernel for ipset", err)
+	}
+	if k.adder, err = openSetSocket(); err != nil {
+		sets.Close()
+		return err
 	}
 	k.sets = sets
 	return nil

@@ -31,14 +31,12 @@ func (k *Kernel) Allow(addr netip.Addr, ports []firewall.Port, timeout time.Dura
 		name = firewall.SetName6
 	}
 	seconds := uint32(min((timeout+time.Second-1)/time.Second, maxTimeout))
-	for _, port := range ports {
-		entry := setEntry(netip.PrefixFrom(addr, addr.BitLen()), port)
-		entry.CIDR = 0 // hash:ip,port takes no length
-		entry.Timeout = &seconds
-		entry.Replace = true
-		if err := k.sets.IpsetAdd(name, entry); err != nil {
-			return fmt.Errorf("allowing %s port %s in set %s: %w", addr, port, name, err)
-		}
+	elements := make([]element, len(ports))
+	for i, port := range ports {
+		elements[i] = element{firewall.SetEntry{Prefix: netip.PrefixFrom(addr, addr.BitLen()), Port: port}, seconds}
+	}
+	if err := k.adder.add(name, elements); err != nil {
+		return fmt.Errorf("allowing %s ports %v in set %s: %w", addr, ports, name, err)
 	}
 	return nil
 }
@@ -102,14 +100,16 @@ func (k *Kernel) fillSet(s firewall.Set) error {
 			stale[entry] = true
 		}
 	}
+	var missing []element
 	for _, e := range s.Entries {
 		if stale[e] {
 			delete(stale, e)
 			continue
 		}
-		if err := k.sets.IpsetAdd(s.Name, setEntry(e.Prefix, e.Port)); err != nil {
-			return fmt.Errorf("adding %s to the set %s: %w", e, s.Name, err)
-		}
+		missing = append(missing, element{SetEntry: e})
+	}
+	if err := k.adder.add(s.Name, missing); err != nil {
+		return fmt.Errorf("adding %d entries to the set %s: %w", len(missing), s.Name, err)
 	}
 	for e := range stale {
 		if err := k.sets.IpsetDel(s.Name, setEntry(e.Prefix, e.Port)); err != nil {
@@ -120,10 +120,7 @@ func (k *Kernel) fillSet(s firewall.Set) error {
 }
 
 func setEntry(prefix netip.Prefix, port firewall.Port) *netlink.IPSetEntry {
-	proto := uint8(unix.IPPROTO_TCP)
-	if port.Proto == firewall.UDP {
-		proto = unix.IPPROTO_UDP
-	}
+	proto := protocol(port.Proto)
 	return &netlink.IPSetEntry{
 		IP:       net.IP(prefix.Addr().AsSlice()),
 		CIDR:     uint8(prefix.Bits()),

@@ -79,7 +79,8 @@ func (b *book) forget(known map[netip.Addr]time.Time) {
 	}
 }
 
-// makeRoom removes the names without an address, or else any one.
+// makeRoom removes the names without an address, and any others until an eighth
+// of the room is free: it looks at all of them, which must not be done for each.
 func (b *book) makeRoom() {
 	for name, known := range b.names {
 		if b.forget(known); len(known) == 0 {
@@ -87,7 +88,7 @@ func (b *book) makeRoom() {
 		}
 	}
 	for name := range b.names {
-		if len(b.names) < bookNames {
+		if len(b.names) <= bookNames-bookNames/8-1 {
 			return
 		}
 		delete(b.names, name)

@@ -77,7 +77,8 @@ func (c *cache) put(generation int, key cacheKey, l learnt) {
 	c.answers[key] = &cachedAnswer{learnt: l, until: now.Add(l.ttl), installed: now}
 }
 
-// makeRoom removes the answers that are over, or else any one.
+// makeRoom removes the answers that are over, and any others until an eighth
+// of the room is free: it looks at all of them, which must not be done for each.
 func (c *cache) makeRoom(now time.Time) {
 	for key, a := range c.answers {
 		if !a.until.After(now) {
@@ -85,7 +86,7 @@ func (c *cache) makeRoom(now time.Time) {
 		}
 	}
 	for key := range c.answers {
-		if len(c.answers) < c.size {
+		if len(c.answers) <= c.size-c.size/8-1 {
 			return
 		}
 		delete(c.answers, key)

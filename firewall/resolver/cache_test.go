@@ -162,8 +162,8 @@ func TestAttackFillingTheCache(t *testing.T) {
 	for i := range 1000 {
 		c.put(0, cacheKey{fmt.Sprintf("n%d.example", i), dnsmessage.TypeA}, learnt{ttl: time.Minute})
 	}
-	if n := len(c.answers); n != 100 {
-		t.Errorf("%d answers, want 100", n)
+	if n := len(c.answers); n > 100 || n < 80 {
+		t.Errorf("%d answers, want at most 100, and not many less", n)
 	}
 }
 

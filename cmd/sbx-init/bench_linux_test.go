@@ -1,0 +1,341 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// benchPolicy has so many entries of every kind.
+func benchPolicy(entries int) string {
+	var b strings.Builder
+	b.WriteString(`{"network": {"allow": ["ok.test", "*.wild.test"`)
+	for i := range entries - 2 {
+		switch i % 4 {
+		case 0:
+			fmt.Fprintf(&b, `, "host%d.example.org"`, i)
+		case 1:
+			fmt.Fprintf(&b, `, "*.zone%d.example.net"`, i)
+		case 2:
+			fmt.Fprintf(&b, `, "git%d.example.com:22"`, i)
+		case 3:
+			fmt.Fprintf(&b, `, "203.0.%d.%d:8443"`, i>>8&255, i&255)
+		}
+	}
+	b.WriteString(`]}}`)
+	return b.String()
+}
+
+// resolverCase is a place where names are resolved.
+type resolverCase struct {
+	name   string
+	server string
+	start  func(b *testing.B, in *internet)
+}
+
+// resolverCases are no filter at all, ours as the agent meets it, and dnsmasq,
+// which fills an ipset as well but refuses nothing.
+func resolverCases(b *testing.B) []resolverCase {
+	dnsmasq := testenv.Program(b, "dnsmasq")
+	return []resolverCase{
+		{"none", dnsAddr + ":53", func(*testing.B, *internet) {}},
+		{"sbx-init", dnsAddr + ":53", func(b *testing.B, in *internet) {
+			startSidecar(b, newBox(b, in.Sandbox, benchPolicy(200)))
+		}},
+		{"dnsmasq", "127.0.0.1:5399", func(b *testing.B, in *internet) {
+			run := func(argv ...string) *exec.Cmd {
+				cmd := exec.Command(argv[0], argv[1:]...)
+				in.Sandbox.Do(func() {
+					if err := cmd.Start(); err != nil {
+						b.Fatal(err)
+					}
+				})
+				return cmd
+			}
+			if err := run("ipset", "create", "peer", "hash:ip", "timeout", "3600").Wait(); err != nil {
+				b.Fatal(err)
+			}
+			cmd := run(dnsmasq, "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--user=root", "--pid-file=",
+				"--server="+dnsAddr, "--port=5399", "--listen-address=127.0.0.1", "--bind-interfaces", "--cache-size=4096", "--ipset=/ok.test/wild.test/peer")
+			b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		}},
+	}
+}
+
+// client asks one server from one socket.
+type client struct {
+	conn net.Conn
+	buf  []byte
+	id   uint16
+}
+
+func newClient(in *internet, server string) (*client, error) {
+	c := &client{buf: make([]byte, 4096)}
+	var err error
+	in.Sandbox.As(agentUID, func() { c.conn, err = net.Dial("udp", server) })
+	return c, err
+}
+
+// ask wants an address for a name.
+func (c *client) ask(name string) error {
+	c.id++
+	q := dnsmessage.Message{
+		Header:    dnsmessage.Header{ID: c.id, RecursionDesired: true},
+		Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName(name + "."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}},
+	}
+	message, err := q.Pack()
+	if err != nil {
+		return err
+	}
+	for range 5 { // a datagram may get lost
+		if _, err = c.conn.Write(message); err != nil {
+			continue // refused until the server listens
+		}
+		_ = c.conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+		var n int
+		if n, err = c.conn.Read(c.buf); err != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		const answers = 7 // offset of the low byte of their number
+		if n > answers && c.buf[answers] == 0 {
+			return fmt.Errorf("%s has no address: code %d", name, c.buf[3]&15)
+		}
+		return nil
+	}
+	return err
+}
+
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+// BenchmarkDNSLatency is one lookup after another, each from a socket of its
+// own as the C library does it: of one name, and of a new one each time.
+func BenchmarkDNSLatency(b *testing.B) {
+	var fresh atomic.Int64
+	for _, kind := range []string{"cached", "new"} {
+		for _, c := range resolverCases(b) {
+			b.Run(kind+"/"+c.name, func(b *testing.B) {
+				in := newInternet(b)
+				c.start(b, in)
+				name := func() string {
+					if kind == "cached" {
+						return "ok.test"
+					}
+					return fmt.Sprintf("n%d.wild.test", fresh.Add(1))
+				}
+				var times []time.Duration
+				for b.Loop() {
+					client, err := newClient(in, c.server)
+					if err != nil {
+						b.Fatal(err)
+					}
+					begin := time.Now()
+					if err := client.ask(name()); err != nil {
+						b.Fatal(err)
+					}
+					times = append(times, time.Since(begin))
+					client.conn.Close()
+				}
+				b.ReportMetric(float64(median(times).Nanoseconds())/1000, "µs-median")
+			})
+		}
+	}
+}
+
+// BenchmarkDNSThroughput is eight clients that ask without a pause.
+func BenchmarkDNSThroughput(b *testing.B) {
+	var fresh atomic.Int64
+	const clients = 8
+	for _, kind := range []string{"cached", "new"} {
+		for _, c := range resolverCases(b) {
+			b.Run(kind+"/"+c.name, func(b *testing.B) {
+				in := newInternet(b)
+				c.start(b, in)
+				var all []*client
+				for range clients {
+					client, err := newClient(in, c.server)
+					if err == nil {
+						err = client.ask("ok.test")
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
+					all = append(all, client)
+				}
+				b.ResetTimer()
+				var left atomic.Int64
+				left.Store(int64(b.N))
+				var wg sync.WaitGroup
+				for _, client := range all {
+					wg.Go(func() {
+						for left.Add(-1) >= 0 {
+							name := "ok.test"
+							if kind == "new" {
+								name = fmt.Sprintf("n%d.wild.test", fresh.Add(1))
+							}
+							if err := client.ask(name); err != nil {
+								b.Error(err)
+								return
+							}
+						}
+					})
+				}
+				wg.Wait()
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "queries/s")
+			})
+		}
+	}
+}
+
+// BenchmarkConnect is a TCP connection to an address entry, which the guard
+// has no part in.
+func BenchmarkConnect(b *testing.B) {
+	for _, firewall := range []bool{false, true} {
+		b.Run(map[bool]string{false: "none", true: "sbx-init"}[firewall], func(b *testing.B) {
+			in := newInternet(b)
+			if firewall {
+				startSidecar(b, newBox(b, in.Sandbox, `{"network": {"allow": ["`+okAddr+`:80"]}}`))
+			}
+			var times []time.Duration
+			for b.Loop() {
+				var conn net.Conn
+				var err error
+				var took time.Duration
+				in.Sandbox.As(agentUID, func() {
+					begin := time.Now()
+					conn, err = net.Dial("tcp", okAddr+":80")
+					took = time.Since(begin)
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, took)
+				_ = conn.(*net.TCPConn).SetLinger(0)
+				conn.Close()
+			}
+			b.ReportMetric(float64(median(times).Nanoseconds())/1000, "µs-median")
+		})
+	}
+}
+
+// BenchmarkReady is the sidecar's start with so many entries: until nothing
+// leaves any more, by the packets of somebody who tries without a pause, and
+// until it says that it is ready. No network is there to help.
+func BenchmarkReady(b *testing.B) {
+	for _, entries := range []int{20, 200, 10_000} {
+		b.Run(strconv.Itoa(entries), func(b *testing.B) {
+			var ready, inside, closed []time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				in := newInternet(b)
+				box := newBox(b, in.Sandbox, benchPolicy(entries))
+				box.flags = []string{"--sidecar"}
+				var last atomic.Int64
+				stop := make(chan struct{})
+				var knocking sync.WaitGroup
+				var conn net.Conn
+				in.Sandbox.As(agentUID, func() { conn, _ = net.Dial("udp", netip.AddrPortFrom(netip.MustParseAddr(evilAddr), 9).String()) })
+				knocking.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						if _, err := conn.Write([]byte("x")); err == nil {
+							last.Store(time.Now().UnixNano())
+						}
+						time.Sleep(200 * time.Microsecond)
+					}
+				})
+				begin := time.Now()
+				b.StartTimer()
+				cmd := startSidecar(b, box)
+				ready = append(ready, time.Since(begin))
+				b.StopTimer()
+				close(stop)
+				knocking.Wait()
+				conn.Close()
+				closed = append(closed, time.Unix(0, last.Load()).Sub(begin))
+				inside = append(inside, time.Duration(box.firewallMillis)*time.Millisecond)
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(median(ready).Microseconds())/1000, "ms-ready")
+			b.ReportMetric(float64(median(closed).Microseconds())/1000, "ms-closed")
+			b.ReportMetric(float64(median(inside).Microseconds())/1000, "ms-by-itself")
+		})
+	}
+}
+
+// BenchmarkMemory is what the sidecar holds with 10,000 live addresses and as
+// many entries.
+func BenchmarkMemory(b *testing.B) {
+	for b.Loop() {
+		in := newInternet(b)
+		box := newBox(b, in.Sandbox, benchPolicy(10_000))
+		cmd := startSidecar(b, box)
+		pid := sbxInitBelow(b, cmd.Process.Pid)
+		before := residentKiB(b, pid)
+		client, err := newClient(in, dnsAddr+":53")
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range 10_000 {
+			if err := client.ask(fmt.Sprintf("n%d.wild.test", i)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(before)/1024, "MiB-start")
+		b.ReportMetric(float64(residentKiB(b, pid))/1024, "MiB-10000-addresses")
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+// sbxInitBelow is pid, which unshare and sh have become.
+func sbxInitBelow(b *testing.B, pid int) int {
+	b.Helper()
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil || filepath.Base(exe) != "sbx-init" {
+		b.Fatalf("process %d is %s (%v)", pid, exe, err)
+	}
+	return pid
+}
+
+func residentKiB(b *testing.B, pid int) int {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if text, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.Atoi(strings.Fields(text)[0])
+			if err != nil {
+				b.Fatal(err)
+			}
+			return n
+		}
+	}
+	b.Fatal("no VmRSS")
+	return 0
+}

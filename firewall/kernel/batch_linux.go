@@ -1,0 +1,166 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+// setSocket adds elements to ipsets, many in one message, which package netlink
+// does one by one. It is safe for concurrent use.
+type setSocket struct {
+	mu   sync.Mutex
+	file *os.File // a netlink socket of the namespace that it was opened in
+	seq  uint32
+	out  []byte
+	in   [4096]byte
+}
+
+// element is what is added to a set.
+type element struct {
+	firewall.SetEntry
+	timeout uint32 // seconds; 0 = the set knows none
+}
+
+// maxBatch is how many elements go into one message: an attribute's length has
+// 16 bits, and an IPv6 element with all it can have takes 76 bytes.
+const maxBatch = 500
+
+// answerLimit bounds the wait for the kernel's answer, which is written before
+// the call that sends the message returns.
+const answerLimit = 5 * time.Second
+
+func openSetSocket() (*setSocket, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_NETFILTER)
+	if err == nil {
+		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening a netlink socket for ipset: %w", err)
+	}
+	return &setSocket{file: os.NewFile(uintptr(fd), "netlink")}, nil
+}
+
+// add puts elements into a set; those that are there get their new time.
+func (s *setSocket) add(set string, elements []element) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(elements) > 0 {
+		n := min(len(elements), maxBatch)
+		if err := s.addSome(set, elements[:n]); err != nil {
+			return err
+		}
+		elements = elements[n:]
+	}
+	return nil
+}
+
+func (s *setSocket) addSome(set string, elements []element) error {
+	s.seq++
+	b := s.out[:0]
+	b = append(b, 0, 0, 0, 0) // the length
+	b = binary.NativeEndian.AppendUint16(b, unix.NFNL_SUBSYS_IPSET<<8|nl.IPSET_CMD_ADD)
+	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_ACK) // without EXCL: what is there is replaced
+	b = binary.NativeEndian.AppendUint32(b, s.seq)
+	b = append(b, 0, 0, 0, 0)                             // from us, whoever that is
+	b = append(b, unix.AF_NETLINK, nl.NFNETLINK_V0, 0, 0) // nfgenmsg
+	b = attribute(b, nl.IPSET_ATTR_PROTOCOL, nl.IPSET_PROTOCOL)
+	b = attribute(b, nl.IPSET_ATTR_SETNAME, append([]byte(set), 0)...)
+	b = attribute(b, nl.IPSET_ATTR_LINENO|unix.NLA_F_NET_BYTEORDER, 0, 0, 0, 0)
+	b, list := begin(b, nl.IPSET_ATTR_ADT)
+	for _, e := range elements {
+		var data, ip int
+		b, data = begin(b, nl.IPSET_ATTR_DATA)
+		b, ip = begin(b, nl.IPSET_ATTR_IP)
+		if addr := e.Prefix.Addr(); addr.Is4() {
+			a := addr.As4()
+			b = attribute(b, nl.IPSET_ATTR_IPADDR_IPV4|unix.NLA_F_NET_BYTEORDER, a[:]...)
+		} else {
+			a := addr.As16()
+			b = attribute(b, nl.IPSET_ATTR_IPADDR_IPV6|unix.NLA_F_NET_BYTEORDER, a[:]...)
+		}
+		end(b, ip)
+		if !e.Prefix.IsSingleIP() {
+			b = attribute(b, nl.IPSET_ATTR_CIDR, byte(e.Prefix.Bits()))
+		}
+		b = attribute(b, nl.IPSET_ATTR_PORT|unix.NLA_F_NET_BYTEORDER, byte(e.Port.Number>>8), byte(e.Port.Number))
+		b = attribute(b, nl.IPSET_ATTR_PROTO, protocol(e.Port.Proto))
+		if e.timeout > 0 {
+			t := binary.BigEndian.AppendUint32(nil, e.timeout)
+			b = attribute(b, nl.IPSET_ATTR_TIMEOUT|unix.NLA_F_NET_BYTEORDER, t...)
+		}
+		end(b, data)
+	}
+	end(b, list)
+	binary.NativeEndian.PutUint32(b, uint32(len(b)))
+	s.out = b
+	if _, err := s.file.Write(b); err != nil {
+		return err
+	}
+	return s.answer()
+}
+
+// answer reads the kernel's answer to the last message.
+func (s *setSocket) answer() error {
+	if err := s.file.SetReadDeadline(time.Now().Add(answerLimit)); err != nil {
+		return err
+	}
+	const header, code = 16, 20
+	for {
+		n, err := s.file.Read(s.in[:])
+		if err != nil {
+			return err
+		}
+		if n < code {
+			return errors.New("the kernel's answer is too short")
+		}
+		if binary.NativeEndian.Uint32(s.in[8:]) != s.seq {
+			continue // to a message whose answer was given up on
+		}
+		if binary.NativeEndian.Uint16(s.in[4:]) != unix.NLMSG_ERROR {
+			return errors.New("the kernel's answer is none")
+		}
+		switch failed := -int32(binary.NativeEndian.Uint32(s.in[header:])); {
+		case failed == 0:
+			return nil
+		case failed >= nl.IPSET_ERR_PRIVATE:
+			return nl.IPSetError(failed)
+		default:
+			return unix.Errno(failed)
+		}
+	}
+}
+
+// attribute appends one attribute, whose length counts its header but not what
+// fills it up to four bytes.
+func attribute(b []byte, kind uint16, value ...byte) []byte {
+	b = binary.NativeEndian.AppendUint16(b, uint16(4+len(value)))
+	b = binary.NativeEndian.AppendUint16(b, kind)
+	b = append(b, value...)
+	for len(b)%4 != 0 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+// begin begins an attribute that holds others; end writes its length.
+func begin(b []byte, kind uint16) (bytes []byte, at int) {
+	return attribute(b, kind|unix.NLA_F_NESTED), len(b)
+}
+
+func end(b []byte, at int) { binary.NativeEndian.PutUint16(b[at:], uint16(len(b)-at)) }
+
+func protocol(p firewall.Proto) byte {
+	if p == firewall.UDP {
+		return unix.IPPROTO_UDP
+	}
+	return unix.IPPROTO_TCP
+}
