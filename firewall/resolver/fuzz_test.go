@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
 )
 
 // FuzzQuestion sends arbitrary bytes as a client would. Whatever they are, no
@@ -153,5 +154,23 @@ func BenchmarkLookup(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N), "µs/lookup")
 		})
+	}
+}
+
+// BenchmarkCached is the work for a question whose answer is known, without
+// the sockets.
+func BenchmarkCached(b *testing.B) {
+	l := newLab(b, labNetwork, newUpstream(b, okZone().script), withCache(10))
+	l.ask(b, "ok.example.", dnsmessage.TypeA)
+	m := question4(7, "ok.example.", dnsmessage.TypeA)
+	packed, err := m.Pack()
+	if err != nil {
+		b.Fatal(err)
+	}
+	l.server.opts.Record = func(audit.Record) error { return nil }
+	for b.Loop() {
+		if reply := l.server.answer(b.Context(), packed, firewall.UDP, netip.AddrPort{}); len(reply) < 40 {
+			b.Fatal("no answer")
+		}
 	}
 }

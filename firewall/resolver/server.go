@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/ipv4"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
@@ -88,6 +91,7 @@ const (
 	idleTimeout   = 10 * time.Second // of a TCP connection, RFC 7766 section 6.2.3
 	maxUDPMessage = 4096             // bytes read of one question; no honest one has more than 512
 	maxReaders    = 4                // goroutines that read questions from one UDP socket
+	maxBatch      = 16               // questions read at a time by each
 )
 
 // Server answers DNS questions. It is safe for concurrent use.
@@ -191,9 +195,13 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 }
 
 func (s *Server) readUDP(ctx context.Context, conn *net.UDPConn, slots chan struct{}, wg *sync.WaitGroup) error {
-	buf := make([]byte, maxUDPMessage)
+	batches := ipv4.NewPacketConn(conn) // the messages of one system call; it does the same for IPv6
+	in, out := make([]ipv4.Message, maxBatch), make([]ipv4.Message, 0, maxBatch)
+	for i := range in {
+		in[i].Buffers = [][]byte{make([]byte, maxUDPMessage)}
+	}
 	for {
-		n, client, err := conn.ReadFromUDPAddrPort(buf)
+		n, err := batches.ReadBatch(in, 0)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -203,25 +211,35 @@ func (s *Server) readUDP(ctx context.Context, conn *net.UDPConn, slots chan stru
 			}
 			continue // an ICMP error about an earlier reply
 		}
-		answer := func(message []byte) {
-			if reply := s.answer(ctx, message, firewall.UDP, client); reply != nil {
-				_, _ = conn.WriteToUDPAddrPort(reply, client) // the client asks again
+		out = out[:0]
+		for _, m := range in[:n] {
+			message := m.Buffers[0][:m.N]
+			if q, err := parseQuestion(message); err == nil && s.cache.has(q.q) {
+				if reply := s.answer(ctx, message, firewall.UDP, source(m.Addr)); reply != nil {
+					out = append(out, ipv4.Message{Buffers: [][]byte{reply}, Addr: m.Addr})
+				}
+				continue
 			}
+			select {
+			case slots <- struct{}{}:
+			default:
+				continue
+			}
+			message, client := bytes.Clone(message), m.Addr
+			wg.Go(func() {
+				defer func() { <-slots }()
+				if reply := s.answer(ctx, message, firewall.UDP, source(client)); reply != nil {
+					_, _ = conn.WriteTo(reply, client) // the client asks again
+				}
+			})
 		}
-		if q, err := parseQuestion(buf[:n]); err == nil && s.cache.has(q.q) {
-			answer(buf[:n])
-			continue
+		for len(out) > 0 {
+			sent, err := batches.WriteBatch(out, 0)
+			if err != nil {
+				sent = 1 // whose client asks again
+			}
+			out = out[sent:]
 		}
-		select {
-		case slots <- struct{}{}:
-		default:
-			continue
-		}
-		message := append([]byte(nil), buf[:n]...)
-		wg.Go(func() {
-			defer func() { <-slots }()
-			answer(message)
-		})
 	}
 }
 
