@@ -39,7 +39,38 @@ const (
 func New(t testing.TB, addrs ...string) *Lab {
 	t.Helper()
 	testenv.Root(t)
-	lab := &Lab{Sandbox: newNamespace(t), Internet: newNamespace(t)}
+	return connect(t, newNamespace(t), addrs)
+}
+
+// NewAround makes a lab whose sandbox is the network namespace of a process,
+// such as a container's that has no network of its own.
+func NewAround(t testing.TB, pid int) *Lab {
+	t.Helper()
+	testenv.Root(t)
+	sandbox := enterNamespace(t, func() error {
+		file, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return unix.Setns(int(file.Fd()), unix.CLONE_NEWNET)
+	})
+	var err error
+	sandbox.Do(func() { // engines switch it off where they make no network
+		for _, link := range []string{"all", "default", "lo"} {
+			err = errors.Join(err, os.WriteFile("/proc/sys/net/ipv6/conf/"+link+"/disable_ipv6", []byte("0"), 0o644))
+		}
+	})
+	if err != nil {
+		t.Fatalf("making the lab: %v", err)
+	}
+	return connect(t, sandbox, nil)
+}
+
+// connect makes the internet and the wire.
+func connect(t testing.TB, sandbox *Namespace, addrs []string) *Lab {
+	t.Helper()
+	lab := &Lab{Sandbox: sandbox, Internet: newNamespace(t)}
 	var err error
 	lab.Sandbox.Do(func() { err = layWire(lab.Internet) })
 	if err == nil {

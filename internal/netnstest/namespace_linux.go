@@ -18,13 +18,19 @@ type Namespace struct {
 // newNamespace makes an empty namespace that lasts as long as the test.
 func newNamespace(t testing.TB) *Namespace {
 	t.Helper()
+	return enterNamespace(t, func() error { return unix.Unshare(unix.CLONE_NEWNET) })
+}
+
+// enterNamespace has a thread enter a namespace.
+func enterNamespace(t testing.TB, enter func() error) *Namespace {
+	t.Helper()
 	ns := &Namespace{work: make(chan func())}
 	ready := make(chan error)
 	go func() {
 		// Never unlocked: the runtime then ends the thread with the goroutine,
 		// and no other goroutine ever runs in the wrong namespace.
 		runtime.LockOSThread()
-		err := unix.Unshare(unix.CLONE_NEWNET)
+		err := enter()
 		if err == nil {
 			ns.file, err = os.Open("/proc/thread-self/ns/net")
 		}
@@ -37,7 +43,7 @@ func newNamespace(t testing.TB) *Namespace {
 		}
 	}()
 	if err := <-ready; err != nil {
-		t.Fatalf("making a network namespace: %v", err)
+		t.Fatalf("entering a network namespace: %v", err)
 	}
 	t.Cleanup(func() {
 		close(ns.work)
