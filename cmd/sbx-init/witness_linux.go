@@ -21,6 +21,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/redact"
 )
 
@@ -124,7 +125,7 @@ func setFileIDs(uid, gid int) error {
 	}{{unix.SYS_SETFSGID, gid}, {unix.SYS_SETFSUID, uid}} {
 		_, _, _ = unix.RawSyscall(id.call, uintptr(id.to), 0, 0)
 		if now, _, _ := unix.RawSyscall(id.call, nobody, 0, 0); int(now) != id.to {
-			return fmt.Errorf("looking at processes as user %d: the kernel did not allow it", uid)
+			return diag.WithHint(fmt.Errorf("looking at processes as user %d: the kernel did not allow it", uid), hintCaps)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package netnstest
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -44,14 +45,20 @@ type Capture struct {
 	t    testing.TB
 	lab  *Lab
 	file *os.File // packet socket in the internet
+
+	fences uint32 // how many were sent
 }
 
 // fenceType is an Ethernet type for local experiments (IEEE 802, 88-B5). A
 // frame of it marks a point in the stream of frames.
 const fenceType = 0x88b5
 
-// captureWait bounds the wait for a fence, which in truth comes at once.
-const captureWait = 10 * time.Second
+// captureWait bounds the wait for a fence, which in truth comes at once, and
+// fenceAgain is when another one is sent.
+const (
+	captureWait = 10 * time.Second
+	fenceAgain  = 200 * time.Millisecond
+)
 
 // Capture begins to record.
 func (lab *Lab) Capture(t testing.TB) *Capture {
@@ -98,23 +105,31 @@ func (c *Capture) Arrived() []Packet {
 // after them, past the packet filter, and reads until that arrives.
 func (c *Capture) Frames() []Frame {
 	c.t.Helper()
+	c.fences++
 	c.fence()
-	if err := c.file.SetReadDeadline(time.Now().Add(captureWait)); err != nil {
-		c.t.Fatalf("capturing: %v", err)
-	}
 	var frames []Frame
 	frame := make([]byte, 65536)
-	for {
+	for begin := time.Now(); ; {
+		if err := c.file.SetReadDeadline(time.Now().Add(fenceAgain)); err != nil {
+			c.t.Fatalf("capturing: %v", err)
+		}
 		n, err := c.file.Read(frame)
+		if errors.Is(err, os.ErrDeadlineExceeded) && time.Since(begin) < captureWait {
+			c.fence() // a link that has just come up loses frames
+			continue
+		}
 		if err != nil {
 			c.t.Fatalf("capturing: %v", err)
 		}
-		if n < 14 {
+		if n < 18 {
 			continue
 		}
 		kind := binary.BigEndian.Uint16(frame[12:])
 		if kind == fenceType {
-			return frames
+			if binary.BigEndian.Uint32(frame[14:]) == c.fences {
+				return frames
+			}
+			continue
 		}
 		frames = append(frames, Frame{kind, bytes.Clone(frame[14:n])})
 	}
@@ -147,6 +162,7 @@ func (c *Capture) fence() {
 		frame := make([]byte, 60)
 		copy(frame, "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x01")
 		binary.BigEndian.PutUint16(frame[12:], fenceType)
+		binary.BigEndian.PutUint32(frame[14:], c.fences)
 		_, err = unix.Write(fd, frame)
 	})
 	if err != nil {
