@@ -1,6 +1,8 @@
 package devcontainer
 
 import (
+	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
@@ -15,6 +17,16 @@ type build struct {
 	needed []*dockerfile.Stage // it and the stages that it takes from
 	args   *jsonc.Node         // build.args
 	target *jsonc.Node         // build.target
+}
+
+// dockerfileName matches the names under which Dockerfiles go.
+var dockerfileName = regexp.MustCompile(`(?i)^((docker|container)file([.-].+)?|.+\.(docker|container)file)$`)
+
+// bareDockerfile makes a Project of a Dockerfile without a configuration: it
+// is judged as one that builds it would be.
+func bareDockerfile(file string, src []byte) *Project {
+	config, _ := jsonc.Parse("", []byte(`{"build": {"dockerfile": "Dockerfile"}}`))
+	return &Project{Config: config, Dockerfile: jsonc.Text(file, src), base: filepath.Dir(file), bare: true}
 }
 
 // readBuild reads the project's Dockerfile; nil when it has none.

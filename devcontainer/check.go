@@ -2,6 +2,7 @@ package devcontainer
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -31,13 +32,15 @@ func (c *pass) collected() []diag.Finding {
 // worked out once, and their findings are collected.
 type pass struct {
 	*Project
-	table   map[string]*Rule
-	doc     *jsonc.Document // that at, name and missing report about: the configuration, but for within
-	root    *jsonc.Node     // of the configuration; nil when it is no object
-	args    []runArg
-	mounts  []mount
-	build   *build // the Dockerfile as it is built; nil without one
-	reports []report
+	table  map[string]*Rule
+	doc    *jsonc.Document // that at, name and missing report about: the configuration, but for within
+	root   *jsonc.Node     // of the configuration; nil when it is no object
+	args   []runArg
+	mounts []mount
+	build  *build // the Dockerfile as it is built; nil without one
+	// What many rules ask; worked out when the first one does.
+	isSandbox, hasAgent func() bool
+	reports             []report
 }
 
 // report is a finding and, where a machine can mend it safely, how.
@@ -57,6 +60,7 @@ func newPass(p *Project) *pass {
 	c.args = parseRunArgs(c.root.Member("runArgs"))
 	c.mounts = c.allMounts()
 	c.build = readBuild(p)
+	c.isSandbox, c.hasAgent = sync.OnceValue(c.looksSandboxed), sync.OnceValue(c.looksLikeAgent)
 	return c
 }
 
@@ -76,6 +80,9 @@ func (c *pass) run() {
 		return
 	}
 	for _, f := range Families() {
+		if c.bare && f.Digit != '7' {
+			continue
+		}
 		for i := range f.Rules {
 			if check := f.Rules[i].check; check != nil {
 				check(c)

@@ -44,7 +44,11 @@ func readCompose(p *Project) *composed {
 		if err != nil {
 			return nil, err
 		}
-		return jsonc.Text(p.quoted(rel), src), nil
+		doc := jsonc.Text(p.quoted(rel), src)
+		if path.Base(name) != ".env" {
+			p.also(doc)
+		}
+		return doc, nil
 	}
 	c := &composed{project: compose.Load(p.Compose, names, read, nil), first: first}
 	if name, ok := p.object().Member("service").Str(); ok {

@@ -20,7 +20,9 @@ var (
 
 // sandboxed reports whether this configuration claims to be a sandbox: only
 // then do the contract's rules apply.
-func (c *pass) sandboxed() bool {
+func (c *pass) sandboxed() bool { return c.isSandbox() }
+
+func (c *pass) looksSandboxed() bool {
 	if c.Settings != nil || firewallWord.MatchString(c.dockerfileText()) {
 		return true
 	}

@@ -164,7 +164,9 @@ func (c *pass) firewallScripts() {
 		if rel == name && c.Dir != "." {
 			rel = strings.Repeat("../", strings.Count(c.Dir, "/")+1) + name
 		}
-		c.leaks(jsonc.Text(c.quoted(rel), src), commands)
+		doc := jsonc.Text(c.quoted(rel), src)
+		c.also(doc)
+		c.leaks(doc, commands)
 	}
 }
 

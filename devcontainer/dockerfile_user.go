@@ -98,7 +98,7 @@ func mentioned(history []*dockerfile.Instruction, name string) bool {
 	for _, i := range history {
 		switch i.Name {
 		case "RUN":
-			if i.Unread || strings.Contains(i.Expand(i.Source()), name) {
+			if i.Unread || strings.Contains(i.Source(), name) || strings.Contains(i.Source(), "$") && strings.Contains(i.Expand(i.Source()), name) {
 				return true
 			}
 			for _, cmd := range i.Commands {

@@ -117,7 +117,9 @@ func (c *pass) localFeatureRights(name string) string {
 var agentWord = regexp.MustCompile(`(?i)claude-code|anthropic\.claude|@anthropic-ai/|dangerously-skip-permissions`)
 
 // agent reports whether the configuration installs or starts Claude Code.
-func (c *pass) agent() bool {
+func (c *pass) agent() bool { return c.hasAgent() }
+
+func (c *pass) looksLikeAgent() bool {
 	found := agentWord.MatchString(c.dockerfileText())
 	var look func(n *jsonc.Node)
 	look = func(n *jsonc.Node) {

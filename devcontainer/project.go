@@ -32,10 +32,12 @@ type Project struct {
 	Dir  string // folder of the configuration in Tree; "." is its root
 	Home string // project folder in Tree: the one that is opened as workspace
 
-	composed *composed      // what Compose says; nil without it
-	syntax   []diag.Finding // of all documents
-	name     string         // base name of the configuration in Tree
-	base     string         // folder of the configuration as the user named it
+	bare     bool              // a Dockerfile alone; Config is made up
+	composed *composed         // what Compose says; nil without it
+	more     []*jsonc.Document // files that those above name
+	syntax   []diag.Finding    // of all documents
+	name     string            // base name of the configuration in Tree
+	base     string            // folder of the configuration as the user named it
 }
 
 // Parse makes a Project of a devcontainer.json alone. file is only quoted.
@@ -52,6 +54,9 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	src, err := tree.Read(name)
 	if err != nil {
 		return nil, err
+	}
+	if dockerfileName.MatchString(path.Base(name)) {
+		return bareDockerfile(file, src), nil
 	}
 	p := &Project{Tree: tree, Dir: path.Dir(name), name: path.Base(name), base: filepath.Dir(file)}
 	p.Home = projectFolder(p.Dir)
@@ -93,7 +98,15 @@ func (p *Project) config(file string, src []byte) {
 // Documents returns the files of the project that were found.
 func (p *Project) Documents() []*jsonc.Document {
 	docs := append([]*jsonc.Document{p.Config, p.Settings, p.Lock, p.Made, p.Dockerfile}, p.Compose...)
-	return slices.DeleteFunc(docs, func(d *jsonc.Document) bool { return d == nil })
+	docs = append(docs, p.more...)
+	return slices.DeleteFunc(docs, func(d *jsonc.Document) bool { return d == nil || p.bare && d == p.Config })
+}
+
+// also adds a file that another one names, once.
+func (p *Project) also(doc *jsonc.Document) {
+	if !slices.ContainsFunc(p.Documents(), func(d *jsonc.Document) bool { return d.File == doc.File }) {
+		p.more = append(p.more, doc)
+	}
 }
 
 // object is the configuration's object, or nil.
