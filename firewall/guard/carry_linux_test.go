@@ -108,6 +108,41 @@ func TestHalfCloseIsPassedOn(t *testing.T) {
 	}
 }
 
+// A server that ends first can still be told more.
+func TestServerMayEndFirst(t *testing.T) {
+	for name, greeting := range map[string]string{
+		"TLS":  hello(sni("ok.test")),
+		"HTTP": "POST / HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 10\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			heard := make(chan struct{})
+			s := newSite(t, func(s *site, conn *net.TCPConn) {
+				defer close(heard)
+				_, _ = io.CopyN(s, conn, int64(len(greeting)))
+				_, _ = conn.Write([]byte("all there is"))
+				_ = conn.CloseWrite()
+				_, _ = io.Copy(s, conn)
+			})
+			b := newBench(t, s)
+			conn := b.dial()
+			if _, err := io.WriteString(conn, greeting); err != nil {
+				t.Fatal(err)
+			}
+			if back, err := io.ReadAll(conn); err != nil || string(back) != "all there is" {
+				t.Errorf("got %q, %v", back, err)
+			}
+			if _, err := io.WriteString(conn, "\x17ten bytes"); err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.CloseWrite()
+			<-heard
+			if want := greeting + "\x17ten bytes"; s.bytes() != want {
+				t.Errorf("arrived %q, want %q", s.bytes(), want)
+			}
+		})
+	}
+}
+
 // A reply can come before the request's end, and is not held back.
 func TestContinueBeforeTheBody(t *testing.T) {
 	const head = "POST / HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"
