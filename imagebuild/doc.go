@@ -1,15 +1,18 @@
-// Package imagebuild makes container images and moves them between the engine
-// and registries.
+// Package imagebuild makes container images and moves them between registries,
+// files and the engine.
 //
-//	carried sbx-init ─► InitImage ─► LoadInit ─┐
-//	Dockerfile + context ─► BuildDockerfile ───┴─► engine ─► Push ─► registry
-//	                                               engine ◄─ Pull ◄─┘
+//	base, npm, carried sbx-init ─► MakeLock ─► lock.Lock ─► Assemble ─► artifact.Artifact ─┐
+//	Dockerfile + context ─► BuildDockerfile ─► engine ─► base.Open ─► Relabel ─────────────┤
+//	carried sbx-init ─► InitArtifact ──────────────────────────────────────────────────────┤
+//	                                                                                       │
+//	  WriteLayout, WriteTar ◄── Load ──► engine ◄── Pull ◄── registry ◄── registry.Push ◄──┘
 //
-// A Dockerfile may COPY --from the binary-only init image without anything
-// being published: BuildDockerfile loads it into the engine first.
+// Assemble needs no engine, no emulation and, where the registry has the blobs,
+// no content either: the lock says every digest, so the image's digest follows
+// from the lock, the policy file and the options alone, on every machine.
 //
-// Push and Pull speak to the registry themselves (go-containerregistry), with
-// the credentials of the docker and podman configurations, so that they work
-// alike with every engine, refuse to move a version's tag, and verify by
-// reading back what they wrote.
+// Sub-packages: lock (the file), npm (Claude Code's tarballs), base (what lies
+// below), layer and store (reproducible layers, cached), artifact (an image as
+// plain data), registry (pushing and reading), tags (which names move), sbom
+// (what is inside, and where it came from).
 package imagebuild

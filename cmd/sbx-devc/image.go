@@ -1,20 +1,33 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/imagebuild/lock"
+	"github.com/org/claude-sandbox/imagebuild/npm"
+	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/imagebuild/store"
+	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/templates"
 )
 
 // exitFailed is the exit code of an image command whose work failed, such as a
@@ -24,12 +37,35 @@ const exitFailed = 1
 func (a *app) imageCommand() *cobra.Command {
 	image := &cobra.Command{
 		Use:   "image",
-		Short: "Build, load, push and pull images",
+		Short: "Lock, build, push, verify and pull images",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	image.AddCommand(a.imageBuildCommand(), a.imageLoadCommand(), a.imagePushCommand(), a.imagePullCommand())
+	image.AddCommand(a.imageLockCommand(), a.imageBuildCommand(), a.imageTagsCommand(), a.imagePushCommand(),
+		a.imageInspectCommand(), a.imageVerifyCommand(), a.imagePullCommand(), a.imageLoadCommand())
 	return image
+}
+
+// imageError gives the failure of an image command its exit code.
+func imageError(err error) error {
+	var exit *exitError
+	switch {
+	case err == nil || errors.As(err, &exit):
+		return err
+	case errors.Is(err, engine.ErrUnavailable):
+		return exitWith(exitUnavailable, err)
+	case errors.Is(err, registry.ErrTagMoved):
+		return exitWith(exitRefused, err)
+	case errors.Is(err, imagebuild.ErrLock):
+		return exitWith(exitConfig, err)
+	case errors.Is(err, registry.ErrAuth):
+		return exitWith(exitNoSecret, err)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, registry.ErrNotFound):
+		return exitWith(exitNoInput, err)
+	case errors.Is(err, engine.ErrNotFound):
+		return exitWith(exitNoInput, diag.WithHint(err, "see what the engine has with 'docker images'"))
+	}
+	return exitWith(exitFailed, err)
 }
 
 // withEngine runs f with a connection to the engine and gives its failure an
@@ -40,75 +76,196 @@ func withEngine(ctx context.Context, f func(*engine.Engine) error) error {
 		defer e.Close()
 		err = f(e)
 	}
-	var exit *exitError
-	switch {
-	case err == nil || errors.As(err, &exit):
-		return err
-	case errors.Is(err, engine.ErrUnavailable):
-		return exitWith(exitUnavailable, err)
-	case errors.Is(err, imagebuild.ErrTagMoved):
-		return exitWith(exitRefused, err)
-	case errors.Is(err, fs.ErrNotExist):
-		return exitWith(exitNoInput, err)
-	case errors.Is(err, engine.ErrNotFound):
-		return exitWith(exitNoInput, diag.WithHint(err, "see what the engine has with 'docker images'"))
-	}
-	return exitWith(exitFailed, err)
+	return imageError(err)
 }
 
-func (a *app) imageBuildCommand() *cobra.Command {
-	var tag, file string
-	var args []string
-	cmd := &cobra.Command{
-		Use:   "build [DIR]",
-		Short: "Build a Dockerfile, with sbx-init at hand for COPY --from",
-		Long: `Build the dev container's Dockerfile (DIR/.devcontainer/Dockerfile) or, if
-there is none, DIR/Dockerfile, with the container engine. The image that holds
-sbx-init is put into the engine first, so nothing has to be published.
-
-The image's id is printed on standard output, the build's output on standard error.`,
-		Example: `  sbx-devc image build
-  sbx-devc image build . --tag my-sandbox:v1 --build-arg CLAUDE_VERSION=2.1.329`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, operands []string) error {
-			dir, dockerfile := buildFolder(cmp.Or(append(operands, "")[0], "."), file)
-			buildArgs := map[string]string{}
-			for _, arg := range args {
-				name, value, ok := strings.Cut(arg, "=")
-				if !ok || name == "" {
-					return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--build-arg %q has no value", arg), "write --build-arg NAME=VALUE"))
-				}
-				buildArgs[name] = value
-			}
-			return withEngine(cmd.Context(), func(e *engine.Engine) error {
-				id, err := imagebuild.BuildDockerfile(cmd.Context(), e, imagebuild.BuildOptions{
-					Context: dir, Dockerfile: dockerfile, Tag: tag, Args: buildArgs, Progress: a.stderr,
-				})
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintln(a.stdout, id)
-				return err
-			})
-		},
-	}
-	cmd.Flags().StringVar(&tag, "tag", "", "name of the image, as NAME:TAG")
-	cmd.Flags().StringVar(&file, "file", "", "the Dockerfile, relative to DIR")
-	cmd.Flags().StringArrayVar(&args, "build-arg", nil, "NAME=VALUE; stays in the image's history, so never a secret")
-	return cmd
+// login is what the flags say about credentials.
+type login struct {
+	username string
+	stdin    bool
 }
 
-// buildFolder returns the build's context and the Dockerfile in it. A dev
-// container's context is its own folder.
-func buildFolder(dir, file string) (context, dockerfile string) {
-	if file != "" {
-		return dir, filepath.ToSlash(file)
+func (l *login) flags(f *pflag.FlagSet) {
+	f.StringVar(&l.username, "username", "", "user at the registry, with --password-stdin")
+	f.BoolVar(&l.stdin, "password-stdin", false, "read the password or token from standard input")
+}
+
+// registryOptions returns how registries are reached, with the credentials
+// that the flags or the environment name.
+func (a *app) registryOptions(l login) (registry.Options, error) {
+	home, _ := os.UserHomeDir() // without one there is no configuration to read
+	c := registry.Credentials{Username: l.username, Getenv: a.getenv, Home: home}
+	if l.stdin {
+		secret, err := io.ReadAll(io.LimitReader(a.stdin, 64<<10))
+		if err != nil {
+			return registry.Options{}, fmt.Errorf("reading the password: %w", err)
+		}
+		if c.Password = strings.TrimRight(string(secret), "\r\n"); c.Password == "" {
+			return registry.Options{}, exitWith(exitNoSecret, diag.WithHint(errors.New("the password on standard input is empty"), "pipe the token in: gh auth token | sbx-devc image push … --username me --password-stdin"))
+		}
+	} else if l.username != "" {
+		return registry.Options{}, exitWith(exitUsage, diag.WithHint(errors.New("--username without --password-stdin"), "pipe the password in, and add --password-stdin"))
 	}
-	devcontainer := filepath.Join(dir, ".devcontainer")
-	if _, err := os.Stat(filepath.Join(devcontainer, "Dockerfile")); err == nil {
-		return devcontainer, "Dockerfile"
+	return registry.Real(c, func(text string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", text) }), nil
+}
+
+// materials returns where images are made from.
+func (a *app) materials(l login, npmRegistry string) (imagebuild.Materials, error) {
+	var m imagebuild.Materials
+	options, err := a.registryOptions(l)
+	if err != nil {
+		return m, err
 	}
-	return dir, "Dockerfile"
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return m, fmt.Errorf("finding the cache folder: %w", err)
+	}
+	s, err := store.Open(filepath.Join(cache, "sbx-devc", "images"))
+	if err != nil {
+		return m, err
+	}
+	return imagebuild.Materials{
+		Store: s, Registry: options, Init: carried.Init,
+		NPM:    npm.Registry{URL: cmp.Or(npmRegistry, a.getenv("NPM_CONFIG_REGISTRY"), npm.DefaultURL()), HTTP: &http.Client{Transport: options.Transport}},
+		Save:   saveFromEngine,
+		Notice: func(format string, args ...any) { fmt.Fprintf(a.stderr, "sbx-devc: "+format+"\n", args...) },
+	}, nil
+}
+
+// saveFromEngine reads an image of the engine. The connection lives as long as
+// the stream.
+func saveFromEngine(ctx context.Context, name string) (io.ReadCloser, error) {
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := e.Save(ctx, name)
+	if err != nil {
+		e.Close()
+		return nil, err
+	}
+	return &closingBoth{r, e}, nil
+}
+
+type closingBoth struct {
+	io.ReadCloser
+	engine *engine.Engine
+}
+
+func (c *closingBoth) Close() error {
+	err := c.ReadCloser.Close()
+	return errors.Join(err, c.engine.Close())
+}
+
+// recipe is what the flags say about an image that is made from a lock.
+type recipe struct {
+	dir, lock, policy, npm string
+	platforms              []string
+	withoutClaude          bool
+	about                  imagebuild.About
+}
+
+func (r *recipe) flags(f *pflag.FlagSet) {
+	f.StringVar(&r.lock, "lock", "", "the lock file (default: DIR/"+lock.File+")")
+	f.StringVar(&r.policy, "policy", "", "what the sandbox lets out (default: DIR/.devcontainer/sandbox.jsonc, or the template's)")
+	f.StringSliceVar(&r.platforms, "platform", nil, "platform of the lock, linux/amd64 or linux/arm64 (default: all)")
+	f.BoolVar(&r.withoutClaude, "without-claude", false, "leave Claude Code out; its licence does not allow to publish it")
+	f.StringVar(&r.npm, "npm-registry", "", "address of an npm registry (default: NPM_CONFIG_REGISTRY, or the public one)")
+	aboutFlags(f, &r.about)
+}
+
+func aboutFlags(f *pflag.FlagSet, o *imagebuild.About) {
+	f.StringVar(&o.Title, "title", "", "label org.opencontainers.image.title (default: the last part of the name)")
+	f.StringVar(&o.Description, "description", "", "label …description")
+	f.StringVar(&o.Version, "version", "", "label …version (default: from the tags)")
+	f.StringVar(&o.Revision, "revision", "", "label …revision, the commit (default: GITHUB_SHA or git's)")
+	f.StringVar(&o.Source, "source", "", "label …source, the repository's URL (default: from GITHUB_REPOSITORY)")
+	f.StringVar(&o.URL, "url", "", "label …url")
+	f.StringVar(&o.Documentation, "documentation", "", "label …documentation")
+	f.StringVar(&o.Licenses, "licenses", "", "label …licenses, an SPDX expression")
+}
+
+func (r *recipe) lockFile() string { return cmp.Or(r.lock, filepath.Join(r.dir, lock.File)) }
+
+// spec reads the files that the recipe names.
+func (a *app) spec(ctx context.Context, r *recipe, name string) (imagebuild.Spec, error) {
+	s := imagebuild.Spec{Platforms: r.platforms, WithoutClaude: r.withoutClaude, About: r.about}
+	data, err := os.ReadFile(r.lockFile())
+	if err != nil {
+		return s, diag.WithHint(fmt.Errorf("reading the lock: %w", err), "make one with 'sbx-devc image lock --base …'")
+	}
+	if s.Lock, err = lock.Parse(data); err != nil {
+		return s, exitWith(exitConfig, fmt.Errorf("%s: %w", r.lockFile(), err))
+	}
+	if s.Policy, err = imagePolicy(r.dir, r.policy); err != nil {
+		return s, err
+	}
+	a.describe(ctx, &s.About, r.dir, name)
+	return s, nil
+}
+
+// imagePolicy reads the policy: the named file, the project's, or the template's.
+func imagePolicy(dir, file string) ([]byte, error) {
+	data, err := os.ReadFile(cmp.Or(file, filepath.Join(dir, ".devcontainer", "sandbox.jsonc")))
+	if err == nil || file != "" || !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
+			err = fmt.Errorf("reading the policy: %w", err)
+		}
+		return data, err
+	}
+	t, err := templates.Load("claude")
+	if err != nil {
+		return nil, err
+	}
+	files, err := t.Render(nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f.Path, "/sandbox.jsonc") {
+			return f.Content, nil
+		}
+	}
+	return nil, errors.New("the template claude has no sandbox.jsonc")
+}
+
+// describe fills in the labels that nobody gave, from the variables of GitHub
+// Actions and from git.
+func (a *app) describe(ctx context.Context, o *imagebuild.About, dir, name string) {
+	o.Title = cmp.Or(o.Title, name[strings.LastIndex(name, "/")+1:])
+	o.Revision = cmp.Or(o.Revision, a.getenv("GITHUB_SHA"), git(ctx, dir, "rev-parse", "HEAD"))
+	if repo := a.getenv("GITHUB_REPOSITORY"); repo != "" {
+		o.Source = cmp.Or(o.Source, cmp.Or(a.getenv("GITHUB_SERVER_URL"), "https://github.com")+"/"+repo)
+	}
+}
+
+// git asks git about the folder; "" when there is no answer.
+func git(ctx context.Context, dir string, args ...string) string {
+	// No program that the repository names is started for a look at its head.
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", cmp.Or(dir, "."), "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if cmd.Run() != nil {
+		return ""
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// sourceDate is the time of an image's content: SOURCE_DATE_EPOCH, the
+// commit's, or now.
+func (a *app) sourceDate(ctx context.Context, dir string) (time.Time, error) {
+	text := a.getenv("SOURCE_DATE_EPOCH")
+	if text == "" {
+		text = git(ctx, dir, "show", "-s", "--format=%ct", "HEAD")
+	}
+	if text == "" {
+		return time.Now().UTC().Truncate(time.Second), nil
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}, exitWith(exitUsage, fmt.Errorf("SOURCE_DATE_EPOCH is %q, not a number of seconds", text))
+	}
+	return time.Unix(seconds, 0).UTC(), nil
 }
 
 func (a *app) imageLoadCommand() *cobra.Command {
@@ -126,89 +283,6 @@ the container engine, out of what sbx-devc carries. Its name is printed.`,
 					return err
 				}
 				_, err = fmt.Fprintln(a.stdout, ref)
-				return err
-			})
-		},
-	}
-}
-
-func (a *app) imagePushCommand() *cobra.Command {
-	var o imagebuild.PushOptions
-	cmd := &cobra.Command{
-		Use:   "push IMAGE [REF…]",
-		Short: "Push an image of the engine to a registry, under versioned names",
-		Long: `Push IMAGE under every REF, or under its own name. A tag that is a full version
-(v1.2.3) never moves to another digest unless --force-tag says so. Every tag is
-read back. Each pushed reference is printed with its digest.
-
-Credentials are those of 'docker login' and 'podman login'.`,
-		Example: `  sbx-devc image push my-sandbox ghcr.io/me/sandbox:v1.2.3 ghcr.io/me/sandbox:v1 ghcr.io/me/sandbox:latest`,
-		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, operands []string) error {
-			image, refs := operands[0], operands[1:]
-			if len(refs) == 0 {
-				refs = operands
-			}
-			a.describe(&o, refs)
-			return withEngine(cmd.Context(), func(e *engine.Engine) error {
-				fmt.Fprintf(a.stderr, "sbx-devc: pushing %s as %s\n", image, strings.Join(refs, ", "))
-				pushed, err := imagebuild.Push(cmd.Context(), e, image, refs, o)
-				if pushed != nil {
-					for _, tag := range pushed.Tags {
-						fmt.Fprintf(a.stdout, "%s@%s\n", tag, pushed.Digest)
-					}
-				}
-				return err
-			})
-		},
-	}
-	f := cmd.Flags()
-	f.BoolVar(&o.ForceTag, "force-tag", false, "move a version's tag although it exists with another digest")
-	f.StringVar(&o.Version, "version", "", "label org.opencontainers.image.version (default: from the tags)")
-	f.StringVar(&o.Revision, "revision", "", "label …revision, the commit (default: GITHUB_SHA)")
-	f.StringVar(&o.Source, "source", "", "label …source, the repository's URL (default: from GITHUB_REPOSITORY)")
-	f.StringVar(&o.Title, "title", "", "label …title (default: the last part of the name)")
-	f.StringVar(&o.Licenses, "licenses", "", "label …licenses, an SPDX expression")
-	return cmd
-}
-
-// describe fills in the labels that nobody gave, from the references and from
-// the variables of GitHub Actions.
-func (a *app) describe(o *imagebuild.PushOptions, refs []string) {
-	name, tag, _ := strings.Cut(refs[0][strings.LastIndex(refs[0], "/")+1:], ":")
-	o.Title = cmp.Or(o.Title, name)
-	for _, ref := range refs {
-		_, t, _ := strings.Cut(ref[strings.LastIndex(ref, "/")+1:], ":")
-		if imagebuild.IsVersion(t) {
-			tag = t
-			break
-		}
-	}
-	if imagebuild.IsVersion(tag) {
-		o.Version = cmp.Or(o.Version, strings.TrimPrefix(tag, "v"))
-	}
-	o.Revision = cmp.Or(o.Revision, a.getenv("GITHUB_SHA"))
-	if repo := a.getenv("GITHUB_REPOSITORY"); repo != "" {
-		o.Source = cmp.Or(o.Source, cmp.Or(a.getenv("GITHUB_SERVER_URL"), "https://github.com")+"/"+repo)
-	}
-}
-
-func (a *app) imagePullCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "pull REF",
-		Short: "Pull an image from a registry into the engine, every byte checked",
-		Long: `Pull REF (by tag, or by digest as NAME@sha256:…) for the engine's architecture.
-The image's id is printed; the digest goes to standard error.`,
-		Example: "  sbx-devc image pull ghcr.io/me/sandbox:v1.2.3",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, operands []string) error {
-			return withEngine(cmd.Context(), func(e *engine.Engine) error {
-				pulled, err := imagebuild.Pull(cmd.Context(), e, operands[0])
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(a.stderr, "sbx-devc: pulled %s, digest %s\n", operands[0], pulled.Digest)
-				_, err = fmt.Fprintln(a.stdout, pulled.ID)
 				return err
 			})
 		},

@@ -42,7 +42,11 @@ func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.
 			continue
 		}
 		fmt.Fprintf(a.stderr, "sbx-devc: pulling %s\n", image)
-		if _, err := imagebuild.Pull(ctx, e, image); err != nil {
+		options, err := a.registryOptions(login{})
+		if err != nil {
+			return err
+		}
+		if _, err := imagebuild.Pull(ctx, e, options, image); err != nil {
 			hint := "name an image that the engine has with --image; 'sbx-devc image build' makes one from the project's .devcontainer"
 			return diag.WithHint(fmt.Errorf("%w: the engine does not have %s: %w", sandbox.ErrNoStart, image, err), "%s", hint)
 		}

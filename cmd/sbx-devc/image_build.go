@@ -1,0 +1,232 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/imagebuild/artifact"
+	"github.com/org/claude-sandbox/imagebuild/base"
+	"github.com/org/claude-sandbox/imagebuild/lock"
+	"github.com/org/claude-sandbox/internal/carried"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+)
+
+type imageBuildOptions struct {
+	recipe
+	login      login
+	tag        string
+	dockerfile string
+	args       []string
+	oci, tar   string
+	load       bool
+	initOnly   bool
+}
+
+func (a *app) imageBuildCommand() *cobra.Command {
+	var o imageBuildOptions
+	cmd := &cobra.Command{
+		Use:   "build [DIR]",
+		Short: "Build the image that DIR/" + lock.File + " describes, or a Dockerfile",
+		Long: `With a lock: lay Claude Code, sbx-init and the policy on the locked base, for all
+of its platforms, without an engine and without emulation. The same lock and
+policy give the same digest on every machine. The index's digest is printed, or
+with --load the image's id.
+
+Without one, or with --dockerfile: build the dev container's Dockerfile
+(DIR/.devcontainer/Dockerfile) or, if there is none, DIR/Dockerfile, with the
+container engine. The image that holds sbx-init is put into the engine first, so
+nothing has to be published. The image's id is printed, the build's output goes
+to standard error.
+
+Exit code 0: built; 1: a step failed; 64: wrong usage; 65: the lock does not fit;
+66: a file is missing; 69: no container engine.`,
+		Example: `  sbx-devc image build --load --tag my-sandbox
+  sbx-devc image build --oci out --without-claude
+  sbx-devc image build . --dockerfile Dockerfile --tag my-sandbox:v1 --build-arg CLAUDE_VERSION=2.1.329`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, operands []string) error {
+			o.dir = append(operands, ".")[0]
+			return a.imageBuild(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.tag, "tag", "", "name of the image in the engine or the file, as NAME:TAG")
+	f.StringVar(&o.dockerfile, "dockerfile", "", "build this Dockerfile, relative to DIR, with the engine")
+	f.StringArrayVar(&o.args, "build-arg", nil, "NAME=VALUE for the Dockerfile; stays in the image's history, so never a secret")
+	f.StringVar(&o.oci, "oci", "", "write an OCI image layout into this folder")
+	f.StringVar(&o.tar, "tar", "", "write an OCI archive to this file, which 'docker load' reads, too")
+	f.BoolVar(&o.load, "load", false, "put the image for the engine's platform into the engine")
+	f.BoolVar(&o.initOnly, "init-only", false, "build the image that holds nothing but sbx-init")
+	o.recipe.flags(f)
+	o.login.flags(f)
+	return cmd
+}
+
+func (a *app) imageBuild(ctx context.Context, o imageBuildOptions) error {
+	buildArgs := map[string]string{}
+	for _, arg := range o.args {
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--build-arg %q has no value", arg), "write --build-arg NAME=VALUE"))
+		}
+		buildArgs[name] = value
+	}
+	m, err := a.materials(o.login, o.npm)
+	if err != nil {
+		return imageError(err)
+	}
+	var made artifact.Artifact
+	switch _, lockErr := os.Stat(o.lockFile()); {
+	case o.initOnly:
+		made, err = a.initArtifact(ctx, &o.recipe)
+	case o.dockerfile != "" || lockErr != nil && o.lock == "":
+		id, err := a.buildDockerfile(ctx, o, buildArgs)
+		if err != nil || o.oci == "" && o.tar == "" {
+			return err
+		}
+		made, err = a.fromEngine(ctx, m, id, &o.recipe, cmp.Or(o.tag, "sandbox"))
+		if err != nil {
+			return imageError(err)
+		}
+	case len(buildArgs) > 0:
+		return exitWith(exitUsage, diag.WithHint(errors.New("--build-arg without a Dockerfile"), "name it with --dockerfile"))
+	default:
+		var s imagebuild.Spec
+		if s, err = a.spec(ctx, &o.recipe, cmp.Or(o.tag, "sandbox")); err == nil {
+			made, err = imagebuild.Assemble(m, s)
+		}
+	}
+	if err != nil {
+		return imageError(err)
+	}
+	return imageError(a.writeImage(ctx, o, made))
+}
+
+// writeImage writes the image wherever the flags say, and prints what it is
+// called there.
+func (a *app) writeImage(ctx context.Context, o imageBuildOptions, made artifact.Artifact) error {
+	if o.oci != "" {
+		if err := artifact.WriteLayout(ctx, o.oci, made, nil, o.tag); err != nil {
+			return err
+		}
+	}
+	if o.tar != "" {
+		arch, names := "", []string{}
+		if len(made.Images) == 1 {
+			arch = made.Images[0].Platform.Architecture
+		}
+		if o.tag != "" {
+			names = append(names, withTag(o.tag))
+		}
+		err := writeFileFrom(o.tar, func(w io.Writer) error { return artifact.WriteTar(ctx, w, made, arch, names) })
+		if err != nil {
+			return err
+		}
+	}
+	name := made.Index.Digest.String()
+	if o.load {
+		var names []string
+		if o.tag != "" {
+			names = append(names, withTag(o.tag))
+		}
+		err := withEngine(ctx, func(e *engine.Engine) (err error) {
+			name, err = imagebuild.Load(ctx, e, made, names)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(a.stdout, name)
+	return err
+}
+
+// withTag completes a name as the docker command does.
+func withTag(name string) string {
+	if !strings.Contains(name[strings.LastIndex(name, "/")+1:], ":") {
+		name += ":latest"
+	}
+	return name
+}
+
+func (a *app) initArtifact(ctx context.Context, r *recipe) (artifact.Artifact, error) {
+	binaries := map[string][]byte{}
+	for _, arch := range []string{"amd64", "arm64"} {
+		binary, err := carried.Init(arch)
+		if err != nil {
+			return artifact.Artifact{}, diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
+		}
+		binaries[arch] = binary
+	}
+	a.describe(ctx, &r.about, r.dir, "claude-sandbox-init")
+	return imagebuild.InitArtifact(binaries, r.about)
+}
+
+// buildDockerfile builds with the engine and prints the image's id.
+func (a *app) buildDockerfile(ctx context.Context, o imageBuildOptions, args map[string]string) (id string, err error) {
+	dir, dockerfile := buildFolder(o.dir, o.dockerfile)
+	err = withEngine(ctx, func(e *engine.Engine) error {
+		id, err = imagebuild.BuildDockerfile(ctx, e, imagebuild.BuildOptions{
+			Context: dir, Dockerfile: dockerfile, Tag: o.tag, Args: args, Progress: a.stderr,
+		})
+		if err != nil || o.oci != "" || o.tar != "" {
+			return err
+		}
+		_, err = fmt.Fprintln(a.stdout, id)
+		return err
+	})
+	return id, err
+}
+
+// fromEngine returns an image of the engine, as it is published.
+func (a *app) fromEngine(ctx context.Context, m imagebuild.Materials, image string, r *recipe, name string) (artifact.Artifact, error) {
+	opened, err := base.Open(ctx, base.Sources{Store: m.Store, Registry: m.Registry, Save: m.Save}, "engine:"+image, nil)
+	if err != nil {
+		return artifact.Artifact{}, err
+	}
+	a.describe(ctx, &r.about, r.dir, name)
+	return imagebuild.Relabel(opened, r.about)
+}
+
+// buildFolder returns the build's context and the Dockerfile in it. A dev
+// container's context is its own folder.
+func buildFolder(dir, file string) (context, dockerfile string) {
+	if file != "" {
+		return dir, filepath.ToSlash(file)
+	}
+	devcontainer := filepath.Join(dir, ".devcontainer")
+	if _, err := os.Stat(filepath.Join(devcontainer, "Dockerfile")); err == nil {
+		return devcontainer, "Dockerfile"
+	}
+	return dir, "Dockerfile"
+}
+
+// writeFileFrom lets write fill a file; a failure leaves nothing behind.
+func writeFileFrom(file string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".sbx-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	err = write(f)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Chmod(f.Name(), 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), file)
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/imagebuild/base"
+	"github.com/org/claude-sandbox/imagebuild/registry"
+)
+
+func (a *app) imageInspectCommand() *cobra.Command {
+	var l login
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "inspect REF",
+		Short: "Show a published image: platforms, layers, labels, what is attached",
+		Long: `Show what REF leads to in its registry, without downloading its layers.
+
+Exit code 0: shown; 66: there is no such image; 78: the registry does not accept
+the credentials; 1: it could not be read.`,
+		Example: `  sbx-devc image inspect ghcr.io/me/sandbox:v1.2.3 --json`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, operands []string) error {
+			options, err := a.registryOptions(l)
+			if err != nil {
+				return imageError(err)
+			}
+			repo, version := base.SplitRef(operands[0])
+			c, err := registry.Dial(cmd.Context(), repo, false, nil, options)
+			if err != nil {
+				return imageError(err)
+			}
+			i, err := imagebuild.Inspect(cmd.Context(), c, version)
+			if err != nil {
+				return imageError(err)
+			}
+			if asJSON {
+				return printJSON(a.stdout, i)
+			}
+			a.printInspection(i)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it in JSON")
+	l.flags(cmd.Flags())
+	return cmd
+}
+
+func (a *app) printInspection(i *imagebuild.Inspection) {
+	fmt.Fprintf(a.stdout, "%s@%s\n", i.Repository, i.Digest)
+	for _, p := range i.Platforms {
+		fmt.Fprintf(a.stdout, "\n%s  %s  %s in %d layers\n", p.Platform, p.Digest, size(p.Size), len(p.Layers))
+		for _, l := range p.Layers {
+			fmt.Fprintf(a.stdout, "  %s %10s  %s\n", l.Digest, size(l.Size), l.CreatedBy)
+		}
+		for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
+			fmt.Fprintf(a.stdout, "  %s: %s\n", key, p.Labels[key])
+		}
+	}
+	if len(i.Referrers) > 0 {
+		fmt.Fprintln(a.stdout, "\nattached:")
+	}
+	for _, r := range i.Referrers {
+		fmt.Fprintf(a.stdout, "  %s  %s\n", r.Digest, r.Kind)
+	}
+}

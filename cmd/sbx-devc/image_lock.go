@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/imagebuild/lock"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+func (a *app) imageLockCommand() *cobra.Command {
+	var o imagebuild.LockOptions
+	var r recipe
+	var l login
+	var update []string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "lock [DIR]",
+		Short: "Pin by digest what an image is made of",
+		Long: `Write DIR/` + lock.File + `: the base image, Claude Code's packages and sbx-init,
+each by digest and checked. A base is
+
+  REGISTRY/NAME:TAG[@sha256:…]   an image in a registry
+  oci:DIR[:NAME]                 an OCI image layout
+  docker-archive:FILE            what 'docker save' writes
+  engine:NAME                    an image of the container engine
+  rootfs:FILE                    a tar of a root file system
+
+for all platforms, or for one when written PLATFORM=SOURCE. It needs bash,
+iptables and ipset. A lock that exists is brought up to date, as a whole or in
+the parts that --update names.
+
+Exit code 0: written, or nothing to change; 1: something could not be looked up
+or was refused; 64: wrong usage; 65: the lock that exists cannot be read; 69: no
+container engine; 78: the registry does not accept the credentials.`,
+		Example: `  sbx-devc image lock --base mcr.example.com/devcontainers/base:bookworm
+  sbx-devc image lock --base linux/amd64=engine:my-base --claude 2.1.329
+  sbx-devc image lock --update claude`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, operands []string) error {
+			r.dir = append(operands, ".")[0]
+			for _, part := range update {
+				if !slices.Contains([]string{"base", "claude", "sbx"}, part) {
+					return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--update %s: there is no such part", part), "accepted: base, claude, sbx"))
+				}
+			}
+			o.Update = update
+			m, err := a.materials(l, r.npm)
+			if err != nil {
+				return imageError(err)
+			}
+			old, err := os.ReadFile(r.lockFile())
+			if err == nil {
+				have, err := lock.Parse(old)
+				if err != nil {
+					return exitWith(exitConfig, fmt.Errorf("%s: %w", r.lockFile(), err))
+				}
+				o.Old = &have
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return imageError(fmt.Errorf("reading the lock: %w", err))
+			}
+			if o.Old == nil && len(o.Bases) == 0 {
+				return exitWith(exitUsage, diag.WithHint(errors.New("no base is named"), "name one with --base, for example --base engine:my-base; see --help for its forms"))
+			}
+			if o.SourceDate, err = a.sourceDate(cmd.Context(), r.dir); err != nil {
+				return err
+			}
+			made, err := imagebuild.MakeLock(cmd.Context(), m, o)
+			if err != nil {
+				return imageError(err)
+			}
+			// A date alone is no news: a lock that says the same stays as it is.
+			if o.Old != nil && a.getenv("SOURCE_DATE_EPOCH") == "" {
+				same := made
+				same.SourceDate = o.Old.SourceDate
+				if text, err := same.Format(); err == nil && string(text) == string(old) {
+					fmt.Fprintf(a.stderr, "sbx-devc: %s is up to date\n", r.lockFile())
+					return nil
+				}
+			}
+			text, err := made.Format()
+			if err != nil {
+				return imageError(err)
+			}
+			if dryRun {
+				_, err := a.stdout.Write(text)
+				return err
+			}
+			if err := writeFileFrom(r.lockFile(), func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+				return imageError(fmt.Errorf("writing the lock: %w", err))
+			}
+			_, err = fmt.Fprintln(a.stdout, r.lockFile())
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.Bases, "base", nil, "base image, or PLATFORM=SOURCE (repeatable)")
+	f.StringSliceVar(&o.Platforms, "platform", nil, "platforms to take of the base (default: linux/amd64 and linux/arm64 as far as it has them)")
+	f.StringVar(&o.Claude, "claude", "", "version of Claude Code: latest or X.Y.Z")
+	f.BoolVar(&o.NoClaude, "without-claude", false, "lock no Claude Code")
+	f.StringSliceVar(&update, "update", nil, "bring only these parts up to date: base, claude, sbx")
+	f.StringVar(&r.lock, "lock", "", "the lock file (default: DIR/"+lock.File+")")
+	f.StringVar(&r.npm, "npm-registry", "", "address of an npm registry (default: NPM_CONFIG_REGISTRY, or the public one)")
+	f.BoolVar(&dryRun, "dry-run", false, "print the lock instead of writing it")
+	l.flags(f)
+	return cmd
+}

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/imagebuild/artifact"
+	"github.com/org/claude-sandbox/imagebuild/base"
+	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/imagebuild/tags"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+type imagePushOptions struct {
+	recipe
+	login    login
+	image    string
+	oci      string
+	initOnly bool
+	fromGit  bool
+	gitRef   gitRef
+	forceTag bool
+	dryRun   bool
+	noSBOM   bool
+	sign     string
+	jobs     int
+	json     bool
+}
+
+func (a *app) imagePushCommand() *cobra.Command {
+	var o imagePushOptions
+	cmd := &cobra.Command{
+		Use:   "push REF…",
+		Short: "Push an image to a registry, under versioned names",
+		Long: `Push the image that ` + "`--dir`" + `'s lock describes, an image of the engine (--image), an
+OCI layout (--oci) or the image that holds sbx-init (--init-only) under every
+REF, written REGISTRY/NAME:TAG. With --git-tags, git and the registry decide the
+tags; see 'image tags'. A REF without a tag is pushed by digest alone.
+
+Only what the registry lacks is sent, and tags are written last, after
+everything was read back: whoever follows a tag never meets half an image. A
+push that was interrupted is taken up by the next one. A tag that is a full
+version (v1.2.3) or a commit never moves to another digest unless --force-tag
+says so. An SBOM and a provenance statement are attached to images made from a
+lock. Each reference is printed with its digest.
+
+Credentials: --username and --password-stdin; GITHUB_TOKEN or GH_TOKEN for
+ghcr.io; those of 'docker login' and 'podman login'; 'gh auth token' for ghcr.io.
+
+Exit code 0: pushed, or nothing to do; 1: it failed; 64: wrong usage; 65: the
+lock does not fit; 66: a file or image is missing; 69: no container engine; 77: a
+version's tag would move; 78: the registry does not accept the credentials.`,
+		Example: `  sbx-devc image push ghcr.io/me/sandbox:v1.2.3 ghcr.io/me/sandbox:latest
+  sbx-devc image push ghcr.io/me/sandbox --git-tags --without-claude
+  sbx-devc image push --image my-sandbox ghcr.io/me/sandbox:v1.2.3 --dry-run`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, refs []string) error {
+			return imageError(a.imagePush(cmd.Context(), o, refs))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.dir, "dir", ".", "the project's folder, with the lock")
+	f.StringVar(&o.image, "image", "", "push this image of the container engine")
+	f.StringVar(&o.oci, "oci", "", "push the image in this OCI layout, DIR[:NAME]")
+	f.BoolVar(&o.initOnly, "init-only", false, "push the image that holds nothing but sbx-init")
+	f.BoolVar(&o.fromGit, "git-tags", false, "add the tags that git's state asks for")
+	o.gitRef.flags(f)
+	f.BoolVar(&o.forceTag, "force-tag", false, "move a version's tag although it exists with another digest")
+	f.BoolVar(&o.dryRun, "dry-run", false, "write nothing; list what each blob would cost")
+	f.BoolVar(&o.noSBOM, "no-sbom", false, "attach no SBOM and no provenance")
+	f.StringVar(&o.sign, "sign", "", "sign before the tags are written: cosign")
+	f.IntVar(&o.jobs, "jobs", 4, "blobs to send at a time")
+	f.BoolVar(&o.json, "json", false, "print a report in JSON")
+	o.recipe.flags(f)
+	o.login.flags(f)
+	return cmd
+}
+
+// destination is one repository and the tags it gets.
+type destination struct {
+	repo string
+	tags []tags.Tag
+}
+
+// destinations groups references by repository, in the order given.
+func destinations(refs []string) ([]destination, error) {
+	var out []destination
+	for _, ref := range refs {
+		if strings.Contains(ref, "@") {
+			return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("%s: a push decides the digest", ref), "write REGISTRY/NAME:TAG"))
+		}
+		repo, tag := base.SplitRef(ref)
+		i := slices.IndexFunc(out, func(d destination) bool { return d.repo == repo })
+		if i < 0 {
+			i = len(out)
+			out = append(out, destination{repo: repo})
+		}
+		if repo != ref {
+			out[i].tags = append(out[i].tags, tags.Tag{Name: tag, Immutable: tags.IsImmutable(tag)})
+		}
+	}
+	return out, nil
+}
+
+func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) error {
+	to, err := destinations(refs)
+	if err != nil {
+		return err
+	}
+	sign, err := signer(o.sign)
+	if err != nil {
+		return err
+	}
+	m, err := a.materials(o.login, o.npm)
+	if err != nil {
+		return err
+	}
+	if o.about.Version == "" {
+		o.about.Version = versionOf(to, o)
+	}
+	var s imagebuild.Spec
+	fromLock := o.image == "" && o.oci == "" && !o.initOnly
+	if fromLock {
+		if s, err = a.spec(ctx, &o.recipe, to[0].repo); err != nil {
+			return err
+		}
+	}
+	for _, d := range to {
+		made, err := a.toPush(ctx, o, m, s, d.repo)
+		if err != nil {
+			return err
+		}
+		c, err := registry.Dial(ctx, d.repo, !o.dryRun, mountSources(made), m.Registry)
+		if err != nil {
+			return err
+		}
+		if o.fromGit {
+			claude := ""
+			if fromLock && s.Lock.Claude != nil && !s.WithoutClaude {
+				claude = s.Lock.Claude.Version
+			}
+			decision, err := a.decideTags(ctx, c, o.gitRef, o.dir, claude)
+			if err != nil {
+				return err
+			}
+			d.tags = append(d.tags, decision.Tags...)
+		}
+		bars := a.newBars()
+		push := registry.PushOptions{Tags: d.tags, ForceTag: o.forceTag, Jobs: o.jobs, Sign: sign, Progress: bars.update}
+		if fromLock && !o.noSBOM {
+			push.Kinds = imagebuild.Kinds()
+			push.Referrers = func(ctx context.Context) ([]artifact.Manifest, error) {
+				return imagebuild.Documents(ctx, m, s, made, d.repo, a.runner())
+			}
+		}
+		var report *registry.Report
+		if o.dryRun {
+			report, err = registry.Plan(ctx, c, made, push)
+		} else {
+			report, err = registry.Push(ctx, c, made, push)
+		}
+		bars.end()
+		if err != nil {
+			return err
+		}
+		if err := a.printPush(report, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// toPush returns the image that the flags name.
+func (a *app) toPush(ctx context.Context, o imagePushOptions, m imagebuild.Materials, s imagebuild.Spec, repo string) (artifact.Artifact, error) {
+	switch {
+	case o.initOnly:
+		return a.initArtifact(ctx, &o.recipe)
+	case o.image != "":
+		return a.fromEngine(ctx, m, o.image, &o.recipe, repo)
+	case o.oci != "":
+		return imagebuild.FromLayout(o.oci)
+	}
+	return imagebuild.Assemble(m, s)
+}
+
+// versionOf is the version that the tags speak of.
+func versionOf(to []destination, o imagePushOptions) string {
+	for _, d := range to {
+		for _, t := range d.tags {
+			if t.Immutable && !strings.HasPrefix(t.Name, "sha-") {
+				return strings.TrimPrefix(t.Name, "v")
+			}
+		}
+	}
+	if version, ok := strings.CutPrefix(o.gitRef.ref, "refs/tags/v"); ok && o.fromGit {
+		return version
+	}
+	return ""
+}
+
+// mountSources lists the repositories that blobs may be taken from.
+func mountSources(made artifact.Artifact) []string {
+	var out []string
+	for _, b := range made.Blobs() {
+		if b.From != "" && !slices.Contains(out, b.From) {
+			out = append(out, b.From)
+		}
+	}
+	return out
+}
+
+// runner says who builds, as GitHub Actions tells it.
+func (a *app) runner() imagebuild.Run {
+	server, workflow, id := a.getenv("GITHUB_SERVER_URL"), a.getenv("GITHUB_WORKFLOW_REF"), a.getenv("GITHUB_RUN_ID")
+	if server == "" || workflow == "" {
+		return imagebuild.Run{}
+	}
+	return imagebuild.Run{
+		Builder:    server + "/" + workflow,
+		Invocation: server + "/" + a.getenv("GITHUB_REPOSITORY") + "/actions/runs/" + id + "/attempts/" + a.getenv("GITHUB_RUN_ATTEMPT"),
+	}
+}
+
+// signer returns what signs an image by digest.
+func signer(name string) (func(context.Context, string) error, error) {
+	switch name {
+	case "":
+		return nil, nil
+	case "cosign":
+		program, err := exec.LookPath("cosign")
+		if err != nil {
+			return nil, exitWith(exitNoInput, diag.WithHint(errors.New("cosign is not installed"), "install cosign 3 or later, or leave --sign out and attest the digest with actions/attest"))
+		}
+		return func(ctx context.Context, ref string) error {
+			out, err := exec.CommandContext(ctx, program, "sign", "--yes", "--recursive", ref).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, oneLine(string(out)))
+			}
+			return nil
+		}, nil
+	}
+	return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("--sign %s: there is no such signer", name), "accepted: cosign"))
+}
+
+func (a *app) printPush(r *registry.Report, o imagePushOptions) error {
+	if o.json {
+		return printJSON(a.stdout, r)
+	}
+	if o.dryRun {
+		for _, b := range r.Blobs {
+			fmt.Fprintf(a.stdout, "%-8s %10s  %s  %s\n", b.How, size(b.Size), b.Digest, b.What)
+		}
+		for _, t := range r.Tags {
+			state := "new"
+			switch {
+			case t.Was == r.Digest:
+				state = "stays"
+			case t.Was.Hex != "":
+				state = "moves from " + t.Was.String()
+			}
+			fmt.Fprintf(a.stdout, "tag      %s:%s  %s\n", r.Repository, t.Name, state)
+		}
+		_, err := fmt.Fprintf(a.stdout, "digest   %s@%s  %s to upload\n", r.Repository, r.Digest, size(r.Sent))
+		return err
+	}
+	switch {
+	case r.Unchanged:
+		fmt.Fprintf(a.stderr, "sbx-devc: %s has this image already (%d requests)\n", r.Repository, r.Requests)
+	default:
+		fmt.Fprintf(a.stderr, "sbx-devc: pushed to %s: %s sent, %d requests, read back\n", r.Repository, size(r.Sent), r.Requests)
+	}
+	for _, t := range r.Tags {
+		if _, err := fmt.Fprintf(a.stdout, "%s:%s@%s\n", r.Repository, t.Name, r.Digest); err != nil {
+			return err
+		}
+	}
+	if len(r.Tags) == 0 {
+		_, err := fmt.Fprintf(a.stdout, "%s@%s\n", r.Repository, r.Digest)
+		return err
+	}
+	return nil
+}
+
+func printJSON(w interface{ Write([]byte) (int, error) }, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// size writes a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n >= 1_000_000_000:
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d B", n)
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/imagebuild/base"
+	"github.com/org/claude-sandbox/imagebuild/lock"
+	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+type imageVerifyOptions struct {
+	login     login
+	npm       string
+	lock      string
+	digest    string
+	platform  string
+	deep      bool
+	noSBOM    bool
+	offline   bool
+	notOurs   bool
+	signature string
+	identity  string
+	issuer    string
+	json      bool
+}
+
+func (a *app) imageVerifyCommand() *cobra.Command {
+	var o imageVerifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify REF",
+		Short: "Check a published image against its digest, its lock and npm",
+		Long: `Check that REF leads to complete images whose manifests and configurations have
+the digests that name them, that they are set up as sandboxes, and that an SBOM
+speaks of them. With --lock, the layers must be the lock's; Claude Code's layer is
+npm's own file, and npm is asked for its checksum. --deep reads every byte.
+
+Exit code 0: everything holds; 1: something does not; 2: wrong usage; 3: it could
+not be checked.`,
+		Example: `  sbx-devc image verify ghcr.io/me/sandbox:v1.2.3 --lock sbx-image.lock.json --deep
+  sbx-devc image verify ghcr.io/me/sandbox@sha256:… --signature github --identity me/sandbox`,
+		Args:        cobra.ExactArgs(1),
+		Annotations: map[string]string{annotationChecker: ""},
+		RunE: func(cmd *cobra.Command, operands []string) error {
+			return a.imageVerify(cmd.Context(), o, operands[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.lock, "lock", "", "the lock that the image was made from")
+	f.StringVar(&o.digest, "digest", "", "the digest that REF must lead to, sha256:…")
+	f.StringVar(&o.platform, "platform", "", "check one platform only, linux/amd64 or linux/arm64")
+	f.BoolVar(&o.deep, "deep", false, "read every layer to its end")
+	f.BoolVar(&o.noSBOM, "no-sbom", false, "require no SBOM")
+	f.BoolVar(&o.notOurs, "any-image", false, "do not require that the image is set up as a sandbox")
+	f.BoolVar(&o.offline, "offline", false, "take the lock's word for npm's checksum")
+	f.StringVar(&o.signature, "signature", "", "require a signature: cosign, or github (gh attestation verify)")
+	f.StringVar(&o.identity, "identity", "", "who must have signed: for cosign the certificate's identity, for github OWNER/REPOSITORY")
+	f.StringVar(&o.issuer, "issuer", "https://token.actions.githubusercontent.com", "who vouches for the identity, for cosign")
+	f.StringVar(&o.npm, "npm-registry", "", "address of an npm registry (default: NPM_CONFIG_REGISTRY, or the public one)")
+	f.BoolVar(&o.json, "json", false, "print the checks in JSON")
+	o.login.flags(f)
+	return cmd
+}
+
+func (a *app) imageVerify(ctx context.Context, o imageVerifyOptions, ref string) error {
+	v := imagebuild.VerifyOptions{Deep: o.deep, SBOM: !o.noSBOM, Sandbox: !o.notOurs, Platform: o.platform}
+	var err error
+	if o.digest != "" {
+		if v.Digest, err = v1.NewHash(o.digest); err != nil {
+			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("--digest %s is none", o.digest), "write sha256: and 64 hexadecimal digits"))
+		}
+	}
+	m, err := a.materials(o.login, o.npm)
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	if o.lock != "" {
+		data, err := os.ReadFile(o.lock)
+		if err != nil {
+			return exitWith(exitNoCheck, fmt.Errorf("reading the lock: %w", err))
+		}
+		l, err := lock.Parse(data)
+		if err != nil {
+			return exitWith(exitNoCheck, fmt.Errorf("%s: %w", o.lock, err))
+		}
+		v.Lock = &l
+		if !o.offline {
+			v.NPM = &m.NPM
+		}
+	}
+	if v.Signature, err = signatureCheck(o); err != nil {
+		return err
+	}
+	repo, version := base.SplitRef(ref)
+	c, err := registry.Dial(ctx, repo, false, nil, m.Registry)
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	result, err := imagebuild.Verify(ctx, c, version, v)
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	if o.json {
+		err = printJSON(a.stdout, result)
+	} else {
+		for _, check := range result.Checks {
+			word := "ok"
+			if !check.OK {
+				word = "WRONG"
+			}
+			if _, err = fmt.Fprintf(a.stdout, "%-6s %s: %s\n", word, check.Name, check.Detail); err != nil {
+				break
+			}
+		}
+	}
+	if err == nil && !result.OK {
+		err = exitWith(exitFindings, nil)
+	}
+	return err
+}
+
+// signatureCheck returns what checks a signature, with the tool that knows how.
+func signatureCheck(o imageVerifyOptions) (func(context.Context, string) error, error) {
+	if o.signature == "" {
+		return nil, nil
+	}
+	if o.identity == "" {
+		return nil, exitWith(exitCheckUsage, diag.WithHint(errors.New("a signature of anybody says nothing"), "name who must have signed with --identity"))
+	}
+	var program string
+	var args func(ref string) []string
+	switch o.signature {
+	case "cosign":
+		program = "cosign"
+		args = func(ref string) []string {
+			return []string{"verify", "--certificate-identity", o.identity, "--certificate-oidc-issuer", o.issuer, ref}
+		}
+	case "github":
+		program = "gh"
+		args = func(ref string) []string {
+			return []string{"attestation", "verify", "oci://" + ref, "--repo", o.identity}
+		}
+	default:
+		return nil, exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("--signature %s: there is no such kind", o.signature), "accepted: cosign, github"))
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return nil, exitWith(exitNoCheck, diag.WithHint(fmt.Errorf("%s is not installed", program), "install it; signatures are checked by the program that makes them"))
+	}
+	return func(ctx context.Context, ref string) error {
+		out, err := exec.CommandContext(ctx, program, args(ref)...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%s: %w: %s", program, err, oneLine(string(out)))
+		}
+		return nil
+	}, nil
+}

@@ -1,0 +1,231 @@
+package imagebuild
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/org/claude-sandbox/imagebuild/artifact"
+	"github.com/org/claude-sandbox/imagebuild/base"
+	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+)
+
+// ErrPlatform reports an image that is not there for a platform.
+var ErrPlatform = errors.New("no image for the platform")
+
+// Load puts the artifact's image for the engine's architecture into the engine
+// under names and returns its id. An engine that has it is not sent it again.
+func Load(ctx context.Context, e *engine.Engine, a artifact.Artifact, names []string) (id string, err error) {
+	info, err := e.Info(ctx)
+	if err != nil {
+		return "", err
+	}
+	image, ok := a.For(info.Arch)
+	if !ok {
+		return "", diag.WithHint(fmt.Errorf("%w: the engine runs linux/%s, the image is for %s", ErrPlatform, info.Arch, platforms(a)), "build it for this platform, too")
+	}
+	id = image.ConfigID().String()
+	have, err := e.ImageInspect(ctx, id)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return "", err
+	}
+	if err != nil {
+		r, w := io.Pipe()
+		go func() { w.CloseWithError(artifact.WriteTar(ctx, w, a, info.Arch, names)) }()
+		defer r.Close()
+		if err := e.Load(ctx, r); err != nil {
+			return "", err
+		}
+		for _, name := range append([]string{id}, names...) { // engines name images in two ways
+			if have, err = e.ImageInspect(ctx, name); err == nil {
+				return have.ID, nil
+			}
+		}
+		return "", err
+	}
+	for _, name := range names {
+		if named, err := e.ImageInspect(ctx, name); err == nil && named.ID == have.ID {
+			continue
+		}
+		if err := e.Tag(ctx, have.ID, name); err != nil {
+			return "", err
+		}
+	}
+	return have.ID, nil
+}
+
+func platforms(a artifact.Artifact) string {
+	var names []string
+	for _, image := range a.Images {
+		names = append(names, image.Platform.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// Relabel returns images that exist (of the engine, of a layout) as an artifact
+// with the description added; their own labels stay.
+func Relabel(o base.Opened, about About) (artifact.Artifact, error) {
+	var images []artifact.Manifest
+	for _, image := range o.Images {
+		annotations := about.annotations()
+		file := *image.Config.DeepCopy()
+		// The build's own time: publishing the same image twice gives one digest.
+		annotations[prefix+"created"] = file.Created.UTC().Format("2006-01-02T15:04:05Z")
+		if file.Config.Labels == nil {
+			file.Config.Labels = map[string]string{}
+		}
+		maps.Copy(file.Config.Labels, annotations)
+		layers := image.Layers
+		var texts []string
+		for _, h := range file.History {
+			if !h.EmptyLayer {
+				texts = append(texts, h.CreatedBy)
+			}
+		}
+		for i := range layers {
+			if len(texts) == len(layers) {
+				layers[i].CreatedBy = texts[i]
+			}
+		}
+		m, err := artifact.Image(file, layers, annotations)
+		if err != nil {
+			return artifact.Artifact{}, err
+		}
+		images = append(images, m)
+	}
+	return artifact.Index(images, about.annotations())
+}
+
+// Pulled is an image that Pull put into the engine.
+type Pulled struct {
+	Digest string `json:"digest"` // sha256:… that the reference led to: of the index where there is one
+	ID     string `json:"id"`     // what the engine calls the image
+	Ref    string `json:"ref"`    // the name under which the engine has it; the id for a reference by digest
+}
+
+// Pull copies an image from a registry into the engine, for the engine's
+// architecture. Every byte is checked against the digest. A reference by digest
+// is known to the engine by the image's id afterwards, one by tag by its name.
+func Pull(ctx context.Context, e *engine.Engine, o registry.Options, ref string) (*Pulled, error) {
+	info, err := e.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	repo, version := base.SplitRef(ref)
+	c, err := registry.Dial(ctx, repo, false, nil, o)
+	if err != nil {
+		return nil, err
+	}
+	a, digest, err := Fetch(ctx, c, version, "linux/"+info.Arch)
+	if err != nil {
+		return nil, err
+	}
+	pulled := &Pulled{Digest: digest.String()}
+	var names []string
+	if !strings.HasPrefix(version, "sha256:") {
+		names = []string{repo + ":" + version}
+	}
+	if pulled.ID, err = Load(ctx, e, a, names); err != nil {
+		return nil, fmt.Errorf("pulling %s: %w", ref, err)
+	}
+	pulled.Ref = pulled.ID
+	if len(names) > 0 {
+		pulled.Ref = names[0]
+	}
+	return pulled, nil
+}
+
+// Fetch describes a published image as it is, for one platform ("linux/amd64")
+// or for all of them (""). Its blobs are read when somebody opens them. digest
+// is what version (a tag or digest) led to.
+func Fetch(ctx context.Context, c *registry.Client, version, platform string) (a artifact.Artifact, digest v1.Hash, err error) {
+	raw, _, err := c.Manifest(ctx, version)
+	if err != nil {
+		return a, digest, err
+	}
+	root, err := artifact.Parse(raw, nil)
+	if err != nil {
+		return a, digest, err
+	}
+	manifests := []artifact.Manifest{root}
+	if root.MediaType.IsIndex() {
+		var index v1.IndexManifest
+		if err := json.Unmarshal(raw, &index); err != nil {
+			return a, digest, fmt.Errorf("reading the index of %s: %w", c.Name(), err)
+		}
+		manifests = nil
+		for _, d := range index.Manifests {
+			if d.Platform == nil || d.Platform.OS == "unknown" || (platform != "" && d.Platform.OS+"/"+d.Platform.Architecture != platform) {
+				continue
+			}
+			raw, _, err := c.Manifest(ctx, d.Digest.String())
+			if err != nil {
+				return a, digest, err
+			}
+			m, err := artifact.Parse(raw, nil)
+			if err != nil {
+				return a, digest, err
+			}
+			m.Platform = d.Platform
+			manifests = append(manifests, m)
+		}
+	}
+	for i := range manifests {
+		if err := readBlobs(ctx, c, &manifests[i]); err != nil {
+			return a, digest, err
+		}
+	}
+	a = artifact.Artifact{Index: root, Images: manifests}
+	if platform != "" {
+		if _, ok := a.For(strings.TrimPrefix(platform, "linux/")); !ok {
+			err := fmt.Errorf("%s: %w %s", c.Name(), ErrPlatform, platform)
+			return a, digest, diag.WithHint(err, "see what it has with 'sbx-devc image inspect %s'", c.Name())
+		}
+	}
+	return a, root.Digest, nil
+}
+
+// readBlobs fills in a manifest's blobs, and its platform from the configuration.
+func readBlobs(ctx context.Context, c *registry.Client, m *artifact.Manifest) error {
+	var manifest v1.Manifest
+	if err := json.Unmarshal(m.Raw, &manifest); err != nil {
+		return fmt.Errorf("reading a manifest of %s: %w", c.Name(), err)
+	}
+	for _, d := range append([]v1.Descriptor{manifest.Config}, manifest.Layers...) {
+		m.Blobs = append(m.Blobs, artifact.Blob{
+			Descriptor: d, What: "blob " + d.Digest.String(),
+			Open: func(ctx context.Context) (io.ReadCloser, error) { return c.Blob(ctx, d) },
+		})
+	}
+	file, err := readConfig(ctx, *m)
+	if err != nil {
+		return err
+	}
+	if m.Platform == nil {
+		m.Platform = &v1.Platform{OS: file.OS, Architecture: file.Architecture, Variant: file.Variant}
+	}
+	return nil
+}
+
+// readConfig reads an image's configuration.
+func readConfig(ctx context.Context, m artifact.Manifest) (v1.ConfigFile, error) {
+	var file v1.ConfigFile
+	r, err := m.Blobs[0].Open(ctx)
+	if err != nil {
+		return file, err
+	}
+	defer r.Close()
+	if err := json.NewDecoder(io.LimitReader(r, 8<<20)).Decode(&file); err != nil {
+		return file, fmt.Errorf("reading an image's configuration: %w", err)
+	}
+	_, err = io.Copy(io.Discard, r) // to its end, where the digest is checked
+	return file, err
+}

@@ -1,0 +1,366 @@
+// Package registry moves artifacts to and from container registries, and
+// expects what registries do to clients: refusals that are none, connections
+// that die, answers that are cut off.
+//
+//	Credentials ─► Dial ─► Client ─┬─ Upload, PutManifest ─┐
+//	                               ├─ Head, Manifest, Blob │
+//	                               └─ Referrers, Tags      │
+//	artifact + tags ─► Push ───────────────────────────────┘─► Report
+//
+// Push makes an image visible last: blobs, manifests by digest, referrers, all
+// read back, and only then tags. Whoever follows a tag never meets half an image.
+//
+// The HTTP exchange is our own, over go-containerregistry's transport for
+// authentication: its client neither honours Retry-After nor repeats what
+// ghcr.io refuses by mistake.
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// maxManifest bounds a manifest; registries refuse more than 4 MiB.
+const maxManifest = 4 << 20
+
+// Options are the effects that a client works with. All but Notice are required.
+type Options struct {
+	Credentials Credentials
+	Transport   http.RoundTripper
+	// Sleep waits before a repetition, or until the context ends.
+	Sleep func(context.Context, time.Duration) error
+	// Stall is how long a transfer may stand still before it is begun anew.
+	Stall time.Duration
+	// Notice tells people about a repetition; nil = nobody.
+	Notice func(string)
+}
+
+// Real returns the options of a client for the world: a transport of its own
+// and the wall clock.
+func Real(c Credentials, notice func(string)) Options {
+	return Options{
+		Credentials: c,
+		Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			ForceAttemptHTTP2:     true,
+			MaxIdleConns:          64,
+			MaxIdleConnsPerHost:   16,
+			IdleConnTimeout:       90 * time.Second,
+			TLSHandshakeTimeout:   20 * time.Second,
+			ResponseHeaderTimeout: 5 * time.Minute, // committing a large blob takes a registry a while
+			WriteBufferSize:       128 << 10,
+			ReadBufferSize:        64 << 10,
+		},
+		Sleep: func(ctx context.Context, d time.Duration) error {
+			t := time.NewTimer(d)
+			defer t.Stop()
+			select {
+			case <-t.C:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+		Stall:  2 * time.Minute,
+		Notice: notice,
+	}
+}
+
+// Client talks to one repository. It is safe for concurrent use.
+type Client struct {
+	repo        name.Repository
+	http        *http.Client
+	o           Options
+	source      string // where the credentials came from, for messages
+	requests    atomic.Int64
+	noReferrers atomic.Bool // the registry has no referrers API
+}
+
+// Dial finds credentials for the repository (REGISTRY/NAME) and logs in, for
+// reading or, with push, also for writing. from are further repositories of the
+// same registry that blobs may be mounted from.
+func Dial(ctx context.Context, repo string, push bool, from []string, o Options) (*Client, error) {
+	parsed, err := name.NewRepository(repo)
+	if err != nil {
+		return nil, diag.WithHint(fmt.Errorf("reading the repository %q: %w", repo, err), "write it as REGISTRY/NAME, for example ghcr.io/me/sandbox")
+	}
+	auth, source, err := o.Credentials.For(ctx, parsed)
+	if err != nil {
+		return nil, err
+	}
+	scope := transport.PullScope
+	if push {
+		scope = transport.PushScope
+	}
+	scopes := []string{parsed.Scope(scope)}
+	for _, f := range from {
+		if other, err := name.NewRepository(f); err == nil && other.RegistryStr() == parsed.RegistryStr() {
+			scopes = append(scopes, other.Scope(transport.PullScope))
+		}
+	}
+	c := &Client{repo: parsed, o: o, source: source}
+	err = c.try(ctx, "logging in", func() error {
+		rt, err := transport.NewWithContext(ctx, parsed.Registry, auth, counting{o.Transport, &c.requests}, scopes)
+		if err == nil {
+			c.http = &http.Client{Transport: rt}
+		}
+		return fromTransport(err)
+	})
+	if err != nil {
+		return nil, c.explain("logging in to", parsed.RegistryStr(), err)
+	}
+	return c, nil
+}
+
+// Name returns the repository, REGISTRY/NAME.
+func (c *Client) Name() string { return c.repo.Name() }
+
+// Requests returns the number of HTTP requests so far.
+func (c *Client) Requests() int64 { return c.requests.Load() }
+
+type counting struct {
+	inner http.RoundTripper
+	n     *atomic.Int64
+}
+
+func (t counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.n.Add(1)
+	return t.inner.RoundTrip(r)
+}
+
+func (c *Client) url(format string, args ...any) string {
+	return c.repo.Scheme() + "://" + c.repo.RegistryStr() + "/v2/" + c.repo.RepositoryStr() + "/" + fmt.Sprintf(format, args...)
+}
+
+// send makes one request. The answer has one of the wanted codes; any other is
+// a *Status and its body is closed.
+func (c *Client) send(req *http.Request, want ...int) (*http.Response, error) {
+	req.Header.Set("User-Agent", "sbx-devc")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fromTransport(err)
+	}
+	for _, code := range want {
+		if resp.StatusCode == code {
+			return resp, nil
+		}
+	}
+	defer resp.Body.Close()
+	return nil, readStatus(resp)
+}
+
+func (c *Client) do(ctx context.Context, method, address string, header map[string]string, body []byte, want ...int) (*http.Response, error) {
+	var r io.Reader
+	if body != nil {
+		r = strings.NewReader(string(body))
+	}
+	req, err := http.NewRequestWithContext(ctx, method, address, r)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range header {
+		req.Header.Set(k, v)
+	}
+	resp, err := c.send(req, want...)
+	if s := statusOf(err); s != nil && method == http.MethodHead && s.Code == http.StatusForbidden {
+		// An answer to HEAD has no body, and only the body tells "later" from "never".
+		req = req.Clone(ctx)
+		req.Method = http.MethodGet
+		req.Header.Set("Range", "bytes=0-0")
+		full, fullErr := c.send(req, http.StatusOK, http.StatusPartialContent)
+		if fullErr == nil {
+			full.Body.Close()
+			return nil, &garbled{fmt.Errorf("%w to HEAD, and not to GET", err)}
+		}
+		return nil, fullErr
+	}
+	return resp, err
+}
+
+// ErrNotFound reports a tag, manifest or blob that the registry does not have.
+var ErrNotFound = errors.New("not found")
+
+// acceptManifests asks for manifests as they were pushed.
+var acceptManifests = strings.Join([]string{
+	string(types.OCIImageIndex), string(types.OCIManifestSchema1), string(types.DockerManifestList), string(types.DockerManifestSchema2),
+}, ", ")
+
+// Head returns the digest that a tag points to. A missing one is ErrNotFound.
+func (c *Client) Head(ctx context.Context, ref string) (v1.Hash, error) {
+	var digest v1.Hash
+	err := c.try(ctx, "looking up "+ref, func() error {
+		resp, err := c.do(ctx, http.MethodHead, c.url("manifests/%s", ref), map[string]string{"Accept": acceptManifests}, nil, http.StatusOK)
+		if err != nil {
+			return missing(err)
+		}
+		resp.Body.Close()
+		digest, err = v1.NewHash(resp.Header.Get("Docker-Content-Digest"))
+		return err
+	})
+	if err != nil && digest == (v1.Hash{}) && !errors.Is(err, ErrNotFound) && statusOf(err) == nil && ctx.Err() == nil {
+		// No such header: some registries send it only with the content.
+		var raw []byte
+		if raw, _, err = c.Manifest(ctx, ref); err == nil {
+			digest, _, err = v1.SHA256(strings.NewReader(string(raw)))
+		}
+	}
+	return digest, c.explain("looking up", c.ref(ref), err)
+}
+
+// Manifest reads the manifest of a tag or digest. A digest's content is checked.
+func (c *Client) Manifest(ctx context.Context, ref string) (raw []byte, mediaType types.MediaType, err error) {
+	err = c.try(ctx, "reading "+ref, func() error {
+		resp, err := c.do(ctx, http.MethodGet, c.url("manifests/%s", ref), map[string]string{"Accept": acceptManifests}, nil, http.StatusOK)
+		if err != nil {
+			return missing(err)
+		}
+		defer resp.Body.Close()
+		if raw, err = io.ReadAll(io.LimitReader(resp.Body, maxManifest+1)); err != nil {
+			return err
+		}
+		if len(raw) > maxManifest {
+			return fmt.Errorf("a manifest of more than %d bytes", maxManifest)
+		}
+		mediaType = types.MediaType(strings.TrimSpace(strings.Split(resp.Header.Get("Content-Type"), ";")[0]))
+		got, _, err := v1.SHA256(strings.NewReader(string(raw)))
+		if err != nil {
+			return err
+		}
+		for _, promised := range []string{ref, resp.Header.Get("Docker-Content-Digest")} {
+			if want, err := v1.NewHash(promised); err == nil && got != want {
+				return &garbled{fmt.Errorf("a manifest with %s, not %s", got, want)}
+			}
+		}
+		return nil
+	})
+	return raw, mediaType, c.explain("reading", c.ref(ref), err)
+}
+
+// PutManifest writes a manifest under a tag, or under its digest when ref is
+// "". The registry must have what it refers to.
+func (c *Client) PutManifest(ctx context.Context, ref string, d v1.Descriptor, raw []byte) (subject bool, err error) {
+	if ref == "" {
+		ref = d.Digest.String()
+	}
+	err = c.try(ctx, "writing "+ref, func() error {
+		resp, err := c.do(ctx, http.MethodPut, c.url("manifests/%s", ref), map[string]string{"Content-Type": string(d.MediaType)}, raw, http.StatusCreated, http.StatusOK, http.StatusAccepted)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		subject = resp.Header.Get("OCI-Subject") != ""
+		if got, err := v1.NewHash(resp.Header.Get("Docker-Content-Digest")); err == nil && got != d.Digest {
+			return &garbled{fmt.Errorf("the registry stored %s, not %s", got, d.Digest)}
+		}
+		return nil
+	})
+	return subject, c.explain("writing", c.ref(ref), err)
+}
+
+// HasBlob reports whether the registry has the blob, in its full size.
+func (c *Client) HasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
+	found := false
+	err := c.try(ctx, "looking up a blob", func() (err error) {
+		found, err = c.hasBlob(ctx, d)
+		return err
+	})
+	return found, c.explain("looking up a blob of", c.Name(), err)
+}
+
+func (c *Client) hasBlob(ctx context.Context, d v1.Descriptor) (bool, error) {
+	resp, err := c.do(ctx, http.MethodHead, c.url("blobs/%s", d.Digest), nil, nil, http.StatusOK)
+	if err = missing(err); errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	resp.Body.Close()
+	return resp.ContentLength < 0 || resp.ContentLength == d.Size, nil
+}
+
+// Blob reads a blob. The content is checked while it is read: anything but the
+// digest's content ends with an error. A connection that ends early is taken up
+// again where it ended.
+func (c *Client) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	r := &blobReader{ctx: ctx, c: c, d: d}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Tags lists the repository's tags. A repository that does not exist has none.
+func (c *Client) Tags(ctx context.Context) ([]string, error) {
+	var all []string
+	next := c.url("tags/list?n=1000")
+	for next != "" {
+		var page struct{ Tags []string }
+		address := next
+		err := c.try(ctx, "listing the tags", func() error {
+			resp, err := c.do(ctx, http.MethodGet, address, nil, nil, http.StatusOK)
+			if err != nil {
+				return missing(err)
+			}
+			defer resp.Body.Close()
+			page.Tags, next = nil, ""
+			if link := resp.Header.Get("Link"); strings.Contains(link, `rel="next"`) {
+				if target, _, ok := strings.Cut(strings.TrimPrefix(link, "<"), ">"); ok {
+					if u, err := resp.Request.URL.Parse(target); err == nil && u.Host == resp.Request.URL.Host {
+						next = u.String()
+					}
+				}
+			}
+			return json.NewDecoder(io.LimitReader(resp.Body, 64<<20)).Decode(&page)
+		})
+		if errors.Is(err, ErrNotFound) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, c.explain("listing the tags of", c.Name(), err)
+		}
+		all = append(all, page.Tags...)
+	}
+	return all, nil
+}
+
+func (c *Client) ref(ref string) string {
+	if strings.HasPrefix(ref, "sha256:") {
+		return c.Name() + "@" + ref
+	}
+	return c.Name() + ":" + ref
+}
+
+// missing turns a 404 into ErrNotFound.
+func missing(err error) error {
+	if s := statusOf(err); s != nil && s.Code == http.StatusNotFound {
+		return fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	return err
+}
+
+// location returns where an upload goes on.
+func location(resp *http.Response) (*url.URL, error) {
+	u, err := resp.Request.URL.Parse(resp.Header.Get("Location"))
+	if err != nil || resp.Header.Get("Location") == "" {
+		return nil, fmt.Errorf("the registry opens an upload at %q", resp.Header.Get("Location"))
+	}
+	return u, nil
+}
