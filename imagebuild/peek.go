@@ -2,47 +2,60 @@ package imagebuild
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/org/claude-sandbox/imagebuild/artifact"
+	"github.com/org/claude-sandbox/imagebuild/base"
+	"github.com/org/claude-sandbox/imagebuild/registry"
 )
 
 // RemoteConfig returns what the configuration of an image in a registry says,
 // without its layers. Of an image for several platforms it is the one for
 // linux/amd64.
-func RemoteConfig(ctx context.Context, ref string) (v1.Config, error) {
-	parsed, err := name.ParseReference(ref)
+func RemoteConfig(ctx context.Context, o registry.Options, ref string) (v1.Config, error) {
+	repo, version := base.SplitRef(ref)
+	c, err := registry.Dial(ctx, repo, false, nil, o)
 	if err != nil {
 		return v1.Config{}, err
 	}
-	img, err := remote.Image(parsed, remoteOptions(ctx)...)
-	if err != nil {
-		return v1.Config{}, registryError(err, "looking up", parsed)
-	}
-	file, err := img.ConfigFile()
+	a, _, err := Fetch(ctx, c, version, "")
 	if err != nil {
 		return v1.Config{}, err
 	}
-	return file.Config, nil
+	image, ok := a.For("amd64")
+	if !ok && len(a.Images) > 0 {
+		image, ok = a.Images[0], true
+	}
+	if !ok {
+		return v1.Config{}, fmt.Errorf("%s: %w", ref, ErrPlatform)
+	}
+	file, err := readConfig(ctx, image)
+	return file.Config, err
 }
 
 // FeatureMetadata returns the devcontainer-feature.json of a Feature in a
 // registry, which its manifest repeats as an annotation. Old Features have
 // none; that is an error.
-func FeatureMetadata(ctx context.Context, ref string) ([]byte, error) {
-	parsed, err := name.ParseReference(ref)
+func FeatureMetadata(ctx context.Context, o registry.Options, ref string) ([]byte, error) {
+	repo, version := base.SplitRef(ref)
+	c, err := registry.Dial(ctx, repo, false, nil, o)
 	if err != nil {
 		return nil, err
 	}
-	img, err := remote.Image(parsed, remoteOptions(ctx)...)
-	if err != nil {
-		return nil, registryError(err, "looking up", parsed)
-	}
-	manifest, err := img.Manifest()
+	raw, _, err := c.Manifest(ctx, version)
 	if err != nil {
 		return nil, err
+	}
+	m, err := artifact.Parse(raw, nil)
+	var manifest v1.Manifest
+	if err == nil && m.MediaType.IsImage() {
+		err = json.Unmarshal(raw, &manifest)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifest of %s: %w", ref, err)
 	}
 	text := manifest.Annotations["dev.containers.metadata"]
 	if text == "" {

@@ -33,18 +33,18 @@ func TestWhatARegistrySaysWithoutLayers(t *testing.T) {
 		}
 	}
 	push(img)
-	config, err := RemoteConfig(context.Background(), ref)
+	config, err := RemoteConfig(context.Background(), offline(), ref)
 	if err != nil || config.User != "u" || config.Labels["devcontainer.metadata"] != "[]" {
 		t.Errorf("%+v %v", config, err)
 	}
-	if _, err := FeatureMetadata(context.Background(), ref); err == nil || !strings.Contains(err.Error(), "does not repeat") {
+	if _, err := FeatureMetadata(context.Background(), offline(), ref); err == nil || !strings.Contains(err.Error(), "does not repeat") {
 		t.Errorf("an image that is no Feature: %v", err)
 	}
 	push(mutate.Annotations(img, map[string]string{"dev.containers.metadata": `{"id": "b"}`}).(v1.Image))
-	if text, err := FeatureMetadata(context.Background(), ref); err != nil || string(text) != `{"id": "b"}` {
+	if text, err := FeatureMetadata(context.Background(), offline(), ref); err != nil || string(text) != `{"id": "b"}` {
 		t.Errorf("%s %v", text, err)
 	}
-	if _, err := RemoteConfig(context.Background(), ref+"0"); err == nil {
+	if _, err := RemoteConfig(context.Background(), offline(), ref+"0"); err == nil {
 		t.Error("a tag that is not there")
 	}
 }

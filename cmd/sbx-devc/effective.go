@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/effective"
 	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 )
@@ -76,13 +77,17 @@ func (a *app) effective(ctx context.Context, o effectiveOptions, path string) er
 		return exitWith(exitNoCheck, err)
 	}
 	options := effective.Options{Host: host}
+	registries, err := a.registryOptions(login{})
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
 	if !o.offline {
-		images := imageLookup{ctx: ctx, online: o.online}
+		images := imageLookup{ctx: ctx, online: o.online, registries: registries}
 		defer images.close()
 		options.Image = images.find
 	}
 	if o.online {
-		options.Feature = func(id string) ([]byte, error) { return imagebuild.FeatureMetadata(ctx, id) }
+		options.Feature = func(id string) ([]byte, error) { return imagebuild.FeatureMetadata(ctx, registries, id) }
 	}
 	var result *effective.Result
 	err = devcontainer.Open(found[0], func(p *devcontainer.Project) (err error) {
@@ -126,10 +131,11 @@ func hostOf(config string) (effective.Host, error) {
 // imageLookup finds images in the engine, which is asked first when it is
 // needed, and then in registries.
 type imageLookup struct {
-	ctx    context.Context
-	online bool
-	engine *engine.Engine
-	failed error
+	ctx        context.Context
+	online     bool
+	engine     *engine.Engine
+	failed     error
+	registries registry.Options
 }
 
 func (l *imageLookup) find(ref string) (effective.Image, error) {
@@ -149,7 +155,7 @@ func (l *imageLookup) find(ref string) (effective.Image, error) {
 		}
 		return effective.Image{}, err
 	}
-	config, err := imagebuild.RemoteConfig(l.ctx, ref)
+	config, err := imagebuild.RemoteConfig(l.ctx, l.registries, ref)
 	return effective.Image{Labels: config.Labels, User: config.User, Entrypoint: config.Entrypoint, Cmd: config.Cmd}, err
 }
 
