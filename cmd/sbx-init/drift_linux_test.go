@@ -91,11 +91,17 @@ func TestVerifySaysWhatDiffers(t *testing.T) {
 	b := newBox(t, in.Sandbox, beforeReload)
 	startSidecar(t, b)
 	b.ask("verify").mustExit(t, 0)
+	if s := b.status(); !s.Guard.On || s.Guard.Port != guardPort {
+		t.Errorf("the status says of the guard: %+v", s.Guard)
+	}
 	// The watch may be faster, so it is tried again.
 	eventually(t, "verify finds the foreign rule", func() bool {
 		b.inNamespace("iptables", "-I", "SBX-OUT", "1", "-j", "ACCEPT")
+		b.inNamespace("iptables", "-P", "FORWARD", "ACCEPT")
 		r := b.ask("verify")
-		return r.code == exitDiffers && strings.Contains(r.stderr, "SBX-OUT")
+		// All of it: two differences, and what they let out.
+		return r.code == exitDiffers && strings.Contains(r.stderr, "differs: IPv4: rule 1 of the chain SBX-OUT in table filter is foreign") &&
+			strings.Contains(r.stderr, "differs: IPv4: the policy of FORWARD") && strings.Contains(r.stderr, "a UDP packet to 192.0.2.189:9: it was let out")
 	})
 }
 

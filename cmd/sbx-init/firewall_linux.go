@@ -166,21 +166,33 @@ func (w *wall) enforce(ctx context.Context, p policy, plan firewall.Plan) error 
 }
 
 // verify proves the policy in force: in the kernel, and by asking the resolver
-// and the guard.
+// and the guard. The error joins all that differs.
 func (w *wall) verify(ctx context.Context) error {
-	if err := w.kernel.Verify(ctx, w.plan); err != nil {
-		return err
+	differences := []error{w.kernel.Verify(ctx, w.plan)}
+	if w.policy.Resolves() {
+		differences = append(differences, w.probes.verifyResolver(ctx, w.sockets))
 	}
-	if !w.policy.Resolves() {
-		return nil
+	if w.policy.Guarded() {
+		differences = append(differences, w.verifyGuard(ctx))
 	}
-	if err := w.probes.verifyResolver(ctx, w.sockets); err != nil {
-		return err
+	return errors.Join(differences...)
+}
+
+// leaves returns the errors that err joins, one line each; err itself when it
+// joins none.
+func leaves(err error) []string {
+	inner := err
+	for inner != nil {
+		if joined, ok := inner.(interface{ Unwrap() []error }); ok {
+			var out []string
+			for _, e := range joined.Unwrap() {
+				out = append(out, leaves(e)...)
+			}
+			return out
+		}
+		inner = errors.Unwrap(inner)
 	}
-	if !w.policy.Guarded() {
-		return nil
-	}
-	return w.verifyGuard(ctx)
+	return []string{oneLine(err.Error())}
 }
 
 // listener is the resolver's pair of sockets on one address.

@@ -93,7 +93,10 @@ func (k *keeper) answer(r request) response {
 		var err error
 		k.wall.children.without(func() { err = k.wall.verify(ctx) })
 		if err != nil {
-			err = exitWith(exitDiffers, err)
+			for _, difference := range leaves(err) {
+				fmt.Fprintf(p.stderr, "sbx-init: differs: %s\n", difference)
+			}
+			err = exitWith(exitDiffers, nil)
 		}
 		code = p.exitCode(err)
 	default:
@@ -237,7 +240,11 @@ func (k *keeper) restore(ctx context.Context, drift error) {
 	k.broken = nil
 	k.restored++
 	k.lastDrift = time.Now()
-	reason := driftReason + ": " + oneLine(drift.Error())
+	found := leaves(drift)
+	reason := driftReason + ": " + found[0]
+	if len(found) > 1 {
+		reason += fmt.Sprintf(", and %d more", len(found)-1)
+	}
 	if err := w.record(audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Reason: reason}); err != nil {
 		k.program.printError(err)
 	}

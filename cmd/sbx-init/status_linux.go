@@ -22,6 +22,7 @@ type status struct {
 	Started       time.Time      `json:"started"`
 	Policy        policyStatus   `json:"policy"`
 	Resolver      resolverStatus `json:"resolver"`
+	Guard         guardStatus    `json:"guard"`
 	Allowed       int64          `json:"allowed"` // decisions since the start
 	Denied        int64          `json:"denied"`
 	Drift         driftStatus    `json:"drift"`
@@ -38,6 +39,11 @@ type policyStatus struct {
 type resolverStatus struct {
 	Port      uint16   `json:"port"` // 0 = there is none
 	Upstreams []string `json:"upstreams"`
+}
+
+type guardStatus struct {
+	On   bool   `json:"on"`   // the policy in force asks it
+	Port uint16 `json:"port"` // 0 = no policy has needed it yet
 }
 
 type driftStatus struct {
@@ -57,6 +63,7 @@ func (k *keeper) status() status {
 		Started:       k.started.UTC(),
 		Policy:        policyStatus{k.options.policy, w.policy.hash, k.since.UTC(), k.reloads},
 		Resolver:      resolverStatus{w.facts.ResolverPort, []string{}},
+		Guard:         guardStatus{w.policy.Guarded(), w.facts.GuardPort},
 		Allowed:       w.count.allowed.Load(),
 		Denied:        w.count.denied.Load(),
 		Drift:         driftStatus{Restored: k.restored},
@@ -100,6 +107,12 @@ func statusText(text string) (string, error) {
 	line("policy", "%s (sha256 %.12s), since %s, reloaded %d times", s.Policy.File, s.Policy.SHA256, when(s.Policy.Since), s.Policy.Reloads)
 	if s.Resolver.Port != 0 {
 		line("resolver", "port %d, asks %s", s.Resolver.Port, strings.Join(s.Resolver.Upstreams, ", "))
+	}
+	switch {
+	case s.Guard.On:
+		line("guard", "port %d", s.Guard.Port)
+	default:
+		line("guard", "off")
 	}
 	line("decisions", "%d allowed, %d denied since %s", s.Allowed, s.Denied, when(s.Started))
 	drift := fmt.Sprintf("restored %d times", s.Drift.Restored)

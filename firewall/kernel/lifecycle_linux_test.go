@@ -230,7 +230,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 		{"an open policy for packets in transit", "iptables -P FORWARD ACCEPT", "not DROP"},
 		{"a flushed chain", "iptables -F SBX-OUT", "lacks the rule"},
 		{"a rule more", "ip6tables -I SBX-OUT 1 -j ACCEPT", "rule 1 of the chain"},
-		{"a rule at the end", "iptables -A SBX-DNS -j RETURN", "foreign rule"},
+		{"a rule at the end", "iptables -A SBX-DNS -j RETURN", "is foreign"},
 		{"a missing redirect", "iptables -t nat -F SBX-DNS", "lacks the rule"},
 		{"a missing jump", "ip6tables -t nat -D OUTPUT -j SBX-DNS", "not the first rule"},
 		{"another static network", "ipset add SBX-STATIC4 203.0.113.0/24,tcp:443", "not in the plan"},

@@ -24,7 +24,8 @@ const (
 	lastWait  = 1280
 )
 
-// probePackets sends one packet of each kind and errs when one was let out.
+// probePackets sends one packet of each kind and errs with those that were let
+// out.
 func probePackets(ipv6 bool, plan firewall.Plan) error {
 	if plan.Open {
 		return nil
@@ -36,19 +37,18 @@ func probePackets(ipv6 bool, plan firewall.Plan) error {
 	if !ok {
 		return nil // the policy allows port 9 at every one of them
 	}
-	if err := probeDatagram(target, unix.SOCK_DGRAM, unix.IPPROTO_UDP, []byte("probe")); err != nil {
-		return fmt.Errorf("a UDP packet to %s: %w", target, err)
+	var out []error
+	say := func(what string, to any, err error) {
+		if err != nil {
+			out = append(out, fmt.Errorf("%s to %s: %w", what, to, err))
+		}
 	}
-	if err := probePing(target.Addr()); err != nil {
-		return fmt.Errorf("an ICMP echo to %s: %w", target.Addr(), err)
+	say("a UDP packet", target, probeDatagram(target, unix.SOCK_DGRAM, unix.IPPROTO_UDP, []byte("probe")))
+	say("an ICMP echo", target.Addr(), probePing(target.Addr()))
+	if answers(plan.V4) { // what is dropped in silence can be told from what is lost only by waiting
+		say("a TCP connection", target, probeConnect(target))
 	}
-	if !answers(plan.V4) {
-		return nil // what is dropped in silence can be told from what is lost only by waiting
-	}
-	if err := probeConnect(target); err != nil {
-		return fmt.Errorf("a TCP connection to %s: %w", target, err)
-	}
-	return nil
+	return errors.Join(out...)
 }
 
 // refusedTarget picks an address and port that no address entry opens.

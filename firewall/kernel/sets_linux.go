@@ -170,14 +170,15 @@ func (k *Kernel) haveSet(s firewall.Set) error {
 			have[entry] = true
 		}
 	}
+	var differences []error
 	for _, e := range s.Entries {
 		if !have[e] {
-			return fmt.Errorf("the set %s lacks %s", s.Name, e)
+			differences = append(differences, fmt.Errorf("the set %s lacks %s", s.Name, e))
 		}
 		delete(have, e)
 	}
 	for e := range have {
-		return fmt.Errorf("the set %s holds %s, which is not in the plan", s.Name, e)
+		differences = append(differences, fmt.Errorf("the set %s holds %s, which is not in the plan", s.Name, e))
 	}
-	return nil
+	return errors.Join(differences...)
 }

@@ -18,20 +18,21 @@ import (
 // effect: either alone could be fooled, by a rule of somebody else before ours
 // or by an address that happens to be unreachable.
 func (k *Kernel) Verify(ctx context.Context, plan firewall.Plan) error {
-	if err := k.Compare(ctx, plan); err != nil {
-		return fmt.Errorf("verifying the firewall: %w", err)
-	}
+	differences := []error{k.Compare(ctx, plan)}
 	for _, t := range k.families {
 		if err := probePackets(t.ipv6, plan); err != nil {
-			return fmt.Errorf("verifying the firewall: %s: %w", t.name(), err)
+			differences = append(differences, fmt.Errorf("%s: %w", t.name(), err))
 		}
+	}
+	if err := errors.Join(differences...); err != nil {
+		return fmt.Errorf("verifying the firewall: %w", err)
 	}
 	return nil
 }
 
 // Compare errs unless the kernel's rules and sets are exactly what the plan
-// says, as far as they are ours. It sends nothing. The error names the first
-// difference of each family and of each set.
+// says, as far as they are ours. It sends nothing. The error joins one error for
+// each difference.
 func (k *Kernel) Compare(ctx context.Context, plan firewall.Plan) error {
 	if err := k.here(); err != nil {
 		return err
@@ -46,7 +47,7 @@ func (k *Kernel) Compare(ctx context.Context, plan firewall.Plan) error {
 		if t.ipv6 {
 			tables = plan.V6
 		}
-		if err := states[i].holds(tables); err != nil {
+		for _, err := range states[i].differ(tables) {
 			differences = append(differences, fmt.Errorf("%s: %w", t.name(), err))
 		}
 	}
@@ -62,48 +63,61 @@ func (k *Kernel) CompareSets(plan firewall.Plan) error {
 	return errors.Join(differences...)
 }
 
-// holds errs unless the state is exactly what the tables say, as far as it is
-// ours: policies, chains, and each jump once and first.
-func (s state) holds(tables []firewall.Table) error {
+// differ returns in what the state is not exactly what the tables say, as far as
+// it is ours: policies, chains, and each jump once and first.
+func (s state) differ(tables []firewall.Table) []error {
+	var found []error
+	say := func(format string, args ...any) { found = append(found, fmt.Errorf(format, args...)) }
 	for _, t := range tables {
 		for _, chain := range t.Drop {
 			if policy := s.policies[t.Name+" "+chain]; policy != "DROP" {
-				return fmt.Errorf("the policy of %s is %q, not DROP", chain, policy)
+				say("the policy of %s is %q, not DROP", chain, policy)
 			}
 		}
 		for _, j := range t.Jumps {
 			rules := s.rules[t.Name+" "+j.From]
 			if slices.Index(rules, j.Spec()) != 0 {
-				return fmt.Errorf("the jump from %s to %s in table %s is not the first rule", j.From, j.To, t.Name)
-			}
-			if slices.Contains(rules[1:], j.Spec()) {
-				return fmt.Errorf("the jump from %s to %s in table %s is there more than once", j.From, j.To, t.Name)
+				say("the jump from %s to %s in table %s is not the first rule", j.From, j.To, t.Name)
+			} else if slices.Contains(rules[1:], j.Spec()) {
+				say("the jump from %s to %s in table %s is there more than once", j.From, j.To, t.Name)
 			}
 		}
 		for _, c := range t.Chains {
-			if err := s.holdsChain(t.Name, c); err != nil {
-				return err
+			if _, ok := s.policies[t.Name+" "+c.Name]; !ok {
+				say("the chain %s in table %s is missing", c.Name, t.Name)
+				continue
 			}
+			differChain(c, t.Name, s.rules[t.Name+" "+c.Name], say)
 		}
 	}
-	return nil
+	return found
 }
 
-func (s state) holdsChain(table string, c firewall.Chain) error {
-	if _, ok := s.policies[table+" "+c.Name]; !ok {
-		return fmt.Errorf("the chain %s in table %s is missing", c.Name, table)
+// differChain says which rules of a chain are missing, which are foreign, and
+// whether the others stand in another order.
+func differChain(c firewall.Chain, table string, have []string, say func(format string, args ...any)) {
+	if slices.EqualFunc(c.Rules, have, func(r firewall.Rule, spec string) bool { return r.Spec == spec }) {
+		return
 	}
-	rules := s.rules[table+" "+c.Name]
-	for i, want := range c.Rules {
-		if i >= len(rules) {
-			return fmt.Errorf("the chain %s in table %s lacks the rule %q", c.Name, table, want.Spec)
+	left := map[string]int{}
+	for _, spec := range have {
+		left[spec]++
+	}
+	same := true
+	for _, r := range c.Rules {
+		if left[r.Spec]--; left[r.Spec] < 0 {
+			say("the chain %s in table %s lacks the rule %q", c.Name, table, r.Spec)
+			same = false
 		}
-		if rules[i] != want.Spec {
-			return fmt.Errorf("rule %d of the chain %s in table %s is %q, not %q", i+1, c.Name, table, rules[i], want.Spec)
+	}
+	for i, spec := range have {
+		if left[spec] > 0 {
+			left[spec]--
+			say("rule %d of the chain %s in table %s is foreign: %q", i+1, c.Name, table, spec)
+			same = false
 		}
 	}
-	if len(rules) > len(c.Rules) {
-		return fmt.Errorf("the chain %s in table %s has the foreign rule %q", c.Name, table, rules[len(c.Rules)])
+	if same {
+		say("the rules of the chain %s in table %s are in another order", c.Name, table)
 	}
-	return nil
 }
