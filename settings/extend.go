@@ -1,9 +1,11 @@
 package settings
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -70,14 +72,19 @@ type extender struct {
 	err   error
 }
 
-// member makes sure that the object at pointer has the member.
+// member makes sure that the object at pointer has the member. An object on one
+// line stays on it.
 func (e *extender) member(pointer, name, value string) {
 	if e.err != nil {
 		return
 	}
 	doc, _ := jsonc.Parse(e.file, e.src)
-	if doc.Root.Find(pointer).Member(name) != nil {
+	object := doc.Root.Find(pointer)
+	if object.Member(name) != nil {
 		return
+	}
+	if !bytes.ContainsRune(doc.Src[object.Start:object.End], '\n') {
+		value = strings.ReplaceAll(value, "\n", "")
 	}
 	edits := e.edits
 	e.change(func(d *jsonc.Document) []jsonc.Edit { return d.AddMember(d.Root.Find(pointer), name, value) })

@@ -41,6 +41,8 @@ func TestExtendKeepsEverythingElse(t *testing.T) {
 			"{\n\t\"network\": {\n\t\t\"mode\": \"audit\",\n\t\t\"presets\": [\n\t\t\t\"npm\"\n\t\t],\n\t\t\"allow\": [\n\t\t\t\"x.example:443\",\n\t\t\t\"y.example\"\n\t\t]\n\t}\n}\n"},
 		{"no network", "{\n  \"env\": {}\n}",
 			"{\n  \"env\": {},\n  \"network\": {\n    \"presets\": [\n      \"npm\"\n    ],\n    \"allow\": [\n      \"x.example:443\",\n      \"y.example\"\n    ]\n  }\n}"},
+		{"one line without lists", `{"network": {"deny": ["*.x"]}}`, `{"network": {"deny": ["*.x"], "presets": ["npm"], "allow": ["x.example:443", "y.example"]}}`},
+		{"one line without a network", `{}`, `{"network": {"presets": ["npm"], "allow": ["x.example:443", "y.example"]}}`},
 		{"one line", `{"network": {"allow": ["a.example"], "presets": []}}`, `{"network": {"allow": ["a.example", "x.example:443", "y.example"], "presets": ["npm"]}}`},
 	}
 	for _, tt := range tests {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,17 +11,21 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
-// auditLog is an audit log and what is known about it.
+// auditLog is an audit log, in a file here or in a container, and what is known
+// about it.
 type auditLog struct {
-	file    string
-	title   string           // the run's name, or the file's
-	network firewall.Network // the policy that it was made under; the zero value when nobody kept it
+	file       string           // "" = it is in a container
+	containers []string         // the first of these that runs has it
+	title      string           // the run's name, the file's, or the project's folder
+	network    firewall.Network // the policy that it was made under; the zero value when nobody kept it
 }
 
 const auditFile = sandbox.AuditFile
@@ -28,28 +34,42 @@ const auditFile = sandbox.AuditFile
 // line is one or the other.
 var runName = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{6}$`)
 
+// maxCollected bounds what is read of a log, in bytes: ours end at 128 MiB, but
+// a dev container's image is the project's.
+const maxCollected = 160 << 20
+
 // readAuditLogs reads the logs that the arguments name, the newest run's without
 // one. Of several logs neither the name nor the policy is known.
-func (a *app) readAuditLogs(args []string) (auditLog, []audit.Record, error) {
+func (a *app) readAuditLogs(ctx context.Context, args []string) (auditLog, []audit.Record, error) {
 	if len(args) == 0 {
-		newest, err := a.newestRun()
-		if err != nil {
-			return auditLog{}, nil, err
+		newest := a.newestRun(true)
+		if newest == "" {
+			return auditLog{}, nil, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run with an audit log in %s", a.runsHome()),
+				"name an audit.jsonl, or run something first: sbx-devc run --print"))
 		}
 		args = []string{newest}
 	}
 	var log auditLog
 	var records []audit.Record
+	size := 0
+	collect := func(line []byte) error {
+		var r audit.Record
+		if size += len(line); size > maxCollected {
+			return fmt.Errorf("the audit log is larger than %d bytes", maxCollected)
+		}
+		if json.Unmarshal(line, &r) == nil && r.Verdict != "" {
+			records = append(records, r)
+		}
+		return nil
+	}
 	for _, arg := range args {
 		var err error
-		if log, err = a.auditLog(arg); err != nil {
+		if log, err = a.auditLog(ctx, arg); err == nil {
+			err = a.tail(ctx, log, false, collect)
+		}
+		if err != nil {
 			return auditLog{}, nil, err
 		}
-		part, err := audit.ReadLog(log.file)
-		if err != nil {
-			return auditLog{}, nil, exitWith(exitNoInput, err)
-		}
-		records = append(records, part...)
 	}
 	if len(args) > 1 {
 		log = auditLog{}
@@ -57,21 +77,35 @@ func (a *app) readAuditLogs(args []string) (auditLog, []audit.Record, error) {
 	return log, records, nil
 }
 
-// auditLog finds the log that arg names: a run's id, a folder with the log in
-// it, or the log itself.
-func (a *app) auditLog(arg string) (auditLog, error) {
+// auditLog finds the log that arg names: of a run, by its id or its folder, also
+// while it runs; in a folder or a file; or of the dev container of a project.
+func (a *app) auditLog(ctx context.Context, arg string) (auditLog, error) {
 	file := arg
-	info, err := os.Stat(arg)
-	switch {
-	case err == nil && info.IsDir():
-		file = filepath.Join(arg, auditFile)
-	case err != nil && runName.MatchString(arg):
-		file = filepath.Join(a.runsHome(), arg, auditFile)
+	if runName.MatchString(arg) && !exists(arg) {
+		file = filepath.Join(a.runsHome(), arg)
 	}
-	if !isRegular(file) {
+	folder := file
+	if isFolder(file) {
+		file = filepath.Join(file, auditFile)
+	}
+	switch id := filepath.Base(folder); {
+	case isRegular(file):
+		return fileLog(file)
+	case !isFolder(folder):
 		return auditLog{}, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no audit log at %s", file),
-			"give a run's id, its folder, or an audit.jsonl; runs are kept in %s", a.runsHome()))
+			"give a run's id, its folder, the folder of a project with a dev container, or an audit.jsonl; runs are kept in %s", a.runsHome()))
+	case runName.MatchString(id):
+		return auditLog{containers: []string{sandbox.FirewallContainer(id)}, title: id}, nil
 	}
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return auditLog{}, exitWith(exitInternal, err)
+	}
+	return devContainerLog(ctx, folder)
+}
+
+// fileLog is a log in a file, with the policy that sbx-init and run keep beside it.
+func fileLog(file string) (auditLog, error) {
 	folder, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
 		return auditLog{}, exitWith(exitInternal, err)
@@ -80,7 +114,6 @@ func (a *app) auditLog(arg string) (auditLog, error) {
 	if filepath.Base(file) == auditFile {
 		log.title = cmp.Or(runName.FindString(filepath.Base(folder)), file)
 	}
-	// sbx-init and run both keep the policy beside the log.
 	if policy := filepath.Join(folder, sandbox.PolicyFile); isRegular(policy) {
 		s, findings, err := readSettings(policy)
 		if err == nil && s == nil {
@@ -94,26 +127,71 @@ func (a *app) auditLog(arg string) (auditLog, error) {
 	return log, nil
 }
 
+// labelFolder is how editors and the devcontainer command mark the container
+// of a folder (containers.dev, reference implementation).
+const labelFolder = "devcontainer.local_folder"
+
+// devContainerLog is the log of a project's dev container. Its policy is the one
+// in the project's file, unless that was changed since the start.
+func devContainerLog(ctx context.Context, folder string) (auditLog, error) {
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return auditLog{}, runError(err)
+	}
+	defer e.Close()
+	log := auditLog{title: folder}
+	if log.containers, err = e.List(ctx, labelFolder, folder); err != nil {
+		return auditLog{}, runError(err)
+	}
+	if len(log.containers) == 0 {
+		return auditLog{}, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s has no dev container on this engine, and no audit log", folder), "open it in an editor, or start it with 'devcontainer up'"))
+	}
+	if s, _, err := readSettings(filepath.Join(folder, ".devcontainer", devcontainer.SettingsName)); err == nil && s != nil {
+		log.network = s.Network
+	}
+	return log, nil
+}
+
+// tail calls show with every line of the log and, with follow, with those to
+// come, until ctx is done or the log ends.
+func (a *app) tail(ctx context.Context, log auditLog, follow bool, show func([]byte) error) error {
+	if log.file == "" {
+		return containerTail(ctx, log, follow, show)
+	}
+	// A run that is over writes no more.
+	if err := audit.Tail(ctx, log.file, follow && !runName.MatchString(log.title), show); err != nil {
+		return exitWith(exitNoInput, err)
+	}
+	return nil
+}
+
 func isRegular(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().IsRegular()
 }
 
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
 // runsHome is where runs are kept, each in a folder of its name.
 func (a *app) runsHome() string { return filepath.Join(stateHome(a.getenv), "runs") }
 
-// newestRun is the folder of the newest run that left an audit log.
-func (a *app) newestRun() (string, error) {
-	entries, err := os.ReadDir(a.runsHome())
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", exitWith(exitNoInput, fmt.Errorf("looking for runs: %w", err))
-	}
+// newestRun is the folder of the newest run, of those that left an audit log or
+// of all; "" when there is none.
+func (a *app) newestRun(withLog bool) string {
+	entries, _ := os.ReadDir(a.runsHome())       // what cannot be read holds no run
 	for _, e := range slices.Backward(entries) { // names begin with the time
 		folder := filepath.Join(a.runsHome(), e.Name())
-		if runName.MatchString(e.Name()) && isRegular(filepath.Join(folder, auditFile)) {
-			return folder, nil
+		if runName.MatchString(e.Name()) && (!withLog || isRegular(filepath.Join(folder, auditFile))) {
+			return folder
 		}
 	}
-	return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run with an audit log in %s", a.runsHome()),
-		"name an audit.jsonl, or run something first: sbx-devc run --print"))
+	return ""
 }

@@ -59,11 +59,14 @@ func TestLogsOfALiveRunAndOfADevContainer(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(home, "sbx-devc", "runs", id), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	logs := func(ctx context.Context, stdout io.Writer, args ...string) int {
+	command := func(ctx context.Context, stdout io.Writer, args ...string) int {
 		a := &app{stdin: strings.NewReader(""), stdout: stdout, stderr: t.Output(), getenv: func(name string) string {
 			return map[string]string{"XDG_STATE_HOME": home}[name]
 		}}
-		return a.main(ctx, append([]string{"logs", "--net"}, args...))
+		return a.main(ctx, args)
+	}
+	logs := func(ctx context.Context, stdout io.Writer, args ...string) int {
+		return command(ctx, stdout, append([]string{"logs", "--net"}, args...)...)
 	}
 	for name, args := range map[string][]string{"the newest run": nil, "a run": {id}, "a project": {project}} {
 		var out bytes.Buffer
@@ -76,6 +79,22 @@ func TestLogsOfALiveRunAndOfADevContainer(t *testing.T) {
 		out.Reset()
 		if code := logs(t.Context(), &out, append(args, "--denied", "--json")...); code != 0 || out.String() != loggedDenied {
 			t.Errorf("%s: exit code %d:\n%s", name, code, out.String())
+		}
+	}
+	// The same log, summed up and learned from, under the project's policy.
+	if err := os.MkdirAll(filepath.Join(project, ".devcontainer"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	settings := filepath.Join(project, ".devcontainer", "sandbox.jsonc")
+	for text, offered := range map[string]bool{`{}`: true, `{"network": {"deny": ["*.example"]}}`: false} {
+		if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"report", project}, {"policy", "learn", "--file", settings, "--include", "denied", project}} {
+			var out bytes.Buffer
+			if code := command(t.Context(), &out, args...); code != 0 || strings.Contains(out.String(), `"evil.example"`) != offered {
+				t.Errorf("%s: %s: exit code %d:\n%s", text, args[0], code, out.String())
+			}
 		}
 	}
 	// Followed until somebody interrupts.

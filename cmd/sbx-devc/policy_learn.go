@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +56,7 @@ Nothing that "deny" has, no metadata service and no port of DNS is proposed.`,
   sbx-devc policy learn                      # look
   sbx-devc policy learn --write --enforce    # add it, and set the mode to allowlist
   sbx-devc policy learn --include denied --format flags`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.policyLearn(o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.policyLearn(cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.file, "file", defaultSettings, "settings to compare with and to extend")
@@ -68,11 +69,11 @@ Nothing that "deny" has, no metadata service and no port of DNS is proposed.`,
 	return cmd
 }
 
-func (a *app) policyLearn(o learnOptions, args []string) error {
+func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) error {
 	if err := o.check(); err != nil {
 		return exitWith(exitUsage, err)
 	}
-	log, records, err := a.readAuditLogs(args)
+	log, records, err := a.readAuditLogs(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,8 @@ func (a *app) policyLearn(o learnOptions, args []string) error {
 		fmt.Fprintf(a.stderr, "sbx-devc: %s needs no change\n", o.file)
 		return nil
 	}
-	change := diff.Diff("a/"+o.file, source, "b/"+o.file, extended)
+	name := strings.TrimLeft(filepath.ToSlash(o.file), "/")
+	change := diff.Diff("a/"+name, source, "b/"+name, extended)
 	if !o.write {
 		_, err := a.stdout.Write(change)
 		return err

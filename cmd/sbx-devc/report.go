@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,9 +32,9 @@ func (a *app) reportCommand() *cobra.Command {
 		Use:   "report [RUN | FOLDER | FILE]…",
 		Short: "Say what left the sandbox, what was refused, and what would open it",
 		Long: `Sum up a run's audit log: what was denied first, with the line that would open
-it, then what was allowed. The run is the newest one, the one with the id RUN or
-in FOLDER, or one or more audit.jsonl files, such as a dev container's
-/run/sbx/audit.jsonl. A line is offered only if the matcher that enforces the
+it, then what was allowed. The run is the newest one, or the one with the id RUN
+or in FOLDER. Where FOLDER is a project with a dev container, that is asked; files
+are audit.jsonl files. A line is offered only if the matcher that enforces the
 policy says that it would open the destination.
 
 The HTML form is one file that loads nothing. Every run leaves one in its folder.
@@ -43,7 +44,7 @@ Exit code 64: wrong usage; 66: there is no such log.`,
   sbx-devc report --denied 20260102-150405-ab12cd
   sbx-devc report --output report.html
   sbx-devc report --format markdown >>"$GITHUB_STEP_SUMMARY"`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.writeReport(o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.writeReport(cmd.Context(), o, args) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "", "text, json, markdown or html (default: by --output's ending, else text)")
@@ -52,12 +53,12 @@ Exit code 64: wrong usage; 66: there is no such log.`,
 	return cmd
 }
 
-func (a *app) writeReport(o reportOptions, args []string) error {
+func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) error {
 	format, err := o.form()
 	if err != nil {
 		return exitWith(exitUsage, err)
 	}
-	log, records, err := a.readAuditLogs(args)
+	log, records, err := a.readAuditLogs(ctx, args)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func TestAttackFullDisk(t *testing.T) {
 	if refused != 10 {
 		t.Errorf("%d decisions were refused with room on the disk", refused-10)
 	}
-	records, err := ReadLog(path)
+	records, err := readLog(path)
 	if err != nil || len(records) != written {
 		t.Errorf("%d of %d written records can be read (%v)", len(records), written, err)
 	}
@@ -78,7 +78,7 @@ func TestLogOfOneThatDiedWithinALine(t *testing.T) {
 	if err := log.Record(deny("x.example", "", "r")); err != nil {
 		t.Fatal(err)
 	}
-	records, err := ReadLog(path)
+	records, err := readLog(path)
 	if err != nil || len(records) != 1 || records[0].Name != "x.example" {
 		text, _ := os.ReadFile(path)
 		t.Errorf("read %v (%v) of %q", records, err, text)

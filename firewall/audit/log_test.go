@@ -130,7 +130,7 @@ func TestFloodedLogSaysThatRefusalsAreGone(t *testing.T) {
 	}
 	denied := func() []string {
 		t.Helper()
-		records, err := ReadLog(path)
+		records, err := readLog(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,10 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
 )
 
 // maxLineBytes bounds the memory that one line of a log can take. Our own
@@ -43,25 +40,3 @@ func Read(r io.Reader) ([]Record, error) {
 
 // RotatedSuffix is what a Log appends to its path for the file that is full.
 const RotatedSuffix = ".1"
-
-// ReadLog returns the records of the log at path in order: those of the full
-// file PATH.1 first, when there is one.
-func ReadLog(path string) ([]Record, error) {
-	var records []Record
-	for _, name := range []string{path + RotatedSuffix, path} {
-		f, err := os.Open(name)
-		if errors.Is(err, fs.ErrNotExist) && name != path {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the audit log: %w", err)
-		}
-		part, err := Read(f)
-		f.Close()
-		if err != nil {
-			return nil, fmt.Errorf("reading the audit log %s: %w", name, err)
-		}
-		records = append(records, part...)
-	}
-	return records, nil
-}

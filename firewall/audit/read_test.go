@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"bytes"
+	"context"
 	"strings"
 	"testing"
 
@@ -9,6 +11,19 @@ import (
 
 func deny(name, rule, reason string) Record {
 	return Record{Verdict: firewall.Deny, Layer: LayerDNS, Name: name, Rule: rule, Reason: reason}
+}
+
+// readLog returns the records of the log at path, those of its older part first.
+func readLog(path string) ([]Record, error) {
+	var text bytes.Buffer
+	err := Tail(context.Background(), path, false, func(line []byte) error {
+		text.Write(append(line[:len(line):len(line)], '\n'))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Read(&text)
 }
 
 func TestReadSkipsACutLastLineAndOverlongLines(t *testing.T) {
