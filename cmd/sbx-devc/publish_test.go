@@ -16,6 +16,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/testenv"
 	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/lock"
 )
 
 // startRegistry starts Debian's docker-registry on a loopback port and returns
@@ -210,6 +211,20 @@ func TestFeatureFirewall(t *testing.T) {
 		}
 	}
 	t.Run("Up", check)
+	t.Run("LockIsTheOfficialCLIs", func(t *testing.T) {
+		theirs, err := os.ReadFile(filepath.Join(p.dir, ".devcontainer", "devcontainer-lock.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := os.ReadFile(filepath.Join(p.dir, ".devcontainer", "devcontainer.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, err := lock.LockFeatures(t.Context(), []templates.File{{Path: ".devcontainer/devcontainer.json", Content: config}}, lock.Registry{})
+		if err != nil || strings.TrimSpace(string(ours)) != strings.TrimSpace(string(theirs)) {
+			t.Errorf("%v: ours is\n%s\ntheirs is\n%s", err, ours, theirs)
+		}
+	})
 	t.Run("Restart", func(t *testing.T) {
 		p.must(p.docker, "restart", "-t", "1", p.containers()[0])
 		check(t)
