@@ -27,6 +27,7 @@ type initOptions struct {
 	presets  []string
 	allow    []string
 	workflow bool
+	extend   bool
 	noDetect bool
 	yes      bool
 	dryRun   bool
@@ -59,7 +60,8 @@ not be written; 77: files are in the way, or you said no.`,
 		Example: `  sbx-devc init
   sbx-devc init --yes --preset npm --allow docs.example.com --dry-run
   sbx-devc init projects/api --template claude-go --option goImage=golang:1.25-bookworm --force
-  sbx-devc init --topology sidecar --with-workflow`,
+  sbx-devc init --topology sidecar --with-workflow
+  sbx-devc init --extend --dry-run`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.init(cmd.Context(), o, append(args, ".")[0])
@@ -72,6 +74,7 @@ not be written; 77: files are in the way, or you said no.`,
 	f.StringSliceVar(&o.presets, "preset", nil, "add a preset to the allowlist (repeatable): "+strings.Join(firewall.PresetNames(), ", "))
 	f.StringSliceVar(&o.allow, "allow", nil, "add an entry to the allowlist (repeatable)")
 	f.BoolVar(&o.workflow, "with-workflow", false, "also write "+templates.WorkflowPath+", which runs Claude with the Action")
+	f.BoolVar(&o.extend, "extend", false, "keep the dev container that is there and put the firewall's Feature into it")
 	f.BoolVar(&o.noDetect, "no-detect", false, "do not look at the project's files")
 	f.BoolVar(&o.yes, "yes", false, "take what is proposed without asking")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the files and the differences instead of writing them")
@@ -97,7 +100,13 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	if err != nil {
 		return exitWith(exitUsage, err)
 	}
+	if o.extend {
+		report.Template = detect.Proposal{}
+	}
 	a.showReport(report, c)
+	if o.extend {
+		return a.extend(o, dir, c)
+	}
 	if a.asks() && !o.yes && !o.dryRun {
 		if c, err = a.askChoice(ctx, report, c); err != nil {
 			return err
@@ -133,8 +142,11 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	if len(existing) > 0 && !o.force {
 		err := fmt.Errorf("%s: %s %w", dir, strings.Join(existing, ", "), templates.ErrExists)
 		hint := "look at the changes with --dry-run, overwrite with --force"
-		if current(dir, lock.Path) != nil {
+		switch {
+		case current(dir, lock.Path) != nil:
 			hint += "; 'sbx-devc update' keeps your edits"
+		case current(dir, configPath) != nil:
+			hint += "; --extend keeps this dev container and adds the firewall to it"
 		}
 		return exitWith(exitRefused, diag.WithHint(err, "%s", hint))
 	}

@@ -178,16 +178,16 @@ func TestFeatureFirewall(t *testing.T) {
 		t.Fatal("the push failed")
 	}
 	p.write(".devcontainer/Dockerfile", "FROM debian:bookworm-slim\nRUN apt-get update && apt-get install -y --no-install-recommends curl sudo && useradd -m -u 1000 dev && echo 'dev ALL=(ALL) NOPASSWD:ALL' >/etc/sudoers.d/dev\n")
-	config := func(allow string) string {
-		return fmt.Sprintf(`{
+	p.write(".devcontainer/devcontainer.json", fmt.Sprintf(`{
   "build": {"dockerfile": "Dockerfile"},
-  "remoteUser": "dev",
+  "remoteUser": "dev", // not root
   "runArgs": ["--dns=%s"],
-  "postCreateCommand": "curl -sS --max-time 5 http://%s:%d/ && touch ~/reached-out; true",
-  "features": {"%s/org/features/firewall:0": {"presets": "anthropic", "allow": %q, "private": "allowed.example"}}
-}`, p.world.addr, p.world.addr, p.world.other, addr, allow)
-	}
-	p.write(".devcontainer/devcontainer.json", config(fmt.Sprintf("allowed.example:%d", p.world.allowed)))
+  "postCreateCommand": "curl -sS --max-time 5 http://%s:%d/ && touch ~/reached-out; true"
+}`, p.world.addr, p.world.addr, p.world.other))
+	allow := fmt.Sprintf("allowed.example:%d", p.world.allowed)
+	p.sbx("init", p.dir, "--extend", "--allow", allow)
+	p.edit("devcontainer.json", templates.FeatureReference(), addr+"/org/features/firewall:0")
+	p.edit("devcontainer.json", `"allow": `, `"private": "allowed.example", "allow": `)
 	if outcome, log := p.up(); outcome != "success" {
 		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
 	}
@@ -204,6 +204,9 @@ func TestFeatureFirewall(t *testing.T) {
 			"sudo":               "sudo -n true",
 			"flushing the rules": "iptables -F || sudo iptables -F",
 			"another policy":     "echo {} >/etc/sbx/sandbox.jsonc",
+			"another container":  "echo {} >.devcontainer/devcontainer.json || mv .devcontainer x",
+			"a git hook":         "echo x >.git/hooks/pre-commit || mv .git x",
+			"an editor's task":   "echo {} >.vscode/tasks.json",
 		} {
 			if out, err := p.exec(script); err == nil {
 				t.Errorf("%s worked: %s", name, out)
@@ -250,7 +253,7 @@ func TestFeatureFirewall(t *testing.T) {
 		}
 	})
 	t.Run("OptionCannotInjectPolicy", func(t *testing.T) {
-		p.write(".devcontainer/devcontainer.json", config(`x.example'}, {'mode': 'host'`))
+		p.edit("devcontainer.json", allow, `x.example'}, {'mode': 'host'`)
 		out, err := p.try(p.cli, "build", "--workspace-folder", p.dir)
 		if err == nil || !strings.Contains(out, "holds a character that no entry has") {
 			t.Errorf("the build went on: %v %s", err, out)

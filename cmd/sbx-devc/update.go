@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
@@ -111,8 +110,8 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 		fmt.Fprintf(a.stderr, "sbx-devc: template %s %s is there, the files are of %s; 'sbx-devc update' merges it\n", r.Lock.Template.ID, r.Lock.Template.Version, l.Template.Version)
 		return exitWith(exitFindings, nil)
 	}
-	if err := a.validMerge(dir, r); err != nil {
-		return err
+	if err := noWorse(dir, r.Files); err != nil {
+		return exitWith(exitFindings, err)
 	}
 	if err := prepare(dir, &seen); err != nil {
 		return exitWith(exitNoCheck, err)
@@ -122,45 +121,6 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 	}
 	for _, f := range r.Files {
 		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
-	}
-	return nil
-}
-
-// validMerge refuses to write what is worse than what is there: an error that
-// the files of now do not have.
-func (a *app) validMerge(dir string, r *lock.Result) error {
-	count := func(merged bool) (errorsFound int, first string) {
-		tree := devcontainer.Memory{}
-		for name := range r.Lock.Base {
-			if text := current(dir, name); text != nil {
-				tree[name] = string(text)
-			}
-		}
-		for _, f := range r.Files {
-			if merged {
-				tree[f.Path] = string(f.Content)
-			}
-		}
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			tree[".git/HEAD"] = ""
-		}
-		const config = ".devcontainer/devcontainer.json"
-		p, err := devcontainer.Load(tree, config, config)
-		if err != nil {
-			return 0, ""
-		}
-		for _, f := range devcontainer.Check(p) {
-			if f.Severity == diag.SeverityError {
-				if errorsFound++; first == "" {
-					first = fmt.Sprintf("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
-				}
-			}
-		}
-		return errorsFound, first
-	}
-	before, _ := count(false)
-	if after, first := count(true); after > before {
-		return exitWith(exitFindings, diag.WithHint(fmt.Errorf("the merged files would not be valid: %s", first), "nothing was written; --dry-run shows them"))
 	}
 	return nil
 }

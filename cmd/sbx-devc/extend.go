@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/templates"
+)
+
+// configPath is where init writes the configuration, and looks for one.
+const configPath = ".devcontainer/devcontainer.json"
+
+// extend puts the firewall Feature into the dev container that is there.
+func (a *app) extend(o initOptions, dir string, c choice) error {
+	config := readBelow(dir)(configPath)
+	if config == nil {
+		err := fmt.Errorf("%s: there is no %s to extend", dir, configPath)
+		if readBelow(dir)(".devcontainer.json") != nil {
+			return exitWith(exitRefused, diag.WithHint(err, "move .devcontainer.json to %s first: only a folder can be made read-only", configPath))
+		}
+		return exitWith(exitNoInput, diag.WithHint(err, "'sbx-devc init' writes one"))
+	}
+	seen, err := templates.Observe(dir)
+	if err != nil {
+		return exitWith(exitRefused, err)
+	}
+	base, err := templates.Load("claude")
+	if err != nil {
+		return exitWith(exitInternal, err)
+	}
+	presets := []string{base.Value("claudePreset", nil), base.Value("gitPreset", nil), "vscode"}
+	text, err := templates.Extend(config, seen.Facts, union(presets, c.presets), c.allow)
+	if err != nil {
+		return exitWith(exitRefused, err)
+	}
+	files := []templates.File{{Path: configPath, Content: text}}
+	if err := noWorse(dir, files); err != nil {
+		return exitWith(exitRefused, err)
+	}
+	switch {
+	case o.dryRun:
+		return a.showFiles(dir, files)
+	case unchanged(dir, files[0]):
+		fmt.Fprintf(a.stderr, "sbx-devc: %s has the firewall already\n", filepath.Join(dir, configPath))
+		return nil
+	}
+	if err := prepare(dir, &seen); err != nil {
+		return exitWith(exitInternal, err)
+	}
+	if err := templates.WriteFiles(dir, files, true); err != nil {
+		return exitWith(exitInternal, fmt.Errorf("writing into %s: %w", dir, err))
+	}
+	fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(configPath)))
+	for _, n := range seen.Notes {
+		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", n)
+	}
+	fmt.Fprintf(a.stderr, "sbx-devc: next: 'sbx-devc validate %s' says what else opens it\n", dir)
+	return nil
+}
+
+func union(a, b []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, s := range append(a, b...) {
+		if !seen[s] {
+			out, seen[s] = append(out, s), true
+		}
+	}
+	return out
+}
+
+// noWorse refuses files that would bring errors into the dev container that it
+// does not have now.
+func noWorse(dir string, files []templates.File) error {
+	before, _ := errorsWith(dir, nil)
+	after, first := errorsWith(dir, files)
+	if after > before {
+		return diag.WithHint(fmt.Errorf("the files would not be valid: %s", first), "nothing was written; --dry-run shows them, 'sbx-devc validate' what is wrong now")
+	}
+	return nil
+}
+
+// errorsWith counts the errors of the dev container as it would be with these
+// files, and quotes the first.
+func errorsWith(dir string, files []templates.File) (n int, first string) {
+	tree := devcontainer.Memory{}
+	entries, _ := os.ReadDir(filepath.Join(dir, ".devcontainer"))
+	for _, e := range entries {
+		name := ".devcontainer/" + e.Name()
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.Size() <= jsonc.MaxSize {
+			tree[name] = string(current(dir, name))
+		}
+	}
+	for _, f := range files {
+		tree[f.Path] = string(f.Content)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+		tree[".git/HEAD"] = ""
+	}
+	p, err := devcontainer.Load(tree, configPath, configPath)
+	if err != nil {
+		return 0, ""
+	}
+	for _, f := range devcontainer.Check(p) {
+		if f.Severity == diag.SeverityError {
+			if n++; first == "" {
+				first = fmt.Sprintf("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
+			}
+		}
+	}
+	return n, first
+}

@@ -1,0 +1,149 @@
+package templates
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/release"
+)
+
+// ErrExtend reports a configuration that cannot be extended.
+var ErrExtend = errors.New("cannot be extended")
+
+// FeatureReference is the published Feature that extends a dev container.
+func FeatureReference() string {
+	return "ghcr.io/" + release.Org + "/claude-sandbox/features/firewall:0"
+}
+
+// sockets are variables by which editors hand in sockets of the host. Whoever
+// can talk to them can open files, use keys and start programs outside.
+var sockets = []string{"SSH_AUTH_SOCK", "GIT_ASKPASS", "BROWSER", "VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "VSCODE_GIT_ASKPASS_NODE",
+	"VSCODE_GIT_ASKPASS_MAIN", "REMOTE_CONTAINERS_IPC", "REMOTE_CONTAINERS_SOCKETS"}
+
+// Extend puts the firewall Feature into a devcontainer.json that somebody else
+// wrote, with the mounts that keep what acts on the host from being changed.
+// Everything that is there stays as it is, comments and layout too; what is
+// there already is not added again, so that a second time changes nothing. The
+// error wraps ErrExtend. It is pure.
+func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
+	e := &extender{src: src}
+	doc := e.doc()
+	switch {
+	case e.err != nil:
+	case doc.Root.Kind != jsonc.Object:
+		e.fail("it is no object", "")
+	case doc.Root.Member("privileged").Is(true):
+		e.fail("it is privileged", "a privileged container owns the host; remove it first")
+	case doc.Root.Member("containerUser") != nil:
+		e.fail("its first process is not root's, who raises the firewall", "set remoteUser instead of containerUser")
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	// Under any version, and of any publisher, it is the same Feature.
+	if !slices.ContainsFunc(members(doc.Root.Member("features")), func(m jsonc.Member) bool { return strings.Contains(m.Name, "/firewall:") }) {
+		options := `{"presets": ` + jsonc.Quote(strings.Join(presets, ","))
+		if len(allow) > 0 {
+			options += `, "allow": ` + jsonc.Quote(strings.Join(allow, ","))
+		}
+		e.object("features")
+		e.member("/features", FeatureReference(), options+"}")
+	}
+	e.object("remoteEnv")
+	for _, name := range sockets {
+		e.member("/remoteEnv", name, "null")
+	}
+	const inside = "${containerWorkspaceFolder}/"
+	bind := func(p string) string {
+		return "type=bind,source=${localWorkspaceFolder}/" + p + ",target=" + inside + p
+	}
+	e.mount(inside+".devcontainer", bind(".devcontainer")+",readonly")
+	for _, p := range facts.Pinned {
+		e.mount(inside+p, bind(p))
+	}
+	for _, p := range facts.ReadOnly {
+		e.mount(inside+p, bind(p)+",readonly")
+	}
+	for _, p := range facts.Covered {
+		e.mount(inside+p, "type=tmpfs,target="+inside+p+",readonly")
+	}
+	return e.src, e.err
+}
+
+func members(n *jsonc.Node) []jsonc.Member {
+	if n == nil {
+		return nil
+	}
+	return n.Members
+}
+
+// extender makes one edit after the other and stops at the first error.
+type extender struct {
+	src []byte
+	err error
+}
+
+func (e *extender) fail(what, hint string) {
+	e.err = fmt.Errorf("devcontainer.json %w: %s", ErrExtend, what)
+	if hint != "" {
+		e.err = diag.WithHint(e.err, "%s", hint)
+	}
+}
+
+func (e *extender) doc() *jsonc.Document {
+	doc, findings := jsonc.Parse("", e.src)
+	if doc == nil || slices.ContainsFunc(findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError }) {
+		e.fail(fmt.Sprintf("line %d: %s", findings[0].Line, findings[0].Message), "mend it first; 'sbx-devc validate' shows everything")
+	}
+	return doc
+}
+
+func (e *extender) apply(edits []jsonc.Edit) { e.src, _ = jsonc.Apply(e.src, edits) }
+
+// object makes sure that the root has an object of that name.
+func (e *extender) object(name string) { e.holder(name, jsonc.Object, "{\n}") }
+
+func (e *extender) holder(name string, kind jsonc.Kind, empty string) {
+	if e.err != nil {
+		return
+	}
+	doc := e.doc()
+	switch n := doc.Root.Member(name); {
+	case n == nil:
+		e.apply(doc.AddMember(doc.Root, name, empty))
+	case n.Kind != kind:
+		e.fail(fmt.Sprintf("%s is no %s", name, kind), "")
+	}
+}
+
+// member adds a member to the object at pointer, unless it has it.
+func (e *extender) member(pointer, name, value string) {
+	if e.err != nil {
+		return
+	}
+	doc := e.doc()
+	if holder := doc.Root.Find(pointer); holder.Member(name) == nil {
+		e.apply(doc.AddMember(holder, name, value))
+	}
+}
+
+// mount adds a mount, unless something is mounted at the target already.
+func (e *extender) mount(target, text string) {
+	e.holder("mounts", jsonc.Array, "[\n]")
+	if e.err != nil {
+		return
+	}
+	doc := e.doc()
+	list := doc.Root.Member("mounts")
+	taken := func(n *jsonc.Node) bool {
+		object, _ := n.Member("target").Str()
+		return object == target || slices.Contains(strings.Split(n.Text, ","), "target="+target)
+	}
+	if !slices.ContainsFunc(list.Elements, taken) {
+		e.apply(doc.AddElement(list, jsonc.Quote(text)))
+	}
+}
