@@ -28,8 +28,32 @@ const dumpTries = 5
 // families, that keep does not want, and returns how many those were. A
 // forgotten connection is judged by the rules as if it began with its next
 // packet. The rules that refuse it must be in place before, or it is only
-// remembered again.
+// remembered again. TCP sockets of such connections are ended, so that nobody
+// waits at one for what never comes.
 func (k *Kernel) Cut(keep func(Flow) bool) (int, error) {
+	var gone []Flow
+	total, err := k.forget(func(f Flow) bool {
+		kept := keep(f)
+		if !kept && f.Proto == unix.IPPROTO_TCP {
+			gone = append(gone, f)
+		}
+		return kept
+	})
+	if err != nil {
+		return total, err
+	}
+	for _, f := range gone {
+		// Whichever end is ours.
+		err = errors.Join(err, k.diag.destroy(f.Src, f.Dst), k.diag.destroy(f.Dst, f.Src))
+	}
+	if err != nil {
+		err = fmt.Errorf("ending sockets: %w", err)
+	}
+	return total, err
+}
+
+// forget is Cut for the kernel's table of connections.
+func (k *Kernel) forget(keep func(Flow) bool) (int, error) {
 	total := 0
 	for _, family := range []netlink.InetFamily{unix.AF_INET, unix.AF_INET6} {
 		n, err := k.cutFamily(family, keep)

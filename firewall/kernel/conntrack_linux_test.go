@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/netip"
 	"strings"
@@ -132,4 +133,47 @@ func TestGenerationChangesWithTheRulesAlone(t *testing.T) {
 	if err := compare(); err == nil || !strings.Contains(err.Error(), "IPv4") || !strings.Contains(err.Error(), "IPv6") {
 		t.Errorf("%v: want a difference in each family", err)
 	}
+}
+
+// Whoever only reads from a connection that is cut must not wait for ever, and
+// nobody outside hears of it.
+func TestCutEndsTheSocketOfWhoeverReads(t *testing.T) {
+	b := newBench(t, kernel.Options{})
+	b.apply(b.plan(firewall.Network{Allow: []string{allowed + ":443", other + ":443", "[" + other6 + "]:443"}}))
+	listen(t, b.Internet, "[::]:443")
+	ended := map[string]chan error{}
+	kept, err := b.dial("tcp", allowed+":443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	for _, to := range []string{other + ":443", "[" + other6 + "]:443"} {
+		conn, err := b.dial("tcp", to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		echo(t, conn, "before")
+		done := make(chan error, 1)
+		ended[to] = done
+		go func() {
+			_ = conn.SetReadDeadline(time.Now().Add(dialLimit))
+			_, err := conn.Read(make([]byte, 1))
+			done <- err
+		}()
+	}
+	b.apply(b.plan(firewall.Network{Allow: []string{allowed + ":443"}}))
+	wire := b.Capture(t)
+	if _, err := b.k.Cut(func(f kernel.Flow) bool { return f.Dst.Addr() == netip.MustParseAddr(allowed) }); err != nil {
+		t.Fatal(err)
+	}
+	for to, done := range ended {
+		if err := <-done; !errors.Is(err, unix.ECONNABORTED) {
+			t.Errorf("reading from %s ended with %v, want that the connection was aborted", to, err)
+		}
+	}
+	echo(t, kept, "still here")
+	wire.Nothing("ending sockets", func(p netnstest.Packet) bool {
+		return neighbours(p) || p.Dst == netip.MustParseAddr(allowed)
+	})
 }

@@ -44,6 +44,7 @@ type Kernel struct {
 	families []tools         // IPv4, then IPv6 when the kernel has it
 	sets     *netlink.Handle // its socket was opened in the namespace and stays there
 	adder    *setSocket      // so was this one
+	diag     *diagSocket     // and this one
 	netns    uint64          // inode of the namespace
 	uids     uint32          // of firewall.Facts
 	nflog    bool            // of firewall.Facts
@@ -110,6 +111,7 @@ func Open(ctx context.Context, opts Options) (*Kernel, error) {
 func (k *Kernel) Close() {
 	k.sets.Close()
 	k.adder.file.Close()
+	k.diag.file.Close()
 }
 
 // Facts returns what probing has learnt of the machine; the caller adds what
@@ -240,6 +242,11 @@ func (k *Kernel) openSets() error {
 	}
 	if k.adder, err = openSetSocket(); err != nil {
 		sets.Close()
+		return err
+	}
+	if k.diag, err = openDiagSocket(); err != nil {
+		sets.Close()
+		k.adder.file.Close()
 		return err
 	}
 	k.sets = sets

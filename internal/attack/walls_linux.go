@@ -332,7 +332,13 @@ func deleteTable(family uint8, table string) error {
 
 // control speaks to the firewall's socket.
 func control(command string) error {
-	conn, err := net.Dial("unix", filepath.Join(os.Getenv(StateEnv), "control.sock"))
+	var conn net.Conn
+	var err error
+	for _, dir := range []string{"", "-control"} { // beside the log, or beside its folder
+		if conn, err = net.Dial("unix", filepath.Join(os.Getenv(StateEnv)+dir, "control.sock")); err == nil {
+			break
+		}
+	}
 	if err != nil {
 		return err
 	}
