@@ -23,15 +23,17 @@ var (
 func (c *pass) sandboxed() bool { return c.isSandbox() }
 
 func (c *pass) looksSandboxed() bool {
-	if c.Settings != nil || firewallWord.MatchString(c.dockerfileText()) {
-		return true
-	}
-	found := false
-	c.root.Walk(func(n *jsonc.Node) { found = found || n.Kind == jsonc.String && firewallWord.MatchString(n.Text) })
+	found := c.Settings != nil || namesFirewall(c.dockerfileText())
+	c.root.Walk(func(n *jsonc.Node) { found = found || n.Kind == jsonc.String && namesFirewall(n.Text) })
 	for _, doc := range c.Compose {
-		found = found || firewallWord.Match(doc.Src)
+		found = found || namesFirewall(string(doc.Src))
 	}
 	return found
+}
+
+// namesFirewall is firewallWord, after a look that costs less.
+func namesFirewall(s string) bool {
+	return (strings.Contains(s, "sbx-init") || strings.Contains(s, "init-firewall")) && firewallWord.MatchString(s)
 }
 
 func (c *pass) dockerfileText() string {

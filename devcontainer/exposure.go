@@ -114,25 +114,25 @@ func (c *pass) localFeatureRights(name string) string {
 	return ""
 }
 
-var agentWord = regexp.MustCompile(`(?i)claude-code|anthropic\.claude|@anthropic-ai/|dangerously-skip-permissions`)
+// agentWords are found where Claude Code is installed or started.
+var agentWords = []string{"claude-code", "anthropic.claude", "@anthropic-ai/", "dangerously-skip-permissions"}
+
+func namesAgent(s string) bool {
+	s = strings.ToLower(s)
+	return slices.ContainsFunc(agentWords, func(w string) bool { return strings.Contains(s, w) })
+}
 
 // agent reports whether the configuration installs or starts Claude Code.
 func (c *pass) agent() bool { return c.hasAgent() }
 
 func (c *pass) looksLikeAgent() bool {
-	found := agentWord.MatchString(c.dockerfileText())
-	var look func(n *jsonc.Node)
-	look = func(n *jsonc.Node) {
-		found = found || n.Kind == jsonc.String && agentWord.MatchString(n.Text)
+	found := namesAgent(c.dockerfileText())
+	c.root.Walk(func(n *jsonc.Node) {
+		found = found || n.Kind == jsonc.String && namesAgent(n.Text)
 		for _, m := range n.Members {
-			found = found || agentWord.MatchString(m.Name)
-			look(m.Value)
+			found = found || namesAgent(m.Name)
 		}
-		for _, e := range n.Elements {
-			look(e)
-		}
-	}
-	look(c.root)
+	})
 	return found
 }
 

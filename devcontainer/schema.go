@@ -42,7 +42,7 @@ func (c *pass) schema() {
 		c.topLevel(buildKind, nil, "")
 		c.missing(build, "SBX204", "build lacks \"dockerfile\"", "name the Dockerfile, relative to this file")
 	default:
-		c.topLevel(merged(imageKind, buildKind, dockerFileKind, composeKind), nil, "")
+		c.topLevel(everyKind, nil, "")
 		c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
 	}
 	c.mountObjects(root)
@@ -80,10 +80,9 @@ func (c *pass) extra(n *jsonc.Node, name, why string) {
 
 // topLevel checks the root's members; those in noEffect are known but idle.
 func (c *pass) topLevel(props map[string]shape, noEffect []string, why string) {
-	everything := merged(imageKind, buildKind, dockerFileKind, composeKind)
 	for _, m := range c.root.Members {
 		p, known := props[m.Name]
-		_, elsewhere := everything[m.Name]
+		_, elsewhere := everyKind[m.Name]
 		switch {
 		case known:
 			c.check(m.Value, p)

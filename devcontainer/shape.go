@@ -110,6 +110,9 @@ var (
 		"workspaceFolder": text, "shutdownAction": oneOf("none", "stopCompose"), "overrideCommand": boolean})
 )
 
+// everyKind holds the properties that some kind has.
+var everyKind = merged(imageKind, buildKind, dockerFileKind, composeKind)
+
 func merged(tables ...map[string]shape) map[string]shape {
 	out := map[string]shape{}
 	for _, t := range tables {

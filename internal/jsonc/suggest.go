@@ -2,12 +2,14 @@ package jsonc
 
 import "strings"
 
+var separators = strings.NewReplacer("_", "", "-", "")
+
 // Suggest returns the known name that word was most likely meant to be, or "".
 // Letter case, hyphens and underscores count for nothing; beyond that one
 // third of the letters may be wrong.
 func Suggest(word string, known []string) string {
 	fold := func(s string) string {
-		return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
+		return strings.ToLower(separators.Replace(s))
 	}
 	best, bestCost := "", len(word)/3+1
 	for _, k := range known {
