@@ -45,16 +45,7 @@ func (c *pass) schema() {
 		c.topLevel(everyKind, nil, "")
 		c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
 	}
-	c.mountObjects(root)
 	c.locks()
-}
-
-func (c *pass) mountObjects(root *jsonc.Node) {
-	for _, m := range elements(root.Member("mounts")) {
-		if m.Kind == jsonc.Object {
-			c.require(m, "type", "target")
-		}
-	}
 }
 
 func (c *pass) composeKind(image, build *jsonc.Node) {

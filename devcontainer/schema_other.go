@@ -40,16 +40,15 @@ var featureShape = object(map[string]shape{
 	"keywords": list, "options": {kinds: anyObj.kinds, what: anyObj.what, rest: &featureOption},
 	"containerEnv": textMap, "privileged": boolean, "init": boolean, "capAdd": list, "securityOpt": list, "entrypoint": text,
 	"customizations": anyObj, "dependsOn": anyObj, "installsAfter": list, "legacyIds": list, "deprecated": boolean,
-	"mounts": {kinds: list.kinds, what: "an array of mounts", items: ref(object(map[string]shape{
-		"type": oneOf("bind", "volume"), "source": text, "target": text}))},
+	"mounts":          {kinds: list.kinds, what: "an array of mounts", items: ref(object(mountProps, mountNeeds...))},
 	"onCreateCommand": command, "updateContentCommand": command, "postCreateCommand": command,
 	"postStartCommand": command, "postAttachCommand": command,
-})
+}, "id", "version")
 
 var featureOption = object(map[string]shape{
 	"type": oneOf("string", "boolean"), "description": text, "enum": list, "proposals": list,
 	"default": {kinds: []jsonc.Kind{jsonc.String, jsonc.Bool}, what: "a string, or true or false for a boolean"},
-})
+}, "type", "default")
 
 // templateShape is devcontainer-template.json
 // (containers.dev/implementors/templates, "devcontainer-template.json properties").
@@ -59,8 +58,8 @@ var templateShape = object(map[string]shape{
 	"options": {kinds: anyObj.kinds, what: anyObj.what, rest: ref(object(map[string]shape{
 		"type": oneOf("string", "boolean"), "description": text, "enum": list, "proposals": list,
 		"default": {kinds: []jsonc.Kind{jsonc.String, jsonc.Bool}, what: "a string"},
-	}))},
-})
+	}, "type", "default"))},
+}, "id", "version", "name")
 
 var number = shape{kinds: []jsonc.Kind{jsonc.Number}, what: "a number"}
 
@@ -72,11 +71,11 @@ var lockShape = object(map[string]shape{
 		"version": text, "resolved": text,
 		"integrity": {kinds: text.kinds, what: text.what, pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), example: `"sha256:…" with 64 digits`},
 		"dependsOn": list,
-	}))},
-})
+	}, "version", "resolved", "integrity"))},
+}, "features")
 
 // madeShape is sandbox.lock. A newer version of it may have more members.
-var madeShape = shape{kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, props: map[string]shape{
+var madeShape = shape{kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, needs: []string{"lockVersion", "template"}, props: map[string]shape{
 	"$schema": text, "lockVersion": {kinds: number.kinds, what: "a whole number", integer: true, min: 1},
 	"template": {kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, props: map[string]shape{"id": text, "version": text, "digest": text}},
 	"options":  textMap, "presets": list, "allow": list, "facts": anyObj, "claude": anyObj, "sbxInit": anyObj,
@@ -89,27 +88,9 @@ func (c *pass) locks() {
 	for _, lock := range []struct {
 		doc *jsonc.Document
 		shape
-		required []string
-	}{{c.Lock, lockShape, []string{"features"}}, {c.Made, madeShape, []string{"lockVersion", "template"}}} {
-		if lock.doc == nil || lock.doc.Root == nil {
-			continue
-		}
-		c.within(lock.doc, func() {
-			c.check(lock.doc.Root, lock.shape)
-			if lock.doc.Root.Kind == jsonc.Object {
-				c.require(lock.doc.Root, lock.required...)
-			}
-		})
-	}
-	if c.Lock != nil {
-		if entries := c.lockEntries(); entries != nil && entries.Kind == jsonc.Object {
-			c.within(c.Lock, func() {
-				for _, m := range entries.Members {
-					if m.Value.Kind == jsonc.Object {
-						c.require(m.Value, "version", "resolved", "integrity")
-					}
-				}
-			})
+	}{{c.Lock, lockShape}, {c.Made, madeShape}} {
+		if lock.doc != nil && lock.doc.Root != nil {
+			c.within(lock.doc, func() { c.check(lock.doc.Root, lock.shape) })
 		}
 	}
 }
@@ -117,8 +98,6 @@ func (c *pass) locks() {
 // feature judges a Feature's metadata and what lies beside it.
 func (c *pass) feature() {
 	c.check(c.root, featureShape)
-	c.require(c.root, "id", "version")
-	c.mountObjects(c.root)
 	c.options(c.root.Member("options"), true)
 	c.identity()
 	if c.Tree != nil && c.Tree.Kind(path.Join(c.Dir, "install.sh")) != File {
@@ -136,7 +115,6 @@ func (c *pass) options(options *jsonc.Node, feature bool) {
 		if o.Kind != jsonc.Object {
 			continue
 		}
-		c.require(o, "type", "default")
 		kind, _ := o.Member("type").Str()
 		fallback := o.Member("default")
 		for _, name := range []string{"enum", "proposals"} {

@@ -21,6 +21,7 @@ type shape struct {
 	props   map[string]shape // of an object; nil = any name
 	rest    *shape           // of an object: values of names that props lacks; with props nil, of all
 	names   *regexp.Regexp   // of an object: what names must look like
+	needs   []string         // of an object: names that it must have
 	items   *shape           // of an array
 	enum    []string         // of a string
 	pattern *regexp.Regexp   // of a string
@@ -45,12 +46,17 @@ var (
 	appPort = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or a string", integer: true}
 )
 
+var (
+	mountProps = map[string]shape{"type": oneOf("bind", "volume"), "source": text, "target": text}
+	mountNeeds = []string{"type", "target"}
+)
+
 func oneOf(values ...string) shape {
 	return shape{kinds: text.kinds, what: text.what, enum: values}
 }
 
-func object(props map[string]shape) shape {
-	return shape{kinds: anyObj.kinds, what: anyObj.what, props: props}
+func object(props map[string]shape, needs ...string) shape {
+	return shape{kinds: anyObj.kinds, what: anyObj.what, props: props, needs: needs}
 }
 
 func portAttributes(autoForward ...string) map[string]shape {
@@ -74,7 +80,7 @@ var common = map[string]shape{
 	"updateRemoteUserUID":  boolean, "containerEnv": textMap, "containerUser": text,
 	"mounts": {kinds: list.kinds, what: "an array of mounts", items: &shape{kinds: []jsonc.Kind{jsonc.String, jsonc.Object},
 		what:  "a string or an object with type, source and target",
-		props: map[string]shape{"type": oneOf("bind", "volume"), "source": text, "target": text}}},
+		props: mountProps, needs: mountNeeds}},
 	"init": boolean, "privileged": boolean, "capAdd": list, "securityOpt": list,
 	"remoteEnv":  {kinds: anyObj.kinds, what: anyObj.what, rest: &textOr},
 	"remoteUser": text, "initializeCommand": command, "onCreateCommand": command, "updateContentCommand": command,
@@ -130,6 +136,7 @@ func (c *pass) check(n *jsonc.Node, s shape) {
 	switch n.Kind {
 	case jsonc.Object:
 		c.members(n, s)
+		c.require(n, s.needs...)
 	case jsonc.Array:
 		for _, e := range n.Elements {
 			if s.items != nil {

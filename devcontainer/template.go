@@ -47,7 +47,6 @@ func (c *pass) identity() {
 // of its configuration for each choice.
 func (c *pass) template() {
 	c.check(c.root, templateShape)
-	c.require(c.root, "id", "version", "name")
 	options := c.root.Member("options")
 	c.options(options, false)
 	c.identity()

@@ -17,7 +17,7 @@ func TestSyntaxErrorPosition(t *testing.T) {
 	}{
 		{"empty", "", "SBX105", 1, 1, "empty"},
 		{"only a comment", "// nothing\n", "SBX105", 1, 1, "empty"},
-		{"unquoted name", "{\"a\":1,\n privileged: true}", "SBX101", 2, 2, "privileged is not a JSON value"},
+		{"unquoted name", "{\"a\":1,\n privileged: true}", "SBX101", 2, 2, "the name privileged is not in quotes"},
 		{"missing comma", "{\"a\":1\n \"b\":2}", "SBX101", 2, 2, "invalid character"},
 		{"single quotes", "{'a':1}", "SBX101", 1, 2, "single quotes"},
 		{"cut", "{\"a\":[1", "SBX101", 1, 8, "ends too early"},
