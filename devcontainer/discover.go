@@ -17,7 +17,8 @@ var ErrNone = errors.New("no dev container configuration")
 const SettingsName = "sandbox.jsonc"
 
 // Discover lists the files that path names. A file is taken as what it is. The
-// folder of a Feature or of a Template is that; in any other folder all three places of the specification are searched:
+// folder of a Feature or of a Template is that, and a folder with src/NAME of
+// those holds a collection of them; in any other folder all three places of the specification are searched:
 // .devcontainer/devcontainer.json, .devcontainer.json and
 // .devcontainer/FOLDER/devcontainer.json; only when none of them exists, a
 // .devcontainer/sandbox.jsonc. The error wraps ErrNone when a folder has
@@ -44,6 +45,9 @@ func Discover(path string) ([]string, error) {
 	for _, name := range places(disk{root}, ".") {
 		found = append(found, filepath.Join(path, filepath.FromSlash(name)))
 	}
+	for _, name := range collection(disk{root}) {
+		found = append(found, filepath.Join(path, filepath.FromSlash(name)))
+	}
 	if s := filepath.Join(path, ".devcontainer", SettingsName); len(found) == 0 && isFile(s) {
 		found = append(found, s)
 	}
@@ -51,6 +55,20 @@ func Discover(path string) ([]string, error) {
 		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "sbx-devc init %s writes one", path)
 	}
 	return found, nil
+}
+
+// collection lists the Features and Templates of a repository that publishes
+// some, in the layout of the specification.
+func collection(tree Tree) []string {
+	var found []string
+	for _, entry := range tree.List("src") {
+		for _, base := range []string{FeatureName, TemplateName} {
+			if name := slash.Join("src", entry, base); tree.Kind(name) == File {
+				found = append(found, name)
+			}
+		}
+	}
+	return found
 }
 
 // places lists the configurations of the project in the folder home of tree,
@@ -102,6 +120,7 @@ func Open(file string, use func(*Project) error) error {
 		}
 		return err
 	}
+	p.folder = filepath.Base(filepath.Dir(full))
 	return use(p)
 }
 

@@ -36,6 +36,7 @@ type Project struct {
 	composed *composed         // what Compose says; nil without it
 	more     []*jsonc.Document // files that those above name
 	syntax   []diag.Finding    // of all documents
+	folder   string            // name of the configuration's folder; "" when it is not known
 	name     string            // base name of the configuration in Tree
 	base     string            // folder of the configuration as the user named it
 }
@@ -60,6 +61,9 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	}
 	p := &Project{Tree: tree, Dir: path.Dir(name), name: path.Base(name), base: filepath.Dir(file)}
 	p.Home = projectFolder(p.Dir)
+	if p.Dir != "." {
+		p.folder = path.Base(p.Dir)
+	}
 	p.config(file, src)
 	lock := "devcontainer-lock.json"
 	if path.Base(name)[0] == '.' {

@@ -35,8 +35,8 @@ func conflicted(src []byte, doc *jsonc.Document, findings []diag.Finding) []diag
 
 // identity compares what a Template or Feature is called with where it lies.
 func (c *pass) identity() {
-	if id, ok := c.root.Member("id").Str(); ok && c.Tree != nil && c.Dir != "." && id != path.Base(c.Dir) {
-		c.at(c.root.Member("id"), "SBX909", fmt.Sprintf("the id %q is not the folder's name %q", id, path.Base(c.Dir)), "give both the same name")
+	if id, ok := c.root.Member("id").Str(); ok && c.folder != "" && id != c.folder {
+		c.at(c.root.Member("id"), "SBX909", fmt.Sprintf("the id %q is not the folder's name %q", id, c.folder), "give both the same name")
 	}
 	if v, ok := c.root.Member("version").Str(); ok && !wholeVersion.MatchString(v) {
 		c.at(c.root.Member("version"), "SBX909", fmt.Sprintf("%q is no semantic version", v), "write three numbers, such as 1.0.0")
@@ -105,7 +105,8 @@ func (c *pass) optionUse(options *jsonc.Node, files []string) {
 		if err != nil || !bytes.Contains(src, []byte("${templateOption:")) {
 			continue
 		}
-		doc := jsonc.Text(c.quoted(strings.TrimPrefix(strings.TrimPrefix(file, c.Dir), "/")), src)
+		doc := jsonc.Text(c.quoted(strings.TrimPrefix(file, c.Dir+"/")), src)
+		c.also(doc)
 		for _, m := range anyOption.FindAllSubmatchIndex(src, -1) {
 			name := string(src[m[2]:m[3]])
 			used[name] = true

@@ -33,7 +33,8 @@ func (a *app) validateCommand() *cobra.Command {
 devcontainer.json with the Dockerfile, Compose files, lock and sandbox.jsonc
 that belong to it. "sbx-devc rules" lists what is checked.
 
-PATH is a project folder, a devcontainer.json, a Dockerfile or a sandbox.jsonc; - reads a
+PATH is a project folder, a devcontainer.json, a Dockerfile, a sandbox.jsonc,
+the folder of a Feature or Template, or a repository of those; - reads a
 devcontainer.json from standard input. Without PATH it is the current folder.
 
 Findings go to standard output. Exit code 0: nothing at --fail-on or worse;
