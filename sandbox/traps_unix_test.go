@@ -301,7 +301,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.Agent.Network = "none"
+			p.Agent.Network, p.Agent.Entrypoint = "none", options.Command // there is no firewall that our init comes from
 			agent, err := createAgent(ctx, e, p.Agent)
 			if err != nil {
 				t.Fatal(err)
