@@ -1,6 +1,7 @@
 package devcontainer
 
 import (
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -63,6 +64,21 @@ func readBuild(p *Project) *build {
 	}
 	b.needed = b.file.Reachable(b.final)
 	return b
+}
+
+// context returns the folder in the tree that the build gets.
+func (c *pass) context() string {
+	if dev := c.composed.dev(); dev != nil {
+		if s, _, _, ok := dev.Build(); ok {
+			return path.Join(c.Dir, path.Dir(c.composed.first), s)
+		}
+	}
+	for _, n := range []*jsonc.Node{c.root.Member("build").Member("context"), c.root.Member("context")} {
+		if s, ok := n.Str(); ok {
+			return path.Join(c.Dir, s)
+		}
+	}
+	return c.Dir
 }
 
 // history returns the instructions that make the container, or nothing.

@@ -180,15 +180,7 @@ func (c *pass) scripts() []string {
 			out = append(out, name)
 		}
 	}
-	context := c.Dir
-	if s, ok := c.root.Member("build").Member("context").Str(); ok {
-		context = path.Join(c.Dir, s)
-	}
-	if dev := c.composed.dev(); dev != nil {
-		if s, _, _, ok := dev.Build(); ok {
-			context = path.Join(c.Dir, path.Dir(c.composed.first), s)
-		}
-	}
+	context := c.context()
 	for _, i := range c.build.history() {
 		if copied, ok := i.Command.(*instructions.CopyCommand); ok && copied.From == "" {
 			for _, source := range copied.SourcePaths {

@@ -134,3 +134,32 @@ func isPublicKey(name string) bool {
 }
 
 var publicKey = regexp.MustCompile(`(?i)(cert|\bca\b|public|root|chain|gpg|keyring|archive|release)`)
+
+// historyCopied notes COPY of a whole context that holds a repository, when
+// .dockerignore does not keep that out.
+func (c *pass) historyCopied() {
+	if c.Tree == nil || c.build == nil {
+		return
+	}
+	context := c.context()
+	if leavesTree(context) || c.Tree.Kind(path.Join(context, ".git")) != Folder {
+		return
+	}
+	for _, name := range []string{path.Join(context, ".dockerignore"), path.Join(c.Dir, path.Base(c.Dockerfile.File)+".dockerignore")} {
+		if src, err := c.Tree.Read(name); err == nil && ignoresHistory.Match(src) {
+			return
+		}
+	}
+	for _, i := range c.build.instructions() {
+		if copied, ok := i.Command.(*instructions.CopyCommand); ok && copied.From == "" {
+			for _, source := range copied.SourcePaths {
+				if path.Clean(source) == "." && len(copied.ExcludePatterns) == 0 {
+					start, end := i.Find(" " + source)
+					c.inBuild(start+1, end, "SBX727", "the context holds .git, and .dockerignore does not keep it out", "write .git into .dockerignore")
+				}
+			}
+		}
+	}
+}
+
+var ignoresHistory = regexp.MustCompile(`(?m)^[/*]*(\.git|\*|\.\*)/?\s*$`)

@@ -162,3 +162,31 @@ func (c *pass) onbuild() {
 		}
 	}
 }
+
+// lineInstruction is how the reference CLI finds FROM and USER
+// (dockerfileUtils.ts): at the start of any line, in any case.
+var lineInstruction = regexp.MustCompile(`(?mi)^[\t ]*((FROM)[\t ]+[^\s]+|(USER)[\t ]+[^\s=]+)`)
+
+// misread reports lines that only the reference CLI takes for instructions, and
+// a FROM whose image it does not find. Both end in a build that fails, or in
+// rights of another user than the Dockerfile's.
+func (c *pass) misread() {
+	if c.build == nil || c.build.final == nil {
+		return
+	}
+	real := map[int]bool{}
+	for _, s := range c.build.file.Stages {
+		real[s.From.Start] = true
+		if line := strings.TrimRight(s.From.Source()[:s.From.HeadEnd-s.From.Start], " \t"); strings.HasSuffix(line, `\`) {
+			c.inBuild(s.From.Start, s.From.HeadEnd, "SBX711", "the reference CLI does not read on in the next line", "write FROM in one line")
+		}
+		for _, i := range s.Instructions {
+			real[i.Start] = true
+		}
+	}
+	for _, m := range lineInstruction.FindAllSubmatchIndex(c.build.file.Doc.Src, -1) {
+		if !real[m[2]] {
+			c.inBuild(m[2], m[3], "SBX711", fmt.Sprintf("the reference CLI takes this line for %s", strings.ToUpper(string(c.build.file.Doc.Src[m[2]:m[2]+4]))), "let the line start with something else, or keep the script in a file of its own")
+		}
+	}
+}

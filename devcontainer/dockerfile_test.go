@@ -101,6 +101,10 @@ func TestDockerfileRules(t *testing.T) {
 		{"the repository", "COPY .git /src/.git", "SBX714 .git"},
 		{"a public certificate", "COPY company-ca.pem /usr/local/share/ca-certificates/", ""},
 
+		{"from in Python", "RUN <<EOF python3\nfrom os import path\nEOF", "SBX711 from os"},
+		{"from in SQL, continued", "RUN echo \"select 1 \\\n  from t\"", "SBX711 from t\""},
+		{"user in a document", "COPY <<EOF /x\nUser dev\nEOF", "SBX711 User dev"},
+		{"from in the middle of a line", "RUN echo \\\n  select from t # FROM x", ""},
 		{"update apart", "RUN apt-get update\nRUN apt-get install -y git", "SBX710 apt-get"},
 		{"update twice", "RUN apt-get update\nRUN apt-get update && apt-get install -y git", ""},
 		{"asks", "RUN apt-get update && apt-get install git", "SBX724 apt-get"},

@@ -55,6 +55,11 @@ var dockerfileRules = []Rule{
 		Bad:    dockerfileExample("FROM debian:13\nRUN apt-get update\nRUN apt-get install -y --no-install-recommends git && rm -rf /var/lib/apt/lists/*\n"),
 		Good:   dockerfileExample("FROM debian:13\nRUN apt-get update && apt-get install -y --no-install-recommends git && rm -rf /var/lib/apt/lists/*\n"),
 		check:  (*pass).packages},
+	{ID: "SBX711", Name: "misread-line", Severity: diag.SeverityWarning, Title: "the reference CLI takes this line for an instruction",
+		Reason: "It reads Dockerfiles line by line and knows neither here-documents nor continued lines: it takes another image or user for the last one, and puts its own text in the middle of a script.",
+		Bad:    dockerfileExample("FROM python:3.14\nRUN <<EOF python3\nfrom sys import version\nprint(version)\nEOF\n"),
+		Good:   dockerfileExample("FROM python:3.14\nRUN <<EOF python3\nimport sys\nprint(sys.version)\nEOF\n"),
+		check:  (*pass).misread},
 	{ID: "SBX712", Name: "target-missing", Severity: diag.SeverityError, Title: "build.target names no stage",
 		Reason: "The build fails.",
 		Bad:    "-- .devcontainer/devcontainer.json --\n{\n  \"build\": {\"dockerfile\": \"Dockerfile\", \"target\": \"devel\"}\n}\n-- .devcontainer/Dockerfile --\nFROM debian:13 AS dev\n",
@@ -124,6 +129,11 @@ var dockerfileRules = []Rule{
 		Reason: "Without a tag, or with latest, the same Dockerfile builds another system tomorrow.",
 		Bad:    dockerfileExample("FROM debian\n"),
 		Good:   dockerfileExample("FROM debian:13\n")},
+	{ID: "SBX727", Name: "history-copied", Severity: diag.SeverityNote, Title: "the whole folder is copied, the repository's history with it",
+		Reason: "The image then holds everything that was ever committed, and every commit makes the build start over.",
+		Bad:    "-- .git/HEAD --\n-- .devcontainer/devcontainer.json --\n{\n  \"build\": {\"dockerfile\": \"Dockerfile\", \"context\": \"..\"}\n}\n-- .devcontainer/Dockerfile --\nFROM debian:13\nCOPY . /src\n",
+		Good:   "-- .git/HEAD --\n-- .dockerignore --\n.git\n-- .devcontainer/devcontainer.json --\n{\n  \"build\": {\"dockerfile\": \"Dockerfile\", \"context\": \"..\"}\n}\n-- .devcontainer/Dockerfile --\nFROM debian:13\nCOPY . /src\n",
+		check:  (*pass).historyCopied},
 }
 
 const exampleDigest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

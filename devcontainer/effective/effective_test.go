@@ -57,7 +57,7 @@ func pretend(t *testing.T) string {
 	if err := os.WriteFile(filepath.Join(dir, "image.json"), inspected, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	script := "#!/bin/sh\n[ \"$1\" != run ] || { printf '%s\\0' \"$@\" >" + dir + "/run; exit 1; }\ncase \"$*\" in\n  *inspect*) cat " + dir + "/image.json ;;\n  *version*) echo 28.2.2 ;;\n  ps* | info*) ;;\n  *) exit 1 ;;\nesac\n"
+	script := "#!/bin/sh\necho \"$*\" >>" + dir + "/asked\n[ \"$1\" != run ] || { printf '%s\\0' \"$@\" >" + dir + "/run; exit 1; }\ncase \"$*\" in\n  *inspect*) cat " + dir + "/image.json ;;\n  *version*) echo 28.2.2 ;;\n  ps* | info*) ;;\n  *) exit 1 ;;\nesac\n"
 	name := filepath.Join(dir, "docker")
 	if err := os.WriteFile(name, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -202,6 +202,28 @@ func TestEqualsTheReferenceCLI(t *testing.T) {
 			}
 			compare(t, dir, config, program, docker)
 		})
+	}
+}
+
+// A fact behind rule SBX711: the reference CLI takes a line of a here-document
+// for a FROM, and asks the engine for the image that stands there.
+func TestReferenceCLIReadsLines(t *testing.T) {
+	program := testenv.Program(t, "devcontainer")
+	docker := pretend(t)
+	dir := write(t, map[string]string{
+		".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}}`,
+		".devcontainer/Dockerfile":        "FROM pretended:1\nRUN <<EOF python3\nfrom sys import version\nEOF\n",
+	})
+	config := filepath.Join(dir, ".devcontainer", "devcontainer.json")
+	if _, err := reference(t, program, docker, dir, config, true); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := os.ReadFile(filepath.Join(filepath.Dir(docker), "asked"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(asked), "inspect --type image sys") || strings.Contains(string(asked), "pretended") {
+		t.Errorf("it asked\n%s", asked)
 	}
 }
 
