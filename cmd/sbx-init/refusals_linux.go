@@ -22,8 +22,8 @@ const drainTimeout = time.Second
 
 // beginRecords makes the log the place of w's decisions. who is the account
 // whose processes can be seen, the zero account when none can.
-func (w *wall) beginRecords(log *audit.Log, who account) error {
-	witness, err := newWitness(who, os.Environ())
+func (w *wall) beginRecords(log *audit.Log, who account, upstreams resolvers) error {
+	witness, err := newWitness(who, onPort53(upstreams.addrs), os.Environ())
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (p *program) run(args []string) error {
 	if err != nil {
 		return diag.WithHint(err, "give another place with --audit FILE, in a folder that only root can write")
 	}
-	if err := w.beginRecords(log, who); err != nil {
+	if err := w.beginRecords(log, who, upstreams); err != nil {
 		return err
 	}
 	defer func() {

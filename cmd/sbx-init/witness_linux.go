@@ -45,7 +45,8 @@ const (
 // processes in another PID namespace nothing but the user is to be seen: then
 // the record leaves the process out.
 type witness struct {
-	searches chan search // nil = processes cannot be seen
+	searches chan search      // nil = processes cannot be seen
+	servers  []netip.AddrPort // the name servers that programs mean when they ask
 	redact   *redact.Redactor
 	now      func() time.Time
 
@@ -76,12 +77,14 @@ type process struct {
 
 // newWitness returns the witness of the account's processes; those of the
 // zero account cannot be seen. It needs CAP_SETUID and CAP_SETGID, only now.
-// environ is what the processes inherit: values that are secret by their
-// variable's name are kept out of the records.
-func newWitness(who account, environ []string) (*witness, error) {
+// servers are the name servers that programs know of. environ is what the
+// processes inherit: values that are secret by their variable's name are kept
+// out of the records.
+func newWitness(who account, servers []netip.AddrPort, environ []string) (*witness, error) {
 	w := &witness{
-		redact: redact.New(redact.Options{Secrets: redact.SecretsOf(environ), Patterns: true}),
-		now:    time.Now, spent: map[firewall.Verdict]int{}, allowed: map[destination]time.Time{},
+		servers: servers,
+		redact:  redact.New(redact.Options{Secrets: redact.SecretsOf(environ), Patterns: true}),
+		now:     time.Now, spent: map[firewall.Verdict]int{}, allowed: map[destination]time.Time{},
 	}
 	if who.uid == 0 {
 		return w, nil
@@ -138,7 +141,7 @@ func (w *witness) complete(r *audit.Record) {
 	if r.Src.Port() == 0 || !w.worth(r) {
 		return
 	}
-	s, ok := findSocket(r)
+	s, ok := w.findSocket(r)
 	if !ok {
 		return
 	}
@@ -188,21 +191,35 @@ type socket struct {
 }
 
 // findSocket finds the client's socket in this network namespace.
-func findSocket(r *audit.Record) (socket, bool) {
+func (w *witness) findSocket(r *audit.Record) (socket, bool) {
 	if r.SrcProto != firewall.TCP && r.SrcProto != firewall.UDP {
 		return socket{}, false
 	}
-	// Both ends of a connection name it. Of a question to the resolver one end
-	// is unknown: the server that the client meant.
-	if dst, err := netip.ParseAddr(r.Dst); err == nil && r.SrcProto == firewall.TCP {
-		return connectedSocket(r.Src, netip.AddrPortFrom(dst, r.Port))
+	// Both ends name a socket. Of a question to the resolver, which was led to
+	// us, the other end is the server that the client meant.
+	remotes := w.servers
+	if dst, err := netip.ParseAddr(r.Dst); err == nil && r.Layer != audit.LayerDNS {
+		remotes = []netip.AddrPort{netip.AddrPortFrom(dst, r.Port)}
+	}
+	for _, remote := range remotes {
+		if s, ok := connectedSocket(r.SrcProto, r.Src, remote); ok {
+			return s, true
+		}
+	}
+	if r.SrcProto == firewall.TCP && r.Layer != audit.LayerDNS {
+		return socket{}, false // the list would not have it either
 	}
 	return listedSocket(r.SrcProto, r.Src)
 }
 
-// connectedSocket asks the kernel for the TCP socket of a connection
-// (sock_diag(7)), which costs the same among ten thousand.
-func connectedSocket(local, remote netip.AddrPort) (socket, bool) {
+// connectedSocket asks the kernel for the socket with these ends (sock_diag(7)),
+// which costs the same among ten thousand.
+func connectedSocket(proto firewall.Proto, local, remote netip.AddrPort) (socket, bool) {
+	number := byte(unix.IPPROTO_TCP)
+	if proto == firewall.UDP {
+		number = unix.IPPROTO_UDP
+		local, remote = remote, local // the kernel has them the other way round there (net/ipv4/udp_diag.c)
+	}
 	src, dst := local.Addr().Unmap(), remote.Addr().Unmap()
 	if src.Is4() != dst.Is4() {
 		return socket{}, false
@@ -217,7 +234,7 @@ func connectedSocket(local, remote netip.AddrPort) (socket, bool) {
 	if src.Is4() {
 		body[0] = unix.AF_INET
 	}
-	body[1] = unix.IPPROTO_TCP
+	body[1] = number
 	binary.NativeEndian.PutUint32(body[4:], 0xffffffff) // in every state
 	binary.BigEndian.PutUint16(body[8:], local.Port())
 	binary.BigEndian.PutUint16(body[10:], remote.Port())
