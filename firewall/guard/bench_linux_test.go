@@ -55,6 +55,20 @@ func BenchmarkRate(b *testing.B) {
 	})
 }
 
+// BenchmarkUpload is like BenchmarkBulk/memory, the other way.
+func BenchmarkUpload(b *testing.B) {
+	y := newYard(b)
+	for _, way := range ways[:2] {
+		b.Run(way, func(b *testing.B) {
+			y.client.t = b
+			b.SetBytes(bulkSize)
+			for b.Loop() {
+				y.client.ask("upload %s", way)
+			}
+		})
+	}
+}
+
 // BenchmarkBulk is a download over one connection.
 func BenchmarkBulk(b *testing.B) {
 	for _, path := range []string{"memory", "1gbit", "10gbit"} {

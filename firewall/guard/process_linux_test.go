@@ -49,6 +49,7 @@ const (
 	echoAddr = "93.184.216.1" // echo.test: sends back what it gets
 	bulkAddr = "93.184.216.2" // bulk.test: sends bulkSize bytes and ends
 	halfAddr = "93.184.216.3" // half.test: takes everything and says nothing
+	sinkAddr = "93.184.216.4" // sink.test: answers the hello and takes everything
 
 	plainPort = 8443 // of each site, where no packet filter leads to the guard
 	guardedBy = 443
@@ -57,7 +58,7 @@ const (
 	bulkSize  = 256 << 20
 )
 
-var zone = map[string]string{"echo.test": echoAddr, "bulk.test": bulkAddr, "half.test": halfAddr, "other.test": echoAddr}
+var zone = map[string]string{"echo.test": echoAddr, "bulk.test": bulkAddr, "half.test": halfAddr, "sink.test": sinkAddr, "other.test": echoAddr}
 
 type yardNames struct{}
 
@@ -71,7 +72,7 @@ func (yardNames) Addresses(_ context.Context, name string, _ netip.Addr) []netip
 // guardPart is the guard with the real recorder and log. It answers "state" on
 // standard input with its open files, goroutines and bytes of heap and stacks.
 func guardPart() error {
-	policy, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"echo.test", "bulk.test", "half.test"}})
+	policy, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"echo.test", "bulk.test", "half.test", "sink.test"}})
 	if errs != nil {
 		return fmt.Errorf("the policy: %v", errs)
 	}
@@ -150,8 +151,16 @@ func serveSite(conn *net.TCPConn) {
 				return
 			}
 		}
-	case halfAddr:
-		_, _ = io.Copy(io.Discard, conn)
+	case halfAddr, sinkAddr:
+		if host == sinkAddr && roundTrip(conn, yardHello("sink.test")) != nil {
+			return
+		}
+		buf := make([]byte, 256<<10)
+		for {
+			if _, err := conn.Read(buf); err != nil {
+				return
+			}
+		}
 	default:
 		// Small, since ten thousand connections hold one each.
 		buf := make([]byte, 512)
@@ -220,6 +229,12 @@ func (c *client) run(job, via string, n []int) (string, error) {
 	case "bulk": // -> nanoseconds of one download
 		start := time.Now()
 		if err := download(via); err != nil {
+			return "", err
+		}
+		return fmt.Sprint(time.Since(start).Nanoseconds()), nil
+	case "upload": // -> nanoseconds
+		start := time.Now()
+		if err := upload(via); err != nil {
 			return "", err
 		}
 		return fmt.Sprint(time.Since(start).Nanoseconds()), nil
@@ -379,4 +394,25 @@ func download(via string) error {
 		return fmt.Errorf("%d bytes of %d", got, bulkSize)
 	}
 	return nil
+}
+
+func upload(via string) error {
+	conn, err := open(via, "sink.test")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := roundTrip(conn, yardHello("sink.test")); err != nil {
+		return err
+	}
+	for range bulkSize / len(bulkBlock) {
+		if _, err := conn.Write(bulkBlock); err != nil {
+			return err
+		}
+	}
+	if err := conn.CloseWrite(); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, conn)
+	return err
 }
