@@ -70,7 +70,7 @@ lint: setup build cross ## gofmt, vet, staticcheck, actionlint, shellcheck, cros
 	go vet ./...
 	$(TOOLS)/bin/staticcheck ./...
 	$(TOOLS)/bin/actionlint
-	git ls-files -z scripts .ci | xargs -0 grep -lZE '^#!.*sh$$|^# shellcheck shell=' | xargs -0 shellcheck -x
+	git ls-files -z scripts .ci features templates/src | xargs -0 grep -lZE '^#!.*sh$$|^# shellcheck shell=' | xargs -0 shellcheck -x
 
 .PHONY: cross
 cross: ## compile sbx-devc for the other systems it runs on

@@ -61,6 +61,13 @@ func TestTemplateMatrix(t *testing.T) {
 			if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
 				t.Errorf("arrived outside: %v", leaks)
 			}
+			// Whatever the shell, without a firewall it runs nothing.
+			image := p.must(p.docker, "inspect", "--format", "{{.Config.Image}}", p.containers()[0])
+			out, _ := p.try(p.docker, "run", "--rm", "--user", "agent", "--env", "SBX_WAIT_FOR=/nowhere", "--entrypoint", "sh", image, "-c",
+				"shell=$(getent passwd agent | cut -d: -f7); echo 'echo ran' >~/.bashrc; echo 'echo ran' >~/.zshenv; timeout -s KILL 3 $shell -lic 'echo ran'; echo end")
+			if strings.Contains(out, "ran") || !strings.Contains(out, "end") {
+				t.Errorf("a login shell without a firewall: %q", out)
+			}
 		})
 	}
 }

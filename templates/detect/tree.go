@@ -32,10 +32,8 @@ func openTree(dir string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{root: root, left: maxTotal, folders: []string{"."}}
-	for _, first := range t.list(".") {
-		t.folders = append(t.folders, first)
-	}
+	t := &tree{root: root, left: maxTotal}
+	t.folders = append([]string{"."}, t.list(".")...)
 	for _, first := range t.folders[1:] {
 		// packages/NAME, apps/NAME, services/NAME, and the like
 		t.folders = append(t.folders, t.list(first)...)

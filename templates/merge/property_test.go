@@ -119,10 +119,11 @@ func (e *editor) json(src []byte, comments bool) []byte {
 func flat(t testing.TB, src []byte) map[string]string {
 	t.Helper()
 	doc, findings := jsonc.Parse("", src)
+	out := map[string]string{}
 	if doc == nil {
 		t.Fatalf("%v\n%s", findings, src)
+		return out
 	}
-	out := map[string]string{}
 	var visit func(path string, n *jsonc.Node)
 	visit = func(path string, n *jsonc.Node) {
 		switch {

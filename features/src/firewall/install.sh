@@ -49,6 +49,7 @@ chmod 0644 /etc/sbx/sandbox.jsonc
 # Login shells, which editors and the dev container CLI start with, wait for the
 # firewall; so no start-up file of the agent's runs before it.
 mkdir -p /etc/profile.d
+# shellcheck disable=SC2016 # the expansions are the written script's
 printf '%s\n' \
   'if [ -n "${SBX_WAIT_FOR:-}" ]; then' \
   '  sbx_tries=300' \

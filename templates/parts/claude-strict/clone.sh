@@ -2,6 +2,7 @@
 # Clones the repository in $1 into the folder $2, once. What is there already
 # stays: the folder is a volume and outlives the container.
 set -eu
+# shellcheck source=/dev/null
 . /etc/profile.d/00-sbx.sh
 source=$1 target=$2
 if [ -n "$(ls -A "$target")" ]; then exit 0; fi
