@@ -82,7 +82,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 
 	d.title("A dev container for it, written and checked")
-	if err := d.typed(ctx, d.app, "init", d.dir); err != nil {
+	if err := d.typed(ctx, d.app, "init", "--yes", d.dir); err != nil {
 		return err
 	}
 	if err := d.typed(ctx, d.app, "validate", d.dir); err != nil {
