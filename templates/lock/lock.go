@@ -164,7 +164,7 @@ func (l *Lock) Encode() []byte {
 	return b.Bytes()
 }
 
-const schema = "https://raw.githubusercontent.com/org/claude-sandbox/v1/schemas/lock.schema.json"
+const schema = "https://raw.githubusercontent.com/org/claude-sandbox/v1/schemas/sandbox-lock.schema.json"
 
 // Parse reads the file. It refuses what it does not know: a lock that is
 // misread would make an update lose edits.

@@ -11,6 +11,7 @@ end() {
 }
 [ "$(id -u)" = 0 ] || end "the container's first process is not root's; set remoteUser instead of containerUser"
 
+rm -f /run/sbx/up-*
 /usr/local/sbin/sbx-init run --policy /etc/sbx/sandbox.jsonc --sidecar &
 init=$!
 tries=600
@@ -20,3 +21,4 @@ until /usr/local/sbin/sbx-init status >/dev/null 2>&1; do
   [ "$tries" -gt 0 ] || end "the firewall did not come up within a minute"
   sleep 0.1
 done
+: >"/run/sbx/up-$(sed 's/.*) //' /proc/1/stat | cut -d' ' -f20)"

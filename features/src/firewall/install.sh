@@ -47,19 +47,19 @@ chmod 0644 /etc/sbx/sandbox.jsonc
 /usr/local/sbin/sbx-init plan --policy /etc/sbx/sandbox.jsonc >/dev/null
 
 # Login shells, which editors and the dev container CLI start with, wait for the
-# firewall; so no start-up file of the agent's runs before it.
+# firewall of this very start, which the first process's starting time names; so
+# no start-up file of the agent's runs before it.
 mkdir -p /etc/profile.d
-# shellcheck disable=SC2016 # the expansions are the written script's
-printf '%s\n' \
-  'if [ -n "${SBX_WAIT_FOR:-}" ]; then' \
-  '  sbx_tries=300' \
-  '  until [ -e "$SBX_WAIT_FOR" ]; do' \
-  '    sbx_tries=$((sbx_tries - 1))' \
-  '    if [ "$sbx_tries" -lt 0 ]; then echo "the firewall is not up; see the log of the container" >&2; exit 1; fi' \
-  '    sleep 0.1' \
-  '  done' \
-  '  unset sbx_tries' \
-  'fi' >/etc/profile.d/00-sbx.sh
+cat >/etc/profile.d/00-sbx.sh <<'GATE'
+sbx_up=/run/sbx/up-$(sed 's/.*) //' /proc/1/stat | cut -d' ' -f20)
+sbx_tries=300
+until [ -e "$sbx_up" ]; do
+  sbx_tries=$((sbx_tries - 1))
+  if [ "$sbx_tries" -lt 0 ]; then echo "the firewall is not up; see the log of the container" >&2; exit 1; fi
+  sleep 0.1
+done
+unset sbx_tries sbx_up
+GATE
 if [ -d /etc/zsh ]; then
   touch /etc/zsh/zshenv
   cat /etc/profile.d/00-sbx.sh /etc/zsh/zshenv >/etc/zsh/zshenv.new
