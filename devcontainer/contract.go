@@ -1,6 +1,7 @@
 package devcontainer
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"regexp"
@@ -68,13 +69,13 @@ func (c *pass) contract() {
 // ENTRYPOINT must run and may set a packet filter.
 func (c *pass) singleContainer(hooked bool) {
 	if !c.hasCapability("NET_ADMIN") {
-		c.missing(c.root.Member("capAdd"), "SBX801", "the firewall needs the capability NET_ADMIN, which nothing adds", `add "capAdd": ["NET_ADMIN"]`)
+		c.missing(c.root.Member("capAdd"), "SBX801", "the firewall needs the capability NET_ADMIN, which nothing adds", `add "capAdd": ["NET_ADMIN"]`).fix(c.listing("capAdd", "NET_ADMIN"))
 	}
 	if hooked {
 		return
 	}
 	if !c.root.Member("overrideCommand").Is(false) {
-		c.missing(c.root.Member("overrideCommand"), "SBX802", "the image's ENTRYPOINT is replaced, so the firewall in it never runs", `set "overrideCommand": false`)
+		c.missing(c.root.Member("overrideCommand"), "SBX802", "the image's ENTRYPOINT is replaced, so the firewall in it never runs", `set "overrideCommand": false`).fix(c.setting("overrideCommand", "false"))
 		return
 	}
 	c.neverStarted()
@@ -103,7 +104,7 @@ func startsScript(entrypoint []string) bool {
 
 func (c *pass) overridden() {
 	if n := c.root.Member("overrideCommand"); truthy(n) {
-		c.at(n, "SBX802", "the image's ENTRYPOINT is replaced, so the firewall in it never runs", `set "overrideCommand": false`)
+		c.at(n, "SBX802", "the image's ENTRYPOINT is replaced, so the firewall in it never runs", `set "overrideCommand": false`).fix(c.setting("overrideCommand", "false"))
 	}
 }
 
@@ -183,7 +184,7 @@ func (c *pass) firewallInHook() bool {
 				if place == nil {
 					place = n
 				}
-				c.at(place, "SBX804", "tools attach after "+wait+" and do not wait for the firewall", `set "waitFor": "`+hook+`"`)
+				c.at(place, "SBX804", "tools attach after "+wait+" and do not wait for the firewall", `set "waitFor": "`+hook+`"`).fix(c.setting("waitFor", jsonc.Quote(hook)))
 			}
 		})
 	}
@@ -246,7 +247,10 @@ func (c *pass) undo() {
 	if sudo.MatchString(c.dockerfileText()) {
 		message = "sudo gives the agent the container's capabilities, NET_ADMIN among them"
 	}
-	c.missing(c.root.Member("securityOpt"), "SBX805", message, `add "securityOpt": ["no-new-privileges"]`)
+	r := c.missing(c.root.Member("securityOpt"), "SBX805", message, `add "securityOpt": ["no-new-privileges"]`)
+	if !bytes.Contains(c.Config.Src, []byte("no-new-privileges")) { // or somebody has switched it off
+		r.fix(c.listing("securityOpt", "no-new-privileges"))
+	}
 }
 
 func (c *pass) noNewPrivileges() bool {

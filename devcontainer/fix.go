@@ -3,6 +3,7 @@ package devcontainer
 import (
 	"bytes"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,7 +21,8 @@ const maxRounds = 20
 // that no finding was about. The text is the old one when there is nothing to
 // do; fixing it again changes nothing. rules, unless empty, limits the rules.
 func Fix(p *Project, rules []string) (src []byte, fixed []diag.Finding) {
-	src = p.Config.Src
+	original := p.Config.Src
+	src = original
 	for range maxRounds {
 		c := newPass(p)
 		c.run()
@@ -34,8 +36,11 @@ func Fix(p *Project, rules []string) (src []byte, fixed []diag.Finding) {
 			}
 		}
 		out, applied := jsonc.Apply(src, groups...)
+		if bytes.Equal(out, src) {
+			break
+		}
 		next := p.with(out)
-		if bytes.Equal(out, src) || next.Config.Root == nil {
+		if next.Config.Root == nil && p.Config.Root != nil {
 			break
 		}
 		for i, ok := range applied {
@@ -45,15 +50,31 @@ func Fix(p *Project, rules []string) (src []byte, fixed []diag.Finding) {
 		}
 		src, p = out, next
 	}
+	if p.Config.Root == nil {
+		return original, nil // names were quoted, and something else is broken
+	}
 	return src, fixed
 }
+
+// unquotedName is a name as JavaScript would take it.
+var unquotedName = regexp.MustCompile(`^([A-Za-z_$][A-Za-z0-9_$]*)[ \t]*:`)
 
 // syntaxFixes attaches edits to findings that the parser reported.
 func (c *pass) syntaxFixes() {
 	for i := range c.reports {
-		if r := &c.reports[i]; r.Rule == jsonc.RuleTrailingComma && r.File == c.Config.File {
+		r := &c.reports[i]
+		if r.File != c.Config.File {
+			continue
+		}
+		switch r.Rule {
+		case jsonc.RuleTrailingComma:
 			at := c.Config.Offset(r.Line, r.Column)
 			r.fix([]jsonc.Edit{{Start: at, End: at + 1}})
+		case jsonc.RuleSyntax:
+			if m := unquotedName.FindSubmatch(c.Config.Src[c.Config.Offset(r.Line, r.Column):]); m != nil && !slices.Contains(opening, string(m[1])) {
+				at := c.Config.Offset(r.Line, r.Column)
+				r.fix([]jsonc.Edit{{Start: at, End: at + len(m[1]), Text: jsonc.Quote(string(m[1]))}})
+			}
 		}
 	}
 }
@@ -86,6 +107,26 @@ func (o overlay) Read(name string) ([]byte, error) {
 		return o.src, nil
 	}
 	return o.Tree.Read(name)
+}
+
+// setting gives a property of the configuration a value, which is JSON.
+func (c *pass) setting(name, value string) []jsonc.Edit {
+	if n := c.root.Member(name); n != nil {
+		return jsonc.Replace(n, value)
+	}
+	return c.Config.AddMember(c.root, name, value)
+}
+
+// listing adds a text to a list of the configuration.
+func (c *pass) listing(name, value string) []jsonc.Edit {
+	n := c.root.Member(name)
+	switch {
+	case n == nil:
+		return c.Config.AddMember(c.root, name, "["+jsonc.Quote(value)+"]")
+	case n.Kind == jsonc.Array:
+		return c.Config.AddElement(n, jsonc.Quote(value))
+	}
+	return nil
 }
 
 // moveLegacy moves a legacy property to where it belongs now, or returns

@@ -6,8 +6,9 @@ import "github.com/org/claude-sandbox/internal/diag"
 var syntaxRules = []Rule{
 	{ID: "SBX101", Name: "syntax", Severity: diag.SeverityError, Title: "syntax error",
 		Reason: "Editors and the reference CLI read past what they do not understand and drop it without a word: an unquoted name, everything behind a missing bracket. What they drop may be the line that protects you.",
-		Bad:    "{\n  \"image\": \"debian:13\",\n  privileged: false\n}",
-		Good:   "{\n  \"image\": \"debian:13\",\n  \"privileged\": false\n}"},
+		Bad:    "{\n  \"image\": \"debian:13\",\n  init: false\n}",
+		Good:   "{\n  \"image\": \"debian:13\",\n  \"init\": false\n}",
+		Fix:    "a name without quotes gets them, unless it opens the host"},
 	{ID: "SBX102", Name: "duplicate-name", Severity: diag.SeverityError, Title: "a name is given twice",
 		Reason: "Some readers take the first value and some the last, so what a reviewer reads and what runs can differ.",
 		Bad:    "{\n  \"image\": \"debian:13\",\n  \"remoteUser\": \"dev\",\n  \"remoteUser\": \"root\"\n}",
