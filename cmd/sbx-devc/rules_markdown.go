@@ -64,7 +64,11 @@ func fence(language, text string) string {
 	return "```" + language + "\n" + text + "```\n"
 }
 
-const checksEnd = `## Agreement with the official schema
+const checksEnd = `## In practice
+
+[What the checks say about two published configurations](published-configurations.md) that let Claude Code work without asking.
+
+## Agreement with the official schema
 
 For devcontainer.json and devcontainer-feature.json the verdict of SBX2xx and SBX301 to SBX303 is that of the specification's own JSON Schema, on every file of our corpora, but for these:
 
@@ -82,7 +86,8 @@ A policy file says what configurations of an organisation may hold:
   "features": {"forbid": ["docker-in-docker"], "require": ["ghcr.io/example/features/ca"]},
   "capabilities": {"forbid": ["NET_RAW"]},
   "extensions": {"allow": ["ms-python.*", "golang.go"]},
-  "mounts": {"forbid": ["~/.ssh"]}
+  "mounts": {"forbid": ["~/.ssh"]},
+  "properties": {"forbid": ["privileged", "initializeCommand"]}
 }
 ` + "```" + `
 
