@@ -11,6 +11,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -78,7 +79,7 @@ func (a *app) policyCheck(file, target string) error {
 	if err != nil {
 		return err
 	}
-	policy, err := loadPolicy(file)
+	network, policy, err := loadNetwork(file)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
@@ -87,6 +88,9 @@ func (a *app) policyCheck(file, target string) error {
 	}
 	d := t.Decide(policy)
 	fmt.Fprintf(a.stdout, "%s %s: %s\n", d.Verdict, target, d.Reason)
+	if fix := audit.Fix(network, t); fix != "" {
+		fmt.Fprintf(a.stderr, "sbx-devc: hint: to open it, add to network.allow: %q\n", fix)
+	}
 	if d.Allowed() {
 		return nil
 	}
