@@ -186,3 +186,29 @@ func BenchmarkDockerfile(b *testing.B) {
 		devcontainer.Check(p)
 	}
 }
+
+// Whatever a Dockerfile, a Compose file and a script hold: no panic, and every
+// finding lies inside its file.
+func FuzzCheckAround(f *testing.F) {
+	f.Add("FROM a AS b\nARG T\nENV T=$T\nRUN <<E\ncurl x | sh\nE\nCOPY --from=c . /\nUSER x\n", "services: {s: {build: ., volumes: ['/:/x'], ports: [1], environment: [A_TOKEN]}}", "iptables -A OUTPUT -p udp --dport 53 -j ACCEPT\n")
+	f.Add("from\\\n a\nuser\tx", "include: [c.yml]\nservices: {s: {extends: s, network_mode: 'service:s', entrypoint: [a]}}", "")
+	f.Fuzz(func(t *testing.T, file, composed, script string) {
+		for _, config := range []string{
+			`{"build": {"dockerfile": "Dockerfile", "target": "b", "args": {"T": "1"}}, "postStartCommand": "sh .devcontainer/init-firewall.sh"}`,
+			`{"dockerComposeFile": "c.yml", "service": "s", "workspaceFolder": "/w", "remoteUser": "x"}`,
+		} {
+			tree := devcontainer.Memory{".devcontainer/devcontainer.json": config, ".devcontainer/Dockerfile": file, ".devcontainer/c.yml": composed,
+				".devcontainer/init-firewall.sh": script, ".devcontainer/sandbox.jsonc": "{}", ".git/HEAD": ""}
+			p, err := devcontainer.Load(tree, ".devcontainer/devcontainer.json", ".devcontainer/devcontainer.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, finding := range devcontainer.Check(p) {
+				lines := strings.Split(tree[finding.File], "\n")
+				if finding.Line < 1 || finding.Line > len(lines) || finding.Column < 1 || finding.Column > len(lines[finding.Line-1])+4 || finding.EndLine < finding.Line {
+					t.Errorf("%+v lies outside", finding)
+				}
+			}
+		}
+	})
+}
