@@ -75,7 +75,7 @@ func (c *pass) downloadRun() {
 	done := map[*shell.Command]bool{}
 	each(c.build.instructions(), func(i *dockerfile.Instruction, cmd *shell.Command) {
 		fetcher, ok := ranDownload(cmd)
-		if !ok || done[fetcher] || checked(i) {
+		if !ok || done[fetcher] {
 			return
 		}
 		done[fetcher] = true

@@ -54,6 +54,7 @@ func TestDockerfileRules(t *testing.T) {
 		{"a script that reads data", "RUN curl https://x.io/d.json | python3 -m json.tool > /d", ""},
 		{"a script that is a file", "RUN curl https://x.io/d | sh filter.sh", ""},
 		{"checked in between", "RUN curl -o i https://x.io/i && sha256sum -c sums && sh i", ""},
+		{"something else is checked", "RUN sha256sum -c sums && curl https://x.io/i | sh", "SBX705 curl https://x.io/i | sh"},
 		{"only said", "RUN echo 'curl https://x.io/i | sh'", ""},
 
 		{"sudoers by echo", `RUN echo dev ALL=\(root\) NOPASSWD:ALL > /etc/sudoers.d/dev && chmod 0440 /etc/sudoers.d/dev`, "SBX704 NOPASSWD:ALL"},
