@@ -319,3 +319,50 @@ func BenchmarkWitness(b *testing.B) {
 		}
 	})
 }
+
+// Who is killed leaves the records of what he tried, the counts too.
+func TestRecordsOutliveTheAgent(t *testing.T) {
+	in := newInternet(t)
+	b := newBox(t, in.Sandbox, openPolicy)
+	dig := testenv.Program(t, "dig")
+	r := b.sh(`for i in 1 2 3 4 5; do ` + dig + ` +tries=1 +time=5 evil.test >/dev/null; done; kill -9 $$`)
+	r.mustExit(t, 128+9)
+	asked := 0
+	for _, rec := range b.records() {
+		if rec.Name == "evil.test" {
+			asked += max(rec.Count, 1)
+		}
+	}
+	if asked != 5 {
+		t.Errorf("%d questions are on record, want 5: %+v", asked, b.records())
+	}
+}
+
+// Attack: fill the disk with refusals, so that what follows is not on record.
+// What cannot be recorded does not happen then.
+func TestAttackFillingTheAuditDisk(t *testing.T) {
+	in := newInternet(t)
+	b := newBox(t, in.Sandbox, openPolicy)
+	curl, dig := testenv.Program(t, "curl"), testenv.Program(t, "dig")
+	if err := os.MkdirAll(b.path("run"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", b.path("run"), "tmpfs", 0, "size=16k,mode=0755"); err != nil {
+		testenv.Missing(t, "mounting a tmpfs", err.Error())
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(b.path("run"), 0) })
+	r := b.sh(`
+		echo "before: $(` + dig + ` +tries=1 +time=5 ok6.test AAAA | grep -o 'status: [A-Z]*')"
+		for i in $(seq 1 120); do echo "n$i.evil.test A"; done > names
+		` + dig + ` +tries=1 +time=5 -f names | grep -c 'status: REFUSED'
+		echo "after: $(` + dig + ` +tries=1 +time=5 ok.test | grep -o 'status: [A-Z]*')"
+		` + curl + ` -sS --noproxy '*' --max-time 5 http://ok.test/ 2>/dev/null`)
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	if want := []string{"before: status: NOERROR", "120", "after: status: SERVFAIL"}; !slices.Equal(lines, want) {
+		t.Errorf("got %q, want %q", lines, want)
+	}
+	for _, request := range in.requests() {
+		t.Errorf("a request arrived that is not on record: %s", request)
+	}
+	r.mustSay(t, "the audit log is not complete")
+}

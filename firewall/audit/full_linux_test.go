@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -59,8 +60,12 @@ func TestAttackFullDisk(t *testing.T) {
 		t.Errorf("%d decisions were refused with room on the disk", refused-10)
 	}
 	records, err := readLog(path)
-	if err != nil || len(records) != written {
-		t.Errorf("%d of %d written records can be read (%v)", len(records), written, err)
+	if err != nil || len(records) != written+1 {
+		t.Errorf("%d of %d written records can be read (%v)", len(records)-1, written, err)
+	}
+	lost := slices.IndexFunc(records, func(r Record) bool { return r.Name == LostRecords })
+	if lost != written-5+1 || records[lost].Count != 10 {
+		t.Errorf("the log says at %d of %d what it lacks, want 10 decisions at %d", lost, len(records), written-5+1)
 	}
 }
 

@@ -45,7 +45,7 @@ type Record struct {
 }
 
 // LostRecords stands in the place of a host name in the record that says that
-// earlier ones were overwritten. It counts as denied: what is not known to
+// others were overwritten or could not be written. It counts as denied: what is not known to
 // have been allowed was not.
 const LostRecords = "(lost records)"
 
@@ -54,6 +54,14 @@ func lost(at time.Time) Record {
 	return Record{
 		Time: at, Verdict: firewall.Deny, Layer: LayerLog, Name: LostRecords,
 		Reason: "so many decisions were recorded that the oldest are gone: this report does not hold every refusal",
+	}
+}
+
+// unwritten is the record about decisions that found no room on the disk.
+func unwritten(at time.Time, n int) Record {
+	return Record{
+		Time: at, Verdict: firewall.Deny, Layer: LayerLog, Name: LostRecords, Count: n,
+		Reason: "decisions could not be written, as on a full disk; those that would have allowed something did not happen",
 	}
 }
 

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type Recorder struct {
 	counts map[kind]*repeats
 	timer  *time.Timer
 	err    error // of the last write of a count that nobody waited for
+	lost   int   // decisions that could not be written
 	closed bool
 }
 
@@ -83,8 +85,19 @@ func (c *Recorder) Record(r Record) error {
 	err := c.write(r)
 	if err != nil {
 		delete(c.counts, k) // what is not written must not be counted either
+		c.lost += r.decisions()
+	} else {
+		c.admitLoss()
 	}
 	return errors.Join(err, c.lastError())
+}
+
+// admitLoss says in the log, once that can be written again, how many decisions
+// it lacks.
+func (c *Recorder) admitLoss() {
+	if c.lost > 0 && c.write(unwritten(c.now().UTC(), c.lost)) == nil {
+		c.lost = 0
+	}
 }
 
 // repeated counts r when its kind is known, and makes it known otherwise.
@@ -178,6 +191,10 @@ func (c *Recorder) Flush() error {
 	defer c.mu.Unlock()
 	for _, e := range c.counts {
 		c.flush(e)
+	}
+	c.admitLoss()
+	if c.lost > 0 {
+		return errors.Join(c.lastError(), fmt.Errorf("%d decisions could not be written", c.lost))
 	}
 	return c.lastError()
 }
