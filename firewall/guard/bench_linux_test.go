@@ -50,6 +50,8 @@ func BenchmarkConnect(b *testing.B) {
 func BenchmarkRate(b *testing.B) {
 	y := newYard(b)
 	y.each(b, func(b *testing.B, way string, _ int) {
+		y.client.ask("latency %s 100", way)
+		b.ResetTimer()
 		n := y.client.ask("rate %s %d 16", way, b.N)
 		b.ReportMetric(float64(b.N)*1e9/float64(n[0]), "conns/s")
 	})
