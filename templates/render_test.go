@@ -3,6 +3,7 @@ package templates_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -253,4 +254,61 @@ func TestWriteFilesRefusesALink(t *testing.T) {
 	if left, _ := os.ReadDir(outside); len(left) > 0 {
 		t.Errorf("written through the link: %v", left)
 	}
+}
+
+// TestNoOptionChangesTheStructure gives every option of every template values
+// that mean something to JSON, YAML, Dockerfiles and shells. Each is refused, or
+// the files have the lines and the tree that they always have.
+func TestNoOptionChangesTheStructure(t *testing.T) {
+	nasty := []string{
+		`"`, `\`, `\"`, "a\nb", "a\r\nRUN id", `a", "x": "y`, `a"], "mode": "host", "private": ["*`, `a"}}`, "a */ // b", "${localEnv:HOME}", "${templateOption:timezone}",
+		"$HOME", "$(id)", "`id`", "a b", "a;id", "a&&id", "a|id", "a>b", "a # b", "'", "a\x00b", "a\x1b[31m", "{a}", "[a]", "a, b", "*", "!a", "~", "é", "\u2028", strings.Repeat("a", 100_000),
+	}
+	for _, id := range templates.IDs() {
+		tmpl, err := templates.Load(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := render(t, id, nil)
+		for name := range tmpl.Options {
+			for _, value := range nasty {
+				options := map[string]string{name: value}
+				if name == "claudeVersion" {
+					options["claudeIntegrityX64"] = "sha512-x"
+				}
+				files, err := tmpl.Render(options)
+				if errors.Is(err, templates.ErrOption) {
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, f := range files {
+					if got, want := skeleton(t, f), skeleton(t, plain[i]); got != want {
+						t.Errorf("%s: %s=%.40q changes %s from\n%s\nto\n%s", id, name, value, f.Path, want, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// skeleton is a file without the text of its values.
+func skeleton(t *testing.T, f templates.File) string {
+	t.Helper()
+	var b strings.Builder
+	if !strings.HasPrefix(filepath.Ext(f.Path), ".json") {
+		for line := range strings.Lines(string(f.Content)) {
+			word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+			word, _, _ = strings.Cut(word, "=")
+			fmt.Fprintln(&b, word, len(strings.Fields(line)))
+		}
+		return b.String()
+	}
+	doc, findings := jsonc.Parse(f.Path, f.Content)
+	if doc == nil || len(findings) > 0 {
+		t.Fatalf("%v in\n%s", findings, f.Content)
+	}
+	doc.Root.Walk(func(n *jsonc.Node) { fmt.Fprintln(&b, n.Pointer, n.Kind) })
+	return b.String()
 }
