@@ -40,10 +40,14 @@ func (c *pass) schema() {
 		c.topLevel(imageKind, []string{"build"}, "it is ignored beside image")
 	case build != nil:
 		c.topLevel(buildKind, nil, "")
-		c.missing(build, "SBX204", "build lacks \"dockerfile\"", "name the Dockerfile, relative to this file")
+		if !c.misspelt(build, "dockerfile") {
+			c.missing(build, "SBX204", "build lacks \"dockerfile\"", "name the Dockerfile, relative to this file")
+		}
 	default:
 		c.topLevel(everyKind, nil, "")
-		c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
+		if !c.misspelt(root, "image", "build", "dockerFile", "dockerComposeFile") {
+			c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
+		}
 	}
 	c.locks()
 }
@@ -57,10 +61,20 @@ func (c *pass) composeKind(image, build *jsonc.Node) {
 
 func (c *pass) require(n *jsonc.Node, names ...string) {
 	for _, name := range names {
-		if n.Member(name) == nil {
+		if n.Member(name) == nil && !c.misspelt(n, name) {
 			c.missing(n, "SBX204", fmt.Sprintf("%s lacks %q", where(n), name), "")
 		}
 	}
+}
+
+// misspelt reports whether a member was already reported as unknown that was
+// meant to be one of names: one slip is one finding.
+func (c *pass) misspelt(n *jsonc.Node, names ...string) bool {
+	return slices.ContainsFunc(n.Members, func(m jsonc.Member) bool {
+		return jsonc.Suggest(m.Name, names) != "" && slices.ContainsFunc(c.reports, func(r report) bool {
+			return r.Rule == "SBX201" && r.Pointer == m.Value.Pointer && r.File == c.doc.File
+		})
+	})
 }
 
 func (c *pass) extra(n *jsonc.Node, name, why string) {

@@ -40,6 +40,11 @@ func TestVariants(t *testing.T) {
 		{"array with an operator", image(`"postCreateCommand": ["npm", "ci", "&&", "npm", "test"]`), "SBX314"},
 		{"array in an object", image(`"postCreateCommand": {"a": ["npm ci"]}`), "SBX314"},
 
+		{"one slip, one finding: build", `{"build": {"dockerFile": "D"}}`, "SBX201"},
+		{"one slip, one finding: image", `{"imgae": "a:1"}`, "SBX201"},
+		{"one slip, one finding: Compose", `{"dockerComposeFile": "c.yml", "sevice": "s", "workspaceFolder": "/"}`, "SBX201"},
+		{"a slip and something missing", `{"nmae": "x"}`, "SBX201 SBX205"},
+
 		// 4xx
 		{"device in two words", image(`"runArgs": ["--device", "/dev/kvm"]`), "SBX406"},
 		{"all GPUs", image(`"runArgs": ["--gpus", "all"]`), "SBX406"},
