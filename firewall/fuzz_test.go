@@ -158,3 +158,41 @@ func FuzzEntryIsNeverWiderThanItReads(f *testing.F) {
 		}
 	})
 }
+
+// Mode audit never refuses what mode allowlist lets out, never lets out what is
+// denied or not the internet, and marks exactly what the list lacks.
+func FuzzAuditAgainstAllowlist(f *testing.F) {
+	f.Add("a.example.org *.example.org 192.0.2.0/24:8443 10.0.0.0/8", "*.bad.example.org 203.0.113.0/24", "x.bad.example.org", []byte{203, 0, 113, 7}, uint16(443), true)
+	f.Add("", "", "", []byte{169, 254, 169, 254}, uint16(80), false)
+	f.Add("", "198.51.100.0/24", "", []byte{0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, 198, 51, 100, 1}, uint16(80), false)
+	f.Fuzz(func(t *testing.T, allow, deny, name string, raw []byte, port uint16, udp bool) {
+		n := firewall.Network{Allow: strings.Fields(allow), Deny: strings.Fields(deny)}
+		list, errs := firewall.NewPolicy(n)
+		addr, _ := netip.AddrFromSlice(raw)
+		if errs != nil || addr.Is4In6() {
+			return
+		}
+		n.Mode = firewall.ModeAudit
+		audit, errs := firewall.NewPolicy(n)
+		if errs != nil {
+			t.Fatal(errs)
+		}
+		proto := firewall.TCP
+		if udp {
+			proto = firewall.UDP
+		}
+		a, b := audit.Decide(name, addr, port, proto), list.Decide(name, addr, port, proto)
+		switch {
+		case b.Allowed() && (!a.Allowed() || a.Rule != b.Rule):
+			t.Errorf("the list says %+v and audit %+v", b, a)
+		case a.Allowed() && !b.Allowed() && a.Rule != firewall.RuleUnlisted:
+			t.Errorf("only audit lets it out, by %+v; the list says %+v", a, b)
+		case a.Allowed() && strings.Contains(b.Reason, "deny list"):
+			t.Errorf("audit lets out what is denied: %+v", a)
+		case a.Allowed() && !b.Allowed() && addr.IsValid() && (addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsMulticast() || addr.IsUnspecified() || addr.IsLoopback()):
+			t.Errorf("audit opens %s: %+v", addr, a)
+		case a.Allowed() && (port == 53 || port == 853):
+			t.Errorf("audit opens port %d: %+v", port, a)
+		}
+	})
+}

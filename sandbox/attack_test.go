@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
@@ -204,6 +205,26 @@ func TestNetworkNoneReachesNothing(t *testing.T) {
 	}
 	if out := tr.stdout.String(); !strings.HasSuffix(out, "\nlo\n") {
 		t.Errorf("the interfaces are %q", out)
+	}
+}
+
+// Attack: a run that only learns what it needs (mode audit) reaches the engine's
+// host. The control is mode host, which says what it is.
+func TestModeAuditKeepsTheEnginesHostClosed(t *testing.T) {
+	e, o := connect(t), newOutside(t)
+	options := shell(o.attempts())
+	options.User = network(firewall.Network{Mode: firewall.ModeAudit})
+	tr := (&trial{options: options}).run(t, e)
+	if n := o.arrived.Load(); n != 0 || strings.Contains(tr.stdout.String(), "reached") {
+		t.Errorf("%d packets or connections arrived at the engine's host:\n%s\n%s", n, tr.stdout.String(), tr.stderr.String())
+	}
+	if !strings.Contains(strings.Join(tr.said, "\n"), "the whole internet is open") {
+		t.Errorf("nobody says what mode audit is: %q", tr.said)
+	}
+	options.User, options.AcceptNoFirewall = network(firewall.Network{Mode: firewall.ModeHost}), true
+	tr = (&trial{options: options}).run(t, e)
+	if !strings.Contains(tr.stdout.String(), "reached") || !strings.Contains(strings.Join(tr.said, "\n"), "NO FIREWALL") {
+		t.Errorf("mode host is closed, so the attack above proves nothing, or not said aloud: %q, %q", tr.stdout.String(), tr.said)
 	}
 }
 
