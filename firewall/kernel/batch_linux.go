@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -17,11 +16,11 @@ import (
 // setSocket adds elements to ipsets, many in one message, which package netlink
 // does one by one. It is safe for concurrent use.
 type setSocket struct {
-	mu   sync.Mutex
-	file *os.File // a netlink socket of the namespace that it was opened in
-	seq  uint32
-	out  []byte
-	in   [4096]byte
+	mu  sync.Mutex
+	fd  int // a netlink socket of the namespace that it was opened in
+	seq uint32
+	out []byte
+	in  [4096]byte
 }
 
 // element is what is added to a set.
@@ -34,20 +33,29 @@ type element struct {
 // 16 bits, and an IPv6 element with all it can have takes 76 bytes.
 const maxBatch = 500
 
-// answerLimit bounds the wait for the kernel's answer, which is written before
-// the call that sends the message returns.
+// answerLimit bounds the wait for the kernel's answer. In truth it is there
+// before the call that sends the message returns, so the calls block, which
+// costs less than asking to be told.
 const answerLimit = 5 * time.Second
 
 func openSetSocket() (*setSocket, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_NETFILTER)
-	if err == nil {
-		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
-	}
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
 	if err != nil {
 		return nil, fmt.Errorf("opening a netlink socket for ipset: %w", err)
 	}
-	return &setSocket{file: os.NewFile(uintptr(fd), "netlink")}, nil
+	err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	if err == nil {
+		limit := unix.NsecToTimeval(answerLimit.Nanoseconds())
+		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("opening a netlink socket for ipset: %w", err)
+	}
+	return &setSocket{fd: fd}, nil
 }
+
+func (s *setSocket) close() { unix.Close(s.fd) }
 
 // add puts elements into a set; those that are there get their new time.
 func (s *setSocket) add(set string, elements []element) error {
@@ -102,7 +110,7 @@ func (s *setSocket) addSome(set string, elements []element) error {
 	end(b, list)
 	binary.NativeEndian.PutUint32(b, uint32(len(b)))
 	s.out = b
-	if _, err := s.file.Write(b); err != nil {
+	if _, err := unix.Write(s.fd, b); err != nil {
 		return err
 	}
 	return s.answer()
@@ -110,12 +118,12 @@ func (s *setSocket) addSome(set string, elements []element) error {
 
 // answer reads the kernel's answer to the last message.
 func (s *setSocket) answer() error {
-	if err := s.file.SetReadDeadline(time.Now().Add(answerLimit)); err != nil {
-		return err
-	}
 	const header, code = 16, 20
 	for {
-		n, err := s.file.Read(s.in[:])
+		n, err := unix.Read(s.fd, s.in[:])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
 		if err != nil {
 			return err
 		}

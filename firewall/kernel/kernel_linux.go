@@ -110,7 +110,7 @@ func Open(ctx context.Context, opts Options) (*Kernel, error) {
 // Close frees the netlink sockets. The rules stay.
 func (k *Kernel) Close() {
 	k.sets.Close()
-	k.adder.file.Close()
+	k.adder.close()
 	k.diag.file.Close()
 }
 
@@ -246,7 +246,7 @@ func (k *Kernel) openSets() error {
 	}
 	if k.diag, err = openDiagSocket(); err != nil {
 		sets.Close()
-		k.adder.file.Close()
+		k.adder.close()
 		return err
 	}
 	k.sets = sets

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,8 +89,7 @@ const (
 	maxConns      = 64               // TCP connections at a time
 	idleTimeout   = 10 * time.Second // of a TCP connection, RFC 7766 section 6.2.3
 	maxUDPMessage = 4096             // bytes read of one question; no honest one has more than 512
-	maxReaders    = 4                // goroutines that read questions from one UDP socket
-	maxBatch      = 16               // questions read at a time by each
+	maxBatch      = 16               // questions read at a time
 )
 
 // Server answers DNS questions. It is safe for concurrent use.
@@ -171,9 +169,9 @@ func (s *Server) Serve(ctx context.Context, pc net.PacketConn, l net.Listener) e
 	return errors.Join(first, second)
 }
 
-// serveUDP reads with as many goroutines as there are cores. What the cache
-// knows they answer themselves; what has to be asked or refused takes time and
-// gets a goroutine of its own.
+// serveUDP reads with one goroutine, because several would wake each other for
+// every question. What the cache knows it answers itself; what has to be asked
+// or refused takes time and gets a goroutine of its own.
 func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 	conn, ok := pc.(*net.UDPConn)
 	if !ok {
@@ -182,19 +180,6 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	slots := make(chan struct{}, maxInFlight)
-	readers := min(runtime.GOMAXPROCS(0), maxReaders)
-	ended := make(chan error, readers)
-	for range readers {
-		go func() { ended <- s.readUDP(ctx, conn, slots, &wg) }()
-	}
-	var failed error
-	for range readers {
-		failed = errors.Join(failed, <-ended)
-	}
-	return failed
-}
-
-func (s *Server) readUDP(ctx context.Context, conn *net.UDPConn, slots chan struct{}, wg *sync.WaitGroup) error {
 	batches := ipv4.NewPacketConn(conn) // the messages of one system call; it does the same for IPv6
 	in, out := make([]ipv4.Message, maxBatch), make([]ipv4.Message, 0, maxBatch)
 	for i := range in {

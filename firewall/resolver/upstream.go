@@ -36,6 +36,9 @@ func (s *Server) exchange(ctx context.Context, name dnsmessage.Name, typ dnsmess
 	if len(turns) == 0 {
 		return nil, errors.New("no upstream resolver is configured")
 	}
+	if len(turns) == 1 {
+		return s.ask(ctx, turns[0], q)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type result struct {
@@ -114,8 +117,7 @@ func (s *Server) ask(ctx context.Context, index int, q dnsmessage.Question) ([]b
 // socket is connected, so the kernel drops what another address sends, and its
 // port and the id are random.
 func (s *Server) once(ctx context.Context, network string, index int, q dnsmessage.Question, edns bool) ([]byte, dnsmessage.RCode, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-	defer cancel()
+	deadline := time.Now().Add(s.opts.Timeout)
 	var random [2]byte
 	_, _ = rand.Read(random[:]) // never fails, see its documentation
 	id := binary.BigEndian.Uint16(random[:])
@@ -123,11 +125,14 @@ func (s *Server) once(ctx context.Context, network string, index int, q dnsmessa
 	if err != nil {
 		return nil, 0, err
 	}
-	conn, err := s.dial(ctx, network, s.opts.Upstreams[index])
+	conn, err := s.dial(ctx, network, s.opts.Upstreams[index], deadline)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer conn.Close()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return nil, 0, err
+	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if name, err := hostName(q.Name); err == nil {
@@ -143,9 +148,13 @@ func (s *Server) once(ctx context.Context, network string, index int, q dnsmessa
 const portTries = 16
 
 // dial connects to an upstream from a random port of ours.
-func (s *Server) dial(ctx context.Context, network string, upstream netip.AddrPort) (net.Conn, error) {
+func (s *Server) dial(ctx context.Context, network string, upstream netip.AddrPort, deadline time.Time) (net.Conn, error) {
+	d := s.opts.Dialer
+	if network == "tcp" { // UDP has nothing to wait for, and the time costs a timer
+		d.Deadline = deadline
+	}
 	if s.opts.FirstPort == 0 {
-		return s.opts.Dialer.DialContext(ctx, network, upstream.String())
+		return d.DialContext(ctx, network, upstream.String())
 	}
 	ports := int(s.opts.LastPort) - int(s.opts.FirstPort) + 1
 	var err error
@@ -153,7 +162,6 @@ func (s *Server) dial(ctx context.Context, network string, upstream netip.AddrPo
 		var random [2]byte
 		_, _ = rand.Read(random[:])
 		port := int(s.opts.FirstPort) + int(binary.BigEndian.Uint16(random[:]))%ports
-		d := s.opts.Dialer
 		d.LocalAddr = &net.UDPAddr{Port: port}
 		if network == "tcp" {
 			d.LocalAddr = &net.TCPAddr{Port: port}
