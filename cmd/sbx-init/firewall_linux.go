@@ -34,7 +34,7 @@ const (
 	resolverPort = 1053
 
 	// cachedAnswers is how many answers the resolver keeps, about 1 KiB each.
-	cachedAnswers = 4096
+	cachedAnswers = 2048
 
 	// setupTimeout bounds everything between closing and verifying.
 	setupTimeout = 30 * time.Second

@@ -24,7 +24,7 @@ const (
 	defaultAudit = "/run/sbx/audit.jsonl"
 
 	// gcPercent is how much garbage there may be for what is in use.
-	gcPercent = 40
+	gcPercent = 30
 
 	// effectivePolicy, in the audit log's folder, is the policy in force, for
 	// 'sbx-init check' without --policy. It is a settings file itself.
