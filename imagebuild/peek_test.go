@@ -2,6 +2,8 @@ package imagebuild
 
 import (
 	"context"
+	"io"
+	"log"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -15,7 +17,7 @@ import (
 )
 
 func TestWhatARegistrySaysWithoutLayers(t *testing.T) {
-	server := httptest.NewServer(registry.New())
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	ref := strings.TrimPrefix(server.URL, "http://") + "/a/b:1"
 	img, err := mutate.Config(empty.Image, v1.Config{User: "u", Labels: map[string]string{"devcontainer.metadata": "[]"}})
