@@ -163,10 +163,14 @@ func TestAttackRawBytesThroughTheGuard(t *testing.T) {
 		send("80", "POST / HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: evil.test\r\n\r\n") +
 		send("80", "GET / HTTP/1.1\r\nHost: ok.test\r\nHost: evil.test\r\n\r\n") +
 		send("443", "SSH-2.0-x\r\n") +
-		send("80", "\x05\x01\x00"))
+		send("80", "\x05\x01\x00") +
+		send("443", "GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n") +
+		send("443", "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n") +
+		send("80", clientHello("evil.test")) +
+		send("443", clientHello("evil.test")))
 	r.mustExit(t, 0)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	if len(lines) != 5 {
+	if len(lines) != 9 {
 		t.Fatalf("%d answers: %s", len(lines), r.stdout)
 	}
 	// The reply to the first request comes whole, then the refusal.
@@ -178,7 +182,28 @@ func TestAttackRawBytesThroughTheGuard(t *testing.T) {
 			t.Errorf("answered: %s", line)
 		}
 	}
+	for _, line := range lines[7:] {
+		if !strings.HasPrefix(line, `"\x15\x03`) {
+			t.Errorf("no TLS alert: %s", line)
+		}
+	}
 	in.mustNotReach(t)
+}
+
+// clientHello is what crypto/tls says first.
+func clientHello(name string) string {
+	near, far := net.Pipe()
+	defer near.Close()
+	go func() {
+		_ = tls.Client(far, &tls.Config{ServerName: name}).Handshake()
+		far.Close()
+	}()
+	buf := make([]byte, 16<<10)
+	n, err := near.Read(buf)
+	if err != nil {
+		panic(err)
+	}
+	return string(buf[:n])
 }
 
 // Only the guard may connect to a learned address on the web's ports: not
