@@ -133,6 +133,10 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	if o.dryRun {
 		return a.showFiles(dir, files)
 	}
+	if readBelow(dir)(".devcontainer.json") != nil && !o.force {
+		err := fmt.Errorf("%s: .devcontainer.json %w", dir, templates.ErrExists)
+		return exitWith(exitRefused, diag.WithHint(err, "move it to %s and use --extend, or write another beside it with --force", configPath))
+	}
 	// What is there already in just this form is in nobody's way.
 	files = slices.DeleteFunc(files, func(f templates.File) bool { return unchanged(dir, f) })
 	existing, err := templates.InTheWay(dir, files)
