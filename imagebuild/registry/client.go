@@ -117,7 +117,7 @@ func Dial(ctx context.Context, repo string, push bool, from []string, o Options)
 	}
 	c := &Client{repo: parsed, o: o, source: source}
 	err = c.try(ctx, "logging in", func() error {
-		rt, err := transport.NewWithContext(ctx, parsed.Registry, auth, counting{o.Transport, &c.requests}, scopes)
+		rt, err := transport.NewWithContext(ctx, parsed.Registry, auth, transport.NewUserAgent(counting{o.Transport, &c.requests}, "sbx-devc"), scopes)
 		if err == nil {
 			c.http = &http.Client{Transport: rt}
 		}
@@ -152,7 +152,6 @@ func (c *Client) url(format string, args ...any) string {
 // send makes one request. The answer has one of the wanted codes; any other is
 // a *Status and its body is closed.
 func (c *Client) send(req *http.Request, want ...int) (*http.Response, error) {
-	req.Header.Set("User-Agent", "sbx-devc")
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, fromTransport(err)

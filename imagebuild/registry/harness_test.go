@@ -144,3 +144,16 @@ func expectWhole(t *testing.T, repo string) map[string]v1.Hash {
 	}
 	return found
 }
+
+// uploaded lists the image's own blobs that a push sent.
+func uploaded(r *Report, a artifact.Artifact) []string {
+	var out []string
+	for _, b := range a.Blobs() {
+		for _, have := range r.Blobs {
+			if have.Digest == b.Digest && have.How == Uploaded {
+				out = append(out, b.What)
+			}
+		}
+	}
+	return out
+}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func Plan(ctx context.Context, c *Client, a artifact.Artifact, o PushOptions) (*
 	}
 	blobs := a.Blobs()
 	r.Blobs = make([]BlobReport, len(blobs))
-	err = each(ctx, o.Jobs, len(blobs), func(ctx context.Context, i int) error {
+	err = each(ctx, lookups, len(blobs), func(ctx context.Context, i int) error {
 		b := blobs[i]
 		found, err := c.HasBlob(ctx, b.Descriptor)
 		r.Blobs[i] = BlobReport{b.What, b.Digest, b.Size, Exists}
@@ -115,44 +116,60 @@ func (r *Report) count(c *Client) {
 // written and looked at again. A push that was interrupted is taken up by the
 // next one: nothing is sent twice.
 func Push(ctx context.Context, c *Client, a artifact.Artifact, o PushOptions) (*Report, error) {
-	r, err := look(ctx, c, a, o)
-	if err != nil {
-		return r, err
-	}
-	attached, err := hasKinds(ctx, c, a.Index.Digest, o)
-	if err != nil {
-		return r, err
-	}
-	if !r.Unchanged {
-		if err := pushByDigest(ctx, c, a, o, r); err != nil {
-			r.count(c)
-			return r, err
+	var r *Report
+	var attached bool
+	err := each(ctx, 2, 2, func(ctx context.Context, i int) (err error) {
+		if i == 0 {
+			r, err = look(ctx, c, a, o)
+		} else {
+			attached, err = hasKinds(ctx, c, a.Index.Digest, o)
 		}
+		return err
+	})
+	if err != nil {
+		return r, err
 	}
+	var referrers []artifact.Manifest
 	if !attached {
-		referrers, err := o.Referrers(ctx)
-		if err == nil {
-			err = c.Attach(ctx, a.Index.Digest, referrers)
-		}
-		if err != nil {
+		if referrers, err = o.Referrers(ctx); err != nil {
 			return r, err
 		}
 	}
-	if !r.Unchanged {
-		if err := readBack(ctx, c, a, o.Jobs); err != nil {
+	if r.Unchanged {
+		if err := pushReferrers(ctx, c, a, referrers, o, r); err != nil {
 			return r, err
 		}
-		if o.Sign != nil {
-			if err := o.Sign(ctx, c.Name()+"@"+a.Index.Digest.String()); err != nil {
-				return r, fmt.Errorf("signing %s: %w", c.Name(), err)
-			}
+		r.count(c)
+		return r, nil
+	}
+	if err := pushByDigest(ctx, c, a, referrers, o, r); err != nil {
+		r.count(c)
+		return r, err
+	}
+	if err := readBack(ctx, c, a, referrers, r); err != nil {
+		return r, err
+	}
+	if o.Sign != nil {
+		if err := o.Sign(ctx, c.Name()+"@"+a.Index.Digest.String()); err != nil {
+			return r, fmt.Errorf("signing %s: %w", c.Name(), err)
 		}
-		if err := moveTags(ctx, c, a, r); err != nil {
-			return r, err
-		}
+	}
+	if err := moveTags(ctx, c, a, r); err != nil {
+		return r, err
 	}
 	r.count(c)
 	return r, nil
+}
+
+// pushReferrers attaches what is missing at an image that is there.
+func pushReferrers(ctx context.Context, c *Client, a artifact.Artifact, referrers []artifact.Manifest, o PushOptions, r *Report) error {
+	if len(referrers) == 0 {
+		return nil
+	}
+	if err := pushBlobs(ctx, c, artifact.Unique(referrers...), o, r); err != nil {
+		return err
+	}
+	return c.attach(ctx, a.Index.Digest, referrers)
 }
 
 // look reads where the tags point and refuses what must not move.
@@ -205,57 +222,86 @@ func hasKinds(ctx context.Context, c *Client, subject v1.Hash, o PushOptions) (b
 	return true, nil
 }
 
-// pushByDigest writes blobs, images and the index. An image that the registry
-// has is not looked into; reading back finds one whose parts were deleted.
-func pushByDigest(ctx context.Context, c *Client, a artifact.Artifact, o PushOptions, r *Report) error {
-	blobs := a.Blobs()
-	r.Blobs = make([]BlobReport, len(blobs))
-	// The largest first: at the end nobody waits for one that began late.
-	order := make([]int, len(blobs))
-	for i := range order {
-		order[i] = i
+// pushByDigest writes blobs, images, the index and what refers to it.
+func pushByDigest(ctx context.Context, c *Client, a artifact.Artifact, referrers []artifact.Manifest, o PushOptions, r *Report) error {
+	err := pushBlobs(ctx, c, artifact.Unique(append(slices.Clone(a.Images), referrers...)...), o, r)
+	if err == nil {
+		err = each(ctx, o.Jobs, len(a.Images), func(ctx context.Context, i int) error {
+			_, err := c.PutManifest(ctx, "", a.Images[i].Descriptor, a.Images[i].Raw)
+			return err
+		})
 	}
-	slices.SortStableFunc(order, func(x, y int) int { return int(min(max(blobs[y].Size-blobs[x].Size, -1), 1)) })
-	err := each(ctx, o.Jobs, len(blobs), func(ctx context.Context, i int) error {
-		b := blobs[order[i]]
+	if err == nil {
+		_, err = c.PutManifest(ctx, "", a.Index.Descriptor, a.Index.Raw)
+	}
+	if err == nil {
+		err = c.attach(ctx, a.Index.Digest, referrers)
+	}
+	return err
+}
+
+// lookups is how many questions are asked at a time. They are small.
+const lookups = 16
+
+// pushBlobs asks for all blobs and sends those that are missing.
+func pushBlobs(ctx context.Context, c *Client, blobs []artifact.Blob, o PushOptions, r *Report) error {
+	r.Blobs = make([]BlobReport, len(blobs))
+	err := each(ctx, lookups, len(blobs), func(ctx context.Context, i int) error {
+		b := blobs[i]
+		found, err := c.HasBlob(ctx, b.Descriptor)
+		r.Blobs[i] = BlobReport{What: b.What, Digest: b.Digest, Size: b.Size}
+		if found {
+			r.Blobs[i].How = Exists
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var missing []int
+	for i := range blobs {
+		if r.Blobs[i].How != Exists {
+			missing = append(missing, i)
+		}
+	}
+	// The largest first: at the end nobody waits for one that began late.
+	slices.SortStableFunc(missing, func(x, y int) int { return cmp.Compare(blobs[y].Size, blobs[x].Size) })
+	return each(ctx, o.Jobs, len(missing), func(ctx context.Context, n int) error {
+		i := missing[n]
+		b := blobs[i]
 		report := func(p Progress) {
 			if o.Progress != nil {
 				p.Digest, p.What, p.Size = b.Digest, b.What, b.Size
 				o.Progress(p)
 			}
 		}
-		how, err := c.Upload(ctx, b, func(sent int64) { report(Progress{Sent: sent}) })
-		if err == nil {
-			report(Progress{Sent: b.Size, Done: true, How: how})
+		how, err := c.upload(ctx, b, func(sent int64) { report(Progress{Sent: sent}) })
+		r.Blobs[i].How = how
+		if err != nil {
+			return c.explain("uploading "+b.What+" to", c.Name(), err)
 		}
-		r.Blobs[order[i]] = BlobReport{b.What, b.Digest, b.Size, how}
-		return err
+		report(Progress{Sent: b.Size, Done: true, How: how})
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	err = each(ctx, o.Jobs, len(a.Images), func(ctx context.Context, i int) error {
-		_, err := c.PutManifest(ctx, "", a.Images[i].Descriptor, a.Images[i].Raw)
-		return err
-	})
-	if err == nil {
-		_, err = c.PutManifest(ctx, "", a.Index.Descriptor, a.Index.Raw)
-	}
-	return err
 }
 
 // readBack checks that a reader by digest gets the whole image: every manifest
-// byte for byte, and every blob present in its full size.
-func readBack(ctx context.Context, c *Client, a artifact.Artifact, jobs int) error {
+// byte for byte, and every blob that was written present in its full size.
+func readBack(ctx context.Context, c *Client, a artifact.Artifact, referrers []artifact.Manifest, r *Report) error {
 	manifests := append([]artifact.Manifest{a.Index}, a.Images...)
-	blobs := a.Blobs()
-	return each(ctx, max(jobs, 8), len(manifests)+len(blobs), func(ctx context.Context, i int) error {
+	var written []artifact.Blob
+	for _, b := range artifact.Unique(append(slices.Clone(a.Images), referrers...)...) {
+		if slices.ContainsFunc(r.Blobs, func(have BlobReport) bool { return have.Digest == b.Digest && have.How != Exists }) {
+			written = append(written, b)
+		}
+	}
+	return each(ctx, lookups, len(manifests)+len(written), func(ctx context.Context, i int) error {
 		return c.soon(ctx, func() error {
 			if i < len(manifests) {
 				_, _, err := c.Manifest(ctx, manifests[i].Digest.String()) // checked against its digest
 				return err
 			}
-			b := blobs[i-len(manifests)]
+			b := written[i-len(manifests)]
 			found, err := c.HasBlob(ctx, b.Descriptor)
 			if err == nil && !found {
 				err = fmt.Errorf("reading back %s: the registry does not have %s (%s) after accepting it: %w", c.Name(), b.Digest, b.What, ErrNotFound)

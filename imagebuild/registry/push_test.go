@@ -108,15 +108,15 @@ func TestBlobsAreMountedFromAnotherRepository(t *testing.T) {
 		t.Errorf("the plan is %+v, %v", plan, err)
 	}
 	report, err := Push(ctx, c, a, pushOptions(t, a))
-	if err != nil || report.Sent != 0 {
-		t.Errorf("%d bytes were sent, %v", report.Sent, err)
+	if err != nil || len(uploaded(report, a)) != 0 {
+		t.Errorf("%q were sent, %v", uploaded(report, a), err)
 	}
 	expectWhole(t, f.Real+"/me/x")
 
 	// A registry that refuses to mount gets the blobs.
 	f.Set(reg.Times(1<<30, func(r *http.Request) bool { return r.URL.Query().Get("mount") != "" }, reg.Answer(404, nil, `{"errors":[{"code":"NAME_UNKNOWN"}]}`)))
-	if report, err = Push(ctx, dial(t, f.Addr+"/me/y", options(nil)), a, pushOptions(t, a)); err != nil || report.Sent == 0 {
-		t.Errorf("where mounting is refused: %d bytes were sent, %v", report.Sent, err)
+	if report, err = Push(ctx, dial(t, f.Addr+"/me/y", options(nil)), a, pushOptions(t, a)); err != nil || len(uploaded(report, a)) == 0 {
+		t.Errorf("where mounting is refused: %q were sent, %v", uploaded(report, a), err)
 	}
 	expectWhole(t, f.Real+"/me/y")
 }
@@ -193,7 +193,7 @@ func TestConcurrentReferrersAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Attach(ctx, a.Index.Digest, referrers); err != nil {
+	if err := pushReferrers(ctx, c, a, referrers, PushOptions{}, &Report{}); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := c.Referrers(ctx, a.Index.Digest); err != nil || len(list) != 1 || n != 3 {

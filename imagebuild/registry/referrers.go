@@ -64,25 +64,17 @@ func (c *Client) fallbackIndex(ctx context.Context, subject v1.Hash) (v1.IndexMa
 	return index, err
 }
 
-// Attach writes referrers of subject. Where the list is a tag, it is written
-// and read back until it names all of them: another writer may have replaced
-// it in between.
-func (c *Client) Attach(ctx context.Context, subject v1.Hash, referrers []artifact.Manifest) error {
-	listed := true
-	for _, r := range referrers {
-		for _, b := range r.Blobs {
-			if _, err := c.Upload(ctx, b, func(int64) {}); err != nil {
-				return err
-			}
-		}
-		bySubject, err := c.PutManifest(ctx, "", r.Descriptor, r.Raw)
-		if err != nil {
-			return err
-		}
-		listed = listed && bySubject
-	}
-	if listed {
-		return nil
+// attach writes referrers of subject, whose blobs are there. Where the list is
+// a tag, it is written and read back until it names all of them: another writer
+// may have replaced it in between.
+func (c *Client) attach(ctx context.Context, subject v1.Hash, referrers []artifact.Manifest) error {
+	bySubject := make([]bool, len(referrers))
+	err := each(ctx, 0, len(referrers), func(ctx context.Context, i int) (err error) {
+		bySubject[i], err = c.PutManifest(ctx, "", referrers[i].Descriptor, referrers[i].Raw)
+		return err
+	})
+	if err != nil || !slices.Contains(bySubject, false) {
+		return err
 	}
 	for range attempts {
 		index, err := c.fallbackIndex(ctx, subject)

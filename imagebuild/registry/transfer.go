@@ -33,24 +33,25 @@ const (
 	Uploaded Outcome = "uploaded"
 )
 
-// Upload makes the registry have the blob: nothing is sent that it has, or that
-// it can take from another repository. progress is told how many bytes of the
-// present attempt were sent.
-func (c *Client) Upload(ctx context.Context, b artifact.Blob, progress func(sent int64)) (Outcome, error) {
+// upload makes the registry have a blob that it was found not to have: by
+// taking it from another repository, or by sending it. progress is told how many
+// bytes of the present attempt were sent.
+func (c *Client) upload(ctx context.Context, b artifact.Blob, progress func(sent int64)) (Outcome, error) {
 	var outcome Outcome
+	first := true
 	err := c.try(ctx, "uploading "+b.What, func() error {
 		progress(0)
-		// Asked before every attempt: what looks like a failure may have succeeded.
-		found, err := c.hasBlob(ctx, b.Descriptor)
-		if err != nil {
-			return err
-		}
-		if found {
-			if outcome == "" {
+		// What looks like a failure may have succeeded.
+		if !first {
+			found, err := c.hasBlob(ctx, b.Descriptor)
+			if found && outcome == "" {
 				outcome = Exists
 			}
-			return nil
+			if err != nil || found {
+				return err
+			}
 		}
+		first = false
 		target, err := c.begin(ctx, b)
 		if err != nil {
 			return err
@@ -62,7 +63,7 @@ func (c *Client) Upload(ctx context.Context, b artifact.Blob, progress func(sent
 		outcome = Uploaded
 		return c.put(ctx, target, b, progress)
 	})
-	return outcome, c.explain("uploading "+b.What+" to", c.Name(), err)
+	return outcome, err
 }
 
 // begin opens an upload and returns where it goes, or nil when the registry

@@ -43,9 +43,6 @@ func Start(t testing.TB) string {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if t.Failed() && testing.Verbose() {
-			t.Logf("registry: %s", output.String())
-		}
 	})
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		c, err := net.DialTimeout("tcp", addr, time.Second)
@@ -54,7 +51,9 @@ func Start(t testing.TB) string {
 			return addr
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the registry does not listen on %s: %v", addr, err)
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait() // its output is complete then
+			t.Fatalf("the registry does not listen on %s: %v: %s", addr, err, output.String())
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
