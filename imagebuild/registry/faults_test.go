@@ -211,7 +211,8 @@ func swallow(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 }
 
 // A push that is killed at any point leaves every tag at a whole image, and the
-// next push sends nothing that arrived.
+// next push sends nothing that arrived. Every ninth point is tried, with
+// SBX_SOAK=1 each of them.
 func TestPushKilledAtAnyRequest(t *testing.T) {
 	f := reg.StartFaulty(t)
 	a := sample(t, 1)
