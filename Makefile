@@ -44,6 +44,11 @@ test-root: setup build ## only the packages whose tests change network namespace
 matrix: setup build ## build every template and bring it up with the official CLI; takes minutes
 	SBX_TEMPLATE_MATRIX=1 go test -count=1 -timeout 40m -run TestTemplateMatrix -v ./cmd/sbx-devc
 
+.PHONY: test-slow
+test-slow: setup build ## attacks that wait for minutes, and every system call of the start made to fail
+	SBX_ATTACK_SLOW=1 go test -count=1 -timeout 15m -run 'TestAttacks$$' ./internal/attack
+	SBX_ALL_FAULTS=1 go test -count=1 -timeout 60m -run TestFaultsInSystemCalls ./cmd/sbx-init
+
 .PHONY: fuzz
 fuzz: ## run every fuzz test for FUZZTIME (default 10s)
 	@for dir in $(call packages_with,^func Fuzz); do \

@@ -105,7 +105,7 @@ What an agent can try against the sandbox's network, and what came of it. Each l
 | init-firewall | %d | %d |
 | sandbox | %d | %d |
 
-%d attempts hold even as root against ours: they do what they say, and nothing opens. %d cannot be shown to leak in this lab; the reason stands there instead. %d kinds of honest traffic pass in every sandbox, before and after the attacks. What waits for more than a minute (expired-address) runs with `+"`SBX_ATTACK_SLOW=1`"+` alone.
+%d attempts hold even as root against ours: they do what they say, and nothing opens. %d cannot be shown to leak in this lab; the reason stands there instead. %d kinds of honest traffic pass in every sandbox, before and after the attacks. What waits for more than a minute (expired-address) runs with `+"`make test-slow`"+` alone.
 `, len(list), count["none"], count["walls"], len(list), count["design"], len(list), count["ours"], count["holds"], count["vacuous"], len(Benign()))
 	family := ""
 	for _, a := range list {
