@@ -256,6 +256,7 @@ func TestAttackDuringReload(t *testing.T) {
 			})
 		}
 	}()
+	defer func() { cancel(); <-done }() // also when the test ends early: the namespace goes with it
 	for i := range 4 {
 		b.write("policy.jsonc", []string{afterReload, quiet, beforeReload, afterReload}[i])
 		b.ask("reload").mustExit(t, 0)
