@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	sarif210 "github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/golden"
 )
 
@@ -25,5 +29,31 @@ func TestChecksPageIsGenerated(t *testing.T) {
 	want, err := os.ReadFile(page)
 	if err != nil || !bytes.Equal(want, got.Bytes()) {
 		t.Errorf("%s is not what the rules say (%v): run go test ./cmd/sbx-devc -run TestChecksPage -update", page, err)
+	}
+}
+
+// The report that code scanning gets, with the real table of rules, is valid
+// SARIF and names each rule's page.
+func TestSARIFOfValidate(t *testing.T) {
+	var out, stderr bytes.Buffer
+	a := &app{stdin: strings.NewReader(`{"image": "debian", "privileged": true}`), stdout: &out, stderr: &stderr, getenv: func(string) string { return "" }}
+	if code := a.main(t.Context(), []string{"validate", "--format", "sarif", "-"}); code != exitFindings {
+		t.Fatalf("exit %d: %s", code, &stderr)
+	}
+	report, err := sarif210.FromBytes(out.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := report.Validate(); err != nil {
+		t.Error(err)
+	}
+	run := report.Runs[0]
+	if len(run.Tool.Driver.Rules) != len(devcontainer.Rules()) || len(run.Results) < 2 {
+		t.Errorf("%d rules, %d results", len(run.Tool.Driver.Rules), len(run.Results))
+	}
+	for _, r := range run.Tool.Driver.Rules {
+		if r.HelpURI == nil || !strings.HasSuffix(*r.HelpURI, "docs/checks.md#"+strings.ToLower(*r.ID)) {
+			t.Errorf("%s has no page", *r.ID)
+		}
 	}
 }

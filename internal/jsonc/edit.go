@@ -18,13 +18,22 @@ type Edit struct {
 // all, so that no half of a change is left; applied says which groups were.
 func Apply(src []byte, groups ...[]Edit) (out []byte, applied []bool) {
 	applied = make([]bool, len(groups))
-	var all []Edit
+	var all []Edit // sorted, and none touches another
 	for i, group := range groups {
-		if fits(src, all, group) {
-			all, applied[i] = append(all, group...), true
+		done, ok := 0, len(group) > 0
+		for ok && done < len(group) {
+			if all, ok = insert(all, group[done], len(src)); ok {
+				done++
+			}
+		}
+		applied[i] = ok
+		for _, e := range group[:done] {
+			if !ok { // a half of a change is none
+				at := search(all, e.Start)
+				all = slices.Delete(all, at, at+1)
+			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
 	at := 0
 	for _, e := range all {
 		out = append(out, src[at:e.Start]...)
@@ -34,20 +43,30 @@ func Apply(src []byte, groups ...[]Edit) (out []byte, applied []bool) {
 	return append(out, src[at:]...), applied
 }
 
-// fits reports whether group can be made beside what is in all. Two edits at
-// the same point collide too: their order would be a matter of luck.
-func fits(src []byte, all, group []Edit) bool {
-	for i, e := range group {
-		if e.Start < 0 || e.End < e.Start || e.End > len(src) {
-			return false
-		}
-		for _, other := range slices.Concat(all, group[:i]) {
-			if e.Start < other.End && other.Start < e.End || e.Start == other.Start || e.Start == e.End && e.Start == other.End || other.Start == other.End && other.Start == e.End {
-				return false
-			}
+// search returns the place of the first edit that starts at offset or later.
+func search(all []Edit, offset int) int {
+	at, _ := slices.BinarySearchFunc(all, offset, func(e Edit, offset int) int { return cmp.Compare(e.Start, offset) })
+	return at
+}
+
+// insert puts an edit among the others unless it touches one. Two edits at the
+// same point collide too: their order would be a matter of luck.
+func insert(all []Edit, e Edit, size int) ([]Edit, bool) {
+	if e.Start < 0 || e.End < e.Start || e.End > size {
+		return all, false
+	}
+	at := search(all, e.Start)
+	if at > 0 {
+		if before := all[at-1]; before.End > e.Start || before.End == e.Start && e.Start == e.End {
+			return all, false
 		}
 	}
-	return len(group) > 0
+	if at < len(all) {
+		if after := all[at]; after.Start < e.End || after.Start == e.Start || after.Start == e.End && after.Start == after.End {
+			return all, false
+		}
+	}
+	return slices.Insert(all, at, e), true
 }
 
 // Replace writes text in the place of a value.

@@ -12,9 +12,14 @@ func Suggest(word string, known []string) string {
 		return strings.ToLower(separators.Replace(s))
 	}
 	best, bestCost := "", len(word)/3+1
+	word = fold(word)
 	for _, k := range known {
-		if cost := editDistance(fold(word), fold(k)); cost < bestCost {
-			best, bestCost = k, cost
+		k, name := fold(k), k
+		if d := len(k) - len(word); d >= bestCost || -d >= bestCost {
+			continue // so many letters are missing or too many
+		}
+		if cost := editDistance(word, k); cost < bestCost {
+			best, bestCost = name, cost
 		}
 	}
 	return best
