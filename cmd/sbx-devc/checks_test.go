@@ -32,8 +32,8 @@ func TestChecksPageIsGenerated(t *testing.T) {
 	}
 }
 
-// The report that code scanning gets, with the real table of rules, is valid
-// SARIF and names each rule's page.
+// The report that code scanning gets holds the whole table of rules, each with
+// its page; another reader must find them. Package diag validates the form.
 func TestSARIFOfValidate(t *testing.T) {
 	var out, stderr bytes.Buffer
 	a := &app{stdin: strings.NewReader(`{"image": "debian", "privileged": true}`), stdout: &out, stderr: &stderr, getenv: func(string) string { return "" }}
@@ -43,9 +43,6 @@ func TestSARIFOfValidate(t *testing.T) {
 	report, err := sarif210.FromBytes(out.Bytes())
 	if err != nil {
 		t.Fatal(err)
-	}
-	if err := report.Validate(); err != nil {
-		t.Error(err)
 	}
 	run := report.Runs[0]
 	if len(run.Tool.Driver.Rules) != len(devcontainer.Rules()) || len(run.Results) < 2 {
