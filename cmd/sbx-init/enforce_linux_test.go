@@ -36,7 +36,7 @@ func isNeighbour(p netnstest.Packet) bool {
 	case solicitation, advertisement:
 		return true
 	case routerSolicitation, listenerReport:
-		return p.Src.IsLinkLocalUnicast() && p.Dst.IsMulticast()
+		return (p.Src.IsLinkLocalUnicast() || p.Src.IsUnspecified()) && p.Dst.IsMulticast() // unspecified until it has an address
 	}
 	return false
 }
