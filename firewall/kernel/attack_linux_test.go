@@ -26,8 +26,8 @@ func (b *bench) tries(addresses ...string) {
 
 func TestLeakOverIPv6(t *testing.T) {
 	b := newBench(t, kernel.Options{})
-	c := b.Capture(t)
 	b.apply(b.plan(firewall.Network{Allow: []string{allowed + ":443"}}))
+	c := b.Capture(t) // not earlier: until then the kernel announces the interface
 	b.tries("["+other6+"]:443", "["+other6+"]:80", "["+allowed6+"]:443", "["+netnstest.InternetAddr6.String()+"]:22")
 	c.Nothing("IPv6 with an IPv4 allowlist", nil)
 }

@@ -308,6 +308,35 @@ func TestVerifyWherePingNeedsNoCapability(t *testing.T) {
 	}
 }
 
+// Where nobody answers at the next hop, the kernel says so soon, and to a program
+// that sounds like a refusal.
+func TestVerifyFindsPacketsThatPassToADeadNeighbour(t *testing.T) {
+	b := newBench(t, kernel.Options{})
+	var errs []error
+	b.Sandbox.Do(func() {
+		for _, family := range []string{"ipv4", "ipv6"} {
+			for name, value := range map[string]string{"mcast_solicit": "1", "retrans_time_ms": "1"} {
+				errs = append(errs, os.WriteFile("/proc/sys/net/"+family+"/neigh/eth0/"+name, []byte(value), 0o644))
+			}
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	for _, ipv6 := range []bool{false, true} {
+		holed := b.plan(firewall.Network{})
+		chain, want := &holed.V4[0].Chains[0], "IPv4: a TCP connection"
+		if ipv6 {
+			chain, want = &holed.V6[0].Chains[0], "IPv6: a TCP connection"
+		}
+		chain.Rules = append([]firewall.Rule{{Spec: "-p tcp -m tcp --dport 9 -j ACCEPT"}}, chain.Rules...)
+		b.apply(holed)
+		if err := b.verify(holed); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Verify says %v, want %q", err, want)
+		}
+	}
+}
+
 func TestOpenNamesWhatIsMissing(t *testing.T) {
 	b := &bench{Lab: netnstest.New(t), t: t}
 	testenv.Program(t, "iptables-restore")

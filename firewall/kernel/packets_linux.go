@@ -181,7 +181,9 @@ func probeConnectOnce(to netip.AddrPort, wait int) error {
 	if err != nil {
 		return fmt.Errorf("reading the refusal: %w", err)
 	}
-	if code == 0 {
+	// The packet filter resets. That nobody is there at the next hop is known
+	// only of a packet that has passed.
+	if code == 0 || unix.Errno(code) == unix.EHOSTUNREACH {
 		return errLetOut
 	}
 	return judge(unix.Errno(code))
