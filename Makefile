@@ -53,7 +53,7 @@ test-slow: setup build ## attacks that wait for minutes, and every system call o
 fuzz: ## run every fuzz test for FUZZTIME (default 10s)
 	@for dir in $(call packages_with,^func Fuzz); do \
 	  for name in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$dir/*_test.go | cut -d' ' -f2); do \
-	    echo "$$dir $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$dir; \
+	    echo "$$dir $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$dir; \
 	  done; \
 	done
 
