@@ -28,6 +28,9 @@ func Discover(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ext := filepath.Ext(path); !info.IsDir() && (ext == ".yml" || ext == ".yaml") {
+		return nil, diag.WithHint(fmt.Errorf("%w: %s is a Compose file", ErrNone, path), "name the devcontainer.json that names it, or its project")
+	}
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
@@ -50,6 +53,9 @@ func Discover(path string) ([]string, error) {
 	}
 	if s := filepath.Join(path, ".devcontainer", SettingsName); len(found) == 0 && isFile(s) {
 		found = append(found, s)
+	}
+	if len(found) == 0 && inDevcontainer(path) {
+		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "name the project's folder, the one with .devcontainer in it, or one file")
 	}
 	if len(found) == 0 {
 		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "sbx-devc init %s writes one", path)
@@ -86,6 +92,13 @@ func places(tree Tree, home string) []string {
 		}
 	}
 	return found
+}
+
+// inDevcontainer reports whether the folder is a .devcontainer or one of its
+// folders, which no place of the specification is relative to.
+func inDevcontainer(folder string) bool {
+	full, err := filepath.Abs(folder)
+	return err == nil && (filepath.Base(full) == ".devcontainer" || filepath.Base(filepath.Dir(full)) == ".devcontainer")
 }
 
 func isFile(p string) bool {

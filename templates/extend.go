@@ -3,6 +3,7 @@ package templates
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +19,9 @@ var ErrExtend = errors.New("cannot be extended")
 func FeatureReference() string {
 	return "ghcr.io/" + release.Org + "/claude-sandbox/features/firewall:0"
 }
+
+// firewallFeature is the Feature by tag, by digest, by neither or in a folder.
+var firewallFeature = regexp.MustCompile(`/firewall([:@]|$)`)
 
 // sockets are variables by which editors hand in sockets of the host. Whoever
 // can talk to them can open files, use keys and start programs outside.
@@ -45,7 +49,7 @@ func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
 		return nil, e.err
 	}
 	// Under any version, and of any publisher, it is the same Feature.
-	if !slices.ContainsFunc(members(doc.Root.Member("features")), func(m jsonc.Member) bool { return strings.Contains(m.Name, "/firewall:") }) {
+	if !slices.ContainsFunc(members(doc.Root.Member("features")), func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) }) {
 		options := `{"presets": ` + jsonc.Quote(strings.Join(presets, ","))
 		if len(allow) > 0 {
 			options += `, "allow": ` + jsonc.Quote(strings.Join(allow, ","))
@@ -72,6 +76,32 @@ func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
 		e.mount(inside+p, "type=tmpfs,target="+inside+p+",readonly")
 	}
 	return e.src, e.err
+}
+
+// FirewallLacks lists what a firewall Feature that is in src already neither has
+// among its presets nor among its entries. Its options are its owner's, and
+// Extend leaves them alone. Without the Feature it is empty. It is pure.
+func FirewallLacks(src []byte, presets, allow []string) []string {
+	doc, _ := jsonc.Parse("", src)
+	if doc == nil {
+		return nil
+	}
+	list := members(doc.Root.Member("features"))
+	at := slices.IndexFunc(list, func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
+	if at < 0 {
+		return nil
+	}
+	var lacks []string
+	for option, wanted := range map[string][]string{"presets": presets, "allow": allow} {
+		have, _ := list[at].Value.Member(option).Str()
+		for _, w := range wanted {
+			if !slices.Contains(strings.Split(strings.ReplaceAll(have, " ", ""), ","), w) {
+				lacks = append(lacks, w)
+			}
+		}
+	}
+	slices.Sort(lacks)
+	return lacks
 }
 
 func members(n *jsonc.Node) []jsonc.Member {

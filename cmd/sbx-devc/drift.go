@@ -21,7 +21,8 @@ func (a *app) driftCommand() *cobra.Command {
 sbx-devc says and from what sandbox.lock describes. Nothing is fetched or
 written. Edits of yours are listed and are no drift, unless --edits says so.
 
-Exit code 0: none; 1: drift; 2: wrong usage; 3: there is no lock.`,
+Exit code 0: none; 1: drift; 2: wrong usage; 3: there is no lock, or it is of a
+later template than this sbx-devc's.`,
 		Example: `  sbx-devc drift
   sbx-devc drift --edits projects/api`,
 		Args:        cobra.MaximumNArgs(1),

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/lock"
 )
 
 // configPath is where init writes the configuration, and looks for one.
@@ -24,9 +26,17 @@ func (a *app) extend(o initOptions, dir string, c choice) error {
 		}
 		return exitWith(exitNoInput, diag.WithHint(err, "'sbx-devc init' writes one"))
 	}
+	if readBelow(dir)(lock.Path) != nil {
+		err := fmt.Errorf("%s: 'sbx-devc init' wrote this dev container, and its image raises the firewall itself", dir)
+		return exitWith(exitRefused, diag.WithHint(err, "hosts go into %s; 'sbx-devc update' brings the rest up to date", ".devcontainer/"+devcontainer.SettingsName))
+	}
 	seen, err := templates.Observe(dir)
 	if err != nil {
 		return exitWith(exitRefused, err)
+	}
+	if lacks := templates.FirewallLacks(config, o.presets, o.allow); len(lacks) > 0 {
+		err := fmt.Errorf("%s has the firewall already, without %s", filepath.Join(dir, configPath), strings.Join(lacks, ", "))
+		return exitWith(exitRefused, diag.WithHint(err, "its options are yours: add them to its presets or allow by hand"))
 	}
 	base, err := templates.Load("claude")
 	if err != nil {
@@ -43,7 +53,7 @@ func (a *app) extend(o initOptions, dir string, c choice) error {
 	}
 	switch {
 	case o.dryRun:
-		return a.showFiles(dir, files)
+		return a.showFiles(dir, files, "changed")
 	case unchanged(dir, files[0]):
 		fmt.Fprintf(a.stderr, "sbx-devc: %s has the firewall already\n", filepath.Join(dir, configPath))
 		return nil

@@ -124,14 +124,14 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkRendered(files, len(seen.Facts.Pinned) > 0); err != nil {
+	if err := checkRendered(files, len(seen.Facts.Pinned) > 0, len(c.options) > 0); err != nil {
 		return err
 	}
 	if _, err := templates.InTheWay(dir, files); err != nil {
 		return exitWith(exitRefused, err)
 	}
 	if o.dryRun {
-		return a.showFiles(dir, files)
+		return a.showFiles(dir, files, "changed, needs --force")
 	}
 	if readBelow(dir)(".devcontainer.json") != nil && !o.force {
 		err := fmt.Errorf("%s: .devcontainer.json %w", dir, templates.ErrExists)
@@ -271,8 +271,9 @@ func (c choice) render(facts templates.Facts) ([]templates.File, error) {
 }
 
 // checkRendered validates the files before they are written: a template or an
-// option must not be able to produce what validate would refuse.
-func checkRendered(files []templates.File, git bool) error {
+// option must not be able to produce what validate would refuse. The template
+// on its own is tested, so chosen options are the reason where there are some.
+func checkRendered(files []templates.File, git, chosen bool) error {
 	findings, err := templates.Check(files, git)
 	if err != nil {
 		return exitWith(exitInternal, err)
@@ -280,6 +281,9 @@ func checkRendered(files []templates.File, git bool) error {
 	for _, f := range findings {
 		if f.Severity.AtLeast(diag.SeverityWarning) {
 			err := fmt.Errorf("the rendered %s is not valid: line %d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
+			if chosen {
+				return exitWith(exitUsage, diag.WithHint(err, "nothing was written; an --option makes it so. %s", f.Hint))
+			}
 			return exitWith(exitInternal, diag.WithHint(err, "nothing was written; this is a defect of the template"))
 		}
 	}

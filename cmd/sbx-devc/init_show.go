@@ -62,8 +62,9 @@ func unchanged(dir string, f templates.File) bool {
 }
 
 // showFiles prints the tree of what would be written and then each change, in
-// the form that patch and git apply read.
-func (a *app) showFiles(dir string, files []templates.File) error {
+// the form that patch and git apply read. changed is said of a file that is
+// there and would get another content.
+func (a *app) showFiles(dir string, files []templates.File, changed string) error {
 	var out bytes.Buffer
 	folder := ""
 	for _, f := range files {
@@ -76,7 +77,7 @@ func (a *app) showFiles(dir string, files []templates.File) error {
 		case unchanged(dir, f):
 			state = "unchanged"
 		case current(dir, f.Path) != nil:
-			state = "changed, needs --force"
+			state = changed
 		}
 		fmt.Fprintf(&out, "  %s (%s)\n", path.Base(f.Path), state)
 	}

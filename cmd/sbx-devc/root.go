@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // Exit codes, see docs/cli.md. Checks end with 0 clean, 1 findings, 2 usage
@@ -57,12 +59,35 @@ func (a *app) main(ctx context.Context, args []string) int {
 	var exit *exitError
 	if !errors.As(err, &exit) {
 		// Cobra's own errors: an unknown command or flag, a missing argument.
-		exit = &exitError{usageCode(cmd), diag.WithHint(err, "see '%s --help'", cmd.CommandPath())}
+		exit = &exitError{usageCode(cmd), diag.WithHint(err, "%ssee '%s --help'", meant(cmd, err), cmd.CommandPath())}
 	}
 	if exit.err != nil {
 		a.printError(exit.err)
 	}
 	return exit.code
+}
+
+// meant proposes the flag or command that a mistyped one was most likely meant
+// to be, or nothing.
+func meant(cmd *cobra.Command, err error) string {
+	var known []string
+	word, prefix := cmd.Flags().Arg(0), ""
+	var flag *pflag.NotExistError
+	switch {
+	case errors.As(err, &flag):
+		word, prefix = flag.GetSpecifiedName(), "--"
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	case strings.HasPrefix(err.Error(), "unknown command"):
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				known = append(known, c.Name())
+			}
+		}
+	}
+	if best := jsonc.Suggest(word, known); best != "" {
+		return fmt.Sprintf("did you mean %s%s? ", prefix, best)
+	}
+	return ""
 }
 
 // printError is the one place that shows an error to a person.

@@ -176,8 +176,8 @@ bytes. What was written is printed.`,
 			if err != nil {
 				return exitWith(exitInternal, err)
 			}
-			for folder, artifacts := range map[string][]publish.Artifact{"templates": ts, "features": fs} {
-				dir := filepath.Join(args[0], folder)
+			for i, artifacts := range [][]publish.Artifact{ts, fs} {
+				dir := filepath.Join(args[0], []string{"templates", "features"}[i])
 				if err := os.MkdirAll(dir, 0o755); err != nil {
 					return exitWith(exitInternal, err)
 				}

@@ -41,7 +41,8 @@ their target; other files line by line. Where both sides changed the same place,
 every such place is listed with both sides and nothing is written.
 
 Exit code 0: up to date, or updated; 1: conflicts, or with --check something to
-do; 2: wrong usage; 3: there is no lock, or a file cannot be read or written.`,
+do; 2: wrong usage; 3: there is no lock, it is of a later template than this
+sbx-devc's, or a file cannot be read or written.`,
 		Example: `  sbx-devc update --dry-run
   sbx-devc update --option timezone=Europe/Berlin
   sbx-devc update --prefer mine`,
@@ -91,6 +92,13 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 	for _, n := range append(r.Notes, seen.Notes...) {
 		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", n)
 	}
+	for _, name := range r.Missing {
+		if o.check {
+			fmt.Fprintf(a.stdout, "%s is missing\n", name)
+			continue
+		}
+		fmt.Fprintf(a.stderr, "sbx-devc: note: %s is missing and stays so; take it from an earlier commit\n", name)
+	}
 	if err := a.showConflicts(r.Conflicts); err != nil {
 		return err
 	}
@@ -98,11 +106,13 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 		r.Files = append(r.Files, templates.File{Path: lock.Path, Content: text})
 	}
 	switch {
+	case len(r.Files) == 0 && o.check && len(r.Missing) > 0:
+		return exitWith(exitFindings, nil)
 	case len(r.Files) == 0:
 		fmt.Fprintf(a.stderr, "sbx-devc: up to date with template %s %s\n", r.Lock.Template.ID, r.Lock.Template.Version)
 		return nil
 	case o.dryRun:
-		return a.showFiles(dir, r.Files)
+		return a.showFiles(dir, r.Files, "changed")
 	case o.check:
 		for _, f := range r.Files {
 			fmt.Fprintf(a.stdout, "%s would change\n", f.Path)

@@ -2,16 +2,23 @@ package lock
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/merge"
 )
+
+// ErrNewer reports files of a later template than this program's.
+var ErrNewer = errors.New("this sbx-devc is older than the dev container")
 
 // Result is what an update comes to. With conflicts nothing of it is to be
 // written.
@@ -20,6 +27,7 @@ type Result struct {
 	Files     []templates.File // that change, without the lock
 	Conflicts []FileConflict
 	Edited    []string // files that differ from what the template wrote: the user's edits, kept
+	Missing   []string // files of the template that are not there; they stay away
 	Notes     []string // sentences for the user
 }
 
@@ -30,15 +38,23 @@ type FileConflict struct {
 }
 
 // Rendered returns what the template in this program would write for the same
-// input. Options that it no longer has are left out and named in notes.
+// input. Options of the lock that it no longer has are left out and named in
+// notes; others that it does not have are an error. The error wraps ErrNewer
+// when the lock is of a later version: to merge an older template takes back
+// what the later one protects.
 func (l *Lock) Rendered(in Input, initSHA256 map[string]string) (next *Lock, files []templates.File, notes []string, err error) {
 	t, err := templates.Load(in.Template)
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if semver.Compare("v"+l.Template.Version, "v"+t.Version) > 0 && l.Template.ID == t.ID {
+		err := fmt.Errorf("%w: its files are of template %s %s, and this one has %s", ErrNewer, t.ID, l.Template.Version, t.Version)
+		return nil, nil, nil, diag.WithHint(err, "use a newer sbx-devc")
+	}
 	in.Options = maps.Clone(in.Options)
 	for _, name := range slices.Sorted(maps.Keys(in.Options)) {
-		if _, ok := t.Options[name]; !ok {
+		_, known := t.Options[name]
+		if _, chosen := l.Options[name]; chosen && !known {
 			notes = append(notes, fmt.Sprintf("the template %s no longer has the option %s (it was %q)", t.ID, name, in.Options[name]))
 			delete(in.Options, name)
 		}
@@ -62,7 +78,7 @@ func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path stri
 	var merged []templates.File
 	for _, f := range files {
 		base, mine := l.BaseFile(f.Path), read(f.Path)
-		if !bytes.Equal(base, mine) {
+		if mine != nil && !bytes.Equal(base, mine) {
 			r.Edited = append(r.Edited, f.Path)
 		}
 		content, conflicts, err := mergeFile(f.Path, base, f.Content, mine, prefer)
@@ -72,8 +88,9 @@ func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path stri
 		for _, c := range conflicts {
 			r.Conflicts = append(r.Conflicts, FileConflict{f.Path, c})
 		}
-		if content == nil {
-			continue // the user removed it, and the template did not change it
+		if content == nil { // the user removed it, and the template did not change it
+			r.Missing = append(r.Missing, f.Path)
+			continue
 		}
 		merged = append(merged, templates.File{Path: f.Path, Content: content})
 		if !bytes.Equal(content, mine) {
