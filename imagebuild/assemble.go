@@ -108,9 +108,9 @@ func (m Materials) image(s Spec, o *opened, p lock.BasePlatform) (artifact.Manif
 	return artifact.Image(file, layers, annotations)
 }
 
-// configLayer holds what sbx-devc configures: the policy, the wait for the
+// configEntries is what sbx-devc configures: the policy, the wait for the
 // firewall, the command claude.
-func (m Materials) configLayer(policy []byte, withClaude bool) (artifact.Layer, error) {
+func configEntries(policy []byte, withClaude bool) []layer.Entry {
 	entries := []layer.Entry{
 		{Path: "etc/sbx/"},
 		{Path: policyPath, Data: policy},
@@ -119,6 +119,12 @@ func (m Materials) configLayer(policy []byte, withClaude bool) (artifact.Layer, 
 	if withClaude {
 		entries = append(entries, layer.Entry{Path: claudePath, Link: "/package/claude"})
 	}
+	return entries
+}
+
+// configLayer holds them.
+func (m Materials) configLayer(policy []byte, withClaude bool) (artifact.Layer, error) {
+	entries := configEntries(policy, withClaude)
 	h := sha256.New()
 	if err := layer.Tar(h, entries, epoch); err != nil {
 		return artifact.Layer{}, err

@@ -22,7 +22,8 @@ import (
 // VerifyOptions says what Verify insists on.
 type VerifyOptions struct {
 	Digest   v1.Hash    // the reference must lead to it; zero = whatever it leads to
-	Lock     *lock.Lock // the layers must be its; nil = not compared
+	Lock     *lock.Lock // the layers and settings must be its; nil = not compared
+	Policy   []byte     // with Lock: the sandbox.jsonc that must be in it; nil = any
 	Sandbox  bool       // it must be a sandbox's image: entry point, user, metadata
 	SBOM     bool       // an SBOM that speaks of it must be attached
 	Deep     bool       // read every blob, and every layer's content
@@ -140,26 +141,8 @@ func (v *verifier) image(image artifact.Manifest) error {
 func (v *verifier) sandbox(platform string, file v1.ConfigFile) {
 	want := []string{"/" + initPath, "run", "--policy", "/" + policyPath, "--user", base.User, "--"}
 	v.add("entry point "+platform, slices.Equal(file.Config.Entrypoint, want), "%q", file.Config.Entrypoint)
-	var entries []struct {
-		RemoteUser      string
-		OverrideCommand *bool
-		SecurityOpt     []string
-		Privileged      bool
-	}
-	err := json.Unmarshal([]byte(file.Config.Labels[metadataLabel]), &entries)
-	user, override, noNew, privileged := "", true, false, false
-	for _, e := range entries { // the last entry that says something decides
-		if e.RemoteUser != "" {
-			user = e.RemoteUser
-		}
-		if e.OverrideCommand != nil {
-			override = *e.OverrideCommand
-		}
-		noNew = noNew || slices.Contains(e.SecurityOpt, "no-new-privileges")
-		privileged = privileged || e.Privileged
-	}
-	v.add("dev container metadata "+platform, err == nil && user == base.User && !override && noNew && !privileged,
-		"remoteUser %q, overrideCommand %t, no-new-privileges %t, privileged %t", user, override, noNew, privileged)
+	detail, ok := sandboxed(file.Config.Labels[metadataLabel])
+	v.add("dev container metadata "+platform, ok, "%s", detail)
 	for _, key := range []string{"title", "created", "version", "revision", "source"} {
 		if file.Config.Labels[prefix+key] == "" && (key == "title" || key == "created") {
 			v.add("label "+key+" "+platform, false, "missing")
@@ -201,6 +184,14 @@ func (v *verifier) layers(platform string, image artifact.Manifest, file v1.Conf
 		}
 	}
 	v.add("layers "+platform, ok, "%s", detail)
+	if ok {
+		v.own(platform, image, file, published)
+	}
+	settings, err := containerConfig(p.Config, annotationsOf(file.Config.Labels))
+	if err != nil {
+		return fmt.Errorf("the base for %s: %w", platform, err)
+	}
+	v.add("settings "+platform, sameJSON(file.Config, settings), "variables, user, command and labels against those that the lock's base leads to")
 	version := file.Config.Labels["claude-sandbox.claude.version"]
 	switch {
 	case !locked:

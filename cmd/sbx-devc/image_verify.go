@@ -21,6 +21,7 @@ type imageVerifyOptions struct {
 	login     login
 	npm       string
 	lock      string
+	policy    string
 	digest    string
 	platform  string
 	deep      bool
@@ -40,12 +41,14 @@ func (a *app) imageVerifyCommand() *cobra.Command {
 		Short: "Check a published image against its digest, its lock and npm",
 		Long: `Check that REF leads to complete images whose manifests and configurations have
 the digests that name them, that they are set up as sandboxes, and that an SBOM
-speaks of them. With --lock, the layers must be the lock's; Claude Code's layer is
-npm's own file, and npm is asked for its checksum. --deep reads every byte.
+speaks of them. With --lock, the layers, sbx-init and the settings must be the
+lock's; Claude Code's layer is npm's own file, and npm is asked for its checksum.
+What the image lets out is no part of the lock: --policy names the file that it
+must hold. --deep reads every byte.
 
 Exit code 0: everything holds; 1: something does not; 2: wrong usage; 3: it could
 not be checked.`,
-		Example: `  sbx-devc image verify ghcr.io/me/sandbox:v1.2.3 --lock sbx-image.lock.json --deep
+		Example: `  sbx-devc image verify ghcr.io/me/sandbox:v1.2.3 --lock sbx-image.lock.json --policy .devcontainer/sandbox.jsonc --deep
   sbx-devc image verify ghcr.io/me/sandbox@sha256:… --signature github --identity me/sandbox`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
@@ -55,6 +58,7 @@ not be checked.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.lock, "lock", "", "the lock that the image was made from")
+	f.StringVar(&o.policy, "policy", "", "the sandbox.jsonc that must be in the image; needs --lock")
 	f.StringVar(&o.digest, "digest", "", "the digest that REF must lead to, sha256:…")
 	f.StringVar(&o.platform, "platform", "", "check one platform only, linux/amd64 or linux/arm64")
 	f.BoolVar(&o.deep, "deep", false, "read every layer to its end")
@@ -94,6 +98,14 @@ func (a *app) imageVerify(ctx context.Context, o imageVerifyOptions, ref string)
 		v.Lock = &l
 		if !o.offline {
 			v.NPM = &m.NPM
+		}
+	}
+	if o.policy != "" {
+		if o.lock == "" {
+			return exitWith(exitCheckUsage, diag.WithHint(errors.New("--policy is compared in the layers that a lock names"), "name the lock with --lock"))
+		}
+		if v.Policy, err = os.ReadFile(o.policy); err != nil {
+			return exitWith(exitNoCheck, fmt.Errorf("reading the policy: %w", err))
 		}
 	}
 	if v.Signature, err = signatureCheck(o); err != nil {
