@@ -252,6 +252,16 @@ func TestFeatureFirewall(t *testing.T) {
 			}
 		}
 	})
+	t.Run("RootIsRefused", func(t *testing.T) {
+		for _, user := range []string{`"root"`, `"0"`} {
+			p.edit("devcontainer.json", `"remoteUser": "dev"`, `"remoteUser": `+user)
+			out, err := p.try(p.cli, "build", "--workspace-folder", p.dir)
+			if err == nil || !strings.Contains(out, "could undo the firewall") {
+				t.Errorf("remoteUser %s: the build went on: %v %s", user, err, out)
+			}
+			p.edit("devcontainer.json", `"remoteUser": `+user, `"remoteUser": "dev"`)
+		}
+	})
 	t.Run("OptionCannotInjectPolicy", func(t *testing.T) {
 		p.edit("devcontainer.json", allow, `x.example'}, {'mode': 'host'`)
 		out, err := p.try(p.cli, "build", "--workspace-folder", p.dir)

@@ -5,6 +5,12 @@ cd "$(dirname "$0")"
 fail() { echo "firewall: error: $1" >&2; exit 1; }
 
 [ "$(id -u)" = 0 ] || fail "a Feature is installed as root"
+# Root of this container has NET_ADMIN, which the firewall needs, and could take
+# every rule away. A user that a later Feature makes is not known yet, nor root.
+user=${_REMOTE_USER:-root}
+if [ "$user" = root ] || [ "$(id -u "${user%%:*}" 2>/dev/null)" = 0 ]; then
+  fail "the agent would be root and could undo the firewall; set remoteUser to another user of the image"
+fi
 command -v apt-get >/dev/null || fail "this image is not of Debian's family"
 case "$(dpkg --print-architecture)" in
   amd64 | arm64) arch=$(dpkg --print-architecture) ;;
