@@ -30,3 +30,10 @@ func IsInternet(addr netip.Addr) bool {
 	class, _ := classify(addr.Unmap())
 	return class == classGlobal
 }
+
+// IsMetadata reports whether addr is that of a cloud's metadata service, which
+// hands out credentials.
+func IsMetadata(addr netip.Addr) bool {
+	class, _ := classify(addr.Unmap())
+	return class == classMetadata
+}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/org/claude-sandbox/imagebuild/artifact"
 	"github.com/org/claude-sandbox/imagebuild/lock"
+	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
@@ -386,6 +387,9 @@ func TestABaseThatChangedIsRefused(t *testing.T) {
 		_, err := a.Images[0].Blobs[i].Open(context.Background())
 		if !errors.Is(err, ErrLock) || !strings.Contains(diag.HintOf(err), "image lock") {
 			t.Errorf("layer %d: %v", i, err)
+		}
+		if !errors.Is(err, registry.ErrContent) {
+			t.Errorf("layer %d: an upload would try again after %v", i, err)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -41,7 +40,13 @@ func (m Materials) sources() base.Sources {
 }
 
 // ErrLock reports that the lock does not describe what is at hand.
-var ErrLock = errors.New("the lock does not fit")
+var ErrLock error = lockError{}
+
+// lockError is wrong content to who uploads it: trying again mends no lock.
+type lockError struct{}
+
+func (lockError) Error() string        { return "the lock does not fit" }
+func (lockError) Is(target error) bool { return target == registry.ErrContent }
 
 // opened opens the base of a lock once, when something of it is first read.
 type opened struct {

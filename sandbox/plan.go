@@ -134,6 +134,9 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	}
 	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Timeout: Duration(s.Limits.Timeout), Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before}
 	p.Warnings = append(p.Warnings, open...)
+	if asked := o.User.Network.Mode; asked != "" && s.Network.Mode != asked { // only the project's file comes between
+		p.Warnings = append(p.Warnings, fmt.Sprintf("network mode %s was asked for, but the project's sandbox.jsonc says %s, and that is what is in force: change \"mode\" there, or give --trust-project as well", asked, s.Network.Mode))
+	}
 	p.hostedWeb = o.AllowHostedWeb
 	p.sharedLimit = o.User.Limits.Memory == 0 && (o.Project == nil || o.Project.Limits.Memory == 0)
 	if o.ClaudePath, err = claudePath(o.ClaudePath); err != nil {

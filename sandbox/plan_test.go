@@ -317,6 +317,21 @@ func TestModeAuditIsSaidAloud(t *testing.T) {
 	}
 }
 
+// Somebody who asks for audit and gets allowlist would take an empty proposal
+// of "policy learn" for the whole truth.
+func TestModeThatTheProjectNarrowsIsSaidAloud(t *testing.T) {
+	project := network(firewall.Network{Mode: firewall.ModeAllowlist})
+	o := Options{User: network(firewall.Network{Mode: firewall.ModeAudit}), Project: &project}
+	p := plan(t, o, folder(t))
+	if p.Network.Mode != firewall.ModeAllowlist || len(p.Warnings) == 0 || !strings.Contains(p.Warnings[0], "audit was asked for") {
+		t.Errorf("mode %s, warnings %q", p.Network.Mode, p.Warnings)
+	}
+	o.TrustProject = true // as the warning says
+	if p := plan(t, o, folder(t)); p.Network.Mode != firewall.ModeAudit || strings.Contains(strings.Join(p.Warnings, " "), "asked for") {
+		t.Errorf("trusted: mode %s, warnings %q", p.Network.Mode, p.Warnings)
+	}
+}
+
 func TestNetworkNoneHasNoNetwork(t *testing.T) {
 	p := plan(t, Options{User: settings.Settings{Network: firewall.Network{Mode: firewall.ModeNone}}}, folder(t))
 	if p.Sidecar.Network != "none" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -39,7 +40,8 @@ var runName = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{6}$`)
 const maxCollected = 160 << 20
 
 // readAuditLogs reads the logs that the arguments name, the newest run's without
-// one. Of several logs neither the name nor the policy is known.
+// one. Of several logs neither the name nor the policy is known. Lines that are
+// no record are left out, and said: a damaged log must not pass for a quiet one.
 func (a *app) readAuditLogs(ctx context.Context, args []string) (auditLog, []audit.Record, error) {
 	if len(args) == 0 {
 		newest := a.newestRun(true)
@@ -51,7 +53,7 @@ func (a *app) readAuditLogs(ctx context.Context, args []string) (auditLog, []aud
 	}
 	var log auditLog
 	var records []audit.Record
-	size := 0
+	size, unreadable := 0, 0
 	collect := func(line []byte) error {
 		var r audit.Record
 		if size += len(line); size > maxCollected {
@@ -59,16 +61,22 @@ func (a *app) readAuditLogs(ctx context.Context, args []string) (auditLog, []aud
 		}
 		if json.Unmarshal(line, &r) == nil && r.Verdict != "" {
 			records = append(records, r)
+		} else if len(bytes.TrimSpace(line)) > 0 {
+			unreadable++
 		}
 		return nil
 	}
 	for _, arg := range args {
 		var err error
+		unreadable = 0
 		if log, err = a.auditLog(ctx, arg); err == nil {
 			err = a.tail(ctx, log, false, collect)
 		}
 		if err != nil {
 			return auditLog{}, nil, err
+		}
+		if unreadable > 0 {
+			fmt.Fprintf(a.stderr, "sbx-devc: warning: %s: left out what is no record, %d line(s): the log is damaged, or still being written\n", log.title, unreadable)
 		}
 	}
 	if len(args) > 1 {

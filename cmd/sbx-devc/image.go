@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -50,9 +51,12 @@ func (a *app) imageCommand() *cobra.Command {
 // imageError gives the failure of an image command its exit code.
 func imageError(err error) error {
 	var exit *exitError
+	var badName *name.ErrBadName
 	switch {
 	case err == nil || errors.As(err, &exit):
 		return err
+	case errors.As(err, &badName):
+		return exitWith(exitUsage, err)
 	case errors.Is(err, engine.ErrUnavailable):
 		return exitWith(exitUnavailable, err)
 	case errors.Is(err, registry.ErrTagMoved):

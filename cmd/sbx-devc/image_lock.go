@@ -38,8 +38,9 @@ iptables and ipset. A lock that exists is brought up to date, as a whole or in
 the parts that --update names.
 
 Exit code 0: written, or nothing to change; 1: something could not be looked up
-or was refused; 64: wrong usage; 65: the lock that exists cannot be read; 69: no
-container engine; 78: the registry does not accept the credentials.`,
+or was refused; 64: wrong usage; 65: the lock that exists cannot be read; 66: there
+is no such base or folder; 69: no container engine; 78: the registry does not
+accept the credentials.`,
 		Example: `  sbx-devc image lock --base mcr.example.com/devcontainers/base:bookworm
   sbx-devc image lock --base linux/amd64=engine:my-base --claude 2.1.329
   sbx-devc image lock --update claude`,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -81,6 +82,7 @@ version's tag would move; 78: the registry does not accept the credentials.`,
 	f.BoolVar(&o.json, "json", false, "print a report in JSON")
 	o.recipe.flags(f)
 	o.login.flags(f)
+	cmd.MarkFlagsMutuallyExclusive("image", "oci", "init-only")
 	return cmd
 }
 
@@ -89,6 +91,10 @@ type destination struct {
 	repo string
 	tags []tags.Tag
 }
+
+// imageTag is what registries take for a tag (OCI distribution specification 1.1,
+// "Pulling manifests").
+var imageTag = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
 
 // destinations groups references by repository, in the order given.
 func destinations(refs []string) ([]destination, error) {
@@ -104,6 +110,9 @@ func destinations(refs []string) ([]destination, error) {
 			out = append(out, destination{repo: repo})
 		}
 		if repo != ref {
+			if !imageTag.MatchString(tag) { // before anything is sent: the other tags would be written
+				return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("%q: %q is no tag", ref, tag), "a tag has letters, digits, '_', '.' and '-', and at most 128 of them"))
+			}
 			out[i].tags = append(out[i].tags, tags.Tag{Name: tag, Immutable: tags.IsImmutable(tag)})
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/learn"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/settings"
@@ -82,7 +83,9 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 		if err != nil {
 			return exitWith(exitConfig, err)
 		}
-		a.explainLesson(lesson)
+		if err := a.explainLesson(lesson, records, log.network, o.learn); err != nil {
+			return err
+		}
 		return a.printEntries(lesson, o.format)
 	}
 	source, network, err := settingsToExtend(o.file)
@@ -93,7 +96,9 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	if err != nil {
 		return exitWith(exitConfig, err)
 	}
-	a.explainLesson(lesson)
+	if err := a.explainLesson(lesson, records, network, o.learn); err != nil {
+		return err
+	}
 	x := settings.Extension{Presets: lesson.Entries("presets"), Allow: lesson.Entries("allow"), Private: lesson.Entries("private")}
 	if o.enforce {
 		x.Mode = firewall.ModeAllowlist
@@ -180,7 +185,7 @@ func settingsToExtend(file string) ([]byte, firewall.Network, error) {
 const maxLeft = 20
 
 // explainLesson says what a person should know before the entries are added.
-func (a *app) explainLesson(l *learn.Lesson) {
+func (a *app) explainLesson(l *learn.Lesson, records []audit.Record, network firewall.Network, o learn.Options) error {
 	for _, p := range l.Add {
 		if p.Note != "" {
 			fmt.Fprintf(a.stderr, "sbx-devc: note: %s: %s\n", p.Entry, p.Note)
@@ -193,9 +198,22 @@ func (a *app) explainLesson(l *learn.Lesson) {
 		}
 		fmt.Fprintf(a.stderr, "sbx-devc: left out: %s: %s\n", visible(h.Host), visible(h.Why))
 	}
-	if len(l.Add) == 0 {
+	refused := 0
+	if !o.Denied {
+		o.Denied = true
+		wider, err := learn.New(records, network, o)
+		if err != nil {
+			return exitWith(exitConfig, err)
+		}
+		refused = max(0, len(wider.Add)-len(l.Add))
+	}
+	switch {
+	case refused > 0:
+		fmt.Fprintf(a.stderr, "sbx-devc: left out: what was refused; --include denied proposes %d more\n", refused)
+	case len(l.Add) == 0:
 		fmt.Fprintln(a.stderr, "sbx-devc: the allowlist lacks nothing of what was seen")
 	}
+	return nil
 }
 
 // visible is s with everything but visible ASCII escaped: it may be the agent's.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,7 +58,12 @@ func (a *app) main(ctx context.Context, args []string) int {
 		return exitOK
 	}
 	var exit *exitError
-	if !errors.As(err, &exit) {
+	var file *fs.PathError
+	switch {
+	case errors.As(err, &exit):
+	case errors.As(err, &file): // standard output cannot be written
+		exit = &exitError{exitInternal, err}
+	default:
 		// Cobra's own errors: an unknown command or flag, a missing argument.
 		exit = &exitError{usageCode(cmd), diag.WithHint(err, "%ssee '%s --help'", meant(cmd, err), cmd.CommandPath())}
 	}

@@ -155,7 +155,7 @@ func TestWrongContentIsNotPublished(t *testing.T) {
 			return io.NopCloser(strings.NewReader(content)), nil
 		}
 		_, err := Push(context.Background(), dial(t, addr+"/me/x", options(nil)), a, pushOptions(t, a))
-		if !errors.Is(err, errContent) || opened != 1 {
+		if !errors.Is(err, ErrContent) || opened != 1 {
 			t.Errorf("%s: %v after %d attempts, want wrong content at once", name, err, opened)
 		}
 	}

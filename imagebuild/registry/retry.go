@@ -111,7 +111,7 @@ func pause(err error, attempt int) (time.Duration, bool) {
 		return wait, true
 	case errors.As(err, &source) && errors.As(err, &path):
 		return 0, false // a file of ours that cannot be read
-	case errors.Is(err, errContent):
+	case errors.Is(err, ErrContent):
 		return 0, false
 	}
 	// Everything else is the connection: reset, cut off, timed out, garbled.

@@ -19,9 +19,9 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/artifact"
 )
 
-// errContent reports content that is not what its digest says. Reading it
+// ErrContent reports content that is not what its digest says. Reading it
 // again would not help.
-var errContent = errors.New("wrong content")
+var ErrContent = errors.New("wrong content")
 
 // Outcome says how a blob came to be in the registry.
 type Outcome string
@@ -178,10 +178,10 @@ func (r *checkedReader) Read(p []byte) (int, error) {
 	case err != nil && !errors.Is(err, io.EOF):
 		return 0, r.failure(&sourceError{fmt.Errorf("reading %s: %w", r.what, err)})
 	case r.n > r.d.Size, err != nil && r.n < r.d.Size:
-		return 0, r.failure(&sourceError{fmt.Errorf("%s: %w: %d bytes or more, want %d", r.what, errContent, r.n, r.d.Size)})
+		return 0, r.failure(&sourceError{fmt.Errorf("%s: %w: %d bytes or more, want %d", r.what, ErrContent, r.n, r.d.Size)})
 	case r.n == r.d.Size:
 		if got := hex.EncodeToString(r.h.Sum(nil)); got != r.d.Digest.Hex {
-			return 0, r.failure(&sourceError{fmt.Errorf("%s: %w: sha256:%s, want %s", r.what, errContent, got, r.d.Digest)})
+			return 0, r.failure(&sourceError{fmt.Errorf("%s: %w: sha256:%s, want %s", r.what, ErrContent, got, r.d.Digest)})
 		}
 		r.over() // sent in full: from here on the registry takes its time
 	}
@@ -234,11 +234,11 @@ func (r *blobReader) Read(p []byte) (int, error) {
 		r.n += int64(n)
 		r.h.Write(p[:n])
 		if r.n > r.d.Size {
-			return 0, fmt.Errorf("reading a blob of %s: %w: more than %d bytes", r.c.Name(), errContent, r.d.Size)
+			return 0, fmt.Errorf("reading a blob of %s: %w: more than %d bytes", r.c.Name(), ErrContent, r.d.Size)
 		}
 		if r.n == r.d.Size {
 			if got := hex.EncodeToString(r.h.Sum(nil)); got != r.d.Digest.Hex {
-				return 0, fmt.Errorf("reading a blob of %s: %w: sha256:%s, want %s", r.c.Name(), errContent, got, r.d.Digest)
+				return 0, fmt.Errorf("reading a blob of %s: %w: sha256:%s, want %s", r.c.Name(), ErrContent, got, r.d.Digest)
 			}
 			if n > 0 {
 				return n, nil
