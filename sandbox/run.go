@@ -49,6 +49,8 @@ const cleanupTimeout = 30 * time.Second
 // those of our own parts are errors (ErrNoStart, ErrFirewall, ErrTimeout,
 // ErrKey); an agent that fails is none: see Result.Outcome.
 func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result, err error) {
+	say := h.Say
+	h.Say = func(line string) { say(VisibleLine(line)) }
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{})}
 	r.result.ID = p.ID
 	defer func() {
@@ -59,6 +61,9 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 				h.Say("warning: " + w)
 			}
 			r.result.Warnings = append(r.result.Warnings, fresh...)
+		}
+		for i, w := range r.result.Warnings { // names in them may be the agent's
+			r.result.Warnings[i] = VisibleLine(w)
 		}
 		r.result.Timings.Total = time.Since(r.begin)
 		result = &r.result

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -23,6 +24,23 @@ type Visible struct {
 
 // NewVisible returns a Visible that writes to to.
 func NewVisible(to io.Writer, prefix string) *Visible { return &Visible{to: to, prefix: prefix} }
+
+// VisibleLine is text with names of the agent's or the repository's in it as
+// one line that is safe to show: control characters, line ends among them, are
+// escapes, so that it neither drives a terminal nor begins a line of its own,
+// which a workflow's runner would obey.
+func VisibleLine(text string) string {
+	var out bytes.Buffer
+	v := NewVisible(&out, "")
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			_, _ = v.Write([]byte(`\n`))
+		}
+		_, _ = v.Write([]byte(line))
+	}
+	_ = v.Close()
+	return strings.TrimSuffix(out.String(), "\n")
+}
 
 // Write writes what p shows.
 func (v *Visible) Write(p []byte) (int, error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/sandbox"
 )
 
 // Exit codes, see docs/cli.md. Checks end with 0 clean, 1 findings, 2 usage
@@ -104,9 +105,10 @@ func (a *app) printError(err error) {
 	}
 }
 
-// oneLine folds a message of several lines, as some libraries write them.
+// oneLine folds a message of several lines, as some libraries write them, and
+// shows control characters, which come from names in a repository, as text.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+	return sandbox.VisibleLine(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " "))
 }
 
 // annotationChecker marks commands whose exit codes are those of a check.
