@@ -97,6 +97,10 @@ func TestHostRules(t *testing.T) {
 		{"named pipe", image(`"mounts": ["type=npipe,source=\\\\.\\pipe\\docker_engine,target=\\\\.\\pipe\\docker_engine"]`), "SBX401"},
 		{"socket by DOCKER_HOST", image(`"remoteEnv": {"DOCKER_HOST": "tcp://host.docker.internal:2375"}`), "SBX401"},
 		{"DOCKER_HOST by -e", image(`"runArgs": ["-e", "DOCKER_HOST=tcp://x:2375"]`), "SBX401"},
+		{"socket behind quotes of CSV", image(`"mounts": ["type=bind,\"source=/var/run/docker.sock\",target=/s"]`), "SBX401"},
+		{"socket by a volume's device", image(`"mounts": ["type=volume,source=v,target=/s,volume-opt=type=none,volume-opt=o=bind,volume-opt=device=/var/run"]`), "SBX401"},
+		{"root of the host by a volume's device", image(`"runArgs": ["--mount", "source=v,target=/s,\"volume-opt=o=bind,ro\",volume-opt=device=/"]`), "SBX407"},
+		{"volume of a file server", image(`"mounts": ["source=v,target=/s,volume-opt=type=nfs,volume-opt=device=:/srv,volume-opt=o=addr=192.0.2.1"]`), ""},
 		{"no socket", image(`"mounts": ["type=volume,source=docker.sock-cache,target=/c"]`), ""},
 
 		{"privileged", image(`"privileged": true`), "SBX402"},

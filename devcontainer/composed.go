@@ -115,6 +115,9 @@ func (c *pass) composeHost() {
 	}
 	for _, s := range c.composed.project.Services() {
 		c.composeRights(s)
+		if n := s.Get("use_api_socket"); n.True() {
+			c.inCompose(n, "SBX401", "use_api_socket hands in the container engine, and the credentials for its registries", hintSocket)
+		}
 		for _, n := range volumesOf(s) {
 			c.composeMount(n)
 		}
@@ -167,8 +170,7 @@ func (c *pass) composeRights(s *compose.Service) {
 	}
 }
 
-// volumesOf returns the volumes of a service, and its secrets and configs of
-// files, which are mounts as well.
+// volumesOf returns the volumes of a service.
 func volumesOf(s *compose.Service) []*compose.Node {
 	n := s.Get("volumes")
 	if n == nil {
@@ -189,8 +191,21 @@ func composeVolume(n *compose.Node) mount {
 	return parseVolume(n.Text, nil)
 }
 
-func (c *pass) composeMount(n *compose.Node) {
+// volume reads a volume of a service. A named one whose device is a path of the
+// host is a bind mount by another name.
+func (c *composed) volume(n *compose.Node) mount {
 	m := composeVolume(n)
+	if m.kind != "volume" || m.source == "" || c.project.Root == nil {
+		return m
+	}
+	if device := c.project.Root.Get("volumes").Get(m.source).Get("driver_opts").Get("device").String(); hostDevice(device) {
+		m.kind, m.source = "bind", device
+	}
+	return m
+}
+
+func (c *pass) composeMount(n *compose.Node) {
+	m := c.composed.volume(n)
 	at := n
 	if source := n.Get("source"); source != nil {
 		at = source

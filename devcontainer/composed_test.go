@@ -21,6 +21,8 @@ func TestComposeRules(t *testing.T) {
 		{"socket, long form", "    volumes:\n      - type: bind\n        source: /run/docker.sock\n        target: /s\n", "SBX401 /run/docker.sock"},
 		{"socket by default value", "    volumes: ['${SOCK:-/var/run/docker.sock}:/s']\n", "SBX401 '${SOCK:-/var/run/docker.sock}:/s'"},
 		{"podman", "    volumes: ['/run/user/1000/podman/podman.sock:/s']\n", "SBX401 '/run/user/1000/podman/podman.sock:/s'"},
+		{"socket by use_api_socket", "    use_api_socket: true\n", "SBX401 true"},
+		{"socket by a volume's device", "    volumes: ['v:/s']\nvolumes:\n  v:\n    driver_opts: {type: none, o: bind, device: /var/run}\n", "SBX401 'v:/s'"},
 		{"socket by DOCKER_HOST", "    environment: [DOCKER_HOST=tcp://h:2375]\n", "SBX401 DOCKER_HOST=tcp://h:2375"},
 		{"a service beside it", "  other:\n    image: docker:28\n    volumes: ['/var/run/docker.sock:/s']\n", "SBX401 '/var/run/docker.sock:/s'"},
 		{"privileged", "    privileged: true\n", "SBX402 true"},

@@ -1,6 +1,7 @@
 package devcontainer
 
 import (
+	"encoding/csv"
 	"path"
 	"regexp"
 	"strings"
@@ -57,10 +58,26 @@ func mountOf(n *jsonc.Node) (mount, bool) {
 	return mount{}, false
 }
 
+// mountFields splits a --mount as the engine does, which reads it as CSV: quotes
+// may stand around a field, and commas within them.
+func mountFields(s string) []string {
+	if fields, err := csv.NewReader(strings.NewReader(s)).Read(); err == nil {
+		return fields
+	}
+	return strings.Split(s, ",")
+}
+
+// hostDevice reports whether the device of a volume is a path of the host: the
+// engine's own volume driver passes it to mount(2), and a bind mount is one.
+func hostDevice(device string) bool {
+	return strings.HasPrefix(device, "/") || strings.HasPrefix(device, "~") || strings.HasPrefix(device, "$")
+}
+
 // parseMount reads the --mount syntax: comma-separated key=value pairs.
 func parseMount(s string, n *jsonc.Node) mount {
 	m := mount{kind: "volume", node: n}
-	for field := range strings.SplitSeq(s, ",") {
+	device := ""
+	for _, field := range mountFields(s) {
 		key, value, hasValue := strings.Cut(strings.TrimSpace(field), "=")
 		switch strings.ToLower(key) {
 		case "type":
@@ -71,7 +88,14 @@ func parseMount(s string, n *jsonc.Node) mount {
 			m.target = value
 		case "readonly", "ro":
 			m.readonly = !hasValue || isOn(value)
+		case "volume-opt":
+			if option, path, _ := strings.Cut(value, "="); option == "device" {
+				device = path
+			}
 		}
+	}
+	if m.kind == "volume" && hostDevice(device) {
+		m.kind, m.source = "bind", device
 	}
 	return m
 }

@@ -272,7 +272,7 @@ func (c *pass) orgMounts() {
 	if c.composed != nil {
 		for _, s := range c.composed.project.Services() {
 			for _, n := range volumesOf(s) {
-				judge(composeVolume(n), func(message, hint string) { c.inCompose(n, "SBX415", message, hint) })
+				judge(c.composed.volume(n), func(message, hint string) { c.inCompose(n, "SBX415", message, hint) })
 			}
 		}
 	}
