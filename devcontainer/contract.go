@@ -253,15 +253,29 @@ func (c *pass) undo() {
 	}
 }
 
+// noNewPrivileges reports whether the option is on. The engine takes the last
+// word on it, and the reference CLI puts runArgs before securityOpt.
 func (c *pass) noNewPrivileges() bool {
-	on := func(s string) bool {
-		rest, ok := strings.CutPrefix(s, "no-new-privileges")
-		return ok && (rest == "" || isOn(strings.TrimLeft(rest, ":=")))
+	on := false
+	say := func(s string) {
+		if rest, ok := strings.CutPrefix(s, "no-new-privileges"); ok {
+			on = rest == "" || isOn(strings.TrimLeft(rest, ":="))
+		}
 	}
-	s := c.composed.dev()
-	return slices.ContainsFunc(texts(c.root.Member("securityOpt")), func(n *jsonc.Node) bool { return on(n.Text) }) ||
-		slices.ContainsFunc(c.args, func(a runArg) bool { return a.flag == "security-opt" && on(a.value) }) ||
-		s != nil && slices.ContainsFunc(s.Get("security_opt").Scalars(), func(n *compose.Node) bool { return on(n.Text) })
+	for _, a := range c.args {
+		if a.flag == "security-opt" {
+			say(a.value)
+		}
+	}
+	if s := c.composed.dev(); s != nil {
+		for _, n := range s.Get("security_opt").Scalars() {
+			say(n.Text)
+		}
+	}
+	for _, n := range texts(c.root.Member("securityOpt")) {
+		say(n.Text)
+	}
+	return on
 }
 
 // workspaceVolume returns the volume of the Compose service through which the

@@ -17,6 +17,7 @@ import (
 
 // writable reports what the agent could change and the host would run.
 func (c *pass) writable() {
+	c.mountedAgain()
 	report := func(rule, message, hint string) { c.missing(c.root.Member("mounts"), rule, message, hint) }
 	workspace, custom := c.root.Member("workspaceMount").Str()
 	if c.root.Member("dockerComposeFile") != nil {
@@ -49,6 +50,35 @@ func (c *pass) writable() {
 		}
 		report("SBX816", p+" is writable from inside, and programs on the host obey it", "mount it over itself, readonly; sbx-devc init writes the lines")
 	}
+}
+
+// mountedAgain reports writable mounts that show what is protected at another
+// place, where nothing covers it.
+func (c *pass) mountedAgain() {
+	for _, m := range c.mounts {
+		from := origin(m.source)
+		if from.base != "workspace" || !hostWritable(m) || m.node == c.root.Member("workspaceMount") || c.isWorkspace(m.target) {
+			continue
+		}
+		target := strings.TrimRight(m.target, "/")
+		if from.path != "." && from.path != "" && strings.HasSuffix(target, "/"+from.path) {
+			continue // in its own place, as far as can be seen
+		}
+		for _, p := range []struct{ path, rule string }{{".devcontainer", "SBX806"}, {".git/hooks", "SBX807"}} {
+			if from.path == "." || from.path == "" || (hostPath{path: p.path}).is(from.path) || from.is(p.path) {
+				c.at(m.node, p.rule, fmt.Sprintf("%s is writable from inside by way of %s", p.path, target), "mount it readonly, or only the folder that is needed")
+				break // one mount, one finding
+			}
+		}
+	}
+}
+
+// isWorkspace reports whether target is where the workspace lies, however it is
+// written.
+func (c *pass) isWorkspace(target string) bool {
+	folder, _ := c.root.Member("workspaceFolder").Str()
+	places := []string{"${containerWorkspaceFolder}", "/workspaces/${localWorkspaceFolderBasename}", strings.TrimRight(folder, "/")}
+	return slices.Contains(places, strings.TrimRight(target, "/"))
 }
 
 // gitWritable reports a repository whose hooks or configuration can be changed.
