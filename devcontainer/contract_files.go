@@ -120,8 +120,20 @@ func (c *pass) covered(p string, readonly bool) bool {
 		}
 	}
 	return slices.ContainsFunc(all, func(m mount) bool {
-		return strings.HasSuffix(strings.TrimRight(m.target, "/"), p) && (m.readonly || !readonly)
+		at, ok := strings.CutSuffix(strings.TrimRight(m.target, "/"), p)
+		return ok && (m.readonly || !readonly) && c.belowWorkspace(at)
 	})
+}
+
+// belowWorkspace reports whether folder can be a project that workspaceMount
+// shows. Without one, and behind other variables, nothing is known.
+func (c *pass) belowWorkspace(folder string) bool {
+	text, ok := c.root.Member("workspaceMount").Str()
+	top := strings.TrimRight(parseMount(text, nil).target, "/")
+	if !ok || top == "" || c.isWorkspace(folder) && strings.HasPrefix(folder, "$") {
+		return true
+	}
+	return folder == top || strings.HasPrefix(folder, top+"/") || strings.Contains(strings.ReplaceAll(folder, "${localWorkspaceFolderBasename}", ""), "${")
 }
 
 // credentialFolder is where an agent or a tool keeps its login.
