@@ -63,6 +63,12 @@ func TestImageFromLockToDevContainer(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command(docker, "rmi", "sbx-image-test:base").Run() })
 	version := strings.Fields(run(testenv.Program(t, "claude"), "--version"))[0]
 	sbx("image", "lock", dir, "--base", "engine:sbx-image-test:base", "--claude", version)
+	const loaded = "sbx-image-test:sandbox"
+	id := sbx("sandbox", "build", dir, "--tag", loaded)
+	t.Cleanup(func() { _ = exec.Command(docker, "rmi", loaded).Run() })
+	if got := run(docker, "inspect", "-f", "{{.Id}} {{index .Config.Entrypoint 0}}", loaded); got != id+" /usr/local/sbin/sbx-init" {
+		t.Errorf("the engine has %s, sandbox build says %s", got, id)
+	}
 	repo := addr + "/me/sandbox"
 	pushed := sbx("image", "push", "--dir", dir, repo+":v1.0.0")
 	sbx("image", "verify", pushed, "--lock", filepath.Join(dir, "sbx-image.lock.json"))

@@ -150,6 +150,7 @@ func (a *app) root() *cobra.Command {
 		a.policyCommand(),
 		a.versionCommand(),
 		a.imageCommand(),
+		a.sandboxCommand(),
 		a.runCommand(),
 		a.reportCommand(),
 		a.logsCommand(),
