@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,11 +24,12 @@ func (a *app) lockCommand() *cobra.Command {
 and every image that the files name, with its digest.
 
 --update asks the registries for the digests, of Features too, which go to the
-standard devcontainer-lock.json. --check asks nobody: it compares the lock with
-the files.
+standard devcontainer-lock.json. When a registry cannot be reached, the digest is
+taken by which the container engine got the image from there, and that is said.
+--check asks nobody: it compares the lock with the files.
 
 Exit code 0: shown, renewed, or the lock is right; 1: it is not; 2: wrong usage;
-3: there is no lock, or a registry could not be asked; what it did answer is kept.`,
+3: there is no lock, or a digest could not be had; nothing is written then.`,
 		Example: `  sbx-devc lock
   sbx-devc lock --update
   sbx-devc lock --check`,
@@ -39,7 +41,12 @@ Exit code 0: shown, renewed, or the lock is right; 1: it is not; 2: wrong usage;
 			case update && check:
 				return exitWith(exitCheckUsage, errors.New("--update and --check exclude each other"))
 			case update:
-				return a.lockUpdate(cmd.Context(), dir)
+				d, err := a.digests()
+				if err != nil {
+					return exitWith(exitNoCheck, err)
+				}
+				defer d.close()
+				return a.lockUpdate(cmd.Context(), dir, d)
 			case check:
 				return a.lockCheck(dir)
 			}
@@ -90,7 +97,9 @@ func (a *app) lockCheck(dir string) error {
 	return nil
 }
 
-func (a *app) lockUpdate(ctx context.Context, dir string) error {
+// lockUpdate renews the lock and the standard's lock of Features: both or, when
+// one digest cannot be had, neither.
+func (a *app) lockUpdate(ctx context.Context, dir string, r lock.Resolver) error {
 	l, err := readLock(dir)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
@@ -98,28 +107,36 @@ func (a *app) lockUpdate(ctx context.Context, dir string) error {
 	files := projectFiles(dir, l)
 	l.Describe(files, l)
 	l.SbxInit.SHA256 = carried.Sums()
-	failed := l.LookUp(ctx, lock.Registry{})
-	out := []templates.File{{Path: lock.Path, Content: l.Encode()}}
-	features, err := lock.LockFeatures(ctx, files, lock.Registry{})
+	failed := l.LookUp(ctx, r)
+	features, err := lock.LockFeatures(ctx, files, r)
 	if err != nil {
 		failed = append(failed, err)
-	} else if features != nil {
-		out = append(out, templates.File{Path: lock.FeaturesPath, Content: features})
-	}
-	for _, f := range out {
-		if unchanged(dir, f) {
-			continue
-		}
-		if err := templates.WriteFiles(dir, []templates.File{f}, true); err != nil {
-			return exitWith(exitNoCheck, err)
-		}
-		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
 	}
 	for _, err := range failed {
 		a.printError(err)
 	}
 	if len(failed) > 0 {
-		return exitWith(exitNoCheck, diag.WithHint(fmt.Errorf("%s could not be looked up", count(len(failed), "digest")), "what was known before is kept; try again when the registry answers"))
+		return exitWith(exitNoCheck, diag.WithHint(fmt.Errorf("%s could not be looked up", count(len(failed), "digest")), "nothing was written; try again when the registry answers"))
+	}
+	out := []templates.File{{Path: lock.Path, Content: l.Encode()}}
+	if features != nil {
+		out = append(out, templates.File{Path: lock.FeaturesPath, Content: features})
+	}
+	return a.writeLocks(dir, out)
+}
+
+// writeLocks writes the files that change, all or none.
+func (a *app) writeLocks(dir string, files []templates.File) error {
+	files = slices.DeleteFunc(files, func(f templates.File) bool { return unchanged(dir, f) })
+	if len(files) == 0 {
+		fmt.Fprintln(a.stderr, "sbx-devc: the lock is up to date")
+		return nil
+	}
+	if err := templates.WriteFiles(dir, files, true); err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	for _, f := range files {
+		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
 	}
 	return nil
 }

@@ -223,7 +223,7 @@ func TestFeatureFirewall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, err := lock.LockFeatures(t.Context(), []templates.File{{Path: ".devcontainer/devcontainer.json", Content: config}}, lock.Registry{})
+		ours, err := lock.LockFeatures(t.Context(), []templates.File{{Path: ".devcontainer/devcontainer.json", Content: config}}, newDigests(t))
 		if err != nil || strings.TrimSpace(string(ours)) != strings.TrimSpace(string(theirs)) {
 			t.Errorf("%v: ours is\n%s\ntheirs is\n%s", err, ours, theirs)
 		}

@@ -43,6 +43,9 @@ type Image struct {
 	User   string
 	Env    []string
 	Labels map[string]string
+	// Digests are the digests that registries know it by, as NAME@DIGEST; an
+	// image that was neither pulled nor pushed has none.
+	Digests []string
 	// Entrypoint and Cmd are what a container of it runs.
 	Entrypoint, Cmd []string
 }
@@ -53,7 +56,7 @@ func (e *Engine) ImageInspect(ctx context.Context, ref string) (Image, error) {
 	if err != nil {
 		return Image{}, wrap(err, "looking up image", ref)
 	}
-	image := Image{ID: r.ID, Arch: r.Architecture}
+	image := Image{ID: r.ID, Arch: r.Architecture, Digests: r.RepoDigests}
 	if r.Config != nil {
 		image.User, image.Env, image.Labels = r.Config.User, r.Config.Env, r.Config.Labels
 		image.Entrypoint, image.Cmd = r.Config.Entrypoint, r.Config.Cmd

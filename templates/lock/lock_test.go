@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -182,6 +183,26 @@ func newRegistry(t *testing.T) string {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
+// direct asks a registry once.
+type direct struct{}
+
+func (direct) Digest(ctx context.Context, reference string) (string, error) {
+	digest, _, err := direct{}.Manifest(ctx, reference)
+	return digest, err
+}
+
+func (direct) Manifest(ctx context.Context, reference string) (string, []byte, error) {
+	ref, err := name.ParseReference(reference)
+	if err != nil {
+		return "", nil, err
+	}
+	got, err := remote.Get(ref, remote.WithContext(ctx))
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w", reference, err)
+	}
+	return got.Digest.String(), got.Manifest, nil
+}
+
 func TestLookUp(t *testing.T) {
 	addr := newRegistry(t)
 	image, err := random.Image(64, 1)
@@ -203,7 +224,7 @@ func TestLookUp(t *testing.T) {
 	pinned := "other@sha256:" + strings.Repeat("1", 64)
 	l.Images = append(l.Images, lock.Image{Reference: addr + "/missing:1", Digest: "sha256:old"}, lock.Image{Reference: pinned, Digest: "sha256:" + strings.Repeat("1", 64)})
 	l.Images = slices.DeleteFunc(l.Images, func(i lock.Image) bool { return strings.HasPrefix(i.Reference, "node:") })
-	failed := l.LookUp(t.Context(), lock.Registry{})
+	failed := l.LookUp(t.Context(), direct{})
 	if len(failed) != 1 || !strings.Contains(failed[0].Error(), "missing:1") {
 		t.Errorf("failed: %v", failed)
 	}
@@ -231,7 +252,7 @@ func TestLockFeatures(t *testing.T) {
 	below := push("below", `{"id": "below", "version": "1.2.3"}`)
 	top := push("top", `{"id": "top", "version": "1.2.3", "dependsOn": {"`+addr+`/f/below:1": {}}}`)
 	files := []templates.File{{Path: ".devcontainer/devcontainer.json", Content: []byte(`{"features": {"` + addr + `/f/top:1.2": {}, "./local": {}, "https://x.example/devcontainer-feature-y.tgz": {}}}`)}}
-	text, err := lock.LockFeatures(t.Context(), files, lock.Registry{})
+	text, err := lock.LockFeatures(t.Context(), files, direct{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +270,7 @@ func TestLockFeatures(t *testing.T) {
 	if stale, err := lock.StaleFeatures(nil, text); err != nil || len(stale) != 1 {
 		t.Errorf("without the Feature: %v %v", err, stale)
 	}
-	if _, err := lock.LockFeatures(context.Background(), []templates.File{{Path: "devcontainer.json", Content: []byte(`{"features": {"` + addr + `/f/none:1": {}}}`)}}, lock.Registry{}); err == nil {
+	if _, err := lock.LockFeatures(context.Background(), []templates.File{{Path: "devcontainer.json", Content: []byte(`{"features": {"` + addr + `/f/none:1": {}}}`)}}, direct{}); err == nil {
 		t.Error("a Feature that is not there is locked")
 	}
 }

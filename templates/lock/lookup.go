@@ -9,9 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/templates"
@@ -23,36 +21,6 @@ type Resolver interface {
 	Digest(ctx context.Context, reference string) (string, error)
 	// Manifest returns the manifest itself, for artifacts that say more in it.
 	Manifest(ctx context.Context, reference string) (digest string, manifest []byte, err error)
-}
-
-// Registry asks the registries themselves, with the credentials of 'docker
-// login' and 'podman login'.
-type Registry struct{}
-
-// Digest implements Resolver.
-func (Registry) Digest(ctx context.Context, reference string) (string, error) {
-	ref, err := name.ParseReference(reference)
-	if err != nil {
-		return "", err
-	}
-	head, err := remote.Head(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
-	if err != nil {
-		return "", fmt.Errorf("asking for %s: %w", reference, err)
-	}
-	return head.Digest.String(), nil
-}
-
-// Manifest implements Resolver.
-func (Registry) Manifest(ctx context.Context, reference string) (string, []byte, error) {
-	ref, err := name.ParseReference(reference)
-	if err != nil {
-		return "", nil, err
-	}
-	got, err := remote.Get(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
-	if err != nil {
-		return "", nil, fmt.Errorf("asking for %s: %w", reference, err)
-	}
-	return got.Digest.String(), got.Manifest, nil
 }
 
 // LookUp fills in the digests of all images. One that cannot be looked up keeps
