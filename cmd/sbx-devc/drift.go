@@ -47,7 +47,7 @@ func (a *app) drift(_ context.Context, edits bool, dir string) error {
 	bad := 0
 	say := func(format string, args ...any) {
 		bad++
-		fmt.Fprintf(a.stdout, format+"\n", args...)
+		fmt.Fprintf(shown(a.stdout), format+"\n", args...)
 	}
 	for _, f := range r.Files {
 		say("%s: behind template %s %s", f.Path, r.Lock.Template.ID, r.Lock.Template.Version)

@@ -86,7 +86,7 @@ func (a *app) fixPath(o fixOptions, path string) (changed int, err error) {
 		p := devcontainer.Parse("-", src)
 		out, fixed := devcontainer.Fix(p, o.rules)
 		if !o.diff {
-			_, err = a.stdout.Write(out)
+			_, err = shown(a.stdout).Write(out)
 			return min(len(fixed), 1), err
 		}
 		return a.fixed(o, p, out, fixed)
@@ -117,7 +117,7 @@ func (a *app) fixed(o fixOptions, p *devcontainer.Project, out []byte, fixed []d
 		return 0, nil
 	}
 	if o.diff {
-		_, err := a.stdout.Write(diff.Diff(file, src, file, out))
+		_, err := shown(a.stdout).Write(diff.Diff(file, src, file, out))
 		return 1, err
 	}
 	if err := replaceFile(file, src, out); err != nil {

@@ -88,7 +88,7 @@ func (a *app) showFiles(dir string, files []templates.File, changed string) erro
 		}
 		out.Write(diff.Diff(from, old, "b/"+f.Path, f.Content))
 	}
-	_, err := a.stdout.Write(out.Bytes())
+	_, err := shown(a.stdout).Write(out.Bytes())
 	fmt.Fprintln(a.stderr, "sbx-devc: dry run, nothing was written")
 	return err
 }

@@ -117,10 +117,10 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	name := strings.TrimLeft(filepath.ToSlash(o.file), "/")
 	change := diff.Diff("a/"+name, source, "b/"+name, extended)
 	if !o.write {
-		_, err := a.stdout.Write(change)
+		_, err := shown(a.stdout).Write(change)
 		return err
 	}
-	if _, err := a.stderr.Write(change); err != nil {
+	if _, err := shown(a.stderr).Write(change); err != nil {
 		return err
 	}
 	info, err := os.Stat(o.file)

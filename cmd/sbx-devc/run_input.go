@@ -117,12 +117,8 @@ func (a *app) runHost(o runOptions, id string) (*sandbox.Host, error) {
 		return nil, err
 	}
 	state := filepath.Join(a.runsHome(), id)
-	stdout := a.stdout
-	if f, ok := stdout.(*os.File); ok && isTerminal(f) {
-		stdout = sandbox.NewVisible(stdout, "") // a pipe gets every byte as it is
-	}
 	return &sandbox.Host{
-		Prompt: strings.NewReader(prompt), Stdout: stdout, Stderr: a.stderr,
+		Prompt: strings.NewReader(prompt), Stdout: shown(a.stdout), Stderr: a.stderr,
 		Say:      func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) },
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, StateDir: state,
 	}, nil
@@ -145,6 +141,15 @@ func (a *app) readPrompt(file string) (string, error) {
 		return "", diag.WithHint(errors.New("the prompt is empty"), "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print")
 	}
 	return string(text), nil
+}
+
+// shown is where text of a repository's or the agent's goes: on a terminal its
+// control characters are shown as text, a pipe or file gets every byte as it is.
+func shown(w io.Writer) io.Writer {
+	if f, ok := w.(*os.File); ok && isTerminal(f) {
+		return sandbox.NewVisible(w, "")
+	}
+	return w
 }
 
 func isTerminal(f *os.File) bool {

@@ -141,14 +141,15 @@ func (a *app) showConflicts(conflicts []lock.FileConflict) error {
 	if len(conflicts) == 0 {
 		return nil
 	}
+	out := shown(a.stdout)
 	for _, c := range conflicts {
-		fmt.Fprintf(a.stdout, "%s %s\n", c.Path, c.Place)
+		fmt.Fprintf(out, "%s %s\n", c.Path, c.Place)
 		for _, side := range []struct{ name, text string }{{"was", c.Base}, {"template", c.Template}, {"mine", c.Mine}} {
 			text := strings.TrimRight(side.text, "\n")
 			if side.text == "" {
 				text = "(not there)"
 			}
-			fmt.Fprintf(a.stdout, "  %-9s %s\n", side.name+":", strings.ReplaceAll(text, "\n", "\n            "))
+			fmt.Fprintf(out, "  %-9s %s\n", side.name+":", strings.ReplaceAll(text, "\n", "\n            "))
 		}
 	}
 	err := fmt.Errorf("%s: both the template and you changed it; nothing was written", count(len(conflicts), "place"))

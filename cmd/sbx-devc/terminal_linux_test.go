@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// TestAttackARepositorysFilesDriveTheTerminal: commands that show what a file
+// of the repository holds show its escapes as text.
+func TestAttackARepositorysFilesDriveTheTerminal(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, ".devcontainer", "devcontainer.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := "{\n  \"image\": \"debian:12\", /* \x1b]52;c;b3duZWQ=\a\x1b[2J */\n  \"remoteUser\": \"dev\", \"securityOpt\": [\"seccomp=unconfined\"], \"runArgs\": [\"--privileged\"],\n}\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"init", dir, "--dry-run", "--force"}, {"fix", "--diff", file}, {"validate", dir}, {"effective", dir}} {
+		master, terminal := openTerminal(t)
+		a := &app{stdin: strings.NewReader(""), stdout: terminal, stderr: terminal, getenv: func(string) string { return "" }}
+		read := make(chan []byte)
+		go func() {
+			out, _ := io.ReadAll(master) // EIO when the terminal is closed
+			read <- out
+		}()
+		a.main(t.Context(), args)
+		terminal.Close()
+		out := <-read
+		if len(out) == 0 || bytes.ContainsAny(out, "\x1b\a") {
+			t.Errorf("%s shows %q", args[0], out)
+		}
+	}
+}
+
+// openTerminal opens a new terminal: what is written to it, master reads.
+func openTerminal(t *testing.T) (master, terminal *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		testenv.Missing(t, "a terminal to try", err.Error())
+	}
+	t.Cleanup(func() { master.Close() })
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	return master, terminal
+}
