@@ -15,16 +15,30 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() { cancel(interrupted{<-signals}) }()
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
 	}
 	app := &app{self: self, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
-	code := app.main(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	os.Exit(app.main(ctx, os.Args[1:]))
+}
+
+// interrupted is why a command was given up.
+type interrupted struct{ by os.Signal }
+
+func (i interrupted) Error() string { return "interrupted: " + i.by.String() }
+
+// Is makes whoever asks for the end of the context find it.
+func (i interrupted) Is(target error) bool { return target == context.Canceled }
+
+// code is 128 and the signal's number, as shells have it.
+func (i interrupted) code() int {
+	n, _ := i.by.(syscall.Signal)
+	return exitSignal + int(n)
 }
 
 // app is the outside world as the commands see it.

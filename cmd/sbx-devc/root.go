@@ -31,6 +31,7 @@ const (
 	exitNoSecret    = 78
 	exitTimeout     = 124
 	exitNoStart     = 125
+	exitSignal      = 128 // and the number of the signal
 )
 
 // exitError carries the exit code of a failed command up to main.
@@ -60,7 +61,10 @@ func (a *app) main(ctx context.Context, args []string) int {
 	}
 	var exit *exitError
 	var file *fs.PathError
+	var by interrupted
 	switch {
+	case errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &by):
+		exit = &exitError{by.code(), by}
 	case errors.As(err, &exit):
 	case errors.As(err, &file): // standard output cannot be written
 		exit = &exitError{exitInternal, err}

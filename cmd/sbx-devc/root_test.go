@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -23,5 +26,17 @@ func TestUnwritableOutputIsNoWrongUsage(t *testing.T) {
 	code := a.main(t.Context(), []string{"image", "tags", "--ref", "refs/heads/main", "--commit", "0123456789abcdef0123456789abcdef01234567"})
 	if code != exitInternal || !strings.Contains(people.String(), "no space left") || strings.Contains(people.String(), "--help") {
 		t.Errorf("exit code %d, %s", code, people.String())
+	}
+}
+
+// A cancelled job must not read like a registry that fails.
+func TestInterruptionIsSaidAndHasItsExitCode(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(interrupted{syscall.SIGTERM})
+	var people bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &people, getenv: func(string) string { return "" }}
+	code := a.main(ctx, []string{"image", "inspect", "localhost:1/x:y"})
+	if want := "sbx-devc: error: interrupted: terminated\n"; code != 143 || people.String() != want {
+		t.Errorf("exit code %d, %q, want 143, %q", code, people.String(), want)
 	}
 }

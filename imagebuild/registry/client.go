@@ -154,6 +154,12 @@ func (c *Client) url(format string, args ...any) string {
 func (c *Client) send(req *http.Request, want ...int) (*http.Response, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
+		// The query of an upload's or a download's address can be a credential:
+		// the registry's state, a store's signature.
+		var at *url.Error
+		if errors.As(err, &at) {
+			at.URL, _, _ = strings.Cut(at.URL, "?")
+		}
 		return nil, fromTransport(err)
 	}
 	for _, code := range want {

@@ -79,6 +79,11 @@ func TestPassingFaultsArePassed(t *testing.T) {
 			var pauses []time.Duration
 			var mu atomic.Bool // pauses of parallel uploads: one at a time is enough to know
 			o := options(nil)
+			o.Notice = func(text string) {
+				if strings.Contains(text, "_state=") {
+					t.Errorf("the registry's state is in what people read: %s", text)
+				}
+			}
 			o.Sleep = func(ctx context.Context, d time.Duration) error {
 				for !mu.CompareAndSwap(false, true) {
 				}
