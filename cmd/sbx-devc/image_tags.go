@@ -43,7 +43,11 @@ latest as far as no higher stable release exists in the repository. Prereleases
 get only their own names; the default branch gets edge, other branches branch-…
 and pull requests pr-….
 
-Without a repository nothing is looked up, as if it were empty.`,
+Without a repository nothing is looked up, as if it were empty.
+
+Exit code 0: printed; 1: the registry could not be asked; 64: wrong usage, or a
+git tag that is no release; 66: git does not say what is checked out; 78: the
+registry does not accept the credentials.`,
 		Example: `  sbx-devc image tags ghcr.io/me/sandbox --ref refs/tags/v1.2.3 --json`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, operands []string) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -179,6 +180,10 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if o.dryRun {
 		_, err := fmt.Fprintln(a.stdout, plan)
 		return err
+	}
+	// Found out now, and not when the run has been paid for.
+	if folder := filepath.Dir(o.summaryFile); o.summaryFile != "" && !isFolder(folder) {
+		return exitWith(exitNoInput, fmt.Errorf("--summary-file: there is no folder %s", folder))
 	}
 	host, err := a.runHost(o, plan.ID)
 	if err != nil {
