@@ -25,20 +25,21 @@ const (
 // reply.
 func (s *Server) answer(ctx context.Context, message []byte, proto firewall.Proto, client netip.AddrPort) []byte {
 	q, err := parseQuestion(message)
-	limit := q.maxSize
-	if proto == firewall.TCP {
-		limit = 0xffff
-	}
 	switch {
 	case errors.Is(err, errNoQuestion):
 		return nil
 	case errors.Is(err, errOpCode):
-		return q.reply(dnsmessage.RCodeNotImplemented, nil, nil, limit)
+		return q.reply(dnsmessage.RCodeNotImplemented, nil, nil, q.limit(proto))
 	case err != nil:
-		return q.reply(dnsmessage.RCodeFormatError, nil, nil, limit)
+		return q.reply(dnsmessage.RCodeFormatError, nil, nil, q.limit(proto))
 	}
+	return s.answerQuestion(ctx, q, proto, client)
+}
+
+// answerQuestion is answer for a message that has been read.
+func (s *Server) answerQuestion(ctx context.Context, q question, proto firewall.Proto, client netip.AddrPort) []byte {
 	rcode, answers, why := s.resolve(ctx, q, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Src: client, SrcProto: proto})
-	return q.reply(rcode, answers, why, limit)
+	return q.reply(rcode, answers, why, q.limit(proto))
 }
 
 // resolve decides about a question and, when it is allowed, answers it. rec is

@@ -93,18 +93,6 @@ func (c *cache) makeRoom(now time.Time) {
 	}
 }
 
-// has reports whether get will find an answer for a while.
-func (c *cache) has(q dnsmessage.Question) bool {
-	name, err := hostName(q.Name)
-	if err != nil {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a := c.answers[cacheKey{name, q.Type}]
-	return a != nil && a.until.Sub(c.now()) > 2*time.Second
-}
-
 // get returns an answer with the time that is left of it, in whole seconds.
 // install is whether the sets are to be told again.
 func (c *cache) get(key cacheKey) (l learnt, install, ok bool) {

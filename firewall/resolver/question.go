@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/org/claude-sandbox/firewall"
 )
 
 // question is what is kept of a client's message. Everything else in it, such
@@ -45,11 +47,14 @@ func parseQuestion(message []byte) (question, error) {
 		return q, errOpCode
 	}
 	// Exactly one question: with two, one could be judged and the other sent.
-	questions, err := p.AllQuestions()
-	if err != nil || len(questions) != 1 {
+	if q.q, err = p.Question(); err != nil {
+		q.q = dnsmessage.Question{}
 		return q, errMalformed
 	}
-	q.q = questions[0]
+	if err := p.SkipQuestion(); !errors.Is(err, dnsmessage.ErrSectionDone) {
+		q.q = dnsmessage.Question{}
+		return q, errMalformed
+	}
 	if err := p.SkipAllAnswers(); err != nil {
 		return q, errMalformed
 	}
@@ -125,6 +130,14 @@ const (
 // option is the error as an EDNS option.
 func (e extendedError) option() dnsmessage.Option {
 	return dnsmessage.Option{Code: 15, Data: append([]byte{byte(e.code >> 8), byte(e.code)}, e.text...)}
+}
+
+// limit is how many bytes a reply may have.
+func (q question) limit(proto firewall.Proto) int {
+	if proto == firewall.TCP {
+		return 0xffff
+	}
+	return q.maxSize
 }
 
 // reply builds the answer to q. A message that is larger than the client takes

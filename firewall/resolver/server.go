@@ -181,10 +181,14 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 	defer wg.Wait()
 	slots := make(chan struct{}, maxInFlight)
 	batches := ipv4.NewPacketConn(conn) // the messages of one system call; it does the same for IPv6
-	in, out := make([]ipv4.Message, maxBatch), make([]ipv4.Message, 0, maxBatch)
+	in, out := make([]ipv4.Message, maxBatch), make([]ipv4.Message, maxBatch)
+	replies := make([][]byte, maxBatch) // room that is used again
 	for i := range in {
 		in[i].Buffers = [][]byte{make([]byte, maxUDPMessage)}
+		out[i].Buffers = make([][]byte, 1)
+		replies[i] = make([]byte, 0, maxReply)
 	}
+	given := memo{}
 	for {
 		n, err := batches.ReadBatch(in, 0)
 		if ctx.Err() != nil {
@@ -196,14 +200,26 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 			}
 			continue // an ICMP error about an earlier reply
 		}
-		out = out[:0]
-		for _, m := range in[:n] {
-			message := m.Buffers[0][:m.N]
-			if q, err := parseQuestion(message); err == nil && s.cache.has(q.q) {
-				if reply := s.answer(ctx, message, firewall.UDP, source(m.Addr)); reply != nil {
-					out = append(out, ipv4.Message{Buffers: [][]byte{reply}, Addr: m.Addr})
-				}
+		answered := 0
+		answer := func(reply []byte, client net.Addr) {
+			if reply != nil {
+				out[answered].Buffers[0], out[answered].Addr = reply, client
+				answered++
+			}
+		}
+		for i, m := range in[:n] {
+			message, from := m.Buffers[0][:m.N], source(m.Addr)
+			if reply := s.again(given, message, from, replies[i]); reply != nil {
+				answer(reply, m.Addr)
 				continue
+			}
+			if q, err := parseQuestion(message); err == nil {
+				name, err := hostName(q.q.Name)
+				key := cacheKey{name, q.q.Type}
+				if err == nil && s.cache.hold(key).answer != nil {
+					answer(s.answerKnown(ctx, given, message, q, key, from), m.Addr)
+					continue
+				}
 			}
 			select {
 			case slots <- struct{}{}:
@@ -218,12 +234,12 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 				}
 			})
 		}
-		for len(out) > 0 {
-			sent, err := batches.WriteBatch(out, 0)
+		for left := out[:answered]; len(left) > 0; {
+			sent, err := batches.WriteBatch(left, 0)
 			if err != nil {
 				sent = 1 // whose client asks again
 			}
-			out = out[sent:]
+			left = left[sent:]
 		}
 	}
 }
