@@ -18,8 +18,8 @@ const (
 )
 
 // cache keeps what upstreams said of allowed names, unjudged: each time it is
-// used the policy judges it again. It is emptied with each policy. It is safe
-// for concurrent use.
+// used the policy judges it again, unless a memo has just what it would say. It
+// is emptied with each policy. It is safe for concurrent use.
 type cache struct {
 	size int // answers; 0 = none are kept
 	now  func() time.Time

@@ -19,7 +19,8 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 )
 
-// Policy decides about names and the addresses that they lead to.
+// Policy decides about names and the addresses that they lead to, the same way
+// each time: another decision takes another policy, see Server.SetPolicy.
 // *firewall.Policy is one.
 type Policy interface {
 	DecideName(name string) firewall.Decision

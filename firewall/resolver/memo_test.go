@@ -1,0 +1,150 @@
+package resolver
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+// remembering is a lab that has remembered the answer for ok.example.
+func remembering(t *testing.T) (*lab, *clock) {
+	t.Helper()
+	up := newUpstream(t, zone{"ok.example. A": {cname("ok.example.", "cdn.test.", 90), a("cdn.test.", public, 60)}}.script)
+	l, clock := newCachingLab(t, labNetwork, up, 10)
+	for range 3 { // from upstream, from the cache, from memory
+		l.ask(t, "ok.example.", dnsmessage.TypeA)
+	}
+	return l, clock
+}
+
+// installedAt sets when the sets were last told.
+func (l *lab) installedAt(when time.Time) {
+	l.server.cache.mu.Lock()
+	defer l.server.cache.mu.Unlock()
+	l.server.cache.answers[cacheKey{"ok.example", dnsmessage.TypeA}].installed = when
+}
+
+func TestRememberedReplyOfACacheThatWasCleared(t *testing.T) {
+	l, _ := remembering(t)
+	l.server.cache.clear()
+	asked := len(l.up.received())
+	l.ask(t, "ok.example.", dnsmessage.TypeA)
+	if len(l.up.received()) != asked+1 {
+		t.Error("what the cache has forgotten was answered")
+	}
+}
+
+func TestRememberedReplyIsTheCachedOne(t *testing.T) {
+	l, clock := remembering(t)
+	if n := len(l.audit()); n != 3 {
+		t.Errorf("%d of 3 answers are recorded", n)
+	}
+	for _, id := range []uint16{7, 0xbeef} {
+		m := l.send(t, dnsmessage.Message{
+			Header:    dnsmessage.Header{ID: id, RecursionDesired: true},
+			Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName("ok.example."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}},
+		})
+		if m.ID != id || len(m.Answers) != 2 || addresses(m)[0] != public {
+			t.Errorf("id %d: %+v", id, m)
+		}
+	}
+	records := l.audit()
+	for _, r := range records {
+		first := records[0]
+		if !r.Src.IsValid() {
+			t.Error("a record has no client")
+		}
+		r.Src = first.Src
+		if r != first {
+			t.Errorf("recorded %+v and then %+v", first, r)
+		}
+	}
+	clock.pass(5 * time.Second)
+	l.installedAt(clock.read()) // or it would be judged anew for that
+	if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.Answers[0].Header.TTL != 55 {
+		t.Errorf("after 5 s of 60 the answer counts for %d s", m.Answers[0].Header.TTL)
+	}
+	clock.pass(56 * time.Second)
+	asked := len(l.up.received())
+	l.ask(t, "ok.example.", dnsmessage.TypeA)
+	if len(l.up.received()) != asked+1 {
+		t.Error("an answer outlived its time")
+	}
+}
+
+func TestAttackRememberedReplyOutlivesThePolicy(t *testing.T) {
+	l, _ := remembering(t)
+	p, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"ok.example"}, Deny: []string{"cdn.test"}})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	// The cache as it is between the two steps of SetPolicy.
+	var narrower Policy = p
+	l.server.policy.Store(&narrower)
+	if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || len(m.Answers) > 0 {
+		t.Errorf("%s with %d records", m.RCode, len(m.Answers))
+	}
+}
+
+// Somebody has emptied the sets: the answer may not leave for long without them.
+func TestRememberedReplyFillsTheSetsAgain(t *testing.T) {
+	l, clock := remembering(t)
+	before := len(l.installs())
+	l.ask(t, "ok.example.", dnsmessage.TypeA)
+	if len(l.installs()) != before {
+		t.Error("the sets were told within the second")
+	}
+	// The time left changes with each second as well, which must not be why.
+	l.installedAt(clock.read().Add(-installEvery))
+	l.ask(t, "ok.example.", dnsmessage.TypeA)
+	if len(l.installs()) != before+1 {
+		t.Error("the sets were not told again")
+	}
+}
+
+func TestAttackOwnQuestionIsNotAnsweredFromMemory(t *testing.T) {
+	l, _ := remembering(t)
+	defer l.server.ours.add(asked{7, "ok.example", dnsmessage.TypeA})()
+	if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused {
+		t.Errorf("our own question got %s", m.RCode)
+	}
+}
+
+func TestRememberedReplyThatCannotBeRecorded(t *testing.T) {
+	l, _ := remembering(t)
+	l.mu.Lock()
+	l.logErr = errFull
+	l.mu.Unlock()
+	if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure || len(m.Answers) > 0 {
+		t.Errorf("%s with %d records", m.RCode, len(m.Answers))
+	}
+}
+
+func TestAttackFillingTheMemo(t *testing.T) {
+	l, _ := remembering(t)
+	m := memo{}
+	key := cacheKey{"ok.example", dnsmessage.TypeA}
+	for size := range uint16(3 * memoSize) { // each is another message
+		question := dnsmessage.Message{Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName("ok.example."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}}}
+		var h dnsmessage.ResourceHeader
+		if err := h.SetEDNS0(1000+int(size), dnsmessage.RCodeSuccess, false); err != nil {
+			t.Fatal(err)
+		}
+		question.Additionals = []dnsmessage.Resource{{Header: h, Body: &dnsmessage.OPTResource{}}}
+		message, err := question.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := parseQuestion(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.server.answerKnown(t.Context(), m, message, q, key, l.addr)
+		if len(m) == 0 || len(m) > memoSize {
+			t.Fatalf("after %d messages %d replies are remembered", size+1, len(m))
+		}
+	}
+}
