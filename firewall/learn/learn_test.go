@@ -95,6 +95,7 @@ func TestLessonIsTheSmallest(t *testing.T) {
 		{"what was refused, on demand", []audit.Record{refusal(audit.LayerDNS, "x.example", "", 0, ""), refusal(audit.LayerIP, "", "203.0.113.7", 22, "")}, firewall.Network{}, Options{Denied: true}, "allow 203.0.113.7:22, allow x.example"},
 		{"what an entry refused", []audit.Record{refusal(audit.LayerSNI, "x.example", "203.0.113.7", 443, "guard: sni")}, firewall.Network{}, Options{Denied: true}, ""},
 		{"metadata", []audit.Record{refusal(audit.LayerIP, "", "169.254.169.254", 80, "no special address"), refusal(audit.LayerDNS, "m.example", "169.254.169.254", 0, ""), refusal(audit.LayerIP, "", "169.254.169.254", 80, "")}, firewall.Network{}, Options{Denied: true, Private: true}, ""},
+		{"metadata with a private address", []audit.Record{refusal(audit.LayerDNS, "m.example", "fd00:ec2::254", 0, ""), refusal(audit.LayerIP, "", "fd00:ec2::254", 80, "")}, firewall.Network{}, Options{Denied: true, Private: true}, ""},
 		{"a private address", []audit.Record{refusal(audit.LayerIP, "", "10.0.0.5", 5432, "")}, firewall.Network{}, Options{Denied: true}, ""},
 		{"a private address, on demand", []audit.Record{refusal(audit.LayerIP, "", "10.0.0.5", 5432, "")}, firewall.Network{}, Options{Denied: true, Private: true}, "allow 10.0.0.5:5432"},
 		{"a private name", []audit.Record{refusal(audit.LayerDNS, "db.internal", "10.0.0.5", 0, "")}, firewall.Network{}, Options{Denied: true}, ""},

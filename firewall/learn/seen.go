@@ -91,6 +91,9 @@ func read(r audit.Record, o Options) (h host, used use, ok bool) {
 	if err == nil {
 		addr = addr.Unmap().WithZone("")
 	}
+	if addr.IsValid() && firewall.IsMetadata(addr) {
+		return h, used, false // credentials of the machine's, whatever let it pass then
+	}
 	if h.name == "" {
 		h.addr = addr
 	}
