@@ -404,6 +404,42 @@ func TestAnotherInitIsRefused(t *testing.T) {
 	}
 }
 
+// A sum beside the carried program that is not the program's must not put a
+// program under another one's name into the cache or the image.
+func TestInitWithAForgedSumIsRefused(t *testing.T) {
+	testenv.Slow(t)
+	m := testMaterials(t, npmServer(t, nil))
+	s := testSpec(t, m)
+	m.InitSHA256 = map[string]string{"amd64": strings.Repeat("0", 64), "arm64": strings.Repeat("0", 64)}
+	for p := range s.Lock.Init.SHA256 {
+		s.Lock.Init.SHA256[p] = strings.Repeat("0", 64)
+	}
+	for range 2 { // nothing of the first try may make the second one pass
+		if _, err := Assemble(m, s); err == nil || !strings.Contains(err.Error(), "as it says itself") {
+			t.Errorf("got %v", err)
+		}
+		if _, err := m.initModules("amd64", strings.Repeat("0", 64)); err == nil || !strings.Contains(err.Error(), "as it says itself") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// Where the sum is known, nothing is unpacked once the cache has the layer.
+func TestAKnownInitIsNotUnpackedAgain(t *testing.T) {
+	testenv.Slow(t)
+	m := testMaterials(t, npmServer(t, nil))
+	s := testSpec(t, m)
+	want, err := Assemble(m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.InitSHA256 = map[string]string{"amd64": s.Lock.Init.SHA256["linux/amd64"], "arm64": s.Lock.Init.SHA256["linux/arm64"]}
+	m.Init = func(string) ([]byte, error) { t.Error("sbx-init was unpacked"); return nil, errors.New("unpacked") }
+	if got, err := Assemble(m, s); err != nil || got.Index.Digest != want.Index.Digest {
+		t.Errorf("%s, %v; want %s", got.Index.Digest, err, want.Index.Digest)
+	}
+}
+
 func TestUpdateTouchesOnlyWhatItNames(t *testing.T) {
 	testenv.Slow(t)
 	m := testMaterials(t, npmServer(t, nil))

@@ -18,12 +18,13 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/imagebuild/npm"
 	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/imagebuild/sbom"
 	"github.com/org/claude-sandbox/imagebuild/store"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // Materials is where an image's parts come from. All fields are required, but
-// Sources.Save.
+// Save and InitSHA256.
 type Materials struct {
 	Store    *store.Store
 	NPM      npm.Registry
@@ -31,6 +32,10 @@ type Materials struct {
 	Save     func(ctx context.Context, name string) (io.ReadCloser, error) // see base.Sources
 	// Init returns the sbx-init program for an architecture.
 	Init func(arch string) ([]byte, error)
+	// InitSHA256 is what Init's program hashes to, in hex by architecture, where
+	// that is known: unpacking and hashing it takes longer than the rest of a
+	// push. It is checked whenever the program itself is read.
+	InitSHA256 map[string]string
 	// Notice tells people what takes time.
 	Notice func(format string, args ...any)
 }
@@ -276,14 +281,51 @@ func orHint(err error, hint string) string {
 // initLayer returns the layer that holds sbx-init at dir, and the program's
 // sha256 in hex.
 func (m Materials) initLayer(arch, path string) (artifact.Layer, string, error) {
-	program, err := m.Init(arch)
+	sum, err := m.initSum(arch)
 	if err != nil {
-		return artifact.Layer{}, "", diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
+		return artifact.Layer{}, "", err
 	}
-	sum := sha256.Sum256(program)
-	l, err := layer.Pack(m.Store, "file "+path+" "+hex.EncodeToString(sum[:]), func(w io.Writer) error {
+	l, err := layer.Pack(m.Store, "file "+path+" "+sum, func(w io.Writer) error {
+		program, err := m.initProgram(arch, sum)
+		if err != nil {
+			return err
+		}
 		return layer.Tar(w, []layer.Entry{{Path: path, Mode: 0o755, Data: program}}, epoch)
 	})
 	l.What, l.CreatedBy = "sbx-init for linux/"+arch, "sbx-devc: sbx-init"
-	return l, hex.EncodeToString(sum[:]), err
+	return l, sum, err
+}
+
+// initSum returns the sha256 of sbx-init in hex.
+func (m Materials) initSum(arch string) (string, error) {
+	if sum, ok := m.InitSHA256[arch]; ok {
+		return sum, nil
+	}
+	program, err := m.initProgram(arch, "")
+	return sha256Hex(program), err
+}
+
+// initProgram returns sbx-init, which must hash to sum; "" = to anything.
+func (m Materials) initProgram(arch, sum string) ([]byte, error) {
+	program, err := m.Init(arch)
+	if err == nil && sum != "" && sha256Hex(program) != sum {
+		err = fmt.Errorf("the carried sbx-init for linux/%s has sha256 %.12s…, not %.12s… as it says itself", arch, sha256Hex(program), sum)
+	}
+	if err != nil {
+		return nil, diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
+	}
+	return program, nil
+}
+
+// initModules returns what sbx-init was built from.
+func (m Materials) initModules(arch, sum string) ([]sbom.Module, error) {
+	var modules []sbom.Module
+	err := m.Store.Know("go modules 1 "+sum, &modules, func() error {
+		program, err := m.initProgram(arch, sum)
+		if err == nil {
+			modules, err = sbom.GoModules(program)
+		}
+		return err
+	})
+	return modules, err
 }

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -130,30 +129,11 @@ func (a *app) materials(l login, npmRegistry string) (imagebuild.Materials, erro
 		return m, err
 	}
 	return imagebuild.Materials{
-		Store: s, Registry: options, Init: unpackedOnce(),
+		Store: s, Registry: options, Init: carried.Init, InitSHA256: carried.Sums(),
 		NPM:    npm.Registry{URL: cmp.Or(npmRegistry, a.getenv("NPM_CONFIG_REGISTRY"), npm.DefaultURL()), HTTP: &http.Client{Transport: options.Transport}},
 		Save:   saveFromEngine,
 		Notice: func(format string, args ...any) { fmt.Fprintf(a.stderr, "sbx-devc: "+format+"\n", args...) },
 	}, nil
-}
-
-// unpackedOnce returns carried.Init, which unpacks each program once: that takes
-// as long as all the rest of a push without news.
-func unpackedOnce() func(arch string) ([]byte, error) {
-	var mu sync.Mutex
-	known := map[string][]byte{}
-	return func(arch string) ([]byte, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if program, ok := known[arch]; ok {
-			return program, nil
-		}
-		program, err := carried.Init(arch)
-		if err == nil {
-			known[arch] = program
-		}
-		return program, err
-	}
 }
 
 // saveFromEngine reads an image of the engine. The connection lives as long as

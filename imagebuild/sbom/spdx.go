@@ -39,12 +39,17 @@ type Platform struct {
 	BaseDigest v1.Hash
 	Dpkg       []byte // the base's dpkg status
 	NPM        []NPM
-	Init       []byte // the sbx-init program
+	Init       []Module // what sbx-init was built from
 }
 
 // NPM is an npm package in the image.
 type NPM struct {
 	Name, Version, Integrity string // Integrity as npm states it: sha512-BASE64
+}
+
+// Module is a part of a Go program: a module or, called stdlib, Go's library.
+type Module struct {
+	Path, Version string // Version is "" or "(devel)" for a program built from its source
 }
 
 // The parts of SPDX 2.3 (JSON form) that are used.
@@ -136,12 +141,8 @@ func SPDX(c Contents) ([]byte, error) {
 			doc.relate(image, "CONTAINS", doc.add(pkg, "npm"))
 			doc.Licenses = []spdxLicense{claudeLicense}
 		}
-		modules, err := goModules(p.Init)
-		if err != nil {
-			return nil, fmt.Errorf("reading the modules of sbx-init for %s: %w", p.Name, err)
-		}
-		for _, m := range modules {
-			doc.relate(image, "CONTAINS", doc.add(m, "go"))
+		for _, m := range p.Init {
+			doc.relate(image, "CONTAINS", doc.add(m.spdx(), "go"))
 		}
 	}
 	return json.Marshal(doc)
@@ -234,21 +235,26 @@ func (n NPM) spdx() (spdxPackage, error) {
 	}, nil
 }
 
-// goModules reads what a Go program was built from.
-func goModules(program []byte) ([]spdxPackage, error) {
+// GoModules reads what a Go program was built from.
+func GoModules(program []byte) ([]Module, error) {
 	info, err := buildinfo.Read(bytes.NewReader(program))
 	if err != nil {
 		return nil, err
 	}
-	out := []spdxPackage{
-		{Name: info.Main.Path, Version: info.Main.Version, Refs: purl("pkg:golang/" + info.Main.Path)},
-		{Name: "stdlib", Version: strings.TrimPrefix(info.GoVersion, "go"), Refs: purl("pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go"))},
-	}
+	out := []Module{{info.Main.Path, info.Main.Version}, {"stdlib", strings.TrimPrefix(info.GoVersion, "go")}}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		out = append(out, spdxPackage{Name: m.Path, Version: m.Version, Refs: purl("pkg:golang/" + m.Path + "@" + url.PathEscape(m.Version))})
+		out = append(out, Module{m.Path, m.Version})
 	}
 	return out, nil
+}
+
+func (m Module) spdx() spdxPackage {
+	locator := "pkg:golang/" + m.Path
+	if m.Version != "" && m.Version != "(devel)" {
+		locator += "@" + url.PathEscape(m.Version)
+	}
+	return spdxPackage{Name: m.Path, Version: m.Version, Refs: purl(locator)}
 }
