@@ -47,6 +47,11 @@ func (c *pass) dockerfileText() string {
 // contract reports what breaks the sandbox's promises.
 func (c *pass) contract() {
 	if !c.sandboxed() {
+		// The Feature brings its ENTRYPOINT and rights along; what is mounted it
+		// cannot say.
+		if slices.ContainsFunc(c.featureNames(), ourFeature.MatchString) {
+			c.writable()
+		}
 		return
 	}
 	hooked := c.firewallInHook()
@@ -63,6 +68,21 @@ func (c *pass) contract() {
 	c.writable()
 	c.firewallScripts()
 	c.policyContract()
+}
+
+// ourFeature is the published firewall Feature under any version.
+var ourFeature = regexp.MustCompile(`/claude-sandbox/features/firewall([:@]|$)`)
+
+func (c *pass) featureNames() []string {
+	features := c.root.Member("features")
+	if features == nil {
+		return nil
+	}
+	var names []string
+	for _, m := range features.Members {
+		names = append(names, m.Name)
+	}
+	return names
 }
 
 // singleContainer: the firewall and the agent share a container, so its

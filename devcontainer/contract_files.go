@@ -30,7 +30,9 @@ func (c *pass) writable() {
 			return
 		}
 		custom = true // the repository above is only there if the volume says so
-		report = func(rule, message, hint string) { c.inCompose(volume, rule, message, hint) }
+		report = func(rule, message, _ string) {
+			c.inCompose(volume, rule, message, `mount it over itself among the service's volumes, ending in ":ro"; from "mounts" the reference CLI drops readonly here`)
+		}
 	} else if custom && !hostWritable(parseMount(workspace, nil)) {
 		return
 	}
@@ -110,9 +112,18 @@ func hostWritable(m mount) bool { return m.kind == "bind" && !m.readonly }
 func (c *pass) covered(p string, readonly bool) bool {
 	all := c.mounts
 	if dev := c.composed.dev(); dev != nil {
+		// The reference CLI writes mounts as SOURCE:TARGET into a Compose file of
+		// its own, which wins over the service's volume on the same target.
 		all = slices.Clone(all)
+		for i := range all {
+			all[i].readonly = all[i].readonly && all[i].kind != "bind"
+		}
+		set := len(all)
 		for _, n := range volumesOf(dev) {
-			all = append(all, composeVolume(n))
+			v := composeVolume(n)
+			if !slices.ContainsFunc(all[:set], func(m mount) bool { return path.Clean(m.target) == path.Clean(v.target) }) {
+				all = append(all, v)
+			}
 		}
 		for _, n := range dev.Get("tmpfs").Scalars() {
 			target, _, _ := strings.Cut(n.Text, ":")

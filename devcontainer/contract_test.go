@@ -37,6 +37,7 @@ func TestContractOfCompose(t *testing.T) {
 		{"the agent may change it", "    security_opt: [no-new-privileges]\n", "    cap_add: [NET_ADMIN]\n", "SBX805 [NET_ADMIN]"},
 		{"the agent is privileged", "    security_opt: [no-new-privileges]\n", "    privileged: true\n", "SBX402 true; SBX805 true"},
 		{"configuration writable", "      - \"./:/work/.devcontainer:ro\"\n", "", `SBX806 "..:/work"`},
+		{"configuration read-only, the folder as a dot", "      - \"./:/work/.devcontainer:ro\"\n", "      - \".:/work/.devcontainer:ro\"\n", ""},
 		{"configuration covered by a tmpfs", "      - \"./:/work/.devcontainer:ro\"\n", "    tmpfs: /work/.devcontainer\n", ""},
 		{"no host folder, nothing to protect", "      - \"..:/work\"\n      - \"./:/work/.devcontainer:ro\"\n", "      - \"work:/work\"\n", ""},
 		{"one service", "    network_mode: service:firewall\n", "    cap_add: [NET_ADMIN]\n", ""},
@@ -53,6 +54,12 @@ func TestContractOfCompose(t *testing.T) {
 		if got := marked(t, tree, false); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
+	}
+	// The reference CLI drops readonly on the way to Compose, and its volume wins.
+	open := sidecar()
+	open[".devcontainer/devcontainer.json"] = strings.Replace(open[".devcontainer/devcontainer.json"], "{", `{"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/work/.devcontainer,readonly"], `, 1)
+	if got := marked(t, open, false); got != `SBX806 "..:/work"` {
+		t.Errorf("read-only by mounts: %s", got)
 	}
 	tree := sidecar()
 	tree[".devcontainer/devcontainer.json"] = strings.Replace(tree[".devcontainer/devcontainer.json"], "{", `{"capAdd": ["NET_ADMIN"], `, 1)

@@ -29,7 +29,8 @@ var sockets = []string{"SSH_AUTH_SOCK", "GIT_ASKPASS", "BROWSER", "VSCODE_IPC_HO
 	"VSCODE_GIT_ASKPASS_MAIN", "REMOTE_CONTAINERS_IPC", "REMOTE_CONTAINERS_SOCKETS"}
 
 // Extend puts the firewall Feature into a devcontainer.json that somebody else
-// wrote, with the mounts that keep what acts on the host from being changed.
+// wrote, with the mounts that keep what acts on the host from being changed;
+// with Compose only the service's volumes can do that, and Extend adds none.
 // Everything that is there stays as it is, comments and layout too; what is
 // there already is not added again, so that a second time changes nothing. The
 // error wraps ErrExtend. It is pure.
@@ -60,6 +61,11 @@ func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
 	e.object("remoteEnv")
 	for _, name := range sockets {
 		e.member("/remoteEnv", name, "null")
+	}
+	if doc.Root.Member("dockerComposeFile") != nil {
+		// There readonly of a mount is dropped without a word, and the mount wins
+		// over a read-only volume of the service.
+		return e.src, e.err
 	}
 	const inside = "${containerWorkspaceFolder}/"
 	bind := func(p string) string {

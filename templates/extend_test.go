@@ -64,3 +64,11 @@ func TestExtendRefuses(t *testing.T) {
 		}
 	}
 }
+
+// The reference CLI drops readonly of a mount when it hands it to Compose.
+func TestExtendMountsNothingWritableOverComposeVolumes(t *testing.T) {
+	got, err := templates.Extend([]byte(`{"dockerComposeFile": "c.yml", "service": "a", "workspaceFolder": "/w"}`), templates.Facts{ReadOnly: []string{".git/hooks"}}, []string{"npm"}, nil)
+	if err != nil || strings.Contains(string(got), "mounts") || !strings.Contains(string(got), templates.FeatureReference()) {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
