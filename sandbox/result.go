@@ -11,7 +11,8 @@ import (
 // Result is what is known of a run afterwards. Run returns one in every case
 // in which the plan was tried, also beside an error.
 type Result struct {
-	ID string
+	ID     string
+	Folder string // the project's, on this side, without symbolic links
 	// ExitCode is what the caller should exit with: Claude's own code, 124
 	// after a timeout, 128+n after a signal.
 	ExitCode int
@@ -38,8 +39,9 @@ type Timings struct {
 
 // Files of a run's folder that others read.
 const (
-	AuditFile  = "audit.jsonl" // the firewall's decisions, one JSON record a line
-	PolicyFile = "policy.json" // the policy in force, a settings file itself
+	SummaryFile = "summary.json" // WriteSummary's; "folder" in it says which project the run was of
+	AuditFile   = "audit.jsonl"  // the firewall's decisions, one JSON record a line
+	PolicyFile  = "policy.json"  // the policy in force, a settings file itself
 )
 
 // Files are what a run leaves on the host; "" where one could not be written.

@@ -52,7 +52,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	say := h.Say
 	h.Say = func(line string) { say(VisibleLine(line)) }
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{})}
-	r.result.ID = p.ID
+	r.result.ID, r.result.Folder = p.ID, p.Agent.Labels[LabelWorkspace]
 	defer func() {
 		r.result.Warnings = append(r.result.Warnings, p.Warnings...)
 		if r.agent != nil { // it may have run

@@ -12,7 +12,7 @@ import (
 
 // saveSummary writes the result as JSON into the run's folder.
 func (r *run) saveSummary(failure error) error {
-	name, f, err := r.stateFile("summary.json")
+	name, f, err := r.stateFile(SummaryFile)
 	if err != nil {
 		return err
 	}
@@ -26,6 +26,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 	summary := struct {
 		SchemaVersion int              `json:"schemaVersion"`
 		ID            string           `json:"id"`
+		Folder        string           `json:"folder"`
 		ExitCode      int              `json:"exitCode"`
 		Conclusion    string           `json:"conclusion"`
 		Message       string           `json:"message,omitempty"`
@@ -40,7 +41,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Warnings      []string         `json:"warnings"`
 		Milliseconds  map[string]int64 `json:"milliseconds"`
 	}{
-		SchemaVersion: 1, ID: result.ID, ExitCode: result.ExitCode,
+		SchemaVersion: 1, ID: result.ID, Folder: result.Folder, ExitCode: result.ExitCode,
 		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
 		Answers: result.Answers, Metered: result.Usage,
 		Egress: []report.Row{}, Warnings: append([]string{}, result.Warnings...), Milliseconds: result.Timings.milliseconds(),

@@ -39,12 +39,16 @@ var runName = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{6}$`)
 // a dev container's image is the project's.
 const maxCollected = 160 << 20
 
-// readAuditLogs reads the logs that the arguments name, the newest run's without
-// one. Of several logs neither the name nor the policy is known. Lines that are
+// readAuditLogs reads the logs that the arguments name; without one the newest
+// run's, of the given project unless that is "". Of several logs neither the name nor the policy is known. Lines that are
 // no record are left out, and said: a damaged log must not pass for a quiet one.
-func (a *app) readAuditLogs(ctx context.Context, args []string) (auditLog, []audit.Record, error) {
+func (a *app) readAuditLogs(ctx context.Context, args []string, project string) (auditLog, []audit.Record, error) {
 	if len(args) == 0 {
-		newest := a.newestRun(true)
+		newest := a.newestRun(true, project)
+		if newest == "" && project != "" {
+			return auditLog{}, nil, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run of %s with an audit log in %s", project, a.runsHome()),
+				"name a run or an audit.jsonl, or run something there first: sbx-devc run --print"))
+		}
 		if newest == "" {
 			return auditLog{}, nil, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run with an audit log in %s", a.runsHome()),
 				"name an audit.jsonl, or run something first: sbx-devc run --print"))
@@ -192,14 +196,27 @@ func exists(name string) bool {
 func (a *app) runsHome() string { return filepath.Join(stateHome(a.getenv), "runs") }
 
 // newestRun is the folder of the newest run, of those that left an audit log or
-// of all; "" when there is none.
-func (a *app) newestRun(withLog bool) string {
+// of all, and of those of a project or of all; "" when there is none.
+func (a *app) newestRun(withLog bool, project string) string {
 	entries, _ := os.ReadDir(a.runsHome())       // what cannot be read holds no run
 	for _, e := range slices.Backward(entries) { // names begin with the time
 		folder := filepath.Join(a.runsHome(), e.Name())
-		if runName.MatchString(e.Name()) && (!withLog || isRegular(filepath.Join(folder, auditFile))) {
+		if runName.MatchString(e.Name()) && (!withLog || isRegular(filepath.Join(folder, auditFile))) && (project == "" || projectOf(folder) == project) {
 			return folder
 		}
 	}
 	return ""
+}
+
+// projectOf is the project that a run was of; "" when its summary does not say.
+func projectOf(run string) string {
+	text, err := os.ReadFile(filepath.Join(run, sandbox.SummaryFile))
+	if err != nil {
+		return ""
+	}
+	var summary struct{ Folder string }
+	if json.Unmarshal(text, &summary) != nil {
+		return ""
+	}
+	return summary.Folder
 }

@@ -56,7 +56,7 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 	arg := ""
 	if len(args) == 1 {
 		arg = args[0]
-	} else if arg = a.newestRun(false); arg == "" {
+	} else if arg = a.newestRun(false, ""); arg == "" {
 		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run in %s", a.runsHome()), "name the folder of a project with a dev container, or an audit.jsonl"))
 	}
 	log, err := a.auditLog(ctx, arg)

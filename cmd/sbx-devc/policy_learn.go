@@ -46,6 +46,7 @@ output is a diff of sandbox.jsonc; comments, order and indentation stay.
 A preset or a wildcard opens names that nobody asked for, so both are proposed
 on demand only. What looks like data in names, and what was refused, is left out
 and said. Read the proposal: whatever the agent reached for is in it.
+Without an argument it is about the newest run of the project that --file is in.
 
 --include takes a list of what is left out otherwise:
   denied    what was refused for want of an entry, as by a run in mode allowlist
@@ -74,7 +75,11 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	if err := o.check(); err != nil {
 		return exitWith(exitUsage, err)
 	}
-	log, records, err := a.readAuditLogs(ctx, args)
+	project, err := projectWith(o.file)
+	if err != nil {
+		return exitWith(exitInternal, err)
+	}
+	log, records, err := a.readAuditLogs(ctx, args, project)
 	if err != nil {
 		return err
 	}
@@ -131,6 +136,22 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 		return exitWith(exitInternal, fmt.Errorf("writing the settings: %w", err))
 	}
 	return nil
+}
+
+// projectWith is the folder of the project that settings belong to, as runs name
+// it: what another project's run reached for is none of this one's.
+func projectWith(file string) (string, error) {
+	folder, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return "", err
+	}
+	if filepath.Base(folder) == filepath.Dir(defaultSettings) {
+		folder = filepath.Dir(folder)
+	}
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		return real, nil
+	}
+	return folder, nil // a folder that is missing has no runs
 }
 
 // check understands --include and refuses flags that do not go together.

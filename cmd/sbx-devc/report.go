@@ -58,7 +58,7 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 	if err != nil {
 		return exitWith(exitUsage, err)
 	}
-	log, records, err := a.readAuditLogs(ctx, args)
+	log, records, err := a.readAuditLogs(ctx, args, "")
 	if err != nil {
 		return err
 	}
