@@ -20,12 +20,13 @@ type BuildOptions struct {
 	Tag        string            // name of the result; "" = none
 	Args       map[string]string // build arguments; they end up in the image's history: never a secret
 	Progress   io.Writer         // the builder's output
+	Classic    bool              // not with BuildKit, although the engine has it
 }
 
 // BuildDockerfile builds an image with the engine's builder and returns its id.
 // The init image is loaded first, so that COPY --from finds it. A failing step
-// is an error that holds the builder's message; the step itself stands in the
-// Progress output.
+// is an error that holds the builder's message and the step's last lines; the step
+// itself stands in the Progress output.
 func BuildDockerfile(ctx context.Context, e *engine.Engine, o BuildOptions) (id string, err error) {
 	if o.Dockerfile == "" {
 		o.Dockerfile = "Dockerfile"
@@ -44,7 +45,7 @@ func BuildDockerfile(ctx context.Context, e *engine.Engine, o BuildOptions) (id 
 	if _, err := LoadInit(ctx, e); err != nil {
 		return "", err
 	}
-	spec := engine.BuildSpec{Dockerfile: o.Dockerfile, Args: map[string]*string{}}
+	spec := engine.BuildSpec{Dockerfile: o.Dockerfile, Classic: o.Classic, Args: map[string]*string{}}
 	if o.Tag != "" {
 		spec.Tags = []string{o.Tag}
 	}

@@ -41,14 +41,20 @@ func connect(t *testing.T) *engine.Engine {
 // build builds a Dockerfile and returns the image's id.
 func build(t *testing.T, e *engine.Engine, tag, dockerfile string) (id, output string, err error) {
 	t.Helper()
+	return buildWith(t, e, BuildOptions{Tag: tag}, dockerfile)
+}
+
+func buildWith(t *testing.T, e *engine.Engine, o BuildOptions, dockerfile string) (id, output string, err error) {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	id, err = BuildDockerfile(context.Background(), e, BuildOptions{Context: dir, Tag: tag, Progress: &out})
-	if err == nil && tag != "" {
-		t.Cleanup(func() { removeImage(t, e, tag) })
+	o.Context, o.Progress = dir, &out
+	id, err = BuildDockerfile(context.Background(), e, o)
+	if err == nil && o.Tag != "" {
+		t.Cleanup(func() { removeImage(t, e, o.Tag) })
 	}
 	return id, out.String(), err
 }
@@ -86,29 +92,48 @@ func runInit(t *testing.T, e *engine.Engine, image string) {
 	}
 }
 
+// Both builders find what sbx-devc carries, and say what they do.
 func TestDockerfileCopiesTheCarriedInit(t *testing.T) {
 	e := connect(t)
-	id, output, err := build(t, e, "sbx-imagebuild-test:copy", "FROM scratch\nCOPY --from="+release.InitImage()+" /sbx-init /usr/local/sbin/sbx-init\nENTRYPOINT [\"/usr/local/sbin/sbx-init\"]\n")
-	if err != nil {
-		t.Fatalf("%v\n%s", err, output)
+	for name, classic := range map[string]bool{"buildkit": false, "classic": true} {
+		t.Run(name, func(t *testing.T) {
+			id, output, err := buildWith(t, e, BuildOptions{Tag: "sbx-imagebuild-test:copy-" + name, Classic: classic}, "FROM scratch\nCOPY --from="+release.InitImage()+" /sbx-init /usr/local/sbin/sbx-init\nENTRYPOINT [\"/usr/local/sbin/sbx-init\"]\n")
+			if err != nil {
+				t.Fatalf("%v\n%s", err, output)
+			}
+			if !strings.HasPrefix(id, "sha256:") {
+				t.Errorf("the id is %q", id)
+			}
+			if !strings.Contains(output, "COPY --from=") || strings.HasPrefix(output, "#1 ") == classic {
+				t.Errorf("the output:\n%s", output)
+			}
+			runInit(t, e, id)
+		})
 	}
-	if !strings.HasPrefix(id, "sha256:") {
-		t.Errorf("the id is %q", id)
-	}
-	runInit(t, e, id)
 }
 
 func TestFailingStepIsShown(t *testing.T) {
 	e := connect(t)
-	_, output, err := build(t, e, "", "FROM scratch\nCOPY missing.txt /\n")
-	if err == nil || !strings.Contains(err.Error(), "missing.txt") {
-		t.Errorf("the error is %v", err)
-	}
-	if !strings.Contains(output, "COPY missing.txt /") {
-		t.Errorf("the output does not show the step:\n%s", output)
-	}
-	if _, _, err := build(t, e, "", "FORM scratch\n"); err == nil || !strings.Contains(err.Error(), "FORM") {
-		t.Errorf("an unknown instruction gives %v", err)
+	// sbx-init stands for a shell: it prints why it does not work, and fails.
+	failing := "FROM scratch\nCOPY --from=" + release.InitImage() + " /sbx-init /sbx-init\nRUN [\"/sbx-init\", \"no-such-command\"]\n"
+	for name, classic := range map[string]bool{"buildkit": false, "classic": true} {
+		t.Run(name, func(t *testing.T) {
+			o := BuildOptions{Classic: classic}
+			_, output, err := buildWith(t, e, o, "FROM scratch\nCOPY missing.txt /\n")
+			if err == nil || !strings.Contains(err.Error(), "missing.txt") {
+				t.Errorf("the error is %v", err)
+			}
+			if !strings.Contains(output, "COPY missing.txt /") {
+				t.Errorf("the output does not show the step:\n%s", output)
+			}
+			if _, _, err := buildWith(t, e, o, "FORM scratch\n"); err == nil || !strings.Contains(err.Error(), "FORM") {
+				t.Errorf("an unknown instruction gives %v", err)
+			}
+			_, output, err = buildWith(t, e, o, failing)
+			if err == nil || !strings.Contains(err.Error(), "the step said last:\nsbx-init: error: ") || !strings.Contains(output, "sbx-init: error: ") {
+				t.Errorf("the error is %v; the output:\n%s", err, output)
+			}
+		})
 	}
 }
 

@@ -45,8 +45,9 @@ with --load the image's id.
 Without one, or with --dockerfile: build the dev container's Dockerfile
 (DIR/.devcontainer/Dockerfile) or, if there is none, DIR/Dockerfile, with the
 container engine. The image that holds sbx-init is put into the engine first, so
-nothing has to be published. The image's id is printed, the build's output goes
-to standard error.
+nothing has to be published. BuildKit builds it where the engine has it, the
+classic builder otherwise or with DOCKER_BUILDKIT=0. The image's id is printed,
+the build's output goes to standard error.
 
 Exit code 0: built; 1: a step failed; 64: wrong usage; 65: the lock does not fit;
 66: a file is missing; 69: no container engine.`,
@@ -178,6 +179,7 @@ func (a *app) buildDockerfile(ctx context.Context, o imageBuildOptions, args map
 	err = withEngine(ctx, func(e *engine.Engine) error {
 		id, err = imagebuild.BuildDockerfile(ctx, e, imagebuild.BuildOptions{
 			Context: dir, Dockerfile: dockerfile, Tag: o.tag, Args: args, Progress: a.stderr,
+			Classic: a.getenv("DOCKER_BUILDKIT") == "0", // as the docker command understands it
 		})
 		if err != nil || o.oci != "" || o.tar != "" {
 			return err

@@ -2,12 +2,8 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 
-	"github.com/moby/moby/api/types/jsonstream"
 	"github.com/moby/moby/client"
 )
 
@@ -91,58 +87,4 @@ func (e *Engine) Tag(ctx context.Context, image, ref string) error {
 func (e *Engine) ImageRemove(ctx context.Context, ref string) error {
 	_, err := e.client.ImageRemove(ctx, ref, client.ImageRemoveOptions{PruneChildren: true})
 	return wrap(err, "removing image", ref)
-}
-
-// BuildSpec describes a build from a Dockerfile.
-type BuildSpec struct {
-	Dockerfile string             // path inside the context
-	Tags       []string           // names of the result
-	Args       map[string]*string // build arguments; nil = unset
-	Labels     map[string]string
-}
-
-// Build builds a Dockerfile with the engine's classic builder, which every
-// supported engine has, from a tar of the context. The builder's output goes to
-// output. It returns the image's id; an error of a step is the builder's own
-// message.
-func (e *Engine) Build(ctx context.Context, spec BuildSpec, contextTar io.Reader, output io.Writer) (id string, err error) {
-	r, err := e.client.ImageBuild(ctx, contextTar, client.ImageBuildOptions{
-		Dockerfile: spec.Dockerfile, Tags: spec.Tags, BuildArgs: spec.Args, Labels: spec.Labels,
-		Remove: true, ForceRemove: true,
-	})
-	if err != nil {
-		return "", wrap(err, "building", spec.Dockerfile)
-	}
-	defer r.Body.Close()
-	return progress(r.Body, output)
-}
-
-// progress copies the text of a progress stream to w and returns the image id
-// that it announces, or the error that it ends with.
-func progress(r io.Reader, w io.Writer) (id string, err error) {
-	dec := json.NewDecoder(r)
-	for {
-		var m jsonstream.Message
-		switch err := dec.Decode(&m); {
-		case errors.Is(err, io.EOF):
-			return id, nil
-		case err != nil:
-			return "", fmt.Errorf("reading the engine's progress: %w", err)
-		case m.Error != nil:
-			return "", errors.New(m.Error.Message)
-		}
-		text := m.Stream
-		if m.Status != "" && m.Progress == nil { // not the ticks of a download's bar
-			text = m.Status + "\n"
-		}
-		if _, err := io.WriteString(w, text); err != nil {
-			return "", fmt.Errorf("writing the build's output: %w", err)
-		}
-		if m.Aux != nil {
-			var aux struct{ ID string }
-			if json.Unmarshal(*m.Aux, &aux) == nil && aux.ID != "" {
-				id = aux.ID
-			}
-		}
-	}
 }
