@@ -84,6 +84,13 @@ func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
 	return e.src, e.err
 }
 
+// Extended reports whether a devcontainer.json has the firewall Feature. It is
+// pure.
+func Extended(src []byte) bool {
+	doc, _ := jsonc.Parse("", src)
+	return doc != nil && slices.ContainsFunc(members(doc.Root.Member("features")), func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
+}
+
 // FirewallLacks lists what a firewall Feature that is in src already neither has
 // among its presets nor among its entries. Its options are its owner's, and
 // Extend leaves them alone. Without the Feature it is empty. It is pure.

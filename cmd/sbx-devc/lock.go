@@ -26,7 +26,8 @@ and every image that the files name, with its digest.
 --update asks the registries for the digests, of Features too, which go to the
 standard devcontainer-lock.json. When a registry cannot be reached, the digest is
 taken by which the container engine got the image from there, and that is said.
---check asks nobody: it compares the lock with the files.
+--check asks nobody: it compares the lock with the files. Of a dev container of
+your own, which init extended by the Feature, both are about Features only.
 
 Exit code 0: shown, renewed, or the lock is right; 1: it is not; 2: wrong usage;
 3: there is no lock, or a digest could not be had; nothing is written then.`,
@@ -77,12 +78,14 @@ func (a *app) lockShow(dir string) error {
 }
 
 func (a *app) lockCheck(dir string) error {
-	l, err := readLock(dir)
+	l, files, err := locked(dir)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	files := projectFiles(dir, l)
-	stale := l.Stale(files, carried.Sums(), true)
+	var stale []string
+	if l != nil {
+		stale = l.Stale(files, carried.Sums(), true)
+	}
 	features, err := lock.StaleFeatures(files, readBelow(dir)(lock.FeaturesPath))
 	if err != nil {
 		return exitWith(exitNoCheck, err)
@@ -97,17 +100,32 @@ func (a *app) lockCheck(dir string) error {
 	return nil
 }
 
+// locked returns the lock and the files that it describes. Of a dev container
+// that was extended only the Features are locked: it is nil then.
+func locked(dir string) (*lock.Lock, []templates.File, error) {
+	l, err := readLock(dir)
+	if errors.Is(err, errExtended) {
+		return nil, []templates.File{{Path: configPath, Content: readBelow(dir)(configPath)}}, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return l, projectFiles(dir, l), nil
+}
+
 // lockUpdate renews the lock and the standard's lock of Features: both or, when
 // one digest cannot be had, neither.
 func (a *app) lockUpdate(ctx context.Context, dir string, r lock.Resolver) error {
-	l, err := readLock(dir)
+	l, files, err := locked(dir)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	files := projectFiles(dir, l)
-	l.Describe(files, l)
-	l.SbxInit.SHA256 = carried.Sums()
-	failed := l.LookUp(ctx, r)
+	var failed []error
+	if l != nil {
+		l.Describe(files, l)
+		l.SbxInit.SHA256 = carried.Sums()
+		failed = l.LookUp(ctx, r)
+	}
 	features, err := lock.LockFeatures(ctx, files, r)
 	if err != nil {
 		failed = append(failed, err)
@@ -118,7 +136,10 @@ func (a *app) lockUpdate(ctx context.Context, dir string, r lock.Resolver) error
 	if len(failed) > 0 {
 		return exitWith(exitNoCheck, diag.WithHint(fmt.Errorf("%s could not be looked up", count(len(failed), "digest")), "nothing was written; try again when the registry answers"))
 	}
-	out := []templates.File{{Path: lock.Path, Content: l.Encode()}}
+	var out []templates.File
+	if l != nil {
+		out = append(out, templates.File{Path: lock.Path, Content: l.Encode()})
+	}
 	if features != nil {
 		out = append(out, templates.File{Path: lock.FeaturesPath, Content: features})
 	}

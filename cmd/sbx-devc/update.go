@@ -168,12 +168,20 @@ func readBelow(dir string) func(string) []byte {
 	}
 }
 
-// readLock reads the project's lock.
+// errExtended reports a dev container of the user's own with our Feature in it.
+var errExtended = errors.New("this dev container is your own, with the firewall's Feature")
+
+// readLock reads the project's lock. A dev container that was extended has none,
+// which is errExtended.
 func readLock(dir string) (*lock.Lock, error) {
 	text := readBelow(dir)(lock.Path)
 	if text == nil {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(lock.Path))); !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s is not a regular file that can be read", filepath.Join(dir, lock.Path))
+		}
+		if config := readBelow(dir)(configPath); config != nil && templates.Extended(config) {
+			return nil, diag.WithHint(fmt.Errorf("%s: %w: there is no template to compare it with", dir, errExtended),
+				"'sbx-devc init --extend' adds what it lacks and leaves the rest alone; 'sbx-devc lock --update' locks the Feature, and 'sbx-devc lock --check' checks that in CI")
 		}
 		return nil, diag.WithHint(fmt.Errorf("%s: no %s", dir, lock.Path), "'sbx-devc init' writes one; a dev container from before has none")
 	}
