@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,18 +37,18 @@ type devProject struct {
 // name server and allowlist at the world of the test.
 func newDevProject(t *testing.T, initArgs ...string) *devProject {
 	t.Helper()
-	p := newRepository(t)
+	p := newRepository(t, "sbx-c-project")
 	p.sbx(append([]string{"init", p.dir, "--allow", fmt.Sprintf("allowed.example:%d", p.world.allowed)}, initArgs...)...)
 	p.edit("devcontainer.json", `"--pids-limit=2048"`, `"--pids-limit=2048", "--dns=`+p.world.addr+`"`)
 	p.privateWorld()
 	return p
 }
 
-// newRepository makes an empty repository, and the world around its container.
-func newRepository(t *testing.T) *devProject {
+// newRepository makes an empty repository in a folder of that name, and the world around its container.
+func newRepository(t *testing.T, name string) *devProject {
 	t.Helper()
 	testenv.Root(t)
-	p := &devProject{t: t, cli: testenv.Program(t, "devcontainer"), docker: testenv.Program(t, "docker"), dir: filepath.Join(t.TempDir(), "sbx-c-project")}
+	p := &devProject{t: t, cli: testenv.Program(t, "devcontainer"), docker: testenv.Program(t, "docker"), dir: filepath.Join(t.TempDir(), name)}
 	e, err := engine.Connect(t.Context())
 	if err != nil {
 		testenv.Missing(t, "a container engine", err.Error())
@@ -144,6 +145,65 @@ func (p *devProject) exec(script string) (string, error) {
 	return string(out), err
 }
 
+// result is what a script in the container came to.
+type result struct {
+	out    string // both streams
+	failed bool
+}
+
+// execAll runs the scripts one after the other like exec, each in a shell of its
+// own, in one session: the official CLI takes half a second for each.
+func (p *devProject) execAll(t *testing.T, scripts []string) []result {
+	t.Helper()
+	var all strings.Builder
+	for _, s := range scripts {
+		fmt.Fprintf(&all, "out=$(bash -c '%s' 2>&1); printf 'RESULT %%s %%s\\n' $? \"$(printf %%s \"$out\" | base64 -w0)\"\n", strings.ReplaceAll(s, "'", `'\''`))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, p.cli, "exec", "--workspace-folder", p.dir, "bash", "-c", all.String()).CombinedOutput()
+	var results []result
+	for line := range strings.Lines(string(out)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "RESULT" {
+			text, err := base64.StdEncoding.DecodeString(strings.Join(fields[2:], ""))
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			results = append(results, result{string(text), fields[1] != "0"})
+		}
+	}
+	if err != nil || len(results) != len(scripts) {
+		t.Fatalf("%d of %d scripts ran: %v\n%s", len(results), len(scripts), err, out)
+	}
+	return results
+}
+
+// attack is a script that must fail.
+type attack struct{ name, script string }
+
+// repel runs the attacks in the container.
+func (p *devProject) repel(t *testing.T, attacks []attack) {
+	t.Helper()
+	var scripts []string
+	for _, a := range attacks {
+		scripts = append(scripts, a.script)
+	}
+	for i, r := range p.execAll(t, scripts) {
+		t.Run(attacks[i].name, func(t *testing.T) {
+			if !r.failed {
+				t.Errorf("the attack worked: %s", r.out)
+			}
+		})
+	}
+}
+
+// in returns the project for a subtest.
+func (p *devProject) in(t *testing.T) *devProject {
+	q := *p
+	q.t = t
+	return &q
+}
+
 func (p *devProject) containers() []string {
 	return strings.Fields(p.must(p.docker, "ps", "-aq", "--filter", "label=devcontainer.local_folder="+p.dir))
 }
@@ -160,10 +220,21 @@ func (p *devProject) remove() {
 	}
 }
 
-// TestDevcontainerUp lets the official dev container CLI bring up what init
-// wrote, and then tries from inside to get out.
-func TestDevcontainerUp(t *testing.T) {
+// TestDevcontainer lets the official dev container CLI bring up what init
+// wrote, and then tries from inside to get out. Its parts share one image.
+func TestDevcontainer(t *testing.T) {
+	t.Parallel()
 	p := newDevProject(t)
+	t.Run("Up", func(t *testing.T) { testUp(t, p.in(t)) })
+	if t.Failed() {
+		return
+	}
+	t.Run("LoginShellWaitsForTheFirewall", func(t *testing.T) { testLoginShell(t, p.in(t)) })
+	t.Run("SubstitutedClaudeCodeIsNotInstalled", func(t *testing.T) { testSubstitutedClaude(t, p.in(t)) })
+	t.Run("BrokenPolicyGivesNoContainer", func(t *testing.T) { testBrokenPolicy(t, p.in(t)) })
+}
+
+func testUp(t *testing.T, p *devProject) {
 	p.sbx("validate", p.dir)
 	// Git keeps no empty folder: another clone has none of those that init made.
 	for _, name := range []string{".devcontainer.json", ".vscode", ".idea", ".claude", ".husky", ".githooks", "commondir"} {
@@ -190,17 +261,20 @@ func TestDevcontainerUp(t *testing.T) {
 		{"StateVolumeIsTheAgents", "touch $CLAUDE_CONFIG_DIR/x && echo $CLAUDE_CONFIG_DIR", "/home/agent/.claude"},
 		{"ClaudeCodeRuns", "claude --version", "(Claude Code)"},
 	}
+	var scripts []string
 	for _, tt := range works {
-		t.Run(tt.name, func(t *testing.T) {
-			out, err := p.exec(tt.script)
-			if err != nil || !strings.Contains(out, tt.want) || tt.want == "" && strings.TrimSpace(out) != "" {
-				t.Errorf("got %q (%v), want %q", out, err, tt.want)
+		scripts = append(scripts, tt.script)
+	}
+	for i, r := range p.execAll(t, scripts) {
+		t.Run(works[i].name, func(t *testing.T) {
+			if want := works[i].want; r.failed || !strings.Contains(r.out, want) || want == "" && strings.TrimSpace(r.out) != "" {
+				t.Errorf("got %q (failed: %t), want %q", r.out, r.failed, want)
 			}
 		})
 	}
 
 	gateway := p.world.addr
-	attacks := []struct{ name, script string }{
+	attacks := []attack{
 		{"ResolveAnotherName", "getent ahosts other.example"},
 		{"ReachAnotherName", fmt.Sprintf("curl -sS --max-time 10 http://other.example:%d/", p.world.allowed)},
 		{"ReachAnotherPortOfAnAllowedHost", fmt.Sprintf("curl -sS --max-time 10 http://allowed.example:%d/", p.world.other)},
@@ -228,13 +302,7 @@ func TestDevcontainerUp(t *testing.T) {
 		{"EditTheGate", "echo >/etc/profile.d/00-sbx.sh || rm /run/sbx/policy.json || mv /etc/profile.d /etc/x"},
 		{"Unmount", "umount .devcontainer || unshare -Urm umount .devcontainer"},
 	}
-	for _, tt := range attacks {
-		t.Run(tt.name, func(t *testing.T) {
-			if out, err := p.exec(tt.script); err == nil {
-				t.Errorf("the attack worked: %s", out)
-			}
-		})
-	}
+	p.repel(t, attacks)
 	// A restart, and a second up, raise the firewall anew before anything else.
 	for _, again := range []struct {
 		name string
@@ -253,11 +321,7 @@ func TestDevcontainerUp(t *testing.T) {
 			if out, err := p.exec("curl -sS --max-time 10 " + url); err != nil || !strings.Contains(out, "hello from outside") {
 				t.Errorf("an allowed host: %q %v", out, err)
 			}
-			for _, a := range attacks[:4] {
-				if out, err := p.exec(a.script); err == nil {
-					t.Errorf("%s worked: %s", a.name, out)
-				}
-			}
+			p.repel(t, attacks[:4])
 		})
 	}
 	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
@@ -276,14 +340,10 @@ func TestDevcontainerUp(t *testing.T) {
 	}
 }
 
-// TestLoginShellWaitsForTheFirewall plays an agent that left code in its own
+// testLoginShell plays an agent that left code in its own
 // start-up file for the moment between a restart and the firewall: here that
 // moment lasts, because sbx-init never runs.
-func TestLoginShellWaitsForTheFirewall(t *testing.T) {
-	p := newDevProject(t)
-	if outcome, log := p.up(); outcome != "success" {
-		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
-	}
+func testLoginShell(t *testing.T, p *devProject) {
 	id := p.containers()[0]
 	if out, err := p.exec("echo 'echo code of the agent' >>~/.bashrc; bash -lic true"); err != nil || !strings.Contains(out, "code of the agent") {
 		t.Fatalf("with the firewall up the start-up file must run: %q %v", out, err)
@@ -294,26 +354,30 @@ func TestLoginShellWaitsForTheFirewall(t *testing.T) {
 	t.Cleanup(func() { p.must(p.docker, "rmi", "-f", image) })
 	gated := p.must(p.docker, "run", "-d", "--tmpfs=/run/sbx:mode=0755", "--env=SBX_WAIT_FOR=/run/sbx/policy.json", image)
 	t.Cleanup(func() { p.must(p.docker, "rm", "-f", gated) })
-	login := func() (string, error) {
-		out, err := exec.Command(p.docker, "exec", "-u", "agent", gated, "timeout", "-s", "KILL", "2", "bash", "-lic", "echo ran").CombinedOutput()
+	login := func(seconds string) (string, error) {
+		out, err := exec.Command(p.docker, "exec", "-u", "agent", gated, "timeout", "-s", "KILL", seconds, "bash", "-lic", "echo ran").CombinedOutput()
 		return string(out), err
 	}
-	if out, err := login(); err == nil || strings.Contains(out, "code of the agent") || strings.Contains(out, "ran") {
+	if out, err := login("2"); err == nil || strings.Contains(out, "code of the agent") || strings.Contains(out, "ran") {
 		t.Errorf("without a firewall the shell ran: %q %v", out, err)
 	}
 	if out, err := exec.Command(p.docker, "exec", "-u", "agent", gated, "touch", "/run/sbx/policy.json").CombinedOutput(); err == nil {
 		t.Errorf("the agent can open the gate: %s", out)
 	}
 	p.must(p.docker, "exec", "-u", "root", gated, "touch", "/run/sbx/policy.json")
-	if out, err := login(); err != nil || !strings.Contains(out, "ran") {
+	if out, err := login("20"); err != nil || !strings.Contains(out, "ran") {
 		t.Errorf("the gate stays closed: %q %v", out, err)
 	}
 }
 
-// TestBrokenPolicyGivesNoContainer: with settings that cannot be read the
-// container must end, and not go on without a firewall.
-func TestBrokenPolicyGivesNoContainer(t *testing.T) {
-	p := newDevProject(t)
+// testBrokenPolicy: with settings that cannot be read a new container must end,
+// and not go on without a firewall.
+func testBrokenPolicy(t *testing.T, p *devProject) {
+	// Its layers stay for the build, its name goes to the next image.
+	before := p.containers()[0]
+	image := p.must(p.docker, "inspect", "--format", "{{.Image}}", before)
+	p.must(p.docker, "rm", "-f", before)
+	t.Cleanup(func() { p.must(p.docker, "rmi", "-f", image) })
 	p.edit("sandbox.jsonc", `"network"`, `"netwrok"`)
 	_, log := p.up() // may say success: the CLI does not wait for the entrypoint
 	out, err := p.exec(fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", p.world.addr, p.world.other))
@@ -340,10 +404,9 @@ func TestBrokenPolicyGivesNoContainer(t *testing.T) {
 	}
 }
 
-// TestSubstitutedClaudeCodeIsNotInstalled: a registry that serves another
+// testSubstitutedClaude: a registry that serves another
 // program under the same name and version must not get it into the image.
-func TestSubstitutedClaudeCodeIsNotInstalled(t *testing.T) {
-	p := newDevProject(t)
+func testSubstitutedClaude(t *testing.T, p *devProject) {
 	other := "sha512-" + strings.Repeat("A", 86) + "=="
 	out, err := exec.Command(p.docker, "build", "--force-rm", "--target", "claude", "--build-arg", "CLAUDE_INTEGRITY_X64="+other,
 		"--build-arg", "CLAUDE_INTEGRITY_ARM64="+other, filepath.Join(p.dir, ".devcontainer")).CombinedOutput()

@@ -21,6 +21,7 @@ import (
 // published base's Dockerfile, npm's Claude Code, a registry, an engine that
 // pulls by itself, and the dev container CLI with nothing but the image's name.
 func TestImageFromLockToDevContainer(t *testing.T) {
+	t.Parallel()
 	testenv.Root(t)
 	docker, cli := testenv.Program(t, "docker"), testenv.Program(t, "devcontainer")
 	e, err := engine.Connect(t.Context())

@@ -34,6 +34,7 @@ func newDigests(t *testing.T) *digests {
 // TestLockUpdateOutlivesItsRegistry locks an image while its registry stumbles,
 // while it is dead and the engine has the image, and when nobody knows it.
 func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
+	t.Parallel()
 	docker := testenv.Program(t, "docker")
 	e, err := engine.Connect(t.Context())
 	if err != nil {

@@ -27,19 +27,51 @@ type outside struct {
 	hits  []string // Host headers, with the port
 }
 
+// theOutside is the one world of all tests that run at a time: the bridge has
+// one port 53. What leaks out of any of them fails each that is under way.
+var theOutside struct {
+	mu    sync.Mutex
+	users int
+	world *outside
+	close []func() error
+}
+
 // newOutside listens on the engine's bridge, which needs root for port 53 and
 // an engine on this very machine.
 func newOutside(t *testing.T, bridge string) *outside {
 	t.Helper()
-	o := &outside{addr: bridgeAddress(t, bridge)}
-	dns, err := net.ListenPacket("udp", net.JoinHostPort(o.addr, "53"))
-	if err != nil {
-		testenv.Missing(t, "an engine whose bridge is on this machine", err.Error())
+	w := &theOutside
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.users == 0 {
+		o := &outside{addr: bridgeAddress(t, bridge)}
+		dns, err := net.ListenPacket("udp", net.JoinHostPort(o.addr, "53"))
+		if err != nil {
+			testenv.Missing(t, "an engine whose bridge is on this machine", err.Error())
+		}
+		w.world, w.close = o, []func() error{dns.Close}
+		go o.serveDNS(dns)
+		for _, port := range []*int{&o.allowed, &o.other} {
+			l, err := net.Listen("tcp", net.JoinHostPort(o.addr, "0"))
+			if err != nil {
+				dns.Close()
+				t.Fatal(err)
+			}
+			*port = l.Addr().(*net.TCPAddr).Port
+			w.close = append(w.close, o.serveHTTP(l).Close)
+		}
 	}
-	t.Cleanup(func() { dns.Close() })
-	go o.serveDNS(dns)
-	o.allowed, o.other = o.serveHTTP(t), o.serveHTTP(t)
-	return o
+	w.users++
+	t.Cleanup(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.users--; w.users == 0 {
+			for _, close := range w.close {
+				close() //nolint:errcheck // nobody is left to hear it
+			}
+		}
+	})
+	return w.world
 }
 
 func bridgeAddress(t *testing.T, bridge string) string {
@@ -61,12 +93,7 @@ func bridgeAddress(t *testing.T, bridge string) string {
 	return ""
 }
 
-func (o *outside) serveHTTP(t *testing.T) (port int) {
-	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(o.addr, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+func (o *outside) serveHTTP(l net.Listener) *http.Server {
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o.mu.Lock()
 		o.hits = append(o.hits, r.Host)
@@ -74,8 +101,7 @@ func (o *outside) serveHTTP(t *testing.T) (port int) {
 		fmt.Fprintln(w, "hello from outside")
 	})}
 	go server.Serve(l) //nolint:errcheck // ends with Close
-	t.Cleanup(func() { server.Close() })
-	return l.Addr().(*net.TCPAddr).Port
+	return server
 }
 
 func (o *outside) serveDNS(conn net.PacketConn) {

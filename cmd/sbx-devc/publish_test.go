@@ -16,7 +16,6 @@ import (
 
 	"github.com/org/claude-sandbox/internal/testenv"
 	"github.com/org/claude-sandbox/templates"
-	"github.com/org/claude-sandbox/templates/lock"
 )
 
 // startRegistry starts Debian's docker-registry on a loopback port and returns
@@ -88,6 +87,7 @@ func apply(t *testing.T, reference string, options map[string]string) string {
 // TestOfficialCLIAppliesTemplates pushes the collection and lets the official
 // CLI apply each template, by tag and by digest. It must write what init does.
 func TestOfficialCLIAppliesTemplates(t *testing.T) {
+	t.Parallel()
 	testenv.Program(t, "devcontainer")
 	addr := startRegistry(t)
 	pushed, code := sbxOut(t, "templates", "push", addr+"/org/templates")
@@ -140,6 +140,7 @@ func TestOfficialCLIAppliesTemplates(t *testing.T) {
 // them one text; the official CLI puts them into the file as they are, and then
 // validate, and with it sbx-init, refuses what came out.
 func TestOptionCannotInjectPolicy(t *testing.T) {
+	t.Parallel()
 	testenv.Program(t, "devcontainer")
 	addr := startRegistry(t)
 	if _, code := sbxOut(t, "templates", "push", addr+"/org/templates"); code != 0 {
@@ -172,7 +173,8 @@ func TestOptionCannotInjectPolicy(t *testing.T) {
 // TestFeatureFirewall adds the Feature to a dev container that knows nothing of
 // us, by one line, and tries to get out of it.
 func TestFeatureFirewall(t *testing.T) {
-	p := newRepository(t)
+	t.Parallel()
+	p := newRepository(t, "sbx-c-feature")
 	addr := startRegistry(t)
 	if _, code := sbxOut(t, "templates", "push", addr+"/org/templates", "--features", addr+"/org/features"); code != 0 {
 		t.Fatal("the push failed")
@@ -197,21 +199,17 @@ func TestFeatureFirewall(t *testing.T) {
 		if out, err := p.exec("id -un; curl -sS --max-time 10 " + url); err != nil || !strings.Contains(out, "dev\nhello from outside") {
 			t.Errorf("an allowed host: %q %v", out, err)
 		}
-		for name, script := range map[string]string{
-			"a lifecycle command before the firewall": "test -e ~/reached-out",
-			"another name":       fmt.Sprintf("curl -sS --max-time 5 http://other.example:%d/", p.world.allowed),
-			"an address":         fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", p.world.addr, p.world.other),
-			"sudo":               "sudo -n true",
-			"flushing the rules": "iptables -F || sudo iptables -F",
-			"another policy":     "echo {} >/etc/sbx/sandbox.jsonc",
-			"another container":  "echo {} >.devcontainer/devcontainer.json || mv .devcontainer x",
-			"a git hook":         "echo x >.git/hooks/pre-commit || mv .git x",
-			"an editor's task":   "echo {} >.vscode/tasks.json",
-		} {
-			if out, err := p.exec(script); err == nil {
-				t.Errorf("%s worked: %s", name, out)
-			}
-		}
+		p.repel(t, []attack{
+			{"a lifecycle command before the firewall", "test -e ~/reached-out"},
+			{"another name", fmt.Sprintf("curl -sS --max-time 5 http://other.example:%d/", p.world.allowed)},
+			{"an address", fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", p.world.addr, p.world.other)},
+			{"sudo", "sudo -n true"},
+			{"flushing the rules", "iptables -F || sudo iptables -F"},
+			{"another policy", "echo {} >/etc/sbx/sandbox.jsonc"},
+			{"another container", "echo {} >.devcontainer/devcontainer.json || mv .devcontainer x"},
+			{"a git hook", "echo x >.git/hooks/pre-commit || mv .git x"},
+			{"an editor's task", "echo {} >.vscode/tasks.json"},
+		})
 	}
 	t.Run("Up", check)
 	t.Run("LockIsTheOfficialCLIs", func(t *testing.T) {
@@ -219,11 +217,13 @@ func TestFeatureFirewall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, err := os.ReadFile(filepath.Join(p.dir, ".devcontainer", "devcontainer.json"))
-		if err != nil {
+		path := filepath.Join(p.dir, ".devcontainer", "devcontainer-lock.json")
+		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		ours, err := lock.LockFeatures(t.Context(), []templates.File{{Path: ".devcontainer/devcontainer.json", Content: config}}, newDigests(t))
+		p.sbx("lock", "--update", p.dir)
+		p.sbx("lock", "--check", p.dir)
+		ours, err := os.ReadFile(path)
 		if err != nil || strings.TrimSpace(string(ours)) != strings.TrimSpace(string(theirs)) {
 			t.Errorf("%v: ours is\n%s\ntheirs is\n%s", err, ours, theirs)
 		}

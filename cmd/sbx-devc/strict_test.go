@@ -19,7 +19,7 @@ type strictProject struct {
 
 func newStrictProject(t *testing.T) *strictProject {
 	t.Helper()
-	p := &strictProject{devProject: newRepository(t), compose: testenv.Program(t, "docker-compose")}
+	p := &strictProject{devProject: newRepository(t, "sbx-c-strict"), compose: testenv.Program(t, "docker-compose")}
 	p.must("sh", "-c", "cd "+p.dir+" && echo committed >file && git add file && git -c user.name=a -c user.email=a@b.example commit -qm first")
 	p.sbx("init", p.dir, "--topology", "sidecar", "--allow", fmt.Sprintf("allowed.example:%d", p.world.allowed))
 	p.edit("compose.yaml", "network_mode: bridge", "network_mode: bridge\n    dns: ["+p.world.addr+"]")
@@ -31,13 +31,13 @@ func newStrictProject(t *testing.T) *strictProject {
 // service returns the container of a service.
 func (p *strictProject) service(name string) string {
 	p.t.Helper()
-	return p.must(p.docker, "ps", "-aq", "--filter", "label=com.docker.compose.project=sbx-c-project_devcontainer", "--filter", "label=com.docker.compose.service="+name)
+	return p.must(p.docker, "ps", "-aq", "--filter", "label=com.docker.compose.project=sbx-c-strict_devcontainer", "--filter", "label=com.docker.compose.service="+name)
 }
 
 // down removes what compose made; the official CLI keeps it.
 func (p *strictProject) down() {
-	p.must(p.compose, "-p", "sbx-c-project_devcontainer", "-f", filepath.Join(p.dir, ".devcontainer", "compose.yaml"), "down", "-v", "--rmi", "all", "-t", "1")
-	for _, image := range strings.Fields(p.must(p.docker, "images", "--format", "{{.Repository}}", "--filter", "reference=vsc-sbx-c-project-*")) {
+	p.must(p.compose, "-p", "sbx-c-strict_devcontainer", "-f", filepath.Join(p.dir, ".devcontainer", "compose.yaml"), "down", "-v", "--rmi", "all", "-t", "1")
+	for _, image := range strings.Fields(p.must(p.docker, "images", "--format", "{{.Repository}}", "--filter", "reference=vsc-sbx-c-strict-*")) {
 		p.must(p.docker, "rmi", "-f", image)
 	}
 }
@@ -45,13 +45,14 @@ func (p *strictProject) down() {
 // TestStrictDevcontainer brings the two containers up with the official CLI and
 // tries from the agent's to get out, also after a restart of either.
 func TestStrictDevcontainer(t *testing.T) {
+	t.Parallel()
 	p := newStrictProject(t)
 	p.sbx("validate", p.dir)
 	if outcome, log := p.up(); outcome != "success" {
 		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
 	}
 	url := fmt.Sprintf("http://allowed.example:%d/", p.world.allowed)
-	attacks := []struct{ name, script string }{
+	attacks := []attack{
 		{"ReachAnotherName", fmt.Sprintf("curl -sS --max-time 5 http://other.example:%d/", p.world.allowed)},
 		{"ReachAnAddressByNumber", fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", p.world.addr, p.world.other)},
 		{"WriteTheRepositoryOnTheHost", "touch /source/x || echo x >>/source/file || echo x >/source/.git/hooks/pre-commit"},
@@ -69,16 +70,16 @@ func TestStrictDevcontainer(t *testing.T) {
 			{"curl -sS --max-time 10 " + url, "hello from outside"},
 			{"claude --version", "(Claude Code)"},
 		}
+		var scripts []string
 		for _, w := range works {
-			if out, err := p.exec(w.script); err != nil || !strings.Contains(out, w.want) {
-				t.Errorf("%s: %q %v, want %q", w.script, out, err, w.want)
+			scripts = append(scripts, w.script)
+		}
+		for i, r := range p.execAll(t, scripts) {
+			if r.failed || !strings.Contains(r.out, works[i].want) {
+				t.Errorf("%s: %q, want %q", works[i].script, r.out, works[i].want)
 			}
 		}
-		for _, a := range attacks {
-			if out, err := p.exec(a.script); err == nil {
-				t.Errorf("the attack %s worked: %s", a.name, out)
-			}
-		}
+		p.repel(t, attacks)
 		// Root in the agent's container is no more than the agent: only the
 		// engine's user gets there.
 		if out, err := p.try(p.docker, "exec", "-u", "root", p.service("agent"), "sh", "-c", "curl -sS --max-time 5 http://"+p.world.addr+fmt.Sprintf(":%d/", p.world.other)); err == nil {
@@ -119,7 +120,7 @@ func TestStrictDevcontainer(t *testing.T) {
 
 	t.Run("BrokenPolicyFailsUp", func(t *testing.T) {
 		p.edit("sandbox.jsonc", `"network"`, `"netwrok"`)
-		p.must(p.compose, "-p", "sbx-c-project_devcontainer", "-f", filepath.Join(p.dir, ".devcontainer", "compose.yaml"), "down", "-t", "1")
+		p.must(p.compose, "-p", "sbx-c-strict_devcontainer", "-f", filepath.Join(p.dir, ".devcontainer", "compose.yaml"), "down", "-t", "1")
 		started := time.Now()
 		if outcome, log := p.up(); outcome == "success" {
 			said, _ := p.try(p.docker, "logs", p.service("firewall"))
