@@ -6,6 +6,7 @@ SHELL := /bin/bash
 TOOLS := $(or $(SBX_TOOLS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/claude-sandbox-dev)
 FUZZTIME ?= 10s
 SOAK ?= 10m
+TEMPLATE ?= .*
 
 # Packages with a test, fuzz test or benchmark that matches $(1).
 packages_with = $$(grep -rlE --include='*_test.go' '$(1)' . | xargs -r dirname | sort -u)
@@ -41,8 +42,8 @@ test-root: setup build ## only the packages whose tests change network namespace
 	go test -count=1 -timeout 10m $(call packages_with,testenv\.Root)
 
 .PHONY: matrix
-matrix: setup build ## build every template and bring it up with the official CLI; takes minutes
-	SBX_TEMPLATE_MATRIX=1 go test -count=1 -timeout 40m -run TestTemplateMatrix -v ./cmd/sbx-devc
+matrix: setup build ## build every template and bring it up with the official CLI; takes minutes (TEMPLATE=claude: only that one)
+	SBX_TEMPLATE_MATRIX=1 go test -count=1 -timeout 40m -run '^TestTemplateMatrix$$/^$(TEMPLATE)$$' -v ./cmd/sbx-devc
 
 .PHONY: test-slow
 test-slow: setup build ## attacks that wait for minutes, and every system call of the start made to fail

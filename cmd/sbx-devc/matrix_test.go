@@ -11,27 +11,32 @@ import (
 
 // TestTemplateMatrix builds every template of one container with the official
 // CLI, brings it up twice and looks for its tools and for its walls. It takes
-// minutes and is run on purpose: SBX_TEMPLATE_MATRIX=1, or make matrix.
+// minutes and is run on purpose: SBX_TEMPLATE_MATRIX=1, or make matrix, or make
+// matrix TEMPLATE=claude for one of them.
 func TestTemplateMatrix(t *testing.T) {
 	if os.Getenv("SBX_TEMPLATE_MATRIX") == "" {
 		t.Skip("takes minutes; SBX_TEMPLATE_MATRIX=1 runs it")
 	}
 	for _, tt := range []struct {
 		id      string
-		options []string
-		tools   string // a script that uses what the template promises
+		options func(t *testing.T) []string // nil = none
+		tools   string                      // a script that uses what the template promises
 	}{
-		{"claude", []string{"shell=zsh", "extraPackages=file,tree"}, "test $(getent passwd agent | cut -d: -f7) = /bin/zsh && command -v tree file rg"},
+		{"claude", func(*testing.T) []string { return []string{"shell=zsh", "extraPackages=file,tree"} }, "test $(getent passwd agent | cut -d: -f7) = /bin/zsh && command -v tree file rg"},
 		{"claude-minimal", nil, "git --version && ! command -v curl"},
 		{"claude-node", nil, "node --version && npm --version"},
-		{"claude-python", []string{"uvImage=" + standIn(t, "uv"), "ruffImage=" + standIn(t, "ruff")},
+		{"claude-python", func(t *testing.T) []string {
+			return []string{"uvImage=" + standIn(t, "uv"), "ruffImage=" + standIn(t, "ruff")}
+		},
 			"uv && ruff && pyright --version && python3 -m pytest --version && python3 -m venv /tmp/venv"},
-		{"claude-go", []string{"goImage=" + goStandIn(t)}, "cd /tmp && go version && printf 'package main\\nimport \"C\"\\nfunc main() { println(1) }' >x.go && go run x.go"},
+		{"claude-go", func(t *testing.T) []string { return []string{"goImage=" + goStandIn(t)} }, "cd /tmp && go version && printf 'package main\\nimport \"C\"\\nfunc main() { println(1) }' >x.go && go run x.go"},
 	} {
 		t.Run(tt.id, func(t *testing.T) {
 			args := []string{"--template", tt.id}
-			for _, o := range tt.options {
-				args = append(args, "--option", o)
+			if tt.options != nil {
+				for _, o := range tt.options(t) {
+					args = append(args, "--option", o)
+				}
 			}
 			p := newDevProject(t, args...)
 			for range 2 {
