@@ -48,6 +48,7 @@ func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
 	t.Cleanup(func() { p.must(docker, "rmi", "-f", image, tagged) })
 	p.must(docker, "tag", image, tagged)
 	p.must(docker, "push", "-q", image)
+	p.must(docker, "push", "-q", tagged)
 	want := p.must(docker, "inspect", "--format", "{{index .RepoDigests 0}}", image)
 	_, want, _ = strings.Cut(want, "@")
 
