@@ -21,7 +21,7 @@ func (a *app) imagePullCommand() *cobra.Command {
 		Short: "Pull an image from a registry into the engine, every byte checked",
 		Long: `Pull REF (by tag, or by digest as NAME@sha256:…) for the engine's architecture.
 With --pinned FILE the reference is read from that file, which must name a digest:
-one line NAME[:TAG]@sha256:…, as 'image push' prints it. The image's id is printed;
+one line NAME[:TAG]@sha256:…, as 'image push --pinned FILE' writes it. The image's id is printed;
 the digest goes to standard error.
 
 Exit code 0: pulled; 1: it failed; 64: wrong usage; 66: there is no such image,
@@ -41,7 +41,7 @@ credentials.`,
 					return imageError(fmt.Errorf("reading the pinned reference: %w", err))
 				}
 				if ref = strings.TrimSpace(string(data)); strings.ContainsAny(ref, " \t\n") || !strings.Contains(ref, "@sha256:") {
-					return exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s does not pin an image by digest", pin), "write one line NAME@sha256:…, as 'sbx-devc image push' prints it"))
+					return exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s does not pin an image by digest", pin), "write one line NAME@sha256:…, as 'sbx-devc image push --pinned FILE' does"))
 				}
 			default:
 				return exitWith(exitUsage, diag.WithHint(errors.New("name one image"), "write a reference, or --pinned FILE"))

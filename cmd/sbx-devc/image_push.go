@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -34,6 +35,7 @@ type imagePushOptions struct {
 	sign     string
 	jobs     int
 	json     bool
+	pinned   string
 }
 
 func (a *app) imagePushCommand() *cobra.Command {
@@ -51,7 +53,8 @@ everything was read back: whoever follows a tag never meets half an image. A
 push that was interrupted is taken up by the next one. A tag that is a full
 version (v1.2.3) or a commit never moves to another digest unless --force-tag
 says so. An SBOM and a provenance statement are attached to images made from a
-lock. Each reference is printed with its digest.
+lock. Each reference is printed with its digest. With --pinned FILE the image is
+also written there as NAME@sha256:…, for 'image pull --pinned FILE'.
 
 Credentials: --username and --password-stdin; GITHUB_TOKEN or GH_TOKEN for
 ghcr.io; those of 'docker login' and 'podman login'; 'gh auth token' for ghcr.io.
@@ -79,6 +82,7 @@ version's tag would move; 78: the registry does not accept the credentials.`,
 	f.BoolVar(&o.noSBOM, "no-sbom", false, "attach no SBOM and no provenance")
 	f.StringVar(&o.sign, "sign", "", "sign before the tags are written: cosign")
 	f.IntVar(&o.jobs, "jobs", 4, "blobs to send at a time")
+	f.StringVar(&o.pinned, "pinned", "", "write NAME@DIGEST to this file when everything is pushed")
 	f.BoolVar(&o.json, "json", false, "print a report in JSON")
 	o.recipe.flags(f)
 	o.login.flags(f)
@@ -123,6 +127,12 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 	to, err := destinations(refs)
 	if err != nil {
 		return err
+	}
+	switch {
+	case o.pinned != "" && len(to) > 1:
+		return exitWith(exitUsage, diag.WithHint(errors.New("--pinned with more than one repository"), "push to each on its own: the file names one image"))
+	case o.pinned != "" && o.dryRun:
+		return exitWith(exitUsage, diag.WithHint(errors.New("--pinned with --dry-run, which pushes nothing"), "leave one of them out"))
 	}
 	sign, err := signer(o.sign)
 	if err != nil {
@@ -183,6 +193,24 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 		if err := a.printPush(report, o); err != nil {
 			return err
 		}
+		if o.pinned != "" {
+			if err := writePinned(o.pinned, report); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writePinned writes what was pushed as one line NAME@DIGEST, which stands for
+// the same image whatever becomes of its tags.
+func writePinned(file string, r *registry.Report) error {
+	err := writeFileFrom(file, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s@%s\n", r.Repository, r.Digest)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the image is pushed, but not written down: %w", err)
 	}
 	return nil
 }

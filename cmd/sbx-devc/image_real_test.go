@@ -117,3 +117,40 @@ func TestImageFromLockToDevContainer(t *testing.T) {
 		t.Errorf("in the dev container:\n%s", inside)
 	}
 }
+
+// What push writes down is what pull fetches, also when the tag has moved on.
+func TestPinnedPushIsPulled(t *testing.T) {
+	testenv.Slow(t)
+	e, err := engine.Connect(t.Context())
+	if err != nil {
+		testenv.Missing(t, "a container engine", err.Error())
+	}
+	defer e.Close()
+	if _, err := carried.Init("arm64"); err != nil {
+		testenv.Missing(t, "the carried sbx-init", err.Error())
+	}
+	repo, file := registrytest.Start(t)+"/me/init", filepath.Join(t.TempDir(), "pinned.txt")
+	sbx := func(args ...string) (stdout, stderr string) {
+		t.Helper()
+		var out, errout bytes.Buffer
+		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errout, getenv: func(string) string { return "" }}
+		if code := a.main(t.Context(), args); code != 0 {
+			t.Fatalf("sbx-devc %q: exit %d: %s", args, code, errout.String())
+		}
+		return strings.TrimSpace(out.String()), errout.String()
+	}
+	title := "pinned-" + repo // an image that the engine does not have
+	pushed, _ := sbx("image", "push", "--init-only", "--title", title, repo+":edge", repo+":latest", "--pinned", file)
+	sbx("image", "push", "--init-only", "--title", title+"-next", repo+":edge", repo+":latest")
+	text, err := os.ReadFile(file)
+	_, digest, _ := strings.Cut(strings.Split(pushed, "\n")[0], "@")
+	if err != nil || string(text) != repo+"@"+digest+"\n" {
+		t.Fatalf("%q, %v; push printed %s", text, err, pushed)
+	}
+	id, notice := sbx("image", "pull", "--pinned", file)
+	t.Cleanup(func() { _ = exec.Command("docker", "rmi", id).Run() })
+	image, err := e.ImageInspect(t.Context(), id)
+	if err != nil || image.Labels["org.opencontainers.image.title"] != title || !strings.Contains(notice, digest) {
+		t.Errorf("pulled %+v, %v: %s", image, err, notice)
+	}
+}
