@@ -187,14 +187,33 @@ func TestTwoMachinesOneDigest(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "lock.json"), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	// Root can be another user there; the test's own program is closed to them.
+	program, become, other := os.Args[0], "exec", os.Geteuid() == 0
+	if other {
+		testenv.Program(t, "setpriv")
+		program, become = filepath.Join(dir, "program"), "exec setpriv --reuid 4321 --regid 4321 --clear-groups"
+		text, err := os.ReadFile(os.Args[0])
+		if err == nil {
+			err = os.WriteFile(program, text, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, env := range [][]string{
 		{"TZ=Pacific/Kiritimati", "LANG=tr_TR.UTF-8", "HOME=/nonexistent", "USER=somebody", "GOMAXPROCS=1"},
 		{"TZ=America/St_Johns", "GOMAXPROCS=8", "SOURCE_DATE_EPOCH=5"},
 	} {
 		// The umask is a shell's to set: Go's standard library has it on Unix alone.
-		cmd := exec.Command("sh", "-c", `umask 077; exec "$0"`, os.Args[0])
+		cmd := exec.Command("sh", "-c", `umask 077; `+become+` "$0"`, program)
 		cmd.Dir = t.TempDir()
-		cmd.Env = append(env, "SBX_TEST_OTHER_MACHINE="+dir, "SBX_TEST_CACHE="+t.TempDir(), "SBX_TEST_NPM="+url)
+		cache := t.TempDir()
+		if other {
+			if err := os.Chown(cache, 4321, 4321); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd.Env = append(env, "PATH="+os.Getenv("PATH"), "SBX_TEST_OTHER_MACHINE="+dir, "SBX_TEST_CACHE="+cache, "SBX_TEST_NPM="+url)
 		var errout bytes.Buffer
 		cmd.Stderr = &errout
 		out, err := cmd.Output()
