@@ -9,7 +9,7 @@ import (
 
 func composeProject(service string) devcontainer.Memory {
 	return devcontainer.Memory{
-		".devcontainer/devcontainer.json": `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/work"}`,
+		".devcontainer/devcontainer.json": `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/project"}`,
 		".devcontainer/compose.yaml":      "services:\n  app:\n    image: debian:13\n" + service,
 	}
 }
@@ -66,7 +66,7 @@ func TestComposeRules(t *testing.T) {
 
 func TestComposeFilesTogether(t *testing.T) {
 	tree := devcontainer.Memory{
-		".devcontainer/devcontainer.json": `{"dockerComposeFile": ["../compose.yaml", "extra.yaml"], "service": "app", "workspaceFolder": "/work", "remoteUser": "dev"}`,
+		".devcontainer/devcontainer.json": `{"dockerComposeFile": ["../compose.yaml", "extra.yaml"], "service": "app", "workspaceFolder": "/project", "remoteUser": "dev"}`,
 		"compose.yaml":                    "services:\n  app:\n    build: {context: docker, args: {V: latest}}\n    privileged: true\n",
 		".devcontainer/extra.yaml":        "services:\n  app:\n    privileged: false\n    cap_add: [SYS_ADMIN]\n    extends: {file: ../base.yaml, service: b}\n",
 		"base.yaml":                       "services:\n  b:\n    pid: host\n",
@@ -86,7 +86,7 @@ func TestComposeFilesTogether(t *testing.T) {
 
 func TestComposeServiceMissing(t *testing.T) {
 	tree := composeProject("")
-	tree[".devcontainer/devcontainer.json"] = `{"dockerComposeFile": "compose.yaml", "service": "ap", "workspaceFolder": "/work"}`
+	tree[".devcontainer/devcontainer.json"] = `{"dockerComposeFile": "compose.yaml", "service": "ap", "workspaceFolder": "/project"}`
 	if got := marked(t, tree, false); got != `SBX313 "ap"` {
 		t.Error(got)
 	}

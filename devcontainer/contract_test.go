@@ -10,7 +10,7 @@ import (
 // sidecar is a sandbox of two services that holds.
 func sidecar() devcontainer.Memory {
 	return devcontainer.Memory{
-		".devcontainer/devcontainer.json": `{"dockerComposeFile": "compose.yaml", "service": "agent", "workspaceFolder": "/work", "remoteUser": "agent"}`,
+		".devcontainer/devcontainer.json": `{"dockerComposeFile": "compose.yaml", "service": "agent", "workspaceFolder": "/project", "remoteUser": "agent"}`,
 		".devcontainer/sandbox.jsonc":     "{}",
 		".devcontainer/compose.yaml": `services:
   firewall:
@@ -22,8 +22,8 @@ func sidecar() devcontainer.Memory {
     network_mode: service:firewall
     security_opt: [no-new-privileges]
     volumes:
-      - "..:/work"
-      - "./:/work/.devcontainer:ro"
+      - "..:/project"
+      - "./:/project/.devcontainer:ro"
 `,
 	}
 }
@@ -36,10 +36,10 @@ func TestContractOfCompose(t *testing.T) {
 		{"the firewall may not filter", "cap_add: [NET_ADMIN]", "cap_drop: [ALL]", "SBX801 firewall"},
 		{"the agent may change it", "    security_opt: [no-new-privileges]\n", "    cap_add: [NET_ADMIN]\n", "SBX805 [NET_ADMIN]"},
 		{"the agent is privileged", "    security_opt: [no-new-privileges]\n", "    privileged: true\n", "SBX402 true; SBX805 true"},
-		{"configuration writable", "      - \"./:/work/.devcontainer:ro\"\n", "", `SBX806 "..:/work"`},
-		{"configuration read-only, the folder as a dot", "      - \"./:/work/.devcontainer:ro\"\n", "      - \".:/work/.devcontainer:ro\"\n", ""},
-		{"configuration covered by a tmpfs", "      - \"./:/work/.devcontainer:ro\"\n", "    tmpfs: /work/.devcontainer\n", ""},
-		{"no host folder, nothing to protect", "      - \"..:/work\"\n      - \"./:/work/.devcontainer:ro\"\n", "      - \"work:/work\"\n", ""},
+		{"configuration writable", "      - \"./:/project/.devcontainer:ro\"\n", "", `SBX806 "..:/project"`},
+		{"configuration read-only, the folder as a dot", "      - \"./:/project/.devcontainer:ro\"\n", "      - \".:/project/.devcontainer:ro\"\n", ""},
+		{"configuration covered by a tmpfs", "      - \"./:/project/.devcontainer:ro\"\n", "    tmpfs: /project/.devcontainer\n", ""},
+		{"no host folder, nothing to protect", "      - \"..:/project\"\n      - \"./:/project/.devcontainer:ro\"\n", "      - \"work:/project\"\n", ""},
 		{"one service", "    network_mode: service:firewall\n", "    cap_add: [NET_ADMIN]\n", ""},
 		{"one service without the capability", "    network_mode: service:firewall\n", "", "SBX801 agent"},
 		{"entrypoint replaced", "    network_mode: service:firewall\n", "    cap_add: [NET_ADMIN]\n    entrypoint: [sleep, infinity]\n", "SBX802 [sleep, infinity]"},
@@ -57,8 +57,8 @@ func TestContractOfCompose(t *testing.T) {
 	}
 	// The reference CLI drops readonly on the way to Compose, and its volume wins.
 	open := sidecar()
-	open[".devcontainer/devcontainer.json"] = strings.Replace(open[".devcontainer/devcontainer.json"], "{", `{"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/work/.devcontainer,readonly"], `, 1)
-	if got := marked(t, open, false); got != `SBX806 "..:/work"` {
+	open[".devcontainer/devcontainer.json"] = strings.Replace(open[".devcontainer/devcontainer.json"], "{", `{"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/project/.devcontainer,readonly"], `, 1)
+	if got := marked(t, open, false); got != `SBX806 "..:/project"` {
 		t.Errorf("read-only by mounts: %s", got)
 	}
 	tree := sidecar()
