@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/testenv"
 )
 
 var tool = diag.Tool{Name: "sbx-devc", Version: "1.0.0", URI: "https://example.com/", Rules: []diag.RuleInfo{
@@ -41,7 +42,7 @@ func sarifSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/owenrumney/go-sarif/v3").Output()
 	if err != nil {
-		t.Skipf("the go command is needed to find the schema: %v", err)
+		testenv.Missing(t, "the go command", err.Error())
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), "pkg", "report", "v210", "sarif", "schema.go"), nil, 0)
 	if err != nil {
