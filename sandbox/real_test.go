@@ -129,6 +129,7 @@ type trial struct {
 	during  func(p *Plan, w *Workspace) // called once the agent has printed "ready"
 
 	dir    string // the workspace; "" = a new one
+	state  string // the run's folder
 	stdout notifier
 	stderr bytes.Buffer
 	said   []string
@@ -223,6 +224,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tr.state = t.TempDir()
 	trials++
 	tr.options.ID = fmt.Sprintf("test-%d-%d", os.Getpid(), trials)
 	tr.options.Image = testImage(t, e)
@@ -250,7 +252,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 	tr.result, tr.err = Run(ctx, e, tr.plan, Host{
 		Prompt: tr.prompt, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
 		Say:      func(line string) { tr.said = append(tr.said, line) },
-		Upstream: upstream, Credential: credential, StateDir: t.TempDir(),
+		Upstream: upstream, Credential: credential, StateDir: tr.state,
 	})
 	during.Wait()
 	if left, err := e.List(context.Background(), LabelRun, tr.options.ID); err != nil || len(left) > 0 {

@@ -71,6 +71,10 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 			h.Say("warning: " + saveErr.Error())
 		}
 	}()
+	if err := r.saveFirstSummary(); err != nil {
+		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
+		return nil, err
+	}
 	if err := r.newProxy(); err != nil {
 		return nil, err
 	}

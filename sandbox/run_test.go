@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -137,6 +138,34 @@ func TestSignalsReachTheAgent(t *testing.T) {
 				t.Errorf("exit code %d, %+v, output %q", tr.result.ExitCode, tr.result.Outcome, tr.stdout.String())
 			}
 		})
+	}
+}
+
+// TestAKilledRunLeavesASummary: nothing can be written after SIGKILL, so a
+// summary that says so, and which project the run was of, is there before.
+func TestAKilledRunLeavesASummary(t *testing.T) {
+	e := connect(t)
+	tr := &trial{options: shell("echo ready; cat")}
+	prompt, finish := io.Pipe()
+	tr.prompt = prompt
+	var during, after struct{ Folder, Conclusion string }
+	read := func(into any) {
+		text, err := os.ReadFile(filepath.Join(tr.state, SummaryFile))
+		if err := errors.Join(err, json.Unmarshal(text, into)); err != nil {
+			t.Error(err)
+		}
+	}
+	tr.during = func(*Plan, *Workspace) {
+		defer finish.Close()
+		read(&during)
+	}
+	tr.run(t, e)
+	read(&after)
+	if during.Folder != tr.result.Folder || during.Folder == "" || during.Conclusion != string(agent.NoResult) {
+		t.Errorf("in the middle of the run of %s its summary says %+v", tr.result.Folder, during)
+	}
+	if after.Folder != during.Folder || after.Conclusion != string(tr.result.Outcome.Conclusion) {
+		t.Errorf("after the run, which came to %q, its summary says %+v", tr.result.Outcome.Conclusion, after)
 	}
 }
 

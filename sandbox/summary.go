@@ -6,9 +6,20 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/report"
 )
+
+// saveFirstSummary writes what a run says of itself until its end: which project
+// it is of. One that is killed outright leaves this.
+func (r *run) saveFirstSummary() error {
+	r.result.ExitCode = 70
+	r.result.Outcome = agent.Outcome{Conclusion: agent.NoResult, Message: "the run has not ended, or was killed"}
+	err := r.saveSummary(nil)
+	r.result.ExitCode, r.result.Outcome = 0, agent.Outcome{}
+	return err
+}
 
 // saveSummary writes the result as JSON into the run's folder.
 func (r *run) saveSummary(failure error) error {

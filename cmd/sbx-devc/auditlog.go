@@ -40,18 +40,14 @@ var runName = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{6}$`)
 const maxCollected = 160 << 20
 
 // readAuditLogs reads the logs that the arguments name; without one the newest
-// run's, of the given project unless that is "". Of several logs neither the name nor the policy is known. Lines that are
-// no record are left out, and said: a damaged log must not pass for a quiet one.
+// run's, of the given project unless that is "". Of several logs neither the name
+// nor the policy is known. Lines that are no record are left out, and said: a
+// damaged log must not pass for a quiet one.
 func (a *app) readAuditLogs(ctx context.Context, args []string, project string) (auditLog, []audit.Record, error) {
 	if len(args) == 0 {
-		newest := a.newestRun(true, project)
-		if newest == "" && project != "" {
-			return auditLog{}, nil, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run of %s with an audit log in %s", project, a.runsHome()),
-				"name a run or an audit.jsonl, or run something there first: sbx-devc run --print"))
-		}
-		if newest == "" {
-			return auditLog{}, nil, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run with an audit log in %s", a.runsHome()),
-				"name an audit.jsonl, or run something first: sbx-devc run --print"))
+		newest, err := a.newestRun(true, project)
+		if err != nil {
+			return auditLog{}, nil, err
 		}
 		args = []string{newest}
 	}
@@ -196,16 +192,49 @@ func exists(name string) bool {
 func (a *app) runsHome() string { return filepath.Join(stateHome(a.getenv), "runs") }
 
 // newestRun is the folder of the newest run, of those that left an audit log or
-// of all, and of those of a project or of all; "" when there is none.
-func (a *app) newestRun(withLog bool, project string) string {
+// of all, and of those of a project or, for "", of all. That there is none is an
+// error, which names the run that it could be meant for.
+func (a *app) newestRun(withLog bool, project string) (string, error) {
+	other := ""
 	entries, _ := os.ReadDir(a.runsHome())       // what cannot be read holds no run
 	for _, e := range slices.Backward(entries) { // names begin with the time
 		folder := filepath.Join(a.runsHome(), e.Name())
-		if runName.MatchString(e.Name()) && (!withLog || isRegular(filepath.Join(folder, auditFile))) && (project == "" || projectOf(folder) == project) {
-			return folder
+		if !runName.MatchString(e.Name()) || withLog && !isRegular(filepath.Join(folder, auditFile)) {
+			continue
 		}
+		if project == "" || projectOf(folder) == project {
+			return folder, nil
+		}
+		other = cmp.Or(other, folder)
 	}
-	return ""
+	what, hint := "no run", "name the folder of a project with a dev container, or an audit.jsonl; or run something first: sbx-devc run --print"
+	if project != "" {
+		what += " of " + project
+	}
+	if withLog {
+		what += " with an audit log"
+	}
+	if other != "" {
+		of := cmp.Or(projectOf(other), "a project that it does not name")
+		hint += fmt.Sprintf("; the newest run of another project is %s, of %s", filepath.Base(other), of)
+	}
+	return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s in %s", what, a.runsHome()), "%s", hint))
+}
+
+// projectAsked is the project whose newest run is meant where no run is named:
+// the one in the current folder, or "" for --all.
+func projectAsked(all bool, args []string) (string, error) {
+	switch {
+	case all && len(args) > 0:
+		return "", exitWith(exitUsage, diag.WithHint(errors.New("--all and a named log exclude each other"), "--all is for the newest run of any project; leave one of both out"))
+	case all:
+		return "", nil
+	}
+	project, err := projectWith(defaultSettings)
+	if err != nil {
+		return "", exitWith(exitInternal, err)
+	}
+	return project, nil
 }
 
 // projectOf is the project that a run was of; "" when its summary does not say.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -20,6 +19,7 @@ type logsOptions struct {
 	follow bool
 	denied bool
 	json   bool
+	all    bool
 }
 
 func (a *app) logsCommand() *cobra.Command {
@@ -27,9 +27,10 @@ func (a *app) logsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs --net [RUN | DIR | FILE]",
 		Short: "Show what the firewall decided, as it happens",
-		Long: `Show the decisions of a firewall, one a line: those of the newest run, of the run
-RUN, of the dev container of the project in DIR, or of an audit.jsonl. A run or a
-dev container that is up is asked through the engine. 'sbx-devc report' sums the
+		Long: `Show the decisions of a firewall, one a line: those of the newest run of the
+project in the current folder (with --all: of any project), of the run RUN, of the
+dev container of the project in DIR, or of an audit.jsonl. A run or a dev container
+that is up is asked through the engine. 'sbx-devc report' sums the
 same log up.
 
 Exit code 66: there is no such log; 69: the container engine does not answer.`,
@@ -48,16 +49,21 @@ Exit code 66: there is no such log; 69: the container engine does not answer.`,
 	f.BoolVar(&o.net, "net", false, "the decisions of the firewall")
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until the run ends or you interrupt")
 	f.BoolVar(&o.denied, "denied", false, "only what was denied")
+	f.BoolVar(&o.all, "all", false, "without a name: the newest run of any project")
 	f.BoolVar(&o.json, "json", false, "the records themselves, one JSON object a line")
 	return cmd
 }
 
 func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
+	project, err := projectAsked(o.all, args)
+	if err != nil {
+		return err
+	}
 	arg := ""
 	if len(args) == 1 {
 		arg = args[0]
-	} else if arg = a.newestRun(false, ""); arg == "" {
-		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run in %s", a.runsHome()), "name the folder of a project with a dev container, or an audit.jsonl"))
+	} else if arg, err = a.newestRun(false, project); err != nil {
+		return err
 	}
 	log, err := a.auditLog(ctx, arg)
 	if err != nil {

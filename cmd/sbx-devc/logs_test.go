@@ -68,7 +68,7 @@ func TestLogsOfALiveRunAndOfADevContainer(t *testing.T) {
 	logs := func(ctx context.Context, stdout io.Writer, args ...string) int {
 		return command(ctx, stdout, append([]string{"logs", "--net"}, args...)...)
 	}
-	for name, args := range map[string][]string{"the newest run": nil, "a run": {id}, "a project": {project}} {
+	for name, args := range map[string][]string{"the newest run": {"--all"}, "a run": {id}, "a project": {project}} {
 		var out bytes.Buffer
 		if code := logs(t.Context(), &out, args...); code != 0 {
 			t.Errorf("%s: exit code %d", name, code)

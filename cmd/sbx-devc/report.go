@@ -21,6 +21,7 @@ type reportOptions struct {
 	format string
 	output string
 	denied bool
+	all    bool
 }
 
 // reportFormats are the forms of a report, and the endings of files in them.
@@ -32,8 +33,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Use:   "report [RUN | FOLDER | FILE]…",
 		Short: "Say what left the sandbox, what was refused, and what would open it",
 		Long: `Sum up a run's audit log: what was denied first, with the line that would open
-it, then what was allowed. The run is the newest one, or the one with the id RUN
-or in FOLDER. Where FOLDER is a project with a dev container, that is asked; files
+it, then what was allowed. The run is the newest one of the project in the current
+folder (with --all: of any project), or the one with the id RUN or in FOLDER. Where FOLDER is a project with a dev container, that is asked; files
 are audit.jsonl files. A line is offered only if the matcher that enforces the
 policy says that it would open the destination.
 
@@ -50,6 +51,7 @@ Exit code 64: wrong usage; 66: there is no such log.`,
 	f.StringVar(&o.format, "format", "", "text, json, markdown or html (default: by --output's ending, else text)")
 	f.StringVarP(&o.output, "output", "o", "", "write to this file instead of standard output")
 	f.BoolVar(&o.denied, "denied", false, "only what was denied")
+	f.BoolVar(&o.all, "all", false, "without a name: the newest run of any project")
 	return cmd
 }
 
@@ -58,7 +60,11 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 	if err != nil {
 		return exitWith(exitUsage, err)
 	}
-	log, records, err := a.readAuditLogs(ctx, args, "")
+	project, err := projectAsked(o.all, args)
+	if err != nil {
+		return err
+	}
+	log, records, err := a.readAuditLogs(ctx, args, project)
 	if err != nil {
 		return err
 	}
