@@ -28,10 +28,17 @@ func (c *pass) schema() {
 	image, build, dockerFile, compose := root.Member("image"), root.Member("build"), root.Member("dockerFile"), root.Member("dockerComposeFile")
 	buildsFile := build.Member("dockerfile") != nil
 	switch {
+	case compose != nil && (dockerFile != nil || buildsFile || image != nil):
+		// What belongs to either kind may be there: one mistake, one finding.
+		c.topLevel(everyKind, nil, "")
+		c.extra(compose, "dockerComposeFile", winner(dockerFile, buildsFile)+" wins and the Compose files are ignored")
 	case compose != nil:
-		c.composeKind(image, build)
+		c.composeKind(build)
 	case dockerFile != nil:
 		c.topLevel(dockerFileKind, nil, "")
+		if n := build.Member("dockerfile"); n != nil && n.Kind == jsonc.String && dockerFile.Kind == jsonc.String {
+			c.extra(n, "build.dockerfile", "dockerFile wins and this is ignored")
+		}
 		c.extra(image, "image", "dockerFile wins and the image is ignored")
 	case buildsFile:
 		c.topLevel(buildKind, nil, "")
@@ -52,10 +59,21 @@ func (c *pass) schema() {
 	c.locks()
 }
 
-func (c *pass) composeKind(image, build *jsonc.Node) {
+// winner names what the reference CLI makes the container from when the file
+// has it beside dockerComposeFile.
+func winner(dockerFile *jsonc.Node, buildsFile bool) string {
+	switch {
+	case dockerFile != nil:
+		return "dockerFile"
+	case buildsFile:
+		return "build.dockerfile"
+	}
+	return "image"
+}
+
+func (c *pass) composeKind(build *jsonc.Node) {
 	c.topLevel(composeKind, []string{"runArgs", "appPort", "workspaceMount"}, "it does nothing with Docker Compose; say it in the Compose file")
 	c.require(c.root, "service", "workspaceFolder")
-	c.extra(image, "image", "the Compose file says what the container is made from")
 	c.extra(build, "build", "the Compose file says what the container is made from")
 }
 
@@ -85,7 +103,7 @@ func (c *pass) extra(n *jsonc.Node, name, why string) {
 
 // topLevel checks the root's members; those in noEffect are known but idle.
 func (c *pass) topLevel(props map[string]shape, noEffect []string, why string) {
-	for _, m := range c.root.Members {
+	for _, m := range inForce(c.root) {
 		p, known := props[m.Name]
 		_, elsewhere := everyKind[m.Name]
 		switch {

@@ -3,6 +3,7 @@ package devcontainer
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,7 +38,10 @@ func jsonSchema(s shape) any {
 			}
 		case jsonc.Number:
 			if s.integer {
-				m["type"], m["minimum"] = "integer", s.min
+				m["type"] = "integer"
+				if s.min > math.MinInt {
+					m["minimum"] = s.min
+				}
 				if s.max > 0 {
 					m["maximum"] = s.max
 				}

@@ -3,6 +3,7 @@ package devcontainer
 import (
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,7 +27,8 @@ type shape struct {
 	enum    []string         // of a string
 	pattern *regexp.Regexp   // of a string
 	example string           // for a pattern's hint
-	min     int              // of an integer
+	form    string           // for the hint of names
+	min     int              // of an integer; math.MinInt = no limit
 	max     int              // of an integer; 0 = no limit
 	integer bool
 }
@@ -43,7 +45,7 @@ var (
 	size    = shape{kinds: []jsonc.Kind{jsonc.String}, what: "a string", pattern: regexp.MustCompile(`^\d+([tgmk]b)?$`), example: `"8gb"`}
 	port    = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or \"host:port\"", integer: true, max: 65535,
 		pattern: regexp.MustCompile(`^[a-z0-9-]+:\d{1,5}$`), example: `3000 or "db:5432"`}
-	appPort = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or a string", integer: true}
+	appPort = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or a string", integer: true, min: math.MinInt}
 )
 
 var (
@@ -71,10 +73,10 @@ func ref(s shape) *shape { return &s }
 // common holds the properties of every kind of configuration.
 var common = map[string]shape{
 	"$schema": text, "name": text, "features": anyObj, "overrideFeatureInstallOrder": list,
-	"secrets": {kinds: anyObj.kinds, what: anyObj.what, names: regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`),
+	"secrets": {kinds: anyObj.kinds, what: anyObj.what, names: regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`), form: "letters, digits and _, not starting with a digit",
 		rest: ref(object(map[string]shape{"description": text, "documentationUrl": text}))},
 	"forwardPorts": {kinds: list.kinds, what: "an array of ports", items: &port},
-	"portsAttributes": {kinds: anyObj.kinds, what: anyObj.what, rest: &shape{kinds: anyObj.kinds, what: anyObj.what,
+	"portsAttributes": {kinds: anyObj.kinds, what: anyObj.what, names: regexp.MustCompile(`.`), form: "a port, a range of ports or a pattern of command lines", rest: &shape{kinds: anyObj.kinds, what: anyObj.what,
 		props: portAttributes("notify", "openBrowser", "openBrowserOnce", "openPreview", "silent", "ignore"), rest: &shape{}}},
 	"otherPortsAttributes": object(portAttributes("notify", "openBrowser", "openPreview", "silent", "ignore")),
 	"updateRemoteUserUID":  boolean, "containerEnv": textMap, "containerUser": text,
@@ -99,7 +101,7 @@ var common = map[string]shape{
 
 // single holds what only a configuration without Compose can say.
 var single = map[string]shape{
-	"appPort": {kinds: []jsonc.Kind{jsonc.Number, jsonc.String, jsonc.Array}, what: "a port, a string or an array of those", integer: true, items: &appPort},
+	"appPort": {kinds: []jsonc.Kind{jsonc.Number, jsonc.String, jsonc.Array}, what: "a port, a string or an array of those", integer: true, min: math.MinInt, items: &appPort},
 	"runArgs": list, "shutdownAction": oneOf("none", "stopContainer"), "overrideCommand": boolean,
 	"workspaceFolder": text, "workspaceMount": text,
 }
@@ -155,18 +157,18 @@ func (c *pass) check(n *jsonc.Node, s shape) {
 			return
 		}
 		v, err := strconv.ParseFloat(n.Text, 64)
-		if err != nil || v != float64(int(v)) {
+		if err != nil || v != math.Trunc(v) {
 			c.at(n, "SBX202", where(n)+" must be a whole number", "")
-		} else if int(v) < s.min || s.max > 0 && int(v) > s.max {
+		} else if v < float64(s.min) || s.max > 0 && v > float64(s.max) {
 			c.at(n, "SBX203", fmt.Sprintf("%s is out of range", where(n)), "")
 		}
 	}
 }
 
 func (c *pass) members(n *jsonc.Node, s shape) {
-	for _, m := range n.Members {
+	for _, m := range inForce(n) {
 		if s.names != nil && !s.names.MatchString(m.Name) {
-			c.name(m, "SBX203", fmt.Sprintf("%s: %q is not accepted as a name", where(n), m.Name), "letters, digits and _, not starting with a digit")
+			c.name(m, "SBX203", fmt.Sprintf("%s: %q is not accepted as a name", where(n), m.Name), s.form)
 			continue
 		}
 		if p, ok := s.props[m.Name]; ok {
@@ -177,6 +179,25 @@ func (c *pass) members(n *jsonc.Node, s shape) {
 			c.unknown(n, m, s.props)
 		}
 	}
+}
+
+// inForce returns the members that count: of those with one name the last. What
+// it hides has SBX102.
+func inForce(n *jsonc.Node) []jsonc.Member {
+	last := make(map[string]int, len(n.Members))
+	for i, m := range n.Members {
+		last[m.Name] = i
+	}
+	if len(last) == len(n.Members) {
+		return n.Members
+	}
+	var out []jsonc.Member
+	for i, m := range n.Members {
+		if last[m.Name] == i {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 func (c *pass) unknown(n *jsonc.Node, m jsonc.Member, props map[string]shape) {
