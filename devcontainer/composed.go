@@ -90,6 +90,9 @@ func (c *pass) composeFiles() {
 	for _, p := range c.composed.project.Problems {
 		c.in(p.Doc, p.Start, p.End, "", "SBX316", p.Message, "")
 	}
+	for _, p := range c.composed.project.Twice {
+		c.inCompose(&compose.Node{Doc: p.Doc, Start: p.Start, End: p.End}, "SBX102", p.Message, "Compose 2 refuses the file, older versions take the last one")
+	}
 	name := c.root.Member("service")
 	service, ok := name.Str()
 	if !ok || c.composed.service != nil || len(c.composed.project.Problems) > 0 || len(c.composed.project.Unread) > 0 ||
@@ -115,6 +118,8 @@ func (c *pass) composeHost() {
 	}
 	for _, s := range c.composed.project.Services() {
 		c.composeRights(s)
+		c.composeJoins(s)
+		c.composeGrants(s)
 		if n := s.Get("use_api_socket"); n.True() {
 			c.inCompose(n, "SBX401", "use_api_socket hands in the container engine, and the credentials for its registries", hintSocket)
 		}
@@ -210,20 +215,30 @@ func (c *pass) composeMount(n *compose.Node) {
 	if source := n.Get("source"); source != nil {
 		at = source
 	}
+	c.composeSource(at, m)
+}
+
+// composeSource reports a place of the host that must not be handed in.
+func (c *pass) composeSource(at *compose.Node, m mount) bool {
 	if m.kind != "bind" && m.kind != "npipe" {
-		return
+		return false
 	}
 	if isSocket(m) {
 		c.inCompose(at, "SBX401", fmt.Sprintf("the mount of %q hands in the container engine", m.source), hintSocket)
-		return
+		return true
+	}
+	if c.handsInSession(m, func(rule, message, hint string) { c.inCompose(at, rule, message, hint) }) {
+		return true
 	}
 	// A relative source starts at the Compose file: the project and what lies
 	// around it is what people mount.
 	if p := origin(m.source); p.base == "/" || p.base == "home" {
 		if what := sensitive(m); what != "" {
 			c.inCompose(at, "SBX407", fmt.Sprintf("%s of the host is mounted", what), "mount only the folder that is needed, and nothing that holds keys")
+			return true
 		}
 	}
+	return false
 }
 
 // composeBuild reports what a build gets of the host beside its context.

@@ -46,7 +46,7 @@ var hostRules = []Rule{
 		Bad:    withImage(`"initializeCommand": "make prepare"`),
 		Good:   withImage(`"onCreateCommand": "make prepare"`)},
 	{ID: "SBX409", Name: "way-to-others", Severity: diag.SeverityWarning, Title: "way to the host or to other containers",
-		Reason: "host-gateway gives the container an address of the host, where services listen that trust their network; --volumes-from hands in whatever another container has mounted.",
+		Reason: "host-gateway gives the container an address of the host, where services listen that trust their network; --volumes-from hands in whatever another container has mounted; and who shares a namespace with another container sees its processes, its memory or its connections.",
 		Bad:    withImage(`"runArgs": ["--add-host=host.docker.internal:host-gateway"]`),
 		Good:   withImage(`"runArgs": ["--add-host=db.test:192.0.2.7"]`)},
 	{ID: "SBX410", Name: "build-opens-host", Severity: diag.SeverityWarning, Title: "the build gets more of the host than its context",
@@ -83,12 +83,20 @@ var hostRules = []Rule{
 		Reason: "Only with --policy: the policy says which properties a configuration may not or must have.",
 		Bad:    withPolicy(`{"properties": {"require": ["remoteUser"]}}`, withImage()),
 		Good:   withPolicy(`{"properties": {"require": ["remoteUser"]}}`, withImage(`"remoteUser": "dev"`))},
+	{ID: "SBX417", Name: "session-socket", Severity: diag.SeverityWarning, Title: "socket of the user's session is handed in",
+		Reason: "Desktop, sound, keys and services of the host listen on sockets and trust whoever connects. The X server types into every window, an SSH or GnuPG agent signs with every key, D-Bus starts programs outside; read-only changes nothing, a socket is not written to.",
+		Bad:    withImage(`"mounts": ["type=bind,source=/tmp/.X11-unix,target=/tmp/.X11-unix"]`),
+		Good:   withImage(`"forwardPorts": [6080]`)},
+	{ID: "SBX418", Name: "compose-provider", Severity: diag.SeverityWarning, Title: "Compose runs a program of the host",
+		Reason: "A service with a provider is no container: Compose starts a program of that name outside, each time the project comes up, with options from the repository.",
+		Bad:    strings.Replace(withCompose(`"service": "app"`, `"workspaceFolder": "/project"`), "services:\n", "services:\n  db:\n    provider:\n      type: cloud-database\n", 1),
+		Good:   withCompose(`"service": "app"`, `"workspaceFolder": "/project"`)},
 }
 
 // host reports what lets the container out to the host.
 func (c *pass) host() {
 	for _, m := range c.mounts {
-		if c.engineSocket(m) {
+		if c.engineSocket(m) || c.handsInSession(m, func(rule, message, hint string) { c.at(m.node, rule, message, hint) }) {
 			continue
 		}
 		if what := sensitive(m); what != "" {
@@ -132,9 +140,10 @@ func (c *pass) hostArg(a runArg) {
 	case "security-opt":
 		c.confinement(a.value, a.node)
 	case "network", "pid", "ipc", "uts", "userns", "cgroupns":
-		if a.value == "host" {
+		if host, _ := joins(a.flag, a.value); host {
 			c.at(a.node, "SBX404", fmt.Sprintf("--%s=host shares the host's %s namespace", a.flag, a.flag), "remove it; ports are reached with forwardPorts")
 		}
+		c.joinedArg(a)
 	case "device", "gpus", "device-cgroup-rule":
 		if !slices.ContainsFunc(harmlessDevices, func(d string) bool { return strings.HasPrefix(a.value, d) }) {
 			c.at(a.node, "SBX406", fmt.Sprintf("--%s=%s hands in a device of the host", a.flag, a.value), "leave it out unless the work needs it")
@@ -144,6 +153,10 @@ func (c *pass) hostArg(a runArg) {
 	case "add-host":
 		if strings.Contains(a.value, "host-gateway") {
 			c.at(a.node, "SBX409", "host-gateway opens a way to services of the host", "run the service in a container, or reach it by a name that a policy allows")
+		}
+	case "use-api-socket":
+		if isOn(a.value) {
+			c.at(a.node, "SBX401", "--use-api-socket hands in the container engine, and the credentials for its registries", hintSocket)
 		}
 	case "env":
 		if name, _, _ := strings.Cut(a.value, "="); name == "DOCKER_HOST" {
@@ -214,9 +227,9 @@ func switchesOff(option string) bool {
 const hintSocket = "whoever talks to the engine can start a container that owns the host; remove it"
 
 var (
-	socketName = regexp.MustCompile(`(?i)(docker|containerd|podman|crio|cri-dockerd|buildkitd)[^/]*\.sock$|pipe[/\\]+docker_?engine`)
+	socketName = regexp.MustCompile(`(?i)(docker|containerd|podman|crio|cri-dockerd|buildkitd)[^/]*\.sock$|docker\.sock\.raw$|/(lxd|incus)(/common/lxd)?/unix\.socket$|pipe[/\\]+docker_?engine`)
 	socketDirs = []string{"run", "var/run", "run/docker", "var/run/docker", "run/containerd", "var/run/containerd",
-		"run/podman", "var/run/podman", "run/buildkit", "run/crio", "run/user"}
+		"run/podman", "var/run/podman", "run/buildkit", "run/crio", "run/user", "var/run/user", "run/k3s", "run/k3s/containerd", "run/nri", "var/run/nri"}
 )
 
 // engineSocket reports a mount that hands in an engine's socket.
@@ -233,7 +246,7 @@ func (c *pass) engineSocket(m mount) bool {
 func isSocket(m mount) bool {
 	p := origin(m.source)
 	return socketName.MatchString(strings.TrimSuffix(p.path, "/")) || socketName.MatchString(m.source) || socketName.MatchString(m.target) ||
-		p.base == "/" && slices.Contains(socketDirs, p.path)
+		p.base == "/" && slices.Contains(socketDirs, p.path) || sessionFolder.MatchString(socketPath(m.source))
 }
 
 var (

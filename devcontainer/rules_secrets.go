@@ -38,6 +38,17 @@ var secretRules = []Rule{
 		Good:   withSettings("{}"),
 		Fix:    "remoteEnv sets them to null",
 		check:  (*pass).editorSockets},
+	{ID: "SBX507", Name: "secret-for-agent", Severity: diag.SeverityWarning, Title: "the agent's container gets a secret of the host",
+		Reason: "Secrets and configs of Compose are files in the container. Where an agent works it reads them like any other file, and may send them to whatever it can reach.",
+		Bad:    agentCompose("secrets: [deploy]", "secrets:\n  deploy:\n    file: /srv/keys/deploy\n"),
+		Good:   agentCompose("secrets: [test]", "secrets:\n  test:\n    file: ./test.key\n")},
+}
+
+// agentCompose is a Compose project with an agent, whose service has one more
+// line and whose file has more below.
+func agentCompose(line, below string) string {
+	config := "{\n  \"dockerComposeFile\": \"compose.yaml\",\n  \"service\": \"app\",\n  \"workspaceFolder\": \"/project\",\n  \"postCreateCommand\": \"npm install -g @anthropic-ai/claude-code@2.1.329\"\n}\n"
+	return withFiles(config, ".devcontainer/compose.yaml", soundCompose+"    "+line+"\n"+below)
 }
 
 // closedSockets takes away what editors pass in.

@@ -113,11 +113,13 @@ type converter struct {
 	count  int
 	err    error
 	within map[*yaml.Node]bool // aliases being followed
+	twice  []Problem
 }
 
 // parse reads the first document of a file. A nil Node with no problem means
-// that the file is empty.
-func parse(doc *jsonc.Document, env func(string) (string, bool)) (*Node, *Problem) {
+// that the file is empty. twice are names that a map has more than once: the
+// last one counts.
+func parse(doc *jsonc.Document, env func(string) (string, bool)) (n *Node, problem *Problem, twice []Problem) {
 	fail := func(line int, message string) *Problem {
 		p := &Problem{Doc: doc, Message: message}
 		if starts := lineStarts(doc.Src); line > 0 && line <= len(starts) {
@@ -127,21 +129,21 @@ func parse(doc *jsonc.Document, env func(string) (string, bool)) (*Node, *Proble
 		return p
 	}
 	if len(doc.Src) > MaxSize {
-		return nil, fail(0, fmt.Sprintf("the file is larger than %d bytes", MaxSize))
+		return nil, fail(0, fmt.Sprintf("the file is larger than %d bytes", MaxSize)), nil
 	}
 	root, err := decode(doc.Src)
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, nil
+		return nil, nil, nil
 	case err != nil:
-		return nil, fail(lineOf(err), message(err))
+		return nil, fail(lineOf(err), message(err)), nil
 	}
 	c := &converter{doc: doc, lines: lineStarts(doc.Src), env: env, within: map[*yaml.Node]bool{}}
-	n := c.node(root, 0)
+	n = c.node(root, 0)
 	if c.err != nil {
-		return nil, fail(0, c.err.Error())
+		return nil, fail(0, c.err.Error()), nil
 	}
-	return n, nil
+	return n, nil, c.twice
 }
 
 // decode runs the parser. A panic in it is an error like any other: the file is
@@ -277,8 +279,15 @@ func (c *converter) node(n *yaml.Node, depth int) *Node {
 // members converts a map. "<<" lays other maps below it.
 func (c *converter) members(out *Node, n *yaml.Node, depth int) {
 	var below []*Node
+	first := make(map[string]int, len(n.Content)/2) // line of each name
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], c.node(n.Content[i+1], depth+1)
+		if line, ok := first[key.Value]; ok && key.Kind == yaml.ScalarNode && len(c.within) == 0 {
+			start, end := c.place(key)
+			c.twice = append(c.twice, Problem{c.doc, start, end, fmt.Sprintf("%q is given twice, first in line %d", key.Value, line)})
+		} else if key.Kind == yaml.ScalarNode {
+			first[key.Value] = key.Line
+		}
 		if value == nil {
 			continue
 		}

@@ -15,6 +15,7 @@ const maxFiles = 50
 type Project struct {
 	Root     *Node // the files as one; nil when none could be read
 	Problems []Problem
+	Twice    []Problem // names that a map has more than once
 	// Unread names files that include or extends name and that cannot be read.
 	Unread []string
 }
@@ -79,7 +80,8 @@ func (l *loader) file(doc *jsonc.Document, name string) *Node {
 	if l.files++; l.files > maxFiles {
 		return nil
 	}
-	root, problem := parse(doc, l.lookup)
+	root, problem, twice := parse(doc, l.lookup)
+	l.project.Twice = append(l.project.Twice, twice...)
 	if problem != nil {
 		l.project.Problems = append(l.project.Problems, *problem)
 		return nil

@@ -1,0 +1,67 @@
+package devcontainer
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// sockets are places where the session of a user, or the machine, listens, and
+// what whoever connects there can do. An engine's socket is another rule
+// (isSocket): it gives the host away as a whole.
+var sockets = []struct {
+	place *regexp.Regexp // of a source with slashes, variables as they are written
+	what  string
+	can   string
+}{
+	{regexp.MustCompile(`(?i)/\.X11-unix(/|$)|/\.ICE-unix(/|$)|/\.Xauthority$|\bXAUTHORITY\b`), "the X server", "reads every key that is typed and types into every window"},
+	{regexp.MustCompile(`/wayland-[0-9]+(\.lock)?$|\bWAYLAND_DISPLAY\b|^/mnt/wslg(/|$)`), "the desktop (Wayland)", "reads the clipboard and opens windows that look like others"},
+	{regexp.MustCompile(`/pulse(/native)?/?$|/pipewire-[0-9]+(-manager)?$|\bPULSE_SERVER\b`), "the sound server", "hears the microphone"},
+	{regexp.MustCompile(`\bSSH_AUTH_SOCK\b|/ssh-auth\.sock$|/ssh-[^/]+/agent\.[0-9]+$|ssh-agent|/keyring/(\.?ssh|control)$|^/run/host-services/?$|/\.?1password/.*agent\.sock$`), "the SSH agent", "signs with all keys of the user"},
+	{regexp.MustCompile(`S\.(gpg-agent|scdaemon|dirmngr|keyboxd)[^/]*$|/run/user/[^/]+/gnupg(/|$)`), "the GnuPG agent", "signs and decrypts with all keys of the user"},
+	{regexp.MustCompile(`^/(var/)?run/dbus(/|$)|/run/user/[^/]+/bus$|system_bus_socket$|\bDBUS_SESSION_BUS_ADDRESS\b`), "D-Bus", "starts programs on the host"},
+	{regexp.MustCompile(`^/(var/)?run/systemd(/|$)|/run/user/[^/]+/systemd(/|$)`), "systemd", "starts programs on the host"},
+	{regexp.MustCompile(`^/(var/)?run/libvirt(/|$)|/libvirt-sock(-ro)?$`), "the manager of virtual machines", "starts machines with the host's disks"},
+}
+
+// runtimeFolder is the variable of the host for the folder of the session's sockets.
+var runtimeFolder = regexp.MustCompile(`\$\{?(?:(?:localEnv|env):)?XDG_RUNTIME_DIR(?::?-?[^}]*)?\}|\$XDG_RUNTIME_DIR\b`)
+
+// sessionSocket says whose socket a mount hands in and what that allows, or
+// nothing.
+func sessionSocket(m mount) (what, can string) {
+	if m.kind != "bind" && m.kind != "npipe" {
+		return "", ""
+	}
+	source := socketPath(m.source)
+	for _, s := range sockets {
+		if s.place.MatchString(source) {
+			return s.what, s.can
+		}
+	}
+	return "", ""
+}
+
+// socketPath writes a source out so that places compare.
+func socketPath(source string) string {
+	p := origin(runtimeFolder.ReplaceAllLiteralString(source, "/run/user/1000"))
+	switch p.base {
+	case "/":
+		return "/" + p.path
+	case "home":
+		return "~/" + p.path
+	}
+	return p.path
+}
+
+// handsInSession reports a mount of such a socket.
+func (c *pass) handsInSession(m mount, report func(rule, message, hint string)) bool {
+	what, can := sessionSocket(m)
+	if what != "" {
+		report("SBX417", fmt.Sprintf("the mount of %q hands in %s: whoever connects %s", m.source, what, can), "leave it out; an editor forwards what a session needs, and asks")
+	}
+	return what != ""
+}
+
+// sessionFolder matches the folder of a user's session, where an engine without
+// root listens, too.
+var sessionFolder = regexp.MustCompile(`^/(var/)?run/user/[^/]+$`)
