@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/mod/semver"
 
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/imagebuild/lock"
@@ -179,9 +180,9 @@ func (r *recipe) flags(f *pflag.FlagSet) {
 }
 
 func aboutFlags(f *pflag.FlagSet, o *imagebuild.About) {
-	f.StringVar(&o.Title, "title", "", "label org.opencontainers.image.title (default: the last part of the name)")
+	f.StringVar(&o.Title, "title", "", "label org.opencontainers.image.title (default: claude-sandbox)")
 	f.StringVar(&o.Description, "description", "", "label …description")
-	f.StringVar(&o.Version, "version", "", "label …version (default: from the tags)")
+	f.StringVar(&o.Version, "version", "", "label …version (default: the release's that git has checked out, vX.Y.Z)")
 	f.StringVar(&o.Revision, "revision", "", "label …revision, the commit (default: GITHUB_SHA or git's)")
 	f.StringVar(&o.Source, "source", "", "label …source, the repository's URL (default: from GITHUB_REPOSITORY)")
 	f.StringVar(&o.URL, "url", "", "label …url")
@@ -192,7 +193,7 @@ func aboutFlags(f *pflag.FlagSet, o *imagebuild.About) {
 func (r *recipe) lockFile() string { return cmp.Or(r.lock, filepath.Join(r.dir, lock.File)) }
 
 // spec reads the files that the recipe names.
-func (a *app) spec(ctx context.Context, r *recipe, name string) (imagebuild.Spec, error) {
+func (a *app) spec(ctx context.Context, r *recipe) (imagebuild.Spec, error) {
 	s := imagebuild.Spec{Platforms: r.platforms, WithoutClaude: r.withoutClaude, About: r.about}
 	data, err := os.ReadFile(r.lockFile())
 	if err != nil {
@@ -204,7 +205,7 @@ func (a *app) spec(ctx context.Context, r *recipe, name string) (imagebuild.Spec
 	if s.Policy, err = imagePolicy(r.dir, r.policy); err != nil {
 		return s, err
 	}
-	a.describe(ctx, &s.About, r.dir, name)
+	a.describe(ctx, &s.About, r.dir)
 	return s, nil
 }
 
@@ -234,13 +235,32 @@ func imagePolicy(dir, file string) ([]byte, error) {
 }
 
 // describe fills in the labels that nobody gave, from the variables of GitHub
-// Actions and from git.
-func (a *app) describe(ctx context.Context, o *imagebuild.About, dir, name string) {
-	o.Title = cmp.Or(o.Title, name[strings.LastIndex(name, "/")+1:])
+// Actions and from git. They are part of the digest, so none comes from the name
+// or the tags of the image: one input has one digest, whatever it is called.
+func (a *app) describe(ctx context.Context, o *imagebuild.About, dir string) {
+	o.Title = cmp.Or(o.Title, "claude-sandbox")
 	o.Revision = cmp.Or(o.Revision, a.getenv("GITHUB_SHA"), git(ctx, dir, "rev-parse", "HEAD"))
+	if o.Version == "" {
+		tag := strings.TrimPrefix(a.gitHead(ctx, dir), "refs/tags/")
+		if tag != "" && semver.Canonical(tag) == tag { // v1.2.3; not v1
+			o.Version = strings.TrimPrefix(tag, "v")
+		}
+	}
 	if repo := a.getenv("GITHUB_REPOSITORY"); repo != "" {
 		o.Source = cmp.Or(o.Source, cmp.Or(a.getenv("GITHUB_SERVER_URL"), "https://github.com")+"/"+repo)
 	}
+}
+
+// gitHead returns the git ref that is checked out, a release's tag before a
+// branch; "" when nothing says so.
+func (a *app) gitHead(ctx context.Context, dir string) string {
+	if ref := a.getenv("GITHUB_REF"); ref != "" {
+		return ref
+	}
+	if tag := git(ctx, dir, "describe", "--exact-match", "--tags", "--match", "v*", "HEAD"); tag != "" {
+		return "refs/tags/" + tag
+	}
+	return git(ctx, dir, "symbolic-ref", "-q", "HEAD")
 }
 
 // git asks git about the folder; "" when there is no answer.

@@ -95,7 +95,7 @@ func (a *app) imageBuild(ctx context.Context, o imageBuildOptions) error {
 		if err != nil || o.oci == "" && o.tar == "" {
 			return err
 		}
-		made, err = a.fromEngine(ctx, m, id, &o.recipe, cmp.Or(o.tag, "sandbox"))
+		made, err = a.fromEngine(ctx, m, id, &o.recipe)
 		if err != nil {
 			return imageError(err)
 		}
@@ -103,7 +103,7 @@ func (a *app) imageBuild(ctx context.Context, o imageBuildOptions) error {
 		return exitWith(exitUsage, diag.WithHint(errors.New("--build-arg without a Dockerfile"), "name it with --dockerfile"))
 	default:
 		var s imagebuild.Spec
-		if s, err = a.spec(ctx, &o.recipe, cmp.Or(o.tag, "sandbox")); err == nil {
+		if s, err = a.spec(ctx, &o.recipe); err == nil {
 			made, err = imagebuild.Assemble(m, s)
 		}
 	}
@@ -169,7 +169,8 @@ func (a *app) initArtifact(ctx context.Context, r *recipe) (artifact.Artifact, e
 		}
 		binaries[arch] = binary
 	}
-	a.describe(ctx, &r.about, r.dir, "claude-sandbox-init")
+	r.about.Title = cmp.Or(r.about.Title, "claude-sandbox-init")
+	a.describe(ctx, &r.about, r.dir)
 	return imagebuild.InitArtifact(binaries, r.about)
 }
 
@@ -191,12 +192,15 @@ func (a *app) buildDockerfile(ctx context.Context, o imageBuildOptions, args map
 }
 
 // fromEngine returns an image of the engine, as it is published.
-func (a *app) fromEngine(ctx context.Context, m imagebuild.Materials, image string, r *recipe, name string) (artifact.Artifact, error) {
+func (a *app) fromEngine(ctx context.Context, m imagebuild.Materials, image string, r *recipe) (artifact.Artifact, error) {
 	opened, err := base.Open(ctx, base.Sources{Store: m.Store, Registry: m.Registry, Save: m.Save}, "engine:"+image, nil)
 	if err != nil {
 		return artifact.Artifact{}, err
 	}
-	a.describe(ctx, &r.about, r.dir, name)
+	for _, i := range opened.Images { // a title of its own is better than ours
+		r.about.Title = cmp.Or(r.about.Title, i.Config.Config.Labels["org.opencontainers.image.title"])
+	}
+	a.describe(ctx, &r.about, r.dir)
 	return imagebuild.Relabel(opened, r.about)
 }
 

@@ -142,18 +142,18 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 	if err != nil {
 		return err
 	}
-	if o.about.Version == "" {
-		o.about.Version = versionOf(to, o)
+	if version, ok := strings.CutPrefix(o.gitRef.ref, "refs/tags/v"); ok && o.about.Version == "" {
+		o.about.Version = version
 	}
 	var s imagebuild.Spec
 	fromLock := o.image == "" && o.oci == "" && !o.initOnly
 	if fromLock {
-		if s, err = a.spec(ctx, &o.recipe, to[0].repo); err != nil {
+		if s, err = a.spec(ctx, &o.recipe); err != nil {
 			return err
 		}
 	}
 	for _, d := range to {
-		made, err := a.toPush(ctx, o, m, s, d.repo)
+		made, err := a.toPush(ctx, o, m, s)
 		if err != nil {
 			return err
 		}
@@ -216,31 +216,16 @@ func writePinned(file string, r *registry.Report) error {
 }
 
 // toPush returns the image that the flags name.
-func (a *app) toPush(ctx context.Context, o imagePushOptions, m imagebuild.Materials, s imagebuild.Spec, repo string) (artifact.Artifact, error) {
+func (a *app) toPush(ctx context.Context, o imagePushOptions, m imagebuild.Materials, s imagebuild.Spec) (artifact.Artifact, error) {
 	switch {
 	case o.initOnly:
 		return a.initArtifact(ctx, &o.recipe)
 	case o.image != "":
-		return a.fromEngine(ctx, m, o.image, &o.recipe, repo)
+		return a.fromEngine(ctx, m, o.image, &o.recipe)
 	case o.oci != "":
 		return imagebuild.FromLayout(o.oci)
 	}
 	return imagebuild.Assemble(m, s)
-}
-
-// versionOf is the version that the tags speak of.
-func versionOf(to []destination, o imagePushOptions) string {
-	for _, d := range to {
-		for _, t := range d.tags {
-			if t.Immutable && !strings.HasPrefix(t.Name, "sha-") {
-				return strings.TrimPrefix(t.Name, "v")
-			}
-		}
-	}
-	if version, ok := strings.CutPrefix(o.gitRef.ref, "refs/tags/v"); ok && o.fromGit {
-		return version
-	}
-	return ""
 }
 
 // mountSources lists the repositories that blobs may be taken from.

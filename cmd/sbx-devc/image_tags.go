@@ -112,13 +112,8 @@ func (a *app) decideTags(ctx context.Context, c *registry.Client, g gitRef, dir,
 	}
 	s := tags.Source{DefaultBranch: g.branch, Claude: claude, Recut: g.recut}
 	s.Commit = cmp.Or(g.commit, a.getenv("GITHUB_SHA"), git(ctx, dir, "rev-parse", "HEAD"))
-	s.Ref = cmp.Or(g.ref, a.getenv("GITHUB_REF"))
-	if s.Ref == "" {
-		if tag := git(ctx, dir, "describe", "--exact-match", "--tags", "--match", "v*", "HEAD"); tag != "" {
-			s.Ref = "refs/tags/" + tag
-		} else {
-			s.Ref = git(ctx, dir, "symbolic-ref", "-q", "HEAD")
-		}
+	if s.Ref = g.ref; s.Ref == "" {
+		s.Ref = a.gitHead(ctx, dir)
 	}
 	if s.Commit == "" || s.Ref == "" {
 		return tags.Decision{}, exitWith(exitNoInput, diag.WithHint(errors.New("git does not say what is checked out here"), "name it with --ref and --commit"))
