@@ -81,9 +81,12 @@ func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path stri
 		if mine != nil && !bytes.Equal(base, mine) {
 			r.Edited = append(r.Edited, f.Path)
 		}
-		content, conflicts, err := mergeFile(f.Path, base, f.Content, mine, prefer)
+		content, conflicts, note, err := mergeFile(f.Path, base, f.Content, mine, prefer)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Path, err)
+		}
+		if note != "" {
+			r.Notes = append(r.Notes, f.Path+": "+note)
 		}
 		for _, c := range conflicts {
 			r.Conflicts = append(r.Conflicts, FileConflict{f.Path, c})
@@ -107,12 +110,16 @@ func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path stri
 	return r, nil
 }
 
-func mergeFile(name string, base, template, mine []byte, prefer merge.Side) ([]byte, []merge.Conflict, error) {
-	if ext := path.Ext(name); ext == ".json" || ext == ".jsonc" {
-		return merge.JSONC(base, template, mine, prefer)
+func mergeFile(name string, base, template, mine []byte, prefer merge.Side) (merged []byte, conflicts []merge.Conflict, note string, err error) {
+	switch ext := path.Ext(name); {
+	case ext == ".json" || ext == ".jsonc":
+		merged, conflicts, err = merge.JSONC(base, template, mine, prefer)
+	case path.Base(name) == "Dockerfile":
+		merged, conflicts, note = merge.Dockerfile(base, template, mine, prefer)
+	default:
+		merged, conflicts = merge.Text(base, template, mine, prefer)
 	}
-	content, conflicts := merge.Text(base, template, mine, prefer)
-	return content, conflicts, nil
+	return merged, conflicts, note, err
 }
 
 // Stale says in which ways l no longer describes the files as they are; missing

@@ -16,33 +16,46 @@ func Text(base, template, mine []byte, prefer Side) (merged []byte, conflicts []
 	if merged, conflicts, done := whole(base, template, mine, prefer); done {
 		return merged, conflicts
 	}
-	crlf := bytes.Contains(mine, []byte("\r\n"))
-	b, t, m := lines(base), lines(template), lines(mine)
+	out, conflicts := mergeLines(lines(base), lines(template), lines(mine), 1, prefer)
+	return finish(out, mine, conflicts)
+}
+
+// finish returns the lines as a text with the line ends of mine, or mine.
+func finish(out []string, mine []byte, conflicts []Conflict) ([]byte, []Conflict) {
+	if len(conflicts) > 0 {
+		return mine, conflicts
+	}
+	merged := []byte(strings.Join(out, ""))
+	if bytes.Contains(mine, []byte("\r\n")) {
+		merged = bytes.ReplaceAll(merged, []byte("\n"), []byte("\r\n"))
+	}
+	return merged, nil
+}
+
+// mergeLines merges the lines of which mine begin at the line first of the
+// user's file. With conflicts what it returns is not to be used.
+func mergeLines(b, t, m []string, first int, prefer Side) (out []string, conflicts []Conflict) {
 	theirs, ours := hunks(b, t), hunks(b, m)
-	var out []string
 	at, shift := 0, 0 // next line of base; lines that mine has more than base up to here
 	for len(theirs)+len(ours) > 0 {
 		group := nextGroup(&theirs, &ours)
 		out = append(out, b[at:group.start]...)
 		base, template, mine := b[group.start:group.end], group.theirs.side(b, group), group.ours.side(b, group)
 		switch {
-		case slices.Equal(mine, template), slices.Equal(template, base), prefer == Mine:
+		case slices.Equal(mine, template), slices.Equal(template, base):
 			out = append(out, mine...)
-		case slices.Equal(mine, base), prefer == Template:
+		case slices.Equal(mine, base):
 			out = append(out, template...)
 		default:
-			conflicts = append(conflicts, Conflict{fmt.Sprintf("line %d", group.start+shift+1), strings.Join(base, ""), strings.Join(template, ""), strings.Join(mine, "")})
+			settled, ok := settle(base, template, mine, prefer)
+			if !ok {
+				conflicts = append(conflicts, Conflict{fmt.Sprintf("line %d", first+group.start+shift), strings.Join(base, ""), strings.Join(template, ""), strings.Join(mine, "")})
+			}
+			out = append(out, settled...)
 		}
 		at, shift = group.end, shift+len(mine)-len(base)
 	}
-	if len(conflicts) > 0 {
-		return mine, conflicts
-	}
-	merged = []byte(strings.Join(append(out, b[at:]...), ""))
-	if crlf {
-		merged = bytes.ReplaceAll(merged, []byte("\n"), []byte("\r\n"))
-	}
-	return merged, nil
+	return append(out, b[at:]...), conflicts
 }
 
 // lines splits text behind its line feeds; carriage returns count for nothing.
@@ -58,6 +71,14 @@ type hunk struct {
 
 // hunks is the difference from base to other, by a longest common subsequence.
 func hunks(base, other []string) []hunk {
+	head := 0
+	for head < min(len(base), len(other)) && base[head] == other[head] {
+		head++
+	}
+	base, other = base[head:], other[head:]
+	for len(base) > 0 && len(other) > 0 && base[len(base)-1] == other[len(other)-1] {
+		base, other = base[:len(base)-1], other[:len(other)-1]
+	}
 	n, m := len(base), len(other)
 	common := make([][]int, n+1) // length of the longest common tail
 	for i := range common {
@@ -78,7 +99,7 @@ func hunks(base, other []string) []hunk {
 			i, j = i+1, j+1
 			continue
 		}
-		h := hunk{start: i}
+		h := hunk{start: head + i}
 		for (i < n || j < m) && !(i < n && j < m && base[i] == other[j]) {
 			if j == m || i < n && common[i+1][j] >= common[i][j+1] {
 				i++
@@ -87,12 +108,11 @@ func hunks(base, other []string) []hunk {
 				j++
 			}
 		}
-		h.end = i
+		h.end = head + i
 		out = append(out, h)
 	}
 	return out
 }
-
 // side is what one side made of some lines of base: its hunks within them.
 type side []hunk
 

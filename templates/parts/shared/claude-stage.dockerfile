@@ -1,9 +1,12 @@
+# sbx:begin claude-stage
 # Claude Code comes from npm with a pinned checksum, and leaves npm behind. Its
 # file can be run and not read: the kernel then closes the running program's
 # memory, environment and open files to other programs of the same user.
 FROM node:22-bookworm-slim AS claude
 ARG CLAUDE_VERSION=${templateOption:claudeVersion}
+# @anthropic-ai/claude-code-linux-x64@${templateOption:claudeVersion}
 ARG CLAUDE_INTEGRITY_X64=${templateOption:claudeIntegrityX64}
+# @anthropic-ai/claude-code-linux-arm64@${templateOption:claudeVersion}
 ARG CLAUDE_INTEGRITY_ARM64=${templateOption:claudeIntegrityArm64}
 WORKDIR /claude
 RUN set -eu; \
@@ -19,3 +22,4 @@ RUN set -eu; \
     tar -xzf claude.tgz --strip-components=1 package/claude; \
     rm claude.tgz; \
     chmod 0111 claude
+# sbx:end claude-stage

@@ -1,3 +1,4 @@
+# sbx:begin claude
 COPY --from=claude /claude/claude /usr/local/bin/claude
 
 # The version is pinned above, and a sandbox does not update itself.
@@ -21,3 +22,4 @@ RUN set -eu; \
       'Go on without it where you can, and say in the end which host names and ports were refused and what for.' \
       'Where they exist, /run/sbx/audit.jsonl lists every refusal with its reason, and "sbx-init check HOST:PORT" explains one and names the line that would allow it.' \
       >>/etc/claude-code/CLAUDE.md
+# sbx:end claude

@@ -1,1 +1,3 @@
+# sbx:begin firewall
 COPY --from=${templateOption:initImage} /sbx-init /usr/local/sbin/sbx-init
+# sbx:end firewall

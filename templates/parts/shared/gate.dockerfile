@@ -1,3 +1,4 @@
+# sbx:begin gate
 # The engine lets sessions in a moment before the firewall is up. A login shell
 # reads the user's files, which the agent may have written for this moment; so
 # it waits until sbx-init has closed the network, and gives up rather than go on.
@@ -14,3 +15,4 @@ RUN set -eu; \
       '  unset sbx_tries' \
       'fi' >/etc/profile.d/00-sbx.sh; \
     if [ "$AGENT_SHELL" = zsh ]; then cat /etc/profile.d/00-sbx.sh /etc/zsh/zshenv >/tmp/zshenv; cat /tmp/zshenv >/etc/zsh/zshenv; rm /tmp/zshenv; fi
+# sbx:end gate
