@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,46 +13,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/org/claude-sandbox/internal/registrytest"
 	"github.com/org/claude-sandbox/internal/testenv"
 	"github.com/org/claude-sandbox/templates"
 )
 
-// startRegistry starts Debian's docker-registry on a loopback port and returns
-// its address, of which dev container tools know that it speaks plain HTTP.
+// startRegistry starts a registry and returns its address, of which dev
+// container tools know that it speaks plain HTTP.
 func startRegistry(t *testing.T) string {
 	t.Helper()
-	program := testenv.Program(t, "docker-registry")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	dir := t.TempDir()
-	config := filepath.Join(dir, "config.yml")
-	text := fmt.Sprintf("version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: 127.0.0.1:%d}\nlog: {level: error, accesslog: {disabled: true}}\n", filepath.Join(dir, "data"), port)
-	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, "serve", config)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill() //nolint:errcheck // it may have ended
-		cmd.Wait()         //nolint:errcheck // killed
-	})
-	addr := fmt.Sprintf("localhost:%d", port)
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		c, err := net.DialTimeout("tcp", addr, time.Second)
-		if err == nil {
-			c.Close()
-			return addr
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the registry does not listen on %s: %v", addr, err)
-		}
-	}
+	return strings.Replace(registrytest.Start(t), "127.0.0.1", "localhost", 1)
 }
 
 // sbxOut runs the command line in this process and returns what it printed on

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/features"
+	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
@@ -209,7 +210,8 @@ them. --features NAMESPACE does the same for the Feature. A full version never
 moves to another content unless --force-tag says so.
 
 Each pushed artifact is printed with its digest. Credentials are those of
-'docker login' and 'podman login'.
+'image push': for ghcr.io GITHUB_TOKEN or GH_TOKEN, then those of 'docker login'
+and 'podman login'. What fails for a moment is tried again.
 
 Exit code 0: pushed; 1: a push failed; 77: a version exists with another content.`,
 		Example: "  sbx-devc templates push ghcr.io/me/templates --features ghcr.io/me/features",
@@ -222,10 +224,14 @@ Exit code 0: pushed; 1: a push failed; 77: a version exists with another content
 			if err != nil {
 				return exitWith(exitInternal, err)
 			}
-			if err := a.pushAll(cmd.Context(), ts, args[0], force); err != nil || featureSpace == "" {
+			options, err := a.registryOptions(login{})
+			if err != nil {
 				return err
 			}
-			return a.pushAll(cmd.Context(), fs, featureSpace, force)
+			if err := a.pushAll(cmd.Context(), ts, args[0], force, options); err != nil || featureSpace == "" {
+				return err
+			}
+			return a.pushAll(cmd.Context(), fs, featureSpace, force, options)
 		},
 	}
 	cmd.Flags().StringVar(&featureSpace, "features", "", "also push the Feature, below this namespace")
@@ -233,11 +239,11 @@ Exit code 0: pushed; 1: a push failed; 77: a version exists with another content
 	return cmd
 }
 
-func (a *app) pushAll(ctx context.Context, artifacts []publish.Artifact, namespace string, force bool) error {
+func (a *app) pushAll(ctx context.Context, artifacts []publish.Artifact, namespace string, force bool, options registry.Options) error {
 	for _, artifact := range artifacts {
-		reference, err := publish.Push(ctx, artifact, namespace, force)
+		reference, err := publish.Push(ctx, artifact, namespace, force, options)
 		switch {
-		case errors.Is(err, publish.ErrTagMoved):
+		case errors.Is(err, registry.ErrTagMoved):
 			return exitWith(exitRefused, err)
 		case err != nil:
 			return exitWith(exitFailed, err)

@@ -36,10 +36,11 @@ type Blob struct {
 type Manifest struct {
 	v1.Descriptor        // for an image with its platform
 	Raw           []byte // the bytes that Digest is of
-	Blobs         []Blob // configuration first, then layers; none for an index
+	Blobs         []Blob // configuration first, then layers; none for an index of images
 }
 
-// Artifact is an index with its images.
+// Artifact is an index with its images, or a manifest with blobs of its own and
+// no images, as of a dev container Template.
 type Artifact struct {
 	Index  Manifest
 	Images []Manifest // ordered as in the index
@@ -132,8 +133,11 @@ func Parse(raw []byte, blobs []Blob) (Manifest, error) {
 	return Manifest{Descriptor: b.Descriptor, Raw: raw, Blobs: blobs}, nil
 }
 
-// Blobs returns the blobs of all images, each digest once.
-func (a Artifact) Blobs() []Blob { return Unique(a.Images...) }
+// Manifests returns the index and the images.
+func (a Artifact) Manifests() []Manifest { return append([]Manifest{a.Index}, a.Images...) }
+
+// Blobs returns the blobs of all manifests, each digest once.
+func (a Artifact) Blobs() []Blob { return Unique(a.Manifests()...) }
 
 // Unique returns the blobs of manifests, each digest once, in order.
 func Unique(manifests ...Manifest) []Blob {

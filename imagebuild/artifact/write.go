@@ -58,8 +58,9 @@ func WriteLayout(ctx context.Context, dir string, a Artifact, referrers []Manife
 }
 
 func layoutBlobs(a Artifact, referrers []Manifest) []Blob {
-	blobs := Unique(append(append([]Manifest{}, a.Images...), referrers...)...)
-	for _, m := range append(append([]Manifest{a.Index}, a.Images...), referrers...) {
+	all := append(a.Manifests(), referrers...)
+	blobs := Unique(all...)
+	for _, m := range all {
 		blobs = append(blobs, Bytes(m.MediaType, m.Raw, ""))
 	}
 	return blobs

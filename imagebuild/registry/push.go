@@ -224,7 +224,7 @@ func hasKinds(ctx context.Context, c *Client, subject v1.Hash, o PushOptions) (b
 
 // pushByDigest writes blobs, images, the index and what refers to it.
 func pushByDigest(ctx context.Context, c *Client, a artifact.Artifact, referrers []artifact.Manifest, o PushOptions, r *Report) error {
-	err := pushBlobs(ctx, c, artifact.Unique(append(slices.Clone(a.Images), referrers...)...), o, r)
+	err := pushBlobs(ctx, c, artifact.Unique(append(a.Manifests(), referrers...)...), o, r)
 	if err == nil {
 		err = each(ctx, o.Jobs, len(a.Images), func(ctx context.Context, i int) error {
 			_, err := c.PutManifest(ctx, "", a.Images[i].Descriptor, a.Images[i].Raw)
@@ -288,9 +288,9 @@ func pushBlobs(ctx context.Context, c *Client, blobs []artifact.Blob, o PushOpti
 // readBack checks that a reader by digest gets the whole image: every manifest
 // byte for byte, and every blob that was written present in its full size.
 func readBack(ctx context.Context, c *Client, a artifact.Artifact, referrers []artifact.Manifest, r *Report) error {
-	manifests := append([]artifact.Manifest{a.Index}, a.Images...)
+	manifests := a.Manifests()
 	var written []artifact.Blob
-	for _, b := range artifact.Unique(append(slices.Clone(a.Images), referrers...)...) {
+	for _, b := range artifact.Unique(append(a.Manifests(), referrers...)...) {
 		if slices.ContainsFunc(r.Blobs, func(have BlobReport) bool { return have.Digest == b.Digest && have.How != Exists }) {
 			written = append(written, b)
 		}

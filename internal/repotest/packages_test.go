@@ -113,7 +113,7 @@ var allowed = map[string][]string{
 	"templates/detect":        {"firewall", "internal/jsonc"},
 	"templates/lock":          {"templates", "templates/merge", "devcontainer/dockerfile", "internal/jsonc"},
 	"templates/merge":         {"internal/jsonc"},
-	"templates/publish":       {},
+	"templates/publish":       {"imagebuild/artifact", "imagebuild/registry", "imagebuild/tags"},
 	"features":                {"internal/carried"},
 	"agent":                   {},
 	"credproxy":               {},

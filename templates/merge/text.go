@@ -113,6 +113,7 @@ func hunks(base, other []string) []hunk {
 	}
 	return out
 }
+
 // side is what one side made of some lines of base: its hunks within them.
 type side []hunk
 

@@ -3,7 +3,7 @@
 // them.
 //
 //	Template.Archive ─┐
-//	Feature.Archive ──┼-> Pack -> []Artifact{repository, tags, image} -> Push -> registry
+//	Feature.Archive ──┼-> Pack -> []Artifact{repository, tags, manifest} -> Push -> registry
 //	collection.json ──┘
 //
 // Packing is pure and gives the same digests on every machine.

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/org/claude-sandbox/imagebuild/artifact"
+	"github.com/org/claude-sandbox/imagebuild/tags"
 )
 
 // The media types of dev container artifacts.
@@ -40,11 +40,11 @@ type Source struct {
 
 // Artifact is one artifact, ready to be pushed.
 type Artifact struct {
-	Name  string   // below the collection's namespace; "" is the collection itself
-	File  string   // the layer's title, and its name on the disk
-	Tags  []string // from the exact version to latest
-	Image v1.Image
-	Layer []byte
+	Name     string     // below the collection's namespace; "" is the collection itself
+	File     string     // the layer's title, and its name on the disk
+	Tags     []tags.Tag // from the exact version, which never moves, to latest
+	Manifest artifact.Manifest
+	Layer    []byte
 }
 
 // Pack makes the artifacts of a collection: one for each source, in the order
@@ -53,7 +53,7 @@ func Pack(kind Kind, sources []Source) ([]Artifact, error) {
 	var out []Artifact
 	list := []json.RawMessage{}
 	for _, s := range sources {
-		tags, err := tagsOf(s.Version)
+		names, err := tagsOf(s.Version)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", kind, s.ID, err)
 		}
@@ -61,8 +61,8 @@ func Pack(kind Kind, sources []Source) ([]Artifact, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", kind, s.ID, err)
 		}
-		a := Artifact{Name: s.ID, File: fmt.Sprintf("devcontainer-%s-%s.tgz", kind, s.ID), Tags: tags, Layer: s.Archive}
-		a.Image, err = image(a.File, layerType, s.Archive, map[string]string{
+		a := Artifact{Name: s.ID, File: fmt.Sprintf("devcontainer-%s-%s.tgz", kind, s.ID), Tags: names, Layer: s.Archive}
+		a.Manifest, err = manifest(a.File, layerType, s.Archive, map[string]string{
 			"dev.containers.metadata": string(metadata), "com.github.package.type": "devcontainer_" + string(kind),
 		})
 		if err != nil {
@@ -76,27 +76,20 @@ func Pack(kind Kind, sources []Source) ([]Artifact, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := Artifact{File: "devcontainer-collection.json", Tags: []string{"latest"}, Layer: append(text, '\n')}
-	c.Image, err = image(c.File, collectionType, c.Layer, map[string]string{"com.github.package.type": "devcontainer_collection"})
+	c := Artifact{File: "devcontainer-collection.json", Tags: []tags.Tag{{Name: "latest"}}, Layer: append(text, '\n')}
+	c.Manifest, err = manifest(c.File, collectionType, c.Layer, map[string]string{"com.github.package.type": "devcontainer_collection"})
 	return append(out, c), err
 }
 
-func image(title string, media types.MediaType, layer []byte, annotations map[string]string) (v1.Image, error) {
-	img, err := mutate.Append(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), configType), mutate.Addendum{
-		Layer: static.NewLayer(layer, media), MediaType: media, Annotations: map[string]string{"org.opencontainers.image.title": title},
-	})
-	if err != nil {
-		return nil, err
-	}
-	annotated, ok := mutate.Annotations(img, annotations).(v1.Image)
-	if !ok {
-		return nil, fmt.Errorf("annotating %s", title)
-	}
-	return annotated, nil
+func manifest(title string, media types.MediaType, content []byte, annotations map[string]string) (artifact.Manifest, error) {
+	config, layer := artifact.Bytes(configType, []byte("{}"), "configuration"), artifact.Bytes(media, content, title)
+	layer.Annotations = map[string]string{"org.opencontainers.image.title": title}
+	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: config.Descriptor, Layers: []v1.Descriptor{layer.Descriptor}, Annotations: annotations}
+	return artifact.New(m, []artifact.Blob{config, layer})
 }
 
 // tagsOf returns MAJOR.MINOR.PATCH, MAJOR.MINOR, MAJOR and latest.
-func tagsOf(version string) ([]string, error) {
+func tagsOf(version string) ([]tags.Tag, error) {
 	parts := strings.Split(version, ".")
 	number := func(s string) bool {
 		return s != "" && strings.Trim(s, "0123456789") == "" && (s == "0" || s[0] != '0')
@@ -104,7 +97,7 @@ func tagsOf(version string) ([]string, error) {
 	if len(parts) != 3 || slices.ContainsFunc(parts, func(p string) bool { return !number(p) }) {
 		return nil, fmt.Errorf("the version %q is not MAJOR.MINOR.PATCH", version)
 	}
-	return []string{version, parts[0] + "." + parts[1], parts[0], "latest"}, nil
+	return []tags.Tag{{Name: version, Immutable: true}, {Name: parts[0] + "." + parts[1]}, {Name: parts[0]}, {Name: "latest"}}, nil
 }
 
 func compact(metadata json.RawMessage) (json.RawMessage, error) {
