@@ -202,3 +202,30 @@ func TestNamesTwiceInCompose(t *testing.T) {
 		}
 	}
 }
+
+// Programs of others that read the Dockerfile, and images that files are taken
+// from.
+func TestWhatABuildRunsAndTakes(t *testing.T) {
+	const rest = "FROM debian:13\nRUN useradd dev\nUSER dev\n"
+	for _, c := range []struct{ file, more, want string }{
+		{"# syntax=docker/dockerfile:1\n" + rest, "}", ""},
+		{"# syntax=docker.io/docker/dockerfile:1.7-labs\n" + rest, "}", ""},
+		{"#syntax=docker/dockerfile-upstream:master\n" + rest, "}", ""},
+		{"# syntax = ghcr.io/evil/frontend:1 --x\n" + rest, "}", "SBX728 ghcr.io/evil/frontend:1"},
+		{"# escape=\\\n# SYNTAX=evil/dockerfile\n" + rest, "}", "SBX728 evil/dockerfile"},
+		{"# syntax=docker.io.evil.example/docker/dockerfile:1\n" + rest, "}", "SBX728 docker.io.evil.example/docker/dockerfile:1"},
+		{"# syntax=evil/frontend@" + anyDigest + "\n" + rest, "}", ""},
+		{"# a comment first\n# syntax=evil/frontend\n" + rest, "}", ""}, // no directive any more
+		{"#!/usr/bin/env docker build\n# syntax=evil/frontend\n" + rest, "}", "SBX728 evil/frontend"},
+		{rest, `, "args": {"BUILDKIT_SYNTAX": "evil/frontend"}}`, `SBX728 "evil/frontend"`},
+		{rest, `, "options": ["--build-arg=BUILDKIT_SYNTAX=evil/frontend"]}`, `SBX728 "--build-arg=BUILDKIT_SYNTAX=evil/frontend"`},
+		{rest, `, "options": ["--build-arg", "BUILDKIT_SYNTAX=evil/frontend"]}`, `SBX728 "BUILDKIT_SYNTAX=evil/frontend"`},
+		{rest + "COPY --from=ghcr.io/a/b:latest /x /x\n", "}", "SBX726 ghcr.io/a/b:latest"},
+		{rest + "COPY --from=ghcr.io/a/b:1 /x /x\n", "}", ""},
+		{"ARG V=latest\n" + rest + "RUN --mount=type=bind,from=ghcr.io/a/b,target=/x id\n", "}", "SBX726 ghcr.io/a/b"},
+	} {
+		if got := marked(t, built(c.file, c.more), false); got != c.want {
+			t.Errorf("%s %s\n got %s\nwant %s", c.file, c.more, got, c.want)
+		}
+	}
+}

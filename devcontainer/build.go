@@ -4,6 +4,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
@@ -95,6 +96,30 @@ func (b *build) instructions() []*dockerfile.Instruction {
 	if b != nil {
 		for _, s := range b.needed {
 			out = append(out, s.Instructions...)
+		}
+	}
+	return out
+}
+
+// source is an image that an instruction takes files from, and its place.
+type source struct {
+	image      string
+	start, end int
+}
+
+// sources returns the images that COPY --from and RUN --mount=from= name.
+func (b *build) sources() []source {
+	var out []source
+	for _, i := range b.instructions() {
+		for _, from := range i.Sources() {
+			if b.file.StageOf(i, from) != nil || b.file.Target(from) != nil || strings.Contains(from, "$") || from == "scratch" {
+				continue
+			}
+			if _, err := strconv.Atoi(from); err == nil {
+				continue // a stage that is not there
+			}
+			start, end := i.Find(from)
+			out = append(out, source{from, start, end})
 		}
 	}
 	return out

@@ -230,7 +230,7 @@ func TestContractRules(t *testing.T) {
 		{"mounts beside the workspace protect nothing", strings.ReplaceAll(with(t, `"overrideCommand"`, `"workspaceFolder": "/project", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/project", "overrideCommand"`), "${containerWorkspaceFolder}", "/workspaces/${localWorkspaceFolderBasename}"), nil, "SBX806 SBX807"},
 		{"mounts in the workspace, written out", strings.ReplaceAll(with(t, `"overrideCommand"`, `"workspaceFolder": "/project", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/project/", "overrideCommand"`), "${containerWorkspaceFolder}", "/project"), nil, ""},
 		{"mounts in the workspace by its variable", with(t, `"overrideCommand"`, `"workspaceFolder": "/project", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/project", "overrideCommand"`), nil, ""},
-		{"the Feature alone protects no files", `{"image": "a:1", "features": {"ghcr.io/org/claude-sandbox/features/firewall@sha256:0": {}}}`, func(m devcontainer.Memory) { delete(m, ".devcontainer/sandbox.jsonc") }, "SBX806 SBX807"},
+		{"the Feature alone protects no files", `{"image": "a:1", "remoteUser": "dev", "features": {"ghcr.io/org/claude-sandbox/features/firewall@sha256:0": {}}}`, func(m devcontainer.Memory) { delete(m, ".devcontainer/sandbox.jsonc") }, "SBX806 SBX807"},
 		{"another folder elsewhere", with(t, `"mounts": [`, `"mounts": ["type=bind,source=${localWorkspaceFolder}/data,target=/mnt",`), nil, ""},
 		{"setuid off by runArgs", with(t, `"securityOpt": ["no-new-privileges"],`, `"runArgs": ["--security-opt=no-new-privileges:true"],`), nil, ""},
 		{"devcontainer writable", with(t, "/.devcontainer,readonly", "/.devcontainer"), nil, "SBX806"},

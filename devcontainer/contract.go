@@ -24,7 +24,8 @@ var (
 func (c *pass) sandboxed() bool { return c.isSandbox() }
 
 func (c *pass) looksSandboxed() bool {
-	found := c.Settings != nil || namesFirewall(c.dockerfileText())
+	_, found := c.firewallFeature()
+	found = found || c.Settings != nil || namesFirewall(c.dockerfileText())
 	c.root.Walk(func(n *jsonc.Node) { found = found || n.Kind == jsonc.String && namesFirewall(n.Text) })
 	for _, doc := range c.Compose {
 		found = found || namesFirewall(string(doc.Src))
@@ -47,11 +48,10 @@ func (c *pass) dockerfileText() string {
 // contract reports what breaks the sandbox's promises.
 func (c *pass) contract() {
 	if !c.sandboxed() {
-		// The Feature brings its ENTRYPOINT and rights along; what is mounted it
-		// cannot say.
-		if slices.ContainsFunc(c.featureNames(), ourFeature.MatchString) {
-			c.writable()
-		}
+		return
+	}
+	if feature, ok := c.firewallFeature(); ok {
+		c.featureContract(feature)
 		return
 	}
 	hooked := c.firewallInHook()
@@ -65,29 +65,17 @@ func (c *pass) contract() {
 	default:
 		c.composeContract(dev, hooked)
 	}
+	c.networkParameters()
 	c.writable()
 	c.firewallScripts()
 	c.policyContract()
 }
 
-// ourFeature is the published firewall Feature under any version.
-var ourFeature = regexp.MustCompile(`/claude-sandbox/features/firewall([:@]|$)`)
-
-func (c *pass) featureNames() []string {
-	features := c.root.Member("features")
-	if features == nil {
-		return nil
-	}
-	var names []string
-	for _, m := range features.Members {
-		names = append(names, m.Name)
-	}
-	return names
-}
-
 // singleContainer: the firewall and the agent share a container, so its
 // ENTRYPOINT must run and may set a packet filter.
 func (c *pass) singleContainer(hooked bool) {
+	c.gateSkipped()
+	c.firewallCovered()
 	if !c.hasCapability("NET_ADMIN") {
 		c.missing(c.root.Member("capAdd"), "SBX801", "the firewall needs the capability NET_ADMIN, which nothing adds", `add "capAdd": ["NET_ADMIN"]`).fix(c.listing("capAdd", "NET_ADMIN"))
 	}

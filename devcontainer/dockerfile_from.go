@@ -10,6 +10,7 @@ import (
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -29,6 +30,20 @@ func (c *pass) fromUnpinned() {
 			continue
 		}
 		c.inBuild(start, end, "SBX701", fmt.Sprintf("%s is not pinned by digest", s.Image), "write it as NAME:TAG@sha256:…")
+	}
+	c.sourcesUnpinned()
+}
+
+// sourcesUnpinned reports images that COPY or a mount takes whatever is newest
+// from.
+func (c *pass) sourcesUnpinned() {
+	for _, s := range c.build.sources() {
+		if strings.Contains(s.image, "@sha256:") || !strings.ContainsAny(s.image, "/:") {
+			continue // a bare name may be a context that the build is given
+		}
+		if tag := imageTag(s.image); tag == "" || tag == "latest" {
+			c.inBuild(s.start, s.end, "SBX726", fmt.Sprintf("%s is whatever is newest at the time of the build", s.image), "name a version, better a digest")
+		}
 	}
 }
 
@@ -146,9 +161,12 @@ func (c *pass) stageMissing() {
 	}
 }
 
-// buildContext reports whether build.options names a further context, which
-// --from may mean.
+// buildContext reports whether build.options, or the Compose service, names a
+// further context, which --from may mean.
 func (c *pass) buildContext(name string) bool {
+	if s := c.composed.dev(); s != nil && slices.ContainsFunc(s.Get("build").Get("additional_contexts").Variables(), func(v compose.Variable) bool { return v.Name == name }) {
+		return true
+	}
 	return slices.ContainsFunc(texts(c.root.Member("build").Member("options")), func(n *jsonc.Node) bool {
 		return strings.Contains(n.Text, name+"=")
 	})

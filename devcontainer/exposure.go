@@ -71,35 +71,21 @@ func (c *pass) featurePrivileges() {
 
 // localFeatureRights reads a Feature of the repository.
 func (c *pass) localFeatureRights(name string) string {
-	if c.Tree == nil {
-		return ""
-	}
-	full, ok := c.Path(path.Join(name, FeatureName))
-	if !ok {
-		return ""
-	}
-	src, err := c.Tree.Read(full)
-	if err != nil {
-		return ""
-	}
-	doc, _ := jsonc.Parse(full, src)
-	if doc == nil {
-		return ""
-	}
-	if truthy(doc.Root.Member("privileged")) {
+	meta := c.localFeature(name)
+	if truthy(meta.Member("privileged")) {
 		return "a privileged container"
 	}
-	for _, n := range texts(doc.Root.Member("capAdd")) {
+	for _, n := range texts(meta.Member("capAdd")) {
 		if name := capabilityName(n.Text); slices.Contains(dangerous, name) {
 			return "the capability " + name
 		}
 	}
-	for _, n := range texts(doc.Root.Member("securityOpt")) {
+	for _, n := range texts(meta.Member("securityOpt")) {
 		if switchesOff(n.Text) {
 			return n.Text
 		}
 	}
-	for _, n := range elements(doc.Root.Member("mounts")) {
+	for _, n := range elements(meta.Member("mounts")) {
 		m, ok := mountOf(n)
 		if !ok {
 			continue

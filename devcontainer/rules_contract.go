@@ -76,6 +76,29 @@ var contractRules = []Rule{
 		Bad:    withImage(`"capAdd": ["NET_ADMIN"]`, `"postCreateCommand": "npm install -g @anthropic-ai/claude-code"`),
 		Good:   withImage(`"postCreateCommand": "npm install -g @anthropic-ai/claude-code"`),
 		check:  (*pass).idleCapability},
+	{ID: "SBX818", Name: "network-parameter", Severity: diag.SeverityWarning, Title: "kernel parameter that changes the network below the firewall",
+		Reason: "A firewall judges the packets that programs of its container send. Forwarding, routes by the sender, foreign addresses and switches of connection tracking let packets go where its rules do not expect them.",
+		Bad:    sandboxWith(`"overrideCommand": false,`, "\"overrideCommand\": false,\n  \"runArgs\": [\"--sysctl=net.ipv4.ip_forward=1\"],"),
+		Good:   sandboxWith(`"overrideCommand": false,`, "\"overrideCommand\": false,\n  \"runArgs\": [\"--sysctl=net.core.somaxconn=1024\"],")},
+	{ID: "SBX819", Name: "firewall-covered", Severity: diag.SeverityError, Title: "a mount lies over a part of the firewall",
+		Reason: "The program, its policy, the file that says the firewall is up and the gate in /etc/profile.d come with the image. What is mounted over them takes their place, and stays over starts.",
+		Bad:    sandboxWith(`"mounts": [`, "\"mounts\": [\n    \"type=volume,source=state,target=/run/sbx\","),
+		Good:   sandboxWith(`"mounts": [`, "\"mounts\": [\n    \"type=volume,source=state,target=/var/lib/state\",")},
+	{ID: "SBX820", Name: "gate-skipped", Severity: diag.SeverityWarning, Title: "tools do not wait for the firewall",
+		Reason: "Login shells wait until the firewall of this start is up, and tools start one to learn the user's environment before they run anything. With userEnvProbe none or interactiveShell there is none, and only timing puts the firewall first.",
+		Bad:    sandboxWith(`"overrideCommand": false,`, "\"overrideCommand\": false,\n  \"userEnvProbe\": \"none\","),
+		Good:   sandboxWith(`"overrideCommand": false,`, "\"overrideCommand\": false,\n  \"userEnvProbe\": \"loginShell\","),
+		Fix:    "none becomes loginShell, interactiveShell becomes loginInteractiveShell"},
+	{ID: "SBX821", Name: "start-without-root", Severity: diag.SeverityError, Title: "the firewall Feature needs a first process of root's",
+		Reason: "It raises the firewall in the container's first process, which needs root for that, and ends the container otherwise. The agent is another user: remoteUser.",
+		Bad:    withFeature(`"containerUser": "dev"`),
+		Good:   withFeature(`"remoteUser": "dev"`)},
+}
+
+// withFeature is a dev container with the firewall Feature and one more line.
+func withFeature(line string) string {
+	return withImage(line, `"features": {"ghcr.io/org/claude-sandbox/features/firewall:0.1.0": {}}`, `"remoteEnv": `+closedSockets,
+		`"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=${containerWorkspaceFolder}/.devcontainer,readonly"]`)
 }
 
 // firewallScript is a sandbox with a firewall's script of its own.

@@ -125,7 +125,7 @@ var dockerfileRules = []Rule{
 		Reason: "Most images run as root then.",
 		Bad:    dockerfileExample("FROM debian:13\nRUN true\n"),
 		Good:   dockerfileExample("FROM debian:13\nRUN useradd -m dev\nUSER dev\n")},
-	{ID: "SBX726", Name: "from-latest", Severity: diag.SeverityWarning, Title: "FROM takes whatever is newest",
+	{ID: "SBX726", Name: "from-latest", Severity: diag.SeverityWarning, Title: "FROM or COPY takes whatever is newest",
 		Reason: "Without a tag, or with latest, the same Dockerfile builds another system tomorrow.",
 		Bad:    dockerfileExample("FROM debian\n"),
 		Good:   dockerfileExample("FROM debian:13\n")},
@@ -134,6 +134,11 @@ var dockerfileRules = []Rule{
 		Bad:    "-- .git/HEAD --\n-- .devcontainer/devcontainer.json --\n{\n  \"build\": {\"dockerfile\": \"Dockerfile\", \"context\": \"..\"}\n}\n-- .devcontainer/Dockerfile --\nFROM debian:13\nCOPY . /src\n",
 		Good:   "-- .git/HEAD --\n-- .dockerignore --\n.git\n-- .devcontainer/devcontainer.json --\n{\n  \"build\": {\"dockerfile\": \"Dockerfile\", \"context\": \"..\"}\n}\n-- .devcontainer/Dockerfile --\nFROM debian:13\nCOPY . /src\n",
 		check:  (*pass).historyCopied},
+	{ID: "SBX728", Name: "foreign-frontend", Severity: diag.SeverityWarning, Title: "program of others that reads the Dockerfile",
+		Reason: "The image in a syntax line, or in the argument BUILDKIT_SYNTAX, is run by the builder and decides what every line of the Dockerfile means. It sees the build's context and secrets, and under the same name it may be another program tomorrow.",
+		Bad:    withFiles(withBuild(), ".devcontainer/Dockerfile", "# syntax=ghcr.io/example/frontend:1\n"+soundDockerfile),
+		Good:   withFiles(withBuild(), ".devcontainer/Dockerfile", "# syntax=docker/dockerfile:1\n"+soundDockerfile),
+		check:  (*pass).foreignFrontend},
 }
 
 const exampleDigest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

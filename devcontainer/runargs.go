@@ -24,7 +24,7 @@ var (
 	// withValue are the options that the rules look at and that take the next
 	// word as their value when they have no "=".
 	withValue = []string{"volume", "env", "user", "mount", "network", "pid", "ipc", "uts", "userns", "cgroupns",
-		"cap-add", "security-opt", "device", "gpus", "device-cgroup-rule", "volumes-from", "env-file", "tmpfs", "publish", "add-host"}
+		"cap-add", "security-opt", "device", "gpus", "device-cgroup-rule", "volumes-from", "env-file", "tmpfs", "sysctl", "publish", "add-host"}
 )
 
 // parseRunArgs reads runArgs as the engine's command line would.

@@ -89,14 +89,19 @@ func noWorse(dir string, files []templates.File) error {
 	before, _ := errorsWith(dir, nil)
 	after, first := errorsWith(dir, files)
 	if after > before {
-		return diag.WithHint(fmt.Errorf("the files would not be valid: %s", first), "nothing was written; --dry-run shows them, 'sbx-devc validate' what is wrong now")
+		err := fmt.Errorf("the files would not be valid: %s:%d: %s [%s]", first.File, first.Line, first.Message, first.Rule)
+		hint := "nothing was written; --dry-run shows them, 'sbx-devc validate' what is wrong now"
+		if first.Hint != "" {
+			hint = first.Hint + "; " + hint
+		}
+		return diag.WithHint(err, "%s", hint)
 	}
 	return nil
 }
 
 // errorsWith counts the errors of the dev container as it would be with these
-// files, and quotes the first.
-func errorsWith(dir string, files []templates.File) (n int, first string) {
+// files, and returns the first.
+func errorsWith(dir string, files []templates.File) (n int, first diag.Finding) {
 	tree := devcontainer.Memory{}
 	entries, _ := os.ReadDir(filepath.Join(dir, ".devcontainer"))
 	for _, e := range entries {
@@ -113,12 +118,12 @@ func errorsWith(dir string, files []templates.File) (n int, first string) {
 	}
 	p, err := devcontainer.Load(tree, configPath, configPath)
 	if err != nil {
-		return 0, ""
+		return 0, first
 	}
 	for _, f := range devcontainer.Check(p) {
 		if f.Severity == diag.SeverityError {
-			if n++; first == "" {
-				first = fmt.Sprintf("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
+			if n++; n == 1 {
+				first = f
 			}
 		}
 	}
