@@ -2,6 +2,7 @@ package devcontainer
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -15,7 +16,30 @@ func Check(p *Project) []diag.Finding {
 	c := newPass(p)
 	c.run()
 	c.suppress()
+	c.once()
 	return c.collected()
+}
+
+// mistyped are the rules that say that a value is not what belongs there.
+var mistyped = []string{"SBX202", "SBX203", "SBX301", "SBX303"}
+
+// once leaves of several findings about one value the one that says that it is
+// of a wrong kind: what else it would mean follows from that mistake, and is
+// judged when it is mended.
+func (c *pass) once() {
+	wrong := map[[2]string]bool{}
+	place := func(r report) [2]string { return [2]string{r.File, r.Pointer} }
+	for _, r := range c.reports {
+		if slices.Contains(mistyped, r.Rule) {
+			wrong[place(r)] = true
+		}
+	}
+	if len(wrong) == 0 {
+		return
+	}
+	c.reports = slices.DeleteFunc(c.reports, func(r report) bool {
+		return r.Pointer != "" && wrong[place(r)] && r.Rule[3] > '1' && !slices.Contains(mistyped, r.Rule)
+	})
 }
 
 // collected returns what was reported, sorted.
@@ -35,7 +59,8 @@ type pass struct {
 	table  map[string]*Rule
 	doc    *jsonc.Document // that at, name and missing report about: the configuration, but for within
 	root   *jsonc.Node     // of the configuration; nil when it is no object
-	args   []runArg
+	args   []runArg        // what runArgs says
+	built  []runArg        // what build.options says
 	mounts []mount
 	build  *build // the Dockerfile as it is built; nil without one
 	// What many rules ask; worked out when the first one does.
@@ -57,7 +82,8 @@ func newPass(p *Project) *pass {
 	for _, f := range p.syntax {
 		c.reports = append(c.reports, report{Finding: f})
 	}
-	c.args = parseRunArgs(c.root.Member("runArgs"))
+	c.args = runOptions.parse(c.root.Member("runArgs"))
+	c.built = imageOptions.parse(c.root.Member("build").Member("options"))
 	c.mounts = c.allMounts()
 	c.build = readBuild(p)
 	c.isSandbox, c.hasAgent = sync.OnceValue(c.looksSandboxed), sync.OnceValue(c.looksLikeAgent)

@@ -95,12 +95,20 @@ func (c *pass) gitWritable(custom bool, report func(rule, message, hint string))
 	if !c.GitHere() && (!c.GitAbove() || custom) {
 		return
 	}
+	var open []string
 	for _, p := range []string{"/.git/hooks", "/.git/config"} {
 		if !c.covered(p, true) {
-			report("SBX807", p[1:]+" is writable from inside, and git on the host runs what it says", "mount it over itself, readonly; sbx-devc init writes the lines")
+			open = append(open, p[1:])
 		}
 	}
-	if !c.covered("/.git", false) {
+	switch {
+	case len(open) > 0:
+		are := "is"
+		if len(open) > 1 {
+			are = "are"
+		}
+		report("SBX807", strings.Join(open, " and ")+" "+are+" writable from inside, and git on the host runs what it says there", "mount each over itself, readonly, and .git over itself, writable, so that nobody renames it; sbx-devc init writes the lines")
+	case !c.covered("/.git", false):
 		report("SBX807", ".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in its place", "mount .git over itself, writable; sbx-devc init writes the lines")
 	}
 }

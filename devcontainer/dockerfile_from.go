@@ -167,8 +167,8 @@ func (c *pass) buildContext(name string) bool {
 	if s := c.composed.dev(); s != nil && slices.ContainsFunc(s.Get("build").Get("additional_contexts").Variables(), func(v compose.Variable) bool { return v.Name == name }) {
 		return true
 	}
-	return slices.ContainsFunc(texts(c.root.Member("build").Member("options")), func(n *jsonc.Node) bool {
-		return strings.Contains(n.Text, name+"=")
+	return slices.ContainsFunc(c.built, func(a runArg) bool {
+		return a.flag == "build-context" && strings.HasPrefix(a.value, name+"=")
 	})
 }
 

@@ -48,7 +48,7 @@ func mountAsText(n *jsonc.Node, readonly jsonc.Member) []jsonc.Edit {
 func (c *pass) workspace() {
 	n := c.root.Member("workspaceMount")
 	s, ok := n.Str()
-	if !ok || s == "" || c.root.Member("workspaceFolder") != nil || c.root.Member("dockerComposeFile") != nil {
+	if !ok || s == "" || c.root.Member("workspaceFolder") != nil || c.root.Member("dockerComposeFile") != nil || c.misspelt(c.root, "workspaceFolder") {
 		return
 	}
 	r := c.at(n, "SBX309", "workspaceMount says where the files are, and nothing opens that folder", "add workspaceFolder with the target of the mount")

@@ -121,8 +121,8 @@ func (c *pass) host() {
 		c.hostArg(a)
 	}
 	c.composeHost()
-	for _, n := range texts(c.root.Member("build").Member("options")) {
-		c.buildOption(n)
+	for _, a := range c.built {
+		c.buildOption(a)
 	}
 	if n := c.root.Member("initializeCommand"); n != nil && n.Kind != jsonc.Null {
 		c.at(n, "SBX408", "initializeCommand runs on the host, each time the container is opened", "do it in the Dockerfile or in onCreateCommand, which run inside")
@@ -170,24 +170,22 @@ var harmlessDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/rand
 
 // buildOption reports options of the image's build that reach beyond the
 // context.
-func (c *pass) buildOption(n *jsonc.Node) {
-	flag, value, _ := strings.Cut(strings.TrimLeft(n.Text, "-"), "=")
+func (c *pass) buildOption(a runArg) {
 	what := ""
 	switch {
-	case !strings.HasPrefix(n.Text, "-"):
-	case flag == "network" && value == "host":
+	case a.flag == "network" && a.value == "host":
 		what = "the host's network"
-	case flag == "ssh":
+	case a.flag == "ssh":
 		what = "the SSH agent"
-	case flag == "secret":
+	case a.flag == "secret":
 		what = "a secret of the host"
-	case flag == "allow":
+	case a.flag == "allow":
 		what = "what BuildKit asks a permission for"
-	case flag == "security-opt" && strings.Contains(value, "unconfined"):
+	case a.flag == "security-opt" && strings.Contains(a.value, "unconfined"):
 		what = "an unconfined kernel interface"
 	}
 	if what != "" {
-		c.at(n, "SBX410", fmt.Sprintf("%s gives the build %s", n.Text, what), "leave it out, or fetch in a build stage that needs none of it")
+		c.at(a.node, "SBX410", fmt.Sprintf("--%s=%s gives the build %s", a.flag, a.value, what), "leave it out, or fetch in a build stage that needs none of it")
 	}
 }
 

@@ -132,10 +132,10 @@ func (c *pass) secrets() {
 			}
 		}
 	}
-	for _, n := range texts(c.root.Member("build").Member("options")) {
-		if arg, ok := strings.CutPrefix(n.Text, "--build-arg="); ok {
-			name, value, _ := strings.Cut(arg, "=")
-			c.secret(n, name, value, "SBX504")
+	for _, a := range c.built {
+		if a.flag == "build-arg" {
+			name, value, _ := strings.Cut(a.value, "=")
+			c.secret(a.node, name, value, "SBX504")
 		}
 	}
 	for _, a := range c.args {

@@ -31,7 +31,7 @@ var templateRules = []Rule{
 		Good:   withTemplate(`"options": {"motd": {"type": "string", "default": "say hi"}}`, `"debian:13", "containerEnv": {"MOTD": "${templateOption:motd}"}`)},
 	{ID: "SBX909", Name: "identity", Severity: diag.SeverityWarning, Title: "id or version that cannot be published",
 		Reason: "The id must be the folder's name, or it is published under another name than it is found by; the tags 1, 1.2 and 1.2.3 are made from a version of three numbers.",
-		Bad:    "-- src/tool/devcontainer-feature.json --\n{\"id\": \"tools\", \"version\": \"1.0\", \"name\": \"Tool\"}\n-- src/tool/install.sh --\n#!/bin/sh\n",
+		Bad:    "-- src/tool/devcontainer-feature.json --\n{\"id\": \"tools\", \"version\": \"1.0.0\", \"name\": \"Tool\"}\n-- src/tool/install.sh --\n#!/bin/sh\n",
 		Good:   "-- src/tool/devcontainer-feature.json --\n{\"id\": \"tool\", \"version\": \"1.0.0\", \"name\": \"Tool\"}\n-- src/tool/install.sh --\n#!/bin/sh\n"},
 	{ID: "SBX910", Name: "path-never-applied", Severity: diag.SeverityNote, Title: "optional path that is never written",
 		Reason: "It names no file of the Template, or one that tools leave out: devcontainer-template.json, README.md and NOTES.md describe the Template and are not applied.",

@@ -7,73 +7,143 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// runArg is one option of "docker run" in runArgs.
+// runArg is one option of the engine's command line, from runArgs or from
+// build.options.
 type runArg struct {
 	flag  string // long form without dashes: "volume"
 	value string // "true" for a switch without a value
 	node  *jsonc.Node
 }
 
-// longOf maps the short options to the long ones, as docker run has them.
-// Those that take no value can be written in one word ("-itv").
-var (
-	longOf = map[byte]string{'v': "volume", 'e': "env", 'u': "user", 'p': "publish", 'w': "workdir", 'h': "hostname",
-		'l': "label", 'm': "memory", 'c': "cpu-shares", 'a': "attach"}
-	switches = []byte("itdPq")
-	aliases  = map[string]string{"net": "network", "security_opt": "security-opt"}
-	// withValue are the options that the rules look at and that take the next
-	// word as their value when they have no "=".
-	withValue = []string{"volume", "env", "user", "mount", "network", "pid", "ipc", "uts", "userns", "cgroupns",
-		"cap-add", "security-opt", "device", "gpus", "device-cgroup-rule", "volumes-from", "env-file", "tmpfs", "sysctl", "publish", "add-host"}
-)
+// commandOptions are what a command of the engine's program accepts, as its own parser
+// has it: which words take the next one as their value. A test compares them
+// with the program's help.
+type commandOptions struct {
+	short    map[byte]string // the long form of a letter
+	switches map[string]bool // take no value of their own
+	valued   map[string]bool // take the next word when they have no "="
+	single   map[string]bool // of which the last counts
+	aliases  map[string]string
+}
 
-// parseRunArgs reads runArgs as the engine's command line would.
-func parseRunArgs(n *jsonc.Node) []runArg {
-	var out []runArg
-	words := texts(n)
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		next := func() string {
-			if i+1 < len(words) {
-				i++
-				return words[i].Text
-			}
-			return ""
-		}
-		switch {
-		case strings.HasPrefix(word.Text, "--"):
-			flag, value, hasValue := strings.Cut(word.Text[2:], "=")
-			if long, ok := aliases[flag]; ok {
-				flag = long
-			}
-			if !hasValue {
-				value = "true"
-				if slices.Contains(withValue, flag) {
-					value = next()
-				}
-			}
-			out = append(out, runArg{flag, value, word})
-		case strings.HasPrefix(word.Text, "-"):
-			letters := strings.TrimLeft(word.Text[1:], string(switches))
-			if letters == "" {
-				continue
-			}
-			long, ok := longOf[letters[0]]
-			if !ok {
-				continue
-			}
-			value := strings.TrimPrefix(letters[1:], "=")
-			if value == "" {
-				value = next()
-			}
-			out = append(out, runArg{long, value, word})
+func words(lines ...string) map[string]bool {
+	out := map[string]bool{}
+	for _, l := range lines {
+		for w := range strings.FieldsSeq(l) {
+			out[w] = true
 		}
 	}
 	return out
 }
 
+// runOptions are those of "docker run", with what Podman has besides.
+var runOptions = commandOptions{
+	short: map[byte]string{'a': "attach", 'c': "cpu-shares", 'd': "detach", 'e': "env", 'h': "hostname", 'i': "interactive", 'l': "label", 'm': "memory",
+		'p': "publish", 'P': "publish-all", 'q': "quiet", 't': "tty", 'u': "user", 'v': "volume", 'w': "workdir"},
+	switches: words("detach disable-content-trust help init interactive no-healthcheck oom-kill-disable privileged publish-all quiet read-only rm sig-proxy tty use-api-socket",
+		"env-host http-proxy no-hostname no-hosts passwd read-only-tmpfs replace rmi rootfs tls-verify unsetenv-all"),
+	valued: words("add-host annotation attach blkio-weight blkio-weight-device cap-add cap-drop cgroup-parent cgroupns cidfile cpu-count cpu-percent cpu-period cpu-quota",
+		"cpu-rt-period cpu-rt-runtime cpu-shares cpus cpuset-cpus cpuset-mems detach-keys device device-cgroup-rule device-read-bps device-read-iops device-write-bps device-write-iops",
+		"dns dns-option dns-search domainname entrypoint env env-file expose gpus group-add health-cmd health-interval health-retries health-start-interval health-start-period health-timeout",
+		"hostname io-maxbandwidth io-maxiops ip ip6 ipc isolation kernel-memory label label-file link link-local-ip log-driver log-opt mac-address memory memory-reservation memory-swap",
+		"memory-swappiness mount name network network-alias oom-score-adj pid pids-limit platform publish pull restart runtime security-opt shm-size stop-signal stop-timeout storage-opt",
+		"sysctl tmpfs ulimit user userns uts volume volume-driver volumes-from workdir",
+		"arch authfile cert-dir cgroup-conf cgroups chrootdirs conmon-pidfile creds decryption-key env-merge gidmap group-entry gpu health-log-destination health-max-log-count health-max-log-size",
+		"health-on-failure health-startup-cmd health-startup-interval health-startup-retries health-startup-success health-startup-timeout hooks-dir hostuser image-volume init-ctr init-path",
+		"intel-rdt-closid module os passwd-entry personality pidfile pod pod-id-file preserve-fd preserve-fds rdt-class requires retry retry-delay sdnotify seccomp-policy secret",
+		"shm-size-systemd subgidname subuidname systemd timeout tz uidmap umask unsetenv variant"),
+	single:  words("privileged publish-all use-api-socket init read-only pid ipc uts userns cgroupns user"),
+	aliases: map[string]string{"net": "network", "net-alias": "network-alias", "dns-opt": "dns-option"},
+}
+
+// imageOptions are those of "docker build", with BuildKit and without.
+var imageOptions = commandOptions{
+	short:    map[byte]string{'c': "cpu-shares", 'D': "debug", 'f': "file", 'm': "memory", 'o': "output", 'q': "quiet", 't': "tag"},
+	switches: words("check compress debug disable-content-trust force-rm help load no-cache push pull quiet rm squash stream"),
+	valued: words("add-host allow annotation attest build-arg build-context builder cache-from cache-to call cgroup-parent cpu-period cpu-quota cpu-shares cpuset-cpus cpuset-mems file iidfile",
+		"isolation label memory memory-swap metadata-file network no-cache-filter output platform policy progress provenance sbom secret security-opt shm-size ssh tag target ulimit"),
+	single: words("network"),
+}
+
+// parse reads the words of an array as the engine's command line would, up to
+// the first one that is no option: after that come an image and its command.
+// What the tables lack is a switch unless a word follows that is no option.
+func (o commandOptions) parse(list *jsonc.Node) []runArg {
+	var out []runArg
+	if list == nil || list.Kind != jsonc.Array {
+		return nil // the reference CLI makes letters of a text
+	}
+	add := func(flag, value string, n *jsonc.Node) {
+		if o.single[flag] {
+			out = slices.DeleteFunc(out, func(a runArg) bool { return a.flag == flag })
+		}
+		out = append(out, runArg{flag, value, n})
+	}
+	all := list.Elements
+	for i := 0; i < len(all); i++ {
+		n := all[i]
+		word := n.TextOr("")
+		next := func() string {
+			if i+1 >= len(all) {
+				return ""
+			}
+			i++
+			return all[i].TextOr("")
+		}
+		switch {
+		case word == "--":
+			return out
+		case strings.HasPrefix(word, "--"):
+			flag, value, hasValue := strings.Cut(word[2:], "=")
+			if long, ok := o.aliases[flag]; ok {
+				flag = long
+			}
+			switch {
+			case hasValue:
+			case o.valued[flag], !o.switches[flag] && i+1 < len(all) && isPlain(all[i+1].TextOr("")):
+				value = next()
+			default:
+				value = "true"
+			}
+			add(flag, value, n)
+		case strings.HasPrefix(word, "-") && len(word) > 1:
+			o.letters(word[1:], next, func(flag, value string) { add(flag, value, n) })
+		case !variable.MatchString(word):
+			return out
+		}
+	}
+	return out
+}
+
+// isPlain reports whether a word is neither an option nor empty.
+func isPlain(word string) bool { return word != "" && word[0] != '-' }
+
+// letters reads "-itv", whose last letter may have a value: in the same word,
+// with or without "=", or in the next one.
+func (o commandOptions) letters(word string, next func() string, add func(flag, value string)) {
+	for i := range len(word) {
+		flag, known := o.short[word[i]]
+		rest := word[i+1:]
+		switch {
+		case !known:
+			return // the engine refuses the whole line
+		case strings.HasPrefix(rest, "=") && len(rest) > 1:
+			add(flag, rest[1:])
+			return
+		case o.switches[flag]:
+			add(flag, "true")
+		case rest != "":
+			add(flag, rest)
+			return
+		default:
+			add(flag, next())
+			return
+		}
+	}
+}
+
 // isOn reports whether the value of a switch means true to the engine's
-// command line.
+// command line. Of a variable its default counts.
 func isOn(value string) bool {
-	return slices.Contains([]string{"1", "t", "T", "true", "TRUE", "True"}, value)
+	return slices.Contains([]string{"1", "t", "T", "true", "TRUE", "True"}, defaultOf.ReplaceAllString(value, "$1"))
 }

@@ -3,6 +3,8 @@ package devcontainer
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -46,8 +48,8 @@ func (c *pass) schema() {
 	case image != nil:
 		c.topLevel(imageKind, []string{"build"}, "it is ignored beside image")
 	case build != nil:
-		c.topLevel(buildKind, nil, "")
-		if !c.misspelt(build, "dockerfile") {
+		c.topLevel(unfinishedKind, nil, "")
+		if build.Kind == jsonc.Object && !c.misspelt(build, "dockerfile") && !c.misspelt(root, "dockerFile") {
 			c.missing(build, "SBX204", "build lacks \"dockerfile\"", "name the Dockerfile, relative to this file")
 		}
 	default:
@@ -77,11 +79,16 @@ func (c *pass) composeKind(build *jsonc.Node) {
 	c.extra(build, "build", "the Compose file says what the container is made from")
 }
 
+// require reports the names that n lacks, as one finding.
 func (c *pass) require(n *jsonc.Node, names ...string) {
+	var lacks []string
 	for _, name := range names {
 		if n.Member(name) == nil && !c.misspelt(n, name) {
-			c.missing(n, "SBX204", fmt.Sprintf("%s lacks %q", where(n), name), "")
+			lacks = append(lacks, strconv.Quote(name))
 		}
+	}
+	if len(lacks) > 0 {
+		c.missing(n, "SBX204", fmt.Sprintf("%s lacks %s", where(n), strings.Join(lacks, " and ")), "")
 	}
 }
 

@@ -121,6 +121,10 @@ var (
 // everyKind holds the properties that some kind has.
 var everyKind = merged(imageKind, buildKind, dockerFileKind, composeKind)
 
+// unfinishedKind is what has a build that names no Dockerfile: dockerFile may be
+// what is missing, so nothing is out of place.
+var unfinishedKind = merged(everyKind, map[string]shape{"build": buildKind["build"]})
+
 func merged(tables ...map[string]shape) map[string]shape {
 	out := map[string]shape{}
 	for _, t := range tables {
@@ -223,7 +227,11 @@ func didYouMean(word string, known []string) string {
 
 func (c *pass) wrongType(n *jsonc.Node, s shape) {
 	if n.Kind == jsonc.String && len(s.kinds) == 1 && s.kinds[0] == jsonc.Bool {
-		r := c.at(n, "SBX301", fmt.Sprintf("%s is the text %q, and every text that is not empty counts as true", where(n), n.Text), "write true or false without quotes")
+		what := fmt.Sprintf("%s is the text %q, and every text that is not empty counts as true", where(n), n.Text)
+		if n.Pointer == "/privileged" && truthy(n) {
+			what += ": the container is privileged"
+		}
+		r := c.at(n, "SBX301", what, "write true or false without quotes")
 		if n.Text == "true" || n.Text == "false" {
 			r.fix(jsonc.Replace(n, n.Text))
 		}
