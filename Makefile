@@ -34,7 +34,7 @@ test: setup build ## every test, on real components; needs root or their rights
 	go test -timeout 15m ./...
 
 .PHONY: test-short
-test-short: ## tests that need no root, engine or network
+test-short: build ## tests that need no root, engine or network
 	go test -short -timeout 2m ./...
 
 .PHONY: test-root
