@@ -55,9 +55,6 @@ type Case struct {
 	archive *txtar.Archive
 }
 
-// Has reports whether the case holds the named file.
-func (c *Case) Has(name string) bool { return c.find(name) != nil }
-
 // Input returns the named file's content, or fails the test when there is none.
 func (c *Case) Input(t testing.TB, name string) []byte {
 	t.Helper()
