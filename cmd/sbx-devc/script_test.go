@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
+		WorkdirRoot:         t.TempDir(), // without it a run of some scripts alone leaves a folder in /tmp
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			// An engine of this machine must not make a script pass or fail.
