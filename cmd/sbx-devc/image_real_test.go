@@ -72,7 +72,10 @@ func TestImageFromLockToDevContainer(t *testing.T) {
 	}
 	repo := addr + "/me/sandbox"
 	pushed := sbx("image", "push", "--dir", dir, repo+":v1.0.0")
-	sbx("image", "verify", pushed, "--lock", filepath.Join(dir, "sbx-image.lock.json"))
+	sbx("image", "verify", pushed, "--lock", filepath.Join(dir, "sbx-image.lock.json"), "--deep")
+	if shown := sbx("image", "inspect", pushed); !strings.Contains(shown, "linux/amd64") || !strings.Contains(shown, "sbx-init") {
+		t.Errorf("inspect shows\n%s", shown)
+	}
 
 	ref := strings.Replace(pushed, ":v1.0.0", "", 1)
 	t.Cleanup(func() { _ = exec.Command(docker, "rmi", ref).Run() })

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // The README's session is what a user would see: each command is run in a new
@@ -21,12 +25,7 @@ func TestReadmeSession(t *testing.T) {
 		t.Fatal("README.md has no console session")
 	}
 	t.Chdir(t.TempDir())
-	if err := os.MkdirAll(".git/hooks", 0o755); err != nil { // a repository, as far as init looks
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(".git/config", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	newGitFolder(t)
 	commands := 0
 	for _, step := range strings.Split(string(session[1]), "$ ")[1:] {
 		line, want, _ := strings.Cut(step, "\n")
@@ -47,30 +46,172 @@ func TestReadmeSession(t *testing.T) {
 	}
 }
 
-// Every command that the README shows anywhere exists, with the flags it shows.
-func TestReadmeCommandsExist(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+// newGitFolder makes the current folder a repository, as far as init looks.
+func newGitFolder(t *testing.T) {
+	t.Helper()
+	if err := os.MkdirAll(".git/hooks", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(".git/config", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// allTests is the source of the tests in this folder.
+func allTests(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var all strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// documents are the pages for people, by path from this folder; docs/checks.md
+// is made of the rules, by a test of its own.
+func documents(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) < 8 {
+		t.Fatalf("found only %q: %v", pages, err)
+	}
+	pages = slices.DeleteFunc(pages, func(p string) bool { return filepath.Base(p) == "checks.md" })
+	return append([]string{"../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md"}, pages...)
+}
+
+// Every command that a page or a command's own help shows exists, with the
+// flags that it shows.
+func TestDocumentedCommandsExist(t *testing.T) {
 	a := &app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, getenv: func(string) string { return "" }}
 	root := a.root()
 	found := 0
-	for _, m := range regexp.MustCompile("sbx-devc ([a-z]+(?: [a-z]+)?)((?: +[^ \n#|`]+)*)").FindAllStringSubmatch(string(readme), -1) {
-		cmd, rest, err := root.Find(strings.Fields(m[1]))
-		if err != nil || cmd == root {
-			t.Errorf("README.md shows %q, which is no command", strings.TrimSpace(m[0]))
-			continue
-		}
-		found++
-		for _, word := range append(rest, strings.Fields(m[2])...) {
-			name, ok := strings.CutPrefix(word, "--")
-			if name, _, _ = strings.Cut(name, "="); ok && name != "" && cmd.Flags().Lookup(name) == nil && name != "help" {
-				t.Errorf("README.md shows %q, and %s has no flag --%s", strings.TrimSpace(m[0]), cmd.CommandPath(), name)
+	check := func(where, text string) {
+		for _, m := range regexp.MustCompile("sbx-devc ([a-z]+(?: [a-z]+)?)((?: +[^ \n#|`&]+)*)").FindAllStringSubmatch(text, -1) {
+			shown := strings.TrimSpace(m[0])
+			cmd, rest, err := root.Find(strings.Fields(m[1]))
+			if err != nil || cmd == root {
+				t.Errorf("%s shows %q, which is no command", where, shown)
+				continue
+			}
+			found++
+			for _, word := range append(rest, strings.Fields(m[2])...) {
+				name, ok := strings.CutPrefix(word, "--")
+				name, _, _ = strings.Cut(strings.TrimRight(name, "'.,;:)"), "=")
+				if ok && name != "" && name != "help" && cmd.Flags().Lookup(name) == nil {
+					t.Errorf("%s shows %q, and %s has no flag --%s", where, shown, cmd.CommandPath(), name)
+				}
 			}
 		}
 	}
-	if found < 8 {
-		t.Errorf("found only %d commands in README.md: the pattern is wrong", found)
+	for _, page := range documents(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(filepath.Base(page), string(text))
+	}
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		check(cmd.CommandPath()+" --help", cmd.Example)
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+	}
+	walk(root)
+	if found < 100 {
+		t.Errorf("found only %d commands: the pattern is wrong", found)
+	}
+}
+
+// Lines of the pages that need more than a folder, and what runs them on the
+// real thing.
+var runElsewhere = map[string]string{
+	"git clone ":                     "the clone is where this test is",
+	"code .":                         "an editor",
+	"make ":                          ".ci/run",
+	"sbx-devc policy check pastebin": "TestReadmeSession",
+	"sbx-devc image load":            "TestDevcontainer",
+	"sbx-devc image lock":            "TestImageFromLockToDevContainer",
+	"sbx-devc image build":           "TestImageFromLockToDevContainer",
+	"sbx-devc image push":            "TestImageFromLockToDevContainer",
+	"sbx-devc image pull":            "TestPinnedPushIsPulled",
+	"sbx-devc image inspect":         "TestImageFromLockToDevContainer",
+	"sbx-devc image verify":          "TestImageFromLockToDevContainer",
+	"sbx-devc templates push":        "TestFeatureFirewall",
+	"sbx-devc run --print":           "TestDemo",
+	"sbx-devc report":                "TestScripts",
+	"sbx-devc policy learn":          "TestScripts",
+	"devcontainer exec":              "TestStrictDevcontainer",
+	"git fetch work.bundle":          "TestStrictDevcontainer",
+	"echo \"fix the failing test\"":  "TestDemo",
+}
+
+// Every other line that the pages ask to type works as it stands, one after the
+// other in a project that is new.
+func TestDocumentedLinesRun(t *testing.T) {
+	var lines []string
+	for _, page := range documents(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fenced, language := false, ""
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimRight(line, "\n")
+			if after, ok := strings.CutPrefix(line, "```"); ok {
+				fenced, language = !fenced, after
+				continue
+			}
+			typed, ok := strings.CutPrefix(line, "    ")
+			switch {
+			case fenced && language == "console":
+				typed, ok = strings.CutPrefix(line, "$ ")
+			case fenced:
+				typed, ok = line, language == "" && filepath.Base(page) != "design.md" // which draws
+			}
+			if typed, _, _ = strings.Cut(typed, "   "); ok && strings.TrimSpace(typed) != "" { // a comment stands apart
+				lines = append(lines, strings.TrimSpace(typed))
+			}
+		}
+	}
+	tests := allTests(t)
+	t.Chdir(t.TempDir())
+	newGitFolder(t)
+	done := map[string]bool{}
+	for _, line := range lines {
+		elsewhere := ""
+		for prefix, where := range runElsewhere {
+			if strings.HasPrefix(line, prefix) {
+				elsewhere = where
+			}
+		}
+		if strings.HasPrefix(elsewhere, "Test") && !strings.Contains(tests, "\nfunc "+elsewhere+"(") {
+			t.Errorf("a page asks to type %q, and there is no %s to run that", line, elsewhere)
+		}
+		if elsewhere != "" || done[line] {
+			continue
+		}
+		done[line] = true
+		args, ok := strings.CutPrefix(line, "sbx-devc ")
+		if !ok {
+			t.Errorf("a page asks to type %q, and no test runs that", line)
+			continue
+		}
+		var out bytes.Buffer
+		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" }}
+		if code := a.main(t.Context(), strings.Fields(args)); code != 0 {
+			t.Errorf("%s: exit code %d:\n%s", line, code, &out)
+		}
+	}
+	if len(done) < 6 {
+		t.Errorf("ran only %d of %d lines: the pattern is wrong", len(done), len(lines))
 	}
 }
