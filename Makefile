@@ -50,6 +50,11 @@ test-slow: setup build ## attacks that wait for minutes, and every system call o
 	SBX_ATTACK_SLOW=1 go test -count=1 -timeout 15m -run 'TestAttacks$$' ./internal/attack
 	SBX_ALL_FAULTS=1 go test -count=1 -timeout 60m -run TestFaultsInSystemCalls ./cmd/sbx-init
 
+.PHONY: test-sign
+test-sign: setup build ## signatures by the real cosign and gh, which are compiled first: some minutes, once
+	cd tools/sign && GOBIN=$(TOOLS)/sign go install -buildvcs=false tool .
+	SBX_SIGN_TOOLS=$(TOOLS)/sign go test -count=1 -v -timeout 10m -run '^TestSignatures' ./cmd/sbx-devc
+
 .PHONY: fuzz
 fuzz: ## run every fuzz test for FUZZTIME (default 10s)
 	@for dir in $(call packages_with,^func Fuzz); do \

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ type imagePushOptions struct {
 	forceTag bool
 	dryRun   bool
 	noSBOM   bool
-	sign     string
+	signing  signing
 	jobs     int
 	json     bool
 	pinned   string
@@ -54,7 +53,9 @@ push that was interrupted is taken up by the next one. A tag that is a full
 version (v1.2.3) or a commit never moves to another digest unless --force-tag
 says so. An SBOM and a provenance statement are attached to images made from a
 lock. Each reference is printed with its digest. With --pinned FILE the image is
-also written there as NAME@sha256:…, for 'image pull --pinned FILE'.
+also written there as NAME@sha256:…, for 'image pull --pinned FILE'. With --sign
+cosign signs the digest and those of its platforms, before the tags are written;
+it takes what it needs besides --key from its own variables, as COSIGN_PASSWORD.
 
 Credentials: --username and --password-stdin; GITHUB_TOKEN or GH_TOKEN for
 ghcr.io; those of 'docker login' and 'podman login'; 'gh auth token' for ghcr.io.
@@ -64,7 +65,8 @@ lock does not fit; 66: a file or image is missing; 69: no container engine; 77: 
 version's tag would move; 78: the registry does not accept the credentials.`,
 		Example: `  sbx-devc image push ghcr.io/me/sandbox:v1.2.3 ghcr.io/me/sandbox:latest
   sbx-devc image push ghcr.io/me/sandbox --git-tags --without-claude
-  sbx-devc image push --image my-sandbox ghcr.io/me/sandbox:v1.2.3 --dry-run`,
+  sbx-devc image push --image my-sandbox ghcr.io/me/sandbox:v1.2.3 --dry-run
+  sbx-devc image push ghcr.io/me/sandbox:v1.2.3 --sign cosign --key cosign.key`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, refs []string) error {
 			return imageError(a.imagePush(cmd.Context(), o, refs))
@@ -80,7 +82,7 @@ version's tag would move; 78: the registry does not accept the credentials.`,
 	f.BoolVar(&o.forceTag, "force-tag", false, "move a version's tag although it exists with another digest")
 	f.BoolVar(&o.dryRun, "dry-run", false, "write nothing; list what each blob would cost")
 	f.BoolVar(&o.noSBOM, "no-sbom", false, "attach no SBOM and no provenance")
-	f.StringVar(&o.sign, "sign", "", "sign before the tags are written: cosign")
+	o.signing.flags(f)
 	f.IntVar(&o.jobs, "jobs", 4, "blobs to send at a time")
 	f.StringVar(&o.pinned, "pinned", "", "write NAME@DIGEST to this file when everything is pushed")
 	f.BoolVar(&o.json, "json", false, "print a report in JSON")
@@ -134,11 +136,11 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 	case o.pinned != "" && o.dryRun:
 		return exitWith(exitUsage, diag.WithHint(errors.New("--pinned with --dry-run, which pushes nothing"), "leave one of them out"))
 	}
-	sign, err := signer(o.sign)
+	m, err := a.materials(o.login, o.npm)
 	if err != nil {
 		return err
 	}
-	m, err := a.materials(o.login, o.npm)
+	sign, err := a.signer(o.signing, m.Registry)
 	if err != nil {
 		return err
 	}
@@ -249,27 +251,6 @@ func (a *app) runner() imagebuild.Run {
 		Builder:    server + "/" + workflow,
 		Invocation: server + "/" + a.getenv("GITHUB_REPOSITORY") + "/actions/runs/" + id + "/attempts/" + a.getenv("GITHUB_RUN_ATTEMPT"),
 	}
-}
-
-// signer returns what signs an image by digest.
-func signer(name string) (func(context.Context, string) error, error) {
-	switch name {
-	case "":
-		return nil, nil
-	case "cosign":
-		program, err := exec.LookPath("cosign")
-		if err != nil {
-			return nil, exitWith(exitNoInput, diag.WithHint(errors.New("cosign is not installed"), "install cosign 3 or later, or leave --sign out and attest the digest with actions/attest"))
-		}
-		return func(ctx context.Context, ref string) error {
-			out, err := exec.CommandContext(ctx, program, "sign", "--yes", "--recursive", ref).CombinedOutput()
-			if err != nil {
-				return fmt.Errorf("%w: %s", err, oneLine(string(out)))
-			}
-			return nil
-		}, nil
-	}
-	return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("--sign %s: there is no such signer", name), "accepted: cosign"))
 }
 
 func (a *app) printPush(r *registry.Report, o imagePushOptions) error {

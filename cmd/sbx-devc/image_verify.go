@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/cobra"
@@ -28,9 +27,7 @@ type imageVerifyOptions struct {
 	noSBOM    bool
 	offline   bool
 	notOurs   bool
-	signature string
-	identity  string
-	issuer    string
+	signature signature
 	json      bool
 }
 
@@ -49,7 +46,8 @@ must hold. --deep reads every byte.
 Exit code 0: everything holds; 1: something does not; 2: wrong usage; 3: it could
 not be checked.`,
 		Example: `  sbx-devc image verify ghcr.io/me/sandbox:v1.2.3 --lock sbx-image.lock.json --policy .devcontainer/sandbox.jsonc --deep
-  sbx-devc image verify ghcr.io/me/sandbox@sha256:… --signature github --identity me/sandbox`,
+  sbx-devc image verify ghcr.io/me/sandbox@sha256:… --signature github --identity me/sandbox
+  sbx-devc image verify ghcr.io/me/sandbox:v1.2.3 --signature cosign --key cosign.pub`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
 		RunE: func(cmd *cobra.Command, operands []string) error {
@@ -65,9 +63,7 @@ not be checked.`,
 	f.BoolVar(&o.noSBOM, "no-sbom", false, "require no SBOM")
 	f.BoolVar(&o.notOurs, "any-image", false, "do not require that the image is set up as a sandbox")
 	f.BoolVar(&o.offline, "offline", false, "take the lock's word for npm's checksum")
-	f.StringVar(&o.signature, "signature", "", "require a signature: cosign, or github (gh attestation verify)")
-	f.StringVar(&o.identity, "identity", "", "who must have signed: for cosign the certificate's identity, for github OWNER/REPOSITORY")
-	f.StringVar(&o.issuer, "issuer", "https://token.actions.githubusercontent.com", "who vouches for the identity, for cosign")
+	o.signature.flags(f)
 	f.StringVar(&o.npm, "npm-registry", "", "address of an npm registry (default: NPM_CONFIG_REGISTRY, or the public one)")
 	f.BoolVar(&o.json, "json", false, "print the checks in JSON")
 	o.login.flags(f)
@@ -108,8 +104,11 @@ func (a *app) imageVerify(ctx context.Context, o imageVerifyOptions, ref string)
 			return exitWith(exitNoCheck, fmt.Errorf("reading the policy: %w", err))
 		}
 	}
-	if v.Signature, err = signatureCheck(o); err != nil {
-		return err
+	switch v.Signature, err = o.signature.checker(m.Registry.Credentials); {
+	case errors.Is(err, errNoTool):
+		return exitWith(exitNoCheck, err)
+	case err != nil:
+		return exitWith(exitCheckUsage, err)
 	}
 	repo, version := base.SplitRef(ref)
 	c, err := registry.Dial(ctx, repo, false, nil, m.Registry)
@@ -137,40 +136,4 @@ func (a *app) imageVerify(ctx context.Context, o imageVerifyOptions, ref string)
 		err = exitWith(exitFindings, nil)
 	}
 	return err
-}
-
-// signatureCheck returns what checks a signature, with the tool that knows how.
-func signatureCheck(o imageVerifyOptions) (func(context.Context, string) error, error) {
-	if o.signature == "" {
-		return nil, nil
-	}
-	if o.identity == "" {
-		return nil, exitWith(exitCheckUsage, diag.WithHint(errors.New("a signature of anybody says nothing"), "name who must have signed with --identity"))
-	}
-	var program string
-	var args func(ref string) []string
-	switch o.signature {
-	case "cosign":
-		program = "cosign"
-		args = func(ref string) []string {
-			return []string{"verify", "--certificate-identity", o.identity, "--certificate-oidc-issuer", o.issuer, ref}
-		}
-	case "github":
-		program = "gh"
-		args = func(ref string) []string {
-			return []string{"attestation", "verify", "oci://" + ref, "--repo", o.identity}
-		}
-	default:
-		return nil, exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("--signature %s: there is no such kind", o.signature), "accepted: cosign, github"))
-	}
-	if _, err := exec.LookPath(program); err != nil {
-		return nil, exitWith(exitNoCheck, diag.WithHint(fmt.Errorf("%s is not installed", program), "install it; signatures are checked by the program that makes them"))
-	}
-	return func(ctx context.Context, ref string) error {
-		out, err := exec.CommandContext(ctx, program, args(ref)...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("%s: %w: %s", program, err, oneLine(string(out)))
-		}
-		return nil
-	}, nil
 }

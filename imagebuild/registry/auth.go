@@ -79,6 +79,25 @@ func (c Credentials) For(ctx context.Context, repo name.Repository) (auth authn.
 	return authn.Anonymous, "", nil
 }
 
+// DockerConfig returns the credentials for a repository as a docker config.json,
+// for a program that reads nothing else. It is nil when that program finds them
+// without us: in docker's own configuration, or because there are none.
+func (c Credentials) DockerConfig(ctx context.Context, repo name.Repository) ([]byte, error) {
+	auth, source, err := c.For(ctx, repo)
+	if err != nil || source == "" || source == c.dockerFile() {
+		return nil, err
+	}
+	found, err := auth.Authorization()
+	if err != nil {
+		return nil, err
+	}
+	host := repo.RegistryStr()
+	if host == name.DefaultRegistry {
+		host = authn.DefaultAuthKey
+	}
+	return json.Marshal(map[string]any{"auths": map[string]any{host: found}})
+}
+
 func basic(user, password string) authn.Authenticator {
 	return authn.FromConfig(authn.AuthConfig{Username: user, Password: password})
 }
@@ -91,6 +110,17 @@ func (c Credentials) gitHubUser() string {
 	return "token"
 }
 
+// dockerFile is docker's configuration; "" = nobody says where it is.
+func (c Credentials) dockerFile() string {
+	if dir := c.Getenv("DOCKER_CONFIG"); dir != "" {
+		return filepath.Join(dir, "config.json")
+	}
+	if c.Home == "" {
+		return ""
+	}
+	return filepath.Join(c.Home, ".docker", "config.json")
+}
+
 // files lists the configurations that may exist, docker's first.
 func (c Credentials) files() []string {
 	var files []string
@@ -99,11 +129,7 @@ func (c Credentials) files() []string {
 			files = append(files, filepath.Join(parts...))
 		}
 	}
-	if dir := c.Getenv("DOCKER_CONFIG"); dir != "" {
-		add(dir, "config.json")
-	} else {
-		add(c.Home, ".docker", "config.json")
-	}
+	add(c.dockerFile())
 	add(c.Getenv("REGISTRY_AUTH_FILE"))
 	add(c.Getenv("XDG_RUNTIME_DIR"), "containers", "auth.json")
 	if dir := c.Getenv("XDG_CONFIG_HOME"); dir != "" {

@@ -31,7 +31,8 @@ type PushOptions struct {
 	Referrers func(context.Context) ([]artifact.Manifest, error)
 	Kinds     []string // the artifact types of what Referrers makes
 	// Sign is called with REGISTRY/NAME@DIGEST when everything but the tags is
-	// there, for signatures; nil = nobody signs.
+	// there, for signatures, also when every tag pointed there already; nil =
+	// nobody signs.
 	Sign func(ctx context.Context, ref string) error
 	// Progress is told about each blob; it must be safe for concurrent use. nil = nobody.
 	Progress func(Progress)
@@ -139,6 +140,9 @@ func Push(ctx context.Context, c *Client, a artifact.Artifact, o PushOptions) (*
 		if err := pushReferrers(ctx, c, a, referrers, o, r); err != nil {
 			return r, err
 		}
+		if err := sign(ctx, c, a, o); err != nil {
+			return r, err
+		}
 		r.count(c)
 		return r, nil
 	}
@@ -149,16 +153,25 @@ func Push(ctx context.Context, c *Client, a artifact.Artifact, o PushOptions) (*
 	if err := readBack(ctx, c, a, referrers, r); err != nil {
 		return r, err
 	}
-	if o.Sign != nil {
-		if err := o.Sign(ctx, c.Name()+"@"+a.Index.Digest.String()); err != nil {
-			return r, fmt.Errorf("signing %s: %w", c.Name(), err)
-		}
+	if err := sign(ctx, c, a, o); err != nil {
+		return r, err
 	}
 	if err := moveTags(ctx, c, a, r); err != nil {
 		return r, err
 	}
 	r.count(c)
 	return r, nil
+}
+
+// sign has the image signed if that is asked for.
+func sign(ctx context.Context, c *Client, a artifact.Artifact, o PushOptions) error {
+	if o.Sign == nil {
+		return nil
+	}
+	if err := o.Sign(ctx, c.Name()+"@"+a.Index.Digest.String()); err != nil {
+		return fmt.Errorf("signing %s: %w", c.Name(), err)
+	}
+	return nil
 }
 
 // pushReferrers attaches what is missing at an image that is there.
