@@ -112,15 +112,7 @@ func hostOf(config string) (effective.Host, error) {
 			host.Workspace = filepath.Dir(up)
 		}
 	}
-	for dir := host.Workspace; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			host.GitRoot = dir
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-	}
+	host.GitRoot = gitRoot(host.Workspace)
 	for _, e := range os.Environ() {
 		name, value, _ := strings.Cut(e, "=")
 		host.Env[name] = value

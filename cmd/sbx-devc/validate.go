@@ -37,7 +37,9 @@ PATH is a project folder, a devcontainer.json, a Dockerfile, a sandbox.jsonc,
 the folder of a Feature or Template, or a repository of those; - reads a
 devcontainer.json from standard input. Without PATH it is the current folder.
 
-Findings go to standard output. Exit code 0: nothing at --fail-on or worse;
+Findings go to standard output; with --format sarif or github files are named
+from the root of the repository (GITHUB_WORKSPACE, or git's), wherever the
+program is started. Exit code 0: nothing at --fail-on or worse;
 1: findings; 2: wrong usage; 3: a file could not be read.`,
 		Example: `  sbx-devc validate
   sbx-devc validate --format json --fail-on error projects/*
@@ -79,7 +81,11 @@ func (a *app) validate(_ context.Context, o validateOptions, paths []string) err
 		}
 	}
 	diag.Sort(v.findings)
-	if err := write(a.stdout, v.findings, func(file string) []byte { return v.sources[file] }); err != nil {
+	findings, sources := v.findings, diag.Sources(func(file string) []byte { return v.sources[file] })
+	if o.format == "sarif" || o.format == "github" {
+		findings, sources = a.pathsFor(paths).moved(findings, sources)
+	}
+	if err := write(a.stdout, findings, sources); err != nil {
 		return exitWith(exitNoCheck, err)
 	}
 	bad := diag.Worst(v.findings, limit)

@@ -109,13 +109,13 @@ type (
 const sourceRoot = "%SRCROOT%"
 
 // WriteSARIF prints findings as a SARIF 2.1.0 log, as code scanning takes it:
-// paths relative to the source root, columns in UTF-16 code units, fingerprints
+// relative paths are the source root's, columns in UTF-16 code units, fingerprints
 // that survive when lines move. Findings about rules that tool does not list
 // are an error.
 func WriteSARIF(w io.Writer, findings []Finding, tool Tool, sources Sources) error {
 	index := map[string]int{}
 	run := sarifRun{ColumnKind: "utf16CodeUnits", Results: []sarifResult{},
-		Bases: map[string]sarifBase{sourceRoot: {sarifText{Text: "the folder that was checked, the root of the repository"}}}}
+		Bases: map[string]sarifBase{sourceRoot: {sarifText{Text: "the root of the repository"}}}}
 	driver := sarifDriver{Name: tool.Name, Version: tool.Version, URI: tool.URI, Rules: []sarifRule{}}
 	for i, r := range tool.Rules {
 		index[r.ID] = i

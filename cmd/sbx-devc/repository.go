@@ -1,0 +1,89 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// gitRoot returns the nearest folder from dir upwards that holds .git, "" when
+// none does.
+func gitRoot(dir string) string {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}
+
+// repositoryPaths names files as hosting services do: relative to the root of
+// the repository, wherever the program was started.
+type repositoryPaths struct{ root string }
+
+// pathsFor finds the root for what was checked: GITHUB_WORKSPACE when it is set,
+// or the repository of the current folder, or else that of the first path.
+// Without any it is the current folder.
+func (a *app) pathsFor(checked []string) repositoryPaths {
+	if dir := a.getenv("GITHUB_WORKSPACE"); dir != "" {
+		return repositoryPaths{real(dir)}
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return repositoryPaths{}
+	}
+	for _, dir := range append([]string{here}, checked...) {
+		if root := gitRoot(real(dir)); root != "" && dir != "-" {
+			return repositoryPaths{root}
+		}
+	}
+	return repositoryPaths{real(here)}
+}
+
+// real is the absolute path without links, as far as it exists.
+func real(path string) string {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if resolved, err := filepath.EvalSymlinks(full); err == nil {
+		return resolved
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(full)); err == nil {
+		return filepath.Join(dir, filepath.Base(full))
+	}
+	return full
+}
+
+// of names one file: with slashes and relative when it lies in the repository,
+// absolute otherwise. A link counts where it stands, not where it leads.
+func (p repositoryPaths) of(file string) string {
+	if file == "-" || p.root == "" {
+		return file
+	}
+	full := filepath.Join(real(filepath.Dir(file)), filepath.Base(file))
+	rel, err := filepath.Rel(p.root, full)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return full
+	}
+	return filepath.ToSlash(rel)
+}
+
+// moved returns the findings under the repository's names, and their sources.
+func (p repositoryPaths) moved(findings []diag.Finding, sources diag.Sources) ([]diag.Finding, diag.Sources) {
+	out := make([]diag.Finding, len(findings))
+	given := map[string]string{}
+	for i, f := range findings {
+		out[i] = f
+		out[i].File = p.of(f.File)
+		given[out[i].File] = f.File
+	}
+	diag.Sort(out)
+	return out, func(file string) []byte { return sources(given[file]) }
+}
