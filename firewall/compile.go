@@ -61,7 +61,7 @@ func Compile(p *Policy, f Facts) (Plan, error) {
 			continue
 		}
 		r := rules{policy: p, facts: f, family: fam}
-		tables := []Table{r.filter(), r.nat(), r.loopback()}
+		tables := []Table{r.filter(), r.nat(), r.mangle()}
 		if fam.ipv6 {
 			plan.V6 = tables
 		} else {
@@ -77,6 +77,11 @@ func Compile(p *Policy, f Facts) (Plan, error) {
 // forwarded for others stays dropped.
 func openPlan(f Facts) Plan {
 	open := func() []Table {
+		mangle := Table{Name: "mangle", Chains: []Chain{{Name: ChainLoopback}}, Jumps: []Jump{{"POSTROUTING", ChainLoopback}}}
+		if f.Queue {
+			mangle.Chains = append(mangle.Chains, Chain{Name: ChainHold})
+			mangle.Jumps = append(mangle.Jumps, Jump{"OUTPUT", ChainHold})
+		}
 		return []Table{{
 			Name: "filter",
 			Drop: builtinChains(),
@@ -87,9 +92,7 @@ func openPlan(f Facts) Plan {
 			Jumps: []Jump{{"OUTPUT", ChainOut}, {"INPUT", ChainIn}},
 		}, {
 			Name: "nat", Chains: []Chain{{Name: ChainDNS}}, Jumps: []Jump{{"OUTPUT", ChainDNS}},
-		}, {
-			Name: "mangle", Chains: []Chain{{Name: ChainLoopback}}, Jumps: []Jump{{"POSTROUTING", ChainLoopback}},
-		}}
+		}, mangle}
 	}
 	p := Plan{V4: open(), Open: true}
 	if f.IPv6 {
@@ -143,6 +146,9 @@ func (r rules) sets() []Set {
 	if r.facts.NFLOG {
 		seen = []Set{{Name: r.family.seen, Type: "hash:ip,port", IPv6: r.family.ipv6, Timeout: SeenTimeout}}
 	}
+	if r.facts.Queue {
+		seen = append(seen, Set{Name: r.family.held, Type: "hash:ip,port", IPv6: r.family.ipv6, Timeout: HeldTimeout})
+	}
 	if r.policy.mode == ModeNone {
 		return seen
 	}
@@ -177,14 +183,15 @@ type family struct {
 	static   string
 	seen     string
 	passed   string
+	held     string
 	reject   string // tells a program that the refusal is final
 	headers  string // matches a packet with options or extension headers
 }
 
 var (
-	family4 = family{false, netip.MustParsePrefix("127.0.0.0/8"), SetName4, StaticName4, SeenName4, PassedName4, "icmp-admin-prohibited",
+	family4 = family{false, netip.MustParsePrefix("127.0.0.0/8"), SetName4, StaticName4, SeenName4, PassedName4, HeldName4, "icmp-admin-prohibited",
 		`-m u32 --u32 "0x0>>0x18&0xf=0x6:0xf"`}
-	family6 = family{true, netip.MustParsePrefix("::1/128"), SetName6, StaticName6, SeenName6, PassedName6, "icmp6-adm-prohibited",
+	family6 = family{true, netip.MustParsePrefix("::1/128"), SetName6, StaticName6, SeenName6, PassedName6, HeldName6, "icmp6-adm-prohibited",
 		"-m ipv6header --header hop-by-hop,ipv6-opts,ipv6-route --soft"}
 )
 

@@ -2,6 +2,7 @@ package firewall_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,10 @@ func TestEveryPlanIsClosedAtTheEnd(t *testing.T) {
 					t.Errorf("policies: %v", table.Drop)
 				}
 				for _, chain := range table.Chains {
+					// A queue's "go on" is "accept" unless the filter table comes after it.
+					if table.Name != "mangle" && slices.ContainsFunc(chain.Rules, func(r firewall.Rule) bool { return strings.Contains(r.Spec, "QUEUE") }) {
+						t.Errorf("%s in table %s hands packets to a queue", chain.Name, table.Name)
+					}
 					for i, rule := range chain.Rules {
 						if rule.Spec == "-j ACCEPT" && chain.Name != firewall.ChainPass {
 							t.Errorf("%s accepts everything", chain.Name)
@@ -81,7 +86,7 @@ func TestScriptReplacesItsJumps(t *testing.T) {
 }
 
 func TestSetNamesFitTheKernel(t *testing.T) {
-	for _, name := range []string{firewall.SetName4, firewall.SetName6, firewall.StaticName4, firewall.StaticName6, firewall.SeenName4, firewall.SeenName6, firewall.PassedName4, firewall.PassedName6} {
+	for _, name := range []string{firewall.SetName4, firewall.SetName6, firewall.StaticName4, firewall.StaticName6, firewall.SeenName4, firewall.SeenName6, firewall.PassedName4, firewall.PassedName6, firewall.HeldName4, firewall.HeldName6} {
 		if len(name) > 31 { // IPSET_MAXNAMELEN is 32 with the final NUL
 			t.Errorf("%s is too long", name)
 		}

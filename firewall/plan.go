@@ -25,6 +25,8 @@ const (
 	SeenName6   = "SBX-SEEN6"
 	PassedName4 = "SBX-PASSED4" // the same of destinations that were let out in mode audit
 	PassedName6 = "SBX-PASSED6"
+	HeldName4   = "SBX-HELD4" // destinations of which a packet was held a moment ago, with a timeout each
+	HeldName6   = "SBX-HELD6"
 )
 
 // The NFLOG groups in which the kernel reports refused packets. The first
@@ -40,6 +42,10 @@ const (
 // SeenTimeout is how long a destination counts as reported, in seconds.
 const SeenTimeout = 60
 
+// HeldTimeout is how long after a packet to a destination no other one is held,
+// in seconds.
+const HeldTimeout = 60
+
 // LearnedTimeout is how long an address stays in SetName4 or SetName6 when
 // whoever adds it names no time, in seconds.
 const LearnedTimeout = 300
@@ -53,6 +59,7 @@ type Facts struct {
 	DaemonUID    int            // the user that the resolver and the guard run as
 	Mark         uint32         // the mark (SO_MARK) on the daemon's own packets; not 0
 	NFLOG        bool           // the kernel can report refused packets
+	Queue        bool           // the kernel can hold packets until somebody has looked at them
 	Headers      bool           // the kernel can match IP options and IPv6 extension headers
 	Around       []netip.Prefix // networks and gateways that the machine is on; mode audit keeps them closed
 	UIDs         uint32         // how many user ids exist here, from 0 on, as in a rootless container; 0 = all

@@ -139,5 +139,5 @@ func (a *app) policyCompile(file string) error {
 // exampleFacts stand for a machine: an address for documentation (RFC 5737) as
 // its resolver, and the resolver's unprivileged port.
 func exampleFacts() firewall.Facts {
-	return firewall.Facts{IPv6: true, Upstreams: []netip.Addr{netip.MustParseAddr("192.0.2.53")}, ResolverPort: 5353, GuardPort: 5380, Mark: 1, NFLOG: true}
+	return firewall.Facts{IPv6: true, Upstreams: []netip.Addr{netip.MustParseAddr("192.0.2.53")}, ResolverPort: 5353, GuardPort: 5380, Mark: 1, NFLOG: true, Queue: true}
 }

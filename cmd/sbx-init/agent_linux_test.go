@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +34,12 @@ func agent(job string, args []string) int {
 		clientAgent()
 	case "refused":
 		refusedAgent()
+	case "connect":
+		return connectAgent(args[0])
+	case "forge":
+		forgeAgent()
+	case "wait":
+		time.Sleep(runLimit)
 	case "setuid":
 		fmt.Println("setuid:", os.Geteuid())
 	default:

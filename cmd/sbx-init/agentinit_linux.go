@@ -18,8 +18,8 @@ import (
 const confineCommand = "confine"
 
 // reap is the first process of a container that has no capability: it starts
-// the command, passes signals on, collects orphans and ends with the command's
-// exit code. It runs as the command's own user, and yet that user can neither
+// the command, passes signals on, collects orphans, tells the firewall which process
+// holds a socket, and ends with the command's exit code. It runs as the command's own user, and yet that user can neither
 // trace it, nor read its memory, environment and descriptors, nor end it: the
 // kernel spares a namespace's first process signals that it does not ask for,
 // and this one cannot be dumped. It holds the container's output and the
@@ -38,6 +38,9 @@ func (p *program) reap(args []string) error {
 	}
 	if err := setSignals(signalIgnored); err != nil {
 		return err
+	}
+	if err := answerWhose(os.Environ()); err != nil {
+		fmt.Fprintf(p.stderr, "sbx-init: warning: the firewall's records will name no process: %v\n", err)
 	}
 	children := newReaper()
 	signals := catchSignals()

@@ -144,9 +144,9 @@ func TestModeNoneHasNoNetwork(t *testing.T) {
 }
 
 // startSidecar starts the firewall alone and waits until it says it stands.
-func startSidecar(t testing.TB, b *box) *exec.Cmd {
+func startSidecar(t testing.TB, b *box, flags ...string) *exec.Cmd {
 	t.Helper()
-	b.flags = []string{"--sidecar"}
+	b.flags = append([]string{"--sidecar"}, flags...)
 	cmd := b.command()
 	out, err := cmd.StdoutPipe()
 	if err != nil {

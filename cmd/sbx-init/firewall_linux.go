@@ -43,10 +43,12 @@ const (
 // wall is the firewall of this network namespace, once it stands.
 type wall struct {
 	kernel      *kernel.Kernel
-	recorder    *audit.Recorder  // writes to log
+	recorder    *audit.Recorder // writes to log
+	witness     *witness
 	refusals    *kernel.Refusals // nil when the kernel cannot report any
 	refusalsEnd chan error
-	done        chan error // the ends of the resolver and the guard; has room for two sockets each
+	holder      *kernel.Holder // nil when nobody is looked at
+	done        chan error     // the ends of the resolver and the guard; has room for two sockets each
 
 	children  *reaper
 	upstreams resolvers

@@ -36,11 +36,14 @@ const usage = `usage: sbx-init COMMAND
 
   run --policy FILE [--user NAME|UID[:GID]] [--audit FILE] -- CMD [ARG...]
         close the network, open what FILE allows, verify, drop privileges, start CMD
-  run --policy FILE --sidecar [--audit FILE]
-        the same for a network namespace that other containers join; starts nothing
+  run --policy FILE --sidecar [--witness] [--audit FILE]
+        the same for a network namespace that other containers join; starts nothing.
+        --witness: their first process is 'sbx-init reap', and is asked for the
+        processes behind what was decided
   reap -- CMD [ARG...]
         be the first process of a container without capabilities: start CMD, collect
-        orphans, and be out of its reach (its user cannot trace, read or end this one)
+        orphans, tell the firewall whose a connection is, and be out of CMD's reach
+        (its user cannot trace, read or end this one)
   check HOST[:PORT] [--policy FILE]
         say whether the policy allows HOST, and why (exit 0 allowed, 1 denied)
   plan --policy FILE

@@ -37,7 +37,7 @@ func (p *program) plan(args []string) error {
 	}
 	_, noIPv6 := os.Stat("/proc/self/net/if_inet6")
 	plan, err := firewall.Compile(pol.Policy, firewall.Facts{
-		IPv6: noIPv6 == nil, Upstreams: upstreams.addrs, ResolverPort: resolverPort, GuardPort: guardPort, Mark: resolverMark, NFLOG: true, Around: networks,
+		IPv6: noIPv6 == nil, Upstreams: upstreams.addrs, ResolverPort: resolverPort, GuardPort: guardPort, Mark: resolverMark, NFLOG: true, Queue: true, Around: networks,
 	})
 	if err != nil {
 		return err

@@ -20,14 +20,19 @@ import (
 // delivers them at once.
 const drainTimeout = time.Second
 
-// beginRecords makes the log the place of w's decisions. who is the account
-// whose processes can be seen, the zero account when none can.
-func (w *wall) beginRecords(log *audit.Log, who account, upstreams resolvers) error {
-	witness, err := newWitness(who, onPort53(upstreams.addrs), os.Environ())
-	if err != nil {
-		return err
+// beginRecords makes the log the place of w's decisions. who is the account of
+// the command, the zero account when there is none.
+func (w *wall) beginRecords(log *audit.Log, o runOptions, who account, upstreams resolvers) error {
+	w.witness = newWitness(onPort53(upstreams.addrs), os.Environ())
+	if o.witness {
+		w.witness.askAgent()
 	}
-	w.recorder = audit.NewRecorder(log.Record, witness.complete)
+	if !o.sidecar {
+		if err := w.witness.seeProcessesOf(who); err != nil {
+			return err
+		}
+	}
+	w.recorder = audit.NewRecorder(log.Record, w.witness.complete)
 	return nil
 }
 
@@ -44,9 +49,32 @@ func (w *wall) watchRefusals() error {
 	return nil
 }
 
+// watchHeld looks from now on whose the connections are that the packet filter
+// is about to refuse. failed hears when that has ended; the packet filter
+// refuses the same without it.
+func (w *wall) watchHeld(failed func(error)) error {
+	if w.refusals == nil || w.witness.find == nil {
+		return nil
+	}
+	holder, err := w.kernel.OpenHolder()
+	if err != nil {
+		return err
+	}
+	w.holder = holder
+	go func() {
+		if err := holder.Serve(w.witness.hold); err != nil {
+			failed(err)
+		}
+	}()
+	return nil
+}
+
 // endRecords writes what has not been written yet.
 func (w *wall) endRecords() error {
 	var errs []error
+	if w.holder != nil {
+		w.holder.Close()
+	}
 	if w.refusals != nil {
 		errs = append(errs, w.refusals.Drain())
 		select {

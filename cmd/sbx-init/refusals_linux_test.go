@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
+	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
 
@@ -308,14 +310,31 @@ func BenchmarkWitness(b *testing.B) {
 			listedSocket(firewall.TCP, local)
 		}
 	})
+	// The finder passes its own process over, so another one holds a socket.
+	holder := exec.Command("sleep", "60")
+	file, err := conn.(*net.TCPConn).File()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.Close()
+	holder.ExtraFiles = []*os.File{file}
+	if err := holder.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = holder.Process.Kill(); _ = holder.Wait() }()
+	inode, nothing := s.inode, redact.New(redact.Options{})
+	known := &finder{uid: os.Getuid(), redact: nothing}
+	if o := known.find(inode); o.PID != holder.Process.Pid || o.Guess {
+		b.Fatalf("found %+v, want process %d", o, holder.Process.Pid)
+	}
 	b.Run("process", func(b *testing.B) {
 		for b.Loop() {
-			findProcess(s.inode, os.Getuid(), nil)
+			(&finder{uid: os.Getuid(), redact: nothing}).find(inode)
 		}
 	})
 	b.Run("process found lately", func(b *testing.B) {
 		for b.Loop() {
-			findProcess(s.inode, os.Getuid(), []int{os.Getpid()})
+			known.find(inode)
 		}
 	})
 }

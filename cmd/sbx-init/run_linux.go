@@ -37,6 +37,7 @@ type runOptions struct {
 	user    string // "" = defaultUser
 	audit   string
 	sidecar bool
+	witness bool // of the sidecar's: the first process of the agent's container answers
 	command []string
 }
 
@@ -48,6 +49,7 @@ func parseRun(args []string) (runOptions, error) {
 	fs.StringVar(&o.user, "user", "", "")
 	fs.StringVar(&o.audit, "audit", defaultAudit, "")
 	fs.BoolVar(&o.sidecar, "sidecar", false, "")
+	fs.BoolVar(&o.witness, "witness", false, "")
 	rest, err := parseFlags(fs, args)
 	userGiven := false
 	fs.Visit(func(f *flag.Flag) { userGiven = userGiven || f.Name == "user" })
@@ -64,6 +66,8 @@ func parseRun(args []string) (runOptions, error) {
 		return o, usageError("run: --user names nobody")
 	case o.sidecar && (found || userGiven):
 		return o, usageError("run: --sidecar starts no command and takes neither one nor --user")
+	case o.witness && !o.sidecar:
+		return o, usageError("run: --witness is about the container that joins --sidecar; without it processes are seen anyway")
 	case !o.sidecar && len(command) == 0:
 		return o, usageError("run: no command given; it stands behind \"--\"")
 	}
@@ -116,7 +120,7 @@ func (p *program) run(args []string) error {
 	if err != nil {
 		return diag.WithHint(err, "give another place with --audit FILE, in a folder that only root can write")
 	}
-	if err := w.beginRecords(log, who, upstreams); err != nil {
+	if err := w.beginRecords(log, o, who, upstreams); err != nil {
 		return err
 	}
 	defer func() {
@@ -132,6 +136,12 @@ func (p *program) run(args []string) error {
 	}
 	if err := w.watchRefusals(); err != nil {
 		fmt.Fprintf(p.stderr, "sbx-init: warning: refused connections are not recorded, names are: %v\n", err)
+	}
+	unseen := func(err error) {
+		fmt.Fprintf(p.stderr, "sbx-init: warning: the process of a refused connection is not recorded, its user is: %v\n", err)
+	}
+	if err := w.watchHeld(unseen); err != nil {
+		unseen(err)
 	}
 	control, err := listenControl(controlPath(o.audit, o.sidecar))
 	if err != nil {

@@ -33,7 +33,8 @@ type Record struct {
 	UID     *int             `json:"uid,omitempty"`   // the asking process; absent when unknown
 	PID     int              `json:"pid,omitempty"`
 	Exe     string           `json:"exe,omitempty"`
-	Cmd     string           `json:"cmd,omitempty"` // the command line, redacted and cut
+	Cmd     string           `json:"cmd,omitempty"`   // the command line, redacted and cut
+	Guess   bool             `json:"guess,omitempty"` // the process was found by exclusion: it alone hides what it has open
 	Rule    string           `json:"rule,omitempty"`
 	Reason  string           `json:"reason"`
 	Count   int              `json:"count,omitempty"` // how many decisions the line stands for; absent = 1

@@ -48,6 +48,7 @@ type Kernel struct {
 	netns    uint64          // inode of the namespace
 	uids     uint32          // of firewall.Facts
 	nflog    bool            // of firewall.Facts
+	queue    bool            // of firewall.Facts
 	headers  bool            // of firewall.Facts
 }
 
@@ -117,7 +118,7 @@ func (k *Kernel) Close() {
 // Facts returns what probing has learnt of the machine; the caller adds what
 // it knows of the resolver.
 func (k *Kernel) Facts() firewall.Facts {
-	return firewall.Facts{IPv6: len(k.families) == 2, UIDs: k.uids, NFLOG: k.nflog, Headers: k.headers}
+	return firewall.Facts{IPv6: len(k.families) == 2, UIDs: k.uids, NFLOG: k.nflog, Queue: k.queue, Headers: k.headers}
 }
 
 // Backend returns the backend in use.
@@ -184,15 +185,17 @@ const (
 `
 	probeLog = `-A SBX-PROBE -j NFLOG --nflog-group 1
 `
+	probeQueue = `-A SBX-PROBE -p tcp -j NFQUEUE --queue-num 1 --queue-bypass
+`
 	probeEnd = `-F SBX-PROBE
 -X SBX-PROBE
 COMMIT
 `
 )
 
-// probe also finds out whether the kernel can report packets and look at their
-// headers. A firewall does not depend on either, so what fails with both is
-// tried with less.
+// probe also finds out whether the kernel can report packets, hold them and look
+// at their headers. A firewall does not depend on any of it, so what fails with
+// all is tried with less.
 func (k *Kernel) probe(ctx context.Context, closing bool) error {
 	begin := "*filter\n"
 	if closing {
@@ -200,11 +203,16 @@ func (k *Kernel) probe(ctx context.Context, closing bool) error {
 		begin = strings.TrimSuffix(firewall.Script(firewall.ClosedPlan(k.Facts()).V4, firewall.Present{}), "COMMIT\n")
 	}
 	var err error
-	for _, try := range []struct{ nflog, headers bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
+	for _, try := range []struct{ nflog, queue, headers bool }{
+		{true, true, true}, {true, false, true}, {true, true, false}, {true, false, false}, {false, false, true}, {false, false, false},
+	} {
 		err = k.load(ctx, func(t tools) string {
 			script := begin + probeRules
 			if try.nflog {
 				script += probeLog
+			}
+			if try.queue {
+				script += probeQueue
 			}
 			if try.headers {
 				script += "-A SBX-PROBE " + firewall.HeaderMatch(t.ipv6) + " -j DROP\n"
@@ -212,7 +220,7 @@ func (k *Kernel) probe(ctx context.Context, closing bool) error {
 			return script + probeEnd
 		})
 		if err == nil {
-			k.nflog, k.headers = try.nflog, try.headers
+			k.nflog, k.queue, k.headers = try.nflog, try.queue, try.headers
 			return nil
 		}
 		if errors.Is(err, ErrMissingCapability) {

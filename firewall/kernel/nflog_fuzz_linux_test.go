@@ -54,6 +54,11 @@ func FuzzReportedPacket(f *testing.F) {
 			t.Error("the message was not read")
 		}
 		eachMessage(packet, func(m logMessage) { parsePacket(m.payload) }) // must not panic
+		binary.NativeEndian.PutUint16(message[4:], unix.NFNL_SUBSYS_QUEUE<<8)
+		eachHeld(message, func(m heldMessage) {
+			t.Errorf("a packet without an id was read: %+v", m)
+		})
+		eachHeld(packet, func(m heldMessage) { parsePacket(m.payload) })
 	})
 }
 

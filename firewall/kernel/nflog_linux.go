@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"net/netip"
 	"os"
 	"sync"
@@ -168,27 +169,6 @@ const (
 )
 
 func (g logGroup) open() (*os.File, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_NETFILTER)
-	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
-	}
-	f := os.NewFile(uintptr(fd), "nflog")
-	if err := g.configure(fd); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-func (g logGroup) configure(fd int) error {
-	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return os.NewSyscallError("bind", err)
-	}
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, socketBytes) != nil {
-		// In a user namespace of its own the container gets what everybody gets.
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBytes)
-	}
-	be32 := func(v uint32) []byte { return binary.BigEndian.AppendUint32(nil, v) }
 	settings := []netlinkAttr{
 		{nfulaCfgCmd, []byte{nfulnlCfgCmdBind}},
 		{nfulaCfgMode, append(be32(packetBytes), nfulnlCopyPacket, 0)},
@@ -198,7 +178,38 @@ func (g logGroup) configure(fd int) error {
 	if g.delay > 0 {
 		settings = append(settings, netlinkAttr{nfulaCfgTimeout, be32(g.delay)})
 	}
-	message := configMessage(g.number, settings)
+	f, err := openNetfilter(configMessage(g.number, settings))
+	if err != nil {
+		return nil, fmt.Errorf("binding NFLOG group %d: %w", g.number, err)
+	}
+	return f, nil
+}
+
+func be32(v uint32) []byte { return binary.BigEndian.AppendUint32(nil, v) }
+
+// openNetfilter opens a socket to receive packets by and sends the message that
+// says which; it errs unless the kernel agrees.
+func openNetfilter(message []byte) (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_NETFILTER)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	f := os.NewFile(uintptr(fd), "nfnetlink")
+	if err := configure(fd, message); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func configure(fd int, message []byte) error {
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return os.NewSyscallError("bind", err)
+	}
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, socketBytes) != nil {
+		// In a user namespace of its own the container gets what everybody gets.
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBytes)
+	}
 	if err := unix.Sendto(fd, message, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return os.NewSyscallError("send", err)
 	}
@@ -209,10 +220,10 @@ func (g logGroup) configure(fd int) error {
 		return os.NewSyscallError("receive", err)
 	}
 	if n < 20 || binary.NativeEndian.Uint16(reply[4:]) != unix.NLMSG_ERROR {
-		return errors.New("the kernel did not confirm the group")
+		return errors.New("the kernel did not confirm it")
 	}
 	if code := int32(binary.NativeEndian.Uint32(reply[16:])); code != 0 {
-		return fmt.Errorf("binding NFLOG group %d: %w", g.number, unix.Errno(-code))
+		return unix.Errno(-code)
 	}
 	return nil
 }
@@ -222,13 +233,18 @@ type netlinkAttr struct {
 	data []byte
 }
 
-// configMessage builds a configuration message for a group (netlink(7), and
-// the nfnetlink header: family, version, group).
+// configMessage builds a configuration message for a group.
 func configMessage(group uint16, attrs []netlinkAttr) []byte {
+	return netfilterMessage(unix.NFNL_SUBSYS_ULOG<<8|nfulnlMsgConfig, unix.NLM_F_ACK, group, attrs)
+}
+
+// netfilterMessage builds a message about a group or a queue (netlink(7), and
+// the nfnetlink header: family, version, resource).
+func netfilterMessage(kind, flags, resource uint16, attrs []netlinkAttr) []byte {
 	m := make([]byte, 16, 128)
-	binary.NativeEndian.PutUint16(m[4:], unix.NFNL_SUBSYS_ULOG<<8|nfulnlMsgConfig)
-	binary.NativeEndian.PutUint16(m[6:], unix.NLM_F_REQUEST|unix.NLM_F_ACK)
-	m = append(m, unix.AF_UNSPEC, 0, byte(group>>8), byte(group))
+	binary.NativeEndian.PutUint16(m[4:], kind)
+	binary.NativeEndian.PutUint16(m[6:], unix.NLM_F_REQUEST|flags)
+	m = append(m, unix.AF_UNSPEC, 0, byte(resource>>8), byte(resource))
 	for _, a := range attrs {
 		m = binary.NativeEndian.AppendUint16(m, uint16(4+len(a.data)))
 		m = binary.NativeEndian.AppendUint16(m, a.kind)
@@ -270,13 +286,7 @@ func eachMessage(b []byte, yield func(logMessage)) (confirmed bool) {
 }
 
 func parseMessage(b []byte) (m logMessage) {
-	for len(b) >= 4 {
-		size := int(binary.NativeEndian.Uint16(b))
-		if size < 4 || size > len(b) {
-			return m
-		}
-		data := b[4:size]
-		kind := binary.NativeEndian.Uint16(b[2:]) & 0x3fff // without the flags of netlink(7)
+	for kind, data := range netlinkAttrs(b) {
 		if kind == nfulaPayload {
 			m.payload = data
 		} else if len(data) == 4 {
@@ -289,9 +299,26 @@ func parseMessage(b []byte) (m logMessage) {
 				m.uid, m.hasUID = v, true
 			}
 		}
-		b = b[min(len(b), (size+3)&^3):]
 	}
 	return m
+}
+
+// netlinkAttrs yields the attributes of a message (netlink(7)), as far as they
+// are whole.
+func netlinkAttrs(b []byte) iter.Seq2[uint16, []byte] {
+	return func(yield func(uint16, []byte) bool) {
+		for len(b) >= 4 {
+			size := int(binary.NativeEndian.Uint16(b))
+			if size < 4 || size > len(b) {
+				return
+			}
+			kind := binary.NativeEndian.Uint16(b[2:]) & 0x3fff // without the flags
+			if !yield(kind, b[4:size]) {
+				return
+			}
+			b = b[min(len(b), (size+3)&^3):]
+		}
+	}
 }
 
 // parsePacket reads the addresses and ports of an IP packet, which may be cut.

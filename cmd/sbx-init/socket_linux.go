@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"io"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+)
+
+// maxTable bounds what is read of the kernel's list of sockets, in bytes: some
+// 7,000 of them.
+const maxTable = 1 << 20
+
+// socket is who holds a socket, as the kernel lists it.
+type socket struct {
+	uid   int
+	inode uint64
+}
+
+// findSocket finds the client's socket in this network namespace.
+func (w *witness) findSocket(r *audit.Record) (socket, bool) {
+	if r.SrcProto != firewall.TCP && r.SrcProto != firewall.UDP {
+		return socket{}, false
+	}
+	// Both ends name a socket. Of a question to the resolver, which was led to
+	// us, the other end is the server that the client meant.
+	remotes := w.servers
+	if dst, err := netip.ParseAddr(r.Dst); err == nil && r.Layer != audit.LayerDNS {
+		remotes = []netip.AddrPort{netip.AddrPortFrom(dst, r.Port)}
+	}
+	for _, remote := range remotes {
+		if s, ok := connectedSocket(r.SrcProto, r.Src, remote); ok {
+			return s, true
+		}
+	}
+	if r.SrcProto == firewall.TCP && r.Layer != audit.LayerDNS {
+		return socket{}, false // the list would not have it either
+	}
+	return listedSocket(r.SrcProto, r.Src)
+}
+
+// connectedSocket asks the kernel for the socket with these ends (sock_diag(7)),
+// which costs the same among ten thousand.
+func connectedSocket(proto firewall.Proto, local, remote netip.AddrPort) (socket, bool) {
+	number := byte(unix.IPPROTO_TCP)
+	if proto == firewall.UDP {
+		number = unix.IPPROTO_UDP
+		local, remote = remote, local // the kernel has them the other way round there (net/ipv4/udp_diag.c)
+	}
+	src, dst := local.Addr().Unmap(), remote.Addr().Unmap()
+	if src.Is4() != dst.Is4() {
+		return socket{}, false
+	}
+	const headerSize, messageSize = unix.SizeofNlMsghdr, 56 // struct inet_diag_req_v2
+	q := make([]byte, headerSize+messageSize)
+	binary.NativeEndian.PutUint32(q, uint32(len(q)))
+	binary.NativeEndian.PutUint16(q[4:], unix.SOCK_DIAG_BY_FAMILY)
+	binary.NativeEndian.PutUint16(q[6:], unix.NLM_F_REQUEST)
+	body := q[headerSize:]
+	body[0] = unix.AF_INET6
+	if src.Is4() {
+		body[0] = unix.AF_INET
+	}
+	body[1] = number
+	binary.NativeEndian.PutUint32(body[4:], 0xffffffff) // in every state
+	binary.BigEndian.PutUint16(body[8:], local.Port())
+	binary.BigEndian.PutUint16(body[10:], remote.Port())
+	copy(body[12:28], src.AsSlice())
+	copy(body[28:44], dst.AsSlice())
+	binary.NativeEndian.PutUint64(body[48:], 0xffffffffffffffff) // INET_DIAG_NOCOOKIE
+
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
+	if err != nil {
+		return socket{}, false
+	}
+	defer unix.Close(fd)
+	timeout := unix.NsecToTimeval(searchLimit.Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
+		return socket{}, false
+	}
+	if err := unix.Sendto(fd, q, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return socket{}, false
+	}
+	reply := make([]byte, 4096)
+	n, _, err := unix.Recvfrom(fd, reply, 0)
+	// struct inet_diag_msg ends in the user and the inode.
+	if err != nil || n < headerSize+72 || binary.NativeEndian.Uint16(reply[4:]) != unix.SOCK_DIAG_BY_FAMILY {
+		return socket{}, false
+	}
+	body = reply[headerSize:]
+	s := socket{int(binary.NativeEndian.Uint32(body[64:])), uint64(binary.NativeEndian.Uint32(body[68:]))}
+	return s, s.inode != 0 // without an inode nobody holds it any more
+}
+
+// listedSocket finds the socket that is bound to local, or to its port on every
+// address, in the kernel's list (proc_pid_net(5)).
+func listedSocket(proto firewall.Proto, local netip.AddrPort) (socket, bool) {
+	addr := local.Addr().Unmap()
+	tables := []string{string(proto) + "6"}
+	if addr.Is4() {
+		tables = []string{string(proto), string(proto) + "6"} // a socket of IPv6 can speak IPv4
+	}
+	for _, table := range tables {
+		f, err := os.Open("/proc/thread-self/net/" + table)
+		if err != nil {
+			continue
+		}
+		lines := bufio.NewScanner(io.LimitReader(f, maxTable))
+		for lines.Scan() {
+			if s, ok := parseSocket(lines.Bytes(), addr, local.Port()); ok {
+				f.Close()
+				return s, true
+			}
+		}
+		f.Close()
+	}
+	return socket{}, false
+}
+
+func parseSocket(line []byte, addr netip.Addr, port uint16) (socket, bool) {
+	fields := bytes.Fields(line)
+	if len(fields) < 10 {
+		return socket{}, false
+	}
+	address, portText, _ := strings.Cut(string(fields[1]), ":")
+	if p, err := strconv.ParseUint(portText, 16, 16); err != nil || uint16(p) != port {
+		return socket{}, false
+	}
+	raw, err := hex.DecodeString(address)
+	if err != nil || len(raw)%4 != 0 {
+		return socket{}, false
+	}
+	for i := 0; i < len(raw); i += 4 { // words in the machine's order
+		binary.NativeEndian.PutUint32(raw[i:], binary.BigEndian.Uint32(raw[i:]))
+	}
+	bound, ok := netip.AddrFromSlice(raw)
+	if bound = bound.Unmap(); !ok || bound != addr && !bound.IsUnspecified() {
+		return socket{}, false
+	}
+	uid, err1 := strconv.Atoi(string(fields[7]))
+	inode, err2 := strconv.ParseUint(string(fields[9]), 10, 64)
+	if err1 != nil || err2 != nil || inode == 0 { // without an inode nobody holds it any more
+		return socket{}, false
+	}
+	return socket{uid, inode}, true
+}

