@@ -15,6 +15,7 @@ import (
 func Check(p *Project) []diag.Finding {
 	c := newPass(p)
 	c.run()
+	c.given()
 	c.suppress()
 	c.once()
 	return c.collected()

@@ -160,6 +160,31 @@ func TestHostRules(t *testing.T) {
 	}
 }
 
+// A file that says in plain words that it hands in the engine is not told so as
+// an error, unless it keeps a sandbox or lets an agent in; what the engine's
+// owner does not need stays an error.
+func TestEngineGivenOnPurpose(t *testing.T) {
+	const feature = `"features": {"ghcr.io/devcontainers/features/docker-outside-of-docker:1.6.0": {}}, `
+	const opened = `"mounts": ["type=bind,source=/var/run/docker.sock,target=/s", "type=bind,source=${localEnv:HOME}/.kube,target=/k"], "initializeCommand": "make"`
+	for _, tt := range []struct {
+		name, src, want string
+		tree            devcontainer.Memory
+	}{
+		{"on purpose", image(feature + opened), "", devcontainer.Memory{}},
+		{"nobody says so", image(opened), "SBX401 SBX407 SBX408", devcontainer.Memory{}},
+		{"another Feature of that name's kind", image(`"features": {"ghcr.io/devcontainers/features/docker-in-docker:2.12.0": {}}, ` + opened), "SBX401 SBX407 SBX408", devcontainer.Memory{}},
+		{"more than that", image(feature + `"privileged": true, "runArgs": ["--pid=host"], ` + opened), "SBX402 SBX404", devcontainer.Memory{}},
+		{"with an agent", image(feature + `"securityOpt": ["no-new-privileges"], "postCreateCommand": "npm install -g @anthropic-ai/claude-code@2.1.329", ` + opened), "SBX401 SBX407 SBX408 SBX412", devcontainer.Memory{}},
+		{"in a sandbox", strings.Replace(sandbox, `"mounts": [`, feature+`"initializeCommand": "make", "mounts": ["type=bind,source=/var/run/docker.sock,target=/s",`, 1), "SBX401 SBX408 SBX412", around()},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := reported(alarms(check(t, tt.src, tt.tree))); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestSecretRules(t *testing.T) {
 	// Put together here, so that no scanner takes this file for a leak.
 	key := "sk-ant-" + "api03-AAAAAAAAAAAAAAAA"

@@ -272,15 +272,8 @@ func find(t testing.TB, dir string, base ...string) []string {
 	return out
 }
 
-// trueFindings are what the published Templates really do.
-var trueFindings = []string{
-	"kubernetes-helm/.devcontainer/devcontainer.json SBX407",                   // mounts ~/.kube
-	"kubernetes-helm/.devcontainer/devcontainer.json SBX408",                   // prepares that on the host
-	"docker-outside-of-docker-compose/.devcontainer/docker-compose.yml SBX401", // is made for that
-}
-
 // No false alarms: the Templates of the specification's authors have nothing
-// at a warning or worse, outside the supply chain, that is not so. What a
+// at a warning or worse outside the supply chain. What a
 // Dockerfile or script says is not judged, because the corpus holds JSON only.
 func TestNoFalseAlarmsOnTemplates(t *testing.T) {
 	dir := needCorpus(t, "corpus/devcontainers+templates/src")
@@ -288,7 +281,6 @@ func TestNoFalseAlarmsOnTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{}
 	for _, e := range entries {
 		names, err := devcontainer.Discover(filepath.Join(dir, e.Name()))
 		if err != nil {
@@ -298,11 +290,6 @@ func TestNoFalseAlarmsOnTemplates(t *testing.T) {
 		for _, name := range names {
 			err := devcontainer.Open(name, func(p *devcontainer.Project) error {
 				for _, f := range devcontainer.Check(p) {
-					at := strings.TrimPrefix(f.File, dir+"/") + " " + f.Rule
-					if slices.Contains(trueFindings, at) {
-						seen[at] = true
-						continue
-					}
 					if f.Severity != diag.SeverityNote && f.Rule[3] != '6' && f.Rule != "SBX311" {
 						t.Errorf("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
 					}
@@ -314,8 +301,8 @@ func TestNoFalseAlarmsOnTemplates(t *testing.T) {
 			}
 		}
 	}
-	if len(entries) < 40 || len(seen) != len(trueFindings) {
-		t.Errorf("%d templates, true findings %v", len(entries), seen)
+	if len(entries) < 40 {
+		t.Errorf("only %d templates", len(entries))
 	}
 }
 

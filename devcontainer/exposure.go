@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -65,6 +66,34 @@ func (c *pass) featurePrivileges() {
 		id, _, _ := strings.Cut(path.Base(m.Name), ":")
 		if what := featureRights[id]; what != "" && (c.sandboxed() || c.agent()) {
 			c.name(m, "SBX412", fmt.Sprintf("the Feature %s brings %s", id, what), "an agent there is not contained; leave it out")
+		}
+	}
+}
+
+// engineFeatures hand in the host's container engine: that is what they are for,
+// and what their pages say.
+var engineFeatures = []string{"docker-outside-of-docker", "docker-from-docker"}
+
+// impliedByEngine are the rules about what the engine's owner can do anyway:
+// reach the engine, the host's files, and run commands there. Capabilities and
+// namespaces are not among them: beside the engine nothing needs those.
+var impliedByEngine = []string{"SBX401", "SBX407", "SBX408"}
+
+// given makes notes of what follows from a decision that the file says in
+// plain words: a Feature that hands the engine in. Who keeps a sandbox, or lets
+// an agent work there, did not mean that, and gets the errors.
+func (c *pass) given() {
+	features := c.root.Member("features")
+	if features == nil || c.sandboxed() || c.agent() || !slices.ContainsFunc(features.Members, func(m jsonc.Member) bool {
+		id, _, _ := splitImage(m.Name)
+		return slices.Contains(engineFeatures, path.Base(id))
+	}) {
+		return
+	}
+	for i := range c.reports {
+		if r := &c.reports[i]; slices.Contains(impliedByEngine, r.Rule) {
+			r.Severity = diag.SeverityNote
+			r.Hint = "a note only, because a Feature hands in the engine on purpose; " + r.Hint
 		}
 	}
 }

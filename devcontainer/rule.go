@@ -11,7 +11,7 @@ import (
 type Rule struct {
 	ID       string        // "SBX402"; stable, findings carry it
 	Name     string        // the same for people: "privileged"
-	Severity diag.Severity // of every finding of this rule
+	Severity diag.Severity // of its findings; see given for those that are lower
 	Title    string        // what is wrong; lower case, no full stop
 	Reason   string        // why that matters, in sentences
 	// Bad and Good are small projects: the text of a devcontainer.json, or
