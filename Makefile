@@ -55,6 +55,10 @@ test-sign: setup build ## signatures by the real cosign and gh, which are compil
 	cd tools/sign && GOBIN=$(TOOLS)/sign go install -buildvcs=false tool .
 	SBX_SIGN_TOOLS=$(TOOLS)/sign go test -count=1 -v -timeout 10m -run '^TestSignatures' ./cmd/sbx-devc
 
+.PHONY: test-workflows
+test-workflows: setup build ## run the workflows that publish, in act, against a registry on this machine; takes minutes
+	SBX_WORKFLOWS=1 go test -count=1 -v -timeout 30m -run '^TestWorkflows' ./cmd/sbx-devc
+
 .PHONY: fuzz
 fuzz: ## run every fuzz test for FUZZTIME (default 10s)
 	@for dir in $(call packages_with,^func Fuzz); do \

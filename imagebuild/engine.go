@@ -104,41 +104,76 @@ func Relabel(o base.Opened, about About) (artifact.Artifact, error) {
 	return artifact.Index(images, about.annotations())
 }
 
+// PullOptions says what Pull insists on.
+type PullOptions struct {
+	// Digest is pulled, wherever the tag leads by now; zero = what the reference
+	// leads to.
+	Digest v1.Hash
+	// Check looks at the image before any layer is fetched, and its error ends
+	// the pull; nil = the digests are enough.
+	Check func(ctx context.Context, c *registry.Client, digest v1.Hash, platform string) error
+}
+
 // Pulled is an image that Pull put into the engine.
 type Pulled struct {
-	Digest string `json:"digest"` // sha256:… that the reference led to: of the index where there is one
-	ID     string `json:"id"`     // what the engine calls the image
-	Ref    string `json:"ref"`    // the name under which the engine has it; the id for a reference by digest
+	Digest string `json:"digest"`        // sha256:… of what was pulled: of the index where there is one
+	ID     string `json:"id"`            // what the engine calls the image
+	Ref    string `json:"ref"`           // the name under which the engine has it; the id for a reference by digest alone
+	Now    string `json:"now,omitempty"` // sha256:… that the tag leads to by now, when that is something else
 }
 
 // Pull copies an image from a registry into the engine, for the engine's
 // architecture. Every byte is checked against the digest. A reference by digest
-// is known to the engine by the image's id afterwards, one by tag by its name.
-func Pull(ctx context.Context, e *engine.Engine, o registry.Options, ref string) (*Pulled, error) {
+// alone is known to the engine by the image's id afterwards, one with a tag by
+// its name.
+func Pull(ctx context.Context, e *engine.Engine, o registry.Options, ref string, p PullOptions) (*Pulled, error) {
 	info, err := e.Info(ctx)
 	if err != nil {
 		return nil, err
 	}
-	repo, version := base.SplitRef(ref)
+	platform := "linux/" + info.Arch
+	named, digest, byDigest := strings.Cut(ref, "@")
+	repo, tag := base.SplitRef(named)
+	want := p.Digest
+	if byDigest {
+		if want, err = v1.NewHash(digest); err != nil {
+			return nil, diag.WithHint(fmt.Errorf("%s: %q is no digest", ref, digest), "write NAME@sha256: and 64 hexadecimal digits")
+		}
+	}
+	version, names := tag, []string{repo + ":" + tag}
+	if byDigest && named == repo {
+		names = nil
+	}
+	if want != (v1.Hash{}) {
+		version = want.String()
+	}
 	c, err := registry.Dial(ctx, repo, false, nil, o)
 	if err != nil {
 		return nil, err
 	}
-	a, digest, err := Fetch(ctx, c, version, "linux/"+info.Arch)
+	a, got, err := Fetch(ctx, c, version, platform)
 	if err != nil {
 		return nil, err
 	}
-	pulled := &Pulled{Digest: digest.String()}
-	var names []string
-	if !strings.HasPrefix(version, "sha256:") {
-		names = []string{repo + ":" + version}
+	if p.Check != nil {
+		if err := p.Check(ctx, c, got, platform); err != nil {
+			return nil, fmt.Errorf("%s is not pulled: %w", ref, err)
+		}
 	}
+	pulled := &Pulled{Digest: got.String()}
 	if pulled.ID, err = Load(ctx, e, a, names); err != nil {
 		return nil, fmt.Errorf("pulling %s: %w", ref, err)
 	}
 	pulled.Ref = pulled.ID
-	if len(names) > 0 {
-		pulled.Ref = names[0]
+	if len(names) == 0 {
+		return pulled, nil
+	}
+	pulled.Ref = names[0]
+	if version != tag {
+		// News, and no part of the pull: a tag may be gone.
+		if now, err := c.Head(ctx, tag); err == nil && now != got {
+			pulled.Now = now.String()
+		}
 	}
 	return pulled, nil
 }

@@ -164,7 +164,7 @@ func TestPushPullRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, ref := range []string{addr + "/me/sandbox@" + a.Index.Digest.String(), addr + "/me/sandbox:v1.2.3"} {
-		pulled, err := Pull(ctx, e, offline(), ref)
+		pulled, err := Pull(ctx, e, offline(), ref, PullOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestPullSaysWhatIsWrong(t *testing.T) {
 	e := connect(t)
 	addr := registrytest.Start(t)
 	ctx := context.Background()
-	if _, err := Pull(ctx, e, offline(), addr+"/me/none:v1"); !errors.Is(err, registry.ErrNotFound) || !strings.Contains(diag.HintOf(err), "docker login") {
+	if _, err := Pull(ctx, e, offline(), addr+"/me/none:v1", PullOptions{}); !errors.Is(err, registry.ErrNotFound) || !strings.Contains(diag.HintOf(err), "docker login") {
 		t.Errorf("a missing image: %v with hint %q", err, diag.HintOf(err))
 	}
 	info, err := e.Info(ctx)
@@ -206,7 +206,7 @@ func TestPullSaysWhatIsWrong(t *testing.T) {
 	if _, err := registry.Push(ctx, c, a, registry.PushOptions{Tags: []tags.Tag{{Name: "v1"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Pull(ctx, e, offline(), addr+"/me/other:v1"); !errors.Is(err, ErrPlatform) || !strings.Contains(err.Error(), "linux/"+info.Arch) {
+	if _, err := Pull(ctx, e, offline(), addr+"/me/other:v1", PullOptions{}); !errors.Is(err, ErrPlatform) || !strings.Contains(err.Error(), "linux/"+info.Arch) {
 		t.Errorf("an image for %s: %v", other, err)
 	}
 }

@@ -1,67 +1,251 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/imagebuild"
+	imagelock "github.com/org/claude-sandbox/imagebuild/lock"
+	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/templates/lock"
 )
 
+type imagePullOptions struct {
+	login               login
+	dir, lock           string
+	policy              string
+	pinned              string
+	signature           signature
+	requireLock         bool // --lock was given
+	byLock, byImageLock []byte
+}
+
 func (a *app) imagePullCommand() *cobra.Command {
-	var l login
-	var pin string
+	var o imagePullOptions
 	cmd := &cobra.Command{
 		Use:   "pull [REF]",
 		Short: "Pull an image from a registry into the engine, every byte checked",
 		Long: `Pull REF (by tag, or by digest as NAME@sha256:…) for the engine's architecture.
-With --pinned FILE the reference is read from that file, which must name a digest:
-one line NAME[:TAG]@sha256:…, as 'image push --pinned FILE' writes it. The image's id is printed;
-the digest goes to standard error.
+When the project's lock (DIR/` + lock.Path + `, written by 'sbx-devc lock
+--update') has a digest for REF, exactly that is pulled under REF's name, and it is
+said when the tag leads elsewhere by now. Without REF, everything that the lock
+names is pulled this way.
 
-Exit code 0: pulled; 1: it failed; 64: wrong usage; 66: there is no such image,
-or it is private; 69: no container engine; 78: the registry does not accept the
-credentials.`,
-		Example: `  sbx-devc image pull ghcr.io/me/sandbox:v1.2.3
-  sbx-devc image pull --pinned sandbox-image.txt`,
+--lock FILE takes another lock. With the lock of an image (` + imagelock.File + `)
+REF must be the image that it describes: layers, sbx-init, settings and, with
+--policy FILE, the policy are compared before anything is fetched. --signature
+wants a signature as 'image verify' does. --pinned FILE reads the reference from
+a file that must name a digest: one line NAME[:TAG]@sha256:…, as 'image push
+--pinned FILE' writes it.
+
+The image's id is printed; the digest goes to standard error.
+
+Exit code 0: pulled; 1: it failed, or is not what it has to be; 64: wrong usage;
+65: the lock has no digest; 66: there is no such image, or it is private; 69: no
+container engine; 78: the registry does not accept the credentials.`,
+		Example: `  sbx-devc image pull
+  sbx-devc image pull ghcr.io/me/sandbox:v1.2.3
+  sbx-devc image pull ghcr.io/me/sandbox:v1 --lock sbx-image.lock.json
+  sbx-devc image pull --pinned sandbox-image.txt --signature cosign --key cosign.pub`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, operands []string) error {
-			ref := ""
-			switch {
-			case len(operands) == 1 && pin == "":
-				ref = operands[0]
-			case len(operands) == 0 && pin != "":
-				data, err := os.ReadFile(pin)
-				if err != nil {
-					return imageError(fmt.Errorf("reading the pinned reference: %w", err))
-				}
-				if ref = strings.TrimSpace(string(data)); strings.ContainsAny(ref, " \t\n") || !strings.Contains(ref, "@sha256:") {
-					return exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s does not pin an image by digest", pin), "write one line NAME@sha256:…, as 'sbx-devc image push --pinned FILE' does"))
-				}
-			default:
-				return exitWith(exitUsage, diag.WithHint(errors.New("name one image"), "write a reference, or --pinned FILE"))
-			}
-			options, err := a.registryOptions(l)
-			if err != nil {
-				return imageError(err)
-			}
-			return withEngine(cmd.Context(), func(e *engine.Engine) error {
-				pulled, err := imagebuild.Pull(cmd.Context(), e, options, ref)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(a.stderr, "sbx-devc: pulled %s, digest %s\n", ref, pulled.Digest)
-				_, err = fmt.Fprintln(a.stdout, pulled.ID)
-				return err
-			})
+			o.requireLock = cmd.Flags().Changed("lock")
+			return imageError(a.imagePull(cmd.Context(), o, operands))
 		},
 	}
-	cmd.Flags().StringVar(&pin, "pinned", "", "file that names the image by digest")
-	l.flags(cmd.Flags())
+	f := cmd.Flags()
+	f.StringVar(&o.dir, "dir", ".", "the project's folder, with the lock")
+	f.StringVar(&o.lock, "lock", "", "the lock that decides (default: DIR/"+lock.Path+", if there is one)")
+	f.StringVar(&o.policy, "policy", "", "the sandbox.jsonc that must be in the image; needs --lock "+imagelock.File)
+	f.StringVar(&o.pinned, "pinned", "", "file that names the image by digest")
+	o.signature.flags(f)
+	o.login.flags(f)
 	return cmd
+}
+
+// wanted is one image to pull, and the digest that it must have; zero = any.
+type wanted struct {
+	ref    string
+	digest v1.Hash
+}
+
+func (a *app) imagePull(ctx context.Context, o imagePullOptions, operands []string) error {
+	if err := o.readLock(); err != nil {
+		return err
+	}
+	images, err := a.toPull(o, operands)
+	if err != nil {
+		return err
+	}
+	options, err := a.registryOptions(o.login)
+	if err != nil {
+		return err
+	}
+	check, err := o.check(options.Credentials)
+	if err != nil {
+		return err
+	}
+	return withEngine(ctx, func(e *engine.Engine) error {
+		for _, image := range images {
+			pulled, err := imagebuild.Pull(ctx, e, options, image.ref, imagebuild.PullOptions{Digest: image.digest, Check: check})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.stderr, "sbx-devc: pulled %s, digest %s\n", image.ref, pulled.Digest)
+			if pulled.Now != "" {
+				fmt.Fprintf(a.stderr, "sbx-devc: note: %s leads to %s by now; 'sbx-devc lock --update' takes it\n", image.ref, pulled.Now)
+			}
+			if _, err := fmt.Fprintln(a.stdout, pulled.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// readLock reads the lock file and tells by its content which of the two kinds
+// it is. The project's own may be missing.
+func (o *imagePullOptions) readLock() error {
+	if o.pinned != "" && !o.requireLock {
+		return nil
+	}
+	o.lock = cmp.Or(o.lock, filepath.Join(o.dir, filepath.FromSlash(lock.Path)))
+	data, err := os.ReadFile(o.lock)
+	if errors.Is(err, fs.ErrNotExist) && !o.requireLock {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the lock: %w", err)
+	}
+	var kind struct{ LockVersion int }
+	if o.byLock = data; json.Unmarshal(data, &kind) == nil && kind.LockVersion == 0 {
+		o.byLock, o.byImageLock = nil, data
+	}
+	return nil
+}
+
+// toPull decides which images are pulled, and by which digest.
+func (a *app) toPull(o imagePullOptions, operands []string) ([]wanted, error) {
+	switch {
+	case len(operands) == 1 && o.pinned != "":
+		return nil, exitWith(exitUsage, diag.WithHint(errors.New("a reference and --pinned"), "leave one of them out"))
+	case o.pinned != "":
+		ref, err := readPinned(o.pinned)
+		return []wanted{{ref: ref}}, err
+	case len(operands) == 0 && o.byImageLock != nil:
+		return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("%s says what an image is made of, and not where it is", o.lock), "name the image, too"))
+	case len(operands) == 0 && o.byLock == nil:
+		return nil, exitWith(exitUsage, diag.WithHint(errors.New("name one image"), "write a reference, or --pinned FILE; in a project with a lock (%s) none is needed", lock.Path))
+	case o.byLock == nil || len(operands) == 1 && strings.Contains(operands[0], "@"):
+		return []wanted{{ref: operands[0]}}, nil
+	}
+	l, err := lock.Parse(o.byLock)
+	if err != nil {
+		return nil, exitWith(exitConfig, fmt.Errorf("%s: %w", o.lock, err))
+	}
+	var out []wanted
+	for _, i := range l.Images {
+		if len(operands) == 1 && !sameImage(i.Reference, operands[0]) {
+			continue
+		}
+		w := wanted{ref: i.Reference}
+		if i.Digest == "" && len(operands) == 1 && !o.requireLock {
+			break
+		}
+		if i.Digest == "" {
+			return nil, exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s has no digest for %s", o.lock, i.Reference), "look it up with 'sbx-devc lock --update', and commit the lock"))
+		}
+		if w.digest, err = v1.NewHash(i.Digest); err != nil {
+			return nil, exitWith(exitConfig, fmt.Errorf("%s: the digest of %s: %w", o.lock, i.Reference, err))
+		}
+		out = append(out, w)
+	}
+	switch {
+	case len(out) > 0:
+		return out, nil
+	case len(operands) == 0:
+		return nil, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s names no image", o.lock), "name one image"))
+	case o.requireLock:
+		return nil, exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s does not name %s", o.lock, operands[0]), "'sbx-devc lock' shows what it names"))
+	}
+	fmt.Fprintf(a.stderr, "sbx-devc: note: %s has no digest for %s; it is pulled as its tag leads\n", o.lock, operands[0])
+	return []wanted{{ref: operands[0]}}, nil
+}
+
+// sameImage reports whether two references mean the same: "debian" and
+// "docker.io/library/debian:latest" do.
+func sameImage(a, b string) bool {
+	x, errX := name.ParseReference(a)
+	y, errY := name.ParseReference(b)
+	return errX == nil && errY == nil && x.Name() == y.Name()
+}
+
+func readPinned(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the pinned reference: %w", err)
+	}
+	ref := strings.TrimSpace(string(data))
+	if strings.ContainsAny(ref, " \t\n") || !strings.Contains(ref, "@sha256:") {
+		return "", exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s does not pin an image by digest", file), "write one line NAME@sha256:…, as 'sbx-devc image push --pinned FILE' does"))
+	}
+	return ref, nil
+}
+
+// check returns what an image must pass before it is fetched; nil = nothing.
+func (o *imagePullOptions) check(c registry.Credentials) (func(context.Context, *registry.Client, v1.Hash, string) error, error) {
+	var v imagebuild.VerifyOptions
+	var err error
+	switch v.Signature, err = o.signature.checker(c); {
+	case errors.Is(err, errNoTool):
+		return nil, exitWith(exitNoInput, err)
+	case err != nil:
+		return nil, exitWith(exitUsage, err)
+	}
+	if o.policy != "" {
+		if o.byImageLock == nil {
+			return nil, exitWith(exitUsage, diag.WithHint(errors.New("--policy is compared in the layers that an image's lock names"), "name it with --lock %s", imagelock.File))
+		}
+		if v.Policy, err = os.ReadFile(o.policy); err != nil {
+			return nil, fmt.Errorf("reading the policy: %w", err)
+		}
+	}
+	if o.byImageLock != nil {
+		l, err := imagelock.Parse(o.byImageLock)
+		if err != nil {
+			return nil, exitWith(exitConfig, fmt.Errorf("%s: %w", o.lock, err))
+		}
+		v.Lock, v.Sandbox = &l, true
+	}
+	if v.Lock == nil && v.Signature == nil {
+		return nil, nil
+	}
+	return func(ctx context.Context, c *registry.Client, digest v1.Hash, platform string) error {
+		v := v
+		v.Platform = platform
+		result, err := imagebuild.Verify(ctx, c, digest.String(), v)
+		if err != nil {
+			return err
+		}
+		var wrong []error
+		for _, check := range result.Checks {
+			if !check.OK {
+				wrong = append(wrong, fmt.Errorf("%s: %s", check.Name, check.Detail))
+			}
+		}
+		return errors.Join(wrong...)
+	}, nil
 }

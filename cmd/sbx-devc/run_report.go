@@ -33,23 +33,25 @@ func (a *app) runImages(ctx context.Context, e *engine.Engine, plan *sandbox.Pla
 
 // ensureImages pulls the images that the engine does not have.
 func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.Plan) error {
-	for _, image := range []string{plan.Sidecar.Image, plan.Agent.Image} {
-		_, err := e.ImageInspect(ctx, image)
+	for _, image := range []*string{&plan.Sidecar.Image, &plan.Agent.Image} {
+		_, err := e.ImageInspect(ctx, *image)
 		if !errors.Is(err, engine.ErrNotFound) {
 			if err != nil {
 				return err
 			}
 			continue
 		}
-		fmt.Fprintf(a.stderr, "sbx-devc: pulling %s\n", image)
+		fmt.Fprintf(a.stderr, "sbx-devc: pulling %s\n", *image)
 		options, err := a.registryOptions(login{})
 		if err != nil {
 			return err
 		}
-		if _, err := imagebuild.Pull(ctx, e, options, image); err != nil {
+		pulled, err := imagebuild.Pull(ctx, e, options, *image, imagebuild.PullOptions{})
+		if err != nil {
 			hint := "name an image that the engine has with --image; 'sbx-devc image build' makes one from the project's .devcontainer"
-			return diag.WithHint(fmt.Errorf("%w: the engine does not have %s: %w", sandbox.ErrNoStart, image, err), "%s", hint)
+			return diag.WithHint(fmt.Errorf("%w: the engine does not have %s: %w", sandbox.ErrNoStart, *image, err), "%s", hint)
 		}
+		*image = pulled.Ref // an engine does not know what was loaded by its digest in a registry
 	}
 	return nil
 }

@@ -83,8 +83,9 @@ func TestReferences(t *testing.T) {
 	own := []templates.File{
 		{Path: ".devcontainer/compose.yaml", Content: []byte("services:\n  db:\n    image: \"postgres:17\" # x\n  other:\n    image: ${NAME}\n")},
 		{Path: ".devcontainer/devcontainer.json", Content: []byte(`{"image": "base:1"}`)},
+		{Path: ".devcontainer/sandbox.jsonc", Content: []byte(`{"network": {"mode": "none"}, "image": "run:1" /* for run */}`)},
 	}
-	if got := strings.Join(lock.References(own), " "); got != "base:1 postgres:17" {
+	if got := strings.Join(lock.References(own), " "); got != "base:1 postgres:17 run:1" {
 		t.Errorf("own files: %s", got)
 	}
 }

@@ -16,8 +16,8 @@ import (
 var composeImage = regexp.MustCompile(`(?m)^\s+image:\s*["']?([^\s"'#]+)`)
 
 // References returns the images that the files build on or run, sorted: of FROM
-// and COPY --from, of Compose files and of devcontainer.json. The image of
-// sbx-init is not among them: its content is known by the binary's sum.
+// and COPY --from, of Compose files, of devcontainer.json and of sandbox.jsonc.
+// The image of sbx-init is not among them: its content is known by the binary's sum.
 func References(files []templates.File) []string {
 	var out []string
 	add := func(name string) {
@@ -45,7 +45,7 @@ func References(files []templates.File) []string {
 			for _, m := range composeImage.FindAllSubmatch(f.Content, -1) {
 				add(string(m[1]))
 			}
-		case base == "devcontainer.json":
+		case base == "devcontainer.json" || f.Path == ".devcontainer/sandbox.jsonc": // what "run" starts
 			if doc, _ := jsonc.Parse("", f.Content); doc != nil {
 				image, _ := doc.Root.Member("image").Str()
 				add(image)

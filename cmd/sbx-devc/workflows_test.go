@@ -1,0 +1,387 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+
+	"github.com/org/claude-sandbox/internal/registrytest"
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// What stands in for actions and programs that only GitHub's machines can run.
+// Each notes what it was given.
+var workflowStandIns = map[string]string{
+	"actions/setup-go": `inputs: {go-version-file: {required: true}, cache: {}}
+runs:
+  using: composite
+  steps: [{shell: bash, run: go version}]
+`,
+	"actions/upload-artifact": `inputs: {name: {required: true}, path: {required: true}, compression-level: {}, if-no-files-found: {}, retention-days: {}}
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: {NAME: "${{ inputs.name }}", FROM: "${{ inputs.path }}"}
+      run: |
+        # This machine has one architecture: what it built for the other one is
+        # exchanged for an image that says so.
+        if [ "$NAME" = base-arm64 ]; then FROM=$RESULTS/arm64; fi
+        rm -rf "$RESULTS/artifacts/$NAME"; mkdir -p "$RESULTS/artifacts"; cp -r "$FROM" "$RESULTS/artifacts/$NAME"
+`,
+	"actions/download-artifact": `inputs: {pattern: {required: true}}
+runs:
+  using: composite
+  steps: [{shell: bash, run: cp -r "$RESULTS"/artifacts/. .}]
+`,
+	"actions/attest": `inputs: {subject-name: {}, subject-digest: {}, subject-checksums: {}, push-to-registry: {}, create-storage-record: {}}
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: {NAME: "${{ inputs.subject-name }}", DIGEST: "${{ inputs.subject-digest }}", SUMS: "${{ inputs.subject-checksums }}"}
+      run: |
+        if [ -n "$SUMS" ]; then cd "$(dirname "$SUMS")"; sha256sum -c "$(basename "$SUMS")"; exit; fi
+        test -z "$FAIL_ATTEST"
+        tags=$(curl -s "http://${NAME%%/*}/v2/${NAME#*/}/tags/list")
+        echo "$NAME@$DIGEST $tags" >>"$RESULTS/attested"
+`,
+}
+
+const ghStandIn = `#!/bin/bash
+printf '%s\n' "$@" >"$RESULTS/release.args"
+mkdir -p "$RESULTS/release"
+for arg; do if [ -f "$arg" ]; then cp "$arg" "$RESULTS/release/"; fi; done
+`
+
+// workflows runs the workflows of this repository in a copy of it.
+type workflows struct {
+	t                                 *testing.T
+	act, project, results, cache, bin string
+	registry                          string
+	flags                             []string
+}
+
+// workflowOwner has a capital, which names of images cannot have.
+const workflowOwner = "Sbx-Workflow-Test"
+
+func newWorkflows(t *testing.T) *workflows {
+	t.Helper()
+	if os.Getenv("SBX_WORKFLOWS") == "" {
+		t.Skip("run by make test-workflows: it compiles a release for every system")
+	}
+	docker := testenv.Program(t, "docker")
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	w := &workflows{t: t, act: testenv.Program(t, "act"), project: filepath.Join(dir, "project"), results: filepath.Join(dir, "results"), cache: filepath.Join(dir, "cache"), bin: filepath.Join(dir, "bin"), registry: registrytest.Start(t)}
+	w.write(filepath.Join(w.bin, "gh"), ghStandIn, 0o755)
+	for name := range strings.SplitSeq(w.run(root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), "\x00") {
+		if text, err := os.ReadFile(filepath.Join(root, name)); err == nil && name != "" {
+			info, err := os.Stat(filepath.Join(root, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.write(filepath.Join(w.project, name), string(text), info.Mode().Perm())
+		}
+	}
+	w.run(w.project, "git", "init", "-q", "-b", "main")
+	w.run(w.project, "git", "remote", "add", "origin", "https://github.com/"+workflowOwner+"/claude-sandbox")
+	w.run(w.project, "git", "add", "-A")
+	w.commit()
+	for _, name := range []string{"images.yml", "release.yml"} {
+		text, err := os.ReadFile(filepath.Join(w.project, ".github", "workflows", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`uses: ([\w-]+/[\w-]+)@([0-9a-f]{40})`).FindAllStringSubmatch(string(text), -1) {
+			if m[1] == "actions/checkout" { // act copies the project
+				continue
+			}
+			action := filepath.Join(dir, "actions", m[1])
+			w.write(filepath.Join(action, "action.yml"), "name: stand-in\n"+workflowStandIns[m[1]], 0o644)
+			w.flags = append(w.flags, "--local-repository", m[1]+"@"+m[2]+"="+action)
+		}
+	}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS"} { // act gives a step a home of its own
+		w.flags = append(w.flags, "--env", name+"="+strings.TrimSpace(w.run(root, "go", "env", name)))
+	}
+	w.otherBase()
+	t.Cleanup(func() {
+		_ = exec.Command(docker, "rmi", "sbx-workflow-test:base").Run()
+		out, _ := exec.Command(docker, "images", "-q", "--filter", "reference=ghcr.io/"+strings.ToLower(workflowOwner)+"/*").Output()
+		for _, id := range strings.Fields(string(out)) {
+			_ = exec.Command(docker, "rmi", "-f", id).Run()
+		}
+	})
+	return w
+}
+
+// otherBase makes the base for the other architecture: the one of this
+// machine, under the other's name.
+func (w *workflows) otherBase() {
+	w.t.Helper()
+	w.t.Setenv("XDG_CACHE_HOME", w.cache)
+	oci := filepath.Join(w.t.TempDir(), "oci")
+	imageOK(w.t, "image", "build", filepath.Join(w.project, "images", "base"), "--dockerfile", "Dockerfile", "--title", "base", "--tag", "sbx-workflow-test:base", "--oci", oci)
+	index, err := layout.ImageIndexFromPath(oci)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	// The layout names one index, which names one image.
+	for range 2 {
+		m, err := index.IndexManifest()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if m.Manifests[0].MediaType.IsIndex() {
+			if index, err = index.ImageIndex(m.Manifests[0].Digest); err != nil {
+				w.t.Fatal(err)
+			}
+			continue
+		}
+		image, err := index.Image(m.Manifests[0].Digest)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		config, err := image.ConfigFile()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		config = config.DeepCopy()
+		config.Architecture = "arm64"
+		if image, err = mutate.ConfigFile(image, config); err != nil {
+			w.t.Fatal(err)
+		}
+		p, err := layout.Write(filepath.Join(w.results, "arm64"), empty.Index)
+		if err == nil {
+			err = p.AppendImage(image, layout.WithPlatform(v1.Platform{OS: "linux", Architecture: "arm64"}))
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return
+	}
+	w.t.Fatal("the base is no image in an index")
+}
+
+func (w *workflows) write(file, text string, mode fs.FileMode) {
+	w.t.Helper()
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), mode)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *workflows) run(dir, name string, args ...string) string {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("%s %q: %v: %s", name, args, err, out)
+	}
+	return string(out)
+}
+
+func (w *workflows) commit() (sha string) {
+	w.t.Helper()
+	w.run(w.project, "git", "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "--allow-empty", "-m", "a change")
+	return strings.TrimSpace(w.run(w.project, "git", "rev-parse", "HEAD"))
+}
+
+// workflow runs one workflow for an event at a ref, as GitHub's runner would.
+func (w *workflows) workflow(file, event, ref string, more ...string) (log string, err error) {
+	w.t.Helper()
+	payload := filepath.Join(w.t.TempDir(), "event.json")
+	w.write(payload, fmt.Sprintf(`{"ref": %q, "pull_request": {"number": 7, "head": {"ref": "x"}, "base": {"ref": "main"}}}`, ref), 0o644)
+	args := append([]string{
+		event, "-W", filepath.Join(".github", "workflows", file), "--eventpath", payload, "--concurrent-jobs", "1",
+		"-P", "ubuntu-24.04=-self-hosted", "-P", "ubuntu-24.04-arm=-self-hosted",
+		"--action-cache-path", filepath.Join(w.cache, "actions"), "--action-offline-mode",
+		"--var", "IMAGE_REGISTRY=" + w.registry, "-s", "GITHUB_TOKEN=not-a-token",
+		"--env", "RESULTS=" + w.results, "--env", "XDG_CACHE_HOME=" + w.cache, "--env", "PATH=" + w.bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+	}, w.flags...)
+	cmd := exec.CommandContext(w.t.Context(), w.act, append(args, more...)...)
+	cmd.Dir = w.project
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	return out.String(), err
+}
+
+// tags returns where the tags of a repository lead, without the lists of what
+// is attached.
+func (w *workflows) tags(repo string) map[string]string {
+	w.t.Helper()
+	resp, err := http.Get("http://" + w.registry + "/v2/" + repo + "/tags/list")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var list struct{ Tags []string }
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
+		w.t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, tag := range list.Tags {
+		if !strings.HasPrefix(tag, "sha256-") {
+			out[tag] = w.inspect(repo + ":" + tag).Digest
+		}
+	}
+	return out
+}
+
+// inspected is what image inspect says.
+type inspected struct {
+	Digest    string
+	Platforms []struct {
+		Platform string
+		Labels   map[string]string
+	}
+	Referrers []struct{ Kind string }
+}
+
+func (w *workflows) inspect(ref string) (i inspected) {
+	w.t.Helper()
+	if err := json.Unmarshal([]byte(imageOK(w.t, "image", "inspect", "--json", w.registry+"/"+ref)), &i); err != nil {
+		w.t.Fatal(err)
+	}
+	return i
+}
+
+// TestWorkflowsPublish runs the workflows that publish, with act as GitHub's
+// runner, a registry on this machine in place of ghcr.io, and stand-ins for the
+// actions that talk to GitHub. What counts is what arrives.
+func TestWorkflowsPublish(t *testing.T) {
+	w := newWorkflows(t)
+	owner := strings.ToLower(workflowOwner)
+	repo, initRepo := owner+"/claude-sandbox", owner+"/claude-sandbox-init"
+	expect := func(what string, moved map[string]string, names ...string) map[string]string {
+		t.Helper()
+		var last map[string]string
+		for _, r := range []string{initRepo, repo} {
+			last = w.tags(r)
+			if got := slices.Sorted(maps.Keys(last)); !slices.Equal(got, slices.Sorted(slices.Values(names))) {
+				t.Errorf("%s: %s has the tags %v, want %v", what, r, got, names)
+			}
+		}
+		for name, digest := range moved {
+			if last[name] != digest {
+				t.Errorf("%s: %s leads to %s, want %s", what, name, last[name], digest)
+			}
+		}
+		return last
+	}
+	must := func(log string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("act: %v\n%s", err, log)
+		}
+	}
+
+	// A release.
+	sha := w.commit()
+	names := []string{"v1.2.3", "v1.2", "v1", "latest", "sha-" + sha[:12]}
+	must(w.workflow("release.yml", "push", "refs/tags/v1.2.3"))
+	first := expect("v1.2.3", nil, names...)
+	digest := first["v1.2.3"]
+	for name, d := range first {
+		if d != digest {
+			t.Errorf("v1.2.3: %s leads to %s, not to %s", name, d, digest)
+		}
+	}
+	i := w.inspect(repo + "@" + digest)
+	var platforms, kinds []string
+	for _, p := range i.Platforms {
+		platforms = append(platforms, p.Platform)
+		for key, want := range map[string]string{"version": "1.2.3", "revision": sha, "source": "https://github.com/" + workflowOwner + "/claude-sandbox", "licenses": "Apache-2.0", "title": "claude-sandbox"} {
+			if got := p.Labels["org.opencontainers.image."+key]; got != want {
+				t.Errorf("%s: the label %s is %q, want %q", p.Platform, key, got, want)
+			}
+		}
+	}
+	for _, r := range i.Referrers {
+		kinds = append(kinds, r.Kind)
+	}
+	if !slices.Equal(platforms, []string{"linux/amd64", "linux/arm64"}) || !slices.Contains(kinds, "application/spdx+json") || len(kinds) != 2 {
+		t.Errorf("the image is for %v, attached are %v", platforms, kinds)
+	}
+	attested, err := os.ReadFile(filepath.Join(w.results, "attested"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []string{repo, initRepo} {
+		line := w.registry + "/" + r + "@" + w.tags(r)["latest"] + " "
+		at := strings.Index(string(attested), line)
+		if at < 0 || strings.Contains(strings.SplitN(string(attested)[at:], "\n", 2)[0], "v1.2.3") {
+			t.Errorf("%s was not attested before its tags were written: %s", r, attested)
+		}
+	}
+	t.Run("Archives", func(t *testing.T) {
+		dir := filepath.Join(w.results, "release")
+		var have []string
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			have = append(have, e.Name())
+		}
+		want := []string{"SHA256SUMS", "sbx-devc-darwin-amd64", "sbx-devc-darwin-arm64", "sbx-devc-linux-amd64", "sbx-devc-linux-arm64", "sbx-devc-windows-amd64.exe", "sbx-init-linux-amd64", "sbx-init-linux-arm64"}
+		if !slices.Equal(have, want) {
+			t.Errorf("the release has %v, want %v", have, want)
+		}
+		if sums := w.run(dir, "sha256sum", "-c", "SHA256SUMS"); strings.Count(sums, ": OK") != 7 {
+			t.Errorf("checksums: %s", sums)
+		}
+		args, err := os.ReadFile(filepath.Join(w.results, "release.args"))
+		if err != nil || !strings.HasPrefix(string(args), "release\ncreate\nv1.2.3\n--repo\n"+workflowOwner+"/claude-sandbox\n--verify-tag\n") || strings.Contains(string(args), "--prerelease") {
+			t.Errorf("gh was called with %q, %v", args, err)
+		}
+		if out := w.run(dir, "./sbx-devc-linux-amd64", "version"); !strings.Contains(out, "1.2.3") {
+			t.Errorf("the program says that it is %s", out)
+		}
+	})
+
+	// The default branch.
+	sha = w.commit()
+	must(w.workflow("images.yml", "push", "refs/heads/main"))
+	names = append(names, "edge", "sha-"+sha[:12])
+	expect("main", map[string]string{"v1.2.3": digest, "v1": digest, "latest": digest}, names...)
+
+	// A fix for an old line is not the latest.
+	sha = w.commit()
+	must(w.workflow("images.yml", "workflow_dispatch", "refs/tags/v1.1.9"))
+	names = append(names, "v1.1.9", "v1.1", "sha-"+sha[:12])
+	before := expect("v1.1.9", map[string]string{"v1.2.3": digest, "v1.2": digest, "v1": digest, "latest": digest}, names...)
+
+	// A step that fails, and a pull request, leave every tag where it was.
+	w.commit()
+	if log, err := w.workflow("images.yml", "workflow_dispatch", "refs/tags/v1.3.0", "--env", "FAIL_ATTEST=1"); err == nil {
+		t.Errorf("the workflow succeeds without an attestation:\n%s", log)
+	}
+	expect("without an attestation", before, names...)
+	must(w.workflow("images.yml", "pull_request", "refs/pull/7/merge"))
+	expect("a pull request", before, names...)
+}
