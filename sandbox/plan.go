@@ -252,7 +252,7 @@ func (p *Plan) sidecar(o Options, dir string) engine.Spec {
 	return engine.Spec{
 		Name:       FirewallContainer(p.ID),
 		Image:      image,
-		Entrypoint: []string{InitPath, "run", "--policy", policyPath, "--sidecar"},
+		Entrypoint: []string{InitPath, "run", "--policy", policyPath, "--sidecar", "--witness"},
 		WorkingDir: "/",
 		User:       "0:0",
 		Labels:     p.labels("sidecar", dir),

@@ -56,6 +56,38 @@ true`)}).run(t, e)
 	}
 }
 
+// The records of a run name the agent's processes, by the numbers that they have
+// in the agent's container, for names and for connections by address.
+func TestTheRecordsOfARunNameTheProcess(t *testing.T) {
+	e := connect(t)
+	tr := (&trial{options: shell(`
+sh -c 'echo "name $$"; exec getent hosts evil.example'
+bash -c 'echo "address $$"; exec 3<>/dev/tcp/203.0.113.77/4444' 2>/dev/null
+true`)}).run(t, e)
+	want := map[string]string{}
+	for line := range strings.Lines(tr.stdout.String()) {
+		if what, pid, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			want[what] = pid
+		}
+	}
+	if len(want) != 2 || tr.result == nil || tr.result.Egress == nil {
+		t.Fatalf("it said %q\n%s", tr.stdout.String(), tr.stderr.String())
+	}
+	for _, row := range tr.result.Egress.Rows {
+		for what, host := range map[string]string{"name": "evil.example", "address": "203.0.113.77"} {
+			p := row.Process
+			if row.Host == host && p != nil && strconv.Itoa(p.PID) == want[what] && p.Exe != "" && p.Cmd != "" && !p.Guess {
+				delete(want, what)
+			}
+		}
+	}
+	if len(want) > 0 {
+		var text strings.Builder
+		_ = tr.result.Egress.WriteText(&text)
+		t.Errorf("no process %v in\n%s", want, text.String())
+	}
+}
+
 // A log that was full goes on in a new file: both are kept and reported, the
 // older one first, with the policy and the page.
 func TestBothPartsOfAFullLogAreCollected(t *testing.T) {

@@ -67,8 +67,15 @@ func Line(line []byte) string {
 	if r.Count > 1 {
 		text += fmt.Sprintf(" (%d times)", r.Count)
 	}
-	if r.Exe != "" {
+	switch {
+	case r.PID == 0:
+	case r.Guess:
+		program, _, _ := strings.Cut(r.Cmd, " ")
+		text += fmt.Sprintf(" [perhaps %s, pid %d]", program, r.PID)
+	case r.Exe != "":
 		text += fmt.Sprintf(" [%s, pid %d]", r.Exe, r.PID)
+	default:
+		text += fmt.Sprintf(" [pid %d]", r.PID)
 	}
 	quoted := strconv.QuoteToASCII(text)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) + "\n"

@@ -39,6 +39,8 @@ type Process struct {
 	PID int    `json:"pid,omitempty"` // 0 = unknown
 	Exe string `json:"exe,omitempty"` // path of the executable
 	Cmd string `json:"cmd,omitempty"` // its command line, redacted and cut
+
+	Guess bool `json:"guess,omitempty"` // found by exclusion, see audit.Record
 }
 
 // mark is a number of decisions at a time.
@@ -118,7 +120,7 @@ func (row *Row) add(r audit.Record) {
 	row.Count += n
 	if row.Process == nil || row.Process.PID == 0 && r.PID != 0 {
 		if r.UID != nil || r.PID != 0 {
-			row.Process = &Process{UID: r.UID, PID: r.PID, Exe: r.Exe, Cmd: r.Cmd}
+			row.Process = &Process{UID: r.UID, PID: r.PID, Exe: r.Exe, Cmd: r.Cmd, Guess: r.Guess}
 		}
 	}
 	if r.Time.IsZero() {

@@ -85,10 +85,14 @@ func (p *Process) short() string {
 	if p == nil || p.PID == 0 {
 		return ""
 	}
-	if p.Exe == "" {
-		return "pid " + strconv.Itoa(p.PID)
+	pid := "pid " + strconv.Itoa(p.PID)
+	switch program, _, _ := strings.Cut(p.Cmd, " "); {
+	case p.Guess && program != "":
+		return "perhaps " + printable(path.Base(program)) + ", " + pid
+	case p.Exe != "":
+		return printable(path.Base(p.Exe)) + ", " + pid
 	}
-	return printable(path.Base(p.Exe)) + ", pid " + strconv.Itoa(p.PID)
+	return pid
 }
 
 func verdictWord(v firewall.Verdict) string {
