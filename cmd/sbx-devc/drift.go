@@ -19,7 +19,8 @@ func (a *app) driftCommand() *cobra.Command {
 		Short: "Say whether the dev container is behind its template or its lock",
 		Long: `Say how the files of DIR/.devcontainer differ from what the template of this
 sbx-devc says and from what sandbox.lock describes. Nothing is fetched or
-written. Edits of yours are listed and are no drift, unless --edits says so.
+written. Edits of yours are listed and are no drift, unless --edits says so; nor
+is a version or a digest that you or a bot brought up to date.
 
 Exit code 0: none; 1: drift; 2: wrong usage; 3: there is no lock, or it is of a
 later template than this sbx-devc's.`,
@@ -60,9 +61,11 @@ func (a *app) drift(_ context.Context, edits bool, dir string) error {
 			say("%s: is missing", path)
 		}
 	}
-	for _, s := range l.Stale(projectFiles(dir, l), carried.Sums(), false) {
+	stale := l.Stale(projectFiles(dir, l), carried.Sums())
+	for _, s := range stale.Other {
 		say("%s: %s", lock.Path, s)
 	}
+	a.noteMoved(stale)
 	for _, path := range r.Edited {
 		if edits {
 			say("%s: edited", path)
@@ -74,6 +77,13 @@ func (a *app) drift(_ context.Context, edits bool, dir string) error {
 		return exitWith(exitFindings, nil)
 	}
 	return nil
+}
+
+// noteMoved says which versions and digests are others than the locked ones.
+func (a *app) noteMoved(stale lock.Stale) {
+	for _, s := range stale.Moved {
+		fmt.Fprintf(shown(a.stderr), "sbx-devc: note: %s; 'sbx-devc lock --update' records it\n", s)
+	}
 }
 
 // projectFiles reads the files that the lock describes, as they are.

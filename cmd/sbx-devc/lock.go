@@ -84,7 +84,7 @@ func (a *app) lockCheck(dir string) error {
 	}
 	var stale []string
 	if l != nil {
-		stale = l.Stale(files, carried.Sums(), true)
+		stale = l.Stale(files, carried.Sums()).All()
 	}
 	features, err := lock.StaleFeatures(files, readBelow(dir)(lock.FeaturesPath))
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *app) lockUpdate(ctx context.Context, dir string, r lock.Resolver) error
 	var failed []error
 	if l != nil {
 		l.Describe(files, l)
-		l.SbxInit.SHA256 = carried.Sums()
+		l.RenewInit(carried.Sums())
 		failed = l.LookUp(ctx, r)
 	}
 	features, err := lock.LockFeatures(ctx, files, r)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -221,6 +222,42 @@ func TestFeatureFirewall(t *testing.T) {
 			}
 		}
 	})
+	// Without a login shell nothing waits but the Feature's own commands. The
+	// firewall comes late, and then not at all.
+	p.edit("devcontainer.json", `"remoteUser"`, `"userEnvProbe": "none", "remoteUser"`)
+	command := fmt.Sprintf(`"curl -sS --max-time 5 http://%s:%d/ && touch ~/reached-out; true"`, p.world.addr, p.world.other)
+	p.edit("devcontainer.json", `"postCreateCommand": `+command, `"onCreateCommand": `+command+`, "postStartCommand": `+command)
+	tools := t.TempDir()
+	p.must("cp", "../../bin/sbx-init-linux-"+runtime.GOARCH, filepath.Join(tools, "sbx-init"))
+	p.edit("devcontainer.json", `"runArgs": [`, `"runArgs": ["--volume=`+tools+`:/real:ro", "--volume=`+tools+`/late:/usr/local/sbin/sbx-init:ro", `)
+	late := func(t *testing.T, script string) (outcome, log string) {
+		t.Helper()
+		p.must(p.docker, "rm", "-f", p.containers()[0])
+		script = "#!/bin/sh\nif [ \"$1\" = run ]; then " + script + "; fi\nexec /real/sbx-init \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(tools, "late"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		outcome, said := p.up()
+		return outcome, string(said)
+	}
+	t.Run("LifecycleCommandWaitsForALateFirewall", func(t *testing.T) {
+		if outcome, log := late(t, "sleep 3"); outcome != "success" {
+			t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+		}
+		p.must(p.docker, "stop", "-t", "1", p.containers()[0])
+		if outcome, log := p.up(); outcome != "success" {
+			t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+		}
+		check(t)
+	})
+	t.Run("NoFirewallNoLifecycleCommand", func(t *testing.T) {
+		if outcome, log := late(t, "sleep 2; exit 1"); outcome == "success" {
+			t.Errorf("devcontainer up worked without a firewall: %s", log)
+		}
+	})
+	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
+		t.Errorf("arrived outside: %v", leaks)
+	}
 	t.Run("RootIsRefused", func(t *testing.T) {
 		for _, user := range []string{`"root"`, `"0"`} {
 			p.edit("devcontainer.json", `"remoteUser": "dev"`, `"remoteUser": `+user)

@@ -102,6 +102,10 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 	if err := a.showConflicts(r.Conflicts); err != nil {
 		return err
 	}
+	if o.check && len(r.Files) == 0 && r.OnlyMoved(l, projectFiles(dir, l)) {
+		a.noteMoved(l.Stale(projectFiles(dir, l), nil))
+		r.Lock = l
+	}
 	if text := r.Lock.Encode(); string(text) != string(current(dir, lock.Path)) {
 		r.Files = append(r.Files, templates.File{Path: lock.Path, Content: text})
 	}

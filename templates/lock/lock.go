@@ -58,7 +58,7 @@ type Claude struct {
 // SbxInit is the binary that the image copies.
 type SbxInit struct {
 	Image  string            `json:"image"`
-	SHA256 map[string]string `json:"sha256"` // by Go's name of the architecture; empty when this program carries none
+	SHA256 map[string]string `json:"sha256"` // by Go's name of the architecture; empty when this program carries none, or another
 }
 
 // Image is one image that the files name.
@@ -104,7 +104,7 @@ func New(in Input, initSHA256 map[string]string) (*Lock, []templates.File, error
 		Allow:    append([]string{}, in.Allow...),
 		Facts:    in.Facts,
 		Workflow: in.Workflow,
-		SbxInit:  SbxInit{Image: t.Value("initImage", in.Options), SHA256: initSHA256},
+		SbxInit:  SbxInit{Image: t.Value("initImage", in.Options)},
 		Claude: Claude{t.Value("claudeVersion", in.Options), map[string]string{
 			"x64": t.Value("claudeIntegrityX64", in.Options), "arm64": t.Value("claudeIntegrityArm64", in.Options),
 		}},
@@ -117,6 +117,7 @@ func New(in Input, initSHA256 map[string]string) (*Lock, []templates.File, error
 		l.Base[f.Path] = strings.Split(string(f.Content), "\n")
 	}
 	l.setReferences(References(files), nil)
+	l.RenewInit(initSHA256)
 	return l, files, nil
 }
 

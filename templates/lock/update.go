@@ -7,12 +7,10 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 
 	"golang.org/x/mod/semver"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/merge"
 )
@@ -122,62 +120,10 @@ func mergeFile(name string, base, template, mine []byte, prefer merge.Side) (mer
 	return merged, conflicts, note, err
 }
 
-// Stale says in which ways l no longer describes the files as they are; missing
-// digests only count with digests. It is pure.
-func (l *Lock) Stale(files []templates.File, initSHA256 map[string]string, digests bool) []string {
-	var out []string
-	now := *l
-	now.Describe(files, l)
-	names := func(images []Image) []string {
-		var out []string
-		for _, i := range images {
-			out = append(out, i.Reference)
-		}
-		return out
-	}
-	for _, r := range names(now.Images) {
-		if !slices.Contains(names(l.Images), r) {
-			out = append(out, fmt.Sprintf("the image %s is not locked", r))
-		}
-	}
-	for _, i := range l.Images {
-		if !slices.Contains(names(now.Images), i.Reference) {
-			out = append(out, fmt.Sprintf("the image %s is locked and no file names it", i.Reference))
-		} else if digests && i.Digest == "" {
-			out = append(out, fmt.Sprintf("the image %s is locked without a digest", i.Reference))
-		}
-	}
-	if now.Claude.Version != l.Claude.Version || !maps.Equal(now.Claude.Integrity, l.Claude.Integrity) {
-		out = append(out, fmt.Sprintf("Claude Code %s is locked, and the Dockerfile installs %s or another checksum", l.Claude.Version, now.Claude.Version))
-	}
-	for _, arch := range slices.Sorted(maps.Keys(initSHA256)) {
-		if have, ok := l.SbxInit.SHA256[arch]; ok && have != initSHA256[arch] && l.SbxInit.Image == release.InitImage() {
-			out = append(out, fmt.Sprintf("the sbx-init of %s (linux/%s) is another one now", l.SbxInit.Image, arch))
-		}
-	}
-	return out
-}
-
-// Describe takes over what the files name: images, Claude Code and sbx-init.
-// Digests come from old.
-func (l *Lock) Describe(files []templates.File, old *Lock) {
-	l.setReferences(References(files), old.Images)
-	l.Claude.Integrity = maps.Clone(l.Claude.Integrity)
-	for _, f := range files {
-		if path.Base(f.Path) != "Dockerfile" {
-			continue
-		}
-		for line := range strings.Lines(string(f.Content)) {
-			name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
-			switch {
-			case !ok:
-			case name == "ARG CLAUDE_VERSION":
-				l.Claude.Version = value
-			case name == "ARG CLAUDE_INTEGRITY_X64":
-				l.Claude.Integrity["x64"] = value
-			case name == "ARG CLAUDE_INTEGRITY_ARM64":
-				l.Claude.Integrity["arm64"] = value
-			}
-		}
-	}
+// OnlyMoved reports whether the new lock differs from old in nothing but
+// versions and digests that the files have already.
+func (r *Result) OnlyMoved(old *Lock, files []templates.File) bool {
+	now := *old
+	now.Describe(files, old)
+	return len(old.Stale(files, nil).Other) == 0 && bytes.Equal(now.Encode(), r.Lock.Encode())
 }

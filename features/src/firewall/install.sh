@@ -52,11 +52,11 @@ POLICY
 chmod 0644 /etc/sbx/sandbox.jsonc
 /usr/local/sbin/sbx-init plan --policy /etc/sbx/sandbox.jsonc >/dev/null
 
-# Login shells, which editors and the dev container CLI start with, wait for the
-# firewall of this very start, which the first process's starting time names; so
-# no start-up file of the agent's runs before it.
-mkdir -p /etc/profile.d
-cat >/etc/profile.d/00-sbx.sh <<'GATE'
+# Whoever starts this waits for the firewall of this very start, which the first
+# process's starting time names: the Feature's own lifecycle commands, which come
+# before anybody else's, and login shells, with which editors and the dev
+# container CLI start, so that no start-up file of the agent's runs before it.
+cat >/usr/local/share/sbx/wait.sh <<'WAIT'
 sbx_up=/run/sbx/up-$(sed 's/.*) //' /proc/1/stat | cut -d' ' -f20)
 sbx_tries=300
 until [ -e "$sbx_up" ]; do
@@ -65,7 +65,9 @@ until [ -e "$sbx_up" ]; do
   sleep 0.1
 done
 unset sbx_tries sbx_up
-GATE
+WAIT
+mkdir -p /etc/profile.d
+echo '. /usr/local/share/sbx/wait.sh' >/etc/profile.d/00-sbx.sh
 if [ -d /etc/zsh ]; then
   touch /etc/zsh/zshenv
   cat /etc/profile.d/00-sbx.sh /etc/zsh/zshenv >/etc/zsh/zshenv.new
