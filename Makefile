@@ -45,6 +45,12 @@ test-root: setup build ## only the packages whose tests change network namespace
 matrix: setup build ## build every template and bring it up with the official CLI; takes minutes (TEMPLATE=claude: only that one)
 	SBX_TEMPLATE_MATRIX=1 go test -count=1 -timeout 40m -run '^TestTemplateMatrix$$/^$(TEMPLATE)$$' -v ./cmd/sbx-devc
 
+# Renovate is no part of tools/package.json: six hundred packages for one test.
+.PHONY: renovate
+renovate: setup build ## let the real Renovate read, look up and update what init writes; asks npm for versions
+	npm install --prefix $(TOOLS)/renovate --ignore-scripts --no-audit --no-fund --no-save --loglevel=error renovate@44.121.2 node-linux-$(if $(filter aarch64,$(shell uname -m)),arm64,x64)@24.21.0
+	SBX_RENOVATE=$(TOOLS)/renovate go test -count=1 -run '^TestRenovate$$' -v ./cmd/sbx-devc
+
 .PHONY: test-slow
 test-slow: setup build ## attacks that wait for minutes, and every system call of the start made to fail
 	SBX_ATTACK_SLOW=1 go test -count=1 -timeout 15m -run 'TestAttacks$$' ./internal/attack

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,9 +13,14 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/features"
+	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/release"
+	"github.com/org/claude-sandbox/internal/testenv"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
+	"github.com/org/claude-sandbox/templates/publish"
 )
 
 // call runs the command line in this process.
@@ -58,6 +66,60 @@ func TestBotsFindEveryImage(t *testing.T) {
 			if !slices.Contains(found, reference) {
 				t.Errorf("%s: no bot finds %s", id, reference)
 			}
+		}
+	}
+}
+
+// TestRenovatePresetFindsNpm: the patterns of the preset, which Renovate reads
+// with the same engine, find each version and each checksum of npm's programs.
+func TestRenovatePresetFindsNpm(t *testing.T) {
+	text, err := os.ReadFile("../../templates/renovate.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var preset struct {
+		CustomManagers []struct {
+			MatchStrings    []string
+			DepNameTemplate string
+		}
+	}
+	if err := json.Unmarshal(text, &preset); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range templates.IDs() {
+		tmpl, err := templates.Load(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := tmpl.Render(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]bool{}
+		for _, f := range files {
+			for _, m := range preset.CustomManagers {
+				pattern := regexp.MustCompile(m.MatchStrings[0])
+				for _, at := range pattern.FindAllSubmatchIndex(f.Content, -1) {
+					found[m.DepNameTemplate+string(pattern.Expand(nil, []byte("$depName $currentValue $currentDigest"), f.Content, at))] = true
+				}
+			}
+		}
+		version := tmpl.Options["claudeVersion"].Default
+		want := []string{
+			"@anthropic-ai/claude-code-linux-x64 " + version + " " + tmpl.Options["claudeIntegrityX64"].Default,
+			"@anthropic-ai/claude-code-linux-arm64 " + version + " " + tmpl.Options["claudeIntegrityArm64"].Default,
+			"@anthropic-ai/claude-code-linux-x64 " + version + " ",
+		}
+		if o, ok := tmpl.Options["pyrightVersion"]; ok {
+			want = append(want, "pyright "+o.Default+" "+tmpl.Options["pyrightIntegrity"].Default, "pyright "+o.Default+" ")
+		}
+		for _, w := range want {
+			if !found[w] {
+				t.Errorf("%s: no pattern finds %s, but %v", id, w, found)
+			}
+		}
+		if len(found) != len(want) {
+			t.Errorf("%s: found %v, want %v", id, found, want)
 		}
 	}
 }
@@ -165,4 +227,92 @@ func TestBotsMovePins(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDependabotMovesTheFeature does what Dependabot does for dev containers:
+// it asks the official CLI what is outdated and lets it write the new version
+// into devcontainer.json and its lock.
+func TestDependabotMovesTheFeature(t *testing.T) {
+	t.Parallel()
+	cli := testenv.Program(t, "devcontainer")
+	addr := startRegistry(t)
+	f, err := features.Firewall()
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := f.Archive()
+	if errors.Is(err, carried.ErrNotCarried) {
+		testenv.Missing(t, "the carried sbx-init", err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"0.1.0", "0.2.0"} {
+		as := func(text []byte) []byte { return bytes.Replace(text, []byte(f.Version), []byte(version), 1) }
+		artifacts, err := publish.Pack(publish.Features, []publish.Source{{ID: f.ID, Version: version, Metadata: as(f.Metadata), Archive: as(archive)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := publish.Push(t.Context(), artifacts[0], addr+"/org/features", false, registry.Real(registry.Credentials{Getenv: os.Getenv}, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, feature := t.TempDir(), addr+"/org/features/firewall"
+	config := filepath.Join(dir, ".devcontainer", "devcontainer.json")
+	if err := os.Mkdir(filepath.Dir(config), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte("{\n  // ours\n  \"image\": \"debian:bookworm-slim\", \"remoteUser\": \"dev\"\n}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, said := call(t, "init", "--extend", dir); code != 0 {
+		t.Fatal(said)
+	}
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.ReplaceAll(text, []byte(templates.FeatureReference()), []byte(feature+":0.1.0"))
+	if err := os.WriteFile(config, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, said := call(t, "lock", "--update", dir); code != 0 {
+		t.Fatal(said)
+	}
+	dependabot := func(args ...string) []byte {
+		t.Helper()
+		cmd := exec.Command(cli, append(args, "--workspace-folder", ".", "--config", ".devcontainer/devcontainer.json")...)
+		cmd.Dir = dir
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("devcontainer %v: %v\n%s", args, err, &errs)
+		}
+		return out
+	}
+	var outdated struct {
+		Features map[string]struct{ Current, Wanted, Latest string }
+	}
+	if err := json.Unmarshal(dependabot("outdated", "--output-format", "json"), &outdated); err != nil {
+		t.Fatal(err)
+	}
+	if f := outdated.Features[feature+":0.1.0"]; f.Current != "0.1.0" || f.Latest != "0.2.0" {
+		t.Errorf("outdated: %+v", outdated)
+	}
+	dependabot("upgrade", "--feature", feature, "--target-version", "0.2.0")
+	now, err := os.ReadFile(config)
+	if want := strings.ReplaceAll(string(text), ":0.1.0", ":0.2.0"); err != nil || string(now) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, now, want)
+	}
+	if code, out, said := call(t, "lock", "--check", dir); code != 0 {
+		t.Errorf("lock --check: exit %d\n%s%s", code, out, said)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, lock.FeaturesPath))
+	if err != nil || !strings.Contains(string(before), `"version": "0.2.0"`) {
+		t.Errorf("%v\n%s", err, before)
+	}
+	if code, _, said := call(t, "lock", "--update", dir); code != 0 || !strings.Contains(said, "up to date") {
+		t.Errorf("lock --update: exit %d\n%s", code, said)
+	}
 }
