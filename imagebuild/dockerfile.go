@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
@@ -63,6 +64,11 @@ func BuildDockerfile(ctx context.Context, e *engine.Engine, o BuildOptions) (id 
 	r.CloseWithError(errBuildOver)
 	if packErr := <-packed; packErr != nil && !errors.Is(packErr, errBuildOver) {
 		return "", packErr // the cause of whatever the engine made of half a context
+	}
+	if err != nil && strings.Contains(err.Error(), "no active sessions") {
+		// BuildKit asks whoever started the build for secrets and keys, over a
+		// connection that we do not offer.
+		err = diag.WithHint(err, "secrets and ssh need 'docker build --secret … --tag NAME'; 'sbx-devc image push --image NAME' publishes what it made")
 	}
 	if err != nil {
 		return "", fmt.Errorf("building %s: %w", file, err)

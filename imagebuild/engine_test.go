@@ -137,6 +137,15 @@ func TestFailingStepIsShown(t *testing.T) {
 	}
 }
 
+// A build that needs a secret is told who can give it one.
+func TestASecretIsTheDockerCommands(t *testing.T) {
+	e := connect(t)
+	_, _, err := buildWith(t, e, BuildOptions{}, "FROM scratch\nCOPY --from="+release.InitImage()+" /sbx-init /sbx-init\nRUN --mount=type=secret,id=token [\"/sbx-init\", \"version\"]\n")
+	if err == nil || !strings.Contains(diag.HintOf(err), "docker build --secret") {
+		t.Errorf("the error is %v, its hint %q", err, diag.HintOf(err))
+	}
+}
+
 // An image of the engine is published, pulled and run.
 func TestPushPullRun(t *testing.T) {
 	e := connect(t)
