@@ -276,7 +276,9 @@ func layoutRoot(source string) (b blobs, raw []byte, err error) {
 	file := func(h v1.Hash) string { return filepath.Join(dir, "blobs", h.Algorithm, h.Hex) }
 	var roots []v1.Descriptor
 	for _, d := range index.Manifests {
-		isRoot := d.MediaType.IsIndex() || d.MediaType.IsImage() && d.ArtifactType == ""
+		// An image's artifact type is that of its configuration, where somebody
+		// writes it; an SBOM beside it has another.
+		isRoot := d.MediaType.IsIndex() || d.MediaType.IsImage() && (d.ArtifactType == "" || types.MediaType(d.ArtifactType).IsConfig())
 		if isRoot && (refName == "" || d.Annotations["org.opencontainers.image.ref.name"] == refName) {
 			roots = append(roots, d)
 		}
