@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
@@ -17,6 +18,8 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
 
@@ -48,7 +51,9 @@ type resolverCase struct {
 }
 
 // resolverCases are no filter at all, ours as the agent meets it, and dnsmasq,
-// which fills an ipset as well but refuses nothing.
+// which fills an ipset as well but refuses nothing and records nothing: once
+// behind the packet filter that ours stands behind, so that a question's way to
+// it is as long, and once with none.
 func resolverCases(b *testing.B) []resolverCase {
 	dnsmasq := testenv.Program(b, "dnsmasq")
 	return []resolverCase{
@@ -56,25 +61,71 @@ func resolverCases(b *testing.B) []resolverCase {
 		{"sbx-init", dnsAddr + ":53", func(b *testing.B, in *internet) int {
 			return startSidecar(b, newBox(b, in.Sandbox, benchPolicy(200))).Process.Pid
 		}},
-		{"dnsmasq", "127.0.0.1:5399", func(b *testing.B, in *internet) int {
-			run := func(argv ...string) *exec.Cmd {
-				cmd := exec.Command(argv[0], argv[1:]...)
-				in.Sandbox.Do(func() {
-					if err := cmd.Start(); err != nil {
-						b.Fatal(err)
-					}
-				})
-				return cmd
-			}
-			if err := run("ipset", "create", "peer", "hash:ip", "timeout", "3600").Wait(); err != nil {
-				b.Fatal(err)
-			}
-			cmd := run(dnsmasq, "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--user=root", "--pid-file=",
-				"--server="+dnsAddr, "--port=5399", "--listen-address=127.0.0.1", "--bind-interfaces", "--cache-size=4096", "--ipset=/ok.test/wild.test/peer")
-			b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-			return cmd.Process.Pid
+		{"dnsmasq", dnsAddr + ":53", func(b *testing.B, in *internet) int {
+			leadTo(b, in, peerPort)
+			return startDnsmasq(b, in, dnsmasq)
+		}},
+		{"dnsmasq-unfiltered", fmt.Sprintf("127.0.0.1:%d", peerPort), func(b *testing.B, in *internet) int {
+			return startDnsmasq(b, in, dnsmasq)
 		}},
 	}
+}
+
+// peerPort is where dnsmasq listens.
+const peerPort = 5399
+
+func startDnsmasq(b *testing.B, in *internet, program string) int {
+	run := func(argv ...string) *exec.Cmd {
+		cmd := exec.Command(argv[0], argv[1:]...)
+		in.Sandbox.Do(func() {
+			if err := cmd.Start(); err != nil {
+				b.Fatal(err)
+			}
+		})
+		return cmd
+	}
+	if err := run("ipset", "create", "peer", "hash:ip", "timeout", "3600").Wait(); err != nil {
+		b.Fatal(err)
+	}
+	cmd := run(program, "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--user=root", "--pid-file=",
+		"--server="+dnsAddr, fmt.Sprintf("--port=%d", peerPort), "--listen-address=127.0.0.1", "--bind-interfaces", "--cache-size=4096", "--ipset=/ok.test/wild.test/peer")
+	b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd.Process.Pid
+}
+
+// leadTo sets the rules of benchPolicy with another resolver, which sets no mark
+// and is let out by its user.
+func leadTo(b *testing.B, in *internet, resolverPort uint16) {
+	var settings struct{ Network firewall.Network }
+	if err := json.Unmarshal([]byte(benchPolicy(200)), &settings); err != nil {
+		b.Fatal(err)
+	}
+	policy, errs := firewall.NewPolicy(settings.Network)
+	if len(errs) > 0 {
+		b.Fatal(errs)
+	}
+	in.Sandbox.Do(func() {
+		k, err := kernel.Open(b.Context(), kernel.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(k.Close)
+		facts := k.Facts()
+		facts.Upstreams, facts.ResolverPort, facts.GuardPort, facts.Mark = []netip.Addr{netip.MustParseAddr(dnsAddr)}, resolverPort, 1, 1
+		plan, err := firewall.Compile(policy, facts)
+		if err == nil {
+			err = k.Apply(b.Context(), plan)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, table := range []string{"filter", "nat"} {
+			rule := exec.Command("iptables", "-t", table, "-I", "OUTPUT", "-p", "udp", "-d", dnsAddr, "-m", "owner", "--uid-owner", "0", "-j", "ACCEPT")
+			if out, err := rule.CombinedOutput(); err != nil {
+				b.Fatalf("%v: %s", err, out)
+			}
+		}
+	})
 }
 
 // client asks one server from one socket.
@@ -232,10 +283,10 @@ func cpuOf(b *testing.B, pid int) time.Duration {
 // BenchmarkConnect is a TCP connection to an address entry, which the guard
 // has no part in.
 func BenchmarkConnect(b *testing.B) {
-	for _, firewall := range []bool{false, true} {
-		b.Run(map[bool]string{false: "none", true: "sbx-init"}[firewall], func(b *testing.B) {
+	for _, filtered := range []bool{false, true} {
+		b.Run(map[bool]string{false: "none", true: "sbx-init"}[filtered], func(b *testing.B) {
 			in := newInternet(b)
-			if firewall {
+			if filtered {
 				startSidecar(b, newBox(b, in.Sandbox, `{"network": {"allow": ["`+okAddr+`:80"]}}`))
 			}
 			var times []time.Duration

@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,8 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/ipv4"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
@@ -168,81 +165,6 @@ func (s *Server) Serve(ctx context.Context, pc net.PacketConn, l net.Listener) e
 		return nil
 	}
 	return errors.Join(first, second)
-}
-
-// serveUDP reads with one goroutine, because several would wake each other for
-// every question. What the cache knows it answers itself; what has to be asked
-// or refused takes time and gets a goroutine of its own.
-func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
-	conn, ok := pc.(*net.UDPConn)
-	if !ok {
-		return fmt.Errorf("the resolver's UDP socket is a %T", pc)
-	}
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	slots := make(chan struct{}, maxInFlight)
-	batches := ipv4.NewPacketConn(conn) // the messages of one system call; it does the same for IPv6
-	in, out := make([]ipv4.Message, maxBatch), make([]ipv4.Message, maxBatch)
-	replies := make([][]byte, maxBatch) // room that is used again
-	for i := range in {
-		in[i].Buffers = [][]byte{make([]byte, maxUDPMessage)}
-		out[i].Buffers = make([][]byte, 1)
-		replies[i] = make([]byte, 0, maxReply)
-	}
-	given := memo{}
-	for {
-		n, err := batches.ReadBatch(in, 0)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return fmt.Errorf("the resolver's UDP socket: %w", err)
-			}
-			continue // an ICMP error about an earlier reply
-		}
-		answered := 0
-		answer := func(reply []byte, client net.Addr) {
-			if reply != nil {
-				out[answered].Buffers[0], out[answered].Addr = reply, client
-				answered++
-			}
-		}
-		for i, m := range in[:n] {
-			message, from := m.Buffers[0][:m.N], source(m.Addr)
-			if reply := s.again(given, message, from, replies[i]); reply != nil {
-				answer(reply, m.Addr)
-				continue
-			}
-			if q, err := parseQuestion(message); err == nil {
-				name, err := hostName(q.q.Name)
-				key := cacheKey{name, q.q.Type}
-				if err == nil && s.cache.hold(key).answer != nil {
-					answer(s.answerKnown(ctx, given, message, q, key, from), m.Addr)
-					continue
-				}
-			}
-			select {
-			case slots <- struct{}{}:
-			default:
-				continue
-			}
-			message, client := bytes.Clone(message), m.Addr
-			wg.Go(func() {
-				defer func() { <-slots }()
-				if reply := s.answer(ctx, message, firewall.UDP, source(client)); reply != nil {
-					_, _ = conn.WriteTo(reply, client) // the client asks again
-				}
-			})
-		}
-		for left := out[:answered]; len(left) > 0; {
-			sent, err := batches.WriteBatch(left, 0)
-			if err != nil {
-				sent = 1 // whose client asks again
-			}
-			left = left[sent:]
-		}
-	}
 }
 
 func (s *Server) serveTCP(ctx context.Context, l net.Listener) error {
