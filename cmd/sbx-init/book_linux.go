@@ -23,38 +23,39 @@ type book struct {
 
 	mu     sync.Mutex
 	policy *firewall.Policy
-	leads  map[lead]time.Time // until when the address is open because of it
-	swept  int                // leads that the last sweep left
+	leads  map[netip.Addr][]lead
+	swept  int // addresses that the last sweep left
 }
 
 // lead is one way from a name to an address. The aliases on the way count: one
 // of them may come under "deny" later.
 type lead struct {
-	addr  netip.Addr
-	names string // the name that was asked for, then its aliases, by blanks
+	names string    // the name that was asked for, then its aliases, by blanks
+	until time.Time // when the address is no longer open because of it
 }
 
-// sweepMin is how many leads there are at least before a sweep is worth it.
+// sweepMin is how many addresses there are at least before a sweep is worth it.
 const sweepMin = 1024
 
 func newBook(p *firewall.Policy, open func(netip.Addr, []firewall.Port, time.Duration) error) *book {
-	return &book{open: open, now: time.Now, policy: p, leads: map[lead]time.Time{}}
+	return &book{open: open, now: time.Now, policy: p, leads: map[netip.Addr][]lead{}}
 }
 
 // Allow is resolver.Installer's.
 func (b *book) Allow(names []string, addr netip.Addr, ports []firewall.Port, timeout time.Duration) error {
-	l := lead{addr, strings.Join(names, " ")}
+	l := lead{names: strings.Join(names, " ")}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(ports) == 0 && b.policy.Mode() == firewall.ModeAudit && l.resolvable(b.policy) {
+	if len(ports) == 0 && b.policy.Mode() == firewall.ModeAudit && l.resolvable(b.policy, addr) {
 		// The packet filter lets the internet out. The lead is for a policy
 		// that names this name later.
-		b.leads[l] = b.now().Add(timeout)
+		l.until = b.now().Add(timeout)
+		b.note(addr, l)
 		return nil
 	}
 	open := make([]firewall.Port, 0, len(ports))
 	for _, port := range ports {
-		if l.allowed(b.policy, port) {
+		if l.allowed(b.policy, addr, port) {
 			open = append(open, port)
 		}
 	}
@@ -65,20 +66,33 @@ func (b *book) Allow(names []string, addr netip.Addr, ports []firewall.Port, tim
 		return err
 	}
 	// The set counts whole seconds, so it may hold the address for one more.
-	b.leads[l] = b.now().Add(timeout + 2*time.Second)
+	l.until = b.now().Add(timeout + 2*time.Second)
+	b.note(addr, l)
 	return nil
 }
 
-func (l lead) allowed(p *firewall.Policy, port firewall.Port) bool {
+// note remembers a lead to addr, in the place of an earlier one by the same names.
+func (b *book) note(addr netip.Addr, l lead) {
+	leads := b.leads[addr]
+	for i := range leads {
+		if leads[i].names == l.names {
+			leads[i].until = l.until
+			return
+		}
+	}
+	b.leads[addr] = append(leads, l)
+}
+
+func (l lead) allowed(p *firewall.Policy, addr netip.Addr, port firewall.Port) bool {
 	name, ok := l.named(p)
-	return ok && p.Decide(name, l.addr, port.Number, port.Proto).Allowed()
+	return ok && p.Decide(name, addr, port.Number, port.Proto).Allowed()
 }
 
 // resolvable reports whether the name may lead to the address, whatever port is
 // open there.
-func (l lead) resolvable(p *firewall.Policy) bool {
+func (l lead) resolvable(p *firewall.Policy, addr netip.Addr) bool {
 	name, ok := l.named(p)
-	return ok && p.DecideName(name).Allowed() && p.DecideAnswer(name, l.addr).Allowed()
+	return ok && p.DecideName(name).Allowed() && p.DecideAnswer(name, addr).Allowed()
 }
 
 // named returns the name that was asked for, and whether it may have its aliases.
@@ -99,7 +113,7 @@ func (b *book) setPolicy(p *firewall.Policy) {
 	b.policy = p
 }
 
-// page is what the book says at one time, found by address.
+// page is what the book says at one time.
 type page struct {
 	policy *firewall.Policy
 	leads  map[netip.Addr][]lead
@@ -110,11 +124,14 @@ type page struct {
 func (b *book) read(f func(page) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := page{b.policy, map[netip.Addr][]lead{}}
-	for l := range b.leads {
-		p.leads[l.addr] = append(p.leads[l.addr], l)
-	}
-	return f(p)
+	return f(page{b.policy, b.leads})
+}
+
+// opens is page's, at this moment.
+func (b *book) opens(addr netip.Addr, port firewall.Port) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return page{b.policy, b.leads}.opens(addr, port)
 }
 
 // connects reports whether the policy allows a connection to addr, by address
@@ -126,15 +143,25 @@ func (p page) connects(addr netip.Addr, port firewall.Port) bool {
 // opens reports whether the policy allows new connections to addr because of a
 // name that led there.
 func (p page) opens(addr netip.Addr, port firewall.Port) bool {
-	return slices.ContainsFunc(p.leads[addr], func(l lead) bool { return l.allowed(p.policy, port) })
+	return slices.ContainsFunc(p.leads[addr], func(l lead) bool { return l.allowed(p.policy, addr, port) })
 }
 
-// full reports whether a sweep is due: when there are twice as many leads as
-// after the last one.
+// full reports whether a sweep is due: when there are twice as many addresses
+// as after the last one, and the time of one of them is over.
 func (b *book) full() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.leads) > max(2*b.swept, sweepMin)
+	if len(b.leads) <= max(2*b.swept, sweepMin) {
+		return false
+	}
+	now := b.now()
+	for _, leads := range b.leads {
+		if slices.ContainsFunc(leads, func(l lead) bool { return now.After(l.until) }) {
+			return true
+		}
+	}
+	b.swept = len(b.leads)
+	return false
 }
 
 // sweep forgets the leads whose time is over, but for addresses in use: a
@@ -148,9 +175,13 @@ func (b *book) sweep(flows []kernel.Flow) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
-	for l, until := range b.leads {
-		if now.After(until) && !used[l.addr] {
-			delete(b.leads, l)
+	for addr, leads := range b.leads {
+		if used[addr] {
+			continue
+		}
+		leads = slices.DeleteFunc(leads, func(l lead) bool { return now.After(l.until) })
+		if b.leads[addr] = leads; len(leads) == 0 {
+			delete(b.leads, addr)
 		}
 	}
 	b.swept = len(b.leads)

@@ -199,10 +199,19 @@ func (k *keeper) look(ctx context.Context) (usual bool, err error) {
 	}
 	k.generation, k.numbered = generation, numbered
 	foreign := 0
-	err = w.book.read(func(p page) (err error) {
-		foreign, err = w.kernel.Prune(func(a netip.Addr, port firewall.Port) bool { return p.opens(a, port) || forTests(a) })
-		return err
+	err = w.kernel.EachLearned(func(a netip.Addr, port firewall.Port) {
+		if !w.book.opens(a, port) && !forTests(a) {
+			foreign++
+		}
 	})
+	if err == nil && foreign > 0 {
+		// Only for these the answers have to wait, for an address may be opened
+		// while the sets are listed.
+		err = w.book.read(func(p page) (err error) {
+			foreign, err = w.kernel.Prune(func(a netip.Addr, port firewall.Port) bool { return p.opens(a, port) || forTests(a) })
+			return err
+		})
+	}
 	if err == nil && foreign > 0 {
 		err = fmt.Errorf("the sets of learned addresses held %d that no name led to", foreign)
 	}

@@ -23,8 +23,10 @@ const (
 	// defaultAudit is where the agent finds out why it was refused.
 	defaultAudit = "/run/sbx/audit.jsonl"
 
-	// gcPercent is how much garbage there may be for what is in use.
-	gcPercent = 30
+	// gcStarting and gcServing are how much garbage there may be for what is in
+	// use, in percent: while the policy is read, of which little stays, and then.
+	gcStarting = 30
+	gcServing  = 60
 
 	// effectivePolicy, in the audit log's folder, is the policy in force, for
 	// 'sbx-init check' without --policy. It is a settings file itself.
@@ -85,7 +87,7 @@ func (p *program) run(args []string) error {
 	}
 	// Little memory is worth more than little work to whoever shares the
 	// container's limit with us.
-	debug.SetGCPercent(gcPercent)
+	debug.SetGCPercent(gcStarting)
 	// Whoever can read our memory could read the policy's secrets of tomorrow;
 	// who can write to it owns CAP_NET_ADMIN.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
@@ -147,6 +149,7 @@ func (p *program) run(args []string) error {
 	if err != nil {
 		return err
 	}
+	debug.SetGCPercent(gcServing)
 	keeper := newKeeper(p, w, o, reach)
 	if o.sidecar {
 		return p.serve(w, func() { keeper.begin(control) }, time.Since(started))

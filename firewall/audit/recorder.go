@@ -51,7 +51,7 @@ type kind struct {
 
 // repeats are the decisions of one kind since the last record about it.
 type repeats struct {
-	last   Record
+	last   *Record // nil = none; most kinds never come again
 	count  int
 	until  time.Time
 	window time.Duration
@@ -105,7 +105,10 @@ func (c *Recorder) repeated(k kind, r Record) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.counts[k]; ok {
-		e.last = r
+		if e.last == nil {
+			e.last = new(Record)
+		}
+		*e.last = r
 		e.count += r.decisions()
 		return true
 	}
@@ -169,7 +172,7 @@ func (c *Recorder) flush(e *repeats) bool {
 	if e.count == 0 {
 		return true
 	}
-	r := e.last
+	r := *e.last
 	r.Count, r.PID, r.Exe, r.Cmd, r.Guess = e.count, 0, "", "", false
 	if c.err = c.write(r); c.err != nil {
 		return false

@@ -39,9 +39,18 @@ const maxBatch = 500
 const answerLimit = 5 * time.Second
 
 func openSetSocket() (*setSocket, error) {
+	fd, err := openIpset()
+	if err != nil {
+		return nil, err
+	}
+	return &setSocket{fd: fd}, nil
+}
+
+// openIpset opens a netlink socket whose calls block, but not for ever.
+func openIpset() (int, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
 	if err != nil {
-		return nil, fmt.Errorf("opening a netlink socket for ipset: %w", err)
+		return 0, fmt.Errorf("opening a netlink socket for ipset: %w", err)
 	}
 	err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
 	if err == nil {
@@ -50,9 +59,9 @@ func openSetSocket() (*setSocket, error) {
 	}
 	if err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("opening a netlink socket for ipset: %w", err)
+		return 0, fmt.Errorf("opening a netlink socket for ipset: %w", err)
 	}
-	return &setSocket{fd: fd}, nil
+	return fd, nil
 }
 
 func (s *setSocket) close() { unix.Close(s.fd) }
@@ -73,14 +82,7 @@ func (s *setSocket) add(set string, elements []element) error {
 
 func (s *setSocket) addSome(set string, elements []element) error {
 	s.seq++
-	b := s.out[:0]
-	b = append(b, 0, 0, 0, 0) // the length
-	b = binary.NativeEndian.AppendUint16(b, unix.NFNL_SUBSYS_IPSET<<8|nl.IPSET_CMD_ADD)
-	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_ACK) // without EXCL: what is there is replaced
-	b = binary.NativeEndian.AppendUint32(b, s.seq)
-	b = append(b, 0, 0, 0, 0)                             // from us, whoever that is
-	b = append(b, unix.AF_NETLINK, nl.NFNETLINK_V0, 0, 0) // nfgenmsg
-	b = attribute(b, nl.IPSET_ATTR_PROTOCOL, nl.IPSET_PROTOCOL)
+	b := message(s.out[:0], nl.IPSET_CMD_ADD, unix.NLM_F_REQUEST|unix.NLM_F_ACK, s.seq) // without EXCL: what is there is replaced
 	b = attribute(b, nl.IPSET_ATTR_SETNAME, append([]byte(set), 0)...)
 	b = attribute(b, nl.IPSET_ATTR_LINENO|unix.NLA_F_NET_BYTEORDER, 0, 0, 0, 0)
 	b, list := begin(b, nl.IPSET_ATTR_ADT)
@@ -118,7 +120,6 @@ func (s *setSocket) addSome(set string, elements []element) error {
 
 // answer reads the kernel's answer to the last message.
 func (s *setSocket) answer() error {
-	const header, code = 16, 20
 	for {
 		n, err := unix.Read(s.fd, s.in[:])
 		if errors.Is(err, unix.EINTR) {
@@ -127,7 +128,7 @@ func (s *setSocket) answer() error {
 		if err != nil {
 			return err
 		}
-		if n < code {
+		if n < unix.SizeofNlMsghdr {
 			return errors.New("the kernel's answer is too short")
 		}
 		if binary.NativeEndian.Uint32(s.in[8:]) != s.seq {
@@ -136,15 +137,38 @@ func (s *setSocket) answer() error {
 		if binary.NativeEndian.Uint16(s.in[4:]) != unix.NLMSG_ERROR {
 			return errors.New("the kernel's answer is none")
 		}
-		switch failed := -int32(binary.NativeEndian.Uint32(s.in[header:])); {
-		case failed == 0:
-			return nil
-		case failed >= nl.IPSET_ERR_PRIVATE:
-			return nl.IPSetError(failed)
-		default:
-			return unix.Errno(failed)
-		}
+		return failure(s.in[:n])
 	}
+}
+
+// failure reads the kernel's answer to a message; nil means that it did all.
+func failure(answer []byte) error {
+	const code = unix.SizeofNlMsghdr
+	if len(answer) < code+4 {
+		return errors.New("the kernel's answer is too short")
+	}
+	switch failed := -int32(binary.NativeEndian.Uint32(answer[code:])); {
+	case failed == 0:
+		return nil
+	case failed >= nl.IPSET_ERR_PRIVATE:
+		return nl.IPSetError(failed)
+	default:
+		return unix.Errno(failed)
+	}
+}
+
+// nfgenSize is the size of struct nfgenmsg, which stands before the attributes.
+const nfgenSize = 4
+
+// message begins a message to ipset; its length is still to be written.
+func message(b []byte, command, flags uint16, seq uint32) []byte {
+	b = append(b, 0, 0, 0, 0) // the length
+	b = binary.NativeEndian.AppendUint16(b, unix.NFNL_SUBSYS_IPSET<<8|command)
+	b = binary.NativeEndian.AppendUint16(b, flags)
+	b = binary.NativeEndian.AppendUint32(b, seq)
+	b = append(b, 0, 0, 0, 0)                             // from us, whoever that is
+	b = append(b, unix.AF_NETLINK, nl.NFNETLINK_V0, 0, 0) // nfgenmsg
+	return attribute(b, nl.IPSET_ATTR_PROTOCOL, nl.IPSET_PROTOCOL)
 }
 
 // attribute appends one attribute, whose length counts its header but not what

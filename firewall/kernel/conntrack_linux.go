@@ -10,7 +10,6 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -128,47 +127,4 @@ func readFlow(f *netlink.ConntrackFlow) Flow {
 func addrPort(ip net.IP, port uint16) netip.AddrPort {
 	addr, _ := netip.AddrFromSlice(ip)
 	return netip.AddrPortFrom(addr.Unmap(), port)
-}
-
-// Prune takes every learned address and port that keep does not want out of
-// the sets and returns how many those were. Sets that do not exist hold
-// nothing.
-func (k *Kernel) Prune(keep func(netip.Addr, firewall.Port) bool) (int, error) {
-	pruned := 0
-	for name, ipv6 := range map[string]bool{firewall.SetName4: false, firewall.SetName6: true} {
-		entries, err := k.learned(name, ipv6)
-		if err != nil {
-			return pruned, err
-		}
-		for _, e := range entries {
-			if keep(e.Prefix.Addr(), e.Port) {
-				continue
-			}
-			entry := setEntry(e.Prefix, e.Port)
-			entry.CIDR = 0       // hash:ip,port takes no length
-			entry.Replace = true // it may end by itself meanwhile
-			if err := k.sets.IpsetDel(name, entry); err != nil {
-				return pruned, fmt.Errorf("removing %s from the set %s: %w", e, name, err)
-			}
-			pruned++
-		}
-	}
-	return pruned, nil
-}
-
-func (k *Kernel) learned(name string, ipv6 bool) ([]firewall.SetEntry, error) {
-	listed, err := k.sets.IpsetList(name)
-	if errors.Is(err, unix.ENOENT) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, errSets("listing the set "+name, err)
-	}
-	var entries []firewall.SetEntry
-	for _, e := range listed.Entries {
-		if entry, ok := readEntry(e, ipv6); ok {
-			entries = append(entries, entry)
-		}
-	}
-	return entries, nil
 }

@@ -44,6 +44,7 @@ type Kernel struct {
 	families []tools         // IPv4, then IPv6 when the kernel has it
 	sets     *netlink.Handle // its socket was opened in the namespace and stays there
 	adder    *setSocket      // so was this one
+	lister   *listSocket     // and this one
 	diag     *diagSocket     // and this one
 	netns    uint64          // inode of the namespace
 	uids     uint32          // of firewall.Facts
@@ -112,6 +113,7 @@ func Open(ctx context.Context, opts Options) (*Kernel, error) {
 func (k *Kernel) Close() {
 	k.sets.Close()
 	k.adder.close()
+	k.lister.close()
 	k.diag.file.Close()
 }
 
@@ -252,9 +254,15 @@ func (k *Kernel) openSets() error {
 		sets.Close()
 		return err
 	}
+	if k.lister, err = openListSocket(); err != nil {
+		sets.Close()
+		k.adder.close()
+		return err
+	}
 	if k.diag, err = openDiagSocket(); err != nil {
 		sets.Close()
 		k.adder.close()
+		k.lister.close()
 		return err
 	}
 	k.sets = sets

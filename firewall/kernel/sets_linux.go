@@ -90,15 +90,9 @@ func (k *Kernel) makeSet(s firewall.Set) error {
 }
 
 func (k *Kernel) fillSet(s firewall.Set) error {
-	listed, err := k.sets.IpsetList(s.Name)
-	if err != nil {
-		return errSets("listing the set "+s.Name, err)
-	}
 	stale := map[firewall.SetEntry]bool{}
-	for _, e := range listed.Entries {
-		if entry, ok := readEntry(e, s.IPv6); ok {
-			stale[entry] = true
-		}
+	if _, err := k.lister.list(s.Name, func(e firewall.SetEntry) { stale[e] = true }); err != nil {
+		return errSets("listing the set "+s.Name, err)
 	}
 	var missing []element
 	for _, e := range s.Entries {
@@ -129,46 +123,22 @@ func setEntry(prefix netip.Prefix, port firewall.Port) *netlink.IPSetEntry {
 	}
 }
 
-// readEntry is setEntry backwards.
-func readEntry(e netlink.IPSetEntry, ipv6 bool) (firewall.SetEntry, bool) {
-	addr, ok := netip.AddrFromSlice(e.IP)
-	if !ok || e.Port == nil || e.Protocol == nil {
-		return firewall.SetEntry{}, false
-	}
-	if !ipv6 {
-		addr = addr.Unmap()
-	}
-	bits := int(e.CIDR)
-	if bits == 0 {
-		bits = addr.BitLen() // a whole address is listed without a length
-	}
-	port := firewall.Port{Number: *e.Port, Proto: firewall.TCP}
-	if *e.Protocol == unix.IPPROTO_UDP {
-		port.Proto = firewall.UDP
-	}
-	return firewall.SetEntry{Prefix: netip.PrefixFrom(addr, bits), Port: port}, true
-}
-
 // haveSet errs unless the set exists as the plan wants it.
 func (k *Kernel) haveSet(s firewall.Set) error {
-	listed, err := k.sets.IpsetList(s.Name)
+	have := map[firewall.SetEntry]bool{}
+	each := func(e firewall.SetEntry) { have[e] = true }
+	if s.Timeout > 0 {
+		each = nil // what it holds comes and goes
+	}
+	typeName, err := k.lister.list(s.Name, each)
 	if err != nil {
 		if errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("the set %s is missing", s.Name)
 		}
 		return errSets("listing the set "+s.Name, err)
 	}
-	if listed.TypeName != s.Type {
-		return fmt.Errorf("the set %s is of type %s, not %s", s.Name, listed.TypeName, s.Type)
-	}
-	if s.Timeout > 0 {
-		return nil // what it holds comes and goes
-	}
-	have := map[firewall.SetEntry]bool{}
-	for _, e := range listed.Entries {
-		if entry, ok := readEntry(e, s.IPv6); ok {
-			have[entry] = true
-		}
+	if typeName != s.Type {
+		return fmt.Errorf("the set %s is of type %s, not %s", s.Name, typeName, s.Type)
 	}
 	var differences []error
 	for _, e := range s.Entries {

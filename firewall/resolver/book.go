@@ -26,11 +26,17 @@ type book struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	names map[string]map[netip.Addr]time.Time // name -> address -> when it is forgotten
+	names map[string][]place
+}
+
+// place is where a name led to.
+type place struct {
+	addr  netip.Addr
+	until time.Time // when it is forgotten
 }
 
 func newBook(now func() time.Time) *book {
-	return &book{now: now, names: map[string]map[netip.Addr]time.Time{}}
+	return &book{now: now, names: map[string][]place{}}
 }
 
 // note remembers addresses of name until after is over.
@@ -40,50 +46,53 @@ func (b *book) note(name string, addrs []netip.Addr, after time.Duration) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	known := b.names[name]
-	if known == nil {
-		if len(b.names) >= bookNames {
-			b.makeRoom()
-		}
-		known = map[netip.Addr]time.Time{}
-		b.names[name] = known
+	if _, known := b.names[name]; !known && len(b.names) >= bookNames {
+		b.makeRoom()
 	}
-	b.forget(known)
+	places := b.remembered(name)
 	until := b.now().Add(after)
 	for _, a := range addrs {
-		if until.After(known[a]) {
-			known[a] = until
+		i := slices.IndexFunc(places, func(p place) bool { return p.addr == a })
+		switch {
+		case i < 0:
+			places = append(places, place{a, until})
+		case until.After(places[i].until):
+			places[i].until = until
 		}
 	}
+	b.names[name] = places
 }
 
 // of returns the addresses of name, in no order.
 func (b *book) of(name string) []netip.Addr {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	known := b.names[name]
-	b.forget(known)
-	addrs := make([]netip.Addr, 0, len(known))
-	for a := range known {
-		addrs = append(addrs, a)
+	places := b.remembered(name)
+	addrs := make([]netip.Addr, 0, len(places))
+	for _, p := range places {
+		addrs = append(addrs, p.addr)
 	}
 	return addrs
 }
 
-func (b *book) forget(known map[netip.Addr]time.Time) {
-	now := b.now()
-	for a, until := range known {
-		if !until.After(now) {
-			delete(known, a)
-		}
+// remembered forgets the places of name whose time is over and returns the
+// others.
+func (b *book) remembered(name string) []place {
+	places, known := b.names[name]
+	if !known {
+		return nil
 	}
+	now := b.now()
+	places = slices.DeleteFunc(places, func(p place) bool { return !p.until.After(now) })
+	b.names[name] = places
+	return places
 }
 
 // makeRoom removes the names without an address, and any others until an eighth
 // of the room is free: it looks at all of them, which must not be done for each.
 func (b *book) makeRoom() {
-	for name, known := range b.names {
-		if b.forget(known); len(known) == 0 {
+	for name := range b.names {
+		if len(b.remembered(name)) == 0 {
 			delete(b.names, name)
 		}
 	}

@@ -99,6 +99,7 @@ type Server struct {
 	cache  *cache
 	order  order
 	ours   openQuestions
+	lines  []*lines // one for each upstream
 
 	lookups chan struct{} // one place for each question of Addresses
 }
@@ -110,6 +111,16 @@ func New(opts Options) *Server {
 	}
 	s := &Server{opts: opts, budget: newBudget(time.Now), book: newBook(time.Now), cache: newCache(opts.Cache, time.Now), lookups: make(chan struct{}, maxLookups)}
 	s.order = order{now: time.Now, upstreams: make([]upstreamState, len(opts.Upstreams))}
+	for i, upstream := range opts.Upstreams {
+		s.lines = append(s.lines, &lines{
+			timeout:  opts.Timeout,
+			buffers:  sync.Pool{New: func() any { return new([maxUDPMessage]byte) }},
+			believes: func(same bool) bool { return s.order.believes(i, same) },
+			dial: func(ctx context.Context) (net.Conn, error) {
+				return s.dial(ctx, "udp", upstream, time.Time{})
+			},
+		})
+	}
 	s.SetPolicy(opts.Policy)
 	return s
 }

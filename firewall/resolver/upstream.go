@@ -16,10 +16,6 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// maxForged is how many replies that match no question of ours are read before
-// the question is asked over TCP, which a third party cannot forge.
-const maxForged = 16
-
 var (
 	errTruncated = errors.New("the reply is truncated")
 	errForged    = errors.New("too many replies that answer no question of ours")
@@ -113,19 +109,50 @@ func (s *Server) ask(ctx context.Context, index int, q dnsmessage.Question) ([]b
 	return nil, fmt.Errorf("the upstream resolver %s gave no usable answer", upstream)
 }
 
-// once sends the question in a message and from a socket of its own. The
-// socket is connected, so the kernel drops what another address sends, and its
-// port and the id are random.
+// once sends the question once, with an id of its own.
 func (s *Server) once(ctx context.Context, network string, index int, q dnsmessage.Question, edns bool) ([]byte, dnsmessage.RCode, error) {
+	if network == "udp" {
+		return s.overUDP(ctx, index, q, edns)
+	}
+	return s.overTCP(ctx, index, q, edns)
+}
+
+// overUDP asks on a line. It errs with errForged when whoever answers does not
+// repeat our letters any more: over TCP he need not.
+func (s *Server) overUDP(ctx context.Context, index int, q dnsmessage.Question, edns bool) ([]byte, dnsmessage.RCode, error) {
+	lines := s.lines[index]
+	l, i, err := lines.begin(ctx, q)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer lines.leave(l)
+	message, err := buildQuestion(i.id, q, edns)
+	if err != nil {
+		return nil, 0, err
+	}
+	if name, err := hostName(q.Name); err == nil {
+		defer s.ours.add(asked{i.id, name, q.Type})()
+	}
+	if _, err := l.conn.Write(message); err != nil {
+		lines.fail(l, err)
+	}
+	select {
+	case r := <-i.done:
+		return r.reply, r.rcode, r.err
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	}
+}
+
+// overTCP asks on a connection of its own.
+func (s *Server) overTCP(ctx context.Context, index int, q dnsmessage.Question, edns bool) ([]byte, dnsmessage.RCode, error) {
 	deadline := time.Now().Add(s.opts.Timeout)
-	var random [2]byte
-	_, _ = rand.Read(random[:]) // never fails, see its documentation
-	id := binary.BigEndian.Uint16(random[:])
+	id := random16()
 	message, err := buildQuestion(id, q, edns)
 	if err != nil {
 		return nil, 0, err
 	}
-	conn, err := s.dial(ctx, network, s.opts.Upstreams[index], deadline)
+	conn, err := s.dial(ctx, "tcp", s.opts.Upstreams[index], deadline)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -138,10 +165,26 @@ func (s *Server) once(ctx context.Context, network string, index int, q dnsmessa
 	if name, err := hostName(q.Name); err == nil {
 		defer s.ours.add(asked{id, name, q.Type})()
 	}
-	if network == "tcp" {
-		return overTCP(conn, message, id, q)
+	if _, err := conn.Write(framed(message)); err != nil {
+		return nil, 0, err
 	}
-	return s.overUDP(conn, message, id, index, q)
+	var size [2]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		return nil, 0, err
+	}
+	reply := make([]byte, binary.BigEndian.Uint16(size[:]))
+	if _, err := io.ReadFull(conn, reply); err != nil {
+		return nil, 0, err
+	}
+	h, _, err := checkReply(reply, id, q)
+	return reply, h.RCode, err
+}
+
+// random16 is what nobody can guess.
+func random16() uint16 {
+	var b [2]byte
+	_, _ = rand.Read(b[:]) // never fails, see its documentation
+	return binary.BigEndian.Uint16(b[:])
 }
 
 // portTries is how many ports are tried that others may hold.
@@ -159,9 +202,7 @@ func (s *Server) dial(ctx context.Context, network string, upstream netip.AddrPo
 	ports := int(s.opts.LastPort) - int(s.opts.FirstPort) + 1
 	var err error
 	for range portTries {
-		var random [2]byte
-		_, _ = rand.Read(random[:])
-		port := int(s.opts.FirstPort) + int(binary.BigEndian.Uint16(random[:]))%ports
+		port := int(s.opts.FirstPort) + int(random16())%ports
 		d.LocalAddr = &net.UDPAddr{Port: port}
 		if network == "tcp" {
 			d.LocalAddr = &net.TCPAddr{Port: port}
@@ -172,54 +213,6 @@ func (s *Server) dial(ctx context.Context, network string, upstream netip.AddrPo
 		}
 	}
 	return nil, err
-}
-
-func (s *Server) overUDP(conn net.Conn, message []byte, id uint16, index int, q dnsmessage.Question) ([]byte, dnsmessage.RCode, error) {
-	if _, err := conn.Write(message); err != nil {
-		return nil, 0, err
-	}
-	buf := make([]byte, 4096)
-	mixed := strings.ToLower(q.Name.String()) != q.Name.String()
-	otherCase := false
-	for range maxForged {
-		n, err := conn.Read(buf)
-		if err != nil {
-			if otherCase {
-				err = errForged // or the upstream repeats letters no more; over TCP it need not
-			}
-			return nil, 0, err
-		}
-		h, same, err := checkReply(buf[:n], id, q)
-		if err != nil {
-			continue // not from our upstream, or late: ours may still come
-		}
-		learns := h.RCode == dnsmessage.RCodeSuccess || h.RCode == dnsmessage.RCodeNameError
-		if learns && mixed && !s.order.believes(index, same) {
-			otherCase = true
-			continue
-		}
-		if h.Truncated {
-			return nil, 0, errTruncated
-		}
-		return buf[:n], h.RCode, nil
-	}
-	return nil, 0, errForged
-}
-
-func overTCP(conn net.Conn, message []byte, id uint16, q dnsmessage.Question) ([]byte, dnsmessage.RCode, error) {
-	if _, err := conn.Write(framed(message)); err != nil {
-		return nil, 0, err
-	}
-	var size [2]byte
-	if _, err := io.ReadFull(conn, size[:]); err != nil {
-		return nil, 0, err
-	}
-	reply := make([]byte, binary.BigEndian.Uint16(size[:]))
-	if _, err := io.ReadFull(conn, reply); err != nil {
-		return nil, 0, err
-	}
-	h, _, err := checkReply(reply, id, q)
-	return reply, h.RCode, err
 }
 
 func buildQuestion(id uint16, q dnsmessage.Question, edns bool) ([]byte, error) {
