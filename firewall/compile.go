@@ -79,7 +79,7 @@ func openPlan(f Facts) Plan {
 	open := func() []Table {
 		mangle := Table{Name: "mangle", Chains: []Chain{{Name: ChainLoopback}}, Jumps: []Jump{{"POSTROUTING", ChainLoopback}}}
 		if f.Queue {
-			mangle.Chains = append(mangle.Chains, Chain{Name: ChainHold})
+			mangle.Chains = append(mangle.Chains, Chain{Name: ChainHold}, Chain{Name: ChainHeld})
 			mangle.Jumps = append(mangle.Jumps, Jump{"OUTPUT", ChainHold})
 		}
 		return []Table{{

@@ -7,7 +7,7 @@ const ChainLoopback = "SBX-LO" // mangle
 func (r rules) mangle() Table {
 	t := Table{Name: "mangle", Chains: []Chain{r.loopback()}, Jumps: []Jump{{"POSTROUTING", ChainLoopback}}}
 	if r.facts.Queue {
-		t.Chains = append(t.Chains, r.hold())
+		t.Chains = append(t.Chains, r.hold()...)
 		t.Jumps = append(t.Jumps, Jump{"OUTPUT", ChainHold})
 	}
 	return t
