@@ -25,7 +25,10 @@ func (c *Client) Referrers(ctx context.Context, subject v1.Hash) ([]v1.Descripto
 		if !errors.Is(err, ErrNotFound) {
 			return list, c.explain("listing the referrers of", c.ref(subject.String()), err)
 		}
-		c.noReferrers.Store(true)
+		// A repository that is not there yet says nothing about the API.
+		if s := statusOf(err); s == nil || !slices.Contains(s.Codes, "NAME_UNKNOWN") {
+			c.noReferrers.Store(true)
+		}
 	}
 	index, err := c.fallbackIndex(ctx, subject)
 	return index.Manifests, err
