@@ -85,7 +85,7 @@ var contractRules = []Rule{
 		Bad:    sandboxWith(`"mounts": [`, "\"mounts\": [\n    \"type=volume,source=state,target=/run/sbx\","),
 		Good:   sandboxWith(`"mounts": [`, "\"mounts\": [\n    \"type=volume,source=state,target=/var/lib/state\",")},
 	{ID: "SBX820", Name: "gate-skipped", Severity: diag.SeverityWarning, Title: "tools do not wait for the firewall",
-		Reason: "Login shells wait until the firewall of this start is up, and tools start one to learn the user's environment before they run anything. With userEnvProbe none or interactiveShell there is none, and only timing puts the firewall first.",
+		Reason: "Login shells wait until the firewall of this start is up, and tools start one to learn the user's environment before they run anything. With userEnvProbe none or interactiveShell there is none: lifecycle commands still wait, by the Feature's own, but not what an editor starts besides.",
 		Bad:    sandboxWith(`"overrideCommand": false,`, "\"overrideCommand\": false,\n  \"userEnvProbe\": \"none\","),
 		Good:   sandboxWith(`"overrideCommand": false,`, "\"overrideCommand\": false,\n  \"userEnvProbe\": \"loginShell\","),
 		Fix:    "none becomes loginShell, interactiveShell becomes loginInteractiveShell"},

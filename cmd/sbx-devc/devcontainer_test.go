@@ -249,6 +249,9 @@ func testUp(t *testing.T, p *devProject) {
 	if len(ids) != 1 {
 		t.Fatalf("want one container, got %v", ids)
 	}
+	if status := p.must("git", "-c", "safe.directory=*", "-C", p.dir, "status", "--porcelain"); status != "?? .devcontainer/" {
+		t.Errorf("git sees the mount points: %q", status)
+	}
 
 	url := fmt.Sprintf("http://allowed.example:%d/", p.world.allowed)
 	works := []struct{ name, script, want string }{

@@ -55,7 +55,7 @@ sbx-devc's, or a file cannot be read or written.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&o.options, "option", nil, "change a template option, KEY=VALUE (repeatable)")
 	f.StringVar(&o.prefer, "prefer", "", "decide conflicts: mine or template")
-	f.BoolVar(&o.rescan, "rescan", false, "look again for what has to be read-only inside")
+	f.BoolVar(&o.rescan, "rescan", false, "look again for what has to be read-only inside, and make the folders that a new clone lacks")
 	f.BoolVar(&o.check, "check", false, "only say what would change; exit 1 if anything would")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the differences instead of writing them")
 	return cmd
@@ -80,6 +80,9 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 		if seen, err = templates.Observe(dir); err != nil {
 			return exitWith(exitNoCheck, err)
 		}
+		if !templates.MountsWorkspace(projectFiles(dir, l)) {
+			seen = templates.Observation{} // nothing of the project is mounted writable
+		}
 		in.Facts = seen.Facts
 	}
 	r, err := lock.Update(l, in, carried.Sums(), readBelow(dir), prefer)
@@ -89,9 +92,7 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 	case err != nil:
 		return exitWith(exitNoCheck, err)
 	}
-	for _, n := range append(r.Notes, seen.Notes...) {
-		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", n)
-	}
+	a.notes(append(r.Notes, seen.Notes...))
 	for _, name := range r.Missing {
 		if o.check {
 			fmt.Fprintf(a.stdout, "%s is missing\n", name)
@@ -113,6 +114,10 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 	case len(r.Files) == 0 && o.check && len(r.Missing) > 0:
 		return exitWith(exitFindings, nil)
 	case len(r.Files) == 0:
+		// Another clone lacks the folders that git does not keep.
+		if err := a.prepare(dir, seen, o); err != nil {
+			return err
+		}
 		fmt.Fprintf(a.stderr, "sbx-devc: up to date with template %s %s\n", r.Lock.Template.ID, r.Lock.Template.Version)
 		return nil
 	case o.dryRun:
@@ -127,8 +132,8 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 	if err := noWorse(dir, r.Files); err != nil {
 		return exitWith(exitFindings, err)
 	}
-	if err := prepare(dir, &seen); err != nil {
-		return exitWith(exitNoCheck, err)
+	if err := a.prepare(dir, seen, o); err != nil {
+		return err
 	}
 	if err := templates.WriteFiles(dir, r.Files, true); err != nil {
 		return exitWith(exitNoCheck, fmt.Errorf("writing into %s: %w", dir, err))
@@ -136,6 +141,27 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 	for _, f := range r.Files {
 		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
 	}
+	return nil
+}
+
+// notes are sentences for people.
+func (a *app) notes(list []string) {
+	for _, n := range list {
+		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", n)
+	}
+}
+
+// prepare makes the folders that mounts need and says which.
+func (a *app) prepare(dir string, seen templates.Observation, o updateOptions) error {
+	if o.check || o.dryRun {
+		return nil
+	}
+	seen.Notes = nil
+	err := prepare(dir, &seen)
+	if err != nil {
+		return exitWith(exitNoCheck, err)
+	}
+	a.notes(seen.Notes)
 	return nil
 }
 
