@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,11 +28,16 @@ const agentUID = 1000
 // devProject is a git repository that init has written into, and the official
 // CLI to bring it up.
 type devProject struct {
-	t      *testing.T
-	dir    string
-	cli    string // the devcontainer program
-	docker string
-	world  *outside
+	t   *testing.T
+	dir string
+	cli string        // the devcontainer program
+	tmp string        // its TMPDIR: it keeps what it makes there
+	log *bytes.Buffer // what its builds said
+	// ownImages says that no other test builds what this one builds, so that
+	// even its nameless images can go.
+	ownImages bool
+	docker    string
+	world     *outside
 }
 
 // newDevProject makes a repository, runs init in it and points the container's
@@ -48,7 +55,7 @@ func newDevProject(t *testing.T, initArgs ...string) *devProject {
 func newRepository(t *testing.T, name string) *devProject {
 	t.Helper()
 	testenv.Root(t)
-	p := &devProject{t: t, cli: testenv.Program(t, "devcontainer"), docker: testenv.Program(t, "docker"), dir: filepath.Join(t.TempDir(), name)}
+	p := &devProject{t: t, cli: testenv.Program(t, "devcontainer"), tmp: t.TempDir(), log: &bytes.Buffer{}, docker: testenv.Program(t, "docker"), dir: filepath.Join(t.TempDir(), name)}
 	e, err := engine.Connect(t.Context())
 	if err != nil {
 		testenv.Missing(t, "a container engine", err.Error())
@@ -114,6 +121,20 @@ func (p *devProject) try(program string, args ...string) (string, error) {
 	return string(out), err
 }
 
+// official is a command of the official CLI about the project.
+func (p *devProject) official(ctx context.Context, command string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.cli, append([]string{command, "--workspace-folder", p.dir}, args...)...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+p.tmp)
+	return cmd
+}
+
+// build has the official CLI build the image, and returns both its streams.
+func (p *devProject) build() (string, error) {
+	out, err := p.official(p.t.Context(), "build").CombinedOutput()
+	p.log.Write(out)
+	return string(out), err
+}
+
 // up brings the container up with the official CLI and returns its outcome.
 func (p *devProject) up() (outcome string, log []byte) {
 	p.t.Helper()
@@ -126,9 +147,10 @@ func (p *devProject) up() (outcome string, log []byte) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
 	defer cancel()
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, p.cli, "up", "--workspace-folder", p.dir)
+	cmd := p.official(ctx, "up")
 	cmd.Stderr = &stderr
 	out, _ := cmd.Output() // the outcome says whether it worked
+	p.log.Write(stderr.Bytes())
 	var result struct{ Outcome string }
 	if err := json.Unmarshal(out, &result); err != nil {
 		p.t.Fatalf("devcontainer up printed %q: %v\n%s", out, err, stderr.Bytes())
@@ -141,7 +163,7 @@ func (p *devProject) up() (outcome string, log []byte) {
 func (p *devProject) exec(script string) (string, error) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, p.cli, "exec", "--workspace-folder", p.dir, "bash", "-c", script).CombinedOutput()
+	out, err := p.official(ctx, "exec", "bash", "-c", script).CombinedOutput()
 	return string(out), err
 }
 
@@ -161,7 +183,7 @@ func (p *devProject) execAll(t *testing.T, scripts []string) []result {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, p.cli, "exec", "--workspace-folder", p.dir, "bash", "-c", all.String()).CombinedOutput()
+	out, err := p.official(ctx, "exec", "bash", "-c", all.String()).CombinedOutput()
 	var results []result
 	for line := range strings.Lines(string(out)) {
 		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "RESULT" {
@@ -209,6 +231,7 @@ func (p *devProject) containers() []string {
 }
 
 func (p *devProject) remove() {
+	defer p.removeBuilds()
 	for _, id := range p.containers() {
 		image := p.must(p.docker, "inspect", "--format", "{{.Config.Image}}", id)
 		volumes := p.must(p.docker, "inspect", "--format", `{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{end}}{{end}}`, id)
@@ -218,6 +241,36 @@ func (p *devProject) remove() {
 		}
 		p.must(p.docker, "rmi", "-f", image, strings.TrimSuffix(image, "-uid"))
 	}
+}
+
+// removeBuilds removes what the builds leave behind: the containers that an
+// engine without BuildKit keeps of a step that fails (the official CLI cannot
+// tell it not to), and images without a name.
+func (p *devProject) removeBuilds() {
+	for _, id := range p.logged(`Running in ([0-9a-f]{12})`) {
+		_, _ = p.try(p.docker, "rm", id) // almost all are gone
+	}
+	if !p.ownImages {
+		return
+	}
+	for _, id := range slices.Backward(p.logged(`(?:---> |Successfully built )([0-9a-f]{12})`)) {
+		images := p.must(p.docker, "images", "--format", "{{.ID}} {{.Repository}}")
+		if strings.Contains(images, id+" <none>") || strings.Contains(images, id+" dev_container_feature_content_temp") {
+			_, _ = p.try(p.docker, "rmi", id)
+		}
+	}
+}
+
+// logged returns what the pattern's group found in the log of the official CLI,
+// each once.
+func (p *devProject) logged(pattern string) []string {
+	var found []string
+	for _, m := range regexp.MustCompile(pattern).FindAllSubmatch(p.log.Bytes(), -1) {
+		if id := string(m[1]); !slices.Contains(found, id) {
+			found = append(found, id)
+		}
+	}
+	return found
 }
 
 // TestDevcontainer lets the official dev container CLI bring up what init

@@ -145,6 +145,7 @@ func TestOptionCannotInjectPolicy(t *testing.T) {
 func TestFeatureFirewall(t *testing.T) {
 	t.Parallel()
 	p := newRepository(t, "sbx-c-feature")
+	p.ownImages = true
 	addr := startRegistry(t)
 	if _, code := sbxOut(t, "templates", "push", addr+"/org/templates", "--features", addr+"/org/features"); code != 0 {
 		t.Fatal("the push failed")
@@ -261,7 +262,7 @@ func TestFeatureFirewall(t *testing.T) {
 	t.Run("RootIsRefused", func(t *testing.T) {
 		for _, user := range []string{`"root"`, `"0"`} {
 			p.edit("devcontainer.json", `"remoteUser": "dev"`, `"remoteUser": `+user)
-			out, err := p.try(p.cli, "build", "--workspace-folder", p.dir)
+			out, err := p.build()
 			if err == nil || !strings.Contains(out, "could undo the firewall") {
 				t.Errorf("remoteUser %s: the build went on: %v %s", user, err, out)
 			}
@@ -270,7 +271,7 @@ func TestFeatureFirewall(t *testing.T) {
 	})
 	t.Run("OptionCannotInjectPolicy", func(t *testing.T) {
 		p.edit("devcontainer.json", allow, `x.example'}, {'mode': 'host'`)
-		out, err := p.try(p.cli, "build", "--workspace-folder", p.dir)
+		out, err := p.build()
 		if err == nil || !strings.Contains(out, "holds a character that no entry has") {
 			t.Errorf("the build went on: %v %s", err, out)
 		}

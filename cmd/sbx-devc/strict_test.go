@@ -90,9 +90,9 @@ func TestStrictDevcontainer(t *testing.T) {
 
 	// What the agent commits comes out as a bundle.
 	bundle := filepath.Join(t.TempDir(), "work.bundle")
-	p.must("sh", "-c", fmt.Sprintf(`%s exec --workspace-folder %s git -c user.name=a -c user.email=a@b.example commit -q --allow-empty -m work &&
+	p.must("sh", "-c", fmt.Sprintf(`export TMPDIR=%s; %s exec --workspace-folder %s git -c user.name=a -c user.email=a@b.example commit -q --allow-empty -m work &&
 		%s exec --workspace-folder %s git bundle create - HEAD >%s && cd %s && git -c safe.directory='*' fetch -q %s && git -c safe.directory='*' log -1 --format=%%s FETCH_HEAD | grep -x work`,
-		p.cli, p.dir, p.cli, p.dir, bundle, p.dir, bundle))
+		p.tmp, p.cli, p.dir, p.cli, p.dir, bundle, p.dir, bundle))
 
 	t.Run("FirewallDies", func(t *testing.T) {
 		p.must(p.docker, "kill", p.service("firewall"))
@@ -120,6 +120,9 @@ func TestStrictDevcontainer(t *testing.T) {
 
 	t.Run("BrokenPolicyFailsUp", func(t *testing.T) {
 		p.edit("sandbox.jsonc", `"network"`, `"netwrok"`)
+		// The image that the broken policy goes into takes the name from this one.
+		sound := p.must(p.docker, "inspect", "--format", "{{.Image}}", p.service("firewall"))
+		defer func() { _, _ = p.try(p.docker, "rmi", sound) }()
 		p.must(p.compose, "-p", "sbx-c-strict_devcontainer", "-f", filepath.Join(p.dir, ".devcontainer", "compose.yaml"), "down", "-t", "1")
 		started := time.Now()
 		if outcome, log := p.up(); outcome == "success" {
