@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 TOOLS := $(or $(SBX_TOOLS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/claude-sandbox-dev)
 FUZZTIME ?= 10s
+BENCHTIME ?= 1s
 SOAK ?= 10m
 TEMPLATE ?= .*
 
@@ -82,8 +83,8 @@ golden: ## rewrite the golden files from what the code does now; read the diff a
 	go test -short $(call packages_with,internal/golden") -update
 
 .PHONY: bench
-bench: build ## benchmarks
-	go test -run '^$$' -bench . -benchmem $(call packages_with,^func Benchmark)
+bench: build ## benchmarks, each for BENCHTIME (default 1s; 1x: once, to see that they run)
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 60m $(call packages_with,^func Benchmark)
 
 .PHONY: lint
 lint: setup build cross ## gofmt, vet, staticcheck, actionlint, shellcheck, cross compilation

@@ -146,9 +146,10 @@ func hurry(ctx context.Context, stop <-chan struct{}) <-chan os.Signal {
 	return signals
 }
 
-// actionImage makes sure that the engine has the run's image. Where the
-// workflow names none, it is the published one or, where that cannot be
-// pulled, the default template's, built here from what sbx-devc carries.
+// actionImage makes sure that the engine has the run's image. Where nobody names
+// one, it is the default one if the engine has it, as after 'sandbox build', and
+// otherwise the default template's, built here from what sbx-devc carries. The
+// published one is never pulled for that: it holds no Claude Code.
 func (a *app) actionImage(ctx context.Context, e *engine.Engine, plan *sandbox.Plan, named string) error {
 	if named != "" {
 		return a.ensureImages(ctx, e, plan)
@@ -171,10 +172,7 @@ func (a *app) actionImage(ctx context.Context, e *engine.Engine, plan *sandbox.P
 			return err
 		}
 	}
-	if err := a.ensureImages(ctx, e, plan); err == nil || ctx.Err() != nil {
-		return err
-	}
-	fmt.Fprintf(a.stderr, "cannot pull %s; building the default image\n", plan.Agent.Image)
+	fmt.Fprintln(a.stderr, "building the default image, which takes a minute or two, once")
 	dir, err := os.MkdirTemp("", "claude-sandbox-image-")
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ The project's .devcontainer/sandbox.jsonc may only narrow what you allow here.`,
 	f.StringSliceVar(&o.deny, "deny", nil, "deny a destination; wins over everything that allows it")
 	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
 	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass on variables whose names begin so")
-	f.StringVar(&o.image, "image", "", "the agent's image (default "+release.Image()+")")
+	f.StringVar(&o.image, "image", "", "the agent's image (default "+release.Image()+" if the engine has it, else one that is built here, once)")
 	f.StringVar(&o.firewallImage, "firewall-image", "", "the firewall's image (default: the agent's); you trust it")
 	f.StringVar(&o.engineNetwork, "engine-network", "", "join this network of the engine, to reach services on it (as --allow and --private name them)")
 	f.StringVar(&o.claudePath, "claude-path", "", "where Claude Code is in the agent's image (default "+sandbox.DefaultClaudePath+")")

@@ -23,7 +23,7 @@ import (
 )
 
 // runImages makes sure that the engine has the run's images. Where nobody names
-// one, the default image is pulled or, if that fails, built here.
+// one, the default image is built here.
 func (a *app) runImages(ctx context.Context, e *engine.Engine, plan *sandbox.Plan) error {
 	if plan.Agent.Image == release.Image() && plan.Sidecar.Image == release.Image() {
 		return a.actionImage(ctx, e, plan, "")
