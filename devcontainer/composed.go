@@ -1,7 +1,6 @@
 package devcontainer
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -24,37 +23,55 @@ func readCompose(p *Project) *composed {
 	if len(p.Compose) == 0 || p.object() == nil {
 		return nil
 	}
-	var names []string
-	first := ""
+	c := &composed{project: p.ComposeWith(nil)}
 	for _, n := range texts(p.object().Member("dockerComposeFile")) {
 		if name, ok := p.Path(n.Text); ok && p.Tree.Kind(name) == File {
-			names = append(names, name)
-			first = cmp.Or(first, filepath.ToSlash(n.Text))
+			c.first = filepath.ToSlash(n.Text)
+			break
 		}
 	}
-	read := func(name string) (*jsonc.Document, error) {
-		if leavesTree(name) {
-			return nil, fmt.Errorf("%s lies outside the project", name)
-		}
-		src, err := p.Tree.Read(name)
-		if err != nil {
-			return nil, err
-		}
-		rel, err := filepath.Rel(filepath.FromSlash(p.Dir), filepath.FromSlash(name))
-		if err != nil {
-			return nil, err
-		}
-		doc := jsonc.Text(p.quoted(rel), src)
-		if path.Base(name) != ".env" {
-			p.also(doc)
-		}
-		return doc, nil
-	}
-	c := &composed{project: compose.Load(p.Compose, names, read, nil), first: first}
 	if name, ok := p.object().Member("service").Str(); ok {
 		c.service = c.project.Service(name)
 	}
 	return c
+}
+
+// ComposeWith reads the project's Compose files, later ones over earlier ones,
+// with the variables of a host; see compose.Load for nil. Nil when there are no
+// files.
+func (p *Project) ComposeWith(env map[string]string) *compose.Project {
+	if len(p.Compose) == 0 {
+		return nil
+	}
+	var names []string
+	for _, n := range texts(p.object().Member("dockerComposeFile")) {
+		if name, ok := p.Path(n.Text); ok && p.Tree.Kind(name) == File {
+			names = append(names, name)
+		}
+	}
+	return compose.Load(p.Compose, names, func(name string) (*jsonc.Document, error) {
+		doc, err := p.Document(name)
+		if err == nil && path.Base(name) != ".env" {
+			p.also(doc)
+		}
+		return doc, err
+	}, env)
+}
+
+// Document reads a file of the tree as text, named as findings quote it.
+func (p *Project) Document(name string) (*jsonc.Document, error) {
+	if p.Tree == nil || leavesTree(name) {
+		return nil, fmt.Errorf("%s lies outside the project", name)
+	}
+	src, err := p.Tree.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	rel, err := filepath.Rel(filepath.FromSlash(p.Dir), filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	return jsonc.Text(p.quoted(rel), src), nil
 }
 
 // Service returns the Compose service that becomes the dev container; nil when

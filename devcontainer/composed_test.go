@@ -68,7 +68,7 @@ func TestComposeFilesTogether(t *testing.T) {
 	tree := devcontainer.Memory{
 		".devcontainer/devcontainer.json": `{"dockerComposeFile": ["../compose.yaml", "extra.yaml"], "service": "app", "workspaceFolder": "/project", "remoteUser": "dev"}`,
 		"compose.yaml":                    "services:\n  app:\n    build: {context: docker, args: {V: latest}}\n    privileged: true\n",
-		".devcontainer/extra.yaml":        "services:\n  app:\n    privileged: false\n    cap_add: [SYS_ADMIN]\n    extends: {file: ../base.yaml, service: b}\n",
+		".devcontainer/extra.yaml":        "services:\n  app:\n    privileged: false\n    cap_add: [SYS_ADMIN]\n    extends: {file: base.yaml, service: b}\n",
 		"base.yaml":                       "services:\n  b:\n    pid: host\n",
 		"docker/Dockerfile":               "ARG V=13\nFROM debian:$V\nRUN curl -k https://x.io\n",
 	}

@@ -38,7 +38,9 @@ func (a *app) effectiveCommand() *cobra.Command {
 		Short: "Show the merged configuration, and where each value comes from",
 		Long: `Show what a dev container configuration amounts to: the file, its Features and
 the label of its image merged as the reference dev container CLI merges them,
-the place of each value, and the engine's command line that follows.
+the place of each value, and the engine's command line that follows. With
+Docker Compose also what its files say of the service, and the file that the
+reference CLI lays over them.
 
 PATH is a project folder or a devcontainer.json; without it the current folder.
 Images are looked up in the container engine, when one answers, and Features
@@ -166,40 +168,69 @@ func writeEffectiveJSON(w io.Writer, r *effective.Result) error {
 		Folder string `json:"folder"`
 		Mount  string `json:"mount"`
 	}
+	type composed struct {
+		Project    string                        `json:"project"`
+		Service    effective.Object              `json:"service"`
+		Provenance map[string][]effective.Origin `json:"provenance"`
+		Override   string                        `json:"override"`
+		Up         []string                      `json:"up"`
+	}
+	var compose *composed
+	if c := r.Compose; c != nil {
+		compose = &composed{c.Project, c.Service, c.Origins, c.Override, c.Up}
+	}
 	return enc.Encode(struct {
 		SchemaVersion int                           `json:"schemaVersion"`
 		Configuration effective.Object              `json:"configuration"`
 		Provenance    map[string][]effective.Origin `json:"provenance"`
 		Workspace     workspace                     `json:"workspace"`
 		Run           []string                      `json:"run"`
+		Compose       *composed                     `json:"compose"`
 		Unknown       []string                      `json:"unknown"`
-	}{1, r.Configuration, r.Origins, workspace{r.Folder, r.Mount}, append([]string{}, r.Run...), append([]string{}, r.Unknown...)})
+	}{1, r.Configuration, r.Origins, workspace{r.Folder, r.Mount}, append([]string{}, r.Run...), compose, append([]string{}, r.Unknown...)})
 }
 
 // writeEffective prints a line per value: its name, what it is and where it
 // comes from.
 func writeEffective(w io.Writer, r *effective.Result) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, pointer := range slices.SortedFunc(maps.Keys(r.Origins), naturally) {
-		var from []string
-		for _, o := range r.Origins[pointer] {
-			from = append(from, o.String())
-		}
-		value, err := json.Marshal(r.At(pointer))
-		if err != nil {
+	if err := originRows(table, "", r.Origins, r.At); err != nil {
+		return err
+	}
+	fmt.Fprintf(table, "workspace folder\t%s\n", r.Folder)
+	if c := r.Compose; c != nil {
+		fmt.Fprintf(table, "\nCompose service of %s\n", c.Project)
+		if err := originRows(table, "  ", c.Origins, func(pointer string) any { return effective.At(c.Service, pointer) }); err != nil {
 			return err
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", strings.ReplaceAll(pointer[1:], "/", "."), clip(string(value)), strings.Join(from, ", "))
 	}
-	fmt.Fprintf(table, "workspace folder\t%s\t\n", r.Folder)
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	if len(r.Run) > 0 {
 		fmt.Fprintf(w, "\n%s\n", commandLine(r.Run))
 	}
+	if c := r.Compose; c != nil {
+		fmt.Fprintf(w, "\n%s\n\n%s:\n%s", commandLine(c.Up), effective.OverrideName, indent(c.Override))
+	}
 	if len(r.Unknown) > 0 {
 		fmt.Fprintf(w, "\nnot known:\n  %s\n", strings.Join(r.Unknown, "\n  "))
+	}
+	return nil
+}
+
+// originRows prints what stands at each pointer, and where that comes from.
+func originRows(w io.Writer, before string, origins map[string][]effective.Origin, at func(pointer string) any) error {
+	for _, pointer := range slices.SortedFunc(maps.Keys(origins), naturally) {
+		var from []string
+		for _, o := range origins[pointer] {
+			from = append(from, o.String())
+		}
+		value, err := json.Marshal(at(pointer))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s%s\t%s\t%s\n", before, strings.ReplaceAll(pointer[1:], "/", "."), clip(string(value)), strings.Join(from, ", "))
 	}
 	return nil
 }

@@ -73,6 +73,13 @@ func TestFilesLaidOverEachOther(t *testing.T) {
 			"a.yml", "services:\n  base: {privileged: true}\n  s: {image: i, extends: base}\n"}},
 		{"extends another file", "{cap_add=[X Y] extends={file=sub/c.yml service=b}}", []string{
 			"a.yml", "services:\n  s:\n    extends: {file: sub/c.yml, service: b}\n    cap_add: [Y]\n", "+sub/c.yml", "services: {b: {cap_add: [X]}}"}},
+		{"paths of another file are relative to it", "{build={context=sub/app} volumes=[./sub/d:/d ./up:/up v:/v ./own:/own] env_file=[sub/e.env] extends={file=sub/c.yml service=b}}", []string{
+			"a.yml", "services: {s: {extends: {file: sub/c.yml, service: b}, volumes: ['./own:/own']}}", "+sub/c.yml", "services: {b: {build: {context: app}, volumes: ['./d:/d', '../up:/up', 'v:/v'], env_file: [e.env]}}"}},
+		{"what extends names is relative to the first file", "{pid=host extends={file=base.yml service=b}}", []string{
+			"a.yml", "services: {s: {}}", "sub/b.yml", "services: {s: {extends: {file: base.yml, service: b}}}", "+base.yml", "services: {b: {pid: host}}"}},
+		{"an included file is its own folder", "{build=sub}", []string{"a.yml", "include: [sub/c.yml]\n", "+sub/c.yml", "services: {s: {build: .}}"}},
+		{"equal items once, devices by target", "{cap_add=[X Y] devices=[/dev/b:/dev/x]}", []string{
+			"a.yml", "services: {s: {cap_add: [X], devices: ['/dev/a:/dev/x']}}", "b.yml", "services: {s: {cap_add: [X, Y], devices: ['/dev/b:/dev/x']}}"}},
 		{"extends in a circle", "{image=i extends=s}", []string{"a.yml", "services: {s: {image: i, extends: s}}"}},
 		{"include", "{image=i}", []string{"a.yml", "include: [more.yml]\n", "+more.yml", "services: {s: {image: i}}"}},
 		{"include itself", "{image=i}", []string{"a.yml", "include: [{path: a2.yml}]\nservices: {s: {image: i}}\n", "+a2.yml", "include: [a2.yml]\n"}},

@@ -2,10 +2,25 @@ package compose
 
 import "strings"
 
+// variables are what $NAME stands for.
+type variables struct {
+	lookup func(string) (string, bool)
+	// strict makes a name that nobody sets empty, as Compose does; otherwise it
+	// stays as it is written, so that a reader of the result sees it.
+	strict bool
+}
+
+// unset is what a variable without value and default becomes.
+func (v variables) unset(whole string) string {
+	if v.strict {
+		return ""
+	}
+	return whole
+}
+
 // interpolate fills in $NAME, ${NAME}, ${NAME:-default}, ${NAME-default} and
-// ${NAME:+value}; "$$" is a dollar sign. What is not known and has no default
-// stays as it is written, so that a reader of the result sees it.
-func interpolate(s string, env func(string) (string, bool)) string {
+// ${NAME:+value}; "$$" is a dollar sign.
+func interpolate(s string, env variables) string {
 	if !strings.Contains(s, "$") {
 		return s
 	}
@@ -33,11 +48,11 @@ func interpolate(s string, env func(string) (string, bool)) string {
 			for end < len(s) && isName(s[end], false) {
 				end++
 			}
-			if value, ok := env(s[i+1 : end]); ok {
-				b.WriteString(value)
-			} else {
-				b.WriteString(s[i:end])
+			value, ok := env.lookup(s[i+1 : end])
+			if !ok {
+				value = env.unset(s[i:end])
 			}
+			b.WriteString(value)
 			i = end
 		default:
 			b.WriteByte('$')
@@ -69,7 +84,7 @@ func matching(s string, at int) int {
 }
 
 // expand resolves one ${…}; inner is what stands in the braces.
-func expand(whole, inner string, env func(string) (string, bool)) string {
+func expand(whole, inner string, env variables) string {
 	end := 0
 	for end < len(inner) && isName(inner[end], end == 0) {
 		end++
@@ -78,7 +93,7 @@ func expand(whole, inner string, env func(string) (string, bool)) string {
 	if name == "" {
 		return whole
 	}
-	value, ok := env(name)
+	value, ok := env.lookup(name)
 	operator := strings.TrimPrefix(rest, ":")
 	if strings.HasPrefix(rest, ":") && value == "" {
 		ok = false // a colon treats empty as missing
@@ -88,7 +103,7 @@ func expand(whole, inner string, env func(string) (string, bool)) string {
 		if ok {
 			return value
 		}
-		return whole
+		return env.unset(whole)
 	case strings.HasPrefix(operator, "-"):
 		if ok {
 			return value

@@ -109,7 +109,7 @@ type Problem struct {
 type converter struct {
 	doc    *jsonc.Document
 	lines  []int
-	env    func(string) (string, bool)
+	env    variables
 	count  int
 	err    error
 	within map[*yaml.Node]bool // aliases being followed
@@ -119,7 +119,7 @@ type converter struct {
 // parse reads the first document of a file. A nil Node with no problem means
 // that the file is empty. twice are names that a map has more than once: the
 // last one counts.
-func parse(doc *jsonc.Document, env func(string) (string, bool)) (n *Node, problem *Problem, twice []Problem) {
+func parse(doc *jsonc.Document, env variables) (n *Node, problem *Problem, twice []Problem) {
 	fail := func(line int, message string) *Problem {
 		p := &Problem{Doc: doc, Message: message}
 		if starts := lineStarts(doc.Src); line > 0 && line <= len(starts) {

@@ -22,11 +22,15 @@ type Project struct {
 
 // Load reads the documents in their order: later ones win. names are their
 // paths for read, which returns further files by slash-separated names, and
-// .env beside the first one; read may be nil. env are variables of the host; it
-// may be nil, and then only defaults and .env count.
+// .env beside the first one; read may be nil. env are variables of the host, and
+// a variable that is neither there nor in .env is empty. With nil nothing is
+// known of the host, and such a variable stays as it is written.
 func Load(docs []*jsonc.Document, names []string, read func(name string) (*jsonc.Document, error), env map[string]string) *Project {
 	p := &Project{}
-	l := &loader{project: p, read: read, env: map[string]string{}}
+	l := &loader{project: p, read: read, env: map[string]string{}, strict: env != nil}
+	if len(names) > 0 {
+		l.dir = path.Dir(names[0])
+	}
 	if len(names) > 0 && read != nil {
 		if doc, err := read(path.Join(path.Dir(names[0]), ".env")); err == nil {
 			l.dotEnv(doc.Src)
@@ -40,7 +44,7 @@ func Load(docs []*jsonc.Document, names []string, read func(name string) (*jsonc
 		if i < len(names) {
 			name = names[i]
 		}
-		if root := l.file(doc, name); root != nil {
+		if root := l.file(doc, name, l.dir); root != nil {
 			p.Root = overlay(p.Root, root, "")
 		}
 	}
@@ -50,23 +54,19 @@ func Load(docs []*jsonc.Document, names []string, read func(name string) (*jsonc
 type loader struct {
 	project *Project
 	read    func(string) (*jsonc.Document, error)
+	dir     string // of the first file: what the project's files name is relative to it
 	env     map[string]string
+	strict  bool
 	files   int
 	stack   []string // services whose extends is followed
 }
 
 // dotEnv reads NAME=value lines.
 func (l *loader) dotEnv(src []byte) {
-	for line := range strings.Lines(string(src)) {
-		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
-		if !ok || name == "" || name[0] == '#' {
-			continue
+	for _, v := range EnvFile(jsonc.Text(".env", src)) {
+		if v.Set {
+			l.env[v.Name] = v.Value
 		}
-		value = strings.TrimSpace(value)
-		if len(value) > 1 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
-			value = value[1 : len(value)-1]
-		}
-		l.env[strings.TrimSpace(name)] = value
 	}
 }
 
@@ -75,12 +75,13 @@ func (l *loader) lookup(name string) (string, bool) {
 	return v, ok
 }
 
-// file parses a file, puts below it what it includes and resolves extends.
-func (l *loader) file(doc *jsonc.Document, name string) *Node {
+// file parses a file, puts below it what it includes and resolves extends. What
+// it names is relative to dir.
+func (l *loader) file(doc *jsonc.Document, name, dir string) *Node {
 	if l.files++; l.files > maxFiles {
 		return nil
 	}
-	root, problem, twice := parse(doc, l.lookup)
+	root, problem, twice := parse(doc, variables{l.lookup, l.strict})
 	l.project.Twice = append(l.project.Twice, twice...)
 	if problem != nil {
 		l.project.Problems = append(l.project.Problems, *problem)
@@ -95,12 +96,18 @@ func (l *loader) file(doc *jsonc.Document, name string) *Node {
 	}
 	if services := root.Get("services"); services != nil {
 		for i := range services.Members {
-			services.Members[i].Value = l.extend(root, services.Members[i].Name, name, services.Members[i].Value)
+			services.Members[i].Value = l.extend(root, services.Members[i].Name, name, dir, services.Members[i].Value)
 		}
 	}
 	var below *Node
 	for _, item := range included(root.Get("include")) {
-		if more := l.named(path.Join(path.Dir(name), item)); more != nil {
+		full := path.Join(dir, item)
+		if more := l.named(full); more != nil {
+			if services := more.Get("services"); services != nil {
+				for i := range services.Members {
+					services.Members[i].Value = l.moved(services.Members[i].Value, path.Dir(full), dir)
+				}
+			}
 			below = overlay(below, more, "")
 		}
 	}
@@ -135,11 +142,11 @@ func (l *loader) named(name string) *Node {
 		l.project.Unread = append(l.project.Unread, name)
 		return nil
 	}
-	return l.file(doc, name)
+	return l.file(doc, name, path.Dir(name))
 }
 
 // extend lays a service over the one that it extends.
-func (l *loader) extend(root *Node, service, name string, n *Node) *Node {
+func (l *loader) extend(root *Node, service, name, dir string, n *Node) *Node {
 	from := n.Get("extends")
 	if from == nil {
 		return n
@@ -148,7 +155,7 @@ func (l *loader) extend(root *Node, service, name string, n *Node) *Node {
 	if from.Kind == Map {
 		base = from.Get("service").String()
 		if f := from.Get("file"); f != nil {
-			file = path.Join(path.Dir(name), f.String())
+			file = path.Join(dir, f.String())
 		}
 	}
 	key := file + "\x00" + base
@@ -157,15 +164,16 @@ func (l *loader) extend(root *Node, service, name string, n *Node) *Node {
 	}
 	l.stack = append(l.stack, key, name+"\x00"+service)
 	defer func() { l.stack = l.stack[:len(l.stack)-2] }()
-	other := root
+	var below *Node
 	if file != name {
-		other = l.named(file)
+		other := l.named(file) // with its own extends resolved
+		below = l.moved(other.Get("services").Get(base), path.Dir(file), dir)
+	} else if below = root.Get("services").Get(base); below != nil {
+		below = l.extend(root, base, name, dir, below)
 	}
-	below := other.Get("services").Get(base)
 	if below == nil {
 		return n
 	}
-	below = l.extend(other, base, file, below)
 	return overlay(below, n, "/services/x")
 }
 
@@ -198,8 +206,10 @@ func overlay(below, above *Node, at string) *Node {
 	case above.Kind == List && last != "command" && last != "entrypoint" && last != "test":
 		out := &Node{Kind: List, Doc: above.Doc, Start: above.Start, End: above.End}
 		out.Items = append(slices.Clone(below.Items), above.Items...)
-		if last == "volumes" {
+		if last == "volumes" || last == "devices" {
 			out.Items = byTarget(out.Items)
+		} else {
+			out.Items = distinct(out.Items)
 		}
 		return out
 	}
@@ -221,7 +231,20 @@ func pairs(n *Node) *Node {
 	return out
 }
 
-// byTarget keeps of the volumes with one target the last.
+// distinct keeps of equal texts the first.
+func distinct(items []*Node) []*Node {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(items, func(n *Node) bool {
+		if n.Kind != Scalar || n.Null {
+			return false
+		}
+		again := seen[n.Text]
+		seen[n.Text] = true
+		return again
+	})
+}
+
+// byTarget keeps of the volumes or devices with one target the last.
 func byTarget(items []*Node) []*Node {
 	target := func(n *Node) string {
 		if n.Kind == Map {

@@ -74,8 +74,8 @@ func (s *Service) Build() (context, dockerfile, target string, ok bool) {
 	return context, dockerfile, b.Get("target").String(), true
 }
 
-// Words returns command or entrypoint as words. A text is split as a shell
-// would split it, as far as quotes go.
+// Words returns command or entrypoint as words. A text is split as a shell would
+// split it, as far as quotes go.
 func (n *Node) Words() []string {
 	if n == nil || n.Null {
 		return nil
@@ -87,5 +87,46 @@ func (n *Node) Words() []string {
 		}
 		return out
 	}
-	return strings.Fields(n.Text)
+	return split(n.Text)
+}
+
+// split takes a line apart at spaces that are not in quotes.
+func split(line string) []string {
+	var out []string
+	var word strings.Builder
+	in, quote := false, byte(0)
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case quote != 0 && c == quote:
+			quote = 0
+		case c == '\\' && quote != '\'' && i+1 < len(line) && (quote == 0 || strings.IndexByte("\"\\$`", line[i+1]) >= 0):
+			i++
+			word.WriteByte(line[i])
+			in = true
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, in = c, true
+		case quote == 0 && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
+			if in {
+				out = append(out, word.String())
+				word.Reset()
+			}
+			in = false
+		default:
+			word.WriteByte(c)
+			in = true
+		}
+	}
+	if in {
+		out = append(out, word.String())
+	}
+	return out
+}
+
+// Type names what YAML takes a scalar for: "str", "bool", "int", "float" or
+// "null".
+func (n *Node) Type() string {
+	if n.Null {
+		return "null"
+	}
+	return strings.TrimPrefix(n.tag, "!!")
 }

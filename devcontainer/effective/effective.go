@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -46,6 +47,9 @@ type Result struct {
 	Folder, Mount string
 	// Run is the engine's command line, nil for Docker Compose.
 	Run []string
+	// Compose is what Docker Compose starts; nil without it, and when nothing is
+	// known of the service.
+	Compose *Compose
 	// Unknown lists what could not be found out, in sentences without a full
 	// stop. Empty means that Configuration is whole.
 	Unknown []string
@@ -75,6 +79,9 @@ func Compute(p *devcontainer.Project, options Options) (*Result, error) {
 		mount, _ = config.object.Get("workspaceMount").(string)
 	}
 
+	if r.isCompose(config.object) {
+		r.composeFiles(config.object)
+	}
 	image, entries := r.image(config.object)
 	for _, f := range r.features(config.object) {
 		f.entry.object, _ = r.sub.value(pick(f.entry.object, fromFeature)).(Object)
@@ -85,7 +92,9 @@ func Compute(p *devcontainer.Project, options Options) (*Result, error) {
 	entries = slices.DeleteFunc(append(entries, picked), func(e entry) bool { return len(e.object) == 0 })
 	result := &Result{Folder: folder, Mount: mount}
 	result.Configuration, result.Origins = merge(config, entries)
-	if !config.object.Has("dockerComposeFile") || r.builds(config.object) || config.object.Has("image") {
+	if r.isCompose(config.object) {
+		result.Compose = r.compose(config.object, result, image)
+	} else {
 		result.Run = r.run(config.object, result, image)
 	}
 	result.Unknown = r.missing
@@ -97,6 +106,8 @@ type resolver struct {
 	options Options
 	sub     *substituter
 	missing []string
+	files   *compose.Project // nil without Compose
+	service *compose.Service // the dev container's
 	// entrypoint and cmd are what the Dockerfile says; nil when it does not.
 	entrypoint, cmd []string
 }
@@ -231,17 +242,15 @@ func (r *resolver) base(config Object) string {
 
 // serviceImage returns the image that the Compose service starts from.
 func (r *resolver) serviceImage() string {
-	s := r.project.Service()
+	s := r.service
 	if s == nil {
-		r.unknown("the Compose service: it is not in the files that can be read")
-		return ""
+		return "" // composeFiles says why
 	}
 	_, _, target, builds := s.Build()
 	if !builds {
 		image := s.Get("image").String()
-		if strings.Contains(image, "$") {
-			r.unknown("the image of the Compose service: it depends on a variable")
-			return ""
+		if image == "" {
+			r.unknown("the image of the Compose service: it names none and builds none")
 		}
 		return image
 	}
@@ -274,8 +283,10 @@ func (r *resolver) built(options dockerfile.Options, target string) string {
 
 // At returns the value at an RFC 6901 pointer into the configuration, nil when
 // there is none.
-func (r *Result) At(pointer string) any {
-	var v any = r.Configuration
+func (r *Result) At(pointer string) any { return At(r.Configuration, pointer) }
+
+// At returns the value at an RFC 6901 pointer into v, nil when there is none.
+func At(v any, pointer string) any {
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 		switch at := v.(type) {

@@ -57,7 +57,7 @@ func pretend(t *testing.T) string {
 	if err := os.WriteFile(filepath.Join(dir, "image.json"), inspected, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	script := "#!/bin/sh\necho \"$*\" >>" + dir + "/asked\n[ \"$1\" != run ] || { printf '%s\\0' \"$@\" >" + dir + "/run; exit 1; }\ncase \"$*\" in\n  *inspect*) cat " + dir + "/image.json ;;\n  *version*) echo 28.2.2 ;;\n  ps* | info*) ;;\n  *) exit 1 ;;\nesac\n"
+	script := "#!/bin/sh\necho \"$*\" >>" + dir + "/asked\n[ \"$1\" != run ] || { printf '%s\\0' \"$@\" >" + dir + "/run; exit 1; }\n[ \"$1\" != compose ] || exit 1\ncase \"$*\" in\n  *inspect*) cat " + dir + "/image.json ;;\n  *version*) echo 28.2.2 ;;\n  ps* | info* | build*) ;;\n  *) exit 1 ;;\nesac\n"
 	name := filepath.Join(dir, "docker")
 	if err := os.WriteFile(name, []byte(script), 0o755); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 // Origin is where a value comes from.
 type Origin struct {
-	Source string `json:"source"`         // "devcontainer.json", a Feature's id, "image NAME"
+	Source string `json:"source"`         // "devcontainer.json", a Feature's id, "image NAME", "Compose"
 	File   string `json:"file,omitempty"` // as findings quote it; "" when it is no file here
 	Line   int    `json:"line,omitempty"` // 1-based
 	Column int    `json:"column,omitempty"`
@@ -24,7 +24,7 @@ func (o Origin) String() string {
 		return o.Source
 	}
 	where := fmt.Sprintf("%s:%d", o.File, o.Line)
-	if o.Source == "devcontainer.json" {
+	if o.Source == "devcontainer.json" || o.Source == "Compose" {
 		return where
 	}
 	return o.Source + " (" + where + ")"
