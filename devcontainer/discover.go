@@ -54,6 +54,11 @@ func Discover(path string) ([]string, error) {
 	if s := filepath.Join(path, ".devcontainer", SettingsName); len(found) == 0 && isFile(s) {
 		found = append(found, s)
 	}
+	if len(found) == 0 {
+		if err := unusable(path); err != nil {
+			return nil, err
+		}
+	}
 	if len(found) == 0 && inDevcontainer(path) {
 		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "name the project's folder, the one with .devcontainer in it, or one file")
 	}
@@ -61,6 +66,24 @@ func Discover(path string) ([]string, error) {
 		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "sbx-devc init %s writes one", path)
 	}
 	return found, nil
+}
+
+// unusable says why the configuration that folder seems to have is none.
+func unusable(folder string) error {
+	for _, name := range []string{".devcontainer/devcontainer.json", ".devcontainer.json", ".devcontainer"} {
+		file := filepath.Join(folder, filepath.FromSlash(name))
+		info, err := os.Lstat(file)
+		switch {
+		case err != nil:
+		case info.Mode()&os.ModeSymlink != 0:
+			return diag.WithHint(fmt.Errorf("%w: %s is a link", ErrNone, file), "it leads nowhere, to itself or out of the project; name the file it should lead to")
+		case info.IsDir() && filepath.Ext(name) != ".devcontainer":
+			return diag.WithHint(fmt.Errorf("%w: %s is a folder", ErrNone, file), "it must be a file; a configuration with a name lies in .devcontainer/NAME/devcontainer.json")
+		case !info.IsDir() && filepath.Ext(name) == ".devcontainer":
+			return diag.WithHint(fmt.Errorf("%w: %s is a file", ErrNone, file), "it must be a folder with devcontainer.json in it")
+		}
+	}
+	return nil
 }
 
 // collection lists the Features and Templates of a repository that publishes

@@ -14,7 +14,6 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 type fixOptions struct {
@@ -79,15 +78,15 @@ func (a *app) fix(o fixOptions, paths []string) error {
 // fixPath mends what one argument names and returns how many files change.
 func (a *app) fixPath(o fixOptions, path string) (changed int, err error) {
 	if path == "-" {
-		src, err := io.ReadAll(io.LimitReader(a.stdin, jsonc.MaxSize+1))
+		src, err := a.piped()
 		if err != nil {
-			return 0, fmt.Errorf("reading standard input: %w", err)
+			return 0, err
 		}
 		p := devcontainer.Parse("-", src)
 		out, fixed := devcontainer.Fix(p, o.rules)
 		if !o.diff {
 			_, err = shown(a.stdout).Write(out)
-			return min(len(fixed), 1), err
+			return min(len(fixed), 1), errors.Join(err, stillBroken("-", out))
 		}
 		return a.fixed(o, p, out, fixed)
 	}
@@ -114,7 +113,7 @@ func (a *app) fixPath(o fixOptions, path string) (changed int, err error) {
 func (a *app) fixed(o fixOptions, p *devcontainer.Project, out []byte, fixed []diag.Finding) (changed int, err error) {
 	file, src := p.Config.File, p.Config.Src
 	if bytes.Equal(out, src) {
-		return 0, nil
+		return 0, stillBroken(file, out)
 	}
 	if o.diff {
 		_, err := shown(a.stdout).Write(diff.Diff(file, src, file, out))
@@ -127,6 +126,14 @@ func (a *app) fixed(o fixOptions, p *devcontainer.Project, out []byte, fixed []d
 		fmt.Fprintf(a.stderr, "sbx-devc: %s:%d: %s: %s\n", file, f.Line, f.Rule, oneLine(f.Message))
 	}
 	return 1, nil
+}
+
+// stillBroken reports a configuration that nobody can mend because it is none.
+func stillBroken(file string, src []byte) error {
+	if devcontainer.Parse(file, src).Config.Root != nil {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%s is not well formed, and no machine knows what was meant", file), "'sbx-devc validate %s' says where", file)
 }
 
 // replaceFile writes a file anew, in the place that a link leads to and with

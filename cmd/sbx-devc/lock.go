@@ -40,7 +40,7 @@ Exit code 0: shown, renewed, or the lock is right; 1: it is not; 2: wrong usage;
 			dir := append(args, ".")[0]
 			switch {
 			case update && check:
-				return exitWith(exitCheckUsage, errors.New("--update and --check exclude each other"))
+				return exitWith(exitCheckUsage, diag.WithHint(errors.New("--update and --check exclude each other"), "--check compares and writes nothing; --update asks the registries and writes"))
 			case update:
 				d, err := a.digests()
 				if err != nil {

@@ -70,7 +70,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 		exit = &exitError{exitInternal, err}
 	default:
 		// Cobra's own errors: an unknown command or flag, a missing argument.
-		exit = &exitError{usageCode(cmd), diag.WithHint(err, "%ssee '%s --help'", meant(cmd, err), cmd.CommandPath())}
+		exit = &exitError{usageCode(cmd), diag.WithHint(plainer(err), "%ssee '%s --help'", meant(cmd, err), cmd.CommandPath())}
 	}
 	if exit.err != nil {
 		a.printError(exit.err)
@@ -104,7 +104,11 @@ func meant(cmd *cobra.Command, err error) string {
 // printError is the one place that shows an error to a person.
 func (a *app) printError(err error) {
 	fmt.Fprintf(a.stderr, "sbx-devc: error: %s\n", oneLine(err.Error()))
-	if hint := diag.HintOf(err); hint != "" {
+	hint := diag.HintOf(err)
+	if hint == "" {
+		hint = hintForPath(err)
+	}
+	if hint != "" {
 		fmt.Fprintf(a.stderr, "sbx-devc: hint: %s\n", oneLine(hint))
 	}
 }

@@ -204,10 +204,15 @@ var errExtended = errors.New("this dev container is your own, with the firewall'
 // readLock reads the project's lock. A dev container that was extended has none,
 // which is errExtended.
 func readLock(dir string) (*lock.Lock, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, diag.WithHint(fmt.Errorf("%s is a file", dir), "name the project's folder, the one with .devcontainer in it")
+	}
 	text := readBelow(dir)(lock.Path)
 	if text == nil {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(lock.Path))); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is not a regular file that can be read", filepath.Join(dir, lock.Path))
+			return nil, diag.WithHint(fmt.Errorf("%s is not a regular file that can be read", filepath.Join(dir, lock.Path)), "it must be a file of this user's, and neither it nor .devcontainer a link that leads out of the project")
 		}
 		if config := readBelow(dir)(configPath); config != nil && templates.Extended(config) {
 			return nil, diag.WithHint(fmt.Errorf("%s: %w: there is no template to compare it with", dir, errExtended),

@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -135,9 +135,9 @@ type validation struct {
 // path checks everything that one argument names.
 func (v *validation) path(path string) error {
 	if path == "-" {
-		src, err := io.ReadAll(io.LimitReader(v.stdin, jsonc.MaxSize+1))
+		src, err := v.piped()
 		if err != nil {
-			return fmt.Errorf("reading standard input: %w", err)
+			return err
 		}
 		return v.project(devcontainer.Parse("-", src))
 	}
@@ -156,6 +156,18 @@ func (v *validation) path(path string) error {
 	return failed
 }
 
+// piped reads a configuration from standard input, and from nobody's keyboard.
+func (a *app) piped() ([]byte, error) {
+	if f, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return nil, diag.WithHint(errors.New("standard input is a terminal"), "let something write into it: git show HEAD:.devcontainer/devcontainer.json | sbx-devc validate -")
+	}
+	src, err := io.ReadAll(io.LimitReader(a.stdin, jsonc.MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading standard input: %w", err)
+	}
+	return src, nil
+}
+
 // readPolicy reads the organisation's policy. One that is not valid checks
 // nothing, which must not look like a clean run.
 func (v *validation) readPolicy(file string) error {
@@ -165,7 +177,11 @@ func (v *validation) readPolicy(file string) error {
 	}
 	org, findings := devcontainer.ParseOrg(file, src)
 	if err := firstError(findings); err != nil {
-		return fmt.Errorf("the policy is not valid: %w", err)
+		hint := diag.HintOf(err)
+		if hint == "" {
+			hint = "'sbx-devc validate --help' names the page with the form of a policy"
+		}
+		return diag.WithHint(fmt.Errorf("the policy is not valid: %w", err), "%s", hint)
 	}
 	v.org = org
 	return nil
@@ -206,17 +222,15 @@ func readSettings(path string) (*settings.Settings, []diag.Finding, error) {
 // firstError folds findings into one error, for commands that need the file
 // rather than check it.
 func firstError(findings []diag.Finding) error {
-	var b strings.Builder
 	for _, f := range findings {
 		if f.Severity != diag.SeverityError {
 			continue
 		}
-		if b.Len() == 0 {
-			fmt.Fprintf(&b, "%s:%d:%d: %s", f.File, f.Line, f.Column, f.Message)
+		err := fmt.Errorf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Message)
+		if f.Hint != "" {
+			err = diag.WithHint(err, "%s", f.Hint)
 		}
+		return err
 	}
-	if b.Len() == 0 {
-		return nil
-	}
-	return errors.New(b.String())
+	return nil
 }

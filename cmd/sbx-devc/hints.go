@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// hintForPath says what to do about a path that cannot be used, which the
+// operating system's own words leave open; "" for any other error.
+func hintForPath(err error) string {
+	var path *fs.PathError
+	if !errors.As(err, &path) {
+		return ""
+	}
+	switch {
+	case path.Path == "":
+		return "the path is empty; is a variable in the command line not set?"
+	case errors.Is(path.Err, fs.ErrNotExist):
+		return missingPath(path.Path)
+	case errors.Is(path.Err, fs.ErrPermission):
+		return "the file, and every folder above it, must be readable for the user who runs this"
+	case errors.Is(path.Err, syscall.ELOOP):
+		return "a symbolic link in it leads to itself"
+	case errors.Is(path.Err, syscall.EISDIR):
+		return "that is a folder; name a file in it"
+	case errors.Is(path.Err, syscall.ENOTDIR):
+		return "a part of it is a file, not a folder"
+	}
+	return ""
+}
+
+// missingPath finds the first part of path that is not there, and a name beside
+// it that was most likely meant.
+func missingPath(path string) string {
+	dir, name := filepath.Split(filepath.Clean(path))
+	for {
+		if dir == "" {
+			dir = "."
+		}
+		entries, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) && filepath.Dir(filepath.Clean(dir)) != filepath.Clean(dir) {
+			dir, name = filepath.Split(filepath.Clean(dir))
+			continue
+		}
+		var known []string
+		for _, e := range entries {
+			known = append(known, e.Name())
+		}
+		if best := jsonc.Suggest(name, known); best != "" {
+			return fmt.Sprintf("did you mean %s?", filepath.Join(dir, best))
+		}
+		break
+	}
+	if filepath.IsAbs(path) {
+		return fmt.Sprintf("there is no %s in %s", name, filepath.Clean(dir))
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return fmt.Sprintf("there is no %s", name)
+	}
+	return fmt.Sprintf("there is no %s in %s", name, filepath.Join(here, dir))
+}
+
+// plainer puts some of cobra's messages into words that name what was typed.
+func plainer(err error) error {
+	text := err.Error()
+	if _, rest, ok := strings.Cut(text, "if any flags in the group ["); ok {
+		if flags, _, ok := strings.Cut(rest, "]"); ok {
+			return fmt.Errorf("--%s exclude each other", strings.ReplaceAll(flags, " ", " and --"))
+		}
+	}
+	return err
+}
