@@ -31,6 +31,9 @@ func Discover(path string) ([]string, error) {
 	if ext := filepath.Ext(path); !info.IsDir() && (ext == ".yml" || ext == ".yaml") {
 		return nil, diag.WithHint(fmt.Errorf("%w: %s is a Compose file", ErrNone, path), "name the devcontainer.json that names it, or its project")
 	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return nil, diag.WithHint(fmt.Errorf("%w: %s is no regular file", ErrNone, path), "- reads standard input")
+	}
 	if !info.IsDir() {
 		return []string{path}, nil
 	}

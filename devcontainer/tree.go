@@ -39,6 +39,10 @@ const (
 type disk struct{ root *os.Root }
 
 func (d disk) Read(name string) ([]byte, error) {
+	// To open a pipe is to wait for somebody who writes into it.
+	if info, err := d.root.Stat(filepath.FromSlash(name)); err == nil && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
 	f, err := d.root.Open(filepath.FromSlash(name))
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ PATH is a project folder or a devcontainer.json; - reads standard input and
 writes the result to standard output. Without PATH it is the current folder.
 
 Exit code 0: nothing is left to mend; 1: --diff, and there is something to mend;
-2: wrong usage; 3: a file could not be read or written.`,
+2: wrong usage; 3: a file could not be read or written, or is not well formed.`,
 		Example: `  sbx-devc fix --diff
   sbx-devc fix
   sbx-devc fix --rule SBX301,SBX302 .devcontainer/devcontainer.json`,

@@ -53,7 +53,7 @@ func missingPath(path string) string {
 		for _, e := range entries {
 			known = append(known, e.Name())
 		}
-		if best := jsonc.Suggest(name, known); best != "" {
+		if best := jsonc.Suggest(name, known); best != "" && best != name {
 			return fmt.Sprintf("did you mean %s?", filepath.Join(dir, best))
 		}
 		break

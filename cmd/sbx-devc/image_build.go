@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/imagebuild"
@@ -82,6 +83,9 @@ func (a *app) imageBuild(ctx context.Context, o imageBuildOptions) error {
 		}
 		buildArgs[name] = value
 	}
+	if err := o.nameable(); err != nil {
+		return err
+	}
 	m, err := a.materials(o.login, o.npm)
 	if err != nil {
 		return imageError(err)
@@ -111,6 +115,26 @@ func (a *app) imageBuild(ctx context.Context, o imageBuildOptions) error {
 		return imageError(err)
 	}
 	return imageError(a.writeImage(ctx, o, made))
+}
+
+// nameable refuses, before anything is built, names that no engine takes and
+// platforms that no image of ours has.
+func (o *imageBuildOptions) nameable() error {
+	if o.tag != "" {
+		if _, err := name.NewTag(o.tag); err != nil {
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--tag %q: %w", o.tag, err), "write NAME:TAG, the name in lower case letters, digits, '.', '_', '-' and '/'"))
+		}
+	}
+	return knownPlatforms(o.platforms)
+}
+
+func knownPlatforms(list []string) error {
+	for _, p := range list {
+		if p != "linux/amd64" && p != "linux/arm64" {
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--platform %q: there is no sbx-init for it", p), "accepted: linux/amd64, linux/arm64"))
+		}
+	}
+	return nil
 }
 
 // writeImage writes the image wherever the flags say, and prints what it is

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,6 +54,12 @@ accept the credentials.`,
 				}
 			}
 			o.Update = update
+			if err := lockable(r.dir, o.Bases); err != nil {
+				return err
+			}
+			if err := knownPlatforms(o.Platforms); err != nil {
+				return err
+			}
 			m, err := a.materials(l, r.npm)
 			if err != nil {
 				return imageError(err)
@@ -112,4 +119,30 @@ accept the credentials.`,
 	f.BoolVar(&dryRun, "dry-run", false, "print the lock instead of writing it")
 	l.flags(f)
 	return cmd
+}
+
+// lockable refuses what cannot become a lock before anything is fetched: a
+// folder that is not there, a source without a name.
+func lockable(dir string, bases []string) error {
+	if info, err := os.Stat(dir); err != nil {
+		return exitWith(exitNoInput, err)
+	} else if !info.IsDir() {
+		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is a file", dir), "name the folder that gets the lock"))
+	}
+	for _, b := range bases {
+		source, single := b, false
+		if platform, rest, ok := strings.Cut(b, "="); ok && strings.HasPrefix(platform, "linux/") {
+			source, single = rest, true
+		}
+		kind, rest, ok := strings.Cut(source, ":")
+		switch {
+		case source == "":
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--base %q names nothing", b), "see --help for its forms"))
+		case kind == "rootfs" && ok && (rest == "" || !single):
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--base %q: a root file system does not say which platform it is for", b), "write --base linux/amd64=rootfs:FILE, and the same for linux/arm64 if you have it"))
+		case ok && rest == "":
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--base %q names nothing", b), "see --help for its forms"))
+		}
+	}
+	return nil
 }

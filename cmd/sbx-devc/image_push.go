@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/imagebuild"
@@ -115,6 +117,9 @@ func destinations(refs []string) ([]destination, error) {
 			i = len(out)
 			out = append(out, destination{repo: repo})
 		}
+		if _, err := name.NewRepository(repo); err != nil { // before a lock is read
+			return nil, exitWith(exitUsage, diag.WithHint(err, "write it as REGISTRY/NAME, for example ghcr.io/me/sandbox"))
+		}
 		if repo != ref {
 			if !imageTag.MatchString(tag) { // before anything is sent: the other tags would be written
 				return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("%q: %q is no tag", ref, tag), "a tag has letters, digits, '_', '.' and '-', and at most 128 of them"))
@@ -135,6 +140,9 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 		return exitWith(exitUsage, diag.WithHint(errors.New("--pinned with more than one repository"), "push to each on its own: the file names one image"))
 	case o.pinned != "" && o.dryRun:
 		return exitWith(exitUsage, diag.WithHint(errors.New("--pinned with --dry-run, which pushes nothing"), "leave one of them out"))
+	}
+	if err := knownPlatforms(o.platforms); err != nil {
+		return err
 	}
 	m, err := a.materials(o.login, o.npm)
 	if err != nil {
@@ -191,6 +199,9 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 		bars.end()
 		if err != nil {
 			return err
+		}
+		if o.dryRun && push.Referrers != nil && !report.Unchanged {
+			fmt.Fprintln(a.stderr, "sbx-devc: the SBOM and the provenance statement come on top; they are made when it is pushed")
 		}
 		if err := a.printPush(report, o); err != nil {
 			return err
@@ -259,7 +270,9 @@ func (a *app) printPush(r *registry.Report, o imagePushOptions) error {
 	}
 	if o.dryRun {
 		for _, b := range r.Blobs {
-			fmt.Fprintf(a.stdout, "%-8s %10s  %s  %s\n", b.How, size(b.Size), b.Digest, b.What)
+			// What would be done, not what was.
+			how := map[registry.Outcome]registry.Outcome{registry.Uploaded: "upload", registry.Mounted: "mount"}[b.How]
+			fmt.Fprintf(a.stdout, "%-8s %10s  %s  %s\n", cmp.Or(how, b.How), size(b.Size), b.Digest, b.What)
 		}
 		for _, t := range r.Tags {
 			state := "new"

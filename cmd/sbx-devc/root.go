@@ -98,6 +98,9 @@ func meant(cmd *cobra.Command, err error) string {
 	if best := jsonc.Suggest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %s%s? ", prefix, best)
 	}
+	if strings.Contains(err.Error(), " arg(s)") {
+		return "usage: " + cmd.UseLine() + "; "
+	}
 	return ""
 }
 
@@ -165,5 +168,9 @@ func (a *app) root() *cobra.Command {
 		a.demoCommand(),
 		a.actionCommand(),
 	)
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil { // a shell that it does not know is an error, not a page of help
+		c.Args, c.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	return root
 }

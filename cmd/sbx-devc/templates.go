@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/features"
@@ -213,10 +214,16 @@ Each pushed artifact is printed with its digest. Credentials are those of
 'image push': for ghcr.io GITHUB_TOKEN or GH_TOKEN, then those of 'docker login'
 and 'podman login'. What fails for a moment is tried again.
 
-Exit code 0: pushed; 1: a push failed; 77: a version exists with another content.`,
+Exit code 0: pushed; 1: a push failed; 64: wrong usage; 77: a version exists with
+another content; 78: the registry does not accept the credentials.`,
 		Example: "  sbx-devc templates push ghcr.io/me/templates --features ghcr.io/me/features",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, namespace := range []string{args[0], featureSpace} {
+				if _, err := name.NewRepository(namespace + "/x"); err != nil && namespace != "" {
+					return exitWith(exitUsage, diag.WithHint(fmt.Errorf("%q is no namespace: %w", namespace, err), "write it as REGISTRY/NAME, for example ghcr.io/me/templates"))
+				}
+			}
 			ts, fs, err := collections()
 			if errors.Is(err, carried.ErrNotCarried) && featureSpace == "" {
 				err = nil
@@ -242,11 +249,8 @@ Exit code 0: pushed; 1: a push failed; 77: a version exists with another content
 func (a *app) pushAll(ctx context.Context, artifacts []publish.Artifact, namespace string, force bool, options registry.Options) error {
 	for _, artifact := range artifacts {
 		reference, err := publish.Push(ctx, artifact, namespace, force, options)
-		switch {
-		case errors.Is(err, registry.ErrTagMoved):
-			return exitWith(exitRefused, err)
-		case err != nil:
-			return exitWith(exitFailed, err)
+		if err != nil {
+			return imageError(err)
 		}
 		fmt.Fprintln(a.stdout, reference)
 	}
