@@ -60,31 +60,41 @@ true`)}).run(t, e)
 // in the agent's container, for names and for connections by address.
 func TestTheRecordsOfARunNameTheProcess(t *testing.T) {
 	e := connect(t)
+	// On a busy machine the search for one may end in vain.
 	tr := (&trial{options: shell(`
-sh -c 'echo "name $$"; exec getent hosts evil.example'
-bash -c 'echo "address $$"; exec 3<>/dev/tcp/203.0.113.77/4444' 2>/dev/null
+for i in 1 2 3 4 5; do
+	sh -c 'echo "evil$1.example $$"; exec getent hosts evil$1.example' - $i
+	bash -c 'echo "203.0.113.7$1 $$"; exec 3<>/dev/tcp/203.0.113.7$1/4444' - $i 2>/dev/null
+done
 true`)}).run(t, e)
-	want := map[string]string{}
+	pids := map[string]string{}
 	for line := range strings.Lines(tr.stdout.String()) {
-		if what, pid, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			want[what] = pid
+		if host, pid, ok := strings.Cut(strings.TrimSpace(line), " "); ok && pids[host] == "" {
+			pids[host] = pid
 		}
 	}
-	if len(want) != 2 || tr.result == nil || tr.result.Egress == nil {
+	if tr.result == nil || tr.result.Egress == nil {
 		t.Fatalf("it said %q\n%s", tr.stdout.String(), tr.stderr.String())
 	}
+	names, addresses := 0, 0
 	for _, row := range tr.result.Egress.Rows {
-		for what, host := range map[string]string{"name": "evil.example", "address": "203.0.113.77"} {
-			p := row.Process
-			if row.Host == host && p != nil && strconv.Itoa(p.PID) == want[what] && p.Exe != "" && p.Cmd != "" && !p.Guess {
-				delete(want, what)
-			}
+		p := row.Process
+		if p == nil || p.PID == 0 {
+			continue
+		}
+		if strconv.Itoa(p.PID) != pids[row.Host] || p.Exe == "" || p.Cmd == "" || p.Guess {
+			t.Errorf("%s: process %+v, want %s", row.Host, p, pids[row.Host])
+		}
+		if strings.HasPrefix(row.Host, "evil") {
+			names++
+		} else {
+			addresses++
 		}
 	}
-	if len(want) > 0 {
+	if names == 0 || addresses == 0 {
 		var text strings.Builder
 		_ = tr.result.Egress.WriteText(&text)
-		t.Errorf("no process %v in\n%s", want, text.String())
+		t.Errorf("%d names and %d addresses have their process in\n%s", names, addresses, text.String())
 	}
 }
 

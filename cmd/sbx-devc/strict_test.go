@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,8 @@ func TestStrictDevcontainer(t *testing.T) {
 		{"PushToTheHost", "git push -q host HEAD:refs/heads/evil"},
 		{"RemountTheSource", "mount -o remount,rw /source || umount /source"},
 		{"WriteTheRootFileSystem", "touch /usr/local/bin/x || touch /etc/x"},
-		{"SeeTheFirewall", "ls /run/sbx/ | grep . || pgrep sbx-init"},
+		{"SeeTheFirewall", "ls /run/sbx/ | grep . || pgrep -u root ."},
+		{"TraceTheFirstProcess", "cat /proc/1/environ || ls /proc/1/fd || cat /usr/local/sbin/sbx-init | grep -q . || { kill -9 1; kill -STOP 1; sleep 0.1; grep -q 'T (stopped)' /proc/1/status; }"},
 		{"GetACapability", "unshare -Ur true || grep -E 'Cap(Prm|Eff|Bnd):.*[1-9a-f]' /proc/self/status"},
 	}
 	check := func(t *testing.T) {
@@ -87,6 +89,20 @@ func TestStrictDevcontainer(t *testing.T) {
 		}
 	}
 	t.Run("Up", check)
+
+	// The firewall, in another container, says which process it was.
+	t.Run("RecordsNameTheProcess", func(t *testing.T) {
+		// On a busy machine the search for one may end in vain.
+		if out, err := p.exec(fmt.Sprintf("for i in 1 2 3 4 5; do curl -sS --max-time 5 http://records$i.example/ || curl -sS --max-time 5 http://%s:777$i/; done", p.world.addr)); err == nil {
+			t.Errorf("it got out: %s", out)
+		}
+		log := p.must(p.docker, "exec", p.service("firewall"), "/usr/local/sbin/sbx-init", "log")
+		for _, want := range []string{`records\d\.example: `, regexp.QuoteMeta(p.world.addr) + `:777\d/tcp: `} {
+			if !regexp.MustCompile(want + `.*\[/usr/bin/curl, pid [0-9]+\]`).MatchString(log) {
+				t.Errorf("no process for %q in\n%s", want, log)
+			}
+		}
+	})
 
 	// What the agent commits comes out as a bundle.
 	bundle := filepath.Join(t.TempDir(), "work.bundle")
