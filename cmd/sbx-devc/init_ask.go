@@ -34,7 +34,7 @@ func (a *app) askChoice(ctx context.Context, r detect.Report, c choice) (choice,
 		if err != nil {
 			return c, exitWith(exitInternal, err)
 		}
-		ids = append(ids, huh.NewOption(id+": "+t.Description, id))
+		ids = append(ids, huh.NewOption(id+": "+t.Name, id))
 	}
 	var hosts []huh.Option[string]
 	for _, p := range r.Hosts {
@@ -44,20 +44,38 @@ func (a *app) askChoice(ctx context.Context, r detect.Report, c choice) (choice,
 	}
 	write := true
 	var agreed []string
+	// Titles are short, and heights are given: a list that is left to find its own
+	// takes its title off it, and one with a single host would show none.
 	groups := []*huh.Group{
-		huh.NewGroup(huh.NewSelect[string]().Title("Template").Options(ids...).Value(&c.template)),
-		huh.NewGroup(huh.NewMultiSelect[string]().Title("Presets to add to the template's").
+		huh.NewGroup(huh.NewSelect[string]().Title("Template").Options(ids...).Value(&c.template).Height(len(ids) + 1)),
+		huh.NewGroup(huh.NewMultiSelect[string]().Title("Presets to add").
 			Options(huh.NewOptions(firewall.PresetNames()...)...).Value(&c.presets).Height(10)),
 	}
 	if len(hosts) > 0 {
-		groups = append(groups, huh.NewGroup(huh.NewMultiSelect[string]().Title("Hosts that files of the project name: allow which?").
-			Options(hosts...).Value(&agreed)))
+		groups = append(groups, huh.NewGroup(huh.NewMultiSelect[string]().Title("Allow which hosts?").
+			Description("The project's files name them.").Options(hosts...).Value(&agreed).Height(min(2*len(hosts), 8)+3)))
 	}
 	groups = append(groups, huh.NewGroup(
-		huh.NewConfirm().Title("Add a GitHub workflow that runs Claude in the sandbox?").Value(&c.workflow),
+		huh.NewConfirm().Title("Add a GitHub workflow?").Value(&c.workflow),
 		huh.NewConfirm().Title("Write the dev container?").Value(&write)))
-	form := huh.NewForm(groups...).WithInput(a.stdin).WithOutput(a.stderr).WithAccessible(a.getenv("ACCESSIBLE") != "")
-	switch err := form.RunWithContext(ctx); {
+	plain := a.getenv("ACCESSIBLE") != ""
+	form := huh.NewForm(groups...).WithInput(a.stdin).WithOutput(a.stderr).WithAccessible(plain)
+	answered := make(chan error, 1)
+	go func() { answered <- form.RunWithContext(ctx) }()
+	var err error
+	if plain {
+		// It waits for a line and hears of nothing else, Ctrl-C included.
+		select {
+		case err = <-answered:
+		case <-ctx.Done():
+			return c, context.Cause(ctx)
+		}
+	} else {
+		err = <-answered // when it also has put the terminal right
+	}
+	switch {
+	case ctx.Err() != nil:
+		return c, context.Cause(ctx)
 	case errors.Is(err, huh.ErrUserAborted) || err == nil && !write:
 		return c, exitWith(exitRefused, errors.New("nothing was written"))
 	case err != nil:

@@ -12,17 +12,17 @@ import (
 	"github.com/org/claude-sandbox/internal/testenv"
 )
 
-// terminal is a program on a real terminal of 100 columns.
+// terminal is a program on a real terminal.
 type terminal struct {
 	t      *testing.T
 	tmux   string
 	socket string
 }
 
-func newTerminal(t *testing.T, command string) *terminal {
+func newTerminal(t *testing.T, columns, lines int, command string) *terminal {
 	t.Helper()
 	tt := &terminal{t: t, tmux: testenv.Program(t, "tmux"), socket: filepath.Join(t.TempDir(), "tmux")}
-	tt.run("new-session", "-d", "-x", "100", "-y", "40", command)
+	tt.run("new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(lines), command)
 	t.Cleanup(func() { exec.Command(tt.tmux, "-S", tt.socket, "kill-server").Run() }) //nolint:errcheck // it may have ended
 	return tt
 }
@@ -56,33 +56,46 @@ func (tt *terminal) expect(text string, keys ...string) {
 	}
 }
 
+// askedProject is a project whose files name a host, and the command that asks
+// about it.
+func askedProject(t *testing.T, environment string) (dir, command string) {
+	t.Helper()
+	testenv.Slow(t)
+	dir = t.TempDir()
+	for name, text := range map[string]string{"package.json": "{}", ".npmrc": "registry=https://npm.corp.example/\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program, err := exec.LookPath("sbx-devc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, fmt.Sprintf("CI= %s %s init %s; echo exit=$?; cat", environment, program, dir)
+}
+
 // TestInitAsks goes through init's questions: a host that the repository names
-// is allowed when somebody checks it, and not by going on.
+// is allowed when somebody checks it, and not by going on. What is asked about
+// is on the screen, also on a small one.
 func TestInitAsks(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		hosts []string // keys at the question about hosts
-		want  string
+		name           string
+		columns, lines int
+		hosts          []string // keys at the question about hosts
+		want           string
 	}{
-		{"GoingOnAllowsNoHost", []string{"Enter"}, `"allow": [],`},
-		{"CheckingAllowsTheHost", []string{"Space", "Enter"}, `"allow": ["npm.corp.example"],`},
+		{"GoingOnAllowsNoHost", 100, 40, []string{"Enter"}, `"allow": [],`},
+		{"CheckingAllowsTheHost", 100, 40, []string{"Space", "Enter"}, `"allow": ["npm.corp.example"],`},
+		{"SmallTerminal", 30, 12, []string{"Space", "Enter"}, `"allow": ["npm.corp.example"],`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			testenv.Slow(t)
-			dir := t.TempDir()
-			for name, text := range map[string]string{"package.json": "{}", ".npmrc": "registry=https://npm.corp.example/\n"} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			program, err := exec.LookPath("sbx-devc")
-			if err != nil {
-				t.Fatal(err)
-			}
-			term := newTerminal(t, fmt.Sprintf("CI= %s init %s; echo exit=$?; cat", program, dir))
-			term.expect("Template", "Enter")
+			dir, command := askedProject(t, "")
+			term := newTerminal(t, tt.columns, tt.lines, command)
+			term.expect("Template")
+			term.expect("> claude-node", "Enter")
 			term.expect("Presets to add", "Enter")
-			term.expect("allow which", tt.hosts...)
+			term.expect("Allow which hosts")
+			term.expect("> • npm.corp.example", tt.hosts...)
 			term.expect("GitHub workflow", "Enter")
 			term.expect("Write the dev container", "Enter")
 			term.expect("exit=0")
@@ -98,5 +111,64 @@ func TestInitAsks(t *testing.T) {
 				t.Errorf("the proposed template was not taken: %v", err)
 			}
 		})
+	}
+}
+
+// TestInitWritesNothingUnlessItIsAgreed: Ctrl-C at a question, no at the last.
+func TestInitWritesNothingUnlessItIsAgreed(t *testing.T) {
+	questions := []string{"Template", "Presets to add", "Allow which hosts", "GitHub workflow", "Write the dev container"}
+	for _, tt := range []struct {
+		name     string
+		question int
+		key      string
+	}{{"CtrlCAtTheFirst", 0, "C-c"}, {"CtrlCAtTheHosts", 2, "C-c"}, {"CtrlCAtTheLast", 4, "C-c"}, {"No", 4, "n"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, command := askedProject(t, "")
+			term := newTerminal(t, 80, 24, command)
+			for _, q := range questions[:tt.question] {
+				term.expect(q, "Enter")
+			}
+			term.expect(questions[tt.question], tt.key)
+			term.expect("exit=77")
+			nothingWritten(t, dir)
+		})
+	}
+}
+
+func nothingWritten(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("there is %v (%v), want what was there before", entries, err)
+	}
+}
+
+// TestInitAsksInPlainLines: for screen readers the questions are lines, an
+// answer that is none is asked for again, and Ctrl-C ends it.
+func TestInitAsksInPlainLines(t *testing.T) {
+	dir, command := askedProject(t, "ACCESSIBLE=1")
+	term := newTerminal(t, 80, 70, command)
+	term.expect("between 1 and 6:", "99", "Enter")
+	term.expect("Invalid: must be a number between 1 and 6", "x", "Enter")
+	term.expect(": x", "4", "Enter")
+	term.expect("Presets to add", "0", "Enter")
+	term.expect("Allow which hosts", "7", "Enter")
+	term.expect("Invalid: must be a number between 0 and 1", "0", "Enter")
+	term.expect("GitHub workflow", "maybe", "Enter")
+	term.expect("invalid input", "n", "Enter")
+	term.expect("Write the dev container", "C-c")
+	term.expect("exit=130")
+	nothingWritten(t, dir)
+
+	dir, command = askedProject(t, "ACCESSIBLE=1")
+	term = newTerminal(t, 80, 70, command)
+	term.expect("between 1 and 6:", "4", "Enter")
+	term.expect("Presets to add", "0", "Enter")
+	term.expect("Allow which hosts", "0", "Enter")
+	term.expect("GitHub workflow", "n", "Enter")
+	term.expect("Write the dev container", "y", "Enter")
+	term.expect("exit=0")
+	if _, err := os.Stat(filepath.Join(dir, ".devcontainer", "Dockerfile")); err != nil {
+		t.Error(err)
 	}
 }
