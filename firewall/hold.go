@@ -18,13 +18,15 @@ const HoldQueue = 0x7365
 // destination's first packet is held, and no other for HeldTimeout.
 //
 // It decides nothing. The mangle table comes before the filter table (netfilter
-// priorities -150 and 0), so whatever becomes of a packet here, the filter table
-// judges it as if this chain did not exist: when it is let go, when nobody
-// listens (--queue-bypass means "go on"; in the filter table it would mean
-// "accept", so this rule must never stand there), and when too many wait. It may
-// thus hold too much, as it does not know every rule there, and leave out too
-// much, without harm. Should the listener be stopped, the few connections that
-// it holds wait until it goes on or ends; the others are refused at once.
+// priorities -150 and 0), which judges each packet as if this chain did not
+// exist: when it is let go, when nobody listens (--queue-bypass means "go on";
+// in the filter table it would mean "accept", so this rule must never stand
+// there), and when too many wait. It may thus hold too much, as it does not know
+// every rule there, and leave out too much, without harm. Should the listener be
+// stopped, the few connections that it holds wait until it goes on or ends; the
+// others are refused at once. There is a verdict that skips what comes after
+// (NF_STOP): to give one takes CAP_NET_ADMIN, with which whoever has it could
+// change the rules as well.
 func (r rules) hold() []Chain {
 	// One rule, because each costs the start some tenths of a millisecond; what
 	// is no beginning of a connection falls out of it first.

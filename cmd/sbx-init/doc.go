@@ -8,6 +8,8 @@
 //	beside it: control socket (root) -> reload | status | verify ─┐
 //	           the rules changed from outside -> restore, record ─┴-> one at a time
 //
+//	agent's container, topology sidecar: reap -> CMD; tells the firewall which process holds a socket
+//
 // Every error on the way ends the program with the network still closed. The
 // program is one static binary without a configuration of its own, so that it
 // runs in any image.

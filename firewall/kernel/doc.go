@@ -12,6 +12,7 @@
 //
 //	Allow(addr, ports) ── ipset add, over netlink (the resolver, before it answers)
 //	OpenRefusals ◄── NFLOG: what the rules refused; nothing depends on anybody listening
+//	OpenHolder ◄─► NFQUEUE: what they are about to refuse, until somebody has looked; the same
 //	Verify(Plan) ── Compare, then real packets are refused
 //	Compare(Plan) ── iptables-save = Plan, sets = Plan
 //	Generation ── whether rules have changed at all, without listing them
