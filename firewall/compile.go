@@ -10,17 +10,20 @@ import (
 
 // ClosedPlan denies everything in both families, loopback included: it holds
 // before a policy is read and after anything has failed. It needs of the facts
-// only IPv6, and of the kernel only the filter table.
+// only IPv6, and of the kernel only the filter table. Its rules are the last ones
+// of the same chains in every plan of Compile but mode host's, so that a
+// namespace opens by rules put in front of them, and none is ever removed.
 func ClosedPlan(f Facts) Plan {
 	closed := func() []Table {
 		return []Table{{
 			Name: "filter",
 			Drop: builtinChains(),
 			Chains: []Chain{
-				{Name: ChainOut, Rules: []Rule{{"-j DROP", "closed: nothing leaves, not even over loopback, where a resolver may listen"}}},
-				{Name: ChainIn, Rules: []Rule{{"-j DROP", "closed: nothing enters"}}},
+				{ChainOut, []Rule{drop("closed: nothing leaves, not even over loopback, where a resolver may listen")}},
+				{ChainIn, []Rule{drop("closed: nothing enters")}},
+				past(),
 			},
-			Jumps: []Jump{{"OUTPUT", ChainOut}, {"INPUT", ChainIn}},
+			Jumps: filterJumps(),
 		}}
 	}
 	p := Plan{V4: closed(), Probes: probes(f.IPv6, documentation)}
@@ -88,8 +91,9 @@ func openPlan(f Facts) Plan {
 			Chains: []Chain{
 				{ChainOut, []Rule{{"-j ACCEPT", "mode host: there is no firewall"}}},
 				{ChainIn, []Rule{{"-j ACCEPT", ""}}},
+				{Name: ChainPast},
 			},
-			Jumps: []Jump{{"OUTPUT", ChainOut}, {"INPUT", ChainIn}},
+			Jumps: filterJumps(),
 		}, {
 			Name: "nat", Chains: []Chain{{Name: ChainDNS}}, Jumps: []Jump{{"OUTPUT", ChainDNS}},
 		}, mangle}
@@ -136,6 +140,20 @@ func (f Facts) check() error {
 		}
 	}
 	return nil
+}
+
+// drop is the rule that a chain ends with.
+func drop(why string) Rule { return Rule{"-j DROP", why} }
+
+// past refuses what others send through the machine. No rule of OUTPUT judges
+// that, and whoever brings networks of his own along, such as an engine inside
+// the sandbox, adds rules behind ours that let it pass.
+func past() Chain {
+	return Chain{ChainPast, []Rule{drop("nothing is passed on for others")}}
+}
+
+func filterJumps() []Jump {
+	return []Jump{{"OUTPUT", ChainOut}, {"INPUT", ChainIn}, {"FORWARD", ChainPast}}
 }
 
 func builtinChains() []string { return []string{"INPUT", "FORWARD", "OUTPUT"} }

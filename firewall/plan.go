@@ -11,6 +11,7 @@ import (
 const (
 	ChainOut    = "SBX-OUT" // filter: what may leave
 	ChainIn     = "SBX-IN"  // filter: what may enter
+	ChainPast   = "SBX-FWD" // filter: what others send through the machine
 	ChainRefuse = "SBX-NO"  // filter: refuses so that the program fails at once
 	ChainPass   = "SBX-GO"  // filter, mode audit: reports what is let out and lets it out
 	ChainLog    = "SBX-LOG" // filter: reports what is refused; it decides nothing
@@ -157,53 +158,4 @@ func (s Set) print(b *strings.Builder) {
 // String prints the entry as ipset does: "192.0.2.0/24,tcp:8443".
 func (e SetEntry) String() string {
 	return e.Prefix.String() + "," + string(e.Port.Proto) + ":" + strconv.Itoa(int(e.Port.Number))
-}
-
-// Present is what a namespace holds already, as far as it changes the script.
-// The zero value is a namespace that holds nothing of ours.
-type Present struct {
-	Jumps   map[TableJump]int // how many rules there are that equal the jump
-	Dropped bool              // every built-in chain of the filter table has policy DROP
-}
-
-// TableJump is a jump with the name of its table.
-type TableJump struct {
-	Table string
-	Jump  Jump
-}
-
-// Script prints tables as input of iptables-restore --noflush. Jumps that are
-// there already are removed in the same transaction that places the new one,
-// so that applying twice is applying once and the jump is always the first
-// rule. A policy that is set already is not set again, because every change
-// of one makes the program wait for the kernel (some 12 ms with nft).
-func Script(tables []Table, present Present) string {
-	var b strings.Builder
-	for _, t := range tables {
-		b.WriteString("*" + t.Name + "\n")
-		if !present.Dropped {
-			for _, chain := range t.Drop {
-				b.WriteString(":" + chain + " DROP [0:0]\n")
-			}
-		}
-		for _, c := range t.Chains {
-			b.WriteString(":" + c.Name + " - [0:0]\n")
-		}
-		for _, j := range t.Jumps {
-			for range present.Jumps[TableJump{t.Name, j}] {
-				b.WriteString("-D " + j.From + " " + j.Spec() + "\n")
-			}
-			b.WriteString("-I " + j.From + " 1 " + j.Spec() + "\n")
-		}
-		for _, c := range t.Chains {
-			for _, r := range c.Rules {
-				if r.Why != "" {
-					b.WriteString("# " + r.Why + "\n")
-				}
-				b.WriteString("-A " + c.Name + " " + r.Spec + "\n")
-			}
-		}
-		b.WriteString("COMMIT\n")
-	}
-	return b.String()
 }

@@ -32,25 +32,32 @@ func (r rules) filter() Table {
 	for _, port := range r.policy.inbound {
 		in = append(in, Rule{fmt.Sprintf("-p tcp -m tcp --dport %d -m conntrack --ctstate NEW -j ACCEPT", port), "network.inbound"})
 	}
-	refuse := Chain{ChainRefuse, []Rule{
-		{"-p tcp -j REJECT --reject-with tcp-reset", "refused at once, so that no program waits for a timeout"},
-		{"-j REJECT --reject-with " + r.family.reject, ""},
-	}}
-	chains := []Chain{{ChainOut, out}, {ChainIn, in}, refuse}
+	in = append(in, drop("everything else, whatever rules stand behind ours"))
+	chains := []Chain{{ChainOut, out}, {ChainIn, in}, past(), r.refuse()}
 	if r.policy.mode == ModeAudit {
 		chains = append(chains, r.pass())
 	}
 	if r.facts.NFLOG {
-		chains[2].Rules = append([]Rule{{"-m owner --uid-owner " + r.everyUser() + " -j " + ChainLog,
-			"what a program sent is reported; what the kernel itself says is nobody's attempt"}}, refuse.Rules...)
 		chains = append(chains, r.log())
 	}
 	return Table{
 		Name:   "filter",
 		Drop:   builtinChains(),
 		Chains: chains,
-		Jumps:  []Jump{{"OUTPUT", ChainOut}, {"INPUT", ChainIn}},
+		Jumps:  filterJumps(),
 	}
+}
+
+// refuse ends what no rule lets out.
+func (r rules) refuse() Chain {
+	var rules []Rule
+	if r.facts.NFLOG {
+		rules = append(rules, Rule{"-m owner --uid-owner " + r.everyUser() + " -j " + ChainLog,
+			"what a program sent is reported; what the kernel itself says is nobody's attempt"})
+	}
+	return Chain{ChainRefuse, append(rules,
+		Rule{"-p tcp -j REJECT --reject-with tcp-reset", "refused at once, so that no program waits for a timeout"},
+		Rule{"-j REJECT --reject-with " + r.family.reject, ""})}
 }
 
 // log reports packets and lets them go on to their refusal. Nobody need listen.
@@ -122,7 +129,7 @@ func (r rules) out() []Rule {
 		r.internet(add)
 	}
 	add("everything else", "-j %s", ChainRefuse)
-	return out
+	return append(out, drop("what closed everything at the start; nothing comes here"))
 }
 
 // internet lets out what is not special and not around the machine, TCP and UDP

@@ -79,7 +79,7 @@ func parseRun(args []string) (runOptions, error) {
 // run closes the network, opens what the policy allows, proves it and starts
 // the command. The order is the guarantee: nothing of the caller's is read
 // before both families are closed.
-func (p *program) run(args []string) error {
+func (p *program) run(args []string) (err error) {
 	started := time.Now()
 	o, err := parseRun(args)
 	if err != nil {
@@ -95,10 +95,12 @@ func (p *program) run(args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 	defer cancel()
-	k, err := kernel.Open(ctx, kernel.Options{Close: true})
+	k, err := kernel.Open(ctx, kernel.Options{})
 	if err != nil {
 		return err
 	}
+	// Before ctx ends, and the change with it.
+	defer func() { err = errors.Join(err, k.Settle()) }()
 	w := &wall{kernel: k, done: make(chan error, 4), children: newReaper()}
 
 	who := account{}

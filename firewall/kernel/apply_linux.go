@@ -11,22 +11,19 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 )
 
-// dropScript is the one step that must come before all others. Our chains, if
-// they are there from an earlier plan, still say what passes, so connections
-// that they allow go on.
-const dropScript = "*filter\n" + dropPolicies + "COMMIT\n"
-
+// dropPolicies have every built-in chain of the filter table drop what no rule
+// of ours accepts. Our chains, if they are there from an earlier plan, still say
+// what passes, so connections that they allow go on.
 const dropPolicies = ":INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n:OUTPUT DROP [0:0]\n"
 
 // closeTimeout bounds the closing after an error, which does not heed the
 // caller's context: a cancelled Apply must still close.
 const closeTimeout = 10 * time.Second
 
-// Apply makes the kernel hold the plan. It sets policy DROP in both families
-// before anything else; each table is then replaced in one transaction, so
-// there is no moment between the old rules and the new ones. Applying a plan
-// twice is applying it once. Connections that the new plan also allows live
-// on.
+// Apply makes the kernel hold the plan. Policy DROP in both families comes
+// before anything else; each table then changes in one transaction, so there is
+// no moment between the old rules and the new ones. Applying a plan twice is
+// applying it once. Connections that the new plan also allows live on.
 //
 // On any error everything is denied in both families, as far as the kernel
 // still obeys, and the error says what failed.
@@ -48,38 +45,59 @@ func (k *Kernel) apply(ctx context.Context, plan firewall.Plan) error {
 	if len(k.families) == 2 && plan.V6 == nil {
 		return errors.New("the plan has no rules for IPv6, which the kernel has")
 	}
-	states, err := k.read(ctx)
-	if err != nil {
+	reading, dropping := k.startRead(ctx), k.dropping != nil
+	settled := k.Settle()
+	states, err := waitRead(reading)
+	if err := errors.Join(settled, err); err != nil {
 		return err
 	}
+	if dropping { // maybe after the policies were read
+		setDropped(states)
+	}
 	if slices.ContainsFunc(states, func(s state) bool { return !s.dropped }) {
-		if err := k.drop(ctx); err != nil {
+		k.startDrop(ctx, "")
+		if err := k.Settle(); err != nil {
 			return err
 		}
-		for i := range states {
-			states[i].dropped = true
-		}
+		setDropped(states)
 	}
 	if err := k.makeSets(plan.Sets); err != nil {
 		return err
 	}
-	jobs := make([]*job, len(k.families))
+	return waitAll(k.startLoad(ctx, plan, states), "loading the rules")
+}
+
+// startLoad starts to make each family hold the plan's tables, where it does not.
+func (k *Kernel) startLoad(ctx context.Context, plan firewall.Plan, states []state) []*job {
+	var jobs []*job
 	for i, t := range k.families {
 		tables := plan.V4
 		if t.ipv6 {
 			tables = plan.V6
 		}
-		jobs[i] = t.startRestore(ctx, firewall.Script(tables, states[i].present(tables)))
+		if script := firewall.Script(tables, states[i].present()); script != "" {
+			jobs = append(jobs, t.startRestore(ctx, script))
+		}
 	}
-	return waitAll(jobs, "loading the rules")
+	return jobs
 }
 
-// drop sets policy DROP in every family.
-func (k *Kernel) drop(ctx context.Context) error {
-	jobs := make([]*job, len(k.families))
-	for i, t := range k.families {
-		jobs[i] = t.startRestore(ctx, dropScript)
+// startDrop starts to set policy DROP in every family, together with more.
+// Settle waits for it.
+func (k *Kernel) startDrop(ctx context.Context, more string) {
+	for _, t := range k.families {
+		k.dropping = append(k.dropping, t.startRestore(ctx, "*filter\n"+dropPolicies+more+"COMMIT\n"))
 	}
+}
+
+// Settle waits until policy DROP is set that Open has begun to set, and errs
+// when it could not be. Not for concurrent use with Apply.
+func (k *Kernel) Settle() error {
+	if k.dropping == nil {
+		return nil
+	}
+	jobs := k.dropping
+	k.dropping = nil
 	return waitAll(jobs, "setting policy DROP")
 }
 
@@ -89,28 +107,27 @@ func (k *Kernel) drop(ctx context.Context) error {
 func (k *Kernel) shut() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	plan := firewall.ClosedPlan(k.Facts())
+	// What Open has begun is of no use when it failed, and must be over all the same.
+	_ = k.Settle()
 	states, err := k.read(ctx)
 	if err != nil {
 		states = make([]state, len(k.families))
 	}
-	jobs := make([]*job, len(k.families))
-	for i, t := range k.families {
-		tables := plan.V4
-		if t.ipv6 {
-			tables = plan.V6
-		}
-		jobs[i] = t.startRestore(ctx, firewall.Script(tables, states[i].present(tables)))
-	}
-	return waitAll(jobs, "closing")
+	return waitAll(k.startLoad(ctx, firewall.ClosedPlan(k.Facts()), states), "closing")
 }
 
 // read lists the rules of every family.
-func (k *Kernel) read(ctx context.Context) ([]state, error) {
+func (k *Kernel) read(ctx context.Context) ([]state, error) { return waitRead(k.startRead(ctx)) }
+
+func (k *Kernel) startRead(ctx context.Context) []*job {
 	jobs := make([]*job, len(k.families))
 	for i, t := range k.families {
 		jobs[i] = t.startSave(ctx)
 	}
+	return jobs
+}
+
+func waitRead(jobs []*job) ([]state, error) {
 	if err := waitAll(jobs, "reading the rules"); err != nil {
 		return nil, err
 	}
@@ -121,10 +138,16 @@ func (k *Kernel) read(ctx context.Context) ([]state, error) {
 	return states, nil
 }
 
+func setDropped(states []state) {
+	for i := range states {
+		states[i].dropped = true
+	}
+}
+
 // state is what iptables-save prints of one family.
 type state struct {
-	policies map[string]string   // "filter OUTPUT" -> "DROP"
-	rules    map[string][]string // "filter SBX-OUT" -> rules without "-A CHAIN "
+	policies map[string]string   // by firewall.ChainKey: "DROP", or "-" for a chain of ours
+	rules    map[string][]string // by firewall.ChainKey: rules without "-A CHAIN ", for every chain
 	dropped  bool                // all three built-in chains drop what no rule accepts
 }
 
@@ -138,31 +161,22 @@ func parseSave(text string) state {
 			table = line[1:]
 		case strings.HasPrefix(line, ":"):
 			if fields := strings.Fields(line[1:]); len(fields) >= 2 {
-				s.policies[table+" "+fields[0]] = fields[1]
+				key := firewall.ChainKey(table, fields[0])
+				s.policies[key], s.rules[key] = fields[1], nil
 			}
 		case strings.HasPrefix(line, "-A "):
 			chain, spec, _ := strings.Cut(line[len("-A "):], " ")
-			s.rules[table+" "+chain] = append(s.rules[table+" "+chain], spec)
+			key := firewall.ChainKey(table, chain)
+			s.rules[key] = append(s.rules[key], spec)
 		}
 	}
 	s.dropped = true
 	for _, chain := range []string{"INPUT", "FORWARD", "OUTPUT"} {
-		s.dropped = s.dropped && s.policies["filter "+chain] == "DROP"
+		s.dropped = s.dropped && s.policies[firewall.ChainKey("filter", chain)] == "DROP"
 	}
 	return s
 }
 
-// present says what the state holds already of the tables.
-func (s state) present(tables []firewall.Table) firewall.Present {
-	jumps := map[firewall.TableJump]int{}
-	for _, t := range tables {
-		for _, j := range t.Jumps {
-			for _, rule := range s.rules[t.Name+" "+j.From] {
-				if rule == j.Spec() {
-					jumps[firewall.TableJump{Table: t.Name, Jump: j}]++
-				}
-			}
-		}
-	}
-	return firewall.Present{Jumps: jumps, Dropped: s.dropped}
+func (s state) present() firewall.Present {
+	return firewall.Present{Chains: s.rules, Dropped: s.dropped}
 }

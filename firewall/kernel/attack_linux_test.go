@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"os/exec"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/internal/netnstest"
+	"github.com/org/claude-sandbox/internal/testenv"
 )
 
 // tries sends UDP and begins TCP from the agent's user to each address.
@@ -245,4 +249,55 @@ func TestMulticastChatter(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Nothing("IGMP, MLD and mDNS", nil)
+}
+
+// Networks behind the sandbox, such as those of an engine inside it, are not
+// judged by the rules for what the sandbox itself sends, and whoever makes them
+// adds rules that pass on what they send.
+func TestLeakThroughAnEngineInside(t *testing.T) {
+	b := newBench(t, kernel.Options{})
+	nsenter, shell := testenv.Program(t, "nsenter"), testenv.Program(t, "bash")
+	inner := exec.Command(testenv.Program(t, "unshare"), "--net", shell, "-c", "echo ready; read")
+	hold, err := inner.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, err := inner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := inner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hold.Close(); _ = inner.Wait() })
+	if _, err := ready.Read(make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	inside := func(script string) {
+		t.Helper()
+		b.run(nsenter, "-t", strconv.Itoa(inner.Process.Pid), "-n", shell, "-c", script)
+	}
+	b.run(shell, "-ec", "ip link add in0 type veth peer name in1 netns "+strconv.Itoa(inner.Process.Pid)+
+		"; ip addr add 10.99.0.1/24 dev in0; ip link set in0 up; echo 1 >/proc/sys/net/ipv4/ip_forward; iptables -A FORWARD -j ACCEPT")
+	inside("ip addr add 10.99.0.2/24 dev in1 && ip link set in1 up && ip route add default via 10.99.0.1")
+	leak := func() { t.Helper(); inside("echo leak >/dev/udp/" + other + "/443") }
+	fromInside := func(p netnstest.Packet) bool { return p.Src == netip.MustParseAddr("10.99.0.2") }
+
+	b.apply(b.plan(firewall.Network{Mode: firewall.ModeHost}))
+	c := b.Capture(t)
+	for deadline := time.Now().Add(dialLimit); ; { // the first wait for the neighbours' link addresses
+		leak()
+		if slices.ContainsFunc(c.Arrived(), fromInside) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("without a firewall nothing arrives either, so this test shows nothing")
+		}
+	}
+	b.apply(b.plan(firewall.Network{Allow: []string{other + ":443"}}))
+	c = b.Capture(t)
+	leak()
+	if slices.ContainsFunc(c.Arrived(), fromInside) {
+		t.Error("what a network behind the sandbox sends arrives")
+	}
 }

@@ -26,7 +26,7 @@ func BenchmarkUp(b *testing.B) {
 				b.StartTimer()
 				var err error
 				fresh.Sandbox.Do(func() {
-					fresh.k, err = kernel.Open(context.Background(), kernel.Options{Backend: backend, Close: true})
+					fresh.k, err = kernel.Open(context.Background(), kernel.Options{Backend: backend})
 				})
 				if err != nil {
 					b.Fatal(err)

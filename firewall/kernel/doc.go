@@ -2,12 +2,13 @@
 // that changes packet filter rules. It acts on the network namespace of the
 // thread that calls Open, and refuses to act on another one.
 //
-//	Open ── probes iptables-nft, then legacy, both families ──► Kernel
+//	Open ── closes both families, which probes iptables-nft, then legacy ──► Kernel
+//	        and begins to set policy DROP; Settle waits for it
 //
-//	Apply(Plan) ── policy DROP, both families
+//	Apply(Plan) ── policy DROP, both families, where it is not set
 //	            ├─ ipsets, over netlink
-//	            ├─ iptables-restore --noflush ┐ one transaction per table,
-//	            ├─ ip6tables-restore --noflush┘ our chains only
+//	            ├─ iptables-restore --noflush ┐ one transaction per table, our chains
+//	            ├─ ip6tables-restore --noflush┘ only, and of these what differs
 //	            └─ any error ► ClosedPlan, both families
 //
 //	Allow(addr, ports) ── ipset add, over netlink (the resolver, before it answers)

@@ -14,17 +14,9 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 )
 
-// Options say how Open finds its way. The zero value probes every backend and
-// leaves nothing behind.
+// Options say how Open finds its way. The zero value probes every backend.
 type Options struct {
 	Backend Backend // use this one only; "" = probe
-
-	// Close makes firewall.ClosedPlan a part of the probe's change, and it
-	// stays: the network is closed when Open returns, with an error or without
-	// one, in every family that could be reached. It is one step because each
-	// takes some ten milliseconds. After an error, rules of somebody else that
-	// accept something may still do.
-	Close bool
 }
 
 // Backend is one of the two implementations of iptables in the kernel.
@@ -51,6 +43,7 @@ type Kernel struct {
 	nflog    bool            // of firewall.Facts
 	queue    bool            // of firewall.Facts
 	headers  bool            // of firewall.Facts
+	dropping []*job          // set policy DROP; nil when none is under way
 }
 
 // tools are the programs for one address family.
@@ -67,9 +60,15 @@ func (t tools) name() string {
 	return "IPv4"
 }
 
-// Open finds the backend that works here, by a real change that it takes back
-// at once. It errs, with a hint, when a program, a capability or a kernel
-// module is missing, and when IPv6 exists but cannot be filtered.
+// Open finds the backend that works here by a real change, and the change closes
+// the network: when Open returns, with an error or without one, the rules of
+// firewall.ClosedPlan hold in every family that could be reached. It is one step
+// because each takes some milliseconds. Policy DROP is on its way then, for
+// which the kernel takes its time; Settle and Apply wait for it.
+//
+// Open errs, with a hint, when a program, a capability or a kernel module is
+// missing, and when IPv6 exists but cannot be filtered. After an error, rules of
+// somebody else that accept something may still do.
 func Open(ctx context.Context, opts Options) (*Kernel, error) {
 	if err := checkCapability(unix.CAP_NET_ADMIN, "NET_ADMIN", "without which no packet filter rule can be set"); err != nil {
 		return nil, err
@@ -85,36 +84,49 @@ func Open(ctx context.Context, opts Options) (*Kernel, error) {
 	var failures []error
 	for _, candidate := range candidates(opts.Backend) {
 		k := &Kernel{backend: candidate.backend, netns: netns, uids: uids}
-		k.families, err = candidate.find()
-		if err == nil {
-			err = k.probe(ctx, opts.Close)
-		}
-		if err == nil {
-			// Only now, so that the network is closed all the same.
-			err = checkCapability(unix.CAP_NET_RAW, "NET_RAW", "which iptables needs to find an ipset by its name")
-		}
-		if err == nil {
-			err = k.openSets()
+		if k.families, err = candidate.find(); err == nil {
+			err = k.open(ctx)
 		}
 		if err == nil {
 			return k, nil
 		}
 		failures = append(failures, err)
-		if opts.Close {
-			// The error is what matters to the caller; this closes what a
-			// probe that failed as a whole has left open.
-			_ = k.drop(ctx)
-		}
+		// The error is what matters to the caller; this closes what a change
+		// that failed as a whole has left open.
+		_ = k.Settle()
+		k.startDrop(ctx, "")
+		k.Close()
 	}
 	return nil, worst(failures)
 }
 
-// Close frees the netlink sockets. The rules stay.
+func (k *Kernel) open(ctx context.Context) error {
+	if err := k.probe(ctx); err != nil {
+		return err
+	}
+	k.startDrop(ctx, probeEnd)
+	// Only now, so that the network is closed all the same.
+	if err := checkCapability(unix.CAP_NET_RAW, "NET_RAW", "which iptables needs to find an ipset by its name"); err != nil {
+		return err
+	}
+	return k.openSets()
+}
+
+// Close frees the netlink sockets, after Settle. The rules stay.
 func (k *Kernel) Close() {
-	k.sets.Close()
-	k.adder.close()
-	k.lister.close()
-	k.diag.file.Close()
+	_ = k.Settle()
+	if k.sets != nil {
+		k.sets.Close()
+	}
+	if k.adder != nil {
+		k.adder.close()
+	}
+	if k.lister != nil {
+		k.lister.close()
+	}
+	if k.diag != nil {
+		k.diag.file.Close()
+	}
 }
 
 // Facts returns what probing has learnt of the machine; the caller adds what
@@ -178,9 +190,10 @@ func hasIPv6() bool {
 	return err == nil
 }
 
-// probeRules makes and removes a chain with the matches that every plan needs.
-// The nft backend has the kernel check each rule as it comes, and the legacy
-// one replaces the whole table; either way the kernel has accepted a change.
+// probeRules make a chain with the matches that every plan needs, which nothing
+// leads to. The nft backend has the kernel check each rule as it comes, and the
+// legacy one replaces the whole table; either way the kernel has accepted a
+// change.
 const (
 	probeRules = `:SBX-PROBE - [0:0]
 -A SBX-PROBE -m conntrack --ctstate ESTABLISHED -m mark --mark 0x1 -m owner --uid-owner 0 -j ACCEPT
@@ -191,25 +204,26 @@ const (
 `
 	probeEnd = `-F SBX-PROBE
 -X SBX-PROBE
-COMMIT
 `
 )
 
-// probe also finds out whether the kernel can report packets, hold them and look
-// at their headers. A firewall does not depend on any of it, so what fails with
-// all is tried with less.
-func (k *Kernel) probe(ctx context.Context, closing bool) error {
-	begin := "*filter\n"
-	if closing {
-		// The closed plan is one table and the same in both families.
-		begin = strings.TrimSuffix(firewall.Script(firewall.ClosedPlan(k.Facts()).V4, firewall.Present{}), "COMMIT\n")
-	}
+// probe closes, and finds out with the same change whether the backend works,
+// and whether the kernel can report packets, hold them and look at their headers.
+// A firewall does not depend on any of these, so what fails with all is tried
+// with less.
+//
+// Nothing in it makes the program wait for the kernel (see firewall.Script): it
+// sets no policy, and its chain is left for startDrop to remove.
+func (k *Kernel) probe(ctx context.Context) error {
+	// The closed plan is one table and the same in both families.
+	closed := firewall.Script(firewall.ClosedPlan(k.Facts()).V4, firewall.Present{Dropped: true})
+	closed = strings.TrimSuffix(closed, "COMMIT\n") + probeRules
 	var err error
 	for _, try := range []struct{ nflog, queue, headers bool }{
 		{true, true, true}, {true, false, true}, {true, true, false}, {true, false, false}, {false, false, true}, {false, false, false},
 	} {
 		err = k.load(ctx, func(t tools) string {
-			script := begin + probeRules
+			script := closed
 			if try.nflog {
 				script += probeLog
 			}
@@ -219,7 +233,7 @@ func (k *Kernel) probe(ctx context.Context, closing bool) error {
 			if try.headers {
 				script += "-A SBX-PROBE " + firewall.HeaderMatch(t.ipv6) + " -j DROP\n"
 			}
-			return script + probeEnd
+			return script + "COMMIT\n"
 		})
 		if err == nil {
 			k.nflog, k.queue, k.headers = try.nflog, try.queue, try.headers
@@ -241,32 +255,22 @@ func (k *Kernel) load(ctx context.Context, script func(tools) string) error {
 	return waitAll(jobs, "probing")
 }
 
-func (k *Kernel) openSets() error {
-	sets, err := netlink.NewHandle(unix.NETLINK_NETFILTER)
-	if err != nil {
+// openSets leaves what it has opened to Close, also after an error.
+func (k *Kernel) openSets() (err error) {
+	if k.sets, err = netlink.NewHandle(unix.NETLINK_NETFILTER); err != nil {
 		return fmt.Errorf("opening a netlink socket for ipset: %w", err)
 	}
-	if _, _, err := sets.IpsetProtocol(); err != nil {
-		sets.Close()
+	if _, _, err := k.sets.IpsetProtocol(); err != nil {
 		return errSets("asking the kernel for ipset", err)
 	}
 	if k.adder, err = openSetSocket(); err != nil {
-		sets.Close()
 		return err
 	}
 	if k.lister, err = openListSocket(); err != nil {
-		sets.Close()
-		k.adder.close()
 		return err
 	}
-	if k.diag, err = openDiagSocket(); err != nil {
-		sets.Close()
-		k.adder.close()
-		k.lister.close()
-		return err
-	}
-	k.sets = sets
-	return nil
+	k.diag, err = openDiagSocket()
+	return err
 }
 
 // currentNetns identifies the calling thread's network namespace.

@@ -264,10 +264,30 @@ func TestBothBackendsHoldThePlan(t *testing.T) {
 	}
 }
 
-func TestOpenLeavesNothingBehind(t *testing.T) {
-	b := newBench(t, kernel.Options{})
-	if saved := b.saved(); strings.Contains(saved, "SBX") || strings.Contains(saved, "-A ") {
-		t.Errorf("after Open:\n%s", saved)
+// Open closes, by rules when it returns and by policy soon after, and its probe
+// leaves nothing behind.
+func TestOpenCloses(t *testing.T) {
+	for _, backend := range []kernel.Backend{kernel.NFT, kernel.Legacy} {
+		t.Run(string(backend), func(t *testing.T) {
+			testenv.Program(t, "iptables-"+string(backend)+"-restore")
+			b := newBench(t, kernel.Options{Backend: backend})
+			c := b.Capture(t)
+			for _, to := range []string{allowed + ":443", "[" + allowed6 + "]:443"} {
+				_ = b.send(agentUID, 0, to, "leak")
+			}
+			c.Nothing("when Open has returned", nil)
+			if err := b.k.Settle(); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.verify(firewall.ClosedPlan(b.k.Facts())); err != nil {
+				t.Error(err)
+			}
+			for _, program := range []string{"iptables-", "ip6tables-"} {
+				if saved := b.run(program + string(backend) + "-save"); strings.Contains(saved, "PROBE") || strings.Contains(saved, "ACCEPT [") {
+					t.Errorf("after Open:\n%s", saved)
+				}
+			}
+		})
 	}
 }
 

@@ -213,7 +213,7 @@ func TestAFirewallWithoutNFLOGIsTheSame(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	b := newBench(t, kernel.Options{Backend: kernel.NFT, Close: true})
+	b := newBench(t, kernel.Options{Backend: kernel.NFT})
 	f := facts
 	f.NFLOG = b.k.Facts().NFLOG
 	if f.NFLOG {
