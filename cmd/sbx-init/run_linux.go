@@ -23,10 +23,9 @@ const (
 	// defaultAudit is where the agent finds out why it was refused.
 	defaultAudit = "/run/sbx/audit.jsonl"
 
-	// gcStarting and gcServing are how much garbage there may be for what is in
-	// use, in percent: while the policy is read, of which little stays, and then.
-	gcStarting = 30
-	gcServing  = 60
+	// gcServing is how much garbage there may be for what is in use, in percent.
+	// While the firewall starts it is Go's own, because somebody waits.
+	gcServing = 60
 
 	// effectivePolicy, in the audit log's folder, is the policy in force, for
 	// 'sbx-init check' without --policy. It is a settings file itself.
@@ -85,9 +84,6 @@ func (p *program) run(args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	// Little memory is worth more than little work to whoever shares the
-	// container's limit with us.
-	debug.SetGCPercent(gcStarting)
 	// Whoever can read our memory could read the policy's secrets of tomorrow;
 	// who can write to it owns CAP_NET_ADMIN.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
@@ -151,6 +147,8 @@ func (p *program) run(args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	// From now on little memory is worth more than little work, to whoever shares
+	// the container's limit with us.
 	debug.SetGCPercent(gcServing)
 	keeper := newKeeper(p, w, o, reach)
 	if o.sidecar {
