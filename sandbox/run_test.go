@@ -72,6 +72,32 @@ func TestClaudeWorksInTheSandbox(t *testing.T) {
 	t.Logf("timings: %v", tr.result.Timings.milliseconds())
 }
 
+// What Claude Code's own process asks for is on record as its own, as a guess:
+// nobody of its user can read which sockets it has.
+func TestClaudesOwnQuestionsAreOnRecordAsAGuess(t *testing.T) {
+	e := connect(t)
+	const host = "own-question.example.com"
+	for range 3 { // the search gives up after a while, which on a busy machine is soon
+		tr := (&trial{
+			options: Options{Headless: agent.Headless{MCPConfig: []string{`{"mcpServers":{"x":{"type":"http","url":"http://` + host + `/"}}}`}}},
+			prompt:  strings.NewReader("please wait\n"),
+			script:  fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"until grep -q own-question /run/sbx/audit.jsonl; do sleep 0.1; done"}}}, Final: "all done"},
+		}).run(t, e)
+		if tr.err != nil {
+			t.Fatal(tr.err)
+		}
+		for _, row := range tr.result.Egress.Rows {
+			if p := row.Process; row.Host == host && p != nil && p.PID != 0 {
+				if !p.Guess || p.Exe != "" || !strings.HasPrefix(p.Cmd, DefaultClaudePath+" ") {
+					t.Errorf("recorded %+v", p)
+				}
+				return
+			}
+		}
+	}
+	t.Error("nobody is on record for what Claude asked")
+}
+
 func TestStreamsAndExitCodePassThrough(t *testing.T) {
 	e := connect(t)
 	input := strings.Repeat("line \x00\xff\n", 50_000)
