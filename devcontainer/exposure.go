@@ -40,10 +40,10 @@ func onAllAddresses(s string) bool {
 	return s != "" && !loopback.MatchString(s) && (!strings.Contains(s, "${"))
 }
 
-// featureRights are published Features whose metadata opens the host, and what
+// knownRights are published Features whose metadata opens the host, and what
 // they bring. Only an agent's container is told: for others it is what they
 // are chosen for.
-var featureRights = map[string]string{
+var knownRights = map[string]string{
 	"docker-in-docker":           "a privileged container",
 	"docker-outside-of-docker":   "the host's container engine",
 	"docker-from-docker":         "the host's container engine",
@@ -64,7 +64,7 @@ func (c *pass) featurePrivileges() {
 			continue
 		}
 		id, _, _ := strings.Cut(path.Base(m.Name), ":")
-		if what := featureRights[id]; what != "" && (c.sandboxed() || c.agent()) {
+		if what := knownRights[id]; what != "" && (c.sandboxed() || c.agent()) {
 			c.name(m, "SBX412", fmt.Sprintf("the Feature %s brings %s", id, what), "an agent there is not contained; leave it out")
 		}
 	}

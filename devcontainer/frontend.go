@@ -42,14 +42,9 @@ func (c *pass) frontends() []frontend {
 	if n := c.root.Member("build").Member("args").Member("BUILDKIT_SYNTAX"); n != nil {
 		add(n.Text, func(rule, message, hint string) { c.at(n, rule, message, hint) })
 	}
-	options := texts(c.root.Member("build").Member("options"))
-	for i, n := range options {
-		value, ok := strings.CutPrefix(n.Text, "--build-arg=BUILDKIT_SYNTAX=")
-		if !ok && i > 0 && options[i-1].Text == "--build-arg" {
-			value, ok = strings.CutPrefix(n.Text, "BUILDKIT_SYNTAX=")
-		}
-		if ok {
-			add(value, func(rule, message, hint string) { c.at(n, rule, message, hint) })
+	for _, a := range c.built {
+		if value, ok := strings.CutPrefix(a.value, "BUILDKIT_SYNTAX="); ok && a.flag == "build-arg" {
+			add(value, func(rule, message, hint string) { c.at(a.node, rule, message, hint) })
 		}
 	}
 	for _, s := range c.services() {

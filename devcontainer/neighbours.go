@@ -79,11 +79,15 @@ func (c *pass) networksOf(s *compose.Service) []*compose.Node {
 	return out
 }
 
-// composeGrants reports files and variables of the host that a service gets as
-// secrets or configs of Compose.
-func (c *pass) composeGrants(s *compose.Service) {
-	dev := c.composed.dev()
-	contained := dev != nil && dev.Name == s.Name && (c.sandboxed() || c.agent())
+// grant is a secret or config of Compose that a service gets from the host: a
+// file, or else a variable.
+type grant struct {
+	kind, name, file, variable string
+	at                         *compose.Node
+}
+
+func (c *pass) grantsOf(s *compose.Service) []grant {
+	var out []grant
 	for _, kind := range []string{"secrets", "configs"} {
 		list := s.Get(kind)
 		if list == nil {
@@ -95,16 +99,29 @@ func (c *pass) composeGrants(s *compose.Service) {
 				name, at = item.Get("source").String(), item.Get("source")
 			}
 			def := c.composed.project.Root.Get(kind).Get(name)
-			file, variable := def.Get("file").String(), def.Get("environment").String()
-			const message, hint = "the agent can read %s of the host, which %s hands in as %q", "keep it outside: a proxy on the host, or a service of its own that the agent asks"
-			switch {
-			case file != "":
-				if !c.composeSource(at, mount{kind: "bind", source: file, readonly: true}) && contained && c.outsideProject(file) {
-					c.inCompose(at, "SBX507", fmt.Sprintf(message, file, kind, name), hint)
-				}
-			case variable != "" && contained:
-				c.inCompose(at, "SBX507", fmt.Sprintf(message, "the variable "+variable, kind, name), hint)
+			g := grant{kind, name, def.Get("file").String(), def.Get("environment").String(), at}
+			if g.file != "" || g.variable != "" {
+				out = append(out, g)
 			}
+		}
+	}
+	return out
+}
+
+// composeGrants reports what of the host a service gets as secrets or configs
+// of Compose.
+func (c *pass) composeGrants(s *compose.Service) {
+	dev := c.composed.dev()
+	contained := dev != nil && dev.Name == s.Name && (c.sandboxed() || c.agent())
+	for _, g := range c.grantsOf(s) {
+		const message, hint = "the agent can read %s of the host, which %s hands in as %q", "keep it outside: a proxy on the host, or a service of its own that the agent asks"
+		switch {
+		case g.file != "":
+			if !c.composeSource(g.at, mount{kind: "bind", source: g.file, readonly: true}) && contained && c.outsideProject(g.file) {
+				c.inCompose(g.at, "SBX507", fmt.Sprintf(message, g.file, g.kind, g.name), hint)
+			}
+		case contained:
+			c.inCompose(g.at, "SBX507", fmt.Sprintf(message, "the variable "+g.variable, g.kind, g.name), hint)
 		}
 	}
 }

@@ -3,10 +3,10 @@ package devcontainer
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
-	"github.com/moby/buildkit/frontend/dockerfile/instructions"
-
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -98,38 +98,6 @@ func (c *pass) organisation() {
 	c.orgProperties()
 }
 
-// orgImages looks at every image that the container is made from.
-func (c *pass) orgImages() {
-	say := func(image string, report func(message, hint string)) {
-		if image == "" || image == "scratch" || strings.Contains(image, "$") {
-			return
-		}
-		full := registryName(image)
-		if why, where := c.Org.judge("registries", func(e string) bool { return registryMatch(e, full) }); why != "" {
-			report(fmt.Sprintf("the image %s: %s", image, why), where)
-		}
-	}
-	if n := c.root.Member("image"); n != nil && n.Kind == jsonc.String && !c.builds() {
-		say(n.Text, func(m, h string) { c.at(n, "SBX606", m, h) })
-	}
-	if c.build != nil {
-		for _, s := range c.build.needed {
-			if from, ok := s.From.Command.(*instructions.Stage); ok && s.Parent == nil && s.Known {
-				start, end := s.From.Find(from.BaseName)
-				say(s.Image, func(m, h string) { c.inBuild(start, end, "SBX606", m, h) })
-			}
-		}
-	}
-	if c.composed != nil {
-		for _, s := range c.composed.project.Services() {
-			n := s.Get("image")
-			if _, _, _, builds := s.Build(); !builds && n != nil {
-				say(n.String(), func(m, h string) { c.inCompose(n, "SBX606", m, h) })
-			}
-		}
-	}
-}
-
 // registryName writes an image's or Feature's name out: Docker Hub is what a
 // name without a registry means.
 func registryName(s string) string {
@@ -159,92 +127,6 @@ func registryMatch(entry, name string) bool {
 	return true
 }
 
-func (c *pass) orgFeatures() {
-	features := c.root.Member("features")
-	matches := func(id string) func(string) bool {
-		name, _, _ := splitImage(id)
-		return func(entry string) bool {
-			return registryMatch(entry, strings.ToLower(name)) || strings.EqualFold(entry, path.Base(name))
-		}
-	}
-	if features != nil {
-		for _, m := range features.Members {
-			if sourceOf(m.Name) == registryFeature {
-				full := registryName(m.Name)
-				if why, where := c.Org.judge("registries", func(e string) bool { return registryMatch(e, full) }); why != "" {
-					c.name(m, "SBX606", fmt.Sprintf("the Feature %s: %s", m.Name, why), where)
-				}
-			}
-			if why, where := c.Org.judge("features", matches(m.Name)); why != "" {
-				c.name(m, "SBX611", fmt.Sprintf("the Feature %s: %s", m.Name, why), where)
-			}
-		}
-	}
-	for _, n := range c.Org.entries("features", "require") {
-		found := false
-		if features != nil {
-			for _, m := range features.Members {
-				found = found || matches(m.Name)(n.Text)
-			}
-		}
-		if !found {
-			c.missing(features, "SBX611", fmt.Sprintf("the policy requires the Feature %s", n.Text), c.Org.at(n)+" requires it")
-		}
-	}
-}
-
-func (c *pass) orgCapabilities() {
-	judge := func(name string, report func(message, hint string)) {
-		name = capabilityName(name)
-		if why, where := c.Org.judge("capabilities", func(e string) bool { return capabilityName(e) == name }); why != "" {
-			report(fmt.Sprintf("the capability %s: %s", name, why), where)
-		}
-	}
-	for _, n := range texts(c.root.Member("capAdd")) {
-		judge(n.Text, func(m, h string) { c.at(n, "SBX414", m, h) })
-	}
-	for _, a := range c.args {
-		if a.flag == "cap-add" {
-			judge(a.value, func(m, h string) { c.at(a.node, "SBX414", m, h) })
-		}
-	}
-	if c.composed != nil {
-		for _, s := range c.composed.project.Services() {
-			for _, n := range s.Get("cap_add").Scalars() {
-				judge(n.Text, func(m, h string) { c.inCompose(n, "SBX414", m, h) })
-			}
-		}
-	}
-}
-
-func (c *pass) orgExtensions() {
-	extensions := c.root.Member("customizations").Member("vscode").Member("extensions")
-	matches := func(id string) func(string) bool {
-		id, _, _ = strings.Cut(strings.ToLower(id), "@")
-		return func(entry string) bool {
-			ok, err := path.Match(strings.ToLower(entry), id)
-			return err == nil && ok
-		}
-	}
-	for _, n := range texts(extensions) {
-		if strings.HasPrefix(n.Text, "-") {
-			continue // takes one out that an image or a Feature brings
-		}
-		if why, where := c.Org.judge("extensions", matches(n.Text)); why != "" {
-			c.at(n, "SBX607", fmt.Sprintf("the extension %s: %s", n.Text, why), where)
-		}
-	}
-	for _, n := range c.Org.entries("extensions", "require") {
-		found := false
-		for _, e := range texts(extensions) {
-			found = found || matches(n.Text)(e.Text) || matches(e.Text)(n.Text)
-		}
-		if !found {
-			c.missing(extensions, "SBX607", fmt.Sprintf("the policy requires the extension %s", n.Text), c.Org.at(n)+" requires it")
-		}
-	}
-}
-
 func (c *pass) orgMounts() {
 	judge := func(m mount, report func(message, hint string)) {
 		from := origin(m.source)
@@ -269,11 +151,25 @@ func (c *pass) orgMounts() {
 	for _, m := range c.mounts {
 		judge(m, func(message, hint string) { c.at(m.node, "SBX415", message, hint) })
 	}
-	if c.composed != nil {
-		for _, s := range c.composed.project.Services() {
-			for _, n := range volumesOf(s) {
-				judge(c.composed.volume(n), func(message, hint string) { c.inCompose(n, "SBX415", message, hint) })
+	for _, s := range c.services() {
+		for _, n := range volumesOf(s) {
+			m := c.composed.volume(n)
+			if origin(m.source).base == "" && !c.outsideProject(m.source) {
+				continue // the project's own
 			}
+			judge(m, func(message, hint string) { c.inCompose(n, "SBX415", message, hint) })
+		}
+		for _, g := range c.grantsOf(s) {
+			if g.file != "" && (origin(g.file).base != "" || c.outsideProject(g.file)) {
+				judge(mount{kind: "bind", source: g.file}, func(message, hint string) { c.inCompose(g.at, "SBX415", message, hint) })
+			}
+		}
+	}
+	for _, f := range c.featureRights() {
+		for _, m := range f.mounts {
+			judge(m, func(message, hint string) {
+				c.name(f.member, "SBX415", fmt.Sprintf("by the Feature %s, %s", f.member.Name, message), hint)
+			})
 		}
 	}
 }
@@ -300,10 +196,43 @@ func pathMatch(entry, name string) bool {
 	return true
 }
 
+// elsewhere are the options of docker run and the keys of a Compose service that
+// do what a property does.
+var elsewhere = map[string]struct {
+	options []string
+	key     string
+}{
+	"privileged":    {[]string{"privileged"}, "privileged"},
+	"capAdd":        {[]string{"cap-add"}, "cap_add"},
+	"securityOpt":   {[]string{"security-opt"}, "security_opt"},
+	"mounts":        {[]string{"mount", "volume"}, ""},
+	"containerEnv":  {[]string{"env", "env-file"}, ""},
+	"containerUser": {[]string{"user"}, "user"},
+	"appPort":       {[]string{"publish", "publish-all"}, "ports"},
+	"init":          {[]string{"init"}, "init"},
+}
+
 func (c *pass) orgProperties() {
 	for _, n := range c.Org.entries("properties", "forbid") {
+		message, hint := fmt.Sprintf("the policy forbids %s", n.Text), c.Org.at(n)+" forbids it"
 		if v := c.root.Member(n.Text); v != nil && v.Kind != jsonc.Null && !v.Is(false) {
-			c.at(v, "SBX416", fmt.Sprintf("the policy forbids %s", n.Text), c.Org.at(n)+" forbids it")
+			c.at(v, "SBX416", message, hint)
+		}
+		same := elsewhere[n.Text]
+		for _, a := range c.args {
+			if slices.Contains(same.options, a.flag) && a.value != "false" {
+				c.at(a.node, "SBX416", fmt.Sprintf("%s, and --%s is the same", message, a.flag), hint)
+			}
+		}
+		for _, s := range c.services() {
+			if v := s.Get(same.key); same.key != "" && v != nil && !v.Null && (v.Kind != compose.Scalar || v.True() || !isSwitch(v)) {
+				c.inCompose(v, "SBX416", fmt.Sprintf("%s, and %s is the same", message, same.key), hint)
+			}
+		}
+		for _, f := range c.featureRights() {
+			if slices.Contains(f.properties, n.Text) {
+				c.name(f.member, "SBX416", fmt.Sprintf("%s, and the Feature %s brings it", message, f.member.Name), hint)
+			}
 		}
 	}
 	for _, n := range c.Org.entries("properties", "require") {
@@ -311,4 +240,9 @@ func (c *pass) orgProperties() {
 			c.missing(nil, "SBX416", fmt.Sprintf("the policy requires %s", n.Text), c.Org.at(n)+" requires it")
 		}
 	}
+}
+
+// isSwitch reports whether a value of Compose is one word of yes or no.
+func isSwitch(n *compose.Node) bool {
+	return n.True() || slices.Contains([]string{"false", "no", "off", "n", "0"}, strings.ToLower(n.Text))
 }

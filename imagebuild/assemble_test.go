@@ -474,3 +474,12 @@ func TestUpdateTouchesOnlyWhatItNames(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestAPlatformThatTheLockLacksIsRefused(t *testing.T) {
+	m := testMaterials(t, npmServer(t, nil))
+	s := testSpec(t, m)
+	s.Platforms = []string{"linux/arm64", "linux/riscv64"}
+	if _, err := Assemble(m, s); !errors.Is(err, ErrLock) || !strings.Contains(diag.HintOf(err), "it has: linux/") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -93,5 +93,5 @@ A policy file says what configurations of an organisation may hold:
 }
 ` + "```" + `
 
-Every list is optional. ` + "`allow`" + ` names all that may be there, ` + "`forbid`" + ` what may not, ` + "`require`" + ` what must. Each finding says which line of the policy asks for it.
+Every list is optional. ` + "`allow`" + ` names all that may be there, ` + "`forbid`" + ` what may not, ` + "`require`" + ` what must. Each finding says which line of the policy asks for it. It holds for every way to write the thing: runArgs, Compose, Dockerfiles with what they copy from, caches and readers of Dockerfiles; a privileged container has every capability; what depends on a variable of the host is not among what is allowed. Of Features, the metadata of those in the repository and of a few well-known ones counts; what others, and labels of images, add is not asked of registries: see ` + "`sbx-devc effective --online`" + `.
 `
