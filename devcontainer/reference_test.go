@@ -103,6 +103,54 @@ func TestFactsOfReading(t *testing.T) {
 	})
 }
 
+// merged asks the CLI for the merged configuration, for which it has Compose
+// read the files; it returns what it says when it gives up, "" otherwise.
+func merged(t *testing.T, dir string) (refusal string) {
+	t.Helper()
+	testenv.Program(t, "docker-compose")
+	out, err := exec.Command(testenv.Program(t, "devcontainer"), "read-configuration", "--include-merged-configuration", "--workspace-folder", dir).CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	return string(out)
+}
+
+// What Compose and the CLI refuse. Nothing is started.
+func TestFactsOfCompose(t *testing.T) {
+	t.Parallel()
+	const name = ".devcontainer/devcontainer.json"
+	const config = `{"dockerComposeFile": "c.yml", "service": "ap", "workspaceFolder": "/w"}`
+	for _, tt := range []struct{ name, rule, config, compose, refusal string }{
+		{"no such service", "SBX313", config, "services: {app: {image: 'debian:bookworm-slim'}}\n", "c.yml config"},
+		{"not YAML", "SBX316", config, "services:\n  ap:\n\timage: 'debian:bookworm-slim'\n", "line 3"},
+		{"a service, in a later file", "", strings.Replace(config, `"c.yml"`, `["c.yml", "d.yml"]`, 1), "services: {app: {image: 'debian:bookworm-slim'}}\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := project(t, map[string]string{name: tt.config, ".devcontainer/c.yml": tt.compose, ".devcontainer/d.yml": "services: {ap: {image: 'debian:bookworm-slim'}}\n"})
+			refusal := merged(t, dir)
+			if (refusal == "") != (tt.refusal == "") || !strings.Contains(refusal, tt.refusal) {
+				t.Errorf("the CLI says %q", refusal)
+			}
+			if tt.rule != "" {
+				found(t, dir, name, tt.rule)
+			}
+		})
+	}
+}
+
+// Each rule of the third family is asked of the CLI somewhere in this file.
+func TestEveryReferenceRuleIsAFact(t *testing.T) {
+	src, err := os.ReadFile("reference_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range devcontainer.Rules() {
+		if r.ID[3] == '3' && !strings.Contains(string(src), `"`+r.ID+`"`) {
+			t.Errorf("%s says what the reference CLI does, and nobody asked it", r.ID)
+		}
+	}
+}
+
 func env(want string) func(map[string]any, bool) bool {
 	return func(c map[string]any, ok bool) bool {
 		e, _ := c["containerEnv"].(map[string]any)
@@ -193,6 +241,15 @@ func TestFactsOfStarting(t *testing.T) {
 		}
 	})
 
+	// What is beside dockerComposeFile wins: the file need not even be there.
+	t.Run("SBX205 and Compose", func(t *testing.T) {
+		dir := project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "dockerComposeFile": "none.yml", "service": "s", "workspaceFolder": "/w", "updateRemoteUserUID": false}`})
+		if answer := up(t, dir); answer["outcome"] != "success" {
+			t.Errorf("the Compose file counts: %v", answer)
+		}
+		found(t, dir, name, "SBX205")
+	})
+
 	// A hook that fails leaves a container that the next start calls good.
 	t.Run("SBX314 and SBX803", func(t *testing.T) {
 		dir := project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "postStartCommand": ["true && true"]}`})
@@ -210,6 +267,8 @@ func TestFactsOfStarting(t *testing.T) {
 		{"SBX310", `{"image": "debian:bookworm-slim", "mounts": ["${localWorkspaceFolder}:/x"]}`},
 		{"SBX311", `{"build": {"dockerfile": "Dockerfile"}}`},
 		{"SBX311", `{"image": "debian:bookworm-slim", "features": {"../feature": {}}}`},
+		// Of two sources it takes the one that is not there.
+		{"SBX205", `{"dockerFile": "none", "build": {"dockerfile": "dockerfile"}}`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			dir := project(t, map[string]string{name: tt.src, ".devcontainer/dockerfile": "FROM debian:bookworm-slim\n",
