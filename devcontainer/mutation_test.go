@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
 
@@ -373,4 +374,63 @@ func number(t testing.TB, variable string, fallback int) int {
 		t.Fatalf("%s: %v", variable, err)
 	}
 	return n
+}
+
+// Random bytes in real texts: well formed to us is what is well formed to a
+// strict parser of JSON with comments, whatever stands at the beginning and at
+// the ends of lines; and where both say so, the verdict on the schema is the
+// same, too.
+func TestMutantsOfTheTextAgree(t *testing.T) {
+	t.Parallel()
+	schema := officialSchema(t, "devContainer.base.schema.json")
+	dir := needCorpus(t, "corpus")
+	var texts []string
+	for _, v := range readVerdicts(t, filepath.Join(dir, "verdicts.jsonl")) {
+		src, err := os.ReadFile(filepath.Join(dir, v.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(src) > 10 && len(src) < 4000 {
+			texts = append(texts, string(src))
+		}
+	}
+	pieces := []string{"\"", "{", "}", "[", "]", ",", ":", "\\", "/", "*", "//", "/* */", "/*", "#", "'", "\n", "\r", "\r\n", "\t", " ", "\x00", "\x01", "\x1f", "\x7f", "\u2028", "\u00a0", "\ufeff", "\xff", "\xc3",
+		"null", "true", "1", "01", "+1", "1.", ".5", "-", "1e", "NaN", "Infinity", "\\u12", "\\ud800", "\\x41", "é", "😀", "<<<<<<< a\n"}
+	r := rand.New(rand.NewPCG(uint64(number(t, "SBX_SEED", 1)), 1))
+	count, bad, different := number(t, "SBX_MUTANTS", 20000)/5, 0, 0
+	for range count {
+		text := texts[r.IntN(len(texts))]
+		for range r.IntN(3) {
+			at := r.IntN(len(text))
+			to := min(at+r.IntN(3), len(text))
+			text = text[:at] + pieces[r.IntN(len(pieces))] + text[to:]
+		}
+		if r.IntN(4) == 0 {
+			text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n")
+		}
+		if r.IntN(8) == 0 {
+			text = "\ufeff" + text
+		}
+		if !utf8.ValidString(text) {
+			continue // no JSON (RFC 8259, section 8.1), whatever the parser thinks
+		}
+		_, err := hujson.Parse([]byte(strings.TrimPrefix(text, "\ufeff") + "\n"))
+		findings := devcontainer.Check(devcontainer.Parse("devcontainer.json", []byte(text)))
+		if err != nil {
+			bad++
+		}
+		if syntaxOK(findings) != (err == nil) {
+			if different++; different < 10 {
+				t.Errorf("well formed %v, to a strict parser %v (%v): %v\n%q", err != nil, err == nil, err, findings, text)
+			}
+			continue
+		}
+		if err == nil && schemaOK(findings) != official(t, schema, []byte(text)) && !strings.Contains(text, "dockerFile") {
+			t.Errorf("valid %v: %v\n%q", schemaOK(findings), findings, text)
+		}
+	}
+	t.Logf("%d texts, %d of them not well formed, %d differences", count, bad, different)
+	if bad < count/10 || bad > count*9/10 {
+		t.Errorf("%d of %d were bad: the test compares nothing", bad, count)
+	}
 }
