@@ -104,7 +104,11 @@ func (c *pass) composeFiles() {
 	if c.composed == nil {
 		return
 	}
-	for _, p := range c.composed.project.Problems {
+	problems := c.composed.project.Problems
+	if whole := len(c.Compose) == len(texts(c.root.Member("dockerComposeFile"))); whole {
+		problems = slices.Concat(problems, c.composed.project.Refused())
+	}
+	for _, p := range problems {
 		c.in(p.Doc, p.Start, p.End, "", "SBX316", p.Message, "")
 	}
 	for _, p := range c.composed.project.Twice {

@@ -37,7 +37,7 @@ func TestComposeRules(t *testing.T) {
 		{"device", "    devices: ['/dev/kvm:/dev/kvm']\n", "SBX406 '/dev/kvm:/dev/kvm'"},
 		{"root of the host", "    volumes: ['/:/host']\n", "SBX407 '/:/host'"},
 		{"keys of the home folder", "    volumes: ['~/.ssh:/home/dev/.ssh:ro', '${HOME}/.aws:/a']\n", "SBX407 '~/.ssh:/home/dev/.ssh:ro'; SBX407 '${HOME}/.aws:/a'"},
-		{"the workspace and what lies around it", "    volumes: ['../..:/workspaces:cached', './data:/data', 'cache:/c']\n", ""},
+		{"the workspace and what lies around it", "    volumes: ['../..:/workspaces:cached', './data:/data', 'cache:/c']\nvolumes: {cache: }\n", ""},
 		{"another container's mounts", "    volumes_from: ['container:x']\n", "SBX409 'container:x'"},
 		{"gateway", "    extra_hosts: ['host.docker.internal:host-gateway']\n", "SBX409 'host.docker.internal:host-gateway'"},
 		{"build on the host's network", "    build: {context: ., network: host}\n", "SBX410 host"},

@@ -102,7 +102,7 @@ func TestTheFeatureWithCompose(t *testing.T) {
 	} {
 		tree := devcontainer.Memory{
 			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w", "remoteUser": "dev", "features": {"` + featureName + `": {}}}`,
-			".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    " + c.line + "\n",
+			".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    " + c.line + "\nvolumes: {a: }\n",
 		}
 		if got := ids(t, tree); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.line, got, c.want)

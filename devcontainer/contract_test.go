@@ -39,7 +39,7 @@ func TestContractOfCompose(t *testing.T) {
 		{"configuration writable", "      - \"./:/project/.devcontainer:ro\"\n", "", `SBX806 "..:/project"`},
 		{"configuration read-only, the folder as a dot", "      - \"./:/project/.devcontainer:ro\"\n", "      - \".:/project/.devcontainer:ro\"\n", ""},
 		{"configuration covered by a tmpfs", "      - \"./:/project/.devcontainer:ro\"\n", "    tmpfs: /project/.devcontainer\n", ""},
-		{"no host folder, nothing to protect", "      - \"..:/project\"\n      - \"./:/project/.devcontainer:ro\"\n", "      - \"work:/project\"\n", ""},
+		{"no host folder, nothing to protect", "      - \"..:/project\"\n      - \"./:/project/.devcontainer:ro\"\n", "      - \"/project\"\n", ""},
 		{"one service", "    network_mode: service:firewall\n", "    cap_add: [NET_ADMIN]\n", ""},
 		{"one service without the capability", "    network_mode: service:firewall\n", "", "SBX801 agent"},
 		{"entrypoint replaced", "    network_mode: service:firewall\n", "    cap_add: [NET_ADMIN]\n    entrypoint: [sleep, infinity]\n", "SBX802 [sleep, infinity]"},

@@ -80,7 +80,7 @@ var referenceRules = []Rule{
 		Good:   "-- .devcontainer/devcontainer.json --\n" + withImage() + "-- .devcontainer/other/devcontainer.json --\n" + withImage(),
 		check:  (*pass).shadowed},
 	{ID: "SBX316", Name: "compose-file-refused", Severity: diag.SeverityError, Title: "Compose refuses the file",
-		Reason: "The dev container does not start.",
+		Reason: "The dev container does not start. Said is what both versions of Compose refuse: broken YAML, a service with nothing to start from, a name that leads nowhere, a dollar sign that starts no variable.",
 		Bad:    withFiles("{\n  \"dockerComposeFile\": \"compose.yaml\",\n  \"service\": \"app\",\n  \"workspaceFolder\": \"/project\"\n}\n", ".devcontainer/compose.yaml", "services:\n  app:\n\timage: debian:13\n"),
 		Good:   withCompose(`"service": "app"`, `"workspaceFolder": "/project"`)},
 }

@@ -3,12 +3,14 @@ package compose_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/testenv"
 )
 
 // load reads files in txtar-like pairs; the first ones without a "+" are the
@@ -80,7 +82,6 @@ func TestFilesLaidOverEachOther(t *testing.T) {
 		{"an included file is its own folder", "{build=sub}", []string{"a.yml", "include: [sub/c.yml]\n", "+sub/c.yml", "services: {s: {build: .}}"}},
 		{"equal items once, devices by target", "{cap_add=[X Y] devices=[/dev/b:/dev/x]}", []string{
 			"a.yml", "services: {s: {cap_add: [X], devices: ['/dev/a:/dev/x']}}", "b.yml", "services: {s: {cap_add: [X, Y], devices: ['/dev/b:/dev/x']}}"}},
-		{"extends in a circle", "{image=i extends=s}", []string{"a.yml", "services: {s: {image: i, extends: s}}"}},
 		{"include", "{image=i}", []string{"a.yml", "include: [more.yml]\n", "+more.yml", "services: {s: {image: i}}"}},
 		{"include itself", "{image=i}", []string{"a.yml", "include: [{path: a2.yml}]\nservices: {s: {image: i}}\n", "+a2.yml", "include: [a2.yml]\n"}},
 		{"anchors", "{b=2 a=1}", []string{"a.yml", "x-base: &base {a: 1, b: 1}\nservices:\n  s:\n    <<: *base\n    b: 2\n"}},
@@ -127,17 +128,52 @@ func TestNotCompose(t *testing.T) {
 	for c := 'b'; c < 'i'; c++ {
 		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
 	}
-	for name, src := range map[string]string{"list": "- a\n", "text": "hello", "broken": "services:\n  a: [\n", "tab": "services:\n\ta: b\n",
+	for name, src := range map[string]string{"list": "- a\n", "text": "hello", "broken": "services:\n  a: [\n", "tab": "services:\n\ta: b\n", "empty": "",
 		"bomb": bomb, "deep": strings.Repeat("[", 500) + strings.Repeat("]", 500), "large": strings.Repeat("#", compose.MaxSize+1)} {
 		if p := load("a.yml", src); len(p.Problems) != 1 || p.Root != nil {
 			t.Errorf("%s: %+v", name, p.Problems)
 		}
 	}
-	if p := load("a.yml", ""); len(p.Problems) > 0 || p.Service("x") != nil {
-		t.Error("an empty file")
-	}
 	if p := load("a.yml", "include: [gone.yml]\n"); len(p.Unread) != 1 {
 		t.Error("a file that is not there goes unnoticed")
+	}
+}
+
+// What Compose refuses of well-formed files, docker-compose refuses, too, and
+// what it takes is not refused. What only newer versions know is left alone.
+func TestRefused(t *testing.T) {
+	program := testenv.Program(t, "docker-compose")
+	for _, c := range []struct{ name, src, want string }{
+		{"nothing to start from", "services:\n  a: {command: x}\n", "the service a has neither an image nor a build"},
+		{"services as a list", "services:\n  - a\n", "services is a map by name"},
+		{"a slip in a key", "services:\n  a: {image: i, prots: ['1']}\n", `a service has no "prots"; did you mean ports?`},
+		{"dollar of the shell", "services:\n  a: {image: i, command: \"awk '{print $1}'\"}\n", `"$1" is no variable; write $$ for a dollar sign`},
+		{"a brace that nobody closes", "services:\n  a: {image: '${B'}\n", `"${B" is no variable; write $$ for a dollar sign`},
+		{"no such service to extend", "services:\n  a: {image: i, extends: b}\n", "there is no service b to extend"},
+		{"extends itself", "services:\n  a: {image: i, extends: b}\n  b: {image: i, extends: a}\n", "the service a extends itself"},
+		{"depends on nobody", "services:\n  a: {image: i, depends_on: [b]}\n", "the service a depends on b, which there is not"},
+		{"a volume that nobody declares", "services:\n  a: {image: i, volumes: ['v:/v']}\n", "the volume v is not declared under volumes"},
+		{"all of them right", "services:\n  a: {image: 'i:${B:-1}', build: ., command: 'echo $$1', volumes: ['v:/v', './x:/x', '/y', '~/z:/z'], depends_on: [b], ports: ['1']}\n  b: {build: .}\nvolumes: {v: }\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := load("a.yml", c.src)
+			problems := append(p.Problems, p.Refused()...)
+			got := ""
+			if len(problems) > 0 {
+				got = problems[0].Message
+			}
+			if got != c.want || len(problems) > 1 {
+				t.Errorf("got %+v, want %q", problems, c.want)
+			}
+			file := filepath.Join(t.TempDir(), "a.yml")
+			if err := os.WriteFile(file, []byte(c.src), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.Command(program, "-f", file, "config", "-q").CombinedOutput(); (err == nil) != (c.want == "") {
+				t.Errorf("docker-compose says %v: %s", err, out)
+			}
+		})
 	}
 }
 

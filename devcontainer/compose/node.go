@@ -42,6 +42,7 @@ type Node struct {
 	Start   int // offsets in Doc
 	End     int
 	tag     string // "!reset", "!override"
+	bad     string // what starts like a variable and is none
 }
 
 // Member is one name and value of a map.
@@ -271,6 +272,7 @@ func (c *converter) node(n *yaml.Node, depth int) *Node {
 			}
 		}
 	default:
+		out.bad = badVariable(n.Value)
 		out.Text, out.Null = interpolate(n.Value, c.env), n.Tag == "!!null" || n.Tag == "!reset" && n.Value == ""
 	}
 	return out

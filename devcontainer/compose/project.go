@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -59,6 +60,7 @@ type loader struct {
 	strict  bool
 	files   int
 	stack   []string // services whose extends is followed
+	circle  bool     // one was found
 }
 
 // dotEnv reads NAME=value lines.
@@ -87,14 +89,17 @@ func (l *loader) file(doc *jsonc.Document, name, dir string) *Node {
 		l.project.Problems = append(l.project.Problems, *problem)
 		return nil
 	}
-	if root == nil {
+	if root == nil || root.Kind != Map {
+		at := root
+		if root == nil {
+			at = &Node{Doc: doc}
+		}
+		l.project.refuse(at, "a Compose file is a map with services")
 		return nil
 	}
-	if root.Kind != Map {
-		l.project.Problems = append(l.project.Problems, Problem{doc, root.Start, root.End, "a Compose file is a map with services"})
-		return nil
-	}
-	if services := root.Get("services"); services != nil {
+	if services := root.Get("services"); services != nil && services.Kind != Map && !services.Null {
+		l.project.refuse(services, "services is a map by name")
+	} else if services != nil {
 		for i := range services.Members {
 			services.Members[i].Value = l.extend(root, services.Members[i].Name, name, dir, services.Members[i].Value)
 		}
@@ -159,7 +164,14 @@ func (l *loader) extend(root *Node, service, name, dir string, n *Node) *Node {
 		}
 	}
 	key := file + "\x00" + base
-	if base == "" || slices.Contains(l.stack, key) {
+	if slices.Contains(l.stack, key) {
+		if !l.circle { // one circle, one problem
+			l.project.refuse(from, fmt.Sprintf("the service %s extends itself", base))
+		}
+		l.circle = true
+		return n
+	}
+	if base == "" {
 		return n
 	}
 	l.stack = append(l.stack, key, name+"\x00"+service)
@@ -172,6 +184,9 @@ func (l *loader) extend(root *Node, service, name, dir string, n *Node) *Node {
 		below = l.extend(root, base, name, dir, below)
 	}
 	if below == nil {
+		if !slices.Contains(l.project.Unread, file) {
+			l.project.refuse(from, fmt.Sprintf("there is no service %s to extend", base))
+		}
 		return n
 	}
 	return overlay(below, n, "/services/x")

@@ -75,7 +75,11 @@ func (r *resolver) composeFiles(config Object) {
 	if r.files == nil {
 		return
 	}
-	for _, problem := range r.files.Problems {
+	problems := r.files.Problems
+	if len(r.missing) == 0 {
+		problems = slices.Concat(problems, r.files.Refused())
+	}
+	for _, problem := range problems {
 		line, _ := problem.Doc.Position(problem.Start)
 		r.unknown("the Compose file %s: %s (line %d)", problem.Doc.File, problem.Message, line)
 	}

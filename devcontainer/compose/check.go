@@ -1,0 +1,173 @@
+package compose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Refused returns what Compose refuses of files that are well formed. Only what
+// both its versions refuse is said, and nothing when a file is missing, which
+// may hold what is looked for; the caller knows whether that is so of the
+// project's own.
+func (p *Project) Refused() []Problem {
+	if len(p.Problems) > 0 || len(p.Unread) > 0 || p.Root == nil {
+		return nil
+	}
+	c := &checker{Project: p}
+	c.check()
+	return c.found
+}
+
+type checker struct {
+	*Project
+	found []Problem
+}
+
+func (p *checker) refuse(n *Node, message string) {
+	p.found = append(p.found, Problem{n.Doc, n.Start, n.End, message})
+}
+
+func (p *checker) check() {
+	services := map[string]bool{}
+	for _, s := range p.Services() {
+		services[s.Name] = true
+	}
+	for _, s := range p.Services() {
+		name := &Node{Doc: s.Doc, Start: s.Start, End: s.End}
+		if s.Get("image") == nil && s.Get("build") == nil && s.Get("provider") == nil {
+			p.refuse(name, fmt.Sprintf("the service %s has neither an image nor a build", s.Name))
+		}
+		p.keys(s)
+		s.walk(func(n *Node) {
+			if n.bad != "" {
+				p.refuse(n, fmt.Sprintf("%q is no variable; write $$ for a dollar sign", n.bad))
+			}
+		})
+		for _, n := range s.Get("depends_on").names() {
+			if required := n.Value.Get("required"); !services[n.Name] && !strings.Contains(n.Name, "$") && (required == nil || required.True()) {
+				p.refuse(n.place(s.Doc), fmt.Sprintf("the service %s depends on %s, which there is not", s.Name, n.Name))
+			}
+		}
+		p.volumes(s)
+	}
+}
+
+// refuse adds a problem of a file.
+func (p *Project) refuse(n *Node, message string) {
+	p.Problems = append(p.Problems, Problem{n.Doc, n.Start, n.End, message})
+}
+
+// volumes reports named volumes that nobody declares.
+func (p *checker) volumes(s *Service) {
+	volumes := s.Get("volumes")
+	if volumes == nil {
+		return
+	}
+	for _, item := range volumes.Items {
+		source := item.Get("source")
+		name, at := source.String(), source
+		if item.Kind == Scalar {
+			at = item
+			ok := false
+			if name, _, ok = strings.Cut(item.Text, ":"); !ok || len(name) == 1 && strings.HasPrefix(item.Text[1:], `:\`) {
+				continue // anonymous, or a drive of Windows
+			}
+		} else if t := item.Get("type").String(); t != "volume" && t != "" {
+			continue
+		}
+		if name == "" || strings.ContainsAny(name, `./\~$`) || p.Root.Get("volumes").Get(name) != nil {
+			continue
+		}
+		p.refuse(at, fmt.Sprintf("the volume %s is not declared under volumes", name))
+	}
+}
+
+// serviceKeys are the keys of a service (compose-spec, "Services top-level
+// element").
+var serviceKeys = strings.Fields(`annotations attach blkio_config build cap_add cap_drop cgroup cgroup_parent command configs container_name cpu_count cpu_percent
+	cpu_period cpu_quota cpu_rt_period cpu_rt_runtime cpu_shares cpus cpuset credential_spec depends_on deploy develop device_cgroup_rules devices dns dns_opt dns_search
+	domainname driver_opts entrypoint env_file environment expose extends external_links extra_hosts gpus group_add healthcheck hostname image init ipc isolation label_file
+	labels links logging mac_address mem_limit mem_reservation mem_swappiness memswap_limit models network_mode networks oom_kill_disable oom_score_adj pid pids_limit
+	platform ports post_start pre_stop privileged profiles provider pull_policy read_only restart runtime scale secrets security_opt shm_size stdin_open stop_grace_period
+	stop_signal storage_opt sysctls tmpfs tty ulimits use_api_socket user userns_mode uts volume_driver volumes volumes_from working_dir`)
+
+// keys reports names that are near to a key; a newer Compose may have others.
+func (p *checker) keys(s *Service) {
+	for _, m := range s.Members {
+		if best := jsonc.Suggest(m.Name, serviceKeys); best != "" && best != m.Name && !strings.HasPrefix(m.Name, "x-") {
+			p.refuse(m.place(s.Doc), fmt.Sprintf("a service has no %q; did you mean %s?", m.Name, best))
+		}
+	}
+}
+
+// place is a member's name as a place; doc is for members of a map that several
+// files make up.
+func (m Member) place(doc *jsonc.Document) *Node {
+	if m.Value != nil && m.Value.Doc != nil {
+		doc = m.Value.Doc
+	}
+	return &Node{Doc: doc, Start: m.Start, End: m.End}
+}
+
+// names reads a list of names or a map by name.
+func (n *Node) names() []Member {
+	if n == nil {
+		return nil
+	}
+	out := n.Members
+	for _, i := range n.Items {
+		if i.Kind == Scalar {
+			out = append(out, Member{i.Text, i.Start, i.End, i})
+		}
+	}
+	return out
+}
+
+// walk calls visit for n and all below it.
+func (n *Node) walk(visit func(*Node)) {
+	if n == nil {
+		return
+	}
+	visit(n)
+	for _, m := range n.Members {
+		m.Value.walk(visit)
+	}
+	for _, i := range n.Items {
+		i.walk(visit)
+	}
+}
+
+// badVariable returns the first part of a text that starts like a variable and
+// is none.
+func badVariable(s string) string {
+	for i := 0; i < len(s); i++ {
+		if s[i] != '$' {
+			continue
+		}
+		switch {
+		case i+1 < len(s) && s[i+1] == '$':
+			i++
+		case i+1 < len(s) && isName(s[i+1], true):
+		case i+1 < len(s) && s[i+1] == '{':
+			end := matching(s, i+2)
+			if end < 0 {
+				return s[i:]
+			}
+			inner := s[i+2 : end]
+			name := 0
+			for name < len(inner) && isName(inner[name], name == 0) {
+				name++
+			}
+			rest := strings.TrimPrefix(inner[name:], ":")
+			if name == 0 || inner[name:] != "" && (rest == "" || !strings.ContainsAny(rest[:1], "-?+")) {
+				return s[i : end+1]
+			}
+			i = end
+		default:
+			return s[i:min(i+2, len(s))]
+		}
+	}
+	return ""
+}
