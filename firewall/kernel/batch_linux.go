@@ -162,13 +162,18 @@ const nfgenSize = 4
 
 // message begins a message to ipset; its length is still to be written.
 func message(b []byte, command, flags uint16, seq uint32) []byte {
+	b = header(b, unix.NFNL_SUBSYS_IPSET, command, flags, unix.AF_NETLINK, seq)
+	return attribute(b, nl.IPSET_ATTR_PROTOCOL, nl.IPSET_PROTOCOL)
+}
+
+// header begins a message to a part of netfilter.
+func header(b []byte, subsystem, command, flags uint16, family byte, seq uint32) []byte {
 	b = append(b, 0, 0, 0, 0) // the length
-	b = binary.NativeEndian.AppendUint16(b, unix.NFNL_SUBSYS_IPSET<<8|command)
+	b = binary.NativeEndian.AppendUint16(b, subsystem<<8|command)
 	b = binary.NativeEndian.AppendUint16(b, flags)
 	b = binary.NativeEndian.AppendUint32(b, seq)
-	b = append(b, 0, 0, 0, 0)                             // from us, whoever that is
-	b = append(b, unix.AF_NETLINK, nl.NFNETLINK_V0, 0, 0) // nfgenmsg
-	return attribute(b, nl.IPSET_ATTR_PROTOCOL, nl.IPSET_PROTOCOL)
+	b = append(b, 0, 0, 0, 0)                       // from us, whoever that is
+	return append(b, family, nl.NFNETLINK_V0, 0, 0) // nfgenmsg
 }
 
 // attribute appends one attribute, whose length counts its header but not what

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -31,10 +32,14 @@ const dumpTries = 5
 // remembered again. TCP sockets of such connections are ended, so that nobody
 // waits at one for what never comes.
 func (k *Kernel) Cut(keep func(Flow) bool) (int, error) {
-	// Reading the table takes milliseconds, however little it holds, and the
-	// kernel deletes in one family at a time: so it is read once for both first,
-	// as there is most often nothing to forget. When it cannot be read, deleting
-	// says why.
+	// Reading the table takes milliseconds, however little it holds, because it
+	// is all namespaces' and made for a whole machine: so it is asked first
+	// whether there is anything. The kernel deletes in one family at a time: so it
+	// is read once for both, as there is most often nothing to forget. When it
+	// cannot be read, deleting says why.
+	if n, err := k.lister.tracked(); err == nil && n == 0 {
+		return 0, nil
+	}
 	unwanted := func(f Flow) bool { return !keep(f) }
 	if flows, err := k.Flows(); err == nil && !slices.ContainsFunc(flows, unwanted) {
 		return 0, nil
@@ -58,6 +63,48 @@ func (k *Kernel) Cut(keep func(Flow) bool) (int, error) {
 		err = fmt.Errorf("ending sockets: %w", err)
 	}
 	return total, err
+}
+
+// getStats and globalEntries are IPCTNL_MSG_CT_GET_STATS and
+// CTA_STATS_GLOBAL_ENTRIES of linux/netfilter/nfnetlink_conntrack.h.
+const (
+	getStats      = 5
+	globalEntries = 1
+)
+
+// tracked returns how many connections the namespace tracks.
+func (s *listSocket) tracked() (uint32, error) {
+	s.seq++
+	s.out = header(s.out[:0], unix.NFNL_SUBSYS_CTNETLINK, getStats, unix.NLM_F_REQUEST, unix.AF_UNSPEC, s.seq)
+	binary.NativeEndian.PutUint32(s.out, uint32(len(s.out)))
+	if _, err := unix.Write(s.fd, s.out); err != nil {
+		return 0, err
+	}
+	for {
+		n, err := unix.Read(s.fd, s.in[:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return 0, err
+		case n < unix.SizeofNlMsghdr+nfgenSize:
+			return 0, errors.New("the kernel's answer is too short")
+		case binary.NativeEndian.Uint32(s.in[8:]) != s.seq:
+			continue // to a question that was given up
+		case binary.NativeEndian.Uint16(s.in[4:]) == unix.NLMSG_ERROR:
+			return 0, errors.Join(failure(s.in[:n]), errors.New("the kernel's answer is none"))
+		}
+		count, found := uint32(0), false
+		attributes(s.in[unix.SizeofNlMsghdr+nfgenSize:n], func(kind uint16, value []byte) {
+			if kind == globalEntries && len(value) == 4 {
+				count, found = binary.BigEndian.Uint32(value), true
+			}
+		})
+		if !found {
+			return 0, errors.New("the kernel's answer holds no number")
+		}
+		return count, nil
+	}
 }
 
 // forget is Cut for the kernel's table of connections.

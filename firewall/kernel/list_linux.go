@@ -13,8 +13,8 @@ import (
 )
 
 // listSocket lists ipsets one element after the other. Package netlink makes
-// six objects of each, and sets of learned addresses have thousands. It belongs
-// to one goroutine.
+// six objects of each, and sets of learned addresses have thousands. It also
+// counts connections. It belongs to one goroutine.
 type listSocket struct {
 	fd  int
 	seq uint32
