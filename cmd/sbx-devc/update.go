@@ -37,11 +37,13 @@ without losing an edit or a comment. What the template wrote is kept in
 sandbox.lock, so nothing is fetched.
 
 JSON is merged value by value, lists whose order means nothing as sets, mounts by
-their target; other files line by line. Where both sides changed the same place,
-every such place is listed with both sides and nothing is written.
+their target; in a Dockerfile only what stands between sbx:begin and sbx:end, line
+by line as other files. A version or digest of yours stays unless the template's
+is newer. Where both sides changed the same place, every such place is listed with
+both sides and nothing is written.
 
 Exit code 0: up to date, or updated; 1: conflicts, or with --check something to
-do; 2: wrong usage; 3: there is no lock, it is of a later template than this
+merge; 2: wrong usage; 3: there is no lock, it is of a later template than this
 sbx-devc's, or a file cannot be read or written.`,
 		Example: `  sbx-devc update --dry-run
   sbx-devc update --option timezone=Europe/Berlin

@@ -57,3 +57,24 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+func FuzzDockerfile(f *testing.F) {
+	f.Add([]byte(old), []byte(old+"\n# sbx:begin new\nRUN x\n# sbx:end new\n"), []byte("# mine\n"+old))
+	f.Add([]byte("FROM x\n"), []byte(old), []byte("FROM x\r\nRUN y"))
+	f.Add([]byte(old), []byte("# sbx:begin a\n# sbx:end a\n"), []byte(old[20:]))
+	f.Fuzz(func(t *testing.T, base, template, mine []byte) {
+		if len(base)+len(template)+len(mine) > 4096 {
+			return
+		}
+		if same, conflicts, _ := merge.Dockerfile(base, base, mine, merge.Neither); len(conflicts) > 0 || !bytes.Equal(same, mine) {
+			t.Fatalf("no identity: %v %q", conflicts, same)
+		}
+		merged, conflicts, _ := merge.Dockerfile(base, template, mine, merge.Mine)
+		if len(conflicts) > 0 {
+			t.Fatal("decided, and yet conflicts")
+		}
+		if again, conflicts, _ := merge.Dockerfile(template, template, merged, merge.Neither); len(conflicts) > 0 || !bytes.Equal(again, merged) {
+			t.Fatalf("merging again changes %q to %q", merged, again)
+		}
+	})
+}
