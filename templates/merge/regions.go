@@ -58,8 +58,10 @@ func split(all []string) (parts []part, bad string) {
 	for i, line := range all {
 		opens, closes := begin.FindStringSubmatch(line), end.FindStringSubmatch(line)
 		switch {
-		case opens != nil && (now.name != "" || seen[opens[1]]):
-			return nil, fmt.Sprintf("line %d begins the region %s, which is open or was there before", i+1, opens[1])
+		case opens != nil && now.name != "":
+			return nil, fmt.Sprintf("line %d begins the region %s, and %s has no end before it", i+1, opens[1], now.name)
+		case opens != nil && seen[opens[1]]:
+			return nil, fmt.Sprintf("line %d begins the region %s a second time", i+1, opens[1])
 		case closes != nil && now.name != closes[1]:
 			return nil, fmt.Sprintf("line %d ends the region %s, which is not open", i+1, closes[1])
 		case opens != nil:

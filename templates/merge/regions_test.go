@@ -98,7 +98,7 @@ func outside(src []byte) (out []string) {
 	return out
 }
 
-// word is an edit of somebody's in a line.
+// words are the edits of somebody, by the names that they hold.
 func words(src []byte, who string) (out []string) {
 	for _, w := range strings.Fields(strings.NewReplacer(`"`, " ", "\\", " ").Replace(string(src))) {
 		if strings.HasPrefix(w, who) {
@@ -270,7 +270,12 @@ func TestDockerfile(t *testing.T) {
 			template: replace(t, old, "RUN install\n", "RUN more\n"),
 			mine:     replace(t, old, "# sbx:end system\n", "RUN mine\n"),
 			want:     replace(t, old, "RUN install\n", "RUN more\n", "# sbx:end system\n", "RUN mine\n"),
-			note:     "line 7 begins the region entrypoint, which is open"},
+			note:     "line 7 begins the region entrypoint, and system has no end before it"},
+		{name: "twice", base: old,
+			template: replace(t, old, "RUN install\n", "RUN more\n"),
+			mine:     old + "# sbx:begin system\n# sbx:end system\n",
+			want:     replace(t, old, "RUN install\n", "RUN more\n") + "# sbx:begin system\n# sbx:end system\n",
+			note:     "line 10 begins the region system a second time"},
 		{name: "no end", base: old,
 			template: replace(t, old, "RUN install\n", "RUN more\n"),
 			mine:     replace(t, old, "# sbx:end entrypoint\n", ""),
