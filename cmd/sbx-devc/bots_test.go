@@ -23,15 +23,6 @@ import (
 	"github.com/org/claude-sandbox/templates/publish"
 )
 
-// call runs the command line in this process.
-func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv}
-	code = a.main(t.Context(), args)
-	return code, out.String(), errs.String()
-}
-
 // fromLine is what Dependabot reads of a Dockerfile: lines, each on its own, that
 // begin with FROM and name an image by tag, digest or both.
 var fromLine = regexp.MustCompile(`(?m)^FROM\s+([a-z0-9./-]+):([\w.-]+)(@sha256:[0-9a-f]{64})?(\s+AS\s+[\w-]+)?$`)

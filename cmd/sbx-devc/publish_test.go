@@ -26,17 +26,23 @@ func startRegistry(t *testing.T) string {
 	return strings.Replace(registrytest.Start(t), "127.0.0.1", "localhost", 1)
 }
 
-// sbxOut runs the command line in this process and returns what it printed on
-// standard output, and its exit code.
-func sbxOut(t *testing.T, args ...string) (string, int) {
+// call runs the command line in this process.
+func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv}
-	code := a.main(t.Context(), args)
+	code = a.main(t.Context(), args)
+	return code, out.String(), errs.String()
+}
+
+// sbxOut is call for who wants the results; messages of a failure are logged.
+func sbxOut(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	code, out, said := call(t, args...)
 	if code != 0 {
-		t.Logf("sbx-devc %s: exit %d: %s", strings.Join(args, " "), code, &errs)
+		t.Logf("sbx-devc %s: exit %d: %s", strings.Join(args, " "), code, said)
 	}
-	return out.String(), code
+	return out, code
 }
 
 // apply lets the official CLI apply a template to a new folder.
