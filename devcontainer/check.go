@@ -83,8 +83,10 @@ func newPass(p *Project) *pass {
 	for _, f := range p.syntax {
 		c.reports = append(c.reports, report{Finding: f})
 	}
-	c.args = runOptions.parse(c.root.Member("runArgs"))
-	c.built = imageOptions.parse(c.root.Member("build").Member("options"))
+	c.args = runOptions.parse(c.engineOnly("runArgs"))
+	if c.root.Member("dockerFile") != nil || c.root.Member("build").Member("dockerfile") != nil {
+		c.built = imageOptions.parse(c.root.Member("build").Member("options"))
+	}
 	c.mounts = c.allMounts()
 	c.build = readBuild(p)
 	c.isSandbox, c.hasAgent = sync.OnceValue(c.looksSandboxed), sync.OnceValue(c.looksLikeAgent)

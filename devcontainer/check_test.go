@@ -250,6 +250,8 @@ func TestContractRules(t *testing.T) {
 		{"editor's tasks writable", sandbox, func(m devcontainer.Memory) { m[".vscode/tasks.json"] = "{}" }, "SBX816"},
 		{"root", with(t, `"remoteUser": "agent"`, `"remoteUser": "root"`), nil, "SBX805"},
 		{"root by number", with(t, `"remoteUser": "agent"`, `"remoteUser": "0:0"`), nil, "SBX805"},
+		{"root by runArgs, whatever else is said", with(t, `"remoteUser": "agent"`, `"containerUser": "agent", "runArgs": ["-itu", "root"]`), nil, "SBX805"},
+		{"root in the value of another option", with(t, `"remoteUser": "agent"`, `"containerUser": "agent", "runArgs": ["--label", "--user=root"]`), nil, ""},
 		{"root by default", with(t, `"remoteUser": "agent",`, ""), nil, "SBX805"},
 		{"user of the Dockerfile", strings.Replace(with(t, `"remoteUser": "agent",`, ""), `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
 			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nUSER root\nUSER agent\n"

@@ -236,7 +236,7 @@ var sudo = regexp.MustCompile(`(?m)^[^#\n]*\b(sudo|NOPASSWD|sudoers)\b`)
 func (c *pass) undo() {
 	user, known := c.root.Member("remoteUser").Str()
 	if !known {
-		user, known = c.root.Member("containerUser").Str()
+		user, known = c.containerUser()
 	}
 	if s := c.composed.dev(); !known && s != nil && s.Get("user") != nil {
 		user, known = s.Get("user").String(), true
@@ -259,6 +259,17 @@ func (c *pass) undo() {
 	if !bytes.Contains(c.Config.Src, []byte("no-new-privileges")) { // or somebody has switched it off
 		r.fix(c.listing("securityOpt", "no-new-privileges"))
 	}
+}
+
+// containerUser is who the file says the container runs as. The reference CLI
+// puts runArgs behind containerUser, and the engine takes the last word.
+func (c *pass) containerUser() (user string, known bool) {
+	for _, a := range c.args {
+		if a.flag == "user" {
+			return a.value, true
+		}
+	}
+	return c.root.Member("containerUser").Str()
 }
 
 // noNewPrivileges reports whether the option is on. The engine takes the last

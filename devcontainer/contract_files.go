@@ -19,7 +19,7 @@ import (
 func (c *pass) writable() {
 	c.mountedAgain()
 	report := func(rule, message, hint string) { c.missing(c.root.Member("mounts"), rule, message, hint) }
-	workspace, custom := c.root.Member("workspaceMount").Str()
+	workspace, custom := c.engineOnly("workspaceMount").Str()
 	if c.root.Member("dockerComposeFile") != nil {
 		dev := c.composed.dev()
 		if dev == nil {
@@ -59,7 +59,7 @@ func (c *pass) writable() {
 func (c *pass) mountedAgain() {
 	for _, m := range c.mounts {
 		from := origin(m.source)
-		if from.base != "workspace" || !hostWritable(m) || m.node == c.root.Member("workspaceMount") || c.isWorkspace(m.target) {
+		if from.base != "workspace" || !hostWritable(m) || m.node == c.engineOnly("workspaceMount") || c.isWorkspace(m.target) {
 			continue
 		}
 		target := strings.TrimRight(m.target, "/")
@@ -147,7 +147,7 @@ func (c *pass) covered(p string, readonly bool) bool {
 // belowWorkspace reports whether folder can be a project that workspaceMount
 // shows. Without one, and behind other variables, nothing is known.
 func (c *pass) belowWorkspace(folder string) bool {
-	text, ok := c.root.Member("workspaceMount").Str()
+	text, ok := c.engineOnly("workspaceMount").Str()
 	top := strings.TrimRight(parseMount(text, nil).target, "/")
 	if !ok || top == "" || c.isWorkspace(folder) && strings.HasPrefix(folder, "$") {
 		return true

@@ -37,7 +37,7 @@ func (c *pass) closedPorts(policy *firewall.Policy) {
 			c.at(n, "SBX813", fmt.Sprintf("port %d is published, and the firewall lets nobody in", number), fmt.Sprintf(`use forwardPorts, or add %d to network.inbound in sandbox.jsonc`, number))
 		}
 	}
-	port := c.root.Member("appPort")
+	port := c.engineOnly("appPort")
 	for _, n := range append(elements(port), port) {
 		if n != nil && (n.Kind == jsonc.Number || n.Kind == jsonc.String) {
 			judge(n, n.Text)

@@ -14,7 +14,7 @@ import (
 // published reports ports that the engine opens to the host's network.
 func (c *pass) published() {
 	c.composePorts()
-	port := c.root.Member("appPort")
+	port := c.engineOnly("appPort")
 	list := elements(port)
 	if port != nil && port.Kind == jsonc.String {
 		list = []*jsonc.Node{port}

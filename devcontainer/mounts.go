@@ -27,8 +27,8 @@ func (c *pass) allMounts() []mount {
 			out = append(out, m)
 		}
 	}
-	if s, ok := c.root.Member("workspaceMount").Str(); ok {
-		out = append(out, parseMount(s, c.root.Member("workspaceMount")))
+	if s, ok := c.engineOnly("workspaceMount").Str(); ok {
+		out = append(out, parseMount(s, c.engineOnly("workspaceMount")))
 	}
 	for _, a := range c.args {
 		switch a.flag {

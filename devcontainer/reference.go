@@ -67,7 +67,7 @@ var mountTypes = []string{"bind", "volume", "tmpfs", "npipe", "cluster", "image"
 // mountSyntax reports mounts in text form that end the start.
 func (c *pass) mountSyntax() {
 	list := texts(c.root.Member("mounts"))
-	if n := c.root.Member("workspaceMount"); n != nil && n.Kind == jsonc.String && n.Text != "" {
+	if n := c.engineOnly("workspaceMount"); n != nil && n.Kind == jsonc.String && n.Text != "" {
 		list = append(list, n)
 	}
 	for _, n := range list {

@@ -43,6 +43,11 @@ func TestVariants(t *testing.T) {
 		{"one slip, one finding: build", `{"build": {"dockerFile": "D"}}`, "SBX201"},
 		{"one slip, one finding: image", `{"imgae": "a:1"}`, "SBX201"},
 		{"one slip, one finding: Compose", `{"dockerComposeFile": "c.yml", "sevice": "s", "workspaceFolder": "/"}`, "SBX201"},
+		{"one mistake, one finding: what Compose ignores", `{"dockerComposeFile": "c.yml", "service": "s", "workspaceFolder": "/", "runArgs": ["--privileged", "-v/:/host"]}`, "SBX206"},
+		{"one mistake, one finding: a port that Compose ignores", `{"dockerComposeFile": "c.yml", "service": "s", "workspaceFolder": "/", "appPort": "80:80"}`, "SBX206"},
+		{"one mistake, one finding: a mount that Compose ignores", `{"dockerComposeFile": "c.yml", "service": "s", "workspaceFolder": "/", "workspaceMount": "type=bind,source=/,target=/w"}`, "SBX206"},
+		{"an image wins over Compose, and what it gets counts", `{"image": "a:1", "dockerComposeFile": "c.yml", "runArgs": ["--privileged"]}`, "SBX205 SBX402"},
+		{"build options that nothing builds with", `{"image": "a:1", "build": {"options": ["--network=host"]}}`, "SBX206"},
 		{"a slip and something missing", `{"nmae": "x"}`, "SBX201 SBX205"},
 
 		// 4xx
