@@ -154,6 +154,13 @@ func devContainerLog(ctx context.Context, folder string) (auditLog, error) {
 	if len(log.containers) == 0 {
 		return auditLog{}, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s has no dev container on this engine, and no audit log", folder), "open it in an editor, or start it with 'devcontainer up'"))
 	}
+	for i, id := range log.containers {
+		owner, err := e.NetworkOwner(ctx, id)
+		if err != nil {
+			return auditLog{}, runError(err)
+		}
+		log.containers[i] = cmp.Or(owner, id) // where the firewall is a container of its own, the log is there
+	}
 	if s, _, err := readSettings(filepath.Join(folder, ".devcontainer", devcontainer.SettingsName)); err == nil && s != nil {
 		log.network = s.Network
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -96,7 +97,12 @@ func TestStrictDevcontainer(t *testing.T) {
 		if out, err := p.exec(fmt.Sprintf("for i in 1 2 3 4 5; do curl -sS --max-time 5 http://records$i.example/ || curl -sS --max-time 5 http://%s:777$i/; done", p.world.addr)); err == nil {
 			t.Errorf("it got out: %s", out)
 		}
-		log := p.must(p.docker, "exec", p.service("firewall"), "/usr/local/sbin/sbx-init", "log")
+		var out bytes.Buffer
+		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}
+		if code := a.main(t.Context(), []string{"logs", "--net", p.dir}); code != 0 {
+			t.Fatalf("logs --net: exit %d: %s", code, &out)
+		}
+		log := out.String()
 		for _, want := range []string{`records\d\.example: `, regexp.QuoteMeta(p.world.addr) + `:777\d/tcp: `} {
 			if !regexp.MustCompile(want + `.*\[/usr/bin/curl, pid [0-9]+\]`).MatchString(log) {
 				t.Errorf("no process for %q in\n%s", want, log)

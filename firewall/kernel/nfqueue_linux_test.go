@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -210,7 +211,8 @@ func TestAttackListeningForHeldPackets(t *testing.T) {
 // What holding adds to a refusal.
 func BenchmarkRefusedConnection(b *testing.B) {
 	bench, h := holdingBench(b, kernel.NFT)
-	go func() { _ = h.Serve(func(_, _ netip.AddrPort) {}) }()
+	var held atomic.Int64
+	go func() { _ = h.Serve(func(_, _ netip.AddrPort) { held.Add(1) }) }()
 	connect := func(to string) {
 		bench.Sandbox.Do(func() {
 			if conn, err := net.DialTimeout("tcp", to, time.Second); err == nil {
@@ -219,16 +221,25 @@ func BenchmarkRefusedConnection(b *testing.B) {
 			}
 		})
 	}
-	port := 0
+	port := 1000
 	b.Run("held", func(b *testing.B) {
+		before := held.Load()
 		for b.Loop() {
-			port = port%60000 + 1
-			connect(fmt.Sprintf("%s:%d", other, 1000+port))
+			port++
+			connect(fmt.Sprintf("%s:%d", other, port))
+		}
+		if got := int(held.Load() - before); got != b.N {
+			b.Errorf("%d of %d were held", got, b.N)
 		}
 	})
 	b.Run("not held", func(b *testing.B) {
+		connect(other + ":999")
+		before := held.Load()
 		for b.Loop() {
-			connect(other + ":1001")
+			connect(other + ":999")
+		}
+		if held.Load() != before {
+			b.Error("some were held")
 		}
 	})
 }

@@ -92,6 +92,19 @@ func (e *Engine) List(ctx context.Context, key, value string) ([]string, error) 
 	return ids, nil
 }
 
+// NetworkOwner returns the id or name of the container whose network a container
+// has joined, "" when it has one of its own or none.
+func (e *Engine) NetworkOwner(ctx context.Context, id string) (string, error) {
+	r, err := e.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err != nil {
+		return "", wrap(err, "looking at container", short(id))
+	}
+	if r.Container.HostConfig == nil {
+		return "", nil
+	}
+	return r.Container.HostConfig.NetworkMode.ConnectedContainer(), nil
+}
+
 // short cuts an id to the 12 digits that people know from the docker command.
 func short(id string) string {
 	if len(id) == 64 {
