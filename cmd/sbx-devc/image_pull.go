@@ -98,6 +98,7 @@ func (a *app) imagePull(ctx context.Context, o imagePullOptions, operands []stri
 	if err != nil {
 		return err
 	}
+	moved := false
 	return withEngine(ctx, func(e *engine.Engine) error {
 		for _, image := range images {
 			pulled, err := imagebuild.Pull(ctx, e, options, image.ref, imagebuild.PullOptions{Digest: image.digest, Check: check})
@@ -106,11 +107,15 @@ func (a *app) imagePull(ctx context.Context, o imagePullOptions, operands []stri
 			}
 			fmt.Fprintf(a.stderr, "sbx-devc: pulled %s, digest %s\n", image.ref, pulled.Digest)
 			if pulled.Now != "" {
-				fmt.Fprintf(a.stderr, "sbx-devc: note: %s leads to %s by now; 'sbx-devc lock --update' takes it\n", image.ref, pulled.Now)
+				fmt.Fprintf(a.stderr, "sbx-devc: note: %s leads to %s by now\n", pulled.Ref, pulled.Now)
 			}
 			if _, err := fmt.Fprintln(a.stdout, pulled.ID); err != nil {
 				return err
 			}
+			moved = moved || pulled.Now != "" && image.digest != (v1.Hash{})
+		}
+		if moved {
+			fmt.Fprintf(a.stderr, "sbx-devc: what is newer comes with 'sbx-devc lock --update'\n")
 		}
 		return nil
 	})
