@@ -306,3 +306,81 @@ func TestComposeFilesThatAreMissing(t *testing.T) {
 		t.Errorf("environment comes from %v", o)
 	}
 }
+
+// The container that the reference CLI starts with Compose on the engine is
+// what the two parts say together: the service, and the file laid over it.
+func TestComposeOnTheEngine(t *testing.T) {
+	testenv.Root(t)
+	docker, program := testenv.Program(t, "docker"), testenv.Program(t, "devcontainer")
+	testenv.Program(t, "docker-compose")
+	if err := exec.Command(docker, "image", "inspect", "debian:bookworm-slim").Run(); err != nil {
+		testenv.Missing(t, "the image debian:bookworm-slim", err.Error())
+	}
+	dir := write(t, map[string]string{
+		".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yml", "service": "app", "workspaceFolder": "/", "updateRemoteUserUID": false, "remoteUser": "root", "capAdd": ["SYS_NICE"],
+			"containerEnv": {"OVER": "file"}, "mounts": ["type=bind,source=${localWorkspaceFolder}/data,target=/data,readonly"]}`,
+		".devcontainer/c.yml": "services:\n  app:\n    image: debian:bookworm-slim\n    command: sleep infinity\n    cap_add: [NET_RAW]\n    environment: {OVER: service, ONLY: service}\n    user: '1000'\n    network_mode: none\n    volumes: ['../data:/shown:ro']\n",
+		"data/x":              "",
+	})
+	config := filepath.Join(dir, ".devcontainer", "devcontainer.json")
+	got, err := compute(t, dir, config)
+	if err != nil || got.Compose == nil {
+		t.Fatalf("%+v %v", got, err)
+	}
+	project := got.Compose.Project
+	t.Cleanup(func() {
+		ids, _ := exec.Command(docker, "ps", "-aq", "--filter", "label=devcontainer.local_folder="+dir).Output()
+		for _, id := range strings.Fields(string(ids)) {
+			_ = exec.Command(docker, "rm", "-f", "-v", id).Run()
+		}
+	})
+	out, _ := exec.Command(program, "up", "--workspace-folder", dir).Output()
+	var answer struct{ ContainerID, ComposeProjectName string }
+	if err := json.Unmarshal(out, &answer); err != nil || answer.ContainerID == "" || answer.ComposeProjectName != project {
+		t.Fatalf("project %s: %s", project, out)
+	}
+	inspected, err := exec.Command(docker, "inspect", answer.ContainerID).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []struct {
+		Config struct {
+			User, Image string
+			Env         []string
+		}
+		HostConfig struct {
+			CapAdd      []string
+			NetworkMode string
+		}
+		Mounts []struct {
+			Destination string
+			RW          bool
+		}
+	}
+	if err := json.Unmarshal(inspected, &list); err != nil {
+		t.Fatal(err)
+	}
+	c := list[0]
+	service := got.Compose.Service
+	if c.Config.User != service.Get("user") || c.Config.Image != service.Get("image") || c.HostConfig.NetworkMode != service.Get("network_mode") {
+		t.Errorf("%+v is not %v", c, service)
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(c.HostConfig.CapAdd, func(s string) bool { return strings.TrimPrefix(s, "CAP_") == name })
+	}
+	if !has("NET_RAW") || !has("SYS_NICE") || !strings.Contains(got.Compose.Override, "- SYS_NICE") {
+		t.Errorf("capabilities %v", c.HostConfig.CapAdd)
+	}
+	if !slices.Contains(c.Config.Env, "OVER=file") || !slices.Contains(c.Config.Env, "ONLY=service") {
+		t.Errorf("variables %v", c.Config.Env)
+	}
+	// The override has lost readonly; the service's own volume has not.
+	for _, m := range c.Mounts {
+		if m.Destination == "/data" && !m.RW || m.Destination == "/shown" && m.RW {
+			t.Errorf("%+v", m)
+		}
+	}
+	if len(c.Mounts) != 2 {
+		t.Errorf("mounts %+v", c.Mounts)
+	}
+}
