@@ -179,9 +179,13 @@ func (c *pass) composeRights(s *compose.Service) {
 			c.inCompose(n, "SBX405", n.Text+" switches a part of the kernel's confinement off", "remove it; a debugger works under the default profile")
 		}
 	}
-	for _, n := range slices.Concat(s.Get("devices").Scalars(), s.Get("device_cgroup_rules").Scalars(), s.Get("gpus").Scalars()) {
-		if !slices.ContainsFunc(harmlessDevices, func(d string) bool { return strings.HasPrefix(n.Text, d) }) {
-			c.inCompose(n, "SBX406", n.Text+" hands in a device of the host", "leave it out unless the work needs it")
+	for _, n := range devicesOf(s) {
+		what := n.Text
+		if n.Kind == compose.Map {
+			what = "this"
+		}
+		if n.Kind == compose.Map || !slices.ContainsFunc(harmlessDevices, func(d string) bool { return strings.HasPrefix(n.Text, d) }) {
+			c.inCompose(n, "SBX406", what+" hands in a device of the host", "leave it out unless the work needs it")
 		}
 	}
 	for _, n := range s.Get("volumes_from").Scalars() {
@@ -194,6 +198,26 @@ func (c *pass) composeRights(s *compose.Service) {
 			c.inCompose(v.Node, "SBX409", "host-gateway opens a way to services of the host", "run the service in a container, or reach it by a name that a policy allows")
 		}
 	}
+}
+
+// devicesOf returns what a service gets of the host's devices, in the short and
+// the long form: the text that names one, or the map that reserves some.
+func devicesOf(s *compose.Service) (out []*compose.Node) {
+	reserved := s.Get("deploy").Get("resources").Get("reservations").Get("devices")
+	for _, list := range []*compose.Node{s.Get("devices"), s.Get("device_cgroup_rules"), s.Get("gpus"), reserved} {
+		out = append(out, list.Scalars()...)
+		if list == nil {
+			continue
+		}
+		for _, item := range list.Items {
+			if source := item.Get("source"); source != nil {
+				out = append(out, source)
+			} else if item.Kind == compose.Map {
+				out = append(out, item)
+			}
+		}
+	}
+	return out
 }
 
 // volumesOf returns the volumes of a service.
