@@ -231,6 +231,9 @@ const hostFlags = "--network host --accept-no-firewall"
 // holds the audit log while the run lasts.
 func FirewallContainer(id string) string { return "sbx-devc-" + id + "-firewall" }
 
+// agentContainer is the name of the container of a run's agent.
+func agentContainer(id string) string { return "sbx-devc-" + id + "-agent" }
+
 func (p *Plan) labels(role, dir string) map[string]string {
 	return map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir}
 }
@@ -282,7 +285,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mo
 	}
 	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", uid, gid)
 	return engine.Spec{
-		Name:         "sbx-devc-" + p.ID + "-agent",
+		Name:         agentContainer(p.ID),
 		Image:        s.Image,
 		Entrypoint:   append([]string{agentInit, "reap", "--"}, command...),
 		WorkingDir:   workspaceTarget,

@@ -177,11 +177,12 @@ func (r *run) cleanup(ctx context.Context, removePlaceholders func()) {
 // Remove kills and removes every container of the run with the given id, the
 // agent before the firewall. A run that left nothing is no error.
 func Remove(ctx context.Context, e *engine.Engine, id string) error {
+	// Podman does not remove a container whose network another one has joined.
+	errs := []error{e.Remove(ctx, agentContainer(id))}
 	ids, err := e.List(ctx, LabelRun, id)
 	if err != nil {
 		return err
 	}
-	var errs []error
 	for _, id := range ids {
 		errs = append(errs, e.Remove(ctx, id))
 	}

@@ -38,7 +38,6 @@ type Spec struct {
 	MemoryBytes  int64             `json:"memoryBytes,omitempty"` // with swap; 0 = no limit
 	CPUs         float64           `json:"cpus,omitempty"`        // 0 = no limit
 	Pids         int64             `json:"pids,omitempty"`        // 0 = no limit
-	NoFileLimit  int64             `json:"noFileLimit,omitempty"` // RLIMIT_NOFILE; 0 = the engine's default
 	NoCoreDump   bool              `json:"noCoreDump,omitempty"`  // RLIMIT_CORE 0: a dump holds the session's memory
 }
 
@@ -53,6 +52,9 @@ type Mount struct {
 // Create makes a container from spec without starting it and returns its id.
 // A missing image is ErrNotFound; it is not pulled.
 func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
+	if len(spec.Tmpfs) > 0 && e.podman(ctx) {
+		spec.Tmpfs = podmanTmpfs(spec.Tmpfs)
+	}
 	host := &container.HostConfig{
 		NetworkMode:    container.NetworkMode(spec.Network),
 		CapDrop:        spec.CapDrop,
@@ -70,9 +72,6 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 	}
 	if spec.Pids > 0 {
 		host.PidsLimit = &spec.Pids
-	}
-	if spec.NoFileLimit > 0 {
-		host.Ulimits = append(host.Ulimits, &container.Ulimit{Name: "nofile", Soft: spec.NoFileLimit, Hard: spec.NoFileLimit})
 	}
 	if spec.NoCoreDump {
 		host.Ulimits = append(host.Ulimits, &container.Ulimit{Name: "core"})

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// Podman refuses an owner among the options of a tmpfs; Docker needs it.
+func TestTmpfsOnPodman(t *testing.T) {
+	for component, want := range map[string]string{
+		"Engine":        "rw,exec,uid=1000,gid=1000,mode=0700,size=4g",
+		"Podman Engine": "notmpcopyup,rw,exec,mode=1777,size=4g",
+	} {
+		var created struct {
+			HostConfig struct{ Tmpfs map[string]string }
+		}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Api-Version", "1.41")
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/version"):
+				_ = json.NewEncoder(w).Encode(map[string]any{"ApiVersion": "1.41", "Components": []any{map[string]string{"Name": component}}})
+			case strings.HasSuffix(r.URL.Path, "/containers/create"):
+				body, _ := io.ReadAll(r.Body)
+				if err := json.Unmarshal(body, &created); err != nil {
+					t.Error(err)
+				}
+				w.WriteHeader(http.StatusCreated)
+				_, _ = io.WriteString(w, `{"Id": "x"}`)
+			}
+		}))
+		e, err := connect(t.Context(), "tcp://"+server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.Create(t.Context(), Spec{Image: "i", Tmpfs: map[string]string{"/home": "rw,exec,uid=1000,gid=1000,mode=0700,size=4g"}})
+		if got := created.HostConfig.Tmpfs["/home"]; err != nil || got != want {
+			t.Errorf("%s is told %q (%v), want %q", component, got, err, want)
+		}
+		e.Close()
+		server.Close()
+	}
+}
