@@ -18,7 +18,12 @@ import (
 // writable reports what the agent could change and the host would run.
 func (c *pass) writable() {
 	c.mountedAgain()
-	report := func(rule, message, hint string) { c.missing(c.root.Member("mounts"), rule, message, hint) }
+	report := func(rule, message, hint string, lines ...string) {
+		r := c.missing(c.root.Member("mounts"), rule, message, hint)
+		if len(lines) > 0 && c.mountable() {
+			r.fix(c.listing("mounts", lines...))
+		}
+	}
 	workspace, custom := c.engineOnly("workspaceMount").Str()
 	if c.root.Member("dockerComposeFile") != nil {
 		dev := c.composed.dev()
@@ -30,7 +35,7 @@ func (c *pass) writable() {
 			return
 		}
 		custom = true // the repository above is only there if the volume says so
-		report = func(rule, message, _ string) {
+		report = func(rule, message, _ string, _ ...string) {
 			c.inCompose(volume, rule, message, `mount it over itself among the service's volumes, ending in ":ro"; from "mounts" the reference CLI drops readonly here`)
 		}
 	} else if custom && !hostWritable(parseMount(workspace, nil)) {
@@ -41,8 +46,12 @@ func (c *pass) writable() {
 		config = "/.devcontainer.json"
 	}
 	if !c.covered(config, true) {
-		report("SBX806", config[1:]+" is writable from inside, and the next rebuild runs what it says on the host",
-			`add to "mounts": "type=bind,source=${localWorkspaceFolder}`+config+`,target=${containerWorkspaceFolder}`+config+`,readonly"`)
+		line := overItself(config[1:]) + ",readonly"
+		var lines []string
+		if c.InFolder() && !c.covered(config, false) { // a file is replaced when it is saved, and the mount stays on the old one
+			lines = append(lines, line)
+		}
+		report("SBX806", config[1:]+" is writable from inside, and the next rebuild runs what it says on the host", `add to "mounts": "`+line+`"`, lines...)
 	}
 	c.gitWritable(custom, report)
 	for _, p := range settings.HostPaths() {
@@ -52,6 +61,38 @@ func (c *pass) writable() {
 		}
 		report("SBX816", p+" is writable from inside, and programs on the host obey it", "mount it over itself, readonly; sbx-devc init writes the lines")
 	}
+}
+
+// overItself is a mount that shows a path of the workspace where it is anyway.
+func overItself(p string) string {
+	return "type=bind,source=${localWorkspaceFolder}/" + p + ",target=${containerWorkspaceFolder}/" + p
+}
+
+// mountable reports whether a line in mounts surely lands in the workspace.
+func (c *pass) mountable() bool {
+	text, custom := c.engineOnly("workspaceMount").Str()
+	folder, _ := c.root.Member("workspaceFolder").Str()
+	return c.Tree != nil && (!custom || parseMount(text, nil).source == "${localWorkspaceFolder}" && parseMount(text, nil).target == folder)
+}
+
+// gitMounts are the lines that keep a repository's hooks and configuration; none
+// where something else is mounted, or where this clone lacks what every other
+// one would need for its container to start.
+func (c *pass) gitMounts() []string {
+	var lines []string
+	if !c.covered("/.git", false) {
+		lines = append(lines, overItself(".git"))
+	}
+	for _, p := range []string{".git/hooks", ".git/config"} {
+		switch {
+		case c.covered("/"+p, true):
+		case c.covered("/"+p, false) || !c.GitHere() || c.Tree.Kind(path.Join(c.Home, p)) == Nothing:
+			return nil
+		default:
+			lines = append(lines, overItself(p)+",readonly")
+		}
+	}
+	return lines
 }
 
 // mountedAgain reports writable mounts that show what is protected at another
@@ -84,7 +125,7 @@ func (c *pass) isWorkspace(target string) bool {
 }
 
 // gitWritable reports a repository whose hooks or configuration can be changed.
-func (c *pass) gitWritable(custom bool, report func(rule, message, hint string)) {
+func (c *pass) gitWritable(custom bool, report func(rule, message, hint string, lines ...string)) {
 	if c.covered("/.git", true) {
 		return
 	}
@@ -107,9 +148,9 @@ func (c *pass) gitWritable(custom bool, report func(rule, message, hint string))
 		if len(open) > 1 {
 			are = "are"
 		}
-		report("SBX807", strings.Join(open, " and ")+" "+are+" writable from inside, and git on the host runs what it says there", "mount each over itself, readonly, and .git over itself, writable, so that nobody renames it; sbx-devc init writes the lines")
+		report("SBX807", strings.Join(open, " and ")+" "+are+" writable from inside, and git on the host runs what it says there", "mount each over itself, readonly, and .git over itself, writable, so that nobody renames it; sbx-devc init writes the lines", c.gitMounts()...)
 	case !c.covered("/.git", false):
-		report("SBX807", ".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in its place", "mount .git over itself, writable; sbx-devc init writes the lines")
+		report("SBX807", ".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in its place", "mount .git over itself, writable; sbx-devc init writes the lines", c.gitMounts()...)
 	}
 }
 

@@ -117,14 +117,20 @@ func (c *pass) setting(name, value string) []jsonc.Edit {
 	return c.Config.AddMember(c.root, name, value)
 }
 
-// listing adds a text to a list of the configuration.
-func (c *pass) listing(name, value string) []jsonc.Edit {
+// listing adds texts to a list of the configuration.
+func (c *pass) listing(name string, values ...string) []jsonc.Edit {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = jsonc.Quote(v)
+	}
 	n := c.root.Member(name)
 	switch {
+	case n == nil && len(values) == 1:
+		return c.Config.AddMember(c.root, name, "["+quoted[0]+"]")
 	case n == nil:
-		return c.Config.AddMember(c.root, name, "["+jsonc.Quote(value)+"]")
+		return c.Config.AddMember(c.root, name, "[\n  "+strings.Join(quoted, ",\n  ")+"\n]")
 	case n.Kind == jsonc.Array:
-		return c.Config.AddElement(n, jsonc.Quote(value))
+		return c.Config.AddElement(n, strings.Join(quoted, ",\n"))
 	}
 	return nil
 }
