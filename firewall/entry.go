@@ -35,11 +35,6 @@ func (e *entry) matchesName(name string) bool {
 	return len(name) > len(e.name)+1 && strings.HasSuffix(name, e.name) && name[len(name)-len(e.name)-1] == '.'
 }
 
-// matchesAddr reports whether the unmapped address is one the entry means.
-func (e *entry) matchesAddr(addr netip.Addr) bool {
-	return e.prefix.Contains(addr) // false for the zero prefix
-}
-
 // opens reports whether the entry speaks of this port; one without ports
 // speaks of all.
 func (e *entry) opens(port Port) bool {

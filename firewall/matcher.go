@@ -7,13 +7,21 @@ import (
 )
 
 // matcher finds the entries of one list that speak of a name or an address.
-// Names are looked up label by label, so the cost grows with the depth of the
-// name and not with the length of the list.
+// Names are looked up label by label and addresses length by length, so the cost
+// grows with the depth of the name or the number of different lengths of
+// networks, and not with the length of the list.
 type matcher struct {
 	entries   []entry
 	exact     map[string][]int // name -> places in entries
 	wildcards map[string][]int // what follows "*." -> places in entries
-	networks  []int            // places of address entries
+	networks  map[netip.Prefix][]int
+	lengths   []length // of networks
+}
+
+// length is what networks of one family and size have in common.
+type length struct {
+	bits int
+	ipv6 bool
 }
 
 func (m *matcher) add(e entry) {
@@ -24,7 +32,7 @@ func (m *matcher) add(e entry) {
 	m.entries = append(m.entries, e)
 	switch {
 	case e.prefix.IsValid():
-		m.networks = append(m.networks, place)
+		m.addNetwork(e.prefix.Masked(), place)
 	case e.wildcard:
 		m.wildcards[e.name] = append(m.wildcards[e.name], place)
 	default:
@@ -54,11 +62,32 @@ func (m *matcher) byName(name string, yield func(*entry) bool) {
 	}
 }
 
+func (m *matcher) addNetwork(p netip.Prefix, place int) {
+	if m.networks == nil {
+		m.networks = map[netip.Prefix][]int{}
+	}
+	m.networks[p] = append(m.networks[p], place)
+	if l := (length{p.Bits(), p.Addr().Is6()}); !slices.Contains(m.lengths, l) {
+		m.lengths = append(m.lengths, l)
+	}
+}
+
 // byAddr calls yield for every address entry that contains the unmapped addr,
-// until yield returns false.
+// in the list's order, until yield returns false.
 func (m *matcher) byAddr(addr netip.Addr, yield func(*entry) bool) {
-	for _, i := range m.networks {
-		if e := &m.entries[i]; e.matchesAddr(addr) && !yield(e) {
+	var room [8]int
+	places := room[:0]
+	for _, l := range m.lengths {
+		if l.ipv6 != addr.Is6() {
+			continue
+		}
+		if p, err := addr.Prefix(l.bits); err == nil {
+			places = append(places, m.networks[p]...)
+		}
+	}
+	slices.Sort(places)
+	for _, i := range places {
+		if !yield(&m.entries[i]) {
 			return
 		}
 	}

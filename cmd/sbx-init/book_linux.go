@@ -21,10 +21,10 @@ type book struct {
 	open func(netip.Addr, []firewall.Port, time.Duration) error
 	now  func() time.Time
 
-	mu     sync.Mutex
-	policy *firewall.Policy
-	leads  map[netip.Addr][]lead
-	swept  int // addresses that the last sweep left
+	mu sync.Mutex
+	page
+	swept  int             // addresses that the last sweep left
+	opened []firewall.Port // of the last address: most have the same, and share them
 }
 
 // lead is one way from a name to an address. The aliases on the way count: one
@@ -32,13 +32,17 @@ type book struct {
 type lead struct {
 	names string    // the name that was asked for, then its aliases, by blanks
 	until time.Time // when the address is no longer open because of it
+
+	// ports are allowed at the address by the policy of a generation.
+	ports      []firewall.Port
+	generation int
 }
 
 // sweepMin is how many addresses there are at least before a sweep is worth it.
 const sweepMin = 1024
 
 func newBook(p *firewall.Policy, open func(netip.Addr, []firewall.Port, time.Duration) error) *book {
-	return &book{open: open, now: time.Now, policy: p, leads: map[netip.Addr][]lead{}}
+	return &book{open: open, now: time.Now, page: page{policy: p, leads: map[netip.Addr][]lead{}}}
 }
 
 // Allow is resolver.Installer's.
@@ -53,16 +57,22 @@ func (b *book) Allow(names []string, addr netip.Addr, ports []firewall.Port, tim
 		b.note(addr, l)
 		return nil
 	}
-	open := make([]firewall.Port, 0, len(ports))
-	for _, port := range ports {
-		if l.allowed(b.policy, addr, port) {
-			open = append(open, port)
+	l.generation = b.generation
+	if name, ok := l.named(b.policy); ok {
+		for _, port := range ports {
+			if b.policy.Decide(name, addr, port.Number, port.Proto).Allowed() {
+				l.ports = append(l.ports, port)
+			}
 		}
 	}
-	if len(open) == 0 {
+	if len(l.ports) == 0 {
 		return fmt.Errorf("the policy does not allow %s at %s, or no longer", names[0], addr)
 	}
-	if err := b.open(addr, open, timeout); err != nil {
+	if slices.Equal(l.ports, b.opened) {
+		l.ports = b.opened
+	}
+	b.opened = l.ports
+	if err := b.open(addr, l.ports, timeout); err != nil {
 		return err
 	}
 	// The set counts whole seconds, so it may hold the address for one more.
@@ -76,7 +86,7 @@ func (b *book) note(addr netip.Addr, l lead) {
 	leads := b.leads[addr]
 	for i := range leads {
 		if leads[i].names == l.names {
-			leads[i].until = l.until
+			leads[i] = l
 			return
 		}
 	}
@@ -111,12 +121,14 @@ func (b *book) setPolicy(p *firewall.Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.policy = p
+	b.generation++
 }
 
 // page is what the book says at one time.
 type page struct {
-	policy *firewall.Policy
-	leads  map[netip.Addr][]lead
+	policy     *firewall.Policy
+	generation int // grows with each policy
+	leads      map[netip.Addr][]lead
 }
 
 // read calls f with the book's page. No address is opened meanwhile, so every
@@ -124,14 +136,14 @@ type page struct {
 func (b *book) read(f func(page) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return f(page{b.policy, b.leads})
+	return f(b.page)
 }
 
 // opens is page's, at this moment.
 func (b *book) opens(addr netip.Addr, port firewall.Port) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return page{b.policy, b.leads}.opens(addr, port)
+	return b.page.opens(addr, port)
 }
 
 // connects reports whether the policy allows a connection to addr, by address
@@ -143,7 +155,12 @@ func (p page) connects(addr netip.Addr, port firewall.Port) bool {
 // opens reports whether the policy allows new connections to addr because of a
 // name that led there.
 func (p page) opens(addr netip.Addr, port firewall.Port) bool {
-	return slices.ContainsFunc(p.leads[addr], func(l lead) bool { return l.allowed(p.policy, addr, port) })
+	return slices.ContainsFunc(p.leads[addr], func(l lead) bool {
+		if l.generation == p.generation && slices.Contains(l.ports, port) {
+			return true // as it was said before
+		}
+		return l.allowed(p.policy, addr, port)
+	})
 }
 
 // full reports whether a sweep is due: when there are twice as many addresses

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -112,8 +113,10 @@ func (s *setSocket) addSome(set string, elements []element) error {
 	end(b, list)
 	binary.NativeEndian.PutUint32(b, uint32(len(b)))
 	s.out = b
-	if _, err := unix.Write(s.fd, b); err != nil {
-		return err
+	// Neither call waits, and while the scheduler knows of a call it looks every
+	// few microseconds whether the call is over.
+	if _, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0, 0, 0); errno != 0 {
+		return errno
 	}
 	return s.answer()
 }
@@ -121,7 +124,7 @@ func (s *setSocket) addSome(set string, elements []element) error {
 // answer reads the kernel's answer to the last message.
 func (s *setSocket) answer() error {
 	for {
-		n, err := unix.Read(s.fd, s.in[:])
+		n, err := s.read()
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -139,6 +142,18 @@ func (s *setSocket) answer() error {
 		}
 		return failure(s.in[:n])
 	}
+}
+
+// read waits for the kernel's answer if it is not there already.
+func (s *setSocket) read() (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(s.fd), uintptr(unsafe.Pointer(&s.in)), uintptr(len(s.in)), unix.MSG_DONTWAIT, 0, 0)
+	switch errno {
+	case 0:
+		return int(n), nil
+	case unix.EAGAIN:
+		return unix.Read(s.fd, s.in[:])
+	}
+	return 0, errno
 }
 
 // failure reads the kernel's answer to a message; nil means that it did all.

@@ -42,9 +42,19 @@ func (s *Server) answerQuestion(ctx context.Context, q question, proto firewall.
 	return q.reply(rcode, answers, why, q.limit(proto))
 }
 
-// resolve decides about a question and, when it is allowed, answers it. rec is
-// the record of it, a refusal so far.
-func (s *Server) resolve(ctx context.Context, q question, rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
+// action is what a question gets.
+type action int
+
+const (
+	toRefuse  action = iota
+	toDeny           // the name exists nowhere: a search domain made it
+	toSayNone        // there is nothing of this type
+	toAnswer         // from the cache or from upstream
+)
+
+// decide says what a question gets, in rec why, and in name whom it asks for.
+// It records nothing.
+func (s *Server) decide(q question, rec *audit.Record) (name string, do action) {
 	name, err := hostName(q.q.Name)
 	if err != nil || q.q.Class != dnsmessage.ClassINET {
 		rec.Name = strings.TrimSuffix(q.q.Name.String(), ".")
@@ -52,7 +62,7 @@ func (s *Server) resolve(ctx context.Context, q question, rec audit.Record) (dns
 		if err != nil {
 			rec.Reason = err.Error()
 		}
-		return s.refuse(rec)
+		return "", toRefuse
 	}
 	rec.Name = name
 	d := (*s.policy.Load()).DecideName(name)
@@ -62,23 +72,38 @@ func (s *Server) resolve(ctx context.Context, q question, rec audit.Record) (dns
 		if domain := s.searchDomain(name); domain != "" && d.Rule == "" {
 			rec.Rule = audit.SearchRule + domain
 			rec.Reason += " (completed with the search domain " + domain + ")"
-			s.record(rec)
-			return dnsmessage.RCodeNameError, nil, &extendedError{edeBlocked, rec.Reason}
+			return name, toDeny
 		}
-		return s.refuse(rec)
+		return name, toRefuse
 	case s.ours.has(asked{q.header.ID, name, q.q.Type}):
 		rec.Reason = "the upstream resolver sent our own question back to us: it asks from within this network, and that is not open to it"
-		return s.refuse(rec)
+		return name, toRefuse
 	case q.q.Type == typeHTTPS || q.q.Type == typeSVCB:
-		return dnsmessage.RCodeSuccess, nil, nil
+		return name, toSayNone
 	case q.q.Type == dnsmessage.TypeAAAA && s.opts.NoIPv6:
-		return dnsmessage.RCodeSuccess, nil, nil
+		return name, toSayNone
 	case q.q.Type != dnsmessage.TypeA && q.q.Type != dnsmessage.TypeAAAA:
 		rec.Reason = "only addresses are resolved, not questions of type " + typeName(q.q.Type)
-		return s.refuse(rec)
+		return name, toRefuse
 	case !s.budget.spend(d.Rule, name):
 		rec.Reason = fmt.Sprintf("more than %d new long names under this wildcard within %v look like data in names", budgetNames, budgetWindow)
+		return name, toRefuse
+	}
+	return name, toAnswer
+}
+
+// resolve decides about a question and, when it is allowed, answers it. rec is
+// the record of it, a refusal so far.
+func (s *Server) resolve(ctx context.Context, q question, rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
+	name, do := s.decide(q, &rec)
+	switch do {
+	case toRefuse:
 		return s.refuse(rec)
+	case toDeny:
+		s.record(rec)
+		return dnsmessage.RCodeNameError, nil, &extendedError{edeBlocked, rec.Reason}
+	case toSayNone:
+		return dnsmessage.RCodeSuccess, nil, nil
 	}
 	if l, install, ok := s.cache.get(cacheKey{name, q.q.Type}); ok {
 		rcode, answers, why, _ := s.grant(name, q, l, rec, install)
@@ -89,12 +114,18 @@ func (s *Server) resolve(ctx context.Context, q question, rec audit.Record) (dns
 
 // askUpstream asks upstream for an allowed name and grants what comes back.
 func (s *Server) askUpstream(ctx context.Context, name string, q question, rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
-	asked, err := dnsmessage.NewName(name + ".")
+	asked, err := upstreamQuestion(name, q.q.Type)
 	if err != nil {
 		return s.fail(rec, err)
 	}
 	generation := s.cache.begin()
-	reply, err := s.exchange(ctx, asked, q.q.Type)
+	reply, err := s.exchange(ctx, asked, s.order.turns(), nil)
+	return s.learn(name, q, rec, generation, reply, err)
+}
+
+// learn grants what an upstream replied since the cache's generation, or fails
+// with err.
+func (s *Server) learn(name string, q question, rec audit.Record, generation int, reply []byte, err error) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
 	if err != nil {
 		return s.fail(rec, err)
 	}

@@ -115,3 +115,11 @@ func (c *cache) get(key cacheKey) (l learnt, install, ok bool) {
 	l.ttl = left
 	return l, install, true
 }
+
+// has reports whether get would return an answer.
+func (c *cache) has(key cacheKey) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.answers[key]
+	return a != nil && a.until.Sub(c.now()) >= time.Second
+}

@@ -1,10 +1,9 @@
 package resolver
 
 import (
-	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -35,7 +34,6 @@ const (
 // It is safe for concurrent use.
 type lines struct {
 	dial     func(ctx context.Context) (net.Conn, error)
-	timeout  time.Duration
 	believes func(same bool) bool // see order
 	buffers  sync.Pool            // of *[maxUDPMessage]byte
 
@@ -50,6 +48,7 @@ type line struct {
 	made time.Time
 
 	// Of lines' mutex.
+	wake      time.Time           // when the first question's time is over
 	asked     map[uint16]*inquiry // by id, with those that are over: what comes late for them is no forgery
 	open      int                 // questions that are not over
 	strangers int                 // replies that matched no question
@@ -63,28 +62,29 @@ type inquiry struct {
 	deadline  time.Time
 	otherCase bool // somebody replied in other letters
 	over      bool
-	done      chan result // has room for the result
+	done      func(result)
 }
 
+// result is what came of a question.
 type result struct {
 	reply []byte
 	rcode dnsmessage.RCode
 	err   error
 }
 
-// begin finds a line for a question. The caller sends the question, waits and
-// then leaves the line.
-func (ls *lines) begin(ctx context.Context, q dnsmessage.Question) (*line, *inquiry, error) {
+var errNoReply = errors.New("no reply came in time")
+
+// begin finds a line for a question, which the caller then sends. Unless it is
+// abandoned, done is called once: by the line, which reads nothing else meanwhile,
+// or by send. The reply that done gets is valid until it returns.
+func (ls *lines) begin(ctx context.Context, q dnsmessage.Question, timeout time.Duration, done func(result)) (*line, *inquiry, error) {
 	now := time.Now()
-	i := &inquiry{q: q, mixed: hasUpper(q.Name), deadline: now.Add(ls.timeout), done: make(chan result, 1)}
+	i := &inquiry{q: q, mixed: hasUpper(q.Name), deadline: now.Add(timeout), done: done}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l := ls.now
 	if l == nil || now.Sub(l.made) > lineTime {
 		conn, err := ls.dial(ctx)
-		if err == nil {
-			err = conn.SetReadDeadline(i.deadline)
-		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -98,6 +98,10 @@ func (ls *lines) begin(ctx context.Context, q dnsmessage.Question) (*line, *inqu
 			break
 		}
 	}
+	if l.wake.IsZero() || i.deadline.Before(l.wake) {
+		l.wake = i.deadline
+		_ = l.conn.SetReadDeadline(l.wake)
+	}
 	l.asked[i.id] = i
 	l.open++
 	if len(l.asked) == lineQuestions {
@@ -106,15 +110,33 @@ func (ls *lines) begin(ctx context.Context, q dnsmessage.Question) (*line, *inqu
 	return l, i, nil
 }
 
-// leave ends a question of the line. With its last one the line ends.
-func (ls *lines) leave(l *line) {
+// send sends a question. When it cannot be sent it is over.
+func (ls *lines) send(l *line, i *inquiry, edns bool) {
+	message, err := buildQuestion(i.id, i.q, edns)
+	if err == nil {
+		_, err = l.conn.Write(message)
+	}
+	if err != nil {
+		ls.fail(l, err)
+	}
+}
+
+// abandon ends a question that nobody waits for any more.
+func (ls *lines) abandon(l *line, i *inquiry) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if l.open--; l.open > 0 {
-		return
+	if !i.over {
+		ls.end(l, i)
 	}
-	l.conn.Close()
-	ls.retire(l)
+}
+
+// end ends a question. With its last one the line ends.
+func (ls *lines) end(l *line, i *inquiry) {
+	i.over = true
+	if l.open--; l.open == 0 {
+		l.conn.Close()
+		ls.retire(l)
+	}
 }
 
 // retire keeps the line from getting further questions.
@@ -145,14 +167,27 @@ func (ls *lines) listen(l *line) {
 
 // take gives a reply to whose it is.
 func (ls *lines) take(l *line, message []byte) {
+	i, r := ls.whose(l, message)
+	if i != nil {
+		i.done(r)
+		return
+	}
+	if r.err != nil {
+		ls.fail(l, r.err)
+	}
+}
+
+// whose finds the question that a reply ends. An error without a question is
+// the line's.
+func (ls *lines) whose(l *line, message []byte) (*inquiry, result) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if len(message) < 2 {
-		return
+		return nil, result{}
 	}
-	i := l.asked[uint16(message[0])<<8|uint16(message[1])]
+	i := l.asked[binary.BigEndian.Uint16(message)]
 	if i != nil && i.over {
-		return
+		return nil, result{}
 	}
 	if i != nil {
 		h, same, err := checkReply(message, i.id, i.q)
@@ -162,59 +197,64 @@ func (ls *lines) take(l *line, message []byte) {
 		case learns && i.mixed && !ls.believes(same):
 			i.otherCase = true
 		case h.Truncated:
-			i.end(result{err: errTruncated})
-			return
+			ls.end(l, i)
+			return i, result{err: errTruncated}
 		default:
-			i.end(result{bytes.Clone(message), h.RCode, nil})
-			return
+			ls.end(l, i)
+			return i, result{message, h.RCode, nil}
 		}
 	}
 	if l.strangers++; l.strangers == maxForged {
-		ls.failAll(l, errForged)
+		return nil, result{err: errForged}
 	}
+	return nil, result{}
 }
 
 // expire ends the questions whose time is over.
 func (ls *lines) expire(l *line) {
 	ls.mu.Lock()
-	defer ls.mu.Unlock()
 	now := time.Now()
-	next := now.Add(ls.timeout)
+	l.wake = time.Time{}
+	var over []*inquiry
 	for _, i := range l.asked {
 		switch {
 		case i.over:
-		case i.deadline.After(now):
-			if i.deadline.Before(next) {
-				next = i.deadline
-			}
-		case i.otherCase: // or the upstream repeats letters no more
-			i.end(result{err: errForged})
-		default:
-			i.end(result{err: fmt.Errorf("no reply within %v", ls.timeout)})
+		case !i.deadline.After(now):
+			over = append(over, i)
+		case l.wake.IsZero() || i.deadline.Before(l.wake):
+			l.wake = i.deadline
 		}
 	}
-	_ = l.conn.SetReadDeadline(next)
+	_ = l.conn.SetReadDeadline(l.wake)
+	ls.endAll(l, over, errNoReply)
 }
 
 // fail ends all questions of a line.
 func (ls *lines) fail(l *line, err error) {
 	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	ls.failAll(l, err)
-}
-
-func (ls *lines) failAll(l *line, err error) {
+	ls.retire(l)
+	var over []*inquiry
 	for _, i := range l.asked {
 		if !i.over {
-			i.end(result{err: err})
+			over = append(over, i)
 		}
 	}
-	ls.retire(l)
+	ls.endAll(l, over, err)
 }
 
-func (i *inquiry) end(r result) {
-	i.over = true
-	i.done <- r
+// endAll ends questions with an error and unlocks ls.
+func (ls *lines) endAll(l *line, over []*inquiry, err error) {
+	for _, i := range over {
+		ls.end(l, i)
+	}
+	ls.mu.Unlock()
+	for _, i := range over {
+		r := result{err: err}
+		if i.otherCase && err == errNoReply {
+			r.err = errForged // or the upstream repeats letters no more; over TCP it need not
+		}
+		i.done(r)
+	}
 }
 
 func hasUpper(n dnsmessage.Name) bool {

@@ -25,20 +25,22 @@ type openQuestions struct {
 	open map[asked]int
 }
 
-// add notes a question and returns the function that forgets it.
-func (o *openQuestions) add(a asked) (done func()) {
+// add notes a question until it is removed.
+func (o *openQuestions) add(a asked) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.open == nil {
 		o.open = map[asked]int{}
 	}
 	o.open[a]++
-	return func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.open[a]--; o.open[a] == 0 {
-			delete(o.open, a)
-		}
+}
+
+// remove forgets what was added once.
+func (o *openQuestions) remove(a asked) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.open[a]--; o.open[a] == 0 {
+		delete(o.open, a)
 	}
 }
 

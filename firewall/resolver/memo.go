@@ -60,22 +60,8 @@ func (s *Server) again(m memo, message []byte, client netip.AddrPort, buf []byte
 	return buf
 }
 
-// answerCached is answer for a question over UDP whose answer the cache holds; nil
-// for every other one.
-func (s *Server) answerCached(ctx context.Context, m memo, message []byte, client netip.AddrPort) []byte {
-	q, err := parseQuestion(message)
-	if err != nil {
-		return nil
-	}
-	name, err := hostName(q.q.Name)
-	key := cacheKey{name, q.q.Type}
-	if err != nil || s.cache.hold(key).answer == nil {
-		return nil
-	}
-	return s.answerKnown(ctx, m, message, q, key, client)
-}
-
-// answerKnown is answerCached for a question that has been read. It remembers a reply that has all of what the cache held.
+// answerKnown is answer for a question over UDP that the cache knew a moment
+// ago. It remembers a reply that has all of what the cache held.
 func (s *Server) answerKnown(ctx context.Context, m memo, message []byte, q question, key cacheKey, client netip.AddrPort) []byte {
 	policy, before := s.policy.Load(), s.cache.hold(key)
 	reply := s.answerQuestion(ctx, q, firewall.UDP, client)

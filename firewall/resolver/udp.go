@@ -7,12 +7,46 @@ import (
 	"net"
 	"sync"
 
+	"golang.org/x/net/dns/dnsmessage"
+
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
 )
 
-// serveUDP reads with one goroutine, because several would wake each other for
-// every question. What the cache knows it answers itself; what has to be asked
-// or refused takes time and is left to others.
+// desk answers the questions of one UDP socket.
+//
+//	socket -> remembered or cached? ──yes──> reply
+//	              │no
+//	          allowed, and only to be asked? ──yes──> line to the upstream -> reply
+//	              │no
+//	          workers -> reply
+//
+// One goroutine reads, because several would wake each other for every question.
+// It never waits: what a line brings is handled where it arrives, and what takes
+// time, such as recording a refusal, is left to workers.
+type desk struct {
+	*Server
+	ctx     context.Context
+	batch   *batch
+	given   memo
+	workers *workers
+	asking  sync.WaitGroup // errands that are under way
+	places  chan struct{}  // one for each of them
+}
+
+// errand is a question of a client that has been sent to an upstream.
+type errand struct {
+	desk       *desk
+	client     client
+	q          question
+	name       string
+	rec        audit.Record
+	up         dnsmessage.Question // as it is asked, but for the letters' case
+	turns      []int
+	generation int
+	note       asked
+}
+
 func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 	conn, ok := pc.(*net.UDPConn)
 	if !ok {
@@ -24,17 +58,13 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 	}
 	defer b.close()
 	defer context.AfterFunc(ctx, b.stop)()
+	d := &desk{Server: s, ctx: ctx, batch: b, given: memo{}, workers: &workers{more: make(chan func())}, places: make(chan struct{}, maxInFlight)}
+	defer d.workers.wait()
+	defer d.asking.Wait()
 	var replies [maxBatch][]byte // room that is used again
 	for i := range replies {
 		replies[i] = make([]byte, 0, maxReply)
 	}
-	w := &workers{more: make(chan datagram), work: func(q datagram) {
-		if reply := s.answer(ctx, q.message, firewall.UDP, q.client.addrPort()); reply != nil {
-			b.sendTo(&q.client, reply) // when it is lost the client asks again
-		}
-	}}
-	defer w.wait()
-	given := memo{}
 	for {
 		n, err := b.read()
 		if ctx.Err() != nil {
@@ -44,33 +74,113 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 			return fmt.Errorf("the resolver's UDP socket: %w", err)
 		}
 		for i := range n {
-			message, client := b.got(i), b.client(i)
-			reply := s.again(given, message, client.addrPort(), replies[i])
-			if reply == nil {
-				reply = s.answerCached(ctx, given, message, client.addrPort())
-			}
-			if reply != nil {
+			if reply := d.take(b.got(i), b.client(i), replies[i]); reply != nil {
 				b.answer(i, reply)
-				continue
 			}
-			w.do(datagram{bytes.Clone(message), client})
 		}
 		b.send()
 	}
 }
 
-// datagram is a message with who sent it.
-type datagram struct {
-	message []byte
-	client  client
+// take returns the reply to a message if it is known, written to buf or not, and
+// otherwise nil: then the reply comes later, or never.
+func (d *desk) take(message []byte, c client, buf []byte) []byte {
+	from := c.addrPort()
+	if reply := d.again(d.given, message, from, buf); reply != nil {
+		return reply
+	}
+	if q, err := parseQuestion(message); err == nil {
+		name, err := hostName(q.q.Name)
+		key := cacheKey{name, q.q.Type}
+		if err == nil && d.cache.hold(key).answer != nil {
+			return d.answerKnown(d.ctx, d.given, message, q, key, from)
+		}
+		if err == nil && d.send(q, c) {
+			return nil
+		}
+	}
+	message = bytes.Clone(message)
+	d.workers.do(func() { d.reply(&c, d.answer(d.ctx, message, firewall.UDP, from)) })
+	return nil
+}
+
+func (d *desk) reply(c *client, reply []byte) {
+	if reply != nil {
+		d.batch.sendTo(c, reply) // when it is lost the client asks again
+	}
+}
+
+// send asks upstream if that is all that a question needs, and reports whether
+// somebody looks after it now. A question that finds no place is dropped, and
+// asked again by the client.
+func (d *desk) send(q question, c client) bool {
+	e := &errand{desk: d, client: c, q: q, rec: audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Src: c.addrPort(), SrcProto: firewall.UDP}}
+	var do action
+	if e.name, do = d.decide(q, &e.rec); do != toAnswer || d.cache.has(cacheKey{e.name, q.q.Type}) {
+		return false
+	}
+	e.turns, e.generation = d.order.turns(), d.cache.begin()
+	var err error
+	if e.up, err = upstreamQuestion(e.name, q.q.Type); err != nil || len(e.turns) == 0 {
+		return false
+	}
+	select {
+	case d.places <- struct{}{}:
+	default:
+		return true
+	}
+	timeout := d.opts.Timeout
+	if len(e.turns) > 1 {
+		timeout = min(timeout, nextAfter)
+	}
+	d.asking.Add(1)
+	lines := d.lines[e.turns[0]]
+	l, i, err := lines.begin(d.ctx, d.spelled(e.up, d.opts.MixCase), timeout, e.end)
+	if err != nil {
+		d.asking.Done()
+		<-d.places
+		return false
+	}
+	e.note = d.noted(i.id, e.up)
+	lines.send(l, i, true)
+	return true
+}
+
+// end replies with what came of the question, or leaves it to those who can try
+// other ways.
+func (e *errand) end(r result) {
+	d := e.desk
+	d.ours.remove(e.note)
+	if r.usable() {
+		if len(e.turns) > 1 {
+			d.order.answered(e.turns[0])
+		}
+		e.finish(r.reply, nil)
+		return
+	}
+	if !d.workers.do(func() { e.finish(d.exchange(d.ctx, e.up, e.turns, &r)) }) {
+		e.over() // the client asks again
+	}
+}
+
+// over makes room for another errand.
+func (e *errand) over() {
+	<-e.desk.places
+	e.desk.asking.Done()
+}
+
+func (e *errand) finish(reply []byte, err error) {
+	d := e.desk
+	defer e.over()
+	rcode, answers, why := d.learn(e.name, e.q, e.rec, e.generation, reply, err)
+	d.reply(&e.client, e.q.reply(rcode, answers, why, e.q.limit(firewall.UDP)))
 }
 
 // workers do work beside the caller, maxInFlight at a time. Those that have
 // nothing to do stay for what comes next, because a new one begins with a small
-// stack. Only wait may be called beside do.
+// stack.
 type workers struct {
-	work func(datagram)
-	more chan datagram
+	more chan func()
 
 	running sync.WaitGroup
 	mu      sync.Mutex
@@ -81,25 +191,26 @@ type workers struct {
 // maxIdle is how many workers stay when there is nothing to do.
 const maxIdle = 16
 
-// do has q worked on, unless there is too much to do.
-func (w *workers) do(q datagram) {
+// do has work done, and reports whether it will be: there may be too much.
+func (w *workers) do(work func()) bool {
 	select {
-	case w.more <- q:
-		return
+	case w.more <- work:
+		return true
 	default:
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == maxInFlight {
-		return
+		return false
 	}
 	w.all++
-	w.running.Go(func() { w.run(q) })
+	w.running.Go(func() { w.run(work) })
+	return true
 }
 
-func (w *workers) run(q datagram) {
+func (w *workers) run(work func()) {
 	for ok := true; ok; {
-		w.work(q)
+		work()
 		w.mu.Lock()
 		if w.idle == maxIdle {
 			w.all--
@@ -108,7 +219,7 @@ func (w *workers) run(q datagram) {
 		}
 		w.idle++
 		w.mu.Unlock()
-		q, ok = <-w.more
+		work, ok = <-w.more
 		w.mu.Lock()
 		w.idle--
 		w.mu.Unlock()

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -22,35 +23,41 @@ var (
 	errMismatch  = errors.New("the reply does not belong to the question")
 )
 
-// exchange asks the upstreams for name until one of them says that it exists
-// or does not. The message has exactly the question that was asked. An upstream
-// that is slow is not waited for alone: after a while the next one is asked
-// beside it.
-func (s *Server) exchange(ctx context.Context, name dnsmessage.Name, typ dnsmessage.Type) ([]byte, error) {
-	q := dnsmessage.Question{Name: name, Type: typ, Class: dnsmessage.ClassINET}
-	turns := s.order.turns()
+// upstreamQuestion is the question for a checked name as upstreams get it, but
+// for the letters' case.
+func upstreamQuestion(name string, typ dnsmessage.Type) (dnsmessage.Question, error) {
+	asked, err := dnsmessage.NewName(name + ".")
+	return dnsmessage.Question{Name: asked, Type: typ, Class: dnsmessage.ClassINET}, err
+}
+
+// exchange asks the upstreams, in the order of turns, until one of them says
+// that the name exists or does not. The message has exactly the question that
+// was asked. An upstream that is slow is not waited for alone: after a while the
+// next one is asked beside it. begun, unless nil, is what came of asking the
+// first one over UDP.
+func (s *Server) exchange(ctx context.Context, q dnsmessage.Question, turns []int, begun *result) ([]byte, error) {
 	if len(turns) == 0 {
 		return nil, errors.New("no upstream resolver is configured")
 	}
 	if len(turns) == 1 {
-		return s.ask(ctx, turns[0], q)
+		return s.ask(ctx, turns[0], q, begun)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type result struct {
+	type answer struct {
 		index int
 		reply []byte
 		err   error
 	}
-	results := make(chan result, len(turns))
+	answers := make(chan answer, len(turns))
 	asking := 0
 	next := func() {
-		index := turns[0]
-		turns = turns[1:]
+		index, first := turns[0], begun
+		turns, begun = turns[1:], nil
 		asking++
 		go func() {
-			reply, err := s.ask(ctx, index, q)
-			results <- result{index, reply, err}
+			reply, err := s.ask(ctx, index, q, first)
+			answers <- answer{index, reply, err}
 		}()
 	}
 	next()
@@ -59,13 +66,13 @@ func (s *Server) exchange(ctx context.Context, name dnsmessage.Name, typ dnsmess
 	var failed error
 	for asking > 0 {
 		select {
-		case r := <-results:
+		case a := <-answers:
 			asking--
-			if r.err == nil {
-				s.order.answered(r.index)
-				return r.reply, nil
+			if a.err == nil {
+				s.order.answered(a.index)
+				return a.reply, nil
 			}
-			failed = r.err
+			failed = a.err
 			if len(turns) > 0 && ctx.Err() == nil {
 				next()
 			}
@@ -81,103 +88,115 @@ func (s *Server) exchange(ctx context.Context, name dnsmessage.Name, typ dnsmess
 
 // ask asks one upstream: over UDP, over TCP when the reply does not fit or
 // somebody forges replies, and more plainly when the server refuses the rest.
-func (s *Server) ask(ctx context.Context, index int, q dnsmessage.Question) ([]byte, error) {
+// begun, unless nil, is what came of the first of these.
+func (s *Server) ask(ctx context.Context, index int, q dnsmessage.Question, begun *result) ([]byte, error) {
 	upstream := s.opts.Upstreams[index]
 	edns, mixed := true, s.opts.MixCase
 	network := "udp"
 	for range 4 { // UDP, without mixed letters, without EDNS, TCP
-		asked := q
-		if mixed {
-			asked.Name = mixCase(q.Name)
-		}
-		reply, rcode, err := s.once(ctx, network, index, asked, edns)
+		var r result
 		switch {
-		case network == "udp" && (errors.Is(err, errTruncated) || errors.Is(err, errForged)):
+		case begun != nil:
+			r, begun = *begun, nil
+		case network == "udp":
+			r = s.overUDP(ctx, index, s.spelled(q, mixed), edns)
+		default:
+			r = s.overTCP(ctx, index, s.spelled(q, mixed), edns)
+		}
+		switch {
+		case network == "udp" && (errors.Is(r.err, errTruncated) || errors.Is(r.err, errForged)):
 			network = "tcp"
-		case err != nil:
-			return nil, fmt.Errorf("asking the upstream resolver %s: %w", upstream, err)
-		case rcode == dnsmessage.RCodeSuccess || rcode == dnsmessage.RCodeNameError:
-			return reply, nil
+		case r.err != nil:
+			return nil, fmt.Errorf("asking the upstream resolver %s: %w", upstream, r.err)
+		case r.usable():
+			return r.reply, nil
 		case mixed:
 			mixed = false
-		case edns && (rcode == dnsmessage.RCodeFormatError || rcode == dnsmessage.RCodeNotImplemented):
+		case edns && (r.rcode == dnsmessage.RCodeFormatError || r.rcode == dnsmessage.RCodeNotImplemented):
 			edns = false
 		default:
-			return nil, fmt.Errorf("the upstream resolver %s answered %s", upstream, strings.TrimPrefix(rcode.String(), "RCode"))
+			return nil, fmt.Errorf("the upstream resolver %s answered %s", upstream, strings.TrimPrefix(r.rcode.String(), "RCode"))
 		}
 	}
 	return nil, fmt.Errorf("the upstream resolver %s gave no usable answer", upstream)
 }
 
-// once sends the question once, with an id of its own.
-func (s *Server) once(ctx context.Context, network string, index int, q dnsmessage.Question, edns bool) ([]byte, dnsmessage.RCode, error) {
-	if network == "udp" {
-		return s.overUDP(ctx, index, q, edns)
-	}
-	return s.overTCP(ctx, index, q, edns)
+// usable reports whether the reply says that the name exists or does not.
+func (r result) usable() bool {
+	return r.err == nil && (r.rcode == dnsmessage.RCodeSuccess || r.rcode == dnsmessage.RCodeNameError)
 }
 
-// overUDP asks on a line. It errs with errForged when whoever answers does not
-// repeat our letters any more: over TCP he need not.
-func (s *Server) overUDP(ctx context.Context, index int, q dnsmessage.Question, edns bool) ([]byte, dnsmessage.RCode, error) {
+// spelled is the question in letters of mixed case, if so wanted.
+func (s *Server) spelled(q dnsmessage.Question, mixed bool) dnsmessage.Question {
+	if mixed {
+		q.Name = mixCase(q.Name)
+	}
+	return q
+}
+
+// overUDP asks on a line and waits for what comes of it.
+func (s *Server) overUDP(ctx context.Context, index int, q dnsmessage.Question, edns bool) result {
 	lines := s.lines[index]
-	l, i, err := lines.begin(ctx, q)
+	done := make(chan result, 1)
+	l, i, err := lines.begin(ctx, q, s.opts.Timeout, func(r result) {
+		r.reply = bytes.Clone(r.reply)
+		done <- r
+	})
 	if err != nil {
-		return nil, 0, err
+		return result{err: err}
 	}
-	defer lines.leave(l)
-	message, err := buildQuestion(i.id, q, edns)
-	if err != nil {
-		return nil, 0, err
-	}
-	if name, err := hostName(q.Name); err == nil {
-		defer s.ours.add(asked{i.id, name, q.Type})()
-	}
-	if _, err := l.conn.Write(message); err != nil {
-		lines.fail(l, err)
-	}
+	note := s.noted(i.id, q)
+	defer s.ours.remove(note)
+	lines.send(l, i, edns)
 	select {
-	case r := <-i.done:
-		return r.reply, r.rcode, r.err
+	case r := <-done:
+		return r
 	case <-ctx.Done():
-		return nil, 0, ctx.Err()
+		lines.abandon(l, i)
+		return result{err: ctx.Err()}
 	}
+}
+
+// noted adds a question with its id to ours.
+func (s *Server) noted(id uint16, q dnsmessage.Question) asked {
+	name, _ := hostName(q.Name) // it was checked when it came
+	a := asked{id, name, q.Type}
+	s.ours.add(a)
+	return a
 }
 
 // overTCP asks on a connection of its own.
-func (s *Server) overTCP(ctx context.Context, index int, q dnsmessage.Question, edns bool) ([]byte, dnsmessage.RCode, error) {
+func (s *Server) overTCP(ctx context.Context, index int, q dnsmessage.Question, edns bool) result {
 	deadline := time.Now().Add(s.opts.Timeout)
 	id := random16()
 	message, err := buildQuestion(id, q, edns)
 	if err != nil {
-		return nil, 0, err
+		return result{err: err}
 	}
 	conn, err := s.dial(ctx, "tcp", s.opts.Upstreams[index], deadline)
 	if err != nil {
-		return nil, 0, err
+		return result{err: err}
 	}
 	defer conn.Close()
 	if err := conn.SetDeadline(deadline); err != nil {
-		return nil, 0, err
+		return result{err: err}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	if name, err := hostName(q.Name); err == nil {
-		defer s.ours.add(asked{id, name, q.Type})()
-	}
+	defer s.ours.remove(s.noted(id, q))
 	if _, err := conn.Write(framed(message)); err != nil {
-		return nil, 0, err
+		return result{err: err}
 	}
 	var size [2]byte
 	if _, err := io.ReadFull(conn, size[:]); err != nil {
-		return nil, 0, err
+		return result{err: err}
 	}
 	reply := make([]byte, binary.BigEndian.Uint16(size[:]))
 	if _, err := io.ReadFull(conn, reply); err != nil {
-		return nil, 0, err
+		return result{err: err}
 	}
 	h, _, err := checkReply(reply, id, q)
-	return reply, h.RCode, err
+	return result{reply, h.RCode, err}
 }
 
 // random16 is what nobody can guess.
