@@ -48,7 +48,8 @@ type line struct {
 	made time.Time
 
 	// Of lines' mutex.
-	wake      time.Time           // when the first question's time is over
+	wake      time.Time           // when listen looks what is over
+	shared    bool                // several questions were open at a time
 	asked     map[uint16]*inquiry // by id, with those that are over: what comes late for them is no forgery
 	open      int                 // questions that are not over
 	strangers int                 // replies that matched no question
@@ -98,12 +99,10 @@ func (ls *lines) begin(ctx context.Context, q dnsmessage.Question, timeout time.
 			break
 		}
 	}
-	if l.wake.IsZero() || i.deadline.Before(l.wake) {
-		l.wake = i.deadline
-		_ = l.conn.SetReadDeadline(l.wake)
-	}
+	l.wakeAt(i.deadline)
 	l.asked[i.id] = i
 	l.open++
+	l.shared = l.shared || l.open > 1
 	if len(l.asked) == lineQuestions {
 		ls.now = nil
 	}
@@ -130,13 +129,31 @@ func (ls *lines) abandon(l *line, i *inquiry) {
 	}
 }
 
-// end ends a question. With its last one the line ends.
+// wakeAt has listen look what is over at a time, if it does not look before.
+func (l *line) wakeAt(at time.Time) {
+	if l.wake.IsZero() || at.Before(l.wake) {
+		l.wake = at
+		_ = l.conn.SetReadDeadline(at)
+	}
+}
+
+// end ends a question. With its last one the line ends, unless it is busy: then
+// it waits for further ones as long as it takes any.
 func (ls *lines) end(l *line, i *inquiry) {
 	i.over = true
-	if l.open--; l.open == 0 {
-		l.conn.Close()
-		ls.retire(l)
+	if l.open--; l.open > 0 {
+		return
 	}
+	if until := l.made.Add(lineTime); l.shared && ls.now == l && time.Now().Before(until) {
+		l.wakeAt(until)
+		return
+	}
+	ls.close(l)
+}
+
+func (ls *lines) close(l *line) {
+	l.conn.Close()
+	ls.retire(l)
 }
 
 // retire keeps the line from getting further questions.
@@ -210,10 +227,13 @@ func (ls *lines) whose(l *line, message []byte) (*inquiry, result) {
 	return nil, result{}
 }
 
-// expire ends the questions whose time is over.
+// expire ends the questions whose time is over, and a line that has none.
 func (ls *lines) expire(l *line) {
 	ls.mu.Lock()
 	now := time.Now()
+	if l.open == 0 {
+		ls.close(l)
+	}
 	l.wake = time.Time{}
 	var over []*inquiry
 	for _, i := range l.asked {
@@ -221,11 +241,10 @@ func (ls *lines) expire(l *line) {
 		case i.over:
 		case !i.deadline.After(now):
 			over = append(over, i)
-		case l.wake.IsZero() || i.deadline.Before(l.wake):
-			l.wake = i.deadline
+		default:
+			l.wakeAt(i.deadline)
 		}
 	}
-	_ = l.conn.SetReadDeadline(l.wake)
 	ls.endAll(l, over, errNoReply)
 }
 
