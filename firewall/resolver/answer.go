@@ -29,17 +29,17 @@ func (s *Server) answer(ctx context.Context, message []byte, proto firewall.Prot
 	case errors.Is(err, errNoQuestion):
 		return nil
 	case errors.Is(err, errOpCode):
-		return q.reply(dnsmessage.RCodeNotImplemented, nil, nil, q.limit(proto))
+		return q.reply(nil, dnsmessage.RCodeNotImplemented, learnt{}, nil, q.limit(proto))
 	case err != nil:
-		return q.reply(dnsmessage.RCodeFormatError, nil, nil, q.limit(proto))
+		return q.reply(nil, dnsmessage.RCodeFormatError, learnt{}, nil, q.limit(proto))
 	}
 	return s.answerQuestion(ctx, q, proto, client)
 }
 
 // answerQuestion is answer for a message that has been read.
 func (s *Server) answerQuestion(ctx context.Context, q question, proto firewall.Proto, client netip.AddrPort) []byte {
-	rcode, answers, why := s.resolve(ctx, q, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Src: client, SrcProto: proto})
-	return q.reply(rcode, answers, why, q.limit(proto))
+	rcode, l, why := s.resolve(ctx, q, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Src: client, SrcProto: proto})
+	return q.reply(nil, rcode, l, why, q.limit(proto))
 }
 
 // action is what a question gets.
@@ -75,7 +75,7 @@ func (s *Server) decide(q question, rec *audit.Record) (name string, do action) 
 			return name, toDeny
 		}
 		return name, toRefuse
-	case s.ours.has(asked{q.header.ID, name, q.q.Type}):
+	case s.ours.has(asked{q.header.ID, cacheKey{name, q.q.Type}}):
 		rec.Reason = "the upstream resolver sent our own question back to us: it asks from within this network, and that is not open to it"
 		return name, toRefuse
 	case q.q.Type == typeHTTPS || q.q.Type == typeSVCB:
@@ -94,38 +94,34 @@ func (s *Server) decide(q question, rec *audit.Record) (name string, do action) 
 
 // resolve decides about a question and, when it is allowed, answers it. rec is
 // the record of it, a refusal so far.
-func (s *Server) resolve(ctx context.Context, q question, rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
+func (s *Server) resolve(ctx context.Context, q question, rec audit.Record) (dnsmessage.RCode, learnt, *extendedError) {
 	name, do := s.decide(q, &rec)
 	switch do {
 	case toRefuse:
 		return s.refuse(rec)
 	case toDeny:
 		s.record(rec)
-		return dnsmessage.RCodeNameError, nil, &extendedError{edeBlocked, rec.Reason}
+		return dnsmessage.RCodeNameError, learnt{}, &extendedError{edeBlocked, rec.Reason}
 	case toSayNone:
-		return dnsmessage.RCodeSuccess, nil, nil
+		return dnsmessage.RCodeSuccess, learnt{}, nil
 	}
 	if l, install, ok := s.cache.get(cacheKey{name, q.q.Type}); ok {
-		rcode, answers, why, _ := s.grant(name, q, l, rec, install)
-		return rcode, answers, why
+		rcode, answer, why, _ := s.grant(name, q, l, rec, install)
+		return rcode, answer, why
 	}
 	return s.askUpstream(ctx, name, q, rec)
 }
 
 // askUpstream asks upstream for an allowed name and grants what comes back.
-func (s *Server) askUpstream(ctx context.Context, name string, q question, rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
-	asked, err := upstreamQuestion(name, q.q.Type)
-	if err != nil {
-		return s.fail(rec, err)
-	}
+func (s *Server) askUpstream(ctx context.Context, name string, q question, rec audit.Record) (dnsmessage.RCode, learnt, *extendedError) {
 	generation := s.cache.begin()
-	reply, err := s.exchange(ctx, asked, s.order.turns(), nil)
+	reply, err := s.exchange(ctx, cacheKey{name, q.q.Type}, s.order.turns(), nil)
 	return s.learn(name, q, rec, generation, reply, err)
 }
 
 // learn grants what an upstream replied since the cache's generation, or fails
 // with err.
-func (s *Server) learn(name string, q question, rec audit.Record, generation int, reply []byte, err error) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
+func (s *Server) learn(name string, q question, rec audit.Record, generation int, reply []byte, err error) (dnsmessage.RCode, learnt, *extendedError) {
 	if err != nil {
 		return s.fail(rec, err)
 	}
@@ -133,20 +129,20 @@ func (s *Server) learn(name string, q question, rec audit.Record, generation int
 	if err != nil {
 		return s.fail(rec, fmt.Errorf("the upstream reply: %w", err))
 	}
-	rcode, answers, why, granted := s.grant(name, q, l, rec, true)
+	rcode, answer, why, granted := s.grant(name, q, l, rec, true)
 	if granted {
 		s.cache.put(generation, cacheKey{name, q.q.Type}, l)
 	}
-	return rcode, answers, why
+	return rcode, answer, why
 }
 
 // grant judges what was learnt of an allowed name, opens the packet filter and
 // only then lets the answer go. Without install the packet filter was told a
 // moment ago. granted is whether all of it may be had.
-func (s *Server) grant(name string, q question, l learnt, rec audit.Record, install bool) (rcode dnsmessage.RCode, answers []dnsmessage.Resource, why *extendedError, granted bool) {
-	refuse := func(rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError, bool) {
-		rcode, answers, why := s.refuse(rec)
-		return rcode, answers, why, false
+func (s *Server) grant(name string, q question, l learnt, rec audit.Record, install bool) (rcode dnsmessage.RCode, answer learnt, why *extendedError, granted bool) {
+	refuse := func(rec audit.Record) (dnsmessage.RCode, learnt, *extendedError, bool) {
+		rcode, answer, why := s.refuse(rec)
+		return rcode, answer, why, false
 	}
 	policy := *s.policy.Load()
 	names := []string{name}
@@ -171,7 +167,7 @@ func (s *Server) grant(name string, q question, l learnt, rec audit.Record, inst
 		s.record(refused)
 	}
 	if len(l.addrs) > 0 && len(kept) == 0 {
-		return dnsmessage.RCodeRefused, nil, &extendedError{edeBlocked, refused.Reason}, false
+		return dnsmessage.RCodeRefused, learnt{}, &extendedError{edeBlocked, refused.Reason}, false
 	}
 	granted = len(kept) == len(l.addrs)
 	l.addrs = kept
@@ -180,8 +176,8 @@ func (s *Server) grant(name string, q question, l learnt, rec audit.Record, inst
 		ports := policy.Ports(name)
 		for _, addr := range l.addrs {
 			if err := s.opts.Installer.Allow(names, addr, ports, l.ttl+graceTTL); err != nil {
-				rcode, answers, why = s.fail(rec, fmt.Errorf("opening %s: %w", addr, err))
-				return rcode, answers, why, false
+				rcode, answer, why = s.fail(rec, fmt.Errorf("opening %s: %w", addr, err))
+				return rcode, answer, why, false
 			}
 		}
 		s.book.note(name, l.addrs, l.ttl+graceTTL)
@@ -194,27 +190,27 @@ func (s *Server) grant(name string, q question, l learnt, rec audit.Record, inst
 		}
 	}
 	if err := s.opts.Record(rec); err != nil {
-		return dnsmessage.RCodeServerFailure, nil, &extendedError{edeOther, "the decision could not be recorded"}, false
+		return dnsmessage.RCodeServerFailure, learnt{}, &extendedError{edeOther, "the decision could not be recorded"}, false
 	}
 	if !l.exists {
-		return dnsmessage.RCodeNameError, nil, nil, granted
+		return dnsmessage.RCodeNameError, learnt{}, nil, granted
 	}
-	return dnsmessage.RCodeSuccess, l.resources(q.q), nil, granted
+	return dnsmessage.RCodeSuccess, l, nil, granted
 }
 
 // refuse records a denial. One that cannot be recorded is a denial still.
-func (s *Server) refuse(rec audit.Record) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
+func (s *Server) refuse(rec audit.Record) (dnsmessage.RCode, learnt, *extendedError) {
 	s.record(rec)
-	return dnsmessage.RCodeRefused, nil, &extendedError{edeBlocked, rec.Reason}
+	return dnsmessage.RCodeRefused, learnt{}, &extendedError{edeBlocked, rec.Reason}
 }
 
 // fail answers an allowed name that could not be resolved. The policy did not
 // refuse it, so the record says allow and what went wrong.
-func (s *Server) fail(rec audit.Record, err error) (dnsmessage.RCode, []dnsmessage.Resource, *extendedError) {
+func (s *Server) fail(rec audit.Record, err error) (dnsmessage.RCode, learnt, *extendedError) {
 	rec.Verdict = firewall.Allow
 	rec.Reason += ", but it could not be resolved: " + err.Error()
 	s.record(rec)
-	return dnsmessage.RCodeServerFailure, nil, &extendedError{edeNoServer, err.Error()}
+	return dnsmessage.RCodeServerFailure, learnt{}, &extendedError{edeNoServer, err.Error()}
 }
 
 // record is for records whose loss changes nothing about the reply.

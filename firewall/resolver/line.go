@@ -1,12 +1,12 @@
 package resolver
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +34,7 @@ const (
 // It is safe for concurrent use.
 type lines struct {
 	dial     func(ctx context.Context) (net.Conn, error)
+	ours     *openQuestions
 	believes func(same bool) bool // see order
 	buffers  sync.Pool            // of *[maxUDPMessage]byte
 
@@ -57,9 +58,9 @@ type line struct {
 
 // inquiry is one question on a line.
 type inquiry struct {
-	id        uint16 // random, and nobody else's on the line
-	q         dnsmessage.Question
-	mixed     bool // the question has upper-case letters
+	asked                         // its id is random, and nobody else's on the line
+	q         dnsmessage.Question // in the letters that were sent
+	mixed     bool                // the question has upper-case letters
 	deadline  time.Time
 	otherCase bool // somebody replied in other letters
 	over      bool
@@ -78,9 +79,13 @@ var errNoReply = errors.New("no reply came in time")
 // begin finds a line for a question, which the caller then sends. Unless it is
 // abandoned, done is called once: by the line, which reads nothing else meanwhile,
 // or by send. The reply that done gets is valid until it returns.
-func (ls *lines) begin(ctx context.Context, q dnsmessage.Question, timeout time.Duration, done func(result)) (*line, *inquiry, error) {
+func (ls *lines) begin(ctx context.Context, key cacheKey, mixed bool, timeout time.Duration, done func(result)) (*line, *inquiry, error) {
+	q, err := key.question(mixed)
+	if err != nil {
+		return nil, nil, err
+	}
 	now := time.Now()
-	i := &inquiry{q: q, mixed: hasUpper(q.Name), deadline: now.Add(timeout), done: done}
+	i := &inquiry{asked: asked{cacheKey: key}, q: q, mixed: mixed && hasUpper(q.Name), deadline: now.Add(timeout), done: done}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l := ls.now
@@ -101,6 +106,7 @@ func (ls *lines) begin(ctx context.Context, q dnsmessage.Question, timeout time.
 	}
 	l.wakeAt(i.deadline)
 	l.asked[i.id] = i
+	ls.ours.add(i.asked)
 	l.open++
 	l.shared = l.shared || l.open > 1
 	if len(l.asked) == lineQuestions {
@@ -111,11 +117,9 @@ func (ls *lines) begin(ctx context.Context, q dnsmessage.Question, timeout time.
 
 // send sends a question. When it cannot be sent it is over.
 func (ls *lines) send(l *line, i *inquiry, edns bool) {
-	message, err := buildQuestion(i.id, i.q, edns)
-	if err == nil {
-		_, err = l.conn.Write(message)
-	}
-	if err != nil {
+	buf := ls.buffers.Get().(*[maxUDPMessage]byte)
+	defer ls.buffers.Put(buf)
+	if _, err := l.conn.Write(appendAsked(buf[:0], i.id, i.q, edns)); err != nil {
 		ls.fail(l, err)
 	}
 }
@@ -141,6 +145,7 @@ func (l *line) wakeAt(at time.Time) {
 // it waits for further ones as long as it takes any.
 func (ls *lines) end(l *line, i *inquiry) {
 	i.over = true
+	ls.ours.remove(i.asked)
 	if l.open--; l.open > 0 {
 		return
 	}
@@ -277,5 +282,5 @@ func (ls *lines) endAll(l *line, over []*inquiry, err error) {
 }
 
 func hasUpper(n dnsmessage.Name) bool {
-	return strings.ContainsAny(n.String(), "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	return bytes.ContainsAny(n.Data[:n.Length], "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 }

@@ -1,10 +1,6 @@
 package resolver
 
-import (
-	"sync"
-
-	"golang.org/x/net/dns/dnsmessage"
-)
+import "sync"
 
 // A container engine's resolver (127.0.0.11) asks the outside from within the
 // container's network. Where the packet filter leads its question back to us,
@@ -14,9 +10,8 @@ import (
 
 // asked is one open question of ours.
 type asked struct {
-	id   uint16
-	name string
-	typ  dnsmessage.Type
+	id uint16
+	cacheKey
 }
 
 // openQuestions are our questions that await their reply. Safe for concurrent use.

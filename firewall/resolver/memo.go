@@ -47,7 +47,7 @@ func (s *Server) again(m memo, message []byte, client netip.AddrPort, buf []byte
 		return nil
 	}
 	id := binary.BigEndian.Uint16(message)
-	if s.ours.has(asked{id, r.key.name, r.key.typ}) || !s.budget.spend(r.rec.Rule, r.key.name) {
+	if s.ours.has(asked{id, r.key}) || !s.budget.spend(r.rec.Rule, r.key.name) {
 		return nil
 	}
 	rec := r.rec

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"golang.org/x/net/dns/dnsmessage"
-
-	"github.com/org/claude-sandbox/firewall"
 )
 
 // question is what is kept of a client's message. Everything else in it, such
@@ -126,55 +124,3 @@ const (
 	edeBlocked  = 15
 	edeNoServer = 22 // "No Reachable Authority"
 )
-
-// option is the error as an EDNS option.
-func (e extendedError) option() dnsmessage.Option {
-	return dnsmessage.Option{Code: 15, Data: append([]byte{byte(e.code >> 8), byte(e.code)}, e.text...)}
-}
-
-// limit is how many bytes a reply may have.
-func (q question) limit(proto firewall.Proto) int {
-	if proto == firewall.TCP {
-		return 0xffff
-	}
-	return q.maxSize
-}
-
-// reply builds the answer to q. A message that is larger than the client takes
-// over UDP is cut down to its header and question, and says so.
-func (q question) reply(rcode dnsmessage.RCode, answers []dnsmessage.Resource, why *extendedError, limit int) []byte {
-	m := dnsmessage.Message{
-		Header: dnsmessage.Header{
-			ID: q.header.ID, Response: true, OpCode: q.header.OpCode,
-			RecursionDesired: q.header.RecursionDesired, RecursionAvailable: true, RCode: rcode,
-		},
-		Answers: answers,
-	}
-	if q.q.Name.Length > 0 {
-		m.Questions = []dnsmessage.Question{q.q}
-	}
-	if q.edns {
-		var h dnsmessage.ResourceHeader
-		if err := h.SetEDNS0(maxReply, rcode, false); err != nil {
-			return nil
-		}
-		opt := &dnsmessage.OPTResource{}
-		if why != nil {
-			opt.Options = []dnsmessage.Option{why.option()}
-		}
-		m.Additionals = []dnsmessage.Resource{{Header: h, Body: opt}}
-	}
-	packed, err := m.Pack()
-	if err != nil {
-		return nil
-	}
-	if len(packed) <= limit {
-		return packed
-	}
-	m.Truncated = true
-	m.Answers, m.Additionals = nil, nil
-	if packed, err = m.Pack(); err != nil || len(packed) > limit {
-		return nil
-	}
-	return packed
-}

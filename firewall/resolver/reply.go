@@ -135,27 +135,3 @@ func readReply(reply []byte, asked string) (learnt, error) {
 	l.ttl = max(time.Duration(least)*time.Second, minTTL)
 	return l, nil
 }
-
-// resources writes what was learnt as the answer section for a client.
-func (l learnt) resources(q dnsmessage.Question) []dnsmessage.Resource {
-	ttl := uint32(l.ttl / time.Second)
-	owner := q.Name
-	var answers []dnsmessage.Resource
-	header := func(t dnsmessage.Type) dnsmessage.ResourceHeader {
-		return dnsmessage.ResourceHeader{Name: owner, Type: t, Class: dnsmessage.ClassINET, TTL: ttl}
-	}
-	for _, a := range l.aliases {
-		answers = append(answers, dnsmessage.Resource{Header: header(dnsmessage.TypeCNAME), Body: &dnsmessage.CNAMEResource{CNAME: a.target}})
-		owner = a.target
-	}
-	for _, addr := range l.addrs {
-		r := dnsmessage.Resource{Header: header(q.Type)}
-		if q.Type == dnsmessage.TypeA {
-			r.Body = &dnsmessage.AResource{A: addr.As4()}
-		} else {
-			r.Body = &dnsmessage.AAAAResource{AAAA: addr.As16()}
-		}
-		answers = append(answers, r)
-	}
-	return answers
-}

@@ -113,6 +113,7 @@ func New(opts Options) *Server {
 	s.order = order{now: time.Now, upstreams: make([]upstreamState, len(opts.Upstreams))}
 	for i, upstream := range opts.Upstreams {
 		s.lines = append(s.lines, &lines{
+			ours:     &s.ours,
 			buffers:  sync.Pool{New: func() any { return new([maxUDPMessage]byte) }},
 			believes: func(same bool) bool { return s.order.believes(i, same) },
 			dial: func(ctx context.Context) (net.Conn, error) {

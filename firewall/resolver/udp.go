@@ -7,8 +7,6 @@ import (
 	"net"
 	"sync"
 
-	"golang.org/x/net/dns/dnsmessage"
-
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 )
@@ -32,19 +30,21 @@ type desk struct {
 	workers *workers
 	asking  sync.WaitGroup // errands that are under way
 	places  chan struct{}  // one for each of them
+	errands sync.Pool      // of *errand that are over
 }
 
 // errand is a question of a client that has been sent to an upstream.
 type errand struct {
-	desk       *desk
+	desk *desk
+	done func(result) // its method end
+	buf  [maxReply]byte
+
 	client     client
 	q          question
-	name       string
+	key        cacheKey
 	rec        audit.Record
-	up         dnsmessage.Question // as it is asked, but for the letters' case
 	turns      []int
 	generation int
-	note       asked
 }
 
 func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
@@ -59,6 +59,11 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 	defer b.close()
 	defer context.AfterFunc(ctx, b.stop)()
 	d := &desk{Server: s, ctx: ctx, batch: b, given: memo{}, workers: &workers{more: make(chan func())}, places: make(chan struct{}, maxInFlight)}
+	d.errands.New = func() any {
+		e := &errand{desk: d}
+		e.done = e.end
+		return e
+	}
 	defer d.workers.wait()
 	defer d.asking.Wait()
 	var replies [maxBatch][]byte // room that is used again
@@ -114,14 +119,11 @@ func (d *desk) reply(c *client, reply []byte) {
 // somebody looks after it now. A question that finds no place is dropped, and
 // asked again by the client.
 func (d *desk) send(q question, c client) bool {
-	e := &errand{desk: d, client: c, q: q, rec: audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Src: c.addrPort(), SrcProto: firewall.UDP}}
-	var do action
-	if e.name, do = d.decide(q, &e.rec); do != toAnswer || d.cache.has(cacheKey{e.name, q.q.Type}) {
-		return false
-	}
-	e.turns, e.generation = d.order.turns(), d.cache.begin()
-	var err error
-	if e.up, err = upstreamQuestion(e.name, q.q.Type); err != nil || len(e.turns) == 0 {
+	rec := audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Src: c.addrPort(), SrcProto: firewall.UDP}
+	name, do := d.decide(q, &rec)
+	key := cacheKey{name, q.q.Type}
+	turns := d.order.turns()
+	if do != toAnswer || d.cache.has(key) || len(turns) == 0 {
 		return false
 	}
 	select {
@@ -130,18 +132,18 @@ func (d *desk) send(q question, c client) bool {
 		return true
 	}
 	timeout := d.opts.Timeout
-	if len(e.turns) > 1 {
+	if len(turns) > 1 {
 		timeout = min(timeout, nextAfter)
 	}
 	d.asking.Add(1)
-	lines := d.lines[e.turns[0]]
-	l, i, err := lines.begin(d.ctx, d.spelled(e.up, d.opts.MixCase), timeout, e.end)
+	e := d.errands.Get().(*errand)
+	e.client, e.q, e.key, e.rec, e.turns, e.generation = c, q, key, rec, turns, d.cache.begin()
+	lines := d.lines[turns[0]]
+	l, i, err := lines.begin(d.ctx, key, d.opts.MixCase, timeout, e.done)
 	if err != nil {
-		d.asking.Done()
-		<-d.places
+		e.over()
 		return false
 	}
-	e.note = d.noted(i.id, e.up)
 	lines.send(l, i, true)
 	return true
 }
@@ -150,7 +152,6 @@ func (d *desk) send(q question, c client) bool {
 // other ways.
 func (e *errand) end(r result) {
 	d := e.desk
-	d.ours.remove(e.note)
 	if r.usable() {
 		if len(e.turns) > 1 {
 			d.order.answered(e.turns[0])
@@ -158,22 +159,25 @@ func (e *errand) end(r result) {
 		e.finish(r.reply, nil)
 		return
 	}
-	if !d.workers.do(func() { e.finish(d.exchange(d.ctx, e.up, e.turns, &r)) }) {
+	begun := r // only now, because it goes to the heap
+	if !d.workers.do(func() { e.finish(d.exchange(d.ctx, e.key, e.turns, &begun)) }) {
 		e.over() // the client asks again
 	}
 }
 
 // over makes room for another errand.
 func (e *errand) over() {
-	<-e.desk.places
-	e.desk.asking.Done()
+	d := e.desk
+	d.errands.Put(e)
+	<-d.places
+	d.asking.Done()
 }
 
 func (e *errand) finish(reply []byte, err error) {
 	d := e.desk
 	defer e.over()
-	rcode, answers, why := d.learn(e.name, e.q, e.rec, e.generation, reply, err)
-	d.reply(&e.client, e.q.reply(rcode, answers, why, e.q.limit(firewall.UDP)))
+	rcode, answer, why := d.learn(e.key.name, e.q, e.rec, e.generation, reply, err)
+	d.reply(&e.client, e.q.reply(e.buf[:0], rcode, answer, why, e.q.limit(firewall.UDP)))
 }
 
 // workers do work beside the caller, maxInFlight at a time. Those that have

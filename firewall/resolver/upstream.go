@@ -23,11 +23,14 @@ var (
 	errMismatch  = errors.New("the reply does not belong to the question")
 )
 
-// upstreamQuestion is the question for a checked name as upstreams get it, but
-// for the letters' case.
-func upstreamQuestion(name string, typ dnsmessage.Type) (dnsmessage.Question, error) {
-	asked, err := dnsmessage.NewName(name + ".")
-	return dnsmessage.Question{Name: asked, Type: typ, Class: dnsmessage.ClassINET}, err
+// question is what an upstream is asked for k, in letters of mixed case if so
+// wanted.
+func (k cacheKey) question(mixed bool) (dnsmessage.Question, error) {
+	name, err := dnsmessage.NewName(k.name + ".")
+	if mixed {
+		name = mixCase(name)
+	}
+	return dnsmessage.Question{Name: name, Type: k.typ, Class: dnsmessage.ClassINET}, err
 }
 
 // exchange asks the upstreams, in the order of turns, until one of them says
@@ -35,12 +38,12 @@ func upstreamQuestion(name string, typ dnsmessage.Type) (dnsmessage.Question, er
 // was asked. An upstream that is slow is not waited for alone: after a while the
 // next one is asked beside it. begun, unless nil, is what came of asking the
 // first one over UDP.
-func (s *Server) exchange(ctx context.Context, q dnsmessage.Question, turns []int, begun *result) ([]byte, error) {
+func (s *Server) exchange(ctx context.Context, key cacheKey, turns []int, begun *result) ([]byte, error) {
 	if len(turns) == 0 {
 		return nil, errors.New("no upstream resolver is configured")
 	}
 	if len(turns) == 1 {
-		return s.ask(ctx, turns[0], q, begun)
+		return s.ask(ctx, turns[0], key, begun)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -56,7 +59,7 @@ func (s *Server) exchange(ctx context.Context, q dnsmessage.Question, turns []in
 		turns, begun = turns[1:], nil
 		asking++
 		go func() {
-			reply, err := s.ask(ctx, index, q, first)
+			reply, err := s.ask(ctx, index, key, first)
 			answers <- answer{index, reply, err}
 		}()
 	}
@@ -89,7 +92,7 @@ func (s *Server) exchange(ctx context.Context, q dnsmessage.Question, turns []in
 // ask asks one upstream: over UDP, over TCP when the reply does not fit or
 // somebody forges replies, and more plainly when the server refuses the rest.
 // begun, unless nil, is what came of the first of these.
-func (s *Server) ask(ctx context.Context, index int, q dnsmessage.Question, begun *result) ([]byte, error) {
+func (s *Server) ask(ctx context.Context, index int, key cacheKey, begun *result) ([]byte, error) {
 	upstream := s.opts.Upstreams[index]
 	edns, mixed := true, s.opts.MixCase
 	network := "udp"
@@ -99,9 +102,9 @@ func (s *Server) ask(ctx context.Context, index int, q dnsmessage.Question, begu
 		case begun != nil:
 			r, begun = *begun, nil
 		case network == "udp":
-			r = s.overUDP(ctx, index, s.spelled(q, mixed), edns)
+			r = s.overUDP(ctx, index, key, mixed, edns)
 		default:
-			r = s.overTCP(ctx, index, s.spelled(q, mixed), edns)
+			r = s.overTCP(ctx, index, key, mixed, edns)
 		}
 		switch {
 		case network == "udp" && (errors.Is(r.err, errTruncated) || errors.Is(r.err, errForged)):
@@ -126,27 +129,17 @@ func (r result) usable() bool {
 	return r.err == nil && (r.rcode == dnsmessage.RCodeSuccess || r.rcode == dnsmessage.RCodeNameError)
 }
 
-// spelled is the question in letters of mixed case, if so wanted.
-func (s *Server) spelled(q dnsmessage.Question, mixed bool) dnsmessage.Question {
-	if mixed {
-		q.Name = mixCase(q.Name)
-	}
-	return q
-}
-
 // overUDP asks on a line and waits for what comes of it.
-func (s *Server) overUDP(ctx context.Context, index int, q dnsmessage.Question, edns bool) result {
+func (s *Server) overUDP(ctx context.Context, index int, key cacheKey, mixed, edns bool) result {
 	lines := s.lines[index]
 	done := make(chan result, 1)
-	l, i, err := lines.begin(ctx, q, s.opts.Timeout, func(r result) {
+	l, i, err := lines.begin(ctx, key, mixed, s.opts.Timeout, func(r result) {
 		r.reply = bytes.Clone(r.reply)
 		done <- r
 	})
 	if err != nil {
 		return result{err: err}
 	}
-	note := s.noted(i.id, q)
-	defer s.ours.remove(note)
 	lines.send(l, i, edns)
 	select {
 	case r := <-done:
@@ -157,22 +150,14 @@ func (s *Server) overUDP(ctx context.Context, index int, q dnsmessage.Question, 
 	}
 }
 
-// noted adds a question with its id to ours.
-func (s *Server) noted(id uint16, q dnsmessage.Question) asked {
-	name, _ := hostName(q.Name) // it was checked when it came
-	a := asked{id, name, q.Type}
-	s.ours.add(a)
-	return a
-}
-
 // overTCP asks on a connection of its own.
-func (s *Server) overTCP(ctx context.Context, index int, q dnsmessage.Question, edns bool) result {
-	deadline := time.Now().Add(s.opts.Timeout)
-	id := random16()
-	message, err := buildQuestion(id, q, edns)
+func (s *Server) overTCP(ctx context.Context, index int, key cacheKey, mixed, edns bool) result {
+	q, err := key.question(mixed)
 	if err != nil {
 		return result{err: err}
 	}
+	deadline := time.Now().Add(s.opts.Timeout)
+	id := random16()
 	conn, err := s.dial(ctx, "tcp", s.opts.Upstreams[index], deadline)
 	if err != nil {
 		return result{err: err}
@@ -183,8 +168,10 @@ func (s *Server) overTCP(ctx context.Context, index int, q dnsmessage.Question, 
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	defer s.ours.remove(s.noted(id, q))
-	if _, err := conn.Write(framed(message)); err != nil {
+	note := asked{id, key}
+	s.ours.add(note)
+	defer s.ours.remove(note)
+	if _, err := conn.Write(framed(appendAsked(nil, id, q, edns))); err != nil {
 		return result{err: err}
 	}
 	var size [2]byte
@@ -234,21 +221,6 @@ func (s *Server) dial(ctx context.Context, network string, upstream netip.AddrPo
 	return nil, err
 }
 
-func buildQuestion(id uint16, q dnsmessage.Question, edns bool) ([]byte, error) {
-	m := dnsmessage.Message{
-		Header:    dnsmessage.Header{ID: id, RecursionDesired: true},
-		Questions: []dnsmessage.Question{q},
-	}
-	if edns {
-		var h dnsmessage.ResourceHeader
-		if err := h.SetEDNS0(maxReply, dnsmessage.RCodeSuccess, false); err != nil {
-			return nil, err
-		}
-		m.Additionals = []dnsmessage.Resource{{Header: h, Body: &dnsmessage.OPTResource{}}}
-	}
-	return m.Pack()
-}
-
 // checkReply accepts a reply with our id that repeats our question; same is
 // whether it repeats the case of its letters too. A reply with an error code may
 // leave the question out, as some servers do with FORMERR; nothing is learnt
@@ -259,15 +231,14 @@ func checkReply(reply []byte, id uint16, q dnsmessage.Question) (h dnsmessage.He
 	if err != nil || h.ID != id || !h.Response {
 		return h, false, errMismatch
 	}
-	questions, err := p.AllQuestions()
-	if err == nil && len(questions) == 0 && h.RCode != dnsmessage.RCodeSuccess && h.RCode != dnsmessage.RCodeNameError {
+	got, err := p.Question()
+	if errors.Is(err, dnsmessage.ErrSectionDone) && h.RCode != dnsmessage.RCodeSuccess && h.RCode != dnsmessage.RCodeNameError {
 		return h, false, nil
 	}
-	if err != nil || len(questions) != 1 {
+	if err != nil || !errors.Is(p.SkipQuestion(), dnsmessage.ErrSectionDone) {
 		return h, false, errMismatch
 	}
-	got := questions[0]
-	if got.Type != q.Type || got.Class != q.Class || !strings.EqualFold(got.Name.String(), q.Name.String()) {
+	if got.Type != q.Type || got.Class != q.Class || !bytes.EqualFold(got.Name.Data[:got.Name.Length], q.Name.Data[:q.Name.Length]) {
 		return h, false, errMismatch
 	}
 	return h, got.Name == q.Name, nil
