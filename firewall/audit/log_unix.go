@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -26,6 +27,8 @@ type Log struct {
 	now  func() time.Time
 
 	mu      sync.Mutex
+	record  Record // being written
+	line    bytes.Buffer
 	file    *os.File
 	size    int64
 	cut     bool // the last line has no end: the disk was full
@@ -78,14 +81,14 @@ func (l *Log) Record(r Record) error {
 	if r.Time.IsZero() {
 		r.Time = l.now().UTC()
 	}
-	line, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("encoding an audit record: %w", err)
-	}
-	line = append(EscapeJSON(line), '\n')
-
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.record = r
+	l.line.Reset()
+	if err := json.NewEncoder(&l.line).Encode(&l.record); err != nil {
+		return fmt.Errorf("encoding an audit record: %w", err)
+	}
+	line := EscapeJSON(l.line.Bytes())
 	if l.size > 0 && l.size+int64(len(line)) > l.max {
 		if err := l.rotate(); err != nil {
 			return err
