@@ -1,6 +1,10 @@
 package firewall
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
 
 // Denies returns the deny entry that stands against a destination, so that no
 // entry that allows it would help; "" when there is none. With name "" the
@@ -29,6 +33,25 @@ func (p *Policy) Denies(name string, addr netip.Addr, port Port) string {
 func IsInternet(addr netip.Addr) bool {
 	class, _ := classify(addr.Unmap())
 	return class == classGlobal
+}
+
+// metadataNames are what clouds call their metadata services; whatever is below
+// them is theirs, too. Google: metadata.google.internal, its short forms, which
+// the search domains of its machines complete, and metadata.goog (Google Cloud,
+// "About VM metadata"). AWS: instance-data (the name in ec2.internal). The others
+// are named in their own documentation of metadata. Azure, Oracle, DigitalOcean
+// and Alibaba document addresses only.
+var metadataNames = []string{
+	"metadata.google.internal", "metadata.goog", "metadata",
+	"instance-data.ec2.internal", "instance-data",
+	"metadata.tencentyun.com", "api.metadata.cloud.ibm.com", "metadata.platformequinix.com", "metadata.packet.net",
+}
+
+// IsMetadataName reports whether a canonical name is that of a cloud's metadata
+// service. Names decide nothing about what is let out, which goes by the answer
+// (IsMetadata); this is for what people are told to add.
+func IsMetadataName(name string) bool {
+	return slices.ContainsFunc(metadataNames, func(m string) bool { return name == m || strings.HasSuffix(name, "."+m) })
 }
 
 // IsMetadata reports whether addr is that of a cloud's metadata service, which

@@ -66,6 +66,7 @@ func TestEntriesThatCannotBeUsed(t *testing.T) {
 		{"private", "10.0.0.0/8", "holds names", "add it to allow"},
 		{"private", "db.internal:5432", "has a port", "write db.internal"},
 		{"presets", "gihub", "unknown preset", `did you mean "github"?`},
+		{"presets", "nmp", "unknown preset", `did you mean "npm"?`},
 		{"presets", "zzzzzz", "unknown preset", "use one of"},
 		{"mode", "allow-list", "unknown mode", `did you mean "allowlist"?`},
 		{"guard", "tls", "unknown guard", "sni"},

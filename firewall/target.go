@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // Target is what somebody asks a policy about: a name or an address, with or
@@ -19,17 +21,24 @@ type Target struct {
 }
 
 // ParseTarget reads HOST, HOST:PORT or HOST:PORT/udp, where HOST is a name, an
-// address, or an IPv6 address in brackets.
+// address, or an IPv6 address in brackets. The error for a URL has the host to
+// write as its hint.
 func ParseTarget(s string) (Target, error) {
 	t := Target{Proto: TCP}
+	if scheme, rest, ok := strings.Cut(s, "://"); ok {
+		return t, urlError(strings.ToLower(scheme), hostOfURL(rest))
+	}
 	s, proto, hasProto := strings.Cut(s, "/")
 	if hasProto {
 		if t.Proto = Proto(proto); t.Proto != TCP && t.Proto != UDP {
 			return t, fmt.Errorf("%q is neither tcp nor udp", proto)
 		}
 	}
-	host := s
-	if addr, err := netip.ParseAddr(s); err == nil {
+	host, bare := s, s
+	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		bare = s[1 : len(s)-1]
+	}
+	if addr, err := netip.ParseAddr(bare); err == nil {
 		t.Addr = addr
 		return t, nil
 	}
@@ -51,6 +60,26 @@ func ParseTarget(s string) (Target, error) {
 	var err error
 	t.Name, err = CanonicalName(host)
 	return t, err
+}
+
+// schemePorts are the ports of the schemes that people paste.
+var schemePorts = map[string]uint16{"http": 80, "ws": 80, "https": 443, "wss": 443, "ssh": 22, "git": 9418, "ftp": 21}
+
+// urlError says what to write in the place of a URL.
+func urlError(scheme, host string) error {
+	err := errors.New("it is a URL")
+	const advice = "give a host, or a host and a port"
+	t, bad := ParseTarget(host)
+	if bad != nil {
+		return diag.WithHint(err, advice)
+	}
+	if port := schemePorts[scheme]; t.Port == 0 && port != 0 {
+		if t.Name == "" && t.Addr.Is6() {
+			host = "[" + strings.Trim(host, "[]") + "]"
+		}
+		host = fmt.Sprintf("%s:%d", host, port)
+	}
+	return diag.WithHint(err, "%s: %s", advice, host)
 }
 
 // Host returns the name, or the address as it is written.

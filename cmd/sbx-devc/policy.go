@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -100,7 +101,8 @@ func (a *app) policyCheck(file, target string) error {
 func parseTarget(target string) (firewall.Target, error) {
 	t, err := firewall.ParseTarget(target)
 	if err != nil {
-		return t, exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%q is not a host: %w", target, err), "write HOST, HOST:PORT, HOST:PORT/udp, ADDRESS or [IPV6]:PORT"))
+		hint := cmp.Or(diag.HintOf(err), "write HOST, HOST:PORT, HOST:PORT/udp, ADDRESS or [IPV6]:PORT")
+		return t, exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%q is not a host: %w", target, err), "%s", hint))
 	}
 	return t, nil
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // exitDenied is the exit code of check for a host that is not allowed.
@@ -24,7 +26,8 @@ func (p *program) check(args []string) error {
 	}
 	t, err := firewall.ParseTarget(rest[0])
 	if err != nil {
-		return usageError("check: %w", err)
+		err = fmt.Errorf("check: %q is not a host: %w", rest[0], err)
+		return exitWith(exitUsage, diag.WithHint(err, "%s", cmp.Or(diag.HintOf(err), "see 'sbx-init help'")))
 	}
 	pol, err := p.loadPolicy(*path, nil)
 	if err != nil {

@@ -30,6 +30,7 @@ func TestCheckSaysVerdictRuleReasonAndFix(t *testing.T) {
 		{"evil.test", 1, []string{"no allowlist entry matches evil.test", `"allow": "evil.test"`}, "rule:"},
 		{"evil.test:443/udp", 1, []string{`"evil.test:443/udp"`}, ""},
 		{"gist.github.com", 1, []string{"deny list", "rule: gist.github.com"}, "to open it"},
+		{"metadata.google.internal", 1, nil, "to open it"},
 		{"api.github.com", 0, []string{"rule: preset:github "}, ""},
 		{"192.0.2.9:8443", 0, nil, ""},
 		{"192.0.2.9", 1, []string{`"192.0.2.9"`}, ""},
@@ -52,6 +53,19 @@ func TestCheckSaysVerdictRuleReasonAndFix(t *testing.T) {
 				t.Errorf("it says %q: %s", tt.not, out.String())
 			}
 		})
+	}
+}
+
+func TestCheckOfAURL(t *testing.T) {
+	var errOut strings.Builder
+	p := &program{stdout: io.Discard, stderr: &errOut}
+	if code := p.main([]string{"check", "https://ok.test/x"}); code != exitUsage {
+		t.Errorf("exit %d", code)
+	}
+	for _, want := range []string{`"https://ok.test/x" is not a host: it is a URL`, "hint: give a host, or a host and a port: ok.test:443"} {
+		if !strings.Contains(errOut.String(), want) {
+			t.Errorf("it does not say %q: %s", want, errOut.String())
+		}
 	}
 }
 

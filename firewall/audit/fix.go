@@ -15,7 +15,7 @@ func Fix(network firewall.Network, t firewall.Target) string {
 	if d := t.Decide(p); d.Allowed() && d.Rule != firewall.RuleUnlisted {
 		return ""
 	}
-	if t.Addr.IsValid() && firewall.IsMetadata(t.Addr) {
+	if t.Addr.IsValid() && firewall.IsMetadata(t.Addr) || firewall.IsMetadataName(t.Name) {
 		return ""
 	}
 	entry := AllowEntry(t.Host(), t.Port, t.Proto)

@@ -19,7 +19,7 @@ const (
 // fixFor returns the entry that would have let r pass and the list it belongs
 // to. Only what no entry decided can be mended by adding one.
 func fixFor(r audit.Record) (entry, list string) {
-	if r.Verdict != firewall.Deny {
+	if r.Verdict != firewall.Deny || firewall.IsMetadataName(r.Name) {
 		return "", ""
 	}
 	if r.Layer == audit.LayerDNS && r.Dst != "" {

@@ -85,6 +85,7 @@ func TestReportNamesTheEntryThatWouldHelp(t *testing.T) {
 		{"reverse lookups", deny("1.2.0.192.in-addr.arpa", "", "r"), "", ""},
 		{"a private answer", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "10.0.0.5", Rule: "db.example"}, "db.example", "private"},
 		{"a metadata answer", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "169.254.169.254"}, "", ""},
+		{"a metadata name", deny("metadata.google.internal", "", "r"), "", ""},
 		{"something allowed", audit.Record{Verdict: firewall.Allow, Layer: audit.LayerDNS, Name: "x.example"}, "", ""},
 	}
 	for _, tt := range tests {
