@@ -128,7 +128,11 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 		for _, f := range r.Files {
 			fmt.Fprintf(a.stdout, "%s would change\n", f.Path)
 		}
-		fmt.Fprintf(a.stderr, "sbx-devc: template %s %s is there, the files are of %s; 'sbx-devc update' merges it\n", r.Lock.Template.ID, r.Lock.Template.Version, l.Template.Version)
+		what := fmt.Sprintf("is there, the files are of %s", l.Template.Version)
+		if l.Template.Version == r.Lock.Template.Version {
+			what = "writes something else now"
+		}
+		fmt.Fprintf(a.stderr, "sbx-devc: template %s %s %s; 'sbx-devc update' merges it\n", r.Lock.Template.ID, r.Lock.Template.Version, what)
 		return exitWith(exitFindings, nil)
 	}
 	if err := noWorse(dir, r.Files); err != nil {

@@ -156,6 +156,27 @@ func TestUpdateOfARemovedFile(t *testing.T) {
 	}
 }
 
+// TestUpdateSeesContentNotVersion: a template that changed under its version is
+// merged like any other, and one that writes the same is still another.
+func TestUpdateSeesContentNotVersion(t *testing.T) {
+	l, files := newLock(t, lock.Input{Template: "claude"})
+	for i, f := range files {
+		if strings.HasSuffix(f.Path, "Dockerfile") {
+			files[i].Content = bytes.Replace(f.Content, []byte("LANG=C.UTF-8"), []byte("LANG=C"), 1)
+			l.Base[f.Path] = strings.Split(string(files[i].Content), "\n")
+		}
+	}
+	r, err := lock.Update(l, l.Input(), nil, reader(files), merge.Neither)
+	if err != nil || len(r.Files) != 1 || !bytes.Contains(r.Files[0].Content, []byte("LANG=C.UTF-8")) {
+		t.Errorf("%v: %v", err, r.Files)
+	}
+	l, files = newLock(t, lock.Input{Template: "claude"})
+	l.Template.Digest = "sha256:another"
+	if r, err = lock.Update(l, l.Input(), nil, reader(files), merge.Neither); err != nil || len(r.Files) > 0 || r.OnlyMoved(l, files) || r.Lock.Template.Digest == l.Template.Digest {
+		t.Errorf("%v: %v %+v", err, r.Files, r.Lock.Template)
+	}
+}
+
 // TestLockCannotNameOtherFiles: a lock of a hostile repository must not lead an
 // update out of the folders that templates write to.
 func TestLockCannotNameOtherFiles(t *testing.T) {
