@@ -7,6 +7,7 @@ TOOLS := $(or $(SBX_TOOLS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/claude-sandbox
 FUZZTIME ?= 10s
 BENCHTIME ?= 1s
 SOAK ?= 10m
+MUTANTS ?= 200000
 TEMPLATE ?= .*
 
 # Packages with a test, fuzz test or benchmark that matches $(1).
@@ -73,6 +74,11 @@ fuzz: ## run every fuzz test for FUZZTIME (default 10s)
 	    echo "$$dir $$name"; go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$dir; \
 	  done; \
 	done
+
+.PHONY: mutants
+mutants: setup ## changed configurations, MUTANTS of them (default 200000), judged by us, the official schema and the engine's program
+	SBX_MUTANTS=$(MUTANTS) SBX_SEED=$$(date +%s) go test -count=1 -v -timeout 2h -run '^(TestMutants|TestMutantsOfTheText)Agree$$' ./devcontainer
+	SBX_MUTANTS=$$(($(MUTANTS) / 200)) go test -count=1 -v -timeout 2h -run '^TestRunArgsAreRead' ./devcontainer
 
 .PHONY: soak
 soak: ## the guard under full load for SOAK (default 10m): no leak of files or memory

@@ -3,6 +3,7 @@ package devcontainer
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -24,21 +25,44 @@ func Check(p *Project) []diag.Finding {
 // mistyped are the rules that say that a value is not what belongs there.
 var mistyped = []string{"SBX202", "SBX203", "SBX301", "SBX303"}
 
-// once leaves of several findings about one value the one that says that it is
-// of a wrong kind: what else it would mean follows from that mistake, and is
-// judged when it is mended.
+// restOn are the properties that promises of the sandbox rest on, by the rule
+// that says they are broken.
+var restOn = map[string][]string{
+	"SBX801": {"capAdd"}, "SBX802": {"overrideCommand"}, "SBX805": {"remoteUser", "containerUser", "securityOpt"},
+	"SBX806": {"mounts"}, "SBX807": {"mounts"}, "SBX812": {"mounts"}, "SBX816": {"mounts"},
+}
+
+// once leaves of several findings about one mistake the one that says what is
+// wrong with the text: a value of a wrong kind, a misspelt name. What follows
+// from it, such as a promise of the sandbox that the property would have kept,
+// is judged when it is mended.
 func (c *pass) once() {
 	wrong := map[[2]string]bool{}
+	broken := map[string]bool{} // top-level properties with something wrong in them
 	place := func(r report) [2]string { return [2]string{r.File, r.Pointer} }
 	for _, r := range c.reports {
-		if slices.Contains(mistyped, r.Rule) {
+		isMistyped := slices.Contains(mistyped, r.Rule)
+		if isMistyped {
 			wrong[place(r)] = true
 		}
+		if r.File != c.Config.File {
+			continue
+		}
+		top, rest, below := strings.Cut(strings.TrimPrefix(r.Pointer, "/"), "/")
+		switch {
+		case isMistyped, below && rest != "" && slices.Contains([]string{"SBX204", "SBX310"}, r.Rule):
+			broken[top] = true
+		case r.Rule == "SBX201" && !below:
+			broken[jsonc.Suggest(top, sortedKeys(everyKind))] = true
+		}
 	}
-	if len(wrong) == 0 {
+	if len(wrong) == 0 && len(broken) == 0 {
 		return
 	}
 	c.reports = slices.DeleteFunc(c.reports, func(r report) bool {
+		if r.File == c.Config.File && slices.ContainsFunc(restOn[r.Rule], func(name string) bool { return broken[name] }) {
+			return true
+		}
 		return r.Pointer != "" && wrong[place(r)] && r.Rule[3] > '1' && !slices.Contains(mistyped, r.Rule)
 	})
 }

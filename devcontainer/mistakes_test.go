@@ -137,6 +137,33 @@ func TestEveryMistakeHasOneFinding(t *testing.T) {
 	}
 }
 
+// A mistake in what a promise of the sandbox rests on is one finding, too; and
+// when a comment excuses the mistake, the broken promise is what is said.
+func TestMistakesInASandboxHaveOneFinding(t *testing.T) {
+	for _, name := range []string{"overrideCommand", "remoteUser", "capAdd", "securityOpt", "mounts"} {
+		misspelt := strings.Replace(sandbox, `"`+name+`"`, `"`+name+`s"`, 1)
+		if found := alarms(check(t, misspelt, around())); len(found) != 1 || found[0].Rule != "SBX201" {
+			t.Errorf("%s misspelt: %v", name, found)
+		}
+		excused := strings.Replace(misspelt, `"`+name, "// sbx-ignore SBX201: x\n  \""+name, 1)
+		if found := alarms(check(t, excused, around())); len(found) == 0 || slices.ContainsFunc(found, func(f diag.Finding) bool { return f.Rule[3] != '8' }) {
+			t.Errorf("%s misspelt, and excused: %v", name, found)
+		}
+		removed := strings.Replace(sandbox, `"`+name+`"`, `"zzzz"`, 1)
+		if found := alarms(check(t, removed, around())); !slices.ContainsFunc(found, func(f diag.Finding) bool { return f.Rule[3] == '8' }) {
+			t.Errorf("without %s: %v", name, found)
+		}
+	}
+	for old, replacement := range map[string]string{
+		`"capAdd": ["NET_ADMIN"]`: `"capAdd": [{}]`, `"securityOpt": ["no-new-privileges"]`: `"securityOpt": [1]`, `"overrideCommand": false`: `"overrideCommand": 0`,
+		`,readonly",`: `,readonly", {"type": "bind"},`,
+	} {
+		if found := alarms(check(t, with(t, old, replacement), around())); len(found) != 1 || found[0].Rule[3] != '2' {
+			t.Errorf("%s: %v", replacement, found)
+		}
+	}
+}
+
 // write writes a value as plain JSON.
 func write(v *value) string {
 	var b strings.Builder
