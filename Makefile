@@ -46,6 +46,8 @@ test-root: setup build ## only the packages whose tests change network namespace
 .PHONY: matrix
 matrix: setup build ## build every template and bring it up with the official CLI; takes minutes (TEMPLATE=claude: only that one)
 	SBX_TEMPLATE_MATRIX=1 go test -count=1 -timeout 40m -run '^TestTemplateMatrix$$/^$(TEMPLATE)$$' -v ./cmd/sbx-devc
+	@# claude-strict has two containers and a test of its own.
+	$(if $(filter .* claude-strict,$(TEMPLATE)),go test -count=1 -timeout 20m -run '^TestStrictDevcontainer$$' -v ./cmd/sbx-devc)
 
 # Renovate is no part of tools/package.json: six hundred packages for one test.
 .PHONY: renovate
