@@ -138,6 +138,7 @@ var runElsewhere = map[string]string{
 	"code .":                         "an editor",
 	"make ":                          ".ci/run",
 	"sbx-devc policy check pastebin": "TestReadmeSession",
+	"sbx-devc lock --update":         "TestLockUpdateOutlivesItsRegistry",
 	"sbx-devc image load":            "TestDevcontainer",
 	"sbx-devc image lock":            "TestImageFromLockToDevContainer",
 	"sbx-devc image build":           "TestImageFromLockToDevContainer",
