@@ -203,6 +203,34 @@ func TestNamesTwiceInCompose(t *testing.T) {
 	}
 }
 
+// What another service mounts is mounted here, too, with volumes_from.
+func TestVolumesFromAnotherService(t *testing.T) {
+	const file = ".devcontainer/compose.yaml"
+	for _, c := range []struct{ name, from, want string }{
+		{"writable", "helper", "SBX806 helper"},
+		{"read-only", "helper:ro", ""},
+		{"over another", "between", "SBX806 between"},
+		{"in a circle", "circle", ""},
+		{"nothing", "nobody", ""},
+	} {
+		tree := sidecar()
+		tree[file] = strings.Replace(tree[file], "    volumes:\n      - \"..:/project\"\n      - \"./:/project/.devcontainer:ro\"\n",
+			"    volumes_from: ["+c.from+"]\n", 1) + `  helper:
+    image: ghcr.io/org/claude-sandbox:1.0.0
+    volumes: ["..:/project"]
+  between:
+    image: ghcr.io/org/claude-sandbox:1.0.0
+    volumes_from: [helper]
+  circle:
+    image: ghcr.io/org/claude-sandbox:1.0.0
+    volumes_from: [circle]
+`
+		if got := marked(t, tree, false); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // Programs of others that read the Dockerfile, and images that files are taken
 // from.
 func TestWhatABuildRunsAndTakes(t *testing.T) {

@@ -229,6 +229,38 @@ func volumesOf(s *compose.Service) []*compose.Node {
 	return n.Items
 }
 
+// placed is a mount of a service and where the file says so.
+type placed struct {
+	mount
+	at *compose.Node
+}
+
+// mountsOf returns what a service mounts: its own volumes, then those that
+// volumes_from takes over from other services.
+func (c *composed) mountsOf(s *compose.Service) []placed { return c.mountsBelow(s, 0) }
+
+func (c *composed) mountsBelow(s *compose.Service, depth int) []placed {
+	var out []placed
+	for _, n := range volumesOf(s) {
+		out = append(out, placed{composeVolume(n), n})
+	}
+	const enough = 10 // a longer chain is a circle
+	for _, n := range s.Get("volumes_from").Scalars() {
+		name, mode, _ := strings.Cut(n.Text, ":")
+		other := c.project.Service(name)
+		if name == "container" || other == nil || depth == enough {
+			continue
+		}
+		for _, m := range c.mountsBelow(other, depth+1) {
+			if !slices.ContainsFunc(out, func(have placed) bool { return path.Clean(have.target) == path.Clean(m.target) }) {
+				m.readonly, m.at = m.readonly || mode == "ro", n
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
 // composeVolume reads a volume in its short or long form.
 func composeVolume(n *compose.Node) mount {
 	if n.Kind == compose.Map {

@@ -195,8 +195,8 @@ func (c *pass) firewallCovered() {
 	if dev == nil {
 		return
 	}
-	for _, n := range volumesOf(dev) {
-		judge(composeVolume(n), func(rule, message, hint string) { c.inCompose(n, rule, message, hint) })
+	for _, m := range c.composed.mountsOf(dev) {
+		judge(m.mount, func(rule, message, hint string) { c.inCompose(m.at, rule, message, hint) })
 	}
 	for _, key := range []string{"configs", "secrets"} {
 		if list := dev.Get(key); list != nil {

@@ -168,10 +168,9 @@ func (c *pass) covered(p string, readonly bool) bool {
 			all[i].readonly = all[i].readonly && all[i].kind != "bind"
 		}
 		set := len(all)
-		for _, n := range volumesOf(dev) {
-			v := composeVolume(n)
+		for _, v := range c.composed.mountsOf(dev) {
 			if !slices.ContainsFunc(all[:set], func(m mount) bool { return path.Clean(m.target) == path.Clean(v.target) }) {
-				all = append(all, v)
+				all = append(all, v.mount)
 			}
 		}
 		for _, n := range dev.Get("tmpfs").Scalars() {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -25,7 +26,7 @@ func hintForPath(err error) string {
 	case errors.Is(path.Err, fs.ErrNotExist):
 		return missingPath(path.Path)
 	case errors.Is(path.Err, fs.ErrPermission):
-		return "the file, and every folder above it, must be readable for the user who runs this"
+		return "look at the owner and the mode of the file and of every folder above it: the user who runs this may not use it"
 	case errors.Is(path.Err, syscall.ELOOP):
 		return "a symbolic link in it leads to itself"
 	case errors.Is(path.Err, syscall.EISDIR):
@@ -76,5 +77,12 @@ func plainer(err error) error {
 			return fmt.Errorf("--%s exclude each other", strings.ReplaceAll(flags, " ", " and --"))
 		}
 	}
+	if m := flagValue.FindStringSubmatch(text); m != nil {
+		what := map[string]string{"Float": "a number", "Int": "a whole number", "Uint": "a whole number", "Bool": "true or false", "": "a duration, as in 90s, 30m or 1h30m"}[m[2]]
+		return fmt.Errorf("%s is not %s", m[1], what)
+	}
 	return err
 }
+
+// flagValue matches what the standard library says of a flag's value.
+var flagValue = regexp.MustCompile(`^invalid argument (".*" for ".*") flag: (?:strconv\.Parse(Float|Int|Uint|Bool): |time: ).*$`)

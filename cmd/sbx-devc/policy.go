@@ -43,8 +43,11 @@ func loadPolicy(file string) (*firewall.Policy, error) {
 // loadNetwork reads the network section, as it is written and understood.
 func loadNetwork(file string) (firewall.Network, *firewall.Policy, error) {
 	s, findings, err := readSettings(file)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) && file == defaultSettings {
 		return firewall.Network{}, nil, diag.WithHint(err, "name the settings with --file")
+	}
+	if err != nil {
+		return firewall.Network{}, nil, err
 	}
 	if s == nil {
 		return firewall.Network{}, nil, diag.WithHint(firstError(findings), "sbx-devc validate %s shows everything that is wrong", file)
