@@ -20,7 +20,10 @@ func TestEveryFixMendsItsExample(t *testing.T) {
 			files := devcontainer.ExampleFiles(r.Bad)
 			p, err := devcontainer.Load(files, ".devcontainer/devcontainer.json", ".devcontainer/devcontainer.json")
 			if err != nil {
-				t.Skip(err)
+				if r.Fix != "" {
+					t.Error(err)
+				}
+				return // a template's files, which hold no configuration
 			}
 			src, fixed := devcontainer.Fix(p, []string{r.ID})
 			if r.Fix == "" {
