@@ -36,6 +36,8 @@ func agent(job string, args []string) int {
 		refusedAgent()
 	case "connect":
 		return connectAgent(args[0])
+	case "echo":
+		return echoAgent(args[0])
 	case "forge":
 		forgeAgent()
 	case "wait":

@@ -82,6 +82,9 @@ func (f *finder) find(inode uint64) owner {
 		return owner{}
 	}
 	o := f.describe(hiding[0])
+	if o.Cmd == "" {
+		return owner{} // it is ending, and hides for want of anything to show
+	}
 	o.Guess = true
 	return o
 }

@@ -125,6 +125,12 @@ func (b *book) inForce() *firewall.Policy {
 	return b.policy
 }
 
+// Protocols that records have beside firewall.TCP and firewall.UDP.
+const (
+	protoICMP   firewall.Proto = "icmp"
+	protoICMPv6 firewall.Proto = "icmpv6"
+)
+
 // protocol names an IP protocol as records do.
 func protocol(number uint8) firewall.Proto {
 	switch number {
@@ -133,9 +139,9 @@ func protocol(number uint8) firewall.Proto {
 	case unix.IPPROTO_UDP:
 		return firewall.UDP
 	case unix.IPPROTO_ICMP:
-		return "icmp"
+		return protoICMP
 	case unix.IPPROTO_ICMPV6:
-		return "icmpv6"
+		return protoICMPv6
 	}
 	return firewall.Proto(strconv.Itoa(int(number)))
 }

@@ -29,7 +29,11 @@ type socket struct {
 
 // findSocket finds the client's socket in this network namespace.
 func (w *witness) findSocket(r *audit.Record) (socket, bool) {
-	if r.SrcProto != firewall.TCP && r.SrcProto != firewall.UDP {
+	switch r.SrcProto {
+	case firewall.TCP, firewall.UDP:
+	case protoICMP, protoICMPv6:
+		return listedSocket(r.SrcProto, r.Src)
+	default:
 		return socket{}, false
 	}
 	// Both ends name a socket. Of a question to the resolver, which was led to
@@ -103,11 +107,17 @@ func connectedSocket(proto firewall.Proto, local, remote netip.AddrPort) (socket
 }
 
 // listedSocket finds the socket that is bound to local, or to its port on every
-// address, in the kernel's list (proc_pid_net(5)).
+// address, in the kernel's list (proc_pid_net(5)). The port of a socket for
+// echo requests is the number that they bear.
 func listedSocket(proto firewall.Proto, local netip.AddrPort) (socket, bool) {
 	addr := local.Addr().Unmap()
 	tables := []string{string(proto) + "6"}
-	if addr.Is4() {
+	switch {
+	case proto == protoICMP:
+		tables = []string{"icmp"}
+	case proto == protoICMPv6:
+		tables = []string{"icmp6"}
+	case addr.Is4():
 		tables = []string{string(proto), string(proto) + "6"} // a socket of IPv6 can speak IPv4
 	}
 	for _, table := range tables {

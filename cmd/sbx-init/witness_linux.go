@@ -140,30 +140,39 @@ func (w *witness) complete(r *audit.Record) {
 	if r.Src.Port() == 0 || !w.worth(r) {
 		return
 	}
-	s, ok := w.findSocket(r)
+	find := func() (socket, bool) { return w.findSocket(r) }
+	s, ok := find()
 	if !ok {
 		return
 	}
 	if r.UID == nil {
 		r.UID = &s.uid
 	}
-	setOwner(r, w.whose(s))
+	setOwner(r, w.whose(s, find))
 }
 
 func setOwner(r *audit.Record, o owner) { r.PID, r.Exe, r.Cmd, r.Guess = o.PID, o.Exe, o.Cmd, o.Guess }
 
-// whose returns who holds a socket, nobody when others ask for too long.
-func (w *witness) whose(s socket) owner {
+// whose returns who holds the socket that find has found, nobody when others ask
+// for too long.
+func (w *witness) whose(s socket, find func() (socket, bool)) owner {
 	if w.find == nil {
 		return owner{}
 	}
 	select {
 	case w.turn <- struct{}{}:
-		defer func() { <-w.turn }()
-		return w.find(s)
 	case <-time.After(searchLimit):
 		return owner{}
 	}
+	o := w.find(s)
+	<-w.turn
+	if o.Guess {
+		// Somebody held it all the time, and has not just ended.
+		if now, ok := find(); !ok || now.inode != s.inode {
+			return owner{}
+		}
+	}
+	return o
 }
 
 // hold remembers whose the connection is that a held packet begins. Its socket
@@ -172,11 +181,12 @@ func (w *witness) hold(src, dst netip.AddrPort) {
 	if !w.worth(&audit.Record{Verdict: firewall.Deny}) {
 		return
 	}
-	s, ok := connectedSocket(firewall.TCP, src, dst)
+	find := func() (socket, bool) { return connectedSocket(firewall.TCP, src, dst) }
+	s, ok := find()
 	if !ok {
 		return
 	}
-	o := w.whose(s)
+	o := w.whose(s, find)
 	if o.PID == 0 {
 		return
 	}

@@ -88,9 +88,12 @@ func TestPortsAreFoundBehindHeaders(t *testing.T) {
 		"IPv6 with options":     {v6(unix.IPPROTO_DSTOPTS, append(options, ports...)...), "[2001:db8::7]:443", unix.IPPROTO_UDP},
 		"IPv6 first fragment":   {v6(unix.IPPROTO_FRAGMENT, append([]byte{unix.IPPROTO_UDP, 0, 0, 1, 0, 0, 0, 0}, ports...)...), "[2001:db8::7]:443", unix.IPPROTO_UDP},
 		"IPv6 later fragment":   {v6(unix.IPPROTO_FRAGMENT, append([]byte{unix.IPPROTO_UDP, 0, 0, 8, 0, 0, 0, 0}, ports...)...), "[2001:db8::7]:0", unix.IPPROTO_UDP},
-		"IPv6 echo has no port": {v6(unix.IPPROTO_ICMPV6, 128, 0, 0, 0), "[2001:db8::7]:0", unix.IPPROTO_ICMPV6},
+		"IPv6 echo has no port": {v6(unix.IPPROTO_ICMPV6, 128, 0, 0, 0, 0x12, 0x34), "[2001:db8::7]:0", unix.IPPROTO_ICMPV6},
 	} {
 		r, ok := parsePacket(tt.packet)
+		if ok && r.Proto == unix.IPPROTO_ICMPV6 && r.Src.Port() != 0x1234 {
+			t.Errorf("%s: from %s, want the number 0x1234", name, r.Src)
+		}
 		if !ok || r.Dst.String() != tt.want || r.Proto != tt.proto {
 			t.Errorf("%s: %s protocol %d (%v), want %s protocol %d", name, r.Dst, r.Proto, ok, tt.want, tt.proto)
 		}

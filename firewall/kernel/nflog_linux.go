@@ -17,7 +17,7 @@ import (
 // Refusal is what is known of packets that the packet filter refused, or let
 // out in mode audit.
 type Refusal struct {
-	Src, Dst netip.AddrPort // port 0 where the protocol has none, and in later fragments
+	Src, Dst netip.AddrPort // port 0 where the protocol has none, and in later fragments; an echo request's number is Src's
 	Proto    uint8          // IP protocol number; the transport's, behind IPv6 extension headers
 	UID      int            // the user that owns the socket
 	Passed   bool           // it was let out
@@ -321,6 +321,12 @@ func netlinkAttrs(b []byte) iter.Seq2[uint16, []byte] {
 	}
 }
 
+// Types of ICMP and ICMPv6 (RFC 792, RFC 4443 section 4.1).
+const (
+	echoRequest  = 8
+	echoRequest6 = 128
+)
+
 // parsePacket reads the addresses and ports of an IP packet, which may be cut.
 func parsePacket(b []byte) (r Refusal, ok bool) {
 	var payload []byte
@@ -349,6 +355,9 @@ func parsePacket(b []byte) (r Refusal, ok bool) {
 	var srcPort, dstPort uint16
 	if (r.Proto == unix.IPPROTO_TCP || r.Proto == unix.IPPROTO_UDP) && first && len(payload) >= 4 {
 		srcPort, dstPort = binary.BigEndian.Uint16(payload), binary.BigEndian.Uint16(payload[2:])
+	}
+	if first && len(payload) >= 6 && (r.Proto == unix.IPPROTO_ICMP && payload[0] == echoRequest || r.Proto == unix.IPPROTO_ICMPV6 && payload[0] == echoRequest6) {
+		srcPort = binary.BigEndian.Uint16(payload[4:])
 	}
 	r.Src, r.Dst = netip.AddrPortFrom(src, srcPort), netip.AddrPortFrom(dst, dstPort)
 	return r, true
