@@ -88,7 +88,7 @@ func startDnsmasq(b *testing.B, in *internet, program string) int {
 		b.Fatal(err)
 	}
 	cmd := run(program, "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--user=root", "--pid-file=",
-		"--server="+dnsAddr, fmt.Sprintf("--port=%d", peerPort), "--listen-address=127.0.0.1", "--bind-interfaces", "--cache-size=4096", "--ipset=/ok.test/wild.test/peer")
+		"--server="+dnsAddr, "--min-port=61000", fmt.Sprintf("--port=%d", peerPort), "--listen-address=127.0.0.1", "--bind-interfaces", "--cache-size=4096", "--ipset=/ok.test/wild.test/peer")
 	b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd.Process.Pid
 }
