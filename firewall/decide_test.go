@@ -1,7 +1,9 @@
 package firewall_test
 
 import (
+	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -277,6 +279,44 @@ func TestModeAuditAgreesWithItsRules(t *testing.T) {
 			check(netip.AddrFrom16([16]byte{0x20, 0x02, inner[0], inner[1], inner[2], inner[3], 15: 1}))
 			check(netip.AddrFrom16([16]byte{0x20, 0x01, 0, 0, inner[0], inner[1], inner[2], inner[3], 15: 1}))
 			check(netip.AddrFrom16([16]byte{byte(first), rest[0], rest[1], rest[2], 15: 1}))
+		}
+	}
+}
+
+// Addresses are looked up by the lengths of the networks in the list. The twin
+// tries one entry after the other.
+func TestNetworksAgainstNaiveTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	random := func(ipv6 bool) netip.Addr { // few different bits, so that networks overlap
+		if ipv6 {
+			return netip.AddrFrom16([16]byte{0x2a, 0, byte(r.IntN(3)), 15: byte(r.IntN(3))})
+		}
+		return netip.AddrFrom4([4]byte{93, byte(r.IntN(3)), byte(r.IntN(3)), byte(r.IntN(3))})
+	}
+	for range 200 {
+		n := firewall.Network{}
+		var networks []netip.Prefix
+		for range 8 {
+			addr := random(r.IntN(2) == 0)
+			p := netip.PrefixFrom(addr, addr.BitLen()-r.IntN(20)).Masked()
+			entry := p.String() + ":8443"
+			if p.Addr().Is6() {
+				entry = "[" + p.String() + "]:8443"
+			}
+			networks = append(networks, p)
+			n.Allow = append(n.Allow, entry)
+		}
+		policy, errs := firewall.NewPolicy(n)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		for range 50 {
+			addr := random(r.IntN(2) == 0)
+			i := slices.IndexFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
+			d := policy.Decide("", addr, 8443, firewall.TCP)
+			if d.Allowed() != (i >= 0) || i >= 0 && d.Rule != n.Allow[i] {
+				t.Fatalf("%s in %q: %+v", addr, n.Allow, d)
+			}
 		}
 	}
 }

@@ -1,10 +1,10 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,13 +18,13 @@ import (
 // reading direction nor drive the terminal of whoever looks at the raw text.
 // Line ends stay.
 func EscapeJSON(text []byte) []byte {
-	plain := func(r rune) bool { return r < 0x7f }
-	if bytes.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
+	const plain = 0x7f // the first character that is not
+	if !slices.ContainsFunc(text, func(c byte) bool { return c >= plain }) {
 		return text
 	}
 	out := make([]byte, 0, len(text)+16)
 	for _, r := range string(text) { // what is not UTF-8 becomes U+FFFD, as in every JSON reader
-		if plain(r) {
+		if r < plain {
 			out = append(out, byte(r))
 			continue
 		}

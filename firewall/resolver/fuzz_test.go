@@ -104,9 +104,13 @@ func tiedTo(reply []byte, name string) []netip.Addr {
 		return nil
 	}
 	for {
+		before := p
 		r, err := p.Answer()
-		if err != nil {
-			break
+		if err != nil { // it may be of another class, whatever it holds
+			if p = before; p.SkipAnswer() != nil {
+				break
+			}
+			continue
 		}
 		m.Answers = append(m.Answers, r)
 	}
