@@ -231,6 +231,32 @@ func TestVolumesFromAnotherService(t *testing.T) {
 	}
 }
 
+func TestComposeFromElsewhere(t *testing.T) {
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	for _, c := range []struct{ text, want string }{
+		{"include: ['oci://docker.io/x/y:1']\nservices: {a: {image: 'debian:13'}}\n", "SBX612"},
+		{"include: ['oci://docker.io/x/y@" + anyDigest + "']\nservices: {a: {image: 'debian:13'}}\n", ""},
+		{"include: [{path: ['more.yaml', 'git@github.com:x/y.git']}]\nservices: {a: {image: 'debian:13'}}\n", "SBX612"},
+		{"include: ['https://github.com/x/y.git#" + commit + ":sub']\nservices: {a: {image: 'debian:13'}}\n", ""},
+		{"include: ['https://github.com/x/y.git#main']\nservices: {a: {image: 'debian:13'}}\n", "SBX612"},
+		{"services: {a: {build: 'https://github.com/x/y.git'}}\n", "SBX612"},
+		{"services: {a: {build: {context: 'github.com/x/y'}}}\n", "SBX612"},
+		{"services: {a: {build: {context: 'https://github.com/x/y.git#" + commit + "'}}}\n", ""},
+		{"services: {a: {image: 'debian:13', build: {context: ., additional_contexts: ['src=https://github.com/x/y.git']}}}\n", "SBX612"},
+		{"services: {a: {build: ./github.com}}\n", ""},
+	} {
+		tree := devcontainer.Memory{
+			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"}`,
+			".devcontainer/c.yaml":            c.text,
+			".devcontainer/more.yaml":         "services: {}\n",
+			".devcontainer/Dockerfile":        "FROM debian:13\nRUN useradd dev\nUSER dev\n",
+		}
+		if got := ids(t, tree); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
 // Programs of others that read the Dockerfile, and images that files are taken
 // from.
 func TestWhatABuildRunsAndTakes(t *testing.T) {

@@ -42,6 +42,7 @@ func (c *pass) orgImages() {
 			c.orgImage(cacheSource(a.value), report)
 		}
 	}
+	c.orgRemote()
 	for _, s := range c.services() {
 		c.orgService(s)
 	}

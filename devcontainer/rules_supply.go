@@ -1,6 +1,10 @@
 package devcontainer
 
-import "github.com/org/claude-sandbox/internal/diag"
+import (
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
 
 // supplyRules judge where images, Features and programs come from.
 var supplyRules = []Rule{
@@ -54,6 +58,11 @@ var supplyRules = []Rule{
 		Reason: "Only with --policy: the policy says which Features a configuration may not or must have.",
 		Bad:    withPolicy(`{"features": {"forbid": ["docker-in-docker"]}}`, withImage(`"features": {"ghcr.io/devcontainers/features/docker-in-docker:2.12.0": {}}`)),
 		Good:   withPolicy(`{"features": {"forbid": ["docker-in-docker"]}}`, withImage(`"features": {"ghcr.io/devcontainers/features/go:1.3.2": {}}`))},
+	{ID: "SBX612", Name: "compose-from-elsewhere", Severity: diag.SeverityWarning, Title: "Compose file or build context from elsewhere, not pinned",
+		Reason: "An included Compose file decides what is mounted and run, a build context what the image holds. From a branch or a tag, both change without a change here.",
+		Bad:    strings.Replace(withCompose(`"service": "app"`, `"workspaceFolder": "/project"`), "services:\n", "include:\n  - https://github.com/example/infra.git\nservices:\n", 1),
+		Good:   strings.Replace(withCompose(`"service": "app"`, `"workspaceFolder": "/project"`), "services:\n", "include:\n  - https://github.com/example/infra.git#0123456789abcdef0123456789abcdef01234567\nservices:\n", 1),
+		check:  (*pass).composeRemote},
 }
 
 const exampleLock = `{

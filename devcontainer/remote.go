@@ -1,0 +1,81 @@
+package devcontainer
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+)
+
+var (
+	// remoteSource matches what Compose and BuildKit fetch from elsewhere.
+	remoteSource = regexp.MustCompile(`^(oci|https?|git|ssh)://|^git@|^github\.com/`)
+	// remotePinned matches a commit or a digest, which name one content for ever.
+	remotePinned = regexp.MustCompile(`#[0-9a-f]{40}(:|$)|@sha256:[0-9a-f]{64}$`)
+)
+
+// composeRemote reports Compose files and build contexts that come from
+// elsewhere and may be others tomorrow.
+func (c *pass) composeRemote() {
+	c.eachRemote(func(n *compose.Node, what string) {
+		if s := n.String(); !remotePinned.MatchString(s) {
+			c.inCompose(n, "SBX612", fmt.Sprintf("%s comes from %s, and may be another one tomorrow", what, s), "keep it in the repository, or name a commit (…git#COMMIT) or a digest (…@sha256:…)")
+		}
+	})
+}
+
+// orgRemote holds them to the policy's registries, by host and path.
+func (c *pass) orgRemote() {
+	c.eachRemote(func(n *compose.Node, what string) {
+		place := strings.ToLower(n.String())
+		if _, rest, ok := strings.Cut(place, "://"); ok {
+			place = rest
+		}
+		if _, rest, ok := strings.Cut(place, "@"); ok && !strings.Contains(place, "@sha256:") { // a user's name
+			place = strings.Replace(rest, ":", "/", 1)
+		}
+		place, _, _ = strings.Cut(place, "#")
+		place = strings.TrimSuffix(place, ".git")
+		if name, _, digest := splitImage(place); digest != "" || strings.HasPrefix(n.String(), "oci://") {
+			place = name
+		}
+		if why, where := c.Org.judge("registries", func(e string) bool { return registryMatch(e, place) }); why != "" {
+			c.inCompose(n, "SBX606", fmt.Sprintf("%s from %s: %s", what, n.String(), why), where)
+		}
+	})
+}
+
+// eachRemote visits what Compose fetches from elsewhere.
+func (c *pass) eachRemote(visit func(n *compose.Node, what string)) {
+	if c.composed == nil {
+		return
+	}
+	judge := func(n *compose.Node, what string) {
+		if remoteSource.MatchString(n.String()) {
+			visit(n, what)
+		}
+	}
+	if include := c.composed.project.Root.Get("include"); include != nil {
+		for _, item := range include.Items {
+			if item.Kind == compose.Map {
+				item = item.Get("path")
+			}
+			for _, n := range item.Scalars() {
+				judge(n, "a Compose file, which decides what is mounted and run,")
+			}
+		}
+	}
+	for _, s := range c.composed.project.Services() {
+		b := s.Get("build")
+		if b.String() == "" {
+			b = b.Get("context")
+		}
+		judge(b, "the build of "+s.Name)
+		for _, v := range s.Get("build").Get("additional_contexts").Variables() {
+			if remoteSource.MatchString(v.Value) {
+				judge(&compose.Node{Text: v.Value, Doc: v.Node.Doc, Start: v.Node.Start, End: v.Node.End}, "a context of "+s.Name)
+			}
+		}
+	}
+}
