@@ -111,12 +111,21 @@ func TestDocumentedCommandsExist(t *testing.T) {
 			}
 		}
 	}
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, page := range documents(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		check(filepath.Base(page), string(text))
+		for _, m := range regexp.MustCompile("(?m)(?:`|^ *)make ([a-z-]+)").FindAllSubmatch(text, -1) {
+			if !bytes.Contains(makefile, append(append([]byte("\n"), m[1]...), ':')) {
+				t.Errorf("%s shows %q, and the Makefile has no such target", filepath.Base(page), m[0])
+			}
+		}
 	}
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
