@@ -49,6 +49,10 @@ func TestSocketsOfTheHost(t *testing.T) {
 		{"/run/user/1000/myapp", ""},
 		{"/srv/data", ""},
 		{"${localWorkspaceFolder}/pulse-data", ""},
+		{"${localWorkspaceFolder}/ssh-agent", ""},
+		{"/srv/pulse", ""},
+		{"/srv/ssh-agent-docs", ""},
+		{"/run/user/1000/ssh-agent.socket", "SBX417"},
 		{"${localEnv:HOME}/src/wayland", ""},
 	} {
 		for form, src := range map[string]string{

@@ -3,6 +3,7 @@ package devcontainer
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // sockets are places where the session of a user, or the machine, listens, and
@@ -15,8 +16,8 @@ var sockets = []struct {
 }{
 	{regexp.MustCompile(`(?i)/\.X11-unix(/|$)|/\.ICE-unix(/|$)|/\.Xauthority$|\bXAUTHORITY\b`), "the X server", "reads every key that is typed and types into every window"},
 	{regexp.MustCompile(`/wayland-[0-9]+(\.lock)?$|\bWAYLAND_DISPLAY\b|^/mnt/wslg(/|$)`), "the desktop (Wayland)", "reads the clipboard and opens windows that look like others"},
-	{regexp.MustCompile(`/pulse(/native)?/?$|/pipewire-[0-9]+(-manager)?$|\bPULSE_SERVER\b`), "the sound server", "hears the microphone"},
-	{regexp.MustCompile(`\bSSH_AUTH_SOCK\b|/ssh-auth\.sock$|/ssh-[^/]+/agent\.[0-9]+$|ssh-agent|/keyring/(\.?ssh|control)$|^/run/host-services/?$|/\.?1password/.*agent\.sock$`), "the SSH agent", "signs with all keys of the user"},
+	{regexp.MustCompile(`/run/user/[^/]+/pulse(/native)?/?$|/pulse/native$|^/tmp/pulse-|/pipewire-[0-9]+(-manager)?$|\bPULSE_SERVER\b`), "the sound server", "hears the microphone"},
+	{regexp.MustCompile(`\bSSH_AUTH_SOCK\b|/ssh-auth\.sock$|/ssh-[^/]+/agent\.[0-9]+$|/(openssh-)?ssh-agent(\.sock(et)?)?$|/keyring/(\.?ssh|control)$|^/run/host-services/?$|/\.?1password/.*agent\.sock$`), "the SSH agent", "signs with all keys of the user"},
 	{regexp.MustCompile(`S\.(gpg-agent|scdaemon|dirmngr|keyboxd)[^/]*$|/run/user/[^/]+/gnupg(/|$)`), "the GnuPG agent", "signs and decrypts with all keys of the user"},
 	{regexp.MustCompile(`^/(var/)?run/dbus(/|$)|/run/user/[^/]+/bus$|system_bus_socket$|\bDBUS_SESSION_BUS_ADDRESS\b`), "D-Bus", "starts programs on the host"},
 	{regexp.MustCompile(`^/(var/)?run/systemd(/|$)|/run/user/[^/]+/systemd(/|$)`), "systemd", "starts programs on the host"},
@@ -29,8 +30,9 @@ var runtimeFolder = regexp.MustCompile(`\$\{?(?:(?:localEnv|env):)?XDG_RUNTIME_D
 // sessionSocket says whose socket a mount hands in and what that allows, or
 // nothing.
 func sessionSocket(m mount) (what, can string) {
-	if m.kind != "bind" && m.kind != "npipe" {
-		return "", ""
+	from := origin(m.source)
+	if m.kind != "bind" && m.kind != "npipe" || from.base == "workspace" || from.base == "" && !strings.Contains(m.source, "$") {
+		return "", "" // of the project
 	}
 	source := socketPath(m.source)
 	for _, s := range sockets {

@@ -20,8 +20,9 @@ func FeatureReference() string {
 	return "ghcr.io/" + release.Org + "/claude-sandbox/features/firewall:0"
 }
 
-// firewallFeature is the Feature by tag, by digest, by neither or in a folder.
-var firewallFeature = regexp.MustCompile(`/firewall([:@]|$)`)
+// firewallFeature is the Feature by tag, by digest, by neither, in a folder or
+// as a tarball.
+var firewallFeature = regexp.MustCompile(`/(firewall([:@]|$)|devcontainer-feature-firewall\.tgz$)`)
 
 // sockets are variables by which editors hand in sockets of the host. Whoever
 // can talk to them can open files, use keys and start programs outside.

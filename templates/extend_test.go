@@ -72,3 +72,16 @@ func TestExtendMountsNothingWritableOverComposeVolumes(t *testing.T) {
 		t.Errorf("%v\n%s", err, got)
 	}
 }
+
+// However the Feature is named, it is not added a second time.
+func TestExtendKnowsTheFeature(t *testing.T) {
+	for _, name := range []string{"ghcr.io/me/features/firewall", "localhost:5000/x/firewall:1", "ghcr.io/a/b/firewall@sha256:0", "./firewall", "https://files.example/devcontainer-feature-firewall.tgz"} {
+		got, err := templates.Extend([]byte(`{"image": "a:1", "features": {"`+name+`": {}}}`), templates.Facts{}, nil, nil)
+		if err != nil || strings.Contains(string(got), templates.FeatureReference()) || !templates.Extended(got) {
+			t.Errorf("%s: %v\n%s", name, err, got)
+		}
+	}
+	if templates.Extended([]byte(`{"features": {"ghcr.io/a/b/firewall-tools:1": {}}}`)) {
+		t.Error("another Feature was taken for it")
+	}
+}

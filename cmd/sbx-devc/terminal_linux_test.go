@@ -43,6 +43,20 @@ func TestAttackARepositorysFilesDriveTheTerminal(t *testing.T) {
 	}
 }
 
+// A person who gives - by mistake is told so, instead of a program that waits.
+func TestATerminalIsNoFile(t *testing.T) {
+	for _, command := range []string{"validate", "fix"} {
+		_, terminal := openTerminal(t)
+		var out, said bytes.Buffer
+		a := &app{stdin: terminal, stdout: &out, stderr: &said, getenv: func(string) string { return "" }}
+		code := a.main(t.Context(), []string{command, "-"})
+		terminal.Close()
+		if code != exitNoCheck || !strings.Contains(said.String(), "standard input is a terminal") || !strings.Contains(said.String(), "hint: ") || out.Len() > 0 {
+			t.Errorf("%s ends with %d and says %q %q", command, code, out.String(), said.String())
+		}
+	}
+}
+
 // openTerminal opens a new terminal: what is written to it, master reads.
 func openTerminal(t *testing.T) (master, terminal *os.File) {
 	t.Helper()
