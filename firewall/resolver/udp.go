@@ -3,8 +3,10 @@ package resolver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/org/claude-sandbox/firewall"
@@ -159,8 +161,13 @@ func (e *errand) end(r result) {
 		e.finish(r.reply, nil)
 		return
 	}
-	begun := r // only now, because it goes to the heap
-	if !d.workers.do(func() { e.finish(d.exchange(d.ctx, e.key, e.turns, &begun)) }) {
+	turns, begun := e.turns, &result{nil, r.rcode, r.err}
+	if len(turns) > 1 && errors.Is(r.err, errNoReply) {
+		// The next one is asked; by the time that the first one's turn comes
+		// again it may know.
+		turns, begun = append(slices.Clone(turns[1:]), turns[0]), nil
+	}
+	if !d.workers.do(func() { e.finish(d.exchange(d.ctx, e.key, turns, begun)) }) {
 		e.over() // the client asks again
 	}
 }

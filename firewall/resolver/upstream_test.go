@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -136,4 +137,21 @@ func TestAttackReplyLoopsBetweenServers(t *testing.T) {
 		t.Errorf("an update got %s, want NOTIMP", got.RCode)
 	}
 	mustNotArrive(t, up)
+}
+
+// The first upstream takes longer than it is waited for alone, and the second one
+// is dead.
+func TestSlowUpstreamBesideADeadOne(t *testing.T) {
+	var asked atomic.Int32
+	slow := newUpstream(t, func(q dnsmessage.Message, network string) []dnsmessage.Message {
+		if asked.Add(1) == 1 {
+			return nil
+		}
+		return okZone().script(q, network) // it knows by now
+	})
+	dead := newUpstream(t, func(dnsmessage.Message, string) []dnsmessage.Message { return nil })
+	l := newLab(t, labNetwork, slow, func(o *Options) { o.Upstreams = []netip.AddrPort{slow.addr, dead.addr} })
+	if got := addresses(l.ask(t, "ok.example.", dnsmessage.TypeA)); !slices.Equal(got, []string{public}) {
+		t.Errorf("answer %q, want that of the slow upstream", got)
+	}
 }
