@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/effective"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
@@ -383,4 +384,35 @@ func TestComposeOnTheEngine(t *testing.T) {
 	if len(c.Mounts) != 2 {
 		t.Errorf("mounts %+v", c.Mounts)
 	}
+}
+
+// Whatever stands in the files, nothing breaks, and every place is one.
+func FuzzCompose(f *testing.F) {
+	for _, files := range composeProjects {
+		for name, text := range files {
+			if strings.HasSuffix(name, "ml") {
+				f.Add(files[".devcontainer/devcontainer.json"], text)
+			}
+		}
+	}
+	f.Add(`{"dockerComposeFile": "c.yml", "service": "a"}`, "services: {a: &x {env_file: [{path: [b]}, e, {}], volumes: [{source: .}, ~], build: ~, extends: *x, environment: [A, B=$C]}}\n")
+	f.Fuzz(func(t *testing.T, config, text string) {
+		tree := devcontainer.Memory{".devcontainer/devcontainer.json": config, ".devcontainer/c.yml": text, "compose.yaml": text, ".devcontainer/extra.yaml": text, ".devcontainer/docker-compose.yml": text, "e": "A=1\n", ".env": "C"}
+		p, err := devcontainer.Load(tree, ".devcontainer/devcontainer.json", ".devcontainer/devcontainer.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := effective.Compute(p, effective.Options{Host: effective.Host{Workspace: "/x/y", Config: "/x/y/.devcontainer/devcontainer.json"}})
+		if err != nil || got.Compose == nil {
+			return
+		}
+		for pointer, origin := range got.Compose.Origins {
+			if len(origin) != 1 || origin[0].Line < 1 || origin[0].File == "" {
+				t.Errorf("%s comes from %v", pointer, origin)
+			}
+		}
+		if _, err := json.Marshal(got.Compose.Service); err != nil {
+			t.Error(err)
+		}
+	})
 }
