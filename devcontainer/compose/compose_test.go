@@ -79,6 +79,10 @@ func TestFilesLaidOverEachOther(t *testing.T) {
 			"a.yml", "services: {s: {extends: {file: sub/c.yml, service: b}, volumes: ['./own:/own']}}", "+sub/c.yml", "services: {b: {build: {context: app}, volumes: ['./d:/d', '../up:/up', 'v:/v'], env_file: [e.env]}}"}},
 		{"what extends names is relative to the first file", "{pid=host extends={file=base.yml service=b}}", []string{
 			"a.yml", "services: {s: {}}", "sub/b.yml", "services: {s: {extends: {file: base.yml, service: b}}}", "+base.yml", "services: {b: {pid: host}}"}},
+		{"what another file has besides", "{image=i cap_add=[X] extends={file=c.yml service=b}}", []string{
+			"a.yml", "services:\n  s: {extends: {file: c.yml, service: b}}\n  t: {image: i}\n", "+c.yml", "services: {b: {image: i, cap_add: [X]}, dev: {extends: b}, back: {extends: {file: a.yml, service: t}}}"}},
+		{"one file in two ways", "{image=i cap_add=[X Y] extends={file=c.yml service=b}}", []string{
+			"a.yml", "services:\n  r: {extends: {file: c.yml, service: dev}}\n  s: {extends: {file: c.yml, service: b}, cap_add: [Y]}\n", "+c.yml", "services: {dev: {extends: b}, b: {image: i, cap_add: [X]}}"}},
 		{"an included file is its own folder", "{build=sub}", []string{"a.yml", "include: [sub/c.yml]\n", "+sub/c.yml", "services: {s: {build: .}}"}},
 		{"equal items once, devices by target", "{cap_add=[X Y] devices=[/dev/b:/dev/x]}", []string{
 			"a.yml", "services: {s: {cap_add: [X], devices: ['/dev/a:/dev/x']}}", "b.yml", "services: {s: {cap_add: [X, Y], devices: ['/dev/b:/dev/x']}}"}},
@@ -174,6 +178,29 @@ func TestRefused(t *testing.T) {
 				t.Errorf("docker-compose says %v: %s", err, out)
 			}
 		})
+	}
+}
+
+// What somebody else's file can hold many of takes as long as there is of it.
+func TestManyOfThem(t *testing.T) {
+	var env strings.Builder
+	env.WriteString("services:\n  s:\n    image: i\n    environment:\n")
+	for i := range 60000 {
+		fmt.Fprintf(&env, "      A%d: x\n", i)
+	}
+	p := load("a.yml", env.String(), "b.yml", env.String())
+	if n := len(p.Service("s").Get("environment").Members); n != 60000 || p.Service("s").Get("environment").Get("A59999").String() != "x" {
+		t.Error(n)
+	}
+
+	var b strings.Builder
+	b.WriteString("services:\n  s0: {image: i}\n")
+	const length = 5000
+	for i := 1; i <= length; i++ {
+		fmt.Fprintf(&b, "  s%d: {extends: s%d}\n", i, i-1)
+	}
+	if p = load("a.yml", b.String()); len(p.Problems) > 0 || p.Service(fmt.Sprint("s", length)).Get("image").String() != "i" {
+		t.Error(p.Problems)
 	}
 }
 

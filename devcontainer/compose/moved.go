@@ -19,7 +19,7 @@ func (l *loader) moved(n *Node, from, to string) *Node {
 	}
 	m := mover(filepath.ToSlash(rel))
 	out := *n
-	out.Members = slices.Clone(n.Members)
+	out.Members, out.index = slices.Clone(n.Members), nil
 	for i, member := range out.Members {
 		v := member.Value
 		switch member.Name {
@@ -88,7 +88,7 @@ func (m mover) scalar(n *Node, change func(string) string) *Node {
 // members changes one member of a map.
 func (m mover) members(n *Node, name string, change func(string) string) *Node {
 	out := *n
-	out.Members = slices.Clone(n.Members)
+	out.Members, out.index = slices.Clone(n.Members), nil
 	for i := range out.Members {
 		if out.Members[i].Name == name {
 			out.Members[i].Value = m.scalar(out.Members[i].Value, change)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -43,6 +44,7 @@ type Node struct {
 	End     int
 	tag     string // "!reset", "!override"
 	bad     string // what starts like a variable and is none
+	index   map[string]int
 }
 
 // Member is one name and value of a map.
@@ -57,12 +59,28 @@ func (n *Node) Get(name string) *Node {
 	if n == nil {
 		return nil
 	}
-	for _, m := range n.Members {
-		if m.Name == name {
-			return m.Value
-		}
+	if i := n.find(name); i >= 0 {
+		return n.Members[i].Value
 	}
 	return nil
+}
+
+// find returns the place of a name among the members, -1 when there is none.
+// Large maps get an index: a file may hold 100,000 names.
+func (n *Node) find(name string) int {
+	if len(n.Members) <= 32 {
+		return slices.IndexFunc(n.Members, func(m Member) bool { return m.Name == name })
+	}
+	if len(n.index) != len(n.Members) {
+		n.index = make(map[string]int, len(n.Members))
+		for i, m := range n.Members {
+			n.index[m.Name] = i
+		}
+	}
+	if i, ok := n.index[name]; ok {
+		return i
+	}
+	return -1
 }
 
 // String returns a scalar's text, "" for anything else.
@@ -304,7 +322,7 @@ func (c *converter) members(out *Node, n *yaml.Node, depth int) {
 	for _, b := range below {
 		for _, m := range b.Members {
 			if out.Get(m.Name) == nil {
-				out.Members = append(out.Members, m)
+				out.put(m)
 			}
 		}
 	}
@@ -312,11 +330,12 @@ func (c *converter) members(out *Node, n *yaml.Node, depth int) {
 
 // put replaces the member of that name or appends it.
 func (n *Node) put(m Member) {
-	for i := range n.Members {
-		if n.Members[i].Name == m.Name {
-			n.Members[i] = m
-			return
-		}
+	if i := n.find(m.Name); i >= 0 {
+		n.Members[i] = m
+		return
 	}
 	n.Members = append(n.Members, m)
+	if n.index != nil {
+		n.index[m.Name] = len(n.Members) - 1
+	}
 }

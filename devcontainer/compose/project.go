@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -28,7 +29,7 @@ type Project struct {
 // known of the host, and such a variable stays as it is written.
 func Load(docs []*jsonc.Document, names []string, read func(name string) (*jsonc.Document, error), env map[string]string) *Project {
 	p := &Project{}
-	l := &loader{project: p, read: read, env: map[string]string{}, strict: env != nil}
+	l := &loader{project: p, read: read, env: map[string]string{}, strict: env != nil, extended: map[string]*Node{}, raws: map[string]*Node{}}
 	if len(names) > 0 {
 		l.dir = path.Dir(names[0])
 	}
@@ -53,14 +54,15 @@ func Load(docs []*jsonc.Document, names []string, read func(name string) (*jsonc
 }
 
 type loader struct {
-	project *Project
-	read    func(string) (*jsonc.Document, error)
-	dir     string // of the first file: what the project's files name is relative to it
-	env     map[string]string
-	strict  bool
-	files   int
-	stack   []string // services whose extends is followed
-	circle  bool     // one was found
+	project  *Project
+	read     func(string) (*jsonc.Document, error)
+	dir      string // of the first file: what the project's files name is relative to it
+	env      map[string]string
+	strict   bool
+	files    int
+	extended map[string]*Node // services by file and name, with what they extend; nil while that is followed
+	raws     map[string]*Node // files that extends names
+	circle   bool             // a service that extends itself was found
 }
 
 // dotEnv reads NAME=value lines.
@@ -77,24 +79,32 @@ func (l *loader) lookup(name string) (string, bool) {
 	return v, ok
 }
 
-// file parses a file, puts below it what it includes and resolves extends. What
-// it names is relative to dir.
-func (l *loader) file(doc *jsonc.Document, name, dir string) *Node {
+// parse reads one file; nil when it cannot be used.
+func (l *loader) parse(doc *jsonc.Document) *Node {
 	if l.files++; l.files > maxFiles {
 		return nil
 	}
 	root, problem, twice := parse(doc, variables{l.lookup, l.strict})
 	l.project.Twice = append(l.project.Twice, twice...)
-	if problem != nil {
+	switch {
+	case problem != nil:
 		l.project.Problems = append(l.project.Problems, *problem)
 		return nil
+	case root == nil:
+		l.project.refuse(&Node{Doc: doc}, "a Compose file is a map with services")
+		return nil
+	case root.Kind != Map:
+		l.project.refuse(root, "a Compose file is a map with services")
+		return nil
 	}
-	if root == nil || root.Kind != Map {
-		at := root
-		if root == nil {
-			at = &Node{Doc: doc}
-		}
-		l.project.refuse(at, "a Compose file is a map with services")
+	return root
+}
+
+// file parses a file, puts below it what it includes and resolves extends. What
+// it names is relative to dir.
+func (l *loader) file(doc *jsonc.Document, name, dir string) *Node {
+	root := l.parse(doc)
+	if root == nil {
 		return nil
 	}
 	if services := root.Get("services"); services != nil && services.Kind != Map && !services.Null {
@@ -138,24 +148,46 @@ func included(n *Node) []string {
 }
 
 func (l *loader) named(name string) *Node {
-	if l.read == nil || strings.Contains(name, "$") || path.IsAbs(name) {
-		l.project.Unread = append(l.project.Unread, name)
-		return nil
-	}
-	doc, err := l.read(name)
-	if err != nil {
-		l.project.Unread = append(l.project.Unread, name)
+	doc := l.document(name)
+	if doc == nil {
 		return nil
 	}
 	return l.file(doc, name, path.Dir(name))
 }
 
-// extend lays a service over the one that it extends.
+// document reads a file that another one names; nil when that cannot be.
+func (l *loader) document(name string) *jsonc.Document {
+	if l.read != nil && !strings.Contains(name, "$") && !path.IsAbs(name) {
+		if doc, err := l.read(name); err == nil {
+			return doc
+		}
+	}
+	l.project.Unread = append(l.project.Unread, name)
+	return nil
+}
+
+// extend lays a service over the one that it extends. Each is worked out once:
+// a chain of thousands must not take longer than its length.
 func (l *loader) extend(root *Node, service, name, dir string, n *Node) *Node {
 	from := n.Get("extends")
 	if from == nil {
 		return n
 	}
+	key := name + "\x00" + service
+	if done, ok := l.extended[key]; ok {
+		if done == nil && !l.circle { // it is being worked out; one circle, one problem
+			l.circle = true
+			l.project.refuse(from, fmt.Sprintf("the service %s extends itself", service))
+		}
+		return cmp.Or(done, n)
+	}
+	l.extended[key] = nil
+	l.extended[key] = l.over(root, service, name, dir, n, from)
+	return l.extended[key]
+}
+
+// over finds what a service extends and lays the service over it.
+func (l *loader) over(root *Node, service, name, dir string, n, from *Node) *Node {
 	base, file := from.String(), name
 	if from.Kind == Map {
 		base = from.Get("service").String()
@@ -163,33 +195,34 @@ func (l *loader) extend(root *Node, service, name, dir string, n *Node) *Node {
 			file = path.Join(dir, f.String())
 		}
 	}
-	key := file + "\x00" + base
-	if slices.Contains(l.stack, key) {
-		if !l.circle { // one circle, one problem
-			l.project.refuse(from, fmt.Sprintf("the service %s extends itself", base))
-		}
-		l.circle = true
-		return n
-	}
 	if base == "" {
 		return n
 	}
-	l.stack = append(l.stack, key, name+"\x00"+service)
-	defer func() { l.stack = l.stack[:len(l.stack)-2] }()
-	var below *Node
+	other, otherDir := root, dir
 	if file != name {
-		other := l.named(file) // with its own extends resolved
-		below = l.moved(other.Get("services").Get(base), path.Dir(file), dir)
-	} else if below = root.Get("services").Get(base); below != nil {
-		below = l.extend(root, base, name, dir, below)
+		other, otherDir = l.raw(file), path.Dir(file)
 	}
+	below := other.Get("services").Get(base)
 	if below == nil {
 		if !slices.Contains(l.project.Unread, file) {
 			l.project.refuse(from, fmt.Sprintf("there is no service %s to extend", base))
 		}
 		return n
 	}
-	return overlay(below, n, "/services/x")
+	below = l.extend(other, base, file, otherDir, below)
+	return overlay(l.moved(below, otherDir, dir), n, "/services/x")
+}
+
+// raw reads a file that extends names, once, and follows nothing in it.
+func (l *loader) raw(name string) *Node {
+	if root, ok := l.raws[name]; ok {
+		return root
+	}
+	l.raws[name] = nil
+	if doc := l.document(name); doc != nil {
+		l.raws[name] = l.parse(doc)
+	}
+	return l.raws[name]
 }
 
 // overlay merges two values as Compose merges its files: maps by name, lists
