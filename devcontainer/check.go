@@ -91,6 +91,7 @@ type pass struct {
 	// What many rules ask; worked out when the first one does.
 	isSandbox, hasAgent func() bool
 	reports             []report
+	said                map[composePlace]bool // see inCompose
 }
 
 // report is a finding and, where a machine can mend it safely, how.

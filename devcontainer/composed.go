@@ -86,15 +86,23 @@ func (c *composed) dev() *compose.Service {
 	return c.service
 }
 
+// composePlace is where a rule has reported something in a Compose file.
+type composePlace struct {
+	rule, file string
+	start      int
+}
+
 // inCompose reports a rule at a value of a Compose file, once: extends and
 // anchors give one value to several services.
 func (c *pass) inCompose(n *compose.Node, rule, message, hint string) {
-	line, column := n.Doc.Position(n.Start)
-	if slices.ContainsFunc(c.reports, func(r report) bool {
-		return r.Rule == rule && r.File == n.Doc.File && r.Line == line && r.Column == column
-	}) {
+	at := composePlace{rule, n.Doc.File, n.Start}
+	if c.said[at] {
 		return
 	}
+	if c.said == nil {
+		c.said = map[composePlace]bool{}
+	}
+	c.said[at] = true
 	c.in(n.Doc, n.Start, n.End, "", rule, message, hint)
 }
 

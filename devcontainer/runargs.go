@@ -73,11 +73,15 @@ func (o commandOptions) parse(list *jsonc.Node) []runArg {
 	if list == nil || list.Kind != jsonc.Array {
 		return nil // the reference CLI makes letters of a text
 	}
+	last := map[string]int{}
 	add := func(flag, value string, n *jsonc.Node) {
-		if o.single[flag] {
-			out = slices.DeleteFunc(out, func(a runArg) bool { return a.flag == flag })
+		arg := runArg{flag, value, n}
+		if i, again := last[flag]; again && o.single[flag] {
+			out[i] = arg
+			return
 		}
-		out = append(out, runArg{flag, value, n})
+		last[flag] = len(out)
+		out = append(out, arg)
 	}
 	all := list.Elements
 	for i := 0; i < len(all); i++ {
