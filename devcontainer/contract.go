@@ -74,8 +74,10 @@ func (c *pass) contract() {
 // singleContainer: the firewall and the agent share a container, so its
 // ENTRYPOINT must run and may set a packet filter.
 func (c *pass) singleContainer(hooked bool) {
-	c.gateSkipped()
-	c.firewallCovered()
+	if c.Settings != nil || strings.Contains(c.dockerfileText(), "sbx-init") { // not some other firewall
+		c.gateSkipped()
+		c.firewallCovered()
+	}
 	if !c.hasCapability("NET_ADMIN") {
 		c.missing(c.root.Member("capAdd"), "SBX801", "the firewall needs the capability NET_ADMIN, which nothing adds", `add "capAdd": ["NET_ADMIN"]`).fix(c.listing("capAdd", "NET_ADMIN"))
 	}

@@ -72,6 +72,7 @@ func (c *pass) featureContract(feature jsonc.Member) {
 	c.gateSkipped()
 	c.firewallCovered()
 	c.networkParameters()
+	c.featurePolicy(feature)
 	c.writable()
 }
 

@@ -21,20 +21,65 @@ func (c *pass) policyContract() {
 	if len(errs) > 0 {
 		return // reported where the settings are checked
 	}
-	c.closedPorts(policy)
+	c.closedPorts(policy, `use forwardPorts, or add %d to network.inbound in sandbox.jsonc`)
 	for _, hook := range hooks {
-		c.refusedCommand(policy, hook)
+		c.refusedCommand(rulesOf{c.Policy.Network, policy, "network.%s in sandbox.jsonc"}, hook)
+	}
+}
+
+// rulesOf is what a sandbox lets out, as it is written and understood, and
+// where its lists are.
+type rulesOf struct {
+	firewall.Network
+	*firewall.Policy
+	place string // with %s for the list's name
+}
+
+// featurePolicy compares the options of the firewall Feature, which are its
+// policy, with what the configuration does.
+func (c *pass) featurePolicy(feature jsonc.Member) {
+	unknown := false
+	list := func(option, byDefault string) (out []string) {
+		text, ok := feature.Value.Member(option).Str()
+		if !ok {
+			text = byDefault
+		}
+		unknown = unknown || strings.Contains(text, "${")
+		for entry := range strings.SplitSeq(text, ",") {
+			if entry = strings.TrimSpace(entry); entry != "" {
+				out = append(out, entry)
+			}
+		}
+		return out
+	}
+	network := firewall.Network{Mode: firewall.ModeAllowlist, Presets: list("presets", "anthropic,github,vscode"), Allow: list("allow", ""),
+		Deny: list("deny", "gist.github.com"), Private: list("private", "")}
+	if unknown {
+		return
+	}
+	policy, errs := firewall.NewPolicy(network)
+	for _, e := range errs {
+		if n := feature.Value.Member(e.List); n != nil {
+			c.at(n, "SBX210", fmt.Sprintf("%s: %s", e.List, e.Message), e.Hint)
+		}
+	}
+	if policy == nil {
+		return
+	}
+	c.closedPorts(policy, "use forwardPorts; the Feature lets nobody in on port %d")
+	for _, hook := range hooks {
+		c.refusedCommand(rulesOf{network, policy, "the Feature's option %s"}, hook)
 	}
 }
 
 // closedPorts reports published ports that the firewall does not let in.
 // forwardPorts need nothing: editors connect from inside.
-func (c *pass) closedPorts(policy *firewall.Policy) {
+func (c *pass) closedPorts(policy *firewall.Policy, hint string) {
 	judge := func(n *jsonc.Node, text string) {
 		text, _, _ = strings.Cut(text, "/")
 		number, err := strconv.ParseUint(text[strings.LastIndexByte(text, ':')+1:], 10, 16)
 		if err == nil && !slices.Contains(policy.Inbound(), uint16(number)) {
-			c.at(n, "SBX813", fmt.Sprintf("port %d is published, and the firewall lets nobody in", number), fmt.Sprintf(`use forwardPorts, or add %d to network.inbound in sandbox.jsonc`, number))
+			c.at(n, "SBX813", fmt.Sprintf("port %d is published, and the firewall lets nobody in", number), fmt.Sprintf(hint, number))
 		}
 	}
 	port := c.engineOnly("appPort")
@@ -73,11 +118,11 @@ var ecosystems = []struct {
 
 // refusedCommand reports what a lifecycle command fetches and the policy does
 // not allow.
-func (c *pass) refusedCommand(policy *firewall.Policy, hook string) {
+func (c *pass) refusedCommand(policy rulesOf, hook string) {
 	c.eachCommand(c.root.Member(hook), func(n *jsonc.Node, cmd *shell.Command) {
 		for _, host := range fetchedHosts(cmd) {
 			if d := policy.DecideName(host); !d.Allowed() {
-				c.at(n, "SBX814", fmt.Sprintf("%s reaches for %s, which the policy refuses", hook, host), fmt.Sprintf("add %q to network.allow in sandbox.jsonc, or do it in the Dockerfile", host))
+				c.at(n, "SBX814", fmt.Sprintf("%s reaches for %s, which the policy refuses", hook, host), fmt.Sprintf("add %q to "+policy.place+", or do it in the Dockerfile", host, "allow"))
 				return
 			}
 		}
@@ -85,8 +130,8 @@ func (c *pass) refusedCommand(policy *firewall.Policy, hook string) {
 			if !cmd.Is(e.programs...) || e.words != nil && !slices.ContainsFunc(cmd.Operands(), func(w shell.Word) bool { return slices.Contains(e.words, w.Text) }) {
 				continue
 			}
-			if !slices.ContainsFunc(e.presets, func(p string) bool { return c.allowsPreset(policy, p) }) {
-				c.at(n, "SBX814", fmt.Sprintf("%s runs %s, and the policy allows nothing that it fetches from", hook, cmd.Name()), fmt.Sprintf("add the preset %q to network.presets in sandbox.jsonc, or do it in the Dockerfile", e.presets[0]))
+			if !slices.ContainsFunc(e.presets, func(p string) bool { return policy.allowsPreset(p) }) {
+				c.at(n, "SBX814", fmt.Sprintf("%s runs %s, and the policy allows nothing that it fetches from", hook, cmd.Name()), fmt.Sprintf("add the preset %q to "+policy.place+", or do it in the Dockerfile", e.presets[0], "presets"))
 				return
 			}
 		}
@@ -138,8 +183,8 @@ func fetchedHosts(cmd *shell.Command) []string {
 }
 
 // allowsPreset reports whether the policy names the preset or anything in it.
-func (c *pass) allowsPreset(policy *firewall.Policy, name string) bool {
-	if slices.Contains(c.Policy.Network.Presets, name) {
+func (policy rulesOf) allowsPreset(name string) bool {
+	if slices.Contains(policy.Presets, name) {
 		return true
 	}
 	entries, _ := firewall.Preset(name)
@@ -148,7 +193,7 @@ func (c *pass) allowsPreset(policy *firewall.Policy, name string) bool {
 		if policy.DecideName(domain).Allowed() || policy.DecideName("x."+domain).Allowed() {
 			return true
 		}
-		for _, allowed := range c.Policy.Network.Allow {
+		for _, allowed := range policy.Allow {
 			if host, _, _ := strings.Cut(strings.TrimPrefix(allowed, "*."), ":"); host == domain || strings.HasSuffix(host, "."+domain) {
 				return true
 			}

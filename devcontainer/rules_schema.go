@@ -40,7 +40,7 @@ var schemaRules = []Rule{
 		Reason: "Only some tools know this property. With the others the container lacks what it says.",
 		Bad:    "{\n  \"image\": \"debian:13\",\n  \"extends\": \"../base/devcontainer.json\"\n}",
 		Good:   "{\n  \"image\": \"debian:13\"\n}"},
-	{ID: "SBX210", Name: "network-entry", Severity: diag.SeverityError, Title: "network entry of sandbox.jsonc not accepted",
+	{ID: "SBX210", Name: "network-entry", Severity: diag.SeverityError, Title: "network entry of sandbox.jsonc, or of the firewall Feature, not accepted",
 		Reason: "An entry that cannot be read as a host, a wildcard, an address or a network allows nothing, or not what was meant. The firewall refuses to start on it.",
 		Bad:    withSettings(`{"network": {"allow": ["https://docs.example.com/guide"]}}`),
 		Good:   withSettings(`{"network": {"allow": ["docs.example.com"]}}`)},
