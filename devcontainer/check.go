@@ -60,7 +60,8 @@ func (c *pass) once() {
 		return
 	}
 	c.reports = slices.DeleteFunc(c.reports, func(r report) bool {
-		if r.File == c.Config.File && slices.ContainsFunc(restOn[r.Rule], func(name string) bool { return broken[name] }) {
+		// Without a source nothing is known of what the promises rest on.
+		if on := restOn[r.Rule]; on != nil && r.File == c.Config.File && slices.ContainsFunc(slices.Concat(on, sourceNames), func(name string) bool { return broken[name] }) {
 			return true
 		}
 		return r.Pointer != "" && wrong[place(r)] && r.Rule[3] > '1' && !slices.Contains(mistyped, r.Rule)

@@ -88,6 +88,20 @@ func TestComposeFilesTogether(t *testing.T) {
 	}
 }
 
+// The stage that a service builds must be one.
+func TestComposeTargetMissing(t *testing.T) {
+	tree := composeProject("")
+	tree[".devcontainer/compose.yaml"] = "services:\n  app:\n    build: {context: ., target: agnet}\n"
+	tree[".devcontainer/Dockerfile"] = "FROM debian:13 AS agent\nRUN useradd x\nUSER x\n"
+	if got := marked(t, tree, false); got != "SBX712 agnet" {
+		t.Error(got)
+	}
+	tree[".devcontainer/compose.yaml"] = "services:\n  app:\n    build: {context: ., target: agent}\n"
+	if got := marked(t, tree, false); got != "" {
+		t.Error(got)
+	}
+}
+
 func TestComposeServiceMissing(t *testing.T) {
 	tree := composeProject("")
 	tree[".devcontainer/devcontainer.json"] = `{"dockerComposeFile": "compose.yaml", "service": "ap", "workspaceFolder": "/project"}`

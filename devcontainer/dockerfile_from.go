@@ -74,13 +74,19 @@ func (c *pass) buildProblems() {
 var instructionNames = []string{"ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL",
 	"MAINTAINER", "ONBUILD", "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR"}
 
-// targetMissing reports a build target that is no stage.
+// targetMissing reports a build target that is no stage: the file's, or that of
+// the Compose service.
 func (c *pass) targetMissing() {
 	if c.build == nil || c.build.final != nil || len(c.build.file.Stages) == 0 {
 		return
 	}
 	target, ok := c.build.target.Str()
-	if !ok || variable.MatchString(target) {
+	var inService *compose.Node
+	if s := c.composed.dev(); s != nil {
+		inService = s.Get("build").Get("target")
+		target, ok = inService.String(), inService.String() != ""
+	}
+	if !ok || strings.Contains(target, "$") {
 		return
 	}
 	var names []string
@@ -93,7 +99,12 @@ func (c *pass) targetMissing() {
 	if len(names) > 0 {
 		hint = didYouMean(target, names)
 	}
-	c.at(c.build.target, "SBX712", fmt.Sprintf("the Dockerfile has no stage %q", target), hint)
+	message := fmt.Sprintf("the Dockerfile has no stage %q", target)
+	if inService != nil {
+		c.inCompose(inService, "SBX712", message, hint)
+		return
+	}
+	c.at(c.build.target, "SBX712", message, hint)
 }
 
 // predefined arguments need no ARG (Dockerfile reference, "Predefined ARGs").

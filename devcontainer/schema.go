@@ -147,6 +147,7 @@ func (c *pass) topLevel(props map[string]shape, noEffect []string, why string) {
 	}
 }
 
-func isSource(name string) bool {
-	return slices.Contains([]string{"image", "build", "dockerFile", "dockerComposeFile"}, name)
-}
+// sourceNames are the properties that a container is made from.
+var sourceNames = []string{"image", "build", "dockerFile", "dockerComposeFile"}
+
+func isSource(name string) bool { return slices.Contains(sourceNames, name) }

@@ -50,6 +50,12 @@ func (p *checker) check() {
 				p.refuse(n.place(s.Doc), fmt.Sprintf("the service %s depends on %s, which there is not", s.Name, n.Name))
 			}
 		}
+		for _, key := range []string{"network_mode", "pid", "ipc"} {
+			n := s.Get(key)
+			if other, ok := strings.CutPrefix(n.String(), "service:"); ok && !services[other] && !strings.Contains(other, "$") {
+				p.refuse(n, fmt.Sprintf("%s names the service %s, which there is not", key, other))
+			}
+		}
 		p.volumes(s)
 	}
 }

@@ -156,6 +156,7 @@ func TestRefused(t *testing.T) {
 		{"no such service to extend", "services:\n  a: {image: i, extends: b}\n", "there is no service b to extend"},
 		{"extends itself", "services:\n  a: {image: i, extends: b}\n  b: {image: i, extends: a}\n", "the service a extends itself"},
 		{"depends on nobody", "services:\n  a: {image: i, depends_on: [b]}\n", "the service a depends on b, which there is not"},
+		{"another's network, which there is not", "services:\n  a: {image: i, network_mode: 'service:b'}\n", "network_mode names the service b, which there is not"},
 		{"a volume that nobody declares", "services:\n  a: {image: i, volumes: ['v:/v']}\n", "the volume v is not declared under volumes"},
 		{"all of them right", "services:\n  a: {image: 'i:${B:-1}', build: ., command: 'echo $$1', volumes: ['v:/v', './x:/x', '/y', '~/z:/z'], depends_on: [b], ports: ['1']}\n  b: {build: .}\nvolumes: {v: }\n", ""},
 	} {
