@@ -163,7 +163,7 @@ func (c *pass) check(n *jsonc.Node, s shape) {
 		v, err := strconv.ParseFloat(n.Text, 64)
 		if err != nil || v != math.Trunc(v) {
 			c.at(n, "SBX202", where(n)+" must be a whole number", "")
-		} else if v < float64(s.min) || s.max > 0 && v > float64(s.max) {
+		} else if s.min != math.MinInt && v < float64(s.min) || s.max > 0 && v > float64(s.max) {
 			c.at(n, "SBX203", fmt.Sprintf("%s is out of range", where(n)), "")
 		}
 	}
