@@ -58,7 +58,7 @@ func (o *Observation) note(format string, args ...any) {
 func (o *Observation) git(dir string) error {
 	info, err := os.Lstat(filepath.Join(dir, ".git"))
 	if errors.Is(err, fs.ErrNotExist) {
-		o.note("no git repository here; run init again with --force after git init, so that its hooks and configuration are protected")
+		o.note("no git repository here; after git init, 'sbx-devc update --rescan' (or init --extend once more, if that is what you used) protects its hooks and configuration")
 		return nil
 	}
 	if err != nil {
@@ -66,6 +66,10 @@ func (o *Observation) git(dir string) error {
 	}
 	if !info.IsDir() {
 		o.note(".git is not a folder (a linked worktree or a submodule): git will not work inside, because the repository itself stays outside")
+		if info.Mode().IsRegular() {
+			// Whoever writes it chooses which configuration git on the host obeys.
+			o.Facts.ReadOnly = append(o.Facts.ReadOnly, ".git")
+		}
 		return nil
 	}
 	o.Facts.Pinned = append(o.Facts.Pinned, ".git")
