@@ -53,7 +53,7 @@ func (c *pass) once() {
 		case isMistyped, below && rest != "" && slices.Contains([]string{"SBX204", "SBX310"}, r.Rule):
 			broken[top] = true
 		case r.Rule == "SBX201" && !below:
-			broken[jsonc.Suggest(top, sortedKeys(everyKind))] = true
+			broken[diag.Suggest(top, sortedKeys(everyKind))] = true
 		}
 	}
 	if len(wrong) == 0 && len(broken) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
-	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // fromUnpinned reports images that can become others under the same name.
@@ -63,7 +63,7 @@ func (c *pass) buildProblems() {
 		message, _, _ := strings.Cut(p.Message, "\n")
 		if p.Unknown != "" {
 			message = "there is no instruction " + strconv.Quote(p.Unknown)
-			if best := jsonc.Suggest(strings.ToUpper(p.Unknown), instructionNames); best != "" {
+			if best := diag.Suggest(strings.ToUpper(p.Unknown), instructionNames); best != "" {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			}
 		}
@@ -130,7 +130,7 @@ func (c *pass) unusedArguments() {
 	for _, m := range c.build.args.Members {
 		if !slices.Contains(known, m.Name) && !predefined.MatchString(m.Name) {
 			hint := "declare it with ARG, or remove it"
-			if best := jsonc.Suggest(m.Name, known); best != "" {
+			if best := diag.Suggest(m.Name, known); best != "" {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			}
 			c.name(m, "SBX713", fmt.Sprintf("the Dockerfile has no ARG %s", m.Name), hint)
@@ -153,7 +153,7 @@ func (c *pass) stageMissing() {
 				}
 			}
 			later := c.build.file.Target(from)
-			best := jsonc.Suggest(strings.ToLower(from), names)
+			best := diag.Suggest(strings.ToLower(from), names)
 			if notNumber != nil && later == nil && best == "" || c.buildContext(from) {
 				continue // an image of that name
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -87,7 +88,7 @@ func (c *pass) mountText(n *jsonc.Node) {
 		switch {
 		case !slices.Contains(mountKeys, key) && !slices.Contains(mountKeys, strings.ToLower(key)):
 			hint := "accepted: type, source, target, readonly and what docker run --mount knows besides"
-			if best := jsonc.Suggest(key, mountKeys); best != "" {
+			if best := diag.Suggest(key, mountKeys); best != "" {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			} else if strings.Contains(key, ":") {
 				hint = `this is the form of -v; write "type=bind,source=…,target=…"`

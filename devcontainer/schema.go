@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -111,7 +112,7 @@ func (c *pass) require(n *jsonc.Node, names ...string) {
 // meant to be one of names: one slip is one finding.
 func (c *pass) misspelt(n *jsonc.Node, names ...string) bool {
 	return slices.ContainsFunc(n.Members, func(m jsonc.Member) bool {
-		return jsonc.Suggest(m.Name, names) != "" && slices.ContainsFunc(c.reports, func(r report) bool {
+		return diag.Suggest(m.Name, names) != "" && slices.ContainsFunc(c.reports, func(r report) bool {
 			return r.Rule == "SBX201" && r.Pointer == m.Value.Pointer && r.File == c.doc.File
 		})
 	})

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -210,13 +211,13 @@ func (c *pass) unknown(n *jsonc.Node, m jsonc.Member, props map[string]shape) {
 	}
 	known := sortedKeys(props)
 	r := c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), didYouMean(m.Name, known))
-	if best := jsonc.Suggest(m.Name, known); best != "" && sameButForCase(best, m.Name) && !slices.Contains(opening, best) && n.Member(best) == nil && n.Count(m.Name) == 1 {
+	if best := diag.Suggest(m.Name, known); best != "" && sameButForCase(best, m.Name) && !slices.Contains(opening, best) && n.Member(best) == nil && n.Count(m.Name) == 1 {
 		r.fix(jsonc.Rename(m, best))
 	}
 }
 
 func didYouMean(word string, known []string) string {
-	if best := jsonc.Suggest(word, known); best != "" {
+	if best := diag.Suggest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	if len(known) > 12 {

@@ -113,7 +113,7 @@ func (c *pass) optionUse(options *jsonc.Node, files []string) {
 			if options.Member(name) == nil {
 				hint := "declare it in devcontainer-template.json"
 				if options != nil {
-					if best := jsonc.Suggest(name, optionNames(options)); best != "" {
+					if best := diag.Suggest(name, optionNames(options)); best != "" {
 						hint = fmt.Sprintf("did you mean %q?", best)
 						used[best] = true // one slip, one finding
 					}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -66,7 +67,7 @@ func (c *pass) variable(n *jsonc.Node, whole, inner string, command, early bool)
 		}
 	case !command && !slices.Contains(knownVariables, name):
 		hint := "the text stays as it is; known are " + strings.Join(knownVariables, ", ")
-		if best := jsonc.Suggest(name, knownVariables); best != "" {
+		if best := diag.Suggest(name, knownVariables); best != "" {
 			hint = fmt.Sprintf("did you mean ${%s}?", best)
 		} else if name == "workspaceFolder" || name == "workspaceRoot" {
 			hint = "did you mean ${containerWorkspaceFolder}?"

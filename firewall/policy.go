@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // Policy is a Network that has been understood. It never changes after
@@ -119,38 +121,8 @@ func withWebPorts(e entry) entry {
 // probably meant to be.
 func unknown(kind, word string, accepted []string) *problem {
 	hint := "use one of: " + strings.Join(accepted, ", ")
-	best, distance := "", len(word)/3+1 // a third of the letters may be wrong
-	for _, a := range accepted {
-		if d := editDistance(strings.ToLower(word), a); d < distance {
-			best, distance = a, d
-		}
-	}
-	if best != "" {
+	if best := diag.Suggest(word, accepted); best != "" {
 		hint = fmt.Sprintf("did you mean %q? accepted: %s", best, strings.Join(accepted, ", "))
 	}
 	return complain(hint, "unknown %s %q", kind, word)
-}
-
-// editDistance counts the insertions, deletions, replacements and swaps of
-// neighbours that turn a into b (optimal string alignment).
-func editDistance(a, b string) int {
-	last, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		next[0] = i + 1
-		for j := range len(b) {
-			replace := row[j]
-			if a[i] != b[j] {
-				replace++
-			}
-			next[j+1] = min(replace, row[j+1]+1, next[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				next[j+1] = min(next[j+1], last[j-1]+1)
-			}
-		}
-		last, row, next = row, next, last
-	}
-	return row[len(b)]
 }

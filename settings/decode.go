@@ -95,7 +95,7 @@ func (d *decoder) object(n *jsonc.Node, known fields, required ...string) {
 			continue
 		}
 		hint := "accepted: " + strings.Join(names, ", ")
-		if best := jsonc.Suggest(m.Name, names); best != "" {
+		if best := diag.Suggest(m.Name, names); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
 		d.at(place{d.doc, m.NameStart, m.NameEnd, m.Value.Pointer}, RuleUnknown, "unknown setting "+quote(m.Name), hint)

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/release"
 )
 
@@ -71,7 +70,7 @@ func IDs() []string {
 func Load(id string) (*Template, error) {
 	if !slices.Contains(IDs(), id) {
 		hint := "known templates: " + strings.Join(IDs(), ", ")
-		if best := jsonc.Suggest(id, IDs()); best != "" {
+		if best := diag.Suggest(id, IDs()); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
 		return nil, diag.WithHint(fmt.Errorf("%w %q", ErrUnknown, id), "%s", hint)
@@ -107,7 +106,7 @@ func (t *Template) values(given map[string]string) (map[string]string, error) {
 		o, ok := t.Options[name]
 		if !ok {
 			hint := "known options: " + strings.Join(names, ", ")
-			if best := jsonc.Suggest(name, names); best != "" {
+			if best := diag.Suggest(name, names); best != "" {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			}
 			return nil, diag.WithHint(fmt.Errorf("%w %q: the template %s has none of that name", ErrOption, name, t.ID), "%s", hint)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -36,7 +35,7 @@ func (a *app) explain(word string) error {
 			known = append(known, r.ID, r.Name)
 		}
 		err := fmt.Errorf("there is no rule %q", word)
-		if best := jsonc.Suggest(word, known); best != "" {
+		if best := diag.Suggest(word, known); best != "" {
 			return exitWith(exitCheckUsage, diag.WithHint(err, "did you mean %s?", best))
 		}
 		return exitWith(exitCheckUsage, diag.WithHint(err, "sbx-devc rules lists them"))

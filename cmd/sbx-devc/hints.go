@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // hintForPath says what to do about a path that cannot be used, which the
@@ -54,7 +54,7 @@ func missingPath(path string) string {
 		for _, e := range entries {
 			known = append(known, e.Name())
 		}
-		if best := jsonc.Suggest(name, known); best != "" && best != name {
+		if best := diag.Suggest(name, known); best != "" && best != name {
 			return fmt.Sprintf("did you mean %s?", filepath.Join(dir, best))
 		}
 		break

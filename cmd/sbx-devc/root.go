@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -95,7 +94,7 @@ func meant(cmd *cobra.Command, err error) string {
 			}
 		}
 	}
-	if best := jsonc.Suggest(word, known); best != "" {
+	if best := diag.Suggest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %s%s? ", prefix, best)
 	}
 	if strings.Contains(err.Error(), " arg(s)") {

@@ -35,8 +35,11 @@ func TestInterruptionIsSaidAndHasItsExitCode(t *testing.T) {
 	cancel(interrupted{syscall.SIGTERM})
 	var people bytes.Buffer
 	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &people, getenv: func(string) string { return "" }}
-	code := a.main(ctx, []string{"image", "inspect", "localhost:1/x:y"})
-	if want := "sbx-devc: error: interrupted: terminated\n"; code != 143 || people.String() != want {
-		t.Errorf("exit code %d, %q, want 143, %q", code, people.String(), want)
+	for _, args := range [][]string{{"image", "inspect", "localhost:1/x:y"}, {"validate", t.TempDir()}} {
+		people.Reset()
+		code := a.main(ctx, args)
+		if want := "sbx-devc: error: interrupted: terminated\n"; code != 143 || people.String() != want {
+			t.Errorf("%s: exit code %d, %q, want 143, %q", args, code, people.String(), want)
+		}
 	}
 }

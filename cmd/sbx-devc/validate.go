@@ -54,7 +54,7 @@ program is started. Exit code 0: nothing at --fail-on or worse;
 	return cmd
 }
 
-func (a *app) validate(_ context.Context, o validateOptions, paths []string) error {
+func (a *app) validate(ctx context.Context, o validateOptions, paths []string) error {
 	write, err := findingsWriter(o.format)
 	if err != nil {
 		return exitWith(exitCheckUsage, err)
@@ -74,7 +74,11 @@ func (a *app) validate(_ context.Context, o validateOptions, paths []string) err
 	}
 	unreadable := false
 	for _, path := range paths {
-		if err := v.path(path); err != nil {
+		err := v.path(ctx, path)
+		if ctx.Err() != nil {
+			return ctx.Err() // half a result would look like a whole one
+		}
+		if err != nil {
 			// The other paths still count: one run reports everything.
 			unreadable = true
 			a.printError(err)
@@ -133,7 +137,7 @@ type validation struct {
 }
 
 // path checks everything that one argument names.
-func (v *validation) path(path string) error {
+func (v *validation) path(ctx context.Context, path string) error {
 	if path == "-" {
 		src, err := v.piped()
 		if err != nil {
@@ -147,6 +151,9 @@ func (v *validation) path(path string) error {
 	}
 	var failed error
 	for _, file := range found {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if filepath.Base(file) == devcontainer.SettingsName {
 			failed = errors.Join(failed, v.settings(file))
 			continue

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -102,7 +103,7 @@ var serviceKeys = strings.Fields(`annotations attach blkio_config build cap_add 
 // keys reports names that are near to a key; a newer Compose may have others.
 func (p *checker) keys(s *Service) {
 	for _, m := range s.Members {
-		if best := jsonc.Suggest(m.Name, serviceKeys); best != "" && best != m.Name && !strings.HasPrefix(m.Name, "x-") {
+		if best := diag.Suggest(m.Name, serviceKeys); best != "" && best != m.Name && !strings.HasPrefix(m.Name, "x-") {
 			p.refuse(m.place(s.Doc), fmt.Sprintf("a service has no %q; did you mean %s?", m.Name, best))
 		}
 	}

@@ -109,15 +109,3 @@ func FuzzParse(f *testing.F) {
 		})
 	})
 }
-
-func TestSuggest(t *testing.T) {
-	known := []string{"remoteUser", "runArgs", "capAdd", "forwardPorts"}
-	for word, want := range map[string]string{
-		"remoteuser": "remoteUser", "run_args": "runArgs", "cap-add": "capAdd", "forwardPort": "forwardPorts",
-		"remtoeUser": "remoteUser", "user": "", "x": "", "somethingElse": "",
-	} {
-		if got := jsonc.Suggest(word, known); got != want {
-			t.Errorf("Suggest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}

@@ -1,4 +1,4 @@
-package jsonc
+package diag
 
 import "strings"
 
