@@ -150,6 +150,7 @@ func (p *program) run(args []string) (err error) {
 	// From now on little memory is worth more than little work, to whoever shares
 	// the container's limit with us.
 	debug.SetGCPercent(gcServing)
+	go debug.FreeOSMemory() // what reading the policy took
 	keeper := newKeeper(p, w, o, reach)
 	if o.sidecar {
 		return p.serve(w, func() { keeper.begin(control) }, time.Since(started))
