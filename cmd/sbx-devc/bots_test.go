@@ -136,6 +136,7 @@ func TestBotsMovePins(t *testing.T) {
 	}{
 		{"a digest is pinned", "Dockerfile", "claude", pull(`FROM node:22-bookworm-slim`, "$0"+pin), "node:22-bookworm-slim" + pin + " is not locked; node:22-bookworm-slim is"},
 		{"another tag", "Dockerfile", "claude-python", pull(`uv:0\.9 `, "uv:0.10.2"+pin+" "), "uv:0.10.2" + pin + " is not locked; ghcr.io/astral-sh/uv:0.9 is"},
+		{"a digest for one stage of two", "Dockerfile", "claude-node", pull(`FROM node:22-bookworm-slim AS`, "FROM node:22-bookworm-slim"+pin+" AS"), "node:22-bookworm-slim" + pin + " is not locked; node:22-bookworm-slim is"},
 		{"both stages of one image", "Dockerfile", "claude-strict", pull(`debian:bookworm-slim`, "$0"+pin), "debian:bookworm-slim" + pin},
 		{"Claude Code", "Dockerfile", "claude-minimal", pull(`2\.1\.329`, "2.1.999", `sha512-\S+`, sum), "Claude Code 2.1.329 is locked, and the Dockerfile installs 2.1.999"},
 		{"sbx-init", "Dockerfile", "claude-go", pull(`(claude-sandbox-init):\S+`, "$1:v9.9.9"), "is locked, and the Dockerfile copies that of ghcr.io/" + release.Org + "/claude-sandbox-init:v9.9.9"},

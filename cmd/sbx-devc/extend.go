@@ -48,12 +48,17 @@ func (a *app) extend(o initOptions, dir string, c choice) error {
 		return exitWith(exitRefused, err)
 	}
 	files := []templates.File{{Path: configPath, Content: text}}
-	if err := noWorse(dir, files); err != nil {
-		return exitWith(exitRefused, err)
+	worse := noWorse(dir, files)
+	if o.dryRun {
+		if err := a.showFiles(dir, files, "changed"); err != nil {
+			return err
+		}
 	}
 	switch {
+	case worse != nil:
+		return exitWith(exitRefused, worse)
 	case o.dryRun:
-		return a.showFiles(dir, files, "changed")
+		return nil
 	case unchanged(dir, files[0]):
 		fmt.Fprintf(a.stderr, "sbx-devc: %s has the firewall already\n", filepath.Join(dir, configPath))
 		return nil

@@ -35,9 +35,11 @@ func (l *Lock) Stale(files []templates.File, initSHA256 map[string]string) Stale
 		if !lacks(l.Images, i.Reference) || i.Reference == now.SbxInit.Image && now.SbxInit.Image != l.SbxInit.Image { // that is said below
 			continue
 		}
-		was := slices.IndexFunc(l.Images, func(o Image) bool {
-			return repository(o.Reference) == repository(i.Reference) && lacks(now.Images, o.Reference)
-		})
+		of := func(o Image) bool { return repository(o.Reference) == repository(i.Reference) }
+		was := slices.IndexFunc(l.Images, func(o Image) bool { return of(o) && lacks(now.Images, o.Reference) })
+		if was < 0 { // another stage still names the locked one
+			was = slices.IndexFunc(l.Images, of)
+		}
 		if was < 0 {
 			out.Other = append(out.Other, fmt.Sprintf("the image %s is not locked", i.Reference))
 			continue

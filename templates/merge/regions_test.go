@@ -300,6 +300,11 @@ func TestDockerfile(t *testing.T) {
 			template: replace(t, old, "curl git", "git jq"),
 			mine:     replace(t, old, "curl git", "curl git vim"),
 			want:     replace(t, old, "curl git", "git vim jq")},
+		{name: "further packages of both", base: "ARG EXTRA_PACKAGES=\n", template: "ARG EXTRA_PACKAGES=htop\n", mine: "ARG EXTRA_PACKAGES=make,gcc\n", want: "ARG EXTRA_PACKAGES=make,gcc,htop\n"},
+		{name: "packages beside another argument of the template's", base: "ARG PACKAGES=\"git\"\nARG EXTRA_PACKAGES=\nARG AGENT_SHELL=bash\n",
+			template: "ARG PACKAGES=\"git\"\nARG EXTRA_PACKAGES=htop\nARG AGENT_SHELL=zsh\n",
+			mine:     "ARG PACKAGES=\"vim git\"\nARG EXTRA_PACKAGES=make\nARG AGENT_SHELL=bash\n",
+			want:     "ARG PACKAGES=\"vim git\"\nARG EXTRA_PACKAGES=make,htop\nARG AGENT_SHELL=zsh\n"},
 		{name: "a digest stays", base: old,
 			template: replace(t, old, "RUN install", "RUN more"),
 			mine:     replace(t, old, "bookworm-slim", "bookworm-slim"+pin),
@@ -331,6 +336,22 @@ func TestDockerfile(t *testing.T) {
 				t.Errorf("note %q, want %q", note, tt.note)
 			}
 		})
+	}
+}
+
+// A side that wins where both changed an argument takes nothing from the lines
+// beside it that one side alone changed.
+func TestPreferTakesNoNeighbour(t *testing.T) {
+	base, template, mine := "ARG PACKAGES=\"git\"\nARG AGENT_SHELL=bash\n", "ARG PACKAGES=\"git\"\nARG AGENT_SHELL=zsh\n", "ARG PACKAGES=\"git vim\"\nARG AGENT_SHELL=fish\n"
+	for prefer, shell := range map[merge.Side]string{merge.Mine: "fish", merge.Template: "zsh"} {
+		merged, conflicts, _ := merge.Dockerfile([]byte(base), []byte(template), []byte(mine), prefer)
+		if want := "ARG PACKAGES=\"git vim\"\nARG AGENT_SHELL=" + shell + "\n"; string(merged) != want || len(conflicts) > 0 {
+			t.Errorf("prefer %v: %+v\n%s\nwant\n%s", prefer, conflicts, merged, want)
+		}
+	}
+	_, conflicts, _ := merge.Dockerfile([]byte(base), []byte(template), []byte(mine), merge.Neither)
+	if len(conflicts) != 1 || conflicts[0].Place != "line 2" {
+		t.Errorf("%+v, want one, on line 2", conflicts)
 	}
 }
 

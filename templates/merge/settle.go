@@ -98,9 +98,10 @@ func older(a, b string) bool {
 	return false
 }
 
-var packageList = regexp.MustCompile(`^(ARG PACKAGES=")([^"\\$]*)("\n?)$`)
+var packageList = regexp.MustCompile(`^(ARG (?:PACKAGES="|EXTRA_PACKAGES=))([^"\\$]*?)("?\n?)$`)
 
-// packages: the list of packages to install is a set.
+// packages: a list of packages to install is a set, written with blanks or, as
+// an option's value, with commas.
 func packages(base, template, mine []string) ([]string, bool) {
 	var sets [3][]string
 	var m []string
@@ -111,7 +112,7 @@ func packages(base, template, mine []string) ([]string, bool) {
 		if m = packageList.FindStringSubmatch(lines[0]); m == nil {
 			return nil, false
 		}
-		sets[i] = strings.Fields(m[2])
+		sets[i] = strings.FieldsFunc(m[2], func(r rune) bool { return r == ' ' || r == ',' })
 	}
 	old, theirs, out := sets[0], sets[1], sets[2]
 	out = slices.DeleteFunc(out, func(p string) bool { return slices.Contains(old, p) && !slices.Contains(theirs, p) })
@@ -120,5 +121,30 @@ func packages(base, template, mine []string) ([]string, bool) {
 			out = append(out, p)
 		}
 	}
-	return []string{m[1] + strings.Join(out, " ") + m[3]}, true
+	separator := " "
+	if strings.HasSuffix(m[1], "=") {
+		separator = ","
+	}
+	return []string{m[1] + strings.Join(out, separator) + m[3]}, true
+}
+
+var argument = regexp.MustCompile(`^ARG \w+=`)
+
+// parts splits lines that both sides changed where each is an argument of its
+// own, so that a conflict of one is none of its neighbours'. Versions and their
+// checksums stay together.
+func parts(base, template, mine []string) [][3][]string {
+	whole := [][3][]string{{base, template, mine}}
+	if len(template) != len(base) || len(mine) != len(base) {
+		return whole
+	}
+	var out [][3][]string
+	for i, line := range base {
+		name := argument.FindString(line)
+		if name == "" || pinLine.MatchString(line) || !strings.HasPrefix(template[i], name) || !strings.HasPrefix(mine[i], name) {
+			return whole
+		}
+		out = append(out, [3][]string{base[i : i+1], template[i : i+1], mine[i : i+1]})
+	}
+	return out
 }

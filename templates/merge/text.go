@@ -40,20 +40,23 @@ func mergeLines(b, t, m []string, first int, prefer Side) (out []string, conflic
 	for len(theirs)+len(ours) > 0 {
 		group := nextGroup(&theirs, &ours)
 		out = append(out, b[at:group.start]...)
-		base, template, mine := b[group.start:group.end], group.theirs.side(b, group), group.ours.side(b, group)
-		switch {
-		case slices.Equal(mine, template), slices.Equal(template, base):
-			out = append(out, mine...)
-		case slices.Equal(mine, base):
-			out = append(out, template...)
-		default:
-			settled, ok := settle(base, template, mine, prefer)
-			if !ok {
-				conflicts = append(conflicts, Conflict{fmt.Sprintf("line %d", first+group.start+shift), strings.Join(base, ""), strings.Join(template, ""), strings.Join(mine, "")})
+		at = group.start
+		for _, p := range parts(b[group.start:group.end], group.theirs.side(b, group), group.ours.side(b, group)) {
+			base, template, mine := p[0], p[1], p[2]
+			switch {
+			case slices.Equal(mine, template), slices.Equal(template, base):
+				out = append(out, mine...)
+			case slices.Equal(mine, base):
+				out = append(out, template...)
+			default:
+				settled, ok := settle(base, template, mine, prefer)
+				if !ok {
+					conflicts = append(conflicts, Conflict{fmt.Sprintf("line %d", first+at+shift), strings.Join(base, ""), strings.Join(template, ""), strings.Join(mine, "")})
+				}
+				out = append(out, settled...)
 			}
-			out = append(out, settled...)
+			at, shift = at+len(base), shift+len(mine)-len(base)
 		}
-		at, shift = group.end, shift+len(mine)-len(base)
 	}
 	return append(out, b[at:]...), conflicts
 }
