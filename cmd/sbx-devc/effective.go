@@ -99,7 +99,7 @@ func (a *app) effective(ctx context.Context, o effectiveOptions, path string) er
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	return write(a.stdout, result)
+	return write(shown(a.stdout), result)
 }
 
 // hostOf says what variables of the host stand for when config is opened.

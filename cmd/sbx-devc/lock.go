@@ -64,15 +64,16 @@ func (a *app) lockShow(dir string) error {
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	fmt.Fprintf(a.stdout, "template  %s %s %s\n", l.Template.ID, l.Template.Version, l.Template.Digest)
-	fmt.Fprintf(a.stdout, "claude    %s\n", l.Claude.Version)
-	fmt.Fprintf(a.stdout, "sbx-init  %s\n", l.SbxInit.Image)
+	out := shown(a.stdout)
+	fmt.Fprintf(out, "template  %s %s %s\n", l.Template.ID, l.Template.Version, l.Template.Digest)
+	fmt.Fprintf(out, "claude    %s\n", l.Claude.Version)
+	fmt.Fprintf(out, "sbx-init  %s\n", l.SbxInit.Image)
 	for _, i := range l.Images {
 		digest := i.Digest
 		if digest == "" {
 			digest = "(not looked up)"
 		}
-		fmt.Fprintf(a.stdout, "image     %s %s\n", i.Reference, digest)
+		fmt.Fprintf(out, "image     %s %s\n", i.Reference, digest)
 	}
 	return nil
 }
@@ -91,7 +92,7 @@ func (a *app) lockCheck(dir string) error {
 		return exitWith(exitNoCheck, err)
 	}
 	for _, s := range append(stale, features...) {
-		fmt.Fprintln(a.stdout, s)
+		fmt.Fprintln(shown(a.stdout), s)
 	}
 	if len(stale)+len(features) > 0 {
 		fmt.Fprintln(a.stderr, "sbx-devc: 'sbx-devc lock --update' renews the lock")

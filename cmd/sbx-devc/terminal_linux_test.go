@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/templates/lock"
 )
 
 // TestAttackARepositorysFilesDriveTheTerminal: commands that show what a file
@@ -26,7 +27,15 @@ func TestAttackARepositorysFilesDriveTheTerminal(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"init", dir, "--dry-run", "--force"}, {"fix", "--diff", file}, {"validate", dir}, {"effective", dir}} {
+	locked := lockedWithEscapes(t)
+	keys := filepath.Join(t.TempDir(), "devcontainer.json")
+	if err := os.WriteFile(keys, []byte("{\"image\": \"debian:12\", \"x\\u001b]52;c;b3duZWQ=\\u0007\": 1, \"containerEnv\": {\"A\\u001b[2J\": \"1\"}}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"init", dir, "--dry-run", "--force"}, {"fix", "--diff", file}, {"validate", dir}, {"effective", dir}, {"effective", "--offline", keys},
+		{"lock", locked}, {"lock", "--check", locked}, {"drift", locked}, {"update", "--check", locked}, {"image", "pull", "--dir", locked},
+	} {
 		master, terminal := openTerminal(t)
 		a := &app{stdin: strings.NewReader(""), stdout: terminal, stderr: terminal, getenv: func(string) string { return "" }}
 		read := make(chan []byte)
@@ -55,6 +64,37 @@ func TestATerminalIsNoFile(t *testing.T) {
 			t.Errorf("%s ends with %d and says %q %q", command, code, out.String(), said.String())
 		}
 	}
+}
+
+// lockedWithEscapes returns a dev container whose lock has escapes wherever it
+// has text of its own.
+func lockedWithEscapes(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	var said bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &said, getenv: func(string) string { return "" }}
+	if code := a.main(t.Context(), []string{"init", dir, "--template", "claude"}); code != 0 {
+		t.Fatalf("init ends with %d: %s", code, &said)
+	}
+	name := filepath.Join(dir, filepath.FromSlash(lock.Path))
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := lock.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const escapes = "\x1b]52;c;b3duZWQ=\a\x1b[2J"
+	l.Options["x"+escapes] = "y"
+	l.Template.Digest += escapes
+	l.Claude.Version += escapes
+	l.SbxInit.Image += escapes
+	l.Images = []lock.Image{{Reference: "a" + escapes}}
+	if err := os.WriteFile(name, l.Encode(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // openTerminal opens a new terminal: what is written to it, master reads.

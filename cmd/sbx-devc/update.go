@@ -153,7 +153,7 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 // notes are sentences for people.
 func (a *app) notes(list []string) {
 	for _, n := range list {
-		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", n)
+		fmt.Fprintf(shown(a.stderr), "sbx-devc: note: %s\n", n)
 	}
 }
 

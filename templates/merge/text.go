@@ -72,7 +72,13 @@ type hunk struct {
 	text       []string
 }
 
+// maxCompared bounds how many pairs of lines are compared, which takes eight
+// bytes for each. The files of people are far below.
+const maxCompared = 4 << 20
+
 // hunks is the difference from base to other, by a longest common subsequence.
+// Of files that are too long it is one hunk, from the first to the last line
+// that differs.
 func hunks(base, other []string) []hunk {
 	head := 0
 	for head < min(len(base), len(other)) && base[head] == other[head] {
@@ -83,6 +89,9 @@ func hunks(base, other []string) []hunk {
 		base, other = base[:len(base)-1], other[:len(other)-1]
 	}
 	n, m := len(base), len(other)
+	if n > 0 && m > maxCompared/n {
+		return []hunk{{head, head + n, other}}
+	}
 	common := make([][]int, n+1) // length of the longest common tail
 	for i := range common {
 		common[i] = make([]int, m+1)
