@@ -133,7 +133,7 @@ func TestPullRefusesAnotherImageThanTheLocks(t *testing.T) {
 	if err := os.WriteFile(wide, []byte(`{"network": {"mode": "host"}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if errs, code := pull(ref, "--policy", wide); code != 1 || !strings.Contains(errs, "policy linux/") {
+	if errs, code := pull(ref, "--policy", wide); code != 1 || !strings.Contains(errs, "policy linux/") || !strings.Contains(errs, "another one than wanted") {
 		t.Errorf("another policy: exit %d: %s", code, errs)
 	}
 	signer := toolStandIn(t, "cosign")

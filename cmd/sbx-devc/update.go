@@ -109,7 +109,8 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 		a.noteMoved(l.Stale(projectFiles(dir, l), nil))
 		r.Lock = l
 	}
-	if text := r.Lock.Encode(); string(text) != string(current(dir, lock.Path)) {
+	// Git on Windows checks the lock out with carriage returns.
+	if text := r.Lock.Encode(); string(text) != strings.ReplaceAll(string(current(dir, lock.Path)), "\r\n", "\n") {
 		r.Files = append(r.Files, templates.File{Path: lock.Path, Content: text})
 	}
 	switch {

@@ -76,7 +76,7 @@ func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path stri
 	var merged []templates.File
 	for _, f := range files {
 		base, mine := l.BaseFile(f.Path), read(f.Path)
-		if mine != nil && !bytes.Equal(base, mine) {
+		if mine != nil && !bytes.Equal(withoutReturns(base), withoutReturns(mine)) {
 			r.Edited = append(r.Edited, f.Path)
 		}
 		content, conflicts, note, err := mergeFile(f.Path, base, f.Content, mine, prefer)
@@ -106,6 +106,12 @@ func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path stri
 	// What the files name after the merge counts, not what the template does.
 	r.Lock.Describe(merged, l)
 	return r, nil
+}
+
+// withoutReturns returns text with line feeds alone: git on Windows checks it out
+// with carriage returns, which are nobody's edit.
+func withoutReturns(text []byte) []byte {
+	return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 }
 
 func mergeFile(name string, base, template, mine []byte, prefer merge.Side) (merged []byte, conflicts []merge.Conflict, note string, err error) {
