@@ -20,6 +20,9 @@ type Observation struct {
 	// NoFolders lists what Facts.Covered covers and is not there. The engine
 	// would make the mount points as root; EnsureFolders makes them the user's.
 	NoFolders []string
+	// GitFile is set in a linked worktree and a submodule, whose .git is a file
+	// that names a repository elsewhere. Nobody can clone that from inside.
+	GitFile bool
 	// Notes are sentences for the user about what cannot be protected.
 	Notes []string
 }
@@ -68,7 +71,7 @@ func (o *Observation) git(dir string) error {
 		o.note(".git is not a folder (a linked worktree or a submodule): git will not work inside, because the repository itself stays outside")
 		if info.Mode().IsRegular() {
 			// Whoever writes it chooses which configuration git on the host obeys.
-			o.Facts.ReadOnly = append(o.Facts.ReadOnly, ".git")
+			o.Facts.ReadOnly, o.GitFile = append(o.Facts.ReadOnly, ".git"), true
 		}
 		return nil
 	}

@@ -118,6 +118,10 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	}
 	files, err := c.render(seen.Facts)
 	if err == nil && !templates.MountsWorkspace(files) {
+		if seen.GitFile {
+			err := fmt.Errorf("%s cannot be cloned: its .git is a file (a linked worktree or a submodule), and the repository that it names stays outside", dir)
+			return exitWith(exitNoInput, diag.WithHint(err, "make a clone of its own with 'git clone', or use --topology single"))
+		}
 		seen = templates.Observation{} // nothing of the project is mounted writable
 		files, err = c.render(seen.Facts)
 	}
