@@ -127,9 +127,9 @@ func (in *internet) serveDNS(pc net.PacketConn) {
 		reply := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
 		addrs, ok := names[name]
 		if n := 0; !ok {
-			// As many names and addresses as somebody likes to count.
+			// As many names as somebody likes to count, and 16,384 addresses, which a set holds.
 			if _, err := fmt.Sscanf(name, "n%d.wild.test", &n); err == nil {
-				addrs, ok = []string{netip.AddrFrom4([4]byte{93, 185, byte(n >> 8), byte(n)}).String()}, true
+				addrs, ok = []string{netip.AddrFrom4([4]byte{93, 185, byte(n >> 8 & 63), byte(n)}).String()}, true
 			}
 		}
 		if !ok {
