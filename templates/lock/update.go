@@ -81,7 +81,7 @@ func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path stri
 		}
 		content, conflicts, note, err := mergeFile(f.Path, base, f.Content, mine, prefer)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Path, err)
+			return nil, diag.WithHint(fmt.Errorf("%s: %w", f.Path, err), "'sbx-devc validate' shows the place")
 		}
 		if note != "" {
 			r.Notes = append(r.Notes, f.Path+": "+note)
