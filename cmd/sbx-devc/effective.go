@@ -44,8 +44,9 @@ reference CLI lays over them.
 
 PATH is a project folder or a devcontainer.json; without it the current folder.
 Images are looked up in the container engine, when one answers, and Features
-below the project; --online asks registries for what is not there, --offline
-asks nobody. What could not be found out is listed.`,
+below the project; --online asks registries for what is not there, unless a
+variable of this host stands in the image's name; --offline asks nobody. What
+could not be found out is listed.`,
 		Example: `  sbx-devc effective
   sbx-devc effective --online --format json .devcontainer/devcontainer.json`,
 		Args:        cobra.MaximumNArgs(1),
@@ -132,7 +133,7 @@ type imageLookup struct {
 	registries registry.Options
 }
 
-func (l *imageLookup) find(ref string) (effective.Image, error) {
+func (l *imageLookup) find(ref string, private bool) (effective.Image, error) {
 	if l.engine == nil && l.failed == nil {
 		l.engine, l.failed = engine.Connect(l.ctx)
 	}
@@ -148,6 +149,9 @@ func (l *imageLookup) find(ref string) (effective.Image, error) {
 			err = errors.New("it is not on this machine; --online asks its registry")
 		}
 		return effective.Image{}, err
+	}
+	if private {
+		return effective.Image{}, errors.New("it is not on this machine, and no registry is asked: a variable of this host stands in its name")
 	}
 	config, err := imagebuild.RemoteConfig(l.ctx, l.registries, ref)
 	return effective.Image{Labels: config.Labels, User: config.User, Entrypoint: config.Entrypoint, Cmd: config.Cmd}, err

@@ -8,7 +8,12 @@ type variables struct {
 	// strict makes a name that nobody sets empty, as Compose does; otherwise it
 	// stays as it is written, so that a reader of the result sees it.
 	strict bool
+	depth  int // how many variables' defaults this stands in
 }
+
+// maxNested bounds how deep defaults may hold others: the end of each is looked
+// for anew. What is deeper stays as it is written.
+const maxNested = 100
 
 // unset is what a variable without value and default becomes.
 func (v variables) unset(whole string) string {
@@ -90,7 +95,7 @@ func expand(whole, inner string, env variables) string {
 		end++
 	}
 	name, rest := inner[:end], inner[end:]
-	if name == "" {
+	if env.depth++; name == "" || env.depth > maxNested {
 		return whole
 	}
 	value, ok := env.lookup(name)

@@ -84,7 +84,7 @@ func (l *loader) parse(doc *jsonc.Document) *Node {
 	if l.files++; l.files > maxFiles {
 		return nil
 	}
-	root, problem, twice := parse(doc, variables{l.lookup, l.strict})
+	root, problem, twice := parse(doc, variables{lookup: l.lookup, strict: l.strict})
 	l.project.Twice = append(l.project.Twice, twice...)
 	switch {
 	case problem != nil:

@@ -26,8 +26,9 @@ type Image struct {
 type Options struct {
 	Host Host
 	// Image looks an image up; nil when nobody is asked. An error is quoted in
-	// Result.Unknown.
-	Image func(ref string) (Image, error)
+	// Result.Unknown. private says that a variable of the host stands in ref: who
+	// wrote the project chose whom to ask, so nobody outside may be told.
+	Image func(ref string, private bool) (Image, error)
 	// Feature returns the devcontainer-feature.json of a Feature that lies in a
 	// registry; nil when nobody is asked.
 	Feature func(id string) ([]byte, error)
@@ -82,7 +83,7 @@ func Compute(p *devcontainer.Project, options Options) (*Result, error) {
 	if r.isCompose(config.object) {
 		r.composeFiles(config.object)
 	}
-	image, entries := r.image(config.object)
+	image, entries := r.image(config.object, raw)
 	for _, f := range r.features(config.object) {
 		f.entry.object, _ = r.sub.value(pick(f.entry.object, fromFeature)).(Object)
 		entries = append(entries, f.entry)
@@ -173,19 +174,9 @@ func (r *resolver) builds(config Object) bool {
 }
 
 // image finds the image that everything starts from and returns what its label
-// says, one entry after the other.
-func (r *resolver) image(config Object) (Image, []entry) {
-	name := ""
-	switch {
-	case r.builds(config):
-		name = r.base(config)
-	case config.Has("image"):
-		name, _ = config.Get("image").(string)
-	case config.Has("dockerComposeFile"):
-		name = r.serviceImage()
-	default:
-		r.unknown("the file names no image, and the reference implementation refuses that")
-	}
+// says, one entry after the other. raw is config with its variables.
+func (r *resolver) image(config, raw Object) (Image, []entry) {
+	name := r.startImage(config)
 	if name == "" || name == "scratch" {
 		return Image{}, nil
 	}
@@ -193,7 +184,7 @@ func (r *resolver) image(config Object) (Image, []entry) {
 		r.unknown("image %s: nobody was asked for its label", name)
 		return Image{}, nil
 	}
-	image, err := r.options.Image(name)
+	image, err := r.options.Image(name, name != r.imageElsewhere(raw))
 	if err != nil {
 		r.unknown("image %s: %v", name, err)
 		return Image{}, nil
@@ -203,6 +194,34 @@ func (r *resolver) image(config Object) (Image, []entry) {
 		r.unknown("image %s: its label devcontainer.metadata is not well formed, and ignored", name)
 	}
 	return image, entries
+}
+
+// startImage returns the image that everything starts from, "" when that is not
+// known.
+func (r *resolver) startImage(config Object) string {
+	switch {
+	case r.builds(config):
+		return r.base(config)
+	case config.Has("image"):
+		name, _ := config.Get("image").(string)
+		return name
+	case config.Has("dockerComposeFile"):
+		return r.serviceImage()
+	}
+	r.unknown("the file names no image, and the reference implementation refuses that")
+	return ""
+}
+
+// imageElsewhere is startImage on a host that has no variables.
+func (r *resolver) imageElsewhere(raw Object) string {
+	host := r.options.Host
+	host.Env = map[string]string{}
+	e := &resolver{project: r.project, options: Options{Host: host}, sub: &substituter{host: host, container: r.sub.container}}
+	config := e.sub.value(raw).(Object)
+	if e.isCompose(config) {
+		e.composeFiles(config)
+	}
+	return e.startImage(config)
 }
 
 // label reads the text of a label: an array or a single object.

@@ -26,7 +26,7 @@ func compute(t *testing.T, dir, config string) (*effective.Result, error) {
 		var err error
 		result, err = effective.Compute(p, effective.Options{
 			Host:  effective.Host{Workspace: dir, Config: config, Env: map[string]string{"SBX_SET": "value of the host", "HOME": "/home/x", "PATH": os.Getenv("PATH")}},
-			Image: func(string) (effective.Image, error) { return pretended, nil },
+			Image: func(string, bool) (effective.Image, error) { return pretended, nil },
 		})
 		return err
 	})
