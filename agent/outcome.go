@@ -20,6 +20,9 @@ const (
 	Timeout   Conclusion = "timeout"
 	Cancelled Conclusion = "cancelled"
 	Tampered  Conclusion = "tampered" // the output cannot be Claude's alone, or no model stands behind it
+	// Unprotected: somebody on the host took away what protected a path of the
+	// workspace, and the agent was ended.
+	Unprotected Conclusion = "unprotected"
 )
 
 // End says whether the caller ended the process, and why.
@@ -48,8 +51,11 @@ type Evidence struct {
 	Result   *Result // the last result event; nil = there was none
 	Tampered string  // Scanner.Tampered
 	ExitCode int
-	End      End
-	Answers  int64 // requests of this run that the model API answered; credproxy counts them
+	// Unprotected says what lost its protection while the agent worked; "" =
+	// nothing. Nothing else is worth more to know.
+	Unprotected string
+	End         End
+	Answers     int64 // requests of this run that the model API answered; credproxy counts them
 }
 
 // Judge is the one judgement on a run. It is Success only when a result event
@@ -59,6 +65,9 @@ type Evidence struct {
 // when interrupted, and with 1 when it could not check an action; and a program
 // that is not claude can print a result without asking any model.
 func Judge(e Evidence) Outcome {
+	if e.Unprotected != "" {
+		return Outcome{Unprotected, e.Unprotected}
+	}
 	switch e.End {
 	case EndedTimeout:
 		return Outcome{Timeout, "the run took longer than allowed"}

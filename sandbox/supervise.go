@@ -37,6 +37,7 @@ type process struct {
 	scanner *agent.Scanner
 	copied  chan error // receives one value when all output has been passed on
 	started time.Time
+	places  places // that are protected
 }
 
 func createAgent(ctx context.Context, e *engine.Engine, spec engine.Spec) (*process, error) {
@@ -64,6 +65,9 @@ func (r *run) attachOutput(ctx context.Context) error {
 	p.scanner = agent.NewScanner(out, r.onEvent)
 	p.exit = r.engine.Wait(context.WithoutCancel(ctx), p.id)
 	if err := r.plan.checkSources(); err != nil {
+		return err
+	}
+	if p.places, err = r.plan.rememberPlaces(); err != nil {
 		return err
 	}
 	if err := r.engine.Start(ctx, p.id); err != nil {
@@ -134,6 +138,7 @@ func (r *run) supervise(ctx context.Context) error {
 		refused = r.keyRefused
 		tunnel  = r.tunnel.Done()
 		done    = ctx.Done()
+		look    = time.NewTicker(placesPause)
 		limit   <-chan time.Time
 		caught  syscall.Signal
 	)
@@ -142,6 +147,7 @@ func (r *run) supervise(ctx context.Context) error {
 		defer t.Stop()
 		limit = t.C
 	}
+	defer look.Stop()
 	stop.timer = time.NewTimer(time.Hour)
 	stop.timer.Stop() // until somebody stops the agent
 	defer stop.timer.Stop()
@@ -182,22 +188,30 @@ wait:
 				failure = fmt.Errorf("%w while the agent ran; the agent was stopped: %s", ErrTunnel, strings.TrimSpace(r.tunnel.stderr.String()))
 				stop.interrupt()
 			}
+		case <-look.C:
+			if len(r.agent.places.replaced()) > 0 {
+				look.Stop()
+				stop.send("KILL")
+			}
 		case <-stop.timer.C:
 			stop.escalate()
 		}
 	}
+	replaced := r.agent.places.replaced()
+	r.agent.places.close()
 	r.result.Timings.Agent = time.Since(r.agent.started)
 	r.drain()
 	_ = r.tunnel.Close() // its handlers end, and the meter is complete
 	if exit.Err != nil {
 		failure = errors.Join(failure, exit.Err)
 	}
-	r.conclude(ctx, exit, ended, caught, failure)
+	r.conclude(ctx, exit, ended, caught, failure, unprotected(replaced, exit.Code))
 	return failure
 }
 
-// conclude judges the run and collects what the sidecar recorded.
-func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, caught syscall.Signal, failure error) {
+// conclude judges the run and collects what the sidecar recorded. unprotected is
+// what lost its protection.
+func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, caught syscall.Signal, failure error, unprotected string) {
 	r.result.Agent = r.agent.scanner.Result()
 	r.result.ExitCode = exit.Code
 	r.result.Answers, r.result.Usage = r.proxy.Answered(), r.proxy.Usage()
@@ -206,8 +220,13 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	}
 	r.result.Outcome = agent.Judge(agent.Evidence{
 		Result: r.result.Agent, Tampered: r.agent.scanner.Tampered(), ExitCode: exit.Code, End: ended, Answers: r.result.Answers,
+		Unprotected: unprotected,
 	})
 	switch {
+	case unprotected != "":
+		r.result.ExitCode = exitUnprotected
+		r.host.Say("warning: " + unprotected)
+		r.result.Warnings = append(r.result.Warnings, unprotected)
 	case errors.Is(failure, ErrTimeout):
 		r.result.ExitCode = 124
 	case caught != 0:

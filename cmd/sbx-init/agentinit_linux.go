@@ -42,14 +42,19 @@ func (p *program) reap(args []string) error {
 	if err := answerWhose(os.Environ()); err != nil {
 		fmt.Fprintf(p.stderr, "sbx-init: warning: the firewall's records will name no process: %v\n", err)
 	}
+	mounts, err := watchMounts()
+	if err != nil {
+		return err
+	}
 	children := newReaper()
 	signals := catchSignals()
+	gone := mounts.endAll()
 	tty := foregroundTerminal()
 	pid, err := startChild(append([]string{"sbx-init", confineCommand, "--"}, command...), os.Environ(), tty)
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", command[0], err)
 	}
-	return p.attend(pid, signals, children.reap(pid), nil, tty)
+	return p.attend(pid, signals, children.reap(pid), gone, nil, tty)
 }
 
 // confine becomes CMD without what no packet filter sees. It returns only when

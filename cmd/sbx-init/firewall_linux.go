@@ -50,6 +50,7 @@ type wall struct {
 	holder      *kernel.Holder // nil when nobody is looked at
 	done        chan error     // the ends of the resolver and the guard; has room for two sockets each
 
+	mounts    *mountWatch // what is mounted read-only
 	children  *reaper
 	upstreams resolvers
 	facts     firewall.Facts   // with the resolver's port, once it listens

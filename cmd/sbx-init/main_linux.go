@@ -13,11 +13,14 @@ import (
 // Exit codes of sbx-init itself; otherwise it exits with CMD's code, or with
 // 128+n when signal n ended CMD.
 const (
-	exitUsage    = 64  // the command line makes no sense
-	exitConfig   = 65  // the policy file is wrong; its findings are on stderr
-	exitInternal = 70  // anything else that failed before CMD started
-	exitNoExec   = 126 // CMD exists but cannot be executed
-	exitNotFound = 127 // CMD does not exist
+	exitUsage    = 64 // the command line makes no sense
+	exitConfig   = 65 // the policy file is wrong; its findings are on stderr
+	exitInternal = 70 // anything else that failed before CMD started
+	// exitUnprotected says that a read-only mount was taken away from outside,
+	// and CMD was ended; sandbox knows the number, and the Feature's entrypoint.
+	exitUnprotected = 71
+	exitNoExec      = 126 // CMD exists but cannot be executed
+	exitNotFound    = 127 // CMD does not exist
 )
 
 func main() {

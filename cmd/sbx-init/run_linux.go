@@ -98,6 +98,9 @@ func (p *program) run(args []string) (err error) {
 	// Before ctx ends, and the change with it.
 	defer func() { err = errors.Join(err, k.Settle()) }()
 	w := &wall{kernel: k, done: make(chan error, 4), children: newReaper()}
+	if w.mounts, err = watchMounts(); err != nil {
+		return err
+	}
 
 	who := account{}
 	reach := attacker{anyone: true}

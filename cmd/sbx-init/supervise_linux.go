@@ -25,6 +25,7 @@ func (p *program) supervise(w *wall, begin func(), who account, command []string
 		}
 	}
 	signals := catchSignals()
+	gone := w.mounts.endAll()
 	tty := foregroundTerminal()
 	pid, err := startChild(shimArgs(who, command), who.environ(os.Environ()), tty)
 	if err != nil {
@@ -37,7 +38,7 @@ func (p *program) supervise(w *wall, begin func(), who account, command []string
 		return err
 	}
 	begin()
-	return p.attend(pid, signals, exits, w.done, tty)
+	return p.attend(pid, signals, exits, gone, w.done, tty)
 }
 
 // startChild starts this program once more, in a process group of its own.
@@ -55,9 +56,13 @@ func startChild(args, env []string, tty *os.File) (pid int, err error) {
 }
 
 // attend passes signals on to the command until it has ended, and returns with
-// its exit code. What comes from failures is told and changes nothing; nil =
+// its exit code; or with exitUnprotected and what comes from gone, see
+// mountWatch.endAll. What comes from failures is told and changes nothing; nil =
 // nothing comes.
-func (p *program) attend(pid int, signals <-chan os.Signal, exits <-chan unix.WaitStatus, failures <-chan error, tty *os.File) error {
+func (p *program) attend(pid int, signals <-chan os.Signal, exits <-chan unix.WaitStatus, gone, failures <-chan error, tty *os.File) error {
+	if tty != nil {
+		defer takeTerminalBack(tty)
+	}
 	for {
 		select {
 		case s := <-signals:
@@ -67,10 +72,15 @@ func (p *program) attend(pid int, signals <-chan os.Signal, exits <-chan unix.Wa
 				p.printError(diag.WithHint(err, "give the container the capability KILL, so that it can be stopped in order"))
 			}
 		case status := <-exits:
-			if tty != nil {
-				takeTerminalBack(tty)
+			select {
+			case err := <-gone: // the command ended by it
+				return exitWith(exitUnprotected, err)
+			default:
 			}
 			return exitStatus(status)
+		case err := <-gone:
+			_ = syscall.Kill(pid, syscall.SIGKILL) // where we are not the first process
+			return exitWith(exitUnprotected, err)
 		case err := <-failures:
 			p.printError(err)
 		}
@@ -85,6 +95,7 @@ func (p *program) serve(w *wall, begin func(), took time.Duration) error {
 		return err
 	}
 	exits := w.children.reap(0)
+	gone := w.mounts.endAll()
 	begin()
 	ready := struct {
 		Ready          bool  `json:"ready"`
@@ -100,6 +111,8 @@ func (p *program) serve(w *wall, begin func(), took time.Duration) error {
 				return nil
 			}
 		case <-exits: // never: there is no command
+		case err := <-gone:
+			return exitWith(exitUnprotected, err)
 		case err := <-w.done:
 			p.printError(err)
 			return exitWith(exitInternal, nil)

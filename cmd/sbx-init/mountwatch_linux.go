@@ -1,0 +1,203 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+const (
+	// lookPause is how often a watch looks where it is not told of renames.
+	lookPause = 100 * time.Millisecond
+	// endPause and endLimit are about ending what a mount protected from: how
+	// often newcomers are ended, and how long the reason may take to be told.
+	endPause = 5 * time.Millisecond
+	endLimit = 2 * time.Second
+)
+
+// mountWatch notices when a read-only mount is not where it was any more.
+//
+// What is protected in a workspace are read-only mounts over a folder of the
+// host that is writable. The kernel takes a mount away from every namespace when
+// somebody elsewhere removes its mount point or renames something over it, as
+// git does with its config; and it moves one along when the mount point is
+// renamed. What comes to that place next is writable here, and no capability
+// that we have could mount it again.
+//
+// Mounts that can be written to are no walls: a cache that goes is no danger. A
+// folder that is mounted onto itself, so that it cannot be renamed, holds
+// read-only mounts, and they share its fate.
+type mountWatch struct {
+	info  int           // /proc/self/mountinfo, which tells of mounts that come and go
+	moves int           // inotify: renames in the folders that lead to the mounts, which mountinfo does not tell of
+	pause time.Duration // between two looks; < 0 = until something happens
+	kept  map[string]string
+	buf   []byte
+}
+
+// watchMounts begins to remember what is mounted read-only. What happens from
+// now on is not missed, however late await is called.
+func watchMounts() (*mountWatch, error) {
+	fail := func(err error) (*mountWatch, error) {
+		return nil, fmt.Errorf("watching what is mounted read-only: %w", err)
+	}
+	fd, err := unix.Open("/proc/self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fail(&os.PathError{Op: "open", Path: "/proc/self/mountinfo", Err: err})
+	}
+	w := &mountWatch{info: fd, moves: -1, pause: -1, buf: make([]byte, 64<<10)}
+	if w.kept, err = w.readOnly(); err != nil {
+		unix.Close(fd)
+		return fail(err)
+	}
+	if err := w.watchMoves(); err != nil {
+		// As for want of a place: the host's own programs share the number of
+		// watches that a user may have.
+		w.pause = lookPause
+	}
+	return w, nil
+}
+
+// watchMoves asks to be told of renames in each folder that leads to a mount.
+func (w *mountWatch) watchMoves() (err error) {
+	if w.moves, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
+		w.moves = -1
+		return err
+	}
+	for _, point := range w.kept {
+		for dir := path.Dir(point); ; dir = path.Dir(dir) {
+			if _, err := unix.InotifyAddWatch(w.moves, dir, unix.IN_MOVED_FROM|unix.IN_ONLYDIR); err != nil {
+				return err
+			}
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// readOnly lists the read-only mounts by their number. Those of the kernel's own
+// file systems, with which engines hide parts of it, have mount points that
+// nobody can remove.
+func (w *mountWatch) readOnly() (map[string]string, error) {
+	if _, err := unix.Seek(w.info, 0, 0); err != nil {
+		return nil, os.NewSyscallError("lseek", err)
+	}
+	used := 0
+	for {
+		n, err := unix.Read(w.info, w.buf[used:])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, os.NewSyscallError("read", err)
+		}
+		if n == 0 {
+			break
+		}
+		if used += n; used == len(w.buf) {
+			w.buf = append(w.buf, make([]byte, used)...)
+		}
+	}
+	points := map[string]string{}
+	for line := range strings.Lines(string(w.buf[:used])) {
+		// proc_pid_mountinfo(5): id, parent, device, root, mount point, options, …
+		f := strings.Fields(line)
+		if len(f) < 6 || !slices.Contains(strings.Split(f[5], ","), "ro") {
+			continue
+		}
+		if point := unescapeMount(f[4]); !strings.HasPrefix(point, "/proc/") && !strings.HasPrefix(point, "/sys/") {
+			points[f[0]] = point
+		}
+	}
+	return points, nil
+}
+
+// gone lists the mount points that have lost their mount. Mounts that change
+// while the kernel lists them may be left out, so it looks twice.
+func (w *mountWatch) gone() (points []string, err error) {
+	for range 2 {
+		now, err := w.readOnly()
+		if err != nil {
+			return nil, err
+		}
+		points = nil
+		for id, point := range w.kept {
+			if now[id] != point {
+				points = append(points, point)
+			}
+		}
+		if len(points) == 0 {
+			return nil, nil
+		}
+	}
+	slices.Sort(points)
+	return points, nil
+}
+
+// await returns when a mount has gone, with an error that says which.
+func (w *mountWatch) await() error {
+	events := make([]byte, 16<<10)
+	for {
+		points, err := w.gone()
+		if err != nil {
+			return fmt.Errorf("watching what is mounted read-only: %w", err)
+		}
+		if len(points) > 0 {
+			return lostMounts(points)
+		}
+		// One that is -1 is passed over. Errors are always told of.
+		fds := []unix.PollFd{{Fd: int32(w.info), Events: unix.POLLPRI}, {Fd: int32(w.moves), Events: unix.POLLIN}}
+		timeout := -1
+		if w.pause >= 0 {
+			timeout = int(w.pause.Milliseconds())
+		}
+		if _, err := unix.Poll(fds, timeout); err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("watching what is mounted read-only: %w", os.NewSyscallError("poll", err))
+		}
+		for fds[1].Revents != 0 { // all that wait, for one look
+			if n, err := unix.Read(w.moves, events); err != nil || n < len(events)/2 {
+				break
+			}
+		}
+	}
+}
+
+func lostMounts(points []string) error {
+	const shown = 8
+	what := strings.Join(points[:min(len(points), shown)], ", ")
+	if n := len(points) - shown; n > 0 {
+		what += fmt.Sprintf(" and %d more", n)
+	}
+	err := fmt.Errorf("%s: removed, renamed or replaced from outside while it was protected here; everything in this container was ended, because what comes to that place next could be written to", what)
+	return diag.WithHint(err, "look at these paths on the host, before git, an editor or a prompt there obeys them, and start again; 'git config', 'git remote add', 'git push -u', 'git checkout' and 'git clean' on the host do this")
+}
+
+// endAll ends everything as soon as a mount has gone, and sends why. What is left
+// to do is to tell it and to end with exitUnprotected, for which there is a
+// limit: who reads our words may have stopped reading.
+func (w *mountWatch) endAll() <-chan error {
+	gone := make(chan error, 1)
+	go func() {
+		gone <- w.await() // before the command ends by it
+		for begin := time.Now(); time.Since(begin) < endLimit; time.Sleep(endPause) {
+			// Everybody in our namespace. Where we are not its first process it
+			// may be the host's, and our end is the first one's business.
+			if os.Getpid() == 1 {
+				_ = syscall.Kill(-1, syscall.SIGKILL)
+			}
+		}
+		os.Exit(exitUnprotected)
+	}()
+	return gone
+}
