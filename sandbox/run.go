@@ -167,9 +167,11 @@ func (r *run) cleanup(ctx context.Context, removePlaceholders func()) {
 	}
 	// Another run in the same folder has them mounted: removing a mount point
 	// on the host would take the mount away from that run's agent.
-	others, err := r.engine.List(ctx, LabelWorkspace, r.plan.Agent.Labels[LabelWorkspace])
-	if err == nil && len(others) > 0 {
-		return
+	// So has a dev container, which would end by it.
+	for _, label := range []string{LabelWorkspace, "devcontainer.local_folder"} {
+		if others, err := r.engine.List(ctx, label, r.plan.workspace()); err == nil && len(others) > 0 {
+			return
+		}
 	}
 	removePlaceholders()
 }

@@ -48,7 +48,7 @@ func (p *program) reap(args []string) error {
 	}
 	children := newReaper()
 	signals := catchSignals()
-	gone := mounts.endAll()
+	gone := mounts.endAll(p)
 	tty := foregroundTerminal()
 	pid, err := startChild(append([]string{"sbx-init", confineCommand, "--"}, command...), os.Environ(), tty)
 	if err != nil {

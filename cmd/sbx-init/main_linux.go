@@ -47,6 +47,8 @@ const usage = `usage: sbx-init COMMAND
         be the first process of a container without capabilities: start CMD, collect
         orphans, tell the firewall whose a connection is, and be out of CMD's reach
         (its user cannot trace, read or end this one)
+  run and reap end everything with exit code 71 when a read-only mount is taken away
+  from outside
   check HOST[:PORT] [--policy FILE]
         say whether the policy allows HOST, and why (exit 0 allowed, 1 denied)
   plan --policy FILE

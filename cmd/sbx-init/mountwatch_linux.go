@@ -21,7 +21,7 @@ const (
 	// endPause and endLimit are about ending what a mount protected from: how
 	// often newcomers are ended, and how long the reason may take to be told.
 	endPause = 5 * time.Millisecond
-	endLimit = 2 * time.Second
+	endLimit = time.Second
 )
 
 // mountWatch notices when a read-only mount is not where it was any more.
@@ -186,18 +186,24 @@ func lostMounts(points []string) error {
 // endAll ends everything as soon as a mount has gone, and sends why. What is left
 // to do is to tell it and to end with exitUnprotected, for which there is a
 // limit: who reads our words may have stopped reading.
-func (w *mountWatch) endAll() <-chan error {
+//
+// Who is not the first process may not be in a namespace of the sandbox's own,
+// and ends nobody else: it tells and ends at once, even if the last records are
+// lost by it. The engine's init then ends, and with it everything; the Feature's
+// entrypoint sees to it where another one is the first.
+func (w *mountWatch) endAll(p *program) <-chan error {
 	gone := make(chan error, 1)
 	go func() {
-		gone <- w.await() // before the command ends by it
-		for begin := time.Now(); time.Since(begin) < endLimit; time.Sleep(endPause) {
-			// Everybody in our namespace. Where we are not its first process it
-			// may be the host's, and our end is the first one's business.
-			if os.Getpid() == 1 {
-				_ = syscall.Kill(-1, syscall.SIGKILL)
-			}
+		err := w.await()
+		time.AfterFunc(endLimit, func() { os.Exit(exitUnprotected) })
+		if os.Getpid() != 1 {
+			p.printError(err)
+			os.Exit(exitUnprotected)
 		}
-		os.Exit(exitUnprotected)
+		gone <- err // before the command ends by it
+		for ; ; time.Sleep(endPause) {
+			_ = syscall.Kill(-1, syscall.SIGKILL)
+		}
 	}()
 	return gone
 }

@@ -25,7 +25,7 @@ func (p *program) supervise(w *wall, begin func(), who account, command []string
 		}
 	}
 	signals := catchSignals()
-	gone := w.mounts.endAll()
+	gone := w.mounts.endAll(p)
 	tty := foregroundTerminal()
 	pid, err := startChild(shimArgs(who, command), who.environ(os.Environ()), tty)
 	if err != nil {
@@ -79,7 +79,6 @@ func (p *program) attend(pid int, signals <-chan os.Signal, exits <-chan unix.Wa
 			}
 			return exitStatus(status)
 		case err := <-gone:
-			_ = syscall.Kill(pid, syscall.SIGKILL) // where we are not the first process
 			return exitWith(exitUnprotected, err)
 		case err := <-failures:
 			p.printError(err)
@@ -95,7 +94,7 @@ func (p *program) serve(w *wall, begin func(), took time.Duration) error {
 		return err
 	}
 	exits := w.children.reap(0)
-	gone := w.mounts.endAll()
+	gone := w.mounts.endAll(p)
 	begin()
 	ready := struct {
 		Ready          bool  `json:"ready"`

@@ -12,7 +12,13 @@ end() {
 [ "$(id -u)" = 0 ] || end "the container's first process is not root's; set remoteUser instead of containerUser"
 
 rm -f /run/sbx/up-*
-/usr/local/sbin/sbx-init run --policy /etc/sbx/sandbox.jsonc --sidecar &
+{
+  /usr/local/sbin/sbx-init run --policy /etc/sbx/sandbox.jsonc --sidecar
+  # 71: somebody on the host took a read-only mount away, and what comes to that
+  # place next could be written to. Everything ends here, and if the first
+  # process does not want to, whatever it starts.
+  [ $? = 71 ] && while :; do kill -TERM 1; kill -KILL -1; sleep 0.05; done
+} &
 init=$!
 tries=600
 until /usr/local/sbin/sbx-init status >/dev/null 2>&1; do
