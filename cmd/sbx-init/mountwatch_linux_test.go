@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/internal/testenv"
 )
@@ -80,18 +83,23 @@ const tryToWrite = `echo ready
 	echo it ended by itself`
 
 // firstProcess is the one that unshare, which is cmd, has started.
-func firstProcess(t testing.TB, cmd *exec.Cmd) int {
+func firstProcess(t testing.TB, cmd *exec.Cmd) int { return onlyChild(t, cmd.Process.Pid) }
+
+// onlyChild is the one process that any thread of another has started.
+func onlyChild(t testing.TB, pid int) int {
 	t.Helper()
-	id := strconv.Itoa(cmd.Process.Pid)
-	text, err := os.ReadFile("/proc/" + id + "/task/" + id + "/children")
+	lists, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		if child, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			return child
+		}
 	}
-	return pid
+	t.Fatalf("process %d has no child", pid)
+	return 0
 }
 
 // whileItRuns starts cmd, calls f once it has said "ready", and waits.
@@ -180,4 +188,43 @@ func TestHarmlessChangesOfMountsEndNothing(t *testing.T) {
 	})
 	r.mustExit(t, 0)
 	r.mustSay(t, "it ended by itself")
+}
+
+// BenchmarkEndAfterALostMount measures the time from the host's rename until
+// the agent's program is dead.
+func BenchmarkEndAfterALostMount(b *testing.B) {
+	dir, _ := protectedProject(b)
+	config := filepath.Join(dir, ".git", "config")
+	var took []time.Duration
+	for b.Loop() {
+		text, err := os.ReadFile(config)
+		if err := errors.Join(err, os.WriteFile(config+".lock", text, 0o644)); err != nil {
+			b.Fatal(err)
+		}
+		cmd := protectedReap(b, dir, "echo ready; while :; do :; done")
+		whileItRuns(b, cmd, func() {
+			fd, err := unix.PidfdOpen(onlyChild(b, firstProcess(b, cmd)), 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer unix.Close(fd)
+			begin := time.Now()
+			if err := os.Rename(config+".lock", config); err != nil {
+				b.Fatal(err)
+			}
+			for {
+				n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(runLimit.Milliseconds()))
+				if err == nil && n == 1 {
+					break
+				}
+				if !errors.Is(err, unix.EINTR) {
+					b.Fatal("it lives", err)
+				}
+			}
+			took = append(took, time.Since(begin))
+		})
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "µs-median")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds()), "µs-max")
 }
