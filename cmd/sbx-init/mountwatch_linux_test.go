@@ -228,3 +228,30 @@ func BenchmarkEndAfterALostMount(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "µs-median")
 	b.ReportMetric(float64(took[len(took)-1].Microseconds()), "µs-max")
 }
+
+// Attack: the same where the firewall is in the agent's container.
+func TestAttackWaitForALostMountInADevContainer(t *testing.T) {
+	in := newInternet(t)
+	b := newBox(t, in.Sandbox, openPolicy)
+	b.pid1 = true
+	protected := b.path("work/protected")
+	if err := os.Mkdir(protected, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := b.command("sh", "-c", "echo ready; exec sleep 1000")
+	for i, arg := range cmd.Args {
+		if strings.HasPrefix(arg, "mount --bind") {
+			cmd.Args[i] = "mount --bind protected protected && mount -o remount,bind,ro protected && " + arg
+		}
+	}
+	var r result
+	in.Sandbox.Do(func() {
+		r = whileItRuns(t, cmd, func() {
+			if err := os.Remove(protected); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	r.mustExit(t, exitUnprotected)
+	r.mustSay(t, protected, "from outside")
+}
