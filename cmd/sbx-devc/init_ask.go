@@ -55,9 +55,11 @@ func (a *app) askChoice(ctx context.Context, r detect.Report, c choice) (choice,
 		groups = append(groups, huh.NewGroup(huh.NewMultiSelect[string]().Title("Allow which hosts?").
 			Description("The project's files name them.").Options(hosts...).Value(&agreed).Height(min(2*len(hosts), 8)+3)))
 	}
-	groups = append(groups, huh.NewGroup(
-		huh.NewConfirm().Title("Add a GitHub workflow?").Value(&c.workflow),
-		huh.NewConfirm().Title("Write the dev container?").Value(&write)))
+	// The last question is on a screen of its own: beside another one, a key that
+	// is pressed while that still has the focus answers it and passes over this one.
+	groups = append(groups,
+		huh.NewGroup(huh.NewConfirm().Title("Add a GitHub workflow?").Value(&c.workflow)),
+		huh.NewGroup(huh.NewConfirm().Title("Write the dev container?").Value(&write)))
 	plain := a.getenv("ACCESSIBLE") != ""
 	form := huh.NewForm(groups...).WithInput(a.stdin).WithOutput(a.stderr).WithAccessible(plain)
 	answered := make(chan error, 1)
