@@ -237,7 +237,7 @@ func TestContractRules(t *testing.T) {
 			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nCOPY --from=x@sha256:0 /sbx-init /sbx-init\nENTRYPOINT [\"sleep\", \"infinity\"]\n"
 		}, "SBX802"},
 		{"ENTRYPOINT raises the firewall", strings.Replace(sandbox, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
-			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nENTRYPOINT [\"/sbx-init\", \"run\", \"--policy\", \"/p\", \"--\"]\n"
+			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nCOPY --from=ghcr.io/org/claude-sandbox-init:v1 /sbx-init /sbx-init\nENTRYPOINT [\"/sbx-init\", \"run\", \"--policy\", \"/p\", \"--\"]\n"
 		}, ""},
 		{"worktree", sandbox, func(m devcontainer.Memory) {
 			for name := range m {

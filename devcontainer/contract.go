@@ -68,6 +68,8 @@ func (c *pass) contract() {
 	c.networkParameters()
 	c.writable()
 	c.firewallScripts()
+	c.firewallProgram()
+	c.settingsMissing()
 	c.policyContract()
 }
 

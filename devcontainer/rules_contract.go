@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/release"
 )
 
 // contractRules hold the configuration of a sandbox to its promises.
@@ -95,6 +96,25 @@ var contractRules = []Rule{
 		Reason: "It raises the firewall in the container's first process, which needs root for that, and ends the container otherwise. The agent is another user: remoteUser.",
 		Bad:    withFeature(`"containerUser": "dev"`),
 		Good:   withFeature(`"remoteUser": "dev"`)},
+	{ID: "SBX822", Name: "firewall-program", Severity: diag.SeverityWarning, Title: "the Dockerfile may start something else under the firewall's name",
+		Reason: "The promises hold when the program at the ENTRYPOINT is the published sbx-init. Another image in COPY --from, a file that is copied or written over it later, a line that is text of a here-document: each lets the container start as if it had a firewall. A mirror of the init image is excused by an sbx-ignore comment, or by the organisation's policy when registries.allow names its repository.",
+		Bad:    withFirewallBuild("docker.io/somebody/claude-sandbox-init:v1", "{}"),
+		Good:   withFirewallBuild(release.InitRepo()+":v1", "{}")},
+	{ID: "SBX823", Name: "settings-missing", Severity: diag.SeverityError, Title: "the Dockerfile copies a sandbox.jsonc that is not there",
+		Reason: "The image cannot be built without it, and what the firewall should let out is not written down anywhere else.",
+		Bad:    withFirewallBuild(release.InitRepo()+":v1", ""),
+		Good:   withFirewallBuild(release.InitRepo()+":v1", "{}")},
+}
+
+// withFirewallBuild is a sandbox that builds its image with sbx-init from an
+// image; without settings when they are "".
+func withFirewallBuild(init, settings string) string {
+	files := []string{".devcontainer/Dockerfile", "FROM debian:13\nRUN useradd --create-home agent\nCOPY --from=" + init + " /sbx-init /usr/local/sbin/sbx-init\n" +
+		"COPY sandbox.jsonc /etc/sbx/sandbox.jsonc\n" + `ENTRYPOINT ["/usr/local/sbin/sbx-init", "run", "--policy", "/etc/sbx/sandbox.jsonc", "--user", "agent", "--"]`}
+	if settings != "" {
+		files = append(files, ".devcontainer/sandbox.jsonc", settings)
+	}
+	return withFiles(strings.Replace(soundSandbox, `"image": "ghcr.io/org/claude-sandbox:1.0.0"`, `"build": {"dockerfile": "Dockerfile"}`, 1), files...)
 }
 
 // withFeature is a dev container with the firewall Feature and one more line.

@@ -16,7 +16,10 @@ func ImageRepo() string { return "ghcr.io/" + Org + "/claude-sandbox" }
 // Image is the default sandbox image reference.
 func Image() string { return ImageRepo() + ":v1" }
 
+// InitRepo is the repository of the binary-only image.
+func InitRepo() string { return "ghcr.io/" + Org + "/claude-sandbox-init" }
+
 // InitImage is the binary-only image that holds nothing but /sbx-init.
 // Generated Dockerfiles copy the binary from it; sbx-devc can load it into an
 // engine from what it carries, so it need not be published.
-func InitImage() string { return "ghcr.io/" + Org + "/claude-sandbox-init:v" + Version }
+func InitImage() string { return InitRepo() + ":v" + Version }
