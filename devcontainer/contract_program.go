@@ -55,7 +55,7 @@ func (c *pass) firewallProgram() {
 			continue
 		}
 		starts[s] = true
-		for _, f := range c.programAt(s, place, s.Last("ENTRYPOINT")) {
+		for _, f := range append(startedBy(s), c.programAt(s, place, s.Last("ENTRYPOINT"))...) {
 			if !slices.Contains(found, f) {
 				found = append(found, f)
 			}
@@ -95,6 +95,28 @@ func startedProgram(s *dockerfile.Stage) (place string, ok bool) {
 		place = programPlace // the first folder of the usual PATH
 	}
 	return path.Clean(place), true
+}
+
+// starters are programs that start another one as it is, besides shells.
+var starters = []string{programName, "tini", "dumb-init", "docker-init", "catatonit", "env"}
+
+// startedBy returns what speaks against the ENTRYPOINT running the program that
+// it names: another one in front, or a search for it in changed folders.
+func startedBy(s *dockerfile.Stage) []suspect {
+	entrypoint, _ := s.Start()
+	use := s.Last("ENTRYPOINT")
+	if name := path.Base(entrypoint[0]); !slices.Contains(starters, name) && !slices.Contains(shell.Shells, name) {
+		return []suspect{{use.Start, use.HeadEnd, fmt.Sprintf("%s is started, and %s is only a word that it gets", entrypoint[0], programName)}}
+	}
+	if programPath.MatchString(strings.Join(entrypoint, " ")) {
+		return nil
+	}
+	for _, i := range s.History() {
+		if cmd, ok := i.Command.(*instructions.EnvCommand); ok && slices.ContainsFunc(cmd.Env, func(kv instructions.KeyValuePair) bool { return kv.Key == "PATH" }) {
+			return []suspect{{use.Start, use.HeadEnd, programName + " is looked for in PATH, which this Dockerfile changes"}}
+		}
+	}
+	return nil
 }
 
 // programAt returns what speaks against the file at place, in the stage's
