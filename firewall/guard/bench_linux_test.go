@@ -73,16 +73,20 @@ func BenchmarkUpload(b *testing.B) {
 
 // BenchmarkBulk is a download over one connection.
 func BenchmarkBulk(b *testing.B) {
-	for _, path := range []string{"memory", "1gbit", "10gbit"} {
+	for _, path := range []string{"memory", "memory-tls", "1gbit", "10gbit"} {
 		b.Run(path, func(b *testing.B) {
-			y := newYard(b)
-			if path != "memory" {
+			y, command := newYard(b), "bulk"
+			switch path {
+			case "memory":
+			case "memory-tls":
+				command = "tls"
+			default:
 				y.slow(path)
 			}
 			y.each(b, func(b *testing.B, way string, _ int) {
 				b.SetBytes(bulkSize)
 				for b.Loop() {
-					y.client.ask("bulk %s", way)
+					y.client.ask("%s %s", command, way)
 				}
 			})
 		})

@@ -3,6 +3,7 @@ package guard_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -50,6 +51,7 @@ const (
 	bulkAddr = "93.184.216.2" // bulk.test: sends bulkSize bytes and ends
 	halfAddr = "93.184.216.3" // half.test: takes everything and says nothing
 	sinkAddr = "93.184.216.4" // sink.test: answers the hello and takes everything
+	tlsAddr  = "93.184.216.5" // tls.test: bulk.test in TLS
 
 	plainPort = 8443 // of each site, where no packet filter leads to the guard
 	guardedBy = 443
@@ -58,7 +60,7 @@ const (
 	bulkSize  = 256 << 20
 )
 
-var zone = map[string]string{"echo.test": echoAddr, "bulk.test": bulkAddr, "half.test": halfAddr, "sink.test": sinkAddr, "other.test": echoAddr}
+var zone = map[string]string{"echo.test": echoAddr, "bulk.test": bulkAddr, "half.test": halfAddr, "sink.test": sinkAddr, "tls.test": tlsAddr, "other.test": echoAddr}
 
 type yardNames struct{}
 
@@ -72,7 +74,7 @@ func (yardNames) Addresses(_ context.Context, name string, _ netip.Addr) []netip
 // guardPart is the guard with the real recorder and log. It answers "state" on
 // standard input with its open files, goroutines and bytes of heap and stacks.
 func guardPart() error {
-	policy, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"echo.test", "bulk.test", "half.test", "sink.test"}})
+	policy, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"echo.test", "bulk.test", "half.test", "sink.test", "tls.test"}})
 	if errs != nil {
 		return fmt.Errorf("the policy: %v", errs)
 	}
@@ -139,6 +141,14 @@ func sitePart() error {
 
 var bulkBlock = make([]byte, 256<<10)
 
+func sendBulk(w io.Writer) {
+	for range bulkSize / len(bulkBlock) {
+		if _, err := w.Write(bulkBlock); err != nil {
+			return
+		}
+	}
+}
+
 func serveSite(conn *net.TCPConn) {
 	defer conn.Close()
 	switch host, _, _ := net.SplitHostPort(conn.LocalAddr().String()); host {
@@ -146,11 +156,11 @@ func serveSite(conn *net.TCPConn) {
 		if _, err := io.ReadFull(conn, make([]byte, len(yardHello("bulk.test")))); err != nil {
 			return
 		}
-		for range bulkSize / len(bulkBlock) {
-			if _, err := conn.Write(bulkBlock); err != nil {
-				return
-			}
-		}
+		sendBulk(conn)
+	case tlsAddr:
+		session := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{certificate()}})
+		sendBulk(session)
+		_ = session.CloseWrite() // so that its end is seen
 	case halfAddr, sinkAddr:
 		if host == sinkAddr && roundTrip(conn, yardHello("sink.test")) != nil {
 			return
@@ -229,6 +239,12 @@ func (c *client) run(job, via string, n []int) (string, error) {
 	case "bulk": // -> nanoseconds of one download
 		start := time.Now()
 		if err := download(via); err != nil {
+			return "", err
+		}
+		return fmt.Sprint(time.Since(start).Nanoseconds()), nil
+	case "tls": // -> nanoseconds of one download with its handshake
+		start := time.Now()
+		if err := downloadTLS(via); err != nil {
 			return "", err
 		}
 		return fmt.Sprint(time.Since(start).Nanoseconds()), nil
@@ -378,10 +394,23 @@ func download(via string) error {
 	if _, err := conn.Write(yardHello("bulk.test")); err != nil {
 		return err
 	}
+	return takeBulk(conn)
+}
+
+func downloadTLS(via string) error {
+	conn, err := open(via, "tls.test")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return takeBulk(tls.Client(conn, &tls.Config{ServerName: "tls.test", InsecureSkipVerify: true}))
+}
+
+func takeBulk(r io.Reader) error {
 	got := 0
 	buf := make([]byte, 256<<10)
 	for {
-		n, err := conn.Read(buf)
+		n, err := r.Read(buf)
 		got += n
 		if errors.Is(err, io.EOF) {
 			break

@@ -33,7 +33,7 @@ type yard struct {
 func newYard(t testing.TB) *yard {
 	t.Helper()
 	iptables := testenv.Program(t, "iptables")
-	y := &yard{t: t, lab: netnstest.New(t, echoAddr, bulkAddr, halfAddr, sinkAddr)}
+	y := &yard{t: t, lab: netnstest.New(t, echoAddr, bulkAddr, halfAddr, sinkAddr, tlsAddr)}
 	rule := []string{"-t", "nat", "-A", "OUTPUT", "-p", "tcp", "--dport", strconv.Itoa(guardedBy), "-m", "mark", "!", "--mark", strconv.Itoa(guardMark),
 		"-j", "REDIRECT", "--to-ports", strconv.Itoa(guardPort)}
 	y.lab.Sandbox.Do(func() {
@@ -187,7 +187,7 @@ func (y *yard) startSquid() int {
 	}
 	files := map[string]string{"hosts": hosts, "squid.conf": `http_port ` + squidAddr + `
 hosts_file ` + dir + `/hosts
-acl allowed dstdomain echo.test bulk.test half.test sink.test
+acl allowed dstdomain echo.test bulk.test half.test sink.test tls.test
 acl tls port ` + strconv.Itoa(plainPort) + `
 http_access allow CONNECT tls allowed
 http_access deny all
