@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -150,8 +150,5 @@ func replaceFile(file string, old, text []byte) error {
 	if now, err := os.ReadFile(target); err != nil || !bytes.Equal(now, old) {
 		return errors.Join(err, errors.New("it has changed since it was read"))
 	}
-	return writeFile(target, info.Mode().Perm(), func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return atomicfile.WriteBytes(target, info.Mode().Perm(), text)
 }

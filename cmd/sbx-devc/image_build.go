@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/artifact"
 	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/lock"
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
@@ -153,7 +154,7 @@ func (a *app) writeImage(ctx context.Context, o imageBuildOptions, made artifact
 		if o.tag != "" {
 			names = append(names, withTag(o.tag))
 		}
-		err := writeFileFrom(o.tar, func(w io.Writer) error { return artifact.WriteTar(ctx, w, made, arch, names) })
+		err := atomicfile.Write(o.tar, 0o644, func(w io.Writer) error { return artifact.WriteTar(ctx, w, made, arch, names) })
 		if err != nil {
 			return err
 		}
@@ -239,24 +240,4 @@ func buildFolder(dir, file string) (context, dockerfile string) {
 		return devcontainer, "Dockerfile"
 	}
 	return dir, "Dockerfile"
-}
-
-// writeFileFrom lets write fill a file; a failure leaves nothing behind.
-func writeFileFrom(file string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".sbx-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	err = write(f)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644)
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/imagebuild/lock"
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -101,7 +101,7 @@ accept the credentials.`,
 				_, err := a.stdout.Write(text)
 				return err
 			}
-			if err := writeFileFrom(r.lockFile(), func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+			if err := atomicfile.WriteBytes(r.lockFile(), 0o644, text); err != nil {
 				return imageError(fmt.Errorf("writing the lock: %w", err))
 			}
 			_, err = fmt.Fprintln(a.stdout, r.lockFile())

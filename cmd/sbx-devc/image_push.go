@@ -19,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/tags"
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -218,7 +219,7 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 // writePinned writes what was pushed as one line NAME@DIGEST, which stands for
 // the same image whatever becomes of its tags.
 func writePinned(file string, r *registry.Report) error {
-	err := writeFileFrom(file, func(w io.Writer) error {
+	err := atomicfile.Write(file, 0o644, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s@%s\n", r.Repository, r.Digest)
 		return err
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/learn"
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -130,7 +130,7 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	}
 	info, err := os.Stat(o.file)
 	if err == nil {
-		err = writeFile(o.file, info.Mode().Perm(), func(w io.Writer) error { _, err := w.Write(extended); return err })
+		err = atomicfile.WriteBytes(o.file, info.Mode().Perm(), extended)
 	}
 	if err != nil {
 		return exitWith(exitInternal, fmt.Errorf("writing the settings: %w", err))

@@ -2,17 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/firewall/report"
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -86,7 +84,7 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 	if o.output == "" {
 		err = write(a.stdout)
 	} else {
-		err = writeFile(o.output, 0o644, write)
+		err = atomicfile.Write(o.output, 0o644, write)
 	}
 	if err != nil {
 		return exitWith(exitInternal, fmt.Errorf("writing the report: %w", err))
@@ -108,17 +106,4 @@ func (o reportOptions) form() (string, error) {
 		}
 	}
 	return "text", nil
-}
-
-// writeFile puts a new file in the place of name, whole or not at all.
-func writeFile(name string, mode fs.FileMode, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".sbx-devc-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // no file of that name is left once it is renamed
-	if err := errors.Join(write(f), f.Chmod(mode), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

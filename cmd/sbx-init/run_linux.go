@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -208,17 +208,7 @@ func writeEffective(path string, network firewall.Network) error {
 		return fmt.Errorf("writing the policy in force: %w", err)
 	}
 	// A new file takes the place of whatever was there, a symbolic link too.
-	f, err := os.CreateTemp(filepath.Dir(path), ".policy-*")
-	if err != nil {
-		return fmt.Errorf("writing the policy in force: %w", err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
+	if err := atomicfile.WriteBytes(path, 0o644, append(text, '\n')); err != nil {
 		return fmt.Errorf("writing the policy in force: %w", err)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -50,7 +51,7 @@ func WriteLayout(ctx context.Context, dir string, a Artifact, referrers []Manife
 		return err
 	}
 	for _, f := range []struct{ name, content string }{{"oci-layout", layoutVersion}, {"index.json", string(index)}} {
-		if err := writeFile(filepath.Join(dir, f.name), []byte(f.content)); err != nil {
+		if err := atomicfile.WriteBytes(filepath.Join(dir, f.name), 0o644, []byte(f.content)); err != nil {
 			return fmt.Errorf("writing the layout: %w", err)
 		}
 	}
@@ -78,47 +79,13 @@ func layoutIndex(a Artifact, referrers []Manifest, name string) ([]byte, error) 
 	return json.Marshal(index)
 }
 
-// writeBlob writes a blob under a temporary name and renames it once its
-// digest is right. A blob that is there stays.
+// writeBlob writes a blob unless it is there; a blob that copyBlob refuses
+// never gets its name.
 func writeBlob(ctx context.Context, file string, b Blob) error {
 	if info, err := os.Stat(file); err == nil && info.Size() == b.Size {
 		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	err = copyBlob(ctx, f, b)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644)
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
-}
-
-func writeFile(file string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644)
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
+	return atomicfile.Write(file, 0o644, func(w io.Writer) error { return copyBlob(ctx, w, b) })
 }
 
 // copyBlob copies the content and reports any other content than the digest's.

@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -120,19 +121,7 @@ func (s *Store) Know(key string, v any, find func() error) error {
 	if err != nil {
 		return fmt.Errorf("writing the image cache: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
-	if err != nil {
-		return fmt.Errorf("writing the image cache: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
+	if err := atomicfile.WriteBytes(file, 0o600, data); err != nil {
 		return fmt.Errorf("writing the image cache: %w", err)
 	}
 	return nil

@@ -1,0 +1,39 @@
+// Package atomicfile replaces files whole or not at all, so that whoever reads
+// one never sees half of it and a failure leaves the old content.
+//
+//	write -> DIR/.new-* -> mode -> close -> rename to DIR/NAME
+package atomicfile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write lets write fill a new file beside name and then puts it in the place
+// of name, with exactly the permissions mode (the umask does not count). What
+// stands at name is replaced, also a symbolic link: what a link leads to is
+// left alone. When anything fails, name is as it was and the new file is gone.
+// Nothing is flushed to the disk: this is about readers and failures, not about
+// power cuts.
+func Write(name string, mode fs.FileMode, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // once it is renamed, no file of that name is left
+	if err := errors.Join(write(f), f.Chmod(mode), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// WriteBytes does the same with content that is in memory.
+func WriteBytes(name string, mode fs.FileMode, content []byte) error {
+	return Write(name, mode, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}

@@ -1,0 +1,63 @@
+package atomicfile
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// is checks the content of name and that nothing else is in its folder.
+func is(t *testing.T, name, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(name); err != nil || string(got) != want {
+		t.Errorf("%s holds %q (%v), want %q", name, got, err, want)
+	}
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("want %s alone in its folder, got %v (%v)", name, entries, err)
+	}
+}
+
+func TestFailureLeavesTheOldFileAndNothingElse(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	if err := WriteBytes(name, 0o600, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	err := Write(name, 0o600, func(w io.Writer) error {
+		io.WriteString(w, "half") //nolint:errcheck // what counts is the error below
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v, want the error of the writer", err)
+	}
+	is(t, name, "old")
+	if err := WriteBytes(name, 0o600, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	is(t, name, "new")
+}
+
+// Whoever can put a link in the place of a file must not be able to lead what
+// we write to another one.
+func TestLinkIsReplacedAndNotFollowed(t *testing.T) {
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "f")
+	if err := os.Symlink(victim, name); err != nil {
+		t.Skip(err)
+	}
+	if err := WriteBytes(name, 0o644, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	is(t, name, "new")
+	is(t, victim, "precious")
+	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode() != 0o644 {
+		t.Errorf("got %v (%v), want a regular file of mode 0644", info, err)
+	}
+}
