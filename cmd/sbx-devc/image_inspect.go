@@ -30,6 +30,9 @@ the credentials; 1: it could not be read.`,
 				return imageError(err)
 			}
 			repo, version := base.SplitRef(operands[0])
+			if err := registry.CheckName(repo, version); err != nil {
+				return imageError(err)
+			}
 			c, err := registry.Dial(cmd.Context(), repo, false, nil, options)
 			if err != nil {
 				return imageError(err)

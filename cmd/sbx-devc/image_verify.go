@@ -72,7 +72,11 @@ not be checked.`,
 
 func (a *app) imageVerify(ctx context.Context, o imageVerifyOptions, ref string) error {
 	v := imagebuild.VerifyOptions{Deep: o.deep, SBOM: !o.noSBOM, Sandbox: !o.notOurs, Platform: o.platform}
-	var err error
+	repo, version := base.SplitRef(ref)
+	err := registry.CheckName(repo, version)
+	if err != nil {
+		return exitWith(exitCheckUsage, err)
+	}
 	if o.digest != "" {
 		if v.Digest, err = v1.NewHash(o.digest); err != nil {
 			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("--digest %s is none", o.digest), "write sha256: and 64 hexadecimal digits"))
@@ -110,7 +114,6 @@ func (a *app) imageVerify(ctx context.Context, o imageVerifyOptions, ref string)
 	case err != nil:
 		return exitWith(exitCheckUsage, err)
 	}
-	repo, version := base.SplitRef(ref)
 	c, err := registry.Dial(ctx, repo, false, nil, m.Registry)
 	if err != nil {
 		return exitWith(exitNoCheck, err)

@@ -98,6 +98,9 @@ type Client struct {
 // same registry that blobs may be mounted from.
 func Dial(ctx context.Context, repo string, push bool, from []string, o Options) (*Client, error) {
 	parsed, err := name.NewRepository(repo)
+	if strings.Contains(repo, "://") {
+		_, err = name.ParseReference(repo) // which alone refuses an address
+	}
 	if err != nil {
 		return nil, diag.WithHint(fmt.Errorf("reading the repository %q: %w", repo, err), "write it as REGISTRY/NAME, for example ghcr.io/me/sandbox")
 	}
@@ -209,6 +212,9 @@ var acceptManifests = strings.Join([]string{
 
 // Head returns the digest that a tag points to. A missing one is ErrNotFound.
 func (c *Client) Head(ctx context.Context, ref string) (v1.Hash, error) {
+	if err := CheckName(c.Name(), ref); err != nil {
+		return v1.Hash{}, err
+	}
 	var digest v1.Hash
 	err := c.try(ctx, "looking up "+ref, func() error {
 		resp, err := c.do(ctx, http.MethodHead, c.url("manifests/%s", ref), map[string]string{"Accept": acceptManifests}, nil, http.StatusOK)
@@ -216,10 +222,12 @@ func (c *Client) Head(ctx context.Context, ref string) (v1.Hash, error) {
 			return missing(err)
 		}
 		resp.Body.Close()
-		digest, err = v1.NewHash(resp.Header.Get("Docker-Content-Digest"))
+		if promised := resp.Header.Get("Docker-Content-Digest"); promised != "" {
+			digest, err = v1.NewHash(promised)
+		}
 		return err
 	})
-	if err != nil && digest == (v1.Hash{}) && !errors.Is(err, ErrNotFound) && statusOf(err) == nil && ctx.Err() == nil {
+	if err == nil && digest == (v1.Hash{}) {
 		// No such header: some registries send it only with the content.
 		var raw []byte
 		if raw, _, err = c.Manifest(ctx, ref); err == nil {
@@ -231,6 +239,9 @@ func (c *Client) Head(ctx context.Context, ref string) (v1.Hash, error) {
 
 // Manifest reads the manifest of a tag or digest. A digest's content is checked.
 func (c *Client) Manifest(ctx context.Context, ref string) (raw []byte, mediaType types.MediaType, err error) {
+	if err := CheckName(c.Name(), ref); err != nil {
+		return nil, "", err
+	}
 	err = c.try(ctx, "reading "+ref, func() error {
 		resp, err := c.do(ctx, http.MethodGet, c.url("manifests/%s", ref), map[string]string{"Accept": acceptManifests}, nil, http.StatusOK)
 		if err != nil {
@@ -344,6 +355,27 @@ func (c *Client) Tags(ctx context.Context) ([]string, error) {
 		all = append(all, page.Tags...)
 	}
 	return all, nil
+}
+
+// CheckName refuses a tag or digest that no registry can have in the
+// repository REGISTRY/NAME. Some registries say of a digest that is too short
+// what others say for a moment of one that is on its way, so none is asked. The
+// error is a *name.ErrBadName.
+func CheckName(repo, ref string) error {
+	if strings.Contains(ref, ":") {
+		if _, err := name.NewDigest(repo + "@" + ref); err != nil {
+			return diag.WithHint(fmt.Errorf("%s@%s: no digest: %w", repo, ref, err), "write sha256: and 64 hexadecimal digits")
+		}
+		return nil
+	}
+	_, err := name.NewTag(repo + ":" + ref)
+	if strings.Contains(repo, "://") {
+		_, err = name.ParseReference(repo)
+	}
+	if err != nil {
+		return diag.WithHint(fmt.Errorf("%s:%s: no name of an image: %w", repo, ref, err), "write REGISTRY/NAME:TAG; a tag is at most 128 letters, digits, '_', '.' and '-'")
+	}
+	return nil
 }
 
 func (c *Client) ref(ref string) string {

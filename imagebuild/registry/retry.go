@@ -2,11 +2,13 @@ package registry
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -58,7 +60,7 @@ func (c *Client) try(ctx context.Context, what string, f func() error) error {
 			return err
 		}
 		wait, again := pause(err, attempt)
-		if !again || attempt == attempts {
+		if !again || attempt == attempts || c.unreachable(err) != "" {
 			return err
 		}
 		if c.o.Notice != nil {
@@ -116,6 +118,26 @@ func pause(err error, attempt int) (time.Duration, bool) {
 	}
 	// Everything else is the connection: reset, cut off, timed out, garbled.
 	return wait, true
+}
+
+// unreachable says what a person can do about a host that no repetition will
+// reach: nobody knows its name, or it is not who it should be. It is "" for a
+// failure that may pass, such as a name server that does not answer now. The
+// registries of this machine are asked with TLS and without, where one of the
+// two errors says nothing.
+func (c *Client) unreachable(err error) string {
+	var lookup *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &lookup) && lookup.IsNotFound && !lookup.IsTemporary && !lookup.IsTimeout:
+		return fmt.Sprintf("there is no host %s: check the spelling, and whether this machine needs a VPN or a proxy (HTTPS_PROXY) to find it; a reference is HOST/NAME:TAG", lookup.Name)
+	case c.repo.Scheme() == "http":
+	case errors.As(err, &certificate):
+		return "the certificate of the registry is not one that this machine trusts: install the authority that signed it (SSL_CERT_FILE names a file with it), or check that nobody stands between"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "that port speaks HTTP without TLS, which is done with localhost alone; put TLS in front of the registry"
+	}
+	return ""
 }
 
 // readStatus turns an answer into a Status.
@@ -224,6 +246,8 @@ func (c *Client) explain(operation, what string, err error) error {
 			hint += fmt.Sprintf("; a private image also looks missing until you 'docker login %s'", host)
 		}
 		return diag.WithHint(wrapped, "%s", hint)
+	case status == nil && c.unreachable(err) != "":
+		return diag.WithHint(wrapped, "%s", c.unreachable(err))
 	case status == nil && diag.HintOf(err) == "":
 		return diag.WithHint(wrapped, "check that %s can be reached from here, and run the same command again: what arrived is not sent twice", host)
 	}
