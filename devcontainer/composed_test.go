@@ -1,6 +1,7 @@
 package devcontainer_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -112,5 +113,43 @@ func TestComposeServiceMissing(t *testing.T) {
 	tree[".devcontainer/compose.yaml"] = "include: [../more.yaml]\n"
 	if got := marked(t, tree, false); got != "" {
 		t.Error(got)
+	}
+}
+
+// What closes a workspace of Compose is said whole, so that one edit of the
+// file is enough: .git lies over itself too, writable, as nobody could commit
+// otherwise.
+func TestComposeHintsCloseTheWorkspace(t *testing.T) {
+	for _, source := range []string{"..", "../", "./../"} {
+		tree := composeProject("    volumes:\n      - " + source + ":/project:cached\n")
+		tree[".devcontainer/devcontainer.json"] = `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/project", "remoteUser": "node", "features": {"ghcr.io/org/claude-sandbox/features/firewall:0": {}}}`
+		for _, p := range []string{".git/HEAD", ".git/config", ".git/hooks/x", ".vscode/tasks.json", ".husky/pre-commit"} {
+			tree[p] = "x"
+		}
+		open := func() (n int) {
+			p, err := devcontainer.Load(tree, ".devcontainer/devcontainer.json", "f")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range devcontainer.Check(p) {
+				if f.Rule != "SBX806" && f.Rule != "SBX807" && f.Rule != "SBX816" {
+					continue
+				}
+				n++
+				for _, volume := range regexp.MustCompile(`"[^"]*:/project/[^"]*"`).FindAllString(f.Hint, -1) {
+					tree[".devcontainer/compose.yaml"] += "      - " + volume + "\n"
+				}
+			}
+			return n
+		}
+		if n := open(); n != 3 {
+			t.Errorf("%s: %d findings, want one of each rule", source, n)
+		}
+		if n := open(); n != 0 {
+			t.Errorf("%s: %d findings after what the hints say:\n%s", source, n, tree[".devcontainer/compose.yaml"])
+		}
+		if text := tree[".devcontainer/compose.yaml"]; !strings.Contains(text, "/.git:/project/.git\"") || !strings.Contains(text, ":/project/.husky:ro\"") {
+			t.Errorf("%s", text)
+		}
 	}
 }

@@ -303,14 +303,14 @@ func (c *pass) noNewPrivileges() bool {
 
 // workspaceVolume returns the volume of the Compose service through which the
 // agent writes to the project, nil when there is none.
-func (c *pass) workspaceVolume(dev *compose.Service) *compose.Node {
+func (c *pass) workspaceVolume(dev *compose.Service) *placed {
 	for _, m := range c.composed.mountsOf(dev) {
 		if m.kind != "bind" || m.readonly || path.IsAbs(m.source) || strings.ContainsAny(m.source, "$~") {
 			continue
 		}
 		full := path.Join(c.Dir, path.Dir(c.composed.first), m.source)
 		if full == c.Home || leavesTree(full) || full == "." || strings.HasPrefix(c.Home, full+"/") {
-			return m.at
+			return &m
 		}
 	}
 	return nil

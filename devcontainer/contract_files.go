@@ -15,17 +15,25 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
+// exposed is what the agent could change and the host would obey.
+type exposed struct {
+	rule, message, hint string
+	lines               []string // that mend it in mounts, where a machine may add them
+	inside              []string // what a volume of a Compose service has to cover: PATH, or PATH:ro
+}
+
 // writable reports what the agent could change and the host would run.
 func (c *pass) writable() {
 	c.mountedAgain()
-	report := func(rule, message, hint string, lines ...string) {
-		r := c.missing(c.root.Member("mounts"), rule, message, hint)
-		if len(lines) > 0 && c.mountable() {
-			r.fix(c.listing("mounts", lines...))
+	report := func(o exposed) {
+		r := c.missing(c.root.Member("mounts"), o.rule, o.message, o.hint)
+		if len(o.lines) > 0 && c.mountable() {
+			r.fix(c.listing("mounts", o.lines...))
 		}
 	}
 	workspace, custom := c.engineOnly("workspaceMount").Str()
-	if c.root.Member("dockerComposeFile") != nil {
+	inCompose := c.root.Member("dockerComposeFile") != nil
+	if inCompose {
 		dev := c.composed.dev()
 		if dev == nil {
 			return
@@ -35,9 +43,7 @@ func (c *pass) writable() {
 			return
 		}
 		custom = true // the repository above is only there if the volume says so
-		report = func(rule, message, _ string, _ ...string) {
-			c.inCompose(volume, rule, message, `mount it over itself among the service's volumes, ending in ":ro"; from "mounts" the reference CLI drops readonly here`)
-		}
+		report = func(o exposed) { c.inCompose(volume.at, o.rule, o.message, c.volumeHint(volume, o.inside)) }
 	} else if custom && !hostWritable(parseMount(workspace, nil)) {
 		return
 	}
@@ -51,16 +57,45 @@ func (c *pass) writable() {
 		if c.InFolder() && !c.covered(config, false) { // a file is replaced when it is saved, and the mount stays on the old one
 			lines = append(lines, line)
 		}
-		report("SBX806", config[1:]+" is writable from inside, and the next rebuild runs what it says on the host", `add to "mounts": "`+line+`"`, lines...)
+		report(exposed{"SBX806", config[1:] + " is writable from inside, and the next rebuild runs what it says on the host", `add to "mounts": "` + line + `"`, lines, []string{config[1:] + ":ro"}})
 	}
 	c.gitWritable(custom, report)
+	var open, inside []string
 	for _, p := range settings.HostPaths() {
 		top, _, _ := strings.Cut(p, "/")
 		if c.Tree == nil || "/"+p == config || top == ".git" || c.Tree.Kind(path.Join(c.Home, p)) == Nothing || c.covered("/"+p, true) {
 			continue
 		}
-		report("SBX816", p+" is writable from inside, and programs on the host obey it", "mount it over itself, readonly; sbx-devc init writes the lines")
+		open, inside = append(open, p), append(inside, p+":ro")
 	}
+	if inCompose && len(open) > 0 { // one volume, one finding
+		open = []string{strings.Join(open, ", ")}
+	}
+	for _, p := range open {
+		are := "is"
+		if len(inside) > 1 && inCompose {
+			are = "are"
+		}
+		report(exposed{"SBX816", p + " " + are + " writable from inside, and programs on the host obey it", "mount it over itself, readonly; sbx-devc init writes the lines", nil, inside})
+	}
+}
+
+// volumeHint names the volumes of a Compose service that lay paths of the
+// workspace over themselves.
+func (c *pass) volumeHint(workspace *placed, inside []string) string {
+	const why = `; from "mounts" the reference CLI drops readonly here`
+	if path.Join(c.Dir, path.Dir(c.composed.first), workspace.source) != path.Clean(c.Home) || workspace.target == "" {
+		return `mount it over itself among the service's volumes, ending in ":ro" but for .git itself` + why
+	}
+	var volumes []string
+	for _, p := range inside {
+		p, mode, ro := strings.Cut(p, ":")
+		if ro {
+			mode = ":" + mode
+		}
+		volumes = append(volumes, jsonc.Quote(strings.TrimRight(workspace.source, "/")+"/"+p+":"+strings.TrimRight(workspace.target, "/")+"/"+p+mode))
+	}
+	return "add to the service's volumes: " + strings.Join(volumes, ", ") + why
 }
 
 // overItself is a mount that shows a path of the workspace where it is anyway.
@@ -125,21 +160,24 @@ func (c *pass) isWorkspace(target string) bool {
 }
 
 // gitWritable reports a repository whose hooks or configuration can be changed.
-func (c *pass) gitWritable(custom bool, report func(rule, message, hint string, lines ...string)) {
+func (c *pass) gitWritable(custom bool, report func(exposed)) {
 	if c.covered("/.git", true) {
 		return
 	}
 	if c.Tree != nil && c.Tree.Kind(path.Join(c.Home, ".git")) == File {
-		report("SBX812", "the .git file is writable from inside, and it says which repository git on the host obeys", "mount it over itself, readonly")
+		report(exposed{"SBX812", "the .git file is writable from inside, and it says which repository git on the host obeys", "mount it over itself, readonly", nil, []string{".git:ro"}})
 		return
 	}
 	if !c.GitHere() && (!c.GitAbove() || custom) {
 		return
 	}
-	var open []string
-	for _, p := range []string{"/.git/hooks", "/.git/config"} {
-		if !c.covered(p, true) {
-			open = append(open, p[1:])
+	var open, inside []string
+	if !c.covered("/.git", false) {
+		inside = append(inside, ".git")
+	}
+	for _, p := range []string{".git/hooks", ".git/config"} {
+		if !c.covered("/"+p, true) {
+			open, inside = append(open, p), append(inside, p+":ro")
 		}
 	}
 	switch {
@@ -148,9 +186,9 @@ func (c *pass) gitWritable(custom bool, report func(rule, message, hint string, 
 		if len(open) > 1 {
 			are = "are"
 		}
-		report("SBX807", strings.Join(open, " and ")+" "+are+" writable from inside, and git on the host runs what it says there", "mount each over itself, readonly, and .git over itself, writable, so that nobody renames it; sbx-devc init writes the lines", c.gitMounts()...)
-	case !c.covered("/.git", false):
-		report("SBX807", ".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in its place", "mount .git over itself, writable; sbx-devc init writes the lines", c.gitMounts()...)
+		report(exposed{"SBX807", strings.Join(open, " and ") + " " + are + " writable from inside, and git on the host runs what it says there", "mount each over itself, readonly, and .git over itself, writable, so that nobody renames it; sbx-devc init writes the lines", c.gitMounts(), inside})
+	case len(inside) > 0:
+		report(exposed{"SBX807", ".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in its place", "mount .git over itself, writable; sbx-devc init writes the lines", c.gitMounts(), inside})
 	}
 }
 

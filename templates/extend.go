@@ -63,7 +63,7 @@ func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
 	for _, name := range sockets {
 		e.member("/remoteEnv", name, "null")
 	}
-	if doc.Root.Member("dockerComposeFile") != nil {
+	if Composed(src) {
 		// There readonly of a mount is dropped without a word, and the mount wins
 		// over a read-only volume of the service.
 		return e.src, e.err
@@ -90,6 +90,13 @@ func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
 func Extended(src []byte) bool {
 	doc, _ := jsonc.Parse("", src)
 	return doc != nil && slices.ContainsFunc(members(doc.Root.Member("features")), func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
+}
+
+// Composed reports whether a devcontainer.json leaves its container to Docker
+// Compose. It is pure.
+func Composed(src []byte) bool {
+	doc, _ := jsonc.Parse("", src)
+	return doc != nil && doc.Root.Member("dockerComposeFile") != nil
 }
 
 // FirewallLacks lists what a firewall Feature that is in src already neither has

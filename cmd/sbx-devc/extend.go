@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
@@ -34,6 +35,15 @@ func (a *app) extend(o initOptions, dir string, c choice) error {
 	if err != nil {
 		return exitWith(exitRefused, err)
 	}
+	if templates.Composed(config) {
+		// Nothing is mounted here, so that nothing needs a place, and nothing is
+		// covered either.
+		missing := strings.Join(seen.Facts.Covered, ", ")
+		seen = templates.Observation{Facts: seen.Facts}
+		if missing != "" {
+			seen.Notes = append(seen.Notes, fmt.Sprintf("with Compose only the service's own lines protect files: what is missing or empty here (%s) the agent can make, where no line of the service's \"tmpfs\" covers it", missing))
+		}
+	}
 	if lacks := templates.FirewallLacks(config, o.presets, o.allow); len(lacks) > 0 {
 		err := fmt.Errorf("%s has the firewall already, without %s", filepath.Join(dir, configPath), strings.Join(lacks, ", "))
 		return exitWith(exitRefused, diag.WithHint(err, "its options are yours: add them to its presets or allow by hand"))
@@ -48,7 +58,7 @@ func (a *app) extend(o initOptions, dir string, c choice) error {
 		return exitWith(exitRefused, err)
 	}
 	files := []templates.File{{Path: configPath, Content: text}}
-	worse := noWorse(dir, files)
+	worse := a.noWorse(dir, files)
 	if o.dryRun {
 		if err := a.showFiles(dir, files, "changed"); err != nil {
 			return err
@@ -89,24 +99,25 @@ func union(a, b []string) []string {
 }
 
 // noWorse refuses files that would bring errors into the dev container that it
-// does not have now.
-func noWorse(dir string, files []templates.File) error {
-	before, _ := errorsWith(dir, nil)
-	after, first := errorsWith(dir, files)
-	if after > before {
-		err := fmt.Errorf("the files would not be valid: %s:%d: %s [%s]", first.File, first.Line, first.Message, first.Rule)
-		hint := "nothing was written; --dry-run shows them, 'sbx-devc validate' what is wrong now"
-		if first.Hint != "" {
-			hint = first.Hint + "; " + hint
-		}
-		return diag.WithHint(err, "%s", hint)
+// does not have now. It shows each of them: who mends one after the other comes
+// back as often.
+func (a *app) noWorse(dir string, files []templates.File) error {
+	before, after := errorsWith(dir, nil), errorsWith(dir, files)
+	if len(after) <= len(before) {
+		return nil
 	}
-	return nil
+	var rules []string
+	for _, f := range after {
+		a.printError(diag.WithHint(fmt.Errorf("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule), "%s", f.Hint))
+		rules = append(rules, f.Rule)
+	}
+	err := fmt.Errorf("%s: the files would not be valid: %s", dir, strings.Join(rules, ", "))
+	return diag.WithHint(err, "nothing was written; --dry-run shows the files, 'sbx-devc validate' what is wrong now")
 }
 
-// errorsWith counts the errors of the dev container as it would be with these
-// files, and returns the first.
-func errorsWith(dir string, files []templates.File) (n int, first diag.Finding) {
+// errorsWith returns the errors of the dev container as it would be with these
+// files.
+func errorsWith(dir string, files []templates.File) []diag.Finding {
 	tree := devcontainer.Memory{}
 	entries, _ := os.ReadDir(filepath.Join(dir, ".devcontainer"))
 	for _, e := range entries {
@@ -123,14 +134,7 @@ func errorsWith(dir string, files []templates.File) (n int, first diag.Finding) 
 	}
 	p, err := devcontainer.Load(tree, configPath, configPath)
 	if err != nil {
-		return 0, first
+		return nil
 	}
-	for _, f := range devcontainer.Check(p) {
-		if f.Severity == diag.SeverityError {
-			if n++; n == 1 {
-				first = f
-			}
-		}
-	}
-	return n, first
+	return slices.DeleteFunc(devcontainer.Check(p), func(f diag.Finding) bool { return f.Severity != diag.SeverityError })
 }

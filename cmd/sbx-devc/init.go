@@ -107,6 +107,7 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	if o.extend {
 		return a.extend(o, dir, c)
 	}
+	a.showTools(report, c)
 	if a.asks() && !o.yes && !o.dryRun {
 		if c, err = a.askChoice(ctx, report, c); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -44,6 +45,37 @@ func (a *app) showReport(r detect.Report, c choice) {
 		}
 		fmt.Fprintf(a.stderr, "sbx-devc: note: %s%s\n", where, p.Value)
 	}
+}
+
+// showTools says which languages of the project the template has no tools for.
+func (a *app) showTools(r detect.Report, c choice) {
+	if c.options["extraPackages"] != "" {
+		return // whoever names packages knows what is missing
+	}
+	var lacks, packages, other []string
+	for _, l := range r.Languages {
+		if l.Template == c.template {
+			continue
+		}
+		lacks = append(lacks, fmt.Sprintf("%s (%s)", l.Name, detect.Proposal{File: l.File}.Where()))
+		if l.Packages != "" {
+			packages = append(packages, l.Packages)
+		}
+		if l.Template != "" {
+			other = append(other, "--template "+l.Template+" has "+l.Name+"'s")
+		}
+	}
+	if len(lacks) == 0 {
+		return
+	}
+	how := "add them in .devcontainer/Dockerfile"
+	if len(packages) > 0 {
+		how = "--option extraPackages=" + strings.Join(packages, ",") + " adds Debian's, others go into .devcontainer/Dockerfile"
+	}
+	if len(other) > 0 {
+		how += "; " + strings.Join(other, ", ")
+	}
+	fmt.Fprintf(a.stderr, "sbx-devc: note: the template %s has no tools for %s: %s\n", c.template, strings.Join(lacks, ", "), how)
 }
 
 // current returns what the file holds now; nil when there is none.

@@ -136,7 +136,7 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 		fmt.Fprintf(a.stderr, "sbx-devc: template %s %s %s; 'sbx-devc update' merges it\n", r.Lock.Template.ID, r.Lock.Template.Version, what)
 		return exitWith(exitFindings, nil)
 	}
-	if err := noWorse(dir, r.Files); err != nil {
+	if err := a.noWorse(dir, r.Files); err != nil {
 		return exitWith(exitFindings, err)
 	}
 	if err := a.prepare(dir, seen, o); err != nil {

@@ -15,6 +15,16 @@ type Report struct {
 	Presets  []Proposal // well-known lists, in the order found
 	Hosts    []Proposal // allowlist entries that only a person may add
 	Notes    []Proposal // Value is a sentence for the user
+	// Languages are those that the project is written in.
+	Languages []Language
+}
+
+// Language is one that a file of the project speaks for.
+type Language struct {
+	Name     string
+	File     string // as Proposal.File
+	Template string // the one that has its tools; "" = none
+	Packages string // Debian's with its tools, separated by commas; "" = there are none
 }
 
 // Proposal is one thing that a project's file speaks for.

@@ -3,7 +3,6 @@ package detect
 import (
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/org/claude-sandbox/firewall"
 )
@@ -13,28 +12,28 @@ type language struct {
 	name     string
 	template string   // made for it; "" = none
 	presets  []string // its package ecosystem; the first that exists counts
+	packages string   // Debian's packages with its tools, as the option extraPackages takes them; "" = Debian has none
 	markers  []string // files that say so, the clearest first
 }
 
 // languages in the order in which one of several in the project's own folder
 // decides about the template: package.json is often only there for tools.
 var languages = []language{
-	{"Go", "claude-go", []string{"go"}, []string{"go.mod", "go.work"}},
-	{"Python", "claude-python", []string{"pypi"}, []string{"pyproject.toml", "uv.lock", "poetry.lock", "requirements.txt", "Pipfile", "setup.py"}},
-	{"Node", "claude-node", []string{"npm"}, []string{"package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"}},
-	{"Rust", "", []string{"rust"}, []string{"Cargo.toml"}},
-	{"Ruby", "", []string{"rubygems", "ruby"}, []string{"Gemfile"}},
-	{"Java", "", []string{"maven", "java"}, []string{"pom.xml", "build.gradle", "build.gradle.kts"}},
-	{"PHP", "", []string{"packagist", "composer", "php"}, []string{"composer.json"}},
-	{".NET", "", []string{"nuget", "dotnet"}, []string{"global.json", "Directory.Build.props", "nuget.config"}},
-	{"Elixir", "", []string{"hex", "elixir"}, []string{"mix.exs"}},
-	{"Dart", "", []string{"dart", "pub"}, []string{"pubspec.yaml"}},
+	{"Go", "claude-go", []string{"go"}, "golang", []string{"go.mod", "go.work"}},
+	{"Python", "claude-python", []string{"pypi"}, "python3-venv", []string{"pyproject.toml", "uv.lock", "poetry.lock", "requirements.txt", "Pipfile", "setup.py"}},
+	{"Node", "claude-node", []string{"npm"}, "nodejs,npm", []string{"package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"}},
+	{"Rust", "", []string{"rust"}, "cargo", []string{"Cargo.toml"}},
+	{"Ruby", "", []string{"rubygems", "ruby"}, "ruby,bundler", []string{"Gemfile"}},
+	{"Java", "", []string{"maven", "java"}, "default-jdk-headless,maven", []string{"pom.xml", "build.gradle", "build.gradle.kts"}},
+	{"PHP", "", []string{"packagist", "composer", "php"}, "composer", []string{"composer.json"}},
+	{".NET", "", []string{"nuget", "dotnet"}, "", []string{"global.json", "Directory.Build.props", "nuget.config"}},
+	{"Elixir", "", []string{"hex", "elixir"}, "elixir", []string{"mix.exs"}},
+	{"Dart", "", []string{"dart", "pub"}, "", []string{"pubspec.yaml"}},
 }
 
 // stack proposes a template for the language of the project's own folder, and
 // the preset of each language's packages.
 func (l *look) stack() {
-	var others []string
 	for _, lang := range languages {
 		file := l.marker(lang)
 		if file == "" {
@@ -46,15 +45,10 @@ func (l *look) stack() {
 		} else {
 			add(&l.report.Presets, Proposal{Value: preset, Reason: "packages of " + lang.name, File: file})
 		}
-		switch {
-		case l.report.Template.Value == "" && lang.template != "" && path.Dir(file) == ".":
+		if l.report.Template.Value == "" && lang.template != "" && path.Dir(file) == "." {
 			l.report.Template = Proposal{Value: lang.template, Reason: "the project is written in " + lang.name, File: file}
-		case lang.template != "":
-			others = append(others, lang.name+" ("+Proposal{File: file}.Where()+")")
 		}
-	}
-	if l.report.Template.Value != "" && len(others) > 0 {
-		l.note("", 0, "%s has tools for one language; the project also uses %s: name packages with --option extraPackages=…", l.report.Template.Value, strings.Join(others, ", "))
+		l.report.Languages = append(l.report.Languages, Language{Name: lang.name, File: file, Template: lang.template, Packages: lang.packages})
 	}
 }
 
