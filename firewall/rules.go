@@ -178,6 +178,13 @@ func (r rules) webForGuardOnly(add func(why, format string, args ...any)) {
 // outside on behalf of whoever reaches it: open loopback would be a tunnel. So
 // the whole address is closed. 127.0.0.1 and ::1 are everybody's, and there
 // only port 53 is.
+//
+// Nobody may speak in such a resolver's place either. Every loopback address is
+// anybody's to bind, port 53 too where an engine has lifted the limit, as Docker
+// does: a packet from there to each port of the resolver's would make its next
+// question, to the kernel, the reply to that packet. It would not be led to the
+// engine's resolver but to whoever has bound the address, who then says where
+// allowed names lead.
 func (r rules) upstream(u netip.Addr, add func(why, format string, args ...any)) {
 	daemon := r.daemon()
 	dst := netip.PrefixFrom(u, u.BitLen())
@@ -191,6 +198,10 @@ func (r rules) upstream(u netip.Addr, add func(why, format string, args ...any))
 	if hidden(u) {
 		add("an upstream on loopback: its real port is unknown, so the address belongs to the resolver alone", "-d %s %s -j ACCEPT", dst, daemon)
 		add("", "-d %s -j %s", dst, ChainRefuse)
+		add("nobody speaks in its place: it begins nothing, and no user's program is it", "-s %s -m conntrack --ctstate NEW -j %s", dst, ChainRefuse)
+		if r.facts.UIDs != 1 {
+			add("", "-s %s -m owner --uid-owner %s -j %s", dst, r.users(1), ChainRefuse)
+		}
 		return
 	}
 	why := "an upstream, for the resolver alone"
@@ -237,16 +248,20 @@ func (r rules) neighbours(kernelOnly string) []Rule {
 	}
 }
 
-// everyUser is the range of all user ids. The kernel refuses a rule that names
-// an id that does not exist in the user namespace.
-func (r rules) everyUser() string {
-	switch r.facts.UIDs {
-	case 0:
-		return "0-4294967294" // the last number means "no user"
-	case 1:
-		return "0" // as iptables-save prints a range of one
+// everyUser is the range of all user ids.
+func (r rules) everyUser() string { return r.users(0) }
+
+// users is the range of user ids from first on. The kernel refuses a rule that
+// names an id that does not exist in the user namespace.
+func (r rules) users(first uint32) string {
+	last := uint32(4294967294) // the last number means "no user"
+	if r.facts.UIDs != 0 {
+		last = r.facts.UIDs - 1
 	}
-	return fmt.Sprintf("0-%d", r.facts.UIDs-1)
+	if first == last {
+		return fmt.Sprint(first) // as iptables-save prints a range of one
+	}
+	return fmt.Sprintf("%d-%d", first, last)
 }
 
 func (r rules) icmpErrors() string {

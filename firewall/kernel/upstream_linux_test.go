@@ -1,7 +1,10 @@
 package kernel_test
 
 import (
+	"errors"
 	"net"
+	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -100,6 +103,98 @@ func TestHiddenPortOfTheEnginesResolver(t *testing.T) {
 	b.apply(b.planBesideAnEngine(firewall.Network{Mode: firewall.ModeNone}))
 	if err := b.send(agentUID, 0, "127.0.0.11:53", "agent"); err == nil {
 		t.Error("in mode none the agent reaches the engine's resolver")
+	}
+}
+
+// Anybody may bind the address of an engine's resolver, and Docker lets programs
+// without a right bind port 53. A packet from there would make the resolver's
+// next question its reply, which goes to whoever has bound the address; what
+// that one answers would open any address under an allowed name.
+func TestAttackSpeakingForTheEnginesResolver(t *testing.T) {
+	b := newBench(t, kernel.Options{})
+	b.Sandbox.Do(func() {
+		if err := os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+	lead := func(verb, hidden string) {
+		b.run("iptables", "-t", "nat", verb, "OUTPUT", "-d", "127.0.0.11/32", "-p", "udp", "-m", "udp", "--dport", "53", "-j", "DNAT", "--to-destination", hidden)
+	}
+	lead("-A", "127.0.0.11:38099")
+	b.apply(b.planBesideAnEngine(firewall.Network{Allow: []string{allowed + ":443"}}))
+	engine := b.resolverAt(t, "127.0.0.11:38099")
+	bound := func(uid int, address string) *net.UDPConn {
+		var conn net.PacketConn
+		var err error
+		b.Sandbox.As(uid, func() { conn, err = net.ListenPacket("udp", address) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn.(*net.UDPConn)
+	}
+	asDaemon := func(address string) *net.UDPConn {
+		conn := bound(0, address)
+		raw, err := conn.SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var set error
+		err = raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, mark) })
+		if err = errors.Join(err, set); err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	say := func(from *net.UDPConn, to, word string) error {
+		_, err := from.WriteTo([]byte(word), net.UDPAddrFromAddrPort(netip.MustParseAddrPort(to)))
+		return err
+	}
+	hears := func(conn *net.UDPConn, limit time.Duration) string {
+		if err := conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 100)
+		n, _, _ := conn.ReadFrom(buf)
+		return string(buf[:n])
+	}
+	daemon := asDaemon("127.0.0.1:2000")
+	agent := bound(agentUID, "127.0.0.11:53")
+	if err := say(agent, "127.0.0.1:2000", "forged"); err == nil {
+		t.Error("the agent speaks as the engine's resolver")
+	}
+	if err := say(daemon, "127.0.0.11:53", "question"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-engine:
+	case <-time.After(dialLimit):
+		t.Errorf("the engine's resolver is not asked; the agent hears %q", hears(agent, time.Second))
+	}
+	if got := hears(daemon, 100*time.Millisecond); got != "" {
+		t.Errorf("the daemon hears %q", got)
+	}
+
+	// The engine's resolver is gone, and the agent has taken its hidden port.
+	lead("-D", "127.0.0.11:38099")
+	lead("-A", "127.0.0.11:38100")
+	thief := bound(agentUID, "127.0.0.11:38100")
+	other := bound(0, "127.0.0.11:38101")
+	if err := say(other, "127.0.0.1:2001", "forged"); err == nil {
+		t.Error("root without the mark speaks as the engine's resolver")
+	}
+	daemon = asDaemon("127.0.0.1:2001")
+	if err := say(daemon, "127.0.0.11:53", "question"); err != nil {
+		t.Fatal(err)
+	}
+	if got := hears(thief, dialLimit); got != "question" {
+		t.Fatalf("the hidden port hears %q", got)
+	}
+	if err := say(thief, "127.0.0.1:2001", "forged"); err == nil {
+		t.Error("the agent answers for the engine's resolver")
+	}
+	if got := hears(daemon, 100*time.Millisecond); got != "" {
+		t.Errorf("the daemon hears %q", got)
 	}
 }
 
