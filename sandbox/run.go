@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // Host is what a run touches on this side of the walls. All fields are
@@ -50,7 +51,7 @@ const cleanupTimeout = 30 * time.Second
 // ErrKey); an agent that fails is none: see Result.Outcome.
 func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result, err error) {
 	say := h.Say
-	h.Say = func(line string) { say(VisibleLine(line)) }
+	h.Say = func(line string) { say(visible.Line(line)) }
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{})}
 	r.result.ID, r.result.Folder = p.ID, p.Agent.Labels[LabelWorkspace]
 	defer func() {
@@ -63,7 +64,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 			r.result.Warnings = append(r.result.Warnings, fresh...)
 		}
 		for i, w := range r.result.Warnings { // names in them may be the agent's
-			r.result.Warnings[i] = VisibleLine(w)
+			r.result.Warnings[i] = visible.Line(w)
 		}
 		r.result.Timings.Total = time.Since(r.begin)
 		result = &r.result

@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // How long the agent gets after each step of being stopped: an interrupted
@@ -58,7 +59,7 @@ func (r *run) attachOutput(ctx context.Context) error {
 	out := &output{to: r.host.Stdout, left: maxTranscript, full: func() {
 		r.host.Say(fmt.Sprintf("warning: the transcript ends at %d MiB; standard output stays complete", maxTranscript>>20))
 	}}
-	stderr := NewVisible(r.host.Stderr, "claude: ")
+	stderr := visible.NewWriter(r.host.Stderr, "claude: ")
 	if r.result.Files.Transcript, out.transcript, err = r.stateFile("transcript.jsonl"); err != nil {
 		r.host.Say("warning: " + err.Error())
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -53,7 +54,7 @@ func containerTail(ctx context.Context, log auditLog, follow bool, show func([]b
 		return exitWith(exitInternal, fmt.Errorf("reading the audit log in the container of %s: %w", log.title, err))
 	}
 	if code, err := e.ExecExit(ctx, stream); err == nil && code != 0 {
-		return exitWith(exitNoInput, fmt.Errorf("the container of %s has no audit log: %s", log.title, visible(strings.TrimSpace(string(said)))))
+		return exitWith(exitNoInput, fmt.Errorf("the container of %s has no audit log: %s", log.title, visible.ASCII(strings.TrimSpace(string(said)))))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 type fixOptions struct {
@@ -123,7 +124,7 @@ func (a *app) fixed(o fixOptions, p *devcontainer.Project, out []byte, fixed []d
 		return 0, fmt.Errorf("writing %s: %w", file, err)
 	}
 	for _, f := range fixed {
-		fmt.Fprintf(a.stderr, "sbx-devc: %s:%d: %s: %s\n", file, f.Line, f.Rule, oneLine(f.Message))
+		fmt.Fprintf(a.stderr, "sbx-devc: %s:%d: %s: %s\n", file, f.Line, f.Rule, visible.Folded(f.Message))
 	}
 	return 1, nil
 }

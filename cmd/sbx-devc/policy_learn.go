@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -20,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/learn"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -217,7 +217,7 @@ func (a *app) explainLesson(l *learn.Lesson, records []audit.Record, network fir
 			fmt.Fprintf(a.stderr, "sbx-devc: left out: %d more\n", len(l.Left)-i)
 			break
 		}
-		fmt.Fprintf(a.stderr, "sbx-devc: left out: %s: %s\n", visible(h.Host), visible(h.Why))
+		fmt.Fprintf(a.stderr, "sbx-devc: left out: %s: %s\n", visible.ASCII(h.Host), visible.ASCII(h.Why))
 	}
 	refused := 0
 	if !o.Denied {
@@ -235,12 +235,6 @@ func (a *app) explainLesson(l *learn.Lesson, records []audit.Record, network fir
 		fmt.Fprintln(a.stderr, "sbx-devc: the allowlist lacks nothing of what was seen")
 	}
 	return nil
-}
-
-// visible is s with everything but visible ASCII escaped: it may be the agent's.
-func visible(s string) string {
-	q := strconv.QuoteToASCII(s)
-	return q[1 : len(q)-1]
 }
 
 // printEntries prints the entries for a command line or for a list.

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/sandbox"
 )
 
 // Exit codes, see docs/cli.md. Checks end with 0 clean, 1 findings, 2 usage
@@ -105,20 +104,10 @@ func meant(cmd *cobra.Command, err error) string {
 
 // printError is the one place that shows an error to a person.
 func (a *app) printError(err error) {
-	fmt.Fprintf(a.stderr, "sbx-devc: error: %s\n", oneLine(err.Error()))
-	hint := diag.HintOf(err)
-	if hint == "" {
-		hint = hintForPath(err)
+	if hint := hintForPath(err); hint != "" && diag.HintOf(err) == "" {
+		err = diag.WithHint(err, "%s", hint)
 	}
-	if hint != "" {
-		fmt.Fprintf(a.stderr, "sbx-devc: hint: %s\n", oneLine(hint))
-	}
-}
-
-// oneLine folds a message of several lines, as some libraries write them, and
-// shows control characters, which come from names in a repository, as text.
-func oneLine(s string) string {
-	return sandbox.VisibleLine(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " "))
+	diag.WriteError(a.stderr, "sbx-devc", err)
 }
 
 // annotationChecker marks commands whose exit codes are those of a check.

@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -147,7 +148,7 @@ func (a *app) readPrompt(file string) (string, error) {
 // control characters are shown as text, a pipe or file gets every byte as it is.
 func shown(w io.Writer) io.Writer {
 	if f, ok := w.(*os.File); ok && isTerminal(f) {
-		return sandbox.NewVisible(w, "")
+		return visible.NewWriter(w, "")
 	}
 	return w
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/firewall/resolver"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 const (
@@ -195,7 +196,7 @@ func leaves(err error) []string {
 		}
 		inner = errors.Unwrap(inner)
 	}
-	return []string{oneLine(err.Error())}
+	return []string{visible.Folded(err.Error())}
 }
 
 // listener is the resolver's pair of sockets on one address.

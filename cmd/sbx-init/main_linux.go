@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -147,13 +146,5 @@ func (p *program) dispatch(args []string) error {
 
 // printError is the one place that shows an error to a person.
 func (p *program) printError(err error) {
-	fmt.Fprintf(p.stderr, "sbx-init: error: %s\n", oneLine(err.Error()))
-	if hint := diag.HintOf(err); hint != "" {
-		fmt.Fprintf(p.stderr, "sbx-init: hint: %s\n", oneLine(hint))
-	}
-}
-
-// oneLine folds a message of several lines, as the packet filter's tools write them.
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+	diag.WriteError(p.stderr, "sbx-init", err)
 }

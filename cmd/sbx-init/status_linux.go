@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // status is what the running firewall says of itself. Its JSON form is stable:
@@ -79,7 +80,7 @@ func (k *keeper) status() status {
 		s.Drift.Last = &last
 	}
 	if k.broken != nil {
-		s.Error = oneLine(k.broken.Error())
+		s.Error = visible.Folded(k.broken.Error())
 	}
 	return s
 }

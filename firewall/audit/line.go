@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // EscapeJSON writes every character of a JSON text beyond visible ASCII as
@@ -77,6 +78,5 @@ func Line(line []byte) string {
 	default:
 		text += fmt.Sprintf(" [pid %d]", r.PID)
 	}
-	quoted := strconv.QuoteToASCII(text)
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) + "\n"
+	return visible.ASCII(text) + "\n"
 }

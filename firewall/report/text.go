@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // empty is what the forms for people say of a log without a record.
@@ -111,8 +112,7 @@ func printable(s string) string {
 	if len(s) > maxPrinted {
 		s = s[:maxPrinted] + "..."
 	}
-	q := strconv.QuoteToASCII(s)
-	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
+	return visible.ASCII(s)
 }
 
 // quoted writes an entry as the JSON string to paste.

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // Severity ranks a finding.
@@ -115,4 +117,13 @@ func HintOf(err error) string {
 		return h.hint
 	}
 	return ""
+}
+
+// WriteError prints err for a person, in one line, and its hint in another:
+// "PROGRAM: error: …" and "PROGRAM: hint: …".
+func WriteError(w io.Writer, program string, err error) {
+	fmt.Fprintf(w, "%s: error: %s\n", program, visible.Folded(err.Error()))
+	if hint := HintOf(err); hint != "" {
+		fmt.Fprintf(w, "%s: hint: %s\n", program, visible.Folded(hint))
+	}
 }

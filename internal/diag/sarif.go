@@ -162,7 +162,7 @@ func sarifResultOf(f Finding, index int, lines []string, seen map[string]int) sa
 		}
 		return ""
 	}
-	r := sarifResult{RuleID: f.Rule, RuleIndex: index, Level: string(f.Severity), Message: sarifText{Text: visible(message)}}
+	r := sarifResult{RuleID: f.Rule, RuleIndex: index, Level: string(f.Severity), Message: sarifText{Text: unmasked(message)}}
 	var at sarifLocation
 	at.Physical.Artifact.URI, at.Physical.Artifact.Base = artifact(f.File)
 	at.Physical.Region = sarifRegion{max(f.Line, 1), utf16Column(line(f.Line), f.Column), max(f.EndLine, f.Line, 1), utf16Column(line(f.EndLine), f.EndColumn)}

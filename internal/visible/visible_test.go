@@ -1,4 +1,4 @@
-package sandbox
+package visible
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ func TestTheAgentsTextCannotDriveTheTerminal(t *testing.T) {
 		"claude: \\u009b31m c1 \\xff\\xe2\\x80 \\u202ebidi\\u2028\tübung 世界\\x00\\x7f\nclaude: \nclaude: last\n"
 	for size := 1; size <= len(attack); size++ {
 		var out bytes.Buffer
-		v := NewVisible(&out, "claude: ")
+		v := NewWriter(&out, "claude: ")
 		for rest := []byte(attack); len(rest) > 0; {
 			n := min(size, len(rest))
 			if written, err := v.Write(rest[:n]); written != n || err != nil {
@@ -36,11 +36,30 @@ func TestTheAgentsTextCannotDriveTheTerminal(t *testing.T) {
 
 func TestACharacterThatNeverEndsIsShown(t *testing.T) {
 	var out bytes.Buffer
-	v := NewVisible(&out, "")
+	v := NewWriter(&out, "")
 	if _, err := v.Write([]byte("a\xe4\xb8")); err != nil {
 		t.Fatal(err)
 	}
 	if err := v.Close(); err != nil || out.String() != "a\\xe4\\xb8\n" {
 		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+// Attack: a name in a repository, an error or a record begins a line of its own,
+// sets the title, or is written in letters that look like others.
+func TestOneLineStaysOneLine(t *testing.T) {
+	attack := "a\n::error::b\r\n\x1b]0;c\x07 \"gіthub\"\u202e\xff\n"
+	for _, c := range []struct {
+		name string
+		show func(string) string
+		want string
+	}{
+		{"Line", Line, `a\n::error::b\r\n\x1b]0;c\a "gіthub"\u202e\xff\n`},
+		{"Folded", Folded, `a ::error::b \x1b]0;c\a "gіthub"\u202e\xff`},
+		{"ASCII", ASCII, `a\n::error::b\r\n\x1b]0;c\a "g\u0456thub"\u202e\xff\n`},
+	} {
+		if got := c.show(attack); got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
+		}
 	}
 }
