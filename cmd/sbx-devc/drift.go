@@ -22,8 +22,8 @@ sbx-devc says and from what sandbox.lock describes. Nothing is fetched or
 written. Edits of yours are listed and are no drift, unless --edits says so; nor
 is a version or a digest that you or a bot brought up to date.
 
-Exit code 0: none; 1: drift; 2: wrong usage; 3: there is no lock, or it is of a
-later template than this sbx-devc's.`,
+Exit code 0: none; 1: drift; 2: wrong usage; 3: there is no lock, it is of a later
+template than this sbx-devc's, or a file cannot be read.`,
 		Example: `  sbx-devc drift
   sbx-devc drift --edits projects/api`,
 		Args:        cobra.MaximumNArgs(1),
@@ -37,7 +37,7 @@ later template than this sbx-devc's.`,
 }
 
 func (a *app) drift(_ context.Context, edits bool, dir string) error {
-	l, err := readLock(dir)
+	l, files, err := readLocked(dir)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
@@ -61,7 +61,7 @@ func (a *app) drift(_ context.Context, edits bool, dir string) error {
 			say("%s: is missing", path)
 		}
 	}
-	stale := l.Stale(projectFiles(dir, l), carried.Sums())
+	stale := l.Stale(files, carried.Sums())
 	for _, s := range stale.Other {
 		say("%s: %s", lock.Path, s)
 	}

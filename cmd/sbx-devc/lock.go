@@ -30,7 +30,8 @@ taken by which the container engine got the image from there, and that is said.
 your own, which init extended by the Feature, both are about Features only.
 
 Exit code 0: shown, renewed, or the lock is right; 1: it is not; 2: wrong usage;
-3: there is no lock, or a digest could not be had; nothing is written then.`,
+3: there is no lock, a file cannot be read, or a digest could not be had; nothing
+is written then.`,
 		Example: `  sbx-devc lock
   sbx-devc lock --update
   sbx-devc lock --check`,
@@ -104,14 +105,15 @@ func (a *app) lockCheck(dir string) error {
 // locked returns the lock and the files that it describes. Of a dev container
 // that was extended only the Features are locked: it is nil then.
 func locked(dir string) (*lock.Lock, []templates.File, error) {
-	l, err := readLock(dir)
+	l, files, err := readLocked(dir)
 	if errors.Is(err, errExtended) {
-		return nil, []templates.File{{Path: configPath, Content: readBelow(dir)(configPath)}}, nil
+		files := []templates.File{{Path: configPath, Content: readBelow(dir)(configPath)}}
+		return nil, files, lock.WellFormed(files)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return l, projectFiles(dir, l), nil
+	return l, files, lock.WellFormed(files)
 }
 
 // lockUpdate renews the lock and the standard's lock of Features: both or, when

@@ -68,7 +68,7 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 	if !known {
 		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("unknown --prefer %q", o.prefer), "accepted: mine, template"))
 	}
-	l, err := readLock(dir)
+	l, files, err := readLocked(dir)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
@@ -82,7 +82,7 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 		if seen, err = templates.Observe(dir); err != nil {
 			return exitWith(exitNoCheck, err)
 		}
-		if !templates.MountsWorkspace(projectFiles(dir, l)) {
+		if !templates.MountsWorkspace(files) {
 			seen = templates.Observation{} // nothing of the project is mounted writable
 		}
 		in.Facts = seen.Facts
@@ -105,8 +105,8 @@ func (a *app) update(_ context.Context, o updateOptions, dir string) error {
 	if err := a.showConflicts(r.Conflicts); err != nil {
 		return err
 	}
-	if o.check && len(r.Files) == 0 && r.OnlyMoved(l, projectFiles(dir, l)) {
-		a.noteMoved(l.Stale(projectFiles(dir, l), nil))
+	if o.check && len(r.Files) == 0 && r.OnlyMoved(l, files) {
+		a.noteMoved(l.Stale(files, nil))
 		r.Lock = l
 	}
 	// Git on Windows checks the lock out with carriage returns.
@@ -205,6 +205,27 @@ func readBelow(dir string) func(string) []byte {
 	}
 }
 
+// readableFiles refuses files that are there and cannot be read: to call them
+// missing would be wrong, and to leave them out a guess.
+func readableFiles(dir string, paths []string) error {
+	for _, name := range paths {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		info, err := os.Lstat(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return diag.WithHint(fmt.Errorf("%s is not a regular file", file), "nothing is read or written through a link; put a file there, or remove it")
+		}
+		if _, err := os.ReadFile(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // errExtended reports a dev container of the user's own with our Feature in it.
 var errExtended = errors.New("this dev container is your own, with the firewall's Feature")
 
@@ -228,4 +249,16 @@ func readLock(dir string) (*lock.Lock, error) {
 		return nil, diag.WithHint(fmt.Errorf("%s: no %s", dir, lock.Path), "'sbx-devc init' writes one; a dev container from before has none")
 	}
 	return lock.Parse(text)
+}
+
+// readLocked reads the project's lock and the files that it describes.
+func readLocked(dir string) (*lock.Lock, []templates.File, error) {
+	l, err := readLock(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := readableFiles(dir, l.Paths()); err != nil {
+		return nil, nil, err
+	}
+	return l, projectFiles(dir, l), nil
 }

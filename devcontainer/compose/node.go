@@ -165,6 +165,16 @@ func parse(doc *jsonc.Document, env variables) (n *Node, problem *Problem, twice
 	return n, nil, c.twice
 }
 
+// WellFormed returns what keeps src from being YAML, with its line, or nil. An
+// empty file is well formed.
+func WellFormed(src []byte) error {
+	_, err := decode(src)
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("line %d: %s", max(1, lineOf(err)), message(err))
+}
+
 // decode runs the parser. A panic in it is an error like any other: the file is
 // somebody else's.
 func decode(src []byte) (root *yaml.Node, err error) {

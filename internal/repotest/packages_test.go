@@ -111,7 +111,7 @@ var allowed = map[string][]string{
 	"devcontainer/effective":  {"devcontainer", "devcontainer/*", "settings", "internal/jsonc"},
 	"templates":               {"devcontainer", "settings", "internal/jsonc"},
 	"templates/detect":        {"firewall", "internal/jsonc"},
-	"templates/lock":          {"templates", "templates/merge", "devcontainer/dockerfile", "internal/jsonc"},
+	"templates/lock":          {"templates", "templates/merge", "devcontainer/compose", "devcontainer/dockerfile", "internal/jsonc"},
 	"templates/merge":         {"internal/jsonc"},
 	"templates/publish":       {"imagebuild/artifact", "imagebuild/registry", "imagebuild/tags"},
 	"features":                {"internal/carried"},

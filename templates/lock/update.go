@@ -10,7 +10,9 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/merge"
 )
@@ -76,6 +78,11 @@ func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path stri
 	var merged []templates.File
 	for _, f := range files {
 		base, mine := l.BaseFile(f.Path), read(f.Path)
+		if mine != nil {
+			if err := WellFormed([]templates.File{{Path: f.Path, Content: mine}}); err != nil {
+				return nil, err
+			}
+		}
 		if mine != nil && !bytes.Equal(withoutReturns(base), withoutReturns(mine)) {
 			r.Edited = append(r.Edited, f.Path)
 		}
@@ -124,6 +131,27 @@ func mergeFile(name string, base, template, mine []byte, prefer merge.Side) (mer
 		merged, conflicts = merge.Text(base, template, mine, prefer)
 	}
 	return merged, conflicts, note, err
+}
+
+// WellFormed returns which of the files is not JSON or YAML although its name
+// says so, and where; nil when none is. What cannot be read cannot be compared:
+// an answer without it would be a guess.
+func WellFormed(files []templates.File) error {
+	for _, f := range files {
+		var err error
+		switch path.Ext(f.Path) {
+		case ".json", ".jsonc":
+			if doc, findings := jsonc.Parse("", f.Content); doc == nil {
+				err = fmt.Errorf("line %d: %s", findings[0].Line, findings[0].Message)
+			}
+		case ".yaml", ".yml":
+			err = compose.WellFormed(f.Content)
+		}
+		if err != nil {
+			return diag.WithHint(fmt.Errorf("%s: the file is not well formed: %w", f.Path, err), "'sbx-devc validate' shows the place")
+		}
+	}
+	return nil
 }
 
 // OnlyMoved reports whether the new lock differs from old in nothing but
