@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -359,6 +360,97 @@ echo ready; cat`),
 		if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), canary) {
 			t.Errorf("%s shows the key, %v", file, err)
 		}
+	}
+}
+
+// Attack: fill the host's disk by printing. The engine would keep it all, and some
+// 70 bytes for each line feed.
+func TestWhatTheAgentPrintsIsNotKeptByTheEngine(t *testing.T) {
+	e := connect(t)
+	docker := testenv.Program(t, "docker")
+	prompt, finish := io.Pipe()
+	tr := &trial{prompt: prompt, options: shell("yes '' | head -c 200000 >&2; echo ready; cat")}
+	tr.during = func(p *Plan, _ *Workspace) {
+		defer finish.Close()
+		out, err := exec.Command(docker, "inspect", "-f", "{{.LogPath}}", p.Agent.Name).CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		if log := strings.TrimSpace(string(out)); log != "" {
+			info, err := os.Stat(log)
+			t.Errorf("the engine keeps %s: %+v, %v", log, info, err)
+		}
+	}
+	tr.run(t, e)
+	if n := strings.Count(tr.stderr.String(), "\n"); n != 200_000 {
+		t.Errorf("%d lines of 200000 arrived", n)
+	}
+}
+
+// Attack: talk to a program of the host at its socket in the project, or write to
+// a pipe that it reads. No packet filter sees that.
+func TestNoSocketInTheProjectLeadsToAProgramOfTheHost(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("sockets of this machine are not reachable from the engine's")
+	}
+	e := connect(t)
+	dir := workspace(t, true)
+	arrived := make(chan string, 2)
+	listen := func(name string) net.Listener {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("unix", filepath.Join(dir, name))
+		if err == nil {
+			err = os.Chmod(filepath.Join(dir, name), 0o777)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				text, _ := io.ReadAll(c)
+				arrived <- name + ": " + string(text)
+			}
+		}()
+		return l
+	}
+	// The control is a socket that the run does not see when it begins.
+	knock := `python3 - <<'PY'
+import socket
+try:
+    s = socket.socket(socket.AF_UNIX); s.connect("%s"); s.sendall(b"let me out"); print("REACHED")
+except OSError as e: print("refused", e)
+PY
+`
+	tr := &trial{dir: dir, options: shell(fmt.Sprintf(knock, "/workspace/tmp/dev.sock") +
+		"rm -f tmp/dev.sock || echo it stays; echo ready; until test -S late.sock; do sleep 0.1; done; " + fmt.Sprintf(knock, "/workspace/late.sock"))}
+	listen("tmp/dev.sock")
+	tr.during = func(*Plan, *Workspace) {
+		select {
+		case what := <-arrived:
+			t.Errorf("a program of the host heard %q", what)
+		default:
+		}
+		listen("late")
+		if err := os.Rename(filepath.Join(dir, "late"), filepath.Join(dir, "late.sock")); err != nil {
+			t.Error(err)
+		}
+	}
+	tr.run(t, e)
+	if out := tr.stdout.String(); !strings.HasPrefix(out, "refused") || !strings.HasSuffix(out, "REACHED\n") || !strings.Contains(out, "it stays") {
+		t.Errorf("the agent says %q, %q", out, tr.stderr.String())
+	}
+	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "tmp/dev.sock: sockets or pipes") {
+		t.Errorf("nobody is told: %q", said)
+	}
+	if tr.err != nil || tr.result.ExitCode != 0 {
+		t.Errorf("the run ended with %d, %v", tr.result.ExitCode, tr.err)
 	}
 }
 

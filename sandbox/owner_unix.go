@@ -14,3 +14,11 @@ func owner(info fs.FileInfo) (uid, gid int) {
 	}
 	return -1, -1
 }
+
+// names returns how many names a file has (hard links).
+func names(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
+}

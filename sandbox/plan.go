@@ -308,6 +308,9 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mo
 		CPUs:        s.Limits.CPUs,
 		Pids:        s.Limits.PIDs,
 		NoCoreDump:  true,
+		// An engine's log has no limit unless somebody set one, and a line feed
+		// is 70 bytes there. The transcript is ours.
+		NoLog: true,
 	}
 }
 

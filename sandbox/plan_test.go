@@ -84,6 +84,27 @@ func TestTheAgentsContainerHasNoWayUp(t *testing.T) {
 	}
 }
 
+// Attack: a second mount shows the agent the project's hooks, or the folder that
+// the project is in, without what protects it.
+func TestNoMountShowsOnceMoreWhatIsProtected(t *testing.T) {
+	w := folder(t, ".git/HEAD", "cache/", ".git/hooks/pre-commit")
+	around := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Dir(w.Dir), around); err != nil {
+		t.Fatal(err)
+	}
+	for host, refused := range map[string]bool{
+		"..": true, "../.git": true, "../.git/hooks": true, "../.git/hooks/pre-commit": true, filepath.Dir(w.Dir): true, around: true,
+		"../cache": false, "../missing": false, t.TempDir(): false,
+	} {
+		for _, readOnly := range []bool{false, true} {
+			o := Options{ID: "test", Image: "image:1", User: settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/elsewhere", ReadOnly: readOnly}}}}
+			if _, err := NewPlan(o, Facts{Workspace: w}); errors.Is(err, ErrRefused) != (refused && !readOnly) {
+				t.Errorf("%s, read-only %t: got %v", host, readOnly, err)
+			}
+		}
+	}
+}
+
 // TestTheFirewallNeverRunsInAnImageOfTheProject: whoever names the sidecar's
 // image owns the network.
 func TestTheFirewallNeverRunsInAnImageOfTheProject(t *testing.T) {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,9 @@ type Placeholder struct {
 // A mount point cannot be renamed or removed from inside, but its parent could:
 // after `mv .git old` a new .git/hooks would be writable. Every parent is
 // therefore bound onto itself, which makes it a mount point too.
+//
+// Sockets and pipes are covered by a device that takes everything and says
+// nothing.
 //
 // A symbolic link on the way is refused: the engine would follow it on the
 // host, and a project could have any folder of the host mounted that way.
@@ -85,6 +89,11 @@ func workspaceMounts(w *Workspace, protect []string) ([]engine.Mount, []Placehol
 			}
 		}
 	}
+	for _, door := range w.Doors {
+		// Not read-only: its program may end and take it away, and sbx-init in
+		// the agent's container ends everything when a read-only mount goes.
+		mounts[door] = engine.Mount{Source: os.DevNull, Target: path.Join(workspaceTarget, door)}
+	}
 	out := make([]engine.Mount, 0, len(mounts))
 	for _, m := range mounts {
 		out = append(out, m)
@@ -121,6 +130,12 @@ func hostMount(w *Workspace, m settings.Mount) (engine.Mount, error) {
 		source = filepath.Join(w.Dir, ".devcontainer", source)
 	}
 	source = filepath.Clean(source)
+	if real, err := filepath.EvalSymlinks(source); err == nil { // as the engine will
+		source = real
+	}
+	if err := w.shownTwice(m, source); err != nil {
+		return engine.Mount{}, err
+	}
 	for _, socket := range engineSockets {
 		if rel, err := filepath.Rel(source, filepath.FromSlash(socket)); err == nil && filepath.IsLocal(rel) || strings.HasSuffix(source, ".sock") {
 			err := fmt.Errorf("%w: the mount of %s would give the agent the container engine, and with it this machine", ErrRefused, m.Host)
@@ -128,4 +143,21 @@ func hostMount(w *Workspace, m settings.Mount) (engine.Mount, error) {
 		}
 	}
 	return engine.Mount{Source: source, Target: m.Container, ReadOnly: m.ReadOnly}, nil
+}
+
+// shownTwice refuses a mount by which the agent could write to what is protected
+// in the project.
+func (w *Workspace) shownTwice(m settings.Mount, source string) error {
+	if m.ReadOnly {
+		return nil
+	}
+	for _, p := range w.Protect {
+		protected := filepath.Join(w.Dir, filepath.FromSlash(p))
+		if !below(source, protected) && !below(protected, source) {
+			continue
+		}
+		err := fmt.Errorf("%w: the mount of %s would show %s of the project to the agent once more, where it could be written to", ErrRefused, m.Host, p)
+		return diag.WithHint(err, "mount it read-only, or a folder beside the project")
+	}
+	return nil
 }

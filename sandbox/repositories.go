@@ -27,6 +27,7 @@ const (
 type repositories struct {
 	found map[string]string // slash-separated path -> "folder", "file", "symlink" for .git; "bare" or "led away" for others
 	blind []string          // what could not be read or came after scanLimit
+	doors []string          // sockets and pipes, which may lead to a program
 }
 
 // findRepositories walks through dir without following symbolic links. It does
@@ -50,6 +51,8 @@ func findRepositories(dir string) repositories {
 		}
 		// Some file systems of hosts do not tell upper from lower case.
 		switch {
+		case d.Type()&(fs.ModeSocket|fs.ModeNamedPipe) != 0:
+			r.doors = append(r.doors, rel)
 		case strings.EqualFold(d.Name(), ".git") && rel != ".":
 			return r.gitEntry(file, rel, d)
 		case strings.EqualFold(d.Name(), "HEAD") && isBare(filepath.Dir(file)):

@@ -261,6 +261,57 @@ func TestLinkedHookScriptIsProtected(t *testing.T) {
 	}
 }
 
+// Attack: the agent changes what a hook or a file of settings leads to, as far as
+// that is in the project: the end of a link, another name of the same file, a
+// link on the way, or what is not there yet. What nothing can be mounted over is
+// said before the run.
+func TestAgentCannotChangeWhatProtectedLinksLeadTo(t *testing.T) {
+	e := connect(t)
+	r := newRepository(t)
+	r.write("scripts/check.sh", "#!/bin/sh\n")
+	r.write("agents/skill/SKILL.md", "read this\n")
+	r.write(".claude/settings.json", "{}")
+	hooks := filepath.Join(r.dir, ".git", "hooks")
+	r.git("project", "config", "--unset", "core.hooksPath")
+	err := errors.Join(os.MkdirAll(filepath.Join(r.dir, ".claude", "skills"), 0o755),
+		os.Symlink("../../agents/skill", filepath.Join(r.dir, ".claude", "skills", "one")),
+		os.WriteFile(filepath.Join(hooks, "pre-commit"), []byte("#!/bin/sh\n"), 0o755),
+		os.Link(filepath.Join(hooks, "pre-commit"), filepath.Join(r.dir, "scripts", "same.sh")),
+		os.Symlink("check.sh", filepath.Join(r.dir, "scripts", "way")),
+		os.Symlink("../../scripts/way", filepath.Join(hooks, "post-commit")),
+		os.Symlink("../../build/hook", filepath.Join(hooks, "post-checkout")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.own(r.dir)
+	tr := (&trial{dir: r.dir, options: shell(`
+cd /workspace; evil='#!/bin/sh
+touch ` + r.marker + `'
+try() { if sh -c "$1" 2>/dev/null; then echo "DONE $1"; else echo stopped; fi; }
+export evil
+try 'echo "$evil" > scripts/check.sh'
+try 'echo "$evil" > scripts/same.sh'
+try 'rm scripts/same.sh'
+try 'echo "$evil" > agents/skill/SKILL.md'
+try 'mv agents old'
+rm scripts/way && echo free > scripts/way && mkdir build && echo free > build/hook && echo "the rest is free"
+`)}).run(t, e)
+	out := tr.stdout.String()
+	if strings.Contains(out, "DONE") || strings.Count(out, "stopped") != 5 || !strings.Contains(out, "the rest is free") {
+		t.Errorf("not every attempt was stopped:\n%s\n%s", out, tr.stderr.String())
+	}
+	r.git("project", "commit", "-q", "--allow-empty", "-m", "two")
+	if r.ran() {
+		t.Error("git on the host ran what the agent wrote")
+	}
+	said := strings.Join(tr.said, "\n")
+	for _, want := range []string{".git/hooks/post-commit leads over scripts/way, which is a symbolic link itself", ".git/hooks/post-checkout leads over build, which is missing"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("nobody is told that %s: %q", want, tr.said)
+		}
+	}
+}
+
 // TestFolderSwappedForALinkMountsNothingOfTheHost: something with the agent's
 // rights puts a link in a protected folder's place while the run starts.
 func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {

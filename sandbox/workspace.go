@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ import (
 
 // workspaceTarget is where the agent sees the project.
 const workspaceTarget = "/workspace"
+
+// maxDoors is how many sockets and pipes are covered.
+const maxDoors = 64
 
 // Kind is what a path on the host is.
 type Kind string
@@ -39,6 +43,7 @@ type Workspace struct {
 	Paths    map[string]Kind // every protected path and each of its parents, relative to Dir, slash-separated
 	Protect  []string        // what is protected whatever the settings say, alike
 	Notes    []string        // sentences for the user about what cannot be protected
+	Doors    []string        // sockets and pipes, which may lead to a program outside, alike
 
 	before repositories // what git would find before the agent worked here
 }
@@ -76,7 +81,9 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	w.before = findRepositories(dir)
 	found, notes := gitProtection(dir, w.before)
 	w.Protect, w.Notes = union(settings.HostPaths(), found), notes
-	w.Protect = union(w.Protect, linkTargets(dir, w.Protect))
+	w.lockDoors()
+	targets, loose := linkTargets(dir, union(w.Protect, more))
+	w.Protect, w.Notes = union(w.Protect, targets), append(w.Notes, loose...)
 	for _, p := range append(slices.Clone(w.Protect), more...) {
 		for _, step := range steps(p) {
 			kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(step)))
@@ -92,29 +99,18 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	return w, nil
 }
 
-// linkTargets lists what the symbolic links in protected folders point to
-// within the workspace: a hook is often a link to a script of the project.
-func linkTargets(dir string, protect []string) (targets []string) {
-	for _, p := range protect {
-		folder := filepath.Join(dir, filepath.FromSlash(p))
-		if kind, err := kindOf(folder); err != nil || kind != Folder {
-			continue
-		}
-		entries, _ := os.ReadDir(folder) // one that cannot be read is no better known to the host
-		for _, e := range entries {
-			if e.Type()&fs.ModeSymlink == 0 {
-				continue
-			}
-			target, err := filepath.EvalSymlinks(filepath.Join(folder, e.Name()))
-			if err != nil {
-				continue
-			}
-			if rel, err := filepath.Rel(dir, target); err == nil && rel != "." && filepath.IsLocal(rel) {
-				targets = append(targets, filepath.ToSlash(rel))
-			}
-		}
+// lockDoors chooses the sockets and pipes that the agent must not see: whoever
+// listens at a socket on this machine would do as it says, past every firewall.
+// Elsewhere the engine is in a virtual machine, where they lead nowhere.
+func (w *Workspace) lockDoors() {
+	if runtime.GOOS != "linux" || len(w.before.doors) == 0 {
+		return
 	}
-	return targets
+	w.Doors = w.before.doors[:min(len(w.before.doors), maxDoors)]
+	w.Notes = append(w.Notes, fmt.Sprintf("%s: sockets or pipes, which the agent does not see; it can talk to a program of this machine at one that is made here while it works", strings.Join(w.Doors, ", ")))
+	if more := w.before.doors[len(w.Doors):]; len(more) > 0 {
+		w.Notes = append(w.Notes, fmt.Sprintf("more than %d sockets and pipes: the agent can use %s and what comes after it", maxDoors, more[0]))
+	}
 }
 
 // steps lists a relative path's prefixes: "a/b/c" gives a, a/b, a/b/c.
@@ -146,12 +142,14 @@ func kindOf(file string) (Kind, error) {
 	return Special, nil
 }
 
+// below reports whether child is parent or in it.
+func below(parent, child string) bool {
+	rel, err := filepath.Rel(parent, child)
+	return err == nil && filepath.IsLocal(rel)
+}
+
 // refuseFolder refuses the folders that are more than a project.
 func (w *Workspace) refuseFolder() error {
-	below := func(parent, child string) bool {
-		rel, err := filepath.Rel(parent, child)
-		return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-	}
 	var why string
 	switch {
 	case w.Dir == filepath.VolumeName(w.Dir)+string(filepath.Separator):

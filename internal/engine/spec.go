@@ -39,6 +39,7 @@ type Spec struct {
 	CPUs         float64           `json:"cpus,omitempty"`        // 0 = no limit
 	Pids         int64             `json:"pids,omitempty"`        // 0 = no limit
 	NoCoreDump   bool              `json:"noCoreDump,omitempty"`  // RLIMIT_CORE 0: a dump holds the session's memory
+	NoLog        bool              `json:"noLog,omitempty"`       // the engine keeps nothing of what it prints; whoever is attached gets it all
 }
 
 // Mount binds a folder or file of the engine's machine into the container.
@@ -75,6 +76,9 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 	}
 	if spec.NoCoreDump {
 		host.Ulimits = append(host.Ulimits, &container.Ulimit{Name: "core"})
+	}
+	if spec.NoLog {
+		host.LogConfig.Type = "none"
 	}
 	for _, m := range spec.Mounts {
 		// Mounts and not Binds: Binds would create a missing source as root.
