@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -28,15 +27,13 @@ template than this sbx-devc's, or a file cannot be read.`,
   sbx-devc drift --edits projects/api`,
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.drift(cmd.Context(), edits, append(args, ".")[0])
-		},
+		RunE:        func(_ *cobra.Command, args []string) error { return a.drift(edits, append(args, ".")[0]) },
 	}
 	cmd.Flags().BoolVar(&edits, "edits", false, "count your own edits as drift too")
 	return cmd
 }
 
-func (a *app) drift(_ context.Context, edits bool, dir string) error {
+func (a *app) drift(edits bool, dir string) error {
 	l, files, err := readLocked(dir)
 	if err != nil {
 		return exitWith(exitNoCheck, err)

@@ -65,7 +65,7 @@ could not be found out is listed.`,
 func (a *app) effective(ctx context.Context, o effectiveOptions, path string) error {
 	write := map[string]func(io.Writer, *effective.Result) error{"text": writeEffective, "json": writeEffectiveJSON}[o.format]
 	if write == nil {
-		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("unknown --format %q", o.format), "accepted: text, json"))
+		return exitWith(exitCheckUsage, unknownValue("format", o.format, "text", "json"))
 	}
 	found, err := devcontainer.Discover(path)
 	if err != nil {
@@ -165,9 +165,6 @@ func (l *imageLookup) close() {
 
 // writeEffectiveJSON prints the versioned JSON form.
 func writeEffectiveJSON(w io.Writer, r *effective.Result) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
 	type workspace struct {
 		Folder string `json:"folder"`
 		Mount  string `json:"mount"`
@@ -183,7 +180,7 @@ func writeEffectiveJSON(w io.Writer, r *effective.Result) error {
 	if c := r.Compose; c != nil {
 		compose = &composed{c.Project, c.Service, c.Origins, c.Override, c.Up}
 	}
-	return enc.Encode(struct {
+	return printJSON(w, struct {
 		SchemaVersion int                           `json:"schemaVersion"`
 		Configuration effective.Object              `json:"configuration"`
 		Provenance    map[string][]effective.Origin `json:"provenance"`

@@ -50,7 +50,7 @@ accept the credentials.`,
 			r.dir = append(operands, ".")[0]
 			for _, part := range update {
 				if !slices.Contains([]string{"base", "claude", "sbx"}, part) {
-					return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--update %s: there is no such part", part), "accepted: base, claude, sbx"))
+					return exitWith(exitUsage, unknownValue("update", part, "base", "claude", "sbx"))
 				}
 			}
 			o.Update = update

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -45,7 +44,7 @@ func (a *app) signer(s signing, o registry.Options) (func(context.Context, strin
 		return nil, nil
 	}
 	if s.program != "cosign" {
-		return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("--sign %s: there is no such signer", s.program), "accepted: cosign"))
+		return nil, exitWith(exitUsage, unknownValue("sign", s.program, "cosign"))
 	}
 	program, err := exec.LookPath("cosign")
 	if err != nil {
@@ -59,8 +58,8 @@ func (a *app) signer(s signing, o registry.Options) (func(context.Context, strin
 	return func(ctx context.Context, ref string) error {
 		// It may ask for a password, or print where to log in.
 		var stdin io.Reader
-		if f, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-			stdin = f
+		if isTerminal(a.stdin) {
+			stdin = a.stdin
 		}
 		return withRegistryLogin(ctx, o.Credentials, ref, func(env []string) error {
 			return runTool(ctx, env, stdin, a.stderr, program, append(args, ref))

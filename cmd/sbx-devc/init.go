@@ -215,7 +215,7 @@ func (o initOptions) choose(report detect.Report) (choice, error) {
 		}
 		c.template = strictTemplate
 	default:
-		return c, diag.WithHint(fmt.Errorf("unknown --topology %q", o.topology), "accepted: single, sidecar")
+		return c, unknownValue("topology", o.topology, "single", "sidecar")
 	}
 	if c.template == "" {
 		c.template = report.Template.Value

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"charm.land/huh/v2"
-	"golang.org/x/term"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/templates"
@@ -18,10 +16,6 @@ import (
 // asks reports whether somebody is there to answer: both ends are a terminal,
 // and it is none of a CI job.
 func (a *app) asks() bool {
-	isTerminal := func(stream any) bool {
-		f, ok := stream.(*os.File)
-		return ok && term.IsTerminal(int(f.Fd()))
-	}
 	return a.getenv("CI") == "" && isTerminal(a.stdin) && isTerminal(a.stderr)
 }
 

@@ -30,8 +30,7 @@ func (a *app) logsCommand() *cobra.Command {
 		Long: `Show the decisions of a firewall, one a line: those of the newest run of the
 project in the current folder (with --all: of any project), of the run RUN, of the
 dev container of the project in DIR, or of an audit.jsonl. A run or a dev container
-that is up is asked through the engine. 'sbx-devc report' sums the
-same log up.
+that is up is asked through the engine. 'sbx-devc report' sums the same log up.
 
 Exit code 66: there is no such log; 69: the container engine does not answer.`,
 		Example: `  sbx-devc logs --net -f

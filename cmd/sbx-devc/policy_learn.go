@@ -165,11 +165,11 @@ func (o *learnOptions) check() error {
 		case "data":
 			o.learn.Data = true
 		default:
-			return diag.WithHint(fmt.Errorf("--include cannot be %q", what), "accepted: denied, private, data")
+			return unknownValue("include", what, "denied", "private", "data")
 		}
 	}
 	if !slices.Contains([]string{"diff", "flags", "lines"}, o.format) {
-		return diag.WithHint(fmt.Errorf("--format cannot be %q", o.format), "accepted: diff, flags, lines")
+		return unknownValue("format", o.format, "diff", "flags", "lines")
 	}
 	if o.format != "diff" && (o.write || o.enforce) {
 		return diag.WithHint(fmt.Errorf("--format %s changes no file", o.format), "leave out --write and --enforce, or --format")

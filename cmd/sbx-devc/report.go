@@ -11,7 +11,6 @@ import (
 
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/atomicfile"
-	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // reportOptions are the flags of report.
@@ -32,9 +31,10 @@ func (a *app) reportCommand() *cobra.Command {
 		Short: "Say what left the sandbox, what was refused, and what would open it",
 		Long: `Sum up a run's audit log: what was denied first, with the line that would open
 it, then what was allowed. The run is the newest one of the project in the current
-folder (with --all: of any project), or the one with the id RUN or in FOLDER. Where FOLDER is a project with a dev container, that is asked; files
-are audit.jsonl files. A line is offered only if the matcher that enforces the
-policy says that it would open the destination.
+folder (with --all: of any project), or the one with the id RUN or in FOLDER. Where
+FOLDER is a project with a dev container, that is asked; FILE is an audit.jsonl. A
+line is offered only if the matcher that enforces the policy says that it would
+open the destination.
 
 The HTML form is one file that loads nothing. Every run leaves one in its folder.
 
@@ -96,7 +96,7 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 func (o reportOptions) form() (string, error) {
 	if o.format != "" {
 		if _, ok := reportFormats[o.format]; !ok {
-			return "", diag.WithHint(fmt.Errorf("--format cannot be %q", o.format), "accepted: text, json, markdown, html")
+			return "", unknownValue("format", o.format, "text", "json", "markdown", "html")
 		}
 		return o.format, nil
 	}

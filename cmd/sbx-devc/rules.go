@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -40,7 +39,7 @@ func (a *app) rules(format string) error {
 	case "markdown":
 		err = rulesMarkdown(a.stdout)
 	default:
-		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("unknown --format %q", format), "accepted: text, json, markdown"))
+		return exitWith(exitCheckUsage, unknownValue("format", format, "text", "json", "markdown"))
 	}
 	if err != nil {
 		return exitWith(exitNoCheck, err)
@@ -85,10 +84,7 @@ func rulesJSON(w io.Writer) error {
 			list = append(list, rule{r.ID, r.Name, r.Severity, f.Title, r.Title, r.Reason, r.Fix, r.Bad, r.Good, ruleURI(r)})
 		}
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return printJSON(w, struct {
 		SchemaVersion int    `json:"schemaVersion"`
 		Rules         []rule `json:"rules"`
 	}{1, list})

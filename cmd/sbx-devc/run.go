@@ -64,7 +64,8 @@ capability and no key. The prompt comes from standard input or --prompt-file.
 
 Standard output is Claude's stream-json, byte for byte; the exit code is
 Claude's own, or 64 usage, 65 bad settings, 66 input missing, 69 no engine,
-70 internal, 71 a protected path was replaced on this machine, 77 refused, 78 no key, 124 timeout, 125 a container did not start.
+70 internal, 71 a protected path was replaced on this machine, 77 refused,
+78 no key, 124 timeout, 125 a container did not start.
 
 The key (ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN) stays in this process:
 a proxy here adds it to the agent's requests. SBX_DEVC_UPSTREAM names another

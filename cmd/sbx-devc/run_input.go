@@ -18,7 +18,6 @@ import (
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -130,7 +129,7 @@ func (a *app) readPrompt(file string) (string, error) {
 	var err error
 	if file != "" {
 		text, err = os.ReadFile(file)
-	} else if f, ok := a.stdin.(*os.File); ok && isTerminal(f) {
+	} else if isTerminal(a.stdin) {
 		return "", diag.WithHint(errors.New("there is no prompt"), "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print")
 	} else {
 		text, err = io.ReadAll(a.stdin)
@@ -142,20 +141,6 @@ func (a *app) readPrompt(file string) (string, error) {
 		return "", diag.WithHint(errors.New("the prompt is empty"), "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print")
 	}
 	return string(text), nil
-}
-
-// shown is where text of a repository's or the agent's goes: on a terminal its
-// control characters are shown as text, a pipe or file gets every byte as it is.
-func shown(w io.Writer) io.Writer {
-	if f, ok := w.(*os.File); ok && isTerminal(f) {
-		return visible.NewWriter(w, "")
-	}
-	return w
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&fs.ModeCharDevice != 0 && info.Mode()&fs.ModeDevice != 0 && f.Name() != os.DevNull
 }
 
 // modelAPI reads the API's base URL and the key from the environment.

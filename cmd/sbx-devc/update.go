@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,9 +49,7 @@ sbx-devc's, or a file cannot be read or written.`,
   sbx-devc update --prefer mine`,
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.update(cmd.Context(), o, append(args, ".")[0])
-		},
+		RunE:        func(_ *cobra.Command, args []string) error { return a.update(o, append(args, ".")[0]) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.options, "option", nil, "change a template option, KEY=VALUE (repeatable)")
@@ -63,10 +60,10 @@ sbx-devc's, or a file cannot be read or written.`,
 	return cmd
 }
 
-func (a *app) update(_ context.Context, o updateOptions, dir string) error {
+func (a *app) update(o updateOptions, dir string) error {
 	prefer, known := map[string]merge.Side{"": merge.Neither, "mine": merge.Mine, "template": merge.Template}[o.prefer]
 	if !known {
-		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("unknown --prefer %q", o.prefer), "accepted: mine, template"))
+		return exitWith(exitCheckUsage, unknownValue("prefer", o.prefer, "mine", "template"))
 	}
 	l, files, err := readLocked(dir)
 	if err != nil {

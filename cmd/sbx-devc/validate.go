@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -61,7 +60,7 @@ func (a *app) validate(ctx context.Context, o validateOptions, paths []string) e
 	}
 	limit := diag.Severity(o.failOn)
 	if !slices.Contains([]diag.Severity{diag.SeverityError, diag.SeverityWarning, diag.SeverityNote}, limit) {
-		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("unknown --fail-on %q", o.failOn), "accepted: error, warning, note"))
+		return exitWith(exitCheckUsage, unknownValue("fail-on", o.failOn, "error", "warning", "note"))
 	}
 	if len(paths) == 0 {
 		paths = []string{"."}
@@ -103,13 +102,6 @@ func (a *app) validate(ctx context.Context, o validateOptions, paths []string) e
 	return nil
 }
 
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // findingsWriter is what prints findings in a format.
 func findingsWriter(format string) (func(io.Writer, []diag.Finding, diag.Sources) error, error) {
 	switch format {
@@ -124,7 +116,7 @@ func findingsWriter(format string) (func(io.Writer, []diag.Finding, diag.Sources
 	case "github":
 		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error { return diag.WriteGitHub(w, f) }, nil
 	}
-	return nil, diag.WithHint(fmt.Errorf("unknown --format %q", format), "accepted: text, json, sarif, github")
+	return nil, unknownValue("format", format, "text", "json", "sarif", "github")
 }
 
 // validation collects what one call of validate finds.
@@ -165,7 +157,7 @@ func (v *validation) path(ctx context.Context, path string) error {
 
 // piped reads a configuration from standard input, and from nobody's keyboard.
 func (a *app) piped() ([]byte, error) {
-	if f, ok := a.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if isTerminal(a.stdin) {
 		return nil, diag.WithHint(errors.New("standard input is a terminal"), "let something write into it: git show HEAD:.devcontainer/devcontainer.json | sbx-devc validate -")
 	}
 	src, err := io.ReadAll(io.LimitReader(a.stdin, jsonc.MaxSize+1))
