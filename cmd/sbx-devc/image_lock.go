@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,12 +18,15 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
+type imageLockOptions struct {
+	recipe // only its folder, its lock file and the npm registry
+	making imagebuild.LockOptions
+	login  login
+	dryRun bool
+}
+
 func (a *app) imageLockCommand() *cobra.Command {
-	var o imagebuild.LockOptions
-	var r recipe
-	var l login
-	var update []string
-	var dryRun bool
+	var o imageLockOptions
 	cmd := &cobra.Command{
 		Use:   "lock [DIR]",
 		Short: "Pin by digest what an image is made of",
@@ -47,78 +52,82 @@ accept the credentials.`,
   sbx-devc image lock --update claude`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, operands []string) error {
-			r.dir = append(operands, ".")[0]
-			for _, part := range update {
-				if !slices.Contains([]string{"base", "claude", "sbx"}, part) {
-					return exitWith(exitUsage, unknownValue("update", part, "base", "claude", "sbx"))
-				}
-			}
-			o.Update = update
-			if err := lockable(r.dir, o.Bases); err != nil {
-				return err
-			}
-			if err := knownPlatforms(o.Platforms); err != nil {
-				return err
-			}
-			m, err := a.materials(l, r.npm)
-			if err != nil {
-				return imageError(err)
-			}
-			old, err := os.ReadFile(r.lockFile())
-			if err == nil {
-				have, err := lock.Parse(old)
-				if err != nil {
-					return exitWith(exitConfig, fmt.Errorf("%s: %w", r.lockFile(), err))
-				}
-				o.Old = &have
-			} else if !errors.Is(err, fs.ErrNotExist) {
-				return imageError(fmt.Errorf("reading the lock: %w", err))
-			}
-			if o.Old == nil && len(o.Bases) == 0 {
-				return exitWith(exitUsage, diag.WithHint(errors.New("no base is named"), "name one with --base, for example --base engine:my-base; see --help for its forms"))
-			}
-			if o.SourceDate, err = a.sourceDate(cmd.Context(), r.dir); err != nil {
-				return err
-			}
-			made, err := imagebuild.MakeLock(cmd.Context(), m, o)
-			if err != nil {
-				return imageError(err)
-			}
-			// A date alone is no news: a lock that says the same stays as it is.
-			if o.Old != nil && a.getenv("SOURCE_DATE_EPOCH") == "" {
-				same := made
-				same.SourceDate = o.Old.SourceDate
-				if text, err := same.Format(); err == nil && string(text) == string(old) {
-					fmt.Fprintf(a.stderr, "sbx-devc: %s is up to date\n", r.lockFile())
-					return nil
-				}
-			}
-			text, err := made.Format()
-			if err != nil {
-				return imageError(err)
-			}
-			if dryRun {
-				_, err := a.stdout.Write(text)
-				return err
-			}
-			if err := atomicfile.WriteBytes(r.lockFile(), 0o644, text); err != nil {
-				return imageError(fmt.Errorf("writing the lock: %w", err))
-			}
-			_, err = fmt.Fprintln(a.stdout, r.lockFile())
-			return err
+			o.dir = append(operands, ".")[0]
+			return a.imageLock(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&o.Bases, "base", nil, "base image, or PLATFORM=SOURCE (repeatable)")
-	f.StringSliceVar(&o.Platforms, "platform", nil, "platforms to take of the base (default: linux/amd64 and linux/arm64 as far as it has them)")
-	f.StringVar(&o.Claude, "claude", "", "version of Claude Code: latest or X.Y.Z")
-	f.BoolVar(&o.NoClaude, "without-claude", false, "lock no Claude Code")
-	f.StringSliceVar(&update, "update", nil, "bring only these parts up to date: base, claude, sbx")
-	f.StringVar(&r.lock, "lock", "", "the lock file (default: DIR/"+lock.File+")")
-	f.StringVar(&r.npm, "npm-registry", "", "address of an npm registry (default: NPM_CONFIG_REGISTRY, or the public one)")
-	f.BoolVar(&dryRun, "dry-run", false, "print the lock instead of writing it")
-	l.flags(f)
+	f.StringArrayVar(&o.making.Bases, "base", nil, "base image, or PLATFORM=SOURCE (repeatable)")
+	f.StringSliceVar(&o.making.Platforms, "platform", nil, "platforms to take of the base (default: linux/amd64 and linux/arm64 as far as it has them)")
+	f.StringVar(&o.making.Claude, "claude", "", "version of Claude Code: latest or X.Y.Z")
+	f.BoolVar(&o.making.NoClaude, "without-claude", false, "lock no Claude Code")
+	f.StringSliceVar(&o.making.Update, "update", nil, "bring only these parts up to date: base, claude, sbx")
+	f.StringVar(&o.lock, "lock", "", "the lock file (default: DIR/"+lock.File+")")
+	f.StringVar(&o.npm, "npm-registry", "", "address of an npm registry (default: NPM_CONFIG_REGISTRY, or the public one)")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the lock instead of writing it")
+	o.login.flags(f)
 	return cmd
+}
+
+func (a *app) imageLock(ctx context.Context, o imageLockOptions) error {
+	for _, part := range o.making.Update {
+		if !slices.Contains([]string{"base", "claude", "sbx"}, part) {
+			return exitWith(exitUsage, unknownValue("update", part, "base", "claude", "sbx"))
+		}
+	}
+	if err := lockable(o.dir, o.making.Bases); err != nil {
+		return err
+	}
+	if err := knownPlatforms(o.making.Platforms); err != nil {
+		return err
+	}
+	m, err := a.materials(o.login, o.npm)
+	if err != nil {
+		return imageError(err)
+	}
+	old, err := os.ReadFile(o.lockFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return imageError(fmt.Errorf("reading the lock: %w", err))
+	}
+	if err == nil {
+		have, err := lock.Parse(old)
+		if err != nil {
+			return exitWith(exitConfig, fmt.Errorf("%s: %w", o.lockFile(), err))
+		}
+		o.making.Old = &have
+	}
+	if o.making.Old == nil && len(o.making.Bases) == 0 {
+		return exitWith(exitUsage, diag.WithHint(errors.New("no base is named"), "name one with --base, for example --base engine:my-base; see --help for its forms"))
+	}
+	if o.making.SourceDate, err = a.sourceDate(ctx, o.dir); err != nil {
+		return err
+	}
+	made, err := imagebuild.MakeLock(ctx, m, o.making)
+	if err != nil {
+		return imageError(err)
+	}
+	// A date alone is no news: a lock that says the same stays as it is.
+	if o.making.Old != nil && a.getenv("SOURCE_DATE_EPOCH") == "" {
+		same := made
+		same.SourceDate = o.making.Old.SourceDate
+		if text, err := same.Format(); err == nil && bytes.Equal(text, old) {
+			fmt.Fprintf(a.stderr, "sbx-devc: %s is up to date\n", o.lockFile())
+			return nil
+		}
+	}
+	text, err := made.Format()
+	if err != nil {
+		return imageError(err)
+	}
+	if o.dryRun {
+		_, err := a.stdout.Write(text)
+		return err
+	}
+	if err := atomicfile.WriteBytes(o.lockFile(), 0o644, text); err != nil {
+		return imageError(fmt.Errorf("writing the lock: %w", err))
+	}
+	_, err = fmt.Fprintln(a.stdout, o.lockFile())
+	return err
 }
 
 // lockable refuses what cannot become a lock before anything is fetched: a

@@ -18,6 +18,7 @@ import (
 const (
 	exitOK          = 0
 	exitFindings    = 1
+	exitFailed      = 1 // of other commands: the work itself failed, such as a step of a Dockerfile
 	exitCheckUsage  = 2
 	exitNoCheck     = 3
 	exitUsage       = 64
