@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/settings"
@@ -15,7 +16,7 @@ import (
 type Observation struct {
 	Facts Facts
 	// NoHooks is set when the repository has no .git/hooks, which must exist
-	// to be protected; EnsureHooks makes it.
+	// to be protected; EnsureFolders makes it.
 	NoHooks bool
 	// NoFolders lists what Facts.Covered covers and is not there. The engine
 	// would make the mount points as root; EnsureFolders makes them the user's.
@@ -103,16 +104,30 @@ func isEmpty(dir string) bool {
 	return err == nil && len(entries) == 0
 }
 
-// EnsureHooks makes the empty .git/hooks that the mount needs.
-func EnsureHooks(dir string) error { return os.Mkdir(filepath.Join(dir, ".git", "hooks"), 0o755) }
-
-// EnsureFolders makes the empty folders that what is missing is covered at. One
-// that exists by now is no error.
-func EnsureFolders(dir string, folders []string) error {
-	for _, p := range folders {
-		if err := os.Mkdir(filepath.Join(dir, filepath.FromSlash(p)), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
+// EnsureFolders makes the empty folders that mounts need: .git/hooks, as git
+// init makes it, where it is missing, and what is covered and is not there. It
+// makes all or, with an error, none; undo takes them away again as long as they
+// are empty. One that exists by now is no error, and stays.
+func (o *Observation) EnsureFolders(dir string) (undo func(), err error) {
+	var made []string
+	undo = func() {
+		for _, p := range slices.Backward(made) {
+			_ = os.Remove(p) // what is in it by now is somebody's
 		}
 	}
-	return nil
+	folders := slices.Clone(o.NoFolders)
+	if o.NoHooks {
+		folders = append(folders, ".git/hooks")
+	}
+	for _, p := range folders {
+		p = filepath.Join(dir, filepath.FromSlash(p))
+		switch err := os.Mkdir(p, 0o755); {
+		case err == nil:
+			made = append(made, p)
+		case !errors.Is(err, fs.ErrExist):
+			undo()
+			return nil, err
+		}
+	}
+	return undo, nil
 }

@@ -35,9 +35,9 @@ func InTheWay(dir string, files []File) ([]string, error) {
 			case info.Mode()&fs.ModeSymlink != 0:
 				return nil, diag.WithHint(fmt.Errorf("%s is a symbolic link", p), "remove the link; files are not written through one")
 			case !isLast && !info.IsDir():
-				return nil, fmt.Errorf("%s is not a folder", p)
+				return nil, diag.WithHint(fmt.Errorf("%s is not a folder", p), "move it away: files are to be written into a folder of that name")
 			case isLast && !info.Mode().IsRegular():
-				return nil, fmt.Errorf("%s is not a regular file", p)
+				return nil, diag.WithHint(fmt.Errorf("%s is not a regular file", p), "move it away: a file of that name is to be written")
 			case isLast:
 				found = append(found, f.Path)
 			}

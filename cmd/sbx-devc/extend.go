@@ -73,11 +73,8 @@ func (a *app) extend(o initOptions, dir string, c choice) error {
 		fmt.Fprintf(a.stderr, "sbx-devc: %s has the firewall already\n", filepath.Join(dir, configPath))
 		return nil
 	}
-	if err := prepare(dir, &seen); err != nil {
-		return exitWith(exitInternal, err)
-	}
-	if err := templates.WriteFiles(dir, files, true); err != nil {
-		return exitWith(exitInternal, fmt.Errorf("writing into %s: %w", dir, err))
+	if err := writeWithFolders(dir, &seen, files, true); err != nil {
+		return err
 	}
 	fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(configPath)))
 	for _, n := range seen.Notes {

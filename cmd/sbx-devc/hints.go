@@ -17,10 +17,16 @@ import (
 // operating system's own words leave open; "" for any other error.
 func hintForPath(err error) string {
 	var path *fs.PathError
-	if !errors.As(err, &path) {
+	if link := (*os.LinkError)(nil); errors.As(err, &link) {
+		path = &fs.PathError{Path: link.New, Err: link.Err}
+	} else if !errors.As(err, &path) {
 		return ""
 	}
 	switch {
+	case errors.Is(path.Err, syscall.ENOSPC), errors.Is(path.Err, syscall.EDQUOT):
+		return "the disk, or this user's part of it, is full"
+	case errors.Is(path.Err, syscall.EROFS):
+		return "the file system is mounted read-only"
 	case path.Path == "":
 		return "the path is empty; is a variable in the command line not set?"
 	case errors.Is(path.Err, fs.ErrNotExist):

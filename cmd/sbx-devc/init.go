@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -55,8 +54,9 @@ must exist wherever the container is created later, so keep it in the repository
 What is missing or empty is covered by an empty folder; run init again with
 --force after it comes to hold something.
 
-Exit code 0: written; 64: wrong usage; 66: DIR is missing; 70: the files could
-not be written; 77: files are in the way, or you said no.`,
+Exit code 0: written; 64: wrong usage; 66: DIR is missing; 73: the files could
+not be written; 77: files are in the way, or you said no. Nothing is written
+unless the code is 0.`,
 		Example: `  sbx-devc init
   sbx-devc init --yes --preset npm --allow docs.example.com --dry-run
   sbx-devc init projects/api --template claude-go --option goImage=golang:1.25-bookworm --force
@@ -159,32 +159,44 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 		}
 		return exitWith(exitRefused, diag.WithHint(err, "%s", hint))
 	}
-	if err := prepare(dir, &seen); err != nil {
-		return exitWith(exitInternal, err)
-	}
-	if err := templates.WriteFiles(dir, files, o.force); err != nil {
-		return exitWith(exitInternal, fmt.Errorf("writing into %s: %w", dir, err))
+	if err := writeWithFolders(dir, &seen, files, o.force); err != nil {
+		return err
 	}
 	a.initSummary(dir, files, seen.Notes)
 	return nil
 }
 
-// prepare makes the folders that mounts need.
-func prepare(dir string, seen *templates.Observation) error {
-	if seen.NoHooks {
-		// The mount needs a source; an empty folder is what git init makes.
-		if err := templates.EnsureHooks(dir); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
+// writeWithFolders writes the files and makes the folders that their mounts
+// need: all of it or nothing.
+func writeWithFolders(dir string, seen *templates.Observation, files []templates.File, overwrite bool) error {
+	undo, err := prepare(dir, seen)
+	if err == nil {
+		if err = templates.WriteFiles(dir, files, overwrite); err != nil {
+			undo()
 		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, templates.ErrExists):
+		return exitWith(exitRefused, err)
+	}
+	return exitWith(exitCantWrite, fmt.Errorf("writing into %s: %w", dir, err))
+}
+
+// prepare makes the folders that mounts need, and notes which; undo takes them
+// away again.
+func prepare(dir string, seen *templates.Observation) (undo func(), err error) {
+	if undo, err = seen.EnsureFolders(dir); err != nil {
+		return nil, err
+	}
+	if seen.NoHooks {
 		seen.Notes = append(seen.Notes, "made an empty .git/hooks, so that it can be protected")
 	}
 	if len(seen.NoFolders) > 0 {
-		if err := templates.EnsureFolders(dir, seen.NoFolders); err != nil {
-			return err
-		}
 		seen.Notes = append(seen.Notes, fmt.Sprintf("made empty folders that the container keeps empty: %s", strings.Join(seen.NoFolders, ", ")))
 	}
-	return nil
+	return undo, nil
 }
 
 // strictTemplate is the one whose firewall has a container of its own.

@@ -26,6 +26,7 @@ const (
 	exitNoInput     = 66
 	exitUnavailable = 69
 	exitInternal    = 70
+	exitCantWrite   = 73
 	exitRefused     = 77
 	exitNoSecret    = 78
 	exitTimeout     = 124

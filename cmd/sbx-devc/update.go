@@ -115,7 +115,7 @@ func (a *app) update(o updateOptions, dir string) error {
 		return exitWith(exitFindings, nil)
 	case len(r.Files) == 0:
 		// Another clone lacks the folders that git does not keep.
-		if err := a.prepare(dir, seen, o); err != nil {
+		if _, err := a.prepare(dir, seen, o); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stderr, "sbx-devc: up to date with template %s %s\n", r.Lock.Template.ID, r.Lock.Template.Version)
@@ -136,10 +136,12 @@ func (a *app) update(o updateOptions, dir string) error {
 	if err := a.noWorse(dir, r.Files); err != nil {
 		return exitWith(exitFindings, err)
 	}
-	if err := a.prepare(dir, seen, o); err != nil {
+	undo, err := a.prepare(dir, seen, o)
+	if err != nil {
 		return err
 	}
 	if err := templates.WriteFiles(dir, r.Files, true); err != nil {
+		undo()
 		return exitWith(exitNoCheck, fmt.Errorf("writing into %s: %w", dir, err))
 	}
 	for _, f := range r.Files {
@@ -155,18 +157,18 @@ func (a *app) notes(list []string) {
 	}
 }
 
-// prepare makes the folders that mounts need and says which.
-func (a *app) prepare(dir string, seen templates.Observation, o updateOptions) error {
+// prepare makes the folders that mounts need and says which; undo takes them
+// away again.
+func (a *app) prepare(dir string, seen templates.Observation, o updateOptions) (undo func(), err error) {
 	if o.check || o.dryRun {
-		return nil
+		return func() {}, nil
 	}
 	seen.Notes = nil
-	err := prepare(dir, &seen)
-	if err != nil {
-		return exitWith(exitNoCheck, err)
+	if undo, err = prepare(dir, &seen); err != nil {
+		return nil, exitWith(exitNoCheck, fmt.Errorf("writing into %s: %w", dir, err))
 	}
 	a.notes(seen.Notes)
-	return nil
+	return undo, nil
 }
 
 // showConflicts prints every place that both sides changed, and ends the

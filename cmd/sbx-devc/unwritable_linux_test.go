@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// tree lists everything below dir with its content.
+func tree(t *testing.T, dir string) string {
+	t.Helper()
+	var out strings.Builder
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(&out, p, d.Type())
+		if d.Type().IsRegular() {
+			text, err := os.ReadFile(p)
+			fmt.Fprintf(&out, "%s\n", text)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// small mounts a file system of its own over a new folder.
+func small(t *testing.T, options string) string {
+	t.Helper()
+	testenv.Root(t)
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		testenv.Missing(t, "mounting a tmpfs", err.Error())
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// writing runs a command as it is and returns how it ends.
+func writing(t *testing.T, args ...string) (code int, people string) {
+	t.Helper()
+	var out bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &out, getenv: func(string) string { return "" }}
+	code = a.main(t.Context(), args)
+	return code, out.String()
+}
+
+// extendable puts a dev container of the user's own into dir.
+func extendable(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(dir, ".devcontainer"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".devcontainer", "devcontainer.json"), []byte("{\"image\": \"debian:12\", \"remoteUser\": \"dev\"}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What cannot be written is said as such, and nothing is left behind.
+func TestInitWhereNothingCanBeWritten(t *testing.T) {
+	readOnly := func(t *testing.T, dir string) {
+		if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		options string
+		prepare func(t *testing.T, dir string)
+		args    []string
+		says    string
+		hint    string
+	}{
+		{"a read-only file system", "", readOnly, nil, "read-only file system", "hint: the file system is mounted read-only"},
+		{"another user's folder", "mode=0755", func(t *testing.T, dir string) {
+			if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			// For files this thread is somebody else until the test ends.
+			runtime.LockOSThread()
+			t.Cleanup(runtime.UnlockOSThread)
+			t.Cleanup(func() { _ = unix.Setfsuid(0) })
+			if err := unix.Setfsuid(65534); err != nil {
+				t.Fatal(err)
+			}
+		}, nil, "permission denied", "hint: look at the owner and the mode"},
+		{"extending on a read-only file system", "", func(t *testing.T, dir string) { extendable(t, dir); readOnly(t, dir) }, []string{"--extend"}, "read-only file system", "hint: the file system is mounted read-only"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := small(t, c.options)
+			c.prepare(t, dir)
+			before := tree(t, dir)
+			code, people := writing(t, append([]string{"init", dir, "--no-detect"}, c.args...)...)
+			if code != exitCantWrite || !strings.Contains(people, "error: writing into "+dir) || !strings.Contains(people, c.says) || !strings.Contains(people, c.hint) {
+				t.Errorf("exit code %d:\n%s", code, people)
+			}
+			if after := tree(t, dir); after != before {
+				t.Errorf("left behind:\n%s", after)
+			}
+		})
+	}
+}
+
+// A disk that becomes full, at every single step on the way, leaves nothing
+// behind, be it new files, overwritten ones or a dev container that is extended.
+func TestInitOnAFullDisk(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		prepare func(t *testing.T, dir string)
+		args    []string
+	}{
+		{"new", func(*testing.T, string) {}, nil},
+		{"with a workflow", func(*testing.T, string) {}, []string{"--with-workflow"}},
+		{"overwriting", extendable, []string{"--force"}},
+		{"extending", extendable, []string{"--extend"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for limit, least := range map[string]int{"nr_inodes": 4, "nr_blocks": 1} {
+				full := 0
+				for n := least; ; n++ {
+					dir := small(t, fmt.Sprintf("%s=%d", limit, n))
+					c.prepare(t, dir)
+					before := tree(t, dir)
+					code, people := writing(t, append([]string{"init", dir, "--no-detect"}, c.args...)...)
+					if code == 0 {
+						break
+					}
+					full++
+					if code != exitCantWrite || !strings.Contains(people, "no space left") || !strings.Contains(people, "hint: the disk") {
+						t.Fatalf("%s=%d: exit code %d:\n%s", limit, n, code, people)
+					}
+					if after := tree(t, dir); after != before {
+						t.Fatalf("%s=%d: left behind:\n%s", limit, n, after)
+					}
+				}
+				if full == 0 {
+					t.Errorf("%s: was never full", limit)
+				}
+			}
+		})
+	}
+}
+
+// A file in the place of a folder, and a folder in the place of a file.
+func TestInitWhereSomethingIsInTheWay(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		prepare func(dir string) error
+		args    []string
+	}{
+		{"a file named .devcontainer", func(dir string) error { return os.WriteFile(filepath.Join(dir, ".devcontainer"), nil, 0o644) }, nil},
+		{"a file named .github", func(dir string) error { return os.WriteFile(filepath.Join(dir, ".github"), nil, 0o644) }, []string{"--with-workflow"}},
+		{"a folder named Dockerfile", func(dir string) error { return os.MkdirAll(filepath.Join(dir, ".devcontainer", "Dockerfile"), 0o755) }, []string{"--force"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := c.prepare(dir); err != nil {
+				t.Fatal(err)
+			}
+			before := tree(t, dir)
+			code, people := writing(t, append([]string{"init", dir, "--no-detect"}, c.args...)...)
+			if code != exitRefused || !strings.Contains(people, "hint: move it away") {
+				t.Errorf("exit code %d:\n%s", code, people)
+			}
+			if after := tree(t, dir); after != before {
+				t.Errorf("left behind:\n%s", after)
+			}
+		})
+	}
+}
