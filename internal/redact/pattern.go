@@ -23,12 +23,28 @@ var wellKnown = []pattern{
 	{"github_pat_", 20, word},       // GitHub: fine grained
 	{"glpat-", 16, wordDash},        // GitLab
 	{"npm_", 30, word},              // npm
+	{"pypi-", 16, wordDash},         // PyPI
+	{"dckr_pat_", 16, wordDash},     // Docker Hub
+	{"hf_", 30, word},               // Hugging Face
+	{"sk-proj-", 16, wordDash},      // OpenAI
+	{"sk_live_", 16, word},          // Stripe
+	{"rk_live_", 16, word},          // Stripe: restricted
+	{"xoxa-", 16, wordDash},         // Slack: app
 	{"xoxb-", 16, wordDash},         // Slack: bot
 	{"xoxp-", 16, wordDash},         // Slack: user
+	{"xoxr-", 16, wordDash},         // Slack: refresh
+	{"xoxs-", 16, wordDash},         // Slack: session
+	{"xoxe-", 16, wordDash},         // Slack: rotating
+	{"xoxe.", 16, wordDashDot},      // Slack: rotating
+	{"xapp-", 16, wordDash},         // Slack: app level
 	{"AKIA", 16, upper},             // AWS: key id
 	{"ASIA", 16, upper},             // AWS: temporary key id
 	{"AIza", 30, wordDash},          // Google
-	{"eyJhbGciOi", 20, wordDashDot}, // JWT with the header's usual first field
+	{"eyJhbGciOi", 20, wordDashDot}, // JWT whose header begins with "alg",
+	{"eyJ0eXAiOi", 20, wordDashDot}, // "typ",
+	{"eyJraWQiOi", 20, wordDashDot}, // "kid",
+	{"eyJlbmMiOi", 20, wordDashDot}, // "enc",
+	{"eyJ4NXQiOi", 20, wordDashDot}, // "x5t"
 }
 
 // alphabets is a set of alphabets, one bit each.

@@ -27,8 +27,8 @@ type Options struct {
 
 // Redactor knows what to remove. It is immutable and safe for concurrent use.
 type Redactor struct {
-	exact    []string // sorted by length, longest first
-	patterns []pattern
+	exact    []string       // sorted by length, longest first
+	patterns [256][]pattern // by their first byte
 	mask     bool
 	starts   [256]bool // bytes that can begin a match
 }
@@ -46,14 +46,15 @@ func New(o Options) *Redactor {
 		return strings.Compare(a, b)
 	})
 	r.exact = slices.Compact(r.exact)
-	if o.Patterns {
-		r.patterns = wellKnown
-	}
 	for _, s := range r.exact {
 		r.starts[s[0]] = true
 	}
-	for _, p := range r.patterns {
-		r.starts[p.prefix[0]] = true
+	if o.Patterns {
+		for _, p := range wellKnown {
+			first := p.prefix[0]
+			r.patterns[first] = append(r.patterns[first], p)
+			r.starts[first] = true
+		}
 	}
 	return r
 }

@@ -86,7 +86,7 @@ func naive(r *Redactor, text string) string {
 				mark(secret[i : i+len(s)])
 			}
 		}
-		for _, p := range r.patterns {
+		for _, p := range wellKnown {
 			n, _, _ := p.match(text[i:])
 			mark(secret[i : i+n])
 		}

@@ -91,7 +91,7 @@ func (r *Redactor) longest(text string, under alphabets) (n int, open alphabets,
 			n = max(n, len(s))
 		}
 	}
-	for _, p := range r.patterns {
+	for _, p := range r.patterns[text[0]] {
 		if p.alphabet&under != 0 {
 			continue
 		}
