@@ -43,7 +43,7 @@ func (p *program) check(args []string) error {
 		text += fmt.Sprintf("rule: %s\n", d.Rule)
 	}
 	if fix := audit.Fix(pol.network, t); fix != "" {
-		text += fmt.Sprintf("to open it, add this line to \"allow\": %q\n", fix)
+		text += fmt.Sprintf("to open it, add this line to \"allow\": %q,\n", fix)
 	}
 	if _, err := fmt.Fprint(p.stdout, text); err != nil {
 		return err

@@ -335,7 +335,7 @@ func (r *refusal) http(dst netip.AddrPort) []byte {
 		fmt.Fprintf(&body, "rule: %s\n", r.rule)
 	}
 	if r.fix != "" {
-		fmt.Fprintf(&body, "to open it, add this line to \"allow\" in sandbox.jsonc: %q\n", r.fix)
+		fmt.Fprintf(&body, "to open it, add this line to \"allow\" in sandbox.jsonc: %q,\n", r.fix)
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n%s: guard\r\n\r\n", body.Len(), HeaderRefused)

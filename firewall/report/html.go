@@ -45,8 +45,10 @@ type pageData struct {
 	From, Middle, To       string // of the time axis; "" = no time is known
 	DeniedHosts, AllowedBy int
 	Decisions              int
+	DeniedDecisions        int
+	AllowedDecisions       int
 	Bars                   []bar
-	Paste                  string
+	Pastes                 []paste
 	Hosts                  []pageHost
 	MoreHosts              int
 }
@@ -62,6 +64,7 @@ type pageHost struct {
 	Destinations []destination
 	More         int
 	Strip        []bar
+	When         string // the drawing in words
 	Search       string // what the filter box looks at
 }
 
@@ -94,20 +97,28 @@ func (r *Report) WriteHTML(w io.Writer, title string) error {
 		// Whole elements: the browser hashes exactly what stands between the tags.
 		Style:  template.HTML("<style>" + pageStyle + "</style>"),
 		Script: template.HTML("<script>" + pageScript + "</script>"),
-		Paste:  r.paste(),
+		Pastes: r.pastes(),
 	}
 	if !r.from.IsZero() {
-		data.Period = r.from.UTC().Format(time.DateTime) + " – " + r.to.UTC().Format(time.TimeOnly) + " UTC"
+		data.Period = r.from.UTC().Format(time.DateTime)
 		if length := r.to.Sub(r.from).Round(time.Second); length > 0 {
-			data.Period += " (" + length.String() + ")"
+			data.Period += " – " + r.clock(r.to) + " UTC (" + length.String() + ")"
+			data.To, data.Middle = r.clock(r.to), r.clock(r.from.Add(r.to.Sub(r.from)/2))
+		} else {
+			data.Period += " UTC"
 		}
-		data.From, data.To = r.from.UTC().Format(time.TimeOnly), r.to.UTC().Format(time.TimeOnly)
-		data.Middle = r.from.Add(r.to.Sub(r.from) / 2).UTC().Format(time.TimeOnly)
+		data.From = r.clock(r.from)
 	}
 	data.Bars = r.bars(r.Rows, histogramBars, 960, 96)
+	for _, row := range r.Rows {
+		data.Decisions += row.Count
+		if row.Verdict == firewall.Deny {
+			data.DeniedDecisions += row.Count
+		}
+	}
+	data.AllowedDecisions = data.Decisions - data.DeniedDecisions
 	hosts := r.hosts()
 	for _, h := range hosts {
-		data.Decisions += h.Count
 		if h.Denied {
 			data.DeniedHosts++
 		} else {
@@ -129,6 +140,14 @@ func (r *Report) WriteHTML(w io.Writer, title string) error {
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// clock writes a moment of the report, with the day if the report has several.
+func (r *Report) clock(at time.Time) string {
+	if r.from.UTC().Format(time.DateOnly) == r.to.UTC().Format(time.DateOnly) {
+		return at.UTC().Format(time.TimeOnly)
+	}
+	return at.UTC().Format("01-02 15:04:05")
 }
 
 // hosts groups the rows by host, in their order: a host with a denied row
@@ -174,7 +193,7 @@ func (r *Report) host(rows []Row, shown bool) pageHost {
 			Denied: row.Verdict == firewall.Deny, List: row.FixList,
 		}
 		if row.Fix != "" {
-			d.Fix = quoted(row.Fix)
+			d.Fix = line(row.Fix)
 		}
 		if row.Suspect {
 			d.Suspicion = "the name " + suspicion
@@ -184,7 +203,7 @@ func (r *Report) host(rows []Row, shown bool) pageHost {
 		h.Search += d.Target + " " + d.Because + " "
 	}
 	if !first.IsZero() {
-		h.First = first.UTC().Format(time.TimeOnly)
+		h.First = r.clock(first)
 	}
 	h.Search += verdictWord(rows[0].Verdict)
 	if h.Process != nil {
@@ -194,8 +213,23 @@ func (r *Report) host(rows []Row, shown bool) pageHost {
 	}
 	if shown {
 		h.Strip = r.bars(rows, stripBars, 192, 20)
+		h.When = r.when(first, rows)
 	}
 	return h
+}
+
+// when says when the rows' decisions were.
+func (r *Report) when(first time.Time, rows []Row) string {
+	last := first
+	for _, row := range rows {
+		if row.Last.After(last) {
+			last = row.Last
+		}
+	}
+	if r.clock(first) == r.clock(last) {
+		return "at " + r.clock(first)
+	}
+	return "from " + r.clock(first) + " to " + r.clock(last)
 }
 
 // bars draws when the rows' decisions were: n parts of the report's time, in a
@@ -235,7 +269,7 @@ func (r *Report) bars(rows []Row, n int, width, height float64) []bar {
 		b.AllowedHeight = min(tall(b.allowed), height-b.DeniedHeight)
 		b.AllowedY = height - b.AllowedHeight
 		b.DeniedY = b.AllowedY - b.DeniedHeight
-		begin := r.from.Add(span * time.Duration(i) / time.Duration(n)).UTC().Format(time.TimeOnly)
+		begin := r.clock(r.from.Add(span * time.Duration(i) / time.Duration(n)))
 		b.Title = begin + ": " + strconv.Itoa(b.denied) + " denied, " + strconv.Itoa(b.allowed) + " allowed"
 		bars = append(bars, b)
 	}

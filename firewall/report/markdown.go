@@ -29,28 +29,43 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	if r.More > 0 {
 		fmt.Fprintf(&b, "\n%d more rows are in the report folder.\n", r.More)
 	}
-	if block := r.paste(); block != "" {
-		b.WriteString("\nTo open what was denied, add to `network` in `sandbox.jsonc`:\n\n```jsonc\n" + block + "```\n")
+	for i, p := range r.pastes() {
+		if i == 0 {
+			b.WriteString("\nTo open what was denied, paste into `sandbox.jsonc`, ")
+		} else {
+			b.WriteString("\nand ")
+		}
+		fmt.Fprintf(&b, "at the beginning of `%s`:\n\n```jsonc\n%s```\n", p.Place, p.Lines)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// paste is the lines for sandbox.jsonc that open what was denied; "" when there
-// are none.
-func (r *Report) paste() string {
-	var b strings.Builder
+// paste is lines for sandbox.jsonc that open what was denied. They can be pasted
+// as they are right behind the bracket that opens Place, a list or the object
+// "network".
+type paste struct {
+	Place, Lines string
+}
+
+// pastes is what opens everything that was denied and can be opened.
+func (r *Report) pastes() []paste {
+	var all []paste
 	for _, list := range []string{listAllow, listPrivate} {
-		entries := r.Fixes(list)
-		if len(entries) == 0 {
-			continue
+		var b strings.Builder
+		for _, entry := range r.Fixes(list) {
+			b.WriteString(line(entry) + "\n")
 		}
-		for i, entry := range entries {
-			entries[i] = quoted(entry)
+		switch {
+		case b.Len() == 0:
+		case list == listPrivate && !r.hasPrivate:
+			// No template has that list.
+			all = append(all, paste{"network", fmt.Sprintf("%q: [\n%s],\n", list, b.String())})
+		default:
+			all = append(all, paste{list, b.String()})
 		}
-		fmt.Fprintf(&b, "%q: [%s]\n", list, strings.Join(entries, ", "))
 	}
-	return b.String()
+	return all
 }
 
 // code is s as inline code of a Markdown table cell, which nothing in s can end.

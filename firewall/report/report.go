@@ -54,7 +54,8 @@ type Report struct {
 	Rows []Row // denied first, then by falling count, then by host
 	More int   // rows that First left out
 
-	from, to time.Time // of the records; zero when there is none
+	from, to   time.Time // of the records; zero when there is none
+	hasPrivate bool      // the policy in force has a list "private"
 }
 
 // New aggregates records into one row per host, port, protocol, verdict and
@@ -79,7 +80,7 @@ func New(records []audit.Record, inForce firewall.Network) *Report {
 		rule, reason string
 	}
 	index := map[key]int{}
-	report := &Report{}
+	report := &Report{hasPrivate: len(inForce.Private) > 0}
 	for _, r := range records {
 		if domain, ok := strings.CutPrefix(r.Rule, audit.SearchRule); ok && asked[strings.TrimSuffix(r.Name, "."+domain)] {
 			continue

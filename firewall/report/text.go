@@ -42,7 +42,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, row := range r.Rows {
 		if key := row.FixList + " " + row.Fix; row.Fix != "" && !seen[key] {
 			seen[key] = true
-			fmt.Fprintf(&b, "to open %s, add this line to \"%s\": %s", printable(row.Host), row.FixList, quoted(row.Fix))
+			fmt.Fprintf(&b, "to open %s, add this line to \"%s\": %s", printable(row.Host), row.FixList, line(row.Fix))
 			if row.Suspect {
 				b.WriteString(" (think twice: the name " + suspicion + ")")
 			}
@@ -115,5 +115,6 @@ func printable(s string) string {
 	return visible.ASCII(s)
 }
 
-// quoted writes an entry as the JSON string to paste.
-func quoted(s string) string { return `"` + strings.ReplaceAll(printable(s), `"`, ``) + `"` }
+// line writes an entry as the line to paste into a list. With the comma it fits
+// in front of others, and in JSON with comments also where none follows.
+func line(s string) string { return `"` + strings.ReplaceAll(printable(s), `"`, ``) + `",` }

@@ -12,6 +12,7 @@ import (
 type View struct {
 	Width, Height int  // CSS pixels
 	Dark          bool // the person prefers dark colours
+	Print         bool // on paper
 }
 
 // Page is an open page.
@@ -47,7 +48,11 @@ func (b *Browser) Open(file string, v View) *Page {
 	if v.Dark {
 		scheme = "dark"
 	}
-	p.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	media := ""
+	if v.Print {
+		media = "print"
+	}
+	p.call("Emulation.setEmulatedMedia", map[string]any{"media": media, "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 	p.call("Page.navigate", map[string]any{"url": "file://" + file}, nil)
 	select {
 	case <-p.loaded:
@@ -114,6 +119,39 @@ func (p *Page) Eval(expression string, into any) {
 func (p *Page) Type(text string) {
 	p.b.t.Helper()
 	p.call("Input.insertText", map[string]any{"text": text}, nil)
+}
+
+// Press presses a key that has no text, such as Tab.
+func (p *Page) Press(key string, code int) {
+	p.b.t.Helper()
+	for _, kind := range []string{"rawKeyDown", "keyUp"} {
+		p.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}, nil)
+	}
+}
+
+// Node is what a screen reader is told of an element.
+type Node struct{ Role, Name string }
+
+// Nodes returns the page as screen readers have it, in order.
+func (p *Page) Nodes() []Node {
+	p.b.t.Helper()
+	type value struct{ Value any }
+	var tree struct {
+		Nodes []struct {
+			Ignored    bool
+			Role, Name value
+		}
+	}
+	p.call("Accessibility.getFullAXTree", nil, &tree)
+	var nodes []Node
+	for _, n := range tree.Nodes {
+		role, _ := n.Role.Value.(string)
+		name, _ := n.Name.Value.(string)
+		if !n.Ignored {
+			nodes = append(nodes, Node{role, name})
+		}
+	}
+	return nodes
 }
 
 // Screenshot writes a picture of the whole page, in PNG.

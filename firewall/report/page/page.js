@@ -31,12 +31,13 @@ if (filter) {
 
 for (const button of document.querySelectorAll(".copy")) {
   button.addEventListener("click", async () => {
-    const text = button.dataset.text ?? document.getElementById(button.dataset.copy).textContent;
+    const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button.previousElementSibling;
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(source.textContent);
       button.textContent = "Copied";
-    } catch {
-      button.textContent = "Select it"; // browsers may refuse the clipboard to a local file
+    } catch { // browsers may refuse the clipboard to a local file
+      getSelection().selectAllChildren(source);
+      button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
     }
     setTimeout(() => { button.textContent = "Copy"; }, 1500);
   });
