@@ -266,7 +266,6 @@ func (p *Plan) sidecar(o Options, dir string) engine.Spec {
 		SecurityOpt: []string{"no-new-privileges"},
 		MemoryBytes: 512 << 20,
 		Pids:        128,
-		NoCoreDump:  true,
 		// The audit log and the policy in force, for the agent to read, and its init.
 		Volumes: []string{recordsPath, initFolder},
 	}
@@ -307,7 +306,6 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mo
 		MemoryBytes: s.Limits.Memory,
 		CPUs:        s.Limits.CPUs,
 		Pids:        s.Limits.PIDs,
-		NoCoreDump:  true,
 		// An engine's log has no limit unless somebody set one, and a line feed
 		// is 70 bytes there. The transcript is ours.
 		NoLog: true,

@@ -36,6 +36,9 @@ func (p *program) reap(args []string) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("hiding the memory of sbx-init: %w", err)
 	}
+	if err := forbidDumps(); err != nil {
+		return err
+	}
 	if err := setSignals(signalIgnored); err != nil {
 		return err
 	}
@@ -55,6 +58,18 @@ func (p *program) reap(args []string) error {
 		return fmt.Errorf("starting %s: %w", command[0], err)
 	}
 	return p.attend(pid, signals, children.reap(pid), gone, nil, tty)
+}
+
+// forbidDumps keeps the memory of this process and of all that it starts, which
+// holds the session's token, from being written to a file or handed to a program
+// of the host's when it ends badly. The engine could do it; but Podman 4.3, once
+// one limit is named, sets others as well, and then starts nothing where root may
+// not raise them.
+func forbidDumps() error {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("forbidding dumps of memory: %w", err)
+	}
+	return nil
 }
 
 // confine becomes CMD without what no packet filter sees. It returns only when

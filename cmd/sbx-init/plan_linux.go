@@ -58,6 +58,9 @@ func (p *program) tunnel(args []string) error {
 	if len(rest) > 0 {
 		return usageError("tunnel takes no argument")
 	}
+	if err := forbidDumps(); err != nil { // what it carries has the session's token
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return tunnel.ServeGuest(ctx, *listen, p.stdin, p.stdout)

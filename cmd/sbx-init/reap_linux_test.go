@@ -220,6 +220,18 @@ func TestReapPassesCodesSignalsAndStreams(t *testing.T) {
 	r.mustSay(t, "SigIgn:\t0000000000000000", "SigBlk:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000")
 }
 
+// Attack: have the kernel write a program's memory, with the session's token, to
+// a file or to a program of the host's.
+func TestAttackDumpsOfMemory(t *testing.T) {
+	if limit, err := exec.Command("sh", "-c", "ulimit -H -c").Output(); err != nil || string(limit) == "0\n" {
+		t.Skipf("nobody here may dump memory: %q, %v", limit, err)
+	}
+	r := reapResult(t, first(t, 0o111, "sh", "-c", "ulimit -H -c; ulimit -c unlimited && echo LIFTED"))
+	if !strings.HasPrefix(r.stdout, "0\n") || strings.Contains(r.stdout, "LIFTED") {
+		t.Errorf("the limit of dumps is %s", r.stdout)
+	}
+}
+
 func TestReapRefusesToPretend(t *testing.T) {
 	bin := filepath.Join(binaries(t), "sbx-init")
 	r := reapResult(t, exec.Command(bin, "reap", "--", "true"))

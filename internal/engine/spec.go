@@ -38,7 +38,6 @@ type Spec struct {
 	MemoryBytes  int64             `json:"memoryBytes,omitempty"` // with swap; 0 = no limit
 	CPUs         float64           `json:"cpus,omitempty"`        // 0 = no limit
 	Pids         int64             `json:"pids,omitempty"`        // 0 = no limit
-	NoCoreDump   bool              `json:"noCoreDump,omitempty"`  // RLIMIT_CORE 0: a dump holds the session's memory
 	NoLog        bool              `json:"noLog,omitempty"`       // the engine keeps nothing of what it prints; whoever is attached gets it all
 }
 
@@ -73,9 +72,6 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 	}
 	if spec.Pids > 0 {
 		host.PidsLimit = &spec.Pids
-	}
-	if spec.NoCoreDump {
-		host.Ulimits = append(host.Ulimits, &container.Ulimit{Name: "core"})
 	}
 	if spec.NoLog {
 		host.LogConfig.Type = "none"
