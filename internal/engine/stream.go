@@ -1,11 +1,15 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
@@ -67,10 +71,36 @@ func (c *conn) Close() error {
 func (e *Engine) Attach(ctx context.Context, id string, stdin bool) (*Stream, error) {
 	r, err := e.client.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: stdin, Stdout: true, Stderr: true})
 	if err != nil {
-		return nil, wrap(err, "attaching to container", short(id))
+		return nil, wrap(cmp.Or(e.attachRefusal(ctx, id), err), "attaching to container", short(id))
 	}
 	return &Stream{conn: r.HijackedResponse}, nil
 }
+
+// attachRefusal asks once more, for the reason why the engine refuses to attach;
+// nil if it gives none. The client keeps the status alone, and Podman makes a
+// container ready when somebody attaches: what hinders its start is told here.
+func (e *Engine) attachRefusal(ctx context.Context, id string) error {
+	dial := e.client.Dialer()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://engine/v"+e.client.ClientVersion()+"/containers/"+url.PathEscape(id)+"/attach?stream=1&stdout=1", http.NoBody)
+	if err != nil {
+		return nil
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return nil
+	}
+	defer response.Body.Close()
+	var said struct{ Message string }
+	if response.StatusCode < 400 || json.NewDecoder(io.LimitReader(response.Body, maxRefusal)).Decode(&said) != nil || said.Message == "" {
+		return nil
+	}
+	return errors.New(said.Message)
+}
+
+// maxRefusal is how much of a refusal is read.
+const maxRefusal = 64 << 10
 
 // ExecSpec describes a further process in a running container.
 type ExecSpec struct {
