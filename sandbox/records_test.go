@@ -116,7 +116,7 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = e.Remove(context.Background(), id) }()
-			if err := e.CopyIn(t.Context(), id, files); err != nil {
+			if err := e.CopyTo(t.Context(), id, recordsPath, files); err != nil {
 				t.Fatal(err)
 			}
 			r := &run{engine: e, plan: &Plan{ID: "x"}, host: Host{StateDir: t.TempDir()}, sidecar: &sidecar{id: id}}

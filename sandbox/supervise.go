@@ -237,6 +237,8 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: failure.Error()}
 	case exit.Code == 137 && r.engine.OOMKilled(context.WithoutCancel(ctx), r.agent.id):
 		r.host.Say("the kernel killed the agent for want of memory: raise the limit with --memory")
+	case exit.Code == 137 && ended == agent.EndedItself: // Podman 4.3 never says why
+		r.host.Say("something killed the agent, most often the kernel for want of memory: raise the limit with --memory")
 	}
 	if err := r.collect(context.WithoutCancel(ctx)); err != nil {
 		r.host.Say("warning: " + err.Error())
