@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -37,6 +38,8 @@ func hintForPath(err error) string {
 		return "a symbolic link in it leads to itself"
 	case errors.Is(path.Err, syscall.EISDIR):
 		return "that is a folder; name a file in it"
+	case errors.Is(path.Err, atomicfile.ErrNotRegular):
+		return "name a file: it is replaced whole, and so it cannot be a device or a pipe"
 	case errors.Is(path.Err, syscall.ENOTDIR):
 		return "a part of it is a file, not a folder"
 	}

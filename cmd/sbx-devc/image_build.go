@@ -118,13 +118,24 @@ func (a *app) imageBuild(ctx context.Context, o imageBuildOptions) error {
 	return imageError(a.writeImage(ctx, o, made))
 }
 
-// nameable refuses, before anything is built, names that no engine takes and
-// platforms that no image of ours has.
+// nameable refuses, before anything is built, names that no engine takes,
+// platforms that no image of ours has, and places where no file can be.
 func (o *imageBuildOptions) nameable() error {
 	if o.tag != "" {
 		if _, err := name.NewTag(o.tag); err != nil {
 			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--tag %q: %w", o.tag, err), "write NAME:TAG, the name in lower case letters, digits, '.', '_', '-' and '/'"))
 		}
+	}
+	if o.tar != "" {
+		if info, err := os.Stat(o.tar); err == nil && info.IsDir() {
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--tar %q is a folder", o.tar), "name the file to write; --oci writes an image layout into a folder"))
+		}
+		if _, err := os.Stat(filepath.Dir(o.tar)); err != nil {
+			return exitWith(exitNoInput, fmt.Errorf("--tar %q: %w", o.tar, err))
+		}
+	}
+	if info, err := os.Stat(o.oci); err == nil && !info.IsDir() {
+		return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--oci %q is a file", o.oci), "name a folder; --tar writes an archive to a file"))
 	}
 	return knownPlatforms(o.platforms)
 }

@@ -1,12 +1,14 @@
 package base
 
 import (
+	"archive/tar"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -25,9 +27,35 @@ import (
 func openArchive(s Sources, file string) (Opened, error) {
 	img, err := tarball.ImageFromPath(file, nil)
 	if err != nil {
-		return Opened{}, fmt.Errorf("reading the archive: %w", err)
+		return Opened{}, noArchive(file, err)
 	}
 	return fromArchive(s.Store, img)
+}
+
+// noArchive says of a file that is not docker-save's what it may be instead.
+func noArchive(file string, err error) error {
+	failed := fmt.Errorf("reading the archive: %w", err)
+	if errors.As(err, new(*fs.PathError)) { // it could not be read at all
+		return failed
+	}
+	if zipped, err := isGzip(file); err == nil && zipped {
+		return diag.WithHint(failed, "the file is compressed: unpack it first, as with gunzip")
+	}
+	return diag.WithHint(failed, "docker-archive: is for what 'docker save NAME -o FILE' writes; the tar of a root file system is named with --base linux/amd64=rootfs:%s", file)
+}
+
+// isGzip reports whether the file begins as gzip does (RFC 1952 section 2.3.1).
+func isGzip(file string) (bool, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	magic := make([]byte, 2)
+	if _, err := io.ReadFull(f, magic); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, err
+	}
+	return magic[0] == 0x1f && magic[1] == 0x8b, nil
 }
 
 func fromArchive(st *store.Store, img v1.Image) (Opened, error) {
@@ -100,6 +128,43 @@ func openEngine(ctx context.Context, s Sources, name string) (Opened, error) {
 	return openArchive(s, f.Name())
 }
 
+// holdsFiles refuses what is no tar, or one without a single file.
+func holdsFiles(file string) error {
+	r, err := openTar(file)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, err = tar.NewReader(r).Next(); errors.Is(err, io.EOF) {
+		return errors.New("the tar is empty")
+	}
+	return err
+}
+
+// openTar opens a tar that may be compressed by gzip.
+func openTar(file string) (io.ReadCloser, error) {
+	zipped, err := isGzip(file)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(file)
+	if err != nil || !zipped {
+		return f, err
+	}
+	content, err := gzip.NewReader(f)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return unzipped{content, f}, nil
+}
+
+// unzipped is a compressed file's content.
+type unzipped struct {
+	io.Reader
+	io.Closer
+}
+
 // openRootfs makes an image of one layer out of a tar.
 func openRootfs(s Sources, file string, platforms []string) (Opened, error) {
 	if len(platforms) != 1 {
@@ -109,26 +174,15 @@ func openRootfs(s Sources, file string, platforms []string) (Opened, error) {
 	if err != nil {
 		return Opened{}, err
 	}
+	if err := holdsFiles(file); err != nil {
+		return Opened{}, diag.WithHint(fmt.Errorf("no root file system: %w", err), "rootfs: is for a tar of all files, also compressed by gzip, as 'docker export CONTAINER' writes it")
+	}
 	packed, err := layer.Pack(s.Store, "rootfs "+digest.String(), func(w io.Writer) error {
-		f, err := os.Open(file)
+		r, err := openTar(file)
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		var r io.Reader = f
-		if magic := make([]byte, 2); true {
-			if _, err := io.ReadFull(f, magic); err != nil {
-				return err
-			}
-			if _, err := f.Seek(0, io.SeekStart); err != nil {
-				return err
-			}
-			if magic[0] == 0x1f && magic[1] == 0x8b {
-				if r, err = gzip.NewReader(f); err != nil {
-					return err
-				}
-			}
-		}
+		defer r.Close()
 		_, err = io.Copy(w, r)
 		return err
 	})

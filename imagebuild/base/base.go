@@ -270,6 +270,9 @@ func layoutRoot(source string) (b blobs, raw []byte, err error) {
 	if err == nil {
 		err = json.Unmarshal(data, &index)
 	}
+	if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+		return b, nil, diag.WithHint(fmt.Errorf("%s is no OCI image layout: it is a file", dir), "a layout is a folder with index.json; for what 'docker save' writes use docker-archive:%s", dir)
+	}
 	if err != nil {
 		return b, nil, fmt.Errorf("%s is no OCI image layout: %w", dir, err)
 	}

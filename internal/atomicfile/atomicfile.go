@@ -10,7 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
+
+// ErrNotRegular reports a device, a pipe or a socket in the place of the file.
+var ErrNotRegular = errors.New("not a regular file")
 
 // Write lets write fill a new file beside name and then puts it in the place
 // of name, with exactly the permissions mode (the umask does not count). What
@@ -18,9 +22,21 @@ import (
 // left alone. When anything fails, name is as it was and the new file is gone.
 // Nothing is flushed to the disk: this is about readers and failures, not about
 // power cuts.
+//
+// A folder, a device, a pipe or a link to one is refused, before write is
+// called: nobody who names /dev/stdout wants a file in its place.
 func Write(name string, mode fs.FileMode, write func(io.Writer) error) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		why := ErrNotRegular
+		if info.IsDir() {
+			why = syscall.EISDIR
+		}
+		return &fs.PathError{Op: "write", Path: name, Err: why}
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
-	if err != nil {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return &fs.PathError{Op: "write", Path: name, Err: path.Err} // nobody knows the new file's name
+	} else if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // once it is renamed, no file of that name is left

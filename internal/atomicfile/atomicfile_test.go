@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 )
 
@@ -59,5 +60,27 @@ func TestLinkIsReplacedAndNotFollowed(t *testing.T) {
 	is(t, victim, "precious")
 	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode() != 0o644 {
 		t.Errorf("got %v (%v), want a regular file of mode 0644", info, err)
+	}
+}
+
+// A device's or a folder's name is a mistake, and what stands there stays.
+func TestOnlyFilesAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(os.DevNull, link); err != nil {
+		t.Skip(err)
+	}
+	for name, want := range map[string]error{dir: syscall.EISDIR, link: ErrNotRegular} {
+		before, err := os.Lstat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Write(name, 0o600, func(io.Writer) error { t.Errorf("%s: written", name); return nil })
+		if !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", name, err, want)
+		}
+		if after, err := os.Lstat(name); err != nil || !os.SameFile(before, after) {
+			t.Errorf("%s: something else stands there (%v)", name, err)
+		}
 	}
 }
