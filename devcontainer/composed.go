@@ -74,10 +74,6 @@ func (p *Project) Document(name string) (*jsonc.Document, error) {
 	return jsonc.Text(p.quoted(rel), src), nil
 }
 
-// Service returns the Compose service that becomes the dev container; nil when
-// the configuration is no Compose one or has no such service.
-func (p *Project) Service() *compose.Service { return p.composed.dev() }
-
 // dev returns the service that becomes the dev container, or nil.
 func (c *composed) dev() *compose.Service {
 	if c == nil {

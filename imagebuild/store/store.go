@@ -82,29 +82,6 @@ func (s *Store) Put(write func(io.Writer) error, check func(v1.Hash, int64) erro
 	return h, count.n, nil
 }
 
-// Fetch stores a blob of known digest and size unless it is here, and refuses
-// any other content.
-func (s *Store) Fetch(ctx context.Context, want v1.Descriptor, open func(context.Context) (io.ReadCloser, error)) error {
-	if s.Has(want.Digest, want.Size) {
-		return nil
-	}
-	_, _, err := s.Put(func(w io.Writer) error {
-		r, err := open(ctx)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		_, err = io.Copy(w, io.LimitReader(r, want.Size+1))
-		return err
-	}, func(h v1.Hash, size int64) error {
-		if h != want.Digest || size != want.Size {
-			return fmt.Errorf("content of %d bytes with %s, want %d bytes with %s", size, h, want.Size, want.Digest)
-		}
-		return nil
-	})
-	return err
-}
-
 // Know fills v with the fact called key. The first time find must fill it in;
 // afterwards it is read from the folder. A key must name all that the fact
 // depends on: digests of content and a version of the code that derives it.

@@ -28,11 +28,8 @@ const pingTimeout = 10 * time.Second
 // Engine is a connection to a container engine. It is safe for concurrent use.
 type Engine struct {
 	client *client.Client
-	host   string
+	host   string // the address that answered, for example "unix:///var/run/docker.sock"
 }
-
-// Host is the address that answered, for example "unix:///var/run/docker.sock".
-func (e *Engine) Host() string { return e.host }
 
 // Close releases idle connections.
 func (e *Engine) Close() error { return e.client.Close() }

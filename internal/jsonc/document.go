@@ -60,18 +60,6 @@ func (d *Document) Finding(start, end int, f diag.Finding) diag.Finding {
 	return f
 }
 
-// AtNode places f at a value and fills in its pointer.
-func (d *Document) AtNode(n *Node, f diag.Finding) diag.Finding {
-	f.Pointer = n.Pointer
-	return d.Finding(n.Start, n.End, f)
-}
-
-// AtName places f at a member's name and fills in the member's pointer.
-func (d *Document) AtName(m Member, f diag.Finding) diag.Finding {
-	f.Pointer = m.Value.Pointer
-	return d.Finding(m.NameStart, m.NameEnd, f)
-}
-
 // Text makes a Document of a file that is not JSON, so that findings about its
 // lines are placed in the same way. Its Root is nil.
 func Text(file string, src []byte) *Document { return newDocument(file, src) }
