@@ -1,0 +1,134 @@
+package effective
+
+import (
+	"encoding/json"
+	"path"
+	"strconv"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// serviceView is the service as a value; origins gets the place of each part.
+func (r *resolver) serviceView(origins map[string][]Origin) Object {
+	var out Object
+	for _, m := range r.service.Members {
+		switch m.Name {
+		case "extends", "env_file", "environment":
+		default:
+			out = append(out, Member{m.Name, viewOf(m.Value, jsonc.Child("", m.Name), origins)})
+		}
+	}
+	if env := r.environment(origins); len(env) > 0 {
+		out = append(out, Member{"environment", env})
+	}
+	return out
+}
+
+// place says where a value of a Compose file stands.
+func place(n *compose.Node) Origin {
+	line, column := n.Doc.Position(n.Start)
+	return Origin{Source: "Compose", File: n.Doc.File, Line: line, Column: column}
+}
+
+func viewOf(n *compose.Node, at string, origins map[string][]Origin) any {
+	switch n.Kind {
+	case compose.Map:
+		out := Object{}
+		for _, m := range n.Members {
+			out.set(m.Name, viewOf(m.Value, jsonc.Child(at, m.Name), origins))
+		}
+		return out
+	case compose.List:
+		out := []any{}
+		for i, item := range n.Items {
+			origins[jsonc.Child(at, strconv.Itoa(i))] = []Origin{place(item)}
+			out = append(out, viewOf(item, "", map[string][]Origin{}))
+		}
+		return out
+	}
+	if at != "" {
+		origins[at] = []Origin{place(n)}
+	}
+	return scalarOf(n)
+}
+
+func scalarOf(n *compose.Node) any {
+	switch n.Type() {
+	case "null":
+		return nil
+	case "bool":
+		return n.True()
+	case "int", "float":
+		if json.Valid([]byte(n.Text)) {
+			return json.Number(n.Text)
+		}
+	}
+	return n.Text
+}
+
+// environment lays the service's variables over those of its env_files. A name
+// without a value is the host's variable, and nothing when that is not set.
+func (r *resolver) environment(origins map[string][]Origin) Object {
+	env := Object{}
+	add := func(vars []compose.Variable) {
+		for _, v := range vars {
+			value := v.Value
+			if !v.Set {
+				var ok bool
+				if value, ok = r.options.Host.Env[v.Name]; !ok {
+					continue
+				}
+			}
+			env.set(v.Name, value)
+			origins[jsonc.Child("/environment", v.Name)] = []Origin{place(v.Node)}
+		}
+	}
+	for _, file := range envFiles(r.service.Get("env_file")) {
+		full := path.Join(r.composeDir(), file.name)
+		doc, err := r.project.Document(full)
+		switch {
+		case path.IsAbs(file.name) || err != nil && file.required:
+			r.unknown("the variables of env_file %s: it cannot be read", file.name)
+		case err == nil:
+			add(compose.EnvFile(doc))
+		}
+	}
+	add(r.service.Get("environment").Variables())
+	return env
+}
+
+// composeDir is the folder in the tree where the first Compose file lies.
+func (r *resolver) composeDir() string {
+	for _, n := range list(valueOf(r.project.Config.Root.Member("dockerComposeFile"))) {
+		if name, ok := r.project.Path(text(n)); ok {
+			return path.Dir(name)
+		}
+	}
+	return r.project.Dir
+}
+
+type envFile struct {
+	name     string
+	required bool
+}
+
+// envFiles reads env_file in its forms: a text, a list of those, or of maps.
+func envFiles(n *compose.Node) (out []envFile) {
+	if n == nil {
+		return nil
+	}
+	items := n.Items
+	if n.Kind == compose.Scalar && !n.Null {
+		items = []*compose.Node{n}
+	}
+	for _, item := range items {
+		if item.Kind == compose.Map {
+			required := item.Get("required")
+			out = append(out, envFile{item.Get("path").String(), required == nil || required.True()})
+			continue
+		}
+		out = append(out, envFile{item.Text, true})
+	}
+	return out
+}
