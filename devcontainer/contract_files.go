@@ -48,13 +48,13 @@ func (c *pass) writable() {
 		return
 	}
 	config := "/.devcontainer"
-	if !c.InFolder() && c.Tree != nil {
+	if !c.inFolder() && c.Tree != nil {
 		config = "/.devcontainer.json"
 	}
 	if !c.covered(config, true) {
 		line := overItself(config[1:]) + ",readonly"
 		var lines []string
-		if c.InFolder() && !c.covered(config, false) { // a file is replaced when it is saved, and the mount stays on the old one
+		if c.inFolder() && !c.covered(config, false) { // a file is replaced when it is saved, and the mount stays on the old one
 			lines = append(lines, line)
 		}
 		report(exposed{"SBX806", config[1:] + " is writable from inside, and the next rebuild runs what it says on the host", `add to "mounts": "` + line + `"`, lines, []string{config[1:] + ":ro"}})
@@ -121,7 +121,7 @@ func (c *pass) gitMounts() []string {
 	for _, p := range []string{".git/hooks", ".git/config"} {
 		switch {
 		case c.covered("/"+p, true):
-		case c.covered("/"+p, false) || !c.GitHere() || c.Tree.Kind(path.Join(c.Home, p)) == Nothing:
+		case c.covered("/"+p, false) || !c.gitHere() || c.Tree.Kind(path.Join(c.Home, p)) == Nothing:
 			return nil
 		default:
 			lines = append(lines, overItself(p)+",readonly")
@@ -168,7 +168,7 @@ func (c *pass) gitWritable(custom bool, report func(exposed)) {
 		report(exposed{"SBX812", "the .git file is writable from inside, and it says which repository git on the host obeys", "mount it over itself, readonly", nil, []string{".git:ro"}})
 		return
 	}
-	if !c.GitHere() && (!c.GitAbove() || custom) {
+	if !c.gitHere() && (!c.gitAbove() || custom) {
 		return
 	}
 	var open, inside []string

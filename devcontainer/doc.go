@@ -24,6 +24,21 @@
 // pass.name, pass.missing (the configuration) or pass.in (any other file), and
 // two examples, which a test runs. Nothing else has to know of it.
 //
+// What several checks read, and checks that are longer than a few lines, stand
+// beside the tables:
+//
+//	project.go tree.go discover.go           what is read, and where it comes from
+//	check.go suppress.go fix.go examples.go  the walk over the table, what comments take out of it, what it mends
+//	schema*.go shape.go template.go          names and types; Features, Templates and locks
+//	reference.go variables.go                what the reference CLI does with a value
+//	mounts.go runargs.go sockets.go neighbours.go exposure.go
+//	                                         ways to the host and to other containers, in whichever form they are written
+//	supply.go remote.go frontend.go          what comes from elsewhere
+//	build.go dockerfile_*.go                 the Dockerfile that is built, and what its steps do
+//	composed.go composed_rules.go            what Compose files say together, and what is wrong with it
+//	contract*.go                             the promises of our own sandbox
+//	org*.go                                  an organisation's policy
+//
 // The reference CLI validates nothing: it reads past syntax errors, ignores
 // unknown names and treats the text "false" as true. So the rules follow what
 // it does with a file, not only what the specification says.

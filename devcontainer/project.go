@@ -184,18 +184,18 @@ func (p *Project) settings() {
 	p.syntax = append(p.syntax, findings...)
 }
 
-// InFolder reports whether the configuration lies in .devcontainer, and not
+// inFolder reports whether the configuration lies in .devcontainer, and not
 // as .devcontainer.json in the project's folder.
-func (p *Project) InFolder() bool { return p.Tree != nil && p.Dir != p.Home }
+func (p *Project) inFolder() bool { return p.Tree != nil && p.Dir != p.Home }
 
-// GitHere reports whether the project's folder holds a .git folder.
-func (p *Project) GitHere() bool {
+// gitHere reports whether the project's folder holds a .git folder.
+func (p *Project) gitHere() bool {
 	return p.Tree != nil && p.Tree.Kind(path.Join(p.Home, ".git")) == Folder
 }
 
-// GitAbove reports whether only a folder above the project's is a repository.
-func (p *Project) GitAbove() bool {
-	if p.Tree == nil || p.GitHere() {
+// gitAbove reports whether only a folder above the project's is a repository.
+func (p *Project) gitAbove() bool {
+	if p.Tree == nil || p.gitHere() {
 		return false
 	}
 	for dir := p.Home; dir != "."; {

@@ -223,7 +223,7 @@ func abbreviate(s string) string {
 
 // shadowed reports a configuration that tools do not reach.
 func (c *pass) shadowed() {
-	if c.Tree == nil || c.InFolder() || c.Dir != c.Home || path.Base(c.Config.File) != ".devcontainer.json" {
+	if c.Tree == nil || c.inFolder() || c.Dir != c.Home || path.Base(c.Config.File) != ".devcontainer.json" {
 		return
 	}
 	if c.Tree.Kind(path.Join(c.Home, ".devcontainer", "devcontainer.json")) == File {

@@ -151,7 +151,7 @@ func Pull(ctx context.Context, e *engine.Engine, o registry.Options, ref string,
 	if err != nil {
 		return nil, err
 	}
-	a, got, err := Fetch(ctx, c, version, platform)
+	a, got, err := fetch(ctx, c, version, platform)
 	if err != nil {
 		return nil, err
 	}
@@ -178,10 +178,10 @@ func Pull(ctx context.Context, e *engine.Engine, o registry.Options, ref string,
 	return pulled, nil
 }
 
-// Fetch describes a published image as it is, for one platform ("linux/amd64")
+// fetch describes a published image as it is, for one platform ("linux/amd64")
 // or for all of them (""). Its blobs are read when somebody opens them. digest
 // is what version (a tag or digest) led to.
-func Fetch(ctx context.Context, c *registry.Client, version, platform string) (a artifact.Artifact, digest v1.Hash, err error) {
+func fetch(ctx context.Context, c *registry.Client, version, platform string) (a artifact.Artifact, digest v1.Hash, err error) {
 	raw, _, err := c.Manifest(ctx, version)
 	if err != nil {
 		return a, digest, err

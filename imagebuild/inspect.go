@@ -42,7 +42,7 @@ type InspectedReferrer struct {
 
 // Inspect reads an image's manifests, configurations and referrers.
 func Inspect(ctx context.Context, c *registry.Client, version string) (*Inspection, error) {
-	a, digest, err := Fetch(ctx, c, version, "")
+	a, digest, err := fetch(ctx, c, version, "")
 	if err != nil {
 		return nil, err
 	}

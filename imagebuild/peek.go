@@ -21,7 +21,7 @@ func RemoteConfig(ctx context.Context, o registry.Options, ref string) (v1.Confi
 	if err != nil {
 		return v1.Config{}, err
 	}
-	a, _, err := Fetch(ctx, c, version, "")
+	a, _, err := fetch(ctx, c, version, "")
 	if err != nil {
 		return v1.Config{}, err
 	}

@@ -53,7 +53,7 @@ type Verified struct {
 // Verify looks at a published image and reports everything that is wrong. The
 // error says that it could not look.
 func Verify(ctx context.Context, c *registry.Client, version string, o VerifyOptions) (*Verified, error) {
-	a, digest, err := Fetch(ctx, c, version, o.Platform)
+	a, digest, err := fetch(ctx, c, version, o.Platform)
 	if err != nil {
 		return nil, err
 	}

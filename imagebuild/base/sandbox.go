@@ -21,8 +21,8 @@ const (
 // required is what sbx-init and the agent cannot do without.
 var required = []string{"iptables", "ip6tables", "ipset", "sh", "bash"}
 
-// Missing lists the programs that a sandbox needs and the base does not have.
-func (f Facts) Missing() []string {
+// missing lists the programs that a sandbox needs and the base does not have.
+func (f Facts) missing() []string {
 	var names []string
 	for _, name := range required {
 		if !f.Programs[name] {
@@ -36,7 +36,7 @@ func (f Facts) Missing() []string {
 // uid 1000 in place of whoever has that number, its home, and every program
 // that lends root's rights once more without them.
 func Sandbox(f Facts) ([]layer.Entry, error) {
-	if missing := f.Missing(); len(missing) > 0 {
+	if missing := f.missing(); len(missing) > 0 {
 		return nil, diag.WithHint(fmt.Errorf("the base has no %s", strings.Join(missing, ", ")),
 			"build a base with a Dockerfile that installs them (apt-get install bash iptables ipset), and name it with --base engine:NAME")
 	}

@@ -3,7 +3,7 @@
 // the old template and on a machine without a network.
 //
 //	init, update -> Lock{template, options, policy, facts, base} -> Encode -> file
-//	file -> Parse -> Lock ─┬ Rendered: what the template would write now
+//	file -> Parse -> Lock ─┬ rendered: what the template would write now
 //	                       ├ References: the images that the files name, with digests
 //	                       └ Check: does it still describe the files?
 package lock

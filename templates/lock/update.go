@@ -37,12 +37,12 @@ type FileConflict struct {
 	merge.Conflict
 }
 
-// Rendered returns what the template in this program would write for the same
+// rendered returns what the template in this program would write for the same
 // input. Options of the lock that it no longer has are left out and named in
 // notes; others that it does not have are an error. The error wraps ErrNewer
 // when the lock is of a later version: to merge an older template takes back
 // what the later one protects.
-func (l *Lock) Rendered(in Input, initSHA256 map[string]string) (next *Lock, files []templates.File, notes []string, err error) {
+func (l *Lock) rendered(in Input, initSHA256 map[string]string) (next *Lock, files []templates.File, notes []string, err error) {
 	t, err := templates.Load(in.Template)
 	if err != nil {
 		return nil, nil, nil, err
@@ -70,7 +70,7 @@ func (l *Lock) Rendered(in Input, initSHA256 map[string]string) (next *Lock, fil
 // returns the file at a path, or nil when there is none. It is pure but for
 // read.
 func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path string) []byte, prefer merge.Side) (*Result, error) {
-	next, files, notes, err := l.Rendered(in, initSHA256)
+	next, files, notes, err := l.rendered(in, initSHA256)
 	if err != nil {
 		return nil, err
 	}
