@@ -92,8 +92,11 @@ func (a *app) policyCheck(file, target string) error {
 	}
 	d := t.Decide(policy)
 	fmt.Fprintf(a.stdout, "%s %s: %s\n", d.Verdict, target, d.Reason)
-	if fix := audit.Fix(network, t); fix != "" {
+	switch fix, why := audit.Fix(network, t); {
+	case fix != "":
 		fmt.Fprintf(a.stderr, "sbx-devc: hint: to open it, add to network.allow: %q\n", fix)
+	case why != "" && why != d.Reason:
+		fmt.Fprintf(a.stderr, "sbx-devc: no entry is offered: %s\n", why)
 	}
 	if d.Allowed() {
 		return nil

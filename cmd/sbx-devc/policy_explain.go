@@ -89,8 +89,11 @@ func (x *explanation) write(w io.Writer) error {
 		if d.Allowed() && x.target.Name != "" && x.policy.Guards(port) {
 			line("", "the guard asks each connection for the name")
 		}
-		if fix := audit.Fix(x.network, t); fix != "" {
+		switch fix, why := audit.Fix(x.network, t); {
+		case fix != "":
 			line("", "to open it, add to network.allow: %q", fix)
+		case why != "" && why != d.Reason:
+			line("", "no entry is offered: %s", why)
 		}
 	}
 	if x.target.Name != "" && x.policy.Resolves() && x.policy.DecideName(x.target.Name).Allowed() {

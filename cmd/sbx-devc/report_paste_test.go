@@ -45,10 +45,7 @@ func TestLinesOfAReportCanBePasted(t *testing.T) {
 				t.Fatal(err)
 			}
 			lines := regexp.MustCompile(`(?m)add this line to "(\w+)": (.*)$`).FindAllStringSubmatch(text.String(), -1)
-			var blocks [][]string
-			for _, m := range regexp.MustCompile("(?s)`(\\w+)`[^`]*:\n\n```jsonc\n(.*?)```\n").FindAllStringSubmatch(md.String(), -1) {
-				blocks = append(blocks, m)
-			}
+			blocks := regexp.MustCompile("(?s)`(\\w+)`[^`]*:\n\n```jsonc\n(.*?)```\n").FindAllStringSubmatch(md.String(), -1)
 			if len(lines) != len(records) || len(blocks) == 0 {
 				t.Fatalf("%d lines, %d blocks of %d records\n%s\n%s", len(lines), len(blocks), len(records), text.String(), md.String())
 			}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/org/claude-sandbox/internal/testenv"
 )
 
 func TestCheckSaysVerdictRuleReasonAndFix(t *testing.T) {
@@ -30,7 +32,11 @@ func TestCheckSaysVerdictRuleReasonAndFix(t *testing.T) {
 		{"evil.test", 1, []string{"no allowlist entry matches evil.test", `"allow": "evil.test"`}, "rule:"},
 		{"evil.test:443/udp", 1, []string{`"evil.test:443/udp"`}, ""},
 		{"gist.github.com", 1, []string{"deny list", "rule: gist.github.com"}, "to open it"},
-		{"metadata.google.internal", 1, nil, "to open it"},
+		{"metadata.google.internal", 1, []string{"no line is offered: it is a cloud's metadata service"}, "to open it"},
+		{"169.254.169.254:80", 1, []string{"no line is offered: it is a cloud's metadata service"}, "to open it"},
+		{"ok.test:53", 1, []string{"no line is offered: "}, "to open it"},
+		{"1.1.1.1:853", 1, []string{"no line is offered: "}, "to open it"},
+		{"127.0.0.1:80", 1, []string{"no line is offered: "}, "to open it"},
 		{"api.github.com", 0, []string{"rule: preset:github "}, ""},
 		{"192.0.2.9:8443", 0, nil, ""},
 		{"192.0.2.9", 1, []string{`"192.0.2.9"`}, ""},
@@ -53,6 +59,69 @@ func TestCheckSaysVerdictRuleReasonAndFix(t *testing.T) {
 				t.Errorf("it says %q: %s", tt.not, out.String())
 			}
 		})
+	}
+}
+
+// What the policy allows can be refused for where it leads or how it is asked
+// for. check tells the agent of that, too, and what would help.
+func TestCheckTellsOfRefusalsBehindThePolicy(t *testing.T) {
+	in := newInternet(t)
+	newWeb(t, in)
+	curl := testenv.Program(t, "curl")
+	b := newBox(t, in.Sandbox, `{"network": {"allow": ["ok.test", "ok6.test", "lan.test", "rebind.test"]}}`)
+	r := b.sh(`
+		getent hosts ok.test ok6.test lan.test rebind.test gone.ok.test >/dev/null
+		` + curl + ` -sS --max-time 5 -H 'Host: ok6.test' http://` + okAddr + `/
+		` + curl + ` -sSk --max-time 5 https://` + okAddr + `/
+		for host in ok.test lan.test rebind.test ok6.test ok6.test:443 ` + okAddr + `:443 ` + okAddr + `:80 evil.test; do
+			echo "== $host"; ` + b.bin + `/sbx-init check --audit ` + b.path("run/audit.jsonl") + ` $host
+		done`)
+	got := map[string]string{}
+	for part := range strings.SplitSeq(r.stdout, "== ") {
+		host, text, _ := strings.Cut(part, "\n")
+		got[host] = text
+	}
+	for host, want := range map[string][]string{
+		"lan.test":      {"allowed: ", "on record: ", "lan.test resolves to 10.", "private (RFC 1918)", `add this line to "private": "lan.test",`},
+		"rebind.test":   {"allowed: ", "on record: ", "a cloud metadata address", "!private\":"},
+		"ok6.test":      {"allowed: ", okAddr + " is not an address of ok6.test"},
+		"ok6.test:443":  {"allowed: ", "!on record"},
+		okAddr + ":443": {"denied: ", "on record: ", "names no server (SNI)"},
+		okAddr + ":80":  {"denied: ", "on record: ", "is not an address of ok6.test"},
+		"evil.test":     {"denied: ", "!on record"},
+		"ok.test":       {"allowed: ", "!on record"},
+	} {
+		for _, s := range want {
+			text, absent := strings.CutPrefix(s, "!")
+			if strings.Contains(got[host], text) == absent {
+				t.Errorf("%s: %q should be there: %v\n%s", host, text, !absent, got[host])
+			}
+		}
+	}
+	if t.Failed() {
+		t.Log(r.stdout, r.stderr)
+	}
+}
+
+// A log that cannot be trusted to be short or whole is read from its end.
+func TestCheckReadsTheEndOfALongLog(t *testing.T) {
+	dir := t.TempDir()
+	policy := `{"network": {"allow": ["ok.test"]}}`
+	line := `{"ts":"2026-01-02T03:04:05Z","verdict":"deny","layer":"dns","name":"ok.test","dst":"10.0.0.1","reason":"old reason"}` + "\n"
+	last := strings.ReplaceAll(line, "old reason", "\\u001b[2J new\\nreason")
+	log := strings.Repeat(line, maxLately/len(line)+10) + strings.Repeat("x", maxLately) + "\n" + last + `{"ts":"2026`
+	for name, text := range map[string]string{effectivePolicy: policy, "audit.jsonl": log} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	p := &program{stdout: &out, stderr: io.Discard}
+	if code := p.main([]string{"check", "ok.test", "--audit", filepath.Join(dir, "audit.jsonl")}); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if got := out.String(); strings.Contains(got, "old reason") || !strings.Contains(got, `\x1b[2J new\nreason`) || strings.Contains(got, "\x1b") {
+		t.Errorf("%q", got)
 	}
 }
 

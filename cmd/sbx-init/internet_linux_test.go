@@ -39,6 +39,7 @@ var names = map[string][]string{
 	"cdn.wild.test": {okAddr},
 	"evil.test":     {evilAddr, evilAddr6},
 	"rebind.test":   {metadata},
+	"lan.test":      {"10.9.8.7"},
 	"other.test":    {otherAddr},
 	"new.test":      {newAddr},
 }

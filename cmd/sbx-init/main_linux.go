@@ -48,8 +48,9 @@ const usage = `usage: sbx-init COMMAND
         (its user cannot trace, read or end this one)
   run and reap end everything with exit code 71 when a read-only mount is taken away
   from outside
-  check HOST[:PORT] [--policy FILE]
-        say whether the policy allows HOST, and why (exit 0 allowed, 1 denied)
+  check HOST[:PORT] [--policy FILE] [--audit FILE]
+        say whether the policy allows HOST, and why (exit 0 allowed, 1 denied), and
+        what else HOST was refused for lately: where it led, or how it was asked for
   plan --policy FILE
         print the rules that run would apply; touches nothing
   reload [--audit FILE]

@@ -23,22 +23,15 @@ func fixFor(r audit.Record) (entry, list string) {
 		return "", ""
 	}
 	if r.Layer == audit.LayerDNS && r.Dst != "" {
-		return privateFix(r)
+		if entry = audit.PrivateFix(firewall.Network{}, r); entry == "" {
+			return "", ""
+		}
+		return entry, listPrivate
 	}
 	if r.Layer == audit.LayerLog || strings.HasSuffix(r.Name, ".arpa") || r.Rule != "" {
 		return "", ""
 	}
 	return audit.AllowEntry(cmp.Or(r.Name, r.Dst), r.Port, r.Proto), listAllow
-}
-
-// privateFix mends a name that was allowed but led to a private address. No
-// entry opens a loopback, link-local (metadata) or similar address by name.
-func privateFix(r audit.Record) (entry, list string) {
-	addr, err := netip.ParseAddr(r.Dst)
-	if err != nil || !addr.Unmap().IsPrivate() {
-		return "", ""
-	}
-	return r.Name, listPrivate
 }
 
 // maxFixes bounds the rows that an entry is offered for. Nobody pastes more,
