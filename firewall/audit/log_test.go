@@ -157,3 +157,54 @@ func TestFloodedLogSaysThatRefusalsAreGone(t *testing.T) {
 		}
 	}
 }
+
+// A log that somebody removed, or whose new file could not be opened for want of
+// a descriptor, begins anew; it does not refuse every decision from then on.
+func TestLogThatIsGoneBeginsAnew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	l, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	l.max = 200
+	for i := range 5 {
+		if i == 1 {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		limit, free := syscall.Rlimit{}, syscall.Rlimit{}
+		if i == 3 { // no descriptor is left
+			if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &free); err != nil {
+				t.Fatal(err)
+			}
+			limit.Max = free.Max
+			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := l.Record(Record{Verdict: firewall.Deny, Layer: LayerDNS, Name: "a.example", Reason: strings.Repeat("r", 150)})
+		if i == 3 {
+			if err == nil {
+				t.Error("a file was opened without a descriptor: the test shows nothing")
+			}
+			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &free); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("record %d: %v", i, err)
+		}
+		if i == 1 {
+			if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), LostRecords) {
+				t.Errorf("that records are gone is not said: %q, %v", text, err)
+			}
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(text), "a.example") {
+		t.Errorf("%q, %v", text, err)
+	}
+}

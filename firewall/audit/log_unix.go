@@ -5,7 +5,9 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -29,7 +31,7 @@ type Log struct {
 	mu      sync.Mutex
 	record  Record // being written
 	line    bytes.Buffer
-	file    *os.File
+	file    *os.File // nil while none could be opened
 	size    int64
 	cut     bool // the last line has no end: the disk was full
 	rotated int  // how often a new file was begun
@@ -75,8 +77,9 @@ func (l *Log) open() error {
 
 // Record appends one record; a zero Time becomes the present. A file of 64 MiB
 // is renamed to PATH.1, replacing an older one, and a new file begun. When an
-// older one was replaced, the new file begins by saying so: an agent that
-// floods the log must not get rid of its refusals without a trace.
+// older one was replaced, or the full one is gone, the new file begins by saying
+// so: an agent that floods the log must not get rid of its refusals without a
+// trace.
 func (l *Log) Record(r Record) error {
 	if r.Time.IsZero() {
 		r.Time = l.now().UTC()
@@ -115,14 +118,19 @@ func (l *Log) write(line []byte) error {
 }
 
 func (l *Log) rotate() error {
-	if err := os.Rename(l.path, l.path+RotatedSuffix); err != nil {
-		return fmt.Errorf("starting a new audit log: %w", err)
+	gone := false
+	if l.file != nil {
+		err := os.Rename(l.path, l.path+RotatedSuffix)
+		if gone = errors.Is(err, fs.ErrNotExist); err != nil && !gone {
+			return fmt.Errorf("starting a new audit log: %w", err)
+		}
+		l.file.Close()
+		l.file = nil // until there is a new one; the next record tries again
 	}
-	l.file.Close()
 	if err := l.open(); err != nil {
 		return err
 	}
-	if l.rotated++; l.rotated == 1 {
+	if l.rotated++; l.rotated == 1 && !gone {
 		return nil
 	}
 	line, err := json.Marshal(lost(l.now().UTC()))
@@ -136,5 +144,8 @@ func (l *Log) rotate() error {
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
 	return l.file.Close()
 }
