@@ -50,8 +50,8 @@ func found(t *testing.T, dir, file, rule string) {
 // readConfiguration is what the CLI understands; ok is false when it gives up.
 func readConfiguration(t *testing.T, dir string) (config map[string]any, ok bool) {
 	t.Helper()
-	cmd := exec.Command(testenv.Program(t, "devcontainer"), "read-configuration", "--workspace-folder", dir)
-	cmd.Env = append(os.Environ(), "SBX_REF=value")
+	cmd := testenv.Devcontainer(t, "read-configuration", "--workspace-folder", dir)
+	cmd.Env = append(cmd.Env, "SBX_REF=value")
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, false
@@ -108,7 +108,7 @@ func TestFactsOfReading(t *testing.T) {
 func merged(t *testing.T, dir string) (refusal string) {
 	t.Helper()
 	testenv.Program(t, "docker-compose")
-	out, err := exec.Command(testenv.Program(t, "devcontainer"), "read-configuration", "--include-merged-configuration", "--workspace-folder", dir).CombinedOutput()
+	out, err := testenv.Devcontainer(t, "read-configuration", "--include-merged-configuration", "--workspace-folder", dir).CombinedOutput()
 	if err == nil {
 		return ""
 	}
@@ -168,7 +168,7 @@ func up(t *testing.T, dir string) (answer map[string]any) {
 			_ = exec.Command(docker, "rm", "-f", "-v", id).Run()
 		}
 	})
-	out, _ := exec.Command(testenv.Program(t, "devcontainer"), "up", "--workspace-folder", dir).Output()
+	out, _ := testenv.Devcontainer(t, "up", "--workspace-folder", dir).Output()
 	if err := json.Unmarshal(out, &answer); err != nil {
 		t.Fatalf("devcontainer up printed %q: %v", out, err)
 	}

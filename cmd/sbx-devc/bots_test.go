@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -226,7 +225,7 @@ func TestBotsMovePins(t *testing.T) {
 // into devcontainer.json and its lock.
 func TestDependabotMovesTheFeature(t *testing.T) {
 	t.Parallel()
-	cli := testenv.Program(t, "devcontainer")
+	testenv.Program(t, "devcontainer")
 	addr := startRegistry(t)
 	f, err := features.Firewall()
 	if err != nil {
@@ -273,7 +272,7 @@ func TestDependabotMovesTheFeature(t *testing.T) {
 	}
 	dependabot := func(args ...string) []byte {
 		t.Helper()
-		cmd := exec.Command(cli, append(args, "--workspace-folder", ".", "--config", ".devcontainer/devcontainer.json")...)
+		cmd := testenv.Devcontainer(t, append(args, "--workspace-folder", ".", "--config", ".devcontainer/devcontainer.json")...)
 		cmd.Dir = dir
 		var errs bytes.Buffer
 		cmd.Stderr = &errs

@@ -31,7 +31,7 @@ import (
 // With a real engine: the label of a local image is merged as the reference
 // CLI merges it, for an image and for a Dockerfile that builds on it.
 func TestEffectiveReadsTheImagesLabel(t *testing.T) {
-	reference := testenv.Program(t, "devcontainer")
+	testenv.Program(t, "devcontainer")
 	docker := testenv.Program(t, "docker")
 	image := fmt.Sprintf("sbx-effective-test-%d", os.Getpid())
 	build := exec.Command(docker, "build", "-q", "-t", image, "-")
@@ -54,7 +54,7 @@ func TestEffectiveReadsTheImagesLabel(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			out, err := exec.Command(reference, "read-configuration", "--include-merged-configuration", "--workspace-folder", dir).Output()
+			out, err := testenv.Devcontainer(t, "read-configuration", "--include-merged-configuration", "--workspace-folder", dir).Output()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func pushFeature(t *testing.T, ref, metadata string) {
 // Features of a registry, with dependencies and an order of their own, are
 // merged as the reference CLI merges them.
 func TestEffectiveReadsFeaturesOfARegistry(t *testing.T) {
-	reference := testenv.Program(t, "devcontainer")
+	testenv.Program(t, "devcontainer")
 	docker := testenv.Program(t, "docker")
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
@@ -147,7 +147,7 @@ func TestEffectiveReadsFeaturesOfARegistry(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".devcontainer.json"), []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(reference, "read-configuration", "--include-merged-configuration", "--workspace-folder", dir).Output()
+	out, err := testenv.Devcontainer(t, "read-configuration", "--include-merged-configuration", "--workspace-folder", dir).Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

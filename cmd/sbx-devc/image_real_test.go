@@ -23,7 +23,8 @@ import (
 func TestImageFromLockToDevContainer(t *testing.T) {
 	t.Parallel()
 	testenv.Root(t)
-	docker, cli := testenv.Program(t, "docker"), testenv.Program(t, "devcontainer")
+	docker := testenv.Program(t, "docker")
+	testenv.Program(t, "devcontainer")
 	e, err := engine.Connect(t.Context())
 	if err != nil {
 		testenv.Missing(t, "a container engine", err.Error())
@@ -48,17 +49,21 @@ func TestImageFromLockToDevContainer(t *testing.T) {
 		}
 		return strings.TrimSpace(out.String())
 	}
-	run := func(name string, args ...string) string {
+	output := func(cmd *exec.Cmd) string {
 		t.Helper()
-		out, err := exec.CommandContext(t.Context(), name, args...).Output()
+		out, err := cmd.Output()
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
-			t.Fatalf("%s %q: %v: %s%s", name, args, err, out, exit.Stderr)
+			t.Fatalf("%q: %v: %s%s", cmd.Args, err, out, exit.Stderr)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		return strings.TrimSpace(string(out))
+	}
+	run := func(name string, args ...string) string {
+		t.Helper()
+		return output(exec.CommandContext(t.Context(), name, args...))
 	}
 	sbx("image", "build", "../../images/base", "--dockerfile", "Dockerfile", "--tag", "sbx-image-test:base")
 	t.Cleanup(func() { _ = exec.Command(docker, "rmi", "sbx-image-test:base").Run() })
@@ -96,7 +101,7 @@ func TestImageFromLockToDevContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var up struct{ Outcome, ContainerID, RemoteUser string }
-	answer := run(cli, "up", "--workspace-folder", project)
+	answer := output(testenv.Devcontainer(t, "up", "--workspace-folder", project))
 	if err := json.Unmarshal([]byte(answer[strings.LastIndex(answer, "\n")+1:]), &up); err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +118,8 @@ func TestImageFromLockToDevContainer(t *testing.T) {
 	if up.Outcome != "success" || up.RemoteUser != "agent" {
 		t.Errorf("devcontainer up: %s", answer)
 	}
-	inside := run(cli, "exec", "--workspace-folder", project, "sh", "-lc",
-		`id -un; grep -c '^NoNewPrivs:.1' /proc/self/status; grep '^CapEff' /proc/self/status | tr -d '\t'; claude --version; curl -sS -m 3 http://example.com/ 2>&1 || true`)
+	inside := output(testenv.Devcontainer(t, "exec", "--workspace-folder", project, "sh", "-lc",
+		`id -un; grep -c '^NoNewPrivs:.1' /proc/self/status; grep '^CapEff' /proc/self/status | tr -d '\t'; claude --version; curl -sS -m 3 http://example.com/ 2>&1 || true`))
 	got := strings.Split(inside, "\n")
 	if len(got) < 5 || got[0] != "agent" || got[1] != "1" || got[2] != "CapEff:0000000000000000" || !strings.HasPrefix(got[3], version) || !strings.Contains(got[4], "resolve") {
 		t.Errorf("in the dev container:\n%s", inside)

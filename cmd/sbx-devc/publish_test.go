@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -53,7 +52,7 @@ func apply(t *testing.T, reference string, options map[string]string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(testenv.Program(t, "devcontainer"), "templates", "apply", "--workspace-folder", dir, "-t", reference, "-a", string(values)).CombinedOutput()
+	out, err := testenv.Devcontainer(t, "templates", "apply", "--workspace-folder", dir, "-t", reference, "-a", string(values)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("devcontainer templates apply %s: %v\n%s", reference, err, out)
 	}

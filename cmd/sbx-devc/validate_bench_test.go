@@ -19,9 +19,9 @@ func BenchmarkFromProcessStart(b *testing.B) {
 	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(src), 0o644)); err != nil {
 		b.Fatal(err)
 	}
-	run := func(b *testing.B, program string, args ...string) {
+	run := func(b *testing.B, command func() *exec.Cmd) {
 		for b.Loop() {
-			if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+			if out, err := command().CombinedOutput(); err != nil {
 				b.Fatalf("%v: %s", err, out)
 			}
 		}
@@ -31,9 +31,9 @@ func BenchmarkFromProcessStart(b *testing.B) {
 		if _, err := os.Stat(program); err != nil {
 			b.Skipf("needs scripts/build: %v", err)
 		}
-		run(b, program, "validate", file)
+		run(b, func() *exec.Cmd { return exec.Command(program, "validate", file) })
 	})
 	b.Run("peer-read-configuration", func(b *testing.B) {
-		run(b, testenv.Program(b, "devcontainer"), "read-configuration", "--workspace-folder", dir)
+		run(b, func() *exec.Cmd { return testenv.Devcontainer(b, "read-configuration", "--workspace-folder", dir) })
 	})
 }

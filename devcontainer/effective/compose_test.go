@@ -112,7 +112,7 @@ services:
 // by word, the file that it writes among it; the service is what docker-compose
 // makes of the files; and the merged configuration is the CLI's.
 func TestComposeEqualsTheReferenceCLI(t *testing.T) {
-	program := testenv.Program(t, "devcontainer")
+	testenv.Program(t, "devcontainer")
 	testenv.Program(t, "docker-compose")
 	for name, files := range composeProjects {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +125,8 @@ func TestComposeEqualsTheReferenceCLI(t *testing.T) {
 				t.Fatalf("%+v %v", got, err)
 			}
 			run := func(args ...string) []byte {
-				cmd := exec.Command(program, append(args, "--workspace-folder", dir, "--docker-path", docker, "--docker-compose-path", compose)...)
-				cmd.Env = append(os.Environ(), "SBX_SET=value of the host", "HOME=/home/x")
+				cmd := testenv.Devcontainer(t, append(args, "--workspace-folder", dir, "--docker-path", docker, "--docker-compose-path", compose)...)
+				cmd.Env = append(cmd.Env, "SBX_SET=value of the host", "HOME=/home/x")
 				out, _ := cmd.Output()
 				return out
 			}
@@ -312,7 +312,8 @@ func TestComposeFilesThatAreMissing(t *testing.T) {
 // what the two parts say together: the service, and the file laid over it.
 func TestComposeOnTheEngine(t *testing.T) {
 	testenv.Root(t)
-	docker, program := testenv.Program(t, "docker"), testenv.Program(t, "devcontainer")
+	docker := testenv.Program(t, "docker")
+	testenv.Program(t, "devcontainer")
 	testenv.Program(t, "docker-compose")
 	if err := exec.Command(docker, "image", "inspect", "debian:bookworm-slim").Run(); err != nil {
 		testenv.Missing(t, "the image debian:bookworm-slim", err.Error())
@@ -335,7 +336,7 @@ func TestComposeOnTheEngine(t *testing.T) {
 			_ = exec.Command(docker, "rm", "-f", "-v", id).Run()
 		}
 	})
-	out, _ := exec.Command(program, "up", "--workspace-folder", dir).Output()
+	out, _ := testenv.Devcontainer(t, "up", "--workspace-folder", dir).Output()
 	var answer struct{ ContainerID, ComposeProjectName string }
 	if err := json.Unmarshal(out, &answer); err != nil || answer.ContainerID == "" || answer.ComposeProjectName != project {
 		t.Fatalf("project %s: %s", project, out)

@@ -66,14 +66,14 @@ func pretend(t *testing.T) string {
 }
 
 // reference asks the reference CLI.
-func reference(t *testing.T, program, docker, dir, config string, merged bool) (map[string]any, error) {
+func reference(t *testing.T, docker, dir, config string, merged bool) (map[string]any, error) {
 	t.Helper()
 	args := []string{"read-configuration", "--workspace-folder", dir, "--config", config, "--docker-path", docker}
 	if merged {
 		args = append(args, "--include-merged-configuration")
 	}
-	cmd := exec.Command(program, args...)
-	cmd.Env = append(os.Environ(), "SBX_SET=value of the host", "HOME=/home/x")
+	cmd := testenv.Devcontainer(t, args...)
+	cmd.Env = append(cmd.Env, "SBX_SET=value of the host", "HOME=/home/x")
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, err
@@ -100,9 +100,9 @@ func plain(t *testing.T, v any) any {
 }
 
 // compare reports every property that differs from the reference CLI.
-func compare(t *testing.T, dir, config, program, docker string) {
+func compare(t *testing.T, dir, config, docker string) {
 	t.Helper()
-	want, refErr := reference(t, program, docker, dir, config, true)
+	want, refErr := reference(t, docker, dir, config, true)
 	got, err := compute(t, dir, config)
 	if refErr != nil || err != nil {
 		if (refErr == nil) != (err == nil) {
@@ -190,7 +190,7 @@ var projects = map[string]map[string]string{
 
 // The merged configuration is the reference CLI's, property by property.
 func TestEqualsTheReferenceCLI(t *testing.T) {
-	program := testenv.Program(t, "devcontainer")
+	testenv.Program(t, "devcontainer")
 	docker := pretend(t)
 	for name, files := range projects {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestEqualsTheReferenceCLI(t *testing.T) {
 			if _, err := os.Stat(config); err != nil {
 				config = filepath.Join(dir, ".devcontainer.json")
 			}
-			compare(t, dir, config, program, docker)
+			compare(t, dir, config, docker)
 		})
 	}
 }
@@ -208,14 +208,14 @@ func TestEqualsTheReferenceCLI(t *testing.T) {
 // A fact behind rule SBX711: the reference CLI takes a line of a here-document
 // for a FROM, and asks the engine for the image that stands there.
 func TestReferenceCLIReadsLines(t *testing.T) {
-	program := testenv.Program(t, "devcontainer")
+	testenv.Program(t, "devcontainer")
 	docker := pretend(t)
 	dir := write(t, map[string]string{
 		".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}}`,
 		".devcontainer/Dockerfile":        "FROM pretended:1\nRUN <<EOF python3\nfrom sys import version\nEOF\n",
 	})
 	config := filepath.Join(dir, ".devcontainer", "devcontainer.json")
-	if _, err := reference(t, program, docker, dir, config, true); err != nil {
+	if _, err := reference(t, docker, dir, config, true); err != nil {
 		t.Fatal(err)
 	}
 	asked, err := os.ReadFile(filepath.Join(filepath.Dir(docker), "asked"))
@@ -245,7 +245,7 @@ func TestComposeService(t *testing.T) {
 
 // The engine's command line is the reference CLI's, word by word.
 func TestRunLineEqualsTheReferenceCLI(t *testing.T) {
-	program := testenv.Program(t, "devcontainer")
+	testenv.Program(t, "devcontainer")
 	for _, name := range []string{"everything", "no mount", "only a folder", "a mount without a target"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -267,8 +267,8 @@ func TestRunLineEqualsTheReferenceCLI(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			cmd := exec.Command(program, "up", "--workspace-folder", dir, "--config", config, "--docker-path", docker)
-			cmd.Env = append(os.Environ(), "SBX_SET=value of the host", "HOME=/home/x")
+			cmd := testenv.Devcontainer(t, "up", "--workspace-folder", dir, "--config", config, "--docker-path", docker)
+			cmd.Env = append(cmd.Env, "SBX_SET=value of the host", "HOME=/home/x")
 			out, _ := cmd.CombinedOutput() // it fails, because nothing is started
 			recorded, err := os.ReadFile(filepath.Join(filepath.Dir(docker), "run"))
 			if err != nil {
@@ -302,7 +302,7 @@ func TestCorpusEqualsTheReferenceCLI(t *testing.T) {
 	if _, err := os.Stat(corpus); err != nil {
 		t.Skip("no corpus beside the repository")
 	}
-	program := testenv.Program(t, "devcontainer")
+	testenv.Program(t, "devcontainer")
 	docker := pretend(t)
 	every := 50
 	if os.Getenv("SBX_WHOLE_CORPUS") != "" {
@@ -337,7 +337,7 @@ func TestCorpusEqualsTheReferenceCLI(t *testing.T) {
 		t.Run(strings.TrimPrefix(file, corpus+"/"), func(t *testing.T) {
 			t.Parallel()
 			dir := write(t, map[string]string{".devcontainer/devcontainer.json": string(text)})
-			compare(t, dir, filepath.Join(dir, ".devcontainer", "devcontainer.json"), program, docker)
+			compare(t, dir, filepath.Join(dir, ".devcontainer", "devcontainer.json"), docker)
 		})
 		return nil
 	})

@@ -44,6 +44,15 @@ func Program(t testing.TB, name string) string {
 	return p
 }
 
+// Devcontainer is a command of the official dev container CLI. What the CLI
+// leaves behind in its temporary folder goes with the test.
+func Devcontainer(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), Program(t, "devcontainer"), args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	return cmd
+}
+
 // ToolsDir is the folder that scripts/setup installs pinned tools into:
 // SBX_TOOLS if set, otherwise claude-sandbox-dev in the user's cache folder.
 func ToolsDir() string {
