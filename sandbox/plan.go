@@ -154,6 +154,9 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if f.Workspace.Paths[".git"] == Missing {
 		p.Warnings = append(p.Warnings, f.Workspace.Dir+" is no git repository, and the agent cannot make it one, because .git/hooks and .git/config are protected: run 'git init' first if it should commit")
 	}
+	if f.Workspace.Paths[".git"] == File {
+		p.Warnings = append(p.Warnings, f.Workspace.Dir+" is a linked worktree or a submodule, whose repository lies elsewhere and stays outside: git does not work inside; run it on a clone of its own if the agent needs git")
+	}
 	if s.Limits.Disk > 0 {
 		p.Warnings = append(p.Warnings, "limits.disk is not enforced by this version")
 	}

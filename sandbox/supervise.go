@@ -164,6 +164,7 @@ wait:
 				continue
 			}
 			caught, ended = sig.(syscall.Signal), agent.EndedCancel
+			r.host.Say("stopping the agent; a second signal kills it")
 			stop.send(signalName(caught))
 		case <-limit:
 			r.host.Say(fmt.Sprintf("the time limit of %s is over: stopping the agent", time.Duration(r.plan.Timeout)))
@@ -250,7 +251,7 @@ func (r *run) drain() {
 	select {
 	case err := <-r.agent.copied:
 		if err != nil {
-			r.host.Say("warning: reading the agent's output: " + err.Error())
+			r.host.Say("warning: the agent's output: " + err.Error())
 		}
 	case <-time.After(drainTimeout):
 		_ = r.agent.stream.Close()

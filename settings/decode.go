@@ -166,7 +166,7 @@ func (d *decoder) count(n *jsonc.Node, to *int64) {
 	}
 	v, err := strconv.ParseInt(n.Text, 10, 64)
 	if err != nil || v <= 0 {
-		d.node(n, RuleValue, where(n)+" must be a whole number greater than 0", "leave it out for no limit")
+		d.node(n, RuleValue, where(n)+" must be a whole number greater than 0", "leave it out for the default")
 		return
 	}
 	*to = v

@@ -50,6 +50,7 @@ func (a *app) actionRun(ctx context.Context) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
+	defer outliveReaders()()
 	conclusion := action.Run(ctx, action.Options{Getenv: a.getenv, Stdout: a.stdout, Runner: actionRunner{a}, Now: time.Now})
 	if conclusion == agent.Success {
 		return nil

@@ -44,7 +44,11 @@ func (a actionRunner) Run(ctx context.Context, job action.Job) (action.Report, e
 		return setupFailed(err)
 	}
 	defer e.Close()
-	if err := quiet.actionImage(ctx, e, plan, job.Inputs.Image); err != nil {
+	bring := func() error { return quiet.defaultImage(ctx, e, plan, "the input image") }
+	if job.Inputs.Image != "" {
+		bring = func() error { return quiet.ensureImages(ctx, e, plan) }
+	}
+	if err := bring(); err != nil {
 		return setupFailed(err)
 	}
 	stop := make(chan struct{})
@@ -146,14 +150,12 @@ func hurry(ctx context.Context, stop <-chan struct{}) <-chan os.Signal {
 	return signals
 }
 
-// actionImage makes sure that the engine has the run's image. Where nobody names
-// one, it is the default one if the engine has it, as after 'sandbox build', and
-// otherwise the default template's, built here from what sbx-devc carries. The
-// published one is never pulled for that: it holds no Claude Code.
-func (a *app) actionImage(ctx context.Context, e *engine.Engine, plan *sandbox.Plan, named string) error {
-	if named != "" {
-		return a.ensureImages(ctx, e, plan)
-	}
+// defaultImage makes sure that the engine has the image of a run that names
+// none: the default one if it is there, as after 'sandbox build', and otherwise
+// the default template's, built here from what sbx-devc carries. The published
+// one is never pulled for that: it holds no Claude Code. option is what names
+// another one, for people.
+func (a *app) defaultImage(ctx context.Context, e *engine.Engine, plan *sandbox.Plan, option string) error {
 	_, files, err := lock.New(lock.Input{Template: "claude"}, nil)
 	if err != nil {
 		return err
@@ -182,7 +184,7 @@ func (a *app) actionImage(ctx context.Context, e *engine.Engine, plan *sandbox.P
 		return err
 	}
 	if _, err := imagebuild.BuildDockerfile(ctx, e, imagebuild.BuildOptions{Context: filepath.Join(dir, ".devcontainer"), Tag: built, Progress: a.stderr}); err != nil {
-		return diag.WithHint(fmt.Errorf("building the default image: %w", err), "name an image with the input image")
+		return diag.WithHint(fmt.Errorf("building the default image: %w", err), "name an image with %s", option)
 	}
 	use(built)
 	return nil

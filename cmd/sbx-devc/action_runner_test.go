@@ -36,7 +36,7 @@ func TestNobodysImageIsPulledUnasked(t *testing.T) {
 	asked.Store(0)
 	plan := &sandbox.Plan{Sidecar: engine.Spec{Image: published}, Agent: engine.Spec{Image: published}}
 	a := &app{stderr: t.Output(), getenv: func(string) string { return "" }}
-	if err := a.actionImage(t.Context(), e, plan, ""); err != nil {
+	if err := a.defaultImage(t.Context(), e, plan, "--image"); err != nil {
 		t.Fatal(err)
 	}
 	if asked.Load() > 0 || !strings.HasPrefix(plan.Agent.Image, "claude-sandbox-default:") || plan.Sidecar.Image != plan.Agent.Image {

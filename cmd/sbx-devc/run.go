@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -86,6 +87,9 @@ The project's .devcontainer/sandbox.jsonc may only narrow what you allow here.`,
 			if err := flagsFromEnv(cmd.Flags(), a.getenv); err != nil {
 				return exitWith(exitUsage, err)
 			}
+			if err := limitsLimit(cmd.Flags()); err != nil {
+				return exitWith(exitUsage, err)
+			}
 			dir, claudeArgs := ".", args
 			if at := cmd.ArgsLenAtDash(); at < 0 && len(args) == 1 || at == 1 {
 				dir, claudeArgs = args[0], args[1:]
@@ -141,6 +145,18 @@ func flagsFromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 	return failed
 }
 
+// limitsLimit refuses limits of zero and less: whoever gives one would have a
+// run without that limit, and not know it.
+func limitsLimit(flags *pflag.FlagSet) error {
+	for _, name := range []string{"max-turns", "max-budget-usd", "cpus", "pids", "timeout"} {
+		f := flags.Lookup(name)
+		if f.Changed && (f.Value.String() == f.DefValue || strings.HasPrefix(f.Value.String(), "-")) {
+			return diag.WithHint(fmt.Errorf("--%s %s is no limit", name, f.Value), "give more than 0, or leave it out")
+		}
+	}
+	return nil
+}
+
 // run does one run from flags to exit code.
 func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOptions) error {
 	if !o.print && !o.dryRun {
@@ -190,8 +206,9 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return err
 	}
-	// Signals go to the agent, so they must not cancel what supervises it.
-	ctx = context.WithoutCancel(ctx)
+	stdout := &checked{to: host.Stdout}
+	host.Stdout = stdout
+	defer outliveReaders()()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -208,8 +225,11 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err := os.MkdirAll(host.StateDir, 0o700); err != nil {
 		return exitWith(exitInternal, fmt.Errorf("making the run's folder: %w", err))
 	}
+	// From here on signals go to the agent, so they must not cancel what
+	// supervises it.
+	ctx = context.WithoutCancel(ctx)
 	result, err := sandbox.Run(ctx, e, plan, *host)
-	a.report(result)
+	a.report(result, plan.Network.Mode)
 	if o.summaryFile != "" {
 		if saveErr := writeSummaryFile(o.summaryFile, result, err); saveErr != nil {
 			err = errors.Join(err, saveErr)
@@ -223,5 +243,34 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		// for success.
 		return exitWith(cmp.Or(result.ExitCode, exitFailed), errors.New(result.Outcome.Message))
 	}
+	if stdout.err != nil {
+		err := fmt.Errorf("the output could not be passed on: %w", stdout.err)
+		return exitWith(exitInternal, diag.WithHint(err, "the agent did its work; all that it said is in %s", result.Files.Transcript))
+	}
 	return exitWith(result.ExitCode, nil)
+}
+
+// checked remembers why the first write failed.
+type checked struct {
+	to  io.Writer
+	err error
+}
+
+func (c *checked) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
+// outliveReaders makes writing into a pipe that nobody reads any more an error
+// instead of this program's end, which would leave the agent running with
+// nobody to stop it: in "sbx-devc run … | jq" an interrupt ends jq as well. The
+// signal is caught and not ignored, because programs that we start would inherit
+// that.
+func outliveReaders() (stop func()) {
+	pipes := make(chan os.Signal, 1)
+	signal.Notify(pipes, syscall.SIGPIPE)
+	return func() { signal.Stop(pipes) }
 }

@@ -45,7 +45,7 @@ func (o runOptions) settings() (settings.Settings, error) {
 			limits[name] = value
 		}
 	}
-	if o.timeout > 0 {
+	if o.timeout != 0 {
 		limits["timeout"] = o.timeout.String()
 	}
 	if o.cpus != 0 {
@@ -63,6 +63,9 @@ func (o runOptions) settings() (settings.Settings, error) {
 	parsed, findings := settings.Parse("flags", text, read)
 	if parsed == nil {
 		f := findings[slices.IndexFunc(findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError })]
+		if f.Rule == settings.RuleListFile {
+			f.Hint = "after @ comes the path of a file with one entry a line"
+		}
 		return s, exitWith(exitUsage, diag.WithHint(fmt.Errorf("flags: %s", f.Message), "%s", cmp.Or(f.Hint, "see 'sbx-devc run --help'")))
 	}
 	s.Network, s.Limits = parsed.Network, parsed.Limits

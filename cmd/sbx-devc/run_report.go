@@ -26,7 +26,7 @@ import (
 // one, the default image is built here.
 func (a *app) runImages(ctx context.Context, e *engine.Engine, plan *sandbox.Plan) error {
 	if plan.Agent.Image == release.Image() && plan.Sidecar.Image == release.Image() {
-		return a.actionImage(ctx, e, plan, "")
+		return a.defaultImage(ctx, e, plan, "--image")
 	}
 	return a.ensureImages(ctx, e, plan)
 }
@@ -61,8 +61,14 @@ func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.
 const maxEndRows = 40
 
 // report tells people what happened.
-func (a *app) report(r *sandbox.Result) {
-	if r.Egress != nil {
+func (a *app) report(r *sandbox.Result, mode firewall.Mode) {
+	switch {
+	case r.Egress == nil:
+	case len(r.Egress.Rows) == 0 && mode == firewall.ModeNone: // attempts leave no record there
+		fmt.Fprint(a.stderr, "\nwithout a network only the model was in reach, and no attempt was recorded\n")
+	case len(r.Egress.Rows) == 0 && mode == firewall.ModeHost:
+		fmt.Fprint(a.stderr, "\nwithout a firewall nothing was recorded\n")
+	default:
 		fmt.Fprintln(a.stderr)
 		_ = r.Egress.First(maxEndRows).WriteText(a.stderr)
 		if len(r.Egress.Rows) > maxEndRows {

@@ -1,0 +1,135 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/carried"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// runProgram prepares the built program's run in an empty project, with its
+// runs in a folder of the test. The engine is the caller's to look at.
+func runProgram(t *testing.T, env []string, args ...string) (*exec.Cmd, *engine.Engine) {
+	t.Helper()
+	testenv.Slow(t)
+	e, err := engine.Connect(t.Context())
+	if err != nil {
+		testenv.Missing(t, "a container engine", err.Error())
+	}
+	t.Cleanup(func() { e.Close() })
+	if _, err := carried.Init("amd64"); err != nil {
+		testenv.Missing(t, "the carried sbx-init", err.Error())
+	}
+	project := t.TempDir()
+	if os.Geteuid() == 0 { // the agent never is root
+		if err := os.Chown(project, 1000, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), builtProgram(t), append([]string{"run", project, "--print"}, args...)...)
+	cmd.Env = append(os.Environ(), append([]string{"XDG_STATE_HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=sk-ant-key-of-this-test"}, env...)...)
+	cmd.Dir = project
+	return cmd, e
+}
+
+// endOf waits for the program, and fails the test when it does not end.
+func endOf(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	late := time.AfterFunc(time.Minute, func() {
+		t.Error("the program does not end")
+		_ = cmd.Process.Kill()
+	})
+	defer late.Stop()
+	_ = cmd.Wait() // a code is no failure of the test
+	return cmd.ProcessState.ExitCode()
+}
+
+// An image may take minutes to come. Who interrupts the run meanwhile is not
+// made to wait for it.
+func TestRunIsInterruptedWhileItsImageComes(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close() // who connects is never answered
+	cmd, _ := runProgram(t, nil, "--image", silent.Addr().String()+"/who/ever:v1")
+	cmd.Stdin = strings.NewReader("x")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stderr).ReadString('\n'); !strings.Contains(line, "pulling") {
+		t.Errorf("%q %v", line, err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := endOf(t, cmd); code != exitSignal+int(syscall.SIGINT) {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// In "sbx-devc run … | head" the reader leaves, and an interrupt ends a reader
+// as well. Whoever dies of that leaves an agent at work that nobody can stop.
+func TestReaderOfTheOutputLeaves(t *testing.T) {
+	const key = "sk-ant-key-of-this-test"
+	api := httptest.NewServer(&fakeapi.Server{APIKey: key, Script: fakeapi.Script{Turns: []fakeapi.Turn{
+		{Bash: []string{"seq 20000"}}, {Bash: []string{"echo done > after"}},
+	}}})
+	defer api.Close()
+	summary := filepath.Join(t.TempDir(), "summary.json")
+	cmd, e := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + api.URL}, "--summary-file", summary)
+	cmd.Stdin = strings.NewReader("x")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var people strings.Builder
+	cmd.Stderr = &people
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(stdout, make([]byte, 20)); err != nil {
+		t.Errorf("no output: %v", err)
+	}
+	stdout.Close()
+	if code := endOf(t, cmd); code != exitInternal {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(people.String(), "the output could not be passed on") || !strings.Contains(people.String(), "transcript.jsonl") {
+		t.Errorf("people read %s", people.String())
+	}
+	if _, err := os.Stat(filepath.Join(cmd.Dir, "after")); err != nil {
+		t.Errorf("the agent did not go on: %v", err)
+	}
+	if left, err := e.List(t.Context(), sandbox.LabelWorkspace, cmd.Dir); err != nil || len(left) > 0 {
+		t.Errorf("containers are left: %v %v", left, err)
+	}
+	var kept struct{ Conclusion string }
+	text, err := os.ReadFile(summary)
+	if err == nil {
+		err = json.Unmarshal(text, &kept)
+	}
+	if err != nil || kept.Conclusion != "success" {
+		t.Errorf("summary: %s %v", text, err)
+	}
+}
