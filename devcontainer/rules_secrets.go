@@ -3,10 +3,12 @@ package devcontainer
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // secretRules judge how keys reach the container.
@@ -58,9 +60,9 @@ const closedSockets = `{
     "REMOTE_CONTAINERS_IPC": null, "REMOTE_CONTAINERS_SOCKETS": null
   }`
 
-// editorSocketNames are the variables that name those sockets, as VS Code sets
-// them.
-var editorSocketNames = []string{"SSH_AUTH_SOCK", "GIT_ASKPASS", "BROWSER", "VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "REMOTE_CONTAINERS_IPC", "REMOTE_CONTAINERS_SOCKETS"}
+// editorSocketNames are the variables that name those sockets. What VS Code's
+// GIT_ASKPASS starts asks nobody without them.
+var editorSocketNames = slices.DeleteFunc(settings.EditorVariables(), func(name string) bool { return strings.HasPrefix(name, "VSCODE_GIT_ASKPASS_") })
 
 // editorSockets reports those that a sandbox leaves in place.
 func (c *pass) editorSockets() {

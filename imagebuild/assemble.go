@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/layer"
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // Paths in the image; sbx-init, the Dockerfile templates and run share them.
@@ -245,6 +246,10 @@ func mergeMetadata(old string) (string, error) {
 // The template's devcontainer.json says why each line is there; it also mounts
 // the project's own files read-only, which an image cannot know.
 func sandboxMetadata() map[string]any {
+	noEditor := map[string]any{}
+	for _, name := range settings.EditorVariables() {
+		noEditor[name] = nil
+	}
 	return map[string]any{
 		"overrideCommand": false,
 		"remoteUser":      base.User,
@@ -257,9 +262,6 @@ func sandboxMetadata() map[string]any {
 		"containerEnv": map[string]string{
 			"SBX_WAIT_FOR": "/run/sbx/policy.json", "CLAUDE_CONFIG_DIR": base.Home + "/.claude",
 		},
-		"remoteEnv": map[string]any{
-			"SSH_AUTH_SOCK": nil, "GIT_ASKPASS": nil, "BROWSER": nil, "VSCODE_IPC_HOOK_CLI": nil, "VSCODE_GIT_IPC_HANDLE": nil,
-			"VSCODE_GIT_ASKPASS_NODE": nil, "VSCODE_GIT_ASKPASS_MAIN": nil, "REMOTE_CONTAINERS_IPC": nil, "REMOTE_CONTAINERS_SOCKETS": nil,
-		},
+		"remoteEnv": noEditor,
 	}
 }

@@ -278,7 +278,7 @@ func (r *run) collect(ctx context.Context) error {
 	}
 	defer file.Close()
 	// A full log goes on in a new file; what it held before comes first.
-	if err := r.engine.CopyOut(ctx, r.sidecar.id, auditPath+".1", file); err != nil && !errors.Is(err, engine.ErrNotFound) {
+	if err := r.engine.CopyOut(ctx, r.sidecar.id, auditPath+audit.RotatedSuffix, file); err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return fmt.Errorf("no audit log: %w", err)
 	}
 	if err := r.engine.CopyOut(ctx, r.sidecar.id, auditPath, file); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/release"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // ErrExtend reports a configuration that cannot be extended.
@@ -23,11 +24,6 @@ func FeatureReference() string {
 // firewallFeature is the Feature by tag, by digest, by neither, in a folder or
 // as a tarball.
 var firewallFeature = regexp.MustCompile(`/(firewall([:@]|$)|devcontainer-feature-firewall\.tgz$)`)
-
-// sockets are variables by which editors hand in sockets of the host. Whoever
-// can talk to them can open files, use keys and start programs outside.
-var sockets = []string{"SSH_AUTH_SOCK", "GIT_ASKPASS", "BROWSER", "VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "VSCODE_GIT_ASKPASS_NODE",
-	"VSCODE_GIT_ASKPASS_MAIN", "REMOTE_CONTAINERS_IPC", "REMOTE_CONTAINERS_SOCKETS"}
 
 // Extend puts the firewall Feature into a devcontainer.json that somebody else
 // wrote, with the mounts that keep what acts on the host from being changed;
@@ -60,7 +56,7 @@ func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
 		e.member("/features", FeatureReference(), options+"}")
 	}
 	e.object("remoteEnv")
-	for _, name := range sockets {
+	for _, name := range settings.EditorVariables() {
 		e.member("/remoteEnv", name, "null")
 	}
 	if Composed(src) {

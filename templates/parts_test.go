@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/golden"
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/templates"
 )
 
 // include stands on a line of its own and names a file of parts/shared, whose
@@ -116,4 +121,22 @@ func writeSources(files map[string][]byte) error {
 		}
 	}
 	return nil
+}
+
+// A socket of the host that the list gains must be closed in the templates, too.
+func TestTemplatesCloseEverySocketOfEditors(t *testing.T) {
+	for _, id := range templates.IDs() {
+		files := render(t, id, nil)
+		i := slices.IndexFunc(files, func(f templates.File) bool { return path.Base(f.Path) == "devcontainer.json" })
+		doc, findings := jsonc.Parse(files[i].Path, files[i].Content)
+		if len(findings) > 0 {
+			t.Fatal(id, findings)
+		}
+		env := doc.Root.Member("remoteEnv")
+		for _, name := range settings.EditorVariables() {
+			if n := env.Member(name); n == nil || n.Kind != jsonc.Null {
+				t.Errorf("%s does not set %s to null in remoteEnv", id, name)
+			}
+		}
+	}
 }

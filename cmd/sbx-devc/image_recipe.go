@@ -68,7 +68,7 @@ func (a *app) spec(ctx context.Context, r *recipe) (imagebuild.Spec, error) {
 
 // imagePolicy reads the policy: the named file, the project's, or the template's.
 func imagePolicy(dir, file string) ([]byte, error) {
-	data, err := os.ReadFile(cmp.Or(file, filepath.Join(dir, ".devcontainer", "sandbox.jsonc")))
+	data, err := os.ReadFile(cmp.Or(file, filepath.Join(dir, defaultSettings)))
 	if err == nil || file != "" || !errors.Is(err, fs.ErrNotExist) {
 		if err != nil {
 			err = fmt.Errorf("reading the policy: %w", err)

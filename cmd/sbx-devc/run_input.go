@@ -82,8 +82,8 @@ func list(entries []string) []string {
 // projectSettings reads the project's own file; nil when there is none. A
 // symbolic link is refused: the file belongs to the code that is sandboxed.
 func (a *app) projectSettings(dir string) (*settings.Settings, error) {
-	folder := filepath.Join(dir, ".devcontainer")
-	file := filepath.Join(folder, "sandbox.jsonc")
+	file := filepath.Join(dir, defaultSettings)
+	folder := filepath.Dir(file)
 	for _, part := range []string{folder, file} {
 		info, err := os.Lstat(part)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // Inspect says what dir is

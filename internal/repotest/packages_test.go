@@ -117,7 +117,7 @@ var allowed = map[string][]string{
 	"features":                {"internal/carried"},
 	"agent":                   {},
 	"credproxy":               {},
-	"imagebuild":              {"imagebuild/*", "internal/engine", "internal/carried"},
+	"imagebuild":              {"imagebuild/*", "settings", "internal/engine", "internal/carried"},
 	"imagebuild/base":         {"imagebuild/artifact", "imagebuild/layer", "imagebuild/registry", "imagebuild/store"},
 	"imagebuild/layer":        {"imagebuild/artifact", "imagebuild/store"},
 	"imagebuild/registry":     {"imagebuild/artifact", "imagebuild/tags"},
