@@ -1,12 +1,15 @@
 package sandbox
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/org/claude-sandbox/settings"
 )
 
 // What is protected is mounted read-only, and the kernel takes a mount away when
@@ -30,6 +33,7 @@ type place struct {
 	path string
 	info os.FileInfo
 	open *os.File // keeps its number from being another's; nil = could not be opened
+	text []byte   // what it holds, if it is a file of git's; see settings.IsGitFile
 }
 
 // places are what a run protects, as they are right before it starts.
@@ -51,16 +55,28 @@ func (p *Plan) rememberPlaces() (all places, err error) {
 		if runtime.GOOS != "windows" { // where an open file could not be replaced by its owner
 			at.open, _ = os.Open(m.Source)
 		}
+		if info.Mode().IsRegular() && settings.IsGitFile(at.rel) {
+			at.text, _ = os.ReadFile(m.Source) // what we cannot read is not ours
+		}
 		all = append(all, at)
 	}
 	return all, nil
 }
 
-// replaced lists those whose path leads to something else now, or nowhere.
+// replaced lists those whose path leads to something else now, or nowhere, and
+// files of git's that hold something else. The agent could write to one by
+// another name, such as .git/CONFIG where upper and lower case are the same here
+// and not in the engine's virtual machine.
 func (all places) replaced() (rels []string) {
 	for _, p := range all {
-		if now, err := os.Lstat(p.path); err != nil || !os.SameFile(now, p.info) {
+		now, err := os.Lstat(p.path)
+		switch {
+		case err != nil || !os.SameFile(now, p.info):
 			rels = append(rels, p.rel)
+		case p.text != nil:
+			if text, err := os.ReadFile(p.path); err != nil || !bytes.Equal(text, p.text) {
+				rels = append(rels, p.rel)
+			}
 		}
 	}
 	return rels
@@ -85,6 +101,6 @@ func unprotected(replaced []string, code int) string {
 	if what == "" {
 		what = "a protected path" // it is back in its place; sbx-init has named it
 	}
-	return fmt.Sprintf("somebody on this machine removed, renamed or replaced %s while the agent worked, which takes the protection away; the agent was ended, and may have written there in the moment between: "+
+	return fmt.Sprintf("somebody on this machine removed, renamed or replaced %s while the agent worked, which takes the protection away, or it was written to by another name; the agent was ended, and may have written there in the moment between: "+
 		"look at it without git (ls, cat) before git, a prompt or an editor obeys it, and run again", what)
 }

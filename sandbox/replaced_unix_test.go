@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,6 +109,36 @@ func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := all.replaced(); !slices.Equal(got, []string{".vscode"}) {
+		t.Errorf("replaced are %q", got)
+	}
+}
+
+// Attack: git's configuration is written to in place, by another name that the
+// file has. Git itself never does that.
+func TestAPlaceOfGitsThatHoldsSomethingElseIsNoticed(t *testing.T) {
+	dir := workspace(t, true)
+	w, err := Inspect(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan(t, Options{}, w)
+	remove, err := makePlaceholders(dir, p.Placeholders, os.Getuid(), os.Getgid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
+	all, err := p.rememberPlaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.close()
+	git := filepath.Join(dir, ".git")
+	for name, other := range map[string]string{"config": "same", "commondir": "also"} {
+		if err := errors.Join(os.Link(filepath.Join(git, name), filepath.Join(dir, other)), os.WriteFile(filepath.Join(dir, other), []byte("evil"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := all.replaced(); !slices.Equal(got, []string{".git/commondir", ".git/config"}) {
 		t.Errorf("replaced are %q", got)
 	}
 }

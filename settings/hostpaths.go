@@ -53,3 +53,10 @@ func StandIn(p string) (text string, isFile bool) {
 	}
 	return "", false
 }
+
+// IsGitFile reports whether a path's last element is the name of a file that git
+// obeys. Git itself never writes to such a file: it renames a new one to its
+// place, so a change of its content is somebody else's.
+func IsGitFile(p string) bool {
+	return slices.Contains([]string{"config", "config.worktree", "commondir", "gitdir", ".git"}, path.Base(p))
+}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
 )
 
 const (
@@ -41,7 +45,18 @@ type mountWatch struct {
 	moves int           // inotify: renames in the folders that lead to the mounts, which mountinfo does not tell of
 	pause time.Duration // between two looks; < 0 = until something happens
 	kept  map[string]string
+	files []heldFile
 	buf   []byte
+}
+
+// heldFile is a file of git's that is mounted read-only, and what it held. Its
+// mount is no wall around its content: the file may have another name that is
+// not mounted, a hard link's or, in a shared folder of a host that does not tell
+// upper from lower case, the same in other letters. See settings.IsGitFile.
+type heldFile struct {
+	point string
+	file  *os.File // opened while we had the right to
+	sum   [sha256.Size]byte
 }
 
 // watchMounts begins to remember what is mounted read-only. What happens from
@@ -59,6 +74,10 @@ func watchMounts() (*mountWatch, error) {
 		unix.Close(fd)
 		return fail(err)
 	}
+	if err := w.holdFiles(); err != nil {
+		unix.Close(fd)
+		return fail(err)
+	}
 	if err := w.watchMoves(); err != nil {
 		// As for want of a place: the host's own programs share the number of
 		// watches that a user may have.
@@ -67,11 +86,71 @@ func watchMounts() (*mountWatch, error) {
 	return w, nil
 }
 
-// watchMoves asks to be told of renames in each folder that leads to a mount.
+// holdFiles remembers what is in the files of git's.
+func (w *mountWatch) holdFiles() error {
+	for _, point := range w.kept {
+		if !settings.IsGitFile(point) {
+			continue
+		}
+		f, err := os.Open(point)
+		if errors.Is(err, fs.ErrPermission) {
+			continue // and who runs the command here cannot write to it
+		}
+		if err != nil {
+			return err
+		}
+		held := heldFile{point: point, file: f}
+		info, err := f.Stat()
+		if err == nil && info.Mode().IsRegular() {
+			held.sum, err = held.read()
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			f.Close()
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		w.files = append(w.files, held)
+	}
+	return nil
+}
+
+// maxGitFile is how much of a file of git's is looked at, in bytes.
+const maxGitFile = 16 << 20
+
+func (h heldFile) read() (sum [sha256.Size]byte, err error) {
+	hash := sha256.New()
+	_, err = io.Copy(hash, io.NewSectionReader(h.file, 0, maxGitFile))
+	return [sha256.Size]byte(hash.Sum(nil)), err
+}
+
+// written lists the files whose content has changed.
+func (w *mountWatch) written() (points []string, err error) {
+	for _, h := range w.files {
+		sum, err := h.read()
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: h.point, Err: err}
+		}
+		if sum != h.sum {
+			points = append(points, h.point)
+		}
+	}
+	slices.Sort(points)
+	return points, nil
+}
+
+// watchMoves asks to be told of renames in each folder that leads to a mount, and
+// of changes to the files of git's.
 func (w *mountWatch) watchMoves() (err error) {
 	if w.moves, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
 		w.moves = -1
 		return err
+	}
+	for _, h := range w.files {
+		if _, err := unix.InotifyAddWatch(w.moves, h.point, unix.IN_MODIFY|unix.IN_ATTRIB); err != nil {
+			return err
+		}
 	}
 	for _, point := range w.kept {
 		for dir := path.Dir(point); ; dir = path.Dir(dir) {
@@ -145,16 +224,29 @@ func (w *mountWatch) gone() (points []string, err error) {
 	return points, nil
 }
 
-// await returns when a mount has gone, with an error that says which.
+// await returns when a mount has gone or a file of git's has changed, with an
+// error that says which.
 func (w *mountWatch) await() error {
 	events := make([]byte, 16<<10)
 	for {
+		// In a folder that is shared with another kernel, only who asks for a
+		// name hears that something else is there now.
+		for _, h := range w.files {
+			var st unix.Stat_t
+			_ = unix.Lstat(h.point, &st)
+		}
 		points, err := w.gone()
 		if err != nil {
 			return fmt.Errorf("watching what is mounted read-only: %w", err)
 		}
 		if len(points) > 0 {
 			return lostMounts(points)
+		}
+		if points, err = w.written(); err != nil {
+			return fmt.Errorf("watching what git obeys: %w", err)
+		}
+		if len(points) > 0 {
+			return changedFiles(points)
 		}
 		// One that is -1 is passed over. Errors are always told of.
 		fds := []unix.PollFd{{Fd: int32(w.info), Events: unix.POLLPRI}, {Fd: int32(w.moves), Events: unix.POLLIN}}
@@ -174,13 +266,23 @@ func (w *mountWatch) await() error {
 }
 
 func lostMounts(points []string) error {
+	err := fmt.Errorf("%s: removed, renamed or replaced from outside while it was protected here; everything in this container was ended, because what comes to that place next could be written to", few(points))
+	return diag.WithHint(err, "look at these paths on the host, before git, an editor or a prompt there obeys them, and start again; 'git config', 'git remote add', 'git push -u', 'git checkout' and 'git clean' on the host do this")
+}
+
+func changedFiles(points []string) error {
+	err := fmt.Errorf("%s: written to while it was protected here, from outside or by another name that the file has, as in other letters where the host does not tell upper from lower case; everything in this container was ended", few(points))
+	return diag.WithHint(err, "look at these files on the host, before git or a prompt there obeys them, and start again; git itself never writes to them in place")
+}
+
+// few names some of the points.
+func few(points []string) string {
 	const shown = 8
 	what := strings.Join(points[:min(len(points), shown)], ", ")
 	if n := len(points) - shown; n > 0 {
 		what += fmt.Sprintf(" and %d more", n)
 	}
-	err := fmt.Errorf("%s: removed, renamed or replaced from outside while it was protected here; everything in this container was ended, because what comes to that place next could be written to", what)
-	return diag.WithHint(err, "look at these paths on the host, before git, an editor or a prompt there obeys them, and start again; 'git config', 'git remote add', 'git push -u', 'git checkout' and 'git clean' on the host do this")
+	return what
 }
 
 // endAll ends everything as soon as a mount has gone, and sends why. What is left

@@ -163,6 +163,24 @@ func TestAttackWaitUntilTheHostTakesAProtectedMountAway(t *testing.T) {
 	}
 }
 
+// Attack: the agent writes to git's configuration by another name that the file
+// has. Where a host does not tell upper from lower case, .git/CONFIG is one.
+func TestAttackWriteToGitsConfigByAnotherName(t *testing.T) {
+	for _, how := range []string{"echo '#evil' >>same", ": >same", "sleep 0.2; cp .git/HEAD same"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			dir, host := protectedProject(t)
+			host("ln", ".git/config", "same")
+			r := whileItRuns(t, protectedReap(t, dir, "echo ready; chmod 600 same; "+how+"; sleep 10; echo it ended by itself"), func() {})
+			r.mustExit(t, exitUnprotected)
+			r.mustSay(t, filepath.Join(dir, ".git/config"), "by another name")
+			if strings.Contains(r.stdout, "by itself") {
+				t.Error("the agent was not ended")
+			}
+		})
+	}
+}
+
 // What takes no protection away ends nothing.
 func TestHarmlessChangesOfMountsEndNothing(t *testing.T) {
 	dir, host := protectedProject(t)
@@ -179,6 +197,7 @@ func TestHarmlessChangesOfMountsEndNothing(t *testing.T) {
 		host("sh", "-c", "echo '{ }' >.devcontainer/new && mv .devcontainer/new .devcontainer/devcontainer.json")
 		host("git", "commit", "-q", "-a", "-m", "three")
 		host("git", "branch", "other")
+		host("sh", "-c", "ln .git/config same && touch same && chmod 644 same && rm same")
 		host("sh", "-c", "mkdir a && mv a b && rmdir b")
 		inside("mount", "-t", "tmpfs", "-o", "ro", "late", "/mnt")
 		inside("umount", "/mnt")
