@@ -82,7 +82,7 @@ const nodeGet = `node -e '
 		.on("error", e => { console.error(String(e)); process.exit(1) })' `
 
 const nodeWebSocket = `node -e '
-	const r = require(process.argv[1].split(":")[0]).get(process.argv[1], {headers: {Connection: "Upgrade", Upgrade: "websocket"}})
+	const r = require(process.argv[1].split(":")[0]).get(process.argv[1], {headers: {Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}})
 	r.on("upgrade", (reply, socket) => {
 		let got = ""
 		socket.on("data", d => { got += d; if (got.length >= 19) { console.log(got); process.exit(0) } })

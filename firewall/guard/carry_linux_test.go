@@ -65,7 +65,7 @@ func TestResetIsPassedOn(t *testing.T) {
 	greeting := hello(sni("ok.test"))
 	s := newSite(t, func(_ *site, conn *net.TCPConn) {
 		_, _ = io.ReadFull(conn, make([]byte, len(greeting)))
-		_, _ = conn.Write(make([]byte, 1000))
+		_, _ = io.WriteString(conn, answer)
 		_, _ = io.ReadFull(conn, make([]byte, 1))
 		_ = conn.SetLinger(0)
 	})
@@ -74,10 +74,10 @@ func TestResetIsPassedOn(t *testing.T) {
 	if _, err := io.WriteString(conn, greeting); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(conn, make([]byte, 1000)); err != nil {
+	if _, err := io.ReadFull(conn, make([]byte, len(answer))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(conn, "x"); err != nil {
+	if _, err := conn.Write(record(23, []byte{7})); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
@@ -93,12 +93,12 @@ func TestHalfCloseIsPassedOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, func(s *site, conn *net.TCPConn) {
-				_, _ = conn.Write([]byte("first "))
+				_, _ = io.WriteString(conn, answer)
 				_, _ = io.Copy(s, conn) // until the client's end
 				_, _ = conn.Write([]byte("last"))
 			})
 			b := newBench(t, s)
-			if back := b.send(greeting); back != "first last" {
+			if back := b.send(greeting); back != answer+"last" {
 				t.Errorf("answer %q", back)
 			}
 			if s.bytes() != greeting {
@@ -119,7 +119,7 @@ func TestServerMayEndFirst(t *testing.T) {
 			s := newSite(t, func(s *site, conn *net.TCPConn) {
 				defer close(heard)
 				_, _ = io.CopyN(s, conn, int64(len(greeting)))
-				_, _ = conn.Write([]byte("all there is"))
+				_, _ = io.WriteString(conn, answer)
 				_ = conn.CloseWrite()
 				_, _ = io.Copy(s, conn)
 			})
@@ -128,7 +128,7 @@ func TestServerMayEndFirst(t *testing.T) {
 			if _, err := io.WriteString(conn, greeting); err != nil {
 				t.Fatal(err)
 			}
-			if back, err := io.ReadAll(conn); err != nil || string(back) != "all there is" {
+			if back, err := io.ReadAll(conn); err != nil || string(back) != answer {
 				t.Errorf("got %q, %v", back, err)
 			}
 			if _, err := io.WriteString(conn, "\x17ten bytes"); err != nil {

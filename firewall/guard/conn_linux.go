@@ -22,7 +22,7 @@ type conn struct {
 	server   *Server
 	cancel   func() // resets both sides
 	client   stream
-	dst      netip.AddrPort
+	dst      netip.AddrPort // what the client chose; once connected, where its bytes go
 	layer    audit.Layer
 	name     string       // that was admitted last; written by Server.admit
 	upstream *net.TCPConn // written by Server.connected
@@ -231,8 +231,8 @@ func (c *conn) dial(ctx context.Context, addrs []netip.Addr) error {
 			up.Close()
 			return fmt.Errorf("the connection to %s is of type %T, not TCP", addr, up)
 		}
-		c.server.connected(c, tcp)
 		c.release = context.AfterFunc(ctx, func() { reset(tcp) })
+		c.server.connected(c, tcp, addr)
 		return nil
 	}
 	return fmt.Errorf("connecting to the destination: %w", errors.Join(failures...))

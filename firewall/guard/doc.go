@@ -23,7 +23,10 @@
 // in the target, CONNECT, any doubt about where a request ends, HTTP/2 without
 // TLS, and every other protocol. A second ClientHello, which a server can ask
 // for (HelloRetryRequest), must carry the first one's name; one that nobody
-// asked for is refused. WebSocket begins when the server has said so.
+// asked for is refused, and so is all that follows a hello which the site does
+// not answer in TLS. WebSocket begins when the server has said so and proves that
+// it means it: it answers the request's key. Host is passed on in the usual
+// spelling, for there are servers that know no other.
 //
 // What the guard cannot see is inside TLS: the Host of a request, renegotiated
 // names, whose session a ticket is, and the inner name of Encrypted Client

@@ -151,8 +151,19 @@ func FuzzRequestHead(f *testing.F) {
 		if length != h.length {
 			t.Fatalf("we read the length %d, net/http %d with %v", h.length, r.ContentLength, r.TransferEncoding)
 		}
-		if again, err := parseHead(withoutUpgrade(raw[:size])); err != nil || again.host != h.host || again.length != h.length || again.upgrade {
-			t.Fatalf("without the upgrade it reads %+v, %v", again, err)
+		for _, upgrade := range []bool{true, false} {
+			passed := h.rewritten(raw[:size], upgrade)
+			again, err := parseHead(passed)
+			if err != nil || again.host != h.host || again.length != h.length || again.spelt != h.authority() || again.upgrade != (h.upgrade && upgrade) {
+				t.Fatalf("what is passed on reads %+v, %v", again, err)
+			}
+			r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(passed)))
+			if err != nil {
+				t.Fatalf("what is passed on, net/http cannot read: %v", err)
+			}
+			if r.Host != h.authority() {
+				t.Fatalf("what is passed on is for %q to net/http", r.Host)
+			}
 		}
 	})
 }

@@ -75,6 +75,9 @@ func newSite(t testing.TB, handle func(s *site, conn *net.TCPConn)) *site {
 	return s
 }
 
+// answer is what a site says first, in TLS: the begin of a ServerHello.
+var answer = string(record(22, append([]byte{2}, vector(3, make([]byte, 70))...)))
+
 // sink is a site that takes everything down and ends when the client does. It
 // says greeting first.
 func sink(t testing.TB, greeting string) *site {

@@ -11,6 +11,10 @@ import (
 // maxHead bounds the head of an HTTP request, in bytes. Servers take 8 to 64 KiB.
 const maxHead = 64 << 10
 
+// maxFields bounds a head's fields. Servers refuse more than 100 to 200, and some
+// overlook those behind the first 2,000, Host among them.
+const maxFields = 1000
+
 // chunked is the length of a body that says itself where it ends.
 const chunked = -1
 
@@ -18,8 +22,9 @@ const chunked = -1
 type head struct {
 	host      string // canonical
 	port      uint16 // as in Host; 0 = not given
+	spelt     string // Host as it arrived
 	length    int64  // of the body in bytes; 0 = none, or chunked
-	websocket bool   // the request wants to leave HTTP for WebSocket
+	websocket string // Sec-WebSocket-Key of a request that wants to leave HTTP for WebSocket; "" = it does not
 	upgrade   bool   // the request wants to leave HTTP for anything
 }
 
@@ -66,8 +71,11 @@ func parseHead(b []byte) (head, error) {
 	if err != nil {
 		return h, err
 	}
-	var lengths, codings, hosts []string
-	for fields != "" {
+	var lengths, codings, hosts, upgrades, keys []string
+	for n := 0; fields != ""; n++ {
+		if n == maxFields {
+			return h, fmt.Errorf("the request has more than %d fields", maxFields)
+		}
 		var line string
 		line, fields, _ = strings.Cut(fields, "\r\n")
 		name, value, err := parseField(line)
@@ -82,8 +90,9 @@ func parseHead(b []byte) (head, error) {
 		case "transfer-encoding":
 			codings = append(codings, value)
 		case "upgrade":
-			h.websocket = !h.upgrade && strings.EqualFold(value, "websocket")
-			h.upgrade = true
+			upgrades = append(upgrades, value)
+		case "sec-websocket-key":
+			keys = append(keys, value)
 		case "connection":
 			err = checkConnection(value)
 		case "expect":
@@ -93,6 +102,10 @@ func parseHead(b []byte) (head, error) {
 			return h, err
 		}
 	}
+	h.upgrade = len(upgrades) > 0
+	if len(upgrades) == 1 && strings.EqualFold(upgrades[0], "websocket") && len(keys) == 1 && minor != '0' {
+		h.websocket = keys[0]
+	}
 	switch len(hosts) {
 	case 0:
 		return h, errNoHost
@@ -100,7 +113,8 @@ func parseHead(b []byte) (head, error) {
 	default:
 		return h, errTwoHosts
 	}
-	if h.host, h.port, err = parseHost(hosts[0]); err != nil {
+	h.spelt = hosts[0]
+	if h.host, h.port, err = parseHost(h.spelt); err != nil {
 		return h, err
 	}
 	if err := checkTarget(method, target, h); err != nil {
@@ -203,18 +217,26 @@ func checkTarget(method, target string, h head) error {
 	if len(target) < len(scheme) || !strings.EqualFold(target[:len(scheme)], scheme) {
 		return fmt.Errorf("the request's target %q is neither a path nor an http URL", shorten(target))
 	}
-	authority := target[len(scheme):]
-	if i := strings.IndexAny(authority, "/?#\\"); i >= 0 {
-		authority = authority[:i]
-	}
-	host, port, err := parseHost(authority)
+	// Some servers take what stands before the first slash, whatever it is, and
+	// compare it letter by letter.
+	authority, _, _ := strings.Cut(target[len(scheme):], "/")
+	host, _, err := parseHost(authority)
 	if err != nil {
 		return fmt.Errorf("the request's target: %w", err)
 	}
-	if host != h.host || port != h.port {
-		return fmt.Errorf("the request's target and its Host name different places: %q and %q", shorten(authority), h.host)
+	if host != h.host || authority != h.authority() {
+		return fmt.Errorf("the request's target and its Host name different places, or not in the usual spelling: %q and %q", shorten(authority), h.host)
 	}
 	return nil
+}
+
+// authority is the usual spelling of what Host says.
+func (h head) authority() string {
+	const defaultPort = 80 // of http
+	if h.port == 0 || h.port == defaultPort {
+		return h.host
+	}
+	return h.host + ":" + strconv.Itoa(int(h.port))
 }
 
 // bodyLength says how far the body goes (RFC 9112 section 6.3), where there is
@@ -271,14 +293,25 @@ func shorten(s string) string {
 	return s
 }
 
-// withoutUpgrade removes the fields by which a request asks to leave HTTP. A
-// server then answers in HTTP, as it may do anyway (RFC 9110 section 7.8).
-func withoutUpgrade(b []byte) []byte {
+// rewritten is a head as it is passed on: as it arrived, but for two things. Host
+// is in the usual spelling, because servers have taken "ok.test.", "OK.test" or
+// "ok.test:80" for none of their sites, and so for the first one. Without upgrade,
+// the fields by which a request asks to leave HTTP are removed; a server then
+// answers in HTTP, as it may do anyway (RFC 9110 section 7.8).
+func (h head) rewritten(b []byte, upgrade bool) []byte {
+	if h.spelt == h.authority() && (upgrade || !h.upgrade) {
+		return b
+	}
 	kept := make([]byte, 0, len(b))
 	for line := range bytes.SplitAfterSeq(b, []byte("\r\n")) {
 		name, _, _ := bytes.Cut(line, []byte(":"))
 		switch strings.ToLower(string(name)) {
+		case "host":
+			kept = append(append(append(kept, name...), ": "+h.authority()...), "\r\n"...)
 		case "upgrade", "http2-settings":
+			if upgrade {
+				kept = append(kept, line...)
+			}
 		default:
 			kept = append(kept, line...)
 		}

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -203,6 +204,9 @@ func serverName(data *cursor) (string, error) {
 		return "", errors.New("the ClientHello names more than one server")
 	case kind != nameTypeHost:
 		return "", fmt.Errorf("the server name (SNI) is of the unknown type %d", kind)
+	case bytes.HasSuffix(name.rest, []byte(".")):
+		// RFC 6066 forbids it, and servers take it for none of their names.
+		return "", errors.New("the server name (SNI) ends with a dot")
 	}
 	return plainName(string(name.rest))
 }

@@ -14,12 +14,12 @@ import (
 // is passed on. The server's bytes flow back meanwhile, unread.
 func (c *conn) serveHTTP(ctx context.Context) error {
 	for first := true; ; first = false {
-		err := c.passRequest(ctx, first)
+		websocket, err := c.passRequest(ctx, first)
 		if err != nil {
 			return c.lastReply(err)
 		}
 		if c.backward == nil {
-			switched, err := c.answerSwitches()
+			switched, err := c.answerSwitches(websocket)
 			if err == nil && switched {
 				err = c.carry(nil)
 			}
@@ -34,26 +34,27 @@ func (c *conn) serveHTTP(ctx context.Context) error {
 // passRequest reads, judges and passes on one request with its body. The
 // replies begin to flow with the first request's head, since a client may want
 // one before it sends the body ("Expect: 100-continue"). Only when that request
-// asks for WebSocket they wait for answerSwitches.
-func (c *conn) passRequest(ctx context.Context, first bool) error {
+// asks for WebSocket they wait for answerSwitches, and its key is returned.
+func (c *conn) passRequest(ctx context.Context, first bool) (websocket string, err error) {
 	h, size, err := c.readHead()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := c.judgeRequest(ctx, h); err != nil {
-		return err
+		return "", err
 	}
-	websocket := first && h.websocket && h.length == 0
-	if h.upgrade && !websocket {
-		head := withoutUpgrade(c.client.buf[:size])
-		rest := c.client.buf[size:]
+	if first && h.length == 0 {
+		websocket = h.websocket
+	}
+	// The buffer stays as it is, with the next requests in it, unless it must not.
+	if head := h.rewritten(c.client.buf[:size], websocket != ""); !bytes.Equal(head, c.client.buf[:size]) {
+		c.client.buf = append(head, c.client.buf[size:]...)
 		size = len(head)
-		c.client.buf = append(head, rest...)
 	}
 	if err := c.client.pass(c.upstream, size); err != nil {
-		return err
+		return "", err
 	}
-	if first && !websocket {
+	if first && websocket == "" {
 		c.startBackward()
 	}
 	err = c.passBody(h.length)
@@ -61,7 +62,7 @@ func (c *conn) passRequest(ctx context.Context, first bool) error {
 	if errors.As(err, &bad) {
 		err = &refusal{name: h.host, rule: ruleGuard, why: err.Error()}
 	}
-	return err
+	return websocket, err
 }
 
 // startBackward lets the server's bytes flow to the client.
@@ -199,22 +200,27 @@ func (c *conn) passTrailers(line int) error {
 	}
 }
 
-// answerSwitches passes the begin of the reply to the first request on and
-// reports whether the server leaves HTTP with it. Only then may what the client
-// sends next be something else than a request.
-func (c *conn) answerSwitches() (bool, error) {
+// answerSwitches passes the begin of the reply to the first request, which had
+// this Sec-WebSocket-Key, on and reports whether the server leaves HTTP with it.
+// Only then may what the client sends next be something else than a request.
+func (c *conn) answerSwitches(key string) (bool, error) {
 	defer c.watch()()
 	if err := c.upstream.SetDeadline(time.Now().Add(c.server.opts.Timeout)); err != nil {
 		return false, err
 	}
-	const status = "HTTP/1.1 101 "
 	up := stream{TCPConn: c.upstream}
-	for len(up.buf) < len(status) && strings.HasPrefix(status, string(up.buf)) {
+	size, scanned := 0, 0
+	for size == 0 && strings.HasPrefix(switchBegins, string(up.buf[:min(len(up.buf), len(switchBegins))])) {
 		if err := up.fill(); err != nil {
 			return false, errGone
 		}
+		var err error
+		if size, err = headEnd(up.buf, scanned); err != nil {
+			break // no head that we understand
+		}
+		scanned = len(up.buf)
 	}
-	switched := bytes.HasPrefix(up.buf, []byte(status))
+	switched := size > 0 && agreesToWebSocket(up.buf[:size], key)
 	if err := up.pass(c.client, len(up.buf)); err != nil {
 		return false, err
 	}

@@ -118,11 +118,17 @@ func (s *Server) admit(c *conn, name string) firewall.Decision {
 	return d
 }
 
-// connected remembers the destination's side of c.
-func (s *Server) connected(c *conn, upstream *net.TCPConn) {
+// connected remembers the destination's side of c, which is where every further
+// name on it leads. That may be another address than the one which the client
+// chose, and a policy that has come since may refuse it.
+func (s *Server) connected(c *conn, upstream *net.TCPConn, addr netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.upstream = upstream
+	c.dst = netip.AddrPortFrom(addr, c.dst.Port())
+	if !s.policy.Decide(c.name, addr, c.dst.Port(), firewall.TCP).Allowed() {
+		c.cancel()
+	}
 }
 
 // Sources returns our own addresses of all connections to destinations: by

@@ -6,11 +6,13 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/guard"
 )
 
@@ -32,7 +34,7 @@ func TestNothingArrivesBeforeTheDecision(t *testing.T) {
 		"HTTP": "POST / HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 4\r\n\r\nbody",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sink(t, "hi")
+			s := sink(t, answer)
 			n := slowNames{names{s.addr.Addr()}, make(chan struct{}, 1), make(chan struct{})}
 			b := newBench(t, s, func(o *guard.Options) { o.Names = n })
 			done := make(chan string)
@@ -42,7 +44,7 @@ func TestNothingArrivesBeforeTheDecision(t *testing.T) {
 				t.Error("the site was connected to before it was known whether that is its address")
 			}
 			close(n.answer)
-			if back := <-done; back != "hi" || s.bytes() != sent {
+			if back := <-done; back != answer || s.bytes() != sent {
 				t.Errorf("answer %q, arrived %q", back, s.bytes())
 			}
 		})
@@ -58,14 +60,62 @@ func (h twoHomes) Addresses(context.Context, string, netip.Addr) []netip.Addr {
 
 // The client believes itself connected and cannot try another address.
 func TestDeadAddressIsReplaced(t *testing.T) {
-	s := sink(t, "hi")
+	s := sink(t, answer)
 	nobody := netip.MustParseAddr("127.77.77.77")
 	b := newBench(t, s, func(o *guard.Options) {
 		o.Names = twoHomes{s.addr.Addr(), nobody}
 		o.Destination = func(*net.TCPConn) (netip.AddrPort, error) { return netip.AddrPortFrom(nobody, s.addr.Port()), nil }
 	})
-	if back := b.send(hello(sni("ok.test"))); back != "hi" {
+	if back := b.send(hello(sni("ok.test"))); back != answer {
 		t.Errorf("answer %q", back)
+	}
+}
+
+// homes is a zone in which names have addresses of their own.
+type homes map[string][]netip.Addr
+
+func (h homes) Addresses(_ context.Context, name string, _ netip.Addr) []netip.Addr {
+	return slices.Clone(h[name])
+}
+
+// A connection that leads to another address than the client chose is for the
+// names that have that address.
+func TestAttackNextNameAtAReplacedAddress(t *testing.T) {
+	s := sink(t, "hi")
+	nobody := netip.MustParseAddr("127.77.77.77")
+	b := newBench(t, s, func(o *guard.Options) {
+		o.Names = homes{"ok.test": {s.addr.Addr(), nobody}, "also.test": {nobody}}
+		o.Destination = func(*net.TCPConn) (netip.AddrPort, error) { return netip.AddrPortFrom(nobody, s.addr.Port()), nil }
+	})
+	const first = "GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n"
+	b.send(first + first + "GET /stolen HTTP/1.1\r\nHost: also.test\r\n\r\n")
+	if s.bytes() != first+first {
+		t.Errorf("arrived %q", s.bytes())
+	}
+}
+
+// The address that a connection leads to in the end may be one that a policy
+// has refused meanwhile.
+func TestAttackReplacedAddressThatIsDenied(t *testing.T) {
+	s := newSite(t, func(_ *site, conn *net.TCPConn) {
+		_, _ = io.WriteString(conn, answer)
+		_, _ = io.Copy(io.Discard, conn)
+	})
+	nobody := netip.MustParseAddr("127.77.77.77")
+	b := newBench(t, s, func(o *guard.Options) {
+		o.Names = twoHomes{s.addr.Addr(), nobody}
+		o.Destination = func(*net.TCPConn) (netip.AddrPort, error) { return netip.AddrPortFrom(nobody, s.addr.Port()), nil }
+	})
+	conn := b.dial()
+	if _, err := io.WriteString(conn, hello(sni("ok.test"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, len(answer))); err != nil {
+		t.Fatal(err)
+	}
+	b.server.SetPolicy(policyFor(t, s, firewall.Network{Allow: []string{"ok.test"}, Deny: []string{s.addr.Addr().String() + "/32"}}))
+	if n, err := conn.Read(make([]byte, 1000)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("read %d bytes, %v, want a reset", n, err)
 	}
 }
 
@@ -104,7 +154,7 @@ func TestLeavingWhileTheSiteIsSilent(t *testing.T) {
 	for name, sent := range map[string]string{
 		"TLS":             hello(sni("ok.test")),
 		"TLS, early data": hello(sni("ok.test")) + strings.Repeat("early", 1000),
-		"HTTP, WebSocket": "GET / HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+		"HTTP, WebSocket": toWebSocket,
 		"HTTP":            "GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,12 +213,12 @@ func TestSlowReaderHoldsTheSenderBack(t *testing.T) {
 
 // Thousands that connect and say nothing keep nobody else waiting.
 func TestSilentClientsAreInNobodysWay(t *testing.T) {
-	s := sink(t, "hi")
+	s := sink(t, answer)
 	b := newBench(t, s)
 	for range 2000 {
 		b.dial()
 	}
-	if back := b.send(hello(sni("ok.test"))); back != "hi" {
+	if back := b.send(hello(sni("ok.test"))); back != answer {
 		t.Errorf("answer %q", back)
 	}
 	if got := b.decisions(); len(got) != 1 {

@@ -101,7 +101,8 @@ func (c *conn) answerIsRetry() (bool, error) {
 		}
 		switch {
 		case errors.Is(err, errNotTLS):
-			return false, nil // then no second hello will be understood either
+			// What else it is that hears us, it could hear something else than TLS next.
+			return false, &refusal{name: c.name, rule: ruleGuard, why: "the site does not answer in TLS", alert: alertAccessDenied}
 		case err != nil:
 			return false, err
 		case done:
@@ -119,14 +120,14 @@ func (c *conn) secondHello(name string) error {
 	if err := c.awaitWords(); err != nil {
 		return err
 	}
-	again, _, err := c.readHello(f)
+	again, size, err := c.readHello(f)
 	if err != nil {
 		return err
 	}
 	if again != name {
 		return &refusal{name: again, rule: ruleGuard, why: "the second ClientHello names " + again + ", the first one " + name, alert: alertIllegalParameter}
 	}
-	return c.client.pass(c.upstream, len(c.client.buf))
+	return c.client.pass(c.upstream, size)
 }
 
 // noOtherHello refuses a further ClientHello in the clear, which no version of
@@ -145,10 +146,12 @@ func (c *conn) noOtherHello() error {
 				return errNotTLS
 			}
 			continue
-		case len(rest) > 0 && rest[0] != recordAlert && rest[0] != recordHandshake:
+		case len(rest) >= header && rest[3] == 0 && rest[4] == 0:
+			return &refusal{name: c.name, rule: ruleGuard, why: "an empty record follows the ClientHello, behind which servers overlook another one"}
+		case len(rest) >= header && rest[0] != recordHandshake:
 			return nil
 		case len(rest) > header:
-			if rest[3] == 0 && rest[4] == 0 || rest[header] == messageClientHello {
+			if rest[header] == messageClientHello {
 				return &refusal{name: c.name, rule: ruleGuard, why: "another ClientHello follows, which no server asked for"}
 			}
 			return nil

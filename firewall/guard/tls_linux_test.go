@@ -143,6 +143,29 @@ func TestEncryptedHelloIsJudgedByItsOuterName(t *testing.T) {
 	}
 }
 
+// What answers a ClientHello in something else than TLS, such as a web server on
+// port 80, gets no word more: it could hear a request.
+func TestAttackRequestBehindAHelloThatIsNotUnderstood(t *testing.T) {
+	for name, reply := range map[string]string{
+		"HTTP":  "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+		"a few": "no",
+		"data":  string(record(23, []byte("no"))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sink(t, reply)
+			b := newBench(t, s)
+			first := hello(sni("ok.test"))
+			back := b.send(first + "GET /stolen HTTP/1.1\r\nHost: evil.test\r\n\r\n")
+			if !strings.HasPrefix(first, s.bytes()) { // a reset can overtake the hello
+				t.Errorf("arrived %q", s.bytes())
+			}
+			if !strings.HasPrefix(back, reply) {
+				t.Errorf("answer %q", back)
+			}
+		})
+	}
+}
+
 // oneSession gives the same session out for every name.
 type oneSession struct{ session *tls.ClientSessionState }
 
