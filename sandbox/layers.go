@@ -120,7 +120,14 @@ func widening(base, project settings.Settings) ([]wide, error) {
 	}
 	var found []wide
 	for _, entry := range projectPolicy.Wider(basePolicy) {
-		found = append(found, wide{"network: " + entry, flagFor(entry)})
+		what := "network: " + entry
+		if strings.HasPrefix(entry, "preset:") {
+			preset, _, _ := strings.Cut(entry, " ") // it has dozens of entries, and its name says them all
+			what = "network: " + preset
+		}
+		if w := (wide{what, flagFor(entry)}); !slices.Contains(found, w) {
+			found = append(found, w)
+		}
 	}
 	for _, m := range project.Mounts {
 		if !slices.Contains(base.Mounts, m) {

@@ -26,7 +26,7 @@ func TestProjectFileThatWidensIsRefused(t *testing.T) {
 		wantHint string
 	}{
 		{"a host", settings.Settings{}, network(firewall.Network{Allow: []string{"evil.example.com"}}), "evil.example.com", "--allow evil.example.com"},
-		{"a preset", settings.Settings{}, network(firewall.Network{Presets: []string{"anthropic", "npm"}}), "preset:npm", "--preset npm"},
+		{"a preset", settings.Settings{}, network(firewall.Network{Presets: []string{"anthropic", "npm"}}), "more than you allowed: network: preset:npm\n", "--preset npm"},
 		{"a port", network(firewall.Network{Allow: []string{"example.com:443"}}), network(firewall.Network{Allow: []string{"example.com:22"}}), "example.com:22", "--allow example.com:22"},
 		{"the mode", settings.Settings{}, network(firewall.Network{Mode: firewall.ModeHost}), "mode host", "--network host --accept-no-firewall"},
 		{"to learn", settings.Settings{}, network(firewall.Network{Mode: firewall.ModeAudit}), "mode audit", "--network audit"},
@@ -50,7 +50,7 @@ func TestProjectFileThatWidensIsRefused(t *testing.T) {
 			if !errors.Is(err, ErrRefused) {
 				t.Fatalf("got %v, want ErrRefused", err)
 			}
-			if !strings.Contains(err.Error(), c.says) {
+			if !strings.Contains(err.Error()+"\n", c.says) {
 				t.Errorf("the error does not name %q: %v", c.says, err)
 			}
 			if hint := diag.HintOf(err); !strings.Contains(hint, c.wantHint) {
