@@ -102,7 +102,7 @@ func (p *inputParser) fail(hint, format string, args ...any) {
 func (p *inputParser) word(name string) string {
 	value := p.get(name)
 	if strings.ContainsFunc(value, unicode.IsSpace) || strings.HasPrefix(value, "-") {
-		p.fail("", "input %s: %q is not one word", name, value)
+		p.fail("write a name alone, without white space and without a dash before it", "input %s: %q is not one word", name, value)
 		return ""
 	}
 	return value
@@ -155,7 +155,7 @@ func (p *inputParser) minutes(name string, fallback time.Duration) time.Duration
 	}
 	f, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(f > 0) || f > maxTimeout.Minutes() {
-		p.fail("", "input %s: %q is not a number of minutes between 0 and %.0f", name, value, maxTimeout.Minutes())
+		p.fail("write minutes as a number alone, such as 30", "input %s: %q is not a number above 0 and up to %.0f", name, value, maxTimeout.Minutes())
 		return fallback
 	}
 	return time.Duration(f * float64(time.Minute))
@@ -227,7 +227,7 @@ func (p *inputParser) workingDirectory(in *Inputs, root *os.Root) {
 	info, err := root.Stat(dir)
 	switch {
 	case err != nil:
-		p.fail("name a folder of the workspace, relative to it", "input working_directory: %w", err)
+		p.fail("name a folder of the workspace, relative to it", "input working_directory: %w", plainly(dir, err))
 	case !info.IsDir():
 		p.fail("name a folder of the workspace, relative to it", "input working_directory: %s is no folder", dir)
 	default:
@@ -248,11 +248,25 @@ func (p *inputParser) prompt(in *Inputs, root *os.Root) {
 	case in.PromptFile != "":
 		text, err := readPrompt(root, in.PromptFile)
 		if err != nil {
-			p.fail("name a text file of the workspace, relative to it", "input prompt_file: %w", err)
+			p.fail("name a text file of the workspace, relative to it", "input prompt_file: %w", plainly(in.PromptFile, err))
 		}
 		in.Prompt = text
 	case in.Prompt == "":
 		p.fail("say what the agent is to do", "inputs prompt and prompt_file are both empty")
+	}
+}
+
+// plainly says what is wrong with a path of the workspace without the names of
+// system calls.
+func plainly(name string, err error) error {
+	var path *fs.PathError
+	switch {
+	case !errors.As(err, &path):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("the workspace has no %q", name)
+	default:
+		return fmt.Errorf("%q: %w", name, path.Err)
 	}
 }
 

@@ -254,7 +254,7 @@ func joined(errs []error) string {
 	for i, err := range errs {
 		texts[i] = err.Error()
 	}
-	return strings.Join(texts, "; ")
+	return strings.Join(texts, ";\n") // the summary shows one a line
 }
 
 func orDefault(s string) string {

@@ -46,7 +46,7 @@ func (a actionRunner) Run(ctx context.Context, job action.Job) (action.Report, e
 	defer e.Close()
 	bring := func() error { return quiet.defaultImage(ctx, e, plan, "the input image") }
 	if job.Inputs.Image != "" {
-		bring = func() error { return quiet.ensureImages(ctx, e, plan) }
+		bring = func() error { return quiet.ensureImages(ctx, e, plan, "the input image") }
 	}
 	if err := bring(); err != nil {
 		return setupFailed(err)
@@ -60,6 +60,12 @@ func (a actionRunner) Run(ctx context.Context, job action.Job) (action.Report, e
 	report.TokensIn, report.TokensOut = u.Input+u.CacheRead+u.CacheWrite, u.Output
 	if errors.Is(err, sandbox.ErrNoStart) || errors.Is(err, sandbox.ErrFirewall) {
 		report.Outcome = agent.Outcome{Conclusion: action.SetupError, Message: err.Error()}
+	}
+	switch { // the hints of a run name variables and flags
+	case errors.Is(err, sandbox.ErrKey):
+		err = diag.WithHint(err, "check the secret behind anthropic_api_key or claude_code_oauth_token, and that it belongs to %s", host.Upstream)
+	case errors.Is(err, sandbox.ErrTimeout):
+		err = diag.WithHint(err, "timeout_minutes sets it; what the agent had done until then is in the workspace and in the transcript")
 	}
 	if t := result.Timings; t.Startup > 0 {
 		fmt.Fprintf(job.Progress, "started in %s (firewall %s), ran %s", t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond), t.Agent.Round(time.Millisecond))

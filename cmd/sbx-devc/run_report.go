@@ -28,11 +28,12 @@ func (a *app) runImages(ctx context.Context, e *engine.Engine, plan *sandbox.Pla
 	if plan.Agent.Image == release.Image() && plan.Sidecar.Image == release.Image() {
 		return a.defaultImage(ctx, e, plan, "--image")
 	}
-	return a.ensureImages(ctx, e, plan)
+	return a.ensureImages(ctx, e, plan, "--image")
 }
 
-// ensureImages pulls the images that the engine does not have.
-func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.Plan) error {
+// ensureImages pulls the images that the engine does not have. option is what
+// names them, for people.
+func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.Plan, option string) error {
 	for _, image := range []*string{&plan.Sidecar.Image, &plan.Agent.Image} {
 		_, err := e.ImageInspect(ctx, *image)
 		if !errors.Is(err, engine.ErrNotFound) {
@@ -48,8 +49,8 @@ func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.
 		}
 		pulled, err := imagebuild.Pull(ctx, e, options, *image, imagebuild.PullOptions{})
 		if err != nil {
-			hint := "name an image that the engine has with --image; 'sbx-devc image build' makes one from the project's .devcontainer"
-			return diag.WithHint(fmt.Errorf("%w: the engine does not have %s: %w", sandbox.ErrNoStart, *image, err), "%s", hint)
+			err = fmt.Errorf("%w: the engine does not have %s: %w", sandbox.ErrNoStart, *image, err)
+			return diag.WithHint(err, "name an image that the engine has with %s; 'sbx-devc image build' makes one from the project's .devcontainer", option)
 		}
 		*image = pulled.Ref // an engine does not know what was loaded by its digest in a registry
 	}
