@@ -13,9 +13,11 @@ import (
 	"github.com/org/claude-sandbox/agent"
 )
 
-// maxOutput bounds one output in bytes. GitHub allows 1 MB for all outputs of a
-// job together and drops the whole set beyond it.
-const maxOutput = 128 << 10
+// maxOutput bounds one output in bytes. A step that takes one as a variable
+// cannot be started when name and value are longer than 128 KiB (Linux's
+// MAX_ARG_STRLEN). GitHub allows 1 MB for all outputs of a job together and drops
+// the whole set beyond it.
+const maxOutput = 120 << 10
 
 // Outputs are the outputs of the Action. Each field's tag is the name in
 // action.yml.

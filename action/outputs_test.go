@@ -2,6 +2,8 @@ package action
 
 import (
 	"bytes"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +69,23 @@ func TestHugeResultIsCutAndSaysSo(t *testing.T) {
 	got := readOutputs(t, written(t, Outputs{Conclusion: agent.Success, Result: strings.Repeat("ü", 1<<20)}))["result"]
 	if len(got) > maxOutput || !strings.HasSuffix(got, "(cut: 2097152 bytes in all)") {
 		t.Errorf("the result has %d bytes and ends in %q", len(got), got[max(0, len(got)-40):])
+	}
+}
+
+// A later step takes an output as a variable, as docs/action.md shows; Linux
+// starts no program with one of more than 128 KiB.
+func TestHugeOutputsFitIntoAVariable(t *testing.T) {
+	hosts := slices.Repeat([]string{strings.Repeat("h", 250) + ".example"}, 2000)
+	got := readOutputs(t, written(t, Outputs{Conclusion: agent.Success, Result: strings.Repeat("r", 1<<20), DeniedHosts: hosts}))
+	for _, name := range []string{"result", "denied_hosts"} {
+		if len(got[name]) < 64<<10 {
+			t.Errorf("%s has %d bytes", name, len(got[name]))
+		}
+		cmd := exec.Command("true")
+		cmd.Env = []string{"A_LONG_NAME_OF_A_VARIABLE=" + got[name]}
+		if err := cmd.Run(); err != nil {
+			t.Errorf("a step with %s in a variable: %v", name, err)
+		}
 	}
 }
 
