@@ -18,11 +18,11 @@ const SettingsName = "sandbox.jsonc"
 
 // Discover lists the files that path names. A file is taken as what it is. The
 // folder of a Feature or of a Template is that, and a folder with src/NAME of
-// those holds a collection of them; in any other folder all three places of the specification are searched:
-// .devcontainer/devcontainer.json, .devcontainer.json and
-// .devcontainer/FOLDER/devcontainer.json; only when none of them exists, a
-// .devcontainer/sandbox.jsonc. The error wraps ErrNone when a folder has
-// nothing and fs.ErrNotExist when path does not exist.
+// those holds a collection of them; in any other folder all three places of the
+// specification are searched: .devcontainer/devcontainer.json,
+// .devcontainer.json and .devcontainer/FOLDER/devcontainer.json; only when none
+// of them exists, a .devcontainer/sandbox.jsonc. The error wraps ErrNone when a
+// folder has nothing and fs.ErrNotExist when path does not exist.
 func Discover(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -20,9 +20,6 @@ import (
 // looked at from here, too: while the agent works and when it has ended.
 
 const (
-	// exitUnprotected is what sbx-init in the agent's container ends with when a
-	// mount was taken away.
-	exitUnprotected = 71
 	// placesPause is how often the places are looked at from here.
 	placesPause = time.Second
 )

@@ -8,13 +8,23 @@ import (
 	"github.com/org/claude-sandbox/firewall/report"
 )
 
+// Exit codes of a run that are not Claude's own, see docs/cli.md.
+const (
+	exitInternal = 70
+	// exitUnprotected is also what sbx-init in the agent's container ends with
+	// when a mount was taken away.
+	exitUnprotected = 71
+	exitTimeout     = 124
+	exitSignal      = 128 // and the signal's number
+)
+
 // Result is what is known of a run afterwards. Run returns one in every case
 // in which the plan was tried, also beside an error.
 type Result struct {
 	ID     string
 	Folder string // the project's, on this side, without symbolic links
-	// ExitCode is what the caller should exit with: Claude's own code, 124
-	// after a timeout, 128+n after a signal.
+	// ExitCode is what the caller should exit with: Claude's own code, or one
+	// of ours (exitInternal and the others), or 128+n after a signal.
 	ExitCode int
 	Outcome  agent.Outcome   // the one judgement: success only when a result event says so
 	Agent    *agent.Result   // nil when Claude did not come to a result; the agent's word, cost included

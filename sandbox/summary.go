@@ -14,7 +14,7 @@ import (
 // saveFirstSummary writes what a run says of itself until its end: which project
 // it is of. One that is killed outright leaves this.
 func (r *run) saveFirstSummary() error {
-	r.result.ExitCode = 70
+	r.result.ExitCode = exitInternal
 	r.result.Outcome = agent.Outcome{Conclusion: agent.NoResult, Message: "the run has not ended, or was killed"}
 	err := r.saveSummary(nil)
 	r.result.ExitCode, r.result.Outcome = 0, agent.Outcome{}

@@ -230,15 +230,15 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		r.host.Say("warning: " + unprotected)
 		r.result.Warnings = append(r.result.Warnings, unprotected)
 	case errors.Is(failure, ErrTimeout):
-		r.result.ExitCode = 124
+		r.result.ExitCode = exitTimeout
 	case caught != 0:
-		r.result.ExitCode = 128 + int(caught)
+		r.result.ExitCode = exitSignal + int(caught)
 	case errors.Is(failure, ErrFirewall), errors.Is(failure, ErrTunnel):
-		r.result.ExitCode = 70
+		r.result.ExitCode = exitInternal
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: failure.Error()}
-	case exit.Code == 137 && r.engine.OOMKilled(context.WithoutCancel(ctx), r.agent.id):
+	case exit.Code == exitSignal+int(syscall.SIGKILL) && r.engine.OOMKilled(context.WithoutCancel(ctx), r.agent.id):
 		r.host.Say("the kernel killed the agent for want of memory: raise the limit with --memory")
-	case exit.Code == 137 && ended == agent.EndedItself: // Podman 4.3 never says why
+	case exit.Code == exitSignal+int(syscall.SIGKILL) && ended == agent.EndedItself: // Podman 4.3 never says why
 		r.host.Say("something killed the agent, most often the kernel for want of memory: raise the limit with --memory")
 	}
 	if err := r.collect(context.WithoutCancel(ctx)); err != nil {

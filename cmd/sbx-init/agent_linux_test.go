@@ -51,8 +51,9 @@ func agent(job string, args []string) int {
 	return 0
 }
 
-// attack tries, against the process sbx-init with the given pid and elsewhere, with raw system calls, what the agent must not be able to do,
-// and prints one line for each: "name: ok" would be a success of the attack.
+// attack tries, with raw system calls, what the agent must not be able to do,
+// against the process sbx-init with the given pid and elsewhere, and prints one
+// line for each: "name: ok" would be a success of the attack.
 func attack(daemon int) {
 	say := func(name string, err error) {
 		word := "ok"

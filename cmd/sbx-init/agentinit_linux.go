@@ -18,12 +18,12 @@ import (
 const confineCommand = "confine"
 
 // reap is the first process of a container that has no capability: it starts
-// the command, passes signals on, collects orphans, tells the firewall which process
-// holds a socket, and ends with the command's exit code. It runs as the command's own user, and yet that user can neither
-// trace it, nor read its memory, environment and descriptors, nor end it: the
-// kernel spares a namespace's first process signals that it does not ask for,
-// and this one cannot be dumped. It holds the container's output and the
-// session's token.
+// the command, passes signals on, collects orphans, tells the firewall which
+// process holds a socket, and ends with the command's exit code. It runs as the
+// command's own user, and yet that user can neither trace it, nor read its
+// memory, environment and descriptors, nor end it: the kernel spares a
+// namespace's first process signals that it does not ask for, and this one
+// cannot be dumped. It holds the container's output and the session's token.
 func (p *program) reap(args []string) error {
 	flags, command, found := splitCommand(args)
 	if len(flags) > 0 || !found || len(command) == 0 {

@@ -10,8 +10,9 @@ import (
 )
 
 // run returns the engine's command line of the reference implementation
-// (spawnDevContainer), without the label that repeats the configuration. A later option wins, so the order matters: runArgs stand
-// behind the mounts and before what is merged.
+// (spawnDevContainer), without the label that repeats the configuration. A later
+// option wins, so the order matters: runArgs stand behind the mounts and before
+// what is merged.
 func (r *resolver) run(config Object, result *Result, image Image) []string {
 	host := r.options.Host
 	merged := withID(result.Configuration, host.id()).(Object)
