@@ -13,28 +13,17 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/tags"
-	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/enginetest"
 	"github.com/org/claude-sandbox/internal/registrytest"
 	"github.com/org/claude-sandbox/internal/release"
-	"github.com/org/claude-sandbox/internal/testenv"
 )
 
 func connect(t *testing.T) *engine.Engine {
 	t.Helper()
-	testenv.Slow(t)
-	e, err := engine.Connect(context.Background())
-	if err != nil {
-		testenv.Missing(t, "container engine", err.Error())
-	}
-	t.Cleanup(func() { e.Close() })
-	if _, _, err := CarriedInit(context.Background(), e); err != nil {
-		if errors.Is(err, carried.ErrNotCarried) {
-			testenv.Missing(t, "carried sbx-init", "run scripts/build first")
-		}
-		t.Fatal(err)
-	}
+	e := enginetest.Connect(t)
+	enginetest.Carried(t)
 	return e
 }
 

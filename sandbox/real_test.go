@@ -20,8 +20,8 @@ import (
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/imagebuild"
-	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/enginetest"
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/testenv"
 	"github.com/org/claude-sandbox/settings"
@@ -102,17 +102,8 @@ func copyFile(to, from string) error {
 
 func connect(t testing.TB) *engine.Engine {
 	t.Helper()
-	testenv.Slow(t)
-	e, err := engine.Connect(context.Background())
-	if err != nil {
-		testenv.Missing(t, "container engine", err.Error())
-	}
-	t.Cleanup(func() { e.Close() })
-	if _, _, err := imagebuild.CarriedInit(context.Background(), e); errors.Is(err, carried.ErrNotCarried) {
-		testenv.Missing(t, "carried sbx-init", "run scripts/build first")
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	e := enginetest.Connect(t)
+	enginetest.Carried(t)
 	return e
 }
 

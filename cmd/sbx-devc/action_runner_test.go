@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/enginetest"
 	"github.com/org/claude-sandbox/internal/registrytest"
-	"github.com/org/claude-sandbox/internal/testenv"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -17,15 +16,8 @@ import (
 // source does not even know whose registry it would ask: without a name, a run
 // takes what is built here.
 func TestNobodysImageIsPulledUnasked(t *testing.T) {
-	testenv.Slow(t)
-	e, err := engine.Connect(t.Context())
-	if err != nil {
-		testenv.Missing(t, "a container engine", err.Error())
-	}
-	defer e.Close()
-	if _, err := carried.Init("amd64"); err != nil {
-		testenv.Missing(t, "the carried sbx-init", err.Error())
-	}
+	e := enginetest.Connect(t)
+	enginetest.Carried(t)
 	var asked atomic.Int64
 	registry := registrytest.StartFaulty(t)
 	registry.Set(func(http.ResponseWriter, *http.Request, http.Handler) bool { asked.Add(1); return false })

@@ -2,14 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/carried"
-	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/enginetest"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
 
@@ -30,15 +28,8 @@ func builtProgram(t *testing.T) string {
 // The demo is the main job from start to end on real parts: git, the engine,
 // the image of the template, Claude Code itself. Only the model is scripted.
 func TestDemo(t *testing.T) {
-	testenv.Slow(t)
-	if e, err := engine.Connect(context.Background()); err != nil {
-		testenv.Missing(t, "a container engine", err.Error())
-	} else {
-		e.Close()
-	}
-	if _, err := carried.Init("amd64"); err != nil {
-		testenv.Missing(t, "the carried sbx-init", err.Error())
-	}
+	enginetest.Connect(t)
+	enginetest.Carried(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for _, name := range []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"} {
 		t.Setenv(name, "") // never spend anybody's money

@@ -17,8 +17,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/imagebuild"
-	"github.com/org/claude-sandbox/internal/carried"
-	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/enginetest"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
 
@@ -51,20 +50,14 @@ func newDevProject(t *testing.T, initArgs ...string) *devProject {
 	return p
 }
 
-// newRepository makes an empty repository in a folder of that name, and the world around its container.
+// newRepository makes an empty repository in a folder of that name, and the
+// world around its container.
 func newRepository(t *testing.T, name string) *devProject {
 	t.Helper()
 	testenv.Root(t)
 	p := &devProject{t: t, cli: testenv.Program(t, "devcontainer"), tmp: t.TempDir(), log: &bytes.Buffer{}, docker: testenv.Program(t, "docker"), dir: filepath.Join(t.TempDir(), name)}
-	e, err := engine.Connect(t.Context())
-	if err != nil {
-		testenv.Missing(t, "a container engine", err.Error())
-	}
-	defer e.Close()
-	switch _, err := imagebuild.LoadInit(t.Context(), e); {
-	case errors.Is(err, carried.ErrNotCarried):
-		testenv.Missing(t, "the carried sbx-init", err.Error())
-	case err != nil:
+	enginetest.Carried(t)
+	if _, err := imagebuild.LoadInit(t.Context(), enginetest.Connect(t)); err != nil {
 		t.Fatal(err)
 	}
 	p.world = newOutside(t, p.must(p.docker, "network", "inspect", "bridge", "--format", `{{index .Options "com.docker.network.bridge.name"}}`))

@@ -8,21 +8,10 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/enginetest"
 	"github.com/org/claude-sandbox/internal/registrytest"
-	"github.com/org/claude-sandbox/internal/testenv"
 	"github.com/org/claude-sandbox/templates/lock"
 )
-
-func imageEngine(t *testing.T) *engine.Engine {
-	t.Helper()
-	testenv.Slow(t)
-	e, err := engine.Connect(t.Context())
-	if err != nil {
-		testenv.Missing(t, "a container engine", err.Error())
-	}
-	t.Cleanup(func() { e.Close() })
-	return e
-}
 
 // pulledTitle returns the title of an image that the engine has, and removes
 // it when the test is over.
@@ -39,7 +28,7 @@ func pulledTitle(t *testing.T, e *engine.Engine, ref string) string {
 // The lock of a project decides what is pulled: whoever moves the tag
 // afterwards moves nothing here, and that the tag moved is said.
 func TestPullTakesTheLocksDigest(t *testing.T) {
-	e := imageEngine(t)
+	e := enginetest.Connect(t)
 	addr := registrytest.Start(t)
 	image, other := addr+"/me/sandbox:v1", addr+"/me/tools:v1"
 	push := func(title string) {
@@ -107,7 +96,7 @@ func TestPullTakesTheLocksDigest(t *testing.T) {
 // An image in the place of the one that the image's lock describes is not
 // loaded, whatever its tag says.
 func TestPullRefusesAnotherImageThanTheLocks(t *testing.T) {
-	e := imageEngine(t)
+	e := enginetest.Connect(t)
 	dir, addr := imageProject(t), registrytest.Start(t)
 	ref, swapped := addr+"/me/sandbox:v1", addr+"/me/sandbox:swapped"
 	imagePolicyOf(t, dir, `{"network": {"mode": "none", "deny": ["`+strings.Replace(addr, ":", "-", 1)+`.example"]}}`) // an image of its own
@@ -157,7 +146,7 @@ func TestPullRefusesAnotherImageThanTheLocks(t *testing.T) {
 
 // A private image says what is missing: credentials, or rights.
 func TestPullOfAPrivateImage(t *testing.T) {
-	imageEngine(t)
+	enginetest.Connect(t)
 	f := registrytest.StartFaulty(t)
 	ref := f.Addr + "/me/private:v1"
 	imageOK(t, "image", "push", "--init-only", f.Real+"/me/private:v1")

@@ -11,8 +11,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/imagebuild"
-	"github.com/org/claude-sandbox/internal/carried"
-	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/enginetest"
 	"github.com/org/claude-sandbox/internal/registrytest"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
@@ -25,13 +24,10 @@ func TestImageFromLockToDevContainer(t *testing.T) {
 	testenv.Root(t)
 	docker := testenv.Program(t, "docker")
 	testenv.Program(t, "devcontainer")
-	e, err := engine.Connect(t.Context())
-	if err != nil {
-		testenv.Missing(t, "a container engine", err.Error())
-	}
-	defer e.Close()
-	if _, err := imagebuild.LoadInit(t.Context(), e); errors.Is(err, carried.ErrNotCarried) {
-		testenv.Missing(t, "the carried sbx-init", err.Error())
+	e := enginetest.Connect(t)
+	enginetest.Carried(t)
+	if _, err := imagebuild.LoadInit(t.Context(), e); err != nil {
+		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	addr := registrytest.Start(t)
@@ -128,15 +124,8 @@ func TestImageFromLockToDevContainer(t *testing.T) {
 
 // What push writes down is what pull fetches, also when the tag has moved on.
 func TestPinnedPushIsPulled(t *testing.T) {
-	testenv.Slow(t)
-	e, err := engine.Connect(t.Context())
-	if err != nil {
-		testenv.Missing(t, "a container engine", err.Error())
-	}
-	defer e.Close()
-	if _, err := carried.Init("arm64"); err != nil {
-		testenv.Missing(t, "the carried sbx-init", err.Error())
-	}
+	e := enginetest.Connect(t)
+	enginetest.Carried(t)
 	repo, file := registrytest.Start(t)+"/me/init", filepath.Join(t.TempDir(), "pinned.txt")
 	sbx := func(args ...string) (stdout, stderr string) {
 		t.Helper()

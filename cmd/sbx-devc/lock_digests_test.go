@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/org/claude-sandbox/imagebuild/registry"
-	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/enginetest"
 	"github.com/org/claude-sandbox/internal/registrytest"
 	"github.com/org/claude-sandbox/internal/testenv"
 	"github.com/org/claude-sandbox/templates/lock"
@@ -36,11 +36,7 @@ func newDigests(t *testing.T) *digests {
 func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
 	t.Parallel()
 	docker := testenv.Program(t, "docker")
-	e, err := engine.Connect(t.Context())
-	if err != nil {
-		testenv.Missing(t, "a container engine", err.Error())
-	}
-	e.Close()
+	enginetest.Connect(t)
 	p := &devProject{t: t, docker: docker, dir: t.TempDir()}
 	hub := registrytest.StartFaulty(t)
 	image, tagged := hub.Addr+"/sbx-lock/base:1", hub.Addr+"/sbx-lock/other:1"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/enginetest"
 	"github.com/org/claude-sandbox/internal/testenv"
 	"github.com/org/claude-sandbox/sandbox"
 )
@@ -24,15 +25,11 @@ const (
 // loggingContainer is a container with our init and an audit log.
 func loggingContainer(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
-	testenv.Slow(t)
-	e, err := engine.Connect(t.Context())
-	if err != nil {
-		testenv.Missing(t, "a container engine", err.Error())
-	}
-	t.Cleanup(func() { e.Close() })
+	e := enginetest.Connect(t)
+	enginetest.Carried(t)
 	binary, _, err := imagebuild.CarriedInit(t.Context(), e)
 	if err != nil {
-		testenv.Missing(t, "the carried sbx-init", err.Error())
+		t.Fatal(err)
 	}
 	id, err := e.Create(t.Context(), engine.Spec{Name: name, Image: "debian:bookworm-slim", Entrypoint: []string{"sleep", "300"}, Labels: labels, Network: "none"})
 	if err != nil {

@@ -16,10 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/enginetest"
 	"github.com/org/claude-sandbox/internal/fakeapi"
-	"github.com/org/claude-sandbox/internal/testenv"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -27,15 +26,8 @@ import (
 // runs in a folder of the test. The engine is the caller's to look at.
 func runProgram(t *testing.T, env []string, args ...string) (*exec.Cmd, *engine.Engine) {
 	t.Helper()
-	testenv.Slow(t)
-	e, err := engine.Connect(t.Context())
-	if err != nil {
-		testenv.Missing(t, "a container engine", err.Error())
-	}
-	t.Cleanup(func() { e.Close() })
-	if _, err := carried.Init("amd64"); err != nil {
-		testenv.Missing(t, "the carried sbx-init", err.Error())
-	}
+	e := enginetest.Connect(t)
+	enginetest.Carried(t)
 	project := t.TempDir()
 	if os.Geteuid() == 0 { // the agent never is root
 		if err := os.Chown(project, 1000, 1000); err != nil {

@@ -127,6 +127,7 @@ var allowed = map[string][]string{
 	"cmd/sbx-init":            {"firewall", "firewall/audit", "firewall/guard", "firewall/kernel", "firewall/resolver", "settings", "internal/tunnel"},
 	"cmd/sbx-devc":            {"*"},
 	"internal/browsertest":    {"internal/testenv"},
+	"internal/enginetest":     {"internal/carried", "internal/engine", "internal/testenv"},
 	"internal/registrytest":   {"internal/testenv"},
 	"internal/netnstest":      {"internal/testenv"},
 
