@@ -15,6 +15,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox"
 )
 
 // Inputs are the inputs of the Action after they were read and checked. Each
@@ -288,12 +289,16 @@ func readPrompt(root *os.Root, name string) (string, error) {
 	return string(text), nil
 }
 
-// leftToken refuses a checkout whose git configuration, or a submodule's, holds
-// a credential: the agent could read it and use it at a host that the policy
+// leftToken refuses a checkout whose git configuration, or that of a submodule or
+// of another checkout inside it, holds a credential: the agent could read it and use it at a host that the policy
 // allows. Versions of actions/checkout before 6 leave the job's token there
 // unless told not to.
 func (p *inputParser) leftToken(dir string) {
-	configs := []string{filepath.Join(dir, ".git", "config")}
+	if len(sandbox.LeftTokens(dir)) > 0 {
+		p.errs = append(p.errs, errTokenInCheckout)
+		return
+	}
+	var configs []string // of submodules, whole or not
 	_ = filepath.WalkDir(filepath.Join(dir, ".git", "modules"), func(name string, _ fs.DirEntry, err error) error {
 		if err == nil && filepath.Base(name) == "config" {
 			configs = append(configs, name)
@@ -301,33 +306,13 @@ func (p *inputParser) leftToken(dir string) {
 		return nil // no submodules, or a folder that the agent cannot read either
 	})
 	for _, name := range configs {
-		if text, err := os.ReadFile(name); err == nil && holdsToken(string(text)) {
+		if text, err := os.ReadFile(name); err == nil && sandbox.HoldsToken(string(text)) {
 			p.errs = append(p.errs, errTokenInCheckout)
 			return
 		}
 	}
 }
 
-// holdsToken looks for the two places in a git configuration where tokens are
-// left: a header for every request, and a URL with a password.
-func holdsToken(config string) bool {
-	for line := range strings.SplitSeq(strings.ToLower(config), "\n") {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		key = strings.TrimSpace(key)
-		if key == "extraheader" || (key == "url" && hasPassword(value)) {
-			return true
-		}
-	}
-	return false
-}
-
 var errTokenInCheckout = diag.WithHint(
 	errors.New("the checkout's git configuration holds a token, which the agent could read"),
 	"set persist-credentials: false on actions/checkout, or use its version 6 or later")
-
-// hasPassword reports whether a URL has a part like "user:password@".
-func hasPassword(url string) bool {
-	_, rest, ok := strings.Cut(url, "://")
-	authority, _, _ := strings.Cut(rest, "/")
-	return ok && strings.Contains(authority, "@")
-}

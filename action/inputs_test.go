@@ -145,6 +145,8 @@ func TestAttackTokenLeftInTheCheckout(t *testing.T) {
 		"ssh":           {"[remote \"origin\"]\n\turl = git@github.com:o/r\n", false},
 		"extra header":  {"[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic eDp5\n", true},
 		"in upper case": {"[http]\n\tExtraHeader=x\n", true},
+		"to push to":    {"[remote \"origin\"]\n\tpushurl = https://x-access-token:ghs_x@github.com/o/r\n", true},
+		"in a rewrite":  {"[url \"https://x-access-token:ghs_x@github.com/\"]\n\tinsteadOf = https://github.com/\n", true},
 		"in the URL":    {"[remote \"origin\"]\n\turl = https://x-access-token:ghs_x@github.com/o/r\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,6 +162,13 @@ func TestAttackTokenLeftInTheCheckout(t *testing.T) {
 			_, errs = parseIn(workspace, nil)
 			if refused := len(errs) == 1; refused != tc.refuse {
 				t.Errorf("in a submodule: got %v, want refused = %v", errs, tc.refuse)
+			}
+			workspace = t.TempDir()
+			write(t, filepath.Join(workspace, "other", ".git", "HEAD"), "ref: refs/heads/main\n")
+			write(t, filepath.Join(workspace, "other", ".git", "config"), tc.config)
+			_, errs = parseIn(workspace, nil)
+			if refused := len(errs) == 1; refused != tc.refuse {
+				t.Errorf("in another checkout: got %v, want refused = %v", errs, tc.refuse)
 			}
 		})
 	}

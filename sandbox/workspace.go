@@ -84,6 +84,9 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	w.lockDoors()
 	targets, loose := linkTargets(dir, union(w.Protect, more))
 	w.Protect, w.Notes = union(w.Protect, targets), append(w.Notes, loose...)
+	for _, p := range leftTokens(dir, w.Protect) {
+		w.Notes = append(w.Notes, p+" holds a password or a token, which the agent can read and use at every host that the policy allows: keep it in a credential helper, outside of the project")
+	}
 	for _, p := range append(slices.Clone(w.Protect), more...) {
 		for _, step := range steps(p) {
 			kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(step)))

@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/settings"
+)
+
+// maxConfig is how much of a git configuration is searched, in bytes.
+const maxConfig = 1 << 20
+
+// LeftTokens lists the git configurations of the repositories in dir, nested ones
+// and submodules among them, that hold a credential. The agent reads them like
+// every other file.
+func LeftTokens(dir string) []string {
+	paths := append(settings.GitPaths(".git"), insideGit(dir, ".git")...)
+	found := findRepositories(dir).found
+	for _, rel := range slices.Sorted(maps.Keys(found)) {
+		if kind := found[rel]; kind == "folder" || kind == "bare" {
+			paths = append(append(paths, settings.GitPaths(rel)...), insideGit(dir, rel)...)
+		}
+	}
+	return leftTokens(dir, paths)
+}
+
+// leftTokens lists those of the paths below dir that are a git configuration
+// with a credential.
+func leftTokens(dir string, paths []string) (holding []string) {
+	for _, p := range paths {
+		if !settings.IsGitFile(p) {
+			continue
+		}
+		file := filepath.Join(dir, filepath.FromSlash(p))
+		info, err := os.Lstat(file)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
+			continue
+		}
+		if text, err := os.ReadFile(file); err == nil && HoldsToken(string(text)) {
+			holding = append(holding, p)
+		}
+	}
+	return holding
+}
+
+// minToken is the length from which a user's name in a URL is taken for a token.
+const minToken = 20
+
+// HoldsToken looks for the places in a git configuration where tokens are left: a
+// header for every request, and a web address with a password, wherever it
+// stands. A user's name alone is none, as hosts put it into the addresses that
+// they show, unless it is as long as a token.
+func HoldsToken(config string) bool {
+	for line := range strings.SplitSeq(strings.ToLower(config), "\n") {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+			continue
+		}
+		key, _, isSet := strings.Cut(line, "=")
+		if isSet && strings.HasSuffix(strings.TrimSpace(key), "extraheader") {
+			return true
+		}
+		for rest := line; ; {
+			before, after, found := strings.Cut(rest, "://")
+			if !found {
+				break
+			}
+			rest = after
+			if !strings.HasSuffix(before, "http") && !strings.HasSuffix(before, "https") {
+				continue
+			}
+			authority := after
+			if end := strings.IndexAny(after, "/\"' \t?#"); end >= 0 {
+				authority = after[:end]
+			}
+			user, _, found := strings.Cut(authority, "@")
+			_, password, _ := strings.Cut(user, ":")
+			if found && (password != "" || len(user) >= minToken) {
+				return true
+			}
+		}
+	}
+	return false
+}
