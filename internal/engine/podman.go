@@ -2,17 +2,45 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
+
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// podman reports whether the engine is Podman behind Docker's API.
-func (e *Engine) podman(ctx context.Context) bool {
+// podman reports whether the engine is Podman behind Docker's API. One that does
+// not run as root is refused.
+//
+// The root of a rootless Podman's containers is the user who runs it, and the
+// agent, who never is root, may not write to that user's project. With the
+// user's number for the agent (keep-id) the containers' user ids are no range of
+// the kernel's any more, and the packet filter's rules about users miss some; the
+// network interfaces of the host are seen; and on control groups of version 1 no
+// limit of memory or processes is obeyed. Measured with Podman 4.3.
+func (e *Engine) podman(ctx context.Context) (bool, error) {
 	v, err := e.client.ServerVersion(ctx, client.ServerVersionOptions{})
-	return err == nil && slices.ContainsFunc(v.Components, func(c system.ComponentVersion) bool { return c.Name == "Podman Engine" })
+	if err != nil {
+		return false, err
+	}
+	if !slices.ContainsFunc(v.Components, func(c system.ComponentVersion) bool { return c.Name == "Podman Engine" }) {
+		return false, nil
+	}
+	// Docker's form of this has no word for it, and Podman 4.3 does not say
+	// "name=rootless" among the security options.
+	var info struct{ Rootless *bool }
+	if _, err := e.plain(ctx, http.MethodGet, "/info", &info); err != nil {
+		return true, err
+	}
+	if info.Rootless == nil || *info.Rootless {
+		return true, diag.WithHint(errors.New("this Podman does not run as root, which is not supported: the agent could not write to the project, and limits might not hold"),
+			"use the Podman of root (sudo systemctl start podman.socket, then run this as root with DOCKER_HOST=unix:///run/podman/podman.sock), or Docker")
+	}
+	return true, nil
 }
 
 // podmanTmpfs rewrites mount options for Podman: it knows no owner (as of 4.3,

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // Podman refuses an owner among the options of a tmpfs; Docker needs it.
@@ -24,6 +26,8 @@ func TestTmpfsOnPodman(t *testing.T) {
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/version"):
 				_ = json.NewEncoder(w).Encode(map[string]any{"ApiVersion": "1.41", "Components": []any{map[string]string{"Name": component}}})
+			case strings.HasSuffix(r.URL.Path, "/info"):
+				_, _ = io.WriteString(w, `{"Rootless": false}`)
 			case strings.HasSuffix(r.URL.Path, "/containers/create"):
 				body, _ := io.ReadAll(r.Body)
 				if err := json.Unmarshal(body, &created); err != nil {
@@ -40,6 +44,35 @@ func TestTmpfsOnPodman(t *testing.T) {
 		_, err = e.Create(t.Context(), Spec{Image: "i", Tmpfs: map[string]string{"/home": "rw,exec,uid=1000,gid=1000,mode=0700,size=4g"}})
 		if got := created.HostConfig.Tmpfs["/home"]; err != nil || got != want {
 			t.Errorf("%s is told %q (%v), want %q", component, got, err, want)
+		}
+		e.Close()
+		server.Close()
+	}
+}
+
+// A Podman that does not run as root is refused before there is a container, and
+// so is one that does not say.
+func TestRootlessPodmanIsRefused(t *testing.T) {
+	for _, info := range []string{`{"Rootless": true}`, `{}`} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Api-Version", "1.41")
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/version"):
+				_, _ = io.WriteString(w, `{"ApiVersion": "1.41", "Components": [{"Name": "Podman Engine"}]}`)
+			case strings.HasSuffix(r.URL.Path, "/info"):
+				_, _ = io.WriteString(w, info)
+			case !strings.HasSuffix(r.URL.Path, "/_ping"):
+				t.Errorf("%s: %s %s", info, r.Method, r.URL)
+			}
+		}))
+		e, err := connect(t.Context(), "tcp://"+server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.Create(t.Context(), Spec{Image: "i"})
+		if err == nil || !strings.Contains(err.Error(), "does not run as root") || !strings.Contains(diag.HintOf(err), "sudo systemctl start podman.socket") {
+			t.Errorf("%s: %v, hint %q", info, err, diag.HintOf(err))
 		}
 		e.Close()
 		server.Close()

@@ -52,7 +52,11 @@ type Mount struct {
 // Create makes a container from spec without starting it and returns its id.
 // A missing image is ErrNotFound; it is not pulled.
 func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
-	if len(spec.Tmpfs) > 0 && e.podman(ctx) {
+	podman, err := e.podman(ctx)
+	if err != nil {
+		return "", wrap(err, "creating container", spec.Name)
+	}
+	if podman {
 		spec.Tmpfs = podmanTmpfs(spec.Tmpfs)
 	}
 	host := &container.HostConfig{

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
@@ -80,27 +81,39 @@ func (e *Engine) Attach(ctx context.Context, id string, stdin bool) (*Stream, er
 // nil if it gives none. The client keeps the status alone, and Podman makes a
 // container ready when somebody attaches: what hinders its start is told here.
 func (e *Engine) attachRefusal(ctx context.Context, id string) error {
-	dial := e.client.Dialer()
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
-	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://engine/v"+e.client.ClientVersion()+"/containers/"+url.PathEscape(id)+"/attach?stream=1&stdout=1", http.NoBody)
-	if err != nil {
-		return nil
-	}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return nil
-	}
-	defer response.Body.Close()
 	var said struct{ Message string }
-	if response.StatusCode < 400 || json.NewDecoder(io.LimitReader(response.Body, maxRefusal)).Decode(&said) != nil || said.Message == "" {
+	status, err := e.plain(ctx, http.MethodPost, "/containers/"+url.PathEscape(id)+"/attach?stream=1&stdout=1", &said)
+	if err != nil || status < 400 || said.Message == "" {
 		return nil
 	}
 	return errors.New(said.Message)
 }
 
-// maxRefusal is how much of a refusal is read.
-const maxRefusal = 64 << 10
+// plain asks the engine for what the client has no words for, and decodes the
+// answer, which is JSON.
+func (e *Engine) plain(ctx context.Context, method, path string, answer any) (status int, err error) {
+	dial := e.client.Dialer()
+	transport := &http.Transport{
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		DisableKeepAlives: true,
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://engine/v"+e.client.ClientVersion()+path, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if t := response.Header.Get("Content-Type"); !strings.HasPrefix(t, "application/json") {
+		return response.StatusCode, fmt.Errorf("%s %s: answered with %q", method, path, t)
+	}
+	return response.StatusCode, json.NewDecoder(io.LimitReader(response.Body, maxPlain)).Decode(answer)
+}
+
+// maxPlain is how much of a plain answer is read.
+const maxPlain = 1 << 20
 
 // ExecSpec describes a further process in a running container.
 type ExecSpec struct {

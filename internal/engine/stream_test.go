@@ -10,6 +10,7 @@ import (
 // What hinders a container's start is said to whoever attaches, by Podman.
 func TestAttachSaysWhyItIsRefused(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/_ping"):
 			w.Header().Set("Api-Version", "1.41")
