@@ -120,6 +120,7 @@ type trial struct {
 	during  func(p *Plan, w *Workspace) // called once the agent has printed "ready"
 
 	dir    string // the workspace; "" = a new one
+	image  string // "" = testImage's
 	state  string // the run's folder
 	stdout notifier
 	stderr bytes.Buffer
@@ -218,7 +219,9 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 	tr.state = t.TempDir()
 	trials++
 	tr.options.ID = fmt.Sprintf("test-%d-%d", os.Getpid(), trials)
-	tr.options.Image = testImage(t, e)
+	if tr.options.Image = tr.image; tr.image == "" {
+		tr.options.Image = testImage(t, e)
+	}
 	if tr.plan, err = NewPlan(tr.options, Facts{Workspace: w}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,163 @@
+package sandbox
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// podmanImage is what firewall and agent need, made of this machine's own
+// programs: an image with Claude Code would cost this test most of its time.
+const podmanImage = "localhost/sbx-podman-test:latest"
+
+// startPodman starts a Podman of this test's own, which has podmanImage, in
+// namespaces that go with it: its bridge, rules and mounts are nobody else's.
+func startPodman(t *testing.T) *engine.Engine {
+	t.Helper()
+	testenv.Root(t)
+	program := testenv.Program(t, "podman")
+	dir := t.TempDir()
+	// Left alone, Podman 4.3 sets limits that root may not raise to everywhere.
+	const conf = "[containers]\ndefault_ulimits = [\"nofile=4096:4096\", \"nproc=4096:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\n"
+	if err := os.WriteFile(dir+"/containers.conf", []byte(conf), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	podman := func(args ...string) *exec.Cmd {
+		cmd := exec.Command("unshare", append([]string{"--net", "--mount", program, "--root", dir + "/root", "--runroot", dir + "/run"}, args...)...)
+		cmd.Env = append(os.Environ(), "CONTAINERS_CONF="+dir+"/containers.conf")
+		cmd.Dir = dir // a program of Podman's leaves a file where it was started
+		return cmd
+	}
+	load := podman("import", "-", podmanImage)
+	in, err := load.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := make(chan error, 1)
+	go func() { packed <- errors.Join(packPrograms(in), in.Close()) }()
+	if out, err := load.CombinedOutput(); err != nil {
+		t.Fatalf("podman import: %v: %s", err, out)
+	}
+	if err := <-packed; err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "podman.sock")
+	service := podman("system", "service", "--time", "0", "unix://"+socket)
+	if err := service.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = service.Process.Kill()
+		_ = service.Wait()
+	})
+	t.Setenv("DOCKER_HOST", "unix://"+socket)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		e, err := engine.Connect(t.Context())
+		if err == nil {
+			t.Cleanup(func() { e.Close() })
+			return e
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// packPrograms writes an archive of a small system to w: the packet filter's
+// programs, a shell and what the test's agent uses, with their libraries.
+func packPrograms(w io.Writer) error {
+	tw := tar.NewWriter(w)
+	done := map[string]bool{}
+	var add func(name string) error
+	add = func(name string) error {
+		if done[name] {
+			return nil
+		}
+		done[name] = true
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := tw.WriteHeader(&tar.Header{Name: name[1:], Mode: 0o755, Size: int64(len(data))}); err != nil {
+			return err
+		}
+		if _, err := tw.Write(data); err != nil {
+			return err
+		}
+		out, _ := exec.Command("ldd", name).Output() // fails for what has no libraries
+		for word := range strings.FieldsSeq(string(out)) {
+			if strings.HasPrefix(word, "/") {
+				if err := add(word); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	programs := []string{"bash", "cat", "cut", "grep", "id", "ipset"}
+	for _, p := range []string{"iptables", "ip6tables"} {
+		for _, variant := range []string{"", "-nft", "-legacy"} {
+			programs = append(programs, p+variant, p+variant+"-restore", p+variant+"-save")
+		}
+	}
+	for _, p := range programs {
+		path, err := exec.LookPath(p)
+		if err == nil {
+			err = add(path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	modules, err := filepath.Glob("/usr/lib/*/xtables")
+	for _, dir := range modules {
+		err = errors.Join(err, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			return add(name)
+		}))
+	}
+	return errors.Join(err, tw.Close())
+}
+
+// The main job on Podman: the firewall stands and records, the agent works in the
+// project without a capability, and cannot write what is protected.
+func TestRunOnPodman(t *testing.T) {
+	e := startPodman(t)
+	tr := (&trial{image: podmanImage, git: true, options: Options{Command: []string{"bash", "-c", `
+echo work >file && cat file
+for f in .git/hooks/pre-commit .git/config .devcontainer/devcontainer.json .vscode/tasks.json /etc/passwd /run/sbx/policy.json; do
+	echo evil >>$f && echo "WROTE $f"
+done 2>/dev/null
+(echo x >/dev/tcp/203.0.113.7/4444) 2>/dev/null && echo "REACHED an address"
+grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
+id -u
+exit 7`}}}).run(t, e)
+	out := tr.stdout.String()
+	if tr.err != nil || tr.result.ExitCode != 7 || !strings.HasPrefix(out, "work\n") || strings.Contains(out, "WROTE") || strings.Contains(out, "REACHED") {
+		t.Errorf("error %v, exit code %d:\n%s\n%s", tr.err, tr.result.ExitCode, out, tr.stderr.String())
+	}
+	for _, want := range []string{"CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "\n1000\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it lacks %q:\n%s", want, out)
+		}
+	}
+	if tr.result.Egress == nil || !slices.Contains(tr.result.Egress.DeniedHosts(), "203.0.113.7") {
+		t.Errorf("the refusal is not recorded: %+v", tr.result.Egress)
+	}
+	if text, err := os.ReadFile(filepath.Join(tr.dir, "file")); err != nil || string(text) != "work\n" {
+		t.Errorf("the project has %q, %v", text, err)
+	}
+}
