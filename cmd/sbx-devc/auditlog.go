@@ -42,7 +42,7 @@ const maxCollected = 160 << 20
 // readAuditLogs reads the logs that the arguments name; without one the newest
 // run's, of the given project unless that is "". Of several logs neither the name
 // nor the policy is known. Lines that are no record are left out, and said: a
-// damaged log must not pass for a quiet one.
+// damaged log must not pass for a quiet one, and what has no record at all is none.
 func (a *app) readAuditLogs(ctx context.Context, args []string, project string) (auditLog, []audit.Record, error) {
 	if len(args) == 0 {
 		newest, err := a.newestRun(true, project)
@@ -55,11 +55,10 @@ func (a *app) readAuditLogs(ctx context.Context, args []string, project string) 
 	var records []audit.Record
 	size, unreadable := 0, 0
 	collect := func(line []byte) error {
-		var r audit.Record
 		if size += len(line); size > maxCollected {
 			return fmt.Errorf("the audit log is larger than %d bytes", maxCollected)
 		}
-		if json.Unmarshal(line, &r) == nil && r.Verdict != "" {
+		if r, ok := audit.Parse(line); ok {
 			records = append(records, r)
 		} else if len(bytes.TrimSpace(line)) > 0 {
 			unreadable++
@@ -69,11 +68,16 @@ func (a *app) readAuditLogs(ctx context.Context, args []string, project string) 
 	for _, arg := range args {
 		var err error
 		unreadable = 0
+		before := len(records)
 		if log, err = a.auditLog(ctx, arg); err == nil {
 			err = a.tail(ctx, log, false, collect)
 		}
 		if err != nil {
 			return auditLog{}, nil, err
+		}
+		if unreadable > 0 && len(records) == before {
+			return auditLog{}, nil, exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s is no audit log: not one of its %d lines is a record", log.title, unreadable),
+				"an audit log has lines of JSON, each with a verdict, as /run/sbx/audit.jsonl in a sandbox"))
 		}
 		if unreadable > 0 {
 			fmt.Fprintf(a.stderr, "sbx-devc: warning: %s: left out what is no record, %d line(s): the log is damaged, or still being written\n", log.title, unreadable)

@@ -75,8 +75,8 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 // record is not shown: the line may come from a container.
 func (a *app) lineOf(o logsOptions) func([]byte) error {
 	return func(line []byte) error {
-		var r audit.Record
-		if json.Unmarshal(line, &r) != nil || r.Verdict == "" || o.denied && r.Verdict != firewall.Deny {
+		r, ok := audit.Parse(line)
+		if !ok || o.denied && r.Verdict != firewall.Deny {
 			return nil
 		}
 		text := audit.Line(line)

@@ -38,7 +38,7 @@ open the destination.
 
 The HTML form is one file that loads nothing. Every run leaves one in its folder.
 
-Exit code 64: wrong usage; 66: there is no such log.`,
+Exit code 64: wrong usage; 65: it is no audit log; 66: there is no such log.`,
 		Example: `  sbx-devc report
   sbx-devc report --denied 20260102-150405-ab12cd
   sbx-devc report --output report.html

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"slices"
@@ -40,8 +39,8 @@ func EscapeJSON(text []byte) []byte {
 // what is no record. Names come from the agent: nothing but visible ASCII is
 // written of them. Times are those of where it is read.
 func Line(line []byte) string {
-	var r Record
-	if json.Unmarshal(line, &r) != nil || r.Verdict == "" {
+	r, ok := Parse(line)
+	if !ok {
 		return ""
 	}
 	verdict := "allowed"

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"io"
 )
@@ -27,8 +26,7 @@ func Read(r io.Reader) ([]Record, error) {
 		case err != nil && err != io.EOF:
 			return records, err
 		}
-		var rec Record
-		if !overlong && json.Unmarshal(line, &rec) == nil && rec.Verdict != "" {
+		if rec, ok := Parse(line); ok && !overlong {
 			records = append(records, rec)
 		}
 		overlong = false

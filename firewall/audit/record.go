@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"encoding/json"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
@@ -64,6 +66,16 @@ func unwritten(at time.Time, n int) Record {
 		Time: at, Verdict: firewall.Deny, Layer: LayerLog, Name: LostRecords, Count: n,
 		Reason: "decisions could not be written, as on a full disk; those that would have allowed something did not happen",
 	}
+}
+
+// Parse reads a line of a log; ok is false for what is no record: no JSON, or
+// without a verdict and a layer of ours. What somebody else wrote must not count
+// as something that was decided.
+func Parse(line []byte) (r Record, ok bool) {
+	if json.Unmarshal(line, &r) != nil || r.Verdict != firewall.Allow && r.Verdict != firewall.Deny {
+		return Record{}, false
+	}
+	return r, slices.Contains([]Layer{LayerDNS, LayerIP, LayerSNI, LayerHTTP, LayerLog}, r.Layer)
 }
 
 // decisions is how many decisions the record stands for.
