@@ -129,6 +129,35 @@ func TestAttackGiantClientHello(t *testing.T) {
 	if s.conns() != 0 {
 		t.Error("it arrived")
 	}
+	// What only says that it is so large is not waited for, a record must be one
+	// of TLS's, and small records must not take many times the message's memory.
+	var tiny string
+	for _, c := range helloMessage(sni("ok.test"), extension{21, make([]byte, 20000)}) {
+		tiny += string(record(22, []byte{c}))
+	}
+	for name, sent := range map[string]string{
+		"says that it is giant":   string(record(22, []byte{1, 0xff, 0xff, 0xff, 3, 3})),
+		"a record too large":      string(record(22, helloMessage(sni("ok.test"), extension{21, make([]byte, 16400)}))),
+		"a giant in tiny records": tiny,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sink(t, "hi")
+			b := newBench(t, s)
+			conn := b.dial()
+			if _, err := io.WriteString(conn, sent); err != nil && len(sent) < 65536 {
+				t.Fatal(err)
+			}
+			// The client waits for the answer, and ends nothing.
+			back := make([]byte, 7)
+			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+			if _, err := io.ReadFull(conn, back); err != nil || back[0] != 21 || back[6] != 50 {
+				t.Errorf("answer %q, %v", back, err)
+			}
+			if s.conns() != 0 {
+				t.Error("it arrived")
+			}
+		})
+	}
 	// Large but within the limit: many records.
 	message = helloMessage(sni("ok.test"), extension{21, make([]byte, 50000)})
 	sent = ""
@@ -314,6 +343,12 @@ func TestAttackOtherSiteByHost(t *testing.T) {
 		"another scheme":       "GET https://ok.test/ HTTP/1.1\r\nHost: ok.test\r\n\r\n",
 		"no path":              "GET evil.test HTTP/1.1\r\nHost: ok.test\r\n\r\n",
 		"CONNECT":              "CONNECT ok.test:443 HTTP/1.1\r\nHost: ok.test:443\r\n\r\n",
+		"CONNECT to a path":    "CONNECT / HTTP/1.1\r\nHost: ok.test\r\n\r\n",
+		"CONNECT to a URL":     "CONNECT http://ok.test/ HTTP/1.1\r\nHost: ok.test\r\n\r\n",
+		"a version to come":    "GET / HTTP/1.2\r\nHost: ok.test\r\n\r\n",
+		"HTTP/3":               "GET / HTTP/3.0\r\nHost: ok.test\r\n\r\n",
+		"a version in letters": "GET / http/1.1\r\nHost: ok.test\r\n\r\n",
+		"words behind it":      "GET / HTTP/1.1 HTTP/1.1\r\nHost: ok.test\r\n\r\n",
 		"space before colon":   "GET / HTTP/1.1\r\nHost : evil.test\r\nHost: ok.test\r\n\r\n",
 		"a folded line":        "GET / HTTP/1.1\r\nX: y\r\n Host: evil.test\r\nHost: ok.test\r\n\r\n",
 		"a folded host":        "GET / HTTP/1.1\r\nHost: ok.test\r\n .evil.test\r\n\r\n",
@@ -423,6 +458,25 @@ func TestRefusalSaysWhatToDo(t *testing.T) {
 	for _, want := range []string{"no allowlist entry matches new.test", `add this line to "allow" in sandbox.jsonc: "new.test:`, guard.HeaderRefused + ": guard"} {
 		if !strings.Contains(back, want) {
 			t.Errorf("the answer lacks %q: %s", want, back)
+		}
+	}
+}
+
+// Who speaks a protocol that is not let through is told so, not that a host is
+// missing.
+func TestRefusalNamesTheProtocol(t *testing.T) {
+	for sent, want := range map[string]string{
+		"CONNECT ok.test:443 HTTP/1.1\r\nHost: ok.test:443\r\n\r\n": "CONNECT is not let through",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":                          "HTTP/2 without TLS is not let through",
+		"SSH-2.0-OpenSSH_9.6\r\n":                                   "neither TLS nor HTTP/1",
+	} {
+		s := sink(t, "hi")
+		b := newBench(t, s)
+		if back := b.send(sent); !strings.Contains(back, want) {
+			t.Errorf("%q: the answer lacks %q: %s", sent, want, back)
+		}
+		if s.conns() != 0 {
+			t.Errorf("%q arrived", sent)
 		}
 	}
 }
