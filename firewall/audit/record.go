@@ -52,6 +52,10 @@ type Record struct {
 // have been allowed was not.
 const LostRecords = "(lost records)"
 
+// NoQuestion stands in the place of a host name in the record of a message to
+// the resolver that asks for nothing it understands.
+const NoQuestion = "(no question)"
+
 // lost is the record about a file of the log that is gone.
 func lost(at time.Time) Record {
 	return Record{

@@ -343,6 +343,8 @@ func TestAttackOtherSiteByHost(t *testing.T) {
 		"another scheme":       "GET https://ok.test/ HTTP/1.1\r\nHost: ok.test\r\n\r\n",
 		"no path":              "GET evil.test HTTP/1.1\r\nHost: ok.test\r\n\r\n",
 		"CONNECT":              "CONNECT ok.test:443 HTTP/1.1\r\nHost: ok.test:443\r\n\r\n",
+		"a tab in the target":  "GET /\tx HTTP/1.1\r\nHost: ok.test\r\n\r\n",
+		"NUL in the target":    "GET /\x00x HTTP/1.1\r\nHost: ok.test\r\n\r\n",
 		"CONNECT to a path":    "CONNECT / HTTP/1.1\r\nHost: ok.test\r\n\r\n",
 		"CONNECT to a URL":     "CONNECT http://ok.test/ HTTP/1.1\r\nHost: ok.test\r\n\r\n",
 		"a version to come":    "GET / HTTP/1.2\r\nHost: ok.test\r\n\r\n",
@@ -393,6 +395,25 @@ func TestAttackOtherSiteByHost(t *testing.T) {
 				t.Errorf("recorded: %q", got)
 			}
 		})
+	}
+}
+
+// A head that goes on and on is refused while the client still sends.
+func TestAttackHeadWithoutEnd(t *testing.T) {
+	s := sink(t, "hi")
+	b := newBench(t, s)
+	conn := b.dial()
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: ok.test\r\n")
+	for range 100 {
+		_, _ = io.WriteString(conn, "X: "+strings.Repeat("y", 1000)+"\r\n")
+	}
+	back := make([]byte, 12)
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.ReadFull(conn, back); err != nil || string(back) != "HTTP/1.1 403" {
+		t.Errorf("answer %q, %v", back, err)
+	}
+	if s.conns() != 0 {
+		t.Error("it arrived")
 	}
 }
 
@@ -500,6 +521,8 @@ func TestAttackSmuggledRequest(t *testing.T) {
 		"a negative size":         {chunks + "ffffffffffffffff\r\nabc\r\n0\r\n\r\n" + evil, chunks},
 		"an extension":            {chunks + "3;x=y\r\nabc\r\n0\r\n\r\n" + evil, chunks},
 		"a size with LF":          {chunks + "3\nabc\r\n0\r\n\r\n" + evil, chunks},
+		"a longer size with LF":   {chunks + "33\nabc\r\n0\r\n\r\n" + evil, chunks},
+		"a size of many zeros":    {chunks + "00000000000000003\r\nabc\r\n0\r\n\r\n" + evil, chunks},
 		"a chunk too long":        {chunks + "3\r\nabcd\r\n0\r\n\r\n" + evil, chunks + "3\r\nabc"},
 		"an upgrade that is none": {toWebSocket + evil, toWebSocket},
 		"HTTP/2 by upgrade": {strings.Replace(first, "\r\n\r\n", "\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n", 1) + evil,

@@ -25,6 +25,11 @@ const (
 // reply.
 func (s *Server) answer(ctx context.Context, message []byte, proto firewall.Proto, client netip.AddrPort) []byte {
 	q, err := parseQuestion(message)
+	if err != nil {
+		s.record(audit.Record{
+			Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: audit.NoQuestion, Reason: err.Error(), Src: client, SrcProto: proto,
+		})
+	}
 	switch {
 	case errors.Is(err, errNoQuestion):
 		return nil

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
 )
 
 // public is an address that no range of special use holds.
@@ -66,6 +67,51 @@ func TestAttackTunnelBelowAnExactName(t *testing.T) {
 	l := newLab(t, labNetwork, up, nil)
 	for _, name := range []string{"secret.ok.example.", "wild.example.", "xok.example.", "ok.example.leak.test.", "denied.wild.example.", "."} {
 		mustRefuse(t, l, l.ask(t, name, dnsmessage.TypeA))
+	}
+	mustNotArrive(t, up)
+}
+
+// Attack: messages that the resolver does not understand, which somebody else
+// might. None goes on, and none goes without a record.
+func TestAttackTriesThatAreNoQuestion(t *testing.T) {
+	up := newUpstream(t, okZone().script)
+	l := newLab(t, labNetwork, up, nil)
+	pack := func(change func(m *dnsmessage.Message)) []byte {
+		m := question4(7, "ok.example.", dnsmessage.TypeA)
+		change(&m)
+		text, err := m.Pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for name, message := range map[string][]byte{
+		"an update":     pack(func(m *dnsmessage.Message) { m.OpCode = 5 }),
+		"two questions": pack(func(m *dnsmessage.Message) { m.Questions = append(m.Questions, m.Questions[0]) }),
+		"no question":   pack(func(m *dnsmessage.Message) { m.Questions = nil }),
+		"a reply":       pack(func(m *dnsmessage.Message) { m.Response = true }),
+		"anything":      []byte("anything else to port 53"),
+		"five bytes":    []byte("12345"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := len(l.audit())
+			conn, err := net.Dial("udp", l.addr.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := conn.Write(message); err != nil {
+				t.Fatal(err)
+			}
+			l.ask(t, "ok.example.", dnsmessage.TypeTXT) // which is answered later
+			var got []audit.Record
+			for end := time.Now().Add(5 * time.Second); len(got) == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+				got = slices.DeleteFunc(l.audit()[before:], func(r audit.Record) bool { return r.Name == "ok.example" })
+			}
+			if len(got) != 1 || got[0].Verdict != firewall.Deny || got[0].Layer != audit.LayerDNS || got[0].Name != audit.NoQuestion || got[0].Reason == "" || !got[0].Src.IsValid() {
+				t.Errorf("recorded: %+v", got)
+			}
+		})
 	}
 	mustNotArrive(t, up)
 }
