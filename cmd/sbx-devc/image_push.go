@@ -156,61 +156,69 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 		o.about.Version = version
 	}
 	var s imagebuild.Spec
-	fromLock := o.image == "" && o.oci == "" && !o.initOnly
-	if fromLock {
+	if o.fromLock() {
 		if s, err = a.spec(ctx, &o.recipe); err != nil {
 			return err
 		}
 	}
 	for _, d := range to {
-		made, err := a.toPush(ctx, o, m, s)
+		if err := a.pushTo(ctx, o, d, m, s, sign); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fromLock reports whether the image is made from a lock. Only of such a one are
+// the materials known, for an SBOM and a provenance statement.
+func (o *imagePushOptions) fromLock() bool { return o.image == "" && o.oci == "" && !o.initOnly }
+
+// pushTo pushes to one repository, or says what that would cost.
+func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m imagebuild.Materials, s imagebuild.Spec, sign func(context.Context, string) error) error {
+	made, err := a.toPush(ctx, o, m, s)
+	if err != nil {
+		return err
+	}
+	c, err := registry.Dial(ctx, to.repo, !o.dryRun, mountSources(made), m.Registry)
+	if err != nil {
+		return err
+	}
+	if o.fromGit {
+		claude := ""
+		if s.Lock.Claude != nil && !s.WithoutClaude {
+			claude = s.Lock.Claude.Version
+		}
+		decision, err := a.decideTags(ctx, c, o.gitRef, o.dir, claude)
 		if err != nil {
 			return err
 		}
-		c, err := registry.Dial(ctx, d.repo, !o.dryRun, mountSources(made), m.Registry)
-		if err != nil {
-			return err
+		to.tags = append(to.tags, decision.Tags...)
+	}
+	bars := a.newBars()
+	options := registry.PushOptions{Tags: to.tags, ForceTag: o.forceTag, Jobs: o.jobs, Sign: sign, Progress: bars.update}
+	if o.fromLock() && !o.noSBOM {
+		options.Kinds = imagebuild.Kinds()
+		options.Referrers = func(ctx context.Context) ([]artifact.Manifest, error) {
+			return imagebuild.Documents(ctx, m, s, made, to.repo, a.runner())
 		}
-		if o.fromGit {
-			claude := ""
-			if fromLock && s.Lock.Claude != nil && !s.WithoutClaude {
-				claude = s.Lock.Claude.Version
-			}
-			decision, err := a.decideTags(ctx, c, o.gitRef, o.dir, claude)
-			if err != nil {
-				return err
-			}
-			d.tags = append(d.tags, decision.Tags...)
-		}
-		bars := a.newBars()
-		push := registry.PushOptions{Tags: d.tags, ForceTag: o.forceTag, Jobs: o.jobs, Sign: sign, Progress: bars.update}
-		if fromLock && !o.noSBOM {
-			push.Kinds = imagebuild.Kinds()
-			push.Referrers = func(ctx context.Context) ([]artifact.Manifest, error) {
-				return imagebuild.Documents(ctx, m, s, made, d.repo, a.runner())
-			}
-		}
-		var report *registry.Report
-		if o.dryRun {
-			report, err = registry.Plan(ctx, c, made, push)
-		} else {
-			report, err = registry.Push(ctx, c, made, push)
-		}
-		bars.end()
-		if err != nil {
-			return err
-		}
-		if o.dryRun && push.Referrers != nil && !report.Unchanged {
-			fmt.Fprintln(a.stderr, "sbx-devc: the SBOM and the provenance statement come on top; they are made when it is pushed")
-		}
-		if err := a.printPush(report, o); err != nil {
-			return err
-		}
-		if o.pinned != "" {
-			if err := writePinned(o.pinned, report); err != nil {
-				return err
-			}
-		}
+	}
+	push := registry.Push
+	if o.dryRun {
+		push = registry.Plan
+	}
+	report, err := push(ctx, c, made, options)
+	bars.end()
+	if err != nil {
+		return err
+	}
+	if o.dryRun && options.Referrers != nil && !report.Unchanged {
+		fmt.Fprintln(a.stderr, "sbx-devc: the SBOM and the provenance statement come on top; they are made when it is pushed")
+	}
+	if err := a.printPush(report, o); err != nil {
+		return err
+	}
+	if o.pinned != "" {
+		return writePinned(o.pinned, report)
 	}
 	return nil
 }

@@ -52,25 +52,43 @@ func readReply(reply []byte, asked string) (learnt, error) {
 	if err := p.SkipAllQuestions(); err != nil {
 		return learnt{}, err
 	}
-	type target struct {
-		alias
-		ttl uint32
+	said, err := readAnswers(&p)
+	if err != nil {
+		return learnt{}, err
 	}
-	aliases := map[string]target{}
-	addrs := map[string][]netip.Addr{}
-	ttls := map[string]uint32{}
+	l, err := said.about(asked)
+	l.exists = err == nil && h.RCode == dnsmessage.RCodeSuccess
+	return l, err
+}
+
+// answers are the records of a reply that count, by the name that they are
+// about.
+type answers struct {
+	aliases map[string]aliasRecord
+	addrs   map[string][]netip.Addr
+	ttls    map[string]uint32 // of the addresses: the least
+}
+
+type aliasRecord struct {
+	alias
+	ttl uint32
+}
+
+// readAnswers reads what p has of answers, up to maxRecords.
+func readAnswers(p *dnsmessage.Parser) (answers, error) {
+	said := answers{aliases: map[string]aliasRecord{}, addrs: map[string][]netip.Addr{}, ttls: map[string]uint32{}}
 	for range maxRecords {
 		rh, err := p.AnswerHeader()
 		if errors.Is(err, dnsmessage.ErrSectionDone) {
 			break
 		}
 		if err != nil {
-			return learnt{}, err
+			return answers{}, err
 		}
 		owner, ownerErr := hostName(rh.Name)
 		if ownerErr != nil || rh.Class != dnsmessage.ClassINET {
 			if err := p.SkipAnswer(); err != nil {
-				return learnt{}, err
+				return answers{}, err
 			}
 			continue
 		}
@@ -79,45 +97,49 @@ func readReply(reply []byte, asked string) (learnt, error) {
 		case dnsmessage.TypeCNAME:
 			r, err := p.CNAMEResource()
 			if err != nil {
-				return learnt{}, err
+				return answers{}, err
 			}
 			name, err := hostName(r.CNAME)
 			if err != nil {
-				return learnt{}, fmt.Errorf("alias of %s: %w", owner, err)
+				return answers{}, fmt.Errorf("alias of %s: %w", owner, err)
 			}
-			aliases[owner] = target{alias{r.CNAME, name}, rh.TTL}
+			said.aliases[owner] = aliasRecord{alias{r.CNAME, name}, rh.TTL}
 			continue
 		case dnsmessage.TypeA:
 			r, err := p.AResource()
 			if err != nil {
-				return learnt{}, err
+				return answers{}, err
 			}
 			addr = netip.AddrFrom4(r.A)
 		case dnsmessage.TypeAAAA:
 			r, err := p.AAAAResource()
 			if err != nil {
-				return learnt{}, err
+				return answers{}, err
 			}
 			addr = netip.AddrFrom16(r.AAAA)
 		default:
 			if err := p.SkipAnswer(); err != nil {
-				return learnt{}, err
+				return answers{}, err
 			}
 			continue
 		}
-		if ttl, ok := ttls[owner]; !ok || rh.TTL < ttl {
-			ttls[owner] = rh.TTL
+		if ttl, ok := said.ttls[owner]; !ok || rh.TTL < ttl {
+			said.ttls[owner] = rh.TTL
 		}
-		if len(addrs[owner]) < maxAddresses {
-			addrs[owner] = append(addrs[owner], addr)
+		if len(said.addrs[owner]) < maxAddresses {
+			said.addrs[owner] = append(said.addrs[owner], addr)
 		}
 	}
+	return said, nil
+}
 
-	l := learnt{exists: h.RCode == dnsmessage.RCodeSuccess}
+// about follows the aliases from the asked name to its addresses.
+func (said answers) about(asked string) (learnt, error) {
+	var l learnt
 	least := uint32(maxTTL / time.Second)
 	name := asked
 	for {
-		next, ok := aliases[name]
+		next, ok := said.aliases[name]
 		if !ok {
 			break
 		}
@@ -128,8 +150,8 @@ func readReply(reply []byte, asked string) (learnt, error) {
 		least = min(least, next.ttl)
 		name = next.name
 	}
-	l.addrs = addrs[name]
-	if ttl, ok := ttls[name]; ok {
+	l.addrs = said.addrs[name]
+	if ttl, ok := said.ttls[name]; ok {
 		least = min(least, ttl)
 	}
 	l.ttl = max(time.Duration(least)*time.Second, minTTL)
