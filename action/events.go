@@ -60,8 +60,11 @@ func (e *events) hear(event agent.Event) {
 		}
 	case agent.APIRetry:
 		e.retry++
-		e.print(fmt.Sprintf("the model API answered %d (%s), try %d of %d in %s",
-			event.Status, NeutralLine(event.Error, 60), event.Attempt, event.MaxRetries, event.Delay.Round(100*time.Millisecond)))
+		answer := fmt.Sprintf("answered %d (%s)", event.Status, NeutralLine(event.Error, 60))
+		if event.Status == 0 {
+			answer = "gave no whole answer"
+		}
+		e.print(fmt.Sprintf("the model API %s, try %d of %d in %s", answer, event.Attempt, event.MaxRetries, event.Delay.Round(100*time.Millisecond)))
 	}
 }
 

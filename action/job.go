@@ -48,6 +48,7 @@ type reported struct {
 	duration time.Duration
 	dir      string // report folder; "" when it could not be made
 	secrets  []string
+	said     bool // an annotation says why the step fails
 }
 
 // denied lists the refused hosts; nil without a firewall.

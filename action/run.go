@@ -68,12 +68,14 @@ func (s *step) run(ctx context.Context) reported {
 		for _, err := range errs {
 			s.annotate("error", "claude-sandbox configuration", err)
 		}
+		r.said = true
 		r.Outcome = agent.Outcome{Conclusion: ConfigError, Message: joined(errs)}
 		return r
 	}
 	r.dir, err = s.reportFolder(id)
 	if err != nil {
 		s.annotate("error", "claude-sandbox set-up", err)
+		r.said = true
 		r.Outcome = agent.Outcome{Conclusion: SetupError, Message: err.Error()}
 		return r
 	}
@@ -81,6 +83,7 @@ func (s *step) run(ctx context.Context) reported {
 	r.Report, err = s.execute(ctx, id, in, &r)
 	if err != nil {
 		s.annotate("error", "claude-sandbox", err)
+		r.said = true
 	}
 	return r
 }
@@ -174,7 +177,18 @@ func (s *step) report(r reported) {
 	if hosts := r.denied(); len(hosts) > 0 {
 		s.annotate("warning", "claude-sandbox refused hosts", errors.New(NeutralLine(strings.Join(hosts, ", "), 1000)))
 	}
+	if c := r.Outcome.Conclusion; !r.said && c != agent.Success && c != agent.Cancelled {
+		// Or the page says "exit code 1" and no more.
+		s.annotate("error", "claude-sandbox", diag.WithHint(fmt.Errorf("%s: %s", c, r.Outcome.Message), "%s", advice[c]))
+	}
 	_, _ = io.WriteString(s.Stdout, Neutral(r.headline()))
+}
+
+// advice is what to do about a conclusion; the others need none.
+var advice = map[agent.Conclusion]string{
+	agent.MaxTurns:  "raise max_turns, or ask for less at once; what was done is in the workspace",
+	agent.MaxBudget: "raise max_budget_usd, or ask for less at once; what was done is in the workspace",
+	Denied:          "the step summary lists them, each with the line that allows it",
 }
 
 func (r reported) outputs() Outputs {

@@ -105,6 +105,9 @@ func TestEveryEndWritesOutputsAndSummary(t *testing.T) {
 			if !strings.Contains(r.outputs["result"], tc.text) || !strings.Contains(r.summary, tc.text) || !strings.Contains(r.summary, string(tc.want)) {
 				t.Errorf("want %q in the result %q and in the summary:\n%s", tc.text, r.outputs["result"], r.summary)
 			}
+			if fails := tc.want != agent.Success && tc.want != agent.Cancelled; fails && strings.Count(r.log, "::error title=claude-sandbox") != 1 {
+				t.Errorf("one annotation has to say why the step fails:\n%s", r.log)
+			}
 			if !strings.Contains(r.log, "conclusion: "+string(tc.want)) {
 				t.Errorf("the log does not end with the conclusion:\n%s", r.log)
 			}

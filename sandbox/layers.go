@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -58,15 +60,16 @@ func Overlay(base, top settings.Settings) settings.Settings {
 // being sandboxed. Whatever the file would widen is refused, all of it at once.
 //
 // Where the file lists presets or entries, they take the place of the default
-// ones; own are the entries that the user gave by flag, which stay.
-func narrow(base settings.Settings, own firewall.Network, project settings.Settings) (settings.Settings, error) {
+// ones; own are the entries that the user gave by flag, which stay. offer says
+// how to allow what is refused.
+func narrow(base settings.Settings, own firewall.Network, project settings.Settings, offer func([]wide) string) (settings.Settings, error) {
 	project.Network.Presets = withoutEditor(project.Network.Presets, base.Network.Presets)
 	widened, err := widening(base, project)
 	if err != nil {
 		return settings.Settings{}, err
 	}
 	if len(widened) > 0 {
-		return settings.Settings{}, refuseWidening(widened)
+		return settings.Settings{}, refuseWidening(widened, offer)
 	}
 	s := base
 	if len(project.Network.Presets)+len(project.Network.Allow) > 0 {
@@ -187,22 +190,63 @@ func flagFor(entry string) string {
 	return "--allow " + entry
 }
 
-// refuseWidening says everything that is wider and every flag that would allow it.
-func refuseWidening(found []wide) error {
-	var what, flags []string
+// refuseWidening says everything that is wider, and how to allow it.
+func refuseWidening(found []wide, offer func([]wide) string) error {
+	var what []string
 	for _, w := range found {
 		what = append(what, w.what)
-		if w.flag != "" {
-			flags = append(flags, w.flag)
-		}
 	}
 	err := fmt.Errorf("%w: the project's sandbox.jsonc asks for more than you allowed: %s", ErrRefused, strings.Join(what, "; "))
-	slices.Sort(flags)
-	advice := strings.Join(slices.Compact(flags), " ")
-	if slices.ContainsFunc(found, func(w wide) bool { return w.flag == "" }) {
-		return diag.WithHint(err, "read the file, then allow all of it with --trust-project")
+	return diag.WithHint(err, "%s", offer(found))
+}
+
+// offerFlags names every flag that would allow what was found.
+func offerFlags(found []wide) string {
+	var flags []string
+	for _, w := range found {
+		if w.flag == "" {
+			return "read the file, then allow all of it with --trust-project"
+		}
+		flags = append(flags, w.flag)
 	}
-	return diag.WithHint(err, "allow it with %s, or read the file and accept all of it with --trust-project", advice)
+	slices.Sort(flags)
+	return fmt.Sprintf("allow it with %s, or read the file and accept all of it with --trust-project", strings.Join(slices.Compact(flags), " "))
+}
+
+// offerInputs names the inputs of the Action that would allow what was found.
+func offerInputs(found []wide) string {
+	values := map[string][]string{}
+	var none []string
+	for _, w := range found {
+		flag, value, _ := strings.Cut(w.flag, " ")
+		switch flag {
+		case "--allow":
+			values["allowed_domains"] = append(values["allowed_domains"], value)
+		case "--preset":
+			values["presets"] = append(values["presets"], value)
+		case "--image":
+			values["image"] = append(values["image"], value)
+		case "--timeout":
+			if d, err := time.ParseDuration(value); err == nil {
+				values["timeout_minutes"] = append(values["timeout_minutes"], strconv.FormatFloat(d.Minutes(), 'f', -1, 64))
+			}
+		default:
+			none = append(none, w.what)
+		}
+	}
+	var inputs []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		slices.Sort(values[name])
+		inputs = append(inputs, strconv.Quote(name+": "+strings.Join(slices.Compact(values[name]), ", ")))
+	}
+	var parts []string
+	if len(inputs) > 0 {
+		parts = append(parts, fmt.Sprintf("allow it in the workflow with %s, or take it out of .devcontainer/sandbox.jsonc", strings.Join(inputs, " and ")))
+	}
+	if len(none) > 0 {
+		parts = append(parts, "no input allows this, take it out of .devcontainer/sandbox.jsonc: "+strings.Join(none, "; "))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func networkError(whose string, errs []firewall.EntryError) error {

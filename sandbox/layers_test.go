@@ -63,6 +63,23 @@ func TestProjectFileThatWidensIsRefused(t *testing.T) {
 	}
 }
 
+// In a workflow nobody can give a flag.
+func TestRefusalInAWorkflowNamesInputs(t *testing.T) {
+	project := network(firewall.Network{Presets: []string{"anthropic", "npm"}, Allow: []string{"b.example", "a.example:22"}})
+	project.Limits.Timeout, project.Image = time.Hour, "other:1"
+	user := settings.Settings{Limits: settings.Limits{Timeout: time.Minute}}
+	_, err := effective(Options{User: user, Project: &project, InputsNotFlags: true})
+	want := `allow it in the workflow with "allowed_domains: a.example:22, b.example" and "image: other:1" and "presets: npm" and "timeout_minutes: 60", or take it out of .devcontainer/sandbox.jsonc`
+	if got := diag.HintOf(err); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	project = network(firewall.Network{Mode: firewall.ModeHost})
+	_, err = effective(Options{Project: &project, InputsNotFlags: true})
+	if got := diag.HintOf(err); got != "no input allows this, take it out of .devcontainer/sandbox.jsonc: network: mode host" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // Attack: the project's file makes the engine or claude find, load or reach
 // something of the project's own: a "claude" in the workspace that prints a
 // success, a library before every program, another model API.

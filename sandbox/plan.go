@@ -53,6 +53,9 @@ type Options struct {
 	// only narrow, unless TrustProject says that somebody has read it.
 	Project      *settings.Settings
 	TrustProject bool
+	// InputsNotFlags is set in the Action, whose users have no flags: hints name
+	// its inputs.
+	InputsNotFlags bool
 
 	Image         string // of the agent, when neither User nor a trusted Project names one
 	FirewallImage string // of the sidecar; "" = the agent's image, unless the project named that
@@ -177,7 +180,11 @@ func effective(o Options) (settings.Settings, error) {
 		return base, nil
 	}
 	if !o.TrustProject {
-		return narrow(base, o.User.Network, *o.Project)
+		offer := offerFlags
+		if o.InputsNotFlags {
+			offer = offerInputs
+		}
+		return narrow(base, o.User.Network, *o.Project, offer)
 	}
 	s := Defaults()
 	if len(o.Project.Network.Presets)+len(o.Project.Network.Allow) > 0 {

@@ -99,8 +99,8 @@ func (a *app) planJob(job action.Job) (*sandbox.Plan, *sandbox.Host, error) {
 			Network: firewall.Network{Presets: in.Presets, Allow: in.AllowedDomains},
 			Limits:  settings.Limits{Timeout: in.Timeout},
 		},
-		Project: project,
-		Image:   release.Image(),
+		Project: project, InputsNotFlags: true,
+		Image: release.Image(),
 
 		AllowHostedWeb: in.AllowHostedWeb,
 		Headless: agent.Headless{
