@@ -94,6 +94,7 @@ type Plan struct {
 	Warnings     []string         `json:"warnings,omitempty"`
 
 	before      repositories // in the workspace, to tell afterwards what is new
+	obeyed      obeyed       // alike
 	hostedWeb   bool         // Options.AllowHostedWeb
 	sharedLimit bool         // nobody chose a limit of memory: it depends on the engine's too
 
@@ -135,7 +136,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		}
 		mounts = append(mounts, mount)
 	}
-	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Timeout: Duration(s.Limits.Timeout), Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before}
+	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Timeout: Duration(s.Limits.Timeout), Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before, obeyed: f.Workspace.obeyed}
 	p.Warnings = append(p.Warnings, open...)
 	if asked := o.User.Network.Mode; asked != "" && s.Network.Mode != asked { // only the project's file comes between
 		p.Warnings = append(p.Warnings, fmt.Sprintf("network mode %s was asked for, but the project's sandbox.jsonc says %s, and that is what is in force: change \"mode\" there, or give --trust-project as well", asked, s.Network.Mode))

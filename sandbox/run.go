@@ -58,6 +58,9 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 		r.result.Warnings = append(r.result.Warnings, p.Warnings...)
 		if r.agent != nil { // it may have run
 			fresh := newRepositories(p.workspace(), p.before)
+			if w := p.obeyed.changes(p.workspace()); w != "" {
+				fresh = append(fresh, w)
+			}
 			for _, w := range fresh {
 				h.Say("warning: " + w)
 			}

@@ -312,6 +312,33 @@ rm scripts/way && echo free > scripts/way && mkdir build && echo free > build/ho
 	}
 }
 
+// Attack: the agent changes the command of a server that somebody has approved by
+// its name, or what a hook on this machine reads. What exists of agents' and
+// editors' settings is read-only, and the rest is said.
+func TestAgentCannotChangeWhatOtherToolsObeyUnseen(t *testing.T) {
+	e := connect(t)
+	r := newRepository(t)
+	for _, name := range []string{".mcp.json", ".cursor/mcp.json", "app.code-workspace", "lefthook.yml", "mise.toml"} {
+		r.write(name, "{}\n")
+	}
+	tr := (&trial{dir: r.dir, options: shell(`
+cd /workspace
+for f in .mcp.json .cursor/mcp.json .cursor/hooks.json app.code-workspace; do echo evil >$f && echo "DONE $f"; done
+mv .mcp.json old && echo "DONE mv"; mv .cursor old && echo "DONE mv"
+echo evil >lefthook.yml && mkdir .zed && echo evil >.zed/settings.json && ln -s lefthook.yml opencode.json && mkfifo shell.nix && touch mise.toml && echo "the rest is free"
+`)}).run(t, e)
+	out := tr.stdout.String()
+	if strings.Contains(out, "DONE") || !strings.Contains(out, "the rest is free") {
+		t.Errorf("the agent says:\n%s\n%s", out, tr.stderr.String())
+	}
+	said := func(s string) bool {
+		return strings.Contains(s, "since the run began: .zed, lefthook.yml, opencode.json, shell.nix; agents")
+	}
+	if !slices.ContainsFunc(tr.said, said) || !slices.ContainsFunc(tr.result.Warnings, said) {
+		t.Errorf("nobody is told, or of too much: %q", tr.said)
+	}
+}
+
 // TestFolderSwappedForALinkMountsNothingOfTheHost: something with the agent's
 // rights puts a link in a protected folder's place while the run starts.
 func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {

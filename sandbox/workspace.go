@@ -46,6 +46,7 @@ type Workspace struct {
 	Doors    []string        // sockets and pipes, which may lead to a program outside, alike
 
 	before repositories // what git would find before the agent worked here
+	obeyed obeyed       // what else programs on the host obey, as it was then
 }
 
 // Inspect looks at a project's folder: who owns it and what is at the paths
@@ -80,7 +81,8 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	w.Writable = w.UID > 0 || w.UID < 0 || info.Mode().Perm()&0o002 != 0
 	w.before = findRepositories(dir)
 	found, notes := gitProtection(dir, w.before)
-	w.Protect, w.Notes = union(settings.HostPaths(), found), notes
+	w.obeyed = findObeyed(dir)
+	w.Protect, w.Notes = union(union(settings.HostPaths(), protectable(dir)), found), notes
 	w.lockDoors()
 	targets, loose := linkTargets(dir, union(w.Protect, more))
 	w.Protect, w.Notes = union(w.Protect, targets), append(w.Notes, loose...)
