@@ -129,7 +129,7 @@ func (in *internet) serveDNS(pc net.PacketConn) {
 		addrs, ok := names[name]
 		if n := 0; !ok {
 			// As many names as somebody likes to count, and 16,384 addresses, which a set holds.
-			if _, err := fmt.Sscanf(name, "n%d.wild.test", &n); err == nil {
+			if _, err := fmt.Sscanf(name, "n%d.", &n); err == nil && strings.HasSuffix(name, ".wild.test") {
 				addrs, ok = []string{netip.AddrFrom4([4]byte{93, 185, byte(n >> 8 & 63), byte(n)}).String()}, true
 			}
 		}

@@ -91,7 +91,7 @@ func (s *Server) decide(q question, rec *audit.Record) (name string, do action) 
 		rec.Reason = "only addresses are resolved, not questions of type " + typeName(q.q.Type)
 		return name, toRefuse
 	case !s.budget.spend(d.Rule, name):
-		rec.Reason = fmt.Sprintf("more than %d new long names under this wildcard within %v look like data in names", budgetNames, budgetWindow)
+		rec.Reason = fmt.Sprintf("more than %d new names, or %d long ones, under this wildcard within %v look like data in names", budgetShort, budgetLong, budgetWindow)
 		return name, toRefuse
 	}
 	return name, toAnswer

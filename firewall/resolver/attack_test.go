@@ -328,7 +328,7 @@ func TestAttackTunnelBelowAWildcard(t *testing.T) {
 	})
 	l := newLab(t, labNetwork, up, nil)
 	refused := 0
-	for i := range budgetNames + 20 {
+	for i := range budgetLong + 20 {
 		data := fmt.Sprintf("%041d", i)
 		if i%2 == 0 {
 			data = fmt.Sprintf("%020d.%020d", i, i) // the same in two labels
@@ -337,13 +337,24 @@ func TestAttackTunnelBelowAWildcard(t *testing.T) {
 			refused++
 		}
 	}
-	if refused != 20 || len(up.received()) != budgetNames {
-		t.Errorf("%d refused and %d arrived, want 20 and %d", refused, len(up.received()), budgetNames)
+	if refused != 20 || len(up.received()) != budgetLong {
+		t.Errorf("%d refused and %d arrived, want 20 and %d", refused, len(up.received()), budgetLong)
 	}
 	for i := range 50 {
 		if m := l.ask(t, fmt.Sprintf("short-%d.wild.example.", i), dnsmessage.TypeA); m.RCode != dnsmessage.RCodeSuccess {
 			t.Fatalf("short name %d: %s", i, m.RCode)
 		}
+	}
+	// Names of 40 bytes that are many carry as much.
+	refused = 0
+	before := len(up.received())
+	for i := range budgetShort - 50 + 20 {
+		if m := l.ask(t, fmt.Sprintf("%040d.wild.example.", i), dnsmessage.TypeA); m.RCode == dnsmessage.RCodeRefused {
+			refused++
+		}
+	}
+	if arrived := len(up.received()) - before; refused != 20 || arrived != budgetShort-50 {
+		t.Errorf("%d refused and %d arrived, want 20 and %d", refused, arrived, budgetShort-50)
 	}
 	known := fmt.Sprintf("%020d.%020d.wild.example.", 0, 0)
 	if m := l.ask(t, known, dnsmessage.TypeA); m.RCode != dnsmessage.RCodeSuccess {
@@ -355,20 +366,35 @@ func TestWildcardBudgetRefills(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := newBudget(func() time.Time { return now })
 	name := func(i int) string { return fmt.Sprintf("%050d.wild.example", i) }
-	for i := range budgetNames {
+	for i := range budgetLong {
 		if !b.spend("preset:x *.wild.example:443", name(i)) {
 			t.Fatalf("name %d was refused", i)
 		}
 	}
-	if b.spend("preset:x *.wild.example:443", name(budgetNames)) {
+	if b.spend("preset:x *.wild.example:443", name(budgetLong)) {
 		t.Error("the budget is endless")
+	}
+	short := func(i int) string { return fmt.Sprintf("%040d.wild.example", i) }
+	for i := range budgetShort {
+		if !b.spend("preset:x *.wild.example:443", short(i)) {
+			t.Fatalf("short name %d was refused", i)
+		}
+	}
+	if b.spend("preset:x *.wild.example:443", short(budgetShort)) {
+		t.Error("the budget of short names is endless")
+	}
+	if !b.spend("preset:x *.wild.example:443", short(0)) {
+		t.Error("a known name costs something")
 	}
 	if !b.spend("*.other.example", strings.Repeat("x", 50)+".other.example") || !b.spend("ok.example", "ok.example") {
 		t.Error("another entry shares the budget")
 	}
 	now = now.Add(budgetWindow)
-	if !b.spend("preset:x *.wild.example:443", name(budgetNames)) {
+	if !b.spend("preset:x *.wild.example:443", name(budgetLong)) || !b.spend("preset:x *.wild.example:443", short(budgetShort)) {
 		t.Error("the budget does not refill")
+	}
+	if got := len(b.spent[account{"preset:x *.wild.example:443", false}]); got != 1 {
+		t.Errorf("%d short names are remembered, want 1", got)
 	}
 }
 
