@@ -185,7 +185,7 @@ func (s *Server) grant(name string, q question, l learnt, rec audit.Record, inst
 				return rcode, answer, why, false
 			}
 		}
-		s.book.note(name, l.addrs, l.ttl+graceTTL)
+		s.book.note(name, names[1:], l.addrs, l.ttl+graceTTL)
 	}
 	rec.Verdict = firewall.Allow
 	if !l.exists && rec.Rule == firewall.RuleUnlisted { // nothing that a list lacks

@@ -31,16 +31,18 @@ type book struct {
 
 // place is where a name led to.
 type place struct {
-	addr  netip.Addr
-	until time.Time // when it is forgotten
+	addr    netip.Addr
+	aliases []string  // on the way there; a later policy may deny one of them
+	until   time.Time // when it is forgotten
 }
 
 func newBook(now func() time.Time) *book {
 	return &book{now: now, names: map[string][]place{}}
 }
 
-// note remembers addresses of name until after is over.
-func (b *book) note(name string, addrs []netip.Addr, after time.Duration) {
+// note remembers addresses of name, with the aliases on the way to them, until
+// after is over.
+func (b *book) note(name string, aliases []string, addrs []netip.Addr, after time.Duration) {
 	if len(addrs) == 0 {
 		return
 	}
@@ -55,22 +57,27 @@ func (b *book) note(name string, addrs []netip.Addr, after time.Duration) {
 		i := slices.IndexFunc(places, func(p place) bool { return p.addr == a })
 		switch {
 		case i < 0:
-			places = append(places, place{a, until})
-		case until.After(places[i].until):
-			places[i].until = until
+			places = append(places, place{a, aliases, until})
+		default:
+			places[i].aliases = aliases
+			if until.After(places[i].until) {
+				places[i].until = until
+			}
 		}
 	}
 	b.names[name] = places
 }
 
-// of returns the addresses of name, in no order.
-func (b *book) of(name string) []netip.Addr {
+// of returns the addresses of name, in no order, whose aliases may all be.
+func (b *book) of(name string, may func(alias string) bool) []netip.Addr {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	places := b.remembered(name)
 	addrs := make([]netip.Addr, 0, len(places))
 	for _, p := range places {
-		addrs = append(addrs, p.addr)
+		if !slices.ContainsFunc(p.aliases, func(alias string) bool { return !may(alias) }) {
+			addrs = append(addrs, p.addr)
+		}
 	}
 	return addrs
 }
@@ -109,7 +116,7 @@ func (b *book) makeRoom() {
 // for name once more, in want's family, as it would for a client: within the
 // policy and the budget, recorded, and with the addresses installed.
 func (s *Server) Addresses(ctx context.Context, name string, want netip.Addr) []netip.Addr {
-	known := s.book.of(name)
+	known := s.known(name)
 	if slices.Contains(known, want) || want.Is6() && s.opts.NoIPv6 {
 		return known
 	}
@@ -132,5 +139,12 @@ func (s *Server) Addresses(ctx context.Context, name string, want netip.Addr) []
 		q.q.Type = dnsmessage.TypeAAAA
 	}
 	s.askUpstream(ctx, name, q, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: name, Rule: d.Rule, Reason: d.Reason})
-	return s.book.of(name)
+	return s.known(name)
+}
+
+// known returns the addresses that name led to, in a way that the policy still
+// allows.
+func (s *Server) known(name string) []netip.Addr {
+	policy := *s.policy.Load()
+	return s.book.of(name, func(alias string) bool { return policy.DecideAlias(name, alias).Allowed() })
 }

@@ -57,22 +57,46 @@ func TestAddressesAsksOnlyForWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+// The guard asks for the addresses of a name that was resolved when the policy
+// still allowed what it is an alias of, and that another name has as well.
+func TestAttackAliasThatAReloadDenies(t *testing.T) {
+	up := newUpstream(t, zone{
+		"ok.example. A":    {cname("ok.example.", "cdn.test.", 20), a("cdn.test.", "93.184.216.34", 300)},
+		"other.example. A": {a("other.example.", "93.184.216.34", 300)},
+	}.script)
+	l := newLab(t, firewall.Network{Allow: []string{"ok.example", "other.example"}}, up, nil)
+	shared := netip.MustParseAddr("93.184.216.34")
+	l.ask(t, "ok.example.", dnsmessage.TypeA)
+	l.ask(t, "other.example.", dnsmessage.TypeA)
+	next, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"ok.example", "other.example"}, Deny: []string{"cdn.test"}})
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	l.server.SetPolicy(next)
+	if got := l.server.Addresses(context.Background(), "ok.example", shared); len(got) != 0 {
+		t.Errorf("an alias of a denied name has %v", got)
+	}
+	if got := l.server.Addresses(context.Background(), "other.example", shared); !slices.Equal(got, []netip.Addr{shared}) {
+		t.Errorf("the other name has %v", got)
+	}
+}
+
 func TestBookForgets(t *testing.T) {
 	now := time.Unix(1000, 0)
 	b := newBook(func() time.Time { return now })
 	one, two := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	b.note("x.test", []netip.Addr{one}, time.Minute)
+	b.note("x.test", nil, []netip.Addr{one}, time.Minute)
 	now = now.Add(30 * time.Second)
-	b.note("x.test", []netip.Addr{two}, time.Minute)
-	if got := b.of("x.test"); len(got) != 2 {
+	b.note("x.test", nil, []netip.Addr{two}, time.Minute)
+	if got := b.of("x.test", nil); len(got) != 2 {
 		t.Errorf("both are known: %v", got)
 	}
 	now = now.Add(30 * time.Second)
-	if got := b.of("x.test"); !slices.Equal(got, []netip.Addr{two}) {
+	if got := b.of("x.test", nil); !slices.Equal(got, []netip.Addr{two}) {
 		t.Errorf("the first has run out: %v", got)
 	}
 	for i := range bookNames + 10 {
-		b.note(fmt.Sprintf("%d.test", i), []netip.Addr{one}, time.Hour)
+		b.note(fmt.Sprintf("%d.test", i), nil, []netip.Addr{one}, time.Hour)
 	}
 	if len(b.names) > bookNames {
 		t.Errorf("%d names", len(b.names))
