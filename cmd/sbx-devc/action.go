@@ -25,8 +25,9 @@ func (a *app) actionCommand() *cobra.Command {
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use:   "run",
-			Short: "Run the agent from the step's INPUT_* variables and write outputs and summary",
+			Use:         "run",
+			Annotations: map[string]string{annotationOwnOutput: "files say the same"},
+			Short:       "Run the agent from the step's INPUT_* variables and write outputs and summary",
 			Long: `Run the agent as the workflow's step asks, from the INPUT_* variables of
 docs/action.md, and write $GITHUB_OUTPUT and $GITHUB_STEP_SUMMARY in every case.
 
@@ -50,7 +51,6 @@ func (a *app) actionRun(ctx context.Context) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	defer outliveReaders()()
 	conclusion := action.Run(ctx, action.Options{Getenv: a.getenv, Stdout: a.stdout, Runner: actionRunner{a}, Now: time.Now})
 	if conclusion == agent.Success {
 		return nil

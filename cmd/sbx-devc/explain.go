@@ -24,11 +24,16 @@ func (a *app) explainCommand() *cobra.Command {
 	}
 }
 
-func (a *app) explain(word string) error {
-	r, ok := devcontainer.LookupRule(strings.ToUpper(word))
-	if !ok {
-		r, ok = devcontainer.LookupRule(strings.ToLower(word))
+// findRule finds a rule by its id or its name, in letters of any case.
+func findRule(word string) (devcontainer.Rule, bool) {
+	if r, ok := devcontainer.LookupRule(strings.ToUpper(word)); ok {
+		return r, true
 	}
+	return devcontainer.LookupRule(strings.ToLower(word))
+}
+
+func (a *app) explain(word string) error {
+	r, ok := findRule(word)
 	if !ok {
 		var known []string
 		for _, r := range devcontainer.Rules() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -49,9 +48,15 @@ Exit code 0: nothing is left to mend; 1: --diff, and there is something to mend;
 
 func (a *app) fix(o fixOptions, paths []string) error {
 	for i, word := range o.rules {
-		r, ok := devcontainer.LookupRule(strings.ToUpper(word))
+		r, ok := findRule(word)
 		if !ok || r.Fix == "" {
-			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that can be mended", word), "sbx-devc rules marks those with *"))
+			var known []string
+			for _, r := range devcontainer.Rules() {
+				if r.Fix != "" {
+					known = append(known, r.ID, r.Name)
+				}
+			}
+			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that can be mended", word), "%s'sbx-devc rules' marks those with *", suggestion(word, "", known)))
 		}
 		o.rules[i] = r.ID
 	}

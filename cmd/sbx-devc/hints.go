@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -79,8 +81,11 @@ func missingPath(path string) string {
 }
 
 // plainer puts some of cobra's messages into words that name what was typed.
-func plainer(err error) error {
+func plainer(cmd *cobra.Command, err error) error {
 	text := err.Error()
+	if strings.HasPrefix(text, "unknown command") && !cmd.HasAvailableSubCommands() {
+		return fmt.Errorf("%s takes no argument, and got %q", cmd.CommandPath(), cmd.Flags().Arg(0))
+	}
 	if _, rest, ok := strings.Cut(text, "if any flags in the group ["); ok {
 		if flags, _, ok := strings.Cut(rest, "]"); ok {
 			return fmt.Errorf("--%s exclude each other", strings.ReplaceAll(flags, " ", " and --"))
@@ -95,3 +100,34 @@ func plainer(err error) error {
 
 // flagValue matches what the standard library says of a flag's value.
 var flagValue = regexp.MustCompile(`^invalid argument (".*" for ".*") flag: (?:strconv\.Parse(Float|Int|Uint|Bool): |time: ).*$`)
+
+// helpCommand is cobra's, but knows no help for what is no command.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var out []cobra.Completion
+			if about, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
+				for _, c := range about.Commands() {
+					if c.IsAvailableCommand() {
+						out = append(out, cobra.CompletionWithDesc(c.Name(), c.Short))
+					}
+				}
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = fmt.Errorf("unknown command %q for %q", rest[0], about.CommandPath())
+			}
+			if err != nil {
+				word := args[len(args)-max(1, len(rest))]
+				return exitWith(exitUsage, diag.WithHint(err, "%ssee '%s --help'", suggestion(word, "", commandNames(about)), about.CommandPath()))
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}

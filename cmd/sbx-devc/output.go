@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/term"
 
@@ -15,8 +15,74 @@ import (
 
 // isTerminal reports whether somebody sits at the other end of a stream.
 func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
+	f, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// results is standard output. It remembers whether something was lost, which
+// not every command asks after each line. It is safe for concurrent use as far
+// as to is.
+type results struct {
+	to     io.Writer
+	mu     sync.Mutex
+	failed error // of the first write that failed
+}
+
+func (r *results) Write(p []byte) (int, error) {
+	n, err := r.to.Write(p)
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.failed == nil {
+			r.failed = err
+		}
+	}
+	return n, err
+}
+
+// Fd makes a terminal behind it one.
+func (r *results) Fd() uintptr {
+	if f, ok := r.to.(interface{ Fd() uintptr }); ok {
+		return f.Fd()
+	}
+	return ^uintptr(0)
+}
+
+// lost returns why something was lost, or nil.
+func (r *results) lost() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+// wantsJSON reports whether a command line asks for JSON. It looks at the words
+// alone, because they may be why no flag could be read.
+func wantsJSON(args []string) bool {
+	for i, arg := range args {
+		switch {
+		case arg == "--":
+			return false
+		case arg == "--json", arg == "--format=json", arg == "--format" && i+1 < len(args) && args[i+1] == "json":
+			return true
+		}
+	}
+	return false
+}
+
+// answerError is the answer in JSON of a command that has none: one object on
+// one line, without the keys that a result would have.
+func (a *app) answerError(err error) {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(struct { // a stream that cannot be written has been spoken of
+		SchemaVersion int            `json:"schemaVersion"`
+		Errors        []diag.Problem `json:"errors"`
+	}{1, []diag.Problem{problem(err)}})
+}
+
+// problem is an error as JSON shows it.
+func problem(err error) diag.Problem {
+	return diag.Problem{Message: err.Error(), Hint: diag.HintOf(withHint(err))}
 }
 
 // shown is where text of a repository's or the agent's goes: on a terminal its

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -53,27 +54,44 @@ func exitWith(code int, err error) error { return &exitError{code, err} }
 
 // main runs the command line args and returns the exit code.
 func (a *app) main(ctx context.Context, args []string) int {
-	root := a.root()
+	out := &results{to: a.stdout}
+	own := *a
+	own.stdout = out
+	root := own.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return exitOK
-	}
 	var exit *exitError
 	var file *fs.PathError
 	var by interrupted
+	lost := out.lost()
+	if said := errors.As(err, &exit) && exit.err != nil && !errors.Is(err, lost); said || cmd.Annotations[annotationOwnOutput] != "" {
+		lost = nil // there is something more important to say, or the command says it
+	}
 	switch {
+	case errors.Is(lost, syscall.EPIPE):
+		// Whoever reads has seen enough, as head does: no failure to speak of.
+		return exitSignal + int(syscall.SIGPIPE)
+	case lost != nil:
+		exit = &exitError{exitCantWrite, fmt.Errorf("writing standard output: %w", lost)}
+		if usageCode(cmd) == exitCheckUsage {
+			exit.code = exitNoCheck
+		}
+	case err == nil:
+		return exitOK
 	case errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &by):
 		exit = &exitError{by.code(), by}
 	case errors.As(err, &exit):
-	case errors.As(err, &file): // standard output cannot be written
+	case errors.As(err, &file):
 		exit = &exitError{exitInternal, err}
 	default:
 		// Cobra's own errors: an unknown command or flag, a missing argument.
-		exit = &exitError{usageCode(cmd), diag.WithHint(plainer(err), "%ssee '%s --help'", meant(cmd, err), cmd.CommandPath())}
+		exit = &exitError{usageCode(cmd), diag.WithHint(plainer(cmd, err), "%ssee '%s --help'", meant(cmd, err), cmd.CommandPath())}
 	}
 	if exit.err != nil {
 		a.printError(exit.err)
+		if wantsJSON(args) {
+			a.answerError(exit.err)
+		}
 	}
 	return exit.code
 }
@@ -89,31 +107,50 @@ func meant(cmd *cobra.Command, err error) string {
 		word, prefix = flag.GetSpecifiedName(), "--"
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	case strings.HasPrefix(err.Error(), "unknown command"):
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() {
-				known = append(known, c.Name())
-			}
-		}
+		known = commandNames(cmd)
 	}
-	if best := diag.Suggest(word, known); best != "" {
-		return fmt.Sprintf("did you mean %s%s? ", prefix, best)
+	if said := suggestion(word, prefix, known); said != "" {
+		return said
 	}
-	if strings.Contains(err.Error(), " arg(s)") {
+	if strings.Contains(err.Error(), " arg(s)") || strings.HasPrefix(err.Error(), "unknown command") && !cmd.HasAvailableSubCommands() {
 		return "usage: " + cmd.UseLine() + "; "
 	}
 	return ""
 }
 
-// printError is the one place that shows an error to a person.
-func (a *app) printError(err error) {
-	if hint := hintForPath(err); hint != "" && diag.HintOf(err) == "" {
-		err = diag.WithHint(err, "%s", hint)
+func commandNames(cmd *cobra.Command) (names []string) {
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
 	}
-	diag.WriteError(a.stderr, "sbx-devc", err)
+	return names
+}
+
+func suggestion(word, prefix string, known []string) string {
+	if best := diag.Suggest(word, known); best != "" {
+		return fmt.Sprintf("did you mean %s%s? ", prefix, best)
+	}
+	return ""
+}
+
+// printError is the one place that shows an error to a person.
+func (a *app) printError(err error) { diag.WriteError(a.stderr, "sbx-devc", withHint(err)) }
+
+// withHint adds the hint that the operating system's errors leave open.
+func withHint(err error) error {
+	if hint := hintForPath(err); hint != "" && diag.HintOf(err) == "" {
+		return diag.WithHint(err, "%s", hint)
+	}
+	return err
 }
 
 // annotationChecker marks commands whose exit codes are those of a check.
 const annotationChecker = "checker"
+
+// annotationOwnOutput marks commands that say themselves what was lost of their
+// output, and whose exit code is somebody else's.
+const annotationOwnOutput = "own output"
 
 func usageCode(cmd *cobra.Command) int {
 	for c := cmd; c != nil; c = c.Parent() {
@@ -127,6 +164,7 @@ func usageCode(cmd *cobra.Command) int {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sbx-devc",
+		Version:       programVersion(),
 		Short:         "Let Claude Code work freely, behind walls it cannot undo",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -158,6 +196,8 @@ func (a *app) root() *cobra.Command {
 		a.demoCommand(),
 		a.actionCommand(),
 	)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil { // a shell that it does not know is an error, not a page of help
 		c.Args, c.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }

@@ -57,8 +57,9 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:   "run [DIR] --print [flags] [-- CLAUDE_ARGS…]",
-		Short: "Run Claude Code on a folder, sandboxed",
+		Use:         "run [DIR] --print [flags] [-- CLAUDE_ARGS…]",
+		Annotations: map[string]string{annotationOwnOutput: "a warning"},
+		Short:       "Run Claude Code on a folder, sandboxed",
 		Long: `Run Claude Code on DIR (default: the current folder) in two containers: a
 firewall that lets only allowlisted traffic out, and the agent, which has no
 capability and no key. The prompt comes from standard input or --prompt-file.
@@ -208,7 +209,6 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	}
 	stdout := &checked{to: host.Stdout}
 	host.Stdout = stdout
-	defer outliveReaders()()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -262,15 +262,4 @@ func (c *checked) Write(p []byte) (int, error) {
 		c.err = err
 	}
 	return n, err
-}
-
-// outliveReaders makes writing into a pipe that nobody reads any more an error
-// instead of this program's end, which would leave the agent running with
-// nobody to stop it: in "sbx-devc run … | jq" an interrupt ends jq as well. The
-// signal is caught and not ignored, because programs that we start would inherit
-// that.
-func outliveReaders() (stop func()) {
-	pipes := make(chan os.Signal, 1)
-	signal.Notify(pipes, syscall.SIGPIPE)
-	return func() { signal.Stop(pipes) }
 }

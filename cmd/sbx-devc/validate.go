@@ -54,7 +54,8 @@ program is started. Exit code 0: nothing at --fail-on or worse;
 }
 
 func (a *app) validate(ctx context.Context, o validateOptions, paths []string) error {
-	write, err := findingsWriter(o.format)
+	var errs []diag.Problem
+	write, err := findingsWriter(o.format, &errs)
 	if err != nil {
 		return exitWith(exitCheckUsage, err)
 	}
@@ -81,6 +82,7 @@ func (a *app) validate(ctx context.Context, o validateOptions, paths []string) e
 			// The other paths still count: one run reports everything.
 			unreadable = true
 			a.printError(err)
+			errs = append(errs, problem(err))
 		}
 	}
 	diag.Sort(v.findings)
@@ -102,13 +104,14 @@ func (a *app) validate(ctx context.Context, o validateOptions, paths []string) e
 	return nil
 }
 
-// findingsWriter is what prints findings in a format.
-func findingsWriter(format string) (func(io.Writer, []diag.Finding, diag.Sources) error, error) {
+// findingsWriter is what prints findings in a format; JSON has what is in errs
+// by then, too.
+func findingsWriter(format string, errs *[]diag.Problem) (func(io.Writer, []diag.Finding, diag.Sources) error, error) {
 	switch format {
 	case "text":
 		return diag.WriteExcerpts, nil
 	case "json":
-		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error { return diag.WriteJSON(w, f) }, nil
+		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error { return diag.WriteJSON(w, f, *errs) }, nil
 	case "sarif":
 		return func(w io.Writer, f []diag.Finding, s diag.Sources) error {
 			return diag.WriteSARIF(w, f, sarifTool(), s)

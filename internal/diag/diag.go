@@ -78,8 +78,15 @@ func Worst(findings []Finding, limit Severity) int {
 	return n
 }
 
-// WriteJSON prints findings in the versioned JSON form.
-func WriteJSON(w io.Writer, findings []Finding) error {
+// Problem is why something could not be checked.
+type Problem struct {
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// WriteJSON prints findings in the versioned JSON form, with what could not be
+// checked.
+func WriteJSON(w io.Writer, findings []Finding, errors []Problem) error {
 	if findings == nil {
 		findings = []Finding{} // an empty list, never null
 	}
@@ -89,7 +96,8 @@ func WriteJSON(w io.Writer, findings []Finding) error {
 	return enc.Encode(struct {
 		SchemaVersion int       `json:"schemaVersion"`
 		Findings      []Finding `json:"findings"`
-	}{1, findings})
+		Errors        []Problem `json:"errors,omitempty"`
+	}{1, findings, errors})
 }
 
 // hinted is an error with advice on how to mend it.

@@ -43,7 +43,7 @@ func TestWriteJSONIsTheContract(t *testing.T) {
 		{findings()[:1], `{"schemaVersion":1,"findings":[{"rule":"SBX402","severity":"error","file":"b.json","line":3,"column":5,"endLine":3,"endColumn":9,"pointer":"/privileged","message":"a privileged container","hint":"remove <it>"}]}`},
 	} {
 		var out, compact bytes.Buffer
-		if err := WriteJSON(&out, c.list); err != nil {
+		if err := WriteJSON(&out, c.list, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := json.Compact(&compact, out.Bytes()); err != nil {
