@@ -11,6 +11,15 @@ const (
 	ModeHost      Mode = "host"      // no firewall at all
 )
 
+// Guard says what connections to learned addresses on the web's ports are asked.
+type Guard string
+
+// The guards.
+const (
+	GuardSNI Guard = "sni" // the site that they are for, in TLS and in HTTP/1; the default
+	GuardOff Guard = "off" // nothing: an address that one name opened is open for every site on it
+)
+
 // Network is the "network" section of sandbox.jsonc as written, before any
 // entry is understood. The zero value means mode allowlist with an empty list.
 type Network struct {
@@ -19,7 +28,7 @@ type Network struct {
 	Allow   []string `json:"allow,omitempty"`
 	Deny    []string `json:"deny,omitempty"`
 	Private []string `json:"private,omitempty"`
-	Guard   string   `json:"guard,omitempty"`
+	Guard   Guard    `json:"guard,omitempty"`
 	Inbound []int    `json:"inbound,omitempty"`
 }
 

@@ -13,7 +13,7 @@ import (
 // NewPolicy, so any number of goroutines may ask it.
 type Policy struct {
 	mode    Mode
-	guard   string
+	guard   Guard
 	allow   matcher
 	deny    matcher
 	private matcher
@@ -27,12 +27,12 @@ func NewPolicy(n Network) (*Policy, []EntryError) {
 	fail := func(list string, index int, text string, bad *problem) {
 		errs = append(errs, EntryError{List: list, Index: index, Entry: text, Message: bad.message, Hint: bad.hint})
 	}
-	p := &Policy{mode: cmp.Or(n.Mode, ModeAllowlist), guard: cmp.Or(n.Guard, "sni")}
+	p := &Policy{mode: cmp.Or(n.Mode, ModeAllowlist), guard: cmp.Or(n.Guard, GuardSNI)}
 	if modes := []string{string(ModeNone), string(ModeAllowlist), string(ModeAudit), string(ModeHost)}; !slices.Contains(modes, string(p.mode)) {
 		fail("mode", 0, string(n.Mode), unknown("mode", string(n.Mode), modes))
 	}
-	if guards := []string{"sni", "off"}; !slices.Contains(guards, p.guard) {
-		fail("guard", 0, n.Guard, unknown("guard", n.Guard, guards))
+	if guards := []string{string(GuardSNI), string(GuardOff)}; !slices.Contains(guards, string(p.guard)) {
+		fail("guard", 0, string(n.Guard), unknown("guard", string(n.Guard), guards))
 	}
 	for i, name := range n.Presets {
 		texts, ok := Preset(name)
@@ -99,7 +99,7 @@ func (p *Policy) Resolves() bool { return p.mode == ModeAllowlist || p.mode == M
 
 // Guarded reports whether connections to learned addresses on TCP ports 80 and
 // 443 must pass the guard: in mode allowlist, unless guard is "off".
-func (p *Policy) Guarded() bool { return p.mode == ModeAllowlist && p.guard != "off" }
+func (p *Policy) Guarded() bool { return p.mode == ModeAllowlist && p.guard != GuardOff }
 
 // Guards reports whether connections to learned addresses on port must pass the
 // guard.

@@ -85,7 +85,7 @@ func TestEntriesThatCannotBeUsed(t *testing.T) {
 		case "mode":
 			n.Mode = firewall.Mode(tc.entry)
 		case "guard":
-			n.Guard = tc.entry
+			n.Guard = firewall.Guard(tc.entry)
 		case "inbound":
 			n.Inbound = []int{3000, 70000}
 		}

@@ -40,7 +40,7 @@ func (p *Policy) Wider(base *Policy) []string {
 			wider = append(wider, "inbound "+strconv.Itoa(int(port)))
 		}
 	}
-	if p.guard == "off" && base.guard != "off" {
+	if p.guard == GuardOff && base.guard != GuardOff {
 		wider = append(wider, "guard off")
 	}
 	return wider

@@ -25,15 +25,27 @@ const (
 
 // repositories are the places below a folder at which git finds a repository.
 type repositories struct {
-	found map[string]string // slash-separated path -> "folder", "file", "symlink" for .git; "bare" or "led away" for others
-	blind []string          // what could not be read or came after scanLimit
-	doors []string          // sockets and pipes, which may lead to a program
+	found map[string]repositoryKind // by slash-separated path
+	blind []string                  // what could not be read or came after scanLimit
+	doors []string                  // sockets and pipes, which may lead to a program
 }
+
+// repositoryKind says, in words for people, why git finds a repository at a
+// place.
+type repositoryKind string
+
+const (
+	gitFolder   repositoryKind = "a repository"           // .git
+	gitFile     repositoryKind = "points at a repository" // .git of a worktree or a submodule
+	gitLink     repositoryKind = "a symbolic link"        // .git
+	bareFolder  repositoryKind = "a bare repository"
+	bareLedAway repositoryKind = "a bare repository whose configuration is elsewhere"
+)
 
 // findRepositories walks through dir without following symbolic links. It does
 // not ask git, which would obey what it meets.
 func findRepositories(dir string) repositories {
-	r := repositories{found: map[string]string{}}
+	r := repositories{found: map[string]repositoryKind{}}
 	seen := 0
 	_ = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		rel, relErr := filepath.Rel(dir, file)
@@ -67,14 +79,14 @@ func findRepositories(dir string) repositories {
 func (r *repositories) gitEntry(file, rel string, d fs.DirEntry) error {
 	switch {
 	case d.Type()&fs.ModeSymlink != 0:
-		r.found[rel] = "symlink"
+		r.found[rel] = gitLink
 	case d.IsDir():
 		if _, err := os.Lstat(filepath.Join(file, "HEAD")); err == nil {
-			r.found[rel] = "folder"
+			r.found[rel] = gitFolder
 		}
 		return fs.SkipDir
 	default:
-		r.found[rel] = "file"
+		r.found[rel] = gitFile
 	}
 	return nil
 }
@@ -88,11 +100,11 @@ func isBare(dir string) bool {
 // bareKind tells a bare repository whose commondir leads elsewhere from others.
 // That file cannot be covered: git would take what stands in for it for a part
 // of the repository around this one.
-func bareKind(dir string) string {
+func bareKind(dir string) repositoryKind {
 	if _, err := os.Lstat(filepath.Join(dir, "commondir")); err == nil {
-		return "led away"
+		return bareLedAway
 	}
-	return "bare"
+	return bareFolder
 }
 
 // gitProtection lists what git on the host would obey in a workspace beyond
@@ -113,12 +125,12 @@ func gitProtection(dir string, r repositories) (protect, notes []string) {
 			break
 		}
 		switch r.found[rel] {
-		case "file":
+		case gitFile:
 			protect = append(protect, rel)
-		case "folder":
+		case gitFolder:
 			protect = append(protect, settings.GitPaths(rel)...)
 			protect = append(protect, insideGit(dir, rel)...)
-		case "bare", "led away":
+		case bareFolder, bareLedAway:
 			for _, p := range settings.GitPaths(rel) {
 				if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(p))); err == nil || path.Base(p) == "hooks" {
 					protect = append(protect, p)
@@ -247,8 +259,7 @@ func newRepositories(dir string, before repositories) (warnings []string) {
 	var fresh []string
 	for _, rel := range slices.Sorted(maps.Keys(after.found)) {
 		if kind := after.found[rel]; before.found[rel] != kind {
-			fresh = append(fresh, fmt.Sprintf("%s (%s)", rel, map[string]string{
-				"folder": "a repository", "file": "points at a repository", "symlink": "a symbolic link", "bare": "a bare repository", "led away": "a bare repository whose configuration is elsewhere"}[kind]))
+			fresh = append(fresh, fmt.Sprintf("%s (%s)", rel, kind))
 		}
 	}
 	if n := len(fresh); n > 0 {

@@ -20,7 +20,7 @@ func LeftTokens(dir string) []string {
 	paths := append(settings.GitPaths(".git"), insideGit(dir, ".git")...)
 	found := findRepositories(dir).found
 	for _, rel := range slices.Sorted(maps.Keys(found)) {
-		if kind := found[rel]; kind == "folder" || kind == "bare" {
+		if kind := found[rel]; kind == gitFolder || kind == bareFolder {
 			paths = append(append(paths, settings.GitPaths(rel)...), insideGit(dir, rel)...)
 		}
 	}

@@ -30,7 +30,7 @@ func (d *decoder) networkSection(n *jsonc.Node, network *firewall.Network) {
 		"allow":   list("allow", &network.Allow),
 		"deny":    list("deny", &network.Deny),
 		"private": list("private", &network.Private),
-		"guard":   one("guard", &network.Guard),
+		"guard":   one("guard", (*string)(&network.Guard)),
 		"inbound": func(n *jsonc.Node) {
 			d.each(n, func(e *jsonc.Node) {
 				if !d.want(e, jsonc.Number, "a port number") {
