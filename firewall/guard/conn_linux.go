@@ -28,6 +28,7 @@ type conn struct {
 	upstream *net.TCPConn // written by Server.connected
 	release  func() bool  // stops watching the context for upstream
 	backward <-chan error // how the flow of an HTTP server's replies ended; nil before it begins
+	wordy    bool         // it has a place among Server.wordy
 	holdEnd  atomic.Bool  // the server's end is not passed on, because words of ours follow
 }
 
@@ -68,6 +69,7 @@ func (s *Server) serve(ctx context.Context, client *net.TCPConn) {
 	defer stop()
 	defer client.Close()
 	defer s.forget(c)
+	defer c.settle()
 
 	var err error
 	if c.dst, err = s.opts.Destination(client); err != nil {
@@ -139,9 +141,42 @@ func (c *conn) awaitWords() error {
 	return c.client.SetReadDeadline(time.Now().Add(c.server.opts.Timeout))
 }
 
+// Most clients have said where they want to go with usualWords bytes. Those that
+// take more must be read, and are up to 64 KiB and the copies that reading takes,
+// so that only maxWordy of them are listened to at a time.
+const (
+	usualWords = 4 << 10
+	maxWordy   = 256
+)
+
+// more reads more of what the client says before it is passed on.
+func (c *conn) more() error {
+	if len(c.client.buf) >= usualWords && !c.wordy {
+		select {
+		case c.server.wordy <- struct{}{}:
+			c.wordy = true
+		default:
+			return &refusal{rule: ruleGuard, why: fmt.Sprintf("%d connections say more than %d bytes at this moment, which is the guard's limit", maxWordy, usualWords), alert: alertAccessDenied}
+		}
+	}
+	return c.client.fill()
+}
+
+// settle gives the place of a client that said much back.
+func (c *conn) settle() {
+	if c.wordy {
+		<-c.server.wordy
+		c.wordy = false
+	}
+}
+
 // unfinished says why what did not come whole: a client that is too slow, or
 // waits for the server to speak first, is told; one that left is not.
 func (c *conn) unfinished(err error, what string) error {
+	var no *refusal
+	if errors.As(err, &no) {
+		return err
+	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return errGone
 	}

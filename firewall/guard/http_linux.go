@@ -18,6 +18,7 @@ func (c *conn) serveHTTP(ctx context.Context) error {
 		if err != nil {
 			return c.lastReply(err)
 		}
+		c.settle()
 		if c.backward == nil {
 			switched, err := c.answerSwitches(websocket)
 			if err == nil && switched {
@@ -54,6 +55,7 @@ func (c *conn) passRequest(ctx context.Context, first bool) (websocket string, e
 	if err := c.client.pass(c.upstream, size); err != nil {
 		return "", err
 	}
+	c.settle()
 	if first && websocket == "" {
 		c.startBackward()
 	}
@@ -123,7 +125,7 @@ func (c *conn) readHead() (head, int, error) {
 			return h, size, c.client.SetReadDeadline(time.Time{})
 		}
 		scanned = len(c.client.buf)
-		if err := c.client.fill(); err != nil {
+		if err := c.more(); err != nil {
 			return head{}, 0, c.unfinished(err, "the request")
 		}
 	}
@@ -171,8 +173,8 @@ func (c *conn) chunkLine() (size int64, line int, err error) {
 		if line > 0 {
 			return size, line, nil
 		}
-		if err := c.client.fill(); err != nil {
-			return 0, 0, errGone
+		if err := c.more(); err != nil {
+			return 0, 0, c.unfinished(err, "the request's body")
 		}
 	}
 }
@@ -194,8 +196,8 @@ func (c *conn) passTrailers(line int) error {
 		if size > 0 {
 			return c.client.pass(c.upstream, line+size)
 		}
-		if err := c.client.fill(); err != nil {
-			return errGone
+		if err := c.more(); err != nil {
+			return c.unfinished(err, "the request's body")
 		}
 	}
 }

@@ -65,6 +65,7 @@ const (
 type Server struct {
 	opts  Options
 	slots chan struct{}
+	wordy chan struct{} // a place for each client that says much, see conn.more
 
 	mu     sync.Mutex
 	policy Policy
@@ -83,7 +84,7 @@ func New(opts Options) *Server {
 			opts.MaxConns = max(16, (int(files.Cur)-filesElsewhere)/filesPerConn)
 		}
 	}
-	return &Server{opts: opts, slots: make(chan struct{}, opts.MaxConns), policy: opts.Policy, conns: map[*conn]bool{}}
+	return &Server{opts: opts, slots: make(chan struct{}, opts.MaxConns), wordy: make(chan struct{}, maxWordy), policy: opts.Policy, conns: map[*conn]bool{}}
 }
 
 // SetPolicy makes p decide from now on, and resets the connections to names

@@ -226,6 +226,50 @@ func TestSilentClientsAreInNobodysWay(t *testing.T) {
 	}
 }
 
+// Thousands of large hellos that never end would take gigabytes. Most are refused,
+// small ones are not, and the places come back.
+func TestAttackManyThatSayMuch(t *testing.T) {
+	const many, places = 400, 256
+	s := sink(t, answer)
+	b := newBench(t, s)
+	large := hello(sni("ok.test"), extension{21, make([]byte, 10000)})
+	request := "GET / HTTP/1.1\r\nHost: ok.test\r\nX: " + strings.Repeat("y", 10000) + "\r\n\r\n"
+	var conns []*net.TCPConn
+	for i := range many {
+		conn := b.dial()
+		if _, err := io.WriteString(conn, []string{large, request}[i%2][:9000]); err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+	}
+	for deadline := time.Now().Add(limit); len(b.decisions()) < many-places; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d are refused, want %d", len(b.decisions()), many-places)
+		}
+	}
+	if back := b.send(hello(sni("ok.test"))); back != answer {
+		t.Errorf("a small hello: %q", back)
+	}
+	if back := b.send(large); back == answer {
+		t.Error("there is no limit")
+	}
+	for _, conn := range conns {
+		conn.Close()
+	}
+	for _, sent := range []string{large, request} {
+		for deadline := time.Now().Add(limit); b.send(sent) != answer; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("no place came back")
+			}
+		}
+	}
+	for range places + 10 { // each gives its place back
+		if back := b.send(request); back != answer {
+			t.Fatalf("answer %q", back)
+		}
+	}
+}
+
 // Ten thousand connections rest, all of them work afterwards, those beyond the
 // limit are told at once, and what they held is given back.
 func TestTenThousandIdleConnections(t *testing.T) {

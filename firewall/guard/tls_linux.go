@@ -35,6 +35,7 @@ func (c *conn) serveTLS(ctx context.Context) error {
 			return err
 		}
 	}
+	c.settle()
 	return c.carry(c.noOtherHello)
 }
 
@@ -65,7 +66,7 @@ func (c *conn) readHello(f *flight) (name string, length int, err error) {
 		if done {
 			break
 		}
-		if err := c.client.fill(); err != nil {
+		if err := c.more(); err != nil {
 			return "", 0, c.unfinished(err, "the ClientHello")
 		}
 	}
@@ -156,7 +157,7 @@ func (c *conn) noOtherHello() error {
 			}
 			return nil
 		}
-		switch err := c.client.fill(); {
+		switch err := c.more(); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
