@@ -35,12 +35,8 @@ func findRule(word string) (devcontainer.Rule, bool) {
 func (a *app) explain(word string) error {
 	r, ok := findRule(word)
 	if !ok {
-		var known []string
-		for _, r := range devcontainer.Rules() {
-			known = append(known, r.ID, r.Name)
-		}
 		err := fmt.Errorf("there is no rule %q", word)
-		if best := diag.Suggest(word, known); best != "" {
+		if best := diag.Suggest(word, ruleWords(false)); best != "" {
 			return exitWith(exitCheckUsage, diag.WithHint(err, "did you mean %s?", best))
 		}
 		return exitWith(exitCheckUsage, diag.WithHint(err, "sbx-devc rules lists them"))

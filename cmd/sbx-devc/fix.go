@@ -50,13 +50,7 @@ func (a *app) fix(o fixOptions, paths []string) error {
 	for i, word := range o.rules {
 		r, ok := findRule(word)
 		if !ok || r.Fix == "" {
-			var known []string
-			for _, r := range devcontainer.Rules() {
-				if r.Fix != "" {
-					known = append(known, r.ID, r.Name)
-				}
-			}
-			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that can be mended", word), "%s'sbx-devc rules' marks those with *", suggestion(word, "", known)))
+			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that can be mended", word), "%s'sbx-devc rules' marks those with *", suggestion(word, "", ruleWords(true))))
 		}
 		o.rules[i] = r.ID
 	}
