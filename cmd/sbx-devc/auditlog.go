@@ -203,20 +203,29 @@ func exists(name string) bool {
 func (a *app) runsHome() string { return filepath.Join(stateHome(a.getenv), "runs") }
 
 // newestRun is the folder of the newest run, of those that left an audit log or
-// of all, and of those of a project or, for "", of all. That there is none is an
-// error, which names the run that it could be meant for.
+// of all, and of those of a project or, for "", of all. A newer one that is passed
+// over for want of a log is said. That there is none is an error, which names the
+// run that it could be meant for.
 func (a *app) newestRun(withLog bool, project string) (string, error) {
-	other := ""
+	other, without := "", ""
 	entries, _ := os.ReadDir(a.runsHome())       // what cannot be read holds no run
 	for _, e := range slices.Backward(entries) { // names begin with the time
 		folder := filepath.Join(a.runsHome(), e.Name())
-		if !runName.MatchString(e.Name()) || withLog && !isRegular(filepath.Join(folder, auditFile)) {
-			continue
-		}
-		if project == "" || projectOf(folder) == project {
+		mine := project == "" || projectOf(folder) == project
+		switch {
+		case !runName.MatchString(e.Name()):
+		case withLog && !isRegular(filepath.Join(folder, auditFile)):
+			if mine {
+				without = cmp.Or(without, e.Name())
+			}
+		case mine:
+			if without != "" {
+				fmt.Fprintf(a.stderr, "sbx-devc: note: this is about %s; a newer run, %s, has no audit log yet: name it to ask its containers, while they are there\n", e.Name(), without)
+			}
 			return folder, nil
+		default:
+			other = cmp.Or(other, folder)
 		}
-		other = cmp.Or(other, folder)
 	}
 	what, hint := "no run", "name the folder of a project with a dev container, or an audit.jsonl; or run something first: sbx-devc run --print"
 	if project != "" {

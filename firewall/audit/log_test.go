@@ -208,3 +208,28 @@ func TestLogThatIsGoneBeginsAnew(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 }
+
+// Attack: words that turn the reading direction or drive a terminal, in a log
+// that people read with cat.
+func TestAttackWordsInTheLogAreVisible(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	l, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "\u202egnp.\x1b[2J\x7f\u009b2J😀\xff"
+	if err := l.Record(Record{Verdict: firewall.Deny, Layer: LayerDNS, Name: want, Cmd: want, Exe: want, Reason: want}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || strings.ContainsFunc(strings.TrimSuffix(string(text), "\n"), func(r rune) bool { return r < ' ' || r > '~' }) {
+		t.Errorf("%q, %v", text, err)
+	}
+	records, err := readLog(path)
+	if err != nil || len(records) != 1 || records[0].Name != strings.ToValidUTF8(want, "\ufffd") {
+		t.Errorf("read %+v, %v", records, err)
+	}
+}

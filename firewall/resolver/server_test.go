@@ -207,3 +207,16 @@ func ednsQuestion(name string, options []dnsmessage.Option) dnsmessage.Message {
 		Additionals: []dnsmessage.Resource{{Header: h, Body: &dnsmessage.OPTResource{Options: options}}},
 	}
 }
+
+// An address stays open for an hour at most after the name was asked for, however
+// long the zone says: by then it may be somebody else's.
+func TestAttackAddressThatStaysOpenForDays(t *testing.T) {
+	up := newUpstream(t, (&zone{"ok.example. A": {a("ok.example.", public, 1<<31-1)}}).script)
+	l := newLab(t, labNetwork, up, nil)
+	if ttl := l.ask(t, "ok.example.", dnsmessage.TypeA).Answers[0].Header.TTL; ttl != 3600 {
+		t.Errorf("TTL %d, want 3600", ttl)
+	}
+	if sets := l.installs(); len(sets) != 1 || sets[0].timeout != time.Hour+time.Minute {
+		t.Errorf("opened %+v", sets)
+	}
+}
