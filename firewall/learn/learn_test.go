@@ -127,6 +127,18 @@ func TestLessonIsTheSmallest(t *testing.T) {
 			}
 		})
 	}
+	t.Run("addresses in great number", func(t *testing.T) {
+		var records []audit.Record
+		for i := range 150 {
+			records = append(records, audit.Record{Verdict: firewall.Allow, Layer: audit.LayerIP, Dst: fmt.Sprintf("203.0.113.%d", i), Port: 443, Proto: firewall.TCP, Rule: firewall.RuleUnlisted})
+		}
+		if l := learned(t, records, firewall.Network{}, Options{}); len(l.Add) > 0 || len(l.Left) != 150 {
+			t.Errorf("%d proposals, %d left out", len(l.Add), len(l.Left))
+		}
+		if l := learned(t, records[:100], firewall.Network{}, Options{}); len(l.Add) != 100 {
+			t.Errorf("%d proposals", len(l.Add))
+		}
+	})
 	t.Run("names in great number", func(t *testing.T) {
 		if l := learned(t, many("n%d.example.org", 200), firewall.Network{}, Options{Wildcards: true}); len(l.Add) > 0 || len(l.Left) != 200 {
 			t.Errorf("%d proposals, %d left out", len(l.Add), len(l.Left))
