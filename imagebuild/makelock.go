@@ -93,10 +93,11 @@ func (m Materials) lockBase(ctx context.Context, o LockOptions) (lock.Base, erro
 	}
 	var out lock.Base
 	for _, b := range bases {
-		platforms, source := o.Platforms, b
-		single := false
-		if platform, rest, ok := strings.Cut(b, "="); ok && strings.HasPrefix(platform, "linux/") {
-			platforms, source, single = []string{platform}, rest, true
+		platforms := o.Platforms
+		platform, source := base.ForPlatform(b)
+		single := platform != ""
+		if single {
+			platforms = []string{platform}
 		} else if len(bases) > 1 {
 			return lock.Base{}, diag.WithHint(fmt.Errorf("several bases, and %q does not say for which platform", b), "write --base linux/amd64=… --base linux/arm64=…")
 		}

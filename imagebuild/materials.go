@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/org/claude-sandbox/imagebuild/artifact"
 	"github.com/org/claude-sandbox/imagebuild/base"
@@ -96,10 +96,8 @@ func (o *opened) image(ctx context.Context, p lock.BasePlatform) (base.Image, er
 
 // registryRepo returns REGISTRY/NAME of a base in a registry, otherwise "".
 func registryRepo(ref string) string {
-	for _, prefix := range []string{"oci:", "docker-archive:", "engine:", "rootfs:"} {
-		if strings.HasPrefix(ref, prefix) {
-			return ""
-		}
+	if kind, _ := base.KindOf(ref); kind != base.KindRegistry {
+		return ""
 	}
 	repo, _ := base.SplitRef(ref)
 	return repo
@@ -108,11 +106,10 @@ func registryRepo(ref string) string {
 // publicName is a base's name for what is published: a path or an engine of one
 // machine means nothing to others, and says more than they need to know.
 func publicName(ref string) string {
-	if registryRepo(ref) != "" {
-		return ref
+	if kind, _ := base.KindOf(ref); kind != base.KindRegistry {
+		return "from " + string(kind)
 	}
-	kind, _, _ := strings.Cut(ref, ":")
-	return "from " + kind
+	return ref
 }
 
 // layers returns the base's layers without opening it.
@@ -214,7 +211,7 @@ func (m Materials) sandboxLayer(ctx context.Context, image base.Image) (artifact
 func (m Materials) claudeLayer(version string, p lock.ClaudePlatform) artifact.Layer {
 	return artifact.Layer{
 		Blob: artifact.Blob{
-			Descriptor: v1.Descriptor{MediaType: "application/vnd.oci.image.layer.v1.tar+gzip", Digest: p.SHA256, Size: p.Size},
+			Descriptor: v1.Descriptor{MediaType: types.OCILayer, Digest: p.SHA256, Size: p.Size},
 			What:       fmt.Sprintf("Claude Code %s for %s", version, p.Platform),
 			Open: func(ctx context.Context) (io.ReadCloser, error) {
 				if !m.Store.Has(p.SHA256, p.Size) {
@@ -266,16 +263,9 @@ func (m Materials) fetchClaude(ctx context.Context, p npm.Package, arch string) 
 		err = find()
 	}
 	if err != nil {
-		return npm.Tarball{}, diag.WithHint(fmt.Errorf("the package %s@%s: %w", p.Name, p.Version, err), "%s", orHint(err, "nothing of it was used; report this to the package's publisher if it persists"))
+		return npm.Tarball{}, diag.OrHint(fmt.Errorf("the package %s@%s: %w", p.Name, p.Version, err), "nothing of it was used; report this to the package's publisher if it persists")
 	}
 	return t, nil
-}
-
-func orHint(err error, hint string) string {
-	if h := diag.HintOf(err); h != "" {
-		return h
-	}
-	return hint
 }
 
 // initLayer returns the layer that holds sbx-init at dir, and the program's

@@ -229,7 +229,7 @@ func (a *app) buildDockerfile(ctx context.Context, o imageBuildOptions, args map
 
 // fromEngine returns an image of the engine, as it is published.
 func (a *app) fromEngine(ctx context.Context, m imagebuild.Materials, image string, r *recipe) (artifact.Artifact, error) {
-	opened, err := base.Open(ctx, base.Sources{Store: m.Store, Registry: m.Registry, Save: m.Save}, "engine:"+image, nil)
+	opened, err := base.Open(ctx, base.Sources{Store: m.Store, Registry: m.Registry, Save: m.Save}, string(base.KindEngine)+":"+image, nil)
 	if err != nil {
 		return artifact.Artifact{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -139,17 +140,12 @@ func lockable(dir string, bases []string) error {
 		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is a file", dir), "name the folder that gets the lock"))
 	}
 	for _, b := range bases {
-		source, single := b, false
-		if platform, rest, ok := strings.Cut(b, "="); ok && strings.HasPrefix(platform, "linux/") {
-			source, single = rest, true
-		}
-		kind, rest, ok := strings.Cut(source, ":")
+		platform, source := base.ForPlatform(b)
+		kind, rest := base.KindOf(source)
 		switch {
-		case source == "":
-			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--base %q names nothing", b), "see --help for its forms"))
-		case kind == "rootfs" && ok && (rest == "" || !single):
+		case kind == base.KindRootfs && (rest == "" || platform == ""):
 			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--base %q: a root file system does not say which platform it is for", b), "write --base linux/amd64=rootfs:FILE, and the same for linux/arm64 if you have it"))
-		case ok && rest == "":
+		case rest == "" || strings.HasSuffix(rest, ":"):
 			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--base %q names nothing", b), "see --help for its forms"))
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -107,8 +106,8 @@ func (a *app) policyCheck(file, target string) error {
 func parseTarget(target string) (firewall.Target, error) {
 	t, err := firewall.ParseTarget(target)
 	if err != nil {
-		hint := cmp.Or(diag.HintOf(err), "write HOST, HOST:PORT, HOST:PORT/udp, ADDRESS or [IPV6]:PORT")
-		return t, exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%q is not a host: %w", target, err), "%s", hint))
+		err = fmt.Errorf("%q is not a host: %w", target, err)
+		return t, exitWith(exitCheckUsage, diag.OrHint(err, "write HOST, HOST:PORT, HOST:PORT/udp, ADDRESS or [IPV6]:PORT"))
 	}
 	return t, nil
 }

@@ -139,8 +139,8 @@ func (a *app) printError(err error) { diag.WriteError(a.stderr, "sbx-devc", with
 
 // withHint adds the hint that the operating system's errors leave open.
 func withHint(err error) error {
-	if hint := hintForPath(err); hint != "" && diag.HintOf(err) == "" {
-		return diag.WithHint(err, "%s", hint)
+	if hint := hintForPath(err); hint != "" {
+		return diag.OrHint(err, "%s", hint)
 	}
 	return err
 }

@@ -179,11 +179,7 @@ func (v *validation) readPolicy(file string) error {
 	}
 	org, findings := devcontainer.ParseOrg(file, src)
 	if err := firstError(findings); err != nil {
-		hint := diag.HintOf(err)
-		if hint == "" {
-			hint = "'sbx-devc validate --help' names the page with the form of a policy"
-		}
-		return diag.WithHint(fmt.Errorf("the policy is not valid: %w", err), "%s", hint)
+		return diag.OrHint(fmt.Errorf("the policy is not valid: %w", err), "'sbx-devc validate --help' names the page with the form of a policy")
 	}
 	v.org = org
 	return nil

@@ -37,7 +37,7 @@ func (p *program) check(args []string) error {
 	t, err := firewall.ParseTarget(rest[0])
 	if err != nil {
 		err = fmt.Errorf("check: %q is not a host: %w", rest[0], err)
-		return exitWith(exitUsage, diag.WithHint(err, "%s", cmp.Or(diag.HintOf(err), "see 'sbx-init help'")))
+		return exitWith(exitUsage, diag.OrHint(err, "see 'sbx-init help'"))
 	}
 	if *path == "" {
 		// What was refused under another policy says nothing about the one named.

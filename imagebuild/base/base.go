@@ -3,13 +3,8 @@
 //
 //	source ─► Open ─► Image (one platform) ─► Scan ─► Facts ─► Sandbox ─► a layer
 //
-// Sources are written as
-//
-//	REGISTRY/NAME[:TAG][@sha256:…]   an image in a registry
-//	oci:DIR[:NAME]                   an OCI image layout
-//	docker-archive:FILE              what "docker save" writes
-//	engine:NAME                      an image of the container engine
-//	rootfs:FILE                      a tar of a root file system, also compressed by gzip
+// A source is written as KIND:WHERE or as the name of an image in a registry; see
+// Kind and KindOf.
 package base
 
 import (
@@ -60,17 +55,16 @@ type Opened struct {
 func Open(ctx context.Context, s Sources, source string, platforms []string) (Opened, error) {
 	var o Opened
 	var err error
-	kind, rest, _ := strings.Cut(source, ":")
-	switch kind {
-	case "oci":
+	switch kind, rest := KindOf(source); kind {
+	case KindLayout:
 		o, err = openLayout(rest, platforms)
-	case "docker-archive":
+	case KindArchive:
 		o, err = openArchive(s, rest)
-	case "engine":
+	case KindEngine:
 		o, err = openEngine(ctx, s, rest)
-	case "rootfs":
+	case KindRootfs:
 		o, err = openRootfs(s, rest, platforms)
-	default:
+	case KindRegistry:
 		o, err = openRegistry(ctx, s, source, platforms)
 	}
 	if err != nil {

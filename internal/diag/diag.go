@@ -118,6 +118,14 @@ func WithHint(err error, format string, args ...any) error {
 	return &hinted{err, fmt.Sprintf(format, args...)}
 }
 
+// OrHint is WithHint for an error without a hint; any other stays as it is.
+func OrHint(err error, format string, args ...any) error {
+	if err == nil || HintOf(err) != "" {
+		return err
+	}
+	return WithHint(err, format, args...)
+}
+
 // HintOf returns the hint nearest to the surface of err, or "".
 func HintOf(err error) string {
 	var h *hinted
