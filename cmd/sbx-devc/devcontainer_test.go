@@ -276,6 +276,19 @@ func TestDevcontainer(t *testing.T) {
 		return
 	}
 	t.Run("LoginShellWaitsForTheFirewall", func(t *testing.T) { testLoginShell(t, p.in(t)) })
+	t.Run("ProtectedPathReplacedOnTheHost", func(t *testing.T) { testReplacedOnTheHost(t, p.in(t), 71) })
+	t.Run("TheSameUnderTheEnginesInit", func(t *testing.T) {
+		p := p.in(t)
+		p.must(p.docker, "rm", "-f", p.containers()[0])
+		p.edit("devcontainer.json", `"remoteUser"`, `"init": true, "remoteUser"`)
+		if outcome, log := p.up(); outcome != "success" {
+			t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+		}
+		if first := p.must(p.docker, "exec", p.containers()[0], "cat", "/proc/1/comm"); first == "sbx-init" {
+			t.Fatalf("the first process is %s", first)
+		}
+		testReplacedOnTheHost(t, p, 71)
+	})
 	t.Run("SubstitutedClaudeCodeIsNotInstalled", func(t *testing.T) { testSubstitutedClaude(t, p.in(t)) })
 	t.Run("BrokenPolicyGivesNoContainer", func(t *testing.T) { testBrokenPolicy(t, p.in(t)) })
 }
@@ -451,6 +464,37 @@ func testBrokenPolicy(t *testing.T, p *devProject) {
 	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
 		t.Errorf("arrived outside: %v", leaks)
 	}
+}
+
+// testReplacedOnTheHost: a session of the agent's lies in wait until somebody on
+// the host replaces a protected path, here with git, and writes there. The
+// container must end, with that exit code and the reason in its log.
+func testReplacedOnTheHost(t *testing.T, p *devProject, code int) {
+	id := p.containers()[0]
+	if out, err := p.exec("git config a.b evil"); err == nil {
+		t.Fatalf("the path is not protected: %s", out)
+	}
+	p.must(p.docker, "exec", "-d", "-u", fmt.Sprint(agentUID), "-w", "/workspaces/"+filepath.Base(p.dir), id, "bash", "-c",
+		"while :; do echo '#evil' >>.git/config; done 2>/dev/null")
+	p.must("git", "-c", "safe.directory=*", "-C", p.dir, "config", "user.name", "somebody")
+	config := filepath.Join(p.dir, ".git", "config")
+	if err := os.Chown(config, agentUID, agentUID); err != nil { // git is root's here
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, p.docker, "wait", id).Output(); err != nil || strings.TrimSpace(string(out)) != fmt.Sprint(code) {
+		text, _ := os.ReadFile(config)
+		t.Errorf("the container: exit code %s (%v), want %d; %d lines of the agent's are in .git/config", out, err, code, bytes.Count(text, []byte("evil")))
+	}
+	if log, _ := p.try(p.docker, "logs", id); !strings.Contains(log, "/.git/config: removed, renamed or replaced from outside") {
+		t.Errorf("its log does not say why:\n%s", log)
+	}
+	before, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("in the moment between, the agent wrote %d lines", bytes.Count(before, []byte("#evil")))
 }
 
 // testSubstitutedClaude: a registry that serves another

@@ -218,6 +218,12 @@ func TestFeatureFirewall(t *testing.T) {
 	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
 		t.Errorf("arrived outside: %v", leaks)
 	}
+	t.Run("ProtectedPathReplacedOnTheHost", func(t *testing.T) {
+		// The official CLI's first process ends with 0 when it is told to.
+		testReplacedOnTheHost(t, p.in(t), 0)
+		p.must(p.docker, "start", p.containers()[0])
+		check(t)
+	})
 	t.Run("PolicyBreaksAtTheStart", func(t *testing.T) {
 		id := p.containers()[0]
 		p.must(p.docker, "exec", "-u", "root", id, "sh", "-c", "echo '{\"netwrok\": {}}' >/etc/sbx/sandbox.jsonc")
