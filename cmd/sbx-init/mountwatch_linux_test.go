@@ -274,3 +274,37 @@ func TestAttackWaitForALostMountInADevContainer(t *testing.T) {
 	r.mustExit(t, exitUnprotected)
 	r.mustSay(t, protected, "from outside")
 }
+
+// Attack: the same where the engine's init is the first process, by which sessions
+// that are no children of ours are not ended at once.
+func TestAttackWaitForALostMountUnderTheEnginesInit(t *testing.T) {
+	in := newInternet(t)
+	b := newBox(t, in.Sandbox, openPolicy)
+	b.pid1 = true
+	protected := b.path("work/protected")
+	if err := errors.Join(os.Mkdir(protected, 0o755), os.Symlink("/bin/sh", b.path("docker-init"))); err != nil {
+		t.Fatal(err)
+	}
+	cmd := b.command("sh", "-c", "echo ready; exec sleep 1000")
+	for i, arg := range cmd.Args {
+		if strings.HasPrefix(arg, "mount --bind") {
+			// This one does not end with us, so who lives then was not ended by us.
+			const first = `sleep 1000 & "$@"; e=$?; case $(cut -d" " -f3 /proc/$!/stat 2>/dev/null) in [RSD]) echo "the session lives";; esac; exit $e`
+			arg = strings.Replace(arg, `exec "$@"`, `exec "`+b.path("docker-init")+`" -c '`+first+`' - "$@"`, 1)
+			cmd.Args[i] = "mount --bind protected protected && mount -o remount,bind,ro protected && " + arg
+		}
+	}
+	var r result
+	in.Sandbox.Do(func() {
+		r = whileItRuns(t, cmd, func() {
+			if err := os.Remove(protected); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	r.mustExit(t, exitUnprotected)
+	r.mustSay(t, protected, "from outside")
+	if strings.Contains(r.stdout, "lives") {
+		t.Error(r.stdout)
+	}
+}
