@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,30 +10,25 @@ import (
 	"slices"
 )
 
-// makePlaceholders creates what is missing below dir and returns a function
-// that removes what it created again, as far as it is still empty. Shared
-// folders are given to the agent's user where we may.
+// placeholders are what a run has put into a project as places for mounts. The
+// paths are relative to the project's folder.
+type placeholders struct {
+	root *os.Root
+	made []Placeholder
+}
+
+// makePlaceholders creates what is missing below dir. Shared folders are given
+// to the agent's user where we may.
 //
 // Everything goes through one open folder: a program that the agent left
 // running elsewhere may swap a folder for a symbolic link at any moment, and
 // nothing may be made, given away or removed behind one.
-func makePlaceholders(dir string, list []Placeholder, uid, gid int) (remove func(), err error) {
+func makePlaceholders(dir string, list []Placeholder, uid, gid int) (*placeholders, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: making a mount point: %w", ErrNoStart, err)
 	}
-	var made []Placeholder
-	remove = func() {
-		defer root.Close()
-		for _, p := range slices.Backward(made) {
-			if p.Kind == File {
-				if text, err := root.ReadFile(p.Path); err != nil || string(text) != p.Text {
-					continue // somebody on the host has use for it now
-				}
-			}
-			_ = root.Remove(p.Path) // a folder that holds something stays
-		}
-	}
+	h := &placeholders{root: root}
 	for _, p := range list {
 		if p.Path, err = filepath.Rel(dir, p.Path); err == nil {
 			err = makePlaceholder(root, p, uid, gid)
@@ -42,13 +38,46 @@ func makePlaceholders(dir string, list []Placeholder, uid, gid int) (remove func
 			// Another run, or the user, was faster. What is there is looked at
 			// when all mounts are.
 		case err != nil:
-			remove()
+			h.remove()
 			return nil, fmt.Errorf("%w: making a mount point: %w", ErrNoStart, err)
 		default:
-			made = append(made, p)
+			h.made = append(h.made, p)
 		}
 	}
-	return remove, nil
+	return h, nil
+}
+
+// remove removes them again, as far as they are still empty.
+func (h *placeholders) remove() {
+	defer h.root.Close()
+	for _, p := range slices.Backward(h.made) {
+		if p.Kind == File {
+			if text, err := h.root.ReadFile(p.Path); err != nil || string(text) != p.Text {
+				continue // somebody on the host has use for it now
+			}
+		}
+		_ = h.root.Remove(p.Path) // a folder that holds something stays
+	}
+}
+
+// label is what another run in the same folder reads: the last one to end
+// removes what all have made.
+func (h *placeholders) label() string {
+	text, _ := json.Marshal(h.made) // of strings and bools alone
+	return string(text)
+}
+
+// adopt takes over what another run's label lists.
+func (h *placeholders) adopt(label string) {
+	var others []Placeholder
+	if json.Unmarshal([]byte(label), &others) != nil {
+		return // of another version; they stay, as they would have
+	}
+	for _, p := range others {
+		if !slices.ContainsFunc(h.made, func(m Placeholder) bool { return m.Path == p.Path }) {
+			h.made = append(h.made, p)
+		}
+	}
 }
 
 func makePlaceholder(root *os.Root, p Placeholder, uid, gid int) error {

@@ -22,6 +22,10 @@ const (
 	LabelWorkspace = "sbx-devc.workspace" // the project's folder on the host
 )
 
+// labelPlaced is what the run has put into the project's folder, on the
+// sidecar's container: see placeholders.
+const labelPlaced = "sbx-devc.placed"
+
 // InitPath is where sbx-init is in every container of ours that has a firewall.
 const InitPath = "/usr/local/sbin/sbx-init"
 

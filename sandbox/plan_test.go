@@ -238,7 +238,7 @@ func TestGitFileIsProtected(t *testing.T) {
 func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
 	w := folder(t, "main.go", ".claude/notes.md")
 	p := plan(t, Options{}, w)
-	remove, err := makePlaceholders(w.Dir, p.Placeholders, os.Getuid(), os.Getgid())
+	placed, err := makePlaceholders(w.Dir, p.Placeholders, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.Dir, ".vscode", "settings.json"), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	remove()
+	placed.remove()
 	var left []string
 	err = filepath.WalkDir(w.Dir, func(file string, d os.DirEntry, err error) error {
 		if rel, _ := filepath.Rel(w.Dir, file); err == nil && !d.IsDir() {

@@ -88,11 +88,11 @@ func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := plan(t, Options{}, w)
-	remove, err := makePlaceholders(dir, p.Placeholders, os.Getuid(), os.Getgid())
+	placed, err := makePlaceholders(dir, p.Placeholders, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer remove()
+	defer placed.remove()
 	all, err := p.rememberPlaces()
 	if err != nil {
 		t.Fatal(err)
@@ -122,11 +122,11 @@ func TestAPlaceOfGitsThatHoldsSomethingElseIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := plan(t, Options{}, w)
-	remove, err := makePlaceholders(dir, p.Placeholders, os.Getuid(), os.Getgid())
+	placed, err := makePlaceholders(dir, p.Placeholders, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer remove()
+	defer placed.remove()
 	all, err := p.rememberPlaces()
 	if err != nil {
 		t.Fatal(err)

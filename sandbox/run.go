@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -86,12 +87,14 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	for _, w := range p.Warnings {
 		h.Say("warning: " + w)
 	}
-	remove, err := makePlaceholders(p.workspace(), p.Placeholders, agentUID(p), agentGID(p))
-	if err != nil {
+	if r.placed, err = makePlaceholders(p.workspace(), p.Placeholders, agentUID(p), agentGID(p)); err != nil {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
 		return nil, err
 	}
-	defer r.cleanup(ctx, remove)
+	defer r.cleanup(ctx)
+	r.meetOthers(ctx)
+	p.Sidecar.Labels = maps.Clone(p.Sidecar.Labels)
+	p.Sidecar.Labels[labelPlaced] = r.placed.label()
 	if err := r.start(ctx); err != nil {
 		r.result.ExitCode = 125
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
@@ -103,6 +106,24 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	return nil, r.supervise(ctx)
 }
 
+// meetOthers looks for runs in the same folder: the last one to end removes what
+// all have put there. One whose program was killed would never end.
+func (r *run) meetOthers(ctx context.Context) {
+	others, err := r.engine.Labels(ctx, LabelWorkspace, r.plan.workspace())
+	if err != nil {
+		return // no more than empty folders stay
+	}
+	for _, labels := range others {
+		placed, first := labels[labelPlaced] // of each run's two containers one has it
+		if !first {
+			continue
+		}
+		r.placed.adopt(placed)
+		id := labels[LabelRun]
+		r.host.Say(fmt.Sprintf("note: the run %s is in this folder, too; if its program was killed, remove what is left with: docker rm -f %s %s", id, agentContainer(id), FirewallContainer(id)))
+	}
+}
+
 // run is the state of one Run.
 type run struct {
 	engine *engine.Engine
@@ -112,6 +133,7 @@ type run struct {
 	token  string // of the proxy; worthless outside this run
 	result Result
 
+	placed     *placeholders
 	sidecar    *sidecar
 	tunnel     *tunnelHost
 	agent      *process
@@ -160,7 +182,7 @@ func (r *run) start(ctx context.Context) error {
 const tokenVariable = "ANTHROPIC_AUTH_TOKEN="
 
 // cleanup removes both containers and what the run put on the host.
-func (r *run) cleanup(ctx context.Context, removePlaceholders func()) {
+func (r *run) cleanup(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	if r.tunnel != nil {
@@ -171,13 +193,13 @@ func (r *run) cleanup(ctx context.Context, removePlaceholders func()) {
 	}
 	// Another run in the same folder has them mounted: removing a mount point
 	// on the host would take the mount away from that run's agent.
-	// So has a dev container, which would end by it.
+	// So has a dev container, which would end by it. The last run removes them.
 	for _, label := range []string{LabelWorkspace, "devcontainer.local_folder"} {
 		if others, err := r.engine.List(ctx, label, r.plan.workspace()); err == nil && len(others) > 0 {
 			return
 		}
 	}
-	removePlaceholders()
+	r.placed.remove()
 }
 
 // Remove kills and removes every container of the run with the given id, the

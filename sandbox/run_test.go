@@ -307,6 +307,17 @@ for f in .vscode/tasks.json .git/hooks/pre-commit .devcontainer/devcontainer.jso
 	if out := longer.stdout.String(); strings.Contains(out, "WROTE") || first.err != nil || longer.err != nil {
 		t.Errorf("the folder lost its protection: %q, %v, %v", out, first.err, longer.err)
 	}
+	if said := strings.Join(longer.said, "\n"); !strings.Contains(said, "is in this folder, too") {
+		t.Errorf("the second says %q", said)
+	}
+	// Who ended first could not remove what it had made, and the other did not
+	// make it.
+	if err := os.Remove(longer.dir + "/go-on"); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(longer.dir); err != nil || len(left) != 1 { // main.go
+		t.Errorf("left in the project: %v %v", left, err)
+	}
 }
 
 // BenchmarkStartup measures the way from the plan to the agent's start.

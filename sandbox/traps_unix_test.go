@@ -354,10 +354,10 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 	t.Run("before the start", func(t *testing.T) {
 		w := folder(t, ".vscode/tasks.json")
 		p := plan(t, Options{}, w)
-		if remove, err := makePlaceholders(w.Dir, p.Placeholders, os.Getuid(), os.Getgid()); err != nil {
+		if placed, err := makePlaceholders(w.Dir, p.Placeholders, os.Getuid(), os.Getgid()); err != nil {
 			t.Fatal(err)
 		} else {
-			defer remove()
+			defer placed.remove()
 		}
 		if err := p.checkSources(); err != nil {
 			t.Errorf("nothing was swapped yet: %v", err)
@@ -399,7 +399,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			remove, err := makePlaceholders(dir, p.Placeholders, 1000, 1000)
+			placed, err := makePlaceholders(dir, p.Placeholders, 1000, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -422,7 +422,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 			if err := e.Remove(ctx, agent.id); err != nil {
 				t.Error(err)
 			}
-			remove()
+			placed.remove()
 		}
 	})
 }

@@ -92,6 +92,23 @@ func (e *Engine) List(ctx context.Context, key, value string) ([]string, error) 
 	return ids, nil
 }
 
+// Labels returns the labels of each container, running or not, whose label key
+// is value.
+func (e *Engine) Labels(ctx context.Context, key, value string) ([]map[string]string, error) {
+	r, err := e.client.ContainerList(ctx, client.ContainerListOptions{
+		All:     true,
+		Filters: make(client.Filters).Add("label", key+"="+value),
+	})
+	if err != nil {
+		return nil, wrap(err, "listing containers with label", key)
+	}
+	var all []map[string]string
+	for _, c := range r.Items {
+		all = append(all, c.Labels)
+	}
+	return all, nil
+}
+
 // NetworkOwner returns the id or name of the container whose network a container
 // has joined, "" when it has one of its own or none.
 func (e *Engine) NetworkOwner(ctx context.Context, id string) (string, error) {
