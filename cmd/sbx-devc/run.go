@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -200,8 +199,11 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		return err
 	}
 	// Found out now, and not when the run has been paid for.
-	if folder := filepath.Dir(o.summaryFile); o.summaryFile != "" && !isFolder(folder) {
-		return exitWith(exitNoInput, fmt.Errorf("--summary-file: there is no folder %s", folder))
+	var summary *summaryFile
+	if o.summaryFile != "" {
+		if summary, err = openSummary(o.summaryFile, workspace.Dir); err != nil {
+			return exitWith(exitNoInput, fmt.Errorf("--summary-file: %w", err))
+		}
 	}
 	host, err := a.runHost(o, plan.ID)
 	if err != nil {
@@ -230,8 +232,8 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	ctx = context.WithoutCancel(ctx)
 	result, err := sandbox.Run(ctx, e, plan, *host)
 	a.report(result, plan.Network.Mode)
-	if o.summaryFile != "" {
-		if saveErr := writeSummaryFile(o.summaryFile, result, err); saveErr != nil {
+	if summary != nil {
+		if saveErr := summary.save(result, err); saveErr != nil {
 			err = errors.Join(err, saveErr)
 		}
 	}

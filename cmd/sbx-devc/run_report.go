@@ -86,14 +86,6 @@ func (a *app) report(r *sandbox.Result, mode firewall.Mode) {
 	}
 }
 
-func writeSummaryFile(name string, r *sandbox.Result, failure error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("writing the summary: %w", err)
-	}
-	return errors.Join(sandbox.WriteSummary(f, r, failure), f.Close())
-}
-
 // runError gives the failure of a run its exit code.
 func runError(err error) error {
 	for _, c := range []struct {

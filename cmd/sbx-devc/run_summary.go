@@ -1,0 +1,65 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// summaryFile is where --summary-file leads to when a run begins. It may be in
+// the project, where the agent can put a symbolic link in the file's place, or in
+// that of a folder on the way, and have any file of the user's overwritten with
+// words of its own. So the folder is opened before the agent works, and the file
+// is made anew in it.
+type summaryFile struct {
+	folder *os.Root
+	name   string
+	stream *os.File // in the place of both: a terminal, a pipe; nil = there is none
+}
+
+// openSummary errs when there is no such folder, or something in the file's place
+// that is none. project is the folder that the agent works in.
+func openSummary(name, project string) (*summaryFile, error) {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("there is no folder %s", filepath.Dir(name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(name)
+	if rel, relErr := filepath.Rel(project, dir); err == nil && !info.Mode().IsRegular() && (relErr != nil || !filepath.IsLocal(rel)) {
+		stream, err := os.OpenFile(name, os.O_WRONLY, 0)
+		return &summaryFile{stream: stream}, err
+	}
+	folder, err := os.OpenRoot(dir)
+	return &summaryFile{folder: folder, name: filepath.Base(name)}, err
+}
+
+// save writes the summary and closes the file.
+func (s *summaryFile) save(r *sandbox.Result, failure error) error {
+	write := func(w io.WriteCloser) error { return errors.Join(sandbox.WriteSummary(w, r, failure), w.Close()) }
+	if s.stream != nil {
+		return write(s.stream)
+	}
+	defer s.folder.Close()
+	fresh := ".new-" + rand.Text()
+	f, err := s.folder.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err == nil {
+		err = write(f)
+	}
+	if err == nil {
+		err = s.folder.Rename(fresh, s.name)
+	}
+	if err != nil {
+		_ = s.folder.Remove(fresh)
+		return fmt.Errorf("writing the summary: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// Attack: the agent puts a symbolic link in the place of --summary-file, or of its
+// folder, and has a file of the user's overwritten.
+func TestAttackLinkInThePlaceOfTheSummary(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, project := filepath.Join(base, "home"), filepath.Join(base, "project")
+	victim := filepath.Join(home, "victim.json")
+	for _, err := range []error{os.MkdirAll(home, 0o755), os.MkdirAll(filepath.Join(project, "out"), 0o755), os.WriteFile(victim, []byte("precious"), 0o644)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(target, name string) error { return os.Symlink(target, filepath.Join(project, name)) }
+	for _, c := range []struct {
+		name   string
+		file   string // that the user names
+		before func() error
+		attack func() error
+		at     string // where the summary is afterwards
+	}{
+		{"the file", "a.json", nil, func() error { return link(victim, "a.json") }, "a.json"},
+		{"before the run", "b.json", func() error { return link(victim, "b.json") }, nil, "b.json"},
+		{"a device, before the run", "c.json", func() error { return link("/dev/null", "c.json") }, nil, "c.json"},
+		{"the folder", "out/victim.json", nil, func() error {
+			return errors.Join(os.Rename(filepath.Join(project, "out"), filepath.Join(project, "old")), link(home, "out"))
+		}, "old/victim.json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.before != nil {
+				if err := c.before(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, err := openSummary(filepath.Join(project, c.file), project)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.attack != nil {
+				if err := c.attack(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.save(&sandbox.Result{ID: "one"}, nil); err != nil {
+				t.Error(err)
+			}
+			if text, err := os.ReadFile(victim); err != nil || string(text) != "precious" {
+				t.Errorf("a file of the user's holds %q, %v", text, err)
+			}
+			at := filepath.Join(project, filepath.FromSlash(c.at))
+			info, err := os.Lstat(at)
+			if err != nil || !info.Mode().IsRegular() {
+				t.Fatalf("%s is %v, %v", at, info, err)
+			}
+			if text, err := os.ReadFile(at); err != nil || !strings.Contains(string(text), `"id": "one"`) {
+				t.Errorf("the summary is %q, %v", text, err)
+			}
+		})
+	}
+	// What is no file is written to, where the agent cannot have put it.
+	pipe, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	s, err := openSummary(fmt.Sprintf("/dev/fd/%d", in.Fd()), project)
+	if err != nil {
+		t.Skip(err)
+	}
+	in.Close()
+	if err := s.save(&sandbox.Result{ID: "two"}, nil); err != nil {
+		t.Error(err)
+	}
+}
