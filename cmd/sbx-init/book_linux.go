@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -18,12 +20,14 @@ import (
 // not pass: an answer that was judged under the old policy cannot open
 // anything under the new one. Safe for concurrent use.
 type book struct {
-	open func(netip.Addr, []firewall.Port, time.Duration) error
-	now  func() time.Time
+	open   func(netip.Addr, []firewall.Port, time.Duration) error // kernel.ErrFull makes room
+	forget func(netip.Addr, []firewall.Port) error
+	now    func() time.Time
 
 	mu sync.Mutex
 	page
 	swept  int             // addresses that the last sweep left
+	told   uint64          // of the last lead
 	opened []firewall.Port // of the last address: most have the same, and share them
 }
 
@@ -32,6 +36,7 @@ type book struct {
 type lead struct {
 	names string    // the name that was asked for, then its aliases, by blanks
 	until time.Time // when the address is no longer open because of it
+	told  uint64    // grows with each time that the packet filter was told of one
 
 	// ports are allowed at the address by the policy of a generation.
 	ports      []firewall.Port
@@ -41,8 +46,8 @@ type lead struct {
 // sweepMin is how many addresses there are at least before a sweep is worth it.
 const sweepMin = 1024
 
-func newBook(p *firewall.Policy, open func(netip.Addr, []firewall.Port, time.Duration) error) *book {
-	return &book{open: open, now: time.Now, page: page{policy: p, leads: map[netip.Addr][]lead{}}}
+func newBook(p *firewall.Policy, open func(netip.Addr, []firewall.Port, time.Duration) error, forget func(netip.Addr, []firewall.Port) error) *book {
+	return &book{open: open, forget: forget, now: time.Now, page: page{policy: p, leads: map[netip.Addr][]lead{}}}
 }
 
 // Allow is resolver.Installer's.
@@ -72,13 +77,62 @@ func (b *book) Allow(names []string, addr netip.Addr, ports []firewall.Port, tim
 		l.ports = b.opened
 	}
 	b.opened = l.ports
-	if err := b.open(addr, l.ports, timeout); err != nil {
+	err := b.open(addr, l.ports, timeout)
+	if errors.Is(err, kernel.ErrFull) && b.makeRoom(addr) {
+		err = b.open(addr, l.ports, timeout)
+	}
+	if err != nil {
 		return err
 	}
 	// The set counts whole seconds, so it may hold the address for one more.
 	l.until = b.now().Add(timeout + 2*time.Second)
+	b.told++
+	l.told = b.told
 	b.note(addr, l)
 	return nil
+}
+
+// roomMade is how many addresses are let go at once where the set is full. They
+// cost some 20 µs each, and finding them some ms, while answers wait.
+const roomMade = 512
+
+// makeRoom closes the addresses of addr's family that no answer has named for
+// the longest time, and reports whether it closed any. That opens nothing:
+// connections go on, and who asks for a name of theirs again has its address
+// opened again. Their time to live says nothing here: what was answered just now
+// may have the shortest. The leads stay until the next sweep, because
+// connections may need them.
+func (b *book) makeRoom(addr netip.Addr) bool {
+	type open struct {
+		addr netip.Addr
+		told uint64
+	}
+	var all []open
+	now := b.now()
+	for a, leads := range b.leads {
+		last := uint64(0)
+		for _, l := range leads {
+			if l.until.After(now) {
+				last = max(last, l.told)
+			}
+		}
+		if last > 0 && a != addr && a.Is4() == addr.Is4() {
+			all = append(all, open{a, last})
+		}
+	}
+	slices.SortFunc(all, func(x, y open) int { return cmp.Compare(x.told, y.told) })
+	made := false
+	for _, o := range all[:min(len(all), roomMade)] {
+		for i, l := range b.leads[o.addr] {
+			for _, port := range l.ports {
+				if b.forget(o.addr, []firewall.Port{port}) == nil { // it errs for what another lead had open as well
+					made = true
+				}
+			}
+			b.leads[o.addr][i].until = now
+		}
+	}
+	return made
 }
 
 // note remembers a lead to addr, in the place of an earlier one by the same names.

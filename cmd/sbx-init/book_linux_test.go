@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -31,7 +33,7 @@ func TestAttackAnswerThatCrossesAReload(t *testing.T) {
 	b := newBook(mustPolicy(t, firewall.Network{Allow: []string{"a.test", "b.test"}}), func(a netip.Addr, _ []firewall.Port, _ time.Duration) error {
 		opened[a]++
 		return nil
-	})
+	}, nil)
 	ports := []firewall.Port{https}
 	if err := b.Allow([]string{"a.test"}, addrA, ports, time.Minute); err != nil || opened[addrA] != 1 {
 		t.Fatalf("%v, opened %v", err, opened)
@@ -46,7 +48,7 @@ func TestAttackAnswerThatCrossesAReload(t *testing.T) {
 }
 
 func TestConnectionsAreJudgedByEveryNameThatLedThere(t *testing.T) {
-	b := newBook(mustPolicy(t, firewall.Network{Allow: []string{"a.test", "b.test"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil })
+	b := newBook(mustPolicy(t, firewall.Network{Allow: []string{"a.test", "b.test"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
 	for _, names := range [][]string{{"a.test"}, {"b.test", "cdn.test", "edge.test"}} {
 		if err := b.Allow(names, addrA, []firewall.Port{https}, time.Minute); err != nil {
 			t.Fatal(err)
@@ -78,7 +80,7 @@ func TestConnectionsAreJudgedByEveryNameThatLedThere(t *testing.T) {
 }
 
 func TestBookForgetsWhatIsOverAndNotInUse(t *testing.T) {
-	b := newBook(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil })
+	b := newBook(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
 	now := time.Now()
 	b.now = func() time.Time { return now }
 	for _, addr := range []netip.Addr{addrA, addrB} {
@@ -99,4 +101,69 @@ func TestBookForgetsWhatIsOverAndNotInUse(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A set that is full of live addresses takes the next ones: those that nobody
+// has asked for the longest time go, until somebody asks again.
+func TestAFullSetMakesRoom(t *testing.T) {
+	const limit = 2000
+	open := map[netip.Addr]bool{}
+	b := newBook(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}), func(a netip.Addr, _ []firewall.Port, _ time.Duration) error {
+		if !open[a] && len(open) == limit {
+			return fmt.Errorf("allowing: %w", kernel.ErrFull)
+		}
+		open[a] = true
+		return nil
+	}, func(a netip.Addr, _ []firewall.Port) error {
+		if !open[a] {
+			return errors.New("not there")
+		}
+		delete(open, a)
+		return nil
+	})
+	address := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{93, 184, byte(i >> 8), byte(i)}) }
+	six := netip.MustParseAddr("2600::1")
+	allow := func(a netip.Addr, timeout time.Duration) {
+		t.Helper()
+		if err := b.Allow([]string{"x.test.example"}, a, []firewall.Port{https}, timeout); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow(six, time.Hour) // which is in a set of its own
+	delete(open, six)
+	for i := range limit {
+		allow(address(i), time.Hour)
+	}
+	allow(address(0), time.Minute) // is asked for again
+	allow(address(limit), time.Minute)
+	for i := range limit + 1 {
+		if want := i == 0 || i > roomMade; open[address(i)] != want {
+			t.Fatalf("address %d open: %v", i, !want)
+		}
+	}
+	if leads := b.leads[six]; len(leads) != 1 || time.Until(leads[0].until) < time.Minute {
+		t.Error("an address of the other family was let go")
+	}
+	_ = b.read(func(p page) error {
+		if !p.connects(address(1), https) {
+			t.Error("a connection to an address that was let go has no name any more")
+		}
+		return nil
+	})
+	allow(address(1), time.Minute) // its name is asked for again
+	if !open[address(1)] {
+		t.Error("an address that was let go is not opened again")
+	}
+
+	// Where nothing can be let go the error says so.
+	b.forget = func(netip.Addr, []firewall.Port) error { return errors.New("broken") }
+	for i := range limit {
+		if err := b.Allow([]string{"x.test.example"}, address(10000+i), []firewall.Port{https}, time.Hour); err != nil {
+			if !errors.Is(err, kernel.ErrFull) {
+				t.Error(err)
+			}
+			return
+		}
+	}
+	t.Error("a set that is full takes more")
 }

@@ -84,7 +84,7 @@ func (w *wall) open(ctx context.Context, p policy, upstreams resolvers) (err err
 	w.facts.Upstreams = upstreams.addrs
 	w.facts.Mark = resolverMark
 	w.facts.DaemonUID = os.Geteuid()
-	w.book = newBook(p.Policy, w.kernel.Allow)
+	w.book = newBook(p.Policy, w.kernel.Allow, w.kernel.Forget)
 	w.origins = newOrigins(w.book)
 	// While everything is closed: afterwards what exists would pass for allowed.
 	if err := w.cut(true); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -18,6 +19,14 @@ var (
 	ErrMissingCapability = errors.New("a capability is missing")
 	ErrMissingModule     = errors.New("a kernel module is missing")
 )
+
+// ErrFull reports that a set of learned addresses holds as many live ones as it
+// can: the kernel lets those whose time is over go by itself.
+var ErrFull = errors.New("the set is full")
+
+// setFull is the kernel's IPSET_ERR_HASH_FULL (linux/netfilter/ipset/ip_set_hash.h),
+// the first of the errors that mean something else for each type of set.
+const setFull = nl.IPSetError(4352)
 
 // capabilityHint names both, because whoever drops all capabilities and adds
 // one back would come here twice.

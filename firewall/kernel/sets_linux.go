@@ -20,7 +20,7 @@ const maxTimeout = 2147483
 // Allow opens the ports of a learned address for new connections during
 // timeout, rounded up to whole seconds. An address that is there already gets
 // the new time. It errs when the sets are not there yet, that is before Apply
-// of a plan with sets. Safe for concurrent use.
+// of a plan with sets, and with ErrFull. Safe for concurrent use.
 func (k *Kernel) Allow(addr netip.Addr, ports []firewall.Port, timeout time.Duration) error {
 	if timeout <= 0 {
 		return fmt.Errorf("allowing %s: a timeout of %s would never end", addr, timeout)
@@ -35,7 +35,11 @@ func (k *Kernel) Allow(addr netip.Addr, ports []firewall.Port, timeout time.Dura
 	for i, port := range ports {
 		elements[i] = element{firewall.SetEntry{Prefix: netip.PrefixFrom(addr, addr.BitLen()), Port: port}, seconds}
 	}
-	if err := k.adder.add(name, elements); err != nil {
+	err := k.adder.add(name, elements)
+	if errors.Is(err, setFull) {
+		err = ErrFull
+	}
+	if err != nil {
 		return fmt.Errorf("allowing %s ports %v in set %s: %w", addr, ports, name, err)
 	}
 	return nil
