@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 // The addresses of the yard's internet.
 const (
 	echoAddr = "93.184.216.1" // echo.test: sends back what it gets
-	bulkAddr = "93.184.216.2" // bulk.test: sends bulkSize bytes and ends
+	bulkAddr = "93.184.216.2" // bulk.test: answers the hello, sends bulkSize bytes and ends
 	halfAddr = "93.184.216.3" // half.test: takes everything and says nothing
 	sinkAddr = "93.184.216.4" // sink.test: answers the hello and takes everything
 	tlsAddr  = "93.184.216.5" // tls.test: bulk.test in TLS
@@ -156,6 +156,7 @@ func serveSite(conn *net.TCPConn) {
 		if _, err := io.ReadFull(conn, make([]byte, len(yardHello("bulk.test")))); err != nil {
 			return
 		}
+		_, _ = io.WriteString(conn, answer)
 		sendBulk(conn)
 	case tlsAddr:
 		session := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{certificate()}})
@@ -394,6 +395,9 @@ func download(via string) error {
 	if _, err := conn.Write(yardHello("bulk.test")); err != nil {
 		return err
 	}
+	if _, err := io.ReadFull(conn, make([]byte, len(answer))); err != nil {
+		return err
+	}
 	return takeBulk(conn)
 }
 
@@ -432,6 +436,9 @@ func upload(via string) error {
 	}
 	defer conn.Close()
 	if err := roundTrip(conn, yardHello("sink.test")); err != nil {
+		return err
+	}
+	if _, err := conn.Write(record(23, make([]byte, 100))); err != nil { // the guard looks at one record more
 		return err
 	}
 	for range bulkSize / len(bulkBlock) {
