@@ -45,7 +45,7 @@ const maxCollected = 160 << 20
 // damaged log must not pass for a quiet one, and what has no record at all is none.
 func (a *app) readAuditLogs(ctx context.Context, args []string, project string) (auditLog, []audit.Record, error) {
 	if len(args) == 0 {
-		newest, err := a.newestRun(true, project)
+		newest, err := a.newestLog(ctx, true, project)
 		if err != nil {
 			return auditLog{}, nil, err
 		}
@@ -90,7 +90,8 @@ func (a *app) readAuditLogs(ctx context.Context, args []string, project string) 
 }
 
 // auditLog finds the log that arg names: of a run, by its id or its folder, also
-// while it runs; in a folder or a file; or of the dev container of a project.
+// while it runs; in a folder or a file; or of the dev container of a project, or
+// of the newest run of one that has none.
 func (a *app) auditLog(ctx context.Context, arg string) (auditLog, error) {
 	file := arg
 	if runName.MatchString(arg) && !exists(arg) {
@@ -113,7 +114,28 @@ func (a *app) auditLog(ctx context.Context, arg string) (auditLog, error) {
 	if err != nil {
 		return auditLog{}, exitWith(exitInternal, err)
 	}
-	return devContainerLog(ctx, folder)
+	log, err := devContainerLog(ctx, folder)
+	if err == nil {
+		return log, nil
+	}
+	if real, failed := filepath.EvalSymlinks(folder); failed == nil {
+		if run, failed := a.newestRun(true, real); failed == nil {
+			return fileLog(filepath.Join(run, auditFile))
+		}
+	}
+	return auditLog{}, err
+}
+
+// newestLog is what is meant where nothing is named: the newest run, or, where
+// the project has none, the project itself, for its dev container.
+func (a *app) newestLog(ctx context.Context, withLog bool, project string) (string, error) {
+	run, err := a.newestRun(withLog, project)
+	if err != nil && project != "" {
+		if _, failed := devContainerLog(ctx, project); failed == nil {
+			return project, nil
+		}
+	}
+	return run, err
 }
 
 // fileLog is a log in a file, with the policy that sbx-init and run keep beside it.
@@ -156,7 +178,7 @@ func devContainerLog(ctx context.Context, folder string) (auditLog, error) {
 		return auditLog{}, runError(err)
 	}
 	if len(log.containers) == 0 {
-		return auditLog{}, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s has no dev container on this engine, and no audit log", folder), "open it in an editor, or start it with 'devcontainer up'"))
+		return auditLog{}, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s has no dev container on this engine, no run and no audit log", folder), "open it in an editor, start it with 'devcontainer up', or run something there: sbx-devc run --print"))
 	}
 	for i, id := range log.containers {
 		owner, err := e.NetworkOwner(ctx, id)

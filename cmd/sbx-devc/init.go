@@ -107,7 +107,6 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	if o.extend {
 		return a.extend(o, dir, c)
 	}
-	a.showTools(report, c)
 	if a.asks() && !o.yes && !o.dryRun {
 		if c, err = a.askChoice(ctx, report, c); err != nil {
 			return err
@@ -135,6 +134,7 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	if _, err := templates.InTheWay(dir, files); err != nil {
 		return exitWith(exitRefused, err)
 	}
+	a.showTools(report, c)
 	if o.dryRun {
 		return a.showFiles(dir, files, "changed, needs --force")
 	}

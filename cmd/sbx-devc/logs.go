@@ -28,8 +28,9 @@ func (a *app) logsCommand() *cobra.Command {
 		Use:   "logs --net [RUN | DIR | FILE]",
 		Short: "Show what the firewall decided, as it happens",
 		Long: `Show the decisions of a firewall, one a line: those of the newest run of the
-project in the current folder (with --all: of any project), of the run RUN, of the
-dev container of the project in DIR, or of an audit.jsonl. A run or a dev container
+project in the current folder (with --all: of any project) or of its dev container
+where it has no run, of the run RUN, of the dev container of the project in DIR or
+of its newest run where it has none, or of an audit.jsonl. A run or a dev container
 that is up is asked through the engine. 'sbx-devc report' sums the same log up.
 
 Exit code 66: there is no such log; 69: the container engine does not answer.`,
@@ -61,7 +62,7 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 	arg := ""
 	if len(args) == 1 {
 		arg = args[0]
-	} else if arg, err = a.newestRun(false, project); err != nil {
+	} else if arg, err = a.newestLog(ctx, false, project); err != nil {
 		return err
 	}
 	log, err := a.auditLog(ctx, arg)

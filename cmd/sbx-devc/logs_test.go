@@ -78,6 +78,14 @@ func TestLogsOfALiveRunAndOfADevContainer(t *testing.T) {
 			t.Errorf("%s: exit code %d:\n%s", name, code, out.String())
 		}
 	}
+	// Without a name it is the dev container of this folder, which had no run.
+	t.Chdir(project)
+	for _, args := range [][]string{{"logs", "--net"}, {"report"}} {
+		var out bytes.Buffer
+		if code := command(t.Context(), &out, args...); code != 0 || !strings.Contains(out.String(), "evil.example") {
+			t.Errorf("%s in the project: exit code %d:\n%s", args[0], code, out.String())
+		}
+	}
 	// The same log, summed up and learned from, under the project's policy.
 	if err := os.MkdirAll(filepath.Join(project, ".devcontainer"), 0o755); err != nil {
 		t.Fatal(err)
