@@ -27,7 +27,7 @@ import (
 // checkSources refuses mounts of the workspace whose way leads over anything
 // but plain folders and files.
 func (p *Plan) checkSources() error {
-	dir := p.workspace()
+	dir := p.Folder()
 	for _, m := range p.Agent.Mounts {
 		rel, err := filepath.Rel(dir, m.Source)
 		if err != nil || rel == "." || !filepath.IsLocal(rel) {
@@ -51,8 +51,8 @@ func swapped(what string, why error) error {
 	return diag.WithHint(err, "stop what else works in this folder, such as a dev container or another run, look at %s, and try again", what)
 }
 
-// workspace is the project's folder on the host.
-func (p *Plan) workspace() string { return p.Agent.Labels[LabelWorkspace] }
+// Folder is the project's folder on the host, without symbolic links.
+func (p *Plan) Folder() string { return p.Agent.Labels[LabelWorkspace] }
 
 // checkMounted compares the mounts of the running agent's container with the
 // plan. A container that ended meanwhile never got a prompt; the supervisor
@@ -117,7 +117,7 @@ func (p *Plan) compareMounts(mountinfo io.Reader) error {
 	}
 	top := mounted[workspaceTarget]
 	for _, m := range p.Agent.Mounts {
-		rel, err := filepath.Rel(p.workspace(), m.Source)
+		rel, err := filepath.Rel(p.Folder(), m.Source)
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}

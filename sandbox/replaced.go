@@ -39,7 +39,7 @@ type places []place
 // rememberPlaces looks at what is mounted read-only in the workspace.
 func (p *Plan) rememberPlaces() (all places, err error) {
 	for _, m := range p.Agent.Mounts {
-		rel, err := filepath.Rel(p.workspace(), m.Source)
+		rel, err := filepath.Rel(p.Folder(), m.Source)
 		if err != nil || !m.ReadOnly || rel == "." || !filepath.IsLocal(rel) {
 			continue
 		}

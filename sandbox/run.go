@@ -58,8 +58,8 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	defer func() {
 		r.result.Warnings = append(r.result.Warnings, p.Warnings...)
 		if r.agent != nil { // it may have run
-			fresh := newRepositories(p.workspace(), p.before)
-			if w := p.obeyed.changes(p.workspace()); w != "" {
+			fresh := newRepositories(p.Folder(), p.before)
+			if w := p.obeyed.changes(p.Folder()); w != "" {
 				fresh = append(fresh, w)
 			}
 			for _, w := range fresh {
@@ -87,7 +87,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	for _, w := range p.Warnings {
 		h.Say("warning: " + w)
 	}
-	if r.placed, err = makePlaceholders(p.workspace(), p.Placeholders, agentUID(p), agentGID(p)); err != nil {
+	if r.placed, err = makePlaceholders(p.Folder(), p.Placeholders, agentUID(p), agentGID(p)); err != nil {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 // meetOthers looks for runs in the same folder: the last one to end removes what
 // all have put there. One whose program was killed would never end.
 func (r *run) meetOthers(ctx context.Context) {
-	others, err := r.engine.Labels(ctx, LabelWorkspace, r.plan.workspace())
+	others, err := r.engine.Labels(ctx, LabelWorkspace, r.plan.Folder())
 	if err != nil {
 		return // no more than empty folders stay
 	}
@@ -195,7 +195,7 @@ func (r *run) cleanup(ctx context.Context) {
 	// on the host would take the mount away from that run's agent.
 	// So has a dev container, which would end by it. The last run removes them.
 	for _, label := range []string{LabelWorkspace, "devcontainer.local_folder"} {
-		if others, err := r.engine.List(ctx, label, r.plan.workspace()); err == nil && len(others) > 0 {
+		if others, err := r.engine.List(ctx, label, r.plan.Folder()); err == nil && len(others) > 0 {
 			return
 		}
 	}

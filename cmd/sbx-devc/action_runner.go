@@ -20,7 +20,6 @@ import (
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
@@ -80,34 +79,20 @@ func setupFailed(err error) (action.Report, error) {
 // planJob decides everything about the run that needs no engine.
 func (a *app) planJob(job action.Job) (*sandbox.Plan, *sandbox.Host, error) {
 	in := job.Inputs
-	project, err := a.projectSettings(in.WorkingDirectory)
-	if err != nil {
-		return nil, nil, err
-	}
-	var protect []string
-	if project != nil {
-		protect = project.Workspace.Protect
-	}
-	workspace, err := sandbox.Inspect(in.WorkingDirectory, protect)
-	if err != nil {
-		return nil, nil, err
-	}
-	plan, err := sandbox.NewPlan(sandbox.Options{
+	plan, err := a.planRun(in.WorkingDirectory, sandbox.Options{
 		ID: job.ID,
 		User: settings.Settings{
 			Image:   in.Image,
 			Network: firewall.Network{Presets: in.Presets, Allow: in.AllowedDomains},
 			Limits:  settings.Limits{Timeout: in.Timeout},
 		},
-		Project: project, InputsNotFlags: true,
-		Image: release.Image(),
-
+		InputsNotFlags: true,
 		AllowHostedWeb: in.AllowHostedWeb,
 		Headless: agent.Headless{
 			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
 		},
-	}, sandbox.Facts{Workspace: workspace})
+	})
 	if err != nil {
 		return nil, nil, err
 	}

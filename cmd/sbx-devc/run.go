@@ -169,28 +169,15 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return err
 	}
-	project, err := a.projectSettings(dir)
-	if err != nil {
-		return err
-	}
-	var protect []string
-	if project != nil {
-		protect = project.Workspace.Protect
-	}
-	workspace, err := sandbox.Inspect(dir, protect)
-	if err != nil {
-		return runError(err)
-	}
-	options := sandbox.Options{
-		ID: newRunID(), User: user, Project: project, TrustProject: o.trustProject,
-		Image: release.Image(), FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
+	plan, err := a.planRun(dir, sandbox.Options{
+		ID: newRunID(), User: user, TrustProject: o.trustProject,
+		FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
 		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall,
 		Headless: agent.Headless{
 			Model: o.model, MaxTurns: o.maxTurns, MaxBudgetUSD: o.maxBudgetUSD, ExtraArgs: claudeArgs,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + o.systemPrompt),
 		},
-	}
-	plan, err := sandbox.NewPlan(options, sandbox.Facts{Workspace: workspace})
+	})
 	if err != nil {
 		return runError(err)
 	}
@@ -201,7 +188,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	// Found out now, and not when the run has been paid for.
 	var summary *summaryFile
 	if o.summaryFile != "" {
-		if summary, err = openSummary(o.summaryFile, workspace.Dir); err != nil {
+		if summary, err = openSummary(o.summaryFile, plan.Folder()); err != nil {
 			return exitWith(exitNoInput, fmt.Errorf("--summary-file: %w", err))
 		}
 	}

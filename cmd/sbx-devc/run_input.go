@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -77,6 +78,25 @@ func list(entries []string) []string {
 		return []string{}
 	}
 	return entries
+}
+
+// planRun plans a run on the folder dir with the default image, by o and by the
+// project's own settings, which may narrow it and protect more.
+func (a *app) planRun(dir string, o sandbox.Options) (*sandbox.Plan, error) {
+	project, err := a.projectSettings(dir)
+	if err != nil {
+		return nil, err
+	}
+	var protect []string
+	if project != nil {
+		protect = project.Workspace.Protect
+	}
+	workspace, err := sandbox.Inspect(dir, protect)
+	if err != nil {
+		return nil, err
+	}
+	o.Project, o.Image = project, release.Image()
+	return sandbox.NewPlan(o, sandbox.Facts{Workspace: workspace})
 }
 
 // projectSettings reads the project's own file; nil when there is none. A

@@ -88,6 +88,9 @@ func (a *app) report(r *sandbox.Result, mode firewall.Mode) {
 
 // runError gives the failure of a run its exit code.
 func runError(err error) error {
+	if exit := (*exitError)(nil); errors.As(err, &exit) {
+		return err // it has one
+	}
 	for _, c := range []struct {
 		kind error
 		code int
