@@ -59,12 +59,14 @@ var specialRanges = []specialRange{
 	{pfx("::/128"), classInvalid, "unspecified (RFC 4291 2.5.2)"},
 	{pfx("::1/128"), classPrivate, "loopback (RFC 4291 2.5.3)"},
 	{pfx("::ffff:0:0/96"), classInvalid, "an IPv4 address in IPv6 form (RFC 4291 2.5.5.2)"},
+	{pfx("::ffff:0:0:0/96"), classInvalid, "an IPv4 address in IPv6 form (RFC 2765 2.1)"},
 	{pfx("::/96"), classInvalid, "an IPv4 address in IPv6 form (RFC 4291 2.5.5.1)"},
 	{pfx("64:ff9b:1::/48"), classPrivate, "local translation to IPv4 (RFC 8215)"},
 	{pfx("100::/64"), classInvalid, "discard only (RFC 6666)"},
 	// Half of a Teredo address is an IPv4 address with all bits inverted, so
 	// no prefix tells the special ones from the others.
 	{pfx("2001::/32"), classInvalid, "Teredo, a tunnel to IPv4 (RFC 4380)"},
+	{pfx("5f00::/16"), classPrivate, "for segments inside a network (RFC 9602)"},
 	{pfx("fc00::/7"), classPrivate, "unique local (RFC 4193)"},
 	{pfx("fe80::/10"), classPrivate, "link-local (RFC 4291 2.5.6)"},
 	{pfx("fec0::/10"), classPrivate, "site-local (RFC 3879)"},

@@ -240,7 +240,7 @@ func TestAttackAllowedNameLeadsToASpecialAddress(t *testing.T) {
 			}
 		})
 	}
-	for _, addr := range []string{"::1", "::", "fe80::1", "fd00::1", "ff02::1", "fd00:ec2::254", "::ffff:10.0.0.1", "::ffff:93.184.216.34", "64:ff9b::7f00:1"} {
+	for _, addr := range []string{"::ffff:0:a9fe:a9fe", "5f00::1", "::1", "::", "fe80::1", "fd00::1", "ff02::1", "fd00:ec2::254", "::ffff:10.0.0.1", "::ffff:93.184.216.34", "64:ff9b::7f00:1"} {
 		t.Run(addr, func(t *testing.T) {
 			up := newUpstream(t, zone{"ok.example. AAAA": {aaaa("ok.example.", addr, 60)}}.script)
 			l := newLab(t, labNetwork, up, nil)
