@@ -110,6 +110,10 @@ func (a Attack) vacuous(why string) Attack {
 
 func dualStack(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0) }
 
+// switchPath is what a request for the lab's path begins with that is answered
+// with 101 Switching Protocols, without a switch.
+const switchPath = "GET /101 "
+
 // webAttacks ask an allowed address for another site. The guard's own tests
 // hold many more.
 func webAttacks() []Attack {
@@ -151,6 +155,11 @@ func webAttacks() []Attack {
 		one("smuggled-request", "another site inside the body that one of two lengths describes", "", "neighbour.test", bytes(web, func(*Agent) string {
 			return "POST / HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: neighbour.test\r\n\r\n"
 		})),
+		one("switch-that-is-none", "another site behind a 101 that a site answers and does not mean", "", "neighbour.test", bytes(web, func(*Agent) string {
+			return switchPath + "HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" +
+				"GET / HTTP/1.1\r\nHost: neighbour.test\r\n\r\n"
+		})),
+		one("first-site", "the first site of an allowed address, by a Host that many servers take for none of theirs", "", "OK.test.:80", bytes(web, func(*Agent) string { return "GET / HTTP/1.1\r\nHost: OK.test.:80\r\n\r\n" })),
 		one("connect", "a tunnel by CONNECT through an allowed web server", "claude-code #87381", "neighbour.test", bytes(web, func(*Agent) string { return "CONNECT neighbour.test:443 HTTP/1.1\r\nHost: neighbour.test\r\n\r\n" })),
 		one("raw-on-443", "bytes that are no TLS to port 443 of an allowed address", "", "leak-raw-on-443", bytes(webTLS, func(a *Agent) string { return a.word + "\r\n\r\n" })),
 		one("raw-on-80", "bytes that are no HTTP to port 80 of an allowed address", "", "leak-raw-on-80", bytes(web, func(a *Agent) string { return a.word + "\r\n\r\n" })),

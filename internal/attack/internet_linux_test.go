@@ -242,6 +242,10 @@ func (in *internet) serveWeb(c net.Conn, config *tls.Config) {
 		}
 		plain = server
 	}
+	if config == nil && switches(r) {
+		in.answerSwitches(r, c, to)
+		return
+	}
 	done := make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if config == nil { // behind TLS the server's name has been noted
@@ -255,6 +259,25 @@ func (in *internet) serveWeb(c net.Conn, config *tls.Config) {
 		}
 	}}
 	_ = server.Serve(&oneConn{conn: plain, end: done})
+}
+
+func switches(r *bufio.Reader) bool {
+	line, _ := r.Peek(len(switchPath))
+	return string(line) == switchPath
+}
+
+// answerSwitches says 101 and goes on in HTTP, as Apache does for a script.
+func (in *internet) answerSwitches(r *bufio.Reader, w io.Writer, to netip.AddrPort) {
+	for {
+		request, err := http.ReadRequest(r)
+		if err != nil {
+			return
+		}
+		in.note(Event{Kind: SiteEvent, Dst: to.Addr(), DstPort: to.Port(), Name: request.Host, Raw: []byte(request.Host)})
+		if _, err := io.WriteString(w, "HTTP/1.1 101 Switching Protocols\r\n\r\n"); err != nil {
+			return
+		}
+	}
 }
 
 func (in *internet) tlsConfig() *tls.Config {

