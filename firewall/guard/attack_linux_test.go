@@ -4,11 +4,14 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -639,6 +642,51 @@ func TestPolicyThatNarrowsEndsConnections(t *testing.T) {
 	}
 	if back := b.send(hello(sni("also.test"))); len(back) != 7 {
 		t.Errorf("answer %q", back)
+	}
+}
+
+// A reply to an earlier request may still be under way when its name goes.
+func TestAttackEarlierNameOutlivesThePolicy(t *testing.T) {
+	s := newSite(t, func(_ *site, conn *net.TCPConn) { _, _ = io.Copy(conn, conn) })
+	b := newBench(t, s)
+	conn := b.dial()
+	const requests = "GET / HTTP/1.1\r\nHost: also.test\r\n\r\nGET / HTTP/1.1\r\nHost: ok.test\r\n\r\n"
+	if _, err := io.WriteString(conn, requests); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, len(requests))); err != nil {
+		t.Fatal(err)
+	}
+	b.server.SetPolicy(policyFor(t, s, firewall.Network{Allow: []string{"ok.test"}}))
+	if n, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("read %d bytes, %v, want a reset", n, err)
+	}
+}
+
+// All names of a connection are remembered, and so they are bounded.
+func TestAttackNamesWithoutEndOnAConnection(t *testing.T) {
+	s := sink(t, "hi")
+	zone := homes{}
+	var sent, want string
+	for i := range 40 {
+		name := fmt.Sprintf("n%d.ok.test", i)
+		zone[name] = []netip.Addr{s.addr.Addr()}
+		request := "GET / HTTP/1.1\r\nHost: " + name + "\r\n\r\n"
+		sent += request
+		if i < 32 {
+			want += request
+		}
+	}
+	b := newBench(t, s, func(o *guard.Options) {
+		p, errs := firewall.NewPolicy(firewall.Network{Allow: []string{fmt.Sprintf("*.ok.test:%d", s.addr.Port())}, Private: []string{"*.ok.test"}})
+		if errs != nil {
+			t.Fatal(errs)
+		}
+		o.Policy, o.Names = p, zone
+	})
+	b.send(sent)
+	if s.bytes() != want {
+		t.Errorf("arrived %q", s.bytes())
 	}
 }
 

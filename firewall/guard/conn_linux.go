@@ -24,7 +24,7 @@ type conn struct {
 	client   stream
 	dst      netip.AddrPort // what the client chose; once connected, where its bytes go
 	layer    audit.Layer
-	name     string       // that was admitted last; written by Server.admit
+	names    []string     // that were admitted, each once; written by Server.admit
 	upstream *net.TCPConn // written by Server.connected
 	release  func() bool  // stops watching the context for upstream
 	backward <-chan error // how the flow of an HTTP server's replies ended; nil before it begins
@@ -199,10 +199,14 @@ func (c *conn) source() netip.AddrPort {
 	return a.AddrPort()
 }
 
+// maxNames bounds the names of a kept connection, all of which are held against a
+// new policy.
+const maxNames = 32
+
 // judge decides whether the connection may speak to name. It returns the
 // addresses that it may be passed on to, the one that the client chose first.
-// A name that was judged a moment ago on this connection is judged again, for
-// its address may be another's by now, but recorded once.
+// A name that was judged before on this connection is judged again, for its
+// address may be another's by now, but recorded once.
 func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 	opts := c.server.opts
 	if local, ok := c.client.LocalAddr().(*net.TCPAddr); ok && c.dst == unmap(local.AddrPort()) {
@@ -220,7 +224,10 @@ func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 		return nil, &refusal{name: name, rule: ruleGuard, why: fmt.Sprintf("%s is not an address of %s", c.dst.Addr(), name), alert: alertAccessDenied}
 	}
 	addrs[0], addrs[i] = addrs[i], addrs[0]
-	known := c.name == name
+	known := slices.Contains(c.names, name)
+	if !known && len(c.names) == maxNames {
+		return nil, &refusal{name: name, rule: ruleGuard, why: fmt.Sprintf("the connection has been for %d names already", maxNames)}
+	}
 	if d := c.server.admit(c, name); !d.Allowed() {
 		return nil, c.unlisted(name, d)
 	}

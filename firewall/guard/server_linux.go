@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -94,10 +95,18 @@ func (s *Server) SetPolicy(p Policy) {
 	defer s.mu.Unlock()
 	s.policy = p
 	for c := range s.conns {
-		if !p.Decide(c.name, c.dst.Addr(), c.dst.Port(), firewall.TCP).Allowed() {
+		if !c.allowed(p) {
 			c.cancel()
 		}
 	}
+}
+
+// allowed reports whether p allows all that c has been for: the replies to
+// earlier requests may still be under way. The caller holds the mutex.
+func (c *conn) allowed(p Policy) bool {
+	return !slices.ContainsFunc(c.names, func(name string) bool {
+		return !p.Decide(name, c.dst.Addr(), c.dst.Port(), firewall.TCP).Allowed()
+	})
 }
 
 func (s *Server) decide(name string, dst netip.AddrPort) firewall.Decision {
@@ -113,7 +122,9 @@ func (s *Server) admit(c *conn, name string) firewall.Decision {
 	defer s.mu.Unlock()
 	d := s.policy.Decide(name, c.dst.Addr(), c.dst.Port(), firewall.TCP)
 	if d.Allowed() {
-		c.name = name
+		if !slices.Contains(c.names, name) {
+			c.names = append(c.names, name)
+		}
 		s.conns[c] = true
 	}
 	return d
@@ -127,7 +138,7 @@ func (s *Server) connected(c *conn, upstream *net.TCPConn, addr netip.Addr) {
 	defer s.mu.Unlock()
 	c.upstream = upstream
 	c.dst = netip.AddrPortFrom(addr, c.dst.Port())
-	if !s.policy.Decide(c.name, addr, c.dst.Port(), firewall.TCP).Allowed() {
+	if !c.allowed(s.policy) {
 		c.cancel()
 	}
 }
