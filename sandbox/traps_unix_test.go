@@ -339,6 +339,33 @@ echo evil >lefthook.yml && mkdir .zed && echo evil >.zed/settings.json && ln -s 
 	}
 }
 
+// Attack: the agent changes a script or a Compose file outside of .devcontainer that
+// this machine runs or obeys when somebody opens the dev container.
+func TestAgentCannotChangeWhatOpeningTheDevContainerRuns(t *testing.T) {
+	e := connect(t)
+	r := newRepository(t)
+	r.write(".devcontainer/devcontainer.json", `{ // comment
+	"dockerComposeFile": ["../compose.yml", "own.yml"], "service": "a",
+	"initializeCommand": {"a": "cd . && sh ./scripts/open.sh --in=docs", "b": ["${localWorkspaceFolder}/scripts/other.sh", "../outside"]} }`)
+	r.write(".devcontainer/go/devcontainer.json", `{"image": "a:1", "initializeCommand": "tools/third"}`)
+	for _, name := range []string{"compose.yml", "scripts/open.sh", "scripts/other.sh", "tools/third", "docs/x"} {
+		r.write(name, "#!/bin/sh\n")
+	}
+	tr := (&trial{dir: r.dir, options: shell(`
+cd /workspace
+for f in compose.yml scripts/open.sh scripts/other.sh tools/third; do echo evil >>$f && echo "DONE $f"; done
+mv scripts old && echo "DONE mv"
+echo free >>docs/x && echo free >scripts/free && echo "the rest is free"
+`)}).run(t, e)
+	out := tr.stdout.String()
+	if strings.Contains(out, "DONE") || !strings.Contains(out, "the rest is free") {
+		t.Errorf("the agent says:\n%s\n%s", out, tr.stderr.String())
+	}
+	if said := strings.Join(tr.said, "\n"); strings.Count(said, "has an initializeCommand") != 2 {
+		t.Errorf("nobody is told of the commands: %q", tr.said)
+	}
+}
+
 // TestFolderSwappedForALinkMountsNothingOfTheHost: something with the agent's
 // rights puts a link in a protected folder's place while the run starts.
 func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {

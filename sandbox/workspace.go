@@ -83,6 +83,8 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	found, notes := gitProtection(dir, w.before)
 	w.obeyed = findObeyed(dir)
 	w.Protect, w.Notes = union(union(settings.HostPaths(), protectable(dir)), found), notes
+	opening, commands := openingFiles(dir)
+	w.Protect, w.Notes = union(w.Protect, opening), append(w.Notes, commands...)
 	w.lockDoors()
 	targets, loose := linkTargets(dir, union(w.Protect, more))
 	w.Protect, w.Notes = union(w.Protect, targets), append(w.Notes, loose...)

@@ -1,0 +1,40 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/org/claude-sandbox/settings"
+)
+
+// openingFiles lists what a project's devcontainer.json makes this machine run or
+// obey when somebody opens the dev container, beside the protected folder: files
+// of Compose, which can mount the whole machine, and scripts of
+// initializeCommand. What such a script or program goes on to read, such as a
+// Makefile, is not known, so the notes say that there is a command.
+func openingFiles(dir string) (protect, notes []string) {
+	configs, _ := filepath.Glob(filepath.Join(escapeGlob(dir), ".devcontainer", "*", "devcontainer.json"))
+	configs = append(configs, filepath.Join(dir, ".devcontainer", "devcontainer.json"), filepath.Join(dir, ".devcontainer.json"))
+	for _, config := range configs {
+		rel, err := filepath.Rel(dir, config)
+		if kind, kindErr := kindOf(config); err != nil || kindErr != nil || kind != File {
+			continue
+		}
+		text, err := readStart(config, settings.MaxDevContainer+1)
+		if err != nil {
+			continue
+		}
+		rel = filepath.ToSlash(rel)
+		paths, command := settings.Opening(rel, text)
+		for _, p := range paths {
+			if kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(p))); err == nil && kind == File {
+				protect = append(protect, p)
+			}
+		}
+		if command {
+			notes = append(notes, rel+" has an initializeCommand, which runs on this machine each time the dev container is opened: before that, look at what the agent changed of what it reads")
+		}
+	}
+	slices.Sort(protect)
+	return slices.Compact(protect), notes
+}
