@@ -80,7 +80,7 @@ func (s *Server) decide(q question, rec *audit.Record) (name string, do action) 
 			return name, toDeny
 		}
 		return name, toRefuse
-	case s.ours.has(asked{q.header.ID, cacheKey{name, q.q.Type}}):
+	case s.ours.has(askedAs(q.header.ID, q.q)):
 		rec.Reason = "the upstream resolver sent our own question back to us: it asks from within this network, and that is not open to it"
 		return name, toRefuse
 	case q.q.Type == typeHTTPS || q.q.Type == typeSVCB:

@@ -58,7 +58,7 @@ type line struct {
 
 // inquiry is one question on a line.
 type inquiry struct {
-	asked                         // its id is random, and nobody else's on the line
+	id        uint16              // random, and nobody else's on the line
 	q         dnsmessage.Question // in the letters that were sent
 	mixed     bool                // the question has upper-case letters
 	deadline  time.Time
@@ -85,7 +85,7 @@ func (ls *lines) begin(ctx context.Context, key cacheKey, mixed bool, timeout ti
 		return nil, nil, err
 	}
 	now := time.Now()
-	i := &inquiry{asked: asked{cacheKey: key}, q: q, mixed: mixed && hasUpper(q.Name), deadline: now.Add(timeout), done: done}
+	i := &inquiry{q: q, mixed: mixed && hasUpper(q.Name), deadline: now.Add(timeout), done: done}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l := ls.now
@@ -106,7 +106,7 @@ func (ls *lines) begin(ctx context.Context, key cacheKey, mixed bool, timeout ti
 	}
 	l.wakeAt(i.deadline)
 	l.asked[i.id] = i
-	ls.ours.add(i.asked)
+	ls.ours.add(askedAs(i.id, i.q))
 	l.open++
 	l.shared = l.shared || l.open > 1
 	if len(l.asked) == lineQuestions {
@@ -145,7 +145,7 @@ func (l *line) wakeAt(at time.Time) {
 // it waits for further ones as long as it takes any.
 func (ls *lines) end(l *line, i *inquiry) {
 	i.over = true
-	ls.ours.remove(i.asked)
+	ls.ours.remove(askedAs(i.id, i.q))
 	if l.open--; l.open > 0 {
 		return
 	}

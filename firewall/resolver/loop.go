@@ -1,17 +1,29 @@
 package resolver
 
-import "sync"
+import (
+	"sync"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
 
 // A container engine's resolver (127.0.0.11) asks the outside from within the
 // container's network. Where the packet filter leads its question back to us,
 // answering it would ask the engine again, and so on without end. A question
 // that comes in with the id, name and type of one of ours that is still open is
-// therefore our own.
+// therefore our own. The name must have the same letters, too: who asks for a
+// name with one id after the other would otherwise be told which id to forge a
+// reply with.
 
 // asked is one open question of ours.
 type asked struct {
-	id uint16
-	cacheKey
+	id   uint16
+	name string // in the letters that were sent
+	typ  dnsmessage.Type
+}
+
+// askedAs is q with an id.
+func askedAs(id uint16, q dnsmessage.Question) asked {
+	return asked{id, string(q.Name.Data[:q.Name.Length]), q.Type}
 }
 
 // openQuestions are our questions that await their reply. Safe for concurrent use.

@@ -28,6 +28,7 @@ type memo map[string]*remembered
 // remembered is a reply, and all that it depends on.
 type remembered struct {
 	policy *Policy
+	name   string // in the letters that were asked for
 	key    cacheKey
 	held   held
 	rec    audit.Record // of each time that it is given, without the client
@@ -47,7 +48,7 @@ func (s *Server) again(m memo, message []byte, client netip.AddrPort, buf []byte
 		return nil
 	}
 	id := binary.BigEndian.Uint16(message)
-	if s.ours.has(asked{id, r.key}) || !s.budget.spend(r.rec.Rule, r.key.name) {
+	if s.ours.has(asked{id, r.name, r.key.typ}) || !s.budget.spend(r.rec.Rule, r.key.name) {
 		return nil
 	}
 	rec := r.rec
@@ -81,7 +82,7 @@ func (s *Server) answerKnown(ctx context.Context, m memo, message []byte, q ques
 		clear(m)
 	}
 	d := (*policy).DecideName(key.name)
-	m[string(message[2:])] = &remembered{policy: policy, key: key, held: before, reply: reply, rec: audit.Record{
+	m[string(message[2:])] = &remembered{policy: policy, name: askedAs(0, q.q).name, key: key, held: before, reply: reply, rec: audit.Record{
 		Verdict: firewall.Allow, Layer: audit.LayerDNS, Name: key.name, Rule: d.Rule, Reason: d.Reason, SrcProto: firewall.UDP,
 	}}
 	return reply

@@ -107,8 +107,9 @@ func TestRememberedReplyFillsTheSetsAgain(t *testing.T) {
 
 func TestAttackOwnQuestionIsNotAnsweredFromMemory(t *testing.T) {
 	l, _ := remembering(t)
-	l.server.ours.add(asked{7, cacheKey{"ok.example", dnsmessage.TypeA}})
-	defer l.server.ours.remove(asked{7, cacheKey{"ok.example", dnsmessage.TypeA}})
+	ours := asked{7, "ok.example.", dnsmessage.TypeA}
+	l.server.ours.add(ours)
+	defer l.server.ours.remove(ours)
 	if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused {
 		t.Errorf("our own question got %s", m.RCode)
 	}

@@ -168,7 +168,7 @@ func (s *Server) overTCP(ctx context.Context, index int, key cacheKey, mixed, ed
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	note := asked{id, key}
+	note := askedAs(id, q)
 	s.ours.add(note)
 	defer s.ours.remove(note)
 	if _, err := conn.Write(framed(appendAsked(nil, id, q, edns))); err != nil {

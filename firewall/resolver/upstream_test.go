@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
 )
 
 func TestAttackForgedReplies(t *testing.T) {
@@ -114,6 +115,35 @@ func TestAttackUpstreamThatAsksUs(t *testing.T) {
 	}
 	if r := l.audit()[0]; !strings.Contains(r.Reason, "our own question") {
 		t.Errorf("record %+v, want the circle", r)
+	}
+}
+
+// Who learns the id of an open question has only the letters left to guess.
+func TestAttackAskingForTheIdOfAnOpenQuestion(t *testing.T) {
+	var l *lab
+	up := newUpstream(t, nil)
+	up.script = func(q dnsmessage.Message, _ string) []dnsmessage.Message {
+		decide := func(name dnsmessage.Name) action {
+			question := question{header: q.Header, q: q.Questions[0]}
+			question.q.Name = name
+			_, do := l.server.decide(question, &audit.Record{})
+			return do
+		}
+		asked := q.Questions[0].Name
+		if do := decide(dnsmessage.MustNewName(strings.ToLower(asked.String()))); do != toAnswer {
+			t.Errorf("a question with the id of an open one gets %d", do)
+		}
+		if do := decide(asked); do != toRefuse {
+			t.Errorf("our own question gets %d", do)
+		}
+		m := replyTo(q)
+		m.Answers = []dnsmessage.Resource{a(asked.String(), public, 60)}
+		return []dnsmessage.Message{m}
+	}
+	l = newLab(t, labNetwork, up, func(o *Options) { o.MixCase = true })
+	l.ask(t, "a-name-that-will-have-an-upper-case-letter.wild.example.", dnsmessage.TypeA)
+	if len(up.received()) != 1 {
+		t.Errorf("%d questions arrived", len(up.received()))
 	}
 }
 
