@@ -50,6 +50,7 @@ type pageData struct {
 	Bars                   []bar
 	Pastes                 []paste
 	Hosts                  []pageHost
+	Empty                  string // what stands there without hosts
 	MoreHosts              int
 }
 
@@ -98,6 +99,7 @@ func (r *Report) WriteHTML(w io.Writer, title string) error {
 		Style:  template.HTML("<style>" + pageStyle + "</style>"),
 		Script: template.HTML("<script>" + pageScript + "</script>"),
 		Pastes: r.pastes(),
+		Empty:  sentence(r.empty()),
 	}
 	if !r.from.IsZero() {
 		data.Period = r.from.UTC().Format(time.DateTime)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 )
 
@@ -23,8 +24,9 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		SchemaVersion int       `json:"schemaVersion"`
 		From          time.Time `json:"from,omitzero"` // of the first and the last record
 		To            time.Time `json:"to,omitzero"`
+		Unwatched     bool      `json:"unwatched,omitempty"` // there was no firewall: what is not here may have happened all the same
 		Rows          []Row     `json:"rows"`
-	}{1, r.from, r.to, rows})
+	}{1, r.from, r.to, r.mode == firewall.ModeHost, rows})
 	if err != nil {
 		return err
 	}

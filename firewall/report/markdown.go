@@ -11,7 +11,7 @@ import (
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	if len(r.Rows) == 0 {
-		b.WriteString("No name was looked up and no connection was judged.\n")
+		b.WriteString(sentence(r.empty()) + "\n")
 	} else {
 		b.WriteString("| | Host | Count | First process | Why |\n|---|---|--:|---|---|\n")
 	}
@@ -67,6 +67,9 @@ func (r *Report) pastes() []paste {
 	}
 	return all
 }
+
+// sentence is words as a sentence.
+func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] + "." }
 
 // code is s as inline code of a Markdown table cell, which nothing in s can end.
 func code(s string) string {

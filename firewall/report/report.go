@@ -56,6 +56,7 @@ type Report struct {
 
 	from, to   time.Time // of the records; zero when there is none
 	hasPrivate bool      // the policy in force has a list "private"
+	mode       firewall.Mode
 }
 
 // New aggregates records into one row per host, port, protocol, verdict and
@@ -80,7 +81,7 @@ func New(records []audit.Record, inForce firewall.Network) *Report {
 		rule, reason string
 	}
 	index := map[key]int{}
-	report := &Report{hasPrivate: len(inForce.Private) > 0}
+	report := &Report{hasPrivate: len(inForce.Private) > 0, mode: inForce.Mode}
 	for _, r := range records {
 		if domain, ok := strings.CutPrefix(r.Rule, audit.SearchRule); ok && asked[strings.TrimSuffix(r.Name, "."+domain)] {
 			continue

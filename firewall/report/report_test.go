@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -248,5 +249,24 @@ func TestEmptyReport(t *testing.T) {
 	}
 	if text.Len() == 0 || !strings.Contains(js.String(), `"rows": []`) {
 		t.Errorf("text %q, JSON %q", text.String(), js.String())
+	}
+}
+
+// Attack: the report of a run without a firewall passes for that of a quiet one.
+func TestAttackRunWithoutAFirewallPassesForAQuietOne(t *testing.T) {
+	for mode, want := range map[firewall.Mode]string{firewall.ModeHost: "here was no firewall", firewall.ModeNone: "here was no network", firewall.ModeAllowlist: "o name was looked up"} {
+		r := New(nil, firewall.Network{Mode: mode})
+		for form, write := range map[string]func(io.Writer) error{
+			"text": r.WriteText, "markdown": r.WriteMarkdown, "HTML": func(w io.Writer) error { return r.WriteHTML(w, "") },
+		} {
+			var b strings.Builder
+			if err := write(&b); err != nil || !strings.Contains(b.String(), want) {
+				t.Errorf("%s, %s: it does not say %q: %v", mode, form, want, err)
+			}
+		}
+		var b strings.Builder
+		if err := r.WriteJSON(&b); err != nil || strings.Contains(b.String(), `"unwatched": true`) != (mode == firewall.ModeHost) {
+			t.Errorf("%s: %s, %v", mode, b.String(), err)
+		}
 	}
 }

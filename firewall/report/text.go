@@ -13,14 +13,23 @@ import (
 	"github.com/org/claude-sandbox/internal/visible"
 )
 
-// empty is what the forms for people say of a log without a record.
-const empty = "no name was looked up and no connection was judged"
+// empty is what the forms for people say of a log without a record. Nobody may
+// take a run that nobody watched for a quiet one.
+func (r *Report) empty() string {
+	switch r.mode {
+	case firewall.ModeHost:
+		return "there was no firewall (mode host), and nothing was recorded"
+	case firewall.ModeNone:
+		return "there was no network (mode none), and no attempt is on record"
+	}
+	return "no name was looked up and no connection was judged"
+}
 
 // WriteText prints the report as a table for a terminal, followed by the
 // entries that would open what was denied.
 func (r *Report) WriteText(w io.Writer) error {
 	if len(r.Rows) == 0 {
-		_, err := io.WriteString(w, empty+"\n")
+		_, err := io.WriteString(w, r.empty()+"\n")
 		return err
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
