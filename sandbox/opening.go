@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -27,8 +28,11 @@ func openingFiles(dir string) (protect, notes []string) {
 		rel = filepath.ToSlash(rel)
 		paths, command := settings.Opening(rel, text)
 		for _, p := range paths {
-			if kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(p))); err == nil && kind == File {
+			switch plainKind(dir, p) {
+			case File:
 				protect = append(protect, p)
+			case Symlink:
+				notes = append(notes, fmt.Sprintf("%s names %s, which leads over a symbolic link: what the agent puts there is obeyed on this machine", rel, p))
 			}
 		}
 		if command {
@@ -37,4 +41,22 @@ func openingFiles(dir string) (protect, notes []string) {
 	}
 	slices.Sort(protect)
 	return slices.Compact(protect), notes
+}
+
+// plainKind is what is at rel below dir, Symlink also if one is on the way, and
+// Missing if it cannot be told.
+func plainKind(dir, rel string) Kind {
+	for _, step := range steps(rel) {
+		kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(step)))
+		switch {
+		case err != nil:
+			return Missing
+		case kind != Folder:
+			if step != rel && kind == File {
+				return Missing
+			}
+			return kind
+		}
+	}
+	return Folder
 }

@@ -346,7 +346,10 @@ func TestAgentCannotChangeWhatOpeningTheDevContainerRuns(t *testing.T) {
 	r := newRepository(t)
 	r.write(".devcontainer/devcontainer.json", `{ // comment
 	"dockerComposeFile": ["../compose.yml", "own.yml"], "service": "a",
-	"initializeCommand": {"a": "cd . && sh ./scripts/open.sh --in=docs", "b": ["${localWorkspaceFolder}/scripts/other.sh", "../outside"]} }`)
+	"initializeCommand": {"a": "cd . && sh ./scripts/open.sh --in=docs", "b": ["${localWorkspaceFolder}/scripts/other.sh", "../outside", "way/x"]} }`)
+	if err := os.Symlink("docs", filepath.Join(r.dir, "way")); err != nil {
+		t.Fatal(err)
+	}
 	r.write(".devcontainer/go/devcontainer.json", `{"image": "a:1", "initializeCommand": "tools/third"}`)
 	for _, name := range []string{"compose.yml", "scripts/open.sh", "scripts/other.sh", "tools/third", "docs/x"} {
 		r.write(name, "#!/bin/sh\n")
@@ -361,7 +364,7 @@ echo free >>docs/x && echo free >scripts/free && echo "the rest is free"
 	if strings.Contains(out, "DONE") || !strings.Contains(out, "the rest is free") {
 		t.Errorf("the agent says:\n%s\n%s", out, tr.stderr.String())
 	}
-	if said := strings.Join(tr.said, "\n"); strings.Count(said, "has an initializeCommand") != 2 {
+	if said := strings.Join(tr.said, "\n"); strings.Count(said, "has an initializeCommand") != 2 || !strings.Contains(said, "names way/x, which leads over a symbolic link") {
 		t.Errorf("nobody is told of the commands: %q", tr.said)
 	}
 }
