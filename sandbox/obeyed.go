@@ -27,6 +27,7 @@ var (
 	trustedFiles = []string{
 		".pre-commit-config.yaml", "lefthook.y*ml", ".lefthook.y*ml", "lefthook.toml", "lefthook-local.y*ml", ".lintstagedrc*",
 		"mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".mise/config.toml", ".config/mise.toml", ".config/mise/config.toml",
+		".git/rebase-merge/git-rebase-todo", ".git/worktrees/*/rebase-merge/git-rebase-todo", // for "git rebase --continue"
 		".envrc", ".envrc.*", "flake.nix", "shell.nix", "devbox.json", "devenv.nix",
 	}
 )

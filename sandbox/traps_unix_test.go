@@ -325,14 +325,14 @@ func TestAgentCannotChangeWhatOtherToolsObeyUnseen(t *testing.T) {
 cd /workspace
 for f in .mcp.json .cursor/mcp.json .cursor/hooks.json app.code-workspace; do echo evil >$f && echo "DONE $f"; done
 mv .mcp.json old && echo "DONE mv"; mv .cursor old && echo "DONE mv"
-echo evil >lefthook.yml && mkdir .zed && echo evil >.zed/settings.json && ln -s lefthook.yml opencode.json && mkfifo shell.nix && touch mise.toml && echo "the rest is free"
+echo evil >lefthook.yml && mkdir .zed && echo evil >.zed/settings.json && ln -s lefthook.yml opencode.json && mkfifo shell.nix && touch mise.toml && mkdir .git/rebase-merge && echo 'exec evil' >.git/rebase-merge/git-rebase-todo && echo "the rest is free"
 `)}).run(t, e)
 	out := tr.stdout.String()
 	if strings.Contains(out, "DONE") || !strings.Contains(out, "the rest is free") {
 		t.Errorf("the agent says:\n%s\n%s", out, tr.stderr.String())
 	}
 	said := func(s string) bool {
-		return strings.Contains(s, "since the run began: .zed, lefthook.yml, opencode.json, shell.nix; agents")
+		return strings.Contains(s, "since the run began: .git/rebase-merge/git-rebase-todo, .zed, lefthook.yml, opencode.json, shell.nix; agents")
 	}
 	if !slices.ContainsFunc(tr.said, said) || !slices.ContainsFunc(tr.result.Warnings, said) {
 		t.Errorf("nobody is told, or of too much: %q", tr.said)
