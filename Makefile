@@ -15,7 +15,7 @@ packages_with = $$(grep -rlE --include='*_test.go' '$(1)' . | xargs -r dirname |
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## install and start what tests run against (scripts/setup; a second run takes no time)
@@ -59,6 +59,12 @@ renovate: setup build ## let the real Renovate read, look up and update what ini
 test-slow: setup build ## attacks that wait for minutes, and every system call of the start made to fail
 	SBX_ATTACK_SLOW=1 go test -count=1 -timeout 15m -run 'TestAttacks$$' ./internal/attack
 	SBX_ALL_FAULTS=1 go test -count=1 -timeout 60m -run TestFaultsInSystemCalls ./cmd/sbx-init
+
+# Neither netfilter's sockets nor seccomp exist under this emulator.
+.PHONY: test-arm64
+test-arm64: ## what needs no kernel of its own, as arm64 programs under qemu-aarch64-static (Debian: qemu-user-static); minutes
+	GOARCH=arm64 CGO_ENABLED=0 go test -short -vet=off -count=1 -exec qemu-aarch64-static ./firewall/... ./settings ./agent ./internal/redact ./internal/tunnel ./internal/diag ./internal/jsonc ./cmd/sbx-init
+	GOARCH=arm64 CGO_ENABLED=0 go test -vet=off -count=1 -exec qemu-aarch64-static ./firewall/resolver
 
 .PHONY: test-sign
 test-sign: setup build ## signatures by the real cosign and gh, which are compiled first: some minutes, once
