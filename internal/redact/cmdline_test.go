@@ -79,8 +79,12 @@ func TestAttackSecretOnACommandLine(t *testing.T) {
 		// Data.
 		"curl -d {\"password\":|\"a\\\"S3CRET\"} x", "curl -d grant=x&client_secret=S3CRET&a=b x",
 		"python3 -c token|=|'S3CRET|S3CRET' x",
+		"python3 -c get(u,|auth=('me',|'S3CRET'))",
+		"python3 -c get(u,|headers={'Authorization':|'Bot|S3CRET'})",
+		"node -e fetch(u,|{headers:|{Authorization:|`Bearer|S3CRET`}})",
 		// URLs.
 		"curl https://me:a@S3CRET@example.org/ x", "psql postgres://me:S3CRET@example.org/db",
+		"curl https://example.org/c?sv=2020&sig=S3CRET", "npm publish --otp S3CRET",
 		"curl https://hooks.slack.com/services/T0/B0/S3CRET x",
 		"ssh-add -----BEGIN|OPENSSH|PRIVATE|KEY-----|S3CRET|-----END|OPENSSH|PRIVATE|KEY-----",
 	} {

@@ -7,7 +7,7 @@ import (
 
 // secretWords are what the name of a secret has in it; names come in lower case
 // with _ for every separator.
-var secretWords = regexp.MustCompile(`passw|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|credential|auth|bearer|cookie|signature|session|(?:^|_)pass(?:_|$)|_key$`)
+var secretWords = regexp.MustCompile(`passw|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|credential|auth|bearer|cookie|signature|session|(?:^|_)(?:pass|otp|sig)(?:_|$)|_key$`)
 
 // harmless are words that have one of them in theirs.
 var harmless = strings.NewReplacer("authori", "auth", "author", "", "-", "_", ".", "_")
@@ -22,8 +22,8 @@ func secretName(name string) bool {
 var (
 	// pairName is a name and what stands between it and its value.
 	pairName = regexp.MustCompile(`([\w.-]+)["']?\s*[=:]\s*`)
-	// pairValue is the value: in quotes or not, behind a scheme or not.
-	pairValue = regexp.MustCompile(`^((?i:bearer|basic|token)\s+)?("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s&;"']+)`)
+	// pairValue is the value: in quotes, in brackets or neither, behind a scheme or not.
+	pairValue = regexp.MustCompile(`^((?i:bearer|basic|token)\s+)?("(?:[^"\\]|\\.)*"?|'[^']*'?|\([^)]*\)?|[^\s&;"']+)`)
 )
 
 // redactPairs replaces the values of secret names wherever they stand in text.
