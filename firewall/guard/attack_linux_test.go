@@ -492,6 +492,8 @@ func TestRefusalNamesTheProtocol(t *testing.T) {
 	for sent, want := range map[string]string{
 		"CONNECT ok.test:443 HTTP/1.1\r\nHost: ok.test:443\r\n\r\n": "CONNECT is not let through",
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":                          "HTTP/2 without TLS is not let through",
+		"GET / HTTP/1.1\r\nHost: 203.0.113.7\r\n\r\n":               "the address 203.0.113.7 instead of a site: ask for it by its name",
+		"GET / HTTP/1.1\r\nHost: [2001:db8::7]\r\n\r\n":             "the address 2001:db8::7 instead of a site",
 		"SSH-2.0-OpenSSH_9.6\r\n":                                   "neither TLS nor HTTP/1",
 	} {
 		s := sink(t, "hi")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/org/claude-sandbox/firewall"
@@ -217,6 +218,9 @@ func serverName(data *cursor) (string, error) {
 func plainName(sent string) (string, error) {
 	name, err := firewall.CanonicalName(sent)
 	if err != nil {
+		if addr, addrErr := netip.ParseAddr(strings.Trim(sent, "[]")); addrErr == nil {
+			err = fmt.Errorf("it names the address %s instead of a site: ask for it by its name", addr)
+		}
 		return "", err
 	}
 	for i := range len(sent) {
