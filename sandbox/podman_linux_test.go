@@ -22,19 +22,21 @@ import (
 const podmanImage = "localhost/sbx-podman-test:latest"
 
 // startPodman starts a Podman of this test's own, which has podmanImage, in
-// namespaces that go with it: its bridge, rules and mounts are nobody else's.
+// namespaces that go with it: its bridge, rules and mounts are nobody else's, and
+// the programs that it leaves behind for minutes end.
 func startPodman(t *testing.T) *engine.Engine {
 	t.Helper()
 	testenv.Root(t)
 	program := testenv.Program(t, "podman")
 	dir := t.TempDir()
 	// Left alone, Podman 4.3 sets limits that root may not raise to everywhere.
-	const conf = "[containers]\ndefault_ulimits = [\"nofile=4096:4096\", \"nproc=4096:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\n"
+	const conf = "[containers]\ndefault_ulimits = [\"nofile=4096:4096\", \"nproc=4096:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nlock_type = \"file\"\nevents_logger = \"file\"\n"
 	if err := os.WriteFile(dir+"/containers.conf", []byte(conf), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	podman := func(args ...string) *exec.Cmd {
-		cmd := exec.Command("unshare", append([]string{"--net", "--mount", program, "--root", dir + "/root", "--runroot", dir + "/run"}, args...)...)
+		cmd := exec.Command("unshare", append([]string{"--net", "--mount", "--mount-proc", "--pid", "--fork", "--kill-child",
+			program, "--root", dir + "/root", "--runroot", dir + "/run", "--tmpdir", dir + "/tmp"}, args...)...)
 		cmd.Env = append(os.Environ(), "CONTAINERS_CONF="+dir+"/containers.conf")
 		cmd.Dir = dir // a program of Podman's leaves a file where it was started
 		return cmd
