@@ -665,6 +665,47 @@ func TestAttackEarlierNameOutlivesThePolicy(t *testing.T) {
 	}
 }
 
+// aliased says that ok.test is an alias.
+type aliased struct{ names }
+
+func (aliased) Aliases(name string) []string {
+	if name == "ok.test" {
+		return []string{"edge.test"}
+	}
+	return nil
+}
+
+// What an allowed name is an alias of can be denied later.
+func TestAttackAliasOutlivesThePolicy(t *testing.T) {
+	s := newSite(t, func(_ *site, conn *net.TCPConn) { _, _ = io.Copy(conn, conn) })
+	b := newBench(t, s, func(o *guard.Options) { o.Names = aliased{names{s.addr.Addr()}} })
+	open := func(name string) *net.TCPConn {
+		conn := b.dial()
+		sent := hello(sni(name))
+		if _, err := io.WriteString(conn, sent); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, make([]byte, len(sent))); err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	goes, stays := open("ok.test"), open("also.test")
+	b.server.SetPolicy(policyFor(t, s, firewall.Network{Allow: []string{"ok.test", "also.test"}, Deny: []string{"edge.test"}}))
+	if n, err := goes.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("read %d bytes, %v, want a reset", n, err)
+	}
+	if _, err := stays.Write(record(23, []byte{7})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(stays, make([]byte, 6)); err != nil {
+		t.Errorf("another name: %v", err)
+	}
+	if back := b.send(hello(sni("ok.test"))); len(back) != 7 {
+		t.Errorf("answer %q", back)
+	}
+}
+
 // All names of a connection are remembered, and so they are bounded.
 func TestAttackNamesWithoutEndOnAConnection(t *testing.T) {
 	s := sink(t, "hi")

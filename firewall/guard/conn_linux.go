@@ -24,7 +24,7 @@ type conn struct {
 	client   stream
 	dst      netip.AddrPort // what the client chose; once connected, where its bytes go
 	layer    audit.Layer
-	names    []string     // that were admitted, each once; written by Server.admit
+	leads    []lead       // that were admitted, each name once; written by Server.admit
 	upstream *net.TCPConn // written by Server.connected
 	release  func() bool  // stops watching the context for upstream
 	backward <-chan error // how the flow of an HTTP server's replies ended; nil before it begins
@@ -224,11 +224,11 @@ func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 		return nil, &refusal{name: name, rule: ruleGuard, why: fmt.Sprintf("%s is not an address of %s", c.dst.Addr(), name), alert: alertAccessDenied}
 	}
 	addrs[0], addrs[i] = addrs[i], addrs[0]
-	known := slices.Contains(c.names, name)
-	if !known && len(c.names) == maxNames {
+	known := c.lead(name) >= 0
+	if !known && len(c.leads) == maxNames {
 		return nil, &refusal{name: name, rule: ruleGuard, why: fmt.Sprintf("the connection has been for %d names already", maxNames)}
 	}
-	if d := c.server.admit(c, name); !d.Allowed() {
+	if d := c.server.admit(c, lead{name, opts.Names.Aliases(name)}); !d.Allowed() {
 		return nil, c.unlisted(name, d)
 	}
 	if !known {
@@ -237,6 +237,11 @@ func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 		}
 	}
 	return addrs, nil
+}
+
+// lead returns the index of a name among those that were admitted, or -1.
+func (c *conn) lead(name string) int {
+	return slices.IndexFunc(c.leads, func(l lead) bool { return l.name == name })
 }
 
 // unlisted is the refusal that the lists decided.

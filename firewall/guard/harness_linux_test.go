@@ -39,6 +39,8 @@ func (n names) Addresses(_ context.Context, name string, _ netip.Addr) []netip.A
 	return nil
 }
 
+func (names) Aliases(string) []string { return nil }
+
 // site is the destination: it takes down what arrives, byte for byte, and
 // answers as its handler says.
 type site struct {

@@ -19,6 +19,7 @@ import (
 // Policy decides about a connection. *firewall.Policy is one.
 type Policy interface {
 	Decide(name string, addr netip.Addr, port uint16, proto firewall.Proto) firewall.Decision
+	DecideAlias(name, target string) firewall.Decision
 }
 
 // Names knows which addresses are a name's. *resolver.Server is one.
@@ -27,6 +28,9 @@ type Names interface {
 	// for them anew when want is not among those that are known. It returns
 	// none for a name that may not be resolved.
 	Addresses(ctx context.Context, name string, want netip.Addr) []netip.Addr
+
+	// Aliases returns the aliases on the way from name to those addresses.
+	Aliases(name string) []string
 }
 
 // Options configures a Server. Everything but Timeout and MaxConns is required.
@@ -104,9 +108,27 @@ func (s *Server) SetPolicy(p Policy) {
 // allowed reports whether p allows all that c has been for: the replies to
 // earlier requests may still be under way. The caller holds the mutex.
 func (c *conn) allowed(p Policy) bool {
-	return !slices.ContainsFunc(c.names, func(name string) bool {
-		return !p.Decide(name, c.dst.Addr(), c.dst.Port(), firewall.TCP).Allowed()
-	})
+	return !slices.ContainsFunc(c.leads, func(l lead) bool { return !l.decide(p, c.dst).Allowed() })
+}
+
+// lead is a name that a connection is for, and what it is an alias of.
+type lead struct {
+	name    string
+	aliases []string
+}
+
+// decide judges the name at a destination, and then its aliases.
+func (l lead) decide(p Policy, dst netip.AddrPort) firewall.Decision {
+	d := p.Decide(l.name, dst.Addr(), dst.Port(), firewall.TCP)
+	for _, alias := range l.aliases {
+		if !d.Allowed() {
+			break
+		}
+		if a := p.DecideAlias(l.name, alias); !a.Allowed() {
+			d = a
+		}
+	}
+	return d
 }
 
 func (s *Server) decide(name string, dst netip.AddrPort) firewall.Decision {
@@ -115,17 +137,20 @@ func (s *Server) decide(name string, dst netip.AddrPort) firewall.Decision {
 	return s.policy.Decide(name, dst.Addr(), dst.Port(), firewall.TCP)
 }
 
-// admit decides once more and remembers, at one time, that c speaks to name:
+// admit decides once more and remembers, at one time, that c speaks to a name:
 // no policy can come in between and overlook c.
-func (s *Server) admit(c *conn, name string) firewall.Decision {
+func (s *Server) admit(c *conn, l lead) firewall.Decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := s.policy.Decide(name, c.dst.Addr(), c.dst.Port(), firewall.TCP)
-	if d.Allowed() {
-		if !slices.Contains(c.names, name) {
-			c.names = append(c.names, name)
-		}
-		s.conns[c] = true
+	d := l.decide(s.policy, c.dst)
+	if !d.Allowed() {
+		return d
+	}
+	s.conns[c] = true
+	if i := c.lead(l.name); i >= 0 {
+		c.leads[i] = l
+	} else {
+		c.leads = append(c.leads, l)
 	}
 	return d
 }

@@ -58,6 +58,8 @@ func (h twoHomes) Addresses(context.Context, string, netip.Addr) []netip.Addr {
 	return []netip.Addr{h[0], h[1]}
 }
 
+func (twoHomes) Aliases(string) []string { return nil }
+
 // The client believes itself connected and cannot try another address.
 func TestDeadAddressIsReplaced(t *testing.T) {
 	s := sink(t, answer)
@@ -77,6 +79,8 @@ type homes map[string][]netip.Addr
 func (h homes) Addresses(_ context.Context, name string, _ netip.Addr) []netip.Addr {
 	return slices.Clone(h[name])
 }
+
+func (homes) Aliases(string) []string { return nil }
 
 // A connection that leads to another address than the client chose is for the
 // names that have that address.

@@ -103,7 +103,7 @@ func (c *conn) answerIsRetry() (bool, error) {
 		switch {
 		case errors.Is(err, errNotTLS):
 			// What else it is that hears us, it could hear something else than TLS next.
-			return false, &refusal{name: c.names[0], rule: ruleGuard, why: "the site does not answer in TLS", alert: alertAccessDenied}
+			return false, &refusal{name: c.leads[0].name, rule: ruleGuard, why: "the site does not answer in TLS", alert: alertAccessDenied}
 		case err != nil:
 			return false, err
 		case done:
@@ -148,12 +148,12 @@ func (c *conn) noOtherHello() error {
 			}
 			continue
 		case len(rest) >= header && rest[3] == 0 && rest[4] == 0:
-			return &refusal{name: c.names[0], rule: ruleGuard, why: "an empty record follows the ClientHello, behind which servers overlook another one"}
+			return &refusal{name: c.leads[0].name, rule: ruleGuard, why: "an empty record follows the ClientHello, behind which servers overlook another one"}
 		case len(rest) >= header && rest[0] != recordHandshake:
 			return nil
 		case len(rest) > header:
 			if rest[header] == messageClientHello {
-				return &refusal{name: c.names[0], rule: ruleGuard, why: "another ClientHello follows, which no server asked for"}
+				return &refusal{name: c.leads[0].name, rule: ruleGuard, why: "another ClientHello follows, which no server asked for"}
 			}
 			return nil
 		}

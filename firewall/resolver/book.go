@@ -82,6 +82,21 @@ func (b *book) of(name string, may func(alias string) bool) []netip.Addr {
 	return addrs
 }
 
+// aliases returns the aliases on the way to any address of name.
+func (b *book) aliases(name string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []string
+	for _, p := range b.remembered(name) {
+		for _, alias := range p.aliases {
+			if !slices.Contains(all, alias) {
+				all = append(all, alias)
+			}
+		}
+	}
+	return all
+}
+
 // remembered forgets the places of name whose time is over and returns the
 // others.
 func (b *book) remembered(name string) []place {
@@ -148,3 +163,7 @@ func (s *Server) known(name string) []netip.Addr {
 	policy := *s.policy.Load()
 	return s.book.of(name, func(alias string) bool { return policy.DecideAlias(name, alias).Allowed() })
 }
+
+// Aliases returns the aliases on the way from name to the addresses that it led
+// to.
+func (s *Server) Aliases(name string) []string { return s.book.aliases(name) }

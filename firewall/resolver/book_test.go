@@ -68,6 +68,9 @@ func TestAttackAliasThatAReloadDenies(t *testing.T) {
 	shared := netip.MustParseAddr("93.184.216.34")
 	l.ask(t, "ok.example.", dnsmessage.TypeA)
 	l.ask(t, "other.example.", dnsmessage.TypeA)
+	if got := l.server.Aliases("ok.example"); !slices.Equal(got, []string{"cdn.test"}) {
+		t.Errorf("aliases %q", got)
+	}
 	next, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"ok.example", "other.example"}, Deny: []string{"cdn.test"}})
 	if errs != nil {
 		t.Fatal(errs)
