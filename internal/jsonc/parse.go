@@ -3,7 +3,6 @@ package jsonc
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -33,7 +32,7 @@ const (
 var bom = []byte("\xef\xbb\xbf")
 
 // Parse reads src. The document is nil when src is not well formed; then the
-// findings hold exactly one error that says where and why. A document that is
+// findings are errors that say where and why, the first in the text first. A document that is
 // well formed may still come with findings: duplicate names (error), a byte
 // order mark (warning), trailing commas (note). file is only quoted.
 func Parse(file string, src []byte) (*Document, []diag.Finding) {
@@ -57,7 +56,7 @@ func Parse(file string, src []byte) (*Document, []diag.Finding) {
 	text := append(bytes.Clone(src[skip:]), '\n')
 	value, err := hujson.Parse(text)
 	if err != nil {
-		return nil, []diag.Finding{d.explain(skip, text, err)}
+		return nil, d.explainAll(skip, text, err)
 	}
 	b := builder{doc: d, skip: skip}
 	d.Root = b.node(value, "")
@@ -149,17 +148,9 @@ func (b *builder) trailingComma(last hujson.Value) {
 		Hint:    "remove it; the dev container schema does not allow trailing commas, though most readers do"})
 }
 
-var hujsonError = regexp.MustCompile(`(?s)^hujson: line (\d+), column (\d+): (.*)$`)
-
-// explain turns the parser's error into a finding at the right byte, in words
-// that name the usual slips.
-func (d *Document) explain(skip int, text []byte, err error) diag.Finding {
-	offset, message := 0, err.Error()
-	if m := hujsonError.FindStringSubmatch(message); m != nil {
-		line, _ := strconv.Atoi(m[1])
-		column, _ := strconv.Atoi(m[2])
-		offset, message = newDocument("", text).lines[line-1]+column-1, m[3]
-	}
+// explain turns what the parser says about an offset into a finding at the
+// right byte, in words that name the usual slips.
+func (d *Document) explain(skip int, text []byte, offset int, message string) diag.Finding {
 	rest := text[min(offset, len(text)):]
 	at := min(offset+skip, len(d.Src))
 	end := min(at+1, len(d.Src))
@@ -182,6 +173,8 @@ func (d *Document) explain(skip int, text []byte, err error) diag.Finding {
 			"put names and text in double quotes; numbers are decimal"))
 	case bytes.HasPrefix(rest, []byte("'")):
 		return d.Finding(at, end, syntaxFinding("text in single quotes", "JSON wants double quotes; tolerant readers drop the member without a word"))
+	case bytes.HasPrefix(rest, []byte(",")) && strings.Contains(message, "at start of value"):
+		return d.Finding(at, end, syntaxFinding("a comma with nothing in front of it", "remove it, or write the value that is missing"))
 	case bytes.HasPrefix(rest, []byte("#")):
 		return d.Finding(at, end, syntaxFinding("# starts no comment here", "comments are // to the end of the line or /* … */"))
 	case strings.Contains(message, "after top-level value"):
