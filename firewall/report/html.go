@@ -183,8 +183,8 @@ func (r *Report) host(rows []Row, shown bool) pageHost {
 		if !row.First.IsZero() && (first.IsZero() || row.First.Before(first)) {
 			first = row.First
 		}
-		if p := row.Process; p != nil && (h.Process == nil || h.Process.PID == 0 && p.PID != 0) {
-			h.Process = p
+		if row.Process.before(h.Process) {
+			h.Process = row.Process
 		}
 		if i >= maxDestinations {
 			h.More++

@@ -142,3 +142,17 @@ func TestPageOfARunOverMidnight(t *testing.T) {
 		}
 	}
 }
+
+// The process beside a host is who was there first, and not of the destination
+// that was asked for most.
+func TestPageNamesTheFirstProcessOfAHost(t *testing.T) {
+	at := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
+	rec := func(minute int, port uint16, pid int, exe string, count int) audit.Record {
+		return audit.Record{Time: at.Add(time.Duration(minute) * time.Minute), Verdict: firewall.Allow, Layer: audit.LayerSNI, Name: "a.example", Dst: "203.0.113.7",
+			Port: port, Proto: firewall.TCP, PID: pid, Exe: exe, Cmd: exe, Reason: "r", Count: count}
+	}
+	r := newReport([]audit.Record{rec(0, 80, 0, "", 1), rec(1, 80, 7, "/usr/bin/curl", 1), rec(5, 443, 9, "/usr/bin/node", 50)})
+	if hosts := r.hosts(); len(hosts) != 1 || hosts[0].By != "curl, pid 7" || hosts[0].First != "10:00:00" {
+		t.Errorf("%+v", hosts)
+	}
+}

@@ -41,6 +41,20 @@ type Process struct {
 	Cmd string `json:"cmd,omitempty"` // its command line, redacted and cut
 
 	Guess bool `json:"guess,omitempty"` // found by exclusion, see audit.Record
+
+	at time.Time // of the record that named it
+}
+
+// before reports whether p, unless it is nil, is to be named rather than q: one
+// that is known, and of those who came first.
+func (p *Process) before(q *Process) bool {
+	switch {
+	case p == nil || q == nil:
+		return p != nil
+	case (p.PID != 0) != (q.PID != 0):
+		return p.PID != 0
+	}
+	return p.at.Before(q.at)
 }
 
 // mark is a number of decisions at a time.
@@ -122,7 +136,7 @@ func (row *Row) add(r audit.Record) {
 	row.Count += n
 	if row.Process == nil || row.Process.PID == 0 && r.PID != 0 {
 		if r.UID != nil || r.PID != 0 {
-			row.Process = &Process{UID: r.UID, PID: r.PID, Exe: r.Exe, Cmd: r.Cmd, Guess: r.Guess}
+			row.Process = &Process{UID: r.UID, PID: r.PID, Exe: r.Exe, Cmd: r.Cmd, Guess: r.Guess, at: r.Time}
 		}
 	}
 	if r.Time.IsZero() {
