@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/org/claude-sandbox/agent"
 )
@@ -60,11 +59,7 @@ func (e *events) hear(event agent.Event) {
 		}
 	case agent.APIRetry:
 		e.retry++
-		answer := fmt.Sprintf("answered %d (%s)", event.Status, NeutralLine(event.Error, 60))
-		if event.Status == 0 {
-			answer = "gave no whole answer"
-		}
-		e.print(fmt.Sprintf("the model API %s, try %d of %d in %s", answer, event.Attempt, event.MaxRetries, event.Delay.Round(100*time.Millisecond)))
+		e.print(NeutralLine(event.String(), 300))
 	}
 }
 

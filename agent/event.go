@@ -1,6 +1,9 @@
 package agent
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Event is something the agent's output says: Init, Text, ToolUse, ToolResult,
 // APIRetry, Denial or Result. Lines of other types raise no event.
@@ -49,6 +52,16 @@ type APIRetry struct {
 // wrong. Claude would go on for about three minutes; a caller ends the process
 // and judges with EndedAuth.
 func (r APIRetry) Hopeless() bool { return r.Status == 401 || r.Status == 403 }
+
+// String says it in half a sentence. The error's kind is the agent's word: at
+// most 60 bytes of it are shown, and the caller makes them safe.
+func (r APIRetry) String() string {
+	answer := fmt.Sprintf("answered %d (%s)", r.Status, r.Error[:min(len(r.Error), 60)])
+	if r.Status == 0 {
+		answer = "gave no whole answer"
+	}
+	return fmt.Sprintf("the model API %s: try %d of %d in %s", answer, r.Attempt, r.MaxRetries, r.Delay.Round(100*time.Millisecond))
+}
 
 // Denial is a tool call that claude's permission rules refused.
 type Denial struct {

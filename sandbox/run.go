@@ -140,6 +140,8 @@ type run struct {
 	proxy      *credproxy.Proxy
 	keyRefused chan struct{} // closed when the API refused the credential
 	refuse     sync.Once
+
+	unreachable sync.Once // says why the model API does not answer
 }
 
 // start brings up everything until the agent runs.

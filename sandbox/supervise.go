@@ -118,6 +118,9 @@ func (r *run) newProxy() error {
 			if entry.Status == http.StatusUnauthorized && entry.Refused == "" {
 				r.refuseKey()
 			}
+			if entry.Status == http.StatusBadGateway && entry.Refused != "" {
+				r.unreachable.Do(func() { r.host.Say("warning: " + entry.Refused) })
+			}
 		},
 	})
 	if err != nil {

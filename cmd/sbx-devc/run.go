@@ -212,7 +212,8 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		return runError(err)
 	}
 	if err := os.MkdirAll(host.StateDir, 0o700); err != nil {
-		return exitWith(exitInternal, fmt.Errorf("making the run's folder: %w", err))
+		err = fmt.Errorf("making the run's folder: %w", err)
+		return exitWith(exitInternal, diag.WithHint(err, "set XDG_STATE_HOME to a folder that you may write to; runs are kept in its sbx-devc/runs"))
 	}
 	// From here on signals go to the agent, so they must not cancel what
 	// supervises it.

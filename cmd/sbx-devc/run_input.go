@@ -15,10 +15,12 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/release"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -140,9 +142,14 @@ func (a *app) runHost(o runOptions, id string) (*sandbox.Host, error) {
 		return nil, err
 	}
 	state := filepath.Join(a.runsHome(), id)
+	say := func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) }
 	return &sandbox.Host{
-		Prompt: strings.NewReader(prompt), Stdout: shown(a.stdout), Stderr: a.stderr,
-		Say:      func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) },
+		Prompt: strings.NewReader(prompt), Stdout: shown(a.stdout), Stderr: a.stderr, Say: say,
+		OnEvent: func(e agent.Event) { // who waits wants to know for what
+			if retry, ok := e.(agent.APIRetry); ok {
+				say(visible.Line(retry.String()))
+			}
+		},
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, StateDir: state,
 	}, nil
 }
@@ -170,7 +177,7 @@ func (a *app) readPrompt(file string) (string, error) {
 func modelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error) {
 	var none credproxy.Credential
 	upstream, err := url.Parse(cmp.Or(getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream))
-	if err != nil {
+	if err != nil || upstream.Host == "" {
 		return nil, none, exitWith(exitConfig, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"), "give the API's base URL, such as %s", credproxy.DefaultUpstream))
 	}
 	for _, source := range []struct {

@@ -125,3 +125,38 @@ func TestReaderOfTheOutputLeaves(t *testing.T) {
 		t.Errorf("summary: %s %v", text, err)
 	}
 }
+
+// Claude asks again for minutes. Who looks at a silent terminal meanwhile learns
+// what it waits for.
+func TestModelAPIThatIsNotThere(t *testing.T) {
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody.Close()
+	cmd, _ := runProgram(t, []string{"SBX_DEVC_UPSTREAM=http://" + nobody.Addr().String()})
+	cmd.Stdin = strings.NewReader("x")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	var people strings.Builder
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		people.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "try 1 of") {
+			_ = cmd.Process.Signal(os.Interrupt) // the rest is the same
+		}
+	}
+	if code := endOf(t, cmd); code != exitSignal+int(syscall.SIGINT) {
+		t.Errorf("exit code %d", code)
+	}
+	if text := people.String(); strings.Count(text, "sbx-devc: warning: the model API cannot be reached: ") != 1 || !strings.Contains(text, nobody.Addr().String()) || !strings.Contains(text, "answered 502") {
+		t.Errorf("people read %s", text)
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -132,12 +134,18 @@ func readJSON(file string, v any) error {
 	return json.Unmarshal(data, v)
 }
 
+// denied reports whether the socket is there and not for this user. The client
+// says that in words alone (moby/client, request.go).
+func denied(err error) bool {
+	return errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), "permission denied while trying to connect")
+}
+
 // unavailable turns the failures of all attempts into one error whose hint
 // fits the commonest cause.
 func unavailable(failures []error, getenv func(string) string) error {
 	err := fmt.Errorf("%w: %w", ErrUnavailable, failures[0])
 	switch {
-	case errors.Is(errors.Join(failures...), os.ErrPermission):
+	case slices.ContainsFunc(failures, denied):
 		return diag.WithHint(err, "your user may not open the engine's socket: join the group docker (sudo usermod -aG docker $USER, then log in again)")
 	case getenv("DOCKER_HOST") != "":
 		return diag.WithHint(err, "DOCKER_HOST is %s: start the engine there, or unset DOCKER_HOST to use the local one", getenv("DOCKER_HOST"))

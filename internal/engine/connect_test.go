@@ -5,10 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/moby/moby/client"
 
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -52,6 +56,25 @@ func TestAnExplicitEngineIsTheOnlyCandidate(t *testing.T) {
 	got := candidates(env("DOCKER_CONFIG", config, "DOCKER_CONTEXT", "default", "XDG_RUNTIME_DIR", "/run/user/7"))
 	if !strings.Contains(strings.Join(got, " "), "unix:///run/user/7/podman/podman.sock") {
 		t.Errorf("the default context does not try Podman's socket: %q", got)
+	}
+}
+
+// A socket that this user may not open is no engine that is down: the client
+// says so in words alone, and starting it would not help.
+func TestASocketOfOthersIsNoEngineThatIsDown(t *testing.T) {
+	c, err := client.New(client.WithHost("unix:///there.sock"), client.WithDialContext(func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.Ping(t.Context(), client.PingOptions{})
+	if err == nil {
+		t.Fatal("the engine answers")
+	}
+	if hint := diag.HintOf(unavailable([]error{err}, env())); !strings.Contains(hint, "usermod -aG docker") {
+		t.Errorf("%v: the hint is %q", err, hint)
 	}
 }
 
