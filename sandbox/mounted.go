@@ -1,20 +1,18 @@
 package sandbox
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/mountinfo"
 )
 
 // A workspace may be open elsewhere with the agent's rights: in a dev container
@@ -88,7 +86,7 @@ func (r *run) askMounted(ctx context.Context) error {
 		err = errors.Join(err, errors.New(strings.TrimSpace(problem.String())))
 		return diag.WithHint(fmt.Errorf("%w: asking what is mounted in the agent's container: %w", ErrNoStart, err), "the image needs /bin/cat")
 	}
-	return r.plan.compareMounts(&out)
+	return r.plan.compareMounts(out.String())
 }
 
 // ended is a channel that holds the exit that was taken from another.
@@ -98,22 +96,14 @@ func ended(exit engine.Exit) <-chan engine.Exit {
 	return c
 }
 
-// compareMounts compares the mounts of the workspace with mountinfo, the text
-// of /proc/PID/mountinfo: each must show the same path of the same file system
-// below what is mounted as the workspace itself.
-func (p *Plan) compareMounts(mountinfo io.Reader) error {
+// compareMounts compares the mounts of the workspace with those of the agent's
+// container, the text of its mountinfo: each must show the same path of the same
+// file system below what is mounted as the workspace itself.
+func (p *Plan) compareMounts(text string) error {
 	type place struct{ device, path string }
 	mounted := map[string]place{}
-	lines := bufio.NewScanner(mountinfo)
-	for lines.Scan() {
-		// proc(5): id, parent, major:minor, root, mount point, …; a later line
-		// for the same mount point lies on top.
-		if f := strings.Fields(lines.Text()); len(f) > 4 {
-			mounted[unescape(f[4])] = place{f[2], unescape(f[3])}
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("%w: reading the mounts of the agent's container: %w", ErrNoStart, err)
+	for m := range mountinfo.Parse(text) {
+		mounted[m.Point] = place{m.Device, m.Root}
 	}
 	top := mounted[workspaceTarget]
 	for _, m := range p.Agent.Mounts {
@@ -128,20 +118,4 @@ func (p *Plan) compareMounts(mountinfo io.Reader) error {
 		}
 	}
 	return nil
-}
-
-// unescape resolves the octal escapes of mountinfo for blanks and the like.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/mountinfo"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -189,14 +190,9 @@ func (w *mountWatch) readOnly() (map[string]string, error) {
 		}
 	}
 	points := map[string]string{}
-	for line := range strings.Lines(string(w.buf[:used])) {
-		// proc_pid_mountinfo(5): id, parent, device, root, mount point, options, …
-		f := strings.Fields(line)
-		if len(f) < 6 || !slices.Contains(strings.Split(f[5], ","), "ro") {
-			continue
-		}
-		if point := unescapeMount(f[4]); !strings.HasPrefix(point, "/proc/") && !strings.HasPrefix(point, "/sys/") {
-			points[f[0]] = point
+	for m := range mountinfo.Parse(string(w.buf[:used])) {
+		if m.ReadOnly && !strings.HasPrefix(m.Point, "/proc/") && !strings.HasPrefix(m.Point, "/sys/") {
+			points[m.ID] = m.Point
 		}
 	}
 	return points, nil

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/internal/mountinfo"
 )
 
 // attacker is whoever must not be able to change a file.
@@ -155,22 +157,15 @@ func hasACL(path string) bool {
 func ownerOf(info os.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 func groupOf(info os.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Gid) }
 
-// mountPoints lists the mount points of this process, see proc_pid_mountinfo(5).
-func mountPoints(mountinfo string) (map[string]bool, error) {
-	text, err := os.ReadFile(mountinfo)
+// mountPoints lists the mount points that a process's mountinfo names.
+func mountPoints(file string) (map[string]bool, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	points := map[string]bool{}
-	for line := range strings.Lines(string(text)) {
-		if fields := strings.Fields(line); len(fields) > 4 {
-			points[unescapeMount(fields[4])] = true
-		}
+	for m := range mountinfo.Parse(string(text)) {
+		points[m.Point] = true
 	}
 	return points, nil
-}
-
-// unescapeMount undoes the octal escapes of blanks, newlines and backslashes.
-func unescapeMount(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

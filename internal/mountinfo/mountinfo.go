@@ -1,0 +1,60 @@
+// Package mountinfo reads the kernel's list of a process's mounts.
+//
+//	/proc/PID/mountinfo -> Parse -> Mount, Mount, …
+package mountinfo
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Mount is one mount, see proc_pid_mountinfo(5).
+type Mount struct {
+	ID     string // no other mount has it as long as this one exists
+	Device string // major:minor of the file system
+	Root   string // what of the file system is mounted, as a path in it
+	Point  string // where, as the process sees it
+	// ReadOnly is the mount's own flag; the file system may be writable
+	// elsewhere.
+	ReadOnly bool
+}
+
+// Parse yields the mounts in the kernel's order: of two at one point the later
+// one lies on top. A line that is none, or is cut, is left out.
+func Parse(text string) iter.Seq[Mount] {
+	return func(yield func(Mount) bool) {
+		for line := range strings.Lines(text) {
+			// id, parent, device, root, mount point, options, …
+			f := strings.Fields(line)
+			if len(f) < 6 {
+				continue
+			}
+			m := Mount{ID: f[0], Device: f[2], Root: unescape(f[3]), Point: unescape(f[4]), ReadOnly: slices.Contains(strings.Split(f[5], ","), "ro")}
+			if !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// unescape resolves the octal escapes that the kernel writes for blanks and the
+// like.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
