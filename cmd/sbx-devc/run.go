@@ -169,6 +169,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return err
 	}
+	user.Workspace.Protect = append(user.Workspace.Protect, o.listFiles(dir)...)
 	plan, err := a.planRun(dir, sandbox.Options{
 		ID: newRunID(), User: user, TrustProject: o.trustProject,
 		FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
@@ -192,7 +193,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 			return exitWith(exitNoInput, fmt.Errorf("--summary-file: %w", err))
 		}
 	}
-	host, err := a.runHost(o, plan.ID)
+	host, err := a.runHost(o, plan)
 	if err != nil {
 		return err
 	}

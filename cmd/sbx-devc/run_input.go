@@ -89,9 +89,9 @@ func (a *app) planRun(dir string, o sandbox.Options) (*sandbox.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	var protect []string
+	protect := slices.Clone(o.User.Workspace.Protect)
 	if project != nil {
-		protect = project.Workspace.Protect
+		protect = append(protect, project.Workspace.Protect...)
 	}
 	workspace, err := sandbox.Inspect(dir, protect)
 	if err != nil {
@@ -132,8 +132,8 @@ func (a *app) projectSettings(dir string) (*settings.Settings, error) {
 
 // runHost gathers what a run needs on this side: prompt, key, streams, folder.
 // Everything that can be missing is found missing here, before a container starts.
-func (a *app) runHost(o runOptions, id string) (*sandbox.Host, error) {
-	prompt, err := a.readPrompt(o.promptFile)
+func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
+	prompt, err := a.readPrompt(o.promptFile, plan.Folder())
 	if err != nil {
 		return nil, exitWith(exitNoInput, err)
 	}
@@ -141,7 +141,7 @@ func (a *app) runHost(o runOptions, id string) (*sandbox.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := filepath.Join(a.runsHome(), id)
+	state := filepath.Join(a.runsHome(), plan.ID)
 	say := func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) }
 	return &sandbox.Host{
 		Prompt: strings.NewReader(prompt), Stdout: shown(a.stdout), Stderr: a.stderr, Say: say,
@@ -154,11 +154,11 @@ func (a *app) runHost(o runOptions, id string) (*sandbox.Host, error) {
 	}, nil
 }
 
-func (a *app) readPrompt(file string) (string, error) {
+func (a *app) readPrompt(file, project string) (string, error) {
 	var text []byte
 	var err error
 	if file != "" {
-		text, err = os.ReadFile(file)
+		text, err = readPromptFile(file, project)
 	} else if isTerminal(a.stdin) {
 		return "", diag.WithHint(errors.New("there is no prompt"), "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print")
 	} else {
