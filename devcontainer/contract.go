@@ -220,6 +220,9 @@ func (c *pass) idleCapability() {
 	if c.sandboxed() || !c.agent() {
 		return
 	}
+	if elsewhere := c.root.Member("build") != nil || c.root.Member("dockerFile") != nil || c.root.Member("dockerComposeFile") != nil; elsewhere && c.Tree == nil {
+		return // of standard input nobody has seen the file that may raise one
+	}
 	for _, n := range texts(c.root.Member("capAdd")) {
 		if capabilityName(n.Text) == "NET_ADMIN" {
 			c.at(n, "SBX817", "NET_ADMIN is there, and nothing raises a firewall with it", "remove it, or let sbx-devc init write the sandbox")

@@ -30,7 +30,7 @@ const barTick = 100 * time.Millisecond
 
 func (a *app) newBars() *bars {
 	b := &bars{w: a.stderr, started: time.Now()}
-	if f, ok := a.stderr.(*os.File); ok && a.getenv("CI") == "" && term.IsTerminal(int(f.Fd())) {
+	if f, ok := a.stderr.(*os.File); ok && a.getenv("CI") == "" && a.getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd())) {
 		b.width = 80
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 40 {
 			b.width = w

@@ -54,7 +54,7 @@ func (a *app) askChoice(ctx context.Context, r detect.Report, c choice) (choice,
 	groups = append(groups,
 		huh.NewGroup(huh.NewConfirm().Title("Add a GitHub workflow?").Value(&c.workflow)),
 		huh.NewGroup(huh.NewConfirm().Title("Write the dev container?").Value(&write)))
-	plain := a.getenv("ACCESSIBLE") != ""
+	plain := a.getenv("ACCESSIBLE") != "" || a.getenv("TERM") == "dumb"
 	form := huh.NewForm(groups...).WithInput(a.stdin).WithOutput(a.stderr).WithAccessible(plain)
 	answered := make(chan error, 1)
 	go func() { answered <- form.RunWithContext(ctx) }()

@@ -143,8 +143,9 @@ func nothingWritten(t *testing.T, dir string) {
 	}
 }
 
-// TestInitAsksInPlainLines: for screen readers the questions are lines, an
-// answer that is none is asked for again, and Ctrl-C ends it.
+// TestInitAsksInPlainLines: for screen readers, and on a terminal that can do
+// nothing else, the questions are lines, an answer that is none is asked for
+// again, and Ctrl-C ends it.
 func TestInitAsksInPlainLines(t *testing.T) {
 	dir, command := askedProject(t, "ACCESSIBLE=1")
 	term := newTerminal(t, 80, 70, command)
@@ -160,7 +161,7 @@ func TestInitAsksInPlainLines(t *testing.T) {
 	term.expect("exit=130")
 	nothingWritten(t, dir)
 
-	dir, command = askedProject(t, "ACCESSIBLE=1")
+	dir, command = askedProject(t, "TERM=dumb")
 	term = newTerminal(t, 80, 70, command)
 	term.expect("between 1 and 6:", "4", "Enter")
 	term.expect("Presets to add", "0", "Enter")
