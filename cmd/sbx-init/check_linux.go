@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
@@ -64,7 +65,7 @@ func (p *program) check(args []string) error {
 		text += fmt.Sprintf("no line is offered: %s\n", why)
 	}
 	if *log != "" {
-		refusals, err := lately(*log, t)
+		refusals, err := lately(*log, t, since(*path))
 		if err != nil {
 			return err
 		}
@@ -84,9 +85,19 @@ const (
 	maxOnRecord = 3       // refusals that it shows
 )
 
-// lately returns the newest refusals of t that the log holds, each reason once,
-// the newest first. No log is no refusal.
-func lately(path string, t firewall.Target) ([]audit.Record, error) {
+// since is when the policy in a file was put in force; the zero time when nobody
+// knows.
+func since(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// lately returns the newest refusals of t that the log holds and that are no
+// older than the policy, each reason once, the newest first. No log is no refusal.
+func lately(path string, t firewall.Target, policy time.Time) ([]audit.Record, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -105,7 +116,7 @@ func lately(path string, t firewall.Target) ([]audit.Record, error) {
 	var found []audit.Record
 	seen := map[string]bool{}
 	for _, r := range slices.Backward(records) {
-		if r.Verdict == firewall.Deny && isAbout(r, t) && !seen[r.Reason] && len(found) < maxOnRecord {
+		if r.Verdict == firewall.Deny && isAbout(r, t) && !r.Time.Before(policy) && !seen[r.Reason] && len(found) < maxOnRecord {
 			seen[r.Reason] = true
 			found = append(found, r)
 		}

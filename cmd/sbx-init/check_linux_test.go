@@ -3,10 +3,15 @@ package main
 import (
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
 
@@ -103,6 +108,27 @@ func TestCheckTellsOfRefusalsBehindThePolicy(t *testing.T) {
 	}
 }
 
+// What an older policy refused is no reason any more: the pasted line helped.
+func TestCheckForgetsWhatAnOlderPolicyRefused(t *testing.T) {
+	in := newInternet(t)
+	b := newBox(t, in.Sandbox, `{"network": {"allow": ["ok.test"]}}`)
+	startSidecar(t, b)
+	const lookUp = `mount --bind "$0" /etc/resolv.conf && exec setpriv --reuid 54321 --regid 54321 --clear-groups getent hosts "$1"`
+	b.finish(exec.Command("unshare", "--mount", "sh", "-c", lookUp, b.path("resolv.conf"), "evil.test"))
+	if !slices.ContainsFunc(b.records(), func(r audit.Record) bool { return r.Name == "evil.test" && r.Verdict == firewall.Deny }) {
+		t.Fatalf("evil.test was not refused, the test shows nothing: %+v", b.records())
+	}
+	check := func() string { return b.ask("check", "evil.test").stdout }
+	if got := check(); !strings.HasPrefix(got, "denied") {
+		t.Errorf("before: %s", got)
+	}
+	b.write("policy.jsonc", `{"network": {"allow": ["ok.test", "evil.test"]}}`)
+	b.ask("reload").mustExit(t, 0)
+	if got := check(); !strings.HasPrefix(got, "allowed") || strings.Contains(got, "on record") {
+		t.Errorf("after: %s", got)
+	}
+}
+
 // A log that cannot be trusted to be short or whole is read from its end.
 func TestCheckReadsTheEndOfALongLog(t *testing.T) {
 	dir := t.TempDir()
@@ -114,6 +140,10 @@ func TestCheckReadsTheEndOfALongLog(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	old := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	if err := os.Chtimes(filepath.Join(dir, effectivePolicy), old, old); err != nil {
+		t.Fatal(err)
 	}
 	var out strings.Builder
 	p := &program{stdout: &out, stderr: io.Discard}
