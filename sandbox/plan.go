@@ -156,7 +156,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	if f.Workspace.UID == 0 && !f.Workspace.Writable {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s belongs to root, and the agent runs as user %d: it can read the project but not change it; 'chown -R %d:%d %s' lets it",
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s belongs to root, and the agent runs as user %d: it can read the project but not change it; 'chown -R %d:%d %q' lets it",
 			f.Workspace.Dir, fallbackUID, fallbackUID, fallbackUID, f.Workspace.Dir))
 	}
 	if f.Workspace.Paths[".git"] == Missing {

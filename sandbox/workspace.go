@@ -155,6 +155,16 @@ func below(parent, child string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
+var (
+	// systemFolders hold what this machine itself obeys, at any depth.
+	systemFolders = []string{
+		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr/bin", "/usr/lib", "/usr/sbin",
+		"/Library", "/System", "/private/etc", // macOS
+	}
+	// systemParents hold such folders, but projects may lie in them.
+	systemParents = []string{"/home", "/opt", "/run", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib"}
+)
+
 // refuseFolder refuses the folders that are more than a project.
 func (w *Workspace) refuseFolder() error {
 	var why string
@@ -165,6 +175,9 @@ func (w *Workspace) refuseFolder() error {
 		why = "it holds your home folder with its keys"
 	case slices.ContainsFunc(engineSockets, func(socket string) bool { return below(w.Dir, filepath.FromSlash(socket)) }):
 		why = "it holds the container engine's socket"
+	case slices.ContainsFunc(systemFolders, func(folder string) bool { return below(filepath.FromSlash(folder), w.Dir) }),
+		slices.Contains(systemParents, filepath.ToSlash(w.Dir)):
+		why = "it is part of this machine's system"
 	default:
 		return nil
 	}

@@ -74,6 +74,8 @@ func TestLook(t *testing.T) {
 			"", []string{"rust Cargo.toml"}, []string{"cargo.corp.example .cargo/config.toml:2"}},
 		{"git", map[string]string{".git/config": "[remote \"origin\"]\n\turl = git@gitlab.com:a/b.git\n", ".gitmodules": "[submodule \"x\"]\n\turl = https://token@git.corp.example/x\n[submodule \"y\"]\n\turl = ../y\n"},
 			"", []string{"gitlab .git/config:2"}, []string{"git.corp.example .gitmodules:2"}},
+		{"bitbucket", map[string]string{".git/config": "[remote \"origin\"]\n\turl = https://bitbucket.org/a/b.git\n"},
+			"", []string{"bitbucket .git/config:2"}, nil},
 		{"mcp", map[string]string{".mcp.json": "{\"mcpServers\": {\n\"a\": {\"command\": \"npx\", \"env\": {\"K\": \"https://not.example\"}},\n\"b\": {\"url\": \"https://mcp.example/sse\"}}}"},
 			"", []string{"npm .mcp.json:2"}, []string{"mcp.example .mcp.json:3"}},
 	}

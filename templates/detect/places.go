@@ -22,7 +22,7 @@ type list struct {
 // without a person's word: package ecosystems and git hosting. Everything else
 // that exists as a preset is still a host that somebody has to agree to.
 func wellKnown() []string {
-	names := []string{"github", "gitlab"}
+	names := []string{"github", "gitlab", "bitbucket"}
 	for _, lang := range languages {
 		if preset := existing(lang.presets); preset != "" {
 			names = append(names, preset)
