@@ -281,9 +281,10 @@ func few(points []string) string {
 	return what
 }
 
-// endAll ends everything as soon as a mount has gone, and sends why. What is left
-// to do is to tell it and to end with exitUnprotected, for which there is a
-// limit: who reads our words may have stopped reading.
+// endAll ends everything as soon as a mount has gone: it sends why, kills, and
+// closes the channel. What is left to do is to tell it and to end with
+// exitUnprotected, for which there is a limit: who reads our words may have
+// stopped reading.
 //
 // Who is not the first process may not be in a namespace of the sandbox's own,
 // and ends nobody else unless an engine's init is the first: it tells and ends at
@@ -299,6 +300,8 @@ func (w *mountWatch) endAll(p *program) <-chan error {
 			os.Exit(exitUnprotected)
 		}
 		gone <- err // before the command ends by it
+		_ = syscall.Kill(-1, syscall.SIGKILL)
+		close(gone)
 		for ; ; time.Sleep(endPause) {
 			_ = syscall.Kill(-1, syscall.SIGKILL)
 		}

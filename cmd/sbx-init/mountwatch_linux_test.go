@@ -289,7 +289,12 @@ func TestAttackWaitForALostMountUnderTheEnginesInit(t *testing.T) {
 	for i, arg := range cmd.Args {
 		if strings.HasPrefix(arg, "mount --bind") {
 			// This one does not end with us, so who lives then was not ended by us.
-			const first = `sleep 1000 & "$@"; e=$?; case $(cut -d" " -f3 /proc/$!/stat 2>/dev/null) in [RSD]) echo "the session lives";; esac; exit $e`
+			// Whoever was killed a moment ago may still be on its way out.
+			const first = `sleep 1000 & session=$!; "$@"; e=$?
+for i in 1 2 3 4 5 6 7 8 9 0; do
+	case $(cut -d" " -f3 /proc/$session/stat 2>/dev/null) in [RSD]) sleep 0.2;; *) exit $e;; esac
+done
+echo "the session lives"; exit $e`
 			arg = strings.Replace(arg, `exec "$@"`, `exec "`+b.path("docker-init")+`" -c '`+first+`' - "$@"`, 1)
 			cmd.Args[i] = "mount --bind protected protected && mount -o remount,bind,ro protected && " + arg
 		}

@@ -74,16 +74,23 @@ func (p *program) attend(pid int, signals <-chan os.Signal, exits <-chan unix.Wa
 		case status := <-exits:
 			select {
 			case err := <-gone: // the command ended by it
-				return exitWith(exitUnprotected, err)
+				return unprotected(err, gone)
 			default:
 			}
 			return exitStatus(status)
 		case err := <-gone:
-			return exitWith(exitUnprotected, err)
+			return unprotected(err, gone)
 		case err := <-failures:
 			p.printError(err)
 		}
 	}
+}
+
+// unprotected ends the program for what came from gone, when everything else has
+// been killed: where it is not the first process, others outlive it.
+func unprotected(err error, gone <-chan error) error {
+	<-gone
+	return exitWith(exitUnprotected, err)
 }
 
 // serve keeps the firewall of a namespace that other containers join, until
@@ -111,7 +118,7 @@ func (p *program) serve(w *wall, begin func(), took time.Duration) error {
 			}
 		case <-exits: // never: there is no command
 		case err := <-gone:
-			return exitWith(exitUnprotected, err)
+			return unprotected(err, gone)
 		case err := <-w.done:
 			p.printError(err)
 			return exitWith(exitInternal, nil)
