@@ -30,11 +30,12 @@ const freshZones = 1000
 // freshName is the nth name that nobody has asked for.
 func freshName(n int) string { return fmt.Sprintf("n%d.z%d.wild.test", n, n%freshZones) }
 
-// benchPolicy has so many entries of every kind, and freshZones besides.
-func benchPolicy(entries int) string {
+// benchPolicy has so many entries of every kind, and wildcards for freshName
+// besides, if they are wanted.
+func benchPolicy(entries, zones int) string {
 	var b strings.Builder
 	b.WriteString(`{"network": {"allow": ["ok.test"`)
-	for i := range freshZones {
+	for i := range zones {
 		fmt.Fprintf(&b, `, "*.z%d.wild.test"`, i)
 	}
 	for i := range entries - 1 {
@@ -69,7 +70,7 @@ func resolverCases(b *testing.B) []resolverCase {
 	return []resolverCase{
 		{"none", dnsAddr + ":53", func(*testing.B, *internet) int { return 0 }},
 		{"sbx-init", dnsAddr + ":53", func(b *testing.B, in *internet) int {
-			return startSidecar(b, newBox(b, in.Sandbox, benchPolicy(200))).Process.Pid
+			return startSidecar(b, newBox(b, in.Sandbox, benchPolicy(200, freshZones))).Process.Pid
 		}},
 		{"dnsmasq", dnsAddr + ":53", func(b *testing.B, in *internet) int {
 			leadTo(b, in, peerPort)
@@ -107,7 +108,7 @@ func startDnsmasq(b *testing.B, in *internet, program string) int {
 // and is let out by its user.
 func leadTo(b *testing.B, in *internet, resolverPort uint16) {
 	var settings struct{ Network firewall.Network }
-	if err := json.Unmarshal([]byte(benchPolicy(200)), &settings); err != nil {
+	if err := json.Unmarshal([]byte(benchPolicy(200, freshZones)), &settings); err != nil {
 		b.Fatal(err)
 	}
 	policy, errs := firewall.NewPolicy(settings.Network)
@@ -364,7 +365,7 @@ func benchmarkReady(b *testing.B, backend kernel.Backend, entries int) {
 	for b.Loop() {
 		b.StopTimer()
 		in := newInternet(b)
-		box := newBox(b, in.Sandbox, benchPolicy(entries))
+		box := newBox(b, in.Sandbox, benchPolicy(entries, 0))
 		box.flags = []string{"--sidecar"}
 		if backend == kernel.Legacy {
 			box.inNamespace(legacy, "-t", "nat", "-L") // makes the table, as an engine does
@@ -414,7 +415,7 @@ func benchmarkReady(b *testing.B, backend kernel.Backend, entries int) {
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		in := newInternet(b)
-		box := newBox(b, in.Sandbox, benchPolicy(10_000))
+		box := newBox(b, in.Sandbox, benchPolicy(10_000, freshZones))
 		cmd := startSidecar(b, box)
 		pid := sbxInitBelow(b, cmd.Process.Pid)
 		before := residentKiB(b, pid)
