@@ -79,10 +79,10 @@ echo "it ended by itself"`
 	}
 }
 
-// A place is what is there, not what its name or number is: a folder that was
-// made again often gets the number of the one before.
-func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
-	dir := workspace(t, true)
+// rememberedWorkspace is a project whose protected places are known.
+func rememberedWorkspace(t *testing.T) (dir string, all places) {
+	t.Helper()
+	dir = workspace(t, true)
 	w, err := Inspect(dir, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -92,12 +92,19 @@ func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer placed.remove()
-	all, err := p.rememberPlaces()
+	t.Cleanup(placed.remove)
+	all, err = p.rememberPlaces()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer all.close()
+	t.Cleanup(all.close)
+	return dir, all
+}
+
+// A place is what is there, not what its name or number is: a folder that was
+// made again often gets the number of the one before.
+func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
+	dir, all := rememberedWorkspace(t)
 	if got := all.replaced(); len(got) > 0 {
 		t.Errorf("replaced already: %q", got)
 	}
@@ -116,22 +123,7 @@ func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
 // Attack: git's configuration is written to in place, by another name that the
 // file has. Git itself never does that.
 func TestAPlaceOfGitsThatHoldsSomethingElseIsNoticed(t *testing.T) {
-	dir := workspace(t, true)
-	w, err := Inspect(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := plan(t, Options{}, w)
-	placed, err := makePlaceholders(dir, p.Placeholders, os.Getuid(), os.Getgid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer placed.remove()
-	all, err := p.rememberPlaces()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer all.close()
+	dir, all := rememberedWorkspace(t)
 	git := filepath.Join(dir, ".git")
 	for name, other := range map[string]string{"config": "same", "commondir": "also"} {
 		if err := errors.Join(os.Link(filepath.Join(git, name), filepath.Join(dir, other)), os.WriteFile(filepath.Join(dir, other), []byte("evil"), 0o644)); err != nil {
