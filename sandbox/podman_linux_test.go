@@ -30,7 +30,10 @@ func startPodman(t *testing.T) *engine.Engine {
 	program := testenv.Program(t, "podman")
 	dir := t.TempDir()
 	// Left alone, Podman 4.3 sets limits that root may not raise to everywhere.
-	const conf = "[containers]\ndefault_ulimits = [\"nofile=4096:4096\", \"nproc=4096:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nlock_type = \"file\"\nevents_logger = \"file\"\n"
+	conf := "[containers]\ndefault_ulimits = [\"nofile=4096:4096\", \"nproc=4096:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nlock_type = \"file\"\nevents_logger = \"file\"\n"
+	if _, err := exec.LookPath("runc"); err == nil { // crun 1.8 takes no machine with both versions of control groups
+		conf += "runtime = \"runc\"\n"
+	}
 	if err := os.WriteFile(dir+"/containers.conf", []byte(conf), 0o644); err != nil {
 		t.Fatal(err)
 	}
