@@ -102,7 +102,7 @@ func TestAttackOtherSiteBySNI(t *testing.T) {
 		"nothing that is known":    "\x00\x01\x02\x03",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sink(t, "hi")
+			s := sink(t, answer)
 			b := newBench(t, s)
 			back := b.send(sent)
 			if s.conns() != 0 {
@@ -119,7 +119,7 @@ func TestAttackOtherSiteBySNI(t *testing.T) {
 }
 
 func TestAttackGiantClientHello(t *testing.T) {
-	s := sink(t, "hi")
+	s := sink(t, answer)
 	b := newBench(t, s)
 	message := helloMessage(sni("ok.test"), extension{21, make([]byte, 66000)})
 	var sent string
@@ -144,7 +144,7 @@ func TestAttackGiantClientHello(t *testing.T) {
 		"a giant in tiny records": tiny,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sink(t, "hi")
+			s := sink(t, answer)
 			b := newBench(t, s)
 			conn := b.dial()
 			if _, err := io.WriteString(conn, sent); err != nil && len(sent) < 65536 {
@@ -382,7 +382,7 @@ func TestAttackOtherSiteByHost(t *testing.T) {
 		"a name elsewhere":     "GET / HTTP/1.1\r\nHost: elsewhere.test\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sink(t, "hi")
+			s := sink(t, answer)
 			b := newBench(t, s)
 			back := b.send(sent)
 			if s.conns() != 0 {
@@ -403,7 +403,7 @@ func TestAttackOtherSiteByHost(t *testing.T) {
 
 // A head that goes on and on is refused while the client still sends.
 func TestAttackHeadWithoutEnd(t *testing.T) {
-	s := sink(t, "hi")
+	s := sink(t, answer)
 	b := newBench(t, s)
 	conn := b.dial()
 	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: ok.test\r\n")
@@ -466,7 +466,7 @@ func TestAttackBehindEveryKindOfReply(t *testing.T) {
 func TestAttackSpellingThatServersTakeForNoSite(t *testing.T) {
 	const rest = "X: y\r\n\r\n"
 	for _, host := range []string{"ok.test.", "OK.test", "ok.test:", "Ok.Test.:"} {
-		s := sink(t, "hi")
+		s := sink(t, answer)
 		b := newBench(t, s)
 		b.send("GET / HTTP/1.1\r\nhOst: " + host + "\r\n" + rest + "GET /2 HTTP/1.1\r\nHost:" + host + "\r\nUpgrade: h2c\r\n" + rest)
 		if want := "GET / HTTP/1.1\r\nhOst: ok.test\r\n" + rest + "GET /2 HTTP/1.1\r\nHost: ok.test\r\n" + rest; s.bytes() != want {
@@ -476,7 +476,7 @@ func TestAttackSpellingThatServersTakeForNoSite(t *testing.T) {
 }
 
 func TestRefusalSaysWhatToDo(t *testing.T) {
-	s := sink(t, "hi")
+	s := sink(t, answer)
 	b := newBench(t, s)
 	back := b.send("GET / HTTP/1.1\r\nHost: new.test\r\n\r\n")
 	for _, want := range []string{"no allowlist entry matches new.test", `add this line to "allow" in sandbox.jsonc: "new.test:`, guard.HeaderRefused + ": guard"} {
@@ -496,7 +496,7 @@ func TestRefusalNamesTheProtocol(t *testing.T) {
 		"GET / HTTP/1.1\r\nHost: [2001:db8::7]\r\n\r\n":             "the address 2001:db8::7 instead of a site",
 		"SSH-2.0-OpenSSH_9.6\r\n":                                   "neither TLS nor HTTP/1",
 	} {
-		s := sink(t, "hi")
+		s := sink(t, answer)
 		b := newBench(t, s)
 		if back := b.send(sent); !strings.Contains(back, want) {
 			t.Errorf("%q: the answer lacks %q: %s", sent, want, back)
@@ -708,7 +708,7 @@ func TestAttackAliasOutlivesThePolicy(t *testing.T) {
 
 // All names of a connection are remembered, and so they are bounded.
 func TestAttackNamesWithoutEndOnAConnection(t *testing.T) {
-	s := sink(t, "hi")
+	s := sink(t, answer)
 	zone := homes{}
 	var sent, want string
 	for i := range 40 {
@@ -734,7 +734,7 @@ func TestAttackNamesWithoutEndOnAConnection(t *testing.T) {
 }
 
 func TestAttackUnrecordedConnection(t *testing.T) {
-	s := sink(t, "hi")
+	s := sink(t, answer)
 	b := newBench(t, s, func(o *guard.Options) {
 		o.Record = func(audit.Record) error { return errors.New("the disk is full") }
 	})
@@ -746,7 +746,7 @@ func TestAttackUnrecordedConnection(t *testing.T) {
 }
 
 func TestSlowHelloEnds(t *testing.T) {
-	s := sink(t, "hi")
+	s := sink(t, answer)
 	b := newBench(t, s, func(o *guard.Options) { o.Timeout = 50 * time.Millisecond })
 	for _, begin := range []string{"", hello(sni("ok.test"))[:20], "GET / HTTP/1.1\r\nHost:"} {
 		conn := b.dial()

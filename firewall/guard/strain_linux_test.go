@@ -85,7 +85,7 @@ func (homes) Aliases(string) []string { return nil }
 // A connection that leads to another address than the client chose is for the
 // names that have that address.
 func TestAttackNextNameAtAReplacedAddress(t *testing.T) {
-	s := sink(t, "hi")
+	s := sink(t, answer)
 	nobody := netip.MustParseAddr("127.77.77.77")
 	b := newBench(t, s, func(o *guard.Options) {
 		o.Names = homes{"ok.test": {s.addr.Addr(), nobody}, "also.test": {nobody}}
@@ -124,7 +124,7 @@ func TestAttackReplacedAddressThatIsDenied(t *testing.T) {
 }
 
 func TestDeadSiteResetsTheClient(t *testing.T) {
-	s := sink(t, "hi")
+	s := sink(t, answer)
 	nobody := netip.MustParseAddr("127.77.77.77")
 	b := newBench(t, s, func(o *guard.Options) {
 		o.Names = names{nobody}

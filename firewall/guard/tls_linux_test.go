@@ -102,7 +102,7 @@ func TestAttackBehindGREASE(t *testing.T) {
 		return string(record(22, append([]byte{1}, vector(3, body)...)))
 	}
 	for name, allowed := range map[string]bool{"ok.test": true, "evil.test": false} {
-		s := sink(t, "hi")
+		s := sink(t, answer)
 		b := newBench(t, s)
 		sent := grease(name)
 		b.send(sent)
