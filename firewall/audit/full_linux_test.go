@@ -9,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/testenv"
@@ -35,9 +36,11 @@ func TestAttackFullDisk(t *testing.T) {
 	if err := os.WriteFile(ballast, make([]byte, 32<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// Lines of the same length each time: one that lacks its line feed alone can be read.
+	always := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	written, refused := 0, 0
 	try := func(i int) {
-		err := recorder.Record(Record{Verdict: firewall.Allow, Layer: LayerDNS, Name: fmt.Sprintf("n%d.example", i), Reason: "listed"})
+		err := recorder.Record(Record{Time: always, Verdict: firewall.Allow, Layer: LayerDNS, Name: fmt.Sprintf("n%d.example", i), Reason: "listed"})
 		switch {
 		case err == nil:
 			written++
