@@ -1,0 +1,40 @@
+package lifeline
+
+import (
+	"errors"
+	"io"
+	"testing"
+	"time"
+)
+
+func TestAwaitEndsWithTheStream(t *testing.T) {
+	r, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- Await(r, time.Hour) }()
+	if _, err := w.Write([]byte{'.'}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		t.Fatalf("it ended with the stream open: %v", err)
+	default:
+	}
+	w.Close()
+	if err := <-ended; !errors.Is(err, ErrEnded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAwaitEndsInSilence(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	if err := Await(r, time.Millisecond); err == nil || errors.Is(err, ErrEnded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestKeepEndsWithItsStream(t *testing.T) {
+	r, w := io.Pipe()
+	r.Close()
+	Keep(w)
+}
