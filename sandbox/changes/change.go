@@ -1,0 +1,142 @@
+package changes
+
+import (
+	"io/fs"
+	"unicode/utf8"
+
+	"github.com/org/claude-sandbox/sandbox/obeyed"
+)
+
+// Kind is what happened to a path.
+type Kind string
+
+// The kinds. A path that is another type of thing now is Type, whatever else
+// changed; content wins over mode.
+const (
+	Added   Kind = "added"
+	Removed Kind = "removed"
+	Changed Kind = "changed" // its content
+	Mode    Kind = "mode"    // its permissions alone
+	Type    Kind = "type"    // such as a file that is a symbolic link now
+	Link    Kind = "link"    // a symbolic link that leads elsewhere
+)
+
+// What a path is.
+type What string
+
+// The types of things in a folder.
+const (
+	File    What = "file"
+	Folder  What = "folder"
+	Symlink What = "symlink"
+	Special What = "special" // a socket, a pipe or a device
+)
+
+// State is what a path was before the run, or is after it.
+type State struct {
+	What   What   `json:"what"`
+	Mode   uint32 `json:"mode"`             // permission bits with setuid, setgid and sticky as in stat(2)
+	Size   int64  `json:"size"`             // bytes; of files only
+	Target string `json:"target,omitempty"` // of a symbolic link
+}
+
+// Change is one changed path, or one folder that stands for all in it.
+type Change struct {
+	Path    string       `json:"path"`              // below the project, slash-separated
+	RawPath []byte       `json:"rawPath,omitempty"` // the same where it is no valid UTF-8, which JSON cannot hold
+	Kind    Kind         `json:"kind"`
+	Class   obeyed.Class `json:"obeyed,omitempty"` // who obeys it
+	Before  *State       `json:"before,omitempty"` // nil = it was not there, or nothing is known
+	After   *State       `json:"after,omitempty"`  // nil = it is gone
+	From    string       `json:"from,omitempty"`   // the path that an added file was moved from
+	Plus    int          `json:"plus"`             // lines added and removed; 0 where Note says why none are shown
+	Minus   int          `json:"minus"`
+	Note    string       `json:"note,omitempty"` // why the content is not shown, for people; "" = it is in the diff
+
+	// A folder with very many new or removed files is one Change.
+	Folded bool  `json:"folded,omitempty"`
+	Files  int   `json:"files,omitempty"` // in it
+	Bytes  int64 `json:"bytes,omitempty"` // of these files
+
+	old, new []byte // content, while the diff is made; nil = none, or see Note
+	patch    []byte // of this change; nil = none, or see Note
+	moved    fileID // to find From
+	gits     bool   // git's own files, which are no work of anybody's
+}
+
+// Set is what changed. Changes are sorted: the most dangerous class first, then
+// by path.
+type Set struct {
+	Changes []Change `json:"changes"`
+	More    int      `json:"more,omitempty"` // changes beyond maxChanges
+	Files   int      `json:"files"`          // changed files in all, those in folded folders and in More included
+	Plus    int      `json:"plus"`
+	Minus   int      `json:"minus"`
+	Unseen  []string `json:"unseen,omitempty"` // sentences: what was not looked at
+	Cut     bool     `json:"cut,omitempty"`    // the diff is not complete
+}
+
+// Bounds on what a run's changes may cost the host, in entries and bytes. An
+// agent decides how many files there are.
+const (
+	maxEntries   = 500_000   // of a walk
+	maxNewInOne  = 100_000   // new entries of one folder that are looked at one by one
+	maxNames     = 2_000_000 // names of one folder that are read
+	maxDepth     = 400       // folders in one another
+	maxUnseen    = 20        // sentences
+	maxFile      = 1 << 20   // of a file whose content is kept or shown
+	maxKept      = 64 << 20  // of all copies that Take makes
+	maxRead      = 192 << 20 // of what Compare reads
+	maxPatch     = 16 << 20  // of the diff
+	maxChanges   = 20_000    // in a Set
+	foldFrom     = 1000      // files of a new or a removed folder that becomes one Change
+	maxInFolded  = 100       // dangerous files that are named nevertheless
+	manyInFolder = 2000      // files without a repository's knowledge in one folder that are not copied
+)
+
+// Dangerous lists the changes that a person should look at before building,
+// committing or pushing; they come first in the set.
+func (s *Set) Dangerous() []Change {
+	for i, c := range s.Changes {
+		if !c.Class.Dangerous() {
+			return s.Changes[:i]
+		}
+	}
+	return s.Changes
+}
+
+// Empty reports whether nothing changed and everything was looked at.
+func (s *Set) Empty() bool { return s == nil || len(s.Changes) == 0 && len(s.Unseen) == 0 }
+
+// newChange makes a change whose path may be any bytes.
+func newChange(rel string, kind Kind, before, after *State) Change {
+	c := Change{Path: rel, Kind: kind, Before: before, After: after}
+	if !utf8.ValidString(rel) {
+		c.RawPath = []byte(rel)
+	}
+	return c
+}
+
+// whatOf is the type of thing behind a mode.
+func whatOf(mode fs.FileMode) What {
+	switch {
+	case mode.IsDir():
+		return Folder
+	case mode&fs.ModeSymlink != 0:
+		return Symlink
+	case mode.IsRegular():
+		return File
+	}
+	return Special
+}
+
+// unixMode gives the permission bits as stat(2) has them.
+func unixMode(mode fs.FileMode) uint32 {
+	bits := uint32(mode.Perm())
+	for flag, bit := range map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+		if mode&flag != 0 {
+			bits |= bit
+		}
+	}
+	return bits
+}

@@ -1,0 +1,265 @@
+package changes
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/sandbox/obeyed"
+)
+
+// Compare says what is different now. When ctx ends it stops where it is and says
+// so: a Set comes in every case.
+func (b *Before) Compare(ctx context.Context) *Set {
+	w := &walk{ctx: ctx, root: b.root, before: b.tree, table: b.table, left: maxEntries, unseen: unseen{lines: slices.Clone(b.seen)}}
+	after := w.run()
+	c := &comparison{b: b, after: after, removed: map[fileID]string{}}
+	c.folder(".", b.tree, after)
+	c.findMoves()
+	if n := b.sums.missed; n > 0 {
+		w.unseen.say("%s in memory, on a file system that does not tell of all changes", counted(n, "file", "files"))
+	}
+	set := &Set{Unseen: w.unseen.all()}
+	r := &reader{ctx: ctx, b: b, after: after, left: maxRead}
+	c.changes = r.settle(c.changes)
+	c.into(set)
+	r.diff(set)
+	return set
+}
+
+// comparison collects the differences of two trees.
+type comparison struct {
+	b       *Before
+	after   *node
+	changes []Change
+	removed map[fileID]string // files that are gone, by what they were
+	inGit   bool              // these are a repository's own files
+}
+
+// folder compares what a folder held with what it holds.
+func (c *comparison) folder(rel string, before, after *node) {
+	for i := range before.kids {
+		was := &before.kids[i]
+		at := join(rel, was.name)
+		if now := after.kid(was.name); now != nil {
+			c.entry(at, was, now)
+		} else {
+			c.gone(at, was)
+		}
+	}
+	for i := range after.kids {
+		now := &after.kids[i]
+		if before.kid(now.name) != nil {
+			continue
+		}
+		at := join(rel, now.name)
+		switch {
+		case c.b.ours[at] && isPlaceholder(now):
+		case !before.listed && now.ctime < c.b.taken.UnixNano():
+			// The first walk did not get here, and it was here before the run.
+			if now.what == Folder {
+				c.folder(at, &node{}, now)
+			}
+		default:
+			c.fresh(at, now)
+		}
+	}
+}
+
+// isPlaceholder reports whether an entry may be one of the run's own: an empty
+// folder, or a file of a few bytes.
+func isPlaceholder(n *node) bool {
+	return n.what == Folder && len(n.kids) == 0 || n.what == File && n.size <= 16
+}
+
+// entry compares a path that is there before and after.
+func (c *comparison) entry(rel string, was, now *node) {
+	switch {
+	case was.what != now.what:
+		if c.b.ours[rel] && isPlaceholder(now) {
+			return
+		}
+		c.add(rel, Type, was, now)
+		if was.what == Folder {
+			c.below(rel, was, Removed)
+		}
+		if now.what == Folder {
+			c.below(rel, now, Added)
+		}
+	case now.what == Folder:
+		if was.mode != now.mode {
+			c.add(rel, Mode, was, now)
+		}
+		if c.b.out[rel] {
+			return
+		}
+		if isRepository(now.name) && !c.inGit {
+			c.repository(rel, was, now)
+			return
+		}
+		c.folder(rel, was, now)
+	case was.id == now.id && was.size == now.size && was.mode == now.mode && was.mtime == now.mtime && was.ctime == now.ctime:
+		if now.what == File && c.b.differs(rel, now) {
+			c.add(rel, Changed, was, now)
+		}
+	case now.what == Symlink:
+		if was.target != now.target {
+			c.add(rel, Link, was, now)
+		}
+	case now.what == Special:
+		if was.id != now.id || was.mode != now.mode {
+			c.add(rel, Changed, was, now)
+		}
+	default:
+		c.add(rel, Changed, was, now) // reader.settle looks at the content
+	}
+}
+
+// gone notes a path that is no longer there.
+func (c *comparison) gone(rel string, was *node) {
+	if c.b.ours[rel] && isPlaceholder(was) {
+		return
+	}
+	if was.what == Folder {
+		c.below(rel, was, Removed)
+		return
+	}
+	if was.id != (fileID{}) {
+		c.removed[was.id] = rel
+	}
+	c.add(rel, Removed, was, nil)
+}
+
+// fresh notes a new path.
+func (c *comparison) fresh(rel string, now *node) {
+	if now.what == Folder {
+		c.below(rel, now, Added)
+		return
+	}
+	c.add(rel, Added, nil, now)
+}
+
+// below notes all that a new or a removed folder holds. Very many files become
+// one Change; what programs obey in them is named nevertheless.
+func (c *comparison) below(rel string, n *node, kind Kind) {
+	files, bytes := n.count()
+	one := func(rel string, k *node) {
+		if kind == Added {
+			c.add(rel, kind, nil, k)
+		} else {
+			c.add(rel, kind, k, nil)
+		}
+	}
+	if files == 0 && len(n.kids) == 0 {
+		one(rel, n)
+		return
+	}
+	newRepository := kind == Added && isRepository(n.name)
+	if !newRepository && (files <= foldFrom || manyBelow(n, files)) {
+		for i := range n.kids {
+			if k := &n.kids[i]; k.what == Folder {
+				c.below(join(rel, k.name), k, kind)
+			} else {
+				if kind == Removed && k.id != (fileID{}) {
+					c.removed[k.id] = join(rel, k.name)
+				}
+				one(join(rel, k.name), k)
+			}
+		}
+		return
+	}
+	one(rel, n)
+	folded := &c.changes[len(c.changes)-1]
+	folded.Folded, folded.Files, folded.Bytes = true, files, bytes
+	switch {
+	case newRepository:
+		folded.Note = "a new repository"
+	case kind == Added:
+		at := len(c.changes) - 1
+		note := c.namedIn(rel, n)
+		c.changes[at].Note = note
+	}
+}
+
+// manyBelow reports whether nearly all of a folder's files are in single folders
+// of it that hold very many each: then these are folded, and not what stands
+// beside them.
+func manyBelow(n *node, files int) bool {
+	inMany := 0
+	for i := range n.kids {
+		if f, _ := n.kids[i].count(); n.kids[i].what == Folder && f > foldFrom {
+			inMany += f
+		}
+	}
+	return inMany*10 >= files*9
+}
+
+// namedIn adds the files of a folded folder that programs obey on sight, and
+// says how many more there are, and how many that builds obey.
+func (c *comparison) namedIn(rel string, n *node) string {
+	named, more, builds := 0, 0, 0
+	n.each(rel, func(at string, k *node) {
+		switch class := c.class(at); {
+		case inRepository(at), k.what == Folder && !isRepository(k.name):
+		case class.OnSight() && named < maxInFolded:
+			c.add(at, Added, nil, k)
+			named++
+		case class.OnSight():
+			more++
+		case class.Dangerous():
+			builds++
+		}
+	})
+	var parts []string
+	if more > 0 {
+		parts = append(parts, counted(more, "more file", "more files")+" that programs obey on sight")
+	}
+	if builds > 0 {
+		parts = append(parts, counted(builds, "file", "files")+" that builds and CI obey")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "with " + strings.Join(parts, " and ")
+}
+
+// class is who obeys a path.
+func (c *comparison) class(rel string) obeyed.Class {
+	return c.b.table.Class(rel, func(dir string) bool { return c.after.at(dir).kid(".git") != nil })
+}
+
+func (c *comparison) add(rel string, kind Kind, was, now *node) {
+	change := newChange(rel, kind, nil, nil)
+	if was != nil {
+		change.Before = was.state()
+	}
+	if now != nil {
+		change.After, change.moved = now.state(), now.id
+	}
+	change.Class = c.class(rel)
+	c.changes = append(c.changes, change)
+}
+
+// findMoves names the old path of files that only went elsewhere.
+func (c *comparison) findMoves() {
+	for i := range c.changes {
+		if change := &c.changes[i]; change.Kind == Added && change.After.What == File {
+			change.From = c.removed[change.moved]
+		}
+	}
+}
+
+// into sorts the changes into a set, within its bounds.
+func (c *comparison) into(set *Set) {
+	slices.SortStableFunc(c.changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(b.Class, a.Class), strings.Compare(a.Path, b.Path))
+	})
+	for _, change := range c.changes {
+		if !change.gits {
+			set.Files += max(change.Files, 1)
+		}
+	}
+	set.Changes = c.changes[:min(len(c.changes), maxChanges)]
+	set.More = len(c.changes) - len(set.Changes)
+}

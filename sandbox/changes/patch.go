@@ -1,0 +1,179 @@
+package changes
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+)
+
+// Modes as git writes them into a patch.
+const (
+	gitFile       = "100644"
+	gitExecutable = "100755"
+	gitSymlink    = "120000"
+)
+
+// makePatch turns the two sides of a change into its patch, or notes why there
+// is none. left is how many bytes the whole diff may still take.
+func (c *Change) makePatch(left *int64) {
+	defer func() { c.old, c.new = nil, nil }()
+	if c.Folded || c.Note != "" && c.new == nil {
+		return
+	}
+	text := c.patchText()
+	if int64(len(text)) > *left {
+		c.Note, c.Plus, c.Minus = noteEnough, 0, 0
+		return
+	}
+	*left -= int64(len(text))
+	c.patch = text
+}
+
+// patchText is a change in the form that git apply reads; nil where it has none,
+// such as for a folder. A path that became another type of thing is removed and
+// added.
+func (c *Change) patchText() []byte {
+	var out bytes.Buffer
+	if c.Kind == Type || c.Kind == Link {
+		c.side(&out, c.Before, nil, c.old, nil)
+		c.side(&out, nil, c.After, nil, c.new)
+		return out.Bytes()
+	}
+	before := c.Before
+	if c.Kind == Changed && c.Note != "" {
+		// What it held is not known: all of what it holds is shown.
+		fmt.Fprintf(&out, "sbx-devc: %s: %s; all that it holds now is shown as new\n", gitQuoted(c.Path), c.Note)
+		before = nil
+	}
+	c.side(&out, before, c.After, c.old, c.new)
+	return out.Bytes()
+}
+
+// side writes one file of a patch; nil states are what is not there.
+func (c *Change) side(out *bytes.Buffer, before, after *State, old, new []byte) {
+	from, hasFrom := gitMode(before)
+	to, hasTo := gitMode(after)
+	if !hasFrom && !hasTo {
+		return
+	}
+	if before != nil && before.What == Symlink {
+		old = []byte(before.Target)
+	}
+	if after != nil && after.What == Symlink {
+		new = []byte(after.Target)
+	}
+	a, b := gitQuoted("a/"+c.Path), gitQuoted("b/"+c.Path)
+	fmt.Fprintf(out, "diff --git %s %s\n", a, b)
+	switch {
+	case !hasFrom:
+		fmt.Fprintf(out, "new file mode %s\n", to)
+		a = "/dev/null"
+	case !hasTo:
+		fmt.Fprintf(out, "deleted file mode %s\n", from)
+		b = "/dev/null"
+	case from != to:
+		fmt.Fprintf(out, "old mode %s\nnew mode %s\n", from, to)
+	}
+	switch {
+	case c.Kind == Mode || bytes.Equal(old, new):
+	case binary(old) || binary(new):
+		c.Note = noteBinary
+		fmt.Fprintf(out, "Binary files %s and %s differ\n", a, b)
+	default:
+		text := diff.Diff("a", old, "b", new)
+		_, text, _ = bytes.Cut(text, []byte("+++ b\n")) // its own three lines of names
+		fmt.Fprintf(out, "--- %s\n+++ %s\n", a, b)
+		out.Write(text)
+		c.countLines(text)
+	}
+}
+
+// countLines counts the lines that hunks add and remove.
+func (c *Change) countLines(hunks []byte) {
+	for line := range bytes.Lines(hunks) {
+		switch line[0] {
+		case '+':
+			c.Plus++
+		case '-':
+			c.Minus++
+		}
+	}
+}
+
+// gitMode is how git writes what a state is; false for what it does not keep.
+func gitMode(s *State) (string, bool) {
+	switch {
+	case s == nil:
+		return "", false
+	case s.What == Symlink:
+		return gitSymlink, true
+	case s.What == File && s.Mode&0o100 != 0:
+		return gitExecutable, true
+	case s.What == File:
+		return gitFile, true
+	}
+	return "", false
+}
+
+// binary reports whether git would call content binary: it has a NUL in its
+// first 8,000 bytes (buffer_is_binary in git's xdiff-interface.c).
+func binary(content []byte) bool {
+	return bytes.IndexByte(content[:min(len(content), 8000)], 0) >= 0
+}
+
+// gitQuoted writes a path as git does: as it is, or in double quotes with
+// escapes when it holds control characters, quotes, a backslash or bytes beyond
+// ASCII (quote.c).
+func gitQuoted(name string) string {
+	var out strings.Builder
+	plain := true
+	for i := range len(name) {
+		c := name[i]
+		escapes := map[byte]string{'\a': `\a`, '\b': `\b`, '\t': `\t`, '\n': `\n`, '\v': `\v`, '\f': `\f`, '\r': `\r`, '"': `\"`, '\\': `\\`}
+		switch escape, ok := escapes[c]; {
+		case ok:
+			out.WriteString(escape)
+			plain = false
+		case c < 0x20 || c >= 0x7f:
+			fmt.Fprintf(&out, `\%03o`, c)
+			plain = false
+		default:
+			out.WriteByte(c)
+		}
+	}
+	if plain {
+		return name
+	}
+	return `"` + out.String() + `"`
+}
+
+// WritePatch writes the set as a unified diff, the most dangerous first, in the
+// form that git apply reads. Lines of our own between two files say what is not
+// in it. What it holds is the agent's: escape it before a terminal shows it.
+func (s *Set) WritePatch(w io.Writer) error {
+	for i := range s.Changes {
+		c := &s.Changes[i]
+		if _, err := w.Write(c.patch); err != nil {
+			return err
+		}
+		if c.patch == nil || c.Note == noteBinary {
+			if _, err := fmt.Fprintf(w, "sbx-devc: %s\n", c.inWords()); err != nil {
+				return err
+			}
+		}
+	}
+	if s.More > 0 {
+		if _, err := fmt.Fprintf(w, "sbx-devc: and %s\n", counted(s.More, "more change", "more changes")); err != nil {
+			return err
+		}
+	}
+	for _, line := range s.Unseen {
+		if _, err := fmt.Fprintf(w, "sbx-devc: not looked at: %s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

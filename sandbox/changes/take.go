@@ -1,0 +1,235 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/org/claude-sandbox/sandbox/obeyed"
+)
+
+// Before is a project as it was when Take looked at it.
+type Before struct {
+	root  *os.Root
+	table *obeyed.Table
+	tree  *node
+	repo  *repository       // nil = there is none
+	blobs map[string]string // blob of a clean file, by path
+	kept  map[string]keptAt // where the copy of a file is, by path
+	store *os.File          // holds the copies; nil = none could be made
+	taken time.Time         // when the walk began
+	ours  map[string]bool   // see Options.Ours
+	out   map[string]bool   // see Options.OutOfReach
+	seen  []string          // what was not looked at at the beginning
+	sums  sums              // of what times do not tell of
+}
+
+// keptAt is a piece of the store.
+type keptAt struct{ offset, size int64 }
+
+// Options of Take.
+type Options struct {
+	// Keep is a folder of the caller's for copies of files, outside of the
+	// project. They are removed by Close.
+	Keep string
+	// Ours are the paths of the run's own empty placeholders, slash-separated,
+	// which are no changes; nil = none.
+	Ours []string
+	// OutOfReach are folders that the agent sees something else in, such as a
+	// .git with a volume over it. Changes in them are somebody else's and are not
+	// looked for; a folder that goes, or comes in its place, is.
+	OutOfReach []string
+}
+
+// Take remembers what is in a folder: of each file what the kernel says of it,
+// and of as many as the bounds allow where to find the content later. It errs
+// when the folder cannot be read at all; whatever else fails makes the diff
+// poorer and is said there.
+func Take(ctx context.Context, dir string, o Options) (*Before, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the project before the run: %w", err)
+	}
+	b := &Before{
+		root: root, table: obeyed.NewTable(), taken: time.Now(), repo: findRepository(dir),
+		blobs: map[string]string{}, kept: map[string]keptAt{}, ours: map[string]bool{}, out: map[string]bool{},
+	}
+	for _, rel := range o.Ours {
+		b.ours[rel] = true
+	}
+	for _, rel := range o.OutOfReach {
+		b.out[rel] = true
+	}
+	w := &walk{ctx: ctx, root: root, table: b.table, left: maxEntries}
+	b.tree = w.run()
+	b.seen = w.unseen.all()
+	b.sum(ctx)
+	b.remember(ctx, o.Keep)
+	return b, nil
+}
+
+// Close removes the copies.
+func (b *Before) Close() error {
+	if b.store != nil {
+		_ = b.store.Close()
+		_ = os.Remove(b.store.Name())
+	}
+	return b.root.Close()
+}
+
+// remember notes the blobs of clean files and copies the others.
+func (b *Before) remember(ctx context.Context, keep string) {
+	var index map[string]tracked
+	if b.repo != nil {
+		var err error
+		if index, err = b.repo.index(ctx); err != nil {
+			index = nil
+		}
+	}
+	var at int64
+	if len(index) > 0 {
+		at = b.repo.indexTime(ctx)
+	}
+	var dirty, loose []string
+	b.tree.each(".", func(rel string, n *node) {
+		if n.what != File {
+			return
+		}
+		f, ok := index[rel]
+		switch {
+		case ok && f.clean(n, at):
+			b.blobs[rel] = f.blob
+		case inRepository(rel): // its content is git's
+		case ok || b.table.Class(rel, nil).OnSight():
+			dirty = append(dirty, rel)
+		default:
+			loose = append(loose, rel)
+		}
+	})
+	store, err := os.CreateTemp(keep, "before-*")
+	if err != nil {
+		return // copies are for the diff alone, which says what it lacks
+	}
+	b.store = store
+	k := &keeper{b: b}
+	if len(index) > 0 {
+		loose = withoutMasses(loose)
+	}
+	for _, rel := range slices.Concat(dirty, loose) {
+		if ctx.Err() != nil || !k.keep(rel) {
+			return
+		}
+	}
+}
+
+// withoutMasses leaves out files of top folders with very many that git does not
+// know, such as node_modules: the copies are for work that is not committed yet.
+func withoutMasses(files []string) []string {
+	top := func(rel string) string {
+		first, _, _ := strings.Cut(rel, "/")
+		return first
+	}
+	number := map[string]int{}
+	for _, rel := range files {
+		if strings.Contains(rel, "/") {
+			number[top(rel)]++
+		}
+	}
+	return slices.DeleteFunc(files, func(rel string) bool { return number[top(rel)] > manyInFolder })
+}
+
+// keeper copies files into the store.
+type keeper struct {
+	b    *Before
+	size int64
+}
+
+// keep copies one file unless it is too large; false when the store is full.
+func (k *keeper) keep(rel string) bool {
+	n := k.b.tree.at(rel)
+	if n.size > maxFile {
+		return true
+	}
+	if k.size+n.size > maxKept {
+		return false
+	}
+	content, err := readFile(k.b.root, rel, n)
+	if err != nil {
+		return true
+	}
+	if _, err := k.b.store.WriteAt(content, k.size); err != nil {
+		return false
+	}
+	k.b.kept[rel] = keptAt{k.size, int64(len(content))}
+	k.size += int64(len(content))
+	return true
+}
+
+// errOther says that a file is not what the walk saw.
+var errOther = errors.New("it changed while it was read")
+
+// readFile reads a regular file of at most maxFile bytes, which must be the one
+// that the walk saw. It follows no link and waits for no pipe.
+func readFile(root *os.Root, rel string, n *node) ([]byte, error) {
+	f, err := root.OpenFile(filepath.FromSlash(rel), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	same := func() error {
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if now := newNode(n.name, info); now.what != File || now.id != n.id || now.ctime != n.ctime || now.size != n.size {
+			return errOther
+		}
+		return nil
+	}
+	if err := same(); err != nil {
+		return nil, err
+	}
+	content := make([]byte, 0, min(n.size, maxFile)+1)
+	content, err = readUpTo(f, content)
+	if err != nil {
+		return nil, err
+	}
+	return content, same()
+}
+
+// readUpTo fills a buffer up to its capacity.
+func readUpTo(from io.Reader, buffer []byte) ([]byte, error) {
+	n, err := io.ReadFull(from, buffer[:cap(buffer)])
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return buffer[:n], err
+}
+
+// content is what a file held before, nil with a reason where that is not
+// known. blob is the content of its blob, where git has one.
+func (b *Before) content(rel string, n *node, blob []byte) ([]byte, string) {
+	if at, ok := b.kept[rel]; ok {
+		content := make([]byte, at.size)
+		if _, err := b.store.ReadAt(content, at.offset); err == nil || err == io.EOF {
+			return content, ""
+		}
+	}
+	if blob != nil {
+		if content, ok := asCheckedOut(blob, n.size); ok {
+			return content, ""
+		}
+		return nil, "git converts this file, and its content before is not known"
+	}
+	if n.size == 0 {
+		return []byte{}, ""
+	}
+	return nil, "its content before was not kept"
+}
