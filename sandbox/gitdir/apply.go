@@ -1,0 +1,76 @@
+package gitdir
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// Apply checks the bundle of one repository, whose branches are commits, and
+// makes them in the host's repository. A branch that is there already at the
+// same commit is left alone; at another commit, it is an error, and none is
+// made. It touches neither files nor HEAD, and runs no hook. folder is the run's.
+func Apply(ctx context.Context, folder string, commits []Commits) error {
+	first := commits[0]
+	if !isGitDir(first.Dir) || !isGitDir(first.Common) {
+		return diag.WithHint(fmt.Errorf("the repository %s of the run is gone", first.Dir), "'git fetch %s' takes the commits into another clone", filepath.Join(folder, first.Bundle))
+	}
+	store := Store{Dir: first.Dir, Common: first.Common}
+	config, err := readConfig(store.Common, store.Dir)
+	if err != nil {
+		return err
+	}
+	store.Config = config
+	host := &scratch{dir: store.Dir, partial: store.isPartial()}
+	var create strings.Builder
+	for _, c := range commits {
+		ref := "refs/heads/" + c.Branch
+		if there, err := host.git(ctx, nil, "rev-parse", "--verify", "--quiet", ref); err == nil {
+			if strings.TrimSpace(there) == c.Head {
+				continue
+			}
+			return diag.WithHint(fmt.Errorf("the branch %s is in %s already, at another commit", c.Branch, store.Dir), "rename it with 'git branch -m %s NAME', and try again", c.Branch)
+		}
+		fmt.Fprintf(&create, "create %s %s\n", ref, c.Head)
+	}
+	if create.Len() == 0 {
+		return nil
+	}
+	work, err := os.MkdirTemp(folder, "apply-")
+	if err != nil {
+		return fmt.Errorf("checking the bundle: %w", err)
+	}
+	defer os.RemoveAll(work)
+	bundle := filepath.Join(folder, first.Bundle)
+	clean, err := newScratch(filepath.Join(work, "clean"), store)
+	if err == nil {
+		err = clean.receive(ctx, bundle, commits)
+	}
+	if err == nil {
+		err = host.receive(ctx, bundle, commits)
+	}
+	if err != nil {
+		return fmt.Errorf("the commits cannot be taken into %s: %w", store.Dir, err)
+	}
+	if _, err := host.git(ctx, strings.NewReader(create.String()), "update-ref", "-m", "sbx-devc apply", "--stdin"); err != nil {
+		return fmt.Errorf("making the branches in %s: %w", store.Dir, err)
+	}
+	return nil
+}
+
+// KeepsHead says whether the branch of c has every commit of what is checked out
+// in the host's repository, so that 'git reset' to it loses none. born is false
+// where there is no commit yet.
+func KeepsHead(ctx context.Context, c Commits) (keeps, born bool) {
+	host := &scratch{dir: c.Dir}
+	head, err := host.git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if err != nil {
+		return true, false
+	}
+	_, err = host.git(ctx, nil, "merge-base", "--is-ancestor", strings.TrimSpace(head), c.Head)
+	return err == nil, true
+}

@@ -1,0 +1,387 @@
+package gitdir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Bounds on what is read of a host's repository.
+const (
+	maxSmall   = 1 << 20 // bytes of a file that is read as text: HEAD, commondir, a .git file
+	maxIndex   = 1 << 30 // of an index, which has some 100 bytes for each file
+	maxModules = 64      // git directories of submodules
+	maxSteps   = 100_000 // entries that are looked at in search of them
+)
+
+// Repository is a git directory of the host's, with those of its submodules.
+type Repository struct {
+	Path   string  // of its .git below the workspace, slash-separated
+	File   bool    // .git is a file: a linked worktree, or a submodule of a repository elsewhere
+	Host   string  // the git directory on the host, without symbolic links; "" = git finds none
+	Stores []Store // the directory itself comes first; none = the agent gets an empty one, or none
+	// Problem says why the agent cannot have one of its own, and Hint how to
+	// change that; "" = it can.
+	Problem, Hint string
+}
+
+// Store is one git directory on the host.
+type Store struct {
+	Sub      string   // below the repository's own: "", "modules/NAME", "worktrees/NAME"
+	Dir      string   // absolute, without symbolic links
+	Common   string   // where refs, objects and config are: Dir, or another one if this is a linked worktree
+	Checkout string   // of a part: the folder of its files, below the workspace, slash-separated; "" = none there
+	Config   []Value  // what the agent's config takes over
+	Big      []string // folders with large files of the project's, below Common: lfs/objects, annex/objects
+}
+
+// Pointer is a .git file below the workspace.
+type Pointer struct {
+	Path string // slash-separated
+	Dir  string // where it leads on the host, absolute, without symbolic links; "" = nowhere
+	Text string // what it says, without "gitdir: "
+}
+
+// Facts are what Look found.
+type Facts struct {
+	Repositories []Repository
+	Pointers     []Pointer // that do not stand for a Repository
+}
+
+// Look reads what there is to know of the repositories in the workspace dir,
+// which is absolute and without symbolic links. folders and files are the .git
+// folders and .git files below it, slash-separated; the workspace's own ".git"
+// is looked at in any case. Nothing in a repository is obeyed, no symbolic link
+// is followed, and git is asked for the text of configurations alone.
+func Look(dir string, folders, files []string) Facts {
+	l := &looker{dir: dir, left: maxSteps}
+	for _, rel := range folders {
+		l.facts.Repositories = append(l.facts.Repositories, l.folder(rel))
+	}
+	for _, rel := range files {
+		l.pointer(rel)
+	}
+	for i := range l.facts.Repositories {
+		l.configure(&l.facts.Repositories[i])
+	}
+	return l.facts
+}
+
+type looker struct {
+	dir   string
+	left  int
+	facts Facts
+}
+
+// folder looks at a .git folder.
+func (l *looker) folder(rel string) Repository {
+	r := Repository{Path: rel}
+	at := filepath.Join(l.dir, filepath.FromSlash(rel))
+	if !isGitDir(at) {
+		return r
+	}
+	r.Host = at
+	if text, err := readSmall(at, "commondir"); err == nil && strings.TrimSpace(text) != "." {
+		r.Problem = "its commondir leads to another repository"
+		r.Hint = "look at " + filepath.Join(at, "commondir")
+		return r
+	}
+	r.Stores = append(r.Stores, Store{Dir: at, Common: at})
+	l.modules(&r, at, "modules")
+	l.check(&r)
+	return r
+}
+
+// modules adds the git directories of submodules. Their names may hold slashes,
+// so they can be at any depth, and they can have submodules themselves.
+func (l *looker) modules(r *Repository, at, sub string) {
+	entries, err := os.ReadDir(filepath.Join(at, "modules"))
+	if err != nil {
+		return
+	}
+	l.moduleFolders(r, filepath.Join(at, "modules"), sub, entries)
+}
+
+func (l *looker) moduleFolders(r *Repository, folder, sub string, entries []fs.DirEntry) {
+	for _, e := range entries {
+		if l.left--; l.left < 0 || len(r.Stores) > maxModules {
+			return
+		}
+		if !e.IsDir() {
+			continue
+		}
+		at, sub := filepath.Join(folder, e.Name()), path.Join(sub, e.Name())
+		if isGitDir(at) {
+			r.Stores = append(r.Stores, Store{Sub: sub, Dir: at, Common: at})
+			l.modules(r, at, path.Join(sub, "modules"))
+			continue
+		}
+		if below, err := os.ReadDir(at); err == nil {
+			l.moduleFolders(r, at, sub, below)
+		}
+	}
+}
+
+// pointer looks at a .git file: of a submodule or worktree of a repository that
+// is known already, or of one elsewhere.
+func (l *looker) pointer(rel string) {
+	p := Pointer{Path: rel}
+	folder := filepath.Join(l.dir, filepath.FromSlash(path.Dir(rel)))
+	if text, err := readSmall(folder, path.Base(rel)); err == nil {
+		if leads, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: "); ok {
+			p.Text = leads
+			p.Dir = resolve(folder, leads)
+		}
+	}
+	if p.Dir != "" && isGitDir(p.Dir) {
+		if l.partOfKnown(p) {
+			l.facts.Pointers = append(l.facts.Pointers, p)
+			return
+		}
+		l.facts.Repositories = append(l.facts.Repositories, l.elsewhere(p))
+		return
+	}
+	if rel == ".git" {
+		l.facts.Repositories = append(l.facts.Repositories, Repository{Path: rel, File: true, Problem: "its .git file leads to no repository", Hint: "look at " + filepath.Join(folder, ".git")})
+		return
+	}
+	l.facts.Pointers = append(l.facts.Pointers, p)
+}
+
+// partOfKnown reports whether a .git file leads into a repository that is known
+// already, and notes whose files are there.
+func (l *looker) partOfKnown(p Pointer) bool {
+	checkout := path.Dir(p.Path)
+	for i := range l.facts.Repositories {
+		r := &l.facts.Repositories[i]
+		for j := range r.Stores {
+			s := &r.Stores[j]
+			if s.Dir == p.Dir {
+				s.Checkout = checkout
+				return true
+			}
+			if name, ok := worktreeName(s.Common, p.Dir); ok {
+				sub := path.Join(s.Sub, "worktrees", name)
+				r.Stores = append(r.Stores, Store{Sub: sub, Dir: p.Dir, Common: s.Common, Checkout: checkout})
+				l.modules(r, p.Dir, path.Join(sub, "modules"))
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// worktreeName is the name of a linked worktree of the repository at common.
+func worktreeName(common, dir string) (string, bool) {
+	if filepath.Dir(dir) != filepath.Join(common, "worktrees") {
+		return "", false
+	}
+	return filepath.Base(dir), true
+}
+
+// elsewhere looks at a repository outside of the workspace. A .git file may be
+// an agent's, made to have another repository of the host shown; so that one
+// must say itself that its files are here.
+func (l *looker) elsewhere(p Pointer) Repository {
+	r := Repository{Path: p.Path, File: true, Host: p.Dir}
+	checkout := filepath.Join(l.dir, filepath.FromSlash(path.Dir(p.Path)))
+	common := p.Dir
+	if text, err := readSmall(p.Dir, "commondir"); err == nil {
+		common = resolve(p.Dir, strings.TrimSpace(text))
+	}
+	switch _, linked := worktreeName(common, p.Dir); {
+	case linked:
+		text, err := readSmall(p.Dir, "gitdir")
+		if back := filepath.Dir(strings.TrimSpace(text)); err != nil || resolve(p.Dir, back) != checkout {
+			r.Problem = fmt.Sprintf("%s says that this worktree is elsewhere", p.Dir)
+			r.Hint = fmt.Sprintf("say in the main repository where it is: git worktree repair %q", checkout)
+			return r
+		}
+	case common == p.Dir:
+		if resolve(p.Dir, configValue(p.Dir, "core.worktree")) != checkout {
+			r.Problem = fmt.Sprintf("%s does not say that its files are here", p.Dir)
+			r.Hint = "run it on a clone"
+			return r
+		}
+	default:
+		r.Problem = fmt.Sprintf("%s leads to another repository", filepath.Join(p.Dir, "commondir"))
+		r.Hint = "run it on a clone"
+		return r
+	}
+	r.Stores = append(r.Stores, Store{Dir: p.Dir, Common: common})
+	l.modules(&r, p.Dir, "modules")
+	l.check(&r)
+	return r
+}
+
+// check refuses what could not be shown to the agent.
+func (l *looker) check(r *Repository) {
+	for _, s := range r.Stores {
+		problem, hint := s.problem(l.dir)
+		if problem != "" {
+			r.Problem, r.Hint, r.Stores = problem, hint, nil
+			return
+		}
+	}
+}
+
+func (s Store) problem(workspace string) (problem, hint string) {
+	if file := s.endless(); file != "" {
+		return file + " is too large", "look at it, and remove the repository if it is not yours"
+	}
+	if _, err := os.Lstat(filepath.Join(s.Common, "reftable")); err == nil {
+		return "its refs are in the format reftable, which this version does not know", "git refs migrate --ref-format=files"
+	}
+	objects := filepath.Join(s.Common, "objects")
+	if info, err := os.Lstat(objects); err != nil || !info.IsDir() {
+		return objects + " is no folder of its own", "run it on a clone"
+	}
+	text, err := readSmall(s.Common, "objects/info/alternates")
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", ""
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "#") {
+			return fmt.Sprintf("it borrows objects of another repository (%s), which the agent must not read", line),
+				fmt.Sprintf("let it hold its own: git -C %q repack -a -d && rm %q", workspace, filepath.Join(objects, "info", "alternates"))
+		}
+	}
+	return "", ""
+}
+
+// endless names a file that is too large to copy or to read, such as a sparse one
+// that an agent left there in an earlier run; "" = none.
+func (s Store) endless() string {
+	for name, limit := range map[string]int64{
+		filepath.Join(s.Common, "packed-refs"): maxRefFile, filepath.Join(s.Dir, "index"): maxIndex,
+	} {
+		if info, err := os.Lstat(name); err == nil && info.Size() > limit {
+			return name
+		}
+	}
+	return ""
+}
+
+// configure reads what the agent's configurations take over.
+func (l *looker) configure(r *Repository) {
+	for i := range r.Stores {
+		s := &r.Stores[i]
+		var err error
+		if s.Config, err = readConfig(s.Common, s.Dir); err != nil {
+			r.Problem, r.Hint, r.Stores = err.Error(), "look at its configuration; git must be installed on this machine, too", nil
+			return
+		}
+		for _, big := range []string{"lfs/objects", "annex/objects"} {
+			if isPlainFolder(s.Common, big) {
+				s.Big = append(s.Big, big)
+			}
+		}
+	}
+}
+
+// isPlainFolder reports whether name is a folder below dir, without symbolic
+// links on the way.
+func isPlainFolder(dir, name string) bool {
+	return resolve(dir, name) == filepath.Join(dir, filepath.FromSlash(name))
+}
+
+// IsRepository reports whether git on the host takes dir for a git directory.
+func IsRepository(dir string) bool { return isGitDir(dir) }
+
+// isGitDir reports whether git could take dir for a git directory.
+func isGitDir(dir string) bool {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return false
+	}
+	exists := func(name string) bool { _, err := os.Lstat(filepath.Join(dir, name)); return err == nil }
+	return exists("HEAD") && (exists("commondir") || exists("objects") && exists("refs"))
+}
+
+// resolve is where a path leads that is written in folder, without symbolic
+// links; "" if nowhere.
+func resolve(folder, name string) string {
+	if name == "" {
+		return ""
+	}
+	name = filepath.FromSlash(name)
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(folder, name)
+	}
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return ""
+	}
+	return real
+}
+
+// readSmall reads a regular file below dir, without following links.
+func readSmall(dir, name string) (string, error) { return readUpTo(dir, name, maxSmall) }
+
+// readUpTo is readSmall with a limit in bytes; a larger file is an error.
+func readUpTo(dir, name string, limit int64) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	f, info, err := openRegular(root, name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info.Size() > limit {
+		return "", fmt.Errorf("%s is too large", filepath.Join(dir, name))
+	}
+	text, err := io.ReadAll(io.LimitReader(f, limit))
+	return string(text), err
+}
+
+// openRegular opens a regular file below root. A symbolic link at its own place
+// is refused; root refuses those on the way that lead out.
+func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	name = filepath.FromSlash(name)
+	before, err := root.Lstat(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !before.Mode().IsRegular() { // to open a pipe would take for ever
+		return nil, nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("no regular file")}
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !os.SameFile(before, info) {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it changed meanwhile")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// Paths lists every .git that a layout covers, below the workspace.
+func (f Facts) Paths() (rels []string) {
+	for _, r := range f.Repositories {
+		rels = append(rels, r.Path)
+	}
+	for _, p := range f.Pointers {
+		rels = append(rels, p.Path)
+	}
+	return rels
+}
+
+// Covers reports whether a path of the workspace is a .git that a layout covers,
+// or in one.
+func (f Facts) Covers(rel string) bool {
+	return slices.ContainsFunc(f.Paths(), func(own string) bool { return rel == own || strings.HasPrefix(rel, own+"/") })
+}

@@ -1,0 +1,94 @@
+package gitdir
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// listTime bounds reading an index.
+const listTime = 20 * time.Second
+
+// HostOf is the git directory of a repository whose files are in folder, absolute
+// and without symbolic links; "" = git finds none.
+func HostOf(folder string) string {
+	at := filepath.Join(folder, ".git")
+	if text, err := readSmall(folder, ".git"); err == nil {
+		leads, _ := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
+		at = resolve(folder, leads)
+	}
+	if !isGitDir(at) {
+		return ""
+	}
+	return at
+}
+
+// Submodules lists the folders in which the index of the git directory dir has a
+// submodule, checked out or not: git on the host looks for a repository in each.
+// They are slash-separated and below the folder of the repository's files. Git
+// reads the index in a repository of ours, so nothing of dir's is obeyed.
+func Submodules(dir string) ([]string, error) {
+	index := filepath.Join(dir, "index")
+	if info, err := os.Lstat(index); err != nil {
+		return nil, nil // an empty one
+	} else if !info.Mode().IsRegular() || info.Size() > maxIndex {
+		return nil, fmt.Errorf("%s is no index", index)
+	}
+	work, err := os.MkdirTemp("", "sbx-index-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	common := dir
+	if text, err := readSmall(dir, "commondir"); err == nil {
+		common = resolve(dir, strings.TrimSpace(text))
+	}
+	config, err := readConfig(common, dir) // for the format of its objects
+	if err != nil {
+		return nil, err
+	}
+	ours, err := newScratch(filepath.Join(work, "git"), Store{Dir: work, Common: work, Config: config})
+	if err != nil {
+		return nil, err
+	}
+	parts, _ := fs.Glob(os.DirFS(dir), "sharedindex.*") // of a split index
+	for _, part := range parts {
+		if err := os.Symlink(filepath.Join(dir, part), filepath.Join(ours.dir, part)); err != nil {
+			return nil, err
+		}
+	}
+	return listSubmodules(ours.dir, index)
+}
+
+// listSubmodules asks git for the entries of an index. A sparse one needs an
+// option that older versions do not know.
+func listSubmodules(gitDir, index string) (folders []string, err error) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		return nil, nil // nothing on this machine obeys a repository then
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), listTime)
+	defer cancel()
+	var out []byte
+	for _, args := range [][]string{{"ls-files", "-s", "-z", "--sparse"}, {"ls-files", "-s", "-z"}} {
+		cmd := exec.CommandContext(ctx, program, args...)
+		cmd.Dir, cmd.Env = gitDir, append(environment(), "GIT_DIR="+gitDir, "GIT_INDEX_FILE="+index, "GIT_ALLOW_PROTOCOL=none")
+		if out, err = cmd.Output(); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("git cannot read %s: %w", index, err)
+	}
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		if info, folder, ok := strings.Cut(entry, "\t"); ok && strings.HasPrefix(info, "160000 ") {
+			folders = append(folders, folder)
+		}
+	}
+	return folders, nil
+}

@@ -1,0 +1,338 @@
+package gitdir
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Bounds on what is taken from a volume, which holds what the agent likes.
+const (
+	maxTaken    = 4 << 30 // bytes of the archive
+	maxEntries  = 500_000 // files and folders in it
+	maxRefs     = 100_000
+	maxRefFile  = 32 << 20 // bytes of packed-refs
+	maxBranches = 32       // with new commits, of one repository
+)
+
+// Commits are new commits of the agent's on one branch.
+type Commits struct {
+	Repository string `json:"repository,omitempty"` // its folder below the workspace; "" = the workspace itself
+	From       string `json:"from,omitempty"`       // the agent's branch; "" = none was checked out
+	Branch     string `json:"branch"`               // that they become here: sbx/RUN
+	Head       string `json:"head"`                 // the last one
+	Count      int    `json:"count"`                // that no branch here has
+	Bundle     string `json:"bundle"`               // the file in the run's folder
+	Dir        string `json:"gitDir"`               // the host's git directory
+	Common     string `json:"commonDir"`            // and where its refs and objects are
+}
+
+// Taker takes the agent's commits out of volumes.
+type Taker struct {
+	Run    string // its id, for the names of the branches
+	Folder string // an existing one, for bundles
+	work   string
+	taken  []Commits
+	notes  []string
+}
+
+// Take reads the archive of a volume, and writes a bundle for each repository
+// in it that has new commits on its branches or at its HEAD. The bundle has
+// passed git's own checks in a repository of ours. What is left out is said in
+// the notes, whose words may be the agent's.
+func (t *Taker) Take(ctx context.Context, p Private, archive io.Reader) (err error) {
+	if len(p.Stores) == 0 {
+		return nil // a repository that the agent made has no place here
+	}
+	if t.work, err = os.MkdirTemp(t.Folder, "commits-"); err != nil {
+		return fmt.Errorf("taking the agent's commits: %w", err)
+	}
+	defer os.RemoveAll(t.work)
+	var stores []*arrival
+	for i, s := range p.Stores {
+		if s.Objects == "" {
+			continue // its branches are those of the one around it
+		}
+		a := &arrival{store: s, repository: repositoryName(p, s), refs: map[string]string{}}
+		if a.quarantine, err = newScratch(filepath.Join(t.work, fmt.Sprintf("in-%d", i)), s.Store); err != nil {
+			return err
+		}
+		stores = append(stores, a)
+	}
+	if err := t.read(ctx, archive, stores); err != nil {
+		return fmt.Errorf("taking the agent's commits: %w", err)
+	}
+	for _, a := range stores {
+		if err := t.finish(ctx, a); err != nil {
+			t.notes = append(t.notes, fmt.Sprintf("the agent's commits in %s do not come back: %v", a.name(), err))
+		}
+	}
+	return nil
+}
+
+// Taken are the commits of all archives so far, and notes what was left out.
+func (t *Taker) Taken() (commits []Commits, notes []string) { return t.taken, t.notes }
+
+// repositoryName is the folder of a store's files below the workspace.
+func repositoryName(p Private, s Inner) string {
+	if s.Sub == "" {
+		return strings.TrimPrefix(path.Dir(p.Path), ".")
+	}
+	if s.Checkout != "" {
+		return s.Checkout
+	}
+	return path.Join(p.Path, s.Sub)
+}
+
+// arrival is what has come of one repository.
+type arrival struct {
+	store      Inner
+	repository string
+	quarantine *scratch
+	loose      *packWriter
+	head       string            // the text of HEAD
+	packed     string            // the text of packed-refs
+	refs       map[string]string // loose ones, by name
+}
+
+func (a *arrival) name() string {
+	if a.repository == "" {
+		return "the project"
+	}
+	return a.repository
+}
+
+var (
+	looseName = regexp.MustCompile(`^objects/[0-9a-f]{2}/[0-9a-f]{38}([0-9a-f]{24})?$`)
+	packName  = regexp.MustCompile(`^objects/pack/[^/]+\.pack$`)
+	hashText  = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+)
+
+// read takes regular files of known names from the archive; nothing of it is
+// ever unpacked.
+func (t *Taker) read(ctx context.Context, archive io.Reader, stores []*arrival) error {
+	limited := &io.LimitedReader{R: archive, N: maxTaken}
+	tr := tar.NewReader(limited)
+	refs := 0
+	for range maxEntries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) && limited.N > 0 {
+			return nil
+		}
+		if err != nil {
+			if limited.N <= 0 {
+				err = fmt.Errorf("its git directory holds more than %d MiB", maxTaken>>20)
+			}
+			return err
+		}
+		_, name, _ := strings.Cut(path.Clean(h.Name), "/") // the volume's own
+		a, name := storeOf(stores, name)
+		if a == nil || h.Typeflag != tar.TypeReg {
+			continue
+		}
+		if strings.HasPrefix(name, "refs/heads/") {
+			if refs++; refs > maxRefs {
+				return fmt.Errorf("it has more than %d branches", maxRefs)
+			}
+		}
+		if err := t.file(ctx, a, name, h.Size, tr); err != nil {
+			if limited.N <= 0 {
+				err = fmt.Errorf("its git directory holds more than %d MiB", maxTaken>>20)
+			}
+			return err
+		}
+	}
+	return fmt.Errorf("its git directory holds more than %d files", maxEntries)
+}
+
+// storeOf finds whose a file is, and its name there.
+func storeOf(stores []*arrival, name string) (found *arrival, rel string) {
+	for _, a := range stores {
+		in, ok := strings.CutPrefix(name, a.store.Sub+"/")
+		if a.store.Sub == "" {
+			in, ok = name, true
+		}
+		if ok && (found == nil || len(a.store.Sub) > len(found.store.Sub)) {
+			found, rel = a, in
+		}
+	}
+	return found, rel
+}
+
+func (t *Taker) file(ctx context.Context, a *arrival, name string, size int64, r io.Reader) error {
+	small := func(limit int64) (string, error) {
+		if size > limit {
+			return "", nil
+		}
+		text, err := io.ReadAll(io.LimitReader(r, limit))
+		return string(text), err
+	}
+	var err error
+	switch {
+	case name == "HEAD":
+		a.head, err = small(maxSmall)
+	case name == "packed-refs":
+		a.packed, err = small(maxRefFile)
+	case strings.HasPrefix(name, "refs/heads/"):
+		a.refs[name], err = small(1 << 10)
+	case looseName.MatchString(name):
+		if a.loose == nil {
+			if a.loose, err = newPackWriter(filepath.Join(t.work, "loose-"+path.Base(a.quarantine.dir)), a.quarantine.sha256); err != nil {
+				return err
+			}
+		}
+		if bad := a.loose.add(r); bad != nil && !a.loose.full() {
+			t.notes = append(t.notes, fmt.Sprintf("an object of the agent's in %s is damaged: %v", a.name(), bad))
+			if len(t.notes) > maxNotes {
+				return errors.New("too much of it is damaged")
+			}
+		}
+		err = a.loose.failed
+	case packName.MatchString(name):
+		// The agent's index of it is not believed.
+		if _, bad := a.quarantine.git(ctx, r, "index-pack", "--stdin"); bad != nil {
+			t.notes = append(t.notes, fmt.Sprintf("a pack of the agent's in %s is damaged: %v", a.name(), bad))
+			if len(t.notes) > maxNotes {
+				return errors.New("too much of it is damaged")
+			}
+		}
+	}
+	return err
+}
+
+// maxNotes is how many things may be damaged before nothing is taken.
+const maxNotes = 20
+
+// finish makes the bundle of a repository whose objects have arrived.
+func (t *Taker) finish(ctx context.Context, a *arrival) error {
+	if a.loose != nil {
+		pack, err := a.loose.close()
+		if err != nil {
+			return err
+		}
+		_, err = a.quarantine.git(ctx, pack, "index-pack", "--stdin")
+		pack.Close()
+		if err != nil {
+			return err
+		}
+	}
+	branches, err := t.branches(ctx, a)
+	if err != nil || len(branches) == 0 {
+		return err
+	}
+	name := "commits.bundle"
+	if n := len(t.bundles()); n > 0 {
+		name = fmt.Sprintf("commits-%d.bundle", n)
+	}
+	bundle := filepath.Join(t.Folder, name)
+	for i := range branches {
+		branches[i].Bundle = name
+	}
+	if err := a.quarantine.bundle(ctx, bundle, branches); err != nil {
+		return err
+	}
+	// The check is that of the way back into the host's repository.
+	clean, err := newScratch(a.quarantine.dir+"-clean", a.store.Store)
+	if err == nil {
+		err = clean.receive(ctx, bundle, branches)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(bundle))
+	}
+	t.taken = append(t.taken, branches...)
+	return nil
+}
+
+func (t *Taker) bundles() (names []string) {
+	for _, c := range t.taken {
+		if !slices.Contains(names, c.Bundle) {
+			names = append(names, c.Bundle)
+		}
+	}
+	return names
+}
+
+// branches lists the agent's branches with commits that the host does not have,
+// HEAD first.
+func (t *Taker) branches(ctx context.Context, a *arrival) ([]Commits, error) {
+	heads := parsePacked(a.packed, "refs/heads/")
+	for name, text := range a.refs {
+		heads[name] = strings.TrimSpace(text)
+	}
+	from, head := "", strings.TrimSpace(a.head)
+	if ref, ok := strings.CutPrefix(head, "ref: "); ok {
+		from, head = strings.TrimPrefix(ref, "refs/heads/"), heads[ref]
+	}
+	type candidate struct{ from, head, branch string }
+	candidates := []candidate{{from, head, "sbx/" + t.Run}}
+	used := map[string]bool{}
+	seen := map[string]bool{head: true}
+	for _, ref := range sortedKeys(heads) {
+		if hash := heads[ref]; !seen[hash] && !a.quarantine.known[hash] {
+			from := strings.TrimPrefix(ref, "refs/heads/")
+			seen[hash] = true
+			candidates = append(candidates, candidate{from, hash, branchName(t.Run, from, used)})
+		}
+	}
+	var out []Commits
+	left := 0
+	for _, c := range candidates {
+		if !hashText.MatchString(c.head) || a.quarantine.known[c.head] {
+			continue
+		}
+		if len(out) == maxBranches {
+			left++
+			continue
+		}
+		var without []string
+		for _, o := range out {
+			without = append(without, o.Head)
+		}
+		count, err := a.quarantine.count(ctx, c.head, without)
+		if err != nil {
+			t.notes = append(t.notes, fmt.Sprintf("the branch %s of the agent's in %s does not come back: %v", c.from, a.name(), err))
+			if len(t.notes) > maxNotes {
+				return nil, errors.New("too many of its branches are damaged")
+			}
+			continue
+		}
+		if count == 0 {
+			continue
+		}
+		out = append(out, Commits{Repository: a.repository, From: c.from, Branch: c.branch, Head: c.head, Count: count, Dir: a.store.Dir, Common: a.store.Common})
+	}
+	if left > 0 {
+		t.notes = append(t.notes, fmt.Sprintf("%d more branches of the agent's in %s do not come back: at most %d do", left, a.name(), maxBranches))
+	}
+	return out, nil
+}
+
+// unusual are the characters that names of branches are made without here.
+var unusual = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// branchName is the name that a branch of the agent's gets: of one part, so that
+// no two names can be in each other's way.
+func branchName(run, from string, used map[string]bool) string {
+	short := strings.Trim(unusual.ReplaceAllString(from, "-"), "-")
+	short = short[:min(len(short), 100)]
+	if short == "" {
+		short = "branch"
+	}
+	name := short
+	for i := 2; used[name]; i++ {
+		name = fmt.Sprintf("%s-%d", short, i)
+	}
+	used[name] = true
+	return "sbx/" + run + "-" + name
+}
