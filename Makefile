@@ -33,7 +33,7 @@ demo: ## show the main job on the real parts: init, validate, build, run, egress
 
 .PHONY: test
 test: setup build ## every test, on real components; needs root or their rights
-	go test -timeout 15m ./...
+	go test -timeout 30m ./...
 
 .PHONY: test-short
 test-short: build ## tests that need no root, engine or network

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/redact"
 )
 
 // events prints what the agent does, one line each, and counts its tools. It
@@ -15,6 +17,8 @@ import (
 type events struct {
 	mu    sync.Mutex
 	out   io.Writer
+	clean *redact.Redactor
+	begun []byte // a line of the sandbox's own that has not ended
 	model string
 	tools []toolCount
 	calls map[string]int // tool call -> index in tools
@@ -33,8 +37,14 @@ const (
 	maxCalls = 10_000
 )
 
-func newEvents(out io.Writer) *events {
-	return &events{out: out, calls: map[string]int{}}
+// maxBegun bounds a line that does not end, in bytes.
+const maxBegun = 64 << 10
+
+// newEvents returns events that print to out what clean leaves of them. A
+// secret goes before anything is cut to its length: half of one would not be
+// found any more.
+func newEvents(out io.Writer, clean *redact.Redactor) *events {
+	return &events{out: out, clean: clean, calls: map[string]int{}}
 }
 
 // hear prints one event. Everything in it was written by the agent.
@@ -49,27 +59,49 @@ func (e *events) hear(event agent.Event) {
 		e.print(event.Text)
 	case agent.ToolUse:
 		e.count(event)
-		e.print(fmt.Sprintf("%s: %s", NeutralLine(event.Name, 60), NeutralLine(event.Argument, 200)))
+		e.print(fmt.Sprintf("%s: %s", e.line(event.Name, 60), e.line(event.Argument, 200)))
 	case agent.ToolResult:
 		if event.IsError {
 			if i, ok := e.calls[event.ID]; ok {
 				e.tools[i].failed++
 			}
-			e.print("  failed: " + NeutralLine(event.Text, 300))
+			e.print("  failed: " + e.line(event.Text, 300))
 		}
 	case agent.APIRetry:
 		e.retry++
-		e.print(NeutralLine(event.String(), 300))
+		e.print(e.line(event.String(), 300))
 	}
 }
 
+// line is NeutralLine without secrets.
+func (e *events) line(text string, limit int) string { return NeutralLine(e.clean.String(text), limit) }
+
 // Write prints lines of the sandbox itself. They may quote the agent or a tool,
-// so they are made neutral too.
+// so they are made neutral too. A line is printed when it has ended: in two
+// pieces a secret would not be found.
 func (e *events) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.print(string(p))
+	e.begun = append(e.begun, p...)
+	whole := bytes.LastIndexByte(e.begun, '\n') + 1
+	if whole == 0 && len(e.begun) > maxBegun {
+		whole = len(e.begun)
+	}
+	if whole > 0 {
+		e.print(string(e.begun[:whole]))
+		e.begun = append(e.begun[:0], e.begun[whole:]...)
+	}
 	return len(p), nil
+}
+
+// flush prints a line that has begun.
+func (e *events) flush() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.begun) > 0 {
+		e.print(string(e.begun))
+		e.begun = nil
+	}
 }
 
 // mute ends the printing.

@@ -31,7 +31,7 @@ type Inputs struct {
 	APIKey             string        `input:"anthropic_api_key"`       // either this
 	OAuthToken         string        `input:"claude_code_oauth_token"` // or this
 	Presets            []string      `input:"presets"`                 // named lists of hosts
-	AllowedDomains     []string      `input:"allowed_domains"`         // further allowlist entries
+	AllowedDomains     []string      `input:"allowed_domains"`         // allowlist entries
 	Image              string        `input:"image"`                   // "" builds the default one on the runner
 	WorkingDirectory   string        `input:"working_directory"`       // absolute; the folder that the agent works on
 	AllowHostedWeb     bool          `input:"allow_hosted_web"`        // the provider may search and fetch pages for the agent

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/testenv"
@@ -49,8 +50,43 @@ func TestInstallSaysWhatIsMissing(t *testing.T) {
 	}
 	for want, env := range map[string]string{"setup-go": "X=", "cannot be executed": "CLAUDE_SANDBOX_BIN=/etc/passwd"} {
 		log, outputs, err := install(t, "PATH="+bin, env)
-		if err == nil || outputs != "" || !strings.HasPrefix(log, "::error title=claude-sandbox") || !strings.Contains(log, want) {
+		if err == nil || !strings.HasPrefix(outputs, "conclusion=setup_error\nresult=") || strings.Contains(outputs, "bin=") || !strings.HasPrefix(log, "::error title=claude-sandbox") || !strings.Contains(log, want) {
 			t.Errorf("%s: log %q, outputs %q, %v", env, log, outputs, err)
 		}
+	}
+}
+
+// Jobs of one machine share the Action's folder: they install at the same time, and
+// none of them writes there. 3 at a time, 12 of 18 failed once.
+func TestParallelInstallsFromOneFolder(t *testing.T) {
+	testenv.Slow(t)
+	bash := testenv.Program(t, "bash")
+	folder := sourceTree(t, filepath.Join(t.TempDir(), "action"))
+	before := command(t, folder, "find", ".", "-type", "f", "-printf", "%p %s %T@\n")
+	temps := []string{t.TempDir(), t.TempDir()}
+	places := make(chan struct{}, 3)
+	var all sync.WaitGroup
+	for i := range 18 {
+		all.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			output := filepath.Join(temps[i%2], "output-"+string(rune('a'+i)))
+			cmd := exec.Command(bash, filepath.Join(folder, "scripts", "install.sh"))
+			cmd.Env = append(os.Environ(), "GITHUB_OUTPUT="+output, "RUNNER_TEMP="+temps[i%2], "ACTION_REPOSITORY=Some/claude-sandbox", "CLAUDE_SANDBOX_BIN=")
+			if log, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("install %d: %v\n%s", i, err, log)
+				return
+			}
+			m := regexp.MustCompile(`(?m)^bin=(.*)$`).FindStringSubmatch(read(t, output))
+			if m == nil {
+				t.Errorf("install %d names no program", i)
+			} else if out, err := exec.Command(m[1], "version").CombinedOutput(); err != nil {
+				t.Errorf("install %d: %v: %s", i, err, out)
+			}
+		})
+	}
+	all.Wait()
+	if after := command(t, folder, "find", ".", "-type", "f", "-printf", "%p %s %T@\n"); after != before {
+		t.Error("the Action's own folder was written to")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall/report"
+	"github.com/org/claude-sandbox/sandbox/changes"
 )
 
 // Conclusions of the Action beside those of package agent.
@@ -37,8 +38,11 @@ type Report struct {
 	Outcome             agent.Outcome
 	Result              *agent.Result  // nil when claude never reported; the agent's word, cost and turns included
 	Egress              *report.Report // nil when the firewall never ran
+	MeteredUSD          float64        // list price of these tokens in US dollars, as the proxy computed it
 	TokensIn, TokensOut int64          // what the model API reported to the proxy, outside the sandbox; 0 = it answered nothing
-	Transcript          string         // path of claude's stream-json, byte for byte; "" when there is none
+	Changes             *changes.Set   // to the workspace; nil when the agent never ran
+	Warnings            []string       // sentences; names in them may be the agent's
+	Transcript          string         // path of claude's stream-json, without known secrets; "" when there is none
 }
 
 // reported is everything that outputs, summary and annotations are made of.
@@ -47,7 +51,7 @@ type reported struct {
 	events   *events
 	duration time.Duration
 	dir      string // report folder; "" when it could not be made
-	secrets  []string
+	changed  changed
 	said     bool // an annotation says why the step fails
 }
 

@@ -26,9 +26,11 @@ type Outputs struct {
 	Result        string           // the agent's closing text, or the API's error text
 	SessionID     string           // Claude's session
 	CostUSD       float64          // list price in US dollars, as Claude computed it
+	MeteredUSD    float64          // list price in US dollars, by the tokens that the model API reported to the proxy
 	Turns         int              // turns of the conversation
 	DurationMS    int64            // wall clock of the whole run, in milliseconds
 	DeniedHosts   []string         // hosts that were refused, sorted
+	ChangedFiles  []string         // paths in the workspace, dangerous ones first
 	ExecutionFile string           // path of the transcript; "" when nothing ran
 	ReportDir     string           // folder with transcript and egress report
 }
@@ -41,10 +43,12 @@ func (o Outputs) pairs() []pair {
 		{"conclusion", string(o.Conclusion)},
 		{"result", truncate(o.Result, maxOutput)},
 		{"session_id", o.SessionID},
-		{"cost_usd", strconv.FormatFloat(o.CostUSD, 'f', -1, 64)},
+		{"cost_usd", strconv.FormatFloat(agent.RoundUSD(o.CostUSD), 'f', -1, 64)},
+		{"metered_cost_usd", strconv.FormatFloat(agent.RoundUSD(o.MeteredUSD), 'f', -1, 64)},
 		{"num_turns", strconv.Itoa(o.Turns)},
 		{"duration_ms", strconv.FormatInt(o.DurationMS, 10)},
 		{"denied_hosts", joinUpTo(o.DeniedHosts, maxOutput)},
+		{"changed_files", joinUpTo(o.ChangedFiles, maxOutput)},
 		{"execution_file", o.ExecutionFile},
 		{"report_dir", o.ReportDir},
 	}

@@ -48,12 +48,12 @@ func TestDelimitersAreNeverTheSame(t *testing.T) {
 
 func TestOutputsRoundTrip(t *testing.T) {
 	got := readOutputs(t, written(t, Outputs{
-		Conclusion: agent.Success, Result: "done\n", SessionID: "s", CostUSD: 0.0125, Turns: 3, DurationMS: 1500,
-		DeniedHosts: []string{"a.example", "b.example"}, ExecutionFile: "/t/transcript.jsonl", ReportDir: "/t",
+		Conclusion: agent.Success, Result: "done\n", SessionID: "s", CostUSD: 0.0125, MeteredUSD: 0.1 + 0.2, Turns: 3, DurationMS: 1500,
+		DeniedHosts: []string{"a.example", "b.example"}, ChangedFiles: []string{"Makefile", "a.go"}, ExecutionFile: "/t/transcript.jsonl", ReportDir: "/t",
 	}))
 	want := map[string]string{
-		"conclusion": "success", "result": "done\n", "session_id": "s", "cost_usd": "0.0125", "num_turns": "3", "duration_ms": "1500",
-		"denied_hosts": "a.example\nb.example", "execution_file": "/t/transcript.jsonl", "report_dir": "/t",
+		"conclusion": "success", "result": "done\n", "session_id": "s", "cost_usd": "0.0125", "metered_cost_usd": "0.3", "num_turns": "3", "duration_ms": "1500",
+		"denied_hosts": "a.example\nb.example", "changed_files": "Makefile\na.go", "execution_file": "/t/transcript.jsonl", "report_dir": "/t",
 	}
 	for name, value := range want {
 		if got[name] != value {
@@ -89,12 +89,19 @@ func TestHugeOutputsFitIntoAVariable(t *testing.T) {
 	}
 }
 
+// outputCount is how many outputs every step writes: a text of the agent's can
+// add none.
+func outputCount(t *testing.T) int {
+	t.Helper()
+	return len(readOutputs(t, written(t, Outputs{})))
+}
+
 func FuzzOutputs(f *testing.F) {
 	f.Add("a\r\nb", "x<<y")
 	f.Add("\x00\xff", "")
 	f.Fuzz(func(t *testing.T, result, session string) {
 		got := readOutputs(t, written(t, Outputs{Conclusion: agent.Failure, Result: result, SessionID: session}))
-		if got["conclusion"] != "failure" || len(got) != 9 {
+		if got["conclusion"] != "failure" || len(got) != outputCount(t) {
 			t.Errorf("result %q, session %q: the runner reads %v", result, session, got)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sethvargo/go-githubactions"
@@ -44,6 +45,7 @@ func Run(ctx context.Context, o Options) agent.Conclusion {
 	r := step.run(ctx)
 	r.duration = o.Now().Sub(step.began)
 	step.report(r)
+	_ = step.log.Close() // best effort, as all of the log
 	return r.Outcome.Conclusion
 }
 
@@ -53,6 +55,42 @@ type step struct {
 	github  *githubactions.Action
 	began   time.Time
 	summary bool
+	clean   *redact.Redactor
+	log     *cleanLog // Stdout without secrets
+}
+
+// keepSecrets takes the secrets out of everything that is printed from now on.
+func (s *step) keepSecrets(secrets []string) {
+	s.clean = redact.New(redact.Options{Secrets: secrets, Patterns: true})
+	s.log = &cleanLog{to: s.clean.Writer(s.Stdout)}
+	s.Stdout = s.log
+	s.github = githubactions.New(githubactions.WithWriter(s.Stdout), githubactions.WithGetenv(s.Getenv))
+}
+
+// cleanLog is a redacting writer for several goroutines.
+type cleanLog struct {
+	mu sync.Mutex
+	to io.WriteCloser
+}
+
+func (c *cleanLog) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.to.Write(p)
+}
+
+func (c *cleanLog) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.to.Close()
+}
+
+// without has write's output written to w without secrets.
+func without(secrets *redact.Redactor, write func(io.Writer) error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		clean := secrets.Writer(w)
+		return errors.Join(write(clean), clean.Close())
+	}
 }
 
 // run comes to a Report; it never fails without one.
@@ -62,7 +100,8 @@ func (s *step) run(ctx context.Context) reported {
 	for _, secret := range in.Secrets() {
 		s.github.AddMask(secret)
 	}
-	r := reported{events: newEvents(s.Stdout), secrets: in.Secrets()}
+	s.keepSecrets(in.Secrets())
+	r := reported{events: newEvents(s.Stdout, s.clean)}
 	id, err := runID(s.Getenv)
 	if errs = append(errs, nonNil(err)...); len(errs) > 0 {
 		for _, err := range errs {
@@ -81,7 +120,7 @@ func (s *step) run(ctx context.Context) reported {
 	}
 	s.configuration(in)
 	r.Report, err = s.execute(ctx, id, in, &r)
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // what fails when somebody cancels is no news
 		s.annotate("error", "claude-sandbox", err)
 		r.said = true
 	}
@@ -104,9 +143,11 @@ func (s *step) execute(ctx context.Context, id string, in Inputs, r *reported) (
 	var e ended
 	select {
 	case e = <-done:
+		r.events.flush()
 	case <-ctx.Done():
 		select {
 		case e = <-done:
+			r.events.flush()
 		case <-time.After(cmp.Or(s.CancelGrace, 6*time.Second)):
 			e.err = errors.New("stopping took too long; the clean-up step removes what is left")
 			r.events.mute() // the run goes on until this process ends
@@ -152,24 +193,24 @@ func (s *step) configuration(in Inputs) {
 // report writes everything that GitHub reads afterwards. A part that cannot be
 // written is named in the log and does not stop the others.
 func (s *step) report(r reported) {
-	clean := redact.New(redact.Options{Secrets: r.secrets, Patterns: true})
 	if r.Result != nil {
 		copied := *r.Result
-		copied.Text = clean.String(copied.Text)
+		copied.Text = s.clean.String(copied.Text)
 		r.Result = &copied
 	}
-	r.Outcome.Message = clean.String(r.Outcome.Message)
+	r.Outcome.Message = s.clean.String(r.Outcome.Message)
+	r.changed = newChanged(r.Report, s.clean.String)
 	try := func(what string, err error) {
 		if err != nil {
 			s.annotate("warning", "claude-sandbox report", fmt.Errorf("writing %s: %w", what, err))
 		}
 	}
-	try("the outputs", appendTo(s.Getenv("GITHUB_OUTPUT"), func(w io.Writer) error {
+	try("the outputs", appendTo(s.Getenv("GITHUB_OUTPUT"), without(s.clean, func(w io.Writer) error {
 		_, err := r.outputs().WriteTo(w)
 		return err
-	}))
+	})))
 	if s.summary {
-		try("the step summary", appendTo(s.Getenv("GITHUB_STEP_SUMMARY"), r.writeSummary))
+		try("the step summary", appendTo(s.Getenv("GITHUB_STEP_SUMMARY"), without(s.clean, r.writeSummary)))
 	}
 	if r.dir != "" {
 		try("the report's end", os.WriteFile(filepath.Join(r.dir, reportedName), nil, 0o600))
@@ -177,6 +218,7 @@ func (s *step) report(r reported) {
 	if hosts := r.denied(); len(hosts) > 0 {
 		s.annotate("warning", "claude-sandbox refused hosts", errors.New(NeutralLine(strings.Join(hosts, ", "), 1000)))
 	}
+	r.changed.annotate(s)
 	if c := r.Outcome.Conclusion; !r.said && c != agent.Success && c != agent.Cancelled {
 		// Or the page says "exit code 1" and no more.
 		s.annotate("error", "claude-sandbox", diag.WithHint(fmt.Errorf("%s: %s", c, r.Outcome.Message), "%s", advice[c]))
@@ -193,11 +235,13 @@ var advice = map[agent.Conclusion]string{
 
 func (r reported) outputs() Outputs {
 	out := Outputs{
-		Conclusion:  r.Outcome.Conclusion,
-		Result:      r.text(),
-		DurationMS:  r.duration.Milliseconds(),
-		DeniedHosts: r.denied(),
-		ReportDir:   r.dir,
+		Conclusion:   r.Outcome.Conclusion,
+		Result:       r.text(),
+		DurationMS:   r.duration.Milliseconds(),
+		DeniedHosts:  r.denied(),
+		ChangedFiles: r.changed.paths,
+		ReportDir:    r.dir,
+		MeteredUSD:   r.MeteredUSD,
 
 		ExecutionFile: r.Transcript,
 	}

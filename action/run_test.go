@@ -125,11 +125,12 @@ func TestOutputsOfASuccess(t *testing.T) {
 		}
 		return Report{
 			Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done", Turns: 3, CostUSD: 0.0125, SessionID: "s1"},
-			Egress: egress(refusal("b.example"), refusal("a.example")), Transcript: filepath.Join(job.Dir, "transcript.jsonl"),
+			MeteredUSD: 0.25,
+			Egress:     egress(refusal("b.example"), refusal("a.example")), Transcript: filepath.Join(job.Dir, "transcript.jsonl"),
 		}, nil
 	})
 	for name, want := range map[string]string{
-		"conclusion": "success", "result": "done", "cost_usd": "0.0125", "num_turns": "3", "session_id": "s1", "duration_ms": "1000",
+		"conclusion": "success", "result": "done", "cost_usd": "0.0125", "metered_cost_usd": "0.25", "num_turns": "3", "session_id": "s1", "duration_ms": "1000",
 		"denied_hosts": "a.example\nb.example", "report_dir": r.dir, "execution_file": filepath.Join(r.dir, "transcript.jsonl"),
 	} {
 		if r.outputs[name] != want {
@@ -150,10 +151,10 @@ func TestMeteredTokensStandInTheSummary(t *testing.T) {
 	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
 		return Report{
 			Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done"},
-			TokensIn: 1234, TokensOut: 77,
+			TokensIn: 1234, TokensOut: 77, MeteredUSD: 0.0321,
 		}, nil
 	})
-	if !strings.Contains(r.summary, "| 1234, 77 |") || !strings.Contains(r.summary, "Claude's figure") {
+	if !strings.Contains(r.summary, "| $0.0321 | 1234, 77 |") || !strings.Contains(r.summary, "Claude's figure") {
 		t.Errorf("the summary hides what was metered:\n%s", r.summary)
 	}
 }
@@ -215,7 +216,7 @@ func TestAttackAgentTextInEveryEvent(t *testing.T) {
 			if len(ours) > 0 {
 				t.Errorf("commands of our own are missing: %q", ours)
 			}
-			if r.outputs["conclusion"] != "failure" || len(r.outputs) != 9 {
+			if r.outputs["conclusion"] != "failure" || len(r.outputs) != outputCount(t) {
 				t.Errorf("outputs: %v", r.outputs)
 			}
 			if strings.ContainsAny(r.outputs["denied_hosts"], "\r\n") {

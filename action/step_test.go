@@ -69,6 +69,11 @@ func startStep(t *testing.T, api *fakeapi.Server, inputs ...string) *stepRun {
 	if err := os.Mkdir(workspace, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if os.Geteuid() == 0 { // as the runner's user would own it
+		if err := os.Chown(workspace, 1000, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s.env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"),
 		"GITHUB_WORKSPACE=" + workspace, "GITHUB_OUTPUT=" + filepath.Join(s.dir, "output"),
@@ -196,7 +201,34 @@ func TestCleanUpRemovesWhatAKilledStepLeft(t *testing.T) {
 	if left := s.containers(); left != "" {
 		t.Errorf("containers are left: %s", left)
 	}
+	if entries, err := os.ReadDir(filepath.Join(s.dir, "workspace")); err != nil || len(entries) > 0 {
+		t.Errorf("the workspace holds what the run put there: %v, %v", entries, err)
+	}
+	if got := s.file("output"); !strings.Contains(got, "conclusion<<") || !strings.Contains(got, "\nfailure\n") {
+		t.Errorf("outputs: %s", got)
+	}
 	if !strings.Contains(s.file("summary"), "killed before it could report") {
 		t.Errorf("summary:\n%s", s.file("summary"))
+	}
+}
+
+// Attack: the agent says tokens and prints one; the log of a public repository
+// is public. TestAttackSecretsInTheLog has the harder ways.
+func TestTokensOfARealRunAreNotInItsLog(t *testing.T) {
+	const tokens = "ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD AKIAIOSFODNN7EXAMPLE"
+	script := fakeapi.Script{Turns: []fakeapi.Turn{{Text: "found " + tokens, Bash: []string{"echo " + tokens + "; false"}}}, Final: "the tokens are " + tokens}
+	s := startStep(t, &fakeapi.Server{Script: script})
+	s.wantConclusion(0, "success")
+	for name, text := range map[string]string{"log": s.log.String(), "output": s.file("output"), "summary": s.file("summary")} {
+		if strings.Contains(text, "ghp_") || strings.Contains(text, "AKIA") || !strings.Contains(text, "[redacted] [redacted]") {
+			t.Errorf("the %s:\n%s", name, text)
+		}
+	}
+	transcripts, err := filepath.Glob(filepath.Join(s.dir, "temp", "*", "transcript.jsonl"))
+	if err != nil || len(transcripts) != 1 {
+		t.Fatalf("transcripts: %q, %v", transcripts, err)
+	}
+	if text, err := os.ReadFile(transcripts[0]); err != nil || bytes.Contains(text, []byte("ghp_")) || !bytes.Contains(text, []byte("[redacted]")) {
+		t.Errorf("the transcript, %v:\n%s", err, text)
 	}
 }

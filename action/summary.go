@@ -21,19 +21,20 @@ const (
 func (r reported) writeSummary(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### Claude in the sandbox: %s\n\n", r.Outcome.Conclusion)
-	// Of these, only duration and tokens are measured outside the sandbox.
-	b.WriteString("| Turns | Cost (Claude's figure) | Tokens in, out (metered) | Duration | Model | Session |\n|--:|--:|--:|--:|---|---|\n")
+	// Of these, duration, tokens and the metered cost are measured outside the sandbox.
+	b.WriteString("| Turns | Cost (Claude's figure) | Cost (metered) | Tokens in, out (metered) | Duration | Model | Session |\n|--:|--:|--:|--:|--:|---|---|\n")
 	turns, cost, session := "", "", ""
 	if r.Result != nil {
 		turns, cost, session = fmt.Sprint(r.Result.Turns), fmt.Sprintf("$%.4f", r.Result.CostUSD), r.Result.SessionID
 	}
-	fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n\n", turns, cost, r.tokens(), r.duration.Round(100*time.Millisecond), inlineCode(r.events.model), inlineCode(session))
+	fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n\n", turns, cost, r.metered(), r.tokens(), r.duration.Round(100*time.Millisecond), inlineCode(r.events.model), inlineCode(session))
 	if r.Outcome.Message != "" {
 		b.WriteString(fenced(truncate(r.Outcome.Message, maxSummaryResult)))
 	}
 	if r.Result != nil && r.Result.Text != "" && r.Result.Text != r.Outcome.Message {
 		b.WriteString("#### Result\n\n" + fenced(truncate(r.Result.Text, maxSummaryResult)))
 	}
+	r.changed.writeSummary(&b)
 	if tools := r.events.toolLine(); tools != "" {
 		b.WriteString("Tools: " + inlineCode(tools) + "\n\n")
 	}
@@ -96,6 +97,14 @@ func (r reported) tokens() string {
 		return ""
 	}
 	return fmt.Sprintf("%d, %d", r.TokensIn, r.TokensOut)
+}
+
+// metered is what the run cost by the tokens of tokens; "" when there are none.
+func (r reported) metered() string {
+	if r.TokensIn+r.TokensOut == 0 {
+		return ""
+	}
+	return fmt.Sprintf("$%.4f", r.MeteredUSD)
 }
 
 // headline is the closing line of the log and the text of the annotation.

@@ -32,11 +32,29 @@ type bench struct {
 	proxy   *credproxy.Proxy
 	baseURL string
 	token   string
+	host    *tunnel.Host
 	home    string
 	work    string
+
+	mu      sync.Mutex
+	refused []string // by the proxy
+}
+
+// note keeps what the proxy refused.
+func (b *bench) note(e credproxy.Entry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.Refused != "" {
+		b.refused = append(b.refused, e.Path+": "+e.Refused)
+	}
 }
 
 func newBench(t *testing.T, api *fakeapi.Server, key string) *bench {
+	t.Helper()
+	return newBenchWith(t, api, key, credproxy.Limits{})
+}
+
+func newBenchWith(t *testing.T, api *fakeapi.Server, key string, limits credproxy.Limits) *bench {
 	t.Helper()
 	b := &bench{api: api, token: credproxy.NewSessionToken(), home: t.TempDir(), work: t.TempDir()}
 	upstream := httptest.NewServer(api)
@@ -45,11 +63,11 @@ func newBench(t *testing.T, api *fakeapi.Server, key string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	credential, err := credproxy.APIKey(key)
+	credential, err := credproxy.ParseCredential(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.proxy, err = credproxy.New(credproxy.Options{Upstream: target, Credential: credential, SessionToken: b.token})
+	b.proxy, err = credproxy.New(credproxy.Options{Upstream: target, Credential: credential, SessionToken: b.token, Limits: limits, Log: b.note})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +88,7 @@ func newBench(t *testing.T, api *fakeapi.Server, key string) *bench {
 		t.Fatal(err, <-guest)
 	}
 	t.Cleanup(func() { _ = host.Close() })
+	b.host = host
 	b.baseURL = "http://" + address
 	return b
 }
@@ -117,8 +136,13 @@ func (b *bench) claude(t *testing.T, h agent.Headless, prompt string) ran {
 		t.Fatal(err)
 	}
 	r.stdout, r.raw, r.stderr, r.code = stdout.String(), raw.String(), stderr.String(), cmd.ProcessState.ExitCode()
+	_ = b.host.Close() // its handlers end, and the proxy has read every answer
 	r.outcome = agent.Judge(agent.Evidence{
 		Result: r.scanner.Result(), Tampered: r.scanner.Tampered(), ExitCode: r.code, End: end, Answers: b.proxy.Answered(),
+		Last: agent.Answer(b.proxy.LastAnswer()),
+		Limit: map[credproxy.Reached]agent.Conclusion{
+			credproxy.ReachedTurns: agent.MaxTurns, credproxy.ReachedBudget: agent.MaxBudget,
+		}[b.proxy.Reached()],
 	})
 	return r
 }
@@ -219,7 +243,7 @@ func TestProjectSettingsCannotRedirectTheCredential(t *testing.T) {
 	testenv.Program(t, "claude")
 	for name, h := range map[string]agent.Headless{
 		"left out":                  {},
-		"read, but managed by host": {ProjectSettings: true},
+		"read, but managed by host": {ExtraArgs: []string{"--setting-sources", "user,project,local"}}, // the last one counts
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stolen sync.Map
@@ -247,7 +271,7 @@ func TestProjectSettingsCannotRedirectTheCredential(t *testing.T) {
 				t.Errorf("claude sent %q to the project's server at %s", credential, path)
 				return true
 			})
-			if _, err := os.Stat(hook); err == nil && !h.ProjectSettings {
+			if _, err := os.Stat(hook); err == nil != (name != "left out") {
 				t.Error("the project's hook ran")
 			}
 		})

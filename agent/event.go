@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -85,7 +86,7 @@ type Result struct {
 	CostUSD        float64 // at list price, as claude computes it
 	Usage          map[string]ModelUsage
 	Denials        []Denial
-	Structured     []byte // JSON that follows Headless.JSONSchema; nil when the model gave none
+	Structured     []byte // JSON that follows claude's --json-schema; nil when the model gave none
 }
 
 // ModelUsage counts one model's tokens, subagents included.
@@ -112,3 +113,7 @@ func (ToolResult) isEvent() {}
 func (APIRetry) isEvent()   {}
 func (Denial) isEvent()     {}
 func (Result) isEvent()     {}
+
+// RoundUSD rounds an amount to a millionth of a dollar. Sums of prices have
+// more digits than anybody was charged for, such as 0.10683999999999999.
+func RoundUSD(amount float64) float64 { return math.Round(amount*1e6) / 1e6 }

@@ -17,13 +17,6 @@ type Headless struct {
 	MaxTurns           int      // 0 = no limit
 	MaxBudgetUSD       float64  // US dollars at list price; 0 = no limit
 	AppendSystemPrompt string   // added to claude's own; NetworkNotice belongs here
-	Resume             string   // session id to go on with; "" = a new session
-	JSONSchema         string   // JSON Schema of Result.Structured; "" = none
-	AllowedTools       []string // rules such as "Bash(git log:*)"; empty = all
-	DisallowedTools    []string
-	MCPConfig          []string // files or JSON texts; project .mcp.json files are never read
-	AddDirs            []string // folders beside the working directory
-	ProjectSettings    bool     // read the project's .claude/settings*.json too; they can run hooks
 	ExtraArgs          []string // appended as they are; see CheckExtraArgs
 }
 
@@ -39,8 +32,9 @@ func (h Headless) Args() []string {
 		"--output-format", "stream-json",
 		"--verbose", // print mode refuses stream-json without it
 		"--dangerously-skip-permissions",
-		"--setting-sources", settingSources(h.ProjectSettings),
+		"--setting-sources", "user",
 		"--strict-mcp-config",
+		"--settings", runSettings,
 	}
 	option := func(name, value string) {
 		if value != "" {
@@ -55,25 +49,37 @@ func (h Headless) Args() []string {
 		option("--max-budget-usd", strconv.FormatFloat(h.MaxBudgetUSD, 'f', -1, 64))
 	}
 	option("--append-system-prompt", h.AppendSystemPrompt)
-	option("--resume", h.Resume)
-	option("--json-schema", h.JSONSchema)
-	// One argument each: these options take as many values as follow.
-	option("--allowedTools", strings.Join(h.AllowedTools, ","))
-	option("--disallowedTools", strings.Join(h.DisallowedTools, ","))
-	for _, c := range h.MCPConfig {
-		option("--mcp-config", c)
-	}
-	for _, d := range h.AddDirs {
-		option("--add-dir", d)
-	}
 	return append(args, h.ExtraArgs...)
 }
 
-func settingSources(project bool) string {
-	if project {
-		return "user,project,local"
+// runSettings are settings of claude's that every run has. Before WebFetch
+// fetches a page, claude asks a host of the vendor's whether the page's domain
+// is safe, whatever the base URL is. That host is closed in a run, and the
+// firewall decides which domains may be fetched.
+const runSettings = `{"skipWebFetchPreflight":true}`
+
+// Limits returns the limits that claude is given: MaxTurns and MaxBudgetUSD, or
+// what ExtraArgs says instead, as claude takes the last one. 0 = no limit. A
+// value that is no number is claude's to refuse.
+func (h Headless) Limits() (turns int, budgetUSD float64) {
+	turns, budgetUSD = h.MaxTurns, h.MaxBudgetUSD
+	for i, arg := range h.ExtraArgs {
+		name, value, joined := strings.Cut(arg, "=")
+		if !joined && i+1 < len(h.ExtraArgs) {
+			value = h.ExtraArgs[i+1]
+		}
+		switch name {
+		case "--max-turns":
+			if n, err := strconv.Atoi(value); err == nil && n > 0 {
+				turns = n
+			}
+		case "--max-budget-usd":
+			if f, err := strconv.ParseFloat(value, 64); err == nil && f > 0 {
+				budgetUSD = f
+			}
+		}
 	}
-	return "user"
+	return turns, budgetUSD
 }
 
 // ours are the options that this package sets itself because parsing the

@@ -5,28 +5,28 @@ package agent
 //	init, messages…, result [, system lines…, init, messages…, result]…
 //
 // in one session: the part in brackets when a task in the background ends
-// after the result and Claude goes on (measured).
+// after the result and Claude goes on. Claude holds a result back while tasks
+// run, and may write it after the next init (measured with two subagents). So
+// every init has one result, which may be late.
 type order struct {
 	session string
 	begun   bool // an init came
-	open    bool // an init came, and no result since
+	open    int  // inits without a result
 	closed  bool // a result came
 	wrong   string
 }
 
 func (o *order) init(e Init) {
-	switch {
-	case o.open:
-		o.found("a session begins within another")
-	case o.begun && e.SessionID != o.session:
+	if o.begun && e.SessionID != o.session {
 		o.found("there is more than one session")
 	}
-	o.session, o.begun, o.open = e.SessionID, true, true
+	o.session, o.begun = e.SessionID, true
+	o.open++
 }
 
 func (o *order) result(e Result) {
 	switch {
-	case o.closed && !o.open:
+	case o.closed && o.open == 0:
 		o.found("there is more than one result")
 	case !o.begun:
 		// A start that fails has a result and no init; it is no success.
@@ -36,12 +36,12 @@ func (o *order) result(e Result) {
 	case e.SessionID != o.session:
 		o.found("the result is another session's")
 	}
-	o.open, o.closed = false, true
+	o.open, o.closed = max(o.open-1, 0), true
 }
 
 // message is one of the conversation's own.
 func (o *order) message() {
-	if o.closed && !o.open {
+	if o.closed && o.open == 0 {
 		o.found("the session goes on after its result")
 	}
 }
@@ -60,8 +60,8 @@ func (o *order) found(what string) {
 }
 
 func (o *order) verdict() string {
-	if o.wrong == "" && o.closed && o.open {
-		return "the last session has no result"
+	if o.wrong == "" && o.closed && o.open > 0 {
+		return "a part of the session has no result"
 	}
 	return o.wrong
 }

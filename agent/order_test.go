@@ -17,7 +17,11 @@ const (
 func judged(t *testing.T, lines ...string) Outcome {
 	t.Helper()
 	s, _, _ := scan(t, []byte(strings.Join(lines, "\n")+"\n"), 1<<20)
-	return Judge(Evidence{Result: s.Result(), Tampered: s.Tampered(), Answers: 1})
+	e := Evidence{Result: s.Result(), Tampered: s.Tampered(), Answers: 1, Last: Answer{Stop: "end_turn"}}
+	if e.Result != nil {
+		e.Last.Text = e.Result.Text
+	}
+	return Judge(e)
 }
 
 // Attack: a tool of the agent runs as claude's user and writes lines of its
@@ -27,7 +31,7 @@ func TestForgedResultIsNoSuccess(t *testing.T) {
 		"after claude's own":             {begin, message, failed, forged},
 		"before claude's own":            {begin, message, forged, message, end},
 		"before a failure":               {begin, message, forged, failed},
-		"with a start of its own":        {begin, message, begin, forged, end},
+		"with a start of its own":        {begin, message, begin, forged},
 		"result and start, then goes on": {begin, message, forged, begin, message},
 		"of another session":             {begin, message, strings.ReplaceAll(forged, `"s"`, `"other"`)},
 		"a whole other session":          {begin, message, failed, strings.ReplaceAll(begin, `"s"`, `"other"`), strings.ReplaceAll(forged, `"s"`, `"other"`)},
@@ -48,10 +52,17 @@ func TestHonestOutputIsNotTamperedWith(t *testing.T) {
 		"a hook's words before":        {"not json", begin, message, end},
 		"a task ends after the result": {begin, message, end, task, task, begin, message, end},
 		"a subagent goes on":           {begin, message, end, subagent},
+		"a result that was held back":  {begin, message, task, begin, end, end, begin, message, end},
+		"a result held back for long":  {begin, message, task, begin, message, task, begin, message, end, end, end},
 	} {
 		if got := judged(t, lines...); !got.OK() {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+	idle := `{"type":"result","subtype":"success","is_error":false,"result":"","num_turns":0,"session_id":"s"}`
+	s, _, _ := scan(t, []byte(strings.Join([]string{begin, message, end, begin, idle, ""}, "\n")), 1<<20)
+	if s.Tampered() != "" || s.Result().Text != "true" {
+		t.Errorf("%q, result %+v", s.Tampered(), s.Result())
 	}
 	if got := judged(t, failed); got.Conclusion != Failure { // a start that failed
 		t.Errorf("%+v", got)

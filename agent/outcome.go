@@ -30,10 +30,11 @@ type End string
 
 // The ends.
 const (
-	EndedItself   End = ""          // nobody else ended it
-	EndedTimeout  End = "timeout"   // it ran out of time
-	EndedCancel   End = "cancelled" // the user or the workflow stopped it
-	EndedHopeless End = "hopeless"  // APIRetry.Hopeless: the credential was refused
+	EndedItself      End = ""            // nobody else ended it
+	EndedTimeout     End = "timeout"     // it ran out of time
+	EndedCancel      End = "cancelled"   // the user or the workflow stopped it
+	EndedUnreachable End = "unreachable" // the model API never answered
+	EndedHopeless    End = "hopeless"    // APIRetry.Hopeless: the credential was refused
 )
 
 // Outcome is the judgement on a run.
@@ -56,14 +57,20 @@ type Evidence struct {
 	Unprotected string
 	End         End
 	Answers     int64 // requests of this run that the model API answered; credproxy counts them
+	// Last is how the model API answered the newest request of Claude's main
+	// conversation, as the host read it.
+	Last Answer
+	// Limit is MaxTurns or MaxBudget when the host refused a request for it; "" =
+	// it refused none.
+	Limit Conclusion
 }
 
 // Judge is the one judgement on a run. It is Success only when a result event
 // exists, its subtype is success, it is no error, the process ended by itself
-// with exit code 0, the output's events are in order and the model API answered
-// at least once: claude says subtype "success" of API errors too, ends with 0
-// when interrupted, and with 1 when it could not check an action; and a program
-// that is not claude can print a result without asking any model.
+// with exit code 0, the output's events are in order, and the model's last answer
+// came to its end and is the result: claude says subtype "success" of API errors
+// too, ends with 0 when interrupted, and with 1 when it could not check an
+// action; and whoever can write to claude's output can write a result there.
 func Judge(e Evidence) Outcome {
 	if e.Unprotected != "" {
 		return Outcome{Unprotected, e.Unprotected}
@@ -73,6 +80,8 @@ func Judge(e Evidence) Outcome {
 		return Outcome{Timeout, "the run took longer than allowed"}
 	case EndedCancel:
 		return Outcome{Cancelled, "the run was cancelled"}
+	case EndedUnreachable:
+		return Outcome{APIError, "the model API cannot be reached"}
 	case EndedHopeless:
 		return Outcome{AuthError, "the model API refused the credential"}
 	}
@@ -84,6 +93,10 @@ func Judge(e Evidence) Outcome {
 	}
 	result := e.Result
 	switch {
+	case e.Limit == MaxTurns:
+		return Outcome{MaxTurns, result.message("the limit of turns was reached")}
+	case e.Limit == MaxBudget:
+		return Outcome{MaxBudget, result.message("the budget was used up")}
 	case result.Subtype == "error_max_turns" || result.TerminalReason == "max_turns":
 		return Outcome{MaxTurns, result.message("the limit of turns was reached")}
 	case result.Subtype == "error_max_budget_usd" || result.TerminalReason == "budget_exhausted":
@@ -97,7 +110,10 @@ func Judge(e Evidence) Outcome {
 	case e.ExitCode != 0:
 		return Outcome{Failure, fmt.Sprintf("claude ended with exit code %d although its result says success", e.ExitCode)}
 	case e.Answers == 0:
-		return Outcome{Tampered, "the result says success, but the model API answered no request of this run"}
+		return Outcome{Tampered, "the result says success, but the model API answered no request of this run; commands such as /cost ask no model"}
+	}
+	if why := e.Last.disagrees(result); why != "" {
+		return Outcome{Tampered, "the result says success, but " + why}
 	}
 	return Outcome{Conclusion: Success}
 }
@@ -112,6 +128,12 @@ func (r *Result) message(otherwise string) string {
 		return words
 	}
 	return otherwise
+}
+
+// idle recognises the result of a part of the session in which Claude asked no
+// model and said nothing (measured: two subagents that end at the same time).
+func (r *Result) idle() bool {
+	return r.Subtype == "success" && !r.IsError && r.Turns == 0 && r.Text == "" && r.Structured == nil
 }
 
 // notLoggedIn recognises the run that had no credential at all; no request is

@@ -32,7 +32,7 @@ func TestOnlyAResultThatSaysSoIsSuccess(t *testing.T) {
 		"cancelled":                      {nil, 0, EndedCancel, Cancelled},
 		"hopeless":                       {nil, 137, EndedHopeless, AuthError},
 	} {
-		got := Judge(Evidence{Result: c.result, ExitCode: c.code, End: c.end, Answers: 1})
+		got := Judge(Evidence{Result: c.result, ExitCode: c.code, End: c.end, Answers: 1, Last: Answer{Stop: "end_turn", Text: "done"}})
 		if got.Conclusion != c.want || got.OK() != (c.want == Success) || (got.Message == "") != (c.want == Success) {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)
 		}
@@ -41,7 +41,7 @@ func TestOnlyAResultThatSaysSoIsSuccess(t *testing.T) {
 
 // Attack: a program that is not claude prints a success and asks no model.
 func TestAResultThatNoModelStandsBehindIsNoSuccess(t *testing.T) {
-	e := Evidence{Result: &Result{Subtype: "success", Text: "done"}}
+	e := Evidence{Result: &Result{Subtype: "success", Text: "done"}, Last: Answer{Stop: "end_turn", Text: "done"}}
 	if got := Judge(e); got.Conclusion != Tampered || got.Message == "" {
 		t.Errorf("%+v", got)
 	}
@@ -62,14 +62,11 @@ func TestMessageIsClaudesOwnInOneLine(t *testing.T) {
 }
 
 func TestArgumentsHoldNoPromptAndNoProjectSettings(t *testing.T) {
-	got := Headless{
-		Model: "m", MaxTurns: 3, MaxBudgetUSD: 0.5, AppendSystemPrompt: "be brief", Resume: "id", JSONSchema: `{}`,
-		AllowedTools: []string{"Bash(git log:*)", "Read"}, MCPConfig: []string{"a.json"}, AddDirs: []string{"/d"}, ExtraArgs: []string{"--effort", "low"},
-	}.Args()
+	got := Headless{Model: "m", MaxTurns: 3, MaxBudgetUSD: 0.5, AppendSystemPrompt: "be brief", ExtraArgs: []string{"--effort", "low"}}.Args()
 	want := []string{
 		"-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions", "--setting-sources", "user", "--strict-mcp-config",
-		"--model", "m", "--max-turns", "3", "--max-budget-usd", "0.5", "--append-system-prompt", "be brief", "--resume", "id", "--json-schema", "{}",
-		"--allowedTools", "Bash(git log:*),Read", "--mcp-config", "a.json", "--add-dir", "/d", "--effort", "low",
+		"--settings", `{"skipWebFetchPreflight":true}`,
+		"--model", "m", "--max-turns", "3", "--max-budget-usd", "0.5", "--append-system-prompt", "be brief", "--effort", "low",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -69,7 +69,9 @@ func (s *Scanner) Close() error {
 	return s.outErr
 }
 
-// Result returns the last result event, or nil if there was none.
+// Result returns the last result event that says something, or nil if there was
+// none. After a task in the background ends Claude may begin anew, find nothing
+// to do and write an empty result.
 func (s *Scanner) Result() *Result { return s.result }
 
 // Init returns the last init event, or nil if there was none.
@@ -123,7 +125,9 @@ func (s *Scanner) read(line []byte) {
 	for _, e := range events {
 		switch e := e.(type) {
 		case Result:
-			s.result = &e
+			if s.result == nil || !e.idle() {
+				s.result = &e
+			}
 			s.order.result(e)
 		case Init:
 			s.init = &e

@@ -9,7 +9,9 @@
 //	                             │  POST /v1/messages/count_tokens[?beta=true]
 //	                             │  HEAD /api/hello: answered here
 //	                             ├─► Options.Log, one Entry a request
-//	                             └─► Usage, tokens as the API reports them
+//	                             ├─► Usage, CostUSD: tokens as the API reports them, and their price
+//	                             ├─► LastAnswer: how the model's newest answer to Claude ended
+//	                             └─► Reached: the limit for which requests are refused
 //
 // Why it is shaped as it is:
 //
@@ -17,9 +19,14 @@
 //     sends besides (credentials, Proxy-*, Forwarded) does not exist upstream.
 //   - Paths are compared in their escaped form, byte for byte, so no reading
 //     of "..", "//" or "%2f" by anybody downstream matters.
-//   - Bodies are read strictly. One that would have the provider fetch pages,
-//     files or images, call MCP servers or run code for the agent is refused,
-//     and only known values of Anthropic-Beta pass.
+//   - Bodies are read strictly, by a list of members and types in their exact
+//     spelling (messages.go). What the list does not hold is refused: the
+//     provider fetches no pages, files or images, calls no MCP servers and runs
+//     no code for the agent, and only known values of Anthropic-Beta pass.
+//   - Bodies are checked in place, as text, and their memory is bounded together
+//     (memory.go): the agent writes them, and this process supervises it.
+//   - Answers are read while they pass (answer.go). What the agent says of its
+//     result, its turns and its cost can then be compared.
 //   - The upstream is fixed and redirects are refused: the credential goes to
 //     one origin.
 //   - Answers pass through a filter that blanks the credential, should the

@@ -2,7 +2,6 @@ package credproxy
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +36,7 @@ type refusal struct {
 	status  int
 	kind    apierror.Kind
 	message string
+	final   bool // claude must not try again
 }
 
 // ServeHTTP serves one request of the agent.
@@ -52,25 +52,48 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(entry.Status)
 		return
 	}
-	body, refused := p.admit(w, r, &entry)
+	body, asked, refused := p.admit(w, r, &entry)
+	if refused == nil {
+		defer body.free()
+	}
+	var t *turn
+	if refused == nil && r.URL.EscapedPath() == messagesPath {
+		_, spent := p.usage.total()
+		t, refused = p.conversation.begin(askerOf(r.Header, asked), p.limits, spent)
+	}
 	if refused != nil {
 		entry.Status, entry.Refused = refused.status, refused.message
+		if refused.final {
+			w.Header().Set("X-Should-Retry", "false")
+		}
 		apierror.Write(w, refused.status, refused.kind, refused.message)
 		return
 	}
-	defer p.buffered.Add(-body.reserved)
-	p.forward(w, r, body.bytes, &entry)
-}
-
-type bodyBuffer struct {
-	bytes    []byte
-	reserved int64 // of Proxy.buffered
+	p.forward(w, r, body.bytes, asked, t, &entry)
 }
 
 // admit decides on r and reads its body.
-func (p *Proxy) admit(w http.ResponseWriter, r *http.Request, entry *Entry) (bodyBuffer, *refusal) {
-	no := func(status int, kind apierror.Kind, message string) (bodyBuffer, *refusal) {
-		return bodyBuffer{}, &refusal{status, kind, message}
+func (p *Proxy) admit(w http.ResponseWriter, r *http.Request, entry *Entry) (*bodyBuffer, request, *refusal) {
+	if refused := p.admitHead(r); refused != nil {
+		return nil, request{}, refused
+	}
+	body, refused := p.readBody(w, r)
+	if refused != nil {
+		return nil, request{}, refused
+	}
+	asked, err := p.screen(body.bytes)
+	if err != nil {
+		body.free()
+		return nil, request{}, &refusal{status: http.StatusBadRequest, kind: apierror.InvalidRequest, message: p.blank.String(err.Error())}
+	}
+	entry.Model = short(p.blank.String(asked.model), 100)
+	return body, asked, nil
+}
+
+// admitHead decides on r without its body.
+func (p *Proxy) admitHead(r *http.Request) *refusal {
+	no := func(status int, kind apierror.Kind, message string) *refusal {
+		return &refusal{status: status, kind: kind, message: message}
 	}
 	if !p.authorized(r) {
 		return no(http.StatusUnauthorized, apierror.Authentication, "the session token is missing or wrong")
@@ -92,55 +115,33 @@ func (p *Proxy) admit(w http.ResponseWriter, r *http.Request, entry *Entry) (bod
 	if r.Header.Get("Content-Encoding") != "" || len(r.Header.Values("Upgrade")) > 0 {
 		return no(http.StatusBadRequest, apierror.InvalidRequest, "the sandbox takes plain request bodies only")
 	}
-	tooLarge := fmt.Sprintf("the request is larger than %d bytes", p.maxBody)
 	if r.ContentLength > p.maxBody {
-		return no(http.StatusRequestEntityTooLarge, apierror.TooLarge, tooLarge)
+		return p.tooLarge()
 	}
-	// Bodies are held in memory until the answer has begun, so that the
-	// transport can repeat a request that a dying connection lost. The agent
-	// must not use that to exhaust the host.
-	reserve := r.ContentLength
-	if reserve < 0 {
-		reserve = p.maxBody
-	}
-	if p.buffered.Add(reserve) > maxBuffered*p.maxBody {
-		p.buffered.Add(-reserve)
-		return no(529, apierror.Overloaded, "too many large requests at a time")
-	}
-	// Not every ResponseWriter has deadlines; then the client's patience
-	// costs one reservation.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, p.maxBody))
-	if err != nil {
-		p.buffered.Add(-reserve)
-		var tooMany *http.MaxBytesError
-		if errors.As(err, &tooMany) {
-			return no(http.StatusRequestEntityTooLarge, apierror.TooLarge, tooLarge)
-		}
-		return no(http.StatusRequestTimeout, apierror.InvalidRequest, "the request's body did not arrive")
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	if err := p.screen(body); err != nil {
-		p.buffered.Add(-reserve)
-		return no(http.StatusBadRequest, apierror.InvalidRequest, p.blank.String(err.Error()))
-	}
-	var named struct {
-		Model string `json:"model"`
-	}
-	if json.Unmarshal(body, &named) == nil {
-		entry.Model = short(p.blank.String(named.Model), 100)
-	}
-	return bodyBuffer{body, reserve}, nil
+	return nil
 }
 
-// forward sends the request upstream and the answer back.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, entry *Entry) {
+func (p *Proxy) tooLarge() *refusal {
+	return &refusal{
+		status: http.StatusRequestEntityTooLarge, kind: apierror.TooLarge,
+		message: fmt.Sprintf("the request is larger than %d bytes", p.maxBody),
+	}
+}
+
+// forward sends the request upstream and the answer back. t is nil for a request
+// that no model answers.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, asked request, t *turn, entry *Entry) {
+	answered := false
+	if t != nil {
+		defer func() { t.end(answered) }()
+	}
 	resp, err := p.transport.RoundTrip(p.outgoing(r, body))
 	if err != nil {
 		if r.Context().Err() != nil {
 			entry.Refused = "the client left"
 			panic(http.ErrAbortHandler)
 		}
+		entry.Unreachable = true
 		p.fail(w, entry, "the model API cannot be reached: "+err.Error())
 		return
 	}
@@ -154,12 +155,12 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, ent
 		return
 	}
 	entry.Status = resp.StatusCode
-	if resp.StatusCode < 300 && r.URL.EscapedPath() == messagesPath {
+	if answered = resp.StatusCode < 300; answered && t != nil {
 		p.answered.Add(1) // before the agent can know
 	}
 	p.copyHeaders(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	if err := p.copyBody(w, resp, r.URL.EscapedPath() == messagesPath); err != nil {
+	if err := p.copyBody(w, resp, asked, t); err != nil {
 		entry.Refused = "the answer was cut short"
 		// The client must not take it for whole.
 		panic(http.ErrAbortHandler)
@@ -210,16 +211,17 @@ func (p *Proxy) copyHeaders(to, from http.Header) {
 	}
 }
 
-// copyBody passes the answer on as it arrives, without the credential, and
-// counts its tokens.
-func (p *Proxy) copyBody(w http.ResponseWriter, resp *http.Response, message bool) error {
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	count := counter{events: media == "text/event-stream", usage: Usage{Requests: 1}}
-	if message && resp.StatusCode == http.StatusOK {
-		defer func() { // also for an answer that was cut: its tokens are spent
-			count.finish()
-			p.usage.add(count.usage)
-		}()
+// copyBody passes the answer on as it arrives, without the credential, counts its
+// tokens and notes how it ends.
+func (p *Proxy) copyBody(w http.ResponseWriter, resp *http.Response, asked request, t *turn) error {
+	read := func([]byte) {}
+	if t != nil && resp.StatusCode == http.StatusOK {
+		media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		answer := &answerReader{events: media == "text/event-stream", meter: &p.usage, model: asked.model, size: asked.size}
+		answer.count(wireUsage{}) // it counts as a request whatever it says
+		read = answer.Write
+		// Also for an answer that was cut: its tokens are spent.
+		defer func() { t.said(answer.close()) }()
 	}
 	blank := p.blank.Writer(w)
 	flush := http.NewResponseController(w).Flush
@@ -227,7 +229,7 @@ func (p *Proxy) copyBody(w http.ResponseWriter, resp *http.Response, message boo
 	for {
 		n, err := resp.Body.Read(buf)
 		if n > 0 {
-			count.Write(buf[:n])
+			read(buf[:n])
 			if _, werr := blank.Write(buf[:n]); werr != nil {
 				return werr
 			}

@@ -25,7 +25,6 @@ const DefaultUpstream = "https://api.anthropic.com"
 // Limits of a request.
 const (
 	DefaultMaxBody = 32 << 20        // bytes; the API itself takes no more
-	maxBuffered    = 8               // bodies of the greatest size held at a time; more are answered 529, which claude repeats
 	bodyTimeout    = 2 * time.Minute // to receive a request's body
 )
 
@@ -38,6 +37,9 @@ type Options struct {
 	// AllowHostedWeb lets the provider's own web search and web fetch through.
 	// They read any page for the agent, whatever the firewall allows.
 	AllowHostedWeb bool
+
+	// Limits end a run that goes on past them.
+	Limits Limits
 
 	Log     func(Entry)                           // called once for every request, concurrently; nil = no log
 	MaxBody int64                                 // bytes; 0 = DefaultMaxBody
@@ -53,6 +55,9 @@ type Entry struct {
 	Duration time.Duration
 	Model    string // "" = the request names none
 	Refused  string // why the proxy itself refused or failed; "" = the upstream answered
+	// Unreachable says that no answer of the upstream came at all: nobody listens
+	// there, its name is unknown, TLS failed, or the connection broke.
+	Unreachable bool
 }
 
 // Proxy is an http.Handler. It is safe for concurrent use.
@@ -68,6 +73,10 @@ type Proxy struct {
 	transport  *http.Transport
 	blank      *redact.Redactor
 	usage      meter
+	limits     Limits
+	reading    chan struct{} // holds one value for each body that is being read
+	// conversation remembers how the model answered.
+	conversation conversation
 }
 
 // New returns a Proxy. It fails when a required option is missing or the
@@ -92,6 +101,8 @@ func New(o Options) (*Proxy, error) {
 		log:        o.Log,
 		maxBody:    o.MaxBody,
 		hostedWeb:  o.AllowHostedWeb,
+		limits:     o.Limits,
+		reading:    make(chan struct{}, maxReading),
 		// Lengths stay, so that Content-Length does.
 		blank: redact.New(redact.Options{Secrets: []string{o.Credential.secret}, Mask: true}),
 		transport: &http.Transport{
@@ -119,7 +130,21 @@ func New(o Options) (*Proxy, error) {
 
 // Usage returns the tokens used so far. The last answer is in it once its
 // handler has returned, so close the tunnel first to have them all.
-func (p *Proxy) Usage() Usage { return p.usage.total() }
+func (p *Proxy) Usage() Usage { sum, _ := p.usage.total(); return sum }
+
+// CostUSD returns what was spent so far, in US dollars at list price: the tokens
+// that the upstream reported, by the price of the model that it names. For an
+// answer that was cut it is an estimate, and the dearest price for a model that
+// the table of prices does not hold.
+func (p *Proxy) CostUSD() float64 { _, cost := p.usage.total(); return cost }
+
+// LastAnswer returns how the newest request of Claude's main conversation was
+// answered; the zero Answer when it was not, or not to its end. Close the tunnel
+// first.
+func (p *Proxy) LastAnswer() Answer { last, _ := p.conversation.state(); return last }
+
+// Reached returns the limit for which requests were refused; "" = none.
+func (p *Proxy) Reached() Reached { _, reached := p.conversation.state(); return reached }
 
 // Answered counts the requests for a message that the upstream answered with
 // a status of 2xx. An answer is counted before the agent receives it.

@@ -51,6 +51,43 @@ var hostedRequests = map[string]string{
 	"no object":                `[]`,
 	"too many values":          body(`,"x":[` + strings.Repeat("[],", 600_000) + `0]`),
 	"nested without end":       body(`,"x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)),
+
+	// Members and types that nobody looked at, and other spellings of listed ones.
+	"skills":                      body(`,"skills":[{"type":"anthropic","skill_id":"x"}]`),
+	"betas in the body":           body(`,"betas":["mcp-client-2025-11-20"]`),
+	"a thread, which is kept":     body(`,"thread":{"type":"create"}`),
+	"fallbacks to other models":   body(`,"fallbacks":[{"model":"claude-opus-4-1"}]`),
+	"a profile of a user":         body(`,"user_profile_id":"x"`),
+	"a member yet unknown":        body(`,"teleport":null`),
+	"fast, at another price":      body(`,"speed":"fast"`),
+	"a dearer tier":               body(`,"service_tier":"priority"`),
+	"a dearer place":              body(`,"inference_geo":"us"`),
+	"source, other case":          said(`{"type":"image","Source":{"type":"url","url":"https://evil.example"}}`),
+	"source twice, by case":       said(`{"type":"image","source":{"type":"base64"},"SOURCE":{"type":"url","url":"https://evil.example"}}`),
+	"type of a source, by case":   said(`{"type":"image","source":{"type":"base64","TYPE":"url","url":"https://evil.example"}}`),
+	"url in an inline source":     said(`{"type":"image","source":{"type":"base64","data":"","url":"https://evil.example"}}`),
+	"type of a tool, other case":  body(`,"tools":[{"TYPE":"web_search_20250305","name":"x","input_schema":{}}]`),
+	"type of a tool, by number":   body(`,"tools":[{"type":1,"name":"x","input_schema":{}}]`),
+	"bash at the provider":        body(`,"tools":[{"type":"bash_code_execution_20250825","name":"x"}]`),
+	"editor at the provider":      body(`,"tools":[{"type":"text_editor_code_execution_20250825","name":"x"}]`),
+	"called from the provider":    body(`,"tools":[{"name":"x","input_schema":{},"allowed_callers":["code_execution_20260120"]}]`),
+	"a later bash":                body(`,"tools":[{"type":"bash_20301231","name":"x"}]`),
+	"advisor":                     body(`,"tools":[{"type":"advisor_20260301","name":"advisor","model":"claude-opus-4-1"}]`),
+	"result of hosted bash":       said(`{"type":"bash_code_execution_tool_result","tool_use_id":"t","content":{}}`),
+	"mcp call":                    said(`{"type":"mcp_tool_use","id":"t","name":"x","server_name":"s","input":{}}`),
+	"hosted call":                 said(`{"type":"server_tool_use","id":"t","name":"web_fetch","input":{"url":"https://evil.example"}}`),
+	"a part yet unknown":          said(`{"type":"teleport","to":"x"}`),
+	"a part without a type":       said(`{"text":"hi"}`),
+	"a part in a list":            said(`[{"type":"text","text":"hi"}]`),
+	"hosted tool by a definition": `{"model":"m","messages":[{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":` + search + `}}]}]}`,
+	"mcp toolset by a change":     `{"model":"m","messages":[{"role":"system","content":[{"type":"tool_addition","tool":{"type":"mcp_toolset_reference","name":"x"}}]}]}`,
+	"a role yet unknown":          `{"model":"m","messages":[{"role":"provider","content":"x"}]}`,
+	"an edit yet unknown":         body(`,"context_management":{"edits":[{"type":"archive_20270101"}]}`),
+	"a number's odd form":         body(`,"max_tokens":01`),
+	"a comma too many":            body(`,"stop_sequences":["a",]`),
+	"a bare word":                 body(`,"stream":True`),
+	"an escape that is none":      body(`,"stop_sequences":["\x41"]`),
+	"a control character":         body(",\"stop_sequences\":[\"\x01\"]"),
 }
 
 // Attack: the firewall is tight, so the agent has the model's provider fetch
@@ -72,6 +109,25 @@ func TestTheProviderFetchesNothingForTheAgent(t *testing.T) {
 	got := f.do(t, http.MethodPost, "/v1/messages", hostedRequests["web search"], "X-Api-Key", testToken)
 	if !strings.Contains(got.body, "web_search_20250305") || !strings.Contains(got.body, "the sandbox refuses") {
 		t.Errorf("the refusal does not say why: %s", got.body)
+	}
+}
+
+// A refusal names the member, so that whoever updates Claude Code knows what to
+// report.
+func TestARefusalNamesPlaceAndMember(t *testing.T) {
+	f := newFixture(t, &fakeapi.Server{}, nil)
+	for name, want := range map[string]string{
+		"a member yet unknown": "teleport: Extra inputs are not permitted",
+		"source, other case":   "messages.0.content.0.Source: Extra inputs are not permitted",
+		"image by url":         `messages.0.content.0.source: a source of type \"url\"`,
+		"a part yet unknown":   `messages.0.content.0: a part of type \"teleport\"`,
+		"web search":           `tools.1: a tool of type \"web_search_20250305\"`,
+		"a dearer tier":        "service_tier: the sandbox refuses priority; it takes auto, standard_only",
+	} {
+		got := f.do(t, http.MethodPost, "/v1/messages", hostedRequests[name], "X-Api-Key", testToken)
+		if !strings.Contains(got.body, want) {
+			t.Errorf("%s: %s", name, got.body)
+		}
 	}
 }
 

@@ -93,6 +93,9 @@ type pass struct {
 	isSandbox, hasAgent func() bool
 	reports             []report
 	said                map[composePlace]bool // see inCompose
+	exposedPaths        []string              // of a Compose service's workspace: what no volume covers, PATH or PATH:ro
+	asked               map[programPlaceIn]bool
+	tooMuch             []*jsonc.Node // commands that were not followed to their end
 }
 
 // report is a finding and, where a machine can mend it safely, how.
@@ -103,6 +106,13 @@ type report struct {
 
 // fix attaches the edits that mend what was just reported.
 func (r *report) fix(edits []jsonc.Edit) { r.edits = edits }
+
+// atMost lowers the severity of what was just reported, where its rule's is too much.
+func (r *report) atMost(s diag.Severity) {
+	if s == diag.SeverityNote {
+		r.Severity = s
+	}
+}
 
 func newPass(p *Project) *pass {
 	c := &pass{Project: p, table: table(), doc: p.Config, root: p.object()}
@@ -144,6 +154,7 @@ func (c *pass) run() {
 			}
 		}
 	}
+	c.unchecked()
 }
 
 // at reports a rule at a value.

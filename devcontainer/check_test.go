@@ -229,10 +229,10 @@ func TestContractRules(t *testing.T) {
 		{"entrypoint replaced by default", with(t, `"overrideCommand": false,`, ""), nil, "SBX802"},
 		{"entrypoint replaced", with(t, `"overrideCommand": false`, `"overrideCommand": true`), nil, "SBX802"},
 		{"entrypoint replaced by a text", with(t, `"overrideCommand": false`, `"overrideCommand": "false"`), nil, "SBX301"},
-		{"firewall in a hook", with(t, `"overrideCommand": false`, `"waitFor": "postStartCommand", "postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil, "SBX803"},
-		{"nobody waits for the firewall", with(t, `"overrideCommand": false`, `"postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil, "SBX803 SBX804"},
+		{"firewall in a hook", with(t, `"overrideCommand": false`, `"waitFor": "postStartCommand", "postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil, "SBX803 SBX824"},
+		{"nobody waits for the firewall", with(t, `"overrideCommand": false`, `"postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil, "SBX803 SBX804 SBX824"},
 		{"tools wait for less", with(t, `"overrideCommand": false`, `"waitFor": "onCreateCommand", "postCreateCommand": "init-firewall.sh"`), nil, "SBX803 SBX804"},
-		{"firewall in an object's hook", with(t, `"overrideCommand": false`, `"postCreateCommand": {"fw": ["sudo", "iptables", "-P", "OUTPUT", "DROP"]}, "waitFor": "postCreateCommand"`), nil, "SBX803"},
+		{"firewall in an object's hook", with(t, `"overrideCommand": false`, `"postCreateCommand": {"fw": ["sudo", "iptables", "-P", "OUTPUT", "DROP"]}, "waitFor": "postCreateCommand"`), nil, "SBX803 SBX824"},
 		{"ENTRYPOINT starts something else", strings.Replace(sandbox, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
 			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nCOPY --from=x@sha256:0 /sbx-init /sbx-init\nENTRYPOINT [\"sleep\", \"infinity\"]\n"
 		}, "SBX802"},

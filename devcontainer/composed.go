@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -16,6 +17,19 @@ type composed struct {
 	project *compose.Project
 	service *compose.Service // the one that becomes the dev container; nil when it is not there
 	first   string           // first file as the configuration names it; paths start in its folder
+	mounts  *budget.Budget   // how many more mounts volumes_from may bring
+}
+
+// maxMounts bounds the mounts that volumes_from brings, all services together:
+// services that take over from several others that do the same multiply them.
+const maxMounts = 20_000
+
+// incomplete says why not all mounts were looked at, or "".
+func (c *composed) incomplete() string {
+	if c.mounts.Spent() {
+		return fmt.Sprintf("volumes_from brings more than %d mounts", maxMounts)
+	}
+	return ""
 }
 
 // readCompose reads the project's Compose files; nil when it has none.
@@ -23,7 +37,7 @@ func readCompose(p *Project) *composed {
 	if len(p.Compose) == 0 || p.object() == nil {
 		return nil
 	}
-	c := &composed{project: p.ComposeWith(nil)}
+	c := &composed{project: p.ComposeWith(nil), mounts: budget.New(maxMounts)}
 	for _, n := range texts(p.object().Member("dockerComposeFile")) {
 		if name, ok := p.Path(n.Text); ok && p.Tree.Kind(name) == File {
 			c.first = filepath.ToSlash(n.Text)
@@ -110,10 +124,13 @@ func (c *composed) mountsBelow(s *compose.Service, depth int) []placed {
 	for _, n := range s.Get("volumes_from").Scalars() {
 		name, mode, _ := strings.Cut(n.Text, ":")
 		other := c.project.Service(name)
-		if name == "container" || other == nil || depth == enough {
+		if name == "container" || other == nil || depth == enough || !c.mounts.Spend(1) {
 			continue
 		}
 		for _, m := range c.mountsBelow(other, depth+1) {
+			if !c.mounts.Spend(1) {
+				break
+			}
 			if !slices.ContainsFunc(out, func(have placed) bool { return path.Clean(have.target) == path.Clean(m.target) }) {
 				m.readonly, m.at = m.readonly || mode == "ro", n
 				out = append(out, m)

@@ -16,16 +16,16 @@ type composePlace struct {
 
 // inCompose reports a rule at a value of a Compose file, once: extends and
 // anchors give one value to several services.
-func (c *pass) inCompose(n *compose.Node, rule, message, hint string) {
+func (c *pass) inCompose(n *compose.Node, rule, message, hint string) *report {
 	at := composePlace{rule, n.Doc.File, n.Start}
 	if c.said[at] {
-		return
+		return &report{} // of no consequence
 	}
 	if c.said == nil {
 		c.said = map[composePlace]bool{}
 	}
 	c.said[at] = true
-	c.in(n.Doc, n.Start, n.End, "", rule, message, hint)
+	return c.in(n.Doc, n.Start, n.End, "", rule, message, hint)
 }
 
 // composeFiles reports files that Compose refuses and a service that is not in
@@ -72,7 +72,7 @@ func (c *pass) composeHost() {
 		c.composeJoins(s)
 		c.composeGrants(s)
 		if n := s.Get("use_api_socket"); n.True() {
-			c.inCompose(n, "SBX401", "use_api_socket hands in the container engine, and the credentials for its registries", hintSocket)
+			c.inCompose(n, "SBX401", "use_api_socket gives access to the container engine, and the credentials for its registries", hintSocket)
 		}
 		for _, n := range volumesOf(s) {
 			c.composeMount(n)
@@ -96,12 +96,14 @@ func (c *pass) composeRights(s *compose.Service) {
 	}
 	for _, n := range s.Get("cap_add").Scalars() {
 		if name := capabilityName(n.Text); slices.Contains(dangerous, name) {
-			c.inCompose(n, "SBX403", "the capability "+name+" reaches beyond the container", "remove it")
+			message, severity := reach(name)
+			c.inCompose(n, "SBX403", message, "remove it").atMost(severity)
 		}
 	}
 	for _, key := range namespaces {
 		if n := s.Get(key[0]); n.String() == "host" {
-			c.inCompose(n, "SBX404", fmt.Sprintf("%s: host shares the host's %s namespace", key[0], key[1]), "remove it; ports are reached with forwardPorts")
+			shared := hostNamespaces[key[1]]
+			c.inCompose(n, "SBX404", fmt.Sprintf("%s: host %s", key[0], shared.what), shared.hint).atMost(shared.severity)
 		}
 	}
 	for _, n := range s.Get("security_opt").Scalars() {
@@ -165,7 +167,7 @@ func (c *pass) composeSource(at *compose.Node, m mount) bool {
 		return false
 	}
 	if isSocket(m) {
-		c.inCompose(at, "SBX401", fmt.Sprintf("the mount of %q hands in the container engine", m.source), hintSocket)
+		c.inCompose(at, "SBX401", fmt.Sprintf("the mount of %q gives access to the container engine", m.source), hintSocket)
 		return true
 	}
 	if c.handsInSession(m, func(rule, message, hint string) { c.inCompose(at, rule, message, hint) }) {

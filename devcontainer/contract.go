@@ -1,7 +1,6 @@
 package devcontainer
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"regexp"
@@ -58,10 +57,10 @@ func (c *pass) contract() {
 	switch dev := c.composed.dev(); {
 	case c.root.Member("dockerComposeFile") == nil:
 		c.singleContainer(hooked)
-		c.undo()
+		c.undo(hooked)
 	case dev == nil: // the files cannot be read
 		c.overridden()
-		c.undo()
+		c.undo(hooked)
 	default:
 		c.composeContract(dev, hooked)
 	}
@@ -132,7 +131,7 @@ func (c *pass) composeContract(dev *compose.Service, hooked bool) {
 		if n := dev.Get("entrypoint"); n != nil && !n.Null && !hooked && !firewallWord.MatchString(strings.Join(append(n.Words(), dev.Get("command").Words()...), " ")) && !startsScript(n.Words()) {
 			c.inCompose(n, "SBX802", "this entrypoint replaces the image's, so the firewall in it never runs", "leave entrypoint out, or start sbx-init in it")
 		}
-		c.undo()
+		c.undo(hooked)
 		return
 	}
 	if owner != nil && !serviceHas(owner, "NET_ADMIN") {
@@ -240,7 +239,7 @@ var sudo = regexp.MustCompile(`(?m)^[^#\n]*\b(sudo|NOPASSWD|sudoers)\b`)
 // undo reports what gives the agent the rights that the firewall was built
 // with. A session that an editor opens is a child of the engine, not of
 // sbx-init: it has what the container's settings say.
-func (c *pass) undo() {
+func (c *pass) undo(hooked bool) {
 	user, known := c.root.Member("remoteUser").Str()
 	if !known {
 		user, known = c.containerUser()
@@ -258,14 +257,7 @@ func (c *pass) undo() {
 	if c.noNewPrivileges() {
 		return
 	}
-	message := "a setuid program gives the agent the container's capabilities, NET_ADMIN among them"
-	if sudo.MatchString(c.dockerfileText()) {
-		message = "sudo gives the agent the container's capabilities, NET_ADMIN among them"
-	}
-	r := c.missing(c.root.Member("securityOpt"), "SBX805", message, `add "securityOpt": ["no-new-privileges"]`)
-	if !bytes.Contains(c.Config.Src, []byte("no-new-privileges")) { // or somebody has switched it off
-		r.fix(c.listing("securityOpt", "no-new-privileges"))
-	}
+	c.setuidOpen(hooked)
 }
 
 // containerUser is who the file says the container runs as. The reference CLI

@@ -43,7 +43,10 @@ func (c *pass) writable() {
 			return
 		}
 		custom = true // the repository above is only there if the volume says so
-		report = func(o exposed) { c.inCompose(volume.at, o.rule, o.message, c.volumeHint(volume, o.inside)) }
+		report = func(o exposed) {
+			c.exposedPaths = append(c.exposedPaths, o.inside...)
+			c.inCompose(volume.at, o.rule, o.message, c.volumeHint(volume, o.inside))
+		}
 	} else if custom && !hostWritable(parseMount(workspace, nil)) {
 		return
 	}
@@ -84,16 +87,13 @@ func (c *pass) writable() {
 // workspace over themselves.
 func (c *pass) volumeHint(workspace *placed, inside []string) string {
 	const why = `; from "mounts" the reference CLI drops readonly here`
-	if path.Join(c.Dir, path.Dir(c.composed.first), workspace.source) != path.Clean(c.Home) || workspace.target == "" {
+	from, to, ok := c.workspaceIn(workspace)
+	if !ok {
 		return `mount it over itself among the service's volumes, ending in ":ro" but for .git itself` + why
 	}
 	var volumes []string
-	for _, p := range inside {
-		p, mode, ro := strings.Cut(p, ":")
-		if ro {
-			mode = ":" + mode
-		}
-		volumes = append(volumes, jsonc.Quote(strings.TrimRight(workspace.source, "/")+"/"+p+":"+strings.TrimRight(workspace.target, "/")+"/"+p+mode))
+	for _, line := range volumesOver(from, to, inside) {
+		volumes = append(volumes, jsonc.Quote(line))
 	}
 	return "add to the service's volumes: " + strings.Join(volumes, ", ") + why
 }

@@ -1,6 +1,7 @@
 package devcontainer
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -38,23 +39,8 @@ type rulesOf struct {
 // featurePolicy compares the options of the firewall Feature, which are its
 // policy, with what the configuration does.
 func (c *pass) featurePolicy(feature jsonc.Member) {
-	unknown := false
-	list := func(option, byDefault string) (out []string) {
-		text, ok := feature.Value.Member(option).Str()
-		if !ok {
-			text = byDefault
-		}
-		unknown = unknown || strings.Contains(text, "${")
-		for entry := range strings.SplitSeq(text, ",") {
-			if entry = strings.TrimSpace(entry); entry != "" {
-				out = append(out, entry)
-			}
-		}
-		return out
-	}
-	network := firewall.Network{Mode: firewall.ModeAllowlist, Presets: list("presets", "anthropic,github,vscode"), Allow: list("allow", ""),
-		Deny: list("deny", "gist.github.com"), Private: list("private", "")}
-	if unknown {
+	network, known := featureNetwork(feature)
+	if !known {
 		return
 	}
 	policy, errs := firewall.NewPolicy(network)
@@ -146,17 +132,15 @@ func (c *pass) eachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command
 	}
 	switch n.Kind {
 	case jsonc.String:
-		commands, _ := shell.Parse(n.Text, nil)
-		for _, cmd := range commands {
+		for _, cmd := range c.commandsOf(n, n.Text) {
 			visit(n, cmd)
 		}
 	case jsonc.Array:
 		var words []string
 		for _, e := range texts(n) {
-			words = append(words, "'"+strings.ReplaceAll(e.Text, "'", `'\''`)+"'")
+			words = append(words, e.Text)
 		}
-		commands, _ := shell.Parse(strings.Join(words, " "), nil)
-		for _, cmd := range commands {
+		for _, cmd := range c.commandsOf(n, quotedLine(words)) {
 			visit(n, cmd)
 		}
 	case jsonc.Object:
@@ -164,6 +148,15 @@ func (c *pass) eachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command
 			c.eachCommand(m.Value, visit)
 		}
 	}
+}
+
+// commandsOf reads shell text that n holds, and remembers when that was too much.
+func (c *pass) commandsOf(n *jsonc.Node, text string) []*shell.Command {
+	commands, err := shell.Parse(text, nil)
+	if errors.Is(err, shell.ErrTooMuch) && !slices.Contains(c.tooMuch, n) {
+		c.tooMuch = append(c.tooMuch, n)
+	}
+	return commands
 }
 
 // fetchedHosts returns the hosts of addresses that a command names.

@@ -119,9 +119,26 @@ func startedBy(s *dockerfile.Stage) []suspect {
 	return nil
 }
 
+// programPlaceIn is a file of a stage's image, and what needs it there.
+type programPlaceIn struct {
+	stage *dockerfile.Stage
+	place string
+	use   *dockerfile.Instruction
+}
+
 // programAt returns what speaks against the file at place, in the stage's
 // image, being the published sbx-init. use is what needs it there.
 func (c *pass) programAt(s *dockerfile.Stage, place string, use *dockerfile.Instruction) []suspect {
+	// Stages that copy from stages lead to the same file on many ways, whose
+	// suspects are the same.
+	at := programPlaceIn{s, place, use}
+	if c.asked[at] {
+		return nil
+	}
+	if c.asked == nil {
+		c.asked = map[programPlaceIn]bool{}
+	}
+	c.asked[at] = true
 	base := s.Base()
 	brought := isImage(base.Image, release.ImageRepo()) && place == programPlace || isImage(base.Image, release.InitRepo()) && place == programSource
 	brought = brought && !c.replaced(base.Image)

@@ -135,7 +135,11 @@ func isFile(p string) bool {
 // Open makes a Project of the devcontainer.json at file on this machine and
 // hands it to use; the Project's Tree is closed when use returns. The tree is
 // the git repository around the file, or else its project folder.
-func Open(file string, use func(*Project) error) error {
+func Open(file string, use func(*Project) error) error { return open(file, asIs, use) }
+
+// open is Open with the tree that view makes of the one on the disk, in which
+// the configuration has the given name.
+func open(file string, view func(tree Tree, name string) Tree, use func(*Project) error) error {
 	full, err := filepath.Abs(file)
 	if err != nil {
 		return err
@@ -150,7 +154,7 @@ func Open(file string, use func(*Project) error) error {
 		return err
 	}
 	defer root.Close()
-	p, err := Load(disk{root}, filepath.ToSlash(name), file)
+	p, err := Load(view(disk{root}, filepath.ToSlash(name)), filepath.ToSlash(name), file)
 	if err != nil {
 		// The tree's own name for it says less than the user's.
 		var place *os.PathError
@@ -160,6 +164,7 @@ func Open(file string, use func(*Project) error) error {
 		return err
 	}
 	p.folder = filepath.Base(filepath.Dir(full))
+	p.homeName = filepath.Base(filepath.Join(top, filepath.FromSlash(p.Home)))
 	return use(p)
 }
 

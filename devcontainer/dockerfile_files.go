@@ -57,6 +57,10 @@ func (c *pass) buildSecrets() {
 			}
 		}
 	}
+	args := map[*dockerfile.Stage]map[string]bool{}
+	for _, s := range c.build.needed {
+		args[s] = argued(s)
+	}
 	for _, i := range c.build.instructions() {
 		switch cmd := i.Command.(type) {
 		case *instructions.ArgCommand:
@@ -65,7 +69,8 @@ func (c *pass) buildSecrets() {
 			}
 		case *instructions.EnvCommand:
 			for _, kv := range cmd.Env {
-				if _, again := c.build.file.Args[kv.Key]; !again && !argued(i.Stage.Instructions, kv.Key) {
+				_, again := c.build.file.Args[kv.Key]
+				if empty := strings.Trim(kv.Value, `"'`) == ""; !again && !args[i.Stage][kv.Key] && !empty {
 					report(i.Find, kv.Key, &kv.Value, strings.Trim(kv.Value, `"'`))
 				}
 			}
@@ -84,19 +89,18 @@ func (c *pass) buildSecrets() {
 // writtenKey finds a key of a known form inside a word.
 var writtenKey = regexp.MustCompile(`\b(sk-ant-[A-Za-z0-9_-]{20}|sk-proj-[A-Za-z0-9_-]{20}|gh[pousr]_[A-Za-z0-9]{30}|github_pat_[A-Za-z0-9_]{30}|glpat-[A-Za-z0-9_-]{20}|A[KS]IA[A-Z0-9]{16}\b|AIza[A-Za-z0-9_-]{35}|npm_[A-Za-z0-9]{36})`)
 
-// argued reports whether an ARG of the stage has the name already: then its
-// finding stands there.
-func argued(list []*dockerfile.Instruction, name string) bool {
-	for _, i := range list {
+// argued returns the names that the ARGs of a stage have: their findings stand
+// there, and not at an ENV of the same name.
+func argued(s *dockerfile.Stage) map[string]bool {
+	names := map[string]bool{}
+	for _, i := range s.Instructions {
 		if arg, ok := i.Command.(*instructions.ArgCommand); ok {
 			for _, kv := range arg.Args {
-				if kv.Key == name {
-					return true
-				}
+				names[kv.Key] = true
 			}
 		}
 	}
-	return false
+	return names
 }
 
 // secretFile matches files that hold keys, and the repository itself, which

@@ -59,8 +59,7 @@ func (c *pass) packageStep(i *dockerfile.Instruction, alone *shell.Command, answ
 			install = cmd
 		}
 		_, yes := cmd.Flag("-y", "--yes", "--assume-yes", "-q=2", "--force-yes")
-		quiet := slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return strings.Contains(w.Text, "qq") && w.Text[0] == '-' || w.Text == "-q=2" })
-		if !yes && !quiet && !answers && !piped(cmd) && !strings.Contains(i.Source(), "APT_GET") {
+		if !yes && !quiet(cmd) && !answers && !piped(cmd) && !strings.Contains(i.Source(), "APT_GET") {
 			c.atCommand(cmd, "SBX724", cmd.Name()+" asks before it installs", "add -y")
 		}
 		if len(packages) > 0 && !slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool {
@@ -80,6 +79,23 @@ func (c *pass) packageStep(i *dockerfile.Instruction, alone *shell.Command, answ
 		c.atCommand(update, "SBX723", "the package lists stay in the image", "end the step with rm -rf /var/lib/apt/lists/*")
 	}
 	return alone
+}
+
+// quiet reports whether apt is told twice to be quiet, which implies --yes;
+// apt-get(8).
+func quiet(cmd *shell.Command) bool {
+	level := 0
+	for _, w := range cmd.Args() {
+		switch {
+		case w.Text == "-q=2":
+			return true
+		case w.Text == "--quiet":
+			level++
+		case strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && !strings.Contains(w.Text, "="):
+			level += strings.Count(w.Text, "q")
+		}
+	}
+	return level >= 2
 }
 
 // piped reports whether something answers the questions: yes | apt-get …

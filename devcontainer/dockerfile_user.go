@@ -43,7 +43,11 @@ func (c *pass) endsAsRoot() {
 	switch {
 	case last == nil && c.build.final.User == "" && !c.hasFeatures():
 		start, end := c.build.final.From.Start, c.build.final.From.HeadEnd
-		c.inBuild(start, end, "SBX725", "no USER, and the configuration names no remoteUser", "create a user and end with USER, or set remoteUser")
+		message, hint := "no USER, and the configuration names no remoteUser", "create a user and end with USER, or set remoteUser"
+		if c.bare {
+			message, hint = "no USER, so the container runs as the base image's user, mostly root", "create a user and end with USER"
+		}
+		c.inBuild(start, end, "SBX725", message, hint)
 	case last != nil && isRoot(c.build.final.User):
 		start, end := last.Start, last.HeadEnd
 		c.inBuild(start, end, "SBX702", "the container runs as root", "end with an unprivileged USER, or set remoteUser")

@@ -154,7 +154,12 @@ func (c *pass) looksLikeAgent() bool {
 // newPrivileges advises an agent's container that is no sandbox of ours, whose
 // own contract asks for it (SBX805).
 func (c *pass) newPrivileges() {
-	if c.root.Member("dockerComposeFile") == nil && !c.noNewPrivileges() && !c.sandboxed() && c.agent() {
-		c.missing(c.root.Member("securityOpt"), "SBX413", "an agent runs here, and nothing keeps setuid programs from making it root", `add "securityOpt": ["no-new-privileges"]`)
+	if c.root.Member("dockerComposeFile") != nil || c.noNewPrivileges() || c.sandboxed() || !c.agent() {
+		return
 	}
+	hint := `add "securityOpt": ["no-new-privileges"]`
+	if uses := c.setuidUses(); len(uses) > 0 && uses[0].sure {
+		hint = fmt.Sprintf("%s needs %s; do that in the Dockerfile, then %s", strings.TrimSuffix(uses[0].how, runsIt), uses[0].program, hint)
+	}
+	c.missing(c.root.Member("securityOpt"), "SBX413", "an agent runs here, and nothing keeps setuid programs from making it root", hint)
 }

@@ -20,6 +20,7 @@ const maxRounds = 20
 // line ends and a byte order mark stay, and so does the meaning of everything
 // that no finding was about. The text is the old one when there is nothing to
 // do; fixing it again changes nothing. rules, unless empty, limits the rules.
+// Notes are advice: they are followed only when rules names theirs.
 func Fix(p *Project, rules []string) (src []byte, fixed []diag.Finding) {
 	original := p.Config.Src
 	src = original
@@ -31,7 +32,7 @@ func Fix(p *Project, rules []string) (src []byte, fixed []diag.Finding) {
 		var groups [][]jsonc.Edit
 		var of []diag.Finding
 		for _, r := range c.reports {
-			if len(r.edits) > 0 && (len(rules) == 0 || slices.Contains(rules, r.Rule)) {
+			if len(r.edits) > 0 && r.asked(rules) {
 				groups, of = append(groups, r.edits), append(of, r.Finding)
 			}
 		}
@@ -54,6 +55,15 @@ func Fix(p *Project, rules []string) (src []byte, fixed []diag.Finding) {
 		return original, nil // names were quoted, and something else is broken
 	}
 	return src, fixed
+}
+
+// asked reports whether Fix is to follow a report, for the rules that it is
+// limited to.
+func (r report) asked(rules []string) bool {
+	if len(rules) == 0 {
+		return r.Severity != diag.SeverityNote
+	}
+	return slices.Contains(rules, r.Rule)
 }
 
 // unquotedName is a name as JavaScript would take it.

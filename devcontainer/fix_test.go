@@ -46,8 +46,9 @@ func TestFixKeepsWhatItIsNotAbout(t *testing.T) {
 	for _, tt := range []struct{ name, src, want string }{
 		{"booleans", "{\n  // why\n  \"image\": \"a:1\",\n  \"privileged\": \"false\", // no\n  \"init\": \"true\"\n}\n",
 			"{\n  // why\n  \"image\": \"a:1\",\n  \"privileged\": false, // no\n  \"init\": true\n}\n"},
-		{"line ends and mark", "\ufeff{\r\n\t\"image\": \"a:1\",\r\n\t\"remoteuser\": \"x\",\r\n}\r\n",
+		{"line ends and mark", "\ufeff{\r\n\t\"image\": \"a:1\",\r\n\t\"remoteuser\": \"x\"\r\n}\r\n",
 			"\ufeff{\r\n\t\"image\": \"a:1\",\r\n\t\"remoteUser\": \"x\"\r\n}\r\n"},
+		{"a note", "{\"image\": \"a:1\", \"name\": \"${env:X}\",}", "{\"image\": \"a:1\", \"name\": \"${env:X}\",}"},
 		{"legacy, all at once", "{\n  \"image\": \"a:1\",\n  // mine\n  \"extensions\": [\n    \"a.b\" // one\n  ],\n  \"settings\": {\n    \"x\": 1\n  }\n}\n",
 			"{\n  \"image\": \"a:1\",\n  // mine\n  \"customizations\": {\"vscode\": {\"extensions\": [\n    \"a.b\" // one\n  ], \"settings\": {\n    \"x\": 1\n  }}}\n}\n"},
 		{"legacy into what is there", "{\n  \"image\": \"a:1\",\n  \"extensions\": [\n    \"a.b\"\n  ],\n  \"customizations\": {\n    \"vscode\": {\n      \"settings\": {}\n    }\n  }\n}\n",
@@ -69,6 +70,19 @@ func TestFixKeepsWhatItIsNotAbout(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
+	}
+}
+
+// Notes are advice: fix follows one only when its rule is named.
+func TestFixFollowsNotesOnlyByName(t *testing.T) {
+	src := []byte("{\"image\": \"a:1\", \"name\": \"${env:X}\", \"init\": \"true\",}")
+	got, _ := devcontainer.Fix(devcontainer.Parse("f", src), nil)
+	if want := "{\"image\": \"a:1\", \"name\": \"${env:X}\", \"init\": true,}"; string(got) != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	got, _ = devcontainer.Fix(devcontainer.Parse("f", src), []string{"SBX307"})
+	if want := "{\"image\": \"a:1\", \"name\": \"${localEnv:X}\", \"init\": \"true\",}"; string(got) != want {
+		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
 

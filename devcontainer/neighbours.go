@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 const hintNeighbour = "let the two talk over a network, or share the one volume that is needed"
@@ -24,6 +25,20 @@ func joins(flag, value string) (host bool, other string) {
 		return false, name
 	}
 	return value == "host", ""
+}
+
+// hostNamespaces says, by the name of Docker's flag, what a container gets of the
+// host with each of the host's namespaces, and how grave that is.
+var hostNamespaces = map[string]struct {
+	what, hint string
+	severity   diag.Severity
+}{
+	"network":  {"shares the host's network namespace", "remove it; ports are reached with forwardPorts", diag.SeverityError},
+	"pid":      {"shares the host's processes, which root in the container can end", "remove it; the container's own processes need no option", diag.SeverityError},
+	"ipc":      {"shares the host's shared memory and message queues", "remove it; --shm-size gives the container more shared memory of its own", diag.SeverityError},
+	"uts":      {"shares the host's host name", "remove it; --hostname names the container", diag.SeverityError},
+	"cgroupns": {"shares the host's view of control groups", "remove it; the engine gives the container a namespace of its own", diag.SeverityError},
+	"userns":   {"keeps the engine from mapping the container's users, if it is set up to", "remove it, so that the engine's setting holds", diag.SeverityNote},
 }
 
 // joinedArg reports a namespace that runArgs share with another container.

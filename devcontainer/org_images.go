@@ -104,7 +104,7 @@ func (c *pass) orgService(s *compose.Service) {
 	if dev := c.composed.dev(); !builds || dev != nil && dev.Name == s.Name || strings.ContainsAny(context+file, "$:") || path.IsAbs(context) || path.IsAbs(file) {
 		return // the dev container's own is c.build
 	}
-	doc := c.text(path.Join(path.Dir(c.composed.first), context, file))
+	doc := c.readable(path.Join(path.Dir(c.composed.first), context, file))
 	if doc == nil {
 		return
 	}

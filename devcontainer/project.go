@@ -36,7 +36,9 @@ type Project struct {
 	composed *composed         // what Compose says; nil without it
 	more     []*jsonc.Document // files that those above name
 	syntax   []diag.Finding    // of all documents
+	gaps     []gap             // what is named and was not looked at
 	folder   string            // name of the configuration's folder; "" when it is not known
+	homeName string            // name of the project's folder on this machine; "" when it is not known
 	name     string            // base name of the configuration in Tree
 	base     string            // folder of the configuration as the user named it
 }
@@ -75,17 +77,17 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	root := p.object()
 	for _, n := range []*jsonc.Node{root.Member("build").Member("dockerfile"), root.Member("dockerFile")} {
 		if s, ok := n.Str(); ok {
-			p.Dockerfile = p.text(s)
+			p.Dockerfile = p.text(s, n)
 		}
 	}
 	for _, n := range texts(root.Member("dockerComposeFile")) {
-		if doc := p.text(n.Text); doc != nil {
+		if doc := p.text(n.Text, n); doc != nil {
 			p.Compose = append(p.Compose, doc)
 		}
 	}
 	p.composed = readCompose(p)
 	if name, ok := p.composed.dockerfile(); ok && p.Dockerfile == nil {
-		p.Dockerfile = p.text(name)
+		p.Dockerfile = p.text(name, root.Member("service"))
 	}
 	return p, nil
 }
@@ -137,8 +139,28 @@ func (p *Project) quoted(name string) string {
 	return filepath.Join(p.base, filepath.FromSlash(name))
 }
 
-// text reads a file that the configuration names, or returns nil.
-func (p *Project) text(name string) *jsonc.Document {
+// text reads a file that n names, or returns nil. A file that is there and
+// cannot be read is a gap; one that is not there has a rule of its own.
+func (p *Project) text(name string, n *jsonc.Node) *jsonc.Document {
+	full, ok := p.Path(name)
+	if !ok {
+		p.gap(n, name, "it lies outside the repository, or its name depends on a variable", diag.SeverityWarning)
+		return nil
+	}
+	src, err := p.Tree.Read(full)
+	if why := p.unreadable(full, src, err); why != "" {
+		p.gap(n, name, why, diag.SeverityError)
+		return nil
+	}
+	if err != nil {
+		return nil
+	}
+	return jsonc.Text(p.quoted(name), src)
+}
+
+// readable reads a file that something else than the configuration names, or
+// returns nil.
+func (p *Project) readable(name string) *jsonc.Document {
 	full, ok := p.Path(name)
 	if !ok {
 		return nil
@@ -153,8 +175,12 @@ func (p *Project) text(name string) *jsonc.Document {
 // jsonBeside reads a JSON file beside the configuration. A document that is
 // not well formed is a text.
 func (p *Project) jsonBeside(name string) *jsonc.Document {
-	src, err := p.Tree.Read(path.Join(p.Dir, name))
+	full := path.Join(p.Dir, name)
+	src, err := p.Tree.Read(full)
 	if err != nil {
+		if why := p.unreadable(full, src, err); why != "" {
+			p.gap(nil, name, why, diag.SeverityError)
+		}
 		return nil
 	}
 	doc, findings := jsonc.Parse(p.quoted(name), src)

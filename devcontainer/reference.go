@@ -136,6 +136,8 @@ func (c *pass) filesMissing() {
 			c.name(m, "SBX311", fmt.Sprintf("the local Feature %s lies outside .devcontainer", m.Name), "the reference CLI refuses it; move it below .devcontainer")
 		case c.Tree.Kind(path.Join(full, "devcontainer-feature.json")) != File:
 			c.name(m, "SBX311", fmt.Sprintf("there is no Feature in %s", m.Name), "the folder must hold a devcontainer-feature.json")
+		case c.localFeature(m.Name) == nil:
+			c.name(m, "SBX109", fmt.Sprintf("the Feature %s is not checked: its devcontainer-feature.json cannot be read, is larger than %d bytes or not well formed", m.Name, jsonc.MaxSize), "sbx-devc validate "+m.Name+" says where; nothing is known about the rights that it brings")
 		}
 	}
 }
@@ -146,8 +148,8 @@ func (c *pass) fileMissing(n *jsonc.Node, what string, kind Kind) {
 		return
 	}
 	full, ok := c.Path(name)
-	if !ok || c.Tree.Kind(full) == kind {
-		return
+	if !ok || c.Tree.Kind(full) == kind || slices.Contains(c.Tree.List(path.Dir(full)), path.Base(full)) {
+		return // SBX109 says what is there instead
 	}
 	hint := "it is looked for relative to this file"
 	for _, entry := range c.Tree.List(path.Dir(full)) {

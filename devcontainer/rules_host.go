@@ -22,11 +22,11 @@ var hostRules = []Rule{
 		Bad:    withImage(`"privileged": true`),
 		Good:   withImage(`"capAdd": ["SYS_NICE"]`)},
 	{ID: "SBX403", Name: "dangerous-capability", Severity: diag.SeverityError, Title: "dangerous capability",
-		Reason: "The capability reaches beyond the container: it loads kernel modules, reads any file of the host, mounts, or looks into other processes.",
+		Reason: "The capability reaches beyond the container: it loads kernel modules, reads any file of the host, or mounts. SYS_PTRACE is a note: it reaches the other processes of the container, and none of the host's unless they share a namespace.",
 		Bad:    withImage(`"capAdd": ["SYS_ADMIN"]`),
 		Good:   withImage(`"capAdd": ["NET_BIND_SERVICE"]`)},
 	{ID: "SBX404", Name: "host-namespace", Severity: diag.SeverityError, Title: "namespace shared with the host",
-		Reason: "With the host's network the container reaches what listens on loopback there and no firewall of its own applies; with the host's processes it sees and, as root, signals them.",
+		Reason: "With the host's network the container reaches what listens on loopback there and no firewall of its own applies; with the host's processes it sees and, as root, signals them. The host's user namespace is a note: it is the default, unless the engine maps users.",
 		Bad:    withImage(`"runArgs": ["--network=host"]`),
 		Good:   withImage(`"forwardPorts": [3000]`)},
 	{ID: "SBX405", Name: "unconfined", Severity: diag.SeverityError, Title: "kernel confinement switched off",
@@ -141,7 +141,8 @@ func (c *pass) hostArg(a runArg) {
 		c.confinement(a.value, a.node)
 	case "network", "pid", "ipc", "uts", "userns", "cgroupns":
 		if host, _ := joins(a.flag, a.value); host {
-			c.at(a.node, "SBX404", fmt.Sprintf("--%s=host shares the host's %s namespace", a.flag, a.flag), "remove it; ports are reached with forwardPorts")
+			shared := hostNamespaces[a.flag]
+			c.at(a.node, "SBX404", fmt.Sprintf("--%s=host %s", a.flag, shared.what), shared.hint).atMost(shared.severity)
 		}
 		c.joinedArg(a)
 	case "device", "gpus", "device-cgroup-rule":
@@ -156,7 +157,7 @@ func (c *pass) hostArg(a runArg) {
 		}
 	case "use-api-socket":
 		if isOn(a.value) {
-			c.at(a.node, "SBX401", "--use-api-socket hands in the container engine, and the credentials for its registries", hintSocket)
+			c.at(a.node, "SBX401", "--use-api-socket gives access to the container engine, and the credentials for its registries", hintSocket)
 		}
 	case "env":
 		if name, _, _ := strings.Cut(a.value, "="); name == "DOCKER_HOST" {
@@ -201,9 +202,19 @@ func capabilityName(s string) string {
 	return strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(s)), "CAP_")
 }
 
+// reach says where a dangerous capability leads, and how grave that is. In its own
+// process namespace SYS_PTRACE leads to no process of the host's.
+func reach(name string) (message string, severity diag.Severity) {
+	if name == "SYS_PTRACE" {
+		return "the capability SYS_PTRACE lets its holder read and change every other process of the container", diag.SeverityNote
+	}
+	return "the capability " + name + " reaches beyond the container", diag.SeverityError
+}
+
 func (c *pass) capability(name string, n *jsonc.Node) {
 	if name = capabilityName(name); slices.Contains(dangerous, name) {
-		c.at(n, "SBX403", "the capability "+name+" reaches beyond the container", "remove it")
+		message, severity := reach(name)
+		c.at(n, "SBX403", message, "remove it").atMost(severity)
 	}
 }
 
@@ -234,7 +245,7 @@ var (
 func (c *pass) engineSocket(m mount) bool {
 	hit := isSocket(m)
 	if hit {
-		c.at(m.node, "SBX401", fmt.Sprintf("the mount of %q hands in the container engine", m.source), hintSocket)
+		c.at(m.node, "SBX401", fmt.Sprintf("the mount of %q gives access to the container engine", m.source), hintSocket)
 	}
 	return hit
 }

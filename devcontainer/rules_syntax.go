@@ -1,6 +1,10 @@
 package devcontainer
 
-import "github.com/org/claude-sandbox/internal/diag"
+import (
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
 
 // syntaxRules are reported by package jsonc while it parses.
 var syntaxRules = []Rule{
@@ -39,4 +43,8 @@ var syntaxRules = []Rule{
 		Bad:    "{\n  // sbx-ignore SBX402: the debugger needs it\n  \"image\": \"debian:13\"\n}\n",
 		Good:   "{\n  \"image\": \"debian:13\"\n}\n",
 		Fix:    "the comment goes"},
+	{ID: "SBX109", Name: "unchecked", Severity: diag.SeverityError, Title: "a part of the configuration is not checked",
+		Reason: "A file that is named but too large, no regular file or not readable, and text whose variables, aliases or stages stand for more than a bounded amount, is not looked at. No finding about it means nothing. It is a warning where the file lies outside the repository or a variable names it.",
+		Bad:    withFiles(withBuild(), ".devcontainer/Dockerfile", "FROM debian:13\nRUN useradd --create-home dev\nENV A="+strings.Repeat("x", 100)+"\nENV B=${A//x/$A}\nENV C=${B//x/$B}\nUSER dev\n"),
+		Good:   withFiles(withBuild(), ".devcontainer/Dockerfile", soundDockerfile)},
 }

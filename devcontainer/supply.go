@@ -173,7 +173,7 @@ func (c *pass) piped() {
 			if n.Kind != jsonc.String || !strings.Contains(n.Text, "curl") && !strings.Contains(n.Text, "wget") {
 				return
 			}
-			commands, _ := shell.Parse(n.Text, nil)
+			commands := c.commandsOf(n, n.Text)
 			if slices.ContainsFunc(commands, func(cmd *shell.Command) bool { _, ok := ranDownload(cmd); return ok }) {
 				c.at(n, "SBX608", name+" runs what it downloads unseen", "install a pinned version in the Dockerfile, or download, check the sum, then run")
 			}

@@ -33,16 +33,24 @@ type suppression struct {
 	used       map[string]bool
 }
 
+// maxSuppressions bounds the comments of a project: each is compared with each
+// finding, and looks for the value that it is about.
+const maxSuppressions = 500
+
 // suppress takes the findings away that comments ask for, and reports comments
 // that are wrong or do nothing.
 func (c *pass) suppress() {
 	var all []*suppression
 	for _, doc := range c.Documents() {
 		if bytes.Contains(doc.Src, []byte("sbx-ignore")) {
-			all = append(all, suppressionsOf(doc)...)
+			all = append(all, suppressionsOf(doc, maxSuppressions+1-len(all))...)
 		}
 	}
 	if len(all) == 0 {
+		return
+	}
+	if len(all) > maxSuppressions {
+		c.missing(nil, "SBX109", fmt.Sprintf("more than %d sbx-ignore comments: none of them counts", maxSuppressions), "repair what they hide")
 		return
 	}
 	c.reports = slices.DeleteFunc(c.reports, func(r report) bool {
@@ -84,8 +92,8 @@ func (s *suppression) covers(f diag.Finding) bool {
 	return true
 }
 
-// suppressionsOf finds the comments of a document.
-func suppressionsOf(doc *jsonc.Document) []*suppression {
+// suppressionsOf finds the first comments of a document, at most so many.
+func suppressionsOf(doc *jsonc.Document, most int) []*suppression {
 	var out []*suppression
 	add := func(start, end int, text string, from, to int) {
 		m := ignoreComment.FindStringSubmatch(strings.TrimSpace(text))
@@ -100,6 +108,12 @@ func suppressionsOf(doc *jsonc.Document) []*suppression {
 	}
 	if doc.Root != nil {
 		for _, comment := range doc.Comments() {
+			if len(out) >= most {
+				break
+			}
+			if !bytes.Contains(doc.Src[comment.Start:comment.End], []byte("sbx-ignore")) {
+				continue
+			}
 			from, to := covered(doc, comment)
 			text := strings.TrimSuffix(string(doc.Src[comment.Start+2:comment.End]), "*/")
 			add(comment.Start, comment.End, text, from, to)
@@ -109,6 +123,9 @@ func suppressionsOf(doc *jsonc.Document) []*suppression {
 	lines := bytes.SplitAfter(doc.Src, []byte("\n"))
 	offset := 0
 	for i, line := range lines {
+		if len(out) >= most {
+			break
+		}
 		text := strings.TrimRight(string(line), "\r\n")
 		before, after, ok := strings.Cut(text, "#")
 		if ok && strings.HasPrefix(strings.TrimSpace(after), "sbx-ignore") {

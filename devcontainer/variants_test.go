@@ -109,8 +109,8 @@ func TestFilesThatAreMissing(t *testing.T) {
 	}{
 		{"Dockerfile above", `{"build": {"dockerfile": "../Dockerfile"}}`, "", devcontainer.Memory{"Dockerfile": "FROM a@sha256:0\nRUN useradd x\nUSER x\n"}},
 		{"no Dockerfile", `{"dockerFile": "Dockerfile"}`, "SBX311", devcontainer.Memory{}},
-		{"Dockerfile outside the repository", `{"build": {"dockerfile": "../../Dockerfile"}}`, "", devcontainer.Memory{}},
-		{"Dockerfile by a variable", `{"build": {"dockerfile": "${localEnv:D}"}}`, "", devcontainer.Memory{}},
+		{"Dockerfile outside the repository", `{"build": {"dockerfile": "../../Dockerfile"}}`, "SBX109", devcontainer.Memory{}},
+		{"Dockerfile by a variable", `{"build": {"dockerfile": "${localEnv:D}"}}`, "SBX109", devcontainer.Memory{}},
 		{"one Compose file of two", `{"dockerComposeFile": ["a.yml", "b.yml"], "service": "s", "workspaceFolder": "/"}`, "SBX311", devcontainer.Memory{".devcontainer/a.yml": "services: {s: {image: \"a:1\"}}\n"}},
 		{"local Feature", image(`"features": {"./f": {}}`), "", devcontainer.Memory{".devcontainer/f/devcontainer-feature.json": feature, ".devcontainer/f/install.sh": ""}},
 		{"no local Feature", image(`"features": {"./g": {}}`), "SBX311", devcontainer.Memory{}},

@@ -2,6 +2,7 @@
 // layout, which puts the firewall into a dev container that somebody else made.
 //
 //	embedded src/firewall + carried sbx-init -> Archive -> OCI artifact
+//	                                        -> Files   -> .devcontainer/firewall of a project
 //	official CLI: install.sh at build, entrypoint.sh at every start -> sbx-init
 package features
 
@@ -40,19 +41,23 @@ func Firewall() (*Feature, error) {
 	return f, nil
 }
 
-// Archive returns the Feature as the registry gets it, with the sbx-init that
-// this program carries for both architectures. The same program gives the same
-// bytes. The error wraps carried.ErrNotCarried when it carries none.
-func (f *Feature) Archive() ([]byte, error) {
-	files := map[string][]byte{}
-	names := []string{}
+// File is one file of a Feature's folder.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// Files returns what the Feature's folder holds, sorted by name but with the
+// sbx-init that this program carries for both architectures at the end. The
+// error wraps carried.ErrNotCarried when it carries none.
+func (f *Feature) Files() ([]File, error) {
+	var files []File
 	err := fs.WalkDir(embedded, "src/"+f.ID, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		short := name[len("src/"+f.ID+"/"):]
-		files[short], err = embedded.ReadFile(name)
-		names = append(names, short)
+		content, err := embedded.ReadFile(name)
+		files = append(files, File{name[len("src/"+f.ID+"/"):], content})
 		return err
 	})
 	if err != nil {
@@ -63,17 +68,27 @@ func (f *Feature) Archive() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		name := "sbx-init-linux-" + arch + ".gz"
-		files[name], names = packed, append(names, name)
+		files = append(files, File{"sbx-init-linux-" + arch + ".gz", packed})
+	}
+	return files, nil
+}
+
+// Archive returns the Feature as the registry gets it: its files in one tar. The
+// same program gives the same bytes. The error wraps carried.ErrNotCarried when
+// it carries no sbx-init.
+func (f *Feature) Archive() ([]byte, error) {
+	files, err := f.Files()
+	if err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for _, name := range names {
-		header := &tar.Header{Name: "./" + name, Mode: 0o755, Size: int64(len(files[name])), ModTime: time.Unix(0, 0), Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
+	for _, file := range files {
+		header := &tar.Header{Name: "./" + file.Name, Mode: 0o755, Size: int64(len(file.Content)), ModTime: time.Unix(0, 0), Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
 		if err := w.WriteHeader(header); err != nil {
 			return nil, err
 		}
-		if _, err := w.Write(files[name]); err != nil {
+		if _, err := w.Write(file.Content); err != nil {
 			return nil, err
 		}
 	}

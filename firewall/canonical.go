@@ -105,6 +105,9 @@ func lowerASCII(s string) string {
 	return s
 }
 
+// errNumeric is why a number is no name.
+var errNumeric = errors.New("it is an address, or would be read as one")
+
 func checkName(name string) error {
 	if len(name) > maxName {
 		return fmt.Errorf("longer than %d characters", maxName)
@@ -123,7 +126,7 @@ func checkName(name string) error {
 		start = i + 1
 	}
 	if numericEnd(name) {
-		return errors.New("it is an address, or would be read as one")
+		return errNumeric
 	}
 	return nil
 }

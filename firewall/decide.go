@@ -10,6 +10,10 @@ import (
 // not, so that whoever reads the records knows what the allowlist lacks.
 const RuleUnlisted = "would be denied: no allowlist entry"
 
+// RuleAround is the rule of what is refused because it is around the machine,
+// though its address is none of a private range.
+const RuleAround = "no surroundings"
+
 // DecideName says whether name may be resolved at all, for any port. The name
 // may be in any form that CanonicalName accepts. Mode host allows every name,
 // and mode audit all but those under deny and under "invalid" (RFC 6761 section
@@ -148,7 +152,7 @@ func (p *Policy) Ports(name string) []Port {
 // DecideAnswer says whether addr is acceptable as an answer for name. It
 // refuses what lies in a deny network and, so that a name cannot be rebound to
 // the sandbox's surroundings, every address that is not the internet: private
-// ones unless the name is under "private", metadata services and addresses
+// ones and those of Around unless the name is under "private", metadata services and addresses
 // that are no destination always. An allow entry for the address itself
 // overrides both. It does not ask whether the name is allowed.
 func (p *Policy) DecideAnswer(name string, addr netip.Addr) Decision {
@@ -174,15 +178,19 @@ func (p *Policy) answer(name string, addr netip.Addr) Decision {
 		return Decision{Allow, e.rule, addr.String() + " is on the allowlist by address"}
 	}
 	class, what := classify(addr)
+	rule := ""
 	if class == classGlobal {
-		return Decision{Allow, "", addr.String() + " is an address of the internet"}
+		if !p.surrounds(addr) {
+			return Decision{Allow, "", addr.String() + " is an address of the internet"}
+		}
+		class, what, rule = classPrivate, "on the sandbox's own network or an address of its host", RuleAround
 	}
 	if class == classPrivate {
 		if e := p.private.name(name, anyEntry); e != nil {
 			return Decision{Allow, e.rule, name + " may resolve to private addresses"}
 		}
 	}
-	return Decision{Deny, "", fmt.Sprintf("%s resolves to %s, which is %s", name, addr, what)}
+	return Decision{Deny, rule, fmt.Sprintf("%s resolves to %s, which is %s", name, addr, what)}
 }
 
 // DecideAlias says whether name may be an alias (CNAME) of target. The target

@@ -51,6 +51,15 @@ const HeldTimeout = 60
 // whoever adds it names no time, in seconds.
 const LearnedTimeout = 300
 
+// Where sbx-init's own servers listen on loopback, unless another program took
+// the port: any port will do, because a rule leads there. Mark ("sbx" in ASCII)
+// is on the packets that they send; to set it takes CAP_NET_ADMIN.
+const (
+	ResolverPort = 1053
+	GuardPort    = 1080
+	Mark         = 0x736278
+)
+
 // Facts are what Compile may know of the machine.
 type Facts struct {
 	IPv6         bool           // the kernel has IPv6, whether or not an address is set
@@ -64,6 +73,25 @@ type Facts struct {
 	Headers      bool           // the kernel can match IP options and IPv6 extension headers
 	Around       []netip.Prefix // networks and gateways that the machine is on; mode audit keeps them closed
 	UIDs         uint32         // how many user ids exist here, from 0 on, as in a rootless container; 0 = all
+}
+
+// AssumedFacts stand for a machine that cannot be asked: a kernel that has all
+// that Compile can use, as distributions' kernels do, and a made-up network with
+// addresses for documentation (RFC 5737, RFC 3849). A caller that prints a plan
+// made from them says so. Every field is set that changes a plan; UIDs stays 0,
+// for all user ids.
+func AssumedFacts() Facts {
+	return Facts{
+		IPv6:         true,
+		Upstreams:    []netip.Addr{netip.MustParseAddr("192.0.2.53")},
+		ResolverPort: ResolverPort,
+		GuardPort:    GuardPort,
+		Mark:         Mark,
+		NFLOG:        true,
+		Queue:        true,
+		Headers:      true,
+		Around:       []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")},
+	}
 }
 
 // Plan is everything that the kernel must hold, as ordered data. Printed, it

@@ -3,6 +3,7 @@ package firewall
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -18,6 +19,31 @@ type Policy struct {
 	deny    matcher
 	private matcher
 	inbound []uint16
+	around  []netip.Prefix // see Around
+}
+
+// Around returns the policy for a machine that is on these networks and has these
+// gateways. Behind their addresses are neighbours or the machine's host, so a name
+// leads there only if "private" has it, whether or not the addresses are private.
+// Networks without a bit are left out: they are everything.
+func (p *Policy) Around(networks []netip.Prefix) *Policy {
+	there := *p
+	there.around = nil
+	for _, n := range networks {
+		if n.IsValid() && n.Bits() > 0 {
+			there.around = append(there.around, n.Masked())
+		}
+	}
+	return &there
+}
+
+// surrounds reports whether an address, or the IPv4 address in one of a tunnel, is
+// around the machine.
+func (p *Policy) surrounds(addr netip.Addr) bool {
+	if inner, _, ok := inside(addr); ok && p.surrounds(inner) {
+		return true
+	}
+	return slices.ContainsFunc(p.around, func(n netip.Prefix) bool { return n.Contains(addr) })
 }
 
 // NewPolicy understands a Network. It reports everything that is wrong at

@@ -5,6 +5,14 @@ import (
 	"net/netip"
 )
 
+// RuleLoopback is the rule of what is decided because the address is loopback's.
+const RuleLoopback = "loopback"
+
+// RefusedHeaders is the decision about a packet that is refused for its headers.
+func RefusedHeaders() Decision {
+	return Decision{Deny, "no options", "packets with IP options or extension headers do not leave the sandbox, wherever they go"}
+}
+
 // Refused says why the rules refused a packet to addr, for somebody to read:
 // the verdict is Deny in every case. name is the allowed name that the
 // resolver last gave addr out for, "" when there is none. proto is TCP, UDP or
@@ -22,8 +30,10 @@ func (p *Policy) Refused(name string, addr netip.Addr, port uint16, proto Proto)
 	switch {
 	case proto != TCP && proto != UDP:
 		return Decision{Deny, "no " + string(proto), "only TCP and UDP leave the sandbox"}
-	case hidden(addr):
+	case addr == engineResolver:
 		return Decision{Deny, "resolver", addr.String() + " is the container engine's resolver, which only the sandbox's own may ask"}
+	case addr.IsLoopback():
+		return Decision{Deny, RuleLoopback, addr.String() + " is a loopback address: it is open over loopback, but for the machine's resolver, and over no other interface"}
 	}
 	if d := dnsPort(port); !d.Allowed() {
 		return d
@@ -46,7 +56,7 @@ func (p *Policy) Refused(name string, addr netip.Addr, port uint16, proto Proto)
 	}
 	d := p.Decide(name, addr, port, proto)
 	if d.Allowed() { // mode audit, which lets out what belongs to the internet
-		return Decision{Deny, "no surroundings", addr.String() + " is on the sandbox's own network, or the packet belongs to no open connection"}
+		return Decision{Deny, RuleAround, addr.String() + " is on the sandbox's own network, or the packet belongs to no open connection"}
 	}
 	if class, what := classify(addr); class == classMetadata || class == classInvalid {
 		if p.mode != ModeAudit { // there the reason says so already

@@ -1,6 +1,8 @@
 package firewall
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -16,13 +18,15 @@ import (
 type Target struct {
 	Name  string     // canonical; "" for an address
 	Addr  netip.Addr // not valid for a name
+	Odd   string     // a number that programs read as an address, as it is written; then there is neither Name nor Addr
 	Port  uint16     // 0 = not said
 	Proto Proto
 }
 
 // ParseTarget reads HOST, HOST:PORT or HOST:PORT/udp, where HOST is a name, an
 // address, or an IPv6 address in brackets. The error for a URL has the host to
-// write as its hint.
+// write as its hint. Numbers such as 2130706433 and 0x7f.1, which programs take for
+// IPv4 addresses, are no error: they are what somebody tried, see Target.Odd.
 func ParseTarget(s string) (Target, error) {
 	t := Target{Proto: TCP}
 	if scheme, rest, ok := strings.Cut(s, "://"); ok {
@@ -59,6 +63,9 @@ func ParseTarget(s string) (Target, error) {
 	}
 	var err error
 	t.Name, err = CanonicalName(host)
+	if errors.Is(err, errNumeric) {
+		t.Odd, err = host, nil
+	}
 	return t, err
 }
 
@@ -84,16 +91,26 @@ func urlError(scheme, host string) error {
 
 // Host returns the name, or the address as it is written.
 func (t Target) Host() string {
-	if t.Name != "" {
-		return t.Name
+	if t.Odd != "" || t.Name != "" {
+		return cmp.Or(t.Odd, t.Name)
 	}
 	return t.Addr.String()
 }
 
 // Decide asks the policy. A name without a port is allowed when it may be
 // resolved; an address without a port when one of the two web ports is open.
+//
+// A number that stands for an address is denied, whatever the address: no name and
+// no entry is written so. Loopback is the sandbox's own.
 func (t Target) Decide(p *Policy) Decision {
+	if d, done := p.byMode(); done && d.Allowed() {
+		return d
+	}
 	switch {
+	case t.Odd != "":
+		return Decision{Deny, "no such spelling", fmt.Sprintf("%q is no name and no usual form of an address%s", t.Odd, meantBy(t.Odd))}
+	case t.Loopback():
+		return Decision{Allow, RuleLoopback, t.Host() + " is the sandbox itself: loopback is always open inside it"}
 	case t.Name != "" && t.Port == 0:
 		return p.DecideName(t.Name)
 	case t.Port == 0:
@@ -103,6 +120,41 @@ func (t Target) Decide(p *Policy) Decision {
 		return p.Decide("", t.Addr, 80, t.Proto)
 	}
 	return p.Decide(t.Name, t.Addr, t.Port, t.Proto)
+}
+
+// Loopback reports whether the target is the sandbox itself. The container engine's
+// resolver is not, though its address is a loopback one. Names below localhost are
+// loopback's (RFC 6761 section 6.3).
+func (t Target) Loopback() bool {
+	if t.Addr.IsValid() {
+		addr := t.Addr.Unmap().WithZone("")
+		return addr.IsLoopback() && addr != engineResolver
+	}
+	return t.Name == "localhost" || strings.HasSuffix(t.Name, ".localhost")
+}
+
+// meantBy says for which address programs take a number, as inet_aton(3) does: up
+// to four parts, each decimal, octal or hexadecimal, of which the last fills the
+// bytes that are left. It is "" for what is no address.
+func meantBy(number string) string {
+	parts := strings.Split(strings.TrimSuffix(number, "."), ".")
+	if len(parts) > 4 {
+		return ""
+	}
+	var addr uint64
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 0, 32)
+		bits := 8
+		if i == len(parts)-1 {
+			bits = 32 - 8*i
+		}
+		if err != nil || n >= 1<<bits {
+			return ""
+		}
+		addr = addr<<bits | n
+	}
+	meant := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(addr))))
+	return fmt.Sprintf(": programs read it as %s, so ask about that", meant)
 }
 
 // Mentioned returns the ports that entries matching the target speak of, in

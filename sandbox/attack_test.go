@@ -449,7 +449,7 @@ PY
 	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "tmp/dev.sock: sockets or pipes") {
 		t.Errorf("nobody is told: %q", said)
 	}
-	if tr.err != nil || tr.result.ExitCode != 0 {
+	if tr.err != nil || tr.result.ExitCode != exitFailed {
 		t.Errorf("the run ended with %d, %v", tr.result.ExitCode, tr.err)
 	}
 }
@@ -459,11 +459,7 @@ func TestProtectedPathsCannotBeWritten(t *testing.T) {
 	tr := (&trial{git: true, options: shell(`
 cd /workspace
 try() { if "$@" 2>/dev/null; then echo "DONE $*"; else echo "stopped $*"; fi; }
-try sh -c 'echo evil > .git/hooks/pre-commit'
-try sh -c 'echo evil > .git/hooks/post-checkout'
-try sh -c 'echo evil >> .git/config'
-try sh -c 'echo ../evil > .git/commondir'
-try sh -c 'echo evil > .git/config.worktree'
+mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; echo evil > .git/hooks/post-checkout; echo evil > .git/config; echo ../evil > .git/commondir; echo evil > .git/config.worktree
 try sh -c 'echo evil > .devcontainer/devcontainer.json'
 try sh -c 'echo evil > .devcontainer.json'
 try sh -c 'mkdir -p .vscode && echo evil > .vscode/tasks.json'
@@ -471,21 +467,21 @@ try sh -c 'echo evil > .claude/settings.json'
 try sh -c 'echo evil > .claude/settings.local.json'
 try mv .git old
 try mv .claude old
-try mv .git/hooks old
-try mv .git/config old
 try mv .devcontainer old
 try rm -rf .devcontainer
 try rmdir .vscode
 try ln -sfT /tmp .vscode
 try ln .git/config linked
-try mount --bind /tmp .git/hooks
-try umount .git/hooks
-try chmod 777 .git/hooks
+try mount --bind /tmp .git
+try umount .git
+try rmdir .git
+try rm -r .git
+try umount -l .git
 echo free > .git/HEAD.free && echo "git works"
 echo free > free.txt && echo "the rest is free"
 `)}).run(t, e)
 	out := tr.stdout.String()
-	if strings.Contains(out, "DONE") || strings.Count(out, "stopped") != 22 {
+	if strings.Contains(out, "DONE") || strings.Count(out, "stopped") != 17 {
 		t.Errorf("some attempt went through:\n%s\n%s", out, tr.stderr.String())
 	}
 	if !strings.Contains(out, "git works") || !strings.Contains(out, "the rest is free") {
@@ -506,7 +502,7 @@ echo free > free.txt && echo "the rest is free"
 }
 
 // TestGitWorksBesideThePlaceholders: commit, branch and checkout must not mind
-// what stands in for missing files.
+// what stands in for missing files, and a repository without a commit is one.
 func TestGitWorksBesideThePlaceholders(t *testing.T) {
 	e := connect(t)
 	dir := t.TempDir()
@@ -527,8 +523,8 @@ git status --porcelain; git ls-files; git log --format=%s`)}).run(t, e)
 	if out := tr.stdout.String(); out != "file\ntwo\none\n" {
 		t.Errorf("git says %q, %q, %v", out, tr.stderr.String(), tr.err)
 	}
-	check := exec.Command("git", "-c", "safe.directory=*", "-C", dir, "log", "--format=%s")
-	if out, err := check.CombinedOutput(); err != nil || string(out) != "two\none\n" {
+	check := exec.Command("git", "-c", "safe.directory=*", "-C", dir, "status", "--porcelain")
+	if out, err := check.CombinedOutput(); err != nil || string(out) != "?? file\n" {
 		t.Errorf("on the host git says %q, %v", out, err)
 	}
 }

@@ -3,11 +3,13 @@ package sandbox
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/tunnel"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -42,7 +44,9 @@ func claudePath(name string) (string, error) {
 // that the user passes on by prefix. Ours cannot be replaced: they keep the
 // agent on the proxy and quiet.
 func (p *Plan) environment(o Options, s settings.Settings) error {
-	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress}), "HOME="+agentHome, "USER=agent")
+	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress}), "HOME="+agentHome, "USER=agent",
+		// Where the engine shows files as another user's, git would refuse.
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
 	taken := map[string]bool{}
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")
@@ -72,6 +76,24 @@ func (p *Plan) environment(o Options, s settings.Settings) error {
 	}
 	p.Agent.Env = env
 	return nil
+}
+
+// plainValue matches a word or a number, which is a setting and no secret: it
+// may stand anywhere in a transcript.
+var plainValue = regexp.MustCompile(`^([a-z_]+|[0-9.]+)$`)
+
+// redactor knows the secrets of the run that the agent may print: the values of
+// the variables that were passed on from the caller's environment and of those
+// whose names say secret, and whatever looks like a well-known token.
+func (p *Plan) redactor() *redact.Redactor {
+	secrets := redact.SecretsOf(p.Agent.Env)
+	for _, v := range p.Agent.Env {
+		name, value, _ := strings.Cut(v, "=")
+		if slices.Contains(p.passed, name) && !plainValue.MatchString(value) {
+			secrets = append(secrets, value)
+		}
+	}
+	return redact.New(redact.Options{Secrets: secrets, Patterns: true})
 }
 
 // Redacted returns the plan for printing: what was passed on from the caller's

@@ -13,5 +13,6 @@ var (
 	ErrTimeout  = errors.New("the time limit is over")            // exit 124
 	ErrFirewall = errors.New("the firewall ended")                // exit 70: nothing was reachable any more, the agent was stopped
 	ErrTunnel   = errors.New("the tunnel to the model API ended") // exit 70
+	ErrUpstream = errors.New("the model API cannot be reached")   // exit 1
 	ErrKey      = errors.New("the model API refuses the key")     // exit 78
 )

@@ -14,10 +14,14 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
-// Defaults are the settings that hold where nobody says anything.
+// Defaults are the settings that hold where nobody says anything. No host is
+// open: the agent asks the model through the tunnel, and the preset of the
+// model's provider would let it go around the proxy with a key that came in a
+// prompt. The mode is allowlist and not none, so that the resolver answers and
+// every refused host is on record.
 func Defaults() settings.Settings {
 	return settings.Settings{
-		Network:  firewall.Network{Mode: firewall.ModeAllowlist, Presets: []string{"anthropic", "github"}},
+		Network:  firewall.Network{Mode: firewall.ModeAllowlist},
 		Topology: settings.TopologySidecar,
 		Limits:   settings.Limits{PIDs: 1024, Memory: 8 << 30}, // and at most half of the engine's memory, see limitMemory
 	}
@@ -59,11 +63,13 @@ func Overlay(base, top settings.Settings) settings.Settings {
 // trusts, narrowed by the project's own file, which belongs to the code that is
 // being sandboxed. Whatever the file would widen is refused, all of it at once.
 //
-// Where the file lists presets or entries, they take the place of the default
-// ones; own are the entries that the user gave by flag, which stay. offer says
-// how to allow what is refused.
+// Presets that only a dev container needs are left out first; see
+// devContainerPresets. Where the file has a list of presets or of entries, also
+// an empty one, it takes the place of the default ones; own are the entries
+// that the user gave by flag, which stay. offer says how to allow what is
+// refused.
 func narrow(base settings.Settings, own firewall.Network, project settings.Settings, offer func([]wide) string) (settings.Settings, error) {
-	project.Network.Presets = withoutEditor(project.Network.Presets, base.Network.Presets)
+	project.Network.Presets, _ = devContainerPresets(project.Network.Presets, base.Network.Presets)
 	widened, err := widening(base, project)
 	if err != nil {
 		return settings.Settings{}, err
@@ -72,8 +78,10 @@ func narrow(base settings.Settings, own firewall.Network, project settings.Setti
 		return settings.Settings{}, refuseWidening(widened, offer)
 	}
 	s := base
-	if len(project.Network.Presets)+len(project.Network.Allow) > 0 {
+	if project.Network.Presets != nil {
 		s.Network.Presets = union(project.Network.Presets, own.Presets)
+	}
+	if project.Network.Allow != nil {
 		s.Network.Allow = union(project.Network.Allow, own.Allow)
 	}
 	s.Network.Mode = cmp.Or(project.Network.Mode, base.Network.Mode)
@@ -89,19 +97,6 @@ func narrow(base settings.Settings, own firewall.Network, project settings.Setti
 		Timeout: smaller(base.Limits.Timeout, project.Limits.Timeout),
 	}
 	return s, nil
-}
-
-// editorPreset is what an editor needs that is attached to a dev container. The
-// template of init lists it, and a run without an editor has no use for it.
-const editorPreset = "vscode"
-
-// withoutEditor leaves editorPreset out of a project's presets unless the user
-// named it too: narrower than what the file asks, and no reason to refuse it.
-func withoutEditor(presets, users []string) []string {
-	if slices.Contains(users, editorPreset) {
-		return presets
-	}
-	return slices.DeleteFunc(slices.Clone(presets), func(p string) bool { return p == editorPreset })
 }
 
 // wide is one thing that the project's file would open, and the flag that
@@ -148,8 +143,8 @@ func widening(base, project settings.Settings) ([]wide, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(project.Env)) {
-		if value, ok := base.Env[name]; steers(name) && (!ok || value != project.Env[name]) {
-			found = append(found, wide{"env: " + name + " (it changes which programs run, what they load or where they connect)", ""})
+		if value, ok := base.Env[name]; steers(name, project.Env[name]) && (!ok || value != project.Env[name]) {
+			found = append(found, wide{"env: " + name + " (it may change which programs run, what they load or where they connect)", ""})
 		}
 	}
 	if project.Image != "" && project.Image != base.Image {
@@ -203,14 +198,19 @@ func refuseWidening(found []wide, offer func([]wide) string) error {
 // offerFlags names every flag that would allow what was found.
 func offerFlags(found []wide) string {
 	var flags []string
+	trust, whole := "--trust-project", false
 	for _, w := range found {
-		if w.flag == "" {
-			return "read the file, then allow all of it with --trust-project"
+		whole = whole || w.flag == ""
+		if w.flag == hostFlags { // no file takes the firewall away, trusted or not
+			trust += " " + hostFlags
 		}
 		flags = append(flags, w.flag)
 	}
+	if whole {
+		return "read the file, then allow all of it with " + trust
+	}
 	slices.Sort(flags)
-	return fmt.Sprintf("allow it with %s, or read the file and accept all of it with --trust-project", strings.Join(slices.Compact(flags), " "))
+	return fmt.Sprintf("allow it with %s, or read the file and accept all of it with %s", strings.Join(slices.Compact(flags), " "), trust)
 }
 
 // offerInputs names the inputs of the Action that would allow what was found.

@@ -88,6 +88,9 @@ func TestProjectVariablesThatSteerProgramsAreRefused(t *testing.T) {
 		"PATH", "Path", "LD_PRELOAD", "LD_LIBRARY_PATH", "NODE_OPTIONS", "BUN_OPTIONS", "BASH_ENV", "BASH_FUNC_git%%", "ENV", "SHELL", "HOME", "IFS",
 		"HTTPS_PROXY", "https_proxy", "all_proxy", "npm_config_registry", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "PYTHONPATH", "PYTHONSTARTUP", "GOFLAGS",
 		"ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CONFIG_DIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "XDG_CONFIG_HOME", "IS_SANDBOX",
+		// No list of ours held these, so the rule is by what is harmless.
+		"DOTNET_STARTUP_HOOKS", "MAVEN_OPTS", "GRADLE_OPTS", "CORECLR_PROFILER_PATH", "R_PROFILE", "ERL_FLAGS", "JULIA_LOAD_PATH", "GIO_MODULE_DIR",
+		"GTK_MODULES", "RIPGREP_CONFIG_PATH", "USE_BUILTIN_RIPGREP", "INPUTRC", "VIMINIT", "SOME_NEW_TOOL_OPTS", "XLOCALEDIR", "TOOLS", "APP_PATH", "WHATEVER",
 	} {
 		project := settings.Settings{Env: map[string]string{name: "/workspace/bin"}}
 		_, err := effective(Options{Project: &project})
@@ -97,7 +100,22 @@ func TestProjectVariablesThatSteerProgramsAreRefused(t *testing.T) {
 			t.Errorf("%s: the hint is %q", name, hint)
 		}
 	}
-	project := settings.Settings{Env: map[string]string{"NODE_ENV": "test", "DATABASE_URL": "sqlite:x", "TZ": "UTC", "APP_PATH": "x"}}
+	switches := settings.Settings{Env: map[string]string{"GIT_SSL_NO_VERIFY": "1", "CORECLR_ENABLE_PROFILING": "1", "USE_BUILTIN_RIPGREP": "0", "MY_INSECURE": "true"}}
+	_, err := effective(Options{Project: &switches})
+	for name := range switches.Env {
+		if err == nil || !strings.Contains(err.Error(), "env: "+name+" ") {
+			t.Errorf("%s as a switch: got %v, want it refused", name, err)
+		}
+	}
+}
+
+// What ordinary projects set for their own programs needs nobody's word.
+func TestProjectsOwnVariablesAreTaken(t *testing.T) {
+	project := settings.Settings{Env: map[string]string{
+		"NODE_ENV": "test", "DATABASE_URL": "sqlite:x", "TZ": "Europe/Berlin", "CI": "true", "PORT": "3000", "DEBUG": "app:*", "LOG_LEVEL": "debug", "RAILS_ENV": "test",
+		"REDIS_HOST": "localhost", "POSTGRES_PASSWORD": "test", "STRIPE_API_KEY": "sk_test_x", "AWS_REGION": "eu-west-1", "PYTHONUNBUFFERED": "1", "LANG": "C.UTF-8",
+		"FEATURE_X": "1", "CGO_ENABLED": "0", "GOOS": "linux", "APP_WORKERS": "4", "FORCE_COLOR": "1", "lower_case_url": "http://x", "EMPTY": "",
+	}}
 	if _, err := effective(Options{Project: &project}); err != nil {
 		t.Errorf("plain variables of a project are refused: %v", err)
 	}
@@ -123,20 +141,20 @@ func TestProjectNarrows(t *testing.T) {
 	user := settings.Settings{
 		Network: firewall.Network{Allow: []string{"docs.example.com"}},
 		Limits:  settings.Limits{Memory: 4 << 30},
-		Env:     map[string]string{"A": "user"},
+		Env:     map[string]string{"APP_ENV": "user"},
 	}
 	project := settings.Settings{
-		Network:   firewall.Network{Presets: []string{"github"}, Deny: []string{"gist.github.com"}},
+		Network:   firewall.Network{Presets: []string{"anthropic", "github", "vscode"}, Deny: []string{"gist.github.com"}},
 		Limits:    settings.Limits{Memory: 1 << 30, CPUs: 2, PIDs: 64},
 		Workspace: settings.Workspace{Protect: []string{"deploy"}},
-		Env:       map[string]string{"A": "project", "B": "project"},
+		Env:       map[string]string{"APP_ENV": "project", "APP_STAGE": "project"},
 	}
 	s, err := effective(Options{User: user, Project: &project, Image: "ours:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"github"}; !slices.Equal(s.Network.Presets, want) {
-		t.Errorf("presets are %q, want %q: the file's list takes the place of the default one", s.Network.Presets, want)
+	if len(s.Network.Presets) > 0 {
+		t.Errorf("presets are %q, want none: the file's are for its dev container", s.Network.Presets)
 	}
 	if want := []string{"docs.example.com"}; !slices.Equal(s.Network.Allow, want) {
 		t.Errorf("allow is %q, want %q: what the user gave by flag stays", s.Network.Allow, want)
@@ -147,11 +165,72 @@ func TestProjectNarrows(t *testing.T) {
 	if s.Limits.Memory != 1<<30 || s.Limits.CPUs != 2 || s.Limits.PIDs != 64 {
 		t.Errorf("limits are %+v, want the smaller ones", s.Limits)
 	}
-	if s.Env["A"] != "user" || s.Env["B"] != "project" {
+	if s.Env["APP_ENV"] != "user" || s.Env["APP_STAGE"] != "project" {
 		t.Errorf("env is %v", s.Env)
 	}
 	if s.Image != "ours:1" {
 		t.Errorf("the image is %q", s.Image)
+	}
+}
+
+// A run opens no host unless somebody says so.
+func TestDefaultOpensNoHost(t *testing.T) {
+	if n := Defaults().Network; len(n.Presets)+len(n.Allow)+len(n.Private) > 0 || n.Mode != firewall.ModeAllowlist {
+		t.Errorf("the default network is %+v", n)
+	}
+}
+
+// A list of the project's that is there, also an empty one, takes the place of
+// what held without it; the user's own flags stay.
+func TestEmptyListOfTheProjectIsEmpty(t *testing.T) {
+	base := network(firewall.Network{Presets: []string{"npm", "pypi"}, Allow: []string{"a.example", "b.example"}})
+	own := firewall.Network{Presets: []string{"pypi"}, Allow: []string{"b.example"}} // the rest is a default
+	for name, c := range map[string]struct {
+		project       firewall.Network
+		presets, list []string
+	}{
+		"no list":      {firewall.Network{}, base.Network.Presets, base.Network.Allow},
+		"empty":        {firewall.Network{Presets: []string{}, Allow: []string{}}, own.Presets, own.Allow},
+		"no presets":   {firewall.Network{Presets: []string{}}, own.Presets, base.Network.Allow},
+		"some of them": {firewall.Network{Presets: []string{"npm"}, Allow: []string{"a.example"}}, []string{"npm", "pypi"}, []string{"a.example", "b.example"}},
+	} {
+		s, err := narrow(base, own, network(c.project), offerFlags)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !slices.Equal(s.Network.Presets, c.presets) || !slices.Equal(s.Network.Allow, c.list) {
+			t.Errorf("%s: got %q, %q; want %q, %q", name, s.Network.Presets, s.Network.Allow, c.presets, c.list)
+		}
+	}
+}
+
+// init writes presets into every project's file that a dev container needs and
+// a run does not. They are closed in a run, and no reason to refuse it.
+func TestPresetsOfTheDevContainerStayClosedInARun(t *testing.T) {
+	project := network(firewall.Network{Presets: []string{"anthropic", "github", "vscode"}})
+	for name, c := range map[string]struct {
+		o    Options
+		want []string
+		note string
+	}{
+		"by default":    {Options{}, nil, "the project's sandbox.jsonc opens github for its dev container; this run leaves that closed, and --preset github opens it"},
+		"in the Action": {Options{InputsNotFlags: true}, nil, `and the input "presets: github" opens it`},
+		"named":         {Options{User: network(firewall.Network{Presets: []string{"github", "anthropic"}})}, []string{"anthropic", "github"}, "the preset github leaves gist.github.com closed in a run, and --allow gist.github.com opens it"},
+		"trusted":       {Options{TrustProject: true}, []string{"github"}, ""},
+	} {
+		c.o.Project = &project
+		s, err := effective(c.o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		slices.Sort(s.Network.Presets)
+		if !slices.Equal(s.Network.Presets, c.want) {
+			t.Errorf("%s: presets are %q, want %q", name, s.Network.Presets, c.want)
+		}
+		if note := strings.Join(notes(c.o, &Workspace{}, s.Network.Mode), "\n"); !strings.Contains(note, c.note) || c.note == "" && note != "" {
+			t.Errorf("%s: the note is %q", name, note)
+		}
 	}
 }
 

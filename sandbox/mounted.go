@@ -5,14 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/mountinfo"
+	"github.com/org/claude-sandbox/sandbox/gitdir"
 )
 
 // A workspace may be open elsewhere with the agent's rights: in a dev container
@@ -27,11 +30,11 @@ import (
 func (p *Plan) checkSources() error {
 	dir := p.Folder()
 	for _, m := range p.Agent.Mounts {
-		rel, err := filepath.Rel(dir, m.Source)
-		if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		rel, ok := p.inWorkspace(m)
+		if !ok {
 			continue
 		}
-		for _, step := range steps(filepath.ToSlash(rel)) {
+		for _, step := range steps(rel) {
 			kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(step)))
 			if err == nil && kind != Folder && kind != File {
 				err = fmt.Errorf("it is %s now", kind)
@@ -96,26 +99,82 @@ func ended(exit engine.Exit) <-chan engine.Exit {
 	return c
 }
 
-// compareMounts compares the mounts of the workspace with those of the agent's
-// container, the text of its mountinfo: each must show the same path of the same
-// file system below what is mounted as the workspace itself.
+// shown is what a mount shows: a path of a file system.
+type shown struct{ device, path string }
+
+// compareMounts compares the mounts of the workspace and of its git directories
+// with those of the agent's container, the text of its mountinfo: each must show
+// the same path of the same file system below what is mounted as the workspace
+// itself, and a .git what this run put there.
 func (p *Plan) compareMounts(text string) error {
-	type place struct{ device, path string }
-	mounted := map[string]place{}
+	mounted := map[string]shown{}
 	for m := range mountinfo.Parse(text) {
-		mounted[m.Point] = place{m.Device, m.Root}
+		mounted[m.Point] = shown{m.Device, m.Root}
 	}
 	top := mounted[workspaceTarget]
 	for _, m := range p.Agent.Mounts {
-		rel, err := filepath.Rel(p.Folder(), m.Source)
-		if err != nil || !filepath.IsLocal(rel) {
+		got, isMounted := mounted[m.Target]
+		var want shown
+		switch rel, err := filepath.Rel(p.Folder(), m.Source); {
+		case m.Volume != "":
+			want = mounted[m.Volume] // all of the firewall's volumes are mounted, read-only
+		case m.Source == "": // a .git file of ours, whose source is in the run's folder
+			want = shown{got.device, got.path}
+			if path.Base(m.Target) != ".git" || !strings.HasPrefix(path.Base(got.path), gitFileName) {
+				want = shown{}
+			}
+		case err == nil && filepath.IsLocal(rel):
+			want = shown{top.device, path.Join(top.path, filepath.ToSlash(rel))}
+		case p.isOfGit(m):
+			if err := p.compareOutside(m, got, top); err != nil {
+				return err
+			}
+			continue
+		default:
 			continue
 		}
-		rel = filepath.ToSlash(rel)
-		want := place{top.device, path.Join(top.path, rel)}
-		if got, ok := mounted[m.Target]; !ok || got != want {
+		if !isMounted || got != want {
+			rel, _ := p.inWorkspace(m)
 			return swapped(rel, fmt.Errorf("%s shows %q of device %s, not %q of %s", m.Target, got.path, got.device, want.path, want.device))
 		}
 	}
 	return nil
+}
+
+// isOfGit reports whether a mount shows a folder of a host's repository.
+func (p *Plan) isOfGit(m engine.Mount) bool {
+	return slices.Contains(p.Git.Mounts, gitdir.Mount{Source: m.Source, Target: m.Target})
+}
+
+// compareOutside compares the mount of a folder outside of the workspace. Where
+// the engine shares this machine's kernel, that is told by our own mountinfo;
+// elsewhere the folder's own names must be the last ones of the path.
+func (p *Plan) compareOutside(m engine.Mount, got, top shown) error {
+	own, _ := os.ReadFile("/proc/self/mountinfo")
+	want := placeOf(string(own), m.Source)
+	if placeOf(string(own), p.Folder()) != top {
+		names := strings.Split(strings.Trim(filepath.ToSlash(m.Source), "/"), "/")
+		if strings.HasSuffix(got.path, "/"+strings.Join(names[max(0, len(names)-sameNames):], "/")) {
+			return nil
+		}
+	} else if got == want {
+		return nil
+	}
+	return swapped(m.Source, fmt.Errorf("%s shows %q of device %s", m.Target, got.path, got.device))
+}
+
+// sameNames is how many of a path's last names must be the same in the engine's
+// virtual machine: some repository's own, .git and objects.
+const sameNames = 3
+
+// placeOf is what file, a path without symbolic links, is for the kernel,
+// according to a mountinfo.
+func placeOf(text, file string) (at shown) {
+	best := -1
+	for m := range mountinfo.Parse(text) {
+		if rel, err := filepath.Rel(m.Point, file); err == nil && filepath.IsLocal(rel) && len(m.Point) >= best {
+			best, at = len(m.Point), shown{m.Device, path.Join(m.Root, filepath.ToSlash(rel))}
+		}
+	}
+	return at
 }

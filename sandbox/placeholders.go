@@ -47,8 +47,9 @@ func makePlaceholders(dir string, list []Placeholder, uid, gid int) (*placeholde
 	return h, nil
 }
 
-// remove removes them again, as far as they are still empty.
-func (h *placeholders) remove() {
+// remove removes them again, as far as they are still empty, and returns how many
+// it could.
+func (h *placeholders) remove() (removed int) {
 	defer h.root.Close()
 	for _, p := range slices.Backward(h.made) {
 		if p.Kind == File {
@@ -56,8 +57,11 @@ func (h *placeholders) remove() {
 				continue // somebody on the host has use for it now
 			}
 		}
-		_ = h.root.Remove(p.Path) // a folder that holds something stays
+		if h.root.Remove(p.Path) == nil { // a folder that holds something stays
+			removed++
+		}
 	}
+	return removed
 }
 
 // label is what another run in the same folder reads: the last one to end

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/gitdir"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -84,6 +87,9 @@ type Options struct {
 // Facts is what NewPlan must know of the machine.
 type Facts struct {
 	Workspace *Workspace // see Inspect
+	// HostAddresses are those of this machine that no network of the sandbox's
+	// shows; see HostAddresses. None is allowed.
+	HostAddresses []netip.Addr
 }
 
 // Plan is a run before it happens. It holds no secret but what User.EnvPrefixes
@@ -94,13 +100,18 @@ type Plan struct {
 	Sidecar      engine.Spec      `json:"sidecar"`
 	Agent        engine.Spec      `json:"agent"` // its network is the sidecar's, known when that exists
 	Placeholders []Placeholder    `json:"placeholders,omitempty"`
+	Git          gitdir.Layout    `json:"git"`               // the agent's own git directories
 	Timeout      Duration         `json:"timeout,omitempty"` // 0 = none
 	Warnings     []string         `json:"warnings,omitempty"`
+	Notes        []string         `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
 
+	gitOwner    gitdir.Owner
+	inAction    bool         // Options.InputsNotFlags
 	before      repositories // in the workspace, to tell afterwards what is new
-	obeyed      obeyed       // alike
+	claudePath  string       // in the agent's image
 	hostedWeb   bool         // Options.AllowHostedWeb
-	sharedLimit bool         // nobody chose a limit of memory: it depends on the engine's too
+	limits      credproxy.Limits
+	sharedLimit bool // nobody chose a limit of memory: it depends on the engine's too
 
 	passed []string // names of variables that came from the caller's environment
 }
@@ -129,7 +140,8 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	mounts, placeholders, err := workspaceMounts(f.Workspace, union(f.Workspace.Protect, s.Workspace.Protect))
+	git := gitdir.NewLayout(f.Workspace.git, workspaceTarget)
+	mounts, placeholders, err := workspaceMounts(f.Workspace, union(f.Workspace.Protect, s.Workspace.Protect), git)
 	if err != nil {
 		return nil, err
 	}
@@ -140,18 +152,24 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		}
 		mounts = append(mounts, mount)
 	}
-	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Timeout: Duration(s.Limits.Timeout), Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before, obeyed: f.Workspace.obeyed}
+	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Git: git, Timeout: Duration(s.Limits.Timeout), Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before}
 	p.Warnings = append(p.Warnings, open...)
 	if asked := o.User.Network.Mode; asked != "" && s.Network.Mode != asked { // only the project's file comes between
 		p.Warnings = append(p.Warnings, fmt.Sprintf("network mode %s was asked for, but the project's sandbox.jsonc says %s, and that is what is in force: change \"mode\" there, or give --trust-project as well", asked, s.Network.Mode))
 	}
+	p.Notes = notes(o, f.Workspace, s.Network.Mode)
 	p.hostedWeb = o.AllowHostedWeb
+	p.inAction = o.InputsNotFlags
+	p.limits.Turns, p.limits.BudgetUSD = o.Headless.Limits()
 	p.sharedLimit = o.User.Limits.Memory == 0 && (o.Project == nil || o.Project.Limits.Memory == 0)
 	if o.ClaudePath, err = claudePath(o.ClaudePath); err != nil {
 		return nil, err
 	}
-	p.Sidecar = p.sidecar(o, f.Workspace.Dir)
+	p.claudePath = o.ClaudePath
+	p.Sidecar = p.sidecar(o, f)
 	p.Agent = p.agent(o, s, f, mounts)
+	p.gitOwner = f.Workspace.identity
+	p.gitOwner.UID, p.gitOwner.GID = agentUID(p), agentGID(p)
 	if err := p.environment(o, s); err != nil {
 		return nil, err
 	}
@@ -159,11 +177,13 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%s belongs to root, and the agent runs as user %d: it can read the project but not change it; 'chown -R %d:%d %q' lets it",
 			f.Workspace.Dir, fallbackUID, fallbackUID, fallbackUID, f.Workspace.Dir))
 	}
-	if f.Workspace.Paths[".git"] == Missing {
-		p.Warnings = append(p.Warnings, f.Workspace.Dir+" is no git repository, and the agent cannot make it one, because .git/hooks and .git/config are protected: run 'git init' first if it should commit")
-	}
-	if f.Workspace.Paths[".git"] == File {
-		p.Warnings = append(p.Warnings, f.Workspace.Dir+" is a linked worktree or a submodule, whose repository lies elsewhere and stays outside: git does not work inside; run it on a clone of its own if the agent needs git")
+	switch {
+	case f.Workspace.Paths[".git"] != Missing:
+	case f.Workspace.above != "":
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s is a part of the repository %s, which stays outside: a repository that the agent makes ends with the run; run it on %s if the agent's commits should stay",
+			f.Workspace.Dir, f.Workspace.above, f.Workspace.above))
+	default:
+		p.Warnings = append(p.Warnings, f.Workspace.Dir+" has no git repository of its own: the agent can make one, which ends with the run; run 'git init' there first if its commits should stay")
 	}
 	if s.Limits.Disk > 0 {
 		p.Warnings = append(p.Warnings, "limits.disk is not enforced by this version")
@@ -173,6 +193,9 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 
 // effective puts the layers together: defaults, the project's file, the user.
 func effective(o Options) (settings.Settings, error) {
+	if closesGists(o.User.Network) {
+		o.User.Network.Deny = append(slices.Clone(o.User.Network.Deny), gists)
+	}
 	base := Overlay(Defaults(), o.User)
 	if base.Image == "" {
 		base.Image = o.Image
@@ -191,11 +214,15 @@ func effective(o Options) (settings.Settings, error) {
 		}
 		return narrow(base, o.User.Network, *o.Project, offer)
 	}
-	s := Defaults()
-	if len(o.Project.Network.Presets)+len(o.Project.Network.Allow) > 0 {
-		s.Network.Presets = nil // the file's lists take the place of the default ones
+	s, trusted := Defaults(), *o.Project
+	if trusted.Network.Presets != nil { // the file's lists take the place of the default ones
+		s.Network.Presets = nil
 	}
-	s = Overlay(Overlay(s, *o.Project), o.User)
+	if trusted.Network.Allow != nil {
+		s.Network.Allow = nil
+	}
+	trusted.Network.Presets = trustedPresets(trusted, o.User.Network.Presets)
+	s = Overlay(Overlay(s, trusted), o.User)
 	if s.Image == "" {
 		s.Image = o.Image
 	}
@@ -255,7 +282,7 @@ func (p *Plan) labels(role, dir string) map[string]string {
 
 // sidecar is the container that owns the network namespace and its rules. Its
 // image is trusted: it is never one that the project names.
-func (p *Plan) sidecar(o Options, dir string) engine.Spec {
+func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 	image := o.FirewallImage
 	if image == "" {
 		image = o.User.Image
@@ -267,13 +294,16 @@ func (p *Plan) sidecar(o Options, dir string) engine.Spec {
 	if p.Network.Mode == firewall.ModeNone {
 		network = "none"
 	}
+	entrypoint := []string{InitPath, "run", "--policy", policyPath, "--sidecar", "--witness"}
+	entrypoint = append(entrypoint, aroundFlag(f.HostAddresses)...)
 	return engine.Spec{
 		Name:       FirewallContainer(p.ID),
 		Image:      image,
-		Entrypoint: []string{InitPath, "run", "--policy", policyPath, "--sidecar", "--witness"},
+		Entrypoint: append(entrypoint, p.lifeline()...),
+		Stdin:      true, // we are the supervisor, see package lifeline
 		WorkingDir: "/",
 		User:       "0:0",
-		Labels:     p.labels("sidecar", dir),
+		Labels:     p.labels("sidecar", f.Workspace.Dir),
 		Network:    network,
 		CapDrop:    []string{"ALL"},
 		// iptables opens a raw socket to talk about ipsets (measured with 1.8.9).
@@ -282,8 +312,20 @@ func (p *Plan) sidecar(o Options, dir string) engine.Spec {
 		MemoryBytes: 512 << 20,
 		Pids:        128,
 		// The audit log and the policy in force, for the agent to read, and its init.
-		Volumes: []string{recordsPath, initFolder},
+		Volumes: append([]string{recordsPath, initFolder}, p.Git.Volumes()...),
 	}
+}
+
+// deadlineGrace is how much longer than its time limit a run may take before its
+// containers end by themselves: to stop an agent takes less.
+const deadlineGrace = graceInterrupt + graceTerminate + 15*time.Second
+
+// lifeline is how the containers end without us: see package lifeline.
+func (p *Plan) lifeline() []string {
+	if p.Timeout == 0 {
+		return []string{"--lifeline"}
+	}
+	return []string{"--lifeline", "--deadline", (time.Duration(p.Timeout) + deadlineGrace).String()}
 }
 
 // agent is the container of Claude Code: no capability, no way to get one, no
@@ -301,7 +343,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mo
 	return engine.Spec{
 		Name:         agentContainer(p.ID),
 		Image:        s.Image,
-		Entrypoint:   append([]string{agentInit, "reap", "--"}, command...),
+		Entrypoint:   append([]string{agentInit, "reap", "--lifeline", "--"}, command...),
 		WorkingDir:   workspaceTarget,
 		User:         fmt.Sprintf("%d:%d", uid, gid),
 		Labels:       p.labels("agent", f.Workspace.Dir),
@@ -340,3 +382,6 @@ func (p *Plan) String() string {
 func (p *Plan) policyFile() ([]byte, error) {
 	return json.MarshalIndent(map[string]firewall.Network{"network": p.Network}, "", "  ")
 }
+
+// ClaudePath is where Claude Code must be in the agent's image, absolute.
+func (p *Plan) ClaudePath() string { return cmp.Or(p.claudePath, DefaultClaudePath) }

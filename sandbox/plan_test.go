@@ -68,7 +68,7 @@ func TestTheAgentsContainerHasNoWayUp(t *testing.T) {
 		t.Errorf("the agent's container is %+v", a)
 	}
 	// Its first process is ours, and comes from the firewall's container.
-	if want := []string{agentInit, "reap", "--", DefaultClaudePath}; !slices.Equal(a.Entrypoint[:4], want) || !slices.Contains(p.Sidecar.Volumes, initFolder) || a.Volumes != nil {
+	if want := []string{agentInit, "reap", "--lifeline", "--", DefaultClaudePath}; !slices.Equal(a.Entrypoint[:5], want) || !slices.Contains(p.Sidecar.Volumes, initFolder) || a.Volumes != nil {
 		t.Errorf("it begins with %q; volumes %q and %q", a.Entrypoint, p.Sidecar.Volumes, a.Volumes)
 	}
 	if a.User != "4242:4243" || a.Pids != 1024 {
@@ -162,7 +162,7 @@ func TestAVariableOfOursCannotBeReplaced(t *testing.T) {
 
 func TestThePromptIsNoArgument(t *testing.T) {
 	p := plan(t, Options{Headless: agent.Headless{Model: "m"}}, folder(t))
-	if p.Agent.Entrypoint[3] != DefaultClaudePath || !slices.Contains(p.Agent.Entrypoint, "--model") || !p.Agent.Stdin {
+	if p.Agent.Entrypoint[4] != DefaultClaudePath || !slices.Contains(p.Agent.Entrypoint, "--model") || !p.Agent.Stdin {
 		t.Errorf("the agent runs %q", p.Agent.Entrypoint)
 	}
 }
@@ -173,14 +173,29 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 	for _, entries := range [][]string{
 		{".devcontainer -> /etc"},
 		{".git -> /root"},
-		{".git/hooks -> /root/.ssh"},
-		{".git/config -> /etc/shadow"},
 		{".claude -> .."},
 		{".vscode -> does-not-exist"},
 	} {
 		_, err := NewPlan(Options{}, Facts{Workspace: folder(t, entries...)})
 		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("%q: got %v, want ErrRefused", entries, err)
+		}
+	}
+	// In a git directory nothing of the host's is shown that is a link.
+	for _, link := range []string{".git/hooks -> /root/.ssh", ".git/config -> /etc/shadow", ".git/objects -> /root/.ssh", ".git/refs/heads/x -> /etc/shadow", ".git/modules/x -> /root"} {
+		w := folder(t, ".git/HEAD", ".git/refs/", link)
+		if !strings.Contains(link, "objects") {
+			w = folder(t, ".git/HEAD", ".git/refs/", ".git/objects/", link)
+		}
+		p := plan(t, Options{}, w)
+		for _, m := range p.Agent.Mounts {
+			if rel, err := filepath.Rel(w.Dir, m.Source); m.Source != "" && (err != nil || !filepath.IsLocal(rel) || strings.HasSuffix(link, rel)) {
+				t.Errorf("%s: %s is mounted at %s", link, m.Source, m.Target)
+			}
+		}
+		var filled strings.Builder
+		if err := p.Git.Fill(&filled, p.gitOwner); err != nil || strings.Contains(filled.String(), "root:") {
+			t.Errorf("%s: %v, %s", link, err, filled.String())
 		}
 	}
 	w, err := Inspect(folder(t, "sub -> /etc").Dir, []string{"sub/passwd"})
@@ -194,23 +209,28 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 }
 
 func TestProtectedPathsAndTheirParentsAreMountPoints(t *testing.T) {
-	w := folder(t, ".git/hooks/pre-commit", ".git/config", ".devcontainer/devcontainer.json")
+	w := folder(t, ".git/hooks/pre-commit", ".git/config", ".devcontainer/devcontainer.json", "lib/.git/HEAD")
 	p := plan(t, Options{User: settings.Settings{Workspace: settings.Workspace{Protect: []string{"infra/prod/deploy.sh", ".git"}}}}, w)
 	modes := map[string]bool{}
 	for _, m := range p.Agent.Mounts {
 		modes[m.Target] = m.ReadOnly
-		if rel, err := filepath.Rel(w.Dir, m.Source); err != nil || "/workspace/"+filepath.ToSlash(rel) != m.Target && m.Target != "/workspace" {
+		if rel, err := filepath.Rel(w.Dir, m.Source); m.Source != "" && (err != nil || "/workspace/"+filepath.ToSlash(rel) != m.Target && m.Target != "/workspace") {
 			t.Errorf("%s is mounted at %s", m.Source, m.Target)
 		}
 	}
 	for target, readOnly := range map[string]bool{
-		"/workspace": false, "/workspace/.git/hooks": true, "/workspace/.git/config": true, "/workspace/.git/commondir": true,
+		"/workspace": false, "/workspace/lib": false, "/workspace/lib/.git": false,
 		"/workspace/.devcontainer": true, "/workspace/.vscode": true, "/workspace/.claude": true, "/workspace/.idea": true, "/workspace/.husky": true,
 		"/workspace/infra": false, "/workspace/infra/prod": false, "/workspace/infra/prod/deploy.sh": true,
-		"/workspace/.git": true, // listed itself, and a parent too: the stricter wins
+		"/workspace/.git": false, // listed, too: the agent's own
 	} {
 		if got, ok := modes[target]; !ok || got != readOnly {
 			t.Errorf("%s: mounted %t, read-only %t, want read-only %t", target, ok, got, readOnly)
+		}
+	}
+	for _, target := range []string{"/workspace/.git", "/workspace/lib/.git"} {
+		if at := slices.IndexFunc(p.Agent.Mounts, func(m engine.Mount) bool { return m.Target == target }); at < 0 || p.Agent.Mounts[at].Volume == "" {
+			t.Errorf("%s is not the agent's own", target)
 		}
 	}
 	for _, h := range p.Placeholders {
@@ -243,7 +263,7 @@ func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range p.Agent.Mounts {
-		if _, err := os.Lstat(m.Source); err != nil {
+		if _, err := os.Lstat(m.Source); m.Volume == "" && err != nil {
 			t.Errorf("a mount's source is missing: %v", err)
 		}
 	}

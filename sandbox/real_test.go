@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -114,10 +115,12 @@ type trial struct {
 	script  fakeapi.Script
 	key     string // that the API accepts; "" = canary
 	faults  *fakeapi.Fault
-	signals chan os.Signal
-	git     bool // the workspace is a git repository with a .devcontainer
-	adjust  func(*Plan)
-	during  func(p *Plan, w *Workspace) // called once the agent has printed "ready"
+	// hostAddresses are told to the firewall; see Facts.
+	hostAddresses []netip.Addr
+	signals       chan os.Signal
+	git           bool // the workspace is a git repository with a .devcontainer
+	adjust        func(*Plan)
+	during        func(p *Plan, w *Workspace) // called once the agent has printed "ready"
 
 	dir    string // the workspace; "" = a new one
 	image  string // "" = testImage's
@@ -222,7 +225,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 	if tr.options.Image = tr.image; tr.image == "" {
 		tr.options.Image = testImage(t, e)
 	}
-	if tr.plan, err = NewPlan(tr.options, Facts{Workspace: w}); err != nil {
+	if tr.plan, err = NewPlan(tr.options, Facts{Workspace: w, HostAddresses: tr.hostAddresses}); err != nil {
 		t.Fatal(err)
 	}
 	if tr.adjust != nil {

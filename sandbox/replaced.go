@@ -39,21 +39,20 @@ type places []place
 // rememberPlaces looks at what is mounted read-only in the workspace.
 func (p *Plan) rememberPlaces() (all places, err error) {
 	for _, m := range p.Agent.Mounts {
-		rel, err := filepath.Rel(p.Folder(), m.Source)
-		if err != nil || !m.ReadOnly || rel == "." || !filepath.IsLocal(rel) {
+		rel, ok := p.inWorkspace(m)
+		if !ok || !m.ReadOnly && m.Volume == "" || !strings.HasPrefix(m.Target, workspaceTarget+"/") {
 			continue
 		}
-		info, err := os.Lstat(m.Source)
-		if err != nil {
+		at := place{rel: rel, path: filepath.Join(p.Folder(), filepath.FromSlash(rel))}
+		if at.info, err = os.Lstat(at.path); err != nil {
 			all.close()
-			return nil, swapped(filepath.ToSlash(rel), err)
+			return nil, swapped(rel, err)
 		}
-		at := place{rel: filepath.ToSlash(rel), path: m.Source, info: info}
 		if runtime.GOOS != "windows" { // where an open file could not be replaced by its owner
-			at.open, _ = os.Open(m.Source)
+			at.open, _ = os.Open(at.path)
 		}
-		if info.Mode().IsRegular() && settings.IsGitFile(at.rel) {
-			at.text, _ = os.ReadFile(m.Source) // what we cannot read is not ours
+		if at.info.Mode().IsRegular() && settings.IsGitFile(at.rel) {
+			at.text, _ = os.ReadFile(at.path) // what we cannot read is not ours
 		}
 		all = append(all, at)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/engine"
 )
 
 // Attack: the agent waits until somebody on the host takes what protects a path
@@ -21,7 +22,7 @@ func TestAttackWriteWhatTheHostReplacesDuringARun(t *testing.T) {
 	e := connect(t)
 	const wait = `cd /workspace; echo ready
 while [ ! -e go-on ]; do
-	for f in .git/config .git/hooks/x .devcontainer/devcontainer.json .vscode/tasks.json; do
+	for f in .devcontainer/devcontainer.json .vscode/tasks.json; do
 		{ [ -e "${f%/*}" ] || mkdir -p "${f%/*}"; echo '#evil' >> $f; } 2>/dev/null
 	done
 done
@@ -30,7 +31,7 @@ echo "it ended by itself"`
 		name, gone string
 		command    []string
 	}{
-		{"git writes its config anew", ".git/config", []string{"remote", "add", "elsewhere", "https://example.com/x"}},
+		{"git writes its config anew", "", []string{"remote", "add", "elsewhere", "https://example.com/x"}},
 		{"another branch", ".devcontainer", []string{"checkout", "-q", "without"}},
 		{"git removes empty folders", ".claude", []string{"clean", "-fdq"}},
 		{"nothing that matters", "", []string{"commit", "-q", "--allow-empty", "-m", "three"}},
@@ -58,7 +59,7 @@ echo "it ended by itself"`
 			}
 			tr.run(t, e)
 			if c.gone == "" {
-				if !strings.Contains(tr.stdout.String(), "by itself") || tr.result.ExitCode != 0 || tr.result.Outcome.Conclusion == agent.Unprotected {
+				if !strings.Contains(tr.stdout.String(), "by itself") || tr.result.ExitCode != exitFailed || tr.result.Outcome.Conclusion == agent.Unprotected {
 					t.Errorf("it was ended: %+v, %d", tr.result.Outcome, tr.result.ExitCode)
 				}
 				return
@@ -73,8 +74,6 @@ echo "it ended by itself"`
 			if !strings.Contains(tr.stderr.String(), "sbx-init: error: ") || !strings.Contains(tr.stderr.String(), workspaceTarget+"/"+c.gone) {
 				t.Errorf("the first process did not notice it: %s", tr.stderr.String())
 			}
-			text, _ := os.ReadFile(filepath.Join(r.dir, ".git", "config"))
-			t.Logf("in the moment between, the agent wrote %d lines to .git/config", strings.Count(string(text), "#evil"))
 		})
 	}
 }
@@ -92,7 +91,7 @@ func rememberedWorkspace(t *testing.T) (dir string, all places) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(placed.remove)
+	t.Cleanup(func() { placed.remove() })
 	all, err = p.rememberPlaces()
 	if err != nil {
 		t.Fatal(err)
@@ -120,17 +119,24 @@ func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
 	}
 }
 
-// Attack: git's configuration is written to in place, by another name that the
-// file has. Git itself never does that.
+// Attack: a file that says where a repository is, is written to in place, by
+// another name that it has. Git itself never does that.
 func TestAPlaceOfGitsThatHoldsSomethingElseIsNoticed(t *testing.T) {
-	dir, all := rememberedWorkspace(t)
-	git := filepath.Join(dir, ".git")
-	for name, other := range map[string]string{"config": "same", "commondir": "also"} {
-		if err := errors.Join(os.Link(filepath.Join(git, name), filepath.Join(dir, other)), os.WriteFile(filepath.Join(dir, other), []byte("evil"), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+	w := folder(t, "sub/.git")
+	if _, err := plan(t, Options{}, w).rememberPlaces(); err == nil {
+		t.Fatal("places that are missing are taken for protected")
 	}
-	if got := all.replaced(); !slices.Equal(got, []string{".git/commondir", ".git/config"}) {
+	p := plan(t, Options{}, w)
+	p.Agent.Mounts = slices.DeleteFunc(p.Agent.Mounts, func(m engine.Mount) bool { return m.Target != "/workspace/sub/.git" })
+	all, err := p.rememberPlaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(all.close)
+	if err := errors.Join(os.Link(filepath.Join(w.Dir, "sub", ".git"), filepath.Join(w.Dir, "same")), os.WriteFile(filepath.Join(w.Dir, "same"), []byte("evil"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if got := all.replaced(); !slices.Equal(got, []string{"sub/.git"}) {
 		t.Errorf("replaced are %q", got)
 	}
 }

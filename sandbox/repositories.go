@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,7 +45,7 @@ const (
 
 // findRepositories walks through dir without following symbolic links. It does
 // not ask git, which would obey what it meets.
-func findRepositories(dir string) repositories {
+func findRepositories(ctx context.Context, dir string) repositories {
 	r := repositories{found: map[string]repositoryKind{}}
 	seen := 0
 	_ = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
@@ -56,6 +57,10 @@ func findRepositories(dir string) repositories {
 		case err != nil:
 			r.blind = append(r.blind, rel)
 			return nil
+		}
+		if ctx.Err() != nil {
+			r.blind = append(r.blind, fmt.Sprintf("what comes after %s (%v)", rel, context.Cause(ctx)))
+			return fs.SkipAll
 		}
 		if seen++; seen > scanLimit {
 			r.blind = append(r.blind, fmt.Sprintf("what comes after %s (%d entries were looked at)", rel, scanLimit))
@@ -107,30 +112,17 @@ func bareKind(dir string) repositoryKind {
 	return bareFolder
 }
 
-// gitProtection lists what git on the host would obey in a workspace beyond
-// settings.HostPaths: in nested repositories, submodules and worktrees that
-// are there already, and where the configuration points to. The notes say what
-// is left out.
-func gitProtection(dir string, r repositories) (protect, notes []string) {
-	if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err == nil {
-		protect = append(protect, insideGit(dir, ".git")...)
-	}
-	nested := 0
-	for _, rel := range slices.Sorted(maps.Keys(r.found)) {
-		if rel == ".git" {
-			continue
-		}
-		if nested++; nested > protectedRepos {
+// gitProtection lists what git on the host would obey in a workspace beside the
+// git directories that the agent gets its own of: bare repositories, and where
+// the configuration points to. whole says that git on the host finds a
+// repository in the workspace's own .git. The notes say what is left out.
+func gitProtection(dir string, r repositories, whole bool) (protect, notes []string) {
+	for i, rel := range nested(r) {
+		if i == protectedRepos {
 			notes = append(notes, fmt.Sprintf("more than %d nested repositories: %s and what comes after it are not protected from the agent, and git on this machine obeys their configuration", protectedRepos, rel))
 			break
 		}
-		switch r.found[rel] {
-		case gitFile:
-			protect = append(protect, rel)
-		case gitFolder:
-			protect = append(protect, settings.GitPaths(rel)...)
-			protect = append(protect, insideGit(dir, rel)...)
-		case bareFolder, bareLedAway:
+		if kind := r.found[rel]; kind == bareFolder || kind == bareLedAway {
 			for _, p := range settings.GitPaths(rel) {
 				if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(p))); err == nil || path.Base(p) == "hooks" {
 					protect = append(protect, p)
@@ -138,23 +130,24 @@ func gitProtection(dir string, r repositories) (protect, notes []string) {
 			}
 		}
 	}
-	if r.found["."] == "" {
-		// settings.HostPaths covers commondir, which is removed after the run;
-		// the layout of a bare repository must be incomplete then, too.
-		kinds := map[string]bool{}
-		for _, name := range []string{"refs", "objects"} {
-			_, err := os.Lstat(filepath.Join(dir, name))
-			kinds[name] = errors.Is(err, fs.ErrNotExist)
-		}
-		switch {
-		case kinds["refs"]:
-			protect = append(protect, "refs")
-		case kinds["objects"]:
-			protect = append(protect, "objects")
-		}
+	if r.found["."] == "" && !whole {
+		protect = append(protect, bareStops(dir)...)
 	}
 	configured, more := configuredPaths(dir)
 	return append(protect, configured...), append(notes, more...)
+}
+
+// bareStops lists what must not come into a workspace without a repository, so
+// that git on the host never takes the folder itself for one. A commondir makes
+// git give up, and is removed after the run; the layout of a bare repository must
+// be incomplete then, too.
+func bareStops(dir string) []string {
+	for _, name := range []string{"refs", "objects"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) {
+			return []string{settings.BareStop, name}
+		}
+	}
+	return []string{settings.BareStop}
 }
 
 // insideGit lists what git obeys in the folders of submodules and worktrees
@@ -253,9 +246,9 @@ func configuredPaths(dir string) (protect, notes []string) {
 
 // newRepositories says in sentences what git would find below dir that was not
 // there before. Nothing is removed: it may be the agent's work.
-func newRepositories(dir string, before repositories) (warnings []string) {
+func newRepositories(ctx context.Context, dir string, before repositories) (warnings []string) {
 	const shown = 20
-	after := findRepositories(dir)
+	after := findRepositories(ctx, dir)
 	var fresh []string
 	for _, rel := range slices.Sorted(maps.Keys(after.found)) {
 		if kind := after.found[rel]; before.found[rel] != kind {

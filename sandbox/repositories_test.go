@@ -26,7 +26,7 @@ func TestTheSearchForRepositoriesIsNotFooled(t *testing.T) {
 	if err := os.Symlink("old/.git", filepath.Join(w.Dir, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(newRepositories(w.Dir, w.before), "\n")
+	got := strings.Join(newRepositories(t.Context(), w.Dir, w.before), "\n")
 	for _, want := range []string{"upper/.GIT (a repository)", "head (a bare repository", "fixture.git (a bare repository whose configuration is elsewhere)", " .git (a symbolic link)"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not reported: %s", want, got)
@@ -37,7 +37,7 @@ func TestTheSearchForRepositoriesIsNotFooled(t *testing.T) {
 			t.Errorf("%s is no news: %s", bad, got)
 		}
 	}
-	if again := newRepositories(w.Dir, findRepositories(w.Dir)); len(again) > 0 {
+	if again := newRepositories(t.Context(), w.Dir, findRepositories(t.Context(), w.Dir)); len(again) > 0 {
 		t.Errorf("without a change: %q", again)
 	}
 }

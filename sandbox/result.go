@@ -1,15 +1,21 @@
 package sandbox
 
 import (
+	"cmp"
+	"errors"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/report"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/sandbox/gitdir"
 )
 
 // Exit codes of a run that are not Claude's own, see docs/cli.md.
 const (
+	exitFailed   = 1 // Claude ended with 0 and yet without success
 	exitInternal = 70
 	// exitUnprotected is also what sbx-init in the agent's container ends with
 	// when a mount was taken away.
@@ -18,22 +24,61 @@ const (
 	exitSignal      = 128 // and the signal's number
 )
 
+// ExitCode returns the exit code of a failure of Run or NewPlan.
+func ExitCode(err error) int {
+	for _, c := range []struct {
+		kind error
+		code int
+	}{
+		{ErrRefused, 77}, {ErrConfig, 65}, {ErrInput, 66}, {ErrNoKey, 78}, {ErrKey, 78}, {ErrTimeout, exitTimeout}, {ErrUpstream, exitFailed},
+		{engine.ErrUnavailable, 69}, {ErrNoStart, 125},
+	} {
+		if errors.Is(err, c.kind) {
+			return c.code
+		}
+	}
+	return exitInternal
+}
+
+// settleExit decides what the caller exits with, which is also what the summary
+// says. Claude ends with 0 after some failures; a script must not take that for
+// success.
+func (r *Result) settleExit(failure error) {
+	switch {
+	case failure != nil:
+		r.ExitCode = ExitCode(failure)
+	case !r.Outcome.OK():
+		r.ExitCode = cmp.Or(r.ExitCode, exitFailed)
+	case r.Lost != nil:
+		r.ExitCode = exitInternal
+	}
+}
+
 // Result is what is known of a run afterwards. Run returns one in every case
 // in which the plan was tried, also beside an error.
 type Result struct {
 	ID     string
 	Folder string // the project's, on this side, without symbolic links
 	// ExitCode is what the caller should exit with: Claude's own code, or one
-	// of ours (exitInternal and the others), or 128+n after a signal.
+	// of ours (see ExitCode), or 128+n after a signal. It is 0 only for a success
+	// whose output was passed on.
 	ExitCode int
-	Outcome  agent.Outcome   // the one judgement: success only when a result event says so
-	Agent    *agent.Result   // nil when Claude did not come to a result; the agent's word, cost included
-	Answers  int64           // requests that the model API answered, counted on this side
-	Usage    credproxy.Usage // tokens as the model API reported them to this side
-	Egress   *report.Report  // nil when the sidecar left no audit log
-	Timings  Timings
-	Files    Files
-	Warnings []string // what the user should know, of the plan and of what the agent left behind
+	// Lost is why the agent's output could not be passed on, nil = all of it was.
+	Lost    error
+	Outcome agent.Outcome   // the one judgement: success only when a result event says so
+	Agent   *agent.Result   // nil when Claude did not come to a result; the agent's word, cost included
+	Answers int64           // requests that the model API answered, counted on this side
+	Usage   credproxy.Usage // tokens as the model API reported them to this side
+	// MeteredUSD is what Usage cost, in US dollars at list price, counted on this
+	// side; see credproxy.Proxy.CostUSD.
+	MeteredUSD float64
+	Egress     *report.Report // nil when the sidecar left no audit log
+	Timings    Timings
+	Files      Files
+	Changes    *changes.Set     // to the project's files since the run began, by whomever; nil when the agent never ran
+	Notes      []string         // what the run left closed or unread, and the user may not expect
+	Commits    []gitdir.Commits // of the agent, that can be applied
+	Warnings   []string         // what the user should know, of the plan and of what the agent left behind
 }
 
 // Timings are wall-clock times of a run's steps.
@@ -56,9 +101,10 @@ const (
 
 // Files are what a run leaves on the host; "" where one could not be written.
 type Files struct {
-	Transcript string // Claude's standard output, byte for byte
+	Transcript string // Claude's standard output without the secrets that the run knows
 	Audit      string // the firewall's decisions, one JSON record a line
 	Page       string // the egress report as a page
+	Changes    string // the changes of the project's files as a unified diff
 	Summary    string // the Result as JSON
 }
 

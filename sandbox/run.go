@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/changes"
 )
 
 // Host is what a run touches on this side of the walls. All fields are
@@ -38,6 +39,10 @@ type Host struct {
 	// StateDir is the folder of this run, for transcript, audit log and
 	// summary. It must exist.
 	StateDir string
+	// LiveDir is the folder in which runs that go on are noted, so that Reap finds
+	// those whose program was killed; "" = this one is not. One user's runs on one
+	// machine share it.
+	LiveDir string
 	// OnEvent hears what the agent does; nil = nobody listens.
 	OnEvent func(agent.Event)
 }
@@ -53,29 +58,40 @@ const cleanupTimeout = 30 * time.Second
 func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result, err error) {
 	say := h.Say
 	h.Say = func(line string) { say(visible.Line(line)) }
-	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{})}
+	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}), reach: newReach()}
 	r.result.ID, r.result.Folder = p.ID, p.Agent.Labels[LabelWorkspace]
 	defer func() {
 		r.result.Warnings = append(r.result.Warnings, p.Warnings...)
-		if r.agent != nil { // it may have run
-			fresh := newRepositories(p.Folder(), p.before)
-			if w := p.obeyed.changes(p.Folder()); w != "" {
-				fresh = append(fresh, w)
-			}
+		for _, n := range p.Notes {
+			r.result.Notes = append(r.result.Notes, visible.Line(n))
+		}
+		if r.agent != nil && r.ending == nil { // it may have run, though it did not come to its end
+			r.ending = newEnding(ctx, h.Signals, h.Say)
+		}
+		if r.ending != nil {
+			fresh := newRepositories(r.ending.look, p.Folder(), p.before)
 			for _, w := range fresh {
 				h.Say("warning: " + w)
 			}
 			r.result.Warnings = append(r.result.Warnings, fresh...)
+			r.lookAfter(r.ending.look)
+			r.ending.stop()
+			if code := r.ending.signal(); code != 0 {
+				r.result.ExitCode = code
+			}
 		}
+		r.forgetBefore()
 		for i, w := range r.result.Warnings { // names in them may be the agent's
 			r.result.Warnings[i] = visible.Line(w)
 		}
 		r.result.Timings.Total = time.Since(r.begin)
+		r.result.settleExit(err)
 		result = &r.result
 		if saveErr := r.saveSummary(err); saveErr != nil {
 			h.Say("warning: " + saveErr.Error())
 		}
 	}()
+	r.lookBefore(ctx)
 	if err := r.saveFirstSummary(); err != nil {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
 		return nil, err
@@ -87,14 +103,23 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	for _, w := range p.Warnings {
 		h.Say("warning: " + w)
 	}
+	for _, n := range p.Notes {
+		h.Say("note: " + n)
+	}
+	if err := r.noteLive(); err != nil {
+		h.Say(fmt.Sprintf("warning: %v; should this program be killed, its containers end, but are not removed", err))
+	}
 	if r.placed, err = makePlaceholders(p.Folder(), p.Placeholders, agentUID(p), agentGID(p)); err != nil {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
+		r.live.end()
 		return nil, err
 	}
 	defer r.cleanup(ctx)
 	r.meetOthers(ctx)
+	r.live.placed(r.placed.made)
 	p.Sidecar.Labels = maps.Clone(p.Sidecar.Labels)
 	p.Sidecar.Labels[labelPlaced] = r.placed.label()
+	p.Sidecar.Labels[labelGit] = layoutLabel(p.Git)
 	if err := r.start(ctx); err != nil {
 		r.result.ExitCode = 125
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
@@ -107,9 +132,9 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 }
 
 // meetOthers looks for runs in the same folder: the last one to end removes what
-// all have put there. One whose program was killed would never end.
+// all have put there.
 func (r *run) meetOthers(ctx context.Context) {
-	others, err := r.engine.Labels(ctx, LabelWorkspace, r.plan.Folder())
+	others, err := r.engine.InUse(ctx, LabelWorkspace, r.plan.Folder())
 	if err != nil {
 		return // no more than empty folders stay
 	}
@@ -119,8 +144,7 @@ func (r *run) meetOthers(ctx context.Context) {
 			continue
 		}
 		r.placed.adopt(placed)
-		id := labels[LabelRun]
-		r.host.Say(fmt.Sprintf("note: the run %s is in this folder, too; if its program was killed, remove what is left with: docker rm -f %s %s", id, agentContainer(id), FirewallContainer(id)))
+		r.host.Say(fmt.Sprintf("note: the run %s is in this folder, too", labels[LabelRun]))
 	}
 }
 
@@ -133,6 +157,7 @@ type run struct {
 	token  string // of the proxy; worthless outside this run
 	result Result
 
+	live       *live // nil = nobody reaps this run
 	placed     *placeholders
 	sidecar    *sidecar
 	tunnel     *tunnelHost
@@ -141,7 +166,13 @@ type run struct {
 	keyRefused chan struct{} // closed when the API refused the credential
 	refuse     sync.Once
 
+	reach       *reach
 	unreachable sync.Once // says why the model API does not answer
+
+	before  *changes.Before // the project's files before the run; nil until looked is closed
+	looked  chan struct{}
+	lookErr error
+	ending  *ending // nil until the agent has ended
 }
 
 // start brings up everything until the agent runs.
@@ -167,8 +198,15 @@ func (r *run) start(ctx context.Context) error {
 		}
 	}
 	r.plan.limitMemory(ctx, r.engine, &spec)
-	r.agent, err = createAgent(ctx, r.engine, spec)
-	if err := errors.Join(<-opened, err); err != nil {
+	filled := make(chan error, 1)
+	go func() { filled <- fillGit(ctx, r.engine, r.sidecar.id, r.plan) }()
+	if spec.Mounts, err = writeGitFiles(r.host.StateDir, r.plan.Git, spec.Mounts); err == nil {
+		r.agent, err = createAgent(ctx, r.engine, spec)
+	}
+	if err := errors.Join(<-opened, <-filled, err); err != nil {
+		return err
+	}
+	if err := r.waitBefore(); err != nil {
 		return err
 	}
 	if err := r.attachOutput(ctx); err != nil {
@@ -185,23 +223,42 @@ const tokenVariable = "ANTHROPIC_AUTH_TOKEN="
 
 // cleanup removes both containers and what the run put on the host.
 func (r *run) cleanup(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	ctx = context.WithoutCancel(ctx)
+	if r.ending != nil {
+		ctx = r.ending.remove
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 	if r.tunnel != nil {
 		r.tunnel.Close()
 	}
-	if err := Remove(ctx, r.engine, r.plan.ID); err != nil {
-		r.host.Say(fmt.Sprintf("warning: %v; remove what is left with: docker rm -f $(docker ps -aq --filter label=%s=%s)", err, LabelRun, r.plan.ID))
+	if r.sidecar != nil {
+		r.sidecar.conn.Close()
 	}
-	// Another run in the same folder has them mounted: removing a mount point
-	// on the host would take the mount away from that run's agent.
-	// So has a dev container, which would end by it. The last run removes them.
-	for _, label := range []string{LabelWorkspace, "devcontainer.local_folder"} {
-		if others, err := r.engine.List(ctx, label, r.plan.Folder()); err == nil && len(others) > 0 {
-			return
-		}
+	if err := Remove(ctx, r.engine, r.plan.ID); err != nil {
+		r.host.Say(fmt.Sprintf("warning: %v; the next run on this machine tries again", err))
+		r.live.leave()
+		return
+	}
+	if folderInUse(ctx, r.engine, r.plan.Folder()) {
+		r.live.end() // the last run removes what all have put there
+		return
 	}
 	r.placed.remove()
+	r.live.end()
+}
+
+// folderInUse reports whether another run or a dev container works in a project's
+// folder. Placeholders are mounted there: removing a mount point on the host would
+// take the mount away from that run's agent, and end the dev container. An engine
+// that does not say counts as yes.
+func folderInUse(ctx context.Context, e *engine.Engine, folder string) bool {
+	for _, label := range []string{LabelWorkspace, "devcontainer.local_folder"} {
+		if others, err := e.InUse(ctx, label, folder); err != nil || len(others) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Remove kills and removes every container of the run with the given id, the

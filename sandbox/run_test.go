@@ -79,7 +79,7 @@ func TestClaudesOwnQuestionsAreOnRecordAsAGuess(t *testing.T) {
 	const host = "own-question.example.com"
 	for range 3 { // the search gives up after a while, which on a busy machine is soon
 		tr := (&trial{
-			options: Options{Headless: agent.Headless{MCPConfig: []string{`{"mcpServers":{"x":{"type":"http","url":"http://` + host + `/"}}}`}}},
+			options: Options{Headless: agent.Headless{ExtraArgs: []string{"--mcp-config", `{"mcpServers":{"x":{"type":"http","url":"http://` + host + `/"}}}`}}},
 			prompt:  strings.NewReader("please wait\n"),
 			script:  fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"until grep -q own-question /run/sbx/audit.jsonl; do sleep 0.1; done"}}}, Final: "all done"},
 		}).run(t, e)
@@ -108,6 +108,9 @@ func TestStreamsAndExitCodePassThrough(t *testing.T) {
 	if tr.stdout.String() != input {
 		t.Errorf("%d bytes came back, want the %d that went in", len(tr.stdout.String()), len(input))
 	}
+	if got := summaryOf(t, tr).ExitCode; got != 37 {
+		t.Errorf("summary.json says exit code %d", got)
+	}
 	if tr.stderr.String() != "claude: problem\n" {
 		t.Errorf("standard error is %q", tr.stderr.String())
 	}
@@ -116,11 +119,43 @@ func TestStreamsAndExitCodePassThrough(t *testing.T) {
 	}
 }
 
+// keptSummary is what the tests read of summary.json.
+type keptSummary struct {
+	ExitCode           int
+	Conclusion, Result string
+	Message            string
+}
+
+func summaryOf(t *testing.T, tr *trial) (s keptSummary) {
+	t.Helper()
+	text, err := os.ReadFile(tr.result.Files.Summary)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	return s
+}
+
+// Claude ends with 0 and without a result: the process ends with 1, and so says
+// the summary.
+func TestSummaryHasTheExitCodeOfTheProcess(t *testing.T) {
+	e := connect(t)
+	tr := (&trial{options: shell("exit 0")}).run(t, e)
+	if got := summaryOf(t, tr); got.ExitCode != 1 || tr.result.ExitCode != 1 || got.Conclusion != string(agent.NoResult) {
+		t.Errorf("summary.json says %+v, the result %d", got, tr.result.ExitCode)
+	}
+}
+
 func TestWrongKeyEndsTheRunEarly(t *testing.T) {
 	e := connect(t)
 	tr := (&trial{key: "another key than the canary"}).run(t, e)
 	if !errors.Is(tr.err, ErrKey) || tr.result.Outcome.Conclusion != agent.AuthError {
 		t.Errorf("got %v, %+v; want ErrKey", tr.err, tr.result.Outcome)
+	}
+	if got := summaryOf(t, tr).ExitCode; got != 78 || tr.result.ExitCode != got {
+		t.Errorf("summary.json says exit code %d and the result %d, and the process ends with 78", got, tr.result.ExitCode)
 	}
 	// Claude alone would ask eleven times within three minutes.
 	if n := len(tr.api.Requests()); n > 4 {
@@ -231,7 +266,8 @@ func TestALostReaderDoesNotStopTheTranscript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &output{to: brokenPipe{}, transcript: file, left: 1 << 20}
+	out := &output{to: brokenPipe{}}
+	out.keep(&transcript{file: file, left: 1 << 20}, (&Plan{}).redactor())
 	scanner := agent.NewScanner(out, nil)
 	for range 3 {
 		if _, err := io.WriteString(scanner, "{\"type\":\"x\"}\n"); err != nil {
@@ -254,7 +290,8 @@ func TestAnAgentThatPrintsWithoutEndDoesNotFillTheDisk(t *testing.T) {
 	}
 	var all strings.Builder
 	told := 0
-	out := &output{to: &all, transcript: file, left: 10, full: func() { told++ }}
+	out := &output{to: &all}
+	out.keep(&transcript{file: file, left: 10, full: func() { told++ }}, (&Plan{}).redactor())
 	for range 5 {
 		if _, err := out.Write([]byte("12345678")); err != nil {
 			t.Fatal(err)
@@ -287,7 +324,8 @@ func TestTwoRunsShareAFolder(t *testing.T) {
 	prompt, finish := io.Pipe()
 	longer := &trial{prompt: prompt, dir: workspace(t, false), options: shell(`
 echo ready; cat
-for f in .vscode/tasks.json .git/hooks/pre-commit .devcontainer/devcontainer.json; do mkdir -p "$(dirname $f)"; echo evil > $f && echo "WROTE $f"; done`)}
+mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit
+for f in .vscode/tasks.json .devcontainer/devcontainer.json; do mkdir -p "$(dirname $f)"; echo evil > $f && echo "WROTE $f"; done`)}
 	first := &trial{dir: longer.dir, options: shell("echo ready; while [ ! -e /workspace/go-on ]; do sleep 0.05; done")}
 	started, ended := make(chan struct{}), make(chan struct{})
 	first.during = func(*Plan, *Workspace) { close(started) }

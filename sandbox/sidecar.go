@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/lifeline"
 	"github.com/org/claude-sandbox/internal/tunnel"
 )
 
@@ -28,6 +29,7 @@ type sidecar struct {
 	id     string
 	exit   <-chan engine.Exit
 	stderr *tail
+	conn   io.ReadWriteCloser // its standard streams; both containers end with them
 }
 
 // startSidecar creates the firewall's container, puts this program's own
@@ -65,16 +67,17 @@ func startSidecar(ctx context.Context, e *engine.Engine, p *Plan, t *Timings) (*
 	}
 	t.SidecarCreate = time.Since(begin)
 	begin = time.Now()
-	stream, err := e.Attach(ctx, s.id, false)
+	stream, err := e.Attach(ctx, s.id, true)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	out := stream.Conn(s.stderr)
+	s.conn = stream.Conn(s.stderr)
 	s.exit = e.Wait(context.WithoutCancel(ctx), s.id)
 	if err := e.Start(ctx, s.id); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	firewall, err := s.waitReady(ctx, out)
+	go lifeline.Keep(s.conn)
+	firewall, err := s.waitReady(ctx, s.conn)
 	if err != nil {
 		return nil, err
 	}

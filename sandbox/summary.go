@@ -9,6 +9,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/report"
+	"github.com/org/claude-sandbox/sandbox/gitdir"
 )
 
 // saveFirstSummary writes what a run says of itself until its end: which project
@@ -32,6 +33,13 @@ func (r *run) saveSummary(failure error) error {
 	return errors.Join(err, f.Close())
 }
 
+// Bounds of the summary: the agent decides how many hosts it tries and how many
+// files it writes. All of it is in the run's other files.
+const (
+	maxSummaryRows  = 1000 // of the egress report
+	maxSummaryPaths = 1000 // changed files
+)
+
 // WriteSummary writes a result as one JSON object (schemaVersion 1).
 func WriteSummary(w io.Writer, result *Result, failure error) error {
 	summary := struct {
@@ -45,26 +53,38 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		SessionID     string           `json:"sessionId,omitempty"`
 		CostUSD       float64          `json:"costUsd"` // this and turns are the agent's word
 		Turns         int              `json:"turns"`
-		Answers       int64            `json:"answers"` // of the model API, counted on the host
-		Metered       credproxy.Usage  `json:"metered"` // tokens, likewise
+		Answers       int64            `json:"answers"`    // of the model API, counted on the host
+		Metered       credproxy.Usage  `json:"metered"`    // tokens, likewise
+		MeteredUSD    float64          `json:"meteredUsd"` // what they cost at list price, likewise
 		Result        string           `json:"result,omitempty"`
 		Egress        []report.Row     `json:"egress"`
+		EgressMore    int              `json:"egressMore,omitempty"` // rows that are left out
+		Changed       []string         `json:"changedFiles"`         // the dangerous ones first; a folder with very many ends with "/"
+		ChangedCount  int              `json:"changedFilesCount"`
 		Warnings      []string         `json:"warnings"`
+		Commits       []gitdir.Commits `json:"commits,omitempty"` // that 'sbx-devc apply' makes branches of
+		Notes         []string         `json:"notes"`             // what the run left closed or unread
 		Milliseconds  map[string]int64 `json:"milliseconds"`
 	}{
 		SchemaVersion: 1, ID: result.ID, Folder: result.Folder, ExitCode: result.ExitCode,
 		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
-		Answers: result.Answers, Metered: result.Usage,
-		Egress: []report.Row{}, Warnings: append([]string{}, result.Warnings...), Milliseconds: result.Timings.milliseconds(),
+		Commits: result.Commits,
+		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD,
+		Egress: []report.Row{}, Changed: []string{}, Warnings: append([]string{}, result.Warnings...), Notes: append([]string{}, result.Notes...), Milliseconds: result.Timings.milliseconds(),
 	}
 	if failure != nil {
 		summary.Error = failure.Error()
 	}
 	if a := result.Agent; a != nil {
-		summary.SessionID, summary.CostUSD, summary.Turns, summary.Result = a.SessionID, a.CostUSD, a.Turns, a.Text
+		summary.SessionID, summary.CostUSD, summary.Turns, summary.Result = a.SessionID, agent.RoundUSD(a.CostUSD), a.Turns, a.Text
 	}
 	if result.Egress != nil && result.Egress.Rows != nil {
-		summary.Egress = result.Egress.Rows
+		shown := result.Egress.First(maxSummaryRows)
+		summary.Egress, summary.EgressMore = shown.Rows, shown.More
+	}
+	if result.Changes != nil {
+		summary.Changed = append(summary.Changed, result.Changes.Paths(maxSummaryPaths)...)
+		summary.ChangedCount = result.Changes.Files
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type process struct {
 	exit    <-chan engine.Exit
 	scanner *agent.Scanner
 	copied  chan error // receives one value when all output has been passed on
+	output  *output
 	started time.Time
 	places  places // that are protected
 }
@@ -56,12 +58,17 @@ func (r *run) attachOutput(ctx context.Context) error {
 	if p.stream, err = r.engine.Attach(ctx, p.id, true); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	out := &output{to: r.host.Stdout, left: maxTranscript, full: func() {
-		r.host.Say(fmt.Sprintf("warning: the transcript ends at %d MiB; standard output stays complete", maxTranscript>>20))
-	}}
-	stderr := visible.NewWriter(r.host.Stderr, "claude: ")
-	if r.result.Files.Transcript, out.transcript, err = r.stateFile("transcript.jsonl"); err != nil {
+	out := &output{to: r.host.Stdout}
+	p.output = out
+	stderr := visible.NewWriter(&limited{to: r.host.Stderr, left: maxStderr}, "claude: ")
+	name, file, err := r.stateFile("transcript.jsonl")
+	if err != nil {
 		r.host.Say("warning: " + err.Error())
+	} else {
+		r.result.Files.Transcript = name
+		out.keep(&transcript{file: file, left: maxTranscript, full: func() {
+			r.host.Say(fmt.Sprintf("warning: the transcript ends at %d MiB; standard output stays complete", maxTranscript>>20))
+		}}, r.plan.redactor())
 	}
 	p.scanner = agent.NewScanner(out, r.onEvent)
 	p.exit = r.engine.Wait(context.WithoutCancel(ctx), p.id)
@@ -113,11 +120,13 @@ func (r *run) newProxy() error {
 		Proxy:        r.host.UpstreamProxy,
 
 		AllowHostedWeb: r.plan.hostedWeb,
+		Limits:         r.plan.limits,
 		Log: func(entry credproxy.Entry) {
 			// Refused is empty when the upstream itself answered.
 			if entry.Status == http.StatusUnauthorized && entry.Refused == "" {
 				r.refuseKey()
 			}
+			r.reach.note(entry)
 			if entry.Status == http.StatusBadGateway && entry.Refused != "" {
 				r.unreachable.Do(func() { r.host.Say("warning: " + entry.Refused) })
 			}
@@ -133,18 +142,19 @@ func (r *run) newProxy() error {
 // limit and watches the sidecar. It fills in the result.
 func (r *run) supervise(ctx context.Context) error {
 	var (
-		exit    engine.Exit
-		ended   = agent.EndedItself
-		failure error
-		stop    = &stopper{run: r, ctx: context.WithoutCancel(ctx)}
-		signals = r.host.Signals
-		sidecar = r.sidecar.exit
-		refused = r.keyRefused
-		tunnel  = r.tunnel.Done()
-		done    = ctx.Done()
-		look    = time.NewTicker(placesPause)
-		limit   <-chan time.Time
-		caught  syscall.Signal
+		exit        engine.Exit
+		ended       = agent.EndedItself
+		failure     error
+		stop        = &stopper{run: r, ctx: context.WithoutCancel(ctx)}
+		signals     = r.host.Signals
+		sidecar     = r.sidecar.exit
+		refused     = r.keyRefused
+		unreachable = r.reach.lost
+		tunnel      = r.tunnel.Done()
+		done        = ctx.Done()
+		look        = time.NewTicker(placesPause)
+		limit       <-chan time.Time
+		caught      syscall.Signal
 	)
 	if d := time.Duration(r.plan.Timeout); d > 0 {
 		t := time.NewTimer(d)
@@ -178,13 +188,17 @@ wait:
 			ended = agent.EndedHopeless
 			failure = diag.WithHint(fmt.Errorf("%w (HTTP 401 or 403)", ErrKey), "check ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN, and that it belongs to %s", r.host.Upstream)
 			stop.interrupt()
+		case <-unreachable:
+			unreachable = nil
+			ended, failure = agent.EndedUnreachable, r.reach.failure(r.host.Upstream.Redacted())
+			stop.interrupt()
 		case <-done:
 			done, ended = nil, agent.EndedCancel
 			stop.interrupt()
 		case e := <-sidecar:
 			// Its rules stay in force, but nobody answers for them now.
 			sidecar, r.sidecar.exit = nil, nil
-			failure = fmt.Errorf("%w with exit code %d while the agent ran; the agent was stopped: %s", ErrFirewall, e.Code, strings.TrimSpace(r.sidecar.stderr.String()))
+			failure = r.firewallEnded(e)
 			stop.send("KILL")
 		case <-tunnel:
 			// Without it Claude would ask a closed port for minutes.
@@ -202,10 +216,17 @@ wait:
 			stop.escalate()
 		}
 	}
+	if exit.Code == exitInternal && (failure == nil || errors.Is(failure, ErrTunnel)) { // the tunnel goes with the firewall
+		failure = cmp.Or(r.endedInside(), failure)
+	}
+	if errors.Is(failure, ErrTimeout) {
+		ended = agent.EndedTimeout
+	}
+	r.ending = newEnding(ctx, r.host.Signals, r.host.Say)
 	replaced := r.agent.places.replaced()
 	r.agent.places.close()
 	r.result.Timings.Agent = time.Since(r.agent.started)
-	r.drain()
+	r.drain(r.ending.look)
 	_ = r.tunnel.Close() // its handlers end, and the meter is complete
 	if exit.Err != nil {
 		failure = errors.Join(failure, exit.Err)
@@ -214,18 +235,52 @@ wait:
 	return failure
 }
 
+// endedInside says whether the agent's container ended because the firewall's did:
+// both end by themselves when we are late, see package lifeline, and the agent's
+// never outlives the firewall's process. An agent can end with the same code; nil
+// then.
+func (r *run) endedInside() error {
+	if r.sidecar.exit == nil {
+		return nil
+	}
+	select {
+	case e := <-r.sidecar.exit:
+		r.sidecar.exit = nil
+		return r.firewallEnded(e)
+	case <-time.After(newsLag):
+		return nil
+	}
+}
+
+// firewallEnded says what it means that the firewall's container ended while the
+// agent's ran, or right before it.
+func (r *run) firewallEnded(e engine.Exit) error {
+	if d := time.Duration(r.plan.Timeout); d > 0 && time.Since(r.agent.started) >= d {
+		return fmt.Errorf("%w: %s", ErrTimeout, d) // this process was stopped meanwhile
+	}
+	return fmt.Errorf("%w with exit code %d while the agent ran; the agent was stopped: %s", ErrFirewall, e.Code, strings.TrimSpace(r.sidecar.stderr.String()))
+}
+
+// newsLag is how much later than one container's end the engine may tell of
+// another's that ended before.
+const newsLag = 2 * time.Second
+
 // conclude judges the run and collects what the sidecar recorded. unprotected is
 // what lost its protection.
 func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, caught syscall.Signal, failure error, unprotected string) {
 	r.result.Agent = r.agent.scanner.Result()
 	r.result.ExitCode = exit.Code
-	r.result.Answers, r.result.Usage = r.proxy.Answered(), r.proxy.Usage()
+	r.result.Answers, r.result.Usage, r.result.MeteredUSD = r.proxy.Answered(), r.proxy.Usage(), r.proxy.CostUSD()
 	if claimed := r.result.Agent.Tokens(); claimed != tokens(r.result.Usage) && r.result.Agent != nil {
-		r.host.Say(fmt.Sprintf("note: Claude reports %d tokens and the proxy metered %d; cost and turns are Claude's word", claimed, tokens(r.result.Usage)))
+		r.host.Say(fmt.Sprintf("note: Claude reports %d tokens and $%.4f, and the proxy metered %d tokens and $%.4f; turns are Claude's word",
+			claimed, r.result.Agent.CostUSD, tokens(r.result.Usage), r.result.MeteredUSD))
 	}
+	limit := map[credproxy.Reached]agent.Conclusion{
+		credproxy.ReachedTurns: agent.MaxTurns, credproxy.ReachedBudget: agent.MaxBudget,
+	}[r.proxy.Reached()]
 	r.result.Outcome = agent.Judge(agent.Evidence{
 		Result: r.result.Agent, Tampered: r.agent.scanner.Tampered(), ExitCode: exit.Code, End: ended, Answers: r.result.Answers,
-		Unprotected: unprotected,
+		Unprotected: unprotected, Last: agent.Answer(r.proxy.LastAnswer()), Limit: limit,
 	})
 	switch {
 	case unprotected != "":
@@ -234,6 +289,9 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		r.result.Warnings = append(r.result.Warnings, unprotected)
 	case errors.Is(failure, ErrTimeout):
 		r.result.ExitCode = exitTimeout
+	case errors.Is(failure, ErrUpstream):
+		r.result.ExitCode = exitFailed
+		r.result.Outcome.Message = failure.Error()
 	case caught != 0:
 		r.result.ExitCode = exitSignal + int(caught)
 	case errors.Is(failure, ErrFirewall), errors.Is(failure, ErrTunnel):
@@ -244,24 +302,46 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	case exit.Code == exitSignal+int(syscall.SIGKILL) && ended == agent.EndedItself: // Podman 4.3 never says why
 		r.host.Say("something killed the agent, most often the kernel for want of memory: raise the limit with --memory")
 	}
-	if err := r.collect(context.WithoutCancel(ctx)); err != nil {
+	r.hideSecrets()
+	r.takeCommits(r.ending.look)
+	if err := r.collect(r.ending.look); err != nil {
 		r.host.Say("warning: " + err.Error())
 	}
 }
 
+// hideSecrets takes the secrets of the run out of what is kept of the agent's
+// closing words.
+func (r *run) hideSecrets() {
+	secrets := r.plan.redactor()
+	r.result.Outcome.Message = secrets.String(r.result.Outcome.Message)
+	if r.result.Agent != nil {
+		clean := *r.result.Agent
+		clean.Text = secrets.String(clean.Text)
+		r.result.Agent = &clean
+	}
+}
+
 // drain waits until the agent's last output has been passed on.
-func (r *run) drain() {
+func (r *run) drain(ctx context.Context) {
 	select {
 	case err := <-r.agent.copied:
 		if err != nil {
 			r.host.Say("warning: the agent's output: " + err.Error())
 		}
 	case <-time.After(drainTimeout):
-		_ = r.agent.stream.Close()
-		<-r.agent.copied
-		r.host.Say("warning: the agent's output did not end; its last lines may be missing")
+		r.cutOutput()
+	case <-ctx.Done():
+		r.cutOutput()
 	}
 	_ = r.agent.scanner.Close()
+	r.result.Lost = r.agent.output.lost
+}
+
+// cutOutput gives up an output that does not end.
+func (r *run) cutOutput() {
+	_ = r.agent.stream.Close()
+	<-r.agent.copied
+	r.host.Say("warning: the agent's output did not end; its last lines may be missing")
 }
 
 // collect stops the sidecar, so that its log is complete, reads the log and
@@ -273,6 +353,7 @@ func (r *run) collect(ctx context.Context) error {
 		select {
 		case <-r.sidecar.exit:
 		case <-time.After(graceTerminate):
+		case <-ctx.Done():
 		}
 	}
 	name, file, err := r.stateFile(AuditFile)
@@ -290,11 +371,11 @@ func (r *run) collect(ctx context.Context) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
-	records, err := audit.Read(file)
-	if err != nil {
+	rows := report.NewCollector(r.plan.Network)
+	if err := audit.Each(file, rows.Add); err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
-	r.result.Files.Audit, r.result.Egress = name, report.New(records, r.plan.Network)
+	r.result.Files.Audit, r.result.Egress = name, rows.Report()
 	return errors.Join(r.keepPolicy(), r.keepPage())
 }
 

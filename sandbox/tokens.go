@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ const maxConfig = 1 << 20
 // every other file.
 func LeftTokens(dir string) []string {
 	paths := append(settings.GitPaths(".git"), insideGit(dir, ".git")...)
-	found := findRepositories(dir).found
+	found := findRepositories(context.Background(), dir).found
 	for _, rel := range slices.Sorted(maps.Keys(found)) {
 		if kind := found[rel]; kind == gitFolder || kind == bareFolder {
 			paths = append(append(paths, settings.GitPaths(rel)...), insideGit(dir, rel)...)

@@ -29,15 +29,20 @@ func TestATokenInGitsConfigurationIsSaid(t *testing.T) {
 			t.Errorf("%q: got %t", config, got)
 		}
 	}
-	w := folder(t, ".git/HEAD", "sub/.git/HEAD")
-	if err := os.WriteFile(filepath.Join(w.Dir, "sub", ".git", "config"), []byte("[remote \"o\"]\n\turl = https://u:s3cret@example.com/o/r\n"), 0o600); err != nil {
-		t.Fatal(err)
+	w := folder(t, ".git/HEAD", "sub/HEAD", "sub/objects/", "sub/refs/", "hidden/.git/HEAD")
+	for _, config := range []string{"sub/config", "hidden/.git/config"} {
+		write := func() error {
+			return os.WriteFile(filepath.Join(w.Dir, filepath.FromSlash(config)), []byte("[remote \"o\"]\n\turl = https://u:s3cret@example.com/o/r\n"), 0o600)
+		}
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w, err := Inspect(w.Dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := strings.Join(w.Notes, "\n"); !strings.Contains(said, "sub/.git/config holds a password or a token") || strings.Contains(said, "s3cret") {
+	if said := strings.Join(w.Notes, "\n"); !strings.Contains(said, "sub/config holds a password or a token") || strings.Contains(said, "hidden") || strings.Contains(said, "s3cret") {
 		t.Errorf("said is %q", said)
 	}
 }

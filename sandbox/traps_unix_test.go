@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
 
@@ -125,12 +126,12 @@ mkdir evil evil/objects evil/refs; ` + r.evil() + `> evil/config
 mkdir /tmp/bin; printf '#!/bin/sh\nexec python3 -c "import os,sys; os.rename(sys.argv[1], sys.argv[2])" "$1" old\n' > /tmp/bin/rename; chmod +x /tmp/bin/rename; PATH=/tmp/bin:$PATH
 mkdir one && rename one && rmdir old && echo "rename works"
 try() { if sh -c "$1" 2>/dev/null; then echo "DONE $1"; else echo stopped; fi; }
-try 'cat evil/config >> .git/modules/sub/config'
-try 'echo /workspace/evil > .git/modules/sub/commondir'
-try 'rename .git/modules'
-try 'rename .git/modules/sub'
-try 'echo ` + r.dir + `/evil > .git/worktrees/tree/commondir'
-try 'rename .git/worktrees/tree'
+cat evil/config >> .git/config; cat evil/config >> .git/modules/sub/config; mkdir -p .git/hooks .git/modules/sub/hooks .git/modules/new/hooks
+for h in post-commit post-checkout reference-transaction pre-auto-gc; do printf "#!/bin/sh\ntouch ` + r.marker + `\n" | tee .git/hooks/$h .git/modules/sub/hooks/$h .git/modules/new/hooks/$h; done >/dev/null
+chmod +x .git/hooks/* .git/modules/*/hooks/*; echo /workspace/evil > .git/modules/sub/commondir; echo /workspace/evil > .git/commondir
+mkdir -p .git/worktrees/tree; echo ` + r.dir + `/evil > .git/worktrees/tree/commondir
+rm .git/commondir .git/modules/sub/commondir; git init -q .; printf '[core]\n\trepositoryformatversion = 0\n' > .git/config
+try 'rename .git'
 try 'printf "#!/bin/sh\ntouch ` + r.marker + `\n" > .githooks/post-commit'
 try 'rename .githooks'
 try 'cat evil/config >> tools/gitconfig'
@@ -141,7 +142,7 @@ try 'rename sub'
 echo free > sub/file && echo free > tools/file && git -C /workspace add tools/file && echo "the rest is free"
 `)}).run(t, e)
 	out := tr.stdout.String()
-	if strings.Contains(out, "DONE") || strings.Count(out, "stopped") != 13 || !strings.Contains(out, "rename works") || !strings.Contains(out, "the rest is free") {
+	if strings.Contains(out, "DONE") || strings.Count(out, "stopped") != 8 || !strings.Contains(out, "rename works") || !strings.Contains(out, "the rest is free") {
 		t.Errorf("not every attempt was stopped:\n%s\n%s", out, tr.stderr.String())
 	}
 	r.git("project", "status")
@@ -157,29 +158,37 @@ echo free > sub/file && echo free > tools/file && git -C /workspace add tools/fi
 }
 
 // TestAgentCannotTurnTheWorkspaceIntoABareRepository: without a valid .git, git
-// looks at the folder itself, while the agent runs and after.
+// looks at the folder itself, while the agent runs and after. The agent cannot
+// break the host's .git; where there is none, git gives up.
 func TestAgentCannotTurnTheWorkspaceIntoABareRepository(t *testing.T) {
 	e := connect(t)
 	for _, how := range []string{
 		"mkdir objects refs; " + `%s > config`,
 		"mkdir evil evil/objects evil/refs; echo evil > commondir; %s > evil/config",
 	} {
-		r := newRepository(t)
-		evil := r.evil() + `; printf '\tworktree = ` + r.dir + `\n'`
-		prompt, finish := io.Pipe()
-		tr := &trial{dir: r.dir, prompt: prompt, options: shell(`
-cd /workspace; mv .git/HEAD head; echo 'ref: refs/heads/main' > HEAD
+		for _, without := range []bool{false, true} {
+			r := newRepository(t)
+			if without {
+				if err := os.RemoveAll(filepath.Join(r.dir, ".git")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			evil := r.evil() + `; printf '\tworktree = ` + r.dir + `\n'`
+			prompt, finish := io.Pipe()
+			tr := &trial{dir: r.dir, prompt: prompt, options: shell(`
+cd /workspace; rm -rf .git/*; echo 'ref: refs/heads/main' > HEAD
 ` + strings.ReplaceAll(how, "%s", "("+evil+")") + `
 echo ready; cat >/dev/null`)}
-		tr.during = func(*Plan, *Workspace) {
-			defer finish.Close()
-			if out, err := r.host("project", "status"); err == nil || r.ran() {
-				t.Errorf("%s: git on the host accepts it while the agent runs: %s", how, out)
+			tr.during = func(*Plan, *Workspace) {
+				defer finish.Close()
+				if out, err := r.host("project", "status"); (err == nil) == without || r.ran() {
+					t.Errorf("%s: git on the host accepts it while the agent runs: %s", how, out)
+				}
 			}
-		}
-		tr.run(t, e)
-		if out, err := r.host("project", "status"); err == nil || r.ran() {
-			t.Errorf("%s: git on the host accepts it after the run: %s", how, out)
+			tr.run(t, e)
+			if out, err := r.host("project", "status"); (err == nil) == without || r.ran() {
+				t.Errorf("%s: git on the host accepts it after the run: %s", how, out)
+			}
 		}
 	}
 }
@@ -247,7 +256,7 @@ git init -q "$name"; test -d "$name/.git" && echo done`)}).run(t, e)
 // TestLinkedHookScriptIsProtected: a hook is often a link to a script of the
 // project, and the link being read-only protects nothing.
 func TestLinkedHookScriptIsProtected(t *testing.T) {
-	w := folder(t, ".git/HEAD", ".git/hooks/pre-commit -> ../../scripts/check.sh", "scripts/check.sh", ".git/hooks/post-commit -> /etc/hostname")
+	w := folder(t, ".git/HEAD", ".git/objects/", ".git/refs/", ".git/hooks/pre-commit -> ../../scripts/check.sh", "scripts/check.sh", ".git/hooks/post-commit -> /etc/hostname")
 	p := plan(t, Options{}, w)
 	modes := map[string]bool{}
 	for _, m := range p.Agent.Mounts {
@@ -325,17 +334,18 @@ func TestAgentCannotChangeWhatOtherToolsObeyUnseen(t *testing.T) {
 cd /workspace
 for f in .mcp.json .cursor/mcp.json .cursor/hooks.json app.code-workspace; do echo evil >$f && echo "DONE $f"; done
 mv .mcp.json old && echo "DONE mv"; mv .cursor old && echo "DONE mv"
-echo evil >lefthook.yml && mkdir .zed && echo evil >.zed/settings.json && ln -s lefthook.yml opencode.json && mkfifo shell.nix && touch mise.toml && mkdir .git/rebase-merge && echo 'exec evil' >.git/rebase-merge/git-rebase-todo && echo "the rest is free"
+echo evil >lefthook.yml && mkdir .zed && echo evil >.zed/settings.json && ln -s lefthook.yml opencode.json && mkfifo shell.nix && touch mise.toml && echo "the rest is free"
 `)}).run(t, e)
 	out := tr.stdout.String()
 	if strings.Contains(out, "DONE") || !strings.Contains(out, "the rest is free") {
 		t.Errorf("the agent says:\n%s\n%s", out, tr.stderr.String())
 	}
-	said := func(s string) bool {
-		return strings.Contains(s, "since the run began: .git/rebase-merge/git-rebase-todo, .zed, lefthook.yml, opencode.json, shell.nix; agents")
+	want := []string{"shell.nix", ".zed/settings.json", "opencode.json", "lefthook.yml"}
+	if got := tr.result.Changes.Paths(100); !slices.Equal(got, want) {
+		t.Errorf("shown is %q, want %q", got, want)
 	}
-	if !slices.ContainsFunc(tr.said, said) || !slices.ContainsFunc(tr.result.Warnings, said) {
-		t.Errorf("nobody is told, or of too much: %q", tr.said)
+	if !slices.ContainsFunc(tr.result.Warnings, func(s string) bool { return strings.HasSuffix(s, ": "+strings.Join(want, ", ")) }) {
+		t.Errorf("nobody is told: %q", tr.result.Warnings)
 	}
 }
 
@@ -433,7 +443,8 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.Agent.Network, p.Agent.Entrypoint = "none", options.Command // there is no firewall that our init comes from
+			p.Agent.Network, p.Agent.Entrypoint = "none", options.Command // there is no firewall that our init and the volumes come from
+			p.Agent.Mounts = slices.DeleteFunc(p.Agent.Mounts, func(m engine.Mount) bool { return m.Volume != "" })
 			agent, err := createAgent(ctx, e, p.Agent)
 			if err != nil {
 				t.Fatal(err)

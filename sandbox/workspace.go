@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox/gitdir"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -43,10 +45,13 @@ type Workspace struct {
 	Paths    map[string]Kind // every protected path and each of its parents, relative to Dir, slash-separated
 	Protect  []string        // what is protected whatever the settings say, alike
 	Notes    []string        // sentences for the user about what cannot be protected
+	Unread   []string        // the project's instructions for Claude, which a run does not read, alike
 	Doors    []string        // sockets and pipes, which may lead to a program outside, alike
 
-	before repositories // what git would find before the agent worked here
-	obeyed obeyed       // what else programs on the host obey, as it was then
+	git      gitdir.Facts // the repositories that the agent gets its own of
+	identity gitdir.Owner // how the agent signs
+	above    string       // the repository that Dir is a part of; "" when Dir is one, or in none
+	before   repositories // what git would find before the agent worked here
 }
 
 // Inspect looks at a project's folder: who owns it and what is at the paths
@@ -59,7 +64,8 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.WithHint(fmt.Errorf("%w: the folder %s does not exist", ErrInput, named), "name the project's folder: sbx-devc run DIR --print")
+		return nil, diag.WithHint(fmt.Errorf("%w: the folder %s does not exist", ErrInput, named),
+			"name the project's folder; a prompt of one word comes on standard input: echo 'PROMPT' | sbx-devc run --print")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
@@ -72,26 +78,25 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 		return nil, diag.WithHint(fmt.Errorf("%w: %s is no folder", ErrInput, dir), "name the project's folder: sbx-devc run DIR --print")
 	}
 	w := &Workspace{Dir: dir, Paths: map[string]Kind{}}
-	if home, err := os.UserHomeDir(); err == nil {
-		if w.Home, err = filepath.EvalSymlinks(home); err != nil {
-			w.Home = home
-		}
-	}
+	w.Home, w.above = homeFolder(), repositoryAbove(dir)
 	w.UID, w.GID = owner(info)
 	w.Writable = w.UID > 0 || w.UID < 0 || info.Mode().Perm()&0o002 != 0
-	w.before = findRepositories(dir)
-	found, notes := gitProtection(dir, w.before)
-	w.obeyed = findObeyed(dir)
-	w.Protect, w.Notes = union(union(settings.HostPaths(), protectable(dir)), found), notes
+	w.before = findRepositories(context.Background(), dir)
+	w.lookAtGit()
+	found, notes := gitProtection(dir, w.before, w.hasRepository())
+	known, left := protectable(dir)
+	w.Unread = unreadInstructions(dir)
+	w.Protect, w.Notes = union(union(settings.ProjectPaths(), known), union(w.Protect, found)), append(append(w.Notes, notes...), left...)
 	opening, commands := openingFiles(dir)
 	w.Protect, w.Notes = union(w.Protect, opening), append(w.Notes, commands...)
 	w.lockDoors()
-	targets, loose := linkTargets(dir, union(w.Protect, more))
+	targets, loose := linkTargets(dir, union(union(w.Protect, more), w.gitObeyed()))
 	w.Protect, w.Notes = union(w.Protect, targets), append(w.Notes, loose...)
+	w.Protect = slices.DeleteFunc(w.Protect, w.git.Covers) // hidden behind the agent's own
 	for _, p := range leftTokens(dir, w.Protect) {
 		w.Notes = append(w.Notes, p+" holds a password or a token, which the agent can read and use at every host that the policy allows: keep it in a credential helper, outside of the project")
 	}
-	for _, p := range append(slices.Clone(w.Protect), more...) {
+	for _, p := range slices.Concat(w.Protect, more, w.git.Paths()) {
 		for _, step := range steps(p) {
 			kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(step)))
 			if err != nil {
@@ -165,21 +170,59 @@ var (
 	systemParents = []string{"/home", "/opt", "/run", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib"}
 )
 
+// homeFolder is the user's home without symbolic links; "" when unknown.
+func homeFolder() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		return real
+	}
+	return home
+}
+
+// repositoryAbove returns the nearest folder above dir that holds .git, or "".
+func repositoryAbove(dir string) string {
+	for up := filepath.Dir(dir); up != dir; dir, up = up, filepath.Dir(up) {
+		if _, err := os.Lstat(filepath.Join(up, ".git")); err == nil {
+			return up
+		}
+	}
+	return ""
+}
+
+// CheckFolder refuses a folder that is more than a project: the whole machine, a
+// folder of its system, the user's home or one above. The error wraps ErrRefused.
+// A folder that is not there is none of these.
+func CheckFolder(dir string) error {
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(full); err == nil {
+		full = real
+	}
+	return refuseFolder(full, homeFolder())
+}
+
 // refuseFolder refuses the folders that are more than a project.
-func (w *Workspace) refuseFolder() error {
+func (w *Workspace) refuseFolder() error { return refuseFolder(w.Dir, w.Home) }
+
+func refuseFolder(dir, home string) error {
 	var why string
 	switch {
-	case w.Dir == filepath.VolumeName(w.Dir)+string(filepath.Separator):
+	case dir == filepath.VolumeName(dir)+string(filepath.Separator):
 		why = "it is the whole machine"
-	case w.Home != "" && below(w.Dir, w.Home):
+	case home != "" && below(dir, home):
 		why = "it holds your home folder with its keys"
-	case slices.ContainsFunc(engineSockets, func(socket string) bool { return below(w.Dir, filepath.FromSlash(socket)) }):
+	case slices.ContainsFunc(engineSockets, func(socket string) bool { return below(dir, filepath.FromSlash(socket)) }):
 		why = "it holds the container engine's socket"
-	case slices.ContainsFunc(systemFolders, func(folder string) bool { return below(filepath.FromSlash(folder), w.Dir) }),
-		slices.Contains(systemParents, filepath.ToSlash(w.Dir)):
+	case slices.ContainsFunc(systemFolders, func(folder string) bool { return below(filepath.FromSlash(folder), dir) }),
+		slices.Contains(systemParents, filepath.ToSlash(dir)):
 		why = "it is part of this machine's system"
 	default:
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%w: the agent may not work in %s: %s", ErrRefused, w.Dir, why), "name the project's own folder: sbx-devc run DIR --print")
+	return diag.WithHint(fmt.Errorf("%w: the agent may not work in %s: %s", ErrRefused, dir, why), "name the project's own folder")
 }

@@ -7,18 +7,24 @@ import (
 )
 
 // HostPaths are the paths below a workspace, slash-separated, that act on the
-// host later: a program there runs them or obeys them. Both a run and a dev
-// container show them to the agent read-only, and cover the missing ones with
-// something empty.
+// host later: a program there runs them or obeys them. A dev container shows
+// them to the agent read-only, and covers the missing ones with something empty.
 //
-// The last one stands for the workspace itself. If the agent breaks .git, git
+// BareStop stands for the workspace itself. If the agent breaks .git, git
 // on the host takes the folder around it for a bare repository, as soon as it
 // holds HEAD, objects and refs, and obeys the config next to them. An empty
 // folder named commondir makes git give up instead (measured with 2.39), while
 // an empty one named HEAD would make "git diff HEAD" ambiguous.
-func HostPaths() []string {
-	return append([]string{".devcontainer", ".devcontainer.json", ".vscode", ".idea", ".claude", ".husky", ".githooks", "commondir"},
-		GitPaths(".git")...)
+//
+// A run has no use for those of git: its agent has a git directory of its own.
+func HostPaths() []string { return slices.Concat(ProjectPaths(), []string{BareStop}, GitPaths(".git")) }
+
+// BareStop keeps git from taking the workspace itself for a bare repository.
+const BareStop = "commondir"
+
+// ProjectPaths are those of HostPaths that are the project's own, and not git's.
+func ProjectPaths() []string {
+	return []string{".devcontainer", ".devcontainer.json", ".vscode", ".idea", ".claude", ".husky", ".githooks"}
 }
 
 // GitPaths are the paths that git runs or obeys in a repository's own folder,

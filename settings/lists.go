@@ -47,6 +47,10 @@ func DirReader(dir string) FileReader {
 	}
 }
 
+// maxLines bounds the entries that list files bring, all together: a list may
+// name a file more than once.
+const maxLines = 100_000
+
 // entry is one text of a list with where it stands.
 type entry struct {
 	text  string
@@ -72,6 +76,9 @@ func (d *decoder) expand(n *jsonc.Node) []entry {
 	if !isFile {
 		return []entry{{n.Text, d.placeOf(n)}}
 	}
+	if d.lines > maxLines {
+		return nil // said once
+	}
 	content, err := d.read(name)
 	if err != nil {
 		d.node(n, RuleListFile, fmt.Sprintf("%s: cannot read the list %q: %v", where(n), name, err), "the file must lie beside the settings or below")
@@ -84,6 +91,10 @@ func (d *decoder) expand(n *jsonc.Node) []entry {
 		text, _, _ := strings.Cut(line, "#")
 		if text = strings.TrimSpace(text); text != "" {
 			at := start + strings.Index(line, text)
+			if d.lines++; d.lines > maxLines {
+				d.node(n, RuleListFile, fmt.Sprintf("%s: the lists hold more than %d lines", where(n), maxLines), "name each list once, and use wildcards")
+				return nil
+			}
 			out = append(out, entry{text, place{doc, at, at + len(text), n.Pointer}})
 		}
 		start += len(line)

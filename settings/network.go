@@ -12,6 +12,7 @@ import (
 func (d *decoder) networkSection(n *jsonc.Node, network *firewall.Network) {
 	list := func(name string, to *[]string) func(*jsonc.Node) {
 		return func(n *jsonc.Node) {
+			*to = []string{} // a list that is there and empty is not the same as none
 			for _, e := range d.list(n) {
 				*to = append(*to, e.text)
 				d.places[name] = append(d.places[name], e.place)

@@ -43,6 +43,7 @@ type decoder struct {
 	doc      *jsonc.Document
 	read     FileReader
 	findings []diag.Finding
+	lines    int                // that list files have brought
 	places   map[string][]place // where the entries of a network list stand
 }
 

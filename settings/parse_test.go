@@ -106,6 +106,23 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// Nothing said and nothing wanted are two things.
+func TestEmptyListIsNoMissingList(t *testing.T) {
+	for src, want := range map[string][2]bool{ // presets and allow are there
+		`{"network": {}}`:                           {false, false},
+		`{"network": {"presets": []}}`:              {true, false},
+		`{"network": {"presets": [], "allow": []}}`: {true, true},
+	} {
+		s, findings := settings.Parse("f", []byte(src), settings.NoFiles)
+		if s == nil {
+			t.Fatalf("%s: %v", src, findings)
+		}
+		if got := [2]bool{s.Network.Presets != nil, s.Network.Allow != nil}; got != want {
+			t.Errorf("%s: got %v, want %v", src, got, want)
+		}
+	}
+}
+
 func TestParseReportsAllAtOnce(t *testing.T) {
 	_, findings := settings.Parse("f", []byte(`{"topology": 1, "network": {"allow": ["*", "a..b"], "mode": "open"}, "x": 1}`), settings.NoFiles)
 	var got []string

@@ -7,8 +7,10 @@ import (
 )
 
 // Settings is the whole of sandbox.jsonc. The zero value of every field means
-// that the file does not say; the caller fills in defaults. A file with
-// nothing but "network" is valid.
+// that the file does not say; the caller fills in defaults. A list of network
+// that the file has and leaves empty is empty and not nil: the file says
+// "nothing" there, and no default takes its place. A file with nothing but
+// "network" is valid.
 type Settings struct {
 	Network     firewall.Network
 	Workspace   Workspace

@@ -16,7 +16,14 @@ import (
 // ErrExtend reports a configuration that cannot be extended.
 var ErrExtend = errors.New("cannot be extended")
 
-// FeatureReference is the published Feature that extends a dev container.
+// LocalFeature is the Feature in the folder that LocalFeatureFolder names, as a
+// configuration in .devcontainer refers to it.
+const LocalFeature = "./firewall"
+
+// LocalFeatureFolder is where init puts the Feature that sbx-devc carries.
+const LocalFeatureFolder = ".devcontainer/firewall"
+
+// FeatureReference is the same Feature where it is published.
 func FeatureReference() string {
 	return "ghcr.io/" + release.Org + "/claude-sandbox/features/firewall:0"
 }
@@ -25,13 +32,26 @@ func FeatureReference() string {
 // as a tarball.
 var firewallFeature = regexp.MustCompile(`/(firewall([:@]|$)|devcontainer-feature-firewall\.tgz$)`)
 
-// Extend puts the firewall Feature into a devcontainer.json that somebody else
-// wrote, with the mounts that keep what acts on the host from being changed;
-// with Compose only the service's volumes can do that, and Extend adds none.
-// Everything that is there stays as it is, comments and layout too; what is
-// there already is not added again, so that a second time changes nothing. The
-// error wraps ErrExtend. It is pure.
-func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
+// Extension is what Extend adds.
+type Extension struct {
+	Facts   Facts
+	Presets []string
+	Allow   []string
+	// StartUser is the user of the container's first process now; "" when nothing
+	// but the image says it.
+	StartUser string
+}
+
+// Extend puts the firewall Feature of LocalFeatureFolder into a devcontainer.json
+// that somebody else wrote, with the mounts that keep what acts on the host from
+// being changed; with Compose only the service's volumes can do that, and Extend
+// adds none. A hook that does nothing but raise a firewall with sudo, as
+// Anthropic's reference does, is taken out, and the container starts as root,
+// while the agent stays who it is. Everything else that is there stays as it is,
+// comments and layout too; what is there already is not added again, so that a
+// second time changes nothing. changes has a sentence for each line that is not
+// kept. The error wraps ErrExtend. It is pure.
+func Extend(src []byte, x Extension) (out []byte, changes []string, err error) {
 	e := &extender{src: src}
 	doc := e.doc()
 	switch {
@@ -40,20 +60,21 @@ func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
 		e.fail("it is no object", "")
 	case doc.Root.Member("privileged").Is(true):
 		e.fail("it is privileged", "a privileged container owns the host; remove it first")
-	case doc.Root.Member("containerUser") != nil:
-		e.fail("its first process is not root's, who raises the firewall", "set remoteUser instead of containerUser")
 	}
 	if e.err != nil {
-		return nil, e.err
+		return nil, nil, e.err
 	}
+	facts := x.Facts
+	e.dropFirewallHook()
+	e.startAsRoot(x.StartUser)
 	// Under any version, and of any publisher, it is the same Feature.
 	if !slices.ContainsFunc(members(doc.Root.Member("features")), func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) }) {
-		options := `{"presets": ` + jsonc.Quote(strings.Join(presets, ","))
-		if len(allow) > 0 {
-			options += `, "allow": ` + jsonc.Quote(strings.Join(allow, ","))
+		options := `{"presets": ` + jsonc.Quote(strings.Join(x.Presets, ","))
+		if len(x.Allow) > 0 {
+			options += `, "allow": ` + jsonc.Quote(strings.Join(x.Allow, ","))
 		}
 		e.object("features")
-		e.member("/features", FeatureReference(), options+"}")
+		e.member("/features", LocalFeature, options+"}")
 	}
 	e.object("remoteEnv")
 	for _, name := range settings.EditorVariables() {
@@ -62,7 +83,7 @@ func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
 	if Composed(src) {
 		// There readonly of a mount is dropped without a word, and the mount wins
 		// over a read-only volume of the service.
-		return e.src, e.err
+		return e.src, e.changes, e.err
 	}
 	const inside = "${containerWorkspaceFolder}/"
 	bind := func(p string) string {
@@ -78,7 +99,7 @@ func Extend(src []byte, facts Facts, presets, allow []string) ([]byte, error) {
 	for _, p := range facts.Covered {
 		e.mount(inside+p, "type=tmpfs,target="+inside+p+",readonly")
 	}
-	return e.src, e.err
+	return e.src, e.changes, e.err
 }
 
 // Extended reports whether a devcontainer.json has the firewall Feature. It is
@@ -88,11 +109,25 @@ func Extended(src []byte) bool {
 	return doc != nil && slices.ContainsFunc(members(doc.Root.Member("features")), func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
 }
 
+// NamesAgent reports whether a devcontainer.json names the user of sessions, who
+// is the agent. It is pure.
+func NamesAgent(src []byte) bool {
+	doc, _ := jsonc.Parse("", src)
+	return doc != nil && doc.Root.Member("remoteUser") != nil
+}
+
 // Composed reports whether a devcontainer.json leaves its container to Docker
 // Compose. It is pure.
 func Composed(src []byte) bool {
 	doc, _ := jsonc.Parse("", src)
 	return doc != nil && doc.Root.Member("dockerComposeFile") != nil
+}
+
+// ExtendedLocally reports whether that Feature is the one in LocalFeatureFolder.
+// It is pure.
+func ExtendedLocally(src []byte) bool {
+	doc, _ := jsonc.Parse("", src)
+	return doc != nil && doc.Root.Member("features").Member(LocalFeature) != nil
 }
 
 // FirewallLacks lists what a firewall Feature that is in src already neither has
@@ -130,8 +165,9 @@ func members(n *jsonc.Node) []jsonc.Member {
 
 // extender makes one edit after the other and stops at the first error.
 type extender struct {
-	src []byte
-	err error
+	src     []byte
+	changes []string // sentences about lines that are not kept
+	err     error
 }
 
 func (e *extender) fail(what, hint string) {
@@ -144,7 +180,7 @@ func (e *extender) fail(what, hint string) {
 func (e *extender) doc() *jsonc.Document {
 	doc, findings := jsonc.Parse("", e.src)
 	if doc == nil || slices.ContainsFunc(findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError }) {
-		e.fail(fmt.Sprintf("line %d: %s", findings[0].Line, findings[0].Message), "mend it first; 'sbx-devc validate' shows everything")
+		e.fail(fmt.Sprintf("line %d: %s", findings[0].Line, findings[0].Message), "correct it first; 'sbx-devc validate' shows everything")
 	}
 	return doc
 }

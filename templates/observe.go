@@ -62,7 +62,11 @@ func (o *Observation) note(format string, args ...any) {
 func (o *Observation) git(dir string) error {
 	info, err := os.Lstat(filepath.Join(dir, ".git"))
 	if errors.Is(err, fs.ErrNotExist) {
-		o.note("no git repository here; after git init, 'sbx-devc update --rescan' (or init --extend once more, if that is what you used) protects its hooks and configuration")
+		if above := repositoryAbove(dir); above != "" {
+			o.note("this is a part of the repository %s, which stays outside: git does not work inside; 'sbx-devc init %s' is for all of it", above, above)
+			return nil
+		}
+		o.note("no git repository here; after git init, 'sbx-devc update --rescan' protects its hooks and configuration")
 		return nil
 	}
 	if err != nil {
@@ -97,6 +101,20 @@ func (o *Observation) git(dir string) error {
 		}
 	}
 	return nil
+}
+
+// repositoryAbove returns the nearest folder above dir that holds .git, or "".
+func repositoryAbove(dir string) string {
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	for up := filepath.Dir(full); up != full; full, up = up, filepath.Dir(up) {
+		if _, err := os.Lstat(filepath.Join(up, ".git")); err == nil {
+			return up
+		}
+	}
+	return ""
 }
 
 func isEmpty(dir string) bool {

@@ -73,6 +73,7 @@ const cleanupBudget = time.Minute
 func (a *app) actionCleanup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupBudget)
 	defer cancel()
+	a.reap(ctx)
 	action.Cleanup(ctx, action.CleanupOptions{
 		Getenv: a.getenv, Stdout: a.stdout,
 		Remove: func(ctx context.Context, id string) error {

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -17,13 +14,10 @@ import (
 	"github.com/org/claude-sandbox/action"
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/settings"
-	"github.com/org/claude-sandbox/templates"
-	"github.com/org/claude-sandbox/templates/lock"
 )
 
 // actionRunner runs a job of the Action the way the command run does.
@@ -34,6 +28,7 @@ func (a actionRunner) Run(ctx context.Context, job action.Job) (action.Report, e
 	// What people are told goes through the job: in a workflow's log a line of
 	// the project's own text could be a command to the runner.
 	quiet := &app{stdin: a.stdin, stdout: io.Discard, stderr: job.Progress, getenv: a.getenv}
+	quiet.reap(ctx)
 	plan, host, err := quiet.planJob(job)
 	if err != nil {
 		return action.Report{Outcome: agent.Outcome{Conclusion: action.ConfigError, Message: err.Error()}}, err
@@ -54,8 +49,9 @@ func (a actionRunner) Run(ctx context.Context, job action.Job) (action.Report, e
 	defer close(stop)
 	host.Signals = hurry(ctx, stop)
 	result, err := sandbox.Run(ctx, e, plan, *host)
-	report := action.Report{Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Transcript: result.Files.Transcript}
+	report := action.Report{Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Changes: result.Changes, Warnings: result.Warnings, Transcript: result.Files.Transcript}
 	u := result.Usage
+	report.MeteredUSD = result.MeteredUSD
 	report.TokensIn, report.TokensOut = u.Input+u.CacheRead+u.CacheWrite, u.Output
 	if errors.Is(err, sandbox.ErrNoStart) || errors.Is(err, sandbox.ErrFirewall) {
 		report.Outcome = agent.Outcome{Conclusion: action.SetupError, Message: err.Error()}
@@ -79,6 +75,9 @@ func setupFailed(err error) (action.Report, error) {
 // planJob decides everything about the run that needs no engine.
 func (a *app) planJob(job action.Job) (*sandbox.Plan, *sandbox.Host, error) {
 	in := job.Inputs
+	if err := unknownVariables(os.Environ(), nil); err != nil {
+		return nil, nil, diag.WithHint(err, "the Action takes inputs, and of these variables SBX_DEVC_UPSTREAM alone: unset it in the step's env")
+	}
 	plan, err := a.planRun(in.WorkingDirectory, sandbox.Options{
 		ID: job.ID,
 		User: settings.Settings{
@@ -112,7 +111,7 @@ func (a *app) planJob(job action.Job) (*sandbox.Plan, *sandbox.Host, error) {
 		Prompt: strings.NewReader(in.Prompt), Stdout: io.Discard, Stderr: a.stderr,
 		Say:      func(line string) { fmt.Fprintln(a.stderr, line) },
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment,
-		StateDir: job.Dir, OnEvent: job.Events,
+		StateDir: job.Dir, LiveDir: a.liveHome(), OnEvent: job.Events,
 	}, nil
 }
 
@@ -139,44 +138,4 @@ func hurry(ctx context.Context, stop <-chan struct{}) <-chan os.Signal {
 		}
 	}()
 	return signals
-}
-
-// defaultImage makes sure that the engine has the image of a run that names
-// none: the default one if it is there, as after 'sandbox build', and otherwise
-// the default template's, built here from what sbx-devc carries. The published
-// one is never pulled for that: it holds no Claude Code. option is what names
-// another one, for people.
-func (a *app) defaultImage(ctx context.Context, e *engine.Engine, plan *sandbox.Plan, option string) error {
-	_, files, err := lock.New(lock.Input{Template: "claude"}, nil)
-	if err != nil {
-		return err
-	}
-	hash := sha256.New()
-	for _, f := range files {
-		fmt.Fprintf(hash, "%s %d\n%s", f.Path, len(f.Content), f.Content)
-	}
-	built := "claude-sandbox-default:" + hex.EncodeToString(hash.Sum(nil))[:16]
-	use := func(image string) { plan.Sidecar.Image, plan.Agent.Image = image, image }
-	for _, image := range []string{plan.Agent.Image, built} {
-		if _, err := e.ImageInspect(ctx, image); err == nil {
-			use(image)
-			return nil
-		} else if !errors.Is(err, engine.ErrNotFound) {
-			return err
-		}
-	}
-	fmt.Fprintln(a.stderr, "building the default image, which takes a minute or two, once")
-	dir, err := os.MkdirTemp("", "claude-sandbox-image-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := templates.WriteFiles(dir, files, false); err != nil {
-		return err
-	}
-	if _, err := imagebuild.BuildDockerfile(ctx, e, imagebuild.BuildOptions{Context: filepath.Join(dir, ".devcontainer"), Tag: built, Progress: a.stderr}); err != nil {
-		return diag.WithHint(fmt.Errorf("building the default image: %w", err), "name an image with %s", option)
-	}
-	use(built)
-	return nil
 }

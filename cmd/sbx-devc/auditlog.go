@@ -189,6 +189,8 @@ func devContainerLog(ctx context.Context, folder string) (auditLog, error) {
 	}
 	if s, _, err := readSettings(filepath.Join(folder, ".devcontainer", devcontainer.SettingsName)); err == nil && s != nil {
 		log.network = s.Network
+	} else if network, ok := featurePolicy(folder); ok {
+		log.network = network
 	}
 	return log, nil
 }
@@ -264,19 +266,35 @@ func (a *app) newestRun(withLog bool, project string) (string, error) {
 }
 
 // projectAsked is the project whose newest run is meant where no run is named:
-// the one in the current folder, or "" for --all.
-func projectAsked(all bool, args []string) (string, error) {
+// the one around the current folder, which has a dev container or a run, or ""
+// for --all.
+func (a *app) projectAsked(all bool, args []string) (string, error) {
 	switch {
 	case all && len(args) > 0:
 		return "", exitWith(exitUsage, diag.WithHint(errors.New("--all and a named log exclude each other"), "--all is for the newest run of any project; leave one of both out"))
 	case all:
 		return "", nil
 	}
-	project, err := projectWith(defaultSettings)
+	here, err := projectWith(defaultSettings)
 	if err != nil {
 		return "", exitWith(exitInternal, err)
 	}
+	hasRun := a.foldersOfRuns()
+	project := projectAround(here, real(a.getenv("HOME")), func(dir string) bool { return hasRun[dir] || holdsProject(dir) })
+	if project != here {
+		fmt.Fprintf(a.stderr, "sbx-devc: note: the project is %s\n", project)
+	}
 	return project, nil
+}
+
+// foldersOfRuns are the projects that kept runs are of.
+func (a *app) foldersOfRuns() map[string]bool {
+	folders := map[string]bool{}
+	entries, _ := os.ReadDir(a.runsHome()) // what cannot be read holds no run
+	for _, e := range entries {
+		folders[projectOf(filepath.Join(a.runsHome(), e.Name()))] = true
+	}
+	return folders
 }
 
 // projectOf is the project that a run was of; "" when its summary does not say.

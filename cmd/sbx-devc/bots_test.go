@@ -167,7 +167,11 @@ func TestBotsMovePins(t *testing.T) {
 			if code, said, _ := call(t, "validate", "--fail-on", "error", dir); code != 0 {
 				t.Errorf("validate: %s", said)
 			}
-			if code, said, _ := call(t, "lock", "--check", dir); code != exitFindings || !strings.Contains(said, b.moved) {
+			want := exitFindings
+			if b.moved == "" { // the lock says nothing of the workflow
+				want = 0
+			}
+			if code, said, _ := call(t, "lock", "--check", dir); code != want || !strings.Contains(said, b.moved) {
 				t.Errorf("lock --check: exit %d\n%s", code, said)
 			}
 			for _, check := range [][]string{{"drift", dir}, {"update", "--check", dir}} {
@@ -263,7 +267,7 @@ func TestDependabotMovesTheFeature(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = bytes.ReplaceAll(text, []byte(templates.FeatureReference()), []byte(feature+":0.1.0"))
+	text = bytes.ReplaceAll(text, []byte(templates.LocalFeature), []byte(feature+":0.1.0"))
 	if err := os.WriteFile(config, text, 0o644); err != nil {
 		t.Fatal(err)
 	}

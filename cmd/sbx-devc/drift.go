@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,8 @@ func (a *app) driftCommand() *cobra.Command {
 		Long: `Say how the files of DIR/.devcontainer differ from what the template of this
 sbx-devc says and from what sandbox.lock describes. Nothing is fetched or
 written. Edits of yours are listed and are no drift, unless --edits says so; nor
-is a version or a digest that you or a bot brought up to date.
+is a version or a digest that you or a bot brought up to date. A dev container of
+your own, which init extended, is compared with what 'init --extend' writes now.
 
 Exit code 0: none; 1: drift; 2: wrong usage; 3: there is no lock, it is of a later
 template than this sbx-devc's, or a file cannot be read.`,
@@ -27,7 +29,7 @@ template than this sbx-devc's, or a file cannot be read.`,
   sbx-devc drift --edits projects/api`,
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
-		RunE:        func(_ *cobra.Command, args []string) error { return a.drift(edits, append(args, ".")[0]) },
+		RunE:        func(_ *cobra.Command, args []string) error { return a.drift(edits, a.projectDir(args)) },
 	}
 	cmd.Flags().BoolVar(&edits, "edits", false, "count your own edits as drift too")
 	return cmd
@@ -35,6 +37,9 @@ template than this sbx-devc's, or a file cannot be read.`,
 
 func (a *app) drift(edits bool, dir string) error {
 	l, files, err := readLocked(dir)
+	if errors.Is(err, errExtended) {
+		return a.driftExtended(dir)
+	}
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}

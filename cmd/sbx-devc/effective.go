@@ -52,7 +52,7 @@ could not be found out is listed.`,
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.effective(cmd.Context(), o, append(args, ".")[0])
+			return a.effective(cmd.Context(), o, a.projectPaths(args)[0])
 		},
 	}
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")

@@ -56,7 +56,7 @@ func explainRule(w io.Writer, r devcontainer.Rule) error {
 	fmt.Fprintf(&b, "%s %s (%s)\n%s\n\n%s\n\nNot so:\n%s\nIt says:\n%s\nBut so:\n%s", r.ID, r.Name, r.Severity, r.Title, r.Reason,
 		indent(visibleExample(r.Bad)), indent(output), indent(visibleExample(r.Good)))
 	if r.Fix != "" {
-		fmt.Fprintf(&b, "\nsbx-devc fix: %s.\n", r.Fix)
+		fmt.Fprintf(&b, "\n%s: %s.\n", fixLine(r), r.Fix)
 	}
 	_, err = io.WriteString(w, b.String())
 	return err

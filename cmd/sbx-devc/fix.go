@@ -28,7 +28,8 @@ func (a *app) fixCommand() *cobra.Command {
 		Short: "Mend what validate finds and a machine can mend safely",
 		Long: `Mend devcontainer.json where that is safe; "sbx-devc rules" marks the rules.
 Comments, order, layout and line ends stay as they are, and a file is replaced
-whole or not at all. What is left over is validate's to say.
+whole or not at all. Errors and warnings are fixed; a note is advice, and is
+followed only when --rule names its rule. What is left over is validate's to say.
 
 PATH is a project folder or a devcontainer.json; - reads standard input and
 writes the result to standard output. Without PATH it is the current folder.
@@ -37,12 +38,13 @@ Exit code 0: nothing is left to mend; 1: --diff, and there is something to mend;
 2: wrong usage; 3: a file could not be read or written, or is not well formed.`,
 		Example: `  sbx-devc fix --diff
   sbx-devc fix
-  sbx-devc fix --rule SBX301,SBX302 .devcontainer/devcontainer.json`,
+  sbx-devc fix --rule SBX301,SBX302 .devcontainer/devcontainer.json
+  sbx-devc fix --rule SBX506`,
 		Annotations: map[string]string{annotationChecker: ""},
 		RunE:        func(_ *cobra.Command, args []string) error { return a.fix(o, args) },
 	}
 	cmd.Flags().BoolVar(&o.diff, "diff", false, "print what would change and write nothing")
-	cmd.Flags().StringSliceVar(&o.rules, "rule", nil, "mend only what these rules find")
+	cmd.Flags().StringSliceVar(&o.rules, "rule", nil, "fix only what these rules find, notes too")
 	return cmd
 }
 
@@ -54,9 +56,7 @@ func (a *app) fix(o fixOptions, paths []string) error {
 		}
 		o.rules[i] = r.ID
 	}
-	if len(paths) == 0 {
-		paths = []string{"."}
-	}
+	paths = a.projectPaths(paths)
 	changed, failed := 0, false
 	for _, path := range paths {
 		n, err := a.fixPath(o, path)

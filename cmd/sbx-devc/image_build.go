@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,8 +46,9 @@ policy give the same digest on every machine. The index's digest is printed, or
 with --load the image's id.
 
 Without one, or with --dockerfile: build the dev container's Dockerfile
-(DIR/.devcontainer/Dockerfile) or, if there is none, DIR/Dockerfile, with the
-container engine. The image that holds sbx-init is put into the engine first, so
+(DIR/.devcontainer/Dockerfile) or, if there is none, DIR/Dockerfile, or if there
+is none either the default image, that of the template claude, with the container
+engine. The image that holds sbx-init is put into the engine first, so
 nothing has to be published. BuildKit builds it where the engine has it, the
 classic builder otherwise or with DOCKER_BUILDKIT=0. The image's id is printed,
 the build's output goes to standard error.
@@ -213,6 +215,19 @@ func (a *app) initArtifact(ctx context.Context, r *recipe) (artifact.Artifact, e
 // buildDockerfile builds with the engine and prints the image's id.
 func (a *app) buildDockerfile(ctx context.Context, o imageBuildOptions, args map[string]string) (id string, err error) {
 	dir, dockerfile := buildFolder(o.dir, o.dockerfile)
+	if _, statErr := os.Stat(filepath.Join(dir, dockerfile)); o.dockerfile == "" && errors.Is(statErr, fs.ErrNotExist) && isFolder(dir) {
+		files, _, err := defaultFiles()
+		if err != nil {
+			return "", exitWith(exitInternal, err)
+		}
+		fmt.Fprintf(a.stderr, "sbx-devc: note: %s has no Dockerfile: building the default image, that of the template claude\n", o.dir)
+		err = inFolder(files, func(folder string) error {
+			o.dir, o.dockerfile = folder, "Dockerfile"
+			id, err = a.buildDockerfile(ctx, o, args)
+			return err
+		})
+		return id, err
+	}
 	err = withEngine(ctx, func(e *engine.Engine) error {
 		id, err = imagebuild.BuildDockerfile(ctx, e, imagebuild.BuildOptions{
 			Context: dir, Dockerfile: dockerfile, Tag: o.tag, Args: args, Progress: a.stderr,

@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/detect"
@@ -52,7 +53,16 @@ What acts on the host, such as git's hooks and configuration, .vscode, .idea,
 .claude and .husky, is read-only inside. What exists is mounted over itself, and
 must exist wherever the container is created later, so keep it in the repository.
 What is missing or empty is covered by an empty folder; run init again with
---force after it comes to hold something.
+--force after it comes to hold something. 'sbx-devc clean' removes these folders.
+
+Where a dev container exists you are asked whether to extend or to replace it.
+--extend keeps it and puts the firewall's Feature into it, from a copy in
+.devcontainer/firewall. What it would write is judged as 'sbx-devc validate'
+does, and nothing is written when that has an error, gives the agent the
+container engine or would not start. A hook that only runs an init-firewall.sh, as
+in Anthropic's reference container, is replaced by ours.
+
+Your home folder, / and the system's folders are refused.
 
 Exit code 0: written; 64: wrong usage; 66: DIR is missing; 73: the files could
 not be written; 77: files are in the way, or you said no. Nothing is written
@@ -89,6 +99,14 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 		}
 		return exitWith(exitNoInput, diag.WithHint(err, "name the project's folder"))
 	}
+	if err := sandbox.CheckFolder(dir); err != nil {
+		return runError(err)
+	}
+	if a.asks() && !o.yes && !o.dryRun && !o.force && !o.extend {
+		if err := a.askExisting(ctx, dir, &o); err != nil {
+			return err
+		}
+	}
 	var report detect.Report
 	if !o.noDetect {
 		var err error
@@ -102,11 +120,9 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	}
 	if o.extend {
 		report.Template = detect.Proposal{}
+		return a.extend(ctx, o, dir, report, c)
 	}
 	a.showReport(report, c)
-	if o.extend {
-		return a.extend(o, dir, c)
-	}
 	if a.asks() && !o.yes && !o.dryRun {
 		if c, err = a.askChoice(ctx, report, c); err != nil {
 			return err
@@ -135,12 +151,18 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 		return exitWith(exitRefused, err)
 	}
 	a.showTools(report, c)
-	if o.dryRun {
-		return a.showFiles(dir, files, "changed, needs --force")
-	}
 	if readBelow(dir)(".devcontainer.json") != nil && !o.force {
 		err := fmt.Errorf("%s: .devcontainer.json %w", dir, templates.ErrExists)
 		return exitWith(exitRefused, diag.WithHint(err, "move it to %s and use --extend, or write another beside it with --force", configPath))
+	}
+	if o.dryRun {
+		if err := a.showFiles(dir, files, "changed, needs --force"); err != nil {
+			return err
+		}
+		if hint := existingHint(dir); hint != "" && !o.force {
+			fmt.Fprintf(a.stderr, "sbx-devc: note: there is a dev container, which --force would replace; %s\n", hint)
+		}
+		return nil
 	}
 	// What is there already in just this form is in nobody's way.
 	files = slices.DeleteFunc(files, func(f templates.File) bool { return unchanged(dir, f) })
@@ -151,11 +173,8 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	if len(existing) > 0 && !o.force {
 		err := fmt.Errorf("%s: %s %w", dir, strings.Join(existing, ", "), templates.ErrExists)
 		hint := "look at the changes with --dry-run, overwrite with --force"
-		switch {
-		case current(dir, lock.Path) != nil:
-			hint += "; 'sbx-devc update' keeps your edits"
-		case current(dir, configPath) != nil:
-			hint += "; --extend keeps this dev container and adds the firewall to it"
+		if keep := existingHint(dir); keep != "" {
+			hint += "; " + keep
 		}
 		return exitWith(exitRefused, diag.WithHint(err, "%s", hint))
 	}
@@ -164,6 +183,18 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	}
 	a.initSummary(dir, files, seen.Notes)
 	return nil
+}
+
+// existingHint says how to keep the dev container that is in dir; "" when there
+// is none.
+func existingHint(dir string) string {
+	switch {
+	case current(dir, lock.Path) != nil:
+		return "'sbx-devc update' keeps your edits"
+	case current(dir, configPath) != nil:
+		return "--extend keeps this dev container and adds the firewall to it"
+	}
+	return ""
 }
 
 // writeWithFolders writes the files and makes the folders that their mounts
@@ -194,7 +225,8 @@ func prepare(dir string, seen *templates.Observation) (undo func(), err error) {
 		seen.Notes = append(seen.Notes, "made an empty .git/hooks, so that it can be protected")
 	}
 	if len(seen.NoFolders) > 0 {
-		seen.Notes = append(seen.Notes, fmt.Sprintf("made empty folders that the container keeps empty: %s", strings.Join(seen.NoFolders, ", ")))
+		seen.Notes = append(seen.Notes, fmt.Sprintf("made empty folders (%s): programs on this machine would obey what an agent writes there, so the container covers them; "+
+			"git shows none of them, and 'sbx-devc clean' removes them when you no longer use the dev container", strings.Join(seen.NoFolders, ", ")))
 	}
 	return undo, nil
 }

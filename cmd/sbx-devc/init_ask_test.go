@@ -173,3 +173,41 @@ func TestInitAsksInPlainLines(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestInitAsksFirstWhereADevContainerExists: the first question is what becomes
+// of it, and none of the answers is an overwriting that was not asked for.
+func TestInitAsksFirstWhereADevContainerExists(t *testing.T) {
+	const mine = "{\n  // mine\n  \"image\": \"debian:13\", \"remoteUser\": \"dev\"\n}\n"
+	for _, tt := range []struct {
+		name   string
+		keys   []string
+		screen []string // what comes then, each answered with Enter
+		exit   string
+		want   string // in the configuration afterwards
+	}{
+		{"Extend", []string{"1", "Enter"}, []string{"Allow which hosts", "Put the firewall into"}, "exit=0", `"./firewall"`},
+		{"Replace", []string{"2", "Enter"}, []string{"> claude-node", "Presets to add", "Allow which hosts", "GitHub workflow", "Write the dev container"}, "exit=0", `"workspaceMount"`},
+		{"Stop", []string{"3", "Enter"}, nil, "exit=77", mine},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, command := askedProject(t, "")
+			config := filepath.Join(dir, ".devcontainer", "devcontainer.json")
+			if err := os.Mkdir(filepath.Dir(config), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(config, []byte(mine), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			term := newTerminal(t, 100, 40, command)
+			term.expect("There is a dev container", tt.keys...)
+			for _, question := range tt.screen {
+				term.expect(question, "Enter")
+			}
+			term.expect(tt.exit)
+			text, err := os.ReadFile(config)
+			if err != nil || !strings.Contains(string(text), tt.want) || strings.Contains(string(text), "npm.corp.example") {
+				t.Errorf("%v: want %s in\n%s", err, tt.want, text)
+			}
+		})
+	}
+}

@@ -118,6 +118,9 @@ func (a *app) showFiles(dir string, files []templates.File, changed string) erro
 		if old == nil {
 			from = "/dev/null"
 		}
+		if strings.HasPrefix(f.Path, templates.LocalFeatureFolder+"/") {
+			continue // this program's own, with its binaries
+		}
 		out.Write(diff.Diff(from, old, "b/"+f.Path, f.Content))
 	}
 	_, err := shown(a.stdout).Write(out.Bytes())

@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) lockCommand() *cobra.Command {
-	var update, check bool
+	var update, check, strict bool
 	cmd := &cobra.Command{
 		Use:   "lock [DIR]",
 		Short: "Show, check or renew the digests that the dev container was made from",
@@ -26,8 +26,10 @@ and every image that the files name, with its digest.
 --update asks the registries for the digests, of Features too, which go to the
 standard devcontainer-lock.json. When a registry cannot be reached, the digest is
 taken by which the container engine got the image from there, and that is said.
---check asks nobody: it compares the lock with the files. Of a dev container of
-your own, which init extended by the Feature, both are about Features only.
+--check asks nobody: it compares the lock with the files. An image whose digest
+was never looked up, as init leaves it, is a note, or with --strict a finding. Of a
+dev container of your own, which init extended by the Feature, both are about
+Features only.
 
 Exit code 0: shown, renewed, or the lock is right; 1: it is not; 2: wrong usage;
 3: there is no lock, a file cannot be read, or a digest could not be had; nothing
@@ -38,7 +40,7 @@ is written then.`,
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := append(args, ".")[0]
+			dir := a.projectDir(args)
 			switch {
 			case update && check:
 				return exitWith(exitCheckUsage, diag.WithHint(errors.New("--update and --check exclude each other"), "--check compares and writes nothing; --update asks the registries and writes"))
@@ -49,19 +51,25 @@ is written then.`,
 				}
 				defer d.close()
 				return a.lockUpdate(cmd.Context(), dir, d)
+			case strict && !check:
+				return exitWith(exitCheckUsage, diag.WithHint(errors.New("--strict is about --check"), "add --check"))
 			case check:
-				return a.lockCheck(dir)
+				return a.lockCheck(dir, strict)
 			}
 			return a.lockShow(dir)
 		},
 	}
 	cmd.Flags().BoolVar(&update, "update", false, "ask the registries for the digests and write them")
 	cmd.Flags().BoolVar(&check, "check", false, "compare the lock with the files; exit 1 if it does not describe them")
+	cmd.Flags().BoolVar(&strict, "strict", false, "with --check: also exit 1 for an image whose digest was never looked up")
 	return cmd
 }
 
 func (a *app) lockShow(dir string) error {
 	l, err := readLock(dir)
+	if errors.Is(err, errExtended) {
+		return a.lockShowExtended(dir)
+	}
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
@@ -79,14 +87,21 @@ func (a *app) lockShow(dir string) error {
 	return nil
 }
 
-func (a *app) lockCheck(dir string) error {
+func (a *app) lockCheck(dir string, strict bool) error {
 	l, files, err := locked(dir)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
 	var stale []string
 	if l != nil {
-		stale = l.Stale(files, carried.Sums()).All()
+		s := l.Stale(files, carried.Sums())
+		if !strict {
+			for _, u := range s.Unknown {
+				fmt.Fprintf(shown(a.stderr), "sbx-devc: note: %s; 'sbx-devc lock --update' looks it up\n", u)
+			}
+			s.Unknown = nil
+		}
+		stale = s.All()
 	}
 	features, err := lock.StaleFeatures(files, readBelow(dir)(lock.FeaturesPath))
 	if err != nil {

@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
-	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // logsOptions are the flags of logs.
@@ -25,28 +23,26 @@ type logsOptions struct {
 func (a *app) logsCommand() *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
-		Use:   "logs --net [RUN | DIR | FILE]",
+		Use:   "logs [RUN | DIR | FILE]",
 		Short: "Show what the firewall decided, as it happens",
 		Long: `Show the decisions of a firewall, one a line: those of the newest run of the
 project in the current folder (with --all: of any project) or of its dev container
 where it has no run, of the run RUN, of the dev container of the project in DIR or
 of its newest run where it has none, or of an audit.jsonl. A run or a dev container
-that is up is asked through the engine. 'sbx-devc report' sums the same log up.
+that is up is asked through the engine. The agent's own output is transcript.jsonl
+in the run's folder. 'sbx-devc report' sums the same log up.
 
 Exit code 66: there is no such log; 69: the container engine does not answer.`,
-		Example: `  sbx-devc logs --net -f
-  sbx-devc logs --net --denied ~/src/app
-  sbx-devc logs --net --json 20260102-150405-ab12cd | jq .name`,
+		Example: `  sbx-devc logs -f
+  sbx-devc logs --denied ~/src/app
+  sbx-devc logs --json 20260102-150405-ab12cd | jq .name`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !o.net {
-				return exitWith(exitUsage, diag.WithHint(errors.New("logs shows the network's log only"), "add --net; the agent's own output is transcript.jsonl in the run's folder"))
-			}
 			return a.logs(cmd.Context(), o, args)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.net, "net", false, "the decisions of the firewall")
+	f.BoolVar(&o.net, "net", false, "the decisions of the firewall, which is what it shows without it")
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until the run ends or you interrupt")
 	f.BoolVar(&o.denied, "denied", false, "only what was denied")
 	f.BoolVar(&o.all, "all", false, "without a name: the newest run of any project")
@@ -55,7 +51,7 @@ Exit code 66: there is no such log; 69: the container engine does not answer.`,
 }
 
 func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
-	project, err := projectAsked(o.all, args)
+	project, err := a.projectAsked(o.all, args)
 	if err != nil {
 		return err
 	}

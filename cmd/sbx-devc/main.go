@@ -15,6 +15,7 @@ import (
 )
 
 func main() {
+	secrets := hideKeys()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -28,7 +29,7 @@ func main() {
 	if err != nil {
 		self = os.Args[0]
 	}
-	app := &app{self: self, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	app := &app{self: self, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: secrets.getenv}
 	os.Exit(app.main(ctx, os.Args[1:]))
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -34,6 +33,11 @@ func policyFile(cmd *cobra.Command) *string {
 	return cmd.Flags().String("file", defaultSettings, "settings to read")
 }
 
+// isDefaultSettings reports whether file is where a project keeps its settings.
+func isDefaultSettings(file string) bool {
+	return filepath.Base(file) == devcontainer.SettingsName && filepath.Base(filepath.Dir(file)) == ".devcontainer"
+}
+
 func loadPolicy(file string) (*firewall.Policy, error) {
 	_, policy, err := loadNetwork(file)
 	return policy, err
@@ -42,8 +46,17 @@ func loadPolicy(file string) (*firewall.Policy, error) {
 // loadNetwork reads the network section, as it is written and understood.
 func loadNetwork(file string) (firewall.Network, *firewall.Policy, error) {
 	s, findings, err := readSettings(file)
-	if errors.Is(err, fs.ErrNotExist) && file == defaultSettings {
-		return firewall.Network{}, nil, diag.WithHint(err, "name the settings with --file")
+	if errors.Is(err, fs.ErrNotExist) && isDefaultSettings(file) {
+		// A dev container with the Feature keeps its policy in the Feature's options.
+		network, ok := featurePolicy(filepath.Dir(filepath.Dir(file)))
+		if !ok {
+			return firewall.Network{}, nil, diag.WithHint(err, "name the settings with --file")
+		}
+		policy, bad := firewall.NewPolicy(network)
+		if len(bad) > 0 {
+			return network, nil, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", configPath, bad[0]), "'sbx-devc validate' shows everything that is wrong")
+		}
+		return network, policy, nil
 	}
 	if err != nil {
 		return firewall.Network{}, nil, err
@@ -73,7 +86,7 @@ Exit code 0: allowed; 1: denied; 2: wrong usage; 3: the settings could not be re
 		Annotations: map[string]string{annotationChecker: ""},
 	}
 	file := policyFile(cmd)
-	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.policyCheck(*file, args[0]) }
+	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.policyCheck(a.projectFile(*file), args[0]) }
 	return cmd
 }
 
@@ -117,13 +130,14 @@ func (a *app) policyCompileCommand() *cobra.Command {
 		Use:   "compile",
 		Short: "Print the firewall rules that the policy becomes",
 		Long: `Print the input for iptables-restore, ip6tables-restore and ipset that the policy
-becomes. Nothing is touched. Facts of the machine that sbx-init learns when it
-starts (upstream resolvers, its resolver's port) are example values here.`,
+becomes. Nothing is touched. What sbx-init learns of the machine when it starts
+(kernel modules, upstream resolvers, networks) is assumed here, and the output
+says so. 'sbx-init plan' asks the machine.`,
 		Example: `  sbx-devc policy compile --file sandbox.jsonc`,
 		Args:    cobra.NoArgs,
 	}
 	file := policyFile(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error { return a.policyCompile(*file) }
+	cmd.RunE = func(*cobra.Command, []string) error { return a.policyCompile(a.projectFile(*file)) }
 	return cmd
 }
 
@@ -135,16 +149,11 @@ func (a *app) policyCompile(file string) error {
 	if err != nil {
 		return exitWith(exitConfig, err)
 	}
-	plan, err := firewall.Compile(policy, exampleFacts())
+	plan, err := firewall.Compile(policy, firewall.AssumedFacts())
 	if err != nil {
 		return exitWith(exitConfig, err)
 	}
-	_, err = fmt.Fprint(a.stdout, plan.String())
+	_, err = fmt.Fprintf(a.stdout, "# The machine is assumed: all kernel modules, resolver 192.0.2.53, networks 192.0.2.0/24 and 2001:db8::/64.\n"+
+		"# 'sbx-init plan' in the sandbox prints the rules of a real one.\n%s", plan)
 	return err
-}
-
-// exampleFacts stand for a machine: an address for documentation (RFC 5737) as
-// its resolver, and the resolver's unprivileged port.
-func exampleFacts() firewall.Facts {
-	return firewall.Facts{IPv6: true, Upstreams: []netip.Addr{netip.MustParseAddr("192.0.2.53")}, ResolverPort: 5353, GuardPort: 5380, Mark: 1, NFLOG: true, Queue: true}
 }

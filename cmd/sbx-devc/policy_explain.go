@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,7 +36,7 @@ could not be read.`,
 		Annotations: map[string]string{annotationChecker: ""},
 	}
 	file := policyFile(cmd)
-	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.policyExplain(*file, args[0]) }
+	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.policyExplain(a.projectFile(*file), args[0]) }
 	return cmd
 }
 
@@ -48,6 +50,9 @@ func (a *app) policyExplain(file, target string) error {
 		return exitWith(exitNoCheck, err)
 	}
 	src, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) { // the policy is in the Feature's options, of which no place is known
+		src, err = []byte("{}"), nil
+	}
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
@@ -73,7 +78,8 @@ func (x *explanation) write(w io.Writer) error {
 		fmt.Fprintf(&b, "  %-9s %s\n", what, fmt.Sprintf(format, args...))
 	}
 	fmt.Fprintf(&b, "%s (mode %s)\n", x.target.Host(), x.policy.Mode())
-	if x.target.Name != "" {
+	loopback := x.target.Loopback() // which neither the resolver nor the guard sees
+	if x.target.Name != "" && !loopback {
 		d := x.policy.DecideName(x.target.Name)
 		word := "resolved"
 		if !d.Allowed() {
@@ -86,7 +92,7 @@ func (x *explanation) write(w io.Writer) error {
 		t.Port, t.Proto = port.Number, port.Proto
 		d := t.Decide(x.policy)
 		line(port.String(), "%s: %s%s", d.Verdict, d.Reason, x.origin(d))
-		if d.Allowed() && x.target.Name != "" && x.policy.Guards(port) {
+		if d.Allowed() && x.target.Name != "" && !loopback && x.policy.Guards(port) {
 			line("", "the guard asks each connection for the name")
 		}
 		switch fix, why := audit.Fix(x.network, t); {

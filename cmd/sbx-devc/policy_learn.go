@@ -75,6 +75,7 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	if err := o.check(); err != nil {
 		return exitWith(exitUsage, err)
 	}
+	o.file = a.projectFile(o.file)
 	project, err := projectWith(o.file)
 	if err != nil {
 		return exitWith(exitInternal, err)

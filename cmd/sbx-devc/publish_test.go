@@ -164,7 +164,7 @@ func TestFeatureFirewall(t *testing.T) {
 }`, p.world.addr, p.world.addr, p.world.other))
 	allow := fmt.Sprintf("allowed.example:%d", p.world.allowed)
 	p.sbx("init", p.dir, "--extend", "--allow", allow)
-	p.edit("devcontainer.json", templates.FeatureReference(), addr+"/org/features/firewall:0")
+	p.edit("devcontainer.json", templates.LocalFeature, addr+"/org/features/firewall:0")
 	p.edit("devcontainer.json", `"allow": `, `"private": "allowed.example", "allow": `)
 	if outcome, log := p.up(); outcome != "success" {
 		t.Fatalf("devcontainer up: %s\n%s", outcome, log)

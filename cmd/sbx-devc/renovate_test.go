@@ -132,6 +132,12 @@ func TestRenovate(t *testing.T) {
 	write("renovate.json", string(preset))
 	write(".devcontainer/devcontainer.json", `{"image": "`+pinned+`", "remoteUser": "dev"}`)
 	ok("init", "--extend", r.dir)
+	config := filepath.Join(r.dir, ".devcontainer", "devcontainer.json")
+	extended, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(".devcontainer/devcontainer.json", strings.Replace(string(extended), templates.LocalFeature, templates.FeatureReference(), 1))
 	for _, id := range templates.IDs() {
 		ok("init", "--no-detect", "--with-workflow", "--template", id, "--option", "baseImage="+pinned, mkdir(t, r.dir, id))
 	}

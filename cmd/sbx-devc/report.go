@@ -59,7 +59,7 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 	if err != nil {
 		return exitWith(exitUsage, err)
 	}
-	project, err := projectAsked(o.all, args)
+	project, err := a.projectAsked(o.all, args)
 	if err != nil {
 		return err
 	}

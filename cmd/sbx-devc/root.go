@@ -28,6 +28,7 @@ const (
 	exitUnavailable = 69
 	exitInternal    = 70
 	exitCantWrite   = 73
+	exitLocked      = 75
 	exitRefused     = 77
 	exitNoSecret    = 78
 	exitTimeout     = 124
@@ -178,6 +179,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.initCommand(),
 		a.updateCommand(),
+		a.cleanCommand(),
 		a.driftCommand(),
 		a.lockCommand(),
 		a.templatesCommand(),
@@ -191,6 +193,8 @@ func (a *app) root() *cobra.Command {
 		a.imageCommand(),
 		a.sandboxCommand(),
 		a.runCommand(),
+		a.diffCommand(),
+		a.applyCommand(),
 		a.reportCommand(),
 		a.logsCommand(),
 		a.demoCommand(),

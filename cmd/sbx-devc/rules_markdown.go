@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // rulesMarkdown writes docs/checks.md. The table of rules is where each of its
@@ -18,7 +19,7 @@ func rulesMarkdown(w io.Writer) error {
 
 - `+"`--format text|json|sarif|github`"+`, `+"`--fail-on error|warning|note`"+`: see `+"`sbx-devc validate --help`"+`.
 - `+"`// sbx-ignore SBX408: reason`"+` (in Dockerfiles and Compose files `+"`# sbx-ignore …`"+`) switches a rule off for its line or for what follows. The reason is mandatory, and a comment that does nothing is a finding.
-- `+"`sbx-devc fix`"+` mends what is marked with *fix*.
+- `+"`sbx-devc fix`"+` fixes what is marked with *fix*: errors and warnings. It follows a note only by name: `+"`sbx-devc fix --rule SBX506`"+`.
 - `+"`--policy FILE`"+` adds an organisation's own rules: see [below](#policy-of-an-organisation).
 
 `)
@@ -51,9 +52,17 @@ func ruleMarkdown(b *strings.Builder, r devcontainer.Rule) error {
 	fmt.Fprintf(b, "### %s\n\n**%s** (%s): %s.\n\n%s\n\n", r.ID, r.Name, r.Severity, r.Title, r.Reason)
 	fmt.Fprintf(b, "Not so:\n\n%s\n%s\nBut so:\n\n%s\n", fence("jsonc", visibleExample(r.Bad)), fence("text", output), fence("jsonc", visibleExample(r.Good)))
 	if r.Fix != "" {
-		fmt.Fprintf(b, "`sbx-devc fix`: %s.\n\n", r.Fix)
+		fmt.Fprintf(b, "`%s`: %s.\n\n", fixLine(r), r.Fix)
 	}
 	return nil
+}
+
+// fixLine is the command that fixes what r finds: notes are fixed by name.
+func fixLine(r devcontainer.Rule) string {
+	if r.Severity == diag.SeverityNote {
+		return "sbx-devc fix --rule " + r.ID
+	}
+	return "sbx-devc fix"
 }
 
 // fence quotes text as a block of code; what holds several files is no JSON.

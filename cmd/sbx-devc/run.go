@@ -1,13 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,6 +24,7 @@ import (
 // runOptions are the flags of run as given.
 type runOptions struct {
 	print         bool
+	prompt        string // given as an argument
 	promptFile    string
 	model         string
 	maxTurns      int
@@ -56,12 +56,19 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:         "run [DIR] --print [flags] [-- CLAUDE_ARGS…]",
+		Use:         "run [DIR] --print [flags] [PROMPT] [-- CLAUDE_ARGS…]",
 		Annotations: map[string]string{annotationOwnOutput: "a warning"},
 		Short:       "Run Claude Code on a folder, sandboxed",
 		Long: `Run Claude Code on DIR (default: the current folder) in two containers: a
 firewall that lets only allowlisted traffic out, and the agent, which has no
-capability and no key. The prompt comes from standard input or --prompt-file.
+capability and no key. The prompt comes from standard input or --prompt-file, or
+is an argument with a blank in it, so that it is no folder's name.
+
+Nothing is open to the agent but the model, which it asks through a proxy here:
+--preset and --allow open hosts, such as --preset npm. The project's
+.devcontainer/sandbox.jsonc may only narrow what you allow; --trust-project takes
+it as it is, but for the presets anthropic, claude-code and vscode, which only a
+dev container needs.
 
 Standard output is Claude's stream-json, byte for byte; the exit code is
 Claude's own, or 64 usage, 65 bad settings, 66 input missing, 69 no engine,
@@ -71,30 +78,40 @@ Claude's own, or 64 usage, 65 bad settings, 66 input missing, 69 no engine,
 The key (ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN) stays in this process:
 a proxy here adds it to the agent's requests. SBX_DEVC_UPSTREAM names another
 base URL of the API, for gateways and tests. Every flag that takes a value can
-be given as a variable too, such as SBX_DEVC_ALLOW or SBX_DEVC_TIMEOUT.
-
-The project's .devcontainer/sandbox.jsonc may only narrow what you allow here.`,
+be given as a variable too, such as SBX_DEVC_ALLOW or SBX_DEVC_TIMEOUT; other
+variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 		Example: `  echo "fix the failing test" | sbx-devc run --print
   sbx-devc run ~/src/app --print --prompt-file task.md --allow docs.example.com --preset npm --timeout 30m
   sbx-devc run --print --dry-run`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if at := cmd.ArgsLenAtDash(); at > 1 || at < 0 && len(args) > 1 {
-				return errors.New("run takes one folder; Claude's own arguments come after --")
+			if at := cmd.ArgsLenAtDash(); at >= 0 {
+				args = args[:at]
 			}
-			return nil
+			_, _, err := folderAndPrompt(args)
+			return err
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := unknownVariables(os.Environ(), cmd.Flags()); err != nil {
+				return exitWith(exitUsage, err)
+			}
 			if err := flagsFromEnv(cmd.Flags(), a.getenv); err != nil {
 				return exitWith(exitUsage, err)
 			}
 			if err := limitsLimit(cmd.Flags()); err != nil {
 				return exitWith(exitUsage, err)
 			}
-			dir, claudeArgs := ".", args
-			if at := cmd.ArgsLenAtDash(); at < 0 && len(args) == 1 || at == 1 {
-				dir, claudeArgs = args[0], args[1:]
+			at := cmd.ArgsLenAtDash()
+			if at < 0 {
+				at = len(args)
 			}
-			return a.run(cmd.Context(), dir, claudeArgs, o)
+			dir, prompt, err := folderAndPrompt(args[:at])
+			if err != nil {
+				return err
+			}
+			if o.prompt = prompt; prompt != "" && o.promptFile != "" {
+				return exitWith(exitUsage, errors.New("the prompt is given as an argument and with --prompt-file: leave one out"))
+			}
+			return a.run(cmd.Context(), dir, args[at:], o)
 		},
 	}
 	f := cmd.Flags()
@@ -104,11 +121,11 @@ The project's .devcontainer/sandbox.jsonc may only narrow what you allow here.`,
 	f.IntVar(&o.maxTurns, "max-turns", 0, "end after this many turns")
 	f.Float64Var(&o.maxBudgetUSD, "max-budget-usd", 0, "end after this many US dollars at list price")
 	f.StringVar(&o.systemPrompt, "append-system-prompt", "", "text to add to Claude's system prompt")
-	f.StringVar(&o.network, "network", "", "none, allowlist, audit (the internet, recorded) or host (no firewall) (default allowlist)")
-	f.StringSliceVar(&o.allow, "allow", nil, "allow a destination: HOST, *.DOMAIN, HOST:PORT, NETWORK:PORT, or @FILE with one a line")
+	f.StringVar(&o.network, "network", "", "none, allowlist (what --allow and --preset name), audit (the internet, recorded) or host (no firewall) (default allowlist)")
+	f.StringSliceVar(&o.allow, "allow", nil, "open a destination: HOST, *.DOMAIN, HOST:PORT, NETWORK:PORT, or @FILE with one a line")
 	f.StringSliceVar(&o.whitelist, "whitelist", nil, "the same as --allow")
 	f.StringVar(&o.whitelistFile, "whitelist-file", "", "the same as --allow @FILE")
-	f.StringSliceVar(&o.presets, "preset", nil, "allow a named list beside anthropic and github, such as npm or pypi")
+	f.StringSliceVar(&o.presets, "preset", nil, "open a named list of hosts, such as npm or pypi; github leaves gist.github.com closed")
 	f.StringSliceVar(&o.deny, "deny", nil, "deny a destination; wins over everything that allows it")
 	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
 	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass on variables whose names begin so")
@@ -128,12 +145,71 @@ The project's .devcontainer/sandbox.jsonc may only narrow what you allow here.`,
 	return cmd
 }
 
+// folderAndPrompt tells run's arguments apart: the folder comes first, and the
+// prompt is no path and has a blank in it.
+func folderAndPrompt(args []string) (dir, prompt string, err error) {
+	if len(args) > 0 && isPrompt(args[len(args)-1]) {
+		prompt, args = args[len(args)-1], args[:len(args)-1]
+	}
+	switch len(args) {
+	case 0:
+		return ".", prompt, nil
+	case 1:
+		return args[0], prompt, nil
+	}
+	return "", "", errors.New("run takes one folder and one prompt, in quotes; Claude's own arguments come after --")
+}
+
+func isPrompt(arg string) bool {
+	_, err := os.Lstat(arg)
+	return err != nil && strings.ContainsAny(strings.TrimSpace(arg), " \t\n")
+}
+
+// variablePrefix begins the variables that stand for flags.
+const variablePrefix = "SBX_DEVC_"
+
+// variableOf is the variable that stands for a flag.
+func variableOf(flag string) string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// unknownVariables refuses variables of our prefix that mean nothing to a
+// command with these flags, nil = none: whoever sets one relies on it. Empty
+// ones count as not set.
+func unknownVariables(environ []string, flags *pflag.FlagSet) error {
+	known, switches := []string{variablePrefix + "UPSTREAM"}, map[string]string{}
+	if flags != nil {
+		flags.VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() == "bool" {
+				switches[variableOf(f.Name)] = "--" + f.Name
+				return
+			}
+			known = append(known, variableOf(f.Name))
+		})
+	}
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		if value == "" || !strings.HasPrefix(name, variablePrefix) || slices.Contains(known, name) {
+			continue
+		}
+		err := fmt.Errorf("the variable %s means nothing here", name)
+		if flag := switches[name]; flag != "" {
+			return diag.WithHint(err, "a switch is given as a flag only: %s", flag)
+		}
+		if best := diag.Suggest(name, known); best != "" {
+			return diag.WithHint(err, "did you mean %s? Or unset it", best)
+		}
+		return diag.WithHint(err, "unset it; known are %s and one for each flag that takes a value, as SBX_DEVC_ALLOW for --allow", known[0])
+	}
+	return nil
+}
+
 // flagsFromEnv gives every flag that takes a value and was not given the value
 // of its variable: SBX_DEVC_MAX_TURNS for --max-turns.
 func flagsFromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
-		name := "SBX_DEVC_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		name := variableOf(f.Name)
 		value := getenv(name)
 		if value == "" || f.Changed || f.Value.Type() == "bool" || failed != nil {
 			return
@@ -170,6 +246,9 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		return err
 	}
 	user.Workspace.Protect = append(user.Workspace.Protect, o.listFiles(dir)...)
+	if !o.dryRun {
+		a.reap(ctx)
+	}
 	plan, err := a.planRun(dir, sandbox.Options{
 		ID: newRunID(), User: user, TrustProject: o.trustProject,
 		FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
@@ -197,8 +276,6 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return err
 	}
-	stdout := &checked{to: host.Stdout}
-	host.Stdout = stdout
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -216,6 +293,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		err = fmt.Errorf("making the run's folder: %w", err)
 		return exitWith(exitInternal, diag.WithHint(err, "set XDG_STATE_HOME to a folder that you may write to; runs are kept in its sbx-devc/runs"))
 	}
+	a.pruneRuns(ctx, e, time.Now())
 	// From here on signals go to the agent, so they must not cancel what
 	// supervises it.
 	ctx = context.WithoutCancel(ctx)
@@ -230,27 +308,11 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		return runError(err)
 	}
 	if !result.Outcome.OK() {
-		// Claude ends with 0 after some failures; a script must not take that
-		// for success.
-		return exitWith(cmp.Or(result.ExitCode, exitFailed), errors.New(result.Outcome.Message))
+		return exitWith(result.ExitCode, errors.New(result.Outcome.Message))
 	}
-	if stdout.err != nil {
-		err := fmt.Errorf("the output could not be passed on: %w", stdout.err)
-		return exitWith(exitInternal, diag.WithHint(err, "the agent did its work; all that it said is in %s", result.Files.Transcript))
+	if result.Lost != nil {
+		err := fmt.Errorf("the output could not be passed on: %w", result.Lost)
+		return exitWith(result.ExitCode, diag.WithHint(err, "the agent did its work; all that it said is in %s", result.Files.Transcript))
 	}
 	return exitWith(result.ExitCode, nil)
-}
-
-// checked remembers why the first write failed.
-type checked struct {
-	to  io.Writer
-	err error
-}
-
-func (c *checked) Write(p []byte) (int, error) {
-	n, err := c.to.Write(p)
-	if c.err == nil {
-		c.err = err
-	}
-	return n, err
 }

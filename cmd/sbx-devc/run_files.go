@@ -68,9 +68,9 @@ func readPromptFile(file, project string) ([]byte, error) {
 // listFiles lists the files of the project among those that flags name with "@".
 // What they allow is the user's word, so the agent must not change them.
 func (o runOptions) listFiles(project string) (rels []string) {
-	for _, entry := range slices.Concat(o.allow, o.whitelist, o.presets, o.deny, o.private, []string{"@" + o.whitelistFile}) {
+	for _, entry := range slices.Concat(o.allow, o.whitelist, o.presets, o.deny, o.private, o.envPrefixes, []string{"@" + o.whitelistFile}) {
 		if file, ok := strings.CutPrefix(entry, "@"); ok && file != "" {
-			if rel, ok := inProject(file, project); ok {
+			if rel, ok := inProject(homePath(file), project); ok {
 				rels = append(rels, filepath.ToSlash(rel))
 			}
 		}

@@ -27,7 +27,7 @@ import (
 
 // settings turns the flags into the user's settings.
 func (o runOptions) settings() (settings.Settings, error) {
-	s := settings.Settings{Image: o.image, EnvPrefixes: o.envPrefixes}
+	s := settings.Settings{Image: o.image}
 	mode := o.network
 	if mode == "whitelist" { // the word of older tools
 		mode = string(firewall.ModeAllowlist)
@@ -57,12 +57,12 @@ func (o runOptions) settings() (settings.Settings, error) {
 	if o.pids != 0 {
 		limits["pids"] = o.pids
 	}
-	document["network"], document["limits"] = network, limits
+	document["network"], document["limits"], document["envPrefixes"] = network, limits, list(o.envPrefixes)
 	text, err := json.Marshal(document)
 	if err != nil {
 		return s, exitWith(exitInternal, err)
 	}
-	read := func(name string) ([]byte, error) { return os.ReadFile(name) }
+	read := func(name string) ([]byte, error) { return os.ReadFile(homePath(name)) }
 	parsed, findings := settings.Parse("flags", text, read)
 	if parsed == nil {
 		f := findings[slices.IndexFunc(findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError })]
@@ -71,8 +71,22 @@ func (o runOptions) settings() (settings.Settings, error) {
 		}
 		return s, exitWith(exitUsage, diag.WithHint(fmt.Errorf("flags: %s", f.Message), "%s", cmp.Or(f.Hint, "see 'sbx-devc run --help'")))
 	}
-	s.Network, s.Limits = parsed.Network, parsed.Limits
+	s.Network, s.Limits, s.EnvPrefixes = parsed.Network, parsed.Limits, parsed.EnvPrefixes
 	return s, nil
+}
+
+// homePath puts the user's home in the place of "~/": shells do so only at the
+// beginning of a word, and not in @~/hosts.txt.
+func homePath(name string) string {
+	rest, ok := strings.CutPrefix(name, "~/")
+	if !ok {
+		return name
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return name
+	}
+	return filepath.Join(home, rest)
 }
 
 func list(entries []string) []string {
@@ -97,8 +111,12 @@ func (a *app) planRun(dir string, o sandbox.Options) (*sandbox.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	addrs, err := sandbox.HostAddresses()
+	if err != nil {
+		return nil, err
+	}
 	o.Project, o.Image = project, release.Image()
-	return sandbox.NewPlan(o, sandbox.Facts{Workspace: workspace})
+	return sandbox.NewPlan(o, sandbox.Facts{Workspace: workspace, HostAddresses: addrs})
 }
 
 // projectSettings reads the project's own file; nil when there is none. A
@@ -133,9 +151,12 @@ func (a *app) projectSettings(dir string) (*settings.Settings, error) {
 // runHost gathers what a run needs on this side: prompt, key, streams, folder.
 // Everything that can be missing is found missing here, before a container starts.
 func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
-	prompt, err := a.readPrompt(o.promptFile, plan.Folder())
-	if err != nil {
-		return nil, exitWith(exitNoInput, err)
+	prompt := o.prompt
+	if prompt == "" {
+		var err error
+		if prompt, err = a.readPrompt(o.promptFile, plan.Folder()); err != nil {
+			return nil, exitWith(exitNoInput, err)
+		}
 	}
 	upstream, credential, err := modelAPI(a.getenv)
 	if err != nil {
@@ -150,9 +171,12 @@ func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
 				say(visible.Line(retry.String()))
 			}
 		},
-		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, StateDir: state,
+		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, StateDir: state, LiveDir: a.liveHome(),
 	}, nil
 }
+
+// maxPrompt bounds the prompt, in bytes, as the Action does.
+const maxPrompt = 4 << 20
 
 func (a *app) readPrompt(file, project string) (string, error) {
 	var text []byte
@@ -162,7 +186,10 @@ func (a *app) readPrompt(file, project string) (string, error) {
 	} else if isTerminal(a.stdin) {
 		return "", diag.WithHint(errors.New("there is no prompt"), "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print")
 	} else {
-		text, err = io.ReadAll(a.stdin)
+		text, err = io.ReadAll(io.LimitReader(a.stdin, maxPrompt+1))
+	}
+	if err == nil && len(text) > maxPrompt {
+		return "", diag.WithHint(fmt.Errorf("the prompt is larger than %d MiB, and a model's context holds no more", maxPrompt>>20), "put the text into a file of the project, and name that in the prompt")
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading the prompt: %w", err)

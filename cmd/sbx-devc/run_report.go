@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
@@ -31,7 +32,8 @@ func (a *app) runImages(ctx context.Context, e *engine.Engine, plan *sandbox.Pla
 	return a.ensureImages(ctx, e, plan, "--image")
 }
 
-// ensureImages pulls the images that the engine does not have. option is what
+// ensureImages pulls the images that the engine does not have, and refuses an
+// agent's without Claude Code. option is what
 // names them, for people.
 func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.Plan, option string) error {
 	for _, image := range []*string{&plan.Sidecar.Image, &plan.Agent.Image} {
@@ -54,7 +56,7 @@ func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.
 		}
 		*image = pulled.Ref // an engine does not know what was loaded by its digest in a registry
 	}
-	return nil
+	return needClaude(ctx, e, plan, option)
 }
 
 // maxEndRows bounds the egress table at a run's end, which must not push the
@@ -71,14 +73,15 @@ func (a *app) report(r *sandbox.Result, mode firewall.Mode) {
 		fmt.Fprint(a.stderr, "\nwithout a firewall nothing was recorded\n")
 	default:
 		fmt.Fprintln(a.stderr)
-		_ = r.Egress.First(maxEndRows).WriteText(a.stderr)
+		_ = r.Egress.First(maxEndRows).WriteRunText(a.stderr)
 		if len(r.Egress.Rows) > maxEndRows {
 			fmt.Fprintf(a.stderr, "sbx-devc: all of it: sbx-devc report %s\n", r.ID)
 		}
 		if slices.ContainsFunc(r.Egress.Rows, func(row report.Row) bool { return row.Rule == firewall.RuleUnlisted }) {
-			fmt.Fprintf(a.stderr, "sbx-devc: what the allowlist lacks for this: sbx-devc policy learn %s\n", r.ID)
+			fmt.Fprintf(a.stderr, "sbx-devc: what the allowlist lacks for this: sbx-devc policy learn %s%s\n", learnFlags(r.Folder), r.ID)
 		}
 	}
+	a.reportChanges(r)
 	t := r.Timings
 	if t.Startup > 0 {
 		fmt.Fprintf(a.stderr, "sbx-devc: started in %s (firewall %s), ran %s; %s\n",
@@ -86,24 +89,56 @@ func (a *app) report(r *sandbox.Result, mode firewall.Mode) {
 	}
 }
 
+// maxEndChanges bounds the list of changes at a run's end, in lines.
+const maxEndChanges = 15
+
+// reportChanges says what changed in the project, the dangerous first.
+func (a *app) reportChanges(r *sandbox.Result) {
+	set := r.Changes
+	switch {
+	case set == nil:
+		return
+	case set.Empty():
+		fmt.Fprint(a.stderr, "\nno file of the project changed\n")
+		return
+	}
+	fmt.Fprintf(a.stderr, "\n%s\n", set.Headline())
+	_ = set.WriteList(a.stderr, maxEndChanges)
+	if len(set.Dangerous()) > 0 {
+		fmt.Fprintln(a.stderr, "! is obeyed outside of the sandbox: look at it before you build, commit, push, or open the folder")
+	}
+	fmt.Fprintf(a.stderr, "sbx-devc: all of it: sbx-devc diff %s\n", r.ID)
+}
+
+// learnFlags are the flags with which policy learn works on a run in folder:
+// it compares with the current folder's settings unless told otherwise.
+func learnFlags(folder string) string {
+	file := filepath.Join(folder, defaultSettings)
+	if _, err := os.Stat(file); err != nil {
+		return "--format flags "
+	}
+	if here, err := os.Getwd(); err == nil && real(here) == folder {
+		return ""
+	}
+	return "--file " + shellWord(file) + " "
+}
+
+// shellWord quotes text for a shell where it needs that.
+func shellWord(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+:@", r))
+	}) {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	return text
+}
+
 // runError gives the failure of a run its exit code.
 func runError(err error) error {
 	if exit := (*exitError)(nil); errors.As(err, &exit) {
 		return err // it has one
 	}
-	for _, c := range []struct {
-		kind error
-		code int
-	}{
-		{sandbox.ErrRefused, exitRefused}, {sandbox.ErrConfig, exitConfig}, {sandbox.ErrInput, exitNoInput},
-		{sandbox.ErrNoKey, exitNoSecret}, {sandbox.ErrKey, exitNoSecret}, {sandbox.ErrTimeout, exitTimeout},
-		{engine.ErrUnavailable, exitUnavailable}, {sandbox.ErrNoStart, exitNoStart},
-	} {
-		if errors.Is(err, c.kind) {
-			return exitWith(c.code, err)
-		}
-	}
-	return exitWith(exitInternal, err)
+	return exitWith(sandbox.ExitCode(err), err)
 }
 
 // newRunID names a run so that names sort by time and never meet.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -25,7 +26,12 @@ type summaryFile struct {
 
 // openSummary errs when there is no such folder, or something in the file's place
 // that is none. project is the folder that the agent works in.
+// A folder on the way that is a link in the project may be an earlier agent's, and
+// is an error, too.
 func openSummary(name, project string) (*summaryFile, error) {
+	if err := noLinkOnTheWay(name, project); err != nil {
+		return nil, err
+	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("there is no folder %s", filepath.Dir(name))
@@ -40,6 +46,22 @@ func openSummary(name, project string) (*summaryFile, error) {
 	}
 	folder, err := os.OpenRoot(dir)
 	return &summaryFile{folder: folder, name: filepath.Base(name)}, err
+}
+
+// noLinkOnTheWay errs when a folder between the project and the file is a
+// symbolic link.
+func noLinkOnTheWay(name, project string) error {
+	rel, inside := inProject(name, project)
+	if !inside {
+		return nil
+	}
+	for at := filepath.Dir(rel); at != "."; at = filepath.Dir(at) {
+		if info, err := os.Lstat(filepath.Join(project, at)); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			err := fmt.Errorf("%s leads over %s, which is a symbolic link in the project", name, at)
+			return diag.WithHint(err, "an agent can make such links to folders of yours, where the summary would take a file's place: name the folder itself")
+		}
+	}
+	return nil
 }
 
 // save writes the summary and closes the file.

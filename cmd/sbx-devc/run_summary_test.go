@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -84,5 +85,40 @@ func TestAttackLinkInThePlaceOfTheSummary(t *testing.T) {
 	in.Close()
 	if err := s.save(&sandbox.Result{ID: "two"}, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// Attack: an agent of an earlier run put a link in the place of the folder of
+// --summary-file, or of one above it. The file behind it stays as it is.
+func TestAttackFolderOfTheSummaryIsALinkAlready(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, project := filepath.Join(base, "home"), filepath.Join(base, "project")
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(home, "deep"), 0o755), os.MkdirAll(filepath.Join(project, "plain"), 0o755),
+		os.Symlink(home, filepath.Join(project, "out")), os.Symlink("plain", filepath.Join(project, "inside")),
+		os.Symlink(project, filepath.Join(base, "way")), // the user's own, outside of the project
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, refused := range map[string]bool{
+		"project/out/f.json": true, "project/out/deep/f.json": true, "project/inside/f.json": true, "way/out/f.json": true, "project/plain/../out/f.json": true,
+		"project/plain/f.json": false, "project/f.json": false, "way/plain/f.json": false, "home/f.json": false,
+	} {
+		s, err := openSummary(filepath.FromSlash(base+"/"+name), project)
+		if (err != nil) != refused {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s != nil {
+			s.folder.Close()
+		}
+	}
+	t.Chdir(project)
+	if _, err := openSummary("out/f.json", project); err == nil || diag.HintOf(err) == "" {
+		t.Errorf("a relative path: %v", err)
 	}
 }

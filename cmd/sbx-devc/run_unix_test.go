@@ -160,3 +160,39 @@ func TestModelAPIThatIsNotThere(t *testing.T) {
 		t.Errorf("people read %s", text)
 	}
 }
+
+// A model API that never answers is an end of its own, long before Claude gives up
+// and before any time limit, and the message names it.
+func TestModelAPIThatNeverAnswersEndsTheRun(t *testing.T) {
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody.Close()
+	for name, upstream := range map[string]string{"nobody listens": "http://" + nobody.Addr().String(), "no such name": "https://model.invalid"} {
+		t.Run(name, func(t *testing.T) {
+			summary := filepath.Join(t.TempDir(), "summary.json")
+			cmd, _ := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + upstream}, "--summary-file", summary, "--timeout", "100s")
+			cmd.Stdin = strings.NewReader("x")
+			var people strings.Builder
+			cmd.Stderr = &people
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if code := endOf(t, cmd); code != exitFailed {
+				t.Errorf("exit code %d", code)
+			}
+			var kept struct{ Conclusion, Message string }
+			text, err := os.ReadFile(summary)
+			if err == nil {
+				err = json.Unmarshal(text, &kept)
+			}
+			if err != nil || kept.Conclusion != "api_error" || !strings.Contains(kept.Message, upstream) {
+				t.Errorf("summary: %s %v", text, err)
+			}
+			if !strings.Contains(people.String(), "error: the model API cannot be reached: "+upstream) {
+				t.Errorf("people read %s", people.String())
+			}
+		})
+	}
+}

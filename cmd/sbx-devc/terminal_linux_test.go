@@ -23,7 +23,7 @@ func TestAttackARepositorysFilesDriveTheTerminal(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := "{\n  \"image\": \"debian:12\", /* \x1b]52;c;b3duZWQ=\a\x1b[2J */\n  \"remoteUser\": \"dev\", \"securityOpt\": [\"seccomp=unconfined\"], \"runArgs\": [\"--privileged\"],\n}\n"
+	text := "{\n  \"image\": \"debian:12\", /* \x1b]52;c;b3duZWQ=\a\x1b[2J */\n  remoteUser: \"dev\", \"securityOpt\": [\"seccomp=unconfined\"], \"runArgs\": [\"--privileged\"],\n}\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,10 @@ by line as other files. A version or digest of yours stays unless the template's
 is newer. Where both sides changed the same place, every such place is listed with
 both sides and nothing is written.
 
+A dev container of your own, which init extended by the Feature, gets what 'init
+--extend' writes now: the Feature that this sbx-devc carries, and the mounts of
+what it protects.
+
 Exit code 0: up to date, or updated; 1: conflicts, or with --check something to
 merge; 2: wrong usage; 3: there is no lock, it is of a later template than this
 sbx-devc's, or a file cannot be read or written.`,
@@ -49,7 +53,7 @@ sbx-devc's, or a file cannot be read or written.`,
   sbx-devc update --prefer mine`,
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
-		RunE:        func(_ *cobra.Command, args []string) error { return a.update(o, append(args, ".")[0]) },
+		RunE:        func(_ *cobra.Command, args []string) error { return a.update(o, a.projectDir(args)) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.options, "option", nil, "change a template option, KEY=VALUE (repeatable)")
@@ -66,6 +70,9 @@ func (a *app) update(o updateOptions, dir string) error {
 		return exitWith(exitCheckUsage, unknownValue("prefer", o.prefer, "mine", "template"))
 	}
 	l, files, err := readLocked(dir)
+	if errors.Is(err, errExtended) {
+		return a.updateExtended(o, dir)
+	}
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
@@ -242,8 +249,7 @@ func readLock(dir string) (*lock.Lock, error) {
 			return nil, diag.WithHint(fmt.Errorf("%s is not a regular file that can be read", filepath.Join(dir, lock.Path)), "it must be a file of this user's, and neither it nor .devcontainer a link that leads out of the project")
 		}
 		if config := readBelow(dir)(configPath); config != nil && templates.Extended(config) {
-			return nil, diag.WithHint(fmt.Errorf("%s: %w: there is no template to compare it with", dir, errExtended),
-				"'sbx-devc init --extend' adds what it lacks and leaves the rest alone; 'sbx-devc lock --update' locks the Feature, and 'sbx-devc lock --check' checks that in CI")
+			return nil, fmt.Errorf("%s: %w: there is no template to compare it with", dir, errExtended)
 		}
 		return nil, diag.WithHint(fmt.Errorf("%s: no %s", dir, lock.Path), "'sbx-devc init' writes one; a dev container from before has none")
 	}

@@ -34,7 +34,9 @@ that belong to it. "sbx-devc rules" lists what is checked.
 
 PATH is a project folder, a devcontainer.json, a Dockerfile, a sandbox.jsonc,
 the folder of a Feature or Template, or a repository of those; - reads a
-devcontainer.json from standard input. Without PATH it is the current folder.
+devcontainer.json from standard input. Without PATH it is the project around the
+current folder: the nearest folder upwards with a dev container, within the
+repository.
 
 Findings go to standard output; with --format sarif or github files are named
 from the root of the repository (GITHUB_WORKSPACE, or git's), wherever the
@@ -63,9 +65,7 @@ func (a *app) validate(ctx context.Context, o validateOptions, paths []string) e
 	if !slices.Contains([]diag.Severity{diag.SeverityError, diag.SeverityWarning, diag.SeverityNote}, limit) {
 		return exitWith(exitCheckUsage, unknownValue("fail-on", o.failOn, "error", "warning", "note"))
 	}
-	if len(paths) == 0 {
-		paths = []string{"."}
-	}
+	paths = a.projectPaths(paths)
 	v := validation{app: a, sources: map[string][]byte{}}
 	if o.policy != "" {
 		if err := v.readPolicy(o.policy); err != nil {
@@ -201,9 +201,11 @@ func (v *validation) settings(file string) error {
 	if err != nil {
 		return err
 	}
-	v.findings = append(v.findings, findings...)
+	src, err := os.ReadFile(file)
+	doc, _ := jsonc.Parse(file, src)
+	v.findings = append(v.findings, append(findings, devcontainer.IdleSettings(doc, false)...)...)
 	v.files++
-	v.sources[file], err = os.ReadFile(file)
+	v.sources[file] = src
 	return err
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/firewall"
 )
 
 // agent is a program that the agent runs in the sandbox: this test binary,
@@ -40,6 +42,16 @@ func agent(job string, args []string) int {
 		return echoAgent(args[0])
 	case "forge":
 		forgeAgent()
+	case "cling":
+		cling()
+	case "hold":
+		holdForeign()
+	case "spin":
+		for spins := 0; ; spins++ { // takes a processor, and never waits
+			if spins < 0 {
+				return 1
+			}
+		}
 	case "wait":
 		time.Sleep(runLimit)
 	case "setuid":
@@ -112,9 +124,9 @@ func attack(daemon int) {
 	say("become root", unix.Setresuid(0, 0, 0))
 	say("join the network from a new user namespace", userNamespace())
 	say("turn no_new_privs off", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0))
-	_, err = net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(resolverPort))
+	_, err = net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(firewall.ResolverPort))
 	say("take the resolver's TCP port", err)
-	_, err = net.ListenPacket("udp", "0.0.0.0:"+strconv.Itoa(resolverPort))
+	_, err = net.ListenPacket("udp", "0.0.0.0:"+strconv.Itoa(firewall.ResolverPort))
 	say("take the resolver's UDP port", err)
 }
 
@@ -124,7 +136,7 @@ func markSocket() error {
 		return err
 	}
 	defer unix.Close(fd)
-	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, resolverMark)
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, firewall.Mark)
 }
 
 // userNamespace asks iptables for its rules with all capabilities of a new user

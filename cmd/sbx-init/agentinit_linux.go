@@ -26,8 +26,14 @@ const confineCommand = "confine"
 // cannot be dumped. It holds the container's output and the session's token.
 func (p *program) reap(args []string) error {
 	flags, command, found := splitCommand(args)
-	if len(flags) > 0 || !found || len(command) == 0 {
-		return usageError("reap takes nothing but a command behind \"--\"")
+	fs := newFlags("reap")
+	tied := fs.Bool("lifeline", false, "")
+	rest, err := parseFlags(fs, flags)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 || !found || len(command) == 0 {
+		return usageError("reap takes nothing but --lifeline and a command behind \"--\"")
 	}
 	if os.Getpid() != 1 {
 		return diag.WithHint(errors.New("reap must be the first process of its container"),
@@ -49,9 +55,17 @@ func (p *program) reap(args []string) error {
 	if err != nil {
 		return err
 	}
+	watches := []func() error{mounts.await}
+	if *tied {
+		await, err := joinLifeline()
+		if err != nil {
+			return err
+		}
+		watches = append(watches, await)
+	}
 	children := newReaper()
 	signals := catchSignals()
-	gone := mounts.endAll(p)
+	gone := endAll(p, watches...)
 	tty := foregroundTerminal()
 	pid, err := startChild(append([]string{"sbx-init", confineCommand, "--"}, command...), os.Environ(), tty)
 	if err != nil {

@@ -5,14 +5,16 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 )
 
 // around returns the networks that the machine is on and its gateways, beside
-// loopback: behind an address of those is a neighbour or the host, also when it
-// is not a private one. It needs no privilege.
-func around() ([]netip.Prefix, error) {
+// loopback, and then more, which says what cannot be seen from here: behind an
+// address of those is a neighbour or the host, also when it is not a private one.
+// It needs no privilege.
+func around(more []netip.Prefix) ([]netip.Prefix, error) {
 	fail := func(err error) ([]netip.Prefix, error) {
 		return nil, fmt.Errorf("finding the networks around: %w", err)
 	}
@@ -55,5 +57,26 @@ func around() ([]netip.Prefix, error) {
 			}
 		}
 	}
+	for _, p := range more {
+		add(p)
+	}
 	return out, nil
+}
+
+// addPrefixes returns the reader of a flag that holds addresses and networks,
+// separated by commas, and adds them to list.
+func addPrefixes(list *[]netip.Prefix) func(string) error {
+	return func(text string) error {
+		for word := range strings.SplitSeq(text, ",") {
+			prefix, err := netip.ParsePrefix(word)
+			if addr, notPrefix := netip.ParseAddr(word); notPrefix == nil {
+				prefix, err = netip.PrefixFrom(addr.Unmap().WithZone(""), addr.Unmap().BitLen()), nil
+			}
+			if err != nil {
+				return fmt.Errorf("%q is neither an address nor a network", word)
+			}
+			*list = append(*list, prefix)
+		}
+		return nil
+	}
 }

@@ -45,7 +45,7 @@ func (p *program) check(args []string) error {
 		*log = cmp.Or(*log, defaultAudit)
 		*path = filepath.Join(filepath.Dir(*log), effectivePolicy)
 	}
-	pol, err := p.loadPolicy(*path, nil)
+	pol, err := p.loadPolicy(*path, nil, nil)
 	if err != nil {
 		return err
 	}

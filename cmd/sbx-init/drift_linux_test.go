@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/testenv"
 )
@@ -112,10 +113,10 @@ func TestStatusNamesTheGuardsPort(t *testing.T) {
 	}
 	b.write("policy.jsonc", openPolicy)
 	b.ask("reload").mustExit(t, 0)
-	if s := b.status(); !s.Guard.On || s.Guard.Port != guardPort {
-		t.Errorf("the status says %+v, want port %d", s.Guard, guardPort)
+	if s := b.status(); !s.Guard.On || s.Guard.Port != firewall.GuardPort {
+		t.Errorf("the status says %+v, want port %d", s.Guard, firewall.GuardPort)
 	}
-	b.ask("status").mustSay(t, fmt.Sprintf("guard      port %d", guardPort))
+	b.ask("status").mustSay(t, fmt.Sprintf("guard      port %d", firewall.GuardPort))
 }
 
 // BenchmarkReload is what root waits for: from the request to the new policy

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
@@ -57,10 +56,7 @@ func (w *wall) open(ctx context.Context, p policy, upstreams resolvers) (err err
 		err = errors.Join(err, w.kernel.Apply(closing, firewall.ClosedPlan(w.kernel.Facts())))
 	}()
 	w.upstreams = upstreams
-	w.facts = w.kernel.Facts()
-	w.facts.Upstreams = upstreams.addrs
-	w.facts.Mark = resolverMark
-	w.facts.DaemonUID = os.Geteuid()
+	w.facts = machineFacts(w.kernel.Facts(), upstreams)
 	w.book = newBook(p.Policy, w.kernel.Allow, w.kernel.Forget)
 	w.origins = newOrigins(w.book)
 	// While everything is closed: afterwards what exists would pass for allowed.
@@ -94,10 +90,7 @@ func (w *wall) prepare(ctx context.Context, p policy) (firewall.Plan, error) {
 			return firewall.Plan{}, err
 		}
 	}
-	var err error
-	if w.facts.Around, err = around(); err != nil {
-		return firewall.Plan{}, err
-	}
+	w.facts.Around = p.around
 	return firewall.Compile(p.Policy, w.facts)
 }
 

@@ -19,15 +19,11 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// guardPort is where the guard listens on loopback, unless somebody took it;
-// the packet filter leads connections there.
-const guardPort = 1080
-
 // listenGuard opens the guard's sockets on 127.0.0.1 and, when the machine has
 // that address, on ::1 with the same port.
 func listenGuard(ipv6 bool) ([]net.Listener, error) {
 	var failure error
-	for _, port := range []uint16{guardPort, 0, 0, 0} {
+	for _, port := range []uint16{firewall.GuardPort, 0, 0, 0} {
 		v4, err := net.Listen("tcp4", netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port).String())
 		if err != nil {
 			failure = err

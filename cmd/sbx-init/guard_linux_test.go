@@ -260,7 +260,7 @@ func TestAttackPastTheGuard(t *testing.T) {
 		"root":                 connect(0, 0, ""),
 		"root, another mark":   connect(0, 1, ""),
 		"root, bound":          connect(0, 0, "eth0"),
-		"agent, daemon's mark": connect(agentUID, resolverMark, ""),
+		"agent, daemon's mark": connect(agentUID, firewall.Mark, ""),
 	} {
 		if strings.Contains(reply, "hello from") {
 			t.Errorf("%s reached the other site: %s", name, reply)
@@ -362,7 +362,7 @@ func TestPlanShowsTheGuard(t *testing.T) {
 	b := newBox(t, in.Sandbox, guardPolicy)
 	r := b.finish(b.initCommand("plan", "--policy", b.path("policy.jsonc")))
 	r.mustExit(t, 0)
-	r.mustSay(t, firewall.ChainGuard, fmt.Sprintf("REDIRECT --to-ports %d", guardPort))
+	r.mustSay(t, firewall.ChainGuard, fmt.Sprintf("REDIRECT --to-ports %d", firewall.GuardPort))
 }
 
 // clientAgent uses Go's own client in the sandbox, over kept connections.

@@ -49,9 +49,10 @@ var names = map[string][]string{
 type internet struct {
 	*netnstest.Lab
 	mu    sync.Mutex
-	asked []string     // names that arrived at the DNS server
-	seen  []string     // "address/host" of HTTP requests that arrived
-	pages http.Handler // what serveHTTP answers; nil = a greeting
+	asked []string      // names that arrived at the DNS server
+	seen  []string      // "address/host" of HTTP requests that arrived
+	pages http.Handler  // what serveHTTP answers; nil = a greeting
+	moves func() string // where moving.wild.test is at the moment; its answers have no time; nil = nowhere
 }
 
 func newInternet(t testing.TB) *internet {
@@ -127,6 +128,13 @@ func (in *internet) serveDNS(pc net.PacketConn) {
 		in.mu.Unlock()
 		reply := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
 		addrs, ok := names[name]
+		ttl := uint32(30)
+		in.mu.Lock()
+		moves := in.moves
+		in.mu.Unlock()
+		if name == "moving.wild.test" && moves != nil {
+			addrs, ok, ttl = []string{moves()}, true, 0
+		}
 		if n := 0; !ok {
 			// As many names as somebody likes to count, and 16,384 addresses, which a set holds.
 			if _, err := fmt.Sscanf(name, "n%d.", &n); err == nil && strings.HasSuffix(name, ".wild.test") {
@@ -138,7 +146,7 @@ func (in *internet) serveDNS(pc net.PacketConn) {
 		}
 		for _, text := range addrs {
 			addr := netip.MustParseAddr(text)
-			h := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 30}
+			h := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: ttl}
 			switch {
 			case addr.Is4() && q.Type == dnsmessage.TypeA:
 				reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AResource{A: addr.As4()}})

@@ -112,7 +112,7 @@ func (k *keeper) answer(r request) response {
 // policy stays in force.
 func (k *keeper) reload(ctx context.Context, p *program) error {
 	w := k.wall
-	next, err := p.loadPolicy(k.options.policy, &k.reach)
+	next, err := p.loadPolicy(k.options.policy, &k.reach, k.options.around)
 	if err != nil {
 		var exit *exitError
 		code := exitInternal

@@ -38,20 +38,24 @@ const usage = `usage: sbx-init COMMAND
 
   run --policy FILE [--user NAME|UID[:GID]] [--audit FILE] -- CMD [ARG...]
         close the network, open what FILE allows, verify, drop privileges, start CMD
-  run --policy FILE --sidecar [--witness] [--audit FILE]
+  run --policy FILE --sidecar [--witness] [--lifeline [--deadline TIME]] [--audit FILE]
         the same for a network namespace that other containers join; starts nothing.
         --witness: their first process is 'sbx-init reap', and is asked for the
         processes behind what was decided
-  reap -- CMD [ARG...]
+        --lifeline: standard input is the supervisor; this and what is tied to it
+        ends with it, in its silence, or TIME (such as 30m) after 'reap' began
+        --around PREFIX[,...], with both: addresses that no name may lead to, like the
+        networks that the namespace is on, such as the host's others
+  reap [--lifeline] -- CMD [ARG...]
         be the first process of a container without capabilities: start CMD, collect
         orphans, tell the firewall whose a connection is, and be out of CMD's reach
-        (its user cannot trace, read or end this one)
+        (its user cannot trace, read or end this one); --lifeline: end with the firewall
   run and reap end everything with exit code 71 when a read-only mount is taken away
   from outside
   check HOST[:PORT] [--policy FILE] [--audit FILE]
         say whether the policy allows HOST, and why (exit 0 allowed, 1 denied), and
         what else HOST was refused for lately: where it led, or how it was asked for
-  plan --policy FILE
+  plan --policy FILE [--around PREFIX[,...]]
         print the rules that run would apply; touches nothing
   reload [--audit FILE]
         have the running firewall read its policy file again; returns when it is in force

@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,10 +22,6 @@ import (
 const (
 	// lookPause is how often a watch looks where it is not told of renames.
 	lookPause = 100 * time.Millisecond
-	// endPause and endLimit are about ending what a mount protected from: how
-	// often newcomers are ended, and how long the reason may take to be told.
-	endPause = 5 * time.Millisecond
-	endLimit = time.Second
 )
 
 // mountWatch notices when a read-only mount is not where it was any more.
@@ -38,7 +33,8 @@ const (
 // renamed. What comes to that place next is writable here, and no capability
 // that we have could mount it again.
 //
-// Mounts that can be written to are no walls: a cache that goes is no danger. A
+// Mounts that can be written to are no walls: a cache that goes is no danger.
+// Only one over a .git is, because the host's own is behind it. A
 // folder that is mounted onto itself, so that it cannot be renamed, holds
 // read-only mounts, and they share its fate.
 type mountWatch struct {
@@ -191,12 +187,16 @@ func (w *mountWatch) readOnly() (map[string]string, error) {
 	}
 	points := map[string]string{}
 	for m := range mountinfo.Parse(string(w.buf[:used])) {
-		if m.ReadOnly && !strings.HasPrefix(m.Point, "/proc/") && !strings.HasPrefix(m.Point, "/sys/") {
+		if protects(m) && !strings.HasPrefix(m.Point, "/proc/") && !strings.HasPrefix(m.Point, "/sys/") {
 			points[m.ID] = m.Point
 		}
 	}
 	return points, nil
 }
+
+// protects reports whether something of the host's is behind a mount that must
+// not be written to here: it is read-only, or the agent's own git directory.
+func protects(m mountinfo.Mount) bool { return m.ReadOnly || path.Base(m.Point) == ".git" }
 
 // gone lists the mount points that have lost their mount. Mounts that change
 // while the kernel lists them may be left out, so it looks twice.
@@ -220,9 +220,11 @@ func (w *mountWatch) gone() (points []string, err error) {
 	return points, nil
 }
 
-// await returns when a mount has gone or a file of git's has changed, with an
-// error that says which.
-func (w *mountWatch) await() error {
+// await returns when a mount has gone or a file of git's has changed, with
+// exitUnprotected and an error that says which.
+func (w *mountWatch) await() error { return exitWith(exitUnprotected, w.awaitLoss()) }
+
+func (w *mountWatch) awaitLoss() error {
 	events := make([]byte, 16<<10)
 	for {
 		// In a folder that is shared with another kernel, only who asks for a
@@ -263,7 +265,7 @@ func (w *mountWatch) await() error {
 
 func lostMounts(points []string) error {
 	err := fmt.Errorf("%s: removed, renamed or replaced from outside while it was protected here; everything in this container was ended, because what comes to that place next could be written to", few(points))
-	return diag.WithHint(err, "look at these paths on the host, before git, an editor or a prompt there obeys them, and start again; 'git config', 'git remote add', 'git push -u', 'git checkout' and 'git clean' on the host do this")
+	return diag.WithHint(err, "look at these paths on the host, before git, an editor or a prompt there obeys them, and start again; in a dev container 'git config', 'git remote add', 'git push -u', 'git checkout' and 'git clean' on the host do this")
 }
 
 func changedFiles(points []string) error {
@@ -280,42 +282,3 @@ func few(points []string) string {
 	}
 	return what
 }
-
-// endAll ends everything as soon as a mount has gone: it sends why, kills, and
-// closes the channel. What is left to do is to tell it and to end with
-// exitUnprotected, for which there is a limit: who reads our words may have
-// stopped reading.
-//
-// Who is not the first process may not be in a namespace of the sandbox's own,
-// and ends nobody else unless an engine's init is the first: it tells and ends at
-// once, even if the last records are lost by it. The Feature's entrypoint sees to
-// the rest where another one is the first.
-func (w *mountWatch) endAll(p *program) <-chan error {
-	gone := make(chan error, 1)
-	go func() {
-		err := w.await()
-		time.AfterFunc(endLimit, func() { os.Exit(exitUnprotected) })
-		if os.Getpid() != 1 && !underEnginesInit() {
-			p.printError(err)
-			os.Exit(exitUnprotected)
-		}
-		gone <- err // before the command ends by it
-		_ = syscall.Kill(-1, syscall.SIGKILL)
-		close(gone)
-		for ; ; time.Sleep(endPause) {
-			_ = syscall.Kill(-1, syscall.SIGKILL)
-		}
-	}()
-	return gone
-}
-
-// underEnginesInit reports whether the first process is what engines put there
-// to collect orphans (--init): it ends when we do, and with it everything, but
-// that takes ten times as long as to end everything ourselves.
-func underEnginesInit() bool {
-	name, err := os.ReadFile("/proc/1/comm")
-	return err == nil && os.Getppid() == 1 && slices.Contains(enginesInits, strings.TrimSpace(string(name)))
-}
-
-// enginesInits are Docker's, under its names, and Podman's.
-var enginesInits = []string{"docker-init", "tini", "podman-init", "catatonit"}

@@ -3,27 +3,33 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/internal/tunnel"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
-// plan prints what run would apply on this machine. It needs no privilege and
-// touches nothing.
+// plan prints what run would apply on this machine, and touches nothing. With
+// the rights to make a network namespace it asks the kernel in one that is
+// thrown away; otherwise it assumes a complete kernel, and says so.
 func (p *program) plan(args []string) error {
 	fs := newFlags("plan")
 	path := fs.String("policy", "", "")
+	var more []netip.Prefix
+	fs.Func("around", "", addPrefixes(&more))
 	rest, err := parseFlags(fs, args)
 	if err != nil {
 		return err
 	}
 	if *path == "" || len(rest) > 0 {
-		return usageError("plan takes --policy FILE and nothing else")
+		return usageError("plan takes --policy FILE, and --around")
 	}
-	pol, err := p.loadPolicy(*path, nil)
+	pol, err := p.loadPolicy(*path, nil, more)
 	if err != nil {
 		return err
 	}
@@ -31,19 +37,40 @@ func (p *program) plan(args []string) error {
 	if err != nil {
 		return fmt.Errorf("finding the machine's resolvers: %w", err)
 	}
-	networks, err := around()
+	known, assumed := kernelFacts()
+	facts := machineFacts(known, upstreams)
+	facts.Around = pol.around
+	plan, err := firewall.Compile(pol.Policy, facts)
 	if err != nil {
 		return err
 	}
-	_, noIPv6 := os.Stat("/proc/self/net/if_inet6")
-	plan, err := firewall.Compile(pol.Policy, firewall.Facts{
-		IPv6: noIPv6 == nil, Upstreams: upstreams.addrs, ResolverPort: resolverPort, GuardPort: guardPort, Mark: resolverMark, NFLOG: true, Queue: true, Around: networks,
-	})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprint(p.stdout, plan)
+	_, err = fmt.Fprint(p.stdout, assumed, plan)
 	return err
+}
+
+// machineFacts completes what the kernel says with what run knows before its
+// servers listen; it is the one place for both plan and run.
+func machineFacts(known firewall.Facts, upstreams resolvers) firewall.Facts {
+	known.Upstreams = upstreams.addrs
+	known.ResolverPort, known.GuardPort = firewall.ResolverPort, firewall.GuardPort
+	known.Mark = firewall.Mark
+	known.DaemonUID = os.Geteuid()
+	return known
+}
+
+// kernelFacts asks the kernel. Where that fails, as without root's rights, it
+// returns those of firewall.AssumedFacts with a comment for the plan that says so.
+func kernelFacts() (facts firewall.Facts, comment string) {
+	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
+	defer cancel()
+	facts, err := kernel.Probe(ctx)
+	if err == nil {
+		return facts, ""
+	}
+	all := firewall.AssumedFacts()
+	_, noIPv6 := os.Stat("/proc/self/net/if_inet6")
+	facts = firewall.Facts{IPv6: noIPv6 == nil, NFLOG: all.NFLOG, Queue: all.Queue, Headers: all.Headers}
+	return facts, fmt.Sprintf("# The kernel was not asked (%s).\n# Its modules are assumed: NFLOG, NFQUEUE, u32, ipv6header.\n", visible.Folded(err.Error()))
 }
 
 // tunnel carries HTTP requests from a port of the namespace over standard

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -20,14 +21,16 @@ const maxPolicyBytes = 1 << 20
 // policy is a policy file that was understood.
 type policy struct {
 	network firewall.Network
-	hash    string // SHA-256 of the file and the lists that it names, hexadecimal
+	hash    string         // SHA-256 of the file and the lists that it names, hexadecimal
+	around  []netip.Prefix // the networks that it was made for, see around
 	*firewall.Policy
 }
 
 // loadPolicy reads the policy file at path and the lists that it names. With
-// who set, each of these files must be out of that user's reach. Findings go
+// who set, each of these files must be out of that user's reach. Names may not
+// lead to the networks around the machine nor to those of more. Findings go
 // to stderr, all of them, and the error then carries exit code 65.
-func (p *program) loadPolicy(path string, who *attacker) (policy, error) {
+func (p *program) loadPolicy(path string, who *attacker, more []netip.Prefix) (policy, error) {
 	src, err := readPolicyFile(path, who)
 	if err != nil {
 		return policy{}, err
@@ -56,7 +59,11 @@ func (p *program) loadPolicy(path string, who *attacker) (policy, error) {
 	if len(problems) > 0 { // Parse asked NewPolicy already
 		return policy{}, exitWith(exitConfig, problems[0])
 	}
-	return policy{parsed.Network, hex.EncodeToString(hash.Sum(nil)), made}, nil
+	networks, err := around(more)
+	if err != nil {
+		return policy{}, err
+	}
+	return policy{parsed.Network, hex.EncodeToString(hash.Sum(nil)), networks, made.Around(networks)}, nil
 }
 
 // readPolicyFile reads one file, after it made sure that who cannot change it.

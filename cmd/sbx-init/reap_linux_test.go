@@ -135,6 +135,9 @@ func tryFamilies() {
 	params := make([]byte, 120)
 	_, _, errno = unix.RawSyscall(425, 4, uintptr(unsafe.Pointer(&params[0])), 0)
 	fmt.Printf("io_uring: %v\n", errno)
+	var places uintptr
+	_, _, errno = unix.RawSyscall(unix.SYS_IO_SETUP, 65536, uintptr(unsafe.Pointer(&places)), 0)
+	fmt.Printf("io_setup: %v\n", errno)
 	_, _, errno = unix.RawSyscall(1<<30|41, unix.AF_VSOCK, unix.SOCK_STREAM, 0)
 	fmt.Printf("x32: %v\n", errno)
 	fmt.Printf("own limit: %v\n", unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &unix.Rlimit{}))
@@ -143,6 +146,12 @@ func tryFamilies() {
 // first runs `sbx-init reap -- argv` as the first process of a PID namespace
 // and as the agent's user without capabilities, like the agent's container.
 func first(t testing.TB, mode os.FileMode, argv ...string) *exec.Cmd {
+	t.Helper()
+	return firstWith(t, mode, nil, argv...)
+}
+
+// firstWith is first with flags of reap's.
+func firstWith(t testing.TB, mode os.FileMode, flags []string, argv ...string) *exec.Cmd {
 	t.Helper()
 	bin := binaries(t)
 	program := filepath.Join(t.TempDir(), "sbx-init")
@@ -161,7 +170,8 @@ func first(t testing.TB, mode os.FileMode, argv ...string) *exec.Cmd {
 	}
 	id := strconv.Itoa(agentUID)
 	wrap := []string{"--pid", "--fork", "--mount-proc", testenv.Program(t, "setpriv"), "--reuid", id, "--regid", id, "--clear-groups",
-		"--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", program, "reap", "--"}
+		"--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", program, "reap"}
+	wrap = append(append(wrap, flags...), "--")
 	cmd := exec.Command("unshare", append(wrap, argv...)...)
 	cmd.Env = append(os.Environ(), firstSecret)
 	cmd.Dir = "/"
@@ -271,7 +281,7 @@ func TestAttackSocketsThatNoPacketFilterSees(t *testing.T) {
 			for _, want := range []string{
 				"unix: <nil>", "inet: <nil>", "inet6: <nil>", "route: <nil>", "pair: <nil>", "own limit: <nil>",
 				"netfilter: protocol not supported", "vsock: address family not supported by protocol", "vsock datagrams: address family not supported",
-				"vsock with a dirty register: address family not supported", "tipc pair: address family not supported", "io_uring: function not implemented",
+				"vsock with a dirty register: address family not supported", "tipc pair: address family not supported", "io_uring: function not implemented", "io_setup: function not implemented",
 			} {
 				if !strings.Contains(r.stdout, want) {
 					t.Errorf("it lacks %q", want)
@@ -352,7 +362,7 @@ func TestSocketFilterOfEveryMachine(t *testing.T) {
 			{"SOCKET", []uint32{unix.AF_VSOCK}, refused | int(unix.EAFNOSUPPORT)}, {"SOCKETPAIR", []uint32{unix.AF_TIPC}, refused | int(unix.EAFNOSUPPORT)},
 			{"SOCKET", []uint32{unix.AF_NETLINK, 0, unix.NETLINK_NETFILTER}, refused | int(unix.EPROTONOSUPPORT)},
 			{"PRLIMIT64", []uint32{0}, allow}, {"PRLIMIT64", []uint32{1}, refused | int(unix.EPERM)},
-			{"IO_URING_SETUP", nil, refused | int(unix.ENOSYS)}, {"IO_URING_ENTER", nil, refused | int(unix.ENOSYS)}, {"IO_URING_REGISTER", nil, refused | int(unix.ENOSYS)},
+			{"IO_URING_SETUP", nil, refused | int(unix.ENOSYS)}, {"IO_URING_ENTER", nil, refused | int(unix.ENOSYS)}, {"IO_URING_REGISTER", nil, refused | int(unix.ENOSYS)}, {"IO_SETUP", nil, refused | int(unix.ENOSYS)},
 			{"READ", nil, allow}, {"EXECVE", nil, allow}, {"CLONE3", nil, allow},
 		} {
 			if got := verdict(audit.arch, call(c.name), c.args...); got != c.want {

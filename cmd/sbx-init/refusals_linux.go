@@ -97,6 +97,9 @@ func (w *wall) refused(r kernel.Refusal) {
 	rec.SrcProto = rec.Proto
 	policy := w.book.inForce()
 	d := policy.Refused(rec.Name, addr, rec.Port, rec.Proto)
+	if r.Headers && w.facts.Headers && !r.Passed {
+		d = firewall.RefusedHeaders()
+	}
 	if r.Passed {
 		d = policy.Decide(rec.Name, addr, rec.Port, rec.Proto)
 		if !d.Allowed() { // the policy has changed since

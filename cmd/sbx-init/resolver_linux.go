@@ -16,22 +16,13 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
+	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/resolver"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-const (
-	// resolverMark is on the packets of our resolver ("sbx" in ASCII). Setting
-	// it takes CAP_NET_ADMIN, which nobody else in the sandbox has.
-	resolverMark = 0x736278
-
-	// resolverPort is where the resolver listens on loopback, unless somebody
-	// took it; clients are led there from port 53 by the packet filter.
-	resolverPort = 1053
-
-	// cachedAnswers is how many answers the resolver keeps, about 1 KiB each.
-	cachedAnswers = 2048
-)
+// cachedAnswers is how many answers the resolver keeps, about 1 KiB each.
+const cachedAnswers = 2048
 
 // serveNames starts the resolver, unless it runs already.
 func (w *wall) serveNames(ctx context.Context, p policy) error {
@@ -52,6 +43,14 @@ func (w *wall) serveNames(ctx context.Context, p policy) error {
 		Policy:    p.Policy,
 		Installer: w.origins,
 		Record:    w.record,
+		Meant: func(client netip.AddrPort, proto firewall.Proto) netip.AddrPort {
+			server := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), w.facts.ResolverPort)
+			if client.Addr().Is6() {
+				server = netip.AddrPortFrom(netip.IPv6Loopback(), w.facts.ResolverPort)
+			}
+			meant, _ := w.kernel.Meant(proto, client, server)
+			return meant
+		},
 		Upstreams: onPort53(w.upstreams.addrs),
 		Dialer:    net.Dialer{Control: mark},
 		FirstPort: first,
@@ -81,7 +80,7 @@ func (l listener) port() uint16 { return l.udp.LocalAddr().(*net.UDPAddr).AddrPo
 // that address, on ::1 with the same port.
 func listen(ipv6 bool) ([]listener, error) {
 	var failure error
-	for _, port := range []uint16{resolverPort, 0, 0, 0} {
+	for _, port := range []uint16{firewall.ResolverPort, 0, 0, 0} {
 		udp, tcp, err := resolver.Listen(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
 		if err != nil {
 			failure = err
@@ -117,7 +116,7 @@ func onPort53(addrs []netip.Addr) []netip.AddrPort {
 func mark(_, _ string, c syscall.RawConn) error {
 	var failure error
 	err := c.Control(func(fd uintptr) {
-		failure = os.NewSyscallError("setsockopt SO_MARK", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, resolverMark))
+		failure = os.NewSyscallError("setsockopt SO_MARK", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, firewall.Mark))
 	})
 	return errors.Join(err, failure)
 }

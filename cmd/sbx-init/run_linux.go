@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -37,9 +38,14 @@ type runOptions struct {
 	policy  string
 	user    string // "" = defaultUser
 	audit   string
+	around  []netip.Prefix // besides what the namespace shows, such as the host's own addresses
 	sidecar bool
 	witness bool // of the sidecar's: the first process of the agent's container answers
-	command []string
+	// lifeline of the sidecar's: standard input is the supervisor, deadline the
+	// time that the agent's container has, 0 = no limit.
+	lifeline bool
+	deadline time.Duration
+	command  []string
 }
 
 func parseRun(args []string) (runOptions, error) {
@@ -49,8 +55,11 @@ func parseRun(args []string) (runOptions, error) {
 	fs.StringVar(&o.policy, "policy", "", "")
 	fs.StringVar(&o.user, "user", "", "")
 	fs.StringVar(&o.audit, "audit", defaultAudit, "")
+	fs.Func("around", "", addPrefixes(&o.around))
 	fs.BoolVar(&o.sidecar, "sidecar", false, "")
 	fs.BoolVar(&o.witness, "witness", false, "")
+	fs.BoolVar(&o.lifeline, "lifeline", false, "")
+	fs.DurationVar(&o.deadline, "deadline", 0, "")
 	rest, err := parseFlags(fs, args)
 	userGiven := false
 	fs.Visit(func(f *flag.Flag) { userGiven = userGiven || f.Name == "user" })
@@ -69,6 +78,10 @@ func parseRun(args []string) (runOptions, error) {
 		return o, usageError("run: --sidecar starts no command and takes neither one nor --user")
 	case o.witness && !o.sidecar:
 		return o, usageError("run: --witness is about the container that joins --sidecar; without it processes are seen anyway")
+	case o.lifeline && !o.sidecar:
+		return o, usageError("run: --lifeline is for --sidecar, whose standard input no command has")
+	case o.deadline < 0, o.deadline > 0 && !o.lifeline:
+		return o, usageError("run: --deadline takes a time above 0, together with --lifeline")
 	case !o.sidecar && len(command) == 0:
 		return o, usageError("run: no command given; it stands behind \"--\"")
 	}
@@ -110,7 +123,7 @@ func (p *program) run(args []string) (err error) {
 		}
 		reach = attacker{uid: who.uid, gids: append(who.groups, who.gid)}
 	}
-	policy, err := p.loadPolicy(o.policy, &reach)
+	policy, err := p.loadPolicy(o.policy, &reach, o.around)
 	if err != nil {
 		return err
 	}
@@ -156,7 +169,13 @@ func (p *program) run(args []string) (err error) {
 	go debug.FreeOSMemory() // what reading the policy took
 	keeper := newKeeper(p, w, o, reach)
 	if o.sidecar {
-		return p.serve(w, func() { keeper.begin(control) }, time.Since(started))
+		var life *lifelineHolder
+		if o.lifeline {
+			if life, err = holdLifeline(o.deadline); err != nil {
+				return err
+			}
+		}
+		return p.serve(w, life, func() { keeper.begin(control) }, time.Since(started))
 	}
 	return p.supervise(w, func() { keeper.begin(control) }, who, o.command)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -57,23 +58,31 @@ var (
 type abi struct {
 	arch                        uint32
 	socket, socketpair, prlimit uint32
-	uring                       []uint32 // io_uring, which opens sockets without a system call for it
+	refused                     []uint32 // see uring and io_setup below
 	socketcall                  uint32   // whose arguments lie in memory, where no filter looks; programs have socket as well
 	from, to                    uint32   // numbers in [from, to) are refused: another ABI under the same name
 }
 
-var uring = []uint32{425, 426, 427} // the same everywhere: io_uring_setup, _enter, _register
+// uring is io_uring_setup, _enter and _register, the same everywhere: io_uring opens
+// sockets without a system call for it.
+var uring = []uint32{425, 426, 427}
+
+// without are the calls that are refused: io_uring's, and io_setup, because the
+// places for asynchronous reads and writes (fs.aio-max-nr) are the whole machine's,
+// and whoever takes them all keeps its databases from starting. Programs that know
+// io_setup do without where it is not there; the C library's aio uses threads.
+func without(ioSetup uint32) []uint32 { return append(slices.Clone(uring), ioSetup) }
 
 // abis are those of a machine: its own and the one of 32-bit programs. The
 // numbers are the kernel's (arch/*/entry/syscalls, include/uapi/asm-generic/unistd.h).
 var abis = map[string][]abi{
 	"amd64": {
-		{arch: unix.AUDIT_ARCH_X86_64, socket: 41, socketpair: 53, prlimit: 302, uring: uring, from: 1 << 30, to: 1 << 31}, // x32
-		{arch: unix.AUDIT_ARCH_I386, socket: 359, socketpair: 360, prlimit: 340, uring: uring, socketcall: 102},
+		{arch: unix.AUDIT_ARCH_X86_64, socket: 41, socketpair: 53, prlimit: 302, refused: without(206), from: 1 << 30, to: 1 << 31}, // x32
+		{arch: unix.AUDIT_ARCH_I386, socket: 359, socketpair: 360, prlimit: 340, refused: without(245), socketcall: 102},
 	},
 	"arm64": {
-		{arch: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199, prlimit: 261, uring: uring},
-		{arch: unix.AUDIT_ARCH_ARM, socket: 281, socketpair: 288, prlimit: 369, uring: uring, socketcall: 102},
+		{arch: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199, prlimit: 261, refused: without(0)},
+		{arch: unix.AUDIT_ARCH_ARM, socket: 281, socketpair: 288, prlimit: 369, refused: without(243), socketcall: 102},
 	},
 }
 
@@ -101,10 +110,11 @@ func socketFilter(goarch string) ([]unix.SockFilter, error) {
 			if a.to > 0 {
 				f.between(a.from, a.to, func() { refuse(uint32(unix.ENOSYS)) })
 			}
-			for _, number := range append([]uint32{a.socketcall}, a.uring...) {
-				if number != 0 {
-					f.when(number, func() { refuse(uint32(unix.ENOSYS)) })
-				}
+			for _, number := range a.refused {
+				f.when(number, func() { refuse(uint32(unix.ENOSYS)) })
+			}
+			if a.socketcall != 0 {
+				f.when(a.socketcall, func() { refuse(uint32(unix.ENOSYS)) })
 			}
 			f.when(a.prlimit, func() {
 				// Of the caller alone: the limits of the sandbox's first process

@@ -11,10 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/kernel"
 )
 
 // maxTable bounds what is read of the kernel's list of sockets, in bytes: some
@@ -53,57 +52,10 @@ func (w *witness) findSocket(r *audit.Record) (socket, bool) {
 	return listedSocket(r.SrcProto, r.Src)
 }
 
-// connectedSocket asks the kernel for the socket with these ends (sock_diag(7)),
-// which costs the same among ten thousand.
+// connectedSocket asks the kernel for the socket with these ends.
 func connectedSocket(proto firewall.Proto, local, remote netip.AddrPort) (socket, bool) {
-	number := byte(unix.IPPROTO_TCP)
-	if proto == firewall.UDP {
-		number = unix.IPPROTO_UDP
-		local, remote = remote, local // the kernel has them the other way round there (net/ipv4/udp_diag.c)
-	}
-	src, dst := local.Addr().Unmap(), remote.Addr().Unmap()
-	if src.Is4() != dst.Is4() {
-		return socket{}, false
-	}
-	const headerSize, messageSize = unix.SizeofNlMsghdr, 56 // struct inet_diag_req_v2
-	q := make([]byte, headerSize+messageSize)
-	binary.NativeEndian.PutUint32(q, uint32(len(q)))
-	binary.NativeEndian.PutUint16(q[4:], unix.SOCK_DIAG_BY_FAMILY)
-	binary.NativeEndian.PutUint16(q[6:], unix.NLM_F_REQUEST)
-	body := q[headerSize:]
-	body[0] = unix.AF_INET6
-	if src.Is4() {
-		body[0] = unix.AF_INET
-	}
-	body[1] = number
-	binary.NativeEndian.PutUint32(body[4:], 0xffffffff) // in every state
-	binary.BigEndian.PutUint16(body[8:], local.Port())
-	binary.BigEndian.PutUint16(body[10:], remote.Port())
-	copy(body[12:28], src.AsSlice())
-	copy(body[28:44], dst.AsSlice())
-	binary.NativeEndian.PutUint64(body[48:], 0xffffffffffffffff) // INET_DIAG_NOCOOKIE
-
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
-	if err != nil {
-		return socket{}, false
-	}
-	defer unix.Close(fd)
-	timeout := unix.NsecToTimeval(searchLimit.Nanoseconds())
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
-		return socket{}, false
-	}
-	if err := unix.Sendto(fd, q, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return socket{}, false
-	}
-	reply := make([]byte, 4096)
-	n, _, err := unix.Recvfrom(fd, reply, 0)
-	// struct inet_diag_msg ends in the user and the inode.
-	if err != nil || n < headerSize+72 || binary.NativeEndian.Uint16(reply[4:]) != unix.SOCK_DIAG_BY_FAMILY {
-		return socket{}, false
-	}
-	body = reply[headerSize:]
-	s := socket{int(binary.NativeEndian.Uint32(body[64:])), uint64(binary.NativeEndian.Uint32(body[68:]))}
-	return s, s.inode != 0 // without an inode nobody holds it any more
+	s, ok := kernel.FindSocket(proto, local, remote, searchLimit)
+	return socket{s.UID, s.Inode}, ok
 }
 
 // listedSocket finds the socket that is bound to local, or to its port on every

@@ -64,10 +64,12 @@ func (k *keeper) status() status {
 		Started:       k.started.UTC(),
 		Policy:        policyStatus{k.options.policy, w.policy.hash, k.since.UTC(), k.reloads},
 		Resolver:      resolverStatus{w.facts.ResolverPort, []string{}},
-		Guard:         guardStatus{w.policy.Guarded(), w.facts.GuardPort},
 		Allowed:       w.count.allowed.Load(),
 		Denied:        w.count.denied.Load(),
 		Drift:         driftStatus{Restored: k.restored},
+	}
+	if w.policy.Guarded() {
+		s.Guard = guardStatus{true, w.facts.GuardPort}
 	}
 	if k.options.sidecar {
 		s.Topology = "sidecar"

@@ -25,7 +25,7 @@ func (p *program) supervise(w *wall, begin func(), who account, command []string
 		}
 	}
 	signals := catchSignals()
-	gone := w.mounts.endAll(p)
+	gone := endAll(p, w.mounts.await)
 	tty := foregroundTerminal()
 	pid, err := startChild(shimArgs(who, command), who.environ(os.Environ()), tty)
 	if err != nil {
@@ -56,8 +56,7 @@ func startChild(args, env []string, tty *os.File) (pid int, err error) {
 }
 
 // attend passes signals on to the command until it has ended, and returns with
-// its exit code; or with exitUnprotected and what comes from gone, see
-// mountWatch.endAll. What comes from failures is told and changes nothing; nil =
+// its exit code; or with what comes from gone, see endAll. What comes from failures is told and changes nothing; nil =
 // nothing comes.
 func (p *program) attend(pid int, signals <-chan os.Signal, exits <-chan unix.WaitStatus, gone, failures <-chan error, tty *os.File) error {
 	if tty != nil {
@@ -74,34 +73,39 @@ func (p *program) attend(pid int, signals <-chan os.Signal, exits <-chan unix.Wa
 		case status := <-exits:
 			select {
 			case err := <-gone: // the command ended by it
-				return unprotected(err, gone)
+				return allEnded(err, gone)
 			default:
 			}
 			return exitStatus(status)
 		case err := <-gone:
-			return unprotected(err, gone)
+			return allEnded(err, gone)
 		case err := <-failures:
 			p.printError(err)
 		}
 	}
 }
 
-// unprotected ends the program for what came from gone, when everything else has
-// been killed: where it is not the first process, others outlive it.
-func unprotected(err error, gone <-chan error) error {
+// allEnded returns what came from gone when everything else has been killed: where
+// this is not the first process, others outlive it.
+func allEnded(err error, gone <-chan error) error {
 	<-gone
-	return exitWith(exitUnprotected, err)
+	return err
 }
 
 // serve keeps the firewall of a namespace that other containers join, until
-// somebody ends it. The rules stay when it ends.
-func (p *program) serve(w *wall, begin func(), took time.Duration) error {
+// somebody ends it, or life comes to its end; nil = it has none. The rules stay
+// when it ends.
+func (p *program) serve(w *wall, life *lifelineHolder, begin func(), took time.Duration) error {
 	signals := catchSignals()
 	if err := keepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW); err != nil {
 		return err
 	}
 	exits := w.children.reap(0)
-	gone := w.mounts.endAll(p)
+	watches := []func() error{w.mounts.await}
+	if life != nil {
+		watches = append(watches, func() error { return life.await(p.stdin) })
+	}
+	gone := endAll(p, watches...)
 	begin()
 	ready := struct {
 		Ready          bool  `json:"ready"`
@@ -118,7 +122,7 @@ func (p *program) serve(w *wall, begin func(), took time.Duration) error {
 			}
 		case <-exits: // never: there is no command
 		case err := <-gone:
-			return unprotected(err, gone)
+			return allEnded(err, gone)
 		case err := <-w.done:
 			p.printError(err)
 			return exitWith(exitInternal, nil)

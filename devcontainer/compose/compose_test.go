@@ -87,7 +87,6 @@ func TestFilesLaidOverEachOther(t *testing.T) {
 		{"equal items once, devices by target", "{cap_add=[X Y] devices=[/dev/b:/dev/x]}", []string{
 			"a.yml", "services: {s: {cap_add: [X], devices: ['/dev/a:/dev/x']}}", "b.yml", "services: {s: {cap_add: [X, Y], devices: ['/dev/b:/dev/x']}}"}},
 		{"include", "{image=i}", []string{"a.yml", "include: [more.yml]\n", "+more.yml", "services: {s: {image: i}}"}},
-		{"include itself", "{image=i}", []string{"a.yml", "include: [{path: a2.yml}]\nservices: {s: {image: i}}\n", "+a2.yml", "include: [a2.yml]\n"}},
 		{"anchors", "{b=2 a=1}", []string{"a.yml", "x-base: &base {a: 1, b: 1}\nservices:\n  s:\n    <<: *base\n    b: 2\n"}},
 		{"variables", "{image=x:1 user=u labels={p=$P} hostname=${NONE} domainname=dollar$ command=def}", []string{
 			"a.yml", "services:\n  s: {image: 'x:${V}', user: '${U:-u}', labels: {p: '$$P'}, hostname: '${NONE}', domainname: 'dollar$$', command: '${E:-${F-def}}'}\n", "+.env", "# c\nV=1\nE=\n"}},

@@ -1,6 +1,10 @@
 package compose
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/budget"
+)
 
 // variables are what $NAME stands for.
 type variables struct {
@@ -9,11 +13,21 @@ type variables struct {
 	// stays as it is written, so that a reader of the result sees it.
 	strict bool
 	depth  int // how many variables' defaults this stands in
+	work   *budget.Budget
 }
 
 // maxNested bounds how deep defaults may hold others: the end of each is looked
 // for anew. What is deeper stays as it is written.
 const maxNested = 100
+
+// value returns what a variable stands for, while the budget holds that.
+func (v variables) value(name string) (string, bool) {
+	value, ok := v.lookup(name)
+	if ok && !v.work.Spend(len(value)) {
+		return "", false
+	}
+	return value, ok
+}
 
 // unset is what a variable without value and default becomes.
 func (v variables) unset(whole string) string {
@@ -26,7 +40,7 @@ func (v variables) unset(whole string) string {
 // interpolate fills in $NAME, ${NAME}, ${NAME:-default}, ${NAME-default} and
 // ${NAME:+value}; "$$" is a dollar sign.
 func interpolate(s string, env variables) string {
-	if !strings.Contains(s, "$") {
+	if !strings.Contains(s, "$") || !env.work.Spend(len(s)) {
 		return s
 	}
 	var b strings.Builder
@@ -53,7 +67,7 @@ func interpolate(s string, env variables) string {
 			for end < len(s) && isName(s[end], false) {
 				end++
 			}
-			value, ok := env.lookup(s[i+1 : end])
+			value, ok := env.value(s[i+1 : end])
 			if !ok {
 				value = env.unset(s[i:end])
 			}
@@ -98,7 +112,7 @@ func expand(whole, inner string, env variables) string {
 	if env.depth++; name == "" || env.depth > maxNested {
 		return whole
 	}
-	value, ok := env.lookup(name)
+	value, ok := env.value(name)
 	operator := strings.TrimPrefix(rest, ":")
 	if strings.HasPrefix(rest, ":") && value == "" {
 		ok = false // a colon treats empty as missing

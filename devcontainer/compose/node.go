@@ -20,6 +20,8 @@ const (
 	MaxSize  = 1 << 20 // bytes of a file
 	maxNodes = 100_000 // values of a file, aliases followed
 	maxDepth = 100
+	maxWork  = 16 << 20 // bytes that a project's variables, aliases and merged values stand for
+	perNode  = 16       // of those, for a value or a name
 )
 
 // Kind is the form of a Node.
@@ -133,6 +135,10 @@ type converter struct {
 	err    error
 	within map[*yaml.Node]bool // aliases being followed
 	twice  []Problem
+	places map[*yaml.Node][2]int
+	// last is a column that was looked for, and where it is: the next one is
+	// mostly further on in the same line.
+	last struct{ line, column, offset int }
 }
 
 // parse reads the first document of a file. A nil Node with no problem means
@@ -157,7 +163,7 @@ func parse(doc *jsonc.Document, env variables) (n *Node, problem *Problem, twice
 	case err != nil:
 		return nil, fail(lineOf(err), message(err)), nil
 	}
-	c := &converter{doc: doc, lines: lineStarts(doc.Src), env: env, within: map[*yaml.Node]bool{}}
+	c := &converter{doc: doc, lines: lineStarts(doc.Src), env: env, within: map[*yaml.Node]bool{}, places: map[*yaml.Node][2]int{}}
 	n = c.node(root, 0)
 	if c.err != nil {
 		return nil, fail(0, c.err.Error()), nil
@@ -223,24 +229,42 @@ func lineStarts(src []byte) []int {
 	return out
 }
 
-// place returns the offsets of a node. Columns count characters.
+// place returns the offsets of a node.
 func (c *converter) place(n *yaml.Node) (start, end int) {
+	at, ok := c.places[n]
+	if !ok {
+		at[0], at[1] = c.find(n)
+		c.places[n] = at
+	}
+	return at[0], at[1]
+}
+
+// find works out the offsets of a node. Columns count characters.
+func (c *converter) find(n *yaml.Node) (start, end int) {
 	if n.Line < 1 || n.Line > len(c.lines) {
 		return 0, 0
 	}
+	column := 1
 	start = c.lines[n.Line-1]
-	for i := 1; i < n.Column && start < len(c.doc.Src); i++ {
+	if c.last.line == n.Line && c.last.column <= n.Column {
+		column, start = c.last.column, c.last.offset
+	}
+	for ; column < n.Column && start < len(c.doc.Src); column++ {
 		_, size := utf8.DecodeRune(c.doc.Src[start:])
 		start += size
 	}
-	rest := c.doc.Src[start:]
-	line := bytes.TrimRight(firstLine(rest), " \t\r")
+	c.last.line, c.last.column, c.last.offset = n.Line, column, start
+	stop := len(c.doc.Src)
+	if n.Line < len(c.lines) {
+		stop = c.lines[n.Line] - 1
+	}
+	line := bytes.TrimRight(c.doc.Src[start:max(start, stop)], " \t\r")
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && len(line) > 1:
 		if at := closing(line); at > 0 {
 			return start, start + at + 1
 		}
-	case n.Kind == yaml.ScalarNode && n.Style == 0 && bytes.HasPrefix(rest, []byte(n.Value)):
+	case n.Kind == yaml.ScalarNode && n.Style == 0 && bytes.HasPrefix(c.doc.Src[start:], []byte(n.Value)):
 		return start, start + len(n.Value)
 	}
 	return start, start + len(line)
@@ -269,7 +293,7 @@ func (c *converter) node(n *yaml.Node, depth int) *Node {
 		}
 		return nil
 	}
-	if c.err != nil {
+	if c.err != nil || !c.env.work.Spend(perNode+len(n.Value)/16) {
 		return nil
 	}
 	switch n.Kind {
@@ -311,9 +335,10 @@ func (c *converter) members(out *Node, n *yaml.Node, depth int) {
 	var below []*Node
 	first := make(map[string]int, len(n.Content)/2) // line of each name
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], c.node(n.Content[i+1], depth+1)
+		key := n.Content[i]
+		start, end := c.place(key) // before its value, which stands behind
+		value := c.node(n.Content[i+1], depth+1)
 		if line, ok := first[key.Value]; ok && key.Kind == yaml.ScalarNode && len(c.within) == 0 {
-			start, end := c.place(key)
 			c.twice = append(c.twice, Problem{c.doc, start, end, fmt.Sprintf("%q is given twice, first in line %d", key.Value, line)})
 		} else if key.Kind == yaml.ScalarNode {
 			first[key.Value] = key.Line
@@ -326,7 +351,6 @@ func (c *converter) members(out *Node, n *yaml.Node, depth int) {
 			below = append(below, value.Items...)
 			continue
 		}
-		start, end := c.place(key)
 		out.put(Member{key.Value, start, end, value})
 	}
 	for _, b := range below {

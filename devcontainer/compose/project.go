@@ -2,11 +2,14 @@ package compose
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -18,8 +21,32 @@ type Project struct {
 	Root     *Node // the files as one; nil when none could be read
 	Problems []Problem
 	Twice    []Problem // names that a map has more than once
-	// Unread names files that include or extends name and that cannot be read.
-	Unread []string
+	// Unread are files that include and extends name and that cannot be read, at
+	// the place that names them.
+	Unread []Unread
+
+	work     *budget.Budget
+	rest     string // why the rest was not worked out
+	services []*Service
+	byName   map[string]*Service
+	of       *Node // the Root that services are of
+}
+
+// Unread is a file that is named and cannot be read.
+type Unread struct {
+	Problem
+	Name    string
+	Missing bool // there is no such file, as far as the reader sees
+	Remote  bool // Compose fetches it
+}
+
+// Incomplete says why a part of the project is not worked out; "" when all of
+// it is.
+func (p *Project) Incomplete() string {
+	if p.rest == "" && p.work.Spent() {
+		return fmt.Sprintf("variables, aliases and extends stand for more than %d bytes", maxWork)
+	}
+	return p.rest
 }
 
 // Load reads the documents in their order: later ones win. names are their
@@ -28,8 +55,8 @@ type Project struct {
 // a variable that is neither there nor in .env is empty. With nil nothing is
 // known of the host, and such a variable stays as it is written.
 func Load(docs []*jsonc.Document, names []string, read func(name string) (*jsonc.Document, error), env map[string]string) *Project {
-	p := &Project{}
-	l := &loader{project: p, read: read, env: map[string]string{}, strict: env != nil, extended: map[string]*Node{}, raws: map[string]*Node{}}
+	p := &Project{work: budget.New(maxWork)}
+	l := &loader{project: p, read: read, env: map[string]string{}, strict: env != nil, extended: map[string]*Node{}, raws: map[string]*Node{}, open: map[string]bool{}}
 	if len(names) > 0 {
 		l.dir = path.Dir(names[0])
 	}
@@ -47,7 +74,7 @@ func Load(docs []*jsonc.Document, names []string, read func(name string) (*jsonc
 			name = names[i]
 		}
 		if root := l.file(doc, name, l.dir); root != nil {
-			p.Root = overlay(p.Root, root, "")
+			p.Root = l.overlay(p.Root, root, "")
 		}
 	}
 	return p
@@ -63,6 +90,7 @@ type loader struct {
 	extended map[string]*Node // services by file and name, with what they extend; nil while that is followed
 	raws     map[string]*Node // files that extends names
 	circle   bool             // a service that extends itself was found
+	open     map[string]bool  // files whose include is being followed
 }
 
 // dotEnv reads NAME=value lines.
@@ -82,9 +110,10 @@ func (l *loader) lookup(name string) (string, bool) {
 // parse reads one file; nil when it cannot be used.
 func (l *loader) parse(doc *jsonc.Document) *Node {
 	if l.files++; l.files > maxFiles {
+		l.project.rest = fmt.Sprintf("include and extends name more than %d files", maxFiles)
 		return nil
 	}
-	root, problem, twice := parse(doc, variables{lookup: l.lookup, strict: l.strict})
+	root, problem, twice := parse(doc, variables{lookup: l.lookup, strict: l.strict, work: l.project.work})
 	l.project.Twice = append(l.project.Twice, twice...)
 	switch {
 	case problem != nil:
@@ -107,6 +136,8 @@ func (l *loader) file(doc *jsonc.Document, name, dir string) *Node {
 	if root == nil {
 		return nil
 	}
+	l.open[name] = true
+	defer delete(l.open, name)
 	if services := root.Get("services"); services != nil && services.Kind != Map && !services.Null {
 		l.project.refuse(services, "services is a map by name")
 	} else if services != nil {
@@ -116,54 +147,85 @@ func (l *loader) file(doc *jsonc.Document, name, dir string) *Node {
 	}
 	var below *Node
 	for _, item := range included(root.Get("include")) {
-		full := path.Join(dir, item)
-		if more := l.named(full); more != nil {
+		full := path.Join(dir, item.Text)
+		if l.open[full] {
+			l.project.refuse(item, fmt.Sprintf("%s includes itself", item.Text))
+			continue
+		}
+		if more := l.named(item, dir); more != nil {
 			if services := more.Get("services"); services != nil {
 				for i := range services.Members {
 					services.Members[i].Value = l.moved(services.Members[i].Value, path.Dir(full), dir)
 				}
 			}
-			below = overlay(below, more, "")
+			below = l.overlay(below, more, "")
 		}
 	}
-	return overlay(below, root, "")
+	return l.overlay(below, root, "")
 }
 
 // included lists the files that include names, in its short and long form.
-func included(n *Node) []string {
+func included(n *Node) []*Node {
 	if n == nil {
 		return nil
 	}
-	var out []string
+	var out []*Node
 	for _, item := range n.Items {
 		from := item
 		if item.Kind == Map {
 			from = item.Get("path")
 		}
-		for _, s := range from.Scalars() {
-			out = append(out, s.Text)
-		}
+		out = append(out, from.Scalars()...)
 	}
 	return out
 }
 
-func (l *loader) named(name string) *Node {
-	doc := l.document(name)
+func (l *loader) named(item *Node, dir string) *Node {
+	doc := l.document(item.Text, dir, item)
 	if doc == nil {
 		return nil
 	}
+	name := path.Join(dir, item.Text)
 	return l.file(doc, name, path.Dir(name))
 }
 
-// document reads a file that another one names; nil when that cannot be.
-func (l *loader) document(name string) *jsonc.Document {
-	if l.read != nil && !strings.Contains(name, "$") && !path.IsAbs(name) {
-		if doc, err := l.read(name); err == nil {
+// document reads a file that another one names, relative to dir; nil when that
+// cannot be, which at says.
+func (l *loader) document(name, dir string, at *Node) *jsonc.Document {
+	remote := strings.Contains(name, "://") || strings.HasPrefix(name, "git@")
+	say := func(message string, missing bool) {
+		l.project.Unread = append(l.project.Unread, Unread{Problem{at.Doc, at.Start, at.End, message}, path.Join(dir, name), missing, remote})
+	}
+	switch {
+	case l.read == nil:
+		say("nothing around this file is known", false)
+	case strings.Contains(name, "$"):
+		say(fmt.Sprintf("%s depends on a variable", name), false)
+	case remote:
+		say(fmt.Sprintf("%s comes from elsewhere", name), false)
+	case path.IsAbs(name):
+		say(fmt.Sprintf("%s lies outside the project", name), false)
+	default:
+		doc, err := l.read(path.Join(dir, name))
+		if err == nil {
 			return doc
 		}
+		if errors.Is(err, fs.ErrNotExist) {
+			say(fmt.Sprintf("there is no file %s", name), true)
+		} else {
+			say(fmt.Sprintf("%s cannot be read: %v", name, reason(err)), false)
+		}
 	}
-	l.project.Unread = append(l.project.Unread, name)
 	return nil
+}
+
+// reason is an error without the path that it names.
+func reason(err error) error {
+	var place *fs.PathError
+	if errors.As(err, &place) {
+		return place.Err
+	}
+	return err
 }
 
 // extend lays a service over the one that it extends. Each is worked out once:
@@ -188,11 +250,12 @@ func (l *loader) extend(root *Node, service, name, dir string, n *Node) *Node {
 
 // over finds what a service extends and lays the service over it.
 func (l *loader) over(root *Node, service, name, dir string, n, from *Node) *Node {
-	base, file := from.String(), name
+	base, file, at := from.String(), name, from
 	if from.Kind == Map {
 		base = from.Get("service").String()
 		if f := from.Get("file"); f != nil {
 			file = path.Join(dir, f.String())
+			at = f
 		}
 	}
 	if base == "" {
@@ -200,35 +263,42 @@ func (l *loader) over(root *Node, service, name, dir string, n, from *Node) *Nod
 	}
 	other, otherDir := root, dir
 	if file != name {
-		other, otherDir = l.raw(file), path.Dir(file)
+		other, otherDir = l.raw(file, at.Text, dir, at), path.Dir(file)
 	}
 	below := other.Get("services").Get(base)
 	if below == nil {
-		if !slices.Contains(l.project.Unread, file) {
+		if !slices.ContainsFunc(l.project.Unread, func(u Unread) bool { return u.Name == file }) {
 			l.project.refuse(from, fmt.Sprintf("there is no service %s to extend", base))
 		}
 		return n
 	}
 	below = l.extend(other, base, file, otherDir, below)
-	return overlay(l.moved(below, otherDir, dir), n, "/services/x")
+	return l.overlay(l.moved(below, otherDir, dir), n, "/services/x")
 }
 
 // raw reads a file that extends names, once, and follows nothing in it.
-func (l *loader) raw(name string) *Node {
-	if root, ok := l.raws[name]; ok {
+func (l *loader) raw(full, name, dir string, at *Node) *Node {
+	if root, ok := l.raws[full]; ok {
 		return root
 	}
-	l.raws[name] = nil
-	if doc := l.document(name); doc != nil {
-		l.raws[name] = l.parse(doc)
+	l.raws[full] = nil
+	if doc := l.document(name, dir, at); doc != nil {
+		l.raws[full] = l.parse(doc)
 	}
-	return l.raws[name]
+	return l.raws[full]
 }
+
+// overlay merges two values; nothing more when the budget is spent.
+func (l *loader) overlay(below, above *Node, at string) *Node {
+	return (&merger{l.project.work}).overlay(below, above, at)
+}
+
+type merger struct{ work *budget.Budget }
 
 // overlay merges two values as Compose merges its files: maps by name, lists
 // one after the other, scalars by replacing. at is the place in the file that
 // decides about the exceptions.
-func overlay(below, above *Node, at string) *Node {
+func (m *merger) overlay(below, above *Node, at string) *Node {
 	switch {
 	case below == nil:
 		return above
@@ -242,13 +312,13 @@ func overlay(below, above *Node, at string) *Node {
 		below, above = pairs(below), pairs(above)
 	}
 	switch {
-	case below.Kind != above.Kind:
+	case below.Kind != above.Kind || !m.work.Spend(perNode*(1+len(below.Members)+len(below.Items)+len(above.Members)+len(above.Items))):
 		return above
 	case above.Kind == Map:
 		out := &Node{Kind: Map, Doc: above.Doc, Start: above.Start, End: above.End, Members: slices.Clone(below.Members)}
-		for _, m := range above.Members {
-			m.Value = overlay(below.Get(m.Name), m.Value, at+"/"+m.Name)
-			out.put(m)
+		for _, member := range above.Members {
+			member.Value = m.overlay(below.Get(member.Name), member.Value, at+"/"+member.Name)
+			out.put(member)
 		}
 		return out
 	case above.Kind == List && last != "command" && last != "entrypoint" && last != "test":

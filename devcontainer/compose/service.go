@@ -11,24 +11,61 @@ type Service struct {
 
 // Service returns the service of that name, nil when there is none.
 func (p *Project) Service(name string) *Service {
-	for _, s := range p.Services() {
-		if s.Name == name {
-			return s
-		}
-	}
-	return nil
+	p.list()
+	return p.byName[name]
 }
 
 // Services returns all services in the order of the files.
 func (p *Project) Services() []*Service {
+	p.list()
+	return p.services
+}
+
+// list collects the services of Root, once.
+func (p *Project) list() {
+	if p.of == p.Root && p.byName != nil {
+		return
+	}
+	p.services, p.byName, p.of = nil, map[string]*Service{}, p.Root
 	services := p.Root.Get("services")
 	if services == nil {
-		return nil
+		return
 	}
-	var out []*Service
 	for _, m := range services.Members {
 		if m.Value.Kind == Map || m.Value.Null {
-			out = append(out, &Service{m.Name, m.Start, m.End, m.Value})
+			s := &Service{m.Name, m.Start, m.End, m.Value}
+			p.services = append(p.services, s)
+			p.byName[s.Name] = s
+		}
+	}
+}
+
+// EnvFileName is a file that a service takes variables from.
+type EnvFileName struct {
+	Name     string
+	Required bool // whether Compose refuses to start without it
+	Node     *Node
+}
+
+// EnvFiles reads env_file in its forms: a text, a list of those, or of maps.
+func (s *Service) EnvFiles() []EnvFileName {
+	n := s.Get("env_file")
+	if n == nil {
+		return nil
+	}
+	items := n.Items
+	if n.Kind != List {
+		items = []*Node{n}
+	}
+	var out []EnvFileName
+	for _, item := range items {
+		at := item
+		if item.Kind == Map {
+			at = item.Get("path")
+		}
+		if at.String() != "" {
+			required := item.Get("required")
+			out = append(out, EnvFileName{at.Text, required == nil || required.True(), at})
 		}
 	}
 	return out

@@ -1,17 +1,24 @@
 package dockerfile
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// MaxSize bounds what Parse reads: Dockerfiles are written by hand.
-const MaxSize = 1 << 20 // bytes
+// Bounds of what Parse reads and works out: Dockerfiles are written by hand.
+const (
+	MaxSize   = 1 << 20 // bytes of the file
+	maxStages = 1000
+	maxWork   = 2 << 20 // bytes that variables stand for, in the whole file
+)
 
 // File is a Dockerfile.
 type File struct {
@@ -22,6 +29,20 @@ type File struct {
 	// Args are the build arguments that hold before the first FROM: defaults of
 	// the file, then what Options says.
 	Args map[string]string
+	work *budget.Budget
+	rest string // why the rest of the file was not read
+}
+
+// Incomplete says why a part of the file is not worked out; "" when all of it
+// is. Expand can add to that.
+func (f *File) Incomplete() string {
+	switch {
+	case f.rest != "":
+		return f.rest
+	case f.work.Spent():
+		return fmt.Sprintf("variables and commands stand for more than %d bytes", maxWork)
+	}
+	return ""
 }
 
 // Problem is something that BuildKit refuses.
@@ -46,6 +67,7 @@ type Stage struct {
 	// A value that depends on the image or the build is not in them.
 	Args, Env map[string]string
 	shell     []string
+	work      *budget.Budget
 }
 
 // Instruction is one instruction with its place.
@@ -121,8 +143,9 @@ func (f *File) stage(name string, limit int) *Stage {
 func (s *Stage) Chain() []*Stage {
 	var out []*Stage
 	for ; s != nil; s = s.Parent {
-		out = append([]*Stage{s}, out...)
+		out = append(out, s)
 	}
+	slices.Reverse(out)
 	return out
 }
 

@@ -3,7 +3,9 @@ package dockerfile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	lexer "github.com/moby/buildkit/frontend/dockerfile/shell"
 
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -27,10 +30,14 @@ type Options struct {
 
 // Parse reads a Dockerfile; name is only quoted.
 func Parse(name string, src []byte, options Options) *File {
-	f := &File{Doc: jsonc.Text(name, src), Args: map[string]string{}}
+	f := &File{Doc: jsonc.Text(name, src), Args: map[string]string{}, work: budget.New(maxWork)}
 	p := &reader{file: f, src: src, lines: linesOf(src), options: options}
 	if len(src) > MaxSize {
-		f.Problems = append(f.Problems, Problem{Message: "the file is larger than " + strconv.Itoa(MaxSize) + " bytes"})
+		f.rest = "the file is larger than " + strconv.Itoa(MaxSize) + " bytes"
+		return f
+	}
+	if !isText(src) {
+		f.rest = "the file is not UTF-8 text"
 		return f
 	}
 	result, err := parser.Parse(bytes.NewReader(src))
@@ -42,6 +49,10 @@ func Parse(name string, src []byte, options Options) *File {
 	p.lex.SkipUnsetEnv = true
 	p.escape = result.EscapeToken
 	for _, node := range result.AST.Children {
+		if len(f.Stages) > maxStages {
+			f.rest = fmt.Sprintf("the file has more than %d stages", maxStages)
+			break
+		}
 		p.instruction(node)
 	}
 	if len(f.Stages) == 0 && len(f.Problems) == 0 {
@@ -99,7 +110,7 @@ func (p *reader) instruction(node *parser.Node) {
 	if p.stage == nil {
 		p.file.Global = append(p.file.Global, i)
 		if arg, ok := command.(*instructions.ArgCommand); ok {
-			p.args(arg, p.file.Args, p.file.Args)
+			p.args(arg, p.file.Args, scope{p.file.Args, nil})
 			return
 		}
 		p.file.Problems = append(p.file.Problems, Problem{Start: i.Start, End: i.HeadEnd, Message: i.Name + " stands before the first FROM"})
@@ -111,15 +122,7 @@ func (p *reader) instruction(node *parser.Node) {
 	case *instructions.ArgCommand:
 		p.args(c, p.stage.Args, p.stage.variables())
 	case *instructions.EnvCommand:
-		before := p.stage.variables()
-		for _, kv := range c.Env {
-			if value, known := p.expand(kv.Value, before); known {
-				p.stage.Env[kv.Key] = value
-			} else {
-				delete(p.stage.Env, kv.Key)
-				delete(p.stage.Args, kv.Key)
-			}
-		}
+		p.env(c)
 	case *instructions.UserCommand:
 		p.stage.User, _ = p.expand(c.User, p.stage.variables())
 	case *instructions.ShellCommand:
@@ -133,17 +136,36 @@ func (p *reader) instruction(node *parser.Node) {
 	}
 }
 
+// env records the variables of ENV. Their values see those from before it.
+func (p *reader) env(c *instructions.EnvCommand) {
+	values := make([]string, len(c.Env))
+	known := make([]bool, len(c.Env))
+	for n, kv := range c.Env {
+		values[n], known[n] = p.expand(kv.Value, p.stage.variables())
+	}
+	for n, kv := range c.Env {
+		if known[n] {
+			p.stage.Env[kv.Key] = values[n]
+			continue
+		}
+		delete(p.stage.Env, kv.Key)
+		delete(p.stage.Args, kv.Key)
+	}
+}
+
 // begin opens a stage.
 func (p *reader) begin(i *Instruction, from *instructions.Stage) {
-	s := &Stage{Index: len(p.file.Stages), Name: from.Name, From: i, Args: map[string]string{}, Env: map[string]string{}}
-	s.Image, s.Known = p.expand(from.BaseName, p.file.Args)
+	s := &Stage{Index: len(p.file.Stages), Name: from.Name, From: i, Args: map[string]string{}, Env: map[string]string{}, work: p.file.work}
+	s.Image, s.Known = p.expand(from.BaseName, scope{p.file.Args, nil})
 	if s.Parent = p.file.stage(s.Image, s.Index); s.Parent != nil && s.Parent.Name != strings.ToLower(s.Image) {
 		s.Parent = nil // FROM takes names, not numbers
 	}
 	switch {
 	case s.Parent != nil:
 		s.User, s.shell = s.Parent.User, s.Parent.shell
-		maps.Copy(s.Env, s.Parent.Env)
+		if p.file.work.Spend(perVariable * len(s.Parent.Env)) {
+			maps.Copy(s.Env, s.Parent.Env)
+		}
 	case s.Image == "scratch":
 		s.User = "root"
 	}
@@ -154,7 +176,7 @@ func (p *reader) begin(i *Instruction, from *instructions.Stage) {
 
 // args records the defaults of ARG. In a stage, one without a default takes
 // that from before the first FROM.
-func (p *reader) args(c *instructions.ArgCommand, into, variables map[string]string) {
+func (p *reader) args(c *instructions.ArgCommand, into map[string]string, variables scope) {
 	for _, kv := range c.Args {
 		if slices.Contains(p.options.UnknownArgs, kv.Key) {
 			delete(into, kv.Key)
@@ -178,30 +200,69 @@ func (p *reader) args(c *instructions.ArgCommand, into, variables map[string]str
 	}
 }
 
-// variables returns what ${NAME} can stand for at this place; ENV wins.
-func (s *Stage) variables() map[string]string {
-	out := maps.Clone(s.Args)
-	maps.Copy(out, s.Env)
-	return out
-}
+// variables are what ${NAME} can stand for at this place.
+func (s *Stage) variables() scope { return scope{s.Args, s.Env} }
 
 // expand fills in variables and removes quotes; known is false when a variable
 // has no value that is known.
-func (p *reader) expand(word string, variables map[string]string) (text string, known bool) {
-	result, err := p.lex.ProcessWordWithMatches(word, env(variables))
+func (p *reader) expand(word string, variables scope) (text string, known bool) {
+	return expand(p.lex, p.file.work, word, variables)
+}
+
+func expand(lex *lexer.Lex, work *budget.Budget, word string, variables scope) (text string, known bool) {
+	if work.Spent() || !work.Spend(cost(word, variables)) {
+		return word, false
+	}
+	result, err := lex.ProcessWordWithMatches(word, variables)
 	if err != nil {
 		return word, false
 	}
 	return result.Result, len(result.Unmatched) == 0
 }
 
+// perVariable is the cost of a variable that a stage takes over.
+const perVariable = 32
+
+var (
+	variableName = regexp.MustCompile(`\$\{?([A-Za-z0-9_]+)`)
+	// replacing and matching are the forms of BuildKit that compare a value with
+	// a pattern.
+	replacing = regexp.MustCompile(`\$\{[A-Za-z0-9_]+/`)
+	matching  = regexp.MustCompile(`\$\{[A-Za-z0-9_]+[#%]`)
+)
+
+// cost bounds the work of an expansion and the size of what comes out of it: the
+// word and the values in it. ${A/x/$B} puts one value in for each byte of
+// another, and patterns are tried at each byte.
+func cost(word string, variables scope) int {
+	if !strings.Contains(word, "$") {
+		return len(word)
+	}
+	size := len(word)
+	for _, m := range variableName.FindAllStringSubmatch(word, -1) {
+		value, _ := variables.Get(m[1])
+		size += len(value)
+	}
+	total := size
+	for range len(replacing.FindAllString(word, -1)) + len(matching.FindAllString(word, -1)) {
+		if total = total * size; total > maxWork {
+			return maxWork + 1
+		}
+	}
+	return total
+}
+
 func (s *Stage) expand(word string) string {
-	if s == nil {
+	if s == nil || !strings.ContainsAny(word, "$\\'\"") {
 		return word
 	}
 	lex := lexer.NewLex('\\')
 	lex.SkipUnsetEnv = true
-	if out, _, err := lex.ProcessWord(word, env(s.variables())); err == nil {
+	variables := s.variables()
+	if s.work.Spent() || !s.work.Spend(cost(word, variables)) {
+		return word
+	}
+	if out, _, err := lex.ProcessWord(word, variables); err == nil {
 		return out
 	}
 	return word
@@ -211,10 +272,38 @@ func (s *Stage) expand(word string) string {
 // word of one of its instructions.
 func (i *Instruction) Expand(word string) string { return i.Stage.expand(word) }
 
-type env map[string]string
+// scope is what variables stand for: ENV wins over ARG.
+type scope struct{ args, env map[string]string }
 
-func (e env) Get(name string) (string, bool) { v, ok := e[name]; return v, ok }
-func (e env) Keys() []string                 { return slices.Collect(maps.Keys(e)) }
+// Get returns a variable's value.
+func (v scope) Get(name string) (string, bool) {
+	if value, ok := v.env[name]; ok {
+		return value, true
+	}
+	value, ok := v.args[name]
+	return value, ok
+}
+
+// Keys names the variables.
+func (v scope) Keys() []string {
+	return slices.AppendSeq(slices.Collect(maps.Keys(v.args)), maps.Keys(v.env))
+}
+
+// lookup is Get for the shell's reader, which pays for each value.
+func (v scope) lookup(work *budget.Budget) shell.Lookup {
+	return func(name string) (string, bool) {
+		value, ok := v.Get(name)
+		if !ok || !work.Spend(len(value)) {
+			return "", false
+		}
+		return value, true
+	}
+}
+
+// isText reports whether a file is UTF-8 text, as far as a parser cares.
+func isText(src []byte) bool {
+	return !bytes.HasPrefix(src, []byte{0xFF, 0xFE}) && !bytes.HasPrefix(src, []byte{0xFE, 0xFF}) && bytes.IndexByte(src, 0) < 0
+}
 
 // run reads the commands of a RUN, CMD or ENTRYPOINT.
 func (p *reader) run(i *Instruction, line instructions.ShellDependantCmdLine, flags int) {
@@ -237,14 +326,26 @@ func (p *reader) run(i *Instruction, line instructions.ShellDependantCmdLine, fl
 			return
 		}
 	}
-	variables := p.stage.variables()
-	commands, err := shell.Parse(text, func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
+	commands, err := shell.Parse(text, p.stage.variables().lookup(p.file.work))
 	if err != nil {
-		i.Unread = true
+		p.unread(i, err)
 		return
 	}
 	shift(commands, start)
 	i.Commands = commands
+}
+
+// unread marks an instruction whose text is not read.
+func (p *reader) unread(i *Instruction, err error) {
+	i.Unread = true
+	if errors.Is(err, shell.ErrTooMuch) && p.file.rest == "" {
+		p.file.rest = fmt.Sprintf("the %s in line %d stands for too many commands or words", i.Name, p.lineOf(i))
+	}
+}
+
+func (p *reader) lineOf(i *Instruction) int {
+	line, _ := p.file.Doc.Position(i.Start)
+	return line
 }
 
 // exec reads the form that is a JSON array: no shell, unless it names one.
@@ -254,8 +355,8 @@ func (p *reader) exec(i *Instruction, words []string) {
 		quoted[n] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 	}
 	commands, err := shell.Parse(strings.Join(quoted, " "), nil)
-	if err != nil {
-		i.Unread = true
+	if err != nil || !p.file.work.Spend(len(words)*len(i.src)/64) {
+		p.unread(i, err)
 		return
 	}
 	for _, c := range commands {

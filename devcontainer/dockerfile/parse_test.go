@@ -120,8 +120,14 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%q: the rest is not read", src)
 		}
 	}
-	for _, src := range []string{"", "# only\n", "FROM a\nRUN <<E\nx\n", strings.Repeat("x", dockerfile.MaxSize+1), "FROM a\nENV\n"} {
-		if f := parse(src); len(f.Problems) != 1 {
+	for _, src := range []string{"", "# only\n", "FROM a\nRUN <<E\nx\n", "FROM a\nENV\n"} {
+		if f := parse(src); len(f.Problems) != 1 || f.Incomplete() != "" {
+			t.Errorf("%.20q: %+v", src, f.Problems)
+		}
+	}
+	// The rest is not worked out, which is no mistake that BuildKit refuses.
+	for _, src := range []string{strings.Repeat("x", dockerfile.MaxSize+1), "\xff\xfeF\x00", strings.Repeat("FROM a\n", 1002), "FROM a\nENV A=" + strings.Repeat("x", 60_000) + "\nENV B=" + strings.Repeat("$A", 1000) + "\n"} {
+		if f := parse(src); len(f.Problems) != 0 || f.Incomplete() == "" {
 			t.Errorf("%.20q: %+v", src, f.Problems)
 		}
 	}

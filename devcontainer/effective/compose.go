@@ -77,8 +77,11 @@ func (r *resolver) composeFiles(config Object) {
 		line, _ := problem.Doc.Position(problem.Start)
 		r.unknown("the Compose file %s: %s (line %d)", problem.Doc.File, problem.Message, line)
 	}
-	for _, name := range r.files.Unread {
-		r.unknown("%s, which a Compose file extends or includes: it cannot be read", name)
+	for _, file := range r.files.Unread {
+		r.unknown("%s, which a Compose file extends or includes: it cannot be read", file.Name)
+	}
+	if why := r.files.Incomplete(); why != "" {
+		r.unknown("a part of the Compose files: %s", why)
 	}
 	name, _ := config.Get("service").(string)
 	if r.service = r.files.Service(name); r.service == nil && len(r.missing) == 0 {

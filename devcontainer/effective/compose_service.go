@@ -84,12 +84,12 @@ func (r *resolver) environment(origins map[string][]Origin) Object {
 			origins[jsonc.Child("/environment", v.Name)] = []Origin{place(v.Node)}
 		}
 	}
-	for _, file := range envFiles(r.service.Get("env_file")) {
-		full := path.Join(r.composeDir(), file.name)
+	for _, file := range r.service.EnvFiles() {
+		full := path.Join(r.composeDir(), file.Name)
 		doc, err := r.project.Document(full)
 		switch {
-		case path.IsAbs(file.name) || err != nil && file.required:
-			r.unknown("the variables of env_file %s: it cannot be read", file.name)
+		case path.IsAbs(file.Name) || err != nil && file.Required:
+			r.unknown("the variables of env_file %s: it cannot be read", file.Name)
 		case err == nil:
 			add(compose.EnvFile(doc))
 		}
@@ -106,29 +106,4 @@ func (r *resolver) composeDir() string {
 		}
 	}
 	return r.project.Dir
-}
-
-type envFile struct {
-	name     string
-	required bool
-}
-
-// envFiles reads env_file in its forms: a text, a list of those, or of maps.
-func envFiles(n *compose.Node) (out []envFile) {
-	if n == nil {
-		return nil
-	}
-	items := n.Items
-	if n.Kind == compose.Scalar && !n.Null {
-		items = []*compose.Node{n}
-	}
-	for _, item := range items {
-		if item.Kind == compose.Map {
-			required := item.Get("required")
-			out = append(out, envFile{item.Get("path").String(), required == nil || required.True()})
-			continue
-		}
-		out = append(out, envFile{item.Text, true})
-	}
-	return out
 }

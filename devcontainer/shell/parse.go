@@ -1,18 +1,27 @@
 package shell
 
 import (
+	"errors"
 	"strings"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxDepth bounds how far Parse looks into "sh -c" within "sh -c", and how
-// deeply nested a syntax tree it follows.
+// Bounds: how far Parse looks into "sh -c" within "sh -c", how deeply nested a
+// syntax tree and how deeply nested a text it follows, how many commands a text
+// may run, and how many words and bytes of input these may have, copies counted.
 const (
-	maxScripts = 4
-	maxDepth   = 200
+	maxScripts  = 4
+	maxDepth    = 2000
+	maxNested   = 2000
+	maxCommands = 4000
+	maxWords    = 200_000
+	maxInput    = 16 << 20
 )
+
+// ErrTooMuch says that a text stands for more than Parse follows.
+var ErrTooMuch = errors.New("too many commands or words, or too deeply nested")
 
 // Lookup returns the value of a variable and whether it is known.
 type Lookup func(name string) (string, bool)
@@ -20,21 +29,72 @@ type Lookup func(name string) (string, bool)
 // Parse returns the commands that src may run, in the order of the text:
 // branches, loops, functions, substitutions and background jobs included.
 // Variables that lookup knows are filled in; lookup may be nil. The error says
-// that src is not shell text that bash or a POSIX shell would accept.
+// that src is not shell text that bash or a POSIX shell would accept; it is
+// ErrTooMuch when src may be, and is not followed to its end.
 func Parse(src string, lookup Lookup) ([]*Command, error) {
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
 	}
-	return parse(src, lookup, 0)
+	return parse(src, lookup, 0, &effort{})
 }
 
-func parse(src string, lookup Lookup, scripts int) (commands []*Command, err error) {
+// effort is what one Parse has done so far, in all texts within the text.
+type effort struct {
+	commands, words, input int
+	over                   bool
+}
+
+// tooMuch reports whether a bound is passed.
+func (e *effort) tooMuch() bool {
+	e.over = e.over || e.commands > maxCommands || e.words > maxWords || e.input > maxInput
+	return e.over
+}
+
+// nests reports whether a text opens more groups, substitutions and compound
+// commands than the parser, which calls itself for each, should follow.
+func nests(src string) bool {
+	depth, word := 0, 0
+	for i := 0; i <= len(src); i++ {
+		c := byte(' ')
+		if i < len(src) {
+			c = src[i]
+		}
+		if c >= 'a' && c <= 'z' {
+			continue
+		}
+		switch src[word:i] {
+		case "if", "while", "until", "for", "case", "select", "time", "coproc":
+			depth++
+		case "fi", "done", "esac":
+			depth--
+		}
+		switch c {
+		case '(', '{':
+			depth++
+		case ')', '}':
+			depth--
+		}
+		if depth = max(0, depth); depth > maxNested {
+			return true
+		}
+		word = i + 1
+	}
+	return false
+}
+
+func parse(src string, lookup Lookup, scripts int, done *effort) (commands []*Command, err error) {
+	if nests(src) {
+		return nil, ErrTooMuch
+	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
 	if err != nil {
 		return nil, err
 	}
-	w := &walker{src: src, lookup: lookup, scripts: scripts}
+	w := &walker{src: src, lookup: lookup, scripts: scripts, done: done}
 	w.stmts(file.Stmts, nil)
+	if done.tooMuch() {
+		return nil, ErrTooMuch
+	}
 	return w.found, nil
 }
 
@@ -46,6 +106,7 @@ type walker struct {
 	scripts int // how many "sh -c" are around
 	depth   int
 	found   []*Command
+	done    *effort
 }
 
 func (w *walker) stmts(list []*syntax.Stmt, stdin []*Command) []*Command {
@@ -57,7 +118,10 @@ func (w *walker) stmts(list []*syntax.Stmt, stdin []*Command) []*Command {
 }
 
 func (w *walker) stmt(s *syntax.Stmt, stdin []*Command) []*Command {
-	if s == nil || w.depth > maxDepth {
+	if w.depth > maxDepth {
+		w.done.over = true
+	}
+	if s == nil || w.done.tooMuch() {
 		return nil
 	}
 	w.depth++
@@ -80,6 +144,9 @@ func (w *walker) redirect(redirs []*syntax.Redirect, commands []*Command) {
 			}
 			text := w.word(body).Text
 			for _, c := range commands {
+				if w.done.input += len(c.Input) + len(text); w.done.tooMuch() {
+					return
+				}
 				c.Input += text
 			}
 		case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
@@ -95,6 +162,9 @@ func (w *walker) redirect(redirs []*syntax.Redirect, commands []*Command) {
 			subs := w.word(r.Word).Subs
 			if r.Op == syntax.RdrIn {
 				for _, c := range commands {
+					if w.done.words += len(subs); w.done.tooMuch() {
+						return
+					}
 					c.From = append(c.From, subs...)
 				}
 			}
@@ -205,6 +275,9 @@ func (w *walker) call(c *syntax.CallExpr, stdin []*Command) []*Command {
 func (w *walker) words(list []*syntax.Word) []Word {
 	var out []Word
 	for _, word := range list {
+		if w.done.words++; w.done.tooMuch() {
+			break
+		}
 		out = append(out, w.word(word))
 	}
 	return out
@@ -269,6 +342,9 @@ func (w *walker) parameter(p *syntax.ParamExp, b *strings.Builder, out *Word) {
 
 func (w *walker) raw(n syntax.Node, b *strings.Builder, out *Word) {
 	out.Literal = false
+	if w.done.input += int(n.End().Offset()) - int(n.Pos().Offset()); w.done.tooMuch() {
+		return
+	}
 	if from, to := int(n.Pos().Offset()), int(n.End().Offset()); from <= to && to <= len(w.src) {
 		b.WriteString(w.src[from:to])
 	}

@@ -25,7 +25,10 @@ var Shells = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox", "fis
 // and sh -c run in the end. It returns the commands whose output is c's.
 func (w *walker) unwrap(c *Command) []*Command {
 	w.found = append(w.found, c)
-	if w.depth > maxDepth {
+	w.done.commands++
+	w.done.words += len(c.Words)
+	if w.depth > maxDepth || w.done.tooMuch() {
+		w.done.over = true
 		return []*Command{c}
 	}
 	w.depth++
@@ -41,7 +44,7 @@ func (w *walker) unwrap(c *Command) []*Command {
 	if !ok || w.scripts >= maxScripts {
 		return []*Command{c}
 	}
-	inner, err := parse(script.Text, w.lookup, w.scripts+1)
+	inner, err := parse(script.Text, w.lookup, w.scripts+1, w.done)
 	if err != nil {
 		return []*Command{c}
 	}

@@ -20,6 +20,8 @@ func Fix(network firewall.Network, t firewall.Target) (entry, why string) {
 	switch {
 	case d.Allowed() && d.Rule != firewall.RuleUnlisted:
 		return "", ""
+	case t.Odd != "":
+		return "", d.Reason
 	case t.Addr.IsValid() && firewall.IsMetadata(t.Addr) || firewall.IsMetadataName(t.Name):
 		return "", "it is a cloud's metadata service, which hands out the machine's credentials"
 	}
@@ -35,11 +37,12 @@ func Fix(network firewall.Network, t firewall.Target) (entry, why string) {
 }
 
 // PrivateFix returns the entry for "private" that would have let the answer
-// pass that r is about: an allowed name led to a private address. It is "" for
+// pass that r is about: an allowed name led to a private address, or to one around
+// the machine. It is "" for
 // anything else. No entry lets a name lead to a metadata service or loopback.
 func PrivateFix(network firewall.Network, r Record) string {
 	addr, err := netip.ParseAddr(r.Dst)
-	if err != nil || r.Verdict != firewall.Deny || r.Layer != LayerDNS || !addr.Unmap().IsPrivate() {
+	if err != nil || r.Verdict != firewall.Deny || r.Layer != LayerDNS || r.Port != 0 || r.Rule != firewall.RuleAround && !addr.Unmap().IsPrivate() {
 		return ""
 	}
 	network.Private = append(append([]string(nil), network.Private...), r.Name)

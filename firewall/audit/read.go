@@ -15,6 +15,12 @@ const maxLineBytes = 64 << 10
 // error is that of the reader; the records before it are returned with it.
 func Read(r io.Reader) ([]Record, error) {
 	var records []Record
+	err := Each(r, func(rec Record) { records = append(records, rec) })
+	return records, err
+}
+
+// Each calls do with every record, in order, as Read would return them.
+func Each(r io.Reader, do func(Record)) error {
 	br := bufio.NewReaderSize(r, maxLineBytes)
 	overlong := false
 	for {
@@ -24,14 +30,14 @@ func Read(r io.Reader) ([]Record, error) {
 			overlong = true
 			continue
 		case err != nil && err != io.EOF:
-			return records, err
+			return err
 		}
 		if rec, ok := Parse(line); ok && !overlong {
-			records = append(records, rec)
+			do(rec)
 		}
 		overlong = false
 		if err == io.EOF {
-			return records, nil
+			return nil
 		}
 	}
 }

@@ -49,7 +49,8 @@ type Record struct {
 
 // LostRecords stands in the place of a host name in the record that says that
 // others were overwritten or could not be written. It counts as denied: what is not known to
-// have been allowed was not.
+// have been allowed was not. No host is recorded under such a name, see
+// resolver.Server.
 const LostRecords = "(lost records)"
 
 // NoQuestion stands in the place of a host name in the record of a message to
@@ -69,6 +70,16 @@ func unwritten(at time.Time, n int) Record {
 	return Record{
 		Time: at, Verdict: firewall.Deny, Layer: LayerLog, Name: LostRecords, Count: n,
 		Reason: "decisions could not be written, as on a full disk; those that would have allowed something did not happen",
+	}
+}
+
+// LostQuestions is the record about questions for names that came faster than
+// the resolver could look at them. It counts as denied: none of them was
+// answered, and none went on.
+func LostQuestions(n int) Record {
+	return Record{
+		Verdict: firewall.Deny, Layer: LayerLog, Name: LostRecords, Count: n,
+		Reason: "more names were asked for than could be looked at one by one: these questions had no answer, and this report does not name them",
 	}
 }
 

@@ -57,7 +57,7 @@ func (k *Kernel) Cut(keep func(Flow) bool) (int, error) {
 	}
 	for _, f := range gone {
 		// Whichever end is ours.
-		err = errors.Join(err, k.diag.destroy(f.Src, f.Dst), k.diag.destroy(f.Dst, f.Src))
+		err = errors.Join(err, k.diag.destroySocket(f.Src, f.Dst), k.diag.destroySocket(f.Dst, f.Src))
 	}
 	if err != nil {
 		err = fmt.Errorf("ending sockets: %w", err)
@@ -73,38 +73,19 @@ const (
 )
 
 // tracked returns how many connections the namespace tracks.
-func (s *listSocket) tracked() (uint32, error) {
-	s.seq++
-	s.out = header(s.out[:0], unix.NFNL_SUBSYS_CTNETLINK, getStats, unix.NLM_F_REQUEST, unix.AF_UNSPEC, s.seq)
-	binary.NativeEndian.PutUint32(s.out, uint32(len(s.out)))
-	if _, err := unix.Write(s.fd, s.out); err != nil {
-		return 0, err
-	}
-	for {
-		n, err := unix.Read(s.fd, s.in[:])
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case err != nil:
-			return 0, err
-		case n < unix.SizeofNlMsghdr+nfgenSize:
-			return 0, errors.New("the kernel's answer is too short")
-		case binary.NativeEndian.Uint32(s.in[8:]) != s.seq:
-			continue // to a question that was given up
-		case binary.NativeEndian.Uint16(s.in[4:]) == unix.NLMSG_ERROR:
-			return 0, errors.Join(failure(s.in[:n]), errors.New("the kernel's answer is none"))
-		}
-		count, found := uint32(0), false
-		attributes(s.in[unix.SizeofNlMsghdr+nfgenSize:n], func(kind uint16, value []byte) {
+func (c *conn) tracked() (count uint32, err error) {
+	found := false
+	err = c.ask(unix.NFNL_SUBSYS_CTNETLINK<<8|getStats, 0, func(m *message) { m.netfilter(unix.AF_UNSPEC, 0) }, func(body []byte) {
+		for kind, value := range netfilterAttributes(body) {
 			if kind == globalEntries && len(value) == 4 {
 				count, found = binary.BigEndian.Uint32(value), true
 			}
-		})
-		if !found {
-			return 0, errors.New("the kernel's answer holds no number")
 		}
-		return count, nil
+	})
+	if err == nil && !found {
+		err = errors.New("the kernel's answer holds no number")
 	}
+	return count, err
 }
 
 // forget is Cut for the kernel's table of connections.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -35,9 +36,9 @@ type Kernel struct {
 	backend  Backend
 	families []tools         // IPv4, then IPv6 when the kernel has it
 	sets     *netlink.Handle // its socket was opened in the namespace and stays there
-	adder    *setSocket      // so was this one
-	lister   *listSocket     // and this one
-	diag     *diagSocket     // and this one
+	adder    *conn           // so was this one, which adds to sets
+	lister   *conn           // and this one, which lists them and counts connections
+	diag     *conn           // and this one, which ends sockets
 	netns    uint64          // inode of the namespace
 	uids     uint32          // of firewall.Facts
 	nflog    bool            // of firewall.Facts
@@ -73,6 +74,48 @@ func Open(ctx context.Context, opts Options) (*Kernel, error) {
 	if err := checkCapability(unix.CAP_NET_ADMIN, "NET_ADMIN", "without which no packet filter rule can be set"); err != nil {
 		return nil, err
 	}
+	return openBackend(ctx, candidates(opts.Backend))
+}
+
+// Probe returns what Open would learn of the kernel for the calling thread's
+// network namespace, and changes nothing in it: it opens a namespace of its own,
+// which ends with the call. It errs with ErrMissingCapability without
+// CAP_SYS_ADMIN, which a new namespace takes.
+func Probe(ctx context.Context) (firewall.Facts, error) {
+	if err := checkCapability(unix.CAP_NET_ADMIN, "NET_ADMIN", "without which no packet filter rule can be tried"); err != nil {
+		return firewall.Facts{}, err
+	}
+	// What is in the caller's namespace decides for a backend, so it is asked here.
+	order := candidates("")
+	type answer struct {
+		facts firewall.Facts
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends here, and the namespace with it
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			if errors.Is(err, unix.EPERM) {
+				err = fmt.Errorf("%w: %w", ErrMissingCapability, err)
+			}
+			answers <- answer{err: fmt.Errorf("making a network namespace: %w", err)}
+			return
+		}
+		k, err := openBackend(ctx, order)
+		if err != nil {
+			answers <- answer{err: err}
+			return
+		}
+		facts := k.Facts()
+		k.Close()
+		answers <- answer{facts: facts}
+	}()
+	a := <-answers
+	return a.facts, a.err
+}
+
+// openBackend opens the first of the candidates that works, see Open.
+func openBackend(ctx context.Context, order []candidate) (*Kernel, error) {
 	netns, err := currentNetns()
 	if err != nil {
 		return nil, err
@@ -82,7 +125,7 @@ func Open(ctx context.Context, opts Options) (*Kernel, error) {
 		return nil, err
 	}
 	var failures []error
-	for _, candidate := range candidates(opts.Backend) {
+	for _, candidate := range order {
 		k := &Kernel{backend: candidate.backend, netns: netns, uids: uids}
 		if k.families, err = candidate.find(); err == nil {
 			err = k.open(ctx)
@@ -118,14 +161,8 @@ func (k *Kernel) Close() {
 	if k.sets != nil {
 		k.sets.Close()
 	}
-	if k.adder != nil {
-		k.adder.close()
-	}
-	if k.lister != nil {
-		k.lister.close()
-	}
-	if k.diag != nil {
-		k.diag.file.Close()
+	for _, c := range []*conn{k.adder, k.lister, k.diag} {
+		c.close()
 	}
 }
 
@@ -263,14 +300,16 @@ func (k *Kernel) openSets() (err error) {
 	if _, _, err := k.sets.IpsetProtocol(); err != nil {
 		return errSets("asking the kernel for ipset", err)
 	}
-	if k.adder, err = openSetSocket(); err != nil {
-		return err
+	if k.adder, err = dial(unix.NETLINK_NETFILTER); err != nil {
+		return fmt.Errorf("opening a netlink socket for ipset: %w", err)
 	}
-	if k.lister, err = openListSocket(); err != nil {
-		return err
+	if k.lister, err = dial(unix.NETLINK_NETFILTER); err != nil {
+		return fmt.Errorf("opening a netlink socket for ipset: %w", err)
 	}
-	k.diag, err = openDiagSocket()
-	return err
+	if k.diag, err = dial(unix.NETLINK_INET_DIAG); err != nil {
+		return fmt.Errorf("opening a netlink socket for sockets: %w", err)
+	}
+	return nil
 }
 
 // currentNetns identifies the calling thread's network namespace.

@@ -19,20 +19,20 @@ func FuzzReportedPacket(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		message := make([]byte, 20)
 		binary.NativeEndian.PutUint16(message[4:], unix.NFNL_SUBSYS_ULOG<<8)
-		for _, a := range []netlinkAttr{{nfulaPayload, packet}, {nfulaUID, []byte{0, 0, 3, 232}}, {nfulaSeq, []byte{0, 0, 0, 7}}} {
-			if len(a.data) > 1<<15 {
+		for _, a := range []setting{{nfulaPayload, packet}, {nfulaUID, []byte{0, 0, 3, 232}}, {nfulaSeq, []byte{0, 0, 0, 7}}} {
+			if len(a.value) > 1<<15 {
 				t.Skip()
 			}
-			message = binary.NativeEndian.AppendUint16(message, uint16(4+len(a.data)))
+			message = binary.NativeEndian.AppendUint16(message, uint16(4+len(a.value)))
 			message = binary.NativeEndian.AppendUint16(message, a.kind)
-			message = append(message, a.data...)
+			message = append(message, a.value...)
 			for len(message)%4 != 0 {
 				message = append(message, 0)
 			}
 		}
 		binary.NativeEndian.PutUint32(message, uint32(len(message)))
 		got := 0
-		eachMessage(append(message, packet...), func(m logMessage) { // garbage behind it
+		eachReport(append(message, packet...), func(m logMessage) { // garbage behind it
 			if got++; got > 1 {
 				return
 			}
@@ -53,7 +53,7 @@ func FuzzReportedPacket(f *testing.F) {
 		if got == 0 {
 			t.Error("the message was not read")
 		}
-		eachMessage(packet, func(m logMessage) { parsePacket(m.payload) }) // must not panic
+		eachReport(packet, func(m logMessage) { parsePacket(m.payload) }) // must not panic
 		binary.NativeEndian.PutUint16(message[4:], unix.NFNL_SUBSYS_QUEUE<<8)
 		eachHeld(message, func(m heldMessage) {
 			t.Errorf("a packet without an id was read: %+v", m)

@@ -20,11 +20,12 @@ type Refusal struct {
 	Proto    uint8          // IP protocol number; the transport's, behind IPv6 extension headers
 	UID      int            // the user that owns the socket
 	Passed   bool           // it was let out
+	Headers  bool           // it has IP options, or extension headers that are none of a fragment's
 }
 
 // Refusals receives the packets that rules with firewall.Facts.NFLOG report.
 type Refusals struct {
-	sockets []*os.File
+	sockets []*conn
 }
 
 // probeMark is on the packets with which Verify tries the rules, so that they
@@ -51,12 +52,12 @@ func (k *Kernel) OpenRefusals() (*Refusals, error) {
 	}
 	r := &Refusals{}
 	for _, group := range groups {
-		f, err := group.open()
+		c, err := group.open()
 		if err != nil {
 			r.Close()
 			return nil, fmt.Errorf("listening for refused packets: %w", err)
 		}
-		r.sockets = append(r.sockets, f)
+		r.sockets = append(r.sockets, c)
 	}
 	return r, nil
 }
@@ -65,9 +66,8 @@ func (k *Kernel) OpenRefusals() (*Refusals, error) {
 // refused from then on is not reported.
 func (r *Refusals) Drain() error {
 	var errs []error
-	for i, f := range r.sockets {
-		message := configMessage(groups[i].number, []netlinkAttr{{nfulaCfgCmd, []byte{nfulnlCfgCmdUnbind}}})
-		if _, err := f.Write(message); err != nil {
+	for i, c := range r.sockets {
+		if err := c.send(configKind, unix.NLM_F_ACK, groups[i].config(setting{nfulaCfgCmd, []byte{nfulnlCfgCmdUnbind}}).fill); err != nil {
 			errs = append(errs, fmt.Errorf("ending the reports of refused packets: %w", err))
 		}
 	}
@@ -76,8 +76,8 @@ func (r *Refusals) Drain() error {
 
 // Close ends Serve at once.
 func (r *Refusals) Close() {
-	for _, f := range r.sockets {
-		f.Close()
+	for _, c := range r.sockets {
+		c.close()
 	}
 }
 
@@ -95,10 +95,10 @@ var groups = []logGroup{
 func (r *Refusals) Serve(refused func(Refusal), lost func(packets int, passed bool)) error {
 	errs := make([]error, len(r.sockets))
 	var wg sync.WaitGroup
-	for i, f := range r.sockets {
+	for i, c := range r.sockets {
 		wg.Go(func() {
 			passed := groups[i].number == firewall.LogPassed
-			if errs[i] = receive(f, passed, refused, lost); errs[i] != nil {
+			if errs[i] = receiveRefusals(c, passed, refused, lost); errs[i] != nil {
 				r.Close()
 			}
 		})
@@ -108,12 +108,11 @@ func (r *Refusals) Serve(refused func(Refusal), lost func(packets int, passed bo
 	return errors.Join(errs...)
 }
 
-// receive reads one socket. The packets' sequence numbers tell what was lost.
-func receive(f *os.File, passed bool, refused func(Refusal), lost func(packets int, passed bool)) error {
-	buf := make([]byte, 1<<16) // the kernel's batches stay below
+// receiveRefusals reads one socket. The packets' sequence numbers tell what was lost.
+func receiveRefusals(c *conn, passed bool, refused func(Refusal), lost func(packets int, passed bool)) error {
 	next := uint32(0)
 	for {
-		n, err := f.Read(buf)
+		datagram, err := c.receive()
 		switch {
 		case errors.Is(err, os.ErrClosed):
 			return nil
@@ -122,7 +121,7 @@ func receive(f *os.File, passed bool, refused func(Refusal), lost func(packets i
 		case err != nil:
 			return fmt.Errorf("receiving refused packets: %w", err)
 		}
-		confirmed := eachMessage(buf[:n], func(m logMessage) {
+		confirmed := eachReport(datagram, func(m logMessage) {
 			if missing := int32(m.seq - next); missing > 0 {
 				lost(int(missing), passed)
 			}
@@ -167,26 +166,28 @@ const (
 	nfulaSeq     = 12
 )
 
-func (g logGroup) open() (*os.File, error) {
-	settings := []netlinkAttr{
+func (g logGroup) open() (*conn, error) {
+	settings := []setting{
 		{nfulaCfgCmd, []byte{nfulnlCfgCmdBind}},
 		{nfulaCfgMode, append(be32(packetBytes), nfulnlCopyPacket, 0)},
 		{nfulaCfgQthresh, be32(g.batch)},
 		{nfulaCfgFlags, []byte{0, nfulnlCfgFSeq}},
 	}
 	if g.delay > 0 {
-		settings = append(settings, netlinkAttr{nfulaCfgTimeout, be32(g.delay)})
+		settings = append(settings, setting{nfulaCfgTimeout, be32(g.delay)})
 	}
-	f, err := openNetfilter(configMessage(g.number, settings))
+	c, err := subscribe(g.config(settings...))
 	if err != nil {
 		return nil, fmt.Errorf("binding NFLOG group %d: %w", g.number, err)
 	}
-	return f, nil
+	return c, nil
 }
 
-// configMessage builds a configuration message for a group.
-func configMessage(group uint16, attrs []netlinkAttr) []byte {
-	return netfilterMessage(unix.NFNL_SUBSYS_ULOG<<8|nfulnlMsgConfig, unix.NLM_F_ACK, group, attrs)
+const configKind = unix.NFNL_SUBSYS_ULOG<<8 | nfulnlMsgConfig
+
+// config is a message that configures the group.
+func (g logGroup) config(settings ...setting) subscription {
+	return subscription{configKind, g.number, settings}
 }
 
 // logMessage is what is wanted of one reported packet.
@@ -198,27 +199,22 @@ type logMessage struct {
 	hasUID  bool
 }
 
-// eachMessage calls yield for every packet in a datagram of the kernel's, and
+// eachReport calls yield for every packet in a datagram of the kernel's, and
 // reports whether the kernel confirmed a configuration in it.
-func eachMessage(b []byte, yield func(logMessage)) (confirmed bool) {
-	for len(b) >= 20 {
-		size := int(binary.NativeEndian.Uint32(b))
-		if size < 16 || size > len(b) {
-			return confirmed
-		}
-		switch kind := binary.NativeEndian.Uint16(b[4:]); {
-		case kind == unix.NLMSG_ERROR:
+func eachReport(datagram []byte, yield func(logMessage)) (confirmed bool) {
+	for m := range messages(datagram) {
+		switch m.kind {
+		case unix.NLMSG_ERROR:
 			confirmed = true
-		case kind == unix.NFNL_SUBSYS_ULOG<<8|nfulnlMsgPacket && size >= 20:
-			yield(parseMessage(b[20:size]))
+		case unix.NFNL_SUBSYS_ULOG<<8 | nfulnlMsgPacket:
+			yield(parseReport(m.body))
 		}
-		b = b[min(len(b), (size+3)&^3):]
 	}
 	return confirmed
 }
 
-func parseMessage(b []byte) (m logMessage) {
-	for kind, data := range netlinkAttrs(b) {
+func parseReport(body []byte) (m logMessage) {
+	for kind, data := range netfilterAttributes(body) {
 		if kind == nfulaPayload {
 			m.payload = data
 		} else if len(data) == 4 {
@@ -250,6 +246,7 @@ func parsePacket(b []byte) (r Refusal, ok bool) {
 	case len(b) >= 20 && b[0]>>4 == 4:
 		src, dst, r.Proto = netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:])), b[9]
 		first = binary.BigEndian.Uint16(b[6:])&0x1fff == 0
+		r.Headers = b[0]&15 > 5
 		payload = b[min(len(b), int(b[0]&15)*4):]
 	case len(b) >= 40 && b[0]>>4 == 6:
 		src, dst, r.Proto = netip.AddrFrom16([16]byte(b[8:])), netip.AddrFrom16([16]byte(b[24:])), b[6]
@@ -260,6 +257,7 @@ func parsePacket(b []byte) (r Refusal, ok bool) {
 				length = 8
 				first = first && binary.BigEndian.Uint16(payload[2:])&^7 == 0
 			}
+			r.Headers = r.Headers || r.Proto != unix.IPPROTO_FRAGMENT
 			r.Proto = payload[0]
 			payload = payload[min(len(payload), length):]
 		}

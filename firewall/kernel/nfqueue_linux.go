@@ -15,7 +15,7 @@ import (
 // Holder receives the packets that firewall.ChainHold holds. All that it can do
 // is to let them go on to the filter table.
 type Holder struct {
-	file *os.File
+	conn *conn
 }
 
 // maxHeld is how many packets may wait. What comes then goes on unseen.
@@ -31,31 +31,30 @@ func (k *Kernel) OpenHolder() (*Holder, error) {
 	if !k.queue {
 		return nil, fmt.Errorf("listening for held packets: %w: nfnetlink_queue or xt_NFQUEUE", ErrMissingModule)
 	}
-	f, err := openNetfilter(netfilterMessage(unix.NFNL_SUBSYS_QUEUE<<8|nfqnlMsgConfig, unix.NLM_F_ACK, firewall.HoldQueue, []netlinkAttr{
+	c, err := subscribe(subscription{unix.NFNL_SUBSYS_QUEUE<<8 | nfqnlMsgConfig, firewall.HoldQueue, []setting{
 		{nfqaCfgCmd, []byte{nfqnlCfgCmdBind, 0, 0, 0}},
 		{nfqaCfgParams, append(be32(packetBytes), nfqnlCopyPacket)},
 		{nfqaCfgQueueMaxlen, be32(maxHeld)},
 		{nfqaCfgMask, be32(nfqaCfgFFailOpen | nfqaCfgFUIDGID)},
 		{nfqaCfgFlags, be32(nfqaCfgFFailOpen | nfqaCfgFUIDGID)}, // "open" is on to the filter table
-	}))
+	}})
 	if err != nil {
 		return nil, fmt.Errorf("listening for held packets: %w", err)
 	}
-	return &Holder{f}, nil
+	return &Holder{c}, nil
 }
 
 // Close ends Serve. What is held then is lost, and sent again by its socket; it
 // goes on unheld.
-func (h *Holder) Close() { h.file.Close() }
+func (h *Holder) Close() { h.conn.close() }
 
 // Serve calls look for every held packet of a program's, one at a time, and lets the
 // packet go when it returns, until Close. An error means that nothing is held
 // any more.
 func (h *Holder) Serve(look func(src, dst netip.AddrPort)) error {
 	defer h.Close()
-	buf := make([]byte, 1<<16)
 	for {
-		n, err := h.file.Read(buf)
+		datagram, err := h.conn.receive()
 		switch {
 		case errors.Is(err, os.ErrClosed):
 			return nil
@@ -64,7 +63,7 @@ func (h *Holder) Serve(look func(src, dst netip.AddrPort)) error {
 		case err != nil:
 			return fmt.Errorf("receiving held packets: %w", err)
 		}
-		eachHeld(buf[:n], func(m heldMessage) {
+		eachHeld(datagram, func(m heldMessage) {
 			if p, ok := parsePacket(m.payload); ok && m.mark != probeMark && m.hasUID && p.Proto == unix.IPPROTO_TCP {
 				look(p.Src, p.Dst)
 			}
@@ -80,9 +79,10 @@ func (h *Holder) Serve(look func(src, dst netip.AddrPort)) error {
 
 // release lets the packet go on to the next table.
 func (h *Holder) release(id uint32) error {
-	verdict := append(be32(nfAccept), be32(id)...)
-	_, err := h.file.Write(netfilterMessage(unix.NFNL_SUBSYS_QUEUE<<8|nfqnlMsgVerdict, 0, firewall.HoldQueue, []netlinkAttr{{nfqaVerdictHdr, verdict}}))
-	return err
+	return h.conn.send(unix.NFNL_SUBSYS_QUEUE<<8|nfqnlMsgVerdict, 0, func(m *message) {
+		m.netfilter(unix.AF_UNSPEC, firewall.HoldQueue)
+		m.attribute(nfqaVerdictHdr, append(be32(nfAccept), be32(id)...)...)
+	})
 }
 
 // Numbers of linux/netfilter/nfnetlink_queue.h and linux/netfilter.h that x/sys
@@ -122,23 +122,19 @@ type heldMessage struct {
 
 // eachHeld calls yield for every packet in a datagram of the kernel's that can
 // be let go.
-func eachHeld(b []byte, yield func(heldMessage)) {
-	for len(b) >= 20 {
-		size := int(binary.NativeEndian.Uint32(b))
-		if size < 20 || size > len(b) {
-			return
+func eachHeld(datagram []byte, yield func(heldMessage)) {
+	for m := range messages(datagram) {
+		if m.kind != unix.NFNL_SUBSYS_QUEUE<<8|nfqnlMsgPacket {
+			continue
 		}
-		if binary.NativeEndian.Uint16(b[4:]) == unix.NFNL_SUBSYS_QUEUE<<8|nfqnlMsgPacket {
-			if m, ok := parseHeld(b[20:size]); ok {
-				yield(m)
-			}
+		if held, ok := parseHeld(m.body); ok {
+			yield(held)
 		}
-		b = b[min(len(b), (size+3)&^3):]
 	}
 }
 
-func parseHeld(b []byte) (m heldMessage, ok bool) {
-	for kind, data := range netlinkAttrs(b) {
+func parseHeld(body []byte) (m heldMessage, ok bool) {
+	for kind, data := range netfilterAttributes(body) {
 		switch {
 		case kind == nfqaPayload:
 			m.payload = data

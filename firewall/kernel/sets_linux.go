@@ -35,7 +35,7 @@ func (k *Kernel) Allow(addr netip.Addr, ports []firewall.Port, timeout time.Dura
 	for i, port := range ports {
 		elements[i] = element{firewall.SetEntry{Prefix: netip.PrefixFrom(addr, addr.BitLen()), Port: port}, seconds}
 	}
-	err := k.adder.add(name, elements)
+	err := k.adder.addElements(name, elements)
 	if errors.Is(err, setFull) {
 		err = ErrFull
 	}
@@ -95,7 +95,7 @@ func (k *Kernel) makeSet(s firewall.Set) error {
 
 func (k *Kernel) fillSet(s firewall.Set) error {
 	stale := map[firewall.SetEntry]bool{}
-	if _, err := k.lister.list(s.Name, func(e firewall.SetEntry) { stale[e] = true }); err != nil {
+	if _, err := k.lister.listSet(s.Name, func(e firewall.SetEntry) { stale[e] = true }); err != nil {
 		return errSets("listing the set "+s.Name, err)
 	}
 	var missing []element
@@ -106,7 +106,7 @@ func (k *Kernel) fillSet(s firewall.Set) error {
 		}
 		missing = append(missing, element{SetEntry: e})
 	}
-	if err := k.adder.add(s.Name, missing); err != nil {
+	if err := k.adder.addElements(s.Name, missing); err != nil {
 		return fmt.Errorf("adding %d entries to the set %s: %w", len(missing), s.Name, err)
 	}
 	for e := range stale {
@@ -134,7 +134,7 @@ func (k *Kernel) haveSet(s firewall.Set) error {
 	if s.Timeout > 0 {
 		each = nil // what it holds comes and goes
 	}
-	typeName, err := k.lister.list(s.Name, each)
+	typeName, err := k.lister.listSet(s.Name, each)
 	if err != nil {
 		if errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("the set %s is missing", s.Name)

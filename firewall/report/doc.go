@@ -1,6 +1,6 @@
 // Package report tells people what the firewall decided.
 //
-//	audit records, policy -> New -> Report -> WriteText | WriteJSON | WriteMarkdown | WriteHTML
+//	audit records, policy -> New -> Report -> WriteText | WriteRunText | WriteJSON | WriteMarkdown | WriteHTML
 //
 // There is one Report for the end of a run, the step summary of a workflow and
 // `sbx-devc report`. What was denied stands first, with the exact line that

@@ -66,7 +66,7 @@ type mark struct {
 // Report sums up an audit log for people.
 type Report struct {
 	Rows []Row // denied first, then by falling count, then by host
-	More int   // rows that First left out
+	More int   // rows that First left out, and records beyond MaxRows
 
 	from, to   time.Time // of the records; zero when there is none
 	hasPrivate bool      // the policy in force has a list "private"
@@ -81,42 +81,87 @@ type Report struct {
 // offered only if it would open the destination there. With the zero value it
 // need only be an entry that opens it.
 func New(records []audit.Record, inForce firewall.Network) *Report {
-	asked := map[string]bool{}
+	c := NewCollector(inForce)
 	for _, r := range records {
-		if !strings.HasPrefix(r.Rule, audit.SearchRule) {
-			asked[r.Name] = true
+		c.Add(r)
+	}
+	return c.Report()
+}
+
+// MaxRows bounds a report, once for what was denied and once for what was
+// allowed: an agent can try another host with every packet.
+const MaxRows = 5000
+
+// Collector makes a report of records that come one by one, without keeping
+// them. It is not safe for concurrent use.
+type Collector struct {
+	report *Report
+	index  map[rowKey]int
+	asked  map[string]bool // names that were looked up as they are, at most as many as rows
+	rows   map[firewall.Verdict]int
+	// completed are the rows of names that a search domain completed, with the
+	// name itself.
+	completed map[int]string
+	inForce   firewall.Network
+}
+
+// rowKey is what a row stands for.
+type rowKey struct {
+	host         string
+	port         uint16
+	proto        firewall.Proto
+	verdict      firewall.Verdict
+	rule, reason string
+}
+
+// NewCollector begins a report; see New.
+func NewCollector(inForce firewall.Network) *Collector {
+	return &Collector{
+		report: &Report{hasPrivate: len(inForce.Private) > 0, mode: inForce.Mode}, inForce: inForce,
+		index: map[rowKey]int{}, asked: map[string]bool{}, rows: map[firewall.Verdict]int{}, completed: map[int]string{},
+	}
+}
+
+// Add counts a record. Beyond MaxRows destinations of a verdict it only counts
+// in Report.More.
+func (c *Collector) Add(r audit.Record) {
+	c.report.extend(r.Time)
+	host := cmp.Or(r.Name, r.Dst)
+	k := rowKey{host, r.Port, r.Proto, r.Verdict, r.Rule, r.Reason}
+	i, ok := c.index[k]
+	if !ok {
+		if c.rows[r.Verdict] >= MaxRows && r.Layer != audit.LayerLog { // lost records are said in every case
+			c.report.More++
+			return
+		}
+		c.rows[r.Verdict]++
+		i = len(c.report.Rows)
+		c.index[k] = i
+		if domain, ok := strings.CutPrefix(r.Rule, audit.SearchRule); ok {
+			c.completed[i] = strings.TrimSuffix(r.Name, "."+domain)
+		} else {
+			c.asked[r.Name] = true
+		}
+		fix, list := fixFor(r)
+		dst, _ := netip.ParseAddr(r.Dst) // "" is no address either
+		c.report.Rows = append(c.report.Rows, Row{
+			Host: host, Port: r.Port, Proto: r.Proto, Verdict: r.Verdict,
+			Reason: r.Reason, Rule: r.Rule, Fix: fix, FixList: list, dst: dst,
+			Suspect: firewall.DataLike(r.Name),
+		})
+	}
+	c.report.Rows[i].add(r)
+}
+
+// Report is the report of all records so far; nothing can be added then.
+func (c *Collector) Report() *Report {
+	report, rows := c.report, c.report.Rows[:0]
+	for i, row := range c.report.Rows {
+		if name, ok := c.completed[i]; !ok || !c.asked[name] {
+			rows = append(rows, row)
 		}
 	}
-	type key struct {
-		host         string
-		port         uint16
-		proto        firewall.Proto
-		verdict      firewall.Verdict
-		rule, reason string
-	}
-	index := map[key]int{}
-	report := &Report{hasPrivate: len(inForce.Private) > 0, mode: inForce.Mode}
-	for _, r := range records {
-		if domain, ok := strings.CutPrefix(r.Rule, audit.SearchRule); ok && asked[strings.TrimSuffix(r.Name, "."+domain)] {
-			continue
-		}
-		host := cmp.Or(r.Name, r.Dst)
-		k := key{host, r.Port, r.Proto, r.Verdict, r.Rule, r.Reason}
-		i, ok := index[k]
-		if !ok {
-			i = len(report.Rows)
-			index[k] = i
-			fix, list := fixFor(r)
-			dst, _ := netip.ParseAddr(r.Dst) // "" is no address either
-			report.Rows = append(report.Rows, Row{
-				Host: host, Port: r.Port, Proto: r.Proto, Verdict: r.Verdict,
-				Reason: r.Reason, Rule: r.Rule, Fix: fix, FixList: list, dst: dst,
-				Suspect: firewall.DataLike(r.Name),
-			})
-		}
-		report.Rows[i].add(r)
-		report.extend(r.Time)
-	}
+	report.Rows = rows
 	slices.SortStableFunc(report.Rows, func(a, b Row) int {
 		return cmp.Or(
 			cmp.Compare(rank(a.Verdict), rank(b.Verdict)),
@@ -126,7 +171,7 @@ func New(records []audit.Record, inForce firewall.Network) *Report {
 			cmp.Compare(a.Reason, b.Reason),
 		)
 	})
-	report.confirm(inForce)
+	report.confirm(c.inForce)
 	return report
 }
 

@@ -26,8 +26,23 @@ func (r *Report) empty() string {
 }
 
 // WriteText prints the report as a table for a terminal, followed by the
-// entries that would open what was denied.
+// entries that would open what was denied, as lines for the file of settings.
 func (r *Report) WriteText(w io.Writer) error {
+	return r.writeText(w, func(row Row) string {
+		return fmt.Sprintf("to open %s, add this line to \"%s\": %s", printable(row.Host), row.FixList, line(row.Fix))
+	})
+}
+
+// WriteRunText prints what WriteText does, with flags of run in place of lines:
+// a run opens what its user names, whatever the project's own file says.
+func (r *Report) WriteRunText(w io.Writer) error {
+	return r.writeText(w, func(row Row) string {
+		return fmt.Sprintf("to open %s, run again with --%s %s", printable(row.Host), row.FixList, word(row.Fix))
+	})
+}
+
+// writeText prints the table, and what fix says of each row that an entry opens.
+func (r *Report) writeText(w io.Writer, fix func(Row) string) error {
 	if len(r.Rows) == 0 {
 		_, err := io.WriteString(w, r.empty()+"\n")
 		return err
@@ -51,7 +66,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, row := range r.Rows {
 		if key := row.FixList + " " + row.Fix; row.Fix != "" && !seen[key] {
 			seen[key] = true
-			fmt.Fprintf(&b, "to open %s, add this line to \"%s\": %s", printable(row.Host), row.FixList, line(row.Fix))
+			b.WriteString(fix(row))
 			if row.Suspect {
 				b.WriteString(" (think twice: the name " + suspicion + ")")
 			}
@@ -127,3 +142,12 @@ func printable(s string) string {
 // line writes an entry as the line to paste into a list. With the comma it fits
 // in front of others, and in JSON with comments also where none follows.
 func line(s string) string { return `"` + strings.ReplaceAll(printable(s), `"`, ``) + `",` }
+
+// word writes an entry as a word of a shell, to which brackets and stars are patterns.
+func word(s string) string {
+	s = strings.ReplaceAll(printable(s), `'`, ``)
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:/") != "" {
+		return "'" + s + "'"
+	}
+	return s
+}

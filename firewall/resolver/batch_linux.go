@@ -24,6 +24,7 @@ type batch struct {
 	clients  [maxBatch]unix.RawSockaddrInet6 // with room for an IPv4 one
 	parts    [2 * maxBatch]unix.Iovec        // one for each of in and out
 	answers  int                             // how many of out are to be sent
+	drops    uint32                          // of the socket, when dropped was called last
 }
 
 // message is the kernel's struct mmsghdr (recvmmsg(2)).
@@ -45,6 +46,10 @@ func newBatch(conn *net.UDPConn) (*batch, error) {
 	err = raw.Control(func(fd uintptr) {
 		if b.fd, failure = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); failure == nil {
 			failure = unix.SetNonblock(b.fd, false)
+		}
+		// Without CAP_NET_ADMIN it is as much as net.core.rmem_max allows.
+		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, socketBuffer) != nil {
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, socketBuffer)
 		}
 	})
 	if err = errors.Join(err, failure); err != nil {
@@ -99,6 +104,22 @@ func (b *batch) read() (int, error) {
 			return 0, os.NewSyscallError("recvmmsg", errno)
 		}
 	}
+}
+
+// dropped returns how many messages found no room in the socket since the last
+// call.
+func (b *batch) dropped() int {
+	const memDrops = 8 // SK_MEMINFO_DROPS of linux/sock_diag.h, the last of nine
+	var info [memDrops + 1]uint32
+	size := uint32(unsafe.Sizeof(info))
+	_, _, errno := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(b.fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
+		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno != 0 || size < uint32(unsafe.Sizeof(info)) {
+		return 0
+	}
+	n := info[memDrops] - b.drops // the kernel's count wraps around, too
+	b.drops = info[memDrops]
+	return int(n)
 }
 
 // got returns a message that was read, valid until the next read.

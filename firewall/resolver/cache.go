@@ -8,12 +8,17 @@ import (
 )
 
 const (
-	// absentTTL is how long it counts that a name has no address.
+	// absentTTL is how long a name is known to have no address.
 	absentTTL = 10 * time.Second
+
+	// failureTTL is how long a question that failed, or whose answer was refused
+	// as a whole, is not asked upstream again. RFC 9520 section 3.2 wants at least
+	// a second.
+	failureTTL = time.Second
 
 	// installEvery is how often a cached answer's addresses are put into the
 	// packet filter's sets again, in case that somebody has emptied them. It adds
-	// no time to them: they end when the answer does.
+	// no time to them: they end when the first answer's do.
 	installEvery = time.Second
 )
 
@@ -34,10 +39,14 @@ type cacheKey struct {
 	typ  dnsmessage.Type
 }
 
+// cachedAnswer is an answer until its time is over. It stays for longer, as long
+// as its addresses are open, see stale.
 type cachedAnswer struct {
 	learnt
 	until     time.Time
+	openUntil time.Time // when its addresses are closed
 	installed time.Time // when the sets were last told
+	refused   bool      // putFailure put it here
 }
 
 func newCache(size int, now func() time.Time) *cache {
@@ -62,19 +71,36 @@ func (c *cache) begin() int {
 // put keeps an answer, installed a moment ago, unless the cache was cleared
 // since generation began.
 func (c *cache) put(generation int, key cacheKey, l learnt) {
+	if len(l.addrs) == 0 {
+		l.ttl, l.open = min(l.ttl, absentTTL), 0
+	}
+	c.keep(generation, key, l, false)
+}
+
+// putFailure keeps that there is no answer, or one that was refused as a whole.
+func (c *cache) putFailure(generation int, key cacheKey, l learnt) {
+	l.ttl, l.open = max(min(l.ttl, absentTTL), failureTTL), 0
+	c.keep(generation, key, l, true)
+}
+
+func (c *cache) keep(generation int, key cacheKey, l learnt, refused bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if generation != c.generation || c.size == 0 {
 		return
 	}
-	if len(l.addrs) == 0 {
-		l.ttl = absentTTL
-	}
 	now := c.now()
 	if _, known := c.answers[key]; !known && len(c.answers) >= c.size {
 		c.makeRoom(now)
 	}
-	c.answers[key] = &cachedAnswer{learnt: l, until: now.Add(l.ttl), installed: now}
+	c.answers[key] = &cachedAnswer{learnt: l, until: now.Add(l.ttl), openUntil: now.Add(l.open), installed: now, refused: refused}
+}
+
+// forget removes an answer, such as one whose addresses cannot be opened.
+func (c *cache) forget(key cacheKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.answers, key)
 }
 
 // makeRoom removes the answers that are over, and any others until an eighth
@@ -93,8 +119,9 @@ func (c *cache) makeRoom(now time.Time) {
 	}
 }
 
-// get returns an answer with the time that is left of it, in whole seconds.
-// install is whether the sets are to be told again.
+// get returns an answer with the time that is left of it, in whole seconds, so
+// that it says 0 in its last second. install is whether the sets are to be told
+// again.
 func (c *cache) get(key cacheKey) (l learnt, install, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,17 +130,31 @@ func (c *cache) get(key cacheKey) (l learnt, install, ok bool) {
 		return learnt{}, false, false
 	}
 	now := c.now()
-	left := a.until.Sub(now).Truncate(time.Second)
+	left := a.until.Sub(now)
 	if left <= 0 {
-		delete(c.answers, key)
 		return learnt{}, false, false
 	}
 	if now.Sub(a.installed) >= installEvery {
 		a.installed, install = now, true
 	}
 	l = a.learnt
-	l.ttl = left
+	l.ttl, l.open = left.Truncate(time.Second), a.openUntil.Sub(now)
 	return l, install, true
+}
+
+// stale returns an answer whose time is over but whose addresses are still open.
+// It counts for this once: its TTL is 0 (RFC 8767 is for the same need, and
+// keeps answers for days).
+func (c *cache) stale(key cacheKey) (l learnt, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.answers[key]
+	if a == nil {
+		return learnt{}, false
+	}
+	l = a.learnt
+	l.ttl, l.open = 0, a.openUntil.Sub(c.now())
+	return l, l.open > 0
 }
 
 // has reports whether get would return an answer.
@@ -121,5 +162,5 @@ func (c *cache) has(key cacheKey) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.answers[key]
-	return a != nil && a.until.Sub(c.now()) >= time.Second
+	return a != nil && a.until.After(c.now())
 }

@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
 )
 
 // clock is a clock that tests set.
@@ -146,14 +149,142 @@ func TestAnswerUnderWayIsNotKept(t *testing.T) {
 	}
 }
 
-func TestRefusedAnswersAreNotKept(t *testing.T) {
-	up := newUpstream(t, zone{"ok.example. A": {a("ok.example.", public, 60), a("ok.example.", "169.254.169.254", 60)}}.script)
-	l, _ := newCachingLab(t, labNetwork, up, 10)
-	for range 2 {
-		l.ask(t, "ok.example.", dnsmessage.TypeA)
+// An answer that is refused, in part or as a whole, is refused and recorded each
+// time, but the zone is not asked each time.
+func TestAttackAnswersThatAreRefusedTellTheZoneNothing(t *testing.T) {
+	for want, addrs := range map[string][]dnsmessage.Resource{
+		"in part":    {a("ok.example.", public, 60), a("ok.example.", "169.254.169.254", 60)},
+		"as a whole": {a("ok.example.", "169.254.169.254", 60)},
+	} {
+		t.Run(want, func(t *testing.T) {
+			up := newUpstream(t, zone{"ok.example. A": addrs}.script)
+			l, clock := newCachingLab(t, labNetwork, up, 10)
+			for range 3 {
+				if got := addresses(l.ask(t, "ok.example.", dnsmessage.TypeA)); len(got) != len(addrs)-1 {
+					t.Errorf("answer %q", got)
+				}
+			}
+			if n := len(up.received()); n != 1 {
+				t.Errorf("upstream was asked %d times, want once", n)
+			}
+			denied := slices.DeleteFunc(l.audit(), func(r audit.Record) bool { return r.Dst != "169.254.169.254" })
+			if len(denied) != 3 {
+				t.Errorf("%d of 3 refusals are recorded", len(denied))
+			}
+			clock.pass(time.Minute)
+			l.ask(t, "ok.example.", dnsmessage.TypeA)
+			if n := len(up.received()); n != 2 {
+				t.Errorf("upstream was asked %d times, want again after the answer's time", n)
+			}
+		})
 	}
+}
+
+func TestFailureCountsForAMoment(t *testing.T) {
+	var works atomic.Bool
+	up := newUpstream(t, func(q dnsmessage.Message, network string) []dnsmessage.Message {
+		if works.Load() {
+			return okZone().script(q, network)
+		}
+		m := replyTo(q)
+		m.RCode = dnsmessage.RCodeServerFailure
+		return []dnsmessage.Message{m}
+	})
+	l, clock := newCachingLab(t, labNetwork, up, 10)
+	for range 3 {
+		if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure {
+			t.Errorf("rcode %s", m.RCode)
+		}
+	}
+	if n := len(up.received()); n != 1 {
+		t.Errorf("upstream was asked %d times, want once", n)
+	}
+	if n := len(l.audit()); n != 3 {
+		t.Errorf("%d of 3 failures are recorded", n)
+	}
+	works.Store(true)
+	clock.pass(failureTTL)
+	if got := addresses(l.ask(t, "ok.example.", dnsmessage.TypeA)); len(got) != 1 {
+		t.Errorf("answer %q after the failure's time", got)
+	}
+}
+
+// A name whose address moves every few seconds: the answer counts for as long as
+// the record says and no longer, while the address stays open for those who were
+// told of it.
+func TestAddressThatRotates(t *testing.T) {
+	for ttl := range uint32(4) {
+		t.Run(fmt.Sprint(ttl), func(t *testing.T) {
+			var now atomic.Uint32
+			now.Store(1)
+			up := newUpstream(t, func(q dnsmessage.Message, _ string) []dnsmessage.Message {
+				m := replyTo(q)
+				m.Answers = []dnsmessage.Resource{a("ok.example.", fmt.Sprintf("93.184.216.%d", now.Load()), ttl)}
+				return []dnsmessage.Message{m}
+			})
+			l, clock := newCachingLab(t, labNetwork, up, 10)
+			for turn := range uint32(3) {
+				want := fmt.Sprintf("93.184.216.%d", turn+1)
+				for second := range max(ttl, 1) {
+					m := l.ask(t, "ok.example.", dnsmessage.TypeA)
+					if got := addresses(m); !slices.Equal(got, []string{want}) || ttlOf(m) != ttl-min(second, ttl) {
+						t.Errorf("turn %d, second %d: answer %q for %d s", turn, second, got, ttlOf(m))
+					}
+					if ttl > 0 {
+						clock.pass(time.Second)
+					}
+				}
+				now.Add(1)
+			}
+			if n := len(up.received()); n != 3 {
+				t.Errorf("upstream was asked %d times, want once for each address", n)
+			}
+			for _, set := range l.installs() {
+				if set.timeout > 65*time.Second || set.timeout < 62*time.Second {
+					t.Errorf("%s is open for %v", set.addr, set.timeout)
+				}
+			}
+		})
+	}
+}
+
+// Answers that must not be kept are shared by all who ask while the question is
+// under way, over either protocol.
+func TestPendingQuestionIsShared(t *testing.T) {
+	const clients = 50
+	hold := make(chan struct{})
+	up := newUpstream(t, func(q dnsmessage.Message, _ string) []dnsmessage.Message {
+		<-hold
+		m := replyTo(q)
+		m.Answers = []dnsmessage.Resource{a("ok.example.", public, 0)}
+		return []dnsmessage.Message{m}
+	})
+	l := newLab(t, labNetwork, up, func(o *Options) { o.Cache, o.Timeout = 10, 5*time.Second })
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			if got := addresses(l.ask(t, "ok.example.", dnsmessage.TypeA)); !slices.Equal(got, []string{public}) {
+				t.Errorf("answer %q", got)
+			}
+		})
+	}
+	key := pendingKey{cacheKey{"ok.example", dnsmessage.TypeA}, l.server.cache.begin()}
+	for waiting := 0; waiting < clients; runtime.Gosched() {
+		l.server.pending.mu.Lock()
+		waiting = len(l.server.pending.waits[key])
+		l.server.pending.mu.Unlock()
+	}
+	close(hold)
+	all.Wait()
+	if n := len(up.received()); n != 1 {
+		t.Errorf("upstream was asked %d times, want once", n)
+	}
+	if n := len(l.audit()); n != clients {
+		t.Errorf("%d records of %d questions", n, clients)
+	}
+	l.ask(t, "ok.example.", dnsmessage.TypeA)
 	if n := len(up.received()); n != 2 {
-		t.Errorf("upstream was asked %d times, want each time", n)
+		t.Errorf("upstream was asked %d times, want again for an answer without a time", n)
 	}
 }
 

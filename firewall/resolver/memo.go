@@ -48,7 +48,7 @@ func (s *Server) again(m memo, message []byte, client netip.AddrPort, buf []byte
 		return nil
 	}
 	id := binary.BigEndian.Uint16(message)
-	if s.ours.has(asked{id, r.name, r.key.typ}) || !s.budget.spend(r.rec.Rule, r.key.name) {
+	if s.ours.has(asked{id, r.name, r.key.typ}) {
 		return nil
 	}
 	rec := r.rec
@@ -95,7 +95,8 @@ type held struct {
 	left   time.Duration
 }
 
-// hold returns what the cache holds; nothing of what is about to end.
+// hold returns what the cache holds; nothing of what is about to end or was
+// refused.
 func (c *cache) hold(key cacheKey) held {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +105,7 @@ func (c *cache) hold(key cacheKey) held {
 		return held{}
 	}
 	left := a.until.Sub(c.now())
-	if left <= 2*time.Second {
+	if left <= 2*time.Second || a.refused {
 		return held{}
 	}
 	return held{a, left.Truncate(time.Second)}

@@ -1,7 +1,9 @@
 package resolver
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -109,6 +111,53 @@ func hostName(n dnsmessage.Name) (string, error) {
 		return "", errNameLength
 	}
 	return string(name), nil
+}
+
+// written is a name as records have it when it is none of a host's: with every
+// byte that no host name has as \DDD (RFC 1035 section 5.1). So it differs from
+// all others, and from the words in brackets that stand for no name.
+func written(name string) string {
+	labels := strings.Split(strings.TrimSuffix(name, "."), ".")
+	for i, l := range labels {
+		labels[i] = writtenLabel(l)
+	}
+	return strings.Join(labels, ".")
+}
+
+func writtenLabel(label string) string {
+	var b strings.Builder
+	for _, c := range []byte(label) {
+		if c == '-' || c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "\\%03d", c)
+		}
+	}
+	return b.String()
+}
+
+// firstName is the name of the first question of a message that could not be
+// understood, as written has it; "" when there is none. A dot within a label is
+// no border.
+func firstName(message []byte) string {
+	if len(message) < headerSize || binary.BigEndian.Uint16(message[4:]) == 0 {
+		return ""
+	}
+	var labels []string
+	rest, length := message[headerSize:], 0
+	for len(rest) > 0 && rest[0] > 0 {
+		size := int(rest[0])
+		length += size + 1
+		if size > 63 || length > 254 || len(rest) < size+1 {
+			return ""
+		}
+		labels = append(labels, writtenLabel(string(rest[1:size+1])))
+		rest = rest[size+1:]
+	}
+	if len(rest) == 0 {
+		return ""
+	}
+	return strings.Join(labels, ".")
 }
 
 // extendedError is an Extended DNS Error, RFC 8914: what dig and systemd show

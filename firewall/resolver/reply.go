@@ -9,12 +9,14 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Bounds of how long an answer counts. A TTL of 0 would make the address
+// Bounds of how long an address stays open. A TTL of 0 would make it
 // unreachable at once; a day would keep it open long after the name moved on.
+// Answers carry the TTL of the record itself. They say an hour where it is more,
+// because a client must ask again before the address is closed.
 const (
-	minTTL   = 5 * time.Second
+	minOpen  = 5 * time.Second
 	maxTTL   = time.Hour
-	graceTTL = 60 * time.Second // how much longer than the client knows the address stays open
+	graceTTL = 60 * time.Second // an address stays open for this long after its answer has ended
 )
 
 // Bounds of what one upstream reply may hold. Content networks use up to five
@@ -37,7 +39,11 @@ type learnt struct {
 	exists  bool
 	aliases []alias
 	addrs   []netip.Addr
-	ttl     time.Duration // the least of all records used, clamped
+	ttl     time.Duration // the least of all records used, at most maxTTL
+	open    time.Duration // how long the addresses are open for new connections
+
+	// failure says why there is no answer. It is set in the cache only.
+	failure error
 }
 
 // readReply follows the aliases from the asked name and collects the addresses
@@ -106,12 +112,18 @@ func readAnswers(p *dnsmessage.Parser) (answers, error) {
 			said.aliases[owner] = aliasRecord{alias{r.CNAME, name}, rh.TTL}
 			continue
 		case dnsmessage.TypeA:
+			if rh.Length != 4 {
+				return answers{}, fmt.Errorf("the address of %s has %d bytes", owner, rh.Length)
+			}
 			r, err := p.AResource()
 			if err != nil {
 				return answers{}, err
 			}
 			addr = netip.AddrFrom4(r.A)
 		case dnsmessage.TypeAAAA:
+			if rh.Length != 16 {
+				return answers{}, fmt.Errorf("the address of %s has %d bytes", owner, rh.Length)
+			}
 			r, err := p.AAAAResource()
 			if err != nil {
 				return answers{}, err
@@ -154,6 +166,7 @@ func (said answers) about(asked string) (learnt, error) {
 	if ttl, ok := said.ttls[name]; ok {
 		least = min(least, ttl)
 	}
-	l.ttl = max(time.Duration(least)*time.Second, minTTL)
+	l.ttl = time.Duration(least) * time.Second
+	l.open = max(l.ttl, minOpen) + graceTTL
 	return l, nil
 }

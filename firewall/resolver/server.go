@@ -44,6 +44,11 @@ type Options struct {
 	// the client gets SERVFAIL: what cannot be recorded does not happen.
 	Record func(audit.Record) error
 
+	// Meant says where a client's message was sent before the packet filter led it
+	// here; invalid when that is not known. nil = it never is. It is asked about
+	// messages that are no question.
+	Meant func(client netip.AddrPort, proto firewall.Proto) netip.AddrPort
+
 	// Upstreams are asked in turn, beginning with the one that answered last;
 	// the first one gets its chance again every minute.
 	Upstreams []netip.AddrPort
@@ -81,9 +86,12 @@ type Options struct {
 }
 
 // Limits of what clients can make the server hold. They share its process, so
-// the worst they achieve by reaching one is to make themselves wait.
+// the worst they achieve by reaching one is to make themselves wait. Questions
+// beyond are counted in a record and have no answer.
 const (
-	maxInFlight   = 256              // UDP questions at a time; more are dropped and asked again by the client
+	maxInFlight   = 256              // UDP questions at a time that somebody looks after
+	maxWaiting    = 4096             // UDP questions that wait for that
+	socketBuffer  = 4 << 20          // bytes; the kernel takes some 800 for a short question
 	maxConns      = 64               // TCP connections at a time
 	idleTimeout   = 10 * time.Second // of a TCP connection, RFC 7766 section 6.2.3
 	maxUDPMessage = 4096             // bytes read of one question; no honest one has more than 512
@@ -92,14 +100,15 @@ const (
 
 // Server answers DNS questions. It is safe for concurrent use.
 type Server struct {
-	opts   Options
-	policy atomic.Pointer[Policy]
-	budget *budget
-	book   *book
-	cache  *cache
-	order  order
-	ours   openQuestions
-	lines  []*lines // one for each upstream
+	opts    Options
+	policy  atomic.Pointer[Policy]
+	budget  *budget
+	book    *book
+	cache   *cache
+	pending pending
+	order   order
+	ours    openQuestions
+	lines   []*lines // one for each upstream
 
 	lookups chan struct{} // one place for each question of Addresses
 }
@@ -200,6 +209,7 @@ func (s *Server) serveTCP(ctx context.Context, l net.Listener) error {
 		case slots <- struct{}{}:
 		default:
 			conn.Close()
+			s.lost(1)
 			continue
 		}
 		wg.Go(func() {
@@ -239,6 +249,9 @@ func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
 		}
 	}
 }
+
+// lost records that questions came faster than they could be looked at.
+func (s *Server) lost(questions int) { s.record(audit.LostQuestions(questions)) }
 
 // source is a client's address; invalid when it has none.
 func source(a net.Addr) netip.AddrPort {

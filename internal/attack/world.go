@@ -10,7 +10,7 @@ import (
 // Policy is the sandbox.jsonc of every protected run.
 const Policy = `{"network": {
   "allow": [
-    "ok.test", "cdn-customer.test", "alias.test", "*.wild.test", "*.brief.test", "many.test",
+    "ok.test", "cdn-customer.test", "alias.test", "*.wild.test", "*.brief.test", "*.tide.test", "many.test",
     "git.test:22", "udp.test:4000/udp", "` + staticAddr + `:8080", "[` + staticAddr6 + `]:8080",
     "rebind-metadata.test", "rebind-loopback.test", "rebind-lan.test", "rebind-gateway.test", "rebind-shared.test",
     "rebind-ula.test", "rebind-mapped.test", "rebind-nat64.test", "rebind-linklocal.test", "rebind-zero.test", "rebind-6to4.test"
@@ -107,6 +107,7 @@ var zone = map[string]record{
 var wildZone = map[string]record{
 	".wild.test":  {addrs: []string{wildAddr}},
 	".brief.test": {addrs: []string{wildAddr}},
+	".tide.test":  {addrs: []string{lanAddr10}}, // which is refused
 	".evil.test":  {addrs: []string{deniedAddr}},
 	".ok.test":    {addrs: []string{okAddr}},
 }

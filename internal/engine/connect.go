@@ -33,6 +33,9 @@ type Engine struct {
 	host   string // the address that answered, for example "unix:///var/run/docker.sock"
 }
 
+// Host is the engine's address, such as "unix:///var/run/docker.sock".
+func (e *Engine) Host() string { return e.host }
+
 // Close releases idle connections.
 func (e *Engine) Close() error { return e.client.Close() }
 

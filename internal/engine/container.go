@@ -92,21 +92,37 @@ func (e *Engine) List(ctx context.Context, key, value string) ([]string, error) 
 	return ids, nil
 }
 
-// Labels returns the labels of each container, running or not, whose label key
-// is value.
-func (e *Engine) Labels(ctx context.Context, key, value string) ([]map[string]string, error) {
-	r, err := e.client.ContainerList(ctx, client.ContainerListOptions{
-		All:     true,
-		Filters: make(client.Filters).Add("label", key+"="+value),
-	})
+// InUse returns the labels of each container whose label key is value and that
+// runs, or may be about to: of all but those that have ended.
+func (e *Engine) InUse(ctx context.Context, key, value string) ([]map[string]string, error) {
+	filters := make(client.Filters).Add("label", key+"="+value)
+	r, err := e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
 	if err != nil {
 		return nil, wrap(err, "listing containers with label", key)
 	}
 	var all []map[string]string
 	for _, c := range r.Items {
-		all = append(all, c.Labels)
+		if c.State != container.StateExited && c.State != container.StateDead {
+			all = append(all, c.Labels)
+		}
 	}
 	return all, nil
+}
+
+// Labels returns the labels of a container, running or not; none of one that does
+// not exist.
+func (e *Engine) Labels(ctx context.Context, id string) (map[string]string, error) {
+	r, err := e.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err = wrap(err, "looking at container", short(id)); err != nil {
+		if isNotFound(err) {
+			err = nil
+		}
+		return nil, err
+	}
+	if r.Container.Config == nil {
+		return nil, nil
+	}
+	return r.Container.Config.Labels, nil
 }
 
 // NetworkOwner returns the id or name of the container whose network a container

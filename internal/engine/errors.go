@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"net/url"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
@@ -23,7 +24,17 @@ func wrap(err error, operation, object string) error {
 	case client.IsErrConnectionFailed(err):
 		return &opError{ErrUnavailable, fmt.Errorf("%s %s: %w", operation, object, err)}
 	}
-	return fmt.Errorf("%s %s: %w", operation, object, err)
+	return fmt.Errorf("%s %s: %w", operation, object, withoutAddress(err))
+}
+
+// withoutAddress takes away the request's URL, which has the path of the engine's
+// socket as a host name and helps nobody.
+func withoutAddress(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
 }
 
 // opError is the engine's own message that also is one of our sentinels.

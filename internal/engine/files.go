@@ -53,6 +53,24 @@ func (e *Engine) CopyTo(ctx context.Context, id, folder string, files []File) er
 	return wrap(err, "copying files into container", short(id))
 }
 
+// CopyTar unpacks an archive below folder of a container, which exists. Owners
+// and modes are those of the archive.
+func (e *Engine) CopyTar(ctx context.Context, id, folder string, archive io.Reader) error {
+	_, err := e.client.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: folder, Content: archive})
+	return wrap(err, "copying files into container", short(id))
+}
+
+// OpenTar reads a folder of a container, running or not, as an archive whose
+// names begin with the folder's own. A missing folder is ErrNotFound. The
+// container's programs decide how much it holds.
+func (e *Engine) OpenTar(ctx context.Context, id, folder string) (io.ReadCloser, error) {
+	r, err := e.client.CopyFromContainer(ctx, id, client.CopyFromContainerOptions{SourcePath: folder})
+	if err != nil {
+		return nil, wrap(err, "copying "+folder+" from container", short(id))
+	}
+	return r.Content, nil
+}
+
 // CopyOut writes one regular file of a container, running or not, to w.
 // A missing file is ErrNotFound. What lies on a tmpfs is out of reach.
 func (e *Engine) CopyOut(ctx context.Context, id, path string, w io.Writer) error {

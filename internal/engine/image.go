@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/moby/moby/client"
@@ -58,6 +59,21 @@ func (e *Engine) ImageInspect(ctx context.Context, ref string) (Image, error) {
 		image.Entrypoint, image.Cmd = r.Config.Entrypoint, r.Config.Cmd
 	}
 	return image, nil
+}
+
+// ImageHas reports whether an image has something at path, a link that leads
+// nowhere included. Nothing of it is run.
+func (e *Engine) ImageHas(ctx context.Context, ref, path string) (bool, error) {
+	id, err := e.Create(ctx, Spec{Image: ref, Command: []string{path}, Network: "none"})
+	if err != nil {
+		return false, err
+	}
+	defer e.Remove(context.WithoutCancel(ctx), id) //nolint:errcheck // it never ran
+	_, err = e.client.ContainerStatPath(ctx, id, client.ContainerStatPathOptions{Path: path})
+	if err = wrap(err, "looking for "+path+" in", ref); errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Load reads a tar in docker-save's form into the engine.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/moby/moby/api/types/container"
@@ -44,9 +45,12 @@ type Spec struct {
 // Mount binds a folder or file of the engine's machine into the container.
 // Source must exist: a missing one is an error, never created.
 type Mount struct {
-	Source   string `json:"source"`
+	Source   string `json:"source,omitempty"`
 	Target   string `json:"target"`
 	ReadOnly bool   `json:"readonly,omitempty"`
+	// Volume is, instead of Source, the place of a volume in the container
+	// Spec.VolumesOf. Unless ReadOnly, it can be written to here.
+	Volume string `json:"volume,omitempty"`
 }
 
 // Create makes a container from spec without starting it and returns its id.
@@ -80,7 +84,15 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 	if spec.NoLog {
 		host.LogConfig.Type = "none"
 	}
+	volumes, err := e.volumesOf(ctx, spec)
+	if err != nil {
+		return "", err
+	}
 	for _, m := range spec.Mounts {
+		if m.Volume != "" {
+			host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: volumes[m.Volume], Target: m.Target, ReadOnly: m.ReadOnly, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
+			continue
+		}
 		// Mounts and not Binds: Binds would create a missing source as root.
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly})
 	}
@@ -119,4 +131,27 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 		return "", wrap(err, "creating container", spec.Name)
 	}
 	return created.ID, nil
+}
+
+// volumesOf returns the names of the volumes that spec's mounts name by their
+// place in the container spec.VolumesOf.
+func (e *Engine) volumesOf(ctx context.Context, spec Spec) (map[string]string, error) {
+	names := map[string]string{}
+	if !slices.ContainsFunc(spec.Mounts, func(m Mount) bool { return m.Volume != "" }) {
+		return names, nil
+	}
+	r, err := e.client.ContainerInspect(ctx, spec.VolumesOf, client.ContainerInspectOptions{})
+	if err != nil {
+		return nil, wrap(err, "looking at container", short(spec.VolumesOf))
+	}
+	for _, m := range r.Container.Mounts {
+		names[m.Destination] = m.Name
+	}
+	for _, m := range spec.Mounts {
+		// An empty name would make a new volume, which holds nothing.
+		if m.Volume != "" && names[m.Volume] == "" {
+			return nil, fmt.Errorf("creating container %s: container %s has no volume at %s", spec.Name, short(spec.VolumesOf), m.Volume)
+		}
+	}
+	return names, nil
 }

@@ -40,37 +40,47 @@ func (t Turn) calls() []Call {
 	return append(list, t.Calls...)
 }
 
-// block is a content block of an answer.
-type block struct {
-	Type  string         `json:"type"`
-	Text  string         `json:"text,omitempty"`
-	ID    string         `json:"id,omitempty"`
-	Name  string         `json:"name,omitempty"`
-	Input map[string]any `json:"input,omitempty"`
+// Block is a content block of an answer: text, thinking or tool_use.
+type Block struct {
+	Type      string         `json:"type"`
+	Text      string         `json:"text,omitempty"`
+	Thinking  string         `json:"thinking,omitempty"`
+	Signature string         `json:"signature,omitempty"`
+	ID        string         `json:"id,omitempty"`
+	Name      string         `json:"name,omitempty"`
+	Input     map[string]any `json:"input,omitempty"`
 }
 
-// answer returns the content that is due after so many tool results, and why
-// the model stops there.
-func (s Script) answer(results int) (content []block, stopReason string) {
+// Reply is one whole answer.
+type Reply struct {
+	Content []Block
+	Stop    string // stop_reason
+	ID      string // of the message; "" = a fixed one. Claude takes answers with the same for parts of one
+	Input   int    // input tokens that the answer reports; 0 = InputTokens
+}
+
+// answer returns the answer that is due after so many tool results.
+func (s Script) answer(results int) Reply {
 	for i, turn := range s.Turns {
 		calls := turn.calls()
 		if results >= len(calls) {
 			results -= len(calls)
 			continue
 		}
+		var content []Block
 		if turn.Text != "" {
-			content = append(content, block{Type: "text", Text: label + turn.Text})
+			content = append(content, Block{Type: "text", Text: label + turn.Text})
 		}
 		for j, c := range calls {
-			content = append(content, block{Type: "tool_use", ID: fmt.Sprintf("toolu_scripted_%d_%d", i, j), Name: c.Name, Input: c.Input})
+			content = append(content, Block{Type: "tool_use", ID: fmt.Sprintf("toolu_scripted_%d_%d", i, j), Name: c.Name, Input: c.Input})
 		}
-		return content, "tool_use"
+		return Reply{Content: content, Stop: "tool_use"}
 	}
 	final := s.Final
 	if final == "" {
 		final = "this answer was scripted; no model was asked"
 	}
-	return []block{{Type: "text", Text: label + final}}, "end_turn"
+	return Reply{Content: []Block{{Type: "text", Text: label + final}}, Stop: "end_turn"}
 }
 
 // request is what we read of a Messages API request.

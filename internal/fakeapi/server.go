@@ -31,6 +31,9 @@ type Fault struct {
 // safe for concurrent use.
 type Server struct {
 	Script Script
+	// Reply returns the answer to a messages request; nil = the script's. It is
+	// called concurrently.
+	Reply  func(Request) *Reply
 	APIKey string  // required in X-Api-Key; "" = not checked
 	Bearer string  // required in Authorization, with the OAuth beta; "" = not checked
 	Faults []Fault // of the first messages requests, one each
@@ -109,17 +112,25 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case counts:
 		writeJSON(w, map[string]int{"input_tokens": InputTokens})
 	case req.Stream:
-		content, stop := s.Script.answer(seen.ToolResults)
-		stream(w, content, stop, fault.Truncate)
+		stream(w, s.reply(seen), fault.Truncate)
 	default:
 		if fault.Truncate {
 			panic(http.ErrAbortHandler)
 		}
-		content, stop := s.Script.answer(seen.ToolResults)
-		message := newMessage()
-		message["content"], message["stop_reason"] = content, stop
+		reply := s.reply(seen)
+		message := newMessage(reply)
+		message["content"], message["stop_reason"] = reply.Content, reply.Stop
 		writeJSON(w, message)
 	}
+}
+
+func (s *Server) reply(q Request) Reply {
+	if s.Reply != nil {
+		if r := s.Reply(q); r != nil {
+			return *r
+		}
+	}
+	return s.Script.answer(q.ToolResults)
 }
 
 // fault returns what is wrong with the next messages request.

@@ -4,6 +4,7 @@
 //	folder -> tree (bounded, follows no link) ─┬ stack.go: languages, package managers
 //	                                          ├ hosts.go: registries named in configuration and lock files
 //	                                          ├ git.go:   remotes, submodules
+//	                                          ├ firewall.go: hosts of a firewall's own script
 //	                                          └ mcp.go:   MCP servers          └─> Report
 //
 // The project may be hostile. Nothing of it is run, git included, whose

@@ -73,6 +73,7 @@ func Look(dir string) (Report, error) {
 	l.registries()
 	l.git()
 	l.mcp()
+	l.firewallScripts()
 	if t.cut {
 		l.report.Notes = append(l.report.Notes, Proposal{Value: "the project is large: only a part of its folders was looked at"})
 	}

@@ -73,6 +73,30 @@ func (t *tree) list(folder string) []string {
 	return out
 }
 
+// names lists the files of a folder, sorted, up to the bound.
+func (t *tree) names(folder string) []string {
+	if info, err := t.root.Lstat(folder); err != nil || !info.IsDir() {
+		return nil
+	}
+	f, err := t.root.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(maxEntries)
+	if err != nil && err != io.EOF {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			out = append(out, e.Name())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // has reports whether name is a regular file, and no link to one.
 func (t *tree) has(name string) bool {
 	info, err := t.root.Lstat(name)

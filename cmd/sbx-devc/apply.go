@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/gitdir"
+)
+
+func (a *app) applyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "apply [RUN]",
+		Short: "Make branches of the commits that a run's agent made",
+		Long: `Put the commits that a run's agent made into the repository that they were made
+for, as the branch sbx/RUN; further branches become sbx/RUN-NAME. Without RUN it is
+the newest run of the project around the current folder.
+
+The agent commits in a git directory of its own. At the end of the run its new
+commits were checked by git and put into the run's folder; here git checks them
+again. Nothing else of the agent's git directory comes back. Neither files nor the
+branch that is checked out change, no hook runs, and a branch that is there already
+is never replaced. The names of branches and the messages of commits are the
+agent's words.
+
+The commits of a run whose program was killed are taken by the next 'sbx-devc run',
+which says so.
+
+Exit code 1: the repository has another branch of that name, or git refuses the
+commits; 64: wrong usage; 66: there is no such run, or it made no commits.`,
+		Example: `  sbx-devc apply
+  sbx-devc apply 20260102-150405-ab12cd
+  git log -p main..sbx/20260102-150405-ab12cd
+  git reset sbx/20260102-150405-ab12cd    # the files are there already: take the commits, too
+  git merge sbx/20260102-150405-ab12cd    # where your branch has new commits, after you committed the files`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.applyCommits(cmd.Context(), args) },
+	}
+}
+
+func (a *app) applyCommits(ctx context.Context, args []string) error {
+	run, err := a.namedRun(args)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(filepath.Join(run, sandbox.SummaryFile))
+	if err != nil {
+		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("the run left no summary: %w", err), "its commits are taken when it ends; runs are kept in %s", a.runsHome()))
+	}
+	defer f.Close()
+	folder, commits, err := sandbox.ReadCommits(f)
+	if err != nil {
+		return exitWith(exitNoInput, err)
+	}
+	if len(commits) == 0 {
+		return exitWith(exitNoInput, fmt.Errorf("the agent of the run %s made no commits in %s", filepath.Base(run), folder))
+	}
+	var errs []error
+	for _, some := range byBundle(commits) {
+		if err := gitdir.Apply(ctx, run, some); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, c := range some {
+			fmt.Fprintln(a.stdout, c.Branch)
+			a.sayLine("%s in %s: commits: %d, made on %q", c.Branch, commitsDir(folder, c), c.Count, c.From)
+		}
+		a.sayNext(ctx, commitsDir(folder, some[0]), some[0])
+	}
+	if err := errors.Join(errs...); err != nil {
+		return exitWith(exitFailed, err)
+	}
+	return nil
+}
+
+// sayNext prints the commands that show the commits of c and take them into the
+// branch that is checked out in dir. They work in the current folder as printed,
+// and lose no commit that was made in dir while the agent worked.
+func (a *app) sayNext(ctx context.Context, dir string, c gitdir.Commits) {
+	git, branch := gitIn(dir), shellWord(c.Branch)
+	keeps, born := gitdir.KeepsHead(ctx, c)
+	if !born {
+		a.sayLine("to look at them: %s log -p %s", git, branch)
+	} else {
+		a.sayLine("to look at them: %s log -p HEAD..%s", git, branch)
+	}
+	if !keeps {
+		a.sayLine("your branch has commits that %s lacks, and the agent's files are in the folder already: commit those first, then: %s merge %s", c.Branch, git, branch)
+		return
+	}
+	a.sayLine("the files are in the folder already; to take the commits into your branch, too: %s reset %s", git, branch)
+}
+
+// gitIn is git's command for the repository in dir, as one types it in the current folder.
+func gitIn(dir string) string {
+	if here, err := os.Getwd(); err == nil && real(here) == real(dir) {
+		return "git"
+	}
+	return "git -C " + shellWord(dir)
+}
+
+// sayLine prints a line for people, in which the agent's words stay one line.
+func (a *app) sayLine(format string, args ...any) {
+	fmt.Fprintln(a.stderr, "sbx-devc: "+visible.Line(fmt.Sprintf(format, args...)))
+}
+
+// commitsDir is the folder whose repository the commits are of.
+func commitsDir(folder string, c gitdir.Commits) string {
+	return filepath.Join(folder, filepath.FromSlash(c.Repository))
+}
+
+// namedRun is the folder of the run that the arguments name, or of the newest one
+// of the project around the current folder.
+func (a *app) namedRun(args []string) (string, error) {
+	if len(args) == 0 {
+		project, err := a.projectAsked(false, nil)
+		if err != nil {
+			return "", err
+		}
+		return a.newestRun(false, project)
+	}
+	run := args[0]
+	if runName.MatchString(run) && !exists(run) {
+		run = filepath.Join(a.runsHome(), run)
+	}
+	if !isFolder(run) {
+		return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run at %s", run), "give a run's id or its folder; runs are kept in %s", a.runsHome()))
+	}
+	return filepath.Abs(run)
+}
+
+// byBundle groups commits by the repository that they are of.
+func byBundle(commits []gitdir.Commits) (groups [][]gitdir.Commits) {
+	for _, c := range commits {
+		i := slices.IndexFunc(groups, func(g []gitdir.Commits) bool { return g[0].Bundle == c.Bundle })
+		if i < 0 {
+			groups = append(groups, nil)
+			i = len(groups) - 1
+		}
+		groups[i] = append(groups[i], c)
+	}
+	return groups
+}

@@ -1,0 +1,249 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// committing is a real run of the built program in a repository, whose agent runs
+// one command.
+type committing struct {
+	cmd     *exec.Cmd
+	engine  *engine.Engine
+	project string
+	stderr  *os.File
+}
+
+func startCommitting(t *testing.T, command string) *committing {
+	t.Helper()
+	api := httptest.NewServer(&fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{command}}}}})
+	t.Cleanup(api.Close)
+	r := &committing{}
+	r.cmd, r.engine = runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + api.URL, "PATH=" + filepath.Dir(builtProgram(t)) + ":" + os.Getenv("PATH")})
+	r.project = r.cmd.Dir
+	r.git(t, r.project, "init", "-q", "-b", "main")
+	if err := os.MkdirAll(filepath.Join(r.project, "sub", "folder"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.project, "sub", "a.txt"), []byte("one\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r.git(t, r.project, "add", ".")
+	r.git(t, r.project, "commit", "-q", "-m", "one")
+	if os.Geteuid() == 0 { // the agent never is root
+		if out, err := exec.Command("chown", "-R", "1000:1000", r.project).CombinedOutput(); err != nil {
+			t.Fatal(err, string(out))
+		}
+	}
+	var err error
+	if r.stderr, err = os.Create(filepath.Join(t.TempDir(), "stderr")); err != nil {
+		t.Fatal(err)
+	}
+	r.cmd.Stdin, r.cmd.Stderr = strings.NewReader("commit"), r.stderr
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = r.cmd.Process.Kill()
+		_ = r.cmd.Wait()
+		r.stderr.Close()
+		for _, id := range r.containers(t) {
+			_ = exec.Command("docker", "rm", "-fv", id).Run()
+		}
+	})
+	return r
+}
+
+func (r *committing) git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	args = append([]string{"-c", "safe.directory=*", "-c", "user.name=me", "-c", "user.email=me@example.com", "-C", dir}, args...)
+	out, err := exec.Command(testenv.Program(t, "git"), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %q: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+func (r *committing) containers(t *testing.T) []string {
+	t.Helper()
+	ids, err := r.engine.List(context.WithoutCancel(t.Context()), sandbox.LabelWorkspace, r.project)
+	if err != nil {
+		t.Error(err)
+	}
+	return ids
+}
+
+// shell runs a command line as a person would type it in a folder, and returns
+// its exit code and outputs.
+func (r *committing) shell(t *testing.T, dir, line string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+	var out, people strings.Builder
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.cmd.Env, dir, &out, &people
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), people.String()
+}
+
+func (r *committing) said(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(r.stderr.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// state is where the run's program keeps its files.
+func (r *committing) state() string { return (&restless{cmd: r.cmd}).state() }
+
+// printed is the command that is printed for taking the commits.
+var printed = regexp.MustCompile(`(?m): (sbx-devc apply ([0-9a-f-]+))$`)
+
+const twoCommits = `git checkout -q -b work && echo two >>sub/a.txt && git commit -q -a -m two && git commit -q --allow-empty -m three`
+
+// A run is killed outright, with everything that its agent committed in a volume.
+// The next start takes the commits before the volume goes.
+func TestCommitsOfAKilledRunAreKept(t *testing.T) {
+	r := startCommitting(t, twoCommits+` && touch committed; sleep 600`)
+	until(t, "the agent has committed", func() bool { return exists(filepath.Join(r.project, "committed")) })
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.cmd.Wait()
+	// A start that cannot keep the commits keeps the volume, and says so once.
+	runs, err := filepath.Glob(filepath.Join(r.state(), "runs", "*"))
+	if err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	if err := errors.Join(os.Rename(runs[0], runs[0]+"-aside"), os.WriteFile(runs[0], nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		_, _, said := r.shell(t, r.project, "sbx-devc run --print </dev/null")
+		if strings.Contains(said, "could not be taken") != (i == 0) || strings.Contains(said, "reaped") {
+			t.Errorf("start %d says %s", i, said)
+		}
+		if left := r.containers(t); len(left) != 1 {
+			t.Errorf("%d containers are left", len(left))
+		}
+	}
+	if err := errors.Join(os.Remove(runs[0]), os.Rename(runs[0]+"-aside", runs[0])); err != nil {
+		t.Fatal(err)
+	}
+	// The next start fails for want of a prompt, after it has cleaned up.
+	code, _, said := r.shell(t, r.project, "sbx-devc run --print </dev/null")
+	found := printed.FindStringSubmatch(said)
+	if code != exitNoInput || found == nil || !strings.Contains(said, "ended without its program; its 2 commits are kept: ") {
+		t.Fatalf("the next start ends with %d and says %s", code, said)
+	}
+	if left := r.containers(t); len(left) > 0 {
+		t.Errorf("containers are left: %q", left)
+	}
+	if code, out, problem := r.shell(t, r.project, found[1]); code != exitOK || out != "sbx/"+found[2]+"\n" {
+		t.Fatalf("%s ends with %d: %s%s", found[1], code, out, problem)
+	}
+	if log := r.git(t, r.project, "log", "--format=%s", "main..sbx/"+found[2]); log != "three\ntwo\n" {
+		t.Errorf("the branch holds %q", log)
+	}
+	if code, _, said := r.shell(t, r.project, "sbx-devc run --print </dev/null"); code != exitNoInput || strings.Contains(said, "kept") || strings.Contains(said, "reaped") {
+		t.Errorf("it is said twice: %s", said)
+	}
+}
+
+// The way of a person from a run to its commits, in the words that the run prints,
+// and with what a person gets wrong.
+func TestThePrintedApplyCommandMakesTheBranch(t *testing.T) {
+	r := startCommitting(t, twoCommits)
+	linked := filepath.Join(t.TempDir(), "linked")
+	r.git(t, r.project, "worktree", "add", "-q", "-b", "linked", linked)
+	if code := endOf(t, r.cmd); code != exitOK {
+		t.Fatalf("the run ends with %d: %s", code, r.said(t))
+	}
+	found := printed.FindStringSubmatch(r.said(t))
+	if found == nil {
+		t.Fatalf("the run prints no command: %s", r.said(t))
+	}
+	branch := "sbx/" + found[2]
+	var head string
+	for _, c := range []struct{ name, dir, line string }{
+		{"as printed, in the project's folder", r.project, found[1]},
+		{"again", r.project, found[1]},
+		{"as printed, in a folder of the project", filepath.Join(r.project, "sub", "folder"), found[1]},
+		{"as printed, in a linked worktree", linked, found[1]},
+		{"as printed, elsewhere", t.TempDir(), found[1]},
+		{"without a run, in the project's folder", r.project, "sbx-devc apply"},
+		{"without a run, in a folder of the project", filepath.Join(r.project, "sub", "folder"), "sbx-devc apply"},
+		{"the run's folder", t.TempDir(), "sbx-devc apply '" + filepath.Join(r.state(), "runs", found[2]) + "'"},
+	} {
+		if c.name != "again" && head != "" {
+			r.git(t, r.project, "branch", "-q", "-D", branch)
+		}
+		code, out, said := r.shell(t, c.dir, c.line)
+		if code != exitOK || out != branch+"\n" || !strings.Contains(said, " log -p HEAD.."+branch+"\n") {
+			t.Fatalf("%s: it ends with %d: %s%s", c.name, code, out, said)
+		}
+		head = r.git(t, r.project, "rev-parse", branch)
+		if log := r.git(t, r.project, "log", "--format=%s", "main.."+branch); log != "three\ntwo\n" {
+			t.Errorf("%s: the branch holds %q", c.name, log)
+		}
+	}
+	if now := r.git(t, r.project, "symbolic-ref", "HEAD"); now != "refs/heads/main\n" {
+		t.Errorf("another branch is checked out: %s", now)
+	}
+	r.git(t, r.project, "branch", "-q", "-f", branch, "main")
+	missing := strings.Repeat("0", 8) + "-000000-000000"
+	for _, c := range []struct {
+		dir, line string
+		code      int
+		says      string
+	}{
+		{r.project, found[1], exitFailed, "at another commit"},
+		{r.project, "sbx-devc apply " + missing, exitNoInput, "no run at "},
+		{r.project, "sbx-devc apply ''", exitNoInput, "no run at "},
+		{r.project, "sbx-devc apply ../../etc", exitNoInput, "no run at "},
+		{r.project, "sbx-devc apply .", exitNoInput, "no summary"},
+		{r.project, "sbx-devc apply " + found[2] + " " + found[2], exitUsage, ""},
+		{r.project, "sbx-devc apply --nope", exitUsage, ""},
+		{linked, "sbx-devc apply", exitNoInput, "newest run of another project is " + found[2]},
+	} {
+		code, out, said := r.shell(t, c.dir, c.line)
+		if code != c.code || out != "" || !strings.Contains(said, c.says) || !strings.Contains(said, "sbx-devc: hint: ") {
+			t.Errorf("%s: it ends with %d, not %d: %s%s", c.line, code, c.code, out, said)
+		}
+	}
+	if now := r.git(t, r.project, "rev-parse", branch, "main"); strings.Count(now, strings.SplitAfter(now, "\n")[0]) != 2 {
+		t.Errorf("a branch that was there was replaced: %s", now)
+	}
+}
+
+// A run without commits prints no command, and apply says so.
+func TestApplyOfARunWithoutCommits(t *testing.T) {
+	r := startCommitting(t, "echo two >>sub/a.txt")
+	if code := endOf(t, r.cmd); code != exitOK {
+		t.Fatalf("the run ends with %d: %s", code, r.said(t))
+	}
+	if said := r.said(t); strings.Contains(said, "sbx-devc apply") {
+		t.Errorf("it offers commits: %s", said)
+	}
+	code, out, said := r.shell(t, r.project, "sbx-devc apply")
+	if code != exitNoInput || out != "" || !strings.Contains(said, "made no commits in "+r.project) {
+		t.Errorf("apply ends with %d: %s%s", code, out, said)
+	}
+}

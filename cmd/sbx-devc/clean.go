@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/settings"
+)
+
+func (a *app) cleanCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "clean [DIR]",
+		Short: "Remove the empty folders that a dev container or a run left in a project",
+		Long: `Remove the empty folders in DIR, by default the project around the current folder,
+that init or a run made because programs on this machine would obey what an agent
+writes there: .vscode, .idea, commondir and the like. What holds something stays.
+
+They are places of mounts while a container uses the project, so nothing is removed
+while one is there. The next start of a dev container makes them again.
+
+Exit code 0: they are gone; 66: DIR is missing; 69: the container engine does not
+answer; 73: a folder could not be removed; 75: a container uses the project.`,
+		Example: "  sbx-devc clean",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.clean(cmd.Context(), a.projectDir(args)) },
+	}
+}
+
+func (a *app) clean(ctx context.Context, dir string) error {
+	if !isFolder(dir) {
+		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no folder", dir), "name the project's folder"))
+	}
+	err := withEngine(ctx, func(e *engine.Engine) error { return unused(ctx, e, real(dir)) })
+	if err != nil {
+		return err
+	}
+	var removed []string
+	for _, p := range append(settings.ProjectPaths(), settings.BareStop) {
+		folder := filepath.Join(dir, p)
+		entries, err := os.ReadDir(folder)
+		if info, statErr := os.Lstat(folder); err != nil || statErr != nil || !info.IsDir() || len(entries) > 0 {
+			continue
+		}
+		if err := os.Remove(folder); err != nil {
+			return exitWith(exitCantWrite, fmt.Errorf("removing the empty folder: %w", err))
+		}
+		removed = append(removed, p)
+	}
+	if len(removed) > 0 {
+		fmt.Fprintf(a.stderr, "sbx-devc: removed empty folders: %s\n", strings.Join(removed, ", "))
+	} else {
+		fmt.Fprintln(a.stderr, "sbx-devc: nothing to remove")
+	}
+	return nil
+}
+
+// unused refuses a project that a container has mounted: to remove a place of a
+// mount takes the mount away, and the container ends by that.
+func unused(ctx context.Context, e *engine.Engine, folder string) error {
+	for label, what := range map[string]string{labelFolder: "dev container", sandbox.LabelWorkspace: "run"} {
+		ids, err := e.List(ctx, label, folder)
+		if err != nil {
+			return err
+		}
+		if len(ids) > 0 {
+			err := fmt.Errorf("%s is used by a %s", folder, what)
+			return exitWith(exitLocked, diag.WithHint(err, "remove its container first: docker rm -f %s", ids[0][:min(12, len(ids[0]))]))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/changes"
+)
+
+// diffOptions are the flags of diff.
+type diffOptions struct {
+	stat     bool
+	nameOnly bool
+}
+
+func (a *app) diffCommand() *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{
+		Use:   "diff [RUN | FOLDER]",
+		Short: "Show what changed in the project during a run",
+		Long: `Show what changed in the project's files while a run worked, as a unified diff:
+of the newest run of the project in the current folder, or of the run with the id
+RUN or in FOLDER. Files that git, shells, editors, agents, hooks, CI or builds obey
+come first.
+
+It was made from the files themselves when the run ended. Nothing that an agent
+can write decides what is in it: no index, ignore rule, attribute or setting of
+git's. Changes that somebody else made in that time are in it, too.
+
+On a terminal control characters are shown as text. A pipe gets every byte, in the
+form that 'git apply' reads; lines that begin with "sbx-devc:" name what is not in
+the diff, such as binary, very large or very many files.
+
+Exit code 64: wrong usage; 66: there is no such run.`,
+		Example: `  sbx-devc diff
+  sbx-devc diff --stat
+  sbx-devc diff 20260102-150405-ab12cd | less -R
+  sbx-devc diff --name-only`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.diff(o, args) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.stat, "stat", false, "a line for each change instead of the diff")
+	f.BoolVar(&o.nameOnly, "name-only", false, "only the paths, control characters as escapes")
+	cmd.MarkFlagsMutuallyExclusive("stat", "name-only")
+	return cmd
+}
+
+func (a *app) diff(o diffOptions, args []string) error {
+	folder, err := a.changedRun(args)
+	if err != nil {
+		return err
+	}
+	if o.stat || o.nameOnly {
+		set, err := readChanges(folder)
+		if err != nil {
+			return exitWith(exitConfig, err)
+		}
+		if o.stat {
+			return set.WriteAll(a.stdout)
+		}
+		for _, path := range set.Paths(len(set.Changes)) {
+			if _, err := fmt.Fprintln(a.stdout, path); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	f, err := os.Open(filepath.Join(folder, changes.PatchFile))
+	if err != nil {
+		return exitWith(exitNoInput, err)
+	}
+	defer f.Close()
+	out := shown(a.stdout)
+	if _, err := io.Copy(out, f); err != nil {
+		return err
+	}
+	if w, ok := out.(*visible.Writer); ok {
+		return w.Close()
+	}
+	return nil
+}
+
+// changedRun is the folder of the run that is meant.
+func (a *app) changedRun(args []string) (string, error) {
+	if len(args) == 1 {
+		folder := args[0]
+		if runName.MatchString(folder) && !exists(folder) {
+			folder = filepath.Join(a.runsHome(), folder)
+		}
+		if !isRegular(filepath.Join(folder, changes.SetFile)) {
+			return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no run that kept what changed", args[0]), "give a run's id or its folder; runs are kept in %s", a.runsHome()))
+		}
+		return folder, nil
+	}
+	project, err := a.projectAsked(false, nil)
+	if err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(a.runsHome())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", exitWith(exitNoInput, err)
+	}
+	for _, e := range slices.Backward(entries) { // names begin with the time
+		folder := filepath.Join(a.runsHome(), e.Name())
+		if runName.MatchString(e.Name()) && projectOf(folder) == project && isRegular(filepath.Join(folder, changes.SetFile)) {
+			return folder, nil
+		}
+	}
+	return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run of %s in %s", project, a.runsHome()), "name a run, or go to the project's folder; a run that still works has no changes yet"))
+}
+
+func readChanges(folder string) (*changes.Set, error) {
+	f, err := os.Open(filepath.Join(folder, changes.SetFile))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return changes.Read(f)
+}

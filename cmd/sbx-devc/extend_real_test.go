@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/testenv"
+)
+
+// The layout of Anthropic's reference dev container: an unprivileged USER at the
+// end of the Dockerfile, a script that sets a packet filter, sudo for that script
+// alone, and a hook that runs it. What needs the internet is left out.
+const (
+	referenceDockerfile = `FROM debian:bookworm-slim
+RUN apt-get update && apt-get install -y --no-install-recommends curl sudo iptables && rm -rf /var/lib/apt/lists/*
+RUN useradd --create-home --uid 1000 node && mkdir -p /workspace /home/node/.claude && chown -R node:node /workspace /home/node/.claude
+WORKDIR /workspace
+USER node
+ENV SHELL=/bin/bash
+COPY init-firewall.sh /usr/local/bin/
+USER root
+RUN chmod +x /usr/local/bin/init-firewall.sh && \
+  echo "node ALL=(root) NOPASSWD: /usr/local/bin/init-firewall.sh" > /etc/sudoers.d/node-firewall && \
+  chmod 0440 /etc/sudoers.d/node-firewall
+USER node
+`
+	referenceScript = `#!/bin/bash
+set -euo pipefail
+for domain in \
+    "api.anthropic.com" \
+    "telemetry.example" \
+    "docs.example.org"; do
+  echo "allowing $domain"
+done
+iptables -P OUTPUT DROP
+`
+	referenceConfig = `{
+  "name": "Sandbox", // ours
+  "build": {"dockerfile": "Dockerfile"},
+  "runArgs": ["--cap-add=NET_ADMIN", "--cap-add=NET_RAW", "--dns=%s"],
+  "remoteUser": "node",
+  "mounts": ["source=claude-code-config-${devcontainerId},target=/home/node/.claude,type=volume"],
+  "containerEnv": {"CLAUDE_CONFIG_DIR": "/home/node/.claude"},
+  "workspaceMount": "source=${localWorkspaceFolder},target=/workspace,type=bind,consistency=delegated",
+  "workspaceFolder": "/workspace",
+  "postStartCommand": "sudo /usr/local/bin/init-firewall.sh",
+  "waitFor": "postStartCommand"
+}
+`
+)
+
+// TestExtendTakesOverTheReferenceContainer extends a copy of Anthropic's dev
+// container and starts it with the official CLI: our firewall takes the place of
+// the script, from the copy of the Feature that this program carries.
+func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	p := newRepository(t, "sbx-c-reference")
+	p.ownImages = true
+	p.write(".devcontainer/Dockerfile", referenceDockerfile)
+	p.write(".devcontainer/init-firewall.sh", referenceScript)
+	p.write(".devcontainer/devcontainer.json", fmt.Sprintf(referenceConfig, p.world.addr))
+
+	code, _, said := call(t, "init", "--extend", p.dir, "--allow", fmt.Sprintf("allowed.example:%d", p.world.allowed))
+	if code != 0 {
+		t.Fatalf("init --extend: exit %d: %s", code, said)
+	}
+	for _, want := range []string{
+		"not allowed: telemetry.example: the dev container's own firewall allows it (.devcontainer/init-firewall.sh:5); --allow telemetry.example adds it",
+		`postStartCommand no longer runs "sudo /usr/local/bin/init-firewall.sh"`, "containerUser is root", "nothing here installs Claude Code",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("init --extend does not say %q:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "login is lost") || strings.Contains(said, "not allowed: api.anthropic.com") {
+		t.Errorf("init --extend proposes what is there:\n%s", said)
+	}
+	config, err := os.ReadFile(filepath.Join(p.dir, ".devcontainer", "devcontainer.json"))
+	if err != nil || !strings.Contains(string(config), "// ours") || strings.Contains(string(config), "postStartCommand") || strings.Contains(string(config), "telemetry.example") {
+		t.Errorf("%v\n%s", err, config)
+	}
+	p.sbx("validate", "--fail-on", "error", p.dir)
+	p.edit("devcontainer.json", `"allow": `, `"private": "allowed.example", "allow": `)
+
+	if outcome, log := p.up(); outcome != "success" {
+		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+	}
+	if out, err := p.exec(fmt.Sprintf("id -un; curl -sS --max-time 10 http://allowed.example:%d/", p.world.allowed)); err != nil || !strings.Contains(out, "node\nhello from outside") {
+		t.Errorf("an allowed host: %q %v", out, err)
+	}
+	p.repel(t, []attack{
+		{"another name", fmt.Sprintf("curl -sS --max-time 5 http://other.example:%d/", p.world.allowed)},
+		{"an address", fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", p.world.addr, p.world.other)},
+		{"the old script with sudo", "sudo -n /usr/local/bin/init-firewall.sh"},
+		{"another container", "echo {} >.devcontainer/devcontainer.json || mv .devcontainer x"},
+		{"another firewall for the next build", "echo >.devcontainer/firewall/install.sh"},
+	})
+	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
+		t.Errorf("arrived outside: %v", leaks)
+	}
+
+	t.Run("ReadmePutsAPolicyInForce", func(t *testing.T) { testReadmeReload(t, p.in(t)) })
+
+	// Each of the two changes is needed: so the container was written before.
+	t.Run("OldHookFails", func(t *testing.T) {
+		p := p.in(t)
+		p.must(p.docker, "rm", "-f", p.containers()[0])
+		p.edit("devcontainer.json", `"remoteUser": `, `"postStartCommand": "sudo /usr/local/bin/init-firewall.sh", "remoteUser": `)
+		failsToComeUp(t, p)
+		p.edit("devcontainer.json", `"postStartCommand": "sudo /usr/local/bin/init-firewall.sh", `, "")
+	})
+	t.Run("OldUserFails", func(t *testing.T) {
+		p := p.in(t)
+		for _, id := range p.containers() {
+			p.must(p.docker, "rm", "-f", id)
+		}
+		p.edit("devcontainer.json", `"containerUser": "root"`, `"containerUser": "node"`)
+		failsToComeUp(t, p)
+	})
+}
+
+func failsToComeUp(t *testing.T, p *devProject) {
+	t.Helper()
+	if outcome, log := p.up(); outcome == "success" {
+		t.Errorf("the container came up: %s", log)
+	}
+}
+
+// testReadmeReload puts a policy in force by the commands of the README. The file
+// belongs to the agent's user on this machine, as to every user who is not root,
+// and must not do so inside.
+func testReadmeReload(t *testing.T, p *devProject) {
+	t.Helper()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile("`(docker exec [^`]*(?:tee|reload)[^`]*)`").FindAllStringSubmatch(string(readme), -1)
+	if len(commands) != 2 {
+		t.Fatalf("the README has %d commands for this: %q", len(commands), commands)
+	}
+	p.write(".devcontainer/sandbox.jsonc", `{"network": {"presets": ["anthropic"], "allow": ["late.example"]}}`)
+	if err := os.Chown(filepath.Join(p.dir, ".devcontainer", "sandbox.jsonc"), agentUID, agentUID); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands {
+		line := strings.Replace(c[1], "CONTAINER", p.containers()[0], 1)
+		if out, err := p.try("sh", "-c", "cd "+p.dir+" && "+line); err != nil {
+			t.Errorf("%s: %v: %s", line, err, out)
+		}
+	}
+	if out, err := p.exec("sbx-init check late.example"); err != nil {
+		t.Errorf("the policy is not in force: %v: %s", err, out)
+	}
+	if err := os.Remove(filepath.Join(p.dir, ".devcontainer", "sandbox.jsonc")); err != nil {
+		t.Fatal(err)
+	}
+}

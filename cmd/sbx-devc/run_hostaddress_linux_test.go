@@ -1,0 +1,26 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/netnstest"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// TestRunTellsTheFirewallOfThisMachinesAddresses: a plan that run makes on a
+// machine with addresses of the internet's names them to the firewall.
+func TestRunTellsTheFirewallOfThisMachinesAddresses(t *testing.T) {
+	lab := netnstest.New(t)
+	a := &app{getenv: func(string) string { return "" }}
+	dir := t.TempDir()
+	var plan *sandbox.Plan
+	var err error
+	lab.Sandbox.Do(func() { plan, err = a.planRun(dir, sandbox.Options{ID: "test"}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if command, want := strings.Join(plan.Sidecar.Entrypoint, " "), " --around 192.0.2.2,2001:db8::2 "; !strings.Contains(command, want) {
+		t.Errorf("the firewall's command is %q, and lacks %q", command, want)
+	}
+}

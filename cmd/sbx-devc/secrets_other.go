@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+// closeMemory does nothing: macOS and Windows guard the memory of processes
+// themselves, by entitlements and by access rights.
+func closeMemory() {}

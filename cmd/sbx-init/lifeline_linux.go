@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/lifeline"
+)
+
+// In topology sidecar both containers end when the run's supervisor is gone or
+// the run's time is over. The firewall's first process hears the supervisor on
+// its standard input, and the first process of the agent's container holds a
+// connection to the firewall's, which ends with it.
+//
+// Nothing of this is the agent's to touch. Both processes can neither be traced
+// nor ended by its user, and the connection has no name once it is there: the
+// firewall listens before anything of the agent's can run, takes one connection
+// and closes the door, and reap connects before it starts the command.
+const lifelineSocket = "@sbx-init/lifeline"
+
+// errDeadline says that the supervisor should have ended the agent by now.
+var errDeadline = errors.New("the run's time is over, and its supervisor has not ended it")
+
+// lifelineHolder is the firewall's end.
+type lifelineHolder struct {
+	door  *net.UnixListener
+	limit time.Duration // for the agent's container, from its start; 0 = none
+}
+
+// holdLifeline begins to listen for the agent's container.
+func holdLifeline(limit time.Duration) (*lifelineHolder, error) {
+	door, err := net.ListenUnix("unix", &net.UnixAddr{Name: lifelineSocket, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("opening the socket by which the agent's container lives: %w", err)
+	}
+	return &lifelineHolder{door, limit}, nil
+}
+
+// await returns when the supervisor is gone or the time is over. The agent's
+// container ends by it, too.
+func (l *lifelineHolder) await(supervisor io.Reader) error {
+	joined := make(chan *net.UnixConn, 1)
+	go func() {
+		conn, err := l.door.AcceptUnix()
+		_ = l.door.Close()
+		if err == nil {
+			joined <- conn
+		}
+	}()
+	gone := make(chan error, 1)
+	go func() { gone <- lifeline.Await(supervisor, lifeline.Silence) }()
+	var agent *net.UnixConn
+	var over <-chan time.Time
+	for {
+		var err error
+		select {
+		case agent = <-joined:
+			if l.limit > 0 {
+				over = time.After(l.limit)
+			}
+			continue
+		case err = <-gone:
+		case <-over:
+			err = errDeadline
+		}
+		if agent != nil {
+			_ = agent.Close()
+		}
+		return exitWith(exitInternal, err)
+	}
+}
+
+// joinLifeline connects the agent's container to the firewall's. What it returns
+// waits until the firewall's process has ended or wants us to end.
+func joinLifeline() (await func() error, err error) {
+	fail := func(err error) (func() error, error) {
+		return nil, diag.WithHint(fmt.Errorf("tying this container's life to the firewall's: %w", err),
+			"--lifeline needs the network of a container that runs 'sbx-init run --sidecar --lifeline'")
+	}
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: lifelineSocket, Net: "unix"})
+	if err != nil {
+		return fail(err)
+	}
+	if uid, err := peerUID(conn); err != nil || uid != 0 {
+		_ = conn.Close()
+		return fail(errors.Join(fmt.Errorf("user %d listens there, not root", uid), err))
+	}
+	return func() error {
+		_, _ = io.Copy(io.Discard, conn) // nothing comes but the end
+		return exitWith(exitInternal, errors.New("the firewall's process has ended this container: it ended itself, the run's supervisor is gone, or the run's time is over"))
+	}, nil
+}

@@ -1,0 +1,251 @@
+package credproxy
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Answer is how the model API answered a request, read on the host.
+type Answer struct {
+	// Stop is the API's stop_reason: end_turn, tool_use and others; "" = the
+	// answer did not come to its end.
+	Stop string
+	// Text is the answer's last content block, if that is a text: what Claude
+	// Code takes for the result of a run.
+	Text string
+	// Structured is the arguments, as JSON, of the answer's last call of
+	// structuredTool, wherever it stands; nil = there is none.
+	Structured []byte
+}
+
+// structuredTool is Claude Code's tool for --json-schema. The call is the run's
+// result. The model may call other tools in the same answer.
+const structuredTool = "StructuredOutput"
+
+// maxKept bounds what is kept of one line, of a plain answer and of a content
+// block, in bytes. The longest answers of models are below 1 MiB, events below
+// 10 KiB. What is longer is passed on and not read.
+const maxKept = 4 << 20
+
+// answerReader reads one answer that is written to it, server-sent events or
+// one JSON object, as it passes: tokens, and how it ends. It keeps one line and
+// the last content block, no more.
+type answerReader struct {
+	events bool
+	meter  *meter
+	model  string // of the request until the answer names its own
+	size   int    // of the request, in bytes
+
+	line     []byte
+	skip     bool // the line is longer than maxKept
+	over     bool // the block is longer than maxKept
+	unread   bool // something was skipped: the end is not known
+	block    []byte
+	kind     string // of the block; "" = there is none yet
+	answer   Answer
+	ended    bool
+	produced int // bytes of content so far
+
+	counted    tokens
+	countedUSD float64
+}
+
+type wireUsage struct {
+	Input      *int64 `json:"input_tokens"`
+	Output     *int64 `json:"output_tokens"`
+	CacheRead  *int64 `json:"cache_read_input_tokens"`
+	CacheWrite *int64 `json:"cache_creation_input_tokens"`
+	Creation   *struct {
+		Short int64 `json:"ephemeral_5m_input_tokens"`
+	} `json:"cache_creation"`
+	Served *struct {
+		Searches int64 `json:"web_search_requests"`
+	} `json:"server_tool_use"`
+}
+
+type wireBlock struct {
+	Type  string          `json:"type"`
+	Text  string          `json:"text"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+// wireMessage is a plain answer, or the one that message_start announces.
+type wireMessage struct {
+	Model   string      `json:"model"`
+	Stop    string      `json:"stop_reason"`
+	Content []wireBlock `json:"content"`
+	Usage   wireUsage   `json:"usage"`
+}
+
+// wireEvent is a server-sent event, or a plain answer.
+type wireEvent struct {
+	Type string `json:"type"`
+	wireMessage
+	Message wireMessage `json:"message"`
+	Block   wireBlock   `json:"content_block"`
+	Delta   struct {
+		Text    string `json:"text"`
+		Partial string `json:"partial_json"`
+		Think   string `json:"thinking"`
+		Stop    string `json:"stop_reason"`
+	} `json:"delta"`
+}
+
+// Write never fails.
+func (a *answerReader) Write(p []byte) {
+	for a.events {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			break
+		}
+		a.keep(p[:i])
+		a.endLine()
+		p = p[i+1:]
+	}
+	a.keep(p)
+}
+
+func (a *answerReader) keep(p []byte) {
+	if a.skip || len(a.line)+len(p) > maxKept {
+		a.skip, a.unread = true, true
+		a.produced += len(p)
+		return
+	}
+	a.line = append(a.line, p...)
+}
+
+func (a *answerReader) endLine() {
+	line, skip := a.line, a.skip
+	a.line, a.skip = a.line[:0], false
+	line, ok := bytes.CutPrefix(line, []byte("data:"))
+	var e wireEvent
+	if skip || !ok || json.Unmarshal(line, &e) != nil {
+		return
+	}
+	a.event(e)
+}
+
+func (a *answerReader) event(e wireEvent) {
+	switch e.Type {
+	case "message_start":
+		a.named(e.Message.Model)
+		a.count(e.Message.Usage)
+	case "content_block_start":
+		a.begin(e.Block)
+	case "content_block_delta":
+		a.add(e.Delta.Text + e.Delta.Partial)
+		a.produced += len(e.Delta.Think)
+	case "message_delta":
+		a.count(e.Usage)
+		if e.Delta.Stop != "" {
+			a.answer.Stop = e.Delta.Stop
+		}
+	case "message_stop":
+		a.finish()
+	}
+}
+
+func (a *answerReader) named(model string) {
+	if model != "" {
+		a.model = model
+	}
+}
+
+// begin starts a content block. The text that begins it is mostly empty.
+func (a *answerReader) begin(b wireBlock) {
+	a.keepStructured()
+	a.block, a.kind = a.block[:0], b.Type
+	if b.Type == "tool_use" {
+		a.kind = b.Name
+	}
+	a.over = b.Type != "text" && a.kind != structuredTool // the judge needs no other content
+	a.add(b.Text)
+}
+
+func (a *answerReader) add(s string) {
+	a.produced += len(s)
+	if a.over || len(a.block)+len(s) > maxKept {
+		a.over = true
+		return
+	}
+	a.block = append(a.block, s...)
+}
+
+// finish notes the answer's end.
+func (a *answerReader) finish() {
+	a.ended = a.answer.Stop != "" && !a.unread
+	a.keepStructured()
+	if a.kind == "text" && !a.over {
+		a.answer.Text = string(a.block)
+	}
+}
+
+// keepStructured takes over the block, if it is the call of structuredTool. Of a
+// block that is too long it keeps nothing.
+func (a *answerReader) keepStructured() {
+	if a.kind == structuredTool {
+		a.answer.Structured = nil
+		if !a.over {
+			a.answer.Structured = bytes.Clone(a.block)
+		}
+	}
+}
+
+// close reads what is left when nothing more comes, and returns the answer. One
+// that was cut has no Stop; its tokens are spent all the same, and the upstream
+// may not have said how many: then its cost is estimated, with four bytes for a
+// token that was sent and three for one that came.
+func (a *answerReader) close() Answer {
+	if !a.events && !a.skip {
+		var e wireEvent
+		if json.Unmarshal(a.line, &e) == nil && e.Type == "message" {
+			a.named(e.Model)
+			a.count(e.Usage)
+			for _, b := range e.Content {
+				a.begin(b)
+				if b.Type == "tool_use" {
+					a.add(string(b.Input))
+				}
+			}
+			a.answer.Stop = e.Stop
+			a.finish()
+		}
+	}
+	if a.ended {
+		return a.answer
+	}
+	estimated := a.counted
+	if estimated.Input+estimated.CacheRead+estimated.CacheWrite == 0 {
+		estimated.Input = int64(a.size / 4)
+	}
+	estimated.Output = max(estimated.Output, int64(a.produced/3))
+	a.charge(a.counted, priceOf(a.model).costUSD(estimated))
+	return Answer{}
+}
+
+// count replaces: a later event repeats the counts, cumulatively.
+func (a *answerReader) count(u wireUsage) {
+	now := a.counted
+	now.Requests = 1
+	for _, f := range []struct {
+		to   *int64
+		from *int64
+	}{{&now.Input, u.Input}, {&now.Output, u.Output}, {&now.CacheRead, u.CacheRead}, {&now.CacheWrite, u.CacheWrite}} {
+		if f.from != nil && *f.from >= 0 {
+			*f.to = *f.from
+		}
+	}
+	if u.Creation != nil {
+		now.write5m = max(u.Creation.Short, 0)
+	}
+	if u.Served != nil {
+		now.searches = max(u.Served.Searches, 0)
+	}
+	a.charge(now, priceOf(a.model).costUSD(now))
+}
+
+func (a *answerReader) charge(now tokens, usd float64) {
+	a.meter.change(a.counted, now, a.countedUSD, usd)
+	a.counted, a.countedUSD = now, usd
+}

@@ -1,0 +1,153 @@
+package credproxy
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/org/claude-sandbox/internal/apierror"
+)
+
+// Limits of a run, counted at the proxy. Claude Code counts for itself and ends
+// a run first; these hold when somebody asks the model past it.
+type Limits struct {
+	// Turns is Claude's --max-turns; 0 = no limit. The main conversation gets
+	// three requests for each turn and ten more: an answer that was cut is asked
+	// for again, the context is compacted, and a task in the background that
+	// ends makes Claude begin anew. Subagents and side requests (a web search,
+	// a summary of a page), which are no turns of Claude's, get fifty for each
+	// turn and fifty more. Counting tokens is free.
+	Turns int
+	// BudgetUSD is Claude's --max-budget-usd, in US dollars at list price; 0 =
+	// no limit. It counts what the upstream reports. Requests that are under way
+	// when it is used up are answered: at most maxInFlight.
+	BudgetUSD float64
+}
+
+// Reached is a limit that was reached; "" = none.
+type Reached string
+
+// The limits that can be reached.
+const (
+	ReachedTurns  Reached = "turns"
+	ReachedBudget Reached = "budget"
+)
+
+func (l Limits) mainRequests() int64 { return int64(l.Turns)*3 + 10 }
+func (l Limits) sideRequests() int64 { return int64(l.Turns)*50 + 50 }
+
+// agentHeader names the subagent that asks. Claude's main conversation has none.
+const agentHeader = "X-Claude-Code-Agent-Id"
+
+// asker is who sends a request, as far as a request can tell.
+type asker int
+
+const (
+	subagent asker = iota
+	plain          // no subagent, and no tools of the sandbox: a side request, or Claude itself in a run without tools
+	main           // Claude's main conversation
+)
+
+func askerOf(h http.Header, body request) asker {
+	switch {
+	case len(h.Values(agentHeader)) > 0:
+		return subagent
+	case body.clientTools == 0:
+		return plain
+	}
+	return main
+}
+
+// conversation is what the proxy remembers of a run's requests. It is safe for
+// concurrent use.
+type conversation struct {
+	mu         sync.Mutex
+	main, side int64 // requests that were answered or are under way
+	newest     int64 // number of the newest request of the main conversation
+	tooled     bool  // a main request was seen
+	underWay   int64
+	last       Answer // to that; zero until it is answered
+	reached    Reached
+}
+
+// turn is one request under way.
+type turn struct {
+	of     *conversation
+	main   bool  // counts as a request of the main conversation
+	number int64 // in the main conversation; 0 = it is not of it
+}
+
+// begin counts a request, or refuses it.
+func (c *conversation) begin(from asker, l Limits, spentUSD float64) (*turn, *refusal) {
+	tools := from == main
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reached == "" && l.Turns > 0 && (tools && c.main >= l.mainRequests() || !tools && c.side >= l.sideRequests()) {
+		c.reached = ReachedTurns
+	}
+	if c.reached == "" && l.BudgetUSD > 0 && spentUSD >= l.BudgetUSD {
+		c.reached = ReachedBudget
+	}
+	switch {
+	case c.reached == ReachedTurns:
+		return nil, over(fmt.Sprintf("this run may have %d turns; the sandbox counted more requests than they need", l.Turns))
+	case c.reached == ReachedBudget:
+		return nil, over(fmt.Sprintf("this run's budget of %g US dollars is used up", l.BudgetUSD))
+	case c.underWay >= maxInFlight:
+		return nil, &refusal{status: 529, kind: apierror.Overloaded, message: "too many requests at a time"}
+	}
+	c.underWay++
+	// Without tools, the main conversation looks as side requests do. It counts
+	// as theirs, and is the main one as long as no request had tools.
+	speaks := tools || from == plain && !c.tooled
+	t := &turn{of: c, main: tools}
+	if tools {
+		c.main, c.tooled = c.main+1, true
+	} else {
+		c.side++
+	}
+	if speaks {
+		c.newest++
+		c.last = Answer{}
+		t.number = c.newest
+	}
+	return t, nil
+}
+
+// over is the refusal of a run that has reached a limit. Claude Code 2.1.329
+// ends at once on this status with this header, without another try; 400 it
+// repeats with less in it, and 403 it takes for a wrong key.
+func over(message string) *refusal {
+	return &refusal{status: http.StatusPaymentRequired, kind: apierror.Billing, message: message, final: true}
+}
+
+// end notes how a request was answered. One that the upstream refused does not
+// count.
+func (t *turn) end(answered bool) {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	t.of.underWay--
+	switch {
+	case answered:
+	case t.main:
+		t.of.main--
+	default:
+		t.of.side--
+	}
+}
+
+// said notes the answer to a request of the main conversation, unless there is a
+// newer one.
+func (t *turn) said(a Answer) {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	if t.number > 0 && t.number == t.of.newest {
+		t.of.last = a
+	}
+}
+
+func (c *conversation) state() (Answer, Reached) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last, c.reached
+}

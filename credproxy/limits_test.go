@@ -1,0 +1,97 @@
+package credproxy
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/fakeapi"
+)
+
+// Attack: whoever has the session token goes on asking after Claude's own limits
+// are reached. Judged by the requests that arrive at the model.
+func TestTheTokenAsksNoMoreThanTheLimitsAllow(t *testing.T) {
+	const tries = 150
+	loop := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}}}}
+	// One answer of the scripted model, at the dearest price, in US dollars.
+	const each = (15*fakeapi.InputTokens + 75*fakeapi.OutputTokens + 1.5*fakeapi.CacheReadTokens + 30*fakeapi.CacheWriteTokens) / 1e6
+	for name, c := range map[string]struct {
+		limits  Limits
+		header  []string
+		body    string
+		arrive  int
+		reached Reached
+	}{
+		"no limit":                {Limits{}, nil, asked(0, true), tries, ""},
+		"turns":                   {Limits{Turns: 3}, nil, asked(0, true), 19, ReachedTurns},
+		"turns, said to be a sub": {Limits{Turns: 1}, []string{agentHeader, "a1"}, asked(0, true), 100, ReachedTurns},
+		"turns, without a tool":   {Limits{Turns: 1}, nil, hello, 100, ReachedTurns},
+		"budget":                  {Limits{BudgetUSD: 4.5 * each}, nil, asked(0, true), 5, ReachedBudget},
+		"budget, in plain":        {Limits{BudgetUSD: 4.5 * each}, nil, asked(0, false), 5, ReachedBudget},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := &fakeapi.Server{Script: loop}
+			f := newFixture(t, api, func(o *Options) { o.Limits = c.limits })
+			refused := 0
+			for range tries {
+				if got := f.ask(t, c.body, c.header...); got.status != http.StatusOK {
+					wantRefusal(t, "over the limit", got, http.StatusPaymentRequired)
+					if refused++; got.header.Get("X-Should-Retry") != "false" {
+						t.Errorf("claude would try again: %v", got.header)
+					}
+				}
+			}
+			if n := len(api.Requests()); n != c.arrive || refused != tries-c.arrive {
+				t.Errorf("%d requests arrived, want %d; %d were refused", n, c.arrive, refused)
+			}
+			if got := f.proxy.Reached(); got != c.reached {
+				t.Errorf("reached %q, want %q", got, c.reached)
+			}
+			if got := f.do(t, http.MethodPost, "/v1/messages/count_tokens", c.body, "X-Api-Key", testToken); got.status != http.StatusOK {
+				t.Errorf("counting tokens: %d", got.status)
+			}
+		})
+	}
+}
+
+// An upstream that refuses costs nothing and is no turn.
+func TestRefusedRequestsAreNoTurns(t *testing.T) {
+	api := &fakeapi.Server{Faults: []fakeapi.Fault{{Status: 529}, {Status: 529}, {Status: 529}, {Status: 529}}}
+	f := newFixture(t, api, func(o *Options) { o.Limits = Limits{Turns: 1} })
+	for i := range 4 + 13 {
+		if got := f.ask(t, asked(0, true)); got.status != 529 && got.status != 200 {
+			t.Errorf("request %d: %d", i, got.status)
+		}
+	}
+	if got := f.ask(t, asked(0, true)); got.status != http.StatusPaymentRequired {
+		t.Errorf("one more: %d", got.status)
+	}
+}
+
+// Attack: the client hangs up before the answer says what it cost.
+func TestAnAnswerThatTheClientLeavesCostsWhatItMustHaveCost(t *testing.T) {
+	f := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":%q}}\n\n", strings.Repeat("x", 3000))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}), func(o *Options) { o.Limits = Limits{BudgetUSD: 0.001} })
+	body := strings.Replace(asked(0, true), `"hi"`, `"`+strings.Repeat("x", 4000)+`"`, 1)
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/messages", strings.NewReader(body))
+	req.Header.Set("X-Api-Key", testToken)
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(resp.Body, make([]byte, 3000)); err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	f.front.Close()
+	// A thousand tokens each way, at 4 and 20 US dollars for a million.
+	if usd := f.proxy.CostUSD(); usd < 0.02 || usd > 0.03 {
+		t.Errorf("it cost %g US dollars", usd)
+	}
+}

@@ -1,0 +1,238 @@
+package devcontainer
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Foreign is what must be known of somebody's dev container before the firewall
+// Feature goes into it.
+type Foreign struct {
+	// StartUser is the user of the container's first process, as far as the files
+	// say; "" when the image says it.
+	StartUser string
+	// Claude reports that the files install Claude Code, and Login that a mount
+	// keeps its login over a rebuild.
+	Claude, Login bool
+	// Breaks lists what gives the agent the host, and so cannot go together with
+	// a firewall, whatever a comment excuses.
+	Breaks []diag.Finding
+	// Compose is what has to be added to the dev container's service; nil without
+	// Compose, and when nothing is missing.
+	Compose *ServiceLines
+}
+
+// ServiceLines are lines for a service of a Compose file.
+type ServiceLines struct {
+	File, Service string
+	User          string   // the user to set; "" = it is right
+	Volumes       []string // in Compose's short form, paths relative to the first Compose file
+}
+
+// Inspect looks at a dev container that init did not write. It is pure.
+func Inspect(p *Project) Foreign {
+	c := newPass(p)
+	if c.root == nil {
+		return Foreign{}
+	}
+	c.run()
+	f := Foreign{StartUser: c.startUser(), Claude: c.installsClaude(), Login: c.keepsLogin()}
+	for _, r := range c.reports {
+		if slices.Contains([]string{"SBX401", "SBX402", "SBX412"}, r.Rule) {
+			f.Breaks = append(f.Breaks, r.Finding)
+		}
+	}
+	diag.Sort(f.Breaks)
+	f.Compose = c.serviceLines()
+	return f
+}
+
+// startUser returns the user of the first process, or "".
+func (c *pass) startUser() string {
+	if s, ok := c.root.Member("containerUser").Str(); ok {
+		return s
+	}
+	if s := c.composed.dev(); s != nil && s.Get("user").String() != "" {
+		return s.Get("user").String()
+	}
+	user, _ := c.build.user()
+	return user
+}
+
+// installsClaude reports whether Claude Code will be in the container. An
+// extension of an editor is not enough: claude is not on its terminal's PATH.
+func (c *pass) installsClaude() bool {
+	installs := func(s string) bool {
+		return strings.Contains(s, "@anthropic-ai/claude-code") || strings.Contains(s, "claude.ai/install")
+	}
+	found := installs(c.dockerfileText())
+	if features := c.root.Member("features"); features != nil {
+		found = found || slices.ContainsFunc(features.Members, func(m jsonc.Member) bool {
+			id, _, _ := splitImage(m.Name)
+			return strings.Contains(path.Base(id), "claude")
+		})
+	}
+	for _, hook := range hooks {
+		c.root.Member(hook).Walk(func(n *jsonc.Node) { found = found || n.Kind == jsonc.String && installs(n.Text) })
+	}
+	return found
+}
+
+// keepsLogin reports a mount over Claude Code's folder.
+func (c *pass) keepsLogin() bool {
+	all := slices.Clone(c.mounts)
+	if dev := c.composed.dev(); dev != nil {
+		for _, m := range c.composed.mountsOf(dev) {
+			all = append(all, m.mount)
+		}
+	}
+	return slices.ContainsFunc(all, func(m mount) bool { return path.Base(m.target) == ".claude" })
+}
+
+// serviceLines returns what the dev container's service lacks.
+func (c *pass) serviceLines() *ServiceLines {
+	dev := c.composed.dev()
+	if dev == nil {
+		return nil
+	}
+	lines := ServiceLines{File: nameOf(dev).Doc.File, Service: dev.Name}
+	if user := dev.Get("user").String(); user != "" && !isRoot(user) {
+		lines.User = "root"
+	} else if built, ok := c.build.user(); ok && user == "" && !isRoot(built) {
+		lines.User = "root"
+	}
+	if volume := c.workspaceVolume(dev); volume != nil {
+		lines.Volumes = c.protectingVolumes(volume)
+	}
+	if lines.User == "" && len(lines.Volumes) == 0 {
+		return nil
+	}
+	return &lines
+}
+
+// protectingVolumes returns the volumes that lay what the host obeys over
+// itself, of what volume shows of the workspace; nothing where the place of the
+// workspace in the container is not known.
+func (c *pass) protectingVolumes(volume *placed) []string {
+	from, to, ok := c.workspaceIn(volume)
+	if !ok {
+		return nil
+	}
+	return volumesOver(from, to, c.exposedPaths)
+}
+
+// volumesOver writes volumes that lay paths of the folder from over the same
+// ones of the folder to. A path is PATH or PATH:ro.
+func volumesOver(from, to string, paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		name, mode, readonly := strings.Cut(p, ":")
+		line := path.Join(from, name) + ":" + path.Join(to, name)
+		if !strings.HasPrefix(line, "../") {
+			line = "./" + line // without it Compose takes it for a volume's name
+		}
+		if readonly {
+			line += ":" + mode
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// workspaceIn returns the project's folder relative to the first Compose file,
+// and where the container has it by a volume of the project's folder or of one
+// above.
+func (c *pass) workspaceIn(volume *placed) (from, to string, ok bool) {
+	base := path.Join(c.Dir, path.Dir(c.composed.first))
+	from = relative(base, c.Home)
+	source := path.Join(base, volume.source)
+	if source == path.Clean(c.Home) {
+		return from, volume.target, volume.target != "" && !strings.Contains(volume.target, "$")
+	}
+	folder, _ := c.root.Member("workspaceFolder").Str()
+	if c.homeName != "" {
+		folder = strings.ReplaceAll(folder, "${localWorkspaceFolderBasename}", c.homeName)
+	}
+	return from, folder, path.IsAbs(folder) && !strings.Contains(folder, "$")
+}
+
+// relative names to as seen from the folder from, both in the tree.
+func relative(from, to string) string {
+	up := ""
+	for from = path.Clean(from); from != "." && from != to && !strings.HasPrefix(to, from+"/"); from = path.Dir(from) {
+		up += "../"
+	}
+	rest := to
+	if from != "." {
+		rest = strings.TrimPrefix(strings.TrimPrefix(to, from), "/")
+	}
+	return path.Clean("./" + up + rest)
+}
+
+// Services names the services of the project's Compose files that are not its
+// dev container, in their order; nothing without Compose.
+func (p *Project) Services() []string {
+	if p.composed == nil {
+		return nil
+	}
+	var out []string
+	for _, s := range p.composed.project.Services() {
+		if p.composed.service == nil || s.Name != p.composed.service.Name {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
+// FirewallNetwork returns the policy that the options of the firewall Feature
+// in the configuration are; ok is false without that Feature, and where an
+// option depends on a variable.
+func FirewallNetwork(p *Project) (network firewall.Network, ok bool) {
+	c := newPass(p)
+	feature, found := c.firewallFeature()
+	if c.root == nil || !found {
+		return network, false
+	}
+	return featureNetwork(feature)
+}
+
+// featureNetwork reads the options of the Feature, which are its policy.
+func featureNetwork(feature jsonc.Member) (network firewall.Network, known bool) {
+	known = true
+	list := func(option, byDefault string) (out []string) {
+		text, ok := feature.Value.Member(option).Str()
+		if !ok {
+			text = byDefault
+		}
+		known = known && !strings.Contains(text, "${")
+		for entry := range strings.SplitSeq(text, ",") {
+			if entry = strings.TrimSpace(entry); entry != "" {
+				out = append(out, entry)
+			}
+		}
+		return out
+	}
+	return firewall.Network{Mode: firewall.ModeAllowlist, Presets: list("presets", "anthropic,github,vscode"), Allow: list("allow", ""),
+		Deny: list("deny", "gist.github.com"), Private: list("private", "")}, known
+}
+
+// String writes the lines as they stand in the service.
+func (l ServiceLines) String() string {
+	var b strings.Builder
+	if l.User != "" {
+		fmt.Fprintf(&b, "    user: %s\n", l.User)
+	}
+	if len(l.Volumes) > 0 {
+		b.WriteString("    volumes:\n")
+	}
+	for _, v := range l.Volumes {
+		fmt.Fprintf(&b, "      - %s\n", jsonc.Quote(v))
+	}
+	return b.String()
+}

@@ -1,0 +1,51 @@
+package devcontainer
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+)
+
+// OpenWith is Open of the configuration at file as it would be with more files,
+// which are named relative to the project's folder, with slashes. They win over
+// those on the disk. Everything around them is read from there, so that what is
+// to be written is judged exactly as it will be when it is there.
+func OpenWith(file string, more map[string][]byte, use func(*Project) error) error {
+	return open(file, func(under Tree, name string) Tree {
+		over := Memory{}
+		home := projectFolder(path.Dir(name))
+		for name, text := range more {
+			over[path.Join(home, name)] = string(text)
+		}
+		return layered{over, under}
+	}, use)
+}
+
+// asIs is the tree as it is on the disk.
+func asIs(tree Tree, _ string) Tree { return tree }
+
+// layered is a Tree whose own files win over those of another.
+type layered struct {
+	over  Memory
+	under Tree
+}
+
+func (o layered) Read(name string) ([]byte, error) {
+	if _, ok := o.over[filepath.ToSlash(name)]; ok {
+		return o.over.Read(name)
+	}
+	return o.under.Read(name)
+}
+
+func (o layered) Kind(name string) Kind {
+	if kind := o.over.Kind(name); kind != Nothing {
+		return kind
+	}
+	return o.under.Kind(name)
+}
+
+func (o layered) List(dir string) []string {
+	all := append(o.over.List(dir), o.under.List(dir)...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,74 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/org/claude-sandbox/sandbox/changes"
+)
+
+// maxNamed is how many paths one warning names.
+const maxNamed = 20
+
+// lookBefore begins to look at the project's files while the containers come up;
+// waitBefore waits for the end of that. The agent starts after it.
+func (r *run) lookBefore(ctx context.Context) {
+	r.looked = make(chan struct{})
+	go func() {
+		defer close(r.looked)
+		var ours []string
+		for _, p := range r.plan.Placeholders {
+			if rel, err := filepath.Rel(r.plan.Folder(), p.Path); err == nil {
+				ours = append(ours, filepath.ToSlash(rel))
+			}
+		}
+		r.before, r.lookErr = changes.Take(ctx, r.plan.Folder(), changes.Options{Keep: r.host.StateDir, Ours: ours, OutOfReach: r.outOfReach()})
+	}()
+}
+
+// outOfReach lists the .git folders that a volume covers in the agent's
+// container: git of the user's may change them meanwhile. Where another spelling
+// leads there, the agent can too.
+func (r *run) outOfReach() (rels []string) {
+	if foldsCase(r.plan.Folder()) {
+		return nil
+	}
+	for _, p := range r.plan.Git.Private {
+		rels = append(rels, p.Path)
+	}
+	return rels
+}
+
+func (r *run) waitBefore() error {
+	<-r.looked
+	if r.lookErr != nil {
+		return fmt.Errorf("%w: %w", ErrNoStart, r.lookErr)
+	}
+	return nil
+}
+
+// lookAfter finds what the agent changed and keeps it in the run's folder. It
+// goes by the files alone: what git on this machine says of them, an agent can
+// arrange.
+func (r *run) lookAfter(ctx context.Context) {
+	set := r.before.Compare(ctx)
+	r.result.Changes = set
+	r.result.Warnings = append(r.result.Warnings, set.Warnings(maxNamed)...)
+	for _, line := range set.Unseen {
+		r.result.Warnings = append(r.result.Warnings, "the search for changes did not look at everything: "+line)
+	}
+	if err := set.Save(r.host.StateDir); err != nil {
+		r.host.Say("warning: " + err.Error())
+		return
+	}
+	r.result.Files.Changes = filepath.Join(r.host.StateDir, changes.PatchFile)
+}
+
+// forgetBefore removes the copies that lookBefore made.
+func (r *run) forgetBefore() {
+	<-r.looked
+	if r.before != nil {
+		_ = r.before.Close() // its file is in the run's own folder
+	}
+}

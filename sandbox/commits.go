@@ -1,0 +1,114 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/gitdir"
+)
+
+// labelGit is the layout of the agent's own git directories, on the sidecar's
+// container, so that the commits of a run that was killed can be taken, too.
+const labelGit = "sbx-devc.git"
+
+// takeTimeout bounds taking the commits: the agent decides how much there is.
+const takeTimeout = 30 * time.Second
+
+// TakeCommits takes the commits that the agent of the run made out of the
+// volumes of its firewall's container, running or not, and writes them as
+// bundles into folder, the run's. The agent's container must have ended.
+// What git refuses is said in the notes. With an error a volume could not be read
+// to its end, and the commits are those of the other volumes.
+func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git gitdir.Layout) (commits []gitdir.Commits, notes []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, takeTimeout)
+	defer cancel()
+	t := &gitdir.Taker{Run: id, Folder: folder}
+	var errs []error
+	for _, p := range git.Private {
+		if len(p.Stores) == 0 {
+			continue
+		}
+		archive, err := e.OpenTar(ctx, FirewallContainer(id), p.Volume)
+		if err == nil {
+			err = t.Take(ctx, p, archive)
+			_ = archive.Close()
+		}
+		errs = append(errs, err)
+	}
+	commits, notes = t.Taken()
+	return commits, notes, errors.Join(errs...)
+}
+
+// layoutOf reads labelGit.
+func layoutOf(label string) (git gitdir.Layout) {
+	_ = json.Unmarshal([]byte(label), &git) // one of another version has no volumes
+	return git
+}
+
+// layoutLabel is what labelGit holds.
+func layoutLabel(git gitdir.Layout) string {
+	text, _ := json.Marshal(git) // of strings alone
+	return string(text)
+}
+
+// takeCommits fills in the result's commits and says how to get them.
+func (r *run) takeCommits(ctx context.Context) {
+	var notes []string
+	var err error
+	r.result.Commits, notes, err = TakeCommits(ctx, r.engine, r.plan.ID, r.host.StateDir, r.plan.Git)
+	if err != nil {
+		notes = append(notes, fmt.Sprintf("not all of the agent's commits come back: %v", err))
+	}
+	for _, n := range notes {
+		r.host.Say("warning: " + n)
+	}
+	r.result.Warnings = append(r.result.Warnings, notes...)
+	for i, c := range r.result.Commits {
+		where := ""
+		if c.Repository != "" {
+			where = " in " + c.Repository
+		}
+		from := c.From
+		if from == "" {
+			from = "no branch"
+		}
+		r.host.Say(fmt.Sprintf("the agent made %s on %s%s, kept as %s", commitCount(c.Count), from, where, c.Branch))
+		if i == len(r.result.Commits)-1 {
+			r.host.Say("your repository has none of its commits yet; to add them as branches: " + r.applyCommand())
+		}
+	}
+}
+
+// applyCommand makes the branches. A workflow has git, and no sbx-devc on its PATH.
+func (r *run) applyCommand() string {
+	if r.plan.inAction {
+		return fmt.Sprintf("git fetch '%s' 'refs/heads/sbx/*:refs/heads/sbx/*'", filepath.Join(r.host.StateDir, r.result.Commits[0].Bundle))
+	}
+	return "sbx-devc apply " + r.plan.ID
+}
+
+func commitCount(n int) string {
+	if n == 1 {
+		return "1 commit"
+	}
+	return fmt.Sprintf("%d commits", n)
+}
+
+// ReadCommits reads the commits of a run from its summary, and the folder of its
+// project.
+func ReadCommits(r io.Reader) (folder string, commits []gitdir.Commits, err error) {
+	var summary struct {
+		Folder  string           `json:"folder"`
+		Commits []gitdir.Commits `json:"commits"`
+	}
+	if err := json.NewDecoder(r).Decode(&summary); err != nil {
+		return "", nil, fmt.Errorf("reading the run's summary: %w", err)
+	}
+	return summary.Folder, summary.Commits, nil
+}

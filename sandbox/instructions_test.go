@@ -1,0 +1,67 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/fakeapi"
+)
+
+// The real Claude Code in a run reads none of the project's instructions, and
+// the run says so: on standard error and in summary.json.
+func TestUnreadInstructionsAreSaid(t *testing.T) {
+	e := connect(t)
+	dir := workspace(t, false)
+	for name, text := range map[string]string{
+		"CLAUDE.md":                  "Say BANANA always.\n",
+		".claude/skills/s1/SKILL.md": "---\nname: s1\ndescription: KUMQUAT\n---\n",
+		".claude/agents/ag1.md":      "---\nname: ag1\ndescription: PAPAYA\n---\n",
+		".claude/commands/fix.md":    "MANGO\n",
+	} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr := (&trial{dir: dir, script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}}}, Final: "all done"}}).run(t, e)
+	for _, r := range tr.api.Requests() {
+		for _, word := range []string{"BANANA", "KUMQUAT", "PAPAYA", "MANGO"} {
+			if strings.Contains(r.Body, word) {
+				t.Errorf("Claude reads %s, so the note is false", word)
+			}
+		}
+	}
+	want := `Claude does not read CLAUDE.md, .claude/agents, .claude/commands, .claude/skills in a run: its instructions are the prompt; ` +
+		`to follow CLAUDE.md, let the prompt say "read CLAUDE.md first"`
+	if !slices.Contains(tr.said, "note: "+want) {
+		t.Errorf("said %q", tr.said)
+	}
+	text, err := os.ReadFile(tr.result.Files.Summary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var summary struct{ Notes []string }
+	if err := json.Unmarshal(text, &summary); err != nil || !slices.Equal(summary.Notes, []string{want}) {
+		t.Errorf("summary.json has the notes %q, %v", summary.Notes, err)
+	}
+}
+
+// A killed run leaves empty folders behind; they are no instructions.
+func TestEmptyFoldersAreNoInstructions(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"CLAUDE.md", ".claude/skills"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := unreadInstructions(dir); len(got) > 0 {
+		t.Errorf("got %q", got)
+	}
+}

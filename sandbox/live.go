@@ -1,0 +1,167 @@
+package sandbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/org/claude-sandbox/internal/filelock"
+)
+
+// liveRun is what must be known of a run to clean up behind it.
+type liveRun struct {
+	ID       string `json:"id"`
+	Folder   string `json:"folder"`   // the project's
+	StateDir string `json:"stateDir"` // Host.StateDir, absolute
+	Engine   string `json:"engine"`   // engine.Host
+	Machine  string `json:"machine"`  // this one's name
+	// Placed is what may have been put into the project, relative to it.
+	Placed []Placeholder `json:"placed,omitempty"`
+	Tries  int           `json:"tries,omitempty"` // to take the commits, which failed
+}
+
+// liveSuffix ends the names of complete notes.
+const liveSuffix = ".json"
+
+// live is the note that a run goes on: a file that the run holds as long as its
+// program lives, see package filelock. It holds one liveRun a line, and the last
+// one counts. All methods do nothing on nil.
+type live struct {
+	file *os.File
+	name string
+	run  liveRun
+}
+
+// noteLive notes the run, before anything of it is on the engine or in the
+// project.
+func (r *run) noteLive() error {
+	if r.host.LiveDir == "" {
+		return nil
+	}
+	note := liveRun{ID: r.plan.ID, Folder: r.plan.Folder(), Engine: r.engine.Host()}
+	for _, p := range r.plan.Placeholders {
+		if rel, err := filepath.Rel(note.Folder, p.Path); err == nil {
+			p.Path = rel
+			note.Placed = append(note.Placed, p)
+		}
+	}
+	var err error
+	if note.StateDir, err = filepath.Abs(r.host.StateDir); err == nil {
+		note.Machine, err = os.Hostname()
+	}
+	if err == nil {
+		r.live, err = newLive(r.host.LiveDir, note)
+	}
+	if err != nil {
+		return fmt.Errorf("noting that this run goes on: %w", err)
+	}
+	return nil
+}
+
+// newLive makes the file under another name first: under its own it is held and
+// complete from the first moment on.
+func newLive(dir string, note liveRun) (*live, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	l := &live{name: filepath.Join(dir, note.ID+liveSuffix), run: note}
+	fresh := l.name + ".new"
+	var err error
+	if l.file, err = os.OpenFile(fresh, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); err != nil {
+		return nil, err
+	}
+	held, err := filelock.Try(l.file)
+	if err == nil && !held {
+		err = errors.New("somebody else holds " + fresh)
+	}
+	if err == nil {
+		err = l.write()
+	}
+	if err == nil {
+		err = os.Rename(fresh, l.name)
+	}
+	if err != nil {
+		_ = l.file.Close()
+		_ = os.Remove(fresh)
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *live) write() error {
+	line, err := json.Marshal(l.run)
+	if err != nil {
+		return err
+	}
+	_, err = l.file.Write(append(line, '\n'))
+	return err
+}
+
+// placed notes what was put into the project. If that fails, more is noted than
+// there is, and only empty folders and files of ours are ever removed.
+func (l *live) placed(made []Placeholder) {
+	if l != nil {
+		l.run.Placed = made
+		_ = l.write()
+	}
+}
+
+// end removes the note: nothing of the run is left.
+func (l *live) end() {
+	if l != nil {
+		_ = os.Remove(l.name)
+		_ = l.file.Close()
+		_ = os.Remove(l.name) // where an open file cannot be removed
+	}
+}
+
+// leave lets go of the note and leaves it for the next to reap.
+func (l *live) leave() {
+	if l != nil {
+		_ = l.file.Close()
+	}
+}
+
+// takeDead opens the note name if its run's program is dead; nil if it lives, or
+// the note is not whole, or of another machine that shares the folder.
+func takeDead(name string) *live {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return nil
+	}
+	l := &live{file: f, name: name}
+	if held, err := filelock.Try(f); err != nil || !held || !l.isCurrent() || !l.read() {
+		_ = f.Close()
+		return nil
+	}
+	return l
+}
+
+// isCurrent reports whether the note still stands: its run may have ended, and
+// removed it, between our opening and holding it.
+func (l *live) isCurrent() bool {
+	opened, err := l.file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(l.name)
+	return err == nil && os.SameFile(opened, now)
+}
+
+// read takes the last whole line.
+func (l *live) read() bool {
+	lines := bufio.NewScanner(l.file)
+	lines.Buffer(nil, 4<<20)
+	found := false
+	for lines.Scan() {
+		var note liveRun
+		if json.Unmarshal(lines.Bytes(), &note) == nil && note.ID != "" {
+			l.run, found = note, true
+		}
+	}
+	machine, err := os.Hostname()
+	return found && err == nil && l.run.Machine == machine && filepath.Base(l.name) == l.run.ID+liveSuffix
+}

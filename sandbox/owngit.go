@@ -1,0 +1,244 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// How the agent signs its commits where the host's git names nobody.
+const (
+	agentName  = "Claude"
+	agentEmail = "claude@sandbox.invalid"
+)
+
+// lookAtGit finds the repositories that the agent gets its own git directories
+// of, and says for which it cannot.
+func (w *Workspace) lookAtGit() {
+	var folders, files []string
+	switch kind, _ := kindOf(filepath.Join(w.Dir, ".git")); kind {
+	case Missing, Folder:
+		folders = append(folders, ".git")
+	case File:
+		files = append(files, ".git")
+	default: // nothing can be mounted over it, so it is refused
+		w.Protect = append(w.Protect, ".git")
+	}
+	for i, rel := range nested(w.before) {
+		if i == protectedRepos { // gitProtection says so
+			break
+		}
+		switch w.before.found[rel] {
+		case gitFolder:
+			folders = append(folders, rel)
+		case gitFile:
+			files = append(files, rel)
+		}
+	}
+	w.git = gitdir.Look(w.Dir, folders, files)
+	for _, r := range w.git.Repositories {
+		if r.Problem != "" {
+			w.Notes = append(w.Notes, fmt.Sprintf("git does not work for the agent in %s: %s; %s", filepath.Join(w.Dir, filepath.FromSlash(path.Dir(r.Path))), r.Problem, r.Hint))
+		}
+	}
+	if foldsCase(w.Dir) {
+		w.Notes = append(w.Notes, w.Dir+" does not tell upper from lower case: the agent can reach the repository's own .git by another spelling, such as .GIT; work in a clone on another file system")
+	}
+	w.identity = identity(w.Dir)
+	w.coverSubmodules()
+}
+
+// maxSubmodules is how many folders of submodules that are not checked out are
+// protected.
+const maxSubmodules = 256
+
+// coverSubmodules protects the folders of submodules that are not checked out:
+// git on the host looks for a repository in each without being asked, also from
+// the folder above, and obeys its configuration.
+func (w *Workspace) coverSubmodules() {
+	hosts := map[string]string{} // git directories by their .git
+	for _, r := range w.git.Repositories {
+		hosts[r.Path] = r.Host
+	}
+	for _, p := range w.git.Pointers {
+		hosts[p.Path] = p.Dir
+	}
+	if w.above != "" {
+		if up, err := filepath.Rel(w.Dir, filepath.Join(w.above, ".git")); err == nil {
+			hosts[filepath.ToSlash(up)] = gitdir.HostOf(w.above)
+		}
+	}
+	var absent []string
+	for _, rel := range slices.Sorted(maps.Keys(hosts)) {
+		if hosts[rel] == "" {
+			continue
+		}
+		folders, err := gitdir.Submodules(hosts[rel])
+		if err != nil {
+			w.Notes = append(w.Notes, fmt.Sprintf("%v: submodules of it that are not checked out are not protected from the agent, and git on this machine obeys a repository there", err))
+		}
+		for _, folder := range folders {
+			at, err := filepath.Rel(w.Dir, filepath.Join(w.Dir, filepath.FromSlash(path.Dir(rel)), filepath.FromSlash(folder)))
+			if at = filepath.ToSlash(at); err != nil || at == "." || !filepath.IsLocal(at) {
+				continue // of the repository above, or no path that git takes
+			}
+			if _, known := w.before.found[at+"/.git"]; !known { // or it is looked at with the others
+				absent = append(absent, at)
+			}
+		}
+	}
+	if n := len(absent); n > maxSubmodules {
+		w.Notes = append(w.Notes, fmt.Sprintf("%d submodules are not checked out: %s and what comes after it are not protected from the agent, and git on this machine obeys a repository there", n, absent[maxSubmodules]))
+		absent = absent[:maxSubmodules]
+	}
+	if n := len(absent); n > 0 {
+		w.Notes = append(w.Notes, fmt.Sprintf("submodules that are not checked out: %d, such as %s; the agent cannot write there; 'git submodule update --init' checks them out", n, absent[0]))
+	}
+	w.Protect = append(w.Protect, absent...)
+}
+
+// foldsCase reports whether another spelling of .git leads to it.
+func foldsCase(dir string) bool {
+	one, err := os.Lstat(filepath.Join(dir, ".git"))
+	other, otherErr := os.Lstat(filepath.Join(dir, ".GIT"))
+	return err == nil && otherErr == nil && os.SameFile(one, other)
+}
+
+// hasRepository reports whether git on the host finds a repository in the
+// workspace's own .git, and so never looks at the folder around it.
+func (w *Workspace) hasRepository() bool {
+	kind, isFound := w.before.found[".git"]
+	return isFound && (kind != gitFolder || gitdir.IsRepository(filepath.Join(w.Dir, ".git")))
+}
+
+// nested lists the repositories below the workspace's own.
+func nested(r repositories) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.found)), func(rel string) bool { return rel == ".git" })
+}
+
+// gitObeyed lists what git on the host obeys in the repositories, below the
+// workspace. The agent cannot write to it there, but a hook may be a link to a
+// script of the project, and a file can have another name.
+func (w *Workspace) gitObeyed() (rels []string) {
+	for _, r := range w.git.Repositories {
+		for _, s := range r.Stores {
+			for _, dir := range []string{s.Dir, s.Common} {
+				if rel, err := filepath.Rel(w.Dir, dir); err == nil && filepath.IsLocal(rel) {
+					rels = union(rels, settings.GitPaths(filepath.ToSlash(rel)))
+				}
+			}
+		}
+	}
+	return rels
+}
+
+// identity asks git who commits here.
+func identity(dir string) gitdir.Owner {
+	o := gitdir.Owner{Name: agentName, Email: agentEmail}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return o
+	}
+	cmd := exec.Command(git, "-c", "safe.directory=*", "-C", dir, "config", "-z", "--get-regexp", `^user\.(name|email)$`)
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "GIT_") || strings.HasPrefix(v, "GIT_CONFIG_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		return o
+	}
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		switch key, value, _ := strings.Cut(entry, "\n"); {
+		case value == "":
+		case key == "user.name":
+			o.Name = value
+		case key == "user.email":
+			o.Email = value
+		}
+	}
+	return o
+}
+
+// gitMounts are the mounts of the agent's own git directories outside of the
+// workspace, and by its path those in it. A .git file of ours has no source
+// before the run has written it.
+func gitMounts(dir string, git gitdir.Layout) (outside []engine.Mount, covers map[string]engine.Mount) {
+	covers = map[string]engine.Mount{}
+	for _, p := range git.Private {
+		m := engine.Mount{Volume: p.Volume, Target: p.Place}
+		if p.Place == path.Join(workspaceTarget, p.Path) {
+			covers[p.Path] = m
+		} else {
+			outside = append(outside, m)
+		}
+	}
+	for _, f := range git.Files {
+		covers[f.Path] = engine.Mount{Target: path.Join(workspaceTarget, f.Path), ReadOnly: true}
+	}
+	for _, rel := range git.Plain {
+		covers[rel] = engine.Mount{Source: filepath.Join(dir, filepath.FromSlash(rel)), Target: path.Join(workspaceTarget, rel), ReadOnly: true}
+	}
+	for _, m := range git.Mounts {
+		outside = append(outside, engine.Mount{Source: m.Source, Target: m.Target, ReadOnly: true})
+	}
+	return outside, covers
+}
+
+// gitFileName begins the names of our .git files in a run's folder.
+const gitFileName = "gitfile-"
+
+// writeGitFiles writes the .git files of ours, which are mounted over those of
+// the host, into folder, and returns the mounts with their sources.
+func writeGitFiles(folder string, git gitdir.Layout, mounts []engine.Mount) ([]engine.Mount, error) {
+	mounts = slices.Clone(mounts)
+	for i, f := range git.Files {
+		source := filepath.Join(folder, fmt.Sprintf("%s%d", gitFileName, i))
+		if err := os.WriteFile(source, []byte(f.Text), 0o644); err != nil {
+			return nil, fmt.Errorf("%w: writing a .git file for the agent: %w", ErrNoStart, err)
+		}
+		at := slices.IndexFunc(mounts, func(m engine.Mount) bool { return m.Target == path.Join(workspaceTarget, f.Path) })
+		mounts[at].Source = source
+	}
+	return mounts, nil
+}
+
+// fillGit fills the volumes of the agent's own git directories.
+func fillGit(ctx context.Context, e *engine.Engine, sidecar string, p *Plan) error {
+	if len(p.Git.Private) == 0 {
+		return nil
+	}
+	from, to := io.Pipe()
+	go func() { to.CloseWithError(p.Git.Fill(to, p.gitOwner)) }()
+	err := e.CopyTar(ctx, sidecar, gitdir.Volumes, from)
+	_ = from.CloseWithError(err)
+	if err != nil {
+		return fmt.Errorf("%w: giving the agent its own git directory: %w", ErrNoStart, err)
+	}
+	return nil
+}
+
+// inWorkspace reports where in the workspace a mount is that must hold: one of
+// the project's own paths, or what is mounted over a .git.
+func (p *Plan) inWorkspace(m engine.Mount) (rel string, ok bool) {
+	if rel, ok := strings.CutPrefix(m.Target, workspaceTarget+"/"); ok && path.Base(rel) == ".git" {
+		return rel, true
+	}
+	if m.Source == "" {
+		return "", false
+	}
+	rel, err := filepath.Rel(p.Folder(), m.Source)
+	return filepath.ToSlash(rel), err == nil && rel != "." && filepath.IsLocal(rel)
+}

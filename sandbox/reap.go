@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/visible"
+)
+
+// Reap cleans up behind runs whose program was killed: it saves what only their
+// containers hold, removes these with their volumes, and takes the placeholders
+// out of the project as a run does at its end. It returns a line for people for
+// each run, and does nothing, not even connect, when there is none.
+//
+// A run is dead when nobody holds its note in liveDir (Host.LiveDir): the kernel
+// lets go of it when the program ends, however it ends. So a run that lives, in
+// this process or another, is never touched, and neither is one that is not noted
+// there: of another user, another state folder, or another machine that uses the
+// same engine. Notes that name another machine are left alone, as in a home folder
+// on a network, and so are those of an engine that connect does not return.
+func Reap(ctx context.Context, liveDir string, connect func(context.Context) (*engine.Engine, error)) (said []string) {
+	notes, err := filepath.Glob(filepath.Join(escapeGlob(liveDir), "*"+liveSuffix))
+	if err != nil {
+		return nil
+	}
+	var e *engine.Engine
+	for _, name := range notes {
+		dead := takeDead(name)
+		if dead == nil {
+			continue
+		}
+		if e == nil {
+			if e, err = connect(ctx); err != nil {
+				dead.leave()
+				return said // whoever needs the engine says so
+			}
+			defer e.Close()
+		}
+		if e.Host() != dead.run.Engine {
+			dead.leave()
+			continue
+		}
+		for _, line := range dead.reap(ctx, e) {
+			said = append(said, visible.Line(line))
+		}
+	}
+	return said
+}
+
+// reap removes what is left of a dead run and says what that was, nil for nothing.
+func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
+	who := fmt.Sprintf("the run %s in %s, whose program was killed", l.run.ID, l.run.Folder)
+	containers, err := e.List(ctx, LabelRun, l.run.ID)
+	if err == nil && len(containers) > 0 {
+		if l.run.Tries >= rescueTries {
+			l.leave() // a person was told
+			return nil
+		}
+		if said, err = rescue(ctx, e, l.run); err != nil {
+			return append(said, l.keep(ctx, err)...)
+		}
+	}
+	if err == nil {
+		err = Remove(ctx, e, l.run.ID)
+	}
+	if err != nil {
+		l.leave()
+		return append(said, fmt.Sprintf("warning: %s, is not cleaned up: %v", who, err))
+	}
+	var taken int
+	inUse := folderInUse(ctx, e, l.run.Folder)
+	if inUse {
+		l.leave()
+	} else {
+		taken = l.run.takeBack()
+		l.end()
+	}
+	if len(containers) == 0 && taken == 0 {
+		return said
+	}
+	line := fmt.Sprintf("reaped %s: %d containers, %d empty files and folders in the project", who, len(containers), taken)
+	if inUse {
+		line += "; what is in the project stays until nothing else works there"
+	}
+	return append(said, line)
+}
+
+// keep leaves a dead run whose commits could not be taken for the next try, and
+// says so the first time. A try that was cut short by whoever waits is none.
+func (l *live) keep(ctx context.Context, failure error) []string {
+	defer l.leave()
+	if ctx.Err() != nil {
+		return nil
+	}
+	l.run.Tries++
+	err := l.write()
+	if err == nil && l.run.Tries > 1 {
+		return nil
+	}
+	name := FirewallContainer(l.run.ID)
+	return []string{fmt.Sprintf("warning: the run %s in %s ended without its program, and the commits of its agent could not be taken: %v; its container %s is kept, and %d more starts try again; to give the commits up: docker rm -fv %s",
+		l.run.ID, l.run.Folder, errors.Join(failure, err), name, rescueTries-l.run.Tries, name)}
+}
+
+// takeBack removes the placeholders and returns how many were still there. A
+// folder that is another one now keeps them.
+func (n liveRun) takeBack() int {
+	if real, err := filepath.EvalSymlinks(n.Folder); err != nil || real != n.Folder {
+		return 0
+	}
+	root, err := os.OpenRoot(n.Folder)
+	if err != nil {
+		return 0
+	}
+	h := &placeholders{root: root, made: n.Placed}
+	return h.remove()
+}

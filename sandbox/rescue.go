@@ -1,0 +1,129 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/gitdir"
+)
+
+// rescueTries is how often the commits of a dead run are tried to be taken. The
+// agent decides how long one try takes, at most takeTimeout, and a person waits
+// for something else meanwhile.
+const rescueTries = 3
+
+// rescue saves what goes with a dead run's containers and their volumes, and
+// returns lines for people. An error keeps the firewall's container, which holds
+// the volumes.
+func rescue(ctx context.Context, e *engine.Engine, n liveRun) (said []string, err error) {
+	rescueAudit(ctx, e, n)
+	return rescueCommits(ctx, e, n)
+}
+
+// rescueCommits takes the agent's commits into the run's folder, as a run does at
+// its end, and notes them in the run's summary, where 'sbx-devc apply' finds them.
+// It ends the agent first. A run whose folder is gone has no place for them.
+func rescueCommits(ctx context.Context, e *engine.Engine, n liveRun) (said []string, err error) {
+	labels, err := e.Labels(ctx, FirewallContainer(n.ID))
+	if err != nil || labels == nil {
+		return nil, err
+	}
+	if err := e.Remove(ctx, agentContainer(n.ID)); err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(n.StateDir); errors.Is(err, fs.ErrNotExist) {
+		return []string{fmt.Sprintf("warning: the folder %s of the run %s is gone; commits that its agent made are not kept", n.StateDir, n.ID)}, nil
+	}
+	commits, notes, err := TakeCommits(ctx, e, n.ID, n.StateDir, layoutOf(labels[labelGit]))
+	if saveErr := n.saveCommits(commits, notes); saveErr != nil {
+		return nil, errors.Join(err, saveErr)
+	}
+	for _, note := range notes {
+		said = append(said, fmt.Sprintf("warning: the run %s: %s", n.ID, note))
+	}
+	count := 0
+	for _, c := range commits {
+		count += c.Count
+	}
+	if count > 0 {
+		said = append(said, fmt.Sprintf("the run %s ended without its program; its %s kept: sbx-devc apply %s", n.ID, areCommits(count), n.applyName()))
+	}
+	return said, err
+}
+
+func areCommits(n int) string {
+	if n == 1 {
+		return "1 commit is"
+	}
+	return fmt.Sprintf("%d commits are", n)
+}
+
+// applyName is how 'sbx-devc apply' is told the run: a folder of another name, as
+// a workflow has, by its path.
+func (n liveRun) applyName() string {
+	if filepath.Base(n.StateDir) == n.ID {
+		return n.ID
+	}
+	return n.StateDir
+}
+
+// saveCommits writes commits and warnings into the summary that the run left in
+// its folder at its start. All else in it stays.
+func (n liveRun) saveCommits(commits []gitdir.Commits, warnings []string) error {
+	if len(commits) == 0 && len(warnings) == 0 {
+		return nil
+	}
+	name := filepath.Join(n.StateDir, SummaryFile)
+	summary := map[string]any{"schemaVersion": 1, "id": n.ID, "folder": n.Folder}
+	text, err := os.ReadFile(name)
+	if err == nil {
+		in := json.NewDecoder(bytes.NewReader(text))
+		in.UseNumber()
+		err = in.Decode(&summary)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err == nil {
+		said, _ := summary["warnings"].([]any)
+		for _, w := range warnings {
+			said = append(said, visible.Line(w))
+		}
+		summary["commits"], summary["warnings"] = commits, said
+		text, err = json.MarshalIndent(summary, "", "  ")
+	}
+	if err == nil {
+		fresh := name + ".new"
+		err = errors.Join(os.WriteFile(fresh, append(text, '\n'), 0o600), os.Rename(fresh, name))
+	}
+	if err != nil {
+		return fmt.Errorf("noting the agent's commits in %s: %w", name, err)
+	}
+	return nil
+}
+
+// rescueAudit copies the firewall's log into the run's folder, as a run does at
+// its end. It can only try: a firewall that never started has none.
+func rescueAudit(ctx context.Context, e *engine.Engine, n liveRun) {
+	name := filepath.Join(n.StateDir, AuditFile)
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return // the run came so far itself
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return // its folder is gone
+	}
+	_ = e.CopyOut(ctx, FirewallContainer(n.ID), auditPath+audit.RotatedSuffix, f)
+	err = errors.Join(e.CopyOut(ctx, FirewallContainer(n.ID), auditPath, f), f.Close())
+	if info, statErr := os.Stat(name); err != nil && statErr == nil && info.Size() == 0 {
+		_ = os.Remove(name)
+	}
+}
