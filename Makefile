@@ -57,7 +57,7 @@ renovate: setup build ## let the real Renovate read, look up and update what ini
 
 .PHONY: test-slow
 test-slow: setup build ## attacks that wait for minutes, and every system call of the start made to fail
-	SBX_ATTACK_SLOW=1 go test -count=1 -timeout 15m -run 'TestAttacks$$' ./internal/attack
+	SBX_ATTACK_SLOW=1 go test -count=1 -timeout 15m -run 'TestAttacks$$' ./internal/test/attack
 	SBX_ALL_FAULTS=1 go test -count=1 -timeout 60m -run TestFaultsInSystemCalls ./cmd/sbx-init
 
 # Neither netfilter's sockets nor seccomp exist under this emulator.
@@ -94,7 +94,7 @@ soak: ## the guard under full load for SOAK (default 10m): no leak of files or m
 
 .PHONY: golden
 golden: ## rewrite the golden files from what the code does now; read the diff afterwards
-	go test -short $(call packages_with,internal/golden") -update
+	go test -short $(call packages_with,internal/test/golden") -update
 
 .PHONY: bench
 bench: build ## benchmarks, each for BENCHTIME (default 1s; 1x: once, to see that they run)

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 const testKey = "sk-ant-api03-not-a-real-key-0123456789"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // Attack: the agent's text holds commands to the runner, and the workflow

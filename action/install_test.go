@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // install runs the Action's first step and returns its log and its outputs.

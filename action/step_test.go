@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // programDir is where program builds; TestMain makes and removes it.

@@ -20,7 +20,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/fakeapi"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/internal/tunnel"
 )
 

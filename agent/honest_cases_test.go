@@ -10,7 +10,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/fakeapi"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 func task(background bool) fakeapi.Block {

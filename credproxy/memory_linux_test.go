@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // peakMemory is the most that this process ever had resident, in bytes, since

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // The rules of family 3 and some of the first and the eighth say what the

@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 func parsed(t testing.TB, o commandOptions, words []string) []runArg {

@@ -14,8 +14,8 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/golden"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/test/golden"
 )
 
 // The files in schemas/ are what our tables say, in the language of editors.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/org/claude-sandbox/features"
 	"github.com/org/claude-sandbox/internal/carried"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // TestFeatureIsStandard compares the Feature's metadata with the specification's

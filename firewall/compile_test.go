@@ -8,7 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/golden"
+	"github.com/org/claude-sandbox/internal/test/golden"
 )
 
 func TestCompile(t *testing.T) {

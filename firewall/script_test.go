@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/internal/golden"
+	"github.com/org/claude-sandbox/internal/test/golden"
 )
 
 // chains is what a naive packet filter holds of one family.

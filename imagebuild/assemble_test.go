@@ -24,7 +24,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // files reads a layer's entries.

@@ -15,9 +15,9 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/tags"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/enginetest"
-	"github.com/org/claude-sandbox/internal/registrytest"
 	"github.com/org/claude-sandbox/internal/release"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
 func connect(t *testing.T) *engine.Engine {

@@ -23,7 +23,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/store"
 	"github.com/org/claude-sandbox/internal/carried"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // program is the head of a Linux program for an architecture.

@@ -15,7 +15,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/layer"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/tags"
-	"github.com/org/claude-sandbox/internal/registrytest"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
 // TestAttackAnImageSwappedBehindItsTag puts complete images in the place of a

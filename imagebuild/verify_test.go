@@ -14,7 +14,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/sbom"
 	"github.com/org/claude-sandbox/imagebuild/tags"
-	"github.com/org/claude-sandbox/internal/registrytest"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
 // wrong lists the checks that failed.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // podmanImage is what firewall and agent need, made of this machine's own

@@ -22,9 +22,9 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/enginetest"
 	"github.com/org/claude-sandbox/internal/fakeapi"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/settings"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // The agent reads why it was refused, in the firewall's own records. It can

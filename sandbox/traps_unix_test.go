@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // repository is a project with everything that git on the host obeys: a

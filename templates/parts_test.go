@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/golden"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/test/golden"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 )

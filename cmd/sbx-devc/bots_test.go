@@ -16,7 +16,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/release"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/templates/publish"

@@ -10,7 +10,7 @@ import (
 	sarif210 "github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
 	"github.com/org/claude-sandbox/devcontainer"
-	"github.com/org/claude-sandbox/internal/golden"
+	"github.com/org/claude-sandbox/internal/test/golden"
 )
 
 // docs/checks.md is what the table of rules says, with what validate really

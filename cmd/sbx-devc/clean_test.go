@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/enginetest"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
 )
 
 // TestCleanRemovesEmptyFoldersOnly: what init made goes, what holds something

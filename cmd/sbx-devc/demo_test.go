@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/enginetest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // builtProgram returns what scripts/build made. The running test binary is no

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/imagebuild"
-	"github.com/org/claude-sandbox/internal/enginetest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // agentUID is the user of the image; the workspace belongs to it.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // The layout of Anthropic's reference dev container: an unprivileged USER at the

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/registrytest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // The sizes of the real thing, of each platform: Claude Code's package and a

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/registrytest"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
 // One input has one digest, whatever the image is called where.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/carried"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // imageRun runs sbx-devc in this process, with the variables of env and no

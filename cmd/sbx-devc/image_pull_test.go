@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/enginetest"
-	"github.com/org/claude-sandbox/internal/registrytest"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
 	"github.com/org/claude-sandbox/templates/lock"
 )
 

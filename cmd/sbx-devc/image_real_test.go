@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/imagebuild"
-	"github.com/org/claude-sandbox/internal/enginetest"
-	"github.com/org/claude-sandbox/internal/registrytest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // TestImageFromLockToDevContainer goes the whole way with the real parts: the

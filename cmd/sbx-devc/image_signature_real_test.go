@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/registrytest"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
 // signTools puts the real cosign and gh into PATH. They take minutes to

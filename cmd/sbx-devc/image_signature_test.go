@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/registrytest"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
 // toolStandIn puts a program into PATH that notes its arguments and the

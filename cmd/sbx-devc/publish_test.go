@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/registrytest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/templates"
 )
 

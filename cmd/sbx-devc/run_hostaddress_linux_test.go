@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/netnstest"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
 	"github.com/org/claude-sandbox/sandbox"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/enginetest"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/sandbox"
 )
 

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 const keyCanary = "sk-ant-api03-canary-0a1b2c3d4e5f6071"

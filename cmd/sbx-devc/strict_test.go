@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // strictProject is a repository with the template of two containers.

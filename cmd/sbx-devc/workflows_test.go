@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
-	"github.com/org/claude-sandbox/internal/registrytest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // What stands in for actions and programs that only GitHub's machines can run.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 func TestAttackAgentTriesToUndoTheFirewall(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // freshZones is how many wildcards the new names of a benchmark are spread over:

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall/audit"
-	"github.com/org/claude-sandbox/internal/netnstest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // agentUID is the unprivileged user of these tests. It need not exist.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 func TestCheckSaysVerdictRuleReasonAndFix(t *testing.T) {

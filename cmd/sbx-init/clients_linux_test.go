@@ -18,7 +18,7 @@ import (
 	claudecode "github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall/guard"
 	"github.com/org/claude-sandbox/internal/fakeapi"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // clients is a sandbox in which real programs speak to the web, as the agent.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/internal/netnstest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // toAllowed accepts what an honest run sends: to the DNS server, to the

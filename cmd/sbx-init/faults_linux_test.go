@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/netnstest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // faultsEnv, when set, has every single call fail in turn; otherwise it is

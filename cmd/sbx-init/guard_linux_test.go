@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // On okAddr and okAddr6 live more sites than the policy allows. Whoever asks

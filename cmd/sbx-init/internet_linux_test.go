@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/org/claude-sandbox/internal/netnstest"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
 )
 
 // The hosts of the fake internet. Their addresses are of no special range, as

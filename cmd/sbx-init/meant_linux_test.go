@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/firewall/audit"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // Attack: what is no DNS, to port 53 of anybody. It is led to our resolver, and the

@@ -8,8 +8,8 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
-	"github.com/org/claude-sandbox/internal/netnstest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 const auditPolicy = `{"network": {"mode": "audit", "allow": ["ok.test"], "deny": ["other.test", "` + thirdAddr + `"]}}`

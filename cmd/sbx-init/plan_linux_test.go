@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/internal/netnstest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // The plan that is printed is the plan that runs: loaded by the real programs

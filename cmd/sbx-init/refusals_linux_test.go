@@ -19,7 +19,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/redact"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // byAddress returns the packet filter's records as lines, sorted.

@@ -30,7 +30,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // web is what real clients ask of ok.test: pages, a git repository, packages

@@ -22,7 +22,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/redact"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // witnessed is the firewall of a container that joins its network and begins

@@ -10,7 +10,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/internal/jsonc"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // load reads files in txtar-like pairs; the first ones without a "+" are the

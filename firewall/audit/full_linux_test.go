@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // A full disk is an error for each decision that could not be written, so that

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/netnstest"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
 )
 
 // The figures compare a connection through the guard with the same one without

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // tlsSite answers real handshakes and remembers the names that it was asked

@@ -8,8 +8,8 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
-	"github.com/org/claude-sandbox/internal/netnstest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 var benchNetwork = firewall.Network{Presets: []string{"anthropic", "github"}, Allow: []string{allowed + ":443", "[" + allowed6 + "]:443"}}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
-	"github.com/org/claude-sandbox/internal/netnstest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 func TestCutEndsWhatIsNotKeptInBothFamilies(t *testing.T) {

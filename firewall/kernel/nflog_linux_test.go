@@ -17,7 +17,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // reports collects what the packet filter of a bench reports.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // holdingBench is closedBench with a plan that holds packets, and whoever

@@ -12,7 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
-	"github.com/org/claude-sandbox/internal/netnstest"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
 )
 
 func TestUpstreamOnlyForTheMarkedDaemon(t *testing.T) {

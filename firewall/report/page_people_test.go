@@ -10,7 +10,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
-	"github.com/org/claude-sandbox/internal/browsertest"
+	"github.com/org/claude-sandbox/internal/test/browsertest"
 )
 
 // many is a run with more denied hosts than the box to paste from shows at once.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
-	"github.com/org/claude-sandbox/internal/browsertest"
+	"github.com/org/claude-sandbox/internal/test/browsertest"
 )
 
 // run is the audit log of a run of some minutes, with hostile words in it.

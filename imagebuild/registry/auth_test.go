@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // home is a user's home with configurations and programs, and nothing else.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	reg "github.com/org/claude-sandbox/internal/registrytest"
+	reg "github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
 // What registries do to clients for a moment. Each push must succeed, and what

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	reg "github.com/org/claude-sandbox/internal/registrytest"
+	reg "github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
 // nameServer answers every question with one code.

@@ -12,7 +12,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/artifact"
 	"github.com/org/claude-sandbox/imagebuild/tags"
 	"github.com/org/claude-sandbox/internal/diag"
-	reg "github.com/org/claude-sandbox/internal/registrytest"
+	reg "github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
 func TestNothingChangedCostsFewRequests(t *testing.T) {

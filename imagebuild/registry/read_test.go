@@ -19,7 +19,7 @@ import (
 	ggcr "github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/org/claude-sandbox/imagebuild/artifact"
-	reg "github.com/org/claude-sandbox/internal/registrytest"
+	reg "github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
 // What may go wrong with a download: each one ends with the whole blob, or

@@ -16,7 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 var tool = diag.Tool{Name: "sbx-devc", Version: "1.0.0", URI: "https://example.com/", Rules: []diag.RuleInfo{

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // toolProgram is the first process of the test containers: a static program

@@ -7,4 +7,7 @@
 //
 // The turn is found from the request alone, so a repeated request gets the
 // same answer, and several sessions can share a server.
+//
+// It ships in sbx-devc because `sbx-devc demo` runs against it; nothing else of
+// the product uses it, and the tests do.
 package fakeapi

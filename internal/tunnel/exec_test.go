@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // container runs the test's own small program (testdata/guest) as PID 1 of a

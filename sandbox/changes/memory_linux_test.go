@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // Attack: the project is in memory (tmpfs), and the agent writes to a file through

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // volume is a host's repository and the agent's own of it, on this machine's disk.

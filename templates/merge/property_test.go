@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/merge"
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/org/claude-sandbox/imagebuild/registry"
-	"github.com/org/claude-sandbox/internal/registrytest"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
 	"github.com/org/claude-sandbox/templates/publish"
 )
 

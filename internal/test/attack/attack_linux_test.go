@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // slowEnv, when set, includes the attacks that wait for more than a minute.

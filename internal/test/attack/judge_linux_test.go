@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/internal/netnstest"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
 )
 
 // judge tells what the policy allows to arrive from everything else. It is

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // agentUID is the agent's user in the namespaces. It need not exist.
@@ -49,8 +49,8 @@ func programs(t testing.TB) string {
 		if buildDir, buildErr = os.MkdirTemp("", "sbx-attack-"); buildErr != nil {
 			return
 		}
-		cmd := exec.Command("go", "build", "-o", buildDir, "./cmd/sbx-init", "./internal/attack/agent")
-		cmd.Dir = "../.."
+		cmd := exec.Command("go", "build", "-o", buildDir, "./cmd/sbx-init", "./internal/test/attack/agent")
+		cmd.Dir = "../../.."
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			buildErr = errors.New(string(out))

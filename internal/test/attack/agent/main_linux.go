@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/org/claude-sandbox/internal/attack"
+	"github.com/org/claude-sandbox/internal/test/attack"
 )
 
 func main() {

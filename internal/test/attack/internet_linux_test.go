@@ -22,7 +22,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
-	"github.com/org/claude-sandbox/internal/netnstest"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
 )
 
 // internet is everything beyond the sandbox's wire: name servers, web servers

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // timeout bounds every answer of the browser: it has crashed otherwise.

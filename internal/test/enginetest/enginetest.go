@@ -9,7 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // Connect returns a connection to the engine, which ends with the test. Without

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/attacks.md from what the attacks achieved")
 
-const reportFile = "../../docs/attacks.md"
+const reportFile = "../../../docs/attacks.md"
 
 // report is what the attacks achieved, by column and attack.
 type report struct {
@@ -93,7 +93,7 @@ func (r report) String() string {
 	}
 	fmt.Fprintf(&b, `# Attacks
 
-What an agent can try against the sandbox's network, and what came of it. Each line is a program in `+"`internal/attack`"+` that `+"`make test`"+` runs from inside as the agent's user; what counts is what arrives at the other end of the wire, not what the program says. This page is written by that test.
+What an agent can try against the sandbox's network, and what came of it. Each line is a program in `+"`internal/test/attack`"+` that `+"`make test`"+` runs from inside as the agent's user; what counts is what arrives at the other end of the wire, not what the program says. This page is written by that test.
 
 - **none**: the same attempt without a firewall. An attempt that needs a right the agent does not have runs as root there. Attempts to take the firewall down run as root against ours.
 - **init-firewall**: the design of the much copied `+"`init-firewall.sh`"+`, in rules of our own: IPv4 alone, DNS and SSH to anywhere, the host's network, addresses resolved once. The attempts run as the agent's user. One that goes several ways leaks when one of them does; where it uses both families, that is often IPv6.

@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/netnstest"
-	"github.com/org/claude-sandbox/internal/testenv"
+	"github.com/org/claude-sandbox/internal/test/netnstest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // containerImage has what the firewall needs, and nothing else.

@@ -16,7 +16,7 @@ import (
 const module = "github.com/org/claude-sandbox"
 
 // root is the repository's folder as seen from this package.
-const root = "../.."
+const root = "../../.."
 
 // goPackage is what the tests need to know of one package.
 type goPackage struct {
@@ -97,43 +97,42 @@ func TestEveryPackageHasOnePackageComment(t *testing.T) {
 // trailing /* covers what lies below. Rooms that are not listed may import
 // nothing of ours but what is in everywhere.
 var allowed = map[string][]string{
-	"firewall":                {},
-	"firewall/audit":          {"firewall"},
-	"firewall/resolver":       {"firewall", "firewall/audit"},
-	"firewall/guard":          {"firewall", "firewall/audit"},
-	"firewall/kernel":         {"firewall"},
-	"firewall/report":         {"firewall", "firewall/audit"},
-	"firewall/learn":          {"firewall", "firewall/audit"},
-	"settings":                {"firewall", "internal/jsonc"},
-	"devcontainer":            {"devcontainer/budget", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/shell", "firewall", "settings", "internal/jsonc"},
-	"devcontainer/compose":    {"devcontainer/budget", "internal/jsonc"},
-	"devcontainer/dockerfile": {"devcontainer/budget", "devcontainer/shell", "internal/jsonc"},
-	"devcontainer/effective":  {"devcontainer", "devcontainer/*", "settings", "internal/jsonc"},
-	"templates":               {"devcontainer", "settings", "internal/jsonc"},
-	"templates/detect":        {"firewall", "internal/jsonc"},
-	"templates/lock":          {"templates", "templates/merge", "devcontainer/compose", "devcontainer/dockerfile", "internal/jsonc"},
-	"templates/merge":         {"internal/jsonc"},
-	"templates/publish":       {"imagebuild/artifact", "imagebuild/registry", "imagebuild/tags"},
-	"features":                {"internal/carried"},
-	"agent":                   {},
-	"credproxy":               {},
-	"imagebuild":              {"imagebuild/*", "settings", "internal/engine", "internal/carried"},
-	"imagebuild/base":         {"imagebuild/artifact", "imagebuild/layer", "imagebuild/registry", "imagebuild/store"},
-	"imagebuild/layer":        {"imagebuild/artifact", "imagebuild/store"},
-	"imagebuild/registry":     {"imagebuild/artifact", "imagebuild/tags"},
-	"imagebuild/sbom":         {"imagebuild/artifact"},
-	"sandbox":                 {"agent", "credproxy", "firewall", "firewall/audit", "firewall/report", "imagebuild", "sandbox/*", "settings", "internal/carried", "internal/engine", "internal/filelock", "internal/lifeline", "internal/mountinfo", "internal/tunnel"},
-	"sandbox/changes":         {"sandbox/obeyed"},
-	"sandbox/gitdir":          {},
-	"action":                  {"agent", "firewall", "firewall/report", "sandbox", "sandbox/changes", "settings", "internal/engine"},
-	"cmd/sbx-init":            {"firewall", "firewall/audit", "firewall/guard", "firewall/kernel", "firewall/resolver", "settings", "internal/lifeline", "internal/mountinfo", "internal/tunnel"},
-	"cmd/sbx-devc":            {"*"},
-	"internal/browsertest":    {"internal/testenv"},
-	"internal/enginetest":     {"internal/carried", "internal/engine", "internal/testenv"},
-	"internal/registrytest":   {"internal/testenv"},
-	"internal/netnstest":      {"internal/testenv"},
-
-	"internal/attack/agent": {"internal/attack"},
+	"firewall":                   {},
+	"firewall/audit":             {"firewall"},
+	"firewall/resolver":          {"firewall", "firewall/audit"},
+	"firewall/guard":             {"firewall", "firewall/audit"},
+	"firewall/kernel":            {"firewall"},
+	"firewall/report":            {"firewall", "firewall/audit"},
+	"firewall/learn":             {"firewall", "firewall/audit"},
+	"settings":                   {"firewall", "internal/jsonc"},
+	"devcontainer":               {"devcontainer/budget", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/shell", "firewall", "settings", "internal/jsonc"},
+	"devcontainer/compose":       {"devcontainer/budget", "internal/jsonc"},
+	"devcontainer/dockerfile":    {"devcontainer/budget", "devcontainer/shell", "internal/jsonc"},
+	"devcontainer/effective":     {"devcontainer", "devcontainer/*", "settings", "internal/jsonc"},
+	"templates":                  {"devcontainer", "settings", "internal/jsonc"},
+	"templates/detect":           {"firewall", "internal/jsonc"},
+	"templates/lock":             {"templates", "templates/merge", "devcontainer/compose", "devcontainer/dockerfile", "internal/jsonc"},
+	"templates/merge":            {"internal/jsonc"},
+	"templates/publish":          {"imagebuild/artifact", "imagebuild/registry", "imagebuild/tags"},
+	"features":                   {"internal/carried"},
+	"agent":                      {},
+	"credproxy":                  {},
+	"imagebuild":                 {"imagebuild/*", "settings", "internal/engine", "internal/carried"},
+	"imagebuild/base":            {"imagebuild/artifact", "imagebuild/layer", "imagebuild/registry", "imagebuild/store"},
+	"imagebuild/layer":           {"imagebuild/artifact", "imagebuild/store"},
+	"imagebuild/registry":        {"imagebuild/artifact", "imagebuild/tags"},
+	"imagebuild/sbom":            {"imagebuild/artifact"},
+	"sandbox":                    {"agent", "credproxy", "firewall", "firewall/audit", "firewall/report", "imagebuild", "sandbox/*", "settings", "internal/carried", "internal/engine", "internal/filelock", "internal/lifeline", "internal/mountinfo", "internal/tunnel"},
+	"sandbox/changes":            {"sandbox/obeyed"},
+	"sandbox/gitdir":             {},
+	"action":                     {"agent", "firewall", "firewall/report", "sandbox", "sandbox/changes", "settings", "internal/engine"},
+	"cmd/sbx-init":               {"firewall", "firewall/audit", "firewall/guard", "firewall/kernel", "firewall/resolver", "settings", "internal/lifeline", "internal/mountinfo", "internal/tunnel"},
+	"cmd/sbx-devc":               {"*"},
+	"internal/test/browsertest":  {"internal/test/testenv"},
+	"internal/test/enginetest":   {"internal/carried", "internal/engine", "internal/test/testenv"},
+	"internal/test/registrytest": {"internal/test/testenv"},
+	"internal/test/netnstest":    {"internal/test/testenv"},
+	"internal/test/attack/agent": {"internal/test/attack"},
 }
 
 // everywhere may be imported by every room.
@@ -142,6 +141,9 @@ var everywhere = []string{"internal/apierror", "internal/atomicfile", "internal/
 func TestImportsPointOneWay(t *testing.T) {
 	for dir, p := range packages(t) {
 		for target, files := range p.imports {
+			if strings.HasPrefix(target, "internal/test/") && !strings.HasPrefix(dir, "internal/test/") {
+				t.Errorf("%s ships, and must not import %s (%s)", dir, target, strings.Join(files, ", "))
+			}
 			if !mayImport(dir, target) {
 				t.Errorf("%s must not import %s (%s)", dir, target, strings.Join(files, ", "))
 			}
