@@ -23,6 +23,7 @@ import (
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 func (a *app) imageCommand() *cobra.Command {
@@ -39,7 +40,7 @@ func (a *app) imageCommand() *cobra.Command {
 
 // imageError gives the failure of an image command its exit code.
 func imageError(err error) error {
-	var exit *exitError
+	var exit *exitcode.Error
 	var badName *name.ErrBadName
 	switch {
 	case err == nil || errors.As(err, &exit):

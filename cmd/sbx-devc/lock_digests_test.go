@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/registrytest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
@@ -67,9 +67,7 @@ func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
 		d.say = func(text string) { out.WriteString(text + "\n") }
 		if err := a.lockUpdate(t.Context(), p.dir, d); err != nil {
 			a.printError(err)
-			var exit *exitError
-			errors.As(err, &exit)
-			code = exit.code
+			code, _ = exitcode.Of(err, exitInternal)
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {

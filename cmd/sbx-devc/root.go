@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 // Exit codes, see docs/cli.md. Checks end with 0 clean, 1 findings, 2 usage
@@ -36,22 +37,8 @@ const (
 	exitSignal      = 128 // and the number of the signal
 )
 
-// exitError carries the exit code of a failed command up to main.
-type exitError struct {
-	code int
-	err  error // printed unless nil
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit %d", e.code)
-	}
-	return e.err.Error()
-}
-func (e *exitError) Unwrap() error { return e.err }
-
 // exitWith ends the command with code; a nil err prints nothing.
-func exitWith(code int, err error) error { return &exitError{code, err} }
+func exitWith(code int, err error) error { return exitcode.With(code, err) }
 
 // main runs the command line args and returns the exit code.
 func (a *app) main(ctx context.Context, args []string) int {
@@ -61,11 +48,11 @@ func (a *app) main(ctx context.Context, args []string) int {
 	root := own.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	var exit *exitError
+	var exit *exitcode.Error
 	var file *fs.PathError
 	var by interrupted
 	lost := out.lost()
-	if said := errors.As(err, &exit) && exit.err != nil && !errors.Is(err, lost); said || cmd.Annotations[annotationOwnOutput] != "" {
+	if said := errors.As(err, &exit) && exit.Err != nil && !errors.Is(err, lost); said || cmd.Annotations[annotationOwnOutput] != "" {
 		lost = nil // there is something more important to say, or the command says it
 	}
 	switch {
@@ -73,28 +60,28 @@ func (a *app) main(ctx context.Context, args []string) int {
 		// Whoever reads has seen enough, as head does: no failure to speak of.
 		return exitSignal + int(syscall.SIGPIPE)
 	case lost != nil:
-		exit = &exitError{exitCantWrite, fmt.Errorf("writing standard output: %w", lost)}
+		exit = &exitcode.Error{Code: exitCantWrite, Err: fmt.Errorf("writing standard output: %w", lost)}
 		if usageCode(cmd) == exitCheckUsage {
-			exit.code = exitNoCheck
+			exit.Code = exitNoCheck
 		}
 	case err == nil:
 		return exitOK
 	case errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &by):
-		exit = &exitError{by.code(), by}
+		exit = &exitcode.Error{Code: by.code(), Err: by}
 	case errors.As(err, &exit):
 	case errors.As(err, &file):
-		exit = &exitError{exitInternal, err}
+		exit = &exitcode.Error{Code: exitInternal, Err: err}
 	default:
 		// Cobra's own errors: an unknown command or flag, a missing argument.
-		exit = &exitError{usageCode(cmd), diag.WithHint(plainer(cmd, err), "%ssee '%s --help'", meant(cmd, err), cmd.CommandPath())}
+		exit = &exitcode.Error{Code: usageCode(cmd), Err: diag.WithHint(plainer(cmd, err), "%ssee '%s --help'", meant(cmd, err), cmd.CommandPath())}
 	}
-	if exit.err != nil {
-		a.printError(exit.err)
+	if exit.Err != nil {
+		a.printError(exit.Err)
 		if wantsJSON(args) {
-			a.answerError(exit.err)
+			a.answerError(exit.Err)
 		}
 	}
-	return exit.code
+	return exit.Code
 }
 
 // meant proposes the flag or command that a mistyped one was most likely meant

@@ -19,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 )
@@ -135,7 +136,7 @@ func shellWord(text string) string {
 
 // runError gives the failure of a run its exit code.
 func runError(err error) error {
-	if exit := (*exitError)(nil); errors.As(err, &exit) {
+	if exit := (*exitcode.Error)(nil); errors.As(err, &exit) {
 		return err // it has one
 	}
 	return exitWith(sandbox.ExitCode(err), err)

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 // How often newcomers are ended when everything is, and how long the reason may
@@ -18,7 +19,7 @@ const (
 
 // endAll ends everything as soon as one of the watches returns: it sends why,
 // kills, and closes the channel. What is left to do is to tell it and to end with
-// the code of the watch's exitError, for which there is a limit: who reads our
+// the code of the watch's error, for which there is a limit: who reads our
 // words may have stopped reading.
 //
 // Who is not the first process may not be in a namespace of the sandbox's own,
@@ -32,10 +33,7 @@ func endAll(p *program, watches ...func() error) <-chan error {
 	}
 	go func() {
 		err := <-first
-		code := exitInternal
-		if exit := (*exitError)(nil); errors.As(err, &exit) {
-			code = exit.code
-		}
+		code, _ := exitcode.Of(err, exitInternal)
 		time.AfterFunc(endLimit, func() { os.Exit(code) })
 		if os.Getpid() != 1 && !underEnginesInit() {
 			os.Exit(p.exitCode(err))

@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 // A check of the rules comes a thousand times as long after the last one as
@@ -114,11 +115,7 @@ func (k *keeper) reload(ctx context.Context, p *program) error {
 	w := k.wall
 	next, err := p.loadPolicy(k.options.policy, &k.reach, k.options.around)
 	if err != nil {
-		var exit *exitError
-		code := exitInternal
-		if errors.As(err, &exit) {
-			code, err = exit.code, exit.err
-		}
+		code, err := exitcode.Of(err, exitInternal)
 		return exitWith(code, diag.WithHint(err, "mend the policy file and reload again; the old policy stays in force"))
 	}
 	old, plan := w.policy, w.plan

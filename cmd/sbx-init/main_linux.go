@@ -1,12 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 // Exit codes of sbx-init itself; otherwise it exits with CMD's code, or with
@@ -73,22 +73,8 @@ const usage = `usage: sbx-init COMMAND
         print the version
 `
 
-// exitError carries the exit code of a failed command up to main.
-type exitError struct {
-	code int
-	err  error // printed unless nil
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit %d", e.code)
-	}
-	return e.err.Error()
-}
-func (e *exitError) Unwrap() error { return e.err }
-
 // exitWith ends the command with code; a nil err prints nothing.
-func exitWith(code int, err error) error { return &exitError{code, err} }
+func exitWith(code int, err error) error { return exitcode.With(code, err) }
 
 // usageError is a command line that makes no sense.
 func usageError(format string, args ...any) error {
@@ -102,16 +88,9 @@ func (p *program) main(args []string) int {
 
 // exitCode shows err and returns the code that it stands for.
 func (p *program) exitCode(err error) int {
-	if err == nil {
-		return 0
-	}
-	code := exitInternal
-	var exit *exitError
-	if errors.As(err, &exit) {
-		code, err = exit.code, exit.err
-	}
-	if err != nil {
-		p.printError(err)
+	code, show := exitcode.Of(err, exitInternal)
+	if show != nil {
+		p.printError(show)
 	}
 	return code
 }
