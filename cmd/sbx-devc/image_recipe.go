@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 )
 
@@ -68,12 +69,12 @@ func (a *app) spec(ctx context.Context, r *recipe) (imagebuild.Spec, error) {
 
 // imagePolicy reads the policy: the named file, the project's, or the template's.
 func imagePolicy(dir, file string) ([]byte, error) {
-	data, err := os.ReadFile(cmp.Or(file, filepath.Join(dir, defaultSettings)))
-	if err == nil || file != "" || !errors.Is(err, fs.ErrNotExist) {
-		if err != nil {
-			err = fmt.Errorf("reading the policy: %w", err)
-		}
-		return data, err
+	f, err := settings.ReadFile(cmp.Or(file, filepath.Join(dir, defaultSettings)))
+	switch {
+	case err == nil:
+		return f.Source, nil // what is wrong with it, imagebuild says
+	case file != "" || !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
 	t, err := templates.Load("claude")
 	if err != nil {

@@ -94,10 +94,11 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 		}
 		return a.printEntries(lesson, o.format)
 	}
-	source, network, err := settingsToExtend(o.file)
+	file, err := settingsToExtend(o.file)
 	if err != nil {
 		return err
 	}
+	network := file.Settings.Network
 	lesson, err := learn.New(records, network, o.learn)
 	if err != nil {
 		return exitWith(exitConfig, err)
@@ -109,19 +110,19 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	if o.enforce {
 		x.Mode = firewall.ModeAllowlist
 	}
-	extended, err := settings.Extend(o.file, source, x, settings.DirReader(filepath.Dir(o.file)))
+	extended, err := settings.Extend(o.file, file.Source, x, settings.DirReader(filepath.Dir(o.file)))
 	if err != nil {
 		return exitWith(exitConfig, err)
 	}
 	if network.Mode == firewall.ModeAudit && !o.enforce {
 		fmt.Fprintf(a.stderr, "sbx-devc: the mode of %s is still audit, which lets everything out; --enforce sets it to allowlist\n", o.file)
 	}
-	if bytes.Equal(source, extended) {
+	if bytes.Equal(file.Source, extended) {
 		fmt.Fprintf(a.stderr, "sbx-devc: %s needs no change\n", o.file)
 		return nil
 	}
 	name := strings.TrimLeft(filepath.ToSlash(o.file), "/")
-	change := diff.Diff("a/"+name, source, "b/"+name, extended)
+	change := diff.Diff("a/"+name, file.Source, "b/"+name, extended)
 	if !o.write {
 		_, err := shown(a.stdout).Write(change)
 		return err
@@ -178,29 +179,27 @@ func (o *learnOptions) check() error {
 	return nil
 }
 
-// settingsToExtend reads the settings. A symbolic link is refused: the file may
-// belong to the code that is sandboxed, and would choose what is written to.
-func settingsToExtend(file string) ([]byte, firewall.Network, error) {
-	var network firewall.Network
+// settingsToExtend reads the settings that are extended. A link is refused,
+// also where it is the user's own: writing would put a file in its place.
+func settingsToExtend(file string) (*settings.File, error) {
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, network, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("there are no settings at %s", file), "name them with --file, write them with 'sbx-devc init', or ask for --format flags"))
+		return nil, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("there are no settings at %s", file), "name them with --file, write them with 'sbx-devc init', or ask for --format flags"))
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
+		err = fmt.Errorf("reading %s: it is no regular file", file)
 	}
 	if err != nil {
-		return nil, network, exitWith(exitNoInput, fmt.Errorf("reading %s: %w", file, err))
+		return nil, exitWith(exitNoInput, err)
 	}
-	source, err := os.ReadFile(file)
+	f, err := settings.ReadFile(file)
 	if err != nil {
-		return nil, network, exitWith(exitNoInput, err)
+		return nil, exitWith(exitNoInput, err)
 	}
-	s, findings := settings.Parse(file, source, settings.DirReader(filepath.Dir(file)))
-	if s == nil {
-		return nil, network, exitWith(exitConfig, diag.WithHint(firstError(findings), "sbx-devc validate %s shows everything that is wrong", file))
+	if f.Settings == nil {
+		return nil, exitWith(exitConfig, diag.WithHint(firstError(f.Findings), "sbx-devc validate %s shows everything that is wrong", file))
 	}
-	return source, s.Network, nil
+	return f, nil
 }
 
 // maxLeft bounds what is said about one lesson.
