@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/ask"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/detect"
@@ -18,8 +19,9 @@ import (
 // configPath is where init writes the configuration, and looks for one.
 const configPath = ".devcontainer/devcontainer.json"
 
-// extend puts the firewall Feature into the dev container that is there.
-func (a *app) extend(ctx context.Context, o initOptions, dir string, report detect.Report, c choice) error {
+// extend puts the firewall Feature into the dev container that is there; to is
+// whom to ask about hosts, nil = nobody.
+func (a *app) extend(ctx context.Context, to *ask.Terminal, o initOptions, dir string, report detect.Report, c choice) error {
 	config, err := configToExtend(dir)
 	if err != nil {
 		return err
@@ -41,8 +43,8 @@ func (a *app) extend(ctx context.Context, o initOptions, dir string, report dete
 	if err != nil {
 		return err
 	}
-	if len(x.refused) == 0 && !templates.Extended(config) && a.asks() && !o.yes && !o.dryRun {
-		if c, err = a.askHosts(ctx, report, c); err != nil {
+	if len(x.refused) == 0 && !templates.Extended(config) && to != nil {
+		if c, err = askHosts(ctx, to, report, c); err != nil {
 			return err
 		}
 		if x, err = a.extension(dir, config, c.presets, c.allow); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/ask"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox"
@@ -102,8 +103,12 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	if err := sandbox.CheckFolder(dir); err != nil {
 		return runError(err)
 	}
-	if a.asks() && !o.yes && !o.dryRun && !o.force && !o.extend {
-		if err := a.askExisting(ctx, dir, &o); err != nil {
+	var to *ask.Terminal // nil = ask nobody
+	if !o.yes && !o.dryRun {
+		to = a.questions()
+	}
+	if to != nil && !o.force && !o.extend {
+		if err := askExisting(ctx, to, dir, &o); err != nil {
 			return err
 		}
 	}
@@ -120,11 +125,11 @@ func (a *app) init(ctx context.Context, o initOptions, dir string) error {
 	}
 	if o.extend {
 		report.Template = detect.Proposal{}
-		return a.extend(ctx, o, dir, report, c)
+		return a.extend(ctx, to, o, dir, report, c)
 	}
 	a.showReport(report, c)
-	if a.asks() && !o.yes && !o.dryRun {
-		if c, err = a.askChoice(ctx, report, c); err != nil {
+	if to != nil {
+		if c, err = askChoice(ctx, to, report, c); err != nil {
 			return err
 		}
 	}

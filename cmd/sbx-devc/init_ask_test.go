@@ -43,7 +43,7 @@ func (tt *terminal) expect(text string, keys ...string) {
 	tt.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		screen := tt.run("capture-pane", "-p")
+		screen := tt.run("capture-pane", "-p", "-J")
 		if strings.Contains(screen, text) {
 			break
 		}
@@ -74,6 +74,15 @@ func askedProject(t *testing.T, environment string) (dir, command string) {
 	return dir, fmt.Sprintf("CI= %s %s init %s; echo exit=$?; cat", environment, program, dir)
 }
 
+// The lines at whose end init waits.
+const (
+	atTemplate = "Template: a number from 1 to 6, or Enter for 4:"
+	atPresets  = "Presets to add: numbers turn on or off, Enter goes on:"
+	atHosts    = "The project's files name them: numbers turn on or off, Enter goes on:"
+	atWorkflow = "Add a GitHub workflow? [y/N]"
+	atLast     = "Write the dev container? [Y/n]"
+)
+
 // TestInitAsks goes through init's questions: a host that the repository names
 // is allowed when somebody checks it, and not by going on. What is asked about
 // is on the screen, also on a small one.
@@ -81,23 +90,27 @@ func TestInitAsks(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
 		columns, lines int
-		hosts          []string // keys at the question about hosts
+		check          bool // the host
 		want           string
 	}{
-		{"GoingOnAllowsNoHost", 100, 40, []string{"Enter"}, `"allow": [],`},
-		{"CheckingAllowsTheHost", 100, 40, []string{"Space", "Enter"}, `"allow": ["npm.corp.example"],`},
-		{"SmallTerminal", 30, 12, []string{"Space", "Enter"}, `"allow": ["npm.corp.example"],`},
+		{"GoingOnAllowsNoHost", 100, 40, false, `"allow": [],`},
+		{"CheckingAllowsTheHost", 100, 40, true, `"allow": ["npm.corp.example"],`},
+		{"SmallTerminal", 30, 12, true, `"allow": ["npm.corp.example"],`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, command := askedProject(t, "")
 			term := newTerminal(t, tt.columns, tt.lines, command)
-			term.expect("Template")
-			term.expect("> claude-node", "Enter")
-			term.expect("Presets to add", "Enter")
-			term.expect("Allow which hosts")
-			term.expect("> • npm.corp.example", tt.hosts...)
-			term.expect("GitHub workflow", "Enter")
-			term.expect("Write the dev container", "Enter")
+			term.expect("4  claude-node")
+			term.expect(atTemplate, "Enter")
+			term.expect(atPresets, "Enter")
+			term.expect("[ ]  1  npm.corp.example")
+			if tt.check {
+				term.expect(atHosts, "1", "Enter")
+				term.expect("[x]  1  npm.corp.example")
+			}
+			term.expect(atHosts, "Enter")
+			term.expect(atWorkflow, "Enter")
+			term.expect(atLast, "Enter")
 			term.expect("exit=0")
 			text, err := os.ReadFile(filepath.Join(dir, ".devcontainer", "sandbox.jsonc"))
 			if err != nil || !strings.Contains(string(text), tt.want) {
@@ -114,22 +127,28 @@ func TestInitAsks(t *testing.T) {
 	}
 }
 
-// TestInitWritesNothingUnlessItIsAgreed: Ctrl-C at a question, no at the last.
+// TestInitWritesNothingUnlessItIsAgreed: Ctrl-C at a question, the end of the
+// input, and no at the last.
 func TestInitWritesNothingUnlessItIsAgreed(t *testing.T) {
-	questions := []string{"Template", "Presets to add", "Allow which hosts", "GitHub workflow", "Write the dev container"}
+	questions := []string{atTemplate, atPresets, atHosts, atWorkflow, atLast}
 	for _, tt := range []struct {
 		name     string
 		question int
-		key      string
-	}{{"CtrlCAtTheFirst", 0, "C-c"}, {"CtrlCAtTheHosts", 2, "C-c"}, {"CtrlCAtTheLast", 4, "C-c"}, {"No", 4, "n"}} {
+		keys     []string
+		exit     string
+	}{
+		{"CtrlCAtTheFirst", 0, []string{"C-c"}, "exit=130"}, {"CtrlCAtTheHosts", 2, []string{"C-c"}, "exit=130"},
+		{"CtrlCAtTheLast", 4, []string{"C-c"}, "exit=130"}, {"EndAtTheFirst", 0, []string{"C-d"}, "exit=77"},
+		{"EndAtTheLast", 4, []string{"C-d"}, "exit=77"}, {"No", 4, []string{"n", "Enter"}, "exit=77"},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, command := askedProject(t, "")
-			term := newTerminal(t, 80, 24, command)
+			term := newTerminal(t, 80, 70, command)
 			for _, q := range questions[:tt.question] {
 				term.expect(q, "Enter")
 			}
-			term.expect(questions[tt.question], tt.key)
-			term.expect("exit=77")
+			term.expect(questions[tt.question], tt.keys...)
+			term.expect(tt.exit)
 			nothingWritten(t, dir)
 		})
 	}
@@ -143,34 +162,26 @@ func nothingWritten(t *testing.T, dir string) {
 	}
 }
 
-// TestInitAsksInPlainLines: for screen readers, and on a terminal that can do
-// nothing else, the questions are lines, an answer that is none is asked for
-// again, and Ctrl-C ends it.
-func TestInitAsksInPlainLines(t *testing.T) {
-	dir, command := askedProject(t, "ACCESSIBLE=1")
-	term := newTerminal(t, 80, 70, command)
-	term.expect("between 1 and 6:", "99", "Enter")
-	term.expect("Invalid: must be a number between 1 and 6", "x", "Enter")
-	term.expect(": x", "4", "Enter")
-	term.expect("Presets to add", "0", "Enter")
-	term.expect("Allow which hosts", "7", "Enter")
-	term.expect("Invalid: must be a number between 0 and 1", "0", "Enter")
-	term.expect("GitHub workflow", "maybe", "Enter")
-	term.expect("invalid input", "n", "Enter")
-	term.expect("Write the dev container", "C-c")
-	term.expect("exit=130")
-	nothingWritten(t, dir)
-
-	dir, command = askedProject(t, "TERM=dumb")
-	term = newTerminal(t, 80, 70, command)
-	term.expect("between 1 and 6:", "4", "Enter")
-	term.expect("Presets to add", "0", "Enter")
-	term.expect("Allow which hosts", "0", "Enter")
-	term.expect("GitHub workflow", "n", "Enter")
-	term.expect("Write the dev container", "y", "Enter")
-	term.expect("exit=0")
-	if _, err := os.Stat(filepath.Join(dir, ".devcontainer", "Dockerfile")); err != nil {
-		t.Error(err)
+// TestInitAsksAgain: an answer that is none is asked for again, on every kind of
+// terminal.
+func TestInitAsksAgain(t *testing.T) {
+	for _, environment := range []string{"", "TERM=dumb", "NO_COLOR=1"} {
+		dir, command := askedProject(t, environment)
+		term := newTerminal(t, 80, 90, command)
+		term.expect(atTemplate, "99", "Enter")
+		term.expect(`"99" is not a number from 1 to 6`, "x", "Enter")
+		term.expect(`"x" is not a number from 1 to 6`, "1", "Enter")
+		term.expect(atPresets, "0", "Enter")
+		term.expect(`"0" is not a number`, "Enter")
+		term.expect(atHosts, "7", "Enter")
+		term.expect(`"7" is not a number from 1 to 1`, "Enter")
+		term.expect(atWorkflow, "maybe", "Enter")
+		term.expect(`"maybe" is neither y nor n`, "n", "Enter")
+		term.expect(atLast, "y", "Enter")
+		term.expect("exit=0")
+		if _, err := os.Stat(filepath.Join(dir, ".devcontainer", "Dockerfile")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -185,8 +196,8 @@ func TestInitAsksFirstWhereADevContainerExists(t *testing.T) {
 		exit   string
 		want   string // in the configuration afterwards
 	}{
-		{"Extend", []string{"1", "Enter"}, []string{"Allow which hosts", "Put the firewall into"}, "exit=0", `"./firewall"`},
-		{"Replace", []string{"2", "Enter"}, []string{"> claude-node", "Presets to add", "Allow which hosts", "GitHub workflow", "Write the dev container"}, "exit=0", `"workspaceMount"`},
+		{"Extend", []string{"1", "Enter"}, []string{atHosts, "Put the firewall into this dev container? [Y/n]"}, "exit=0", `"./firewall"`},
+		{"Replace", []string{"2", "Enter"}, []string{atTemplate, atPresets, atHosts, atWorkflow, atLast}, "exit=0", `"workspaceMount"`},
 		{"Stop", []string{"3", "Enter"}, nil, "exit=77", mine},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
