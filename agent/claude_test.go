@@ -139,7 +139,7 @@ func (b *bench) claude(t *testing.T, h agent.Headless, prompt string) ran {
 	_ = b.host.Close() // its handlers end, and the proxy has read every answer
 	r.outcome = agent.Judge(agent.Evidence{
 		Result: r.scanner.Result(), Tampered: r.scanner.Tampered(), ExitCode: r.code, End: end, Answers: b.proxy.Answered(),
-		Last: agent.Answer(b.proxy.LastAnswer()),
+		Last: agent.Answer(b.proxy.LastAnswer()), HookOpen: b.proxy.HookOpen(), Prompt: prompt,
 		Limit: map[credproxy.Reached]agent.Conclusion{
 			credproxy.ReachedTurns: agent.MaxTurns, credproxy.ReachedBudget: agent.MaxBudget,
 		}[b.proxy.Reached()],

@@ -87,6 +87,7 @@ type Result struct {
 	Usage          map[string]ModelUsage
 	Denials        []Denial
 	Structured     []byte // JSON that follows claude's --json-schema; nil when the model gave none
+	LocalCommand   string // the prompt was only this command of claude's own, which asks no model; such as "cost"
 }
 
 // ModelUsage counts one model's tokens, subagents included.

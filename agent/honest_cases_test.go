@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -82,6 +83,33 @@ func filling() func(fakeapi.Request) *fakeapi.Reply {
 			if full = steps == 8; full {
 				r.Input = 195000
 			}
+		}
+		return &r
+	}
+}
+
+// asksForHook recognises a request by which a hook asks the model.
+func asksForHook(q fakeapi.Request) bool {
+	return strings.Contains(q.Body, "hook in Claude Code.") || strings.Contains(q.Body, "stop condition in Claude Code.")
+}
+
+// checkHook is settings with a hook of a type that asks the model.
+func checkHook(event, kind string) string {
+	return fmt.Sprintf(`{"hooks":{%q:[{"hooks":[{"type":%q,"prompt":"is it so? $ARGUMENTS"}]}]}}`, event, kind)
+}
+
+// checking answers hooks: one with tools uses twelve, then says that all is well.
+func checking(main fakeapi.Reply) func(fakeapi.Request) *fakeapi.Reply {
+	return func(q fakeapi.Request) *fakeapi.Reply {
+		hook := asksForHook(q)
+		r := main
+		switch {
+		case hook && strings.Contains(q.Body, `"name":"Bash"`) && q.ToolResults < 12:
+			r = use(bash("echo checking"))
+		case hook && fromMain(q):
+			r = use(call("StructuredOutput", map[string]any{"ok": true, "reason": "x"}))
+		case hook:
+			r = say(`{"ok":true,"reason":"x"}`)
 		}
 		return &r
 	}
@@ -255,6 +283,50 @@ func TestHonestRunsOfRealClaudeSucceed(t *testing.T) {
 			side:    say(`{"ok":true}`),
 			h:       agent.Headless{ExtraArgs: []string{"--settings", `{"hooks":{"Stop":[{"hooks":[{"type":"prompt","prompt":"is it done? $ARGUMENTS"}]}]}}`}},
 		},
+		"agent hook": {
+			reply: checking(say("done")),
+			h:     agent.Headless{ExtraArgs: []string{"--settings", checkHook("Stop", "agent")}},
+			sent:  "echo checking",
+		},
+		"agent hook, structured output": {
+			reply: checking(use(call("StructuredOutput", output))),
+			h:     agent.Headless{ExtraArgs: append(slices.Clone(schema), "--settings", checkHook("Stop", "agent"))},
+		},
+		"agent hook, no tools": {
+			reply: checking(say("done")),
+			h:     agent.Headless{ExtraArgs: []string{"--tools", "", "--settings", checkHook("Stop", "agent")}},
+		},
+		"agent hook before the prompt": {
+			reply: checking(say("done")),
+			h:     agent.Headless{ExtraArgs: []string{"--settings", checkHook("UserPromptSubmit", "agent")}},
+		},
+		"agent hook with few turns": {
+			reply: checking(say("done")),
+			h:     agent.Headless{MaxTurns: 1, ExtraArgs: []string{"--settings", checkHook("Stop", "agent")}},
+		},
+		"prompt hook, no tools": {
+			reply: checking(say("done")),
+			h:     agent.Headless{ExtraArgs: []string{"--tools", "", "--settings", checkHook("Stop", "prompt")}},
+		},
+		"agent hook that runs out of time": {
+			reply: func(q fakeapi.Request) *fakeapi.Reply {
+				r := say("done")
+				if asksForHook(q) {
+					r = use(bash("sleep 4"))
+				}
+				return &r
+			},
+			h:    agent.Headless{ExtraArgs: []string{"--settings", `{"hooks":{"Stop":[{"hooks":[{"type":"agent","prompt":"x","timeout":2}]}]}}`}},
+			want: agent.Failure,
+		},
+		"cost":         {prompt: "/cost"},
+		"usage":        {prompt: "/usage"},
+		"context":      {prompt: "/context"},
+		"model":        {prompt: "/model\n"},
+		"compact":      {prompt: "/compact", want: agent.Failure}, // there is nothing to compact
+		"help":         {prompt: "/help", want: agent.Failure},    // there is no help without a terminal
+		"no command":   {prompt: "/nosuch", replies: []fakeapi.Reply{say("done")}},
+		"cost in text": {prompt: "what does\n/cost say", replies: []fakeapi.Reply{say("done")}},
 		"hook that blocks the end once": {
 			replies: []fakeapi.Reply{say("done"), say("done again")},
 			files:   map[string]string{"once.sh": "#!/bin/sh\n[ -e over ] && exit 0\ntouch over\necho more >&2\nexit 2\n"},

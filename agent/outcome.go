@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -56,10 +57,14 @@ type Evidence struct {
 	// nothing. Nothing else is worth more to know.
 	Unprotected string
 	End         End
-	Answers     int64 // requests of this run that the model API answered; credproxy counts them
+	Prompt      string // of the run; its beginning is enough
+	Answers     int64  // requests of this run that the model API answered; credproxy counts them
 	// Last is how the model API answered the newest request of Claude's main
 	// conversation, as the host read it.
 	Last Answer
+	// HookOpen says that the agent of a hook asked the model and has not come to
+	// its own end, as the host read it.
+	HookOpen bool
 	// Limit is MaxTurns or MaxBudget when the host refused a request for it; "" =
 	// it refused none.
 	Limit Conclusion
@@ -109,13 +114,51 @@ func Judge(e Evidence) Outcome {
 		return Outcome{Failure, result.message("claude reports " + oneLine(result.Subtype, maxArgument))}
 	case e.ExitCode != 0:
 		return Outcome{Failure, fmt.Sprintf("claude ended with exit code %d although its result says success", e.ExitCode)}
+	case e.Answers == 0 && command(e.Prompt) != "":
+		return judgeCommand(command(e.Prompt), result)
 	case e.Answers == 0:
-		return Outcome{Tampered, "the result says success, but the model API answered no request of this run; commands such as /cost ask no model"}
+		return Outcome{Tampered, "the result says success, but the model API answered no request of this run"}
 	}
 	if why := e.Last.disagrees(result); why != "" {
 		return Outcome{Tampered, "the result says success, but " + why}
 	}
+	if e.HookOpen {
+		return Outcome{Failure, "the result says success, but a hook of claude's had not ended its check"}
+	}
 	return Outcome{Conclusion: Success}
+}
+
+// reports are the commands of claude's own that only report on the session.
+// Nothing can be done or claimed by them, so no model needs to stand behind
+// their result.
+var reports = []string{"context", "cost", "model", "usage"}
+
+// command is the name of the slash command that a prompt begins with; "" = it is
+// none.
+func command(prompt string) string {
+	words := strings.Fields(prompt)
+	if len(words) == 0 {
+		return ""
+	}
+	name, is := strings.CutPrefix(words[0], "/")
+	if !is {
+		return ""
+	}
+	return name
+}
+
+// judgeCommand judges a success for which claude asked no model, though the
+// user's prompt is the slash command name. A project's own commands always ask
+// the model, so only a program in claude's place can say that one succeeded.
+func judgeCommand(name string, result *Result) Outcome {
+	if slices.Contains(reports, name) && result.LocalCommand == name {
+		return Outcome{Conclusion: Success}
+	}
+	message := "claude asked no model for /" + oneLine(name, 60)
+	if words := oneLine(result.Text, maxArgument); words != "" {
+		message += ": " + words
+	}
+	return Outcome{Failure, message}
 }
 
 // message prefers claude's own words.

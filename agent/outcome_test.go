@@ -50,6 +50,42 @@ func TestAResultThatNoModelStandsBehindIsNoSuccess(t *testing.T) {
 	}
 }
 
+// Attack: the same in the form of a command that asks no model.
+func TestAForgedCommandIsNoSuccess(t *testing.T) {
+	ok := Result{Subtype: "success", Text: "done", LocalCommand: "cost"}
+	own := Result{Subtype: "success", Text: "done", LocalCommand: "fix-tests"}
+	for name, c := range map[string]struct {
+		prompt  string
+		answers int64
+		result  *Result
+		want    Conclusion
+	}{
+		"cost":                               {"/cost", 0, &ok, Success},
+		"cost, and more words":               {" /cost please\n", 0, &ok, Success},
+		"the prompt is none":                 {"fix the tests", 0, &ok, Tampered},
+		"the prompt only names one":          {"see\n/cost", 0, &ok, Tampered},
+		"the prompt is the project's own":    {"/fix-tests", 0, &own, Failure},
+		"the project's own, and says cost":   {"/fix-tests", 0, &ok, Failure},
+		"another report":                     {"/usage", 0, &ok, Failure},
+		"cost, and no word of a command":     {"/cost", 0, &Result{Subtype: "success", Text: "done"}, Failure},
+		"the model was asked":                {"/cost", 1, &ok, Tampered},
+		"the model was asked, not a command": {"fix the tests", 1, &ok, Tampered},
+	} {
+		if got := Judge(Evidence{Prompt: c.prompt, Answers: c.answers, Result: c.result}); got.Conclusion != c.want {
+			t.Errorf("%s: %+v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// Attack: while a hook checks the work, a tool of its own agent prints the words
+// of the main conversation's last answer.
+func TestAHooksToolCannotSayThatAllIsWell(t *testing.T) {
+	e := Evidence{Result: &Result{Subtype: "success", Text: "done"}, Answers: 2, Last: Answer{Stop: "end_turn", Text: "done"}, HookOpen: true}
+	if got := Judge(e); got.Conclusion != Failure || got.Message == "" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestMessageIsClaudesOwnInOneLine(t *testing.T) {
 	r := Result{Subtype: "success", IsError: true, Text: "API Error: 404\nno \x1b[31msuch model", APIErrorStatus: 404}
 	if got := Judge(Evidence{Result: &r, ExitCode: 1, Answers: 1}).Message; got != "API Error: 404 no [31msuch model" {

@@ -71,6 +71,7 @@ type wireResult struct {
 	APIDurationMS  float64         `json:"duration_api_ms"`
 	CostUSD        float64         `json:"total_cost_usd"`
 	Structured     json.RawMessage `json:"structured_output"`
+	LocalCommand   string          `json:"local_command"`
 	ModelUsage     map[string]struct {
 		Input      int64   `json:"inputTokens"`
 		Output     int64   `json:"outputTokens"`
@@ -151,7 +152,7 @@ func parseResult(line []byte) []Event {
 		Subtype: w.Subtype, IsError: w.IsError, Text: w.Result, Errors: w.Errors,
 		TerminalReason: w.TerminalReason, APIErrorStatus: value(w.APIErrorStatus),
 		SessionID: w.SessionID, Turns: w.Turns, Duration: millis(w.DurationMS), APIDuration: millis(w.APIDurationMS),
-		CostUSD: w.CostUSD,
+		CostUSD: w.CostUSD, LocalCommand: w.LocalCommand,
 	}
 	if string(w.Structured) != "null" && len(w.Structured) > 0 {
 		r.Structured = append([]byte(nil), w.Structured...)

@@ -14,9 +14,9 @@ type Limits struct {
 	// Turns is Claude's --max-turns; 0 = no limit. The main conversation gets
 	// three requests for each turn and ten more: an answer that was cut is asked
 	// for again, the context is compacted, and a task in the background that
-	// ends makes Claude begin anew. Subagents and side requests (a web search,
-	// a summary of a page), which are no turns of Claude's, get fifty for each
-	// turn and fifty more. Counting tokens is free.
+	// ends makes Claude begin anew. Subagents, hooks and side requests (a web
+	// search, a summary of a page), which are no turns of Claude's, get fifty for
+	// each turn and fifty more. Counting tokens is free.
 	Turns int
 	// BudgetUSD is Claude's --max-budget-usd, in US dollars at list price; 0 =
 	// no limit. It counts what the upstream reports. Requests that are under way
@@ -44,7 +44,8 @@ type asker int
 
 const (
 	subagent asker = iota
-	plain          // no subagent, and no tools of the sandbox: a side request, or Claude itself in a run without tools
+	hook           // a hook of type prompt or agent
+	plain          // none of them, and no tools of the sandbox: a side request, or Claude itself in a run without tools
 	main           // Claude's main conversation
 )
 
@@ -52,6 +53,8 @@ func askerOf(h http.Header, body request) asker {
 	switch {
 	case len(h.Values(agentHeader)) > 0:
 		return subagent
+	case body.hook:
+		return hook
 	case body.clientTools == 0:
 		return plain
 	}
@@ -67,6 +70,8 @@ type conversation struct {
 	tooled     bool  // a main request was seen
 	underWay   int64
 	last       Answer // to that; zero until it is answered
+	hooks      int64  // number of the newest request of a hook
+	hookOpen   bool   // that is under way, or its answer calls tools
 	reached    Reached
 }
 
@@ -75,6 +80,7 @@ type turn struct {
 	of     *conversation
 	main   bool  // counts as a request of the main conversation
 	number int64 // in the main conversation; 0 = it is not of it
+	hook   int64 // the same among the requests of hooks
 }
 
 // begin counts a request, or refuses it.
@@ -111,6 +117,10 @@ func (c *conversation) begin(from asker, l Limits, spentUSD float64) (*turn, *re
 		c.last = Answer{}
 		t.number = c.newest
 	}
+	if from == hook {
+		c.hooks++
+		t.hook, c.hookOpen = c.hooks, true
+	}
 	return t, nil
 }
 
@@ -144,10 +154,13 @@ func (t *turn) said(a Answer) {
 	if t.number > 0 && t.number == t.of.newest {
 		t.of.last = a
 	}
+	if t.hook > 0 && t.hook == t.of.hooks {
+		t.of.hookOpen = a.Stop == "" || a.Stop == "tool_use" && a.Structured == nil
+	}
 }
 
-func (c *conversation) state() (Answer, Reached) {
+func (c *conversation) state() (last Answer, hookOpen bool, reached Reached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.last, c.reached
+	return c.last, c.hookOpen, c.reached
 }

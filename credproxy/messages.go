@@ -1,6 +1,9 @@
 package credproxy
 
-import "maps"
+import (
+	"maps"
+	"regexp"
+)
 
 // The shapes below are those members of a request to the Messages API, as of
 // November 2026 (the types of Anthropic's SDK 1.12.0), that Claude Code 2.1.329
@@ -116,6 +119,23 @@ func tools(hostedWeb bool, found func()) shape {
 	return typed("a tool", shapes)
 }
 
+// hookPrompt begins the system prompt of the requests by which Claude Code 2.1.329
+// has a model carry out a hook of type prompt or agent. The latter offers the
+// tools of the sandbox and names no subagent. A newer Claude Code may say it
+// otherwise: its hooks then pass for the main conversation, and such a run is no
+// success.
+var hookPrompt = regexp.MustCompile(`^You are (verifying a stop condition|evaluating an? ([A-Za-z-]+ )?hook) in Claude Code\.`)
+
+// noteHook notes whether a part of the system prompt is a hook's.
+func noteHook(part shape, to *request) shape {
+	return func(c *cursor) error {
+		if c.kind() == '{' {
+			to.hook = to.hook || hookPrompt.MatchString(c.member("text"))
+		}
+		return part(c)
+	}
+}
+
 // requestShape returns the shape of a request's body. What it meets on the way
 // it notes in to.
 func requestShape(hostedWeb bool, to *request) shape {
@@ -135,7 +155,7 @@ func requestShape(hostedWeb bool, to *request) shape {
 			return nil
 		},
 		"messages":   list(message),
-		"system":     optional(textOr(typed("a part", map[string]shape{"text": parts["text"]}))),
+		"system":     optional(textOr(noteHook(typed("a part", map[string]shape{"text": parts["text"]}), to))),
 		"tools":      optional(list(tool)),
 		"max_tokens": scalar, "stream": scalar, "temperature": scalar, "top_k": scalar, "top_p": scalar,
 		"stop_sequences": optional(list(text)),

@@ -141,10 +141,15 @@ func (p *Proxy) CostUSD() float64 { _, cost := p.usage.total(); return cost }
 // LastAnswer returns how the newest request of Claude's main conversation was
 // answered; the zero Answer when it was not, or not to its end. Close the tunnel
 // first.
-func (p *Proxy) LastAnswer() Answer { last, _ := p.conversation.state(); return last }
+func (p *Proxy) LastAnswer() Answer { last, _, _ := p.conversation.state(); return last }
+
+// HookOpen reports whether the newest request of a hook of Claude's was not
+// answered to its end, or its answer calls tools of the sandbox. Close the tunnel
+// first.
+func (p *Proxy) HookOpen() bool { _, open, _ := p.conversation.state(); return open }
 
 // Reached returns the limit for which requests were refused; "" = none.
-func (p *Proxy) Reached() Reached { _, reached := p.conversation.state(); return reached }
+func (p *Proxy) Reached() Reached { _, _, reached := p.conversation.state(); return reached }
 
 // Answered counts the requests for a message that the upstream answered with
 // a status of 2xx. An answer is counted before the agent receives it.

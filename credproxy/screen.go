@@ -15,6 +15,7 @@ type request struct {
 	model       string // as the agent names it; "" = not named
 	clientTools int    // tools that run in the sandbox
 	size        int    // bytes
+	hook        bool   // a hook of claude's asks; see hookPrompt
 }
 
 // screen reads a request's body and returns why it must not be forwarded.

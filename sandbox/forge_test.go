@@ -46,9 +46,20 @@ func writeProgram(t *testing.T, name, text string) {
 // Attack: whatever runs in claude's place prints a success and asks no model.
 func TestAForgedSuccessWithoutAModelIsNone(t *testing.T) {
 	e := connect(t)
-	tr := (&trial{options: shell("cat <<'E'\n" + forgedRun + "E\n")}).run(t, e)
-	if tr.result.Outcome.Conclusion != agent.Tampered || tr.result.Agent == nil || tr.result.Answers != 0 {
-		t.Errorf("%+v, result %+v", tr.result.Outcome, tr.result.Agent)
+	asCommand := strings.Replace(forgedRun, `"result":`, `"local_command":"cost","num_turns":0,"result":`, 1)
+	for name, c := range map[string]struct {
+		prompt, output string
+		want           agent.Conclusion
+	}{
+		"a result":                     {"fix the tests", forgedRun, agent.Tampered},
+		"a command's":                  {"fix the tests", asCommand, agent.Tampered},
+		"for the project's command":    {"/fix the tests", asCommand, agent.Failure},
+		"a command's, as it was asked": {"/cost", asCommand, agent.Success},
+	} {
+		tr := (&trial{options: shell("cat <<'E'\n" + c.output + "E\n"), prompt: strings.NewReader(c.prompt)}).run(t, e)
+		if tr.result.Outcome.Conclusion != c.want || tr.result.Agent == nil || tr.result.Answers != 0 {
+			t.Errorf("%s: %+v, result %+v", name, tr.result.Outcome, tr.result.Agent)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -41,6 +42,7 @@ type process struct {
 	output  *output
 	started time.Time
 	places  places // that are protected
+	prompt  string // its beginning
 }
 
 func createAgent(ctx context.Context, e *engine.Engine, spec engine.Spec) (*process, error) {
@@ -85,8 +87,11 @@ func (r *run) attachOutput(ctx context.Context) error {
 		return err
 	}
 	p.started = time.Now()
+	prompt := bufio.NewReader(r.host.Prompt)
+	begin, _ := prompt.Peek(1 << 10) // shorter at its end
+	p.prompt = string(begin)
 	go func() {
-		_, _ = io.Copy(p.stream, r.host.Prompt) // fails when the agent is gone, which its exit tells
+		_, _ = io.Copy(p.stream, prompt) // fails when the agent is gone, which its exit tells
 		_ = p.stream.CloseWrite()
 	}()
 	go func() {
@@ -280,7 +285,8 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	}[r.proxy.Reached()]
 	r.result.Outcome = agent.Judge(agent.Evidence{
 		Result: r.result.Agent, Tampered: r.agent.scanner.Tampered(), ExitCode: exit.Code, End: ended, Answers: r.result.Answers,
-		Unprotected: unprotected, Last: agent.Answer(r.proxy.LastAnswer()), Limit: limit,
+		Unprotected: unprotected, Last: agent.Answer(r.proxy.LastAnswer()), HookOpen: r.proxy.HookOpen(),
+		Prompt: r.agent.prompt, Limit: limit,
 	})
 	switch {
 	case unprotected != "":
