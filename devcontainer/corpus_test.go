@@ -188,7 +188,7 @@ func TestChangedVerdictsAgree(t *testing.T) {
 	schema := officialSchema(t, "devContainer.base.schema.json")
 	compared, bad := 0, 0
 	for _, r := range devcontainer.Rules() {
-		files := devcontainer.ExampleFiles(r.Good)
+		files := r.Good().Files()
 		src := files[".devcontainer/devcontainer.json"]
 		if src == "" {
 			continue

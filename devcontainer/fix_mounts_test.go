@@ -87,7 +87,7 @@ func TestFixMountsWhatActsOnTheHost(t *testing.T) {
 // Mending once is mending: for every rule, on its own bad example.
 func TestFixOfFixIsFix(t *testing.T) {
 	for _, r := range devcontainer.Rules() {
-		files := devcontainer.ExampleFiles(r.Bad)
+		files := r.Bad().Files()
 		const name = ".devcontainer/devcontainer.json"
 		if _, ok := files[name]; !ok {
 			continue

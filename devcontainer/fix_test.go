@@ -17,7 +17,7 @@ import (
 func TestEveryFixMendsItsExample(t *testing.T) {
 	for _, r := range devcontainer.Rules() {
 		t.Run(r.ID, func(t *testing.T) {
-			files := devcontainer.ExampleFiles(r.Bad)
+			files := r.Bad().Files()
 			p, err := devcontainer.Load(files, ".devcontainer/devcontainer.json", ".devcontainer/devcontainer.json")
 			if err != nil {
 				if r.Fix != "" {
@@ -93,7 +93,7 @@ var touchable = []string{"overrideCommand", "waitFor", "capAdd", "securityOpt", 
 // finding appears that was not there, and what no fix is about keeps its value.
 func FuzzFix(f *testing.F) {
 	for _, r := range devcontainer.Rules() {
-		if text := devcontainer.ExampleFiles(r.Bad)[".devcontainer/devcontainer.json"]; text != "" {
+		if text := r.Bad().Files()[".devcontainer/devcontainer.json"]; text != "" {
 			f.Add([]byte(text))
 		}
 	}

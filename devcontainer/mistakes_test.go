@@ -196,7 +196,7 @@ func TestEveryBadExampleHasOneFinding(t *testing.T) {
 		if r.Severity == diag.SeverityNote {
 			continue
 		}
-		if found := alarms(judge(t, devcontainer.ExampleFiles(r.Bad))); len(found) != 1 {
+		if found := alarms(judge(t, r.Bad().Files())); len(found) != 1 {
 			t.Errorf("%s: %d findings: %v", r.ID, len(found), found)
 		}
 	}

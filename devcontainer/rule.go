@@ -7,17 +7,14 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// Rule is one check: an entry in its family's table.
+// Rule is one check: an entry in its family's table. Its examples are in
+// examples/ID.txtar.
 type Rule struct {
 	ID       string        // "SBX402"; stable, findings carry it
 	Name     string        // the same for people: "privileged"
 	Severity diag.Severity // of its findings; see given for those that are lower
 	Title    string        // what is wrong; lower case, no full stop
 	Reason   string        // why that matters, in sentences
-	// Bad and Good are small projects: the text of a devcontainer.json, or
-	// several files in txtar form ("-- NAME --" lines) when the rule needs
-	// more. Bad has this finding and no other, Good has none.
-	Bad, Good string
 	// Fix says what `fix` does about it; "" means that nothing can be done
 	// without the author.
 	Fix string

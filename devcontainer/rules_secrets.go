@@ -15,50 +15,22 @@ import (
 var secretRules = []Rule{
 	{ID: "SBX501", Name: "literal-secret", Severity: diag.SeverityError, Title: "secret written into the file",
 		Reason: "The file is shared with everybody who sees the repository, and its history never forgets.",
-		Bad:    withImage(`"remoteEnv": {"NPM_TOKEN": "a1b2c3d4e5f6a7b8c9d0e1f2"}`),
-		Good:   withImage(`"secrets": {"NPM_TOKEN": {"description": "to install private packages"}}`),
 		check:  (*pass).secrets},
 	{ID: "SBX502", Name: "inspectable-secret", Severity: diag.SeverityWarning, Title: "secret in the container's environment",
-		Reason: "containerEnv becomes part of the container: everybody who may inspect it reads the value, every process in it inherits it, and it stays until the container is removed.",
-		Bad:    withImage(`"containerEnv": {"NPM_TOKEN": "${localEnv:NPM_TOKEN}"}`),
-		Good:   withImage(`"secrets": {"NPM_TOKEN": {"description": "to install private packages"}}`)},
+		Reason: "containerEnv becomes part of the container: everybody who may inspect it reads the value, every process in it inherits it, and it stays until the container is removed."},
 	{ID: "SBX503", Name: "session-secret", Severity: diag.SeverityNote, Title: "secret in every session's environment",
-		Reason: "remoteEnv is not stored in the container, but every process of a session inherits it, an agent's commands among them. A proxy on the host keeps the key outside.",
-		Bad:    withImage(`"remoteEnv": {"NPM_TOKEN": "${localEnv:NPM_TOKEN}"}`),
-		Good:   withImage(`"secrets": {"NPM_TOKEN": {"description": "to install private packages"}}`)},
+		Reason: "remoteEnv is not stored in the container, but every process of a session inherits it, an agent's commands among them. A proxy on the host keeps the key outside."},
 	{ID: "SBX504", Name: "build-secret", Severity: diag.SeverityWarning, Title: "secret as a build argument",
-		Reason: "Build arguments are kept in the image's history, where everybody who has the image reads them.",
-		Bad:    withFiles(withBuildOptions(`"--build-arg=NPM_TOKEN=${localEnv:NPM_TOKEN}"`), ".devcontainer/Dockerfile", soundDockerfile),
-		Good:   withFiles(withBuild(), ".devcontainer/Dockerfile", soundDockerfile)},
+		Reason: "Build arguments are kept in the image's history, where everybody who has the image reads them."},
 	{ID: "SBX505", Name: "env-file-inside", Severity: diag.SeverityWarning, Title: "file of variables inside the workspace",
-		Reason: "A file of variables mostly holds keys. In the workspace the container reads it, an agent changes it, and the next commit may carry it away.",
-		Bad:    withImage(`"runArgs": ["--env-file=.devcontainer/.env"]`),
-		Good:   withImage(`"containerEnv": {"NODE_ENV": "development"}`)},
+		Reason: "A file of variables mostly holds keys. In the workspace the container reads it, an agent changes it, and the next commit may carry it away."},
 	{ID: "SBX506", Name: "editor-sockets", Severity: diag.SeverityNote, Title: "the editor's way to the host is left open",
 		Reason: "Editors pass sockets of the host into a session: the SSH agent signs with the user's keys, and the editor's own sockets open files and start programs outside. A sandbox that leaves them in place has a back door.",
-		Bad:    strings.Replace(withSettings("{}"), closedSockets, "{}", 1),
-		Good:   withSettings("{}"),
 		Fix:    "remoteEnv sets them to null",
 		check:  (*pass).editorSockets},
 	{ID: "SBX507", Name: "secret-for-agent", Severity: diag.SeverityWarning, Title: "the agent's container gets a secret of the host",
-		Reason: "Secrets and configs of Compose are files in the container. Where an agent works it reads them like any other file, and may send them to whatever it can reach.",
-		Bad:    agentCompose("secrets: [deploy]", "secrets:\n  deploy:\n    file: /srv/keys/deploy\n"),
-		Good:   agentCompose("secrets: [test]", "secrets:\n  test:\n    file: ./test.key\n")},
+		Reason: "Secrets and configs of Compose are files in the container. Where an agent works it reads them like any other file, and may send them to whatever it can reach."},
 }
-
-// agentCompose is a Compose project with an agent, whose service has one more
-// line and whose file has more below.
-func agentCompose(line, below string) string {
-	config := "{\n  \"dockerComposeFile\": \"compose.yaml\",\n  \"service\": \"app\",\n  \"workspaceFolder\": \"/project\",\n  \"postCreateCommand\": \"npm install -g @anthropic-ai/claude-code@2.1.329\"\n}\n"
-	return withFiles(config, ".devcontainer/compose.yaml", soundCompose+"    "+line+"\n"+below)
-}
-
-// closedSockets takes away what editors pass in.
-const closedSockets = `{
-    "SSH_AUTH_SOCK": null, "GIT_ASKPASS": null, "BROWSER": null,
-    "VSCODE_IPC_HOOK_CLI": null, "VSCODE_GIT_IPC_HANDLE": null,
-    "REMOTE_CONTAINERS_IPC": null, "REMOTE_CONTAINERS_SOCKETS": null
-  }`
 
 // editorSocketNames are the variables that name those sockets. What VS Code's
 // GIT_ASKPASS starts asks nobody without them.

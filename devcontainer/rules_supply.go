@@ -1,8 +1,6 @@
 package devcontainer
 
 import (
-	"strings"
-
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -10,75 +8,32 @@ import (
 var supplyRules = []Rule{
 	{ID: "SBX601", Name: "image-not-pinned", Severity: diag.SeverityNote, Title: "image without a digest",
 		Reason: "A tag can be moved to another image at any time. A digest names one image for ever.",
-		Bad:    withImage(),
-		Good:   "{\n  \"image\": \"debian@sha256:" + exampleDigest + "\"\n}\n",
 		check:  (*pass).image},
 	{ID: "SBX602", Name: "latest", Severity: diag.SeverityWarning, Title: "image without a version",
-		Reason: "Without a tag, or with latest, each build starts from whatever was published last: what worked yesterday breaks, and nobody can say what ran.",
-		Bad:    "{\n  \"image\": \"debian\"\n}\n",
-		Good:   "{\n  \"image\": \"debian@sha256:" + exampleDigest + "\"\n}\n"},
+		Reason: "Without a tag, or with latest, each build starts from whatever was published last: what worked yesterday breaks, and nobody can say what ran."},
 	{ID: "SBX603", Name: "feature-floats", Severity: diag.SeverityNote, Title: "Feature that is not pinned",
 		Reason: "A Feature is a script that runs as root while the image is built. With a major version or none, each build runs the newest one.",
-		Bad:    withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`),
-		Good:   withImage(`"features": {"ghcr.io/devcontainers/features/go:1.3.2": {}}`),
 		check:  (*pass).features},
 	{ID: "SBX604", Name: "feature-source", Severity: diag.SeverityWarning, Title: "Feature from an old or unprotected source",
-		Reason: "Features by a bare name or from releases on GitHub come from before there were registries and are no longer maintained; over plain http anybody on the way can replace the script.",
-		Bad:    withImage(`"features": {"http://features.example.com/devcontainer-feature-go.tgz": {}}`),
-		Good:   withImage(`"features": {"ghcr.io/devcontainers/features/go:1.3.2": {}}`)},
+		Reason: "Features by a bare name or from releases on GitHub come from before there were registries and are no longer maintained; over plain http anybody on the way can replace the script."},
 	{ID: "SBX605", Name: "lock-stale", Severity: diag.SeverityWarning, Title: "the lock does not fit the Features",
 		Reason: "What the lock does not hold is not locked, and the reference CLI does not always say so: with a container in place --frozen-lockfile passes.",
-		Bad: withFiles(withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`), ".devcontainer/devcontainer-lock.json",
-			`{"features": {}}`),
-		Good:  withFiles(withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`), ".devcontainer/devcontainer-lock.json", exampleLock),
-		check: (*pass).lock},
+		check:  (*pass).lock},
 	{ID: "SBX606", Name: "policy-registry", Severity: diag.SeverityError, Title: "image or Feature from a registry that the organisation's policy refuses",
-		Reason: "Only with --policy: the policy says where images and Features may come from.",
-		Bad:    withPolicy(`{"registries": {"allow": ["ghcr.io/example"]}}`, withImage()),
-		Good:   withPolicy(`{"registries": {"allow": ["docker.io/library"]}}`, withImage())},
+		Reason: "Only with --policy: the policy says where images and Features may come from."},
 	{ID: "SBX607", Name: "policy-extension", Severity: diag.SeverityError, Title: "extension that the organisation's policy refuses or requires",
-		Reason: "Only with --policy: an extension of the editor runs on the user's machine or with the user's rights in the container.",
-		Bad:    withPolicy(`{"extensions": {"allow": ["golang.*"]}}`, withImage(`"customizations": {"vscode": {"extensions": ["unknown.tool"]}}`)),
-		Good:   withPolicy(`{"extensions": {"allow": ["golang.*"]}}`, withImage(`"customizations": {"vscode": {"extensions": ["golang.go"]}}`))},
+		Reason: "Only with --policy: an extension of the editor runs on the user's machine or with the user's rights in the container."},
 	{ID: "SBX608", Name: "piped-into-shell", Severity: diag.SeverityWarning, Title: "download that a shell runs at once",
 		Reason: "Nobody can review what is run, it differs from day to day, and a transfer that breaks off leaves half a script that was run.",
-		Bad:    withImage(`"postCreateCommand": "curl -fsSL https://example.com/install.sh | bash"`),
-		Good:   withImage(`"postCreateCommand": "npm ci"`),
 		check:  (*pass).piped},
 	{ID: "SBX609", Name: "feature-overwrites-firewall", Severity: diag.SeverityWarning, Title: "Feature that overwrites the firewall's script",
 		Reason: "The Feature claude-code brings an init-firewall.sh of its own and puts it in the place of the project's, whatever that one did better.",
-		Bad:    withImage(`"features": {"ghcr.io/anthropics/devcontainer-features/claude-code:1.0.5": {}}`, `"containerEnv": {"FIREWALL": "/usr/local/bin/init-firewall.sh"}`, overwrittenRest),
-		Good:   withImage(`"features": {"ghcr.io/anthropics/devcontainer-features/claude-code:1.0.5": {}}`, `"securityOpt": ["no-new-privileges"]`),
 		check:  (*pass).firewallOverwritten},
 	{ID: "SBX610", Name: "lock-missing", Severity: diag.SeverityNote, Title: "Features without a lock",
-		Reason: "devcontainer-lock.json holds the digest of each Feature, so that every build gets the same ones.",
-		Bad:    withImage(`"features": {"ghcr.io/devcontainers/features/go:1.3.2": {}}`),
-		Good:   withFiles(withImage(`"features": {"ghcr.io/devcontainers/features/go:1": {}}`), ".devcontainer/devcontainer-lock.json", exampleLock)},
+		Reason: "devcontainer-lock.json holds the digest of each Feature, so that every build gets the same ones."},
 	{ID: "SBX611", Name: "policy-feature", Severity: diag.SeverityError, Title: "Feature that the organisation's policy refuses or requires",
-		Reason: "Only with --policy: the policy says which Features a configuration may not or must have.",
-		Bad:    withPolicy(`{"features": {"forbid": ["docker-in-docker"]}}`, withImage(`"features": {"ghcr.io/devcontainers/features/docker-in-docker:2.12.0": {}}`)),
-		Good:   withPolicy(`{"features": {"forbid": ["docker-in-docker"]}}`, withImage(`"features": {"ghcr.io/devcontainers/features/go:1.3.2": {}}`))},
+		Reason: "Only with --policy: the policy says which Features a configuration may not or must have."},
 	{ID: "SBX612", Name: "compose-from-elsewhere", Severity: diag.SeverityWarning, Title: "Compose file or build context from elsewhere, not pinned",
 		Reason: "An included Compose file decides what is mounted and run, a build context what the image holds. From a branch or a tag, both change without a change here.",
-		Bad:    strings.Replace(withCompose(`"service": "app"`, `"workspaceFolder": "/project"`), "services:\n", "include:\n  - https://github.com/example/infra.git\nservices:\n", 1),
-		Good:   strings.Replace(withCompose(`"service": "app"`, `"workspaceFolder": "/project"`), "services:\n", "include:\n  - https://github.com/example/infra.git#0123456789abcdef0123456789abcdef01234567\nservices:\n", 1),
 		check:  (*pass).composeRemote},
 }
-
-const exampleLock = `{
-  "features": {
-    "ghcr.io/devcontainers/features/go:1": {
-      "version": "1.3.2",
-      "resolved": "ghcr.io/devcontainers/features/go@sha256:` + exampleDigest + `",
-      "integrity": "sha256:` + exampleDigest + `"
-    }
-  }
-}`
-
-// overwrittenRest lets the example of SBX609, which names a firewall and so
-// counts as a sandbox, keep the rest of the contract.
-const overwrittenRest = `"overrideCommand": false,
-  "remoteUser": "agent",
-  "capAdd": ["NET_ADMIN"],
-  "securityOpt": ["no-new-privileges"],
-  "mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=${containerWorkspaceFolder}/.devcontainer,readonly"]`

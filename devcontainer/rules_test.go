@@ -27,7 +27,7 @@ func TestExamples(t *testing.T) {
 	for _, r := range devcontainer.Rules() {
 		t.Run(r.ID, func(t *testing.T) {
 			hit := false
-			for _, f := range judge(t, devcontainer.ExampleFiles(r.Bad)) {
+			for _, f := range judge(t, r.Bad().Files()) {
 				hit = hit || f.Rule == r.ID
 				if f.Rule != r.ID && f.Severity != diag.SeverityNote {
 					t.Errorf("the bad example also has %v", f)
@@ -39,7 +39,7 @@ func TestExamples(t *testing.T) {
 			if !hit {
 				t.Error("the bad example lacks the finding")
 			}
-			for _, f := range judge(t, devcontainer.ExampleFiles(r.Good)) {
+			for _, f := range judge(t, r.Good().Files()) {
 				if f.Rule == r.ID || f.Severity != diag.SeverityNote {
 					t.Errorf("the good example has %v", f)
 				}
@@ -60,7 +60,7 @@ func TestTableIsWhole(t *testing.T) {
 				t.Errorf("%s %q: misnamed, misplaced or given twice", r.ID, r.Name)
 			}
 			seen[r.ID], seen[r.Name] = true, true
-			if r.Title == "" || strings.HasSuffix(r.Title, ".") || !strings.HasSuffix(r.Reason, ".") || r.Bad == "" || r.Good == "" {
+			if r.Title == "" || strings.HasSuffix(r.Title, ".") || !strings.HasSuffix(r.Reason, ".") || len(r.Bad()) == 0 || len(r.Good()) == 0 {
 				t.Errorf("%s lacks a title, a reason or an example, or their form is off", r.ID)
 			}
 			if !slices.Contains([]diag.Severity{diag.SeverityError, diag.SeverityWarning, diag.SeverityNote}, r.Severity) {

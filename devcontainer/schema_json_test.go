@@ -167,8 +167,8 @@ func TestSchemaFilesAgree(t *testing.T) {
 		}
 	}
 	for _, r := range Rules() {
-		for _, text := range []string{r.Bad, r.Good} {
-			for name, src := range ExampleFiles(text) {
+		for _, example := range []Example{r.Bad(), r.Good()} {
+			for name, src := range example.Files() {
 				switch filepath.Base(name) {
 				case "devcontainer.json", ".devcontainer.json":
 					compare("devcontainer.schema.json", "devcontainer.json", []byte(src))

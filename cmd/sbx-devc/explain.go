@@ -53,8 +53,8 @@ func explainRule(w io.Writer, r devcontainer.Rule) error {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s (%s)\n%s\n\n%s\n\nNot so:\n%s\nIt says:\n%s\nBut so:\n%s", r.ID, r.Name, r.Severity, r.Title, r.Reason,
-		indent(visibleExample(r.Bad)), indent(output), indent(visibleExample(r.Good)))
+	fmt.Fprintf(&b, "%s %s (%s)\n%s\n\n%s\n\nBad:\n%s\nIt says:\n%s\nGood:\n%s", r.ID, r.Name, r.Severity, r.Title, r.Reason,
+		indent(visibleExample(r.Bad())), indent(output), indent(visibleExample(r.Good())))
 	if r.Fix != "" {
 		fmt.Fprintf(&b, "\n%s: %s.\n", fixLine(r), r.Fix)
 	}
@@ -65,7 +65,7 @@ func explainRule(w io.Writer, r devcontainer.Rule) error {
 // exampleOutput is what validate says about a rule's bad example: the findings
 // of this rule.
 func exampleOutput(r devcontainer.Rule) (string, error) {
-	files := devcontainer.ExampleFiles(r.Bad)
+	files := r.Bad().Files()
 	findings, err := devcontainer.CheckExample(files)
 	if err != nil {
 		return "", err
@@ -85,12 +85,8 @@ func exampleOutput(r devcontainer.Rule) (string, error) {
 }
 
 // visibleExample shows what an example is about where it cannot be seen.
-func visibleExample(text string) string {
-	text = strings.NewReplacer("\ufeff", "<U+FEFF>").Replace(text)
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	return text
+func visibleExample(e devcontainer.Example) string {
+	return strings.ReplaceAll(e.String(), "\ufeff", "<U+FEFF>")
 }
 
 func indent(text string) string {

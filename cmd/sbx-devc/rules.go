@@ -81,7 +81,7 @@ func rulesJSON(w io.Writer) error {
 	list := []rule{}
 	for _, f := range devcontainer.Families() {
 		for _, r := range f.Rules {
-			list = append(list, rule{r.ID, r.Name, r.Severity, f.Title, r.Title, r.Reason, r.Fix, r.Bad, r.Good, ruleURI(r)})
+			list = append(list, rule{r.ID, r.Name, r.Severity, f.Title, r.Title, r.Reason, r.Fix, r.Bad().String(), r.Good().String(), ruleURI(r)})
 		}
 	}
 	return printJSON(w, struct {

@@ -50,7 +50,7 @@ func ruleMarkdown(b *strings.Builder, r devcontainer.Rule) error {
 		return err
 	}
 	fmt.Fprintf(b, "### %s\n\n**%s** (%s): %s.\n\n%s\n\n", r.ID, r.Name, r.Severity, r.Title, r.Reason)
-	fmt.Fprintf(b, "Not so:\n\n%s\n%s\nBut so:\n\n%s\n", fence("jsonc", visibleExample(r.Bad)), fence("text", output), fence("jsonc", visibleExample(r.Good)))
+	fmt.Fprintf(b, "Bad:\n\n%s\n%s\nGood:\n\n%s\n", fence("jsonc", visibleExample(r.Bad())), fence("text", output), fence("jsonc", visibleExample(r.Good())))
 	if r.Fix != "" {
 		fmt.Fprintf(b, "`%s`: %s.\n\n", fixLine(r), r.Fix)
 	}
