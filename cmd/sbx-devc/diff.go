@@ -50,7 +50,7 @@ Exit code 64: wrong usage; 66: there is no such run.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.stat, "stat", false, "a line for each change instead of the diff")
 	f.BoolVar(&o.nameOnly, "name-only", false, "only the paths, control characters as escapes")
-	cmd.MarkFlagsMutuallyExclusive("stat", "name-only")
+	exclusive(cmd, "stat", "name-only")
 	return cmd
 }
 

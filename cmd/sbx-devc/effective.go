@@ -58,7 +58,7 @@ could not be found out is listed.`,
 	cmd.Flags().StringVar(&o.format, "format", "text", "text or json")
 	cmd.Flags().BoolVar(&o.offline, "offline", false, "ask neither the container engine nor a registry")
 	cmd.Flags().BoolVar(&o.online, "online", false, "ask registries for images and Features that are not on this machine")
-	cmd.MarkFlagsMutuallyExclusive("offline", "online")
+	exclusive(cmd, "offline", "online")
 	return cmd
 }
 

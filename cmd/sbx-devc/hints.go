@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -79,27 +77,6 @@ func missingPath(path string) string {
 	}
 	return fmt.Sprintf("there is no %s in %s", name, filepath.Join(here, dir))
 }
-
-// plainer puts some of cobra's messages into words that name what was typed.
-func plainer(cmd *cobra.Command, err error) error {
-	text := err.Error()
-	if strings.HasPrefix(text, "unknown command") && !cmd.HasAvailableSubCommands() {
-		return fmt.Errorf("%s takes no argument, and got %q", cmd.CommandPath(), cmd.Flags().Arg(0))
-	}
-	if _, rest, ok := strings.Cut(text, "if any flags in the group ["); ok {
-		if flags, _, ok := strings.Cut(rest, "]"); ok {
-			return fmt.Errorf("--%s exclude each other", strings.ReplaceAll(flags, " ", " and --"))
-		}
-	}
-	if m := flagValue.FindStringSubmatch(text); m != nil {
-		what := map[string]string{"Float": "a number", "Int": "a whole number", "Uint": "a whole number", "Bool": "true or false", "": "a duration, as in 90s, 30m or 1h30m"}[m[2]]
-		return fmt.Errorf("%s is not %s", m[1], what)
-	}
-	return err
-}
-
-// flagValue matches what the standard library says of a flag's value.
-var flagValue = regexp.MustCompile(`^invalid argument (".*" for ".*") flag: (?:strconv\.Parse(Float|Int|Uint|Bool): |time: ).*$`)
 
 // helpCommand is cobra's, but knows no help for what is no command.
 func helpCommand() *cobra.Command {

@@ -90,7 +90,7 @@ version's tag would move; 78: the registry does not accept the credentials.`,
 	f.BoolVar(&o.json, "json", false, "print a report in JSON")
 	o.recipe.flags(f)
 	o.login.flags(f)
-	cmd.MarkFlagsMutuallyExclusive("image", "oci", "init-only")
+	exclusive(cmd, "image", "oci", "init-only")
 	return cmd
 }
 

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -72,8 +70,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	case errors.As(err, &file):
 		exit = &exitcode.Error{Code: exitInternal, Err: err}
 	default:
-		// Cobra's own errors: an unknown command or flag, a missing argument.
-		exit = &exitcode.Error{Code: usageCode(cmd), Err: diag.WithHint(plainer(cmd, err), "%ssee '%s --help'", meant(cmd, err), cmd.CommandPath())}
+		// An unknown command or flag, a wrong number of arguments, a flag's value.
+		exit = &exitcode.Error{Code: usageCode(cmd), Err: usageError(cmd, err)}
 	}
 	if exit.Err != nil {
 		a.printError(exit.Err)
@@ -82,44 +80,6 @@ func (a *app) main(ctx context.Context, args []string) int {
 		}
 	}
 	return exit.Code
-}
-
-// meant proposes the flag or command that a mistyped one was most likely meant
-// to be, or nothing.
-func meant(cmd *cobra.Command, err error) string {
-	var known []string
-	word, prefix := cmd.Flags().Arg(0), ""
-	var flag *pflag.NotExistError
-	switch {
-	case errors.As(err, &flag):
-		word, prefix = flag.GetSpecifiedName(), "--"
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	case strings.HasPrefix(err.Error(), "unknown command"):
-		known = commandNames(cmd)
-	}
-	if said := suggestion(word, prefix, known); said != "" {
-		return said
-	}
-	if strings.Contains(err.Error(), " arg(s)") || strings.HasPrefix(err.Error(), "unknown command") && !cmd.HasAvailableSubCommands() {
-		return "usage: " + cmd.UseLine() + "; "
-	}
-	return ""
-}
-
-func commandNames(cmd *cobra.Command) (names []string) {
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
-	}
-	return names
-}
-
-func suggestion(word, prefix string, known []string) string {
-	if best := diag.Suggest(word, known); best != "" {
-		return fmt.Sprintf("did you mean %s%s? ", prefix, best)
-	}
-	return ""
 }
 
 // printError is the one place that shows an error to a person.
@@ -194,5 +154,6 @@ func (a *app) root() *cobra.Command {
 	if c, _, err := root.Find([]string{"completion"}); err == nil { // a shell that it does not know is an error, not a page of help
 		c.Args, c.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
+	typeArguments(root)
 	return root
 }
