@@ -64,7 +64,7 @@ func runStep(t *testing.T, ctx context.Context, inputs map[string]string, runner
 	return r
 }
 
-func egress(records ...audit.Record) *report.Report { return report.New(records, firewall.Network{}) }
+func egress(records ...audit.Record) *report.Report { return report.New(records, nil) }
 
 func refusal(host string) audit.Record {
 	return audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: host, Reason: "no entry matches"}

@@ -18,10 +18,7 @@ func (c *pass) policyContract() {
 	if c.Policy == nil || c.Policy.Network.Mode == firewall.ModeHost || c.Policy.Network.Mode == firewall.ModeAudit {
 		return // SBX212 says that these keep nothing in
 	}
-	policy, errs := firewall.NewPolicy(c.Policy.Network)
-	if len(errs) > 0 {
-		return // reported where the settings are checked
-	}
+	policy := c.Policy.Policy()
 	c.closedPorts(policy, `use forwardPorts, or add %d to network.inbound in sandbox.jsonc`)
 	for _, hook := range hooks {
 		c.refusedCommand(rulesOf{c.Policy.Network, policy, "network.%s in sandbox.jsonc"}, hook)

@@ -17,7 +17,7 @@ import (
 type Project struct {
 	Config     *jsonc.Document    // devcontainer.json; its Root is nil when it is not well formed
 	Settings   *jsonc.Document    // sandbox.jsonc beside it
-	Policy     *settings.Settings // what Settings says; nil also when it is not valid
+	Policy     *settings.Accepted // what Settings says; nil also when it is not valid
 	Lock       *jsonc.Document    // devcontainer-lock.json of this configuration
 	Made       *jsonc.Document    // sandbox.lock beside it: what it was made from
 	Dockerfile *jsonc.Document    // what build.dockerfile, dockerFile or the Compose service names

@@ -1,6 +1,7 @@
 package firewall
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -38,6 +39,25 @@ func (m *matcher) add(e entry) {
 	default:
 		m.exact[e.name] = append(m.exact[e.name], place)
 	}
+}
+
+// clone returns a matcher to which entries can be added without m's knowing.
+func (m *matcher) clone() matcher {
+	clip := func(places map[string][]int) map[string][]int {
+		out := make(map[string][]int, len(places))
+		for name, at := range places {
+			out[name] = slices.Clip(at)
+		}
+		return out
+	}
+	own := matcher{
+		entries: slices.Clip(m.entries), exact: clip(m.exact), wildcards: clip(m.wildcards),
+		networks: maps.Clone(m.networks), lengths: slices.Clip(m.lengths),
+	}
+	for p, at := range own.networks {
+		own.networks[p] = slices.Clip(at)
+	}
+	return own
 }
 
 // byName calls yield for every entry that matches the canonical name, the

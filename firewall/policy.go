@@ -13,6 +13,7 @@ import (
 // Policy is a Network that has been understood. It never changes after
 // NewPolicy, so any number of goroutines may ask it.
 type Policy struct {
+	network Network // as it was written
 	mode    Mode
 	guard   Guard
 	allow   matcher
@@ -50,16 +51,59 @@ func (p *Policy) surrounds(addr netip.Addr) bool {
 // once, in the order of the file's lists; the Policy is nil when anything is.
 func NewPolicy(n Network) (*Policy, []EntryError) {
 	var errs []EntryError
-	fail := func(list string, index int, text string, bad *problem) {
-		errs = append(errs, EntryError{List: list, Index: index, Entry: text, Message: bad.message, Hint: bad.hint})
-	}
-	p := &Policy{mode: cmp.Or(n.Mode, ModeAllowlist), guard: cmp.Or(n.Guard, GuardSNI)}
+	p := &Policy{network: Network{Mode: n.Mode, Guard: n.Guard}, mode: cmp.Or(n.Mode, ModeAllowlist), guard: cmp.Or(n.Guard, GuardSNI)}
 	if modes := []string{string(ModeNone), string(ModeAllowlist), string(ModeAudit), string(ModeHost)}; !slices.Contains(modes, string(p.mode)) {
-		fail("mode", 0, string(n.Mode), unknown("mode", string(n.Mode), modes))
+		errs = append(errs, unknown("mode", string(n.Mode), modes).in("mode", 0, string(n.Mode)))
 	}
 	if guards := []string{string(GuardSNI), string(GuardOff)}; !slices.Contains(guards, string(p.guard)) {
-		fail("guard", 0, string(n.Guard), unknown("guard", string(n.Guard), guards))
+		errs = append(errs, unknown("guard", string(n.Guard), guards).in("guard", 0, string(n.Guard)))
 	}
+	if errs = append(errs, p.add(n)...); len(errs) > 0 {
+		return nil, errs
+	}
+	return p, nil
+}
+
+// With returns the policy with the entries of more's lists behind its own. Its mode
+// and its guard stay. It costs about as much as more has entries, and shares the
+// index of a list that more has nothing for. Errors are NewPolicy's; their places
+// are those in more.
+func (p *Policy) With(more Network) (*Policy, []EntryError) {
+	wider := *p
+	if len(more.Presets)+len(more.Allow) > 0 {
+		wider.allow = p.allow.clone()
+	}
+	if len(more.Deny) > 0 {
+		wider.deny = p.deny.clone()
+	}
+	if len(more.Private) > 0 {
+		wider.private = p.private.clone()
+	}
+	wider.inbound = slices.Clip(p.inbound)
+	if errs := wider.add(more); len(errs) > 0 {
+		return nil, errs
+	}
+	return &wider, nil
+}
+
+// InMode returns the policy in another mode.
+func (p *Policy) InMode(m Mode) *Policy {
+	other := *p
+	other.mode, other.network.Mode = m, m
+	return &other
+}
+
+// add understands the lists of n, and keeps them as they are written. The policy's
+// own indexes must be nobody else's where n has entries for them.
+func (p *Policy) add(n Network) (errs []EntryError) {
+	fail := func(list string, index int, text string, bad *problem) {
+		errs = append(errs, bad.in(list, index, text))
+	}
+	p.network.Presets = slices.Concat(p.network.Presets, n.Presets)
+	p.network.Allow = slices.Concat(p.network.Allow, n.Allow)
+	p.network.Deny = slices.Concat(p.network.Deny, n.Deny)
+	p.network.Private = slices.Concat(p.network.Private, n.Private)
+	p.network.Inbound = slices.Concat(p.network.Inbound, n.Inbound)
 	for i, name := range n.Presets {
 		texts, ok := Preset(name)
 		if !ok {
@@ -110,11 +154,12 @@ func NewPolicy(n Network) (*Policy, []EntryError) {
 		}
 		p.inbound = append(p.inbound, uint16(port))
 	}
-	if len(errs) > 0 {
-		return nil, errs
-	}
-	return p, nil
+	return errs
 }
+
+// Network returns what the policy was made of, as it is written. It is the
+// policy's own: whoever changes a list clones it first.
+func (p *Policy) Network() Network { return p.network }
 
 // Mode returns the mode, with the default filled in.
 func (p *Policy) Mode() Mode { return p.mode }

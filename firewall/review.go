@@ -7,16 +7,12 @@ import (
 	"strings"
 )
 
-// Review says what is probably not meant in a Network that NewPolicy accepts:
-// entries without effect, and entries that open more than they seem to. The
+// Review says what is probably not meant in the Network that the policy was made
+// of: entries without effect, and entries that open more than they seem to. The
 // complaints are in the order of the file's lists; none makes the Network
 // unusable.
-func Review(n Network) []EntryError {
-	p, errs := NewPolicy(n)
-	if errs != nil {
-		return nil
-	}
-	r := review{policy: p}
+func (p *Policy) Review() []EntryError {
+	n, r := p.network, review{}
 	switch p.mode {
 	case ModeAudit:
 		r.say("mode", 0, string(n.Mode), complain(`write "allowlist" when the list is complete`, "the whole internet is open, and recorded"))
@@ -60,10 +56,7 @@ func Review(n Network) []EntryError {
 	return r.found
 }
 
-type review struct {
-	policy *Policy
-	found  []EntryError
-}
+type review struct{ found []EntryError }
 
 // listed is an entry with its place in a list.
 type listed struct {
@@ -73,7 +66,7 @@ type listed struct {
 
 func (r *review) say(list string, index int, text string, bad *problem) {
 	if bad != nil {
-		r.found = append(r.found, EntryError{List: list, Index: index, Entry: text, Message: bad.message, Hint: bad.hint})
+		r.found = append(r.found, bad.in(list, index, text))
 	}
 }
 

@@ -105,6 +105,7 @@ type Plan struct {
 	Warnings     []string         `json:"warnings,omitempty"`
 	Notes        []string         `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
 
+	policy      *firewall.Policy // of Network
 	gitOwner    gitdir.Owner
 	inAction    bool         // Options.InputsNotFlags
 	before      repositories // in the workspace, to tell afterwards what is new
@@ -133,6 +134,10 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	policy, bad := firewall.NewPolicy(s.Network)
+	if bad != nil {
+		return nil, networkError("", bad)
+	}
 	if err := supported(s); err != nil {
 		return nil, err
 	}
@@ -152,7 +157,10 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		}
 		mounts = append(mounts, mount)
 	}
-	p := &Plan{ID: o.ID, Network: s.Network, Placeholders: placeholders, Git: git, Timeout: Duration(s.Limits.Timeout), Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before}
+	p := &Plan{
+		ID: o.ID, Network: s.Network, policy: policy, Placeholders: placeholders, Git: git, Timeout: Duration(s.Limits.Timeout),
+		Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before,
+	}
 	p.Warnings = append(p.Warnings, open...)
 	if asked := o.User.Network.Mode; asked != "" && s.Network.Mode != asked { // only the project's file comes between
 		p.Warnings = append(p.Warnings, fmt.Sprintf("network mode %s was asked for, but the project's sandbox.jsonc says %s, and that is what is in force: change \"mode\" there, or give --trust-project as well", asked, s.Network.Mode))
@@ -201,10 +209,6 @@ func effective(o Options) (settings.Settings, error) {
 		base.Image = o.Image
 	}
 	if o.Project == nil {
-		_, errs := firewall.NewPolicy(base.Network)
-		if errs != nil {
-			return settings.Settings{}, networkError("", errs)
-		}
 		return base, nil
 	}
 	if !o.TrustProject {
@@ -225,9 +229,6 @@ func effective(o Options) (settings.Settings, error) {
 	s = Overlay(Overlay(s, trusted), o.User)
 	if s.Image == "" {
 		s.Image = o.Image
-	}
-	if _, errs := firewall.NewPolicy(s.Network); errs != nil {
-		return settings.Settings{}, networkError("", errs)
 	}
 	return s, nil
 }

@@ -377,7 +377,7 @@ func (r *run) collect(ctx context.Context) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
-	rows := report.NewCollector(r.plan.Network)
+	rows := report.NewCollector(r.plan.policy)
 	if err := audit.Each(file, rows.Add); err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}

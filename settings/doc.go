@@ -1,7 +1,7 @@
 // Package settings reads sandbox.jsonc: one file of settings, strict, with a
 // position for everything that is wrong in it.
 //
-//	sandbox.jsonc -> ReadFile -> jsonc.Parse -> decode ─┬─> Settings
+//	sandbox.jsonc -> ReadFile -> jsonc.Parse -> decode ─┬─> Accepted: Settings, their Policy
 //	              "@hosts.txt" -> FileReader ───────────┤
 //	                                                    └─> []diag.Finding (SBX1xx syntax, SBX201 unknown name,
 //	                                                        SBX202 wrong type, SBX203 value not accepted,

@@ -17,7 +17,7 @@ import (
 type File struct {
 	Path     string
 	Source   []byte
-	Settings *Settings // nil when a finding is an error
+	Settings *Accepted // nil when a finding is an error
 	Findings []diag.Finding
 }
 

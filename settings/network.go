@@ -49,15 +49,20 @@ func (d *decoder) networkSection(n *jsonc.Node, network *firewall.Network) {
 	})
 }
 
-// network asks the firewall for a policy and places its complaints.
-func (d *decoder) network(network firewall.Network) {
-	_, bad := firewall.NewPolicy(network)
+// policy asks the firewall for a policy and places its complaints; nil when the
+// network is none.
+func (d *decoder) policy(network firewall.Network) *firewall.Policy {
+	policy, bad := firewall.NewPolicy(network)
 	for _, e := range bad {
 		d.at(d.placeOfEntry(e), RuleNetwork, e.Error(), e.Hint)
 	}
-	for _, e := range firewall.Review(network) {
+	if policy == nil {
+		return nil
+	}
+	for _, e := range policy.Review() {
 		d.warn(d.placeOfEntry(e), RuleReview, e.Error(), e.Hint)
 	}
+	return policy
 }
 
 func (d *decoder) placeOfEntry(e firewall.EntryError) place {

@@ -20,22 +20,22 @@ const (
 )
 
 // Parse reads the settings in src. file is the name that findings quote; read
-// resolves "@name" entries of lists (see DirReader and NoFiles). The settings
-// are nil when a finding is an error; then the findings hold every error of
+// resolves "@name" entries of lists (see DirReader and NoFiles). The result
+// is nil when a finding is an error; then the findings hold every error of
 // the file at once, sorted by position.
-func Parse(file string, src []byte, read FileReader) (*Settings, []diag.Finding) {
+func Parse(file string, src []byte, read FileReader) (*Accepted, []diag.Finding) {
 	doc, findings := jsonc.Parse(file, src)
 	if doc == nil {
 		return nil, findings
 	}
 	d := &decoder{doc: doc, read: read, findings: findings, places: map[string][]place{}}
 	s := d.settings(doc.Root)
-	d.network(s.Network)
+	policy := d.policy(s.Network)
 	diag.Sort(d.findings)
 	if diag.Worst(d.findings, diag.SeverityError) > 0 {
 		return nil, d.findings
 	}
-	return s, d.findings
+	return &Accepted{*s, policy, d.places}, d.findings
 }
 
 // decoder walks the document once and collects what is wrong.

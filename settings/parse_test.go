@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestParseReadsEverySetting(t *testing.T) {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	want := &settings.Settings{
+	want := settings.Settings{
 		Network: firewall.Network{
 			Mode: firewall.ModeAllowlist, Presets: []string{"anthropic", "github"},
 			Allow: []string{"docs.example.com", "*.example.org", "git.example.net:22", "192.0.2.0/24:8443", "[2001:db8::/32]:8443"},
@@ -55,8 +56,8 @@ func TestParseReadsEverySetting(t *testing.T) {
 			Args: []string{"-y", "@scope/server"}, Env: map[string]string{"K": "${K}"}}}},
 		Image: "ghcr.io/org/claude-sandbox:v1", Topology: settings.TopologySidecar,
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	if !reflect.DeepEqual(got.Settings, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got.Settings, want)
 	}
 }
 
@@ -201,4 +202,28 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The policy is the one of the network, and each entry is found where it stands.
+func TestAcceptedSettingsCarryTheirPolicyAndPlaces(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "hosts.txt"), []byte("# ours\n  b.example\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "f")
+	s, findings := settings.Parse(file, []byte("{\"network\": {\"deny\": [\"c.example\"],\n  \"allow\": [\" a.example\", \"@hosts.txt\"]}}"), settings.DirReader(dir))
+	if s == nil {
+		t.Fatal(findings)
+	}
+	if p := s.Policy(); !p.DecideName("a.example").Allowed() || !p.DecideName("b.example").Allowed() || p.DecideName("c.example").Allowed() {
+		t.Errorf("the policy is of %+v", p.Network())
+	}
+	want := []settings.Entry{
+		{List: "deny", Text: "c.example", File: file, Line: 1, Column: 23},
+		{List: "allow", Text: "a.example", File: file, Line: 2, Column: 13},
+		{List: "allow", Text: "b.example", File: filepath.Join(dir, "hosts.txt"), Line: 2, Column: 3},
+	}
+	if got := s.Entries(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }

@@ -26,7 +26,7 @@ type auditLog struct {
 	file       string           // "" = it is in a container
 	containers []string         // the first of these that runs has it
 	title      string           // the run's name, the file's, or the project's folder
-	network    firewall.Network // the policy that it was made under; the zero value when nobody kept it
+	policy     *firewall.Policy // that it was made under; nil when nobody kept it
 }
 
 const auditFile = sandbox.AuditFile
@@ -156,7 +156,7 @@ func fileLog(file string) (auditLog, error) {
 		if err != nil {
 			return auditLog{}, exitWith(exitConfig, diag.WithHint(fmt.Errorf("the policy beside the audit log: %w", err), "remove %s to go without it", policy))
 		}
-		log.network = s.Network
+		log.policy = s.Policy()
 	}
 	return log, nil
 }
@@ -188,9 +188,9 @@ func devContainerLog(ctx context.Context, folder string) (auditLog, error) {
 		log.containers[i] = cmp.Or(owner, id) // where the firewall is a container of its own, the log is there
 	}
 	if s, _, err := readSettings(filepath.Join(folder, ".devcontainer", devcontainer.SettingsName)); err == nil && s != nil {
-		log.network = s.Network
-	} else if network, ok := featurePolicy(folder); ok {
-		log.network = network
+		log.policy = s.Policy()
+	} else {
+		log.policy, _ = featurePolicy(folder) // validate says what is wrong with it
 	}
 	return log, nil
 }

@@ -55,11 +55,18 @@ func ourFeature(metadata []byte) bool {
 }
 
 // featurePolicy returns the policy of a dev container that has the Feature,
-// which is its options; ok is false for every other.
-func featurePolicy(dir string) (network firewall.Network, ok bool) {
+// which is its options; nil for every other. It errs when the options are none.
+func featurePolicy(dir string) (policy *firewall.Policy, err error) {
 	_ = devcontainer.Open(filepath.Join(dir, filepath.FromSlash(configPath)), func(p *devcontainer.Project) error {
-		network, ok = devcontainer.FirewallNetwork(p)
+		network, ok := devcontainer.FirewallNetwork(p)
+		if !ok {
+			return nil
+		}
+		var bad []firewall.EntryError
+		if policy, bad = firewall.NewPolicy(network); bad != nil {
+			err = bad[0]
+		}
 		return nil
 	})
-	return network, ok
+	return policy, err
 }

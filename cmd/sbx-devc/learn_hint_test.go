@@ -52,7 +52,8 @@ func TestLearnHintWorksAsPrinted(t *testing.T) {
 			a := &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
 				return map[string]string{"XDG_STATE_HOME": state}[name]
 			}}
-			egress := report.New([]audit.Record{record}, firewall.Network{Mode: firewall.ModeAudit})
+			policy, _ := firewall.NewPolicy(firewall.Network{Mode: firewall.ModeAudit})
+			egress := report.New([]audit.Record{record}, policy)
 			a.report(&sandbox.Result{ID: id, Folder: project, Egress: egress}, firewall.ModeAudit)
 			said := regexp.MustCompile(`(?m)lacks for this: sbx-devc (.*)$`).FindStringSubmatch(stderr.String())
 			if said == nil {

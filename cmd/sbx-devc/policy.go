@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
 )
 
 func (a *app) policyCommand() *cobra.Command {
@@ -38,37 +39,28 @@ func isDefaultSettings(file string) bool {
 	return filepath.Base(file) == devcontainer.SettingsName && filepath.Base(filepath.Dir(file)) == ".devcontainer"
 }
 
-func loadPolicy(file string) (*firewall.Policy, error) {
-	_, policy, err := loadNetwork(file)
-	return policy, err
-}
-
-// loadNetwork reads the network section, as it is written and understood.
-func loadNetwork(file string) (firewall.Network, *firewall.Policy, error) {
+// loadPolicy reads a policy and where its entries stand, which nobody knows of a
+// Feature's options.
+func loadPolicy(file string) (*firewall.Policy, []settings.Entry, error) {
 	s, findings, err := readSettings(file)
 	if errors.Is(err, fs.ErrNotExist) && isDefaultSettings(file) {
 		// A dev container with the Feature keeps its policy in the Feature's options.
-		network, ok := featurePolicy(filepath.Dir(filepath.Dir(file)))
-		if !ok {
-			return firewall.Network{}, nil, diag.WithHint(err, "name the settings with --file")
+		policy, bad := featurePolicy(filepath.Dir(filepath.Dir(file)))
+		switch {
+		case bad != nil:
+			return nil, nil, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", configPath, bad), "'sbx-devc validate' shows everything that is wrong")
+		case policy == nil:
+			return nil, nil, diag.WithHint(err, "name the settings with --file")
 		}
-		policy, bad := firewall.NewPolicy(network)
-		if len(bad) > 0 {
-			return network, nil, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", configPath, bad[0]), "'sbx-devc validate' shows everything that is wrong")
-		}
-		return network, policy, nil
+		return policy, nil, nil
 	}
 	if err != nil {
-		return firewall.Network{}, nil, err
+		return nil, nil, err
 	}
 	if s == nil {
-		return firewall.Network{}, nil, diag.WithHint(firstError(findings), "sbx-devc validate %s shows everything that is wrong", file)
+		return nil, nil, diag.WithHint(firstError(findings), "sbx-devc validate %s shows everything that is wrong", file)
 	}
-	policy, bad := firewall.NewPolicy(s.Network)
-	if len(bad) > 0 {
-		return s.Network, nil, bad[0] // Parse refused these already
-	}
-	return s.Network, policy, nil
+	return s.Policy(), s.Entries(), nil
 }
 
 func (a *app) policyCheckCommand() *cobra.Command {
@@ -95,7 +87,7 @@ func (a *app) policyCheck(file, target string) error {
 	if err != nil {
 		return err
 	}
-	network, policy, err := loadNetwork(file)
+	policy, _, err := loadPolicy(file)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
@@ -104,7 +96,7 @@ func (a *app) policyCheck(file, target string) error {
 	}
 	d := t.Decide(policy)
 	fmt.Fprintf(a.stdout, "%s %s: %s\n", d.Verdict, target, d.Reason)
-	switch fix, why := audit.Fix(network, t); {
+	switch fix, why := audit.Fix(policy, t); {
 	case fix != "":
 		fmt.Fprintf(a.stderr, "sbx-devc: hint: to open it, add to network.allow: %q\n", fix)
 	case why != "" && why != d.Reason:
@@ -142,7 +134,7 @@ says so. 'sbx-init plan' asks the machine.`,
 }
 
 func (a *app) policyCompile(file string) error {
-	policy, err := loadPolicy(file)
+	policy, _, err := loadPolicy(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return exitWith(exitNoInput, err)
 	}

@@ -2,12 +2,8 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -45,28 +41,17 @@ func (a *app) policyExplain(file, target string) error {
 	if err != nil {
 		return err
 	}
-	network, policy, err := loadNetwork(file)
+	policy, entries, err := loadPolicy(file)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	src, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) { // the policy is in the Feature's options, of which no place is known
-		src, err = []byte("{}"), nil
-	}
-	if err != nil {
-		return exitWith(exitNoCheck, err)
-	}
-	x := explanation{
-		target: t, network: network, policy: policy,
-		entries: settings.Entries(file, src, settings.DirReader(filepath.Dir(file))),
-	}
+	x := explanation{target: t, policy: policy, entries: entries}
 	return x.write(a.stdout)
 }
 
 // explanation is what is known of one target.
 type explanation struct {
 	target  firewall.Target
-	network firewall.Network
 	policy  *firewall.Policy
 	entries []settings.Entry
 	notes   []string // of presets that decided
@@ -95,7 +80,7 @@ func (x *explanation) write(w io.Writer) error {
 		if d.Allowed() && x.target.Name != "" && !loopback && x.policy.Guards(port) {
 			line("", "the guard asks each connection for the name")
 		}
-		switch fix, why := audit.Fix(x.network, t); {
+		switch fix, why := audit.Fix(x.policy, t); {
 		case fix != "":
 			line("", "to open it, add to network.allow: %q", fix)
 		case why != "" && why != d.Reason:

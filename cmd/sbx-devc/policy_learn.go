@@ -85,27 +85,17 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 		return err
 	}
 	if o.format != "diff" {
-		lesson, err := learn.New(records, log.network, o.learn)
-		if err != nil {
-			return exitWith(exitConfig, err)
-		}
-		if err := a.explainLesson(lesson, records, log.network, o.learn); err != nil {
-			return err
-		}
+		lesson := learn.New(records, log.policy, o.learn)
+		a.explainLesson(lesson, records, log.policy, o.learn)
 		return a.printEntries(lesson, o.format)
 	}
 	file, err := settingsToExtend(o.file)
 	if err != nil {
 		return err
 	}
-	network := file.Settings.Network
-	lesson, err := learn.New(records, network, o.learn)
-	if err != nil {
-		return exitWith(exitConfig, err)
-	}
-	if err := a.explainLesson(lesson, records, network, o.learn); err != nil {
-		return err
-	}
+	policy := file.Settings.Policy()
+	lesson := learn.New(records, policy, o.learn)
+	a.explainLesson(lesson, records, policy, o.learn)
 	x := settings.Extension{Presets: lesson.Entries("presets"), Allow: lesson.Entries("allow"), Private: lesson.Entries("private")}
 	if o.enforce {
 		x.Mode = firewall.ModeAllowlist
@@ -114,7 +104,7 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	if err != nil {
 		return exitWith(exitConfig, err)
 	}
-	if network.Mode == firewall.ModeAudit && !o.enforce {
+	if policy.Mode() == firewall.ModeAudit && !o.enforce {
 		fmt.Fprintf(a.stderr, "sbx-devc: the mode of %s is still audit, which lets everything out; --enforce sets it to allowlist\n", o.file)
 	}
 	if bytes.Equal(file.Source, extended) {
@@ -206,7 +196,7 @@ func settingsToExtend(file string) (*settings.File, error) {
 const maxLeft = 20
 
 // explainLesson says what a person should know before the entries are added.
-func (a *app) explainLesson(l *learn.Lesson, records []audit.Record, network firewall.Network, o learn.Options) error {
+func (a *app) explainLesson(l *learn.Lesson, records []audit.Record, policy *firewall.Policy, o learn.Options) {
 	for _, p := range l.Add {
 		if p.Note != "" {
 			fmt.Fprintf(a.stderr, "sbx-devc: note: %s: %s\n", p.Entry, p.Note)
@@ -222,10 +212,7 @@ func (a *app) explainLesson(l *learn.Lesson, records []audit.Record, network fir
 	refused := 0
 	if !o.Denied {
 		o.Denied = true
-		wider, err := learn.New(records, network, o)
-		if err != nil {
-			return exitWith(exitConfig, err)
-		}
+		wider := learn.New(records, policy, o)
 		refused = max(0, len(wider.Add)-len(l.Add))
 	}
 	switch {
@@ -234,7 +221,6 @@ func (a *app) explainLesson(l *learn.Lesson, records []audit.Record, network fir
 	case len(l.Add) == 0:
 		fmt.Fprintln(a.stderr, "sbx-devc: the allowlist lacks nothing of what was seen")
 	}
-	return nil
 }
 
 // printEntries prints the entries for a command line or for a list.

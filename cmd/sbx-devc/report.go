@@ -67,7 +67,7 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 	if err != nil {
 		return err
 	}
-	r := report.New(records, log.network)
+	r := report.New(records, log.policy)
 	if o.denied {
 		r = r.Denied()
 	}

@@ -36,7 +36,7 @@ func TestLinesOfAReportCanBePasted(t *testing.T) {
 			if len(s.Network.Allow) > 0 {
 				records = append(records, private)
 			}
-			r := report.New(records, s.Network)
+			r := report.New(records, s.Policy())
 			var text, md strings.Builder
 			if err := r.WriteText(&text); err != nil {
 				t.Fatal(err)

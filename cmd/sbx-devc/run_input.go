@@ -145,7 +145,7 @@ func (a *app) projectSettings(dir string) (*settings.Settings, error) {
 		_ = diag.WriteText(a.stderr, findings)
 		return nil, exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s cannot be used", file), "mend it; 'sbx-devc validate' checks it"))
 	}
-	return s, nil
+	return &s.Settings, nil
 }
 
 // runHost gathers what a run needs on this side: prompt, key, streams, folder.

@@ -210,7 +210,7 @@ func (v *validation) settings(file string) error {
 }
 
 // readSettings reads a sandbox.jsonc with the lists that it names.
-func readSettings(path string) (*settings.Settings, []diag.Finding, error) {
+func readSettings(path string) (*settings.Accepted, []diag.Finding, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, err

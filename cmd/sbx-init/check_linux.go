@@ -58,7 +58,7 @@ func (p *program) check(args []string) error {
 	if d.Rule != "" {
 		text += fmt.Sprintf("rule: %s\n", d.Rule)
 	}
-	switch fix, why := audit.Fix(pol.network, t); {
+	switch fix, why := audit.Fix(pol.Policy, t); {
 	case fix != "":
 		text += fmt.Sprintf("to open it, add this line to \"allow\": %q,\n", fix)
 	case why != "" && why != d.Reason:
@@ -69,7 +69,7 @@ func (p *program) check(args []string) error {
 		if err != nil {
 			return err
 		}
-		text += onRecord(refusals, d, pol.network)
+		text += onRecord(refusals, d, pol.Policy)
 	}
 	if _, err := fmt.Fprint(p.stdout, text); err != nil {
 		return err
@@ -137,7 +137,7 @@ func isAbout(r audit.Record, t firewall.Target) bool {
 
 // onRecord tells of the refusals that the policy's decision does not explain:
 // where a name led, or how it was asked for.
-func onRecord(refusals []audit.Record, d firewall.Decision, network firewall.Network) string {
+func onRecord(refusals []audit.Record, d firewall.Decision, policy *firewall.Policy) string {
 	var b strings.Builder
 	fix := ""
 	for _, r := range refusals {
@@ -149,7 +149,7 @@ func onRecord(refusals []audit.Record, d firewall.Decision, network firewall.Net
 			continue
 		}
 		b.WriteString("on record: " + audit.Line(line))
-		fix = cmp.Or(fix, audit.PrivateFix(network, r))
+		fix = cmp.Or(fix, audit.PrivateFix(policy, r))
 	}
 	if fix != "" {
 		fmt.Fprintf(&b, "to let it lead to a private address, add this line to \"private\": %q,\n", fix)

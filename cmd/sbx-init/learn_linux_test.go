@@ -24,10 +24,11 @@ func TestWhatWasLearnedIsEnoughAndNoMore(t *testing.T) {
 			t.Fatalf("%s does not answer, the test shows nothing:\n%s", url, r.stdout)
 		}
 	}
-	lesson, err := learn.New(b.records(), network, learn.Options{})
-	if err != nil {
-		t.Fatal(err)
+	policy, bad := firewall.NewPolicy(network)
+	if bad != nil {
+		t.Fatal(bad)
 	}
+	lesson := learn.New(b.records(), policy, learn.Options{})
 	network = lesson.Network(network)
 	network.Mode = firewall.ModeAllowlist
 	t.Logf("learned %q, left out %v", network.Allow, lesson.Left)

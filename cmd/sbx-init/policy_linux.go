@@ -55,15 +55,11 @@ func (p *program) loadPolicy(path string, who *attacker, more []netip.Prefix) (p
 		err := fmt.Errorf("the policy file %s is wrong", path)
 		return policy{}, exitWith(exitConfig, diag.WithHint(err, "mend the places above; nothing was opened"))
 	}
-	made, problems := firewall.NewPolicy(parsed.Network)
-	if len(problems) > 0 { // Parse asked NewPolicy already
-		return policy{}, exitWith(exitConfig, problems[0])
-	}
 	networks, err := around(more)
 	if err != nil {
 		return policy{}, err
 	}
-	return policy{parsed.Network, hex.EncodeToString(hash.Sum(nil)), networks, made.Around(networks)}, nil
+	return policy{parsed.Network, hex.EncodeToString(hash.Sum(nil)), networks, parsed.Policy().Around(networks)}, nil
 }
 
 // readPolicyFile reads one file, after it made sure that who cannot change it.

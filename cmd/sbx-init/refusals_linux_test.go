@@ -71,7 +71,7 @@ func TestEveryRefusalByAddressIsRecorded(t *testing.T) {
 		t.Errorf("recorded\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 	var text strings.Builder
-	if err := report.New(b.records(), firewall.Network{}).WriteText(&text); err != nil {
+	if err := report.New(b.records(), nil).WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range []string{`"` + evilAddr + `:80"`, `"[` + evilAddr6 + `]:8443"`, `"ok.test:8443"`, `"` + evilAddr + `:443/udp"`} {
@@ -125,7 +125,7 @@ func TestSidecarRecordsWhatOthersAreRefused(t *testing.T) {
 		t.Errorf("recorded %q, want %q", got, want)
 	}
 	counts := map[string]int{}
-	for _, row := range report.New(b.records(), firewall.Network{}).Rows {
+	for _, row := range report.New(b.records(), nil).Rows {
 		counts[row.Host+" "+string(row.Proto)] += row.Count
 	}
 	if counts[evilAddr+" tcp"] != 3 || counts["evil.test "] < 3 {

@@ -51,14 +51,13 @@ const (
 	minWildcards = 3   // names that a wildcard must cover
 )
 
-// New compares what was seen with the policy that network is in mode allowlist.
-// The mode that it names does not matter. It errs when network is no policy.
-func New(records []audit.Record, network firewall.Network, o Options) (*Lesson, error) {
-	network.Mode = firewall.ModeAllowlist
-	policy, errs := firewall.NewPolicy(network)
-	if len(errs) > 0 {
-		return nil, errs[0]
+// New compares what was seen with a policy as it is in mode allowlist; its own mode
+// does not matter. nil is one without an entry.
+func New(records []audit.Record, policy *firewall.Policy, o Options) *Lesson {
+	if policy == nil {
+		policy, _ = firewall.NewPolicy(firewall.Network{}) // which is one
 	}
+	policy = policy.InMode(firewall.ModeAllowlist)
 	l := &Lesson{}
 	var lacking []*host
 	for _, h := range gather(records, o) {
@@ -72,7 +71,7 @@ func New(records []audit.Record, network firewall.Network, o Options) (*Lesson, 
 		lacking = l.withoutData(lacking)
 	}
 	if o.Presets {
-		lacking = l.presets(lacking, network)
+		lacking = l.presets(lacking, policy.Network().Deny)
 	}
 	if o.Wildcards {
 		lacking = l.wildcards(lacking)
@@ -80,7 +79,8 @@ func New(records []audit.Record, network firewall.Network, o Options) (*Lesson, 
 	for _, h := range lacking {
 		l.exact(h)
 	}
-	return l, l.check(network)
+	l.check(policy)
+	return l
 }
 
 // missing reports whether the policy lacks something of h, and notes what; why
@@ -154,11 +154,11 @@ func domainOf(name string) string {
 }
 
 // presets proposes the presets that cover most, one after the other.
-func (l *Lesson) presets(hosts []*host, network firewall.Network) []*host {
+func (l *Lesson) presets(hosts []*host, deny []string) []*host {
 	for {
 		best, covered := "", []*host(nil)
 		for _, name := range firewall.PresetNames() {
-			p, errs := firewall.NewPolicy(firewall.Network{Presets: []string{name}, Deny: network.Deny})
+			p, errs := firewall.NewPolicy(firewall.Network{Presets: []string{name}, Deny: deny})
 			if len(errs) > 0 {
 				continue
 			}
@@ -300,14 +300,14 @@ func (l *Lesson) propose(list, entry string, hosts []*host, note string) {
 
 // check takes back what the matcher does not accept, such as the ports of DNS,
 // and brings the lesson into its order.
-func (l *Lesson) check(network firewall.Network) error {
+func (l *Lesson) check(policy *firewall.Policy) {
 	l.Add = slices.DeleteFunc(l.Add, func(p Proposal) bool {
 		one := Lesson{Add: []Proposal{p}}
-		_, errs := firewall.NewPolicy(one.Network(firewall.Network{}))
-		if len(errs) > 0 {
-			l.Left = append(l.Left, LeftOut{p.Entry, errs[0].Message})
+		_, bad := policy.With(one.Network(firewall.Network{}))
+		if bad != nil {
+			l.Left = append(l.Left, LeftOut{p.Entry, bad[0].Message})
 		}
-		return len(errs) > 0
+		return bad != nil
 	})
 	order := []string{"presets", "allow", "private"}
 	slices.SortStableFunc(l.Add, func(a, b Proposal) int {
@@ -317,10 +317,6 @@ func (l *Lesson) check(network firewall.Network) error {
 		return strings.Compare(a.Entry, b.Entry)
 	})
 	slices.SortStableFunc(l.Left, func(a, b LeftOut) int { return strings.Compare(a.Host, b.Host) })
-	if _, errs := firewall.NewPolicy(l.Network(network)); len(errs) > 0 {
-		return errs[0]
-	}
-	return nil
 }
 
 // Network returns network with the proposals added.

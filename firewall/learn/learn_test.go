@@ -32,11 +32,11 @@ func web(names ...string) []audit.Record {
 
 func learned(t *testing.T, records []audit.Record, n firewall.Network, o Options) *Lesson {
 	t.Helper()
-	l, err := New(records, n, o)
-	if err != nil {
-		t.Fatal(err)
+	p, bad := firewall.NewPolicy(n)
+	if bad != nil {
+		t.Fatal(bad)
 	}
-	return l
+	return New(records, p, o)
 }
 
 func (l *Lesson) String() string {

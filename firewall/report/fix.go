@@ -18,12 +18,12 @@ const (
 
 // fixFor returns the entry that would have let r pass and the list it belongs
 // to. Only what no entry decided can be mended by adding one.
-func fixFor(r audit.Record) (entry, list string) {
+func fixFor(inForce *firewall.Policy, r audit.Record) (entry, list string) {
 	if r.Verdict != firewall.Deny || firewall.IsMetadataName(r.Name) {
 		return "", ""
 	}
 	if r.Layer == audit.LayerDNS && r.Dst != "" {
-		if entry = audit.PrivateFix(firewall.Network{}, r); entry == "" {
+		if entry = audit.PrivateFix(inForce, r); entry == "" {
 			return "", ""
 		}
 		return entry, listPrivate
@@ -38,64 +38,54 @@ func fixFor(r audit.Record) (entry, list string) {
 // and an agent that tries every port of an address must not keep us busy.
 const maxFixes = 1000
 
-// confirm takes back every entry that the matcher does not accept, or that
-// would not open the row's destination beside the policy in force.
-func (r *Report) confirm(inForce firewall.Network) {
+// confirm takes back every entry that the matcher does not accept, or that would
+// not open the row's destination beside the policy in force. fixFor has tried those
+// of "private".
+func (r *Report) confirm(inForce *firewall.Policy) {
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if row.offer = i < maxFixes; !row.offer {
 			row.Fix, row.FixList = "", ""
 		}
 	}
-	all, ok := withEntries(inForce, r.Fixes(listAllow), r.Fixes(listPrivate)) // suspect ones are looked at alone
+	all := withEntries(inForce, r.Fixes(listAllow)) // suspect ones are looked at alone
 	for i := range r.Rows {
-		row := &r.Rows[i]
-		if row.Fix == "" {
-			continue
-		}
-		// Nearly always the row's own entry decides among all of them.
-		if ok && row.FixList == listAllow {
-			if d := row.decide(all); d.Allowed() && d.Rule == row.Fix {
-				continue
-			}
-		}
-		own := inForce
-		if strings.TrimSpace(row.Fix) != row.Fix { // the matcher would forgive that, what is pasted elsewhere may not
-			row.Fix, row.FixList = "", ""
-			continue
-		}
-		if row.FixList == listPrivate {
-			own.Private = append(slices.Clone(own.Private), row.Fix)
-		} else {
-			own.Allow = append(slices.Clone(own.Allow), row.Fix)
-		}
-		policy, errs := firewall.NewPolicy(own)
-		if len(errs) > 0 || !row.opened(policy) {
+		if row := &r.Rows[i]; row.Fix != "" && !row.confirmed(inForce, all) {
 			row.Fix, row.FixList = "", ""
 		}
 	}
 }
 
-// withEntries is the policy in force with all entries added that are such; ok
-// is false when there is no policy.
-func withEntries(inForce firewall.Network, allow, private []string) (p *firewall.Policy, ok bool) {
-	wider := inForce
-	wider.Allow = append(slices.Clone(inForce.Allow), allow...)
-	wider.Private = append(slices.Clone(inForce.Private), private...)
-	p, errs := firewall.NewPolicy(wider)
-	if len(errs) == 0 {
-		return p, true
+// confirmed reports whether the row's entry opens its destination, beside the
+// policy in force. all is that policy with the entries of all rows.
+func (row *Row) confirmed(inForce, all *firewall.Policy) bool {
+	if strings.TrimSpace(row.Fix) != row.Fix { // the matcher would forgive that, what is pasted elsewhere may not
+		return false
 	}
-	bad := map[string]bool{}
-	for _, e := range errs {
-		bad[e.List+" "+e.Entry] = true
+	if row.FixList == listPrivate {
+		return true
 	}
-	without := func(list string, entries []string) []string {
-		return slices.DeleteFunc(entries, func(e string) bool { return bad[list+" "+e] })
+	// Nearly always the row's own entry decides among all of them.
+	if d := row.decide(all); d.Allowed() && d.Rule == row.Fix {
+		return true
 	}
-	wider.Allow, wider.Private = without(listAllow, wider.Allow), without(listPrivate, wider.Private)
-	p, errs = firewall.NewPolicy(wider)
-	return p, len(errs) == 0
+	own, bad := inForce.With(firewall.Network{Allow: []string{row.Fix}})
+	return bad == nil && row.decide(own).Allowed()
+}
+
+// withEntries is the policy in force with all entries that are such.
+func withEntries(inForce *firewall.Policy, allow []string) *firewall.Policy {
+	wider, bad := inForce.With(firewall.Network{Allow: allow})
+	if bad == nil {
+		return wider
+	}
+	allow = slices.DeleteFunc(allow, func(e string) bool {
+		return slices.ContainsFunc(bad, func(b firewall.EntryError) bool { return b.Entry == e })
+	})
+	if wider, bad = inForce.With(firewall.Network{Allow: allow}); bad != nil {
+		return inForce
+	}
+	return wider
 }
 
 // decide asks the policy for the row's destination.
@@ -107,12 +97,4 @@ func (row *Row) decide(p *firewall.Policy) firewall.Decision {
 		return p.DecideName(row.Host)
 	}
 	return p.Decide(row.Host, netip.Addr{}, row.Port, row.Proto)
-}
-
-// opened reports whether the policy lets the row's destination pass.
-func (row *Row) opened(p *firewall.Policy) bool {
-	if row.FixList == listPrivate {
-		return p.DecideAnswer(row.Host, row.dst).Allowed() // the name itself was allowed
-	}
-	return row.decide(p).Allowed()
 }

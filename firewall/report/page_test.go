@@ -70,7 +70,7 @@ func writePage(t *testing.T, records []audit.Record) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := New(records, firewall.Network{}).WriteHTML(f, "20260102-220003-ab12cd"); err != nil {
+	if err := New(records, nil).WriteHTML(f, "20260102-220003-ab12cd"); err != nil {
 		t.Fatal(err)
 	}
 	return file

@@ -78,9 +78,9 @@ type Report struct {
 // itself was asked for too, as resolvers always do.
 //
 // inForce is the policy under which the records were made; an entry to add is
-// offered only if it would open the destination there. With the zero value it
-// need only be an entry that opens it.
-func New(records []audit.Record, inForce firewall.Network) *Report {
+// offered only if it would open the destination there. With nil, where nobody knows
+// the policy, it need only be an entry that opens it.
+func New(records []audit.Record, inForce *firewall.Policy) *Report {
 	c := NewCollector(inForce)
 	for _, r := range records {
 		c.Add(r)
@@ -102,7 +102,7 @@ type Collector struct {
 	// completed are the rows of names that a search domain completed, with the
 	// name itself.
 	completed map[int]string
-	inForce   firewall.Network
+	inForce   *firewall.Policy
 }
 
 // rowKey is what a row stands for.
@@ -115,9 +115,13 @@ type rowKey struct {
 }
 
 // NewCollector begins a report; see New.
-func NewCollector(inForce firewall.Network) *Collector {
+func NewCollector(inForce *firewall.Policy) *Collector {
+	if inForce == nil {
+		inForce, _ = firewall.NewPolicy(firewall.Network{}) // which is one
+	}
+	network := inForce.Network()
 	return &Collector{
-		report: &Report{hasPrivate: len(inForce.Private) > 0, mode: inForce.Mode}, inForce: inForce,
+		report: &Report{hasPrivate: len(network.Private) > 0, mode: network.Mode}, inForce: inForce,
 		index: map[rowKey]int{}, asked: map[string]bool{}, rows: map[firewall.Verdict]int{}, completed: map[int]string{},
 	}
 }
@@ -142,7 +146,7 @@ func (c *Collector) Add(r audit.Record) {
 		} else {
 			c.asked[r.Name] = true
 		}
-		fix, list := fixFor(r)
+		fix, list := fixFor(c.inForce, r)
 		dst, _ := netip.ParseAddr(r.Dst) // "" is no address either
 		c.report.Rows = append(c.report.Rows, Row{
 			Host: host, Port: r.Port, Proto: r.Proto, Verdict: r.Verdict,

@@ -13,7 +13,16 @@ import (
 )
 
 // newReport is a report on a sandbox whose policy nobody knows.
-func newReport(records []audit.Record) *Report { return New(records, firewall.Network{}) }
+func policyOf(t *testing.T, n firewall.Network) *firewall.Policy {
+	t.Helper()
+	p, bad := firewall.NewPolicy(n)
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	return p
+}
+
+func newReport(records []audit.Record) *Report { return New(records, nil) }
 
 func deny(name, rule, reason string) audit.Record {
 	return audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: name, Rule: rule, Reason: reason}
@@ -164,7 +173,7 @@ func TestReportOffersOnlyWhatTheMatcherConfirms(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			// The others must neither lend it their entries nor spoil its own.
 			others := []audit.Record{deny("not a name", "", "r"), deny("other.example", "", "r")}
-			for _, row := range New(append(others, tt.rec), tt.inForce).Rows {
+			for _, row := range New(append(others, tt.rec), policyOf(t, tt.inForce)).Rows {
 				if row.Host == tt.rec.Name+tt.rec.Dst || row.Host == tt.rec.Name && row.Host != "" {
 					if row.Fix != tt.fix {
 						t.Errorf("fix %q, want %q", row.Fix, tt.fix)
@@ -255,7 +264,7 @@ func TestEmptyReport(t *testing.T) {
 // Attack: the report of a run without a firewall passes for that of a quiet one.
 func TestAttackRunWithoutAFirewallPassesForAQuietOne(t *testing.T) {
 	for mode, want := range map[firewall.Mode]string{firewall.ModeHost: "here was no firewall", firewall.ModeNone: "here was no network", firewall.ModeAllowlist: "o name was looked up"} {
-		r := New(nil, firewall.Network{Mode: mode})
+		r := New(nil, policyOf(t, firewall.Network{Mode: mode}))
 		for form, write := range map[string]func(io.Writer) error{
 			"text": r.WriteText, "markdown": r.WriteMarkdown, "HTML": func(w io.Writer) error { return r.WriteHTML(w, "") },
 		} {

@@ -16,7 +16,7 @@ func TestRunTextOffersFlags(t *testing.T) {
 		deny("one.example", "", "r"),
 		{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "2001:db8::7", Port: 8443, Proto: firewall.TCP, Reason: "r"},
 		{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "10.1.2.3", Reason: "r"},
-	}, firewall.Network{Allow: []string{"db.example"}})
+	}, policyOf(t, firewall.Network{Allow: []string{"db.example"}}))
 	var text strings.Builder
 	if err := r.WriteRunText(&text); err != nil {
 		t.Fatal(err)

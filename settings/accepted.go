@@ -1,0 +1,48 @@
+package settings
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/firewall"
+)
+
+// Accepted are settings that Parse has accepted.
+type Accepted struct {
+	Settings
+
+	policy *firewall.Policy
+	places map[string][]place // where the entries of a network list stand
+}
+
+// Policy is what Network means. It is the one that Parse judged the text by.
+func (a *Accepted) Policy() *firewall.Policy { return a.policy }
+
+// Entry is one entry of a network list with where it stands: in the settings,
+// or in a list file that they name.
+type Entry struct {
+	List   string // "presets", "allow", "deny" or "private"
+	Text   string // without blanks around it, as decisions name it
+	File   string
+	Line   int // 1-based
+	Column int // 1-based, in bytes
+}
+
+// Entries returns the entries of the network lists, sorted by their place.
+func (a *Accepted) Entries() []Entry {
+	var out []Entry
+	for list, texts := range map[string][]string{
+		"presets": a.Network.Presets, "allow": a.Network.Allow, "deny": a.Network.Deny, "private": a.Network.Private,
+	} {
+		for i, text := range texts {
+			p := a.places[list][i]
+			line, column := p.doc.Position(p.start)
+			out = append(out, Entry{list, strings.TrimSpace(text), p.doc.File, line, column})
+		}
+	}
+	slices.SortFunc(out, func(a, b Entry) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column)
+	})
+	return out
+}
