@@ -72,30 +72,33 @@ func TestClaudeWorksInTheSandbox(t *testing.T) {
 	t.Logf("timings: %v", tr.result.Timings.milliseconds())
 }
 
-// What Claude Code's own process asks for is on record as its own, as a guess:
-// nobody of its user can read which sockets it has.
-func TestClaudesOwnQuestionsAreOnRecordAsAGuess(t *testing.T) {
+// What Claude Code's own process asks for is on record with its user and without
+// a process: it hides which sockets it has, and the record names no process that
+// was not seen to hold the socket.
+func TestClaudesOwnQuestionsNameNoProcess(t *testing.T) {
 	e := connect(t)
 	const host = "own-question.example.com"
-	for range 3 { // the search gives up after a while, which on a busy machine is soon
-		tr := (&trial{
-			options: Options{Headless: agent.Headless{ExtraArgs: []string{"--mcp-config", `{"mcpServers":{"x":{"type":"http","url":"http://` + host + `/"}}}`}}},
-			prompt:  strings.NewReader("please wait\n"),
-			script:  fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"until grep -q own-question /run/sbx/audit.jsonl; do sleep 0.1; done"}}}, Final: "all done"},
-		}).run(t, e)
-		if tr.err != nil {
-			t.Fatal(tr.err)
+	tr := (&trial{
+		options: Options{Headless: agent.Headless{ExtraArgs: []string{"--mcp-config", `{"mcpServers":{"x":{"type":"http","url":"http://` + host + `/"}}}`}}},
+		prompt:  strings.NewReader("please wait\n"),
+		script:  fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"until grep -q own-question /run/sbx/audit.jsonl; do sleep 0.1; done"}}}, Final: "all done"},
+	}).run(t, e)
+	if tr.err != nil {
+		t.Fatal(tr.err)
+	}
+	rows := 0
+	for _, row := range tr.result.Egress.Rows {
+		if row.Host != host {
+			continue
 		}
-		for _, row := range tr.result.Egress.Rows {
-			if p := row.Process; row.Host == host && p != nil && p.PID != 0 {
-				if !p.Guess || p.Exe != "" || !strings.HasPrefix(p.Cmd, DefaultClaudePath+" ") {
-					t.Errorf("recorded %+v", p)
-				}
-				return
-			}
+		rows++
+		if p := row.Process; p == nil || p.UID == nil || p.PID != 0 || p.Exe != "" || p.Cmd != "" {
+			t.Errorf("recorded %+v, want a user alone", p)
 		}
 	}
-	t.Error("nobody is on record for what Claude asked")
+	if rows == 0 {
+		t.Error("Claude's question is not on record")
+	}
 }
 
 func TestStreamsAndExitCodePassThrough(t *testing.T) {

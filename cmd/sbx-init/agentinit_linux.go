@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -48,7 +49,7 @@ func (p *program) reap(args []string) error {
 	if err := setSignals(signalIgnored); err != nil {
 		return err
 	}
-	if err := answerWhose(os.Environ()); err != nil {
+	if err := owner.Answer(os.Environ()); err != nil {
 		fmt.Fprintf(p.stderr, "sbx-init: warning: the firewall's records will name no process: %v\n", err)
 	}
 	mounts, err := watchMounts()

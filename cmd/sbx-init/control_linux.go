@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/peercred"
 )
 
 const (
@@ -109,20 +108,12 @@ func serveRequest(conn *net.UnixConn, jobs chan<- job) response {
 
 // fromRoot errs unless root opened the other end.
 func fromRoot(conn *net.UnixConn) error {
-	raw, err := conn.SyscallConn()
+	uid, err := peercred.UID(conn)
 	if err != nil {
-		return err
+		return fmt.Errorf("asking for the user at the other end: %w", err)
 	}
-	var peer *unix.Ucred
-	var failure error
-	if err := raw.Control(func(fd uintptr) { peer, failure = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return err
-	}
-	if failure != nil {
-		return fmt.Errorf("asking who is there: %w", failure)
-	}
-	if peer.Uid != 0 {
-		return fmt.Errorf("user %d is not root", peer.Uid)
+	if uid != 0 {
+		return fmt.Errorf("user %d is not root", uid)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/guard"
 	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/firewall/resolver"
 	"github.com/org/claude-sandbox/internal/visible"
 )
@@ -21,7 +22,7 @@ const setupTimeout = 30 * time.Second
 type wall struct {
 	kernel      *kernel.Kernel
 	recorder    *audit.Recorder // writes to log
-	witness     *witness
+	lookup      *owner.Lookup
 	refusals    *kernel.Refusals // nil when the kernel cannot report any
 	refusalsEnd chan error
 	holder      *kernel.Holder // nil when nobody is looked at

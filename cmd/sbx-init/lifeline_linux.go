@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/lifeline"
+	"github.com/org/claude-sandbox/internal/peercred"
 )
 
 // In topology sidecar both containers end when the run's supervisor is gone or
@@ -85,7 +86,7 @@ func joinLifeline() (await func() error, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	if uid, err := peerUID(conn); err != nil || uid != 0 {
+	if uid, err := peercred.UID(conn); err != nil || uid != 0 {
 		_ = conn.Close()
 		return fail(errors.Join(fmt.Errorf("user %d listens there, not root", uid), err))
 	}

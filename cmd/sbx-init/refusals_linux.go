@@ -13,7 +13,9 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/firewall/resolver"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // drainTimeout bounds the wait for the last reports at the end. The kernel
@@ -23,16 +25,16 @@ const drainTimeout = time.Second
 // beginRecords makes the log the place of w's decisions. who is the account of
 // the command, the zero account when there is none.
 func (w *wall) beginRecords(log *audit.Log, o runOptions, who account, upstreams resolvers) error {
-	w.witness = newWitness(onPort53(upstreams.addrs), os.Environ())
-	if o.witness {
-		w.witness.askAgent()
+	w.lookup = owner.New(onPort53(upstreams.addrs), os.Environ())
+	if o.askAgent {
+		w.lookup.AskAgent()
 	}
 	if !o.sidecar {
-		if err := w.witness.seeProcessesOf(who); err != nil {
-			return err
+		if err := w.lookup.SearchAs(who.uid, who.gid); err != nil {
+			return diag.WithHint(err, hintCaps)
 		}
 	}
-	w.recorder = audit.NewRecorder(log.Record, w.witness.complete)
+	w.recorder = audit.NewRecorder(log.Record, w.lookup.Complete)
 	return nil
 }
 
@@ -53,7 +55,7 @@ func (w *wall) watchRefusals() error {
 // is about to refuse. failed hears when that has ended; the packet filter
 // refuses the same without it.
 func (w *wall) watchHeld(failed func(error)) error {
-	if w.refusals == nil || w.witness.find == nil {
+	if w.refusals == nil || !w.lookup.FindsProcesses() {
 		return nil
 	}
 	holder, err := w.kernel.OpenHolder()
@@ -62,7 +64,7 @@ func (w *wall) watchHeld(failed func(error)) error {
 	}
 	w.holder = holder
 	go func() {
-		if err := holder.Serve(w.witness.hold); err != nil {
+		if err := holder.Serve(w.lookup.Hold); err != nil {
 			failed(err)
 		}
 	}()
@@ -128,12 +130,6 @@ func (b *book) inForce() *firewall.Policy {
 	return b.policy
 }
 
-// Protocols that records have beside firewall.TCP and firewall.UDP.
-const (
-	protoICMP   firewall.Proto = "icmp"
-	protoICMPv6 firewall.Proto = "icmpv6"
-)
-
 // protocol names an IP protocol as records do.
 func protocol(number uint8) firewall.Proto {
 	switch number {
@@ -142,9 +138,9 @@ func protocol(number uint8) firewall.Proto {
 	case unix.IPPROTO_UDP:
 		return firewall.UDP
 	case unix.IPPROTO_ICMP:
-		return protoICMP
+		return audit.ICMP
 	case unix.IPPROTO_ICMPV6:
-		return protoICMPv6
+		return audit.ICMPv6
 	}
 	return firewall.Proto(strconv.Itoa(int(number)))
 }

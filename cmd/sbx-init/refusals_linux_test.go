@@ -2,10 +2,7 @@ package main
 
 import (
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,7 +15,6 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
-	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -261,82 +257,6 @@ func TestAllowedDecisionsNameTheProcess(t *testing.T) {
 			t.Errorf("no process of %v in\n%s", missing, text)
 		}
 	}
-}
-
-// What the search for a process costs, by the way of its socket.
-func BenchmarkWitness(b *testing.B) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
-	local, remote := conn.LocalAddr().(*net.TCPAddr).AddrPort(), l.Addr().(*net.TCPAddr).AddrPort()
-	s, ok := connectedSocket(firewall.TCP, local, remote)
-	if listed, found := listedSocket(firewall.TCP, local); !ok || !found || s != listed || s.uid != os.Getuid() {
-		b.Fatalf("%+v %v, listed %+v %v", s, ok, listed, found)
-	}
-	b.Run("connected socket", func(b *testing.B) {
-		for b.Loop() {
-			connectedSocket(firewall.TCP, local, remote)
-		}
-	})
-	asking, err := net.Dial("udp", "127.0.0.1:53")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer asking.Close()
-	from := asking.LocalAddr().(*net.UDPAddr).AddrPort()
-	u, ok := connectedSocket(firewall.UDP, from, netip.MustParseAddrPort("127.0.0.1:53"))
-	if listed, found := listedSocket(firewall.UDP, from); !ok || !found || u != listed || u.uid != os.Getuid() {
-		b.Fatalf("%+v %v, listed %+v %v", u, ok, listed, found)
-	}
-	b.Run("connected UDP socket", func(b *testing.B) {
-		for b.Loop() {
-			connectedSocket(firewall.UDP, from, netip.MustParseAddrPort("127.0.0.1:53"))
-		}
-	})
-	b.Run("listed UDP socket", func(b *testing.B) {
-		for b.Loop() {
-			listedSocket(firewall.UDP, from)
-		}
-	})
-	b.Run("listed socket", func(b *testing.B) {
-		for b.Loop() {
-			listedSocket(firewall.TCP, local)
-		}
-	})
-	// The finder passes its own process over, so another one holds a socket.
-	holder := exec.Command("sleep", "60")
-	file, err := conn.(*net.TCPConn).File()
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer file.Close()
-	holder.ExtraFiles = []*os.File{file}
-	if err := holder.Start(); err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = holder.Process.Kill(); _ = holder.Wait() }()
-	inode, nothing := s.inode, redact.New(redact.Options{})
-	known := &finder{uid: os.Getuid(), redact: nothing}
-	if o := known.find(inode); o.PID != holder.Process.Pid || o.Guess {
-		b.Fatalf("found %+v, want process %d", o, holder.Process.Pid)
-	}
-	b.Run("process", func(b *testing.B) {
-		for b.Loop() {
-			(&finder{uid: os.Getuid(), redact: nothing}).find(inode)
-		}
-	})
-	b.Run("process found lately", func(b *testing.B) {
-		for b.Loop() {
-			known.find(inode)
-		}
-	})
 }
 
 // Who is killed leaves the records of what he tried, the counts too.

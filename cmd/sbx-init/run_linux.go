@@ -35,12 +35,12 @@ const (
 
 // runOptions are the flags of run.
 type runOptions struct {
-	policy  string
-	user    string // "" = defaultUser
-	audit   string
-	around  []netip.Prefix // besides what the namespace shows, such as the host's own addresses
-	sidecar bool
-	witness bool // of the sidecar's: the first process of the agent's container answers
+	policy   string
+	user     string // "" = defaultUser
+	audit    string
+	around   []netip.Prefix // besides what the namespace shows, such as the host's own addresses
+	sidecar  bool
+	askAgent bool // of the sidecar's: the first process of the agent's container answers
 	// lifeline of the sidecar's: standard input is the supervisor, deadline the
 	// time that the agent's container has, 0 = no limit.
 	lifeline bool
@@ -57,7 +57,7 @@ func parseRun(args []string) (runOptions, error) {
 	fs.StringVar(&o.audit, "audit", defaultAudit, "")
 	fs.Func("around", "", addPrefixes(&o.around))
 	fs.BoolVar(&o.sidecar, "sidecar", false, "")
-	fs.BoolVar(&o.witness, "witness", false, "")
+	fs.BoolVar(&o.askAgent, "witness", false, "")
 	fs.BoolVar(&o.lifeline, "lifeline", false, "")
 	fs.DurationVar(&o.deadline, "deadline", 0, "")
 	rest, err := parseFlags(fs, args)
@@ -76,8 +76,8 @@ func parseRun(args []string) (runOptions, error) {
 		return o, usageError("run: --user names nobody")
 	case o.sidecar && (found || userGiven):
 		return o, usageError("run: --sidecar starts no command and takes neither one nor --user")
-	case o.witness && !o.sidecar:
-		return o, usageError("run: --witness is about the container that joins --sidecar; without it processes are seen anyway")
+	case o.askAgent && !o.sidecar:
+		return o, usageError("run: --witness requires --sidecar; without it processes are visible already")
 	case o.lifeline && !o.sidecar:
 		return o, usageError("run: --lifeline is for --sidecar, whose standard input no command has")
 	case o.deadline < 0, o.deadline > 0 && !o.lifeline:

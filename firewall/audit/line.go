@@ -69,9 +69,6 @@ func Line(line []byte) string {
 	}
 	switch {
 	case r.PID == 0:
-	case r.Guess:
-		program, _, _ := strings.Cut(r.Cmd, " ")
-		text += fmt.Sprintf(" [perhaps %s, pid %d]", program, r.PID)
 	case r.Exe != "":
 		text += fmt.Sprintf(" [%s, pid %d]", r.Exe, r.PID)
 	default:

@@ -22,6 +22,13 @@ const (
 	LayerLog Layer = "log" // the log itself, about its own completeness
 )
 
+// Protocols that records have in addition to firewall.TCP and firewall.UDP; of
+// any other the record has the number.
+const (
+	ICMP   firewall.Proto = "icmp"
+	ICMPv6 firewall.Proto = "icmpv6"
+)
+
 // Record is one decision, or several that are the same: one line of
 // /run/sbx/audit.jsonl.
 type Record struct {
@@ -35,8 +42,7 @@ type Record struct {
 	UID     *int             `json:"uid,omitempty"`   // the asking process; absent when unknown
 	PID     int              `json:"pid,omitempty"`
 	Exe     string           `json:"exe,omitempty"`
-	Cmd     string           `json:"cmd,omitempty"`   // the command line, redacted and cut
-	Guess   bool             `json:"guess,omitempty"` // the process was found by exclusion: it alone hides what it has open
+	Cmd     string           `json:"cmd,omitempty"` // the command line, redacted and cut
 	Rule    string           `json:"rule,omitempty"`
 	Reason  string           `json:"reason"`
 	Count   int              `json:"count,omitempty"` // how many decisions the line stands for; absent = 1

@@ -173,7 +173,7 @@ func (c *Recorder) flush(e *repeats) bool {
 		return true
 	}
 	r := *e.last
-	r.Count, r.PID, r.Exe, r.Cmd, r.Guess = e.count, 0, "", "", false
+	r.Count, r.PID, r.Exe, r.Cmd = e.count, 0, "", ""
 	if c.err = c.write(r); c.err != nil {
 		return false
 	}

@@ -40,8 +40,6 @@ type Process struct {
 	Exe string `json:"exe,omitempty"` // path of the executable
 	Cmd string `json:"cmd,omitempty"` // its command line, redacted and cut
 
-	Guess bool `json:"guess,omitempty"` // found by exclusion, see audit.Record
-
 	at time.Time // of the record that named it
 }
 
@@ -185,7 +183,7 @@ func (row *Row) add(r audit.Record) {
 	row.Count += n
 	if row.Process == nil || row.Process.PID == 0 && r.PID != 0 {
 		if r.UID != nil || r.PID != 0 {
-			row.Process = &Process{UID: r.UID, PID: r.PID, Exe: r.Exe, Cmd: r.Cmd, Guess: r.Guess, at: r.Time}
+			row.Process = &Process{UID: r.UID, PID: r.PID, Exe: r.Exe, Cmd: r.Cmd, at: r.Time}
 		}
 	}
 	if r.Time.IsZero() {

@@ -202,21 +202,6 @@ func TestReportNamesTheFirstProcess(t *testing.T) {
 	}
 }
 
-func TestReportSaysWhichProcessIsAGuess(t *testing.T) {
-	guess, found := deny("x.example", "", "r"), deny("y.example", "", "r")
-	guess.PID, guess.Cmd, guess.Guess = 7, "/usr/local/bin/claude -p", true
-	found.PID, found.Exe, found.Cmd = 8, "/usr/bin/curl", "claude -p"
-	var text strings.Builder
-	if err := newReport([]audit.Record{guess, found}).WriteText(&text); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"[perhaps claude, pid 7]", "[curl, pid 8]"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
-		}
-	}
-}
-
 // A name with data in it is not among the lines to paste with the others.
 func TestAttackDataInANameIsOfferedForPasting(t *testing.T) {
 	data := strings.Repeat("c2Vj", 12) + ".example.org"

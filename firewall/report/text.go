@@ -111,10 +111,7 @@ func (p *Process) short() string {
 		return ""
 	}
 	pid := "pid " + strconv.Itoa(p.PID)
-	switch program, _, _ := strings.Cut(p.Cmd, " "); {
-	case p.Guess && program != "":
-		return "perhaps " + printable(path.Base(program)) + ", " + pid
-	case p.Exe != "":
+	if p.Exe != "" {
 		return printable(path.Base(p.Exe)) + ", " + pid
 	}
 	return pid

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,13 +19,12 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
-	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
-// witnessed is the firewall of a container that joins its network and begins
+// askingFirewall is the firewall of a container that joins its network and begins
 // with `sbx-init reap`.
-func witnessed(t testing.TB) (*internet, *box) {
+func askingFirewall(t testing.TB) (*internet, *box) {
 	t.Helper()
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, guardPolicy)
@@ -100,7 +97,7 @@ func TestEveryDecisionNamesTheProcess(t *testing.T) {
 			return b.finish(cmd), b
 		},
 		"sidecar": func(t *testing.T) (result, *box) {
-			in, b := witnessed(t)
+			in, b := askingFirewall(t)
 			letPing(t, in)
 			return joined(t, in, bash, "-c", script), b
 		},
@@ -125,7 +122,7 @@ func TestEveryDecisionNamesTheProcess(t *testing.T) {
 					switch {
 					case !ok || rec.PID == 0:
 						missing = append(missing, fmt.Sprintf("%+v", want))
-					case strconv.Itoa(rec.PID) != pids[i] || rec.Exe != program || rec.Guess || rec.Verdict != want.verdict || rec.UID == nil || *rec.UID != agentUID || !strings.Contains(rec.Cmd, filepath.Base(want.program)):
+					case strconv.Itoa(rec.PID) != pids[i] || rec.Exe != program || rec.Verdict != want.verdict || rec.UID == nil || *rec.UID != agentUID || !strings.Contains(rec.Cmd, filepath.Base(want.program)):
 						t.Errorf("recorded %+v, want process %s of %+v", rec, pids[i], want)
 					}
 				}
@@ -190,7 +187,7 @@ func (b *box) settled(t testing.TB) {
 
 // How many of a burst of refused connections have their process on record.
 func TestRefusedConnectionsNameTheProcess(t *testing.T) {
-	in, b := witnessed(t)
+	in, b := askingFirewall(t)
 	const n = 40
 	curl, bash := testenv.Program(t, "curl"), testenv.Program(t, "bash")
 	r := joined(t, in, bash, "-c", fmt.Sprintf(`for i in $(seq 1 %d); do %s -sS --noproxy '*' --max-time 5 http://%s:$((7000+i))/ 2>/dev/null; done; true`, n, curl, evilAddr))
@@ -214,29 +211,6 @@ func TestRefusedConnectionsNameTheProcess(t *testing.T) {
 	}
 }
 
-// A process that ended while it was looked for is not taken for the one that
-// hides, nor is one that is about to end.
-func TestAnEndedProcessIsNobody(t *testing.T) {
-	hidden := unreadable(t)
-	in, b := witnessed(t)
-	const n = 60
-	r := joined(t, in, testenv.Program(t, "bash"), "-c", fmt.Sprintf(`
-		%s=wait %s &
-		until [ -z "$(cat /proc/$!/environ 2>/dev/null)" ]; do :; done
-		for i in $(seq 1 %d); do (echo x >/dev/udp/%s/$((7500+i))) 2>/dev/null; done
-		kill %%1; exit 0`, agentEnv, hidden, n, evilAddr))
-	r.mustExit(t, 0)
-	eventually(t, "all are on record", func() bool {
-		_, ok := about(b.records(), audit.LayerIP, evilAddr, 7500+n)
-		return ok
-	})
-	for _, rec := range b.records() {
-		if rec.Guess {
-			t.Errorf("recorded %+v", rec)
-		}
-	}
-}
-
 // unreadable is a program of the agent's that hides like Claude Code's own.
 func unreadable(t testing.TB) string {
 	t.Helper()
@@ -251,17 +225,15 @@ func unreadable(t testing.TB) string {
 	return program
 }
 
-// Claude Code's own process cannot be read by anybody of its user. It is on
-// record as a guess while no other process hides, and nobody is otherwise.
-func TestAProcessThatHidesIsAGuess(t *testing.T) {
+// Claude Code's own process hides its sockets from everybody of its user. No
+// process is on record for what it does, even where no other one hides.
+func TestAProcessThatHidesIsNotNamed(t *testing.T) {
 	bin, hidden := binaries(t), unreadable(t)
-	in, b := witnessed(t)
+	in, b := askingFirewall(t)
 	bash := testenv.Program(t, "bash")
 	r := joined(t, in, bash, "-c", `export `+agentEnv+`=connect
 		`+hidden+` `+evilAddr+`:7101 one
-		`+bin+`/agent `+evilAddr+`:7102 readable
-		`+agentEnv+`=wait `+hidden+` & until `+hidden+` `+evilAddr+`:7103 two; do :; done
-		kill %1; exit 0`)
+		`+bin+`/agent `+evilAddr+`:7102 readable`)
 	r.mustExit(t, 0)
 	pids := strings.Fields(r.stdout)
 	find := func(port uint16) (rec audit.Record) {
@@ -271,14 +243,11 @@ func TestAProcessThatHidesIsAGuess(t *testing.T) {
 		})
 		return rec
 	}
-	if rec := find(7101); strconv.Itoa(rec.PID) != pids[0] || !rec.Guess || rec.Exe != "" || !strings.Contains(rec.Cmd, "claude "+evilAddr) {
-		t.Errorf("the one who hides: %+v, want a guess at process %s", rec, pids[0])
+	if rec := find(7101); rec.PID != 0 || rec.Exe != "" || rec.Cmd != "" || rec.UID == nil || *rec.UID != agentUID {
+		t.Errorf("the one who hides: %+v, want a user alone", rec)
 	}
-	if rec := find(7102); strconv.Itoa(rec.PID) != pids[1] || rec.Guess || rec.Exe == "" {
+	if rec := find(7102); strconv.Itoa(rec.PID) != pids[1] || rec.Exe == "" {
 		t.Errorf("one who does not hide: %+v, want process %s", rec, pids[1])
-	}
-	if rec := find(7103); rec.PID != 0 || rec.Guess || rec.UID == nil || *rec.UID != agentUID {
-		t.Errorf("one of two who hide: %+v, want nobody", rec)
 	}
 }
 
@@ -296,10 +265,14 @@ func connectAgent(to string) int {
 	return 0
 }
 
+// lookupSocket is the name at which the container's first process answers which
+// process holds a socket, see package owner.
+const lookupSocket = "@sbx-init/whose"
+
 // forgeAgent tries to answer in the place of the container's first process, and
 // to have that one answer or give up.
 func forgeAgent() {
-	name := &net.UnixAddr{Name: whoseSocket, Net: "unixpacket"}
+	name := &net.UnixAddr{Name: lookupSocket, Net: "unixpacket"}
 	say := func(what string, err error) {
 		word := "ok"
 		if err != nil {
@@ -308,7 +281,7 @@ func forgeAgent() {
 		fmt.Printf("%s: %s\n", what, word)
 	}
 	for _, network := range []string{"unixpacket", "unix"} {
-		l, err := net.ListenUnix(network, &net.UnixAddr{Name: whoseSocket, Net: network})
+		l, err := net.ListenUnix(network, &net.UnixAddr{Name: lookupSocket, Net: network})
 		if err == nil {
 			l.Close()
 		}
@@ -326,10 +299,10 @@ func forgeAgent() {
 		if _, err := conn.Write(message); err != nil {
 			return err
 		}
-		_, err = conn.Read(make([]byte, maxAnswer))
+		_, err = conn.Read(make([]byte, 8<<10))
 		return err
 	}
-	say("ask it", ask(make([]byte, questionSize)))
+	say("ask it", ask(make([]byte, 16)))
 	say("send it garbage", ask([]byte(strings.Repeat("x", 60_000))))
 	var open []net.Conn
 	for range 2000 { // so that the firewall finds no room
@@ -356,7 +329,7 @@ func stopped(pid int) error {
 // Attack: the agent's programs answer in the place of the container's first
 // process, a first or a second time, or keep that one from answering.
 func TestAttackAnsweringForTheFirstProcess(t *testing.T) {
-	in, b := witnessed(t)
+	in, b := askingFirewall(t)
 	agent, bash := filepath.Join(binaries(t), "agent"), testenv.Program(t, "bash")
 	r := joined(t, in, bash, "-c", `export `+agentEnv+`
 		`+agentEnv+`=forge `+agent+`
@@ -393,7 +366,7 @@ func TestAttackAnsweringForTheFirstProcess(t *testing.T) {
 // Attack: a first process that is stopped. Names are answered, connections
 // refused and both recorded, without the process.
 func TestAttackTheFirstProcessIsStopped(t *testing.T) {
-	in, b := witnessed(t)
+	in, b := askingFirewall(t)
 	dig, bash := testenv.Program(t, "dig"), testenv.Program(t, "bash")
 	script := `
 		ask() { ` + dig + ` @` + dnsAddr + ` +tries=1 +time=5 "$1" | grep -o 'status: [A-Z]*'; }
@@ -472,7 +445,7 @@ func TestAttackNamesThatForgeRecords(t *testing.T) {
 		}
 		script += fmt.Sprintf("(exec -a %s %s %s:%d %s)\n", alias, agent, evilAddr, port, name)
 	}
-	in, b := witnessed(t)
+	in, b := askingFirewall(t)
 	r := joined(t, in, bash, "-c", script)
 	r.mustExit(t, 0)
 	var records []audit.Record
@@ -509,141 +482,5 @@ func TestAttackNamesThatForgeRecords(t *testing.T) {
 	}
 	if named < len(names)/2 {
 		t.Errorf("%d of %d names are on record", named, len(names))
-	}
-}
-
-// Attack: whoever answers is not ours. Nobody's answer may say more than whose
-// socket it is, nor about another user's, nor keep the firewall waiting.
-func TestAttackAnswersThatAreNone(t *testing.T) {
-	testenv.Root(t)
-	in := newInternet(t)
-	answers := map[string]struct {
-		say  func(number uint64) []byte
-		want owner
-	}{
-		"an answer": {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":7,"exe":"/bin/x","cmd":"x y"}`, n) }, owner{PID: 7, Exe: "/bin/x", Cmd: "x y"}},
-		"a long name": {func(n uint64) []byte {
-			return fmt.Appendf(nil, `{"number":%d,"pid":7,"exe":%q,"cmd":%q}`, n, strings.Repeat("e", 1000), strings.Repeat("c", 1000))
-		}, owner{PID: 7, Exe: strings.Repeat("e", maxExe), Cmd: strings.Repeat("c", maxCmd)}},
-		"a megabyte": {func(n uint64) []byte {
-			return fmt.Appendf(nil, `{"number":%d,"pid":7,"cmd":%q}`, n, strings.Repeat("c", 100<<10))
-		}, owner{}},
-		"nothing":             {func(uint64) []byte { return []byte{} }, owner{}},
-		"silence":             {func(uint64) []byte { return nil }, owner{}},
-		"no JSON":             {func(uint64) []byte { return []byte("\x00\xff{{{") }, owner{}},
-		"another question's":  {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":7}`, n+1) }, owner{}},
-		"a late one":          {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":7}`, n-1) }, owner{}},
-		"a negative process":  {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":-7}`, n) }, owner{}},
-		"a process too great": {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":99999999}`, n) }, owner{}},
-		"a name of nobody":    {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"exe":"/bin/x"}`, n) }, owner{}},
-		"other fields": {func(n uint64) []byte {
-			return fmt.Appendf(nil, `{"number":%d,"pid":7,"verdict":"allow","rule":"*"}`, n)
-		}, owner{}},
-	}
-	serve := func(uid int, say func(uint64) []byte) func() {
-		var l *net.UnixListener
-		var err error
-		in.Sandbox.As(uid, func() {
-			l, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: whoseSocket, Net: "unixpacket"})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			for {
-				conn, err := l.AcceptUnix()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer conn.Close()
-					q := make([]byte, questionSize)
-					for {
-						if n, err := conn.Read(q); err != nil || n != questionSize {
-							return
-						}
-						if text := say(binary.BigEndian.Uint64(q)); text != nil {
-							if _, err := conn.Write(text); err != nil {
-								return
-							}
-						}
-					}
-				}()
-			}
-		}()
-		return func() { l.Close() }
-	}
-	ask := func(a *asker, uid int) (o owner) {
-		in.Sandbox.Do(func() { o = a.find(socket{uid, 4711}) })
-		a.silence = time.Time{}
-		return o
-	}
-	for name, tt := range answers {
-		end := serve(agentUID, tt.say)
-		a := &asker{}
-		for range 3 {
-			// An answer may be late on a busy machine, and then there is none.
-			if got := ask(a, agentUID); got != tt.want && got != (owner{}) {
-				t.Errorf("%s: %+v, want %+v", name, got, tt.want)
-			} else if tt.want != (owner{}) && got == (owner{}) {
-				eventually(t, name, func() bool { return ask(a, agentUID) == tt.want })
-			}
-		}
-		if got := ask(a, agentUID+1); got != (owner{}) {
-			t.Errorf("%s, for another user's socket: %+v", name, got)
-		}
-		end()
-	}
-	end := serve(0, answers["an answer"].say)
-	if got := ask(&asker{}, 0); got != (owner{}) {
-		t.Errorf("an answer of root's: %+v", got)
-	}
-	end()
-	if got := ask(&asker{}, agentUID); got != (owner{}) {
-		t.Errorf("without anybody: %+v", got)
-	}
-}
-
-// FuzzAnswer holds that what comes over the channel is bounded, whatever it is.
-func FuzzAnswer(f *testing.F) {
-	f.Add([]byte(`{"number":1,"pid":7,"exe":"/bin/x","cmd":"x y","guess":true}`))
-	f.Add([]byte(`{"number":18446744073709551615,"PID":7,"exe":"` + strings.Repeat("\xff", 300) + `"}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		a, err := parseAnswer(text)
-		if err != nil && a != (answer{}) || a.PID < 0 || a.PID > maxPID || len(a.Exe) > maxExe || len(a.Cmd) > maxCmd || a.PID == 0 && a.owner != (owner{}) {
-			t.Errorf("%q: %+v, %v", text, a, err)
-		}
-	})
-}
-
-// What it costs to ask the agent's container, beside the search itself.
-func BenchmarkAskingTheFirstProcess(b *testing.B) {
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var conns [2]*net.UnixConn
-	for i, fd := range ends {
-		file := os.NewFile(uintptr(fd), "pair")
-		conn, err := net.FileConn(file)
-		file.Close()
-		if err != nil {
-			b.Fatal(err)
-		}
-		conns[i] = conn.(*net.UnixConn)
-		defer conns[i].Close()
-	}
-	holder := exec.Command("sleep", "60")
-	if err := holder.Start(); err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = holder.Process.Kill(); _ = holder.Wait() }()
-	f := &finder{uid: os.Getuid(), redact: redact.New(redact.Options{Patterns: true})}
-	go answerQuestions(conns[1], func(uint64) owner { return f.describe(holder.Process.Pid) })
-	a := &asker{conn: conns[0], uid: agentUID}
-	for b.Loop() {
-		if o := a.find(socket{agentUID, 1}); o.PID == 0 {
-			b.Fatal("no answer")
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package owner
 
 import (
 	"bufio"
@@ -20,24 +20,18 @@ import (
 // 7,000 of them.
 const maxTable = 1 << 20
 
-// socket is who holds a socket, as the kernel lists it.
-type socket struct {
-	uid   int
-	inode uint64
-}
-
-// findSocket finds the client's socket in this network namespace.
-func (w *witness) findSocket(r *audit.Record) (socket, bool) {
+// socketOf finds the client's socket in this network namespace.
+func (l *Lookup) socketOf(r *audit.Record) (kernel.Socket, bool) {
 	switch r.SrcProto {
 	case firewall.TCP, firewall.UDP:
-	case protoICMP, protoICMPv6:
+	case audit.ICMP, audit.ICMPv6:
 		return listedSocket(r.SrcProto, r.Src)
 	default:
-		return socket{}, false
+		return kernel.Socket{}, false
 	}
 	// Both ends name a socket. Of a question to the resolver, which was led to
 	// us, the other end is the server that the client meant.
-	remotes := w.servers
+	remotes := l.servers
 	if dst, err := netip.ParseAddr(r.Dst); err == nil && r.Layer != audit.LayerDNS {
 		remotes = []netip.AddrPort{netip.AddrPortFrom(dst, r.Port)}
 	}
@@ -47,27 +41,26 @@ func (w *witness) findSocket(r *audit.Record) (socket, bool) {
 		}
 	}
 	if r.SrcProto == firewall.TCP && r.Layer != audit.LayerDNS {
-		return socket{}, false // the list would not have it either
+		return kernel.Socket{}, false // the list would not have it either
 	}
 	return listedSocket(r.SrcProto, r.Src)
 }
 
 // connectedSocket asks the kernel for the socket with these ends.
-func connectedSocket(proto firewall.Proto, local, remote netip.AddrPort) (socket, bool) {
-	s, ok := kernel.FindSocket(proto, local, remote, searchLimit)
-	return socket{s.UID, s.Inode}, ok
+func connectedSocket(proto firewall.Proto, local, remote netip.AddrPort) (kernel.Socket, bool) {
+	return kernel.FindSocket(proto, local, remote, searchLimit)
 }
 
 // listedSocket finds the socket that is bound to local, or to its port on every
 // address, in the kernel's list (proc_pid_net(5)). The port of a socket for
 // echo requests is the number that they bear.
-func listedSocket(proto firewall.Proto, local netip.AddrPort) (socket, bool) {
+func listedSocket(proto firewall.Proto, local netip.AddrPort) (kernel.Socket, bool) {
 	addr := local.Addr().Unmap()
 	tables := []string{string(proto) + "6"}
 	switch {
-	case proto == protoICMP:
+	case proto == audit.ICMP:
 		tables = []string{"icmp"}
-	case proto == protoICMPv6:
+	case proto == audit.ICMPv6:
 		tables = []string{"icmp6"}
 	case addr.Is4():
 		tables = []string{string(proto), string(proto) + "6"} // a socket of IPv6 can speak IPv4
@@ -86,33 +79,35 @@ func listedSocket(proto firewall.Proto, local netip.AddrPort) (socket, bool) {
 		}
 		f.Close()
 	}
-	return socket{}, false
+	return kernel.Socket{}, false
 }
 
-func parseSocket(line []byte, addr netip.Addr, port uint16) (socket, bool) {
+// parseSocket reads a line of the list; ok is whether it is the socket at addr
+// and port and somebody holds it.
+func parseSocket(line []byte, addr netip.Addr, port uint16) (s kernel.Socket, ok bool) {
 	fields := bytes.Fields(line)
 	if len(fields) < 10 {
-		return socket{}, false
+		return kernel.Socket{}, false
 	}
 	address, portText, _ := strings.Cut(string(fields[1]), ":")
 	if p, err := strconv.ParseUint(portText, 16, 16); err != nil || uint16(p) != port {
-		return socket{}, false
+		return kernel.Socket{}, false
 	}
 	raw, err := hex.DecodeString(address)
 	if err != nil || len(raw)%4 != 0 {
-		return socket{}, false
+		return kernel.Socket{}, false
 	}
 	for i := 0; i < len(raw); i += 4 { // words in the machine's order
 		binary.NativeEndian.PutUint32(raw[i:], binary.BigEndian.Uint32(raw[i:]))
 	}
 	bound, ok := netip.AddrFromSlice(raw)
 	if bound = bound.Unmap(); !ok || bound != addr && !bound.IsUnspecified() {
-		return socket{}, false
+		return kernel.Socket{}, false
 	}
 	uid, err1 := strconv.Atoi(string(fields[7]))
 	inode, err2 := strconv.ParseUint(string(fields[9]), 10, 64)
 	if err1 != nil || err2 != nil || inode == 0 { // without an inode nobody holds it any more
-		return socket{}, false
+		return kernel.Socket{}, false
 	}
-	return socket{uid, inode}, true
+	return kernel.Socket{UID: uid, Inode: inode}, true
 }
