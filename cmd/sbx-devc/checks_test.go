@@ -13,22 +13,35 @@ import (
 	"github.com/org/claude-sandbox/internal/test/golden"
 )
 
-// docs/checks.md is what the table of rules says, with what validate really
-// prints about each example.
-func TestChecksPageIsGenerated(t *testing.T) {
-	var got bytes.Buffer
-	if err := rulesMarkdown(&got); err != nil {
+// docs/checks.md and the pages in docs/checks are what the table of rules says,
+// with what validate really prints about each example.
+func TestChecksPagesAreGenerated(t *testing.T) {
+	pages, err := checksPages()
+	if err != nil {
 		t.Fatal(err)
 	}
-	page := filepath.Join("..", "..", "docs", "checks.md")
-	if golden.Updating() {
-		if err := os.WriteFile(page, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
+	docs := filepath.Join("..", "..", "docs")
+	want := map[string]bool{}
+	for _, p := range pages {
+		page := filepath.Join(docs, p.name)
+		want[page] = true
+		if golden.Updating() {
+			if err := os.WriteFile(page, []byte(p.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text, err := os.ReadFile(page); err != nil || string(text) != p.text {
+			t.Errorf("%s is not what the rules say (%v): run go test ./cmd/sbx-devc -run TestChecksPages -update", page, err)
 		}
 	}
-	want, err := os.ReadFile(page)
-	if err != nil || !bytes.Equal(want, got.Bytes()) {
-		t.Errorf("%s is not what the rules say (%v): run go test ./cmd/sbx-devc -run TestChecksPage -update", page, err)
+	found, err := filepath.Glob(filepath.Join(docs, "checks", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range found {
+		if !want[page] {
+			t.Errorf("%s belongs to no family of rules", page)
+		}
 	}
 }
 
@@ -49,7 +62,7 @@ func TestSARIFOfValidate(t *testing.T) {
 		t.Errorf("%d rules, %d results", len(run.Tool.Driver.Rules), len(run.Results))
 	}
 	for _, r := range run.Tool.Driver.Rules {
-		if r.HelpURI == nil || !strings.HasSuffix(*r.HelpURI, "docs/checks.md#"+strings.ToLower(*r.ID)) {
+		if r.HelpURI == nil || !strings.HasSuffix(*r.HelpURI, "docs/checks/"+(*r.ID)[:4]+"xx.md#"+strings.ToLower(*r.ID)) {
 			t.Errorf("%s has no page", *r.ID)
 		}
 	}

@@ -18,14 +18,14 @@ func (a *app) rulesCommand() *cobra.Command {
 		Use:   "rules",
 		Short: "List the rules that validate checks",
 		Long: `List the rules that validate checks, by family: id, severity, name and what is
-wrong. "*" marks those that fix can mend.`,
+wrong. "*" marks those that 'sbx-devc fix' can correct.`,
 		Example: `  sbx-devc rules
   sbx-devc rules --format json`,
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{annotationChecker: ""},
 		RunE:        func(*cobra.Command, []string) error { return a.rules(format) },
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text, json or markdown (docs/checks.md)")
+	cmd.Flags().StringVar(&format, "format", "text", "text, json or markdown (docs/checks.md and docs/checks)")
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func rulesJSON(w io.Writer) error {
 
 // ruleURI is where the rule is explained.
 func ruleURI(r devcontainer.Rule) string {
-	return "https://github.com/" + release.Org + "/claude-sandbox/blob/main/docs/checks.md#" + strings.ToLower(r.ID)
+	return "https://github.com/" + release.Org + "/claude-sandbox/blob/main/docs/" + rulePage(r)
 }
 
 // sarifTool describes this program and its rules in a report.
