@@ -12,9 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
@@ -126,6 +129,121 @@ func TestActionUnderActWithoutAKey(t *testing.T) {
 	}
 }
 
+// asRunner is a place where act runs as the user of hosted runners, with the
+// program of this checkout: root's folders, with Go's cache, are closed to it.
+func asRunner(t *testing.T) actIn {
+	t.Helper()
+	testenv.Root(t)
+	bridgeGateway(t)                                           // an engine is there
+	dir, err := os.MkdirTemp("/var/tmp", "sbx-action-runner-") // t.TempDir is closed to others
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	bin, err := program()
+	if err != nil {
+		t.Fatal("building sbx-devc: ", err)
+	}
+	in := actIn{dir: dir, act: filepath.Join(dir, "act"), env: []string{"CLAUDE_SANDBOX_BIN=" + filepath.Join(dir, "sbx-devc")}}
+	command(t, dir, "cp", bin, "sbx-devc")
+	command(t, dir, "cp", testenv.Program(t, "act"), "act")
+	var socket syscall.Stat_t
+	if err := syscall.Stat("/var/run/docker.sock", &socket); err != nil {
+		testenv.Missing(t, "a container engine's socket", err.Error())
+	}
+	in.user = &syscall.Credential{Uid: 1001, Gid: 1001, Groups: []uint32{socket.Gid}}
+	return in
+}
+
+func TestActionUnderActAsTheRunnersUser(t *testing.T) {
+	server := httptest.NewServer(&fakeapi.Server{APIKey: testKey, Script: fakeapi.Script{
+		Turns: []fakeapi.Turn{{Bash: []string{"echo made >made.txt; id -u"}}}, Final: "done",
+	}})
+	defer server.Close()
+	r := asRunner(t).run(t, server.URL, "")
+	if r.outcome != "success" || r.outputs["conclusion"] != "success" || r.outputs["changed_files"] != "made.txt" || !strings.Contains(r.summary, "made.txt") {
+		t.Errorf("outcome %q, outputs %v\n%s\n%s", r.outcome, r.outputs, r.summary, r.log)
+	}
+}
+
+// A variable of Linux holds 128 KiB, so GitHub's runner cannot start the step
+// that gets the prompt, and the clean-up reports for it.
+func TestActionUnderActWithAPromptTooLongForAVariable(t *testing.T) {
+	in := asRunner(t)
+	in.actionFile = func(text string) string {
+		return strings.Replace(text, "${{ inputs.prompt }}", strings.Repeat("long ", 28<<10), 1)
+	}
+	r := in.run(t, "http://127.0.0.1:9", "")
+	if r.outcome != "failure" || r.outputs["conclusion"] != "config_error" || !strings.Contains(r.outputs["result"], "prompt_file") {
+		t.Errorf("outcome %q, outputs %v\n%s", r.outcome, r.outputs, r.log)
+	}
+	if !strings.HasPrefix(r.summary, "### Claude in the sandbox: config_error\n") || !strings.Contains(r.summary, "prompt_file") {
+		t.Errorf("summary:\n%s", r.summary)
+	}
+}
+
+// act, unlike GitHub's runner, gives every step of the Action all of its inputs
+// as variables. It can start none then, so no summary is written.
+func TestActionUnderActWhereNoStepCanStart(t *testing.T) {
+	r := asRunner(t).run(t, "http://127.0.0.1:9", "          append_system_prompt: "+strings.Repeat("long ", 28<<10)+"\n")
+	if r.outcome != "failure" || r.outputs["conclusion"] != "setup_error" || !strings.Contains(r.outputs["result"], "prompt_file") {
+		t.Errorf("outcome %q, outputs %v\n%s", r.outcome, r.outputs, r.log)
+	}
+}
+
+// A machine without memory kills a step: the clean-up reports for it.
+func TestActionUnderActWhenTheStepIsKilled(t *testing.T) {
+	api := &fakeapi.Server{APIKey: testKey, Always: &fakeapi.Fault{Hang: true}}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	in := asRunner(t)
+	in.during = func() {
+		for deadline := time.Now().Add(2 * time.Minute); len(api.Requests()) == 0; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Error("the agent never asked the model API")
+				break
+			}
+		}
+		for _, pid := range processesOf(t, filepath.Join(in.dir, "sbx-devc")) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	r := in.run(t, server.URL, "")
+	if r.outcome != "failure" || r.outputs["conclusion"] != "failure" || !strings.Contains(r.outputs["result"], "killed before it could report") {
+		t.Errorf("outcome %q, outputs %v\n%s", r.outcome, r.outputs, r.log)
+	}
+	if !strings.HasPrefix(r.summary, "### Claude in the sandbox: failure\n") || !strings.Contains(r.summary, "killed before it could report") {
+		t.Errorf("summary:\n%s", r.summary)
+	}
+	id := strings.TrimPrefix(filepath.Base(r.outputs["report_dir"]), "claude-sandbox-")
+	out, err := exec.Command("docker", "ps", "-aq", "--filter", "label=sbx-devc.run="+id).Output()
+	if err != nil || id == "" || len(out) > 0 {
+		t.Errorf("containers of %q are left: %s, %v", id, out, err)
+	}
+}
+
+// processesOf are the processes that run a program's file.
+func processesOf(t *testing.T, file string) (pids []int) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && to == file {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) == 0 {
+		t.Errorf("no process runs %s", file)
+	}
+	return pids
+}
+
 // actRun is what a workflow left behind.
 type actRun struct {
 	outcome  string
@@ -148,7 +266,23 @@ type actLine struct {
 
 func runAct(t *testing.T, act, upstream, with string) actRun {
 	t.Helper()
-	dir := t.TempDir()
+	return actIn{dir: t.TempDir(), act: act}.run(t, upstream, with)
+}
+
+// actIn is where act runs, and as whom.
+type actIn struct {
+	dir    string
+	act    string
+	env    []string // more than act's own, for every step
+	user   *syscall.Credential
+	during func() // the workflow runs
+	// actionFile makes another text of action.yml; nil = it stays.
+	actionFile func(string) string
+}
+
+func (in actIn) run(t *testing.T, upstream, with string) actRun {
+	t.Helper()
+	dir := in.dir
 	project, results := filepath.Join(dir, "project"), filepath.Join(dir, "results")
 	for name, text := range map[string]string{
 		filepath.Join(project, "README.md"):                     "A project.\n",
@@ -166,21 +300,42 @@ func runAct(t *testing.T, act, upstream, with string) actRun {
 	command(t, project, "git", "add", "-A")
 	command(t, project, "git", "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "start")
 
+	source := sourceTree(t, filepath.Join(dir, "action"))
+	if in.actionFile != nil {
+		file := filepath.Join(source, "action.yml")
+		if err := os.WriteFile(file, []byte(in.actionFile(read(t, file))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	args := []string{
 		"push", "-W", ".github/workflows/t.yml", "-P", "ubuntu-latest=-self-hosted", "--json", "--concurrent-jobs", "1",
 		"--action-cache-path", filepath.Join(dir, "cache"), "--action-offline-mode",
-		"--local-repository", "org/claude-sandbox@v1=" + sourceTree(t, filepath.Join(dir, "action")),
+		"--local-repository", "org/claude-sandbox@v1=" + source,
 		"-s", "ANTHROPIC_API_KEY=" + testKey,
 		"--env", "SBX_DEVC_UPSTREAM=" + upstream, "--env", "RESULTS=" + results, "--env", "PATH=" + os.Getenv("PATH"),
 	}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS"} { // act gives a step a home of its own
 		args = append(args, "--env", name+"="+strings.TrimSpace(command(t, project, "go", "env", name)))
 	}
-	cmd := exec.CommandContext(t.Context(), act, args...)
+	for _, variable := range in.env {
+		args = append(args, "--env", variable)
+	}
+	cmd := exec.CommandContext(t.Context(), in.act, args...)
 	cmd.Dir = project
+	if in.user != nil {
+		command(t, dir, "chown", "-R", fmt.Sprintf("%d:%d", in.user.Uid, in.user.Gid), ".")
+		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, ".cache"))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: in.user}
+	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if in.during != nil {
+		in.during()
+	}
+	if err := cmd.Wait(); err != nil {
 		t.Fatalf("act: %v\n%s%s", err, stdout.String(), stderr.String())
 	}
 	r := actRun{log: stdout.String()}
