@@ -13,9 +13,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // Inputs are the inputs of the Action after they were read and checked. Each
@@ -69,7 +69,7 @@ func ParseInputs(get func(name string) string, workspace string) (Inputs, []erro
 		Summary:            p.boolean("summary", true),
 	}
 	p.credential(in)
-	p.network(in)
+	p.settings(in)
 	p.paths(&in, workspace)
 	return in, p.errs
 }
@@ -192,16 +192,21 @@ func (p *inputParser) credential(in Inputs) {
 	}
 }
 
-// network checks the entries with the matcher that will enforce them.
-func (p *inputParser) network(in Inputs) {
-	_, errs := firewall.NewPolicy(firewall.Network{Mode: firewall.ModeAllowlist, Presets: in.Presets, Allow: in.AllowedDomains})
-	for _, e := range errs {
-		name := "allowed_domains"
-		if e.List == "presets" {
-			name = "presets"
-		}
-		p.fail(e.Hint, "input %s: %s", name, e.Message)
-	}
+// given is what the inputs say of the sandbox.
+func (in Inputs) given() *settings.Given {
+	given := &settings.Given{Settings: settings.Settings{Image: in.Image, Limits: settings.Limits{Timeout: in.Timeout}}}
+	given.Entries("presets", "input presets", in.Presets)
+	given.Entries("allow", "input allowed_domains", in.AllowedDomains)
+	return given
+}
+
+// Settings are the settings of the run that the inputs ask for.
+func (in Inputs) Settings() settings.Settings { return in.given().Settings }
+
+// settings judges the inputs' settings as a file's are judged.
+func (p *inputParser) settings(in Inputs) {
+	_, bad := in.given().Accept()
+	p.errs = append(p.errs, bad...)
 }
 
 func (p *inputParser) paths(in *Inputs, workspace string) {

@@ -152,9 +152,9 @@ func (d *decoder) positive(n *jsonc.Node, to *float64) {
 	if !d.want(n, jsonc.Number, "a number") {
 		return
 	}
-	v, err := strconv.ParseFloat(n.Text, 64)
-	if err != nil || v <= 0 {
-		d.node(n, RuleValue, where(n)+" must be greater than 0", "leave it out for no limit")
+	v, _ := strconv.ParseFloat(n.Text, 64) // JSON's numbers are Go's; one that is too large is an infinity
+	if bad := checkPositive(v); bad != nil {
+		d.value(n, RuleValue, bad)
 		return
 	}
 	*to = v
@@ -185,29 +185,18 @@ func (d *decoder) duration(n *jsonc.Node, to *time.Duration) {
 	*to = v
 }
 
-// size reads "512m" or "4g" as the container engines do: powers of 1024.
 func (d *decoder) size(n *jsonc.Node, to *int64) {
 	var text string
 	if !d.text(n, &text) {
 		return
 	}
-	v, ok := parseSize(text)
-	if !ok {
-		d.node(n, RuleValue, fmt.Sprintf("%s: %q is not a size", where(n), text), `accepted: a number and b, k, m, g or t, as in "512m" or "4g"`)
-		return
+	var bad *problem
+	if *to, bad = parseSize(text); bad != nil {
+		d.value(n, RuleValue, bad)
 	}
-	*to = v
 }
 
-func parseSize(text string) (int64, bool) {
-	digits := strings.TrimRight(text, "bkmgtBKMGTiI")
-	shift, ok := map[string]uint{"": 0, "b": 0, "k": 10, "kb": 10, "kib": 10, "m": 20, "mb": 20, "mib": 20,
-		"g": 30, "gb": 30, "gib": 30, "t": 40, "tb": 40, "tib": 40}[strings.ToLower(text[len(digits):])]
-	v, err := strconv.ParseFloat(digits, 64)
-	bytes := v * float64(int64(1)<<shift)
-	// Written so that a NaN, which ParseFloat accepts, is refused.
-	if !ok || err != nil || !(bytes >= 1 && bytes <= 1<<62) {
-		return 0, false
-	}
-	return int64(bytes), true
+// value says what is wrong with a value.
+func (d *decoder) value(n *jsonc.Node, rule string, bad *problem) {
+	d.node(n, rule, where(n)+": "+bad.message, bad.hint)
 }

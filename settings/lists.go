@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -47,10 +46,6 @@ func DirReader(dir string) FileReader {
 	}
 }
 
-// maxLines bounds the entries that list files bring, all together: a list may
-// name a file more than once.
-const maxLines = 100_000
-
 // entry is one text of a list with where it stands.
 type entry struct {
 	text  string
@@ -68,11 +63,9 @@ func (d *decoder) list(n *jsonc.Node) []entry {
 	return out
 }
 
-// expand returns the text of n, or the lines of the file that it names. In
-// such a file # starts a comment and blank lines count for nothing; its lines
-// are not expanded again.
+// expand returns the text of n, or the lines of the file that it names.
 func (d *decoder) expand(n *jsonc.Node) []entry {
-	name, isFile := strings.CutPrefix(n.Text, "@")
+	name, isFile := listFile(n.Text)
 	if !isFile {
 		return []entry{{n.Text, d.placeOf(n)}}
 	}
@@ -86,18 +79,12 @@ func (d *decoder) expand(n *jsonc.Node) []entry {
 	}
 	doc := jsonc.Text(filepath.Join(filepath.Dir(d.doc.File), filepath.FromSlash(name)), content)
 	var out []entry
-	start := 0
-	for line := range strings.Lines(string(content)) {
-		text, _, _ := strings.Cut(line, "#")
-		if text = strings.TrimSpace(text); text != "" {
-			at := start + strings.Index(line, text)
-			if d.lines++; d.lines > maxLines {
-				d.node(n, RuleListFile, fmt.Sprintf("%s: the lists hold more than %d lines", where(n), maxLines), "name each list once, and use wildcards")
-				return nil
-			}
-			out = append(out, entry{text, place{doc, at, at + len(text), n.Pointer}})
+	for at, text := range listLines(content) {
+		if d.lines++; d.lines > maxLines {
+			d.value(n, RuleListFile, tooManyLines())
+			return nil
 		}
-		start += len(line)
+		out = append(out, entry{text, place{doc, at, at + len(text), n.Pointer}})
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -147,7 +146,6 @@ func (d *decoder) env(n *jsonc.Node) map[string]string {
 func (d *decoder) envPrefixes(n *jsonc.Node) []string {
 	var out []string
 	for _, e := range d.list(n) {
-		// An empty prefix would pass on everything, keys included.
 		if d.envName(e) {
 			out = append(out, e.text)
 		}
@@ -184,14 +182,12 @@ func (d *decoder) server(n *jsonc.Node) MCPServer {
 	return s
 }
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 func (d *decoder) envName(e entry) bool {
-	if envName.MatchString(e.text) {
-		return true
+	bad := checkVariable(e.text)
+	if bad != nil {
+		d.at(e.place, RuleValue, bad.message, bad.hint)
 	}
-	d.at(e.place, RuleValue, quote(e.text)+" is not the name of a variable", "letters, digits and _, not starting with a digit")
-	return false
+	return bad == nil
 }
 
 // localPath reports whether p stays below the folder it is relative to.

@@ -13,11 +13,9 @@ import (
 
 	"github.com/org/claude-sandbox/action"
 	"github.com/org/claude-sandbox/agent"
-	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
-	"github.com/org/claude-sandbox/settings"
 )
 
 // actionRunner runs a job of the Action the way the command run does.
@@ -79,12 +77,7 @@ func (a *app) planJob(job action.Job) (*sandbox.Plan, *sandbox.Host, error) {
 		return nil, nil, diag.WithHint(err, "the Action takes inputs, and of these variables SBX_DEVC_UPSTREAM alone: unset it in the step's env")
 	}
 	plan, err := a.planRun(in.WorkingDirectory, sandbox.Options{
-		ID: job.ID,
-		User: settings.Settings{
-			Image:   in.Image,
-			Network: firewall.Network{Presets: in.Presets, Allow: in.AllowedDomains},
-			Limits:  settings.Limits{Timeout: in.Timeout},
-		},
+		ID: job.ID, User: in.Settings(),
 		InputsNotFlags: true,
 		AllowHostedWeb: in.AllowHostedWeb,
 		Headless: agent.Headless{

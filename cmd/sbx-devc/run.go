@@ -221,12 +221,13 @@ func flagsFromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 	return failed
 }
 
-// limitsLimit refuses limits of zero and less: whoever gives one would have a
-// run without that limit, and not know it.
+// limitsLimit refuses limits of zero and less, and what is no number: whoever gives
+// one would have a run without that limit, and not know it.
 func limitsLimit(flags *pflag.FlagSet) error {
 	for _, name := range []string{"max-turns", "max-budget-usd", "cpus", "pids", "timeout"} {
 		f := flags.Lookup(name)
-		if f.Changed && (f.Value.String() == f.DefValue || strings.HasPrefix(f.Value.String(), "-")) {
+		value := f.Value.String()
+		if f.Changed && (value == f.DefValue || strings.HasPrefix(value, "-") || value == "NaN" || value == "+Inf") {
 			return diag.WithHint(fmt.Errorf("--%s %s is no limit", name, f.Value), "give more than 0, or leave it out")
 		}
 	}
@@ -241,11 +242,10 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err := agent.CheckExtraArgs(claudeArgs); err != nil {
 		return exitWith(exitUsage, err)
 	}
-	user, err := o.settings()
+	user, err := o.settings(dir)
 	if err != nil {
 		return err
 	}
-	user.Workspace.Protect = append(user.Workspace.Protect, o.listFiles(dir)...)
 	if !o.dryRun {
 		a.reap(ctx)
 	}

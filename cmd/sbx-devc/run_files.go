@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -63,17 +61,4 @@ func readPromptFile(file, project string) ([]byte, error) {
 		err = diag.WithHint(fmt.Errorf("%s is a symbolic link in the project: %w", file, err), "an agent can make such links to files of yours, whose content would go to it: name the file itself")
 	}
 	return nil, err
-}
-
-// listFiles lists the files of the project among those that flags name with "@".
-// What they allow is the user's word, so the agent must not change them.
-func (o runOptions) listFiles(project string) (rels []string) {
-	for _, entry := range slices.Concat(o.allow, o.whitelist, o.presets, o.deny, o.private, o.envPrefixes, []string{"@" + o.whitelistFile}) {
-		if file, ok := strings.CutPrefix(entry, "@"); ok && file != "" {
-			if rel, ok := inProject(homePath(file), project); ok {
-				rels = append(rels, filepath.ToSlash(rel))
-			}
-		}
-	}
-	return rels
 }

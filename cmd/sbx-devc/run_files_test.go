@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/sandbox"
-	"github.com/org/claude-sandbox/settings"
 )
 
 // Attack: an agent leaves a symbolic link in the place of the prompt's file, and
@@ -42,9 +41,15 @@ func TestAgentCannotChangeTheListOfAFlag(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(project, "hosts.txt"), []byte("docs.example.com\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := runOptions{allow: []string{"a.example.com", "@" + filepath.Join(project, "hosts.txt"), "@/etc/hosts"}}
-	var user settings.Settings
-	user.Workspace.Protect = o.listFiles(project)
+	mine := filepath.Join(t.TempDir(), "mine.txt")
+	if err := os.WriteFile(mine, []byte("mine.example.com\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := runOptions{allow: []string{"a.example.com", "@" + filepath.Join(project, "hosts.txt"), "@" + mine}}
+	user, err := o.settings(project)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !slices.Equal(user.Workspace.Protect, []string{"hosts.txt"}) {
 		t.Fatalf("the files are %q", user.Workspace.Protect)
 	}

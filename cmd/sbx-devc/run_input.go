@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,54 +24,38 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
-// settings turns the flags into the user's settings.
-func (o runOptions) settings() (settings.Settings, error) {
-	s := settings.Settings{Image: o.image}
+// settings turns the flags into the user's settings. Lists among the project's own
+// files are protected: they are the user's word, so the agent must not change them.
+func (o runOptions) settings(project string) (settings.Settings, error) {
+	given := settings.Given{Settings: settings.Settings{Image: o.image, Limits: settings.Limits{PIDs: o.pids, Timeout: o.timeout}}}
+	given.Read = func(name string) ([]byte, error) {
+		name = homePath(name)
+		if rel, ok := inProject(name, project); ok {
+			given.Workspace.Protect = append(given.Workspace.Protect, filepath.ToSlash(rel))
+		}
+		return os.ReadFile(name)
+	}
 	mode := o.network
 	if mode == "whitelist" { // the word of older tools
 		mode = string(firewall.ModeAllowlist)
 	}
-	allow := append(append([]string{}, o.allow...), o.whitelist...)
+	given.Mode("--network", mode)
+	given.Entries("presets", "--preset", o.presets)
+	given.Entries("allow", "--allow", o.allow)
+	given.Entries("allow", "--whitelist", o.whitelist)
 	if o.whitelistFile != "" {
-		allow = append(allow, "@"+o.whitelistFile)
+		given.Entries("allow", "--whitelist-file", []string{"@" + o.whitelistFile})
 	}
-	// The flags are read as the file is, so that both accept the same.
-	document := map[string]any{}
-	network := map[string]any{"allow": list(allow), "presets": list(o.presets), "deny": list(o.deny), "private": list(o.private)}
-	if mode != "" {
-		network["mode"] = mode
+	given.Entries("deny", "--deny", o.deny)
+	given.Entries("private", "--private", o.private)
+	given.EnvPrefixes("--env-prefix", o.envPrefixes)
+	given.Memory("--memory", o.memory)
+	given.CPUs("--cpus", o.cpus)
+	s, bad := given.Accept()
+	if bad != nil {
+		return settings.Settings{}, exitWith(exitUsage, diag.OrHint(bad[0], "see 'sbx-devc run --help'"))
 	}
-	limits := map[string]any{}
-	for name, value := range map[string]string{"memory": o.memory} {
-		if value != "" {
-			limits[name] = value
-		}
-	}
-	if o.timeout != 0 {
-		limits["timeout"] = o.timeout.String()
-	}
-	if o.cpus != 0 {
-		limits["cpus"] = o.cpus
-	}
-	if o.pids != 0 {
-		limits["pids"] = o.pids
-	}
-	document["network"], document["limits"], document["envPrefixes"] = network, limits, list(o.envPrefixes)
-	text, err := json.Marshal(document)
-	if err != nil {
-		return s, exitWith(exitInternal, err)
-	}
-	read := func(name string) ([]byte, error) { return os.ReadFile(homePath(name)) }
-	parsed, findings := settings.Parse("flags", text, read)
-	if parsed == nil {
-		f := findings[slices.IndexFunc(findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError })]
-		if f.Rule == settings.RuleListFile {
-			f.Hint = "after @ comes the path of a file with one entry a line"
-		}
-		return s, exitWith(exitUsage, diag.WithHint(fmt.Errorf("flags: %s", f.Message), "%s", cmp.Or(f.Hint, "see 'sbx-devc run --help'")))
-	}
-	s.Network, s.Limits, s.EnvPrefixes = parsed.Network, parsed.Limits, parsed.EnvPrefixes
-	return s, nil
+	return s.Settings, nil
 }
 
 // homePath puts the user's home in the place of "~/": shells do so only at the
@@ -87,13 +70,6 @@ func homePath(name string) string {
 		return name
 	}
 	return filepath.Join(home, rest)
-}
-
-func list(entries []string) []string {
-	if entries == nil {
-		return []string{}
-	}
-	return entries
 }
 
 // planRun plans a run on the folder dir with the default image, by o and by the

@@ -1,0 +1,125 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// Given collects settings that come one by one, as from flags or the inputs of a
+// workflow. Each value is judged as Parse judges a file's, and errors name it as
+// whoever gave it knows it. Fields of Settings that need no judgement are set
+// directly. It is not safe for concurrent use.
+type Given struct {
+	Settings
+	// Read resolves "@name" entries of lists; nil = they are texts as any other.
+	Read FileReader
+
+	names map[string][]string // of the entries of each network list, in order
+	lines int                 // that list files have brought
+	errs  []error
+}
+
+// Mode sets the network's mode; "" leaves it open.
+func (g *Given) Mode(name, mode string) {
+	g.Network.Mode = firewall.Mode(mode)
+	g.named("mode", name, 1)
+}
+
+// Entries adds to a list of the network: "presets", "allow", "deny" or "private".
+func (g *Given) Entries(list, name string, entries []string) {
+	entries = g.expand(name, entries)
+	to := map[string]*[]string{
+		"presets": &g.Network.Presets, "allow": &g.Network.Allow, "deny": &g.Network.Deny, "private": &g.Network.Private,
+	}[list]
+	*to = append(*to, entries...)
+	g.named(list, name, len(entries))
+}
+
+// EnvPrefixes adds to the prefixes of variables that are passed on.
+func (g *Given) EnvPrefixes(name string, prefixes []string) {
+	for _, prefix := range g.expand(name, prefixes) {
+		g.check(name, checkVariable(prefix))
+		g.Settings.EnvPrefixes = append(g.Settings.EnvPrefixes, prefix)
+	}
+}
+
+// Memory sets the limit of memory, such as "4g"; "" leaves it open.
+func (g *Given) Memory(name, text string) {
+	if text != "" {
+		var bad *problem
+		g.Limits.Memory, bad = parseSize(text)
+		g.check(name, bad)
+	}
+}
+
+// CPUs sets the limit of processors; 0 leaves it open.
+func (g *Given) CPUs(name string, n float64) {
+	if n != 0 {
+		g.Limits.CPUs = n
+		g.check(name, checkPositive(n))
+	}
+}
+
+// Accept judges the network and returns the settings, or everything that is wrong
+// with what was given. They have no Entries: nothing of them stands in a file.
+func (g *Given) Accept() (*Accepted, []error) {
+	policy, bad := firewall.NewPolicy(g.Network)
+	for _, e := range bad {
+		name := "network." + e.List
+		if names := g.names[e.List]; e.Index < len(names) {
+			name = names[e.Index]
+		}
+		g.check(name, &problem{e.Message, e.Hint})
+	}
+	if len(g.errs) > 0 {
+		return nil, g.errs
+	}
+	return &Accepted{Settings: g.Settings, policy: policy}, nil
+}
+
+func (g *Given) expand(name string, entries []string) (out []string) {
+	for _, e := range entries {
+		file, isFile := listFile(e)
+		if !isFile || g.Read == nil {
+			out = append(out, e)
+			continue
+		}
+		content, err := g.Read(file)
+		if err != nil {
+			g.check(name, &problem{fmt.Sprintf("cannot read the list %q: %v", file, err), "after @ comes the path of a file with one entry a line"})
+			continue
+		}
+		for _, line := range listLines(content) {
+			if g.lines++; g.lines == maxLines+1 {
+				g.check(name, tooManyLines())
+			}
+			if g.lines > maxLines {
+				break
+			}
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func (g *Given) named(list, name string, times int) {
+	if g.names == nil {
+		g.names = map[string][]string{}
+	}
+	g.names[list] = append(g.names[list], slices.Repeat([]string{name}, times)...)
+}
+
+// check notes what is wrong with a value, if anything is.
+func (g *Given) check(name string, bad *problem) {
+	if bad == nil {
+		return
+	}
+	err := fmt.Errorf("%s: %s", name, bad.message)
+	if bad.hint != "" {
+		err = diag.WithHint(err, "%s", bad.hint)
+	}
+	g.errs = append(g.errs, err)
+}
