@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/firewall/resolver"
+	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/visible"
 )
 
@@ -28,8 +30,7 @@ type wall struct {
 	holder      *kernel.Holder // nil when nobody is looked at
 	done        chan error     // the ends of the resolver and the guard; has room for two sockets each
 
-	mounts    *mountWatch // what is mounted read-only
-	children  *reaper
+	children  *initproc.Reaper
 	upstreams resolvers
 	facts     firewall.Facts   // with the resolver's port, once it listens
 	book      *book            // what names led to
@@ -115,6 +116,13 @@ func (w *wall) verify(ctx context.Context) error {
 		differences = append(differences, w.verifyGuard(ctx))
 	}
 	return errors.Join(differences...)
+}
+
+// ended is the end of the resolver or the guard, which never end by themselves.
+// Nothing opens by it: addresses that are open run out, and the web's ports
+// are the guard's alone.
+func ended(what string, err error) error {
+	return fmt.Errorf("%s: %w", what, errors.Join(err, errors.New("socket closed")))
 }
 
 // leaves returns the errors that err joins, one line each; err itself when it

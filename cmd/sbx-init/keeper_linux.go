@@ -92,7 +92,7 @@ func (k *keeper) answer(r request) response {
 		code = p.exitCode(k.status().write(&out))
 	case "verify":
 		var err error
-		k.wall.children.without(func() { err = k.wall.verify(ctx) })
+		k.wall.children.Pause(func() { err = k.wall.verify(ctx) })
 		if err != nil {
 			for _, difference := range leaves(err) {
 				fmt.Fprintf(p.stderr, "sbx-init: differs: %s\n", difference)
@@ -119,11 +119,11 @@ func (k *keeper) reload(ctx context.Context, p *program) error {
 		return exitWith(code, diag.WithHint(err, "mend the policy file and reload again; the old policy stays in force"))
 	}
 	old, plan := w.policy, w.plan
-	w.children.without(func() { err = w.change(ctx, next) })
+	w.children.Pause(func() { err = w.change(ctx, next) })
 	if err != nil {
 		err = fmt.Errorf("the new policy could not be put in force: %w", err)
 		var back error
-		w.children.without(func() { back = w.change(ctx, old) })
+		w.children.Pause(func() { back = w.change(ctx, old) })
 		w.policy, w.plan = old, plan // what watch restores, if it can
 		k.broken, k.numbered = back, false
 		if back != nil {
@@ -189,7 +189,7 @@ func (k *keeper) look(ctx context.Context) (usual bool, err error) {
 	if same {
 		err = w.kernel.CompareSets(w.plan)
 	} else {
-		w.children.without(func() { err = w.kernel.Compare(ctx, w.plan) })
+		w.children.Pause(func() { err = w.kernel.Compare(ctx, w.plan) })
 	}
 	if err != nil {
 		return usual, err
@@ -231,7 +231,7 @@ func forTests(a netip.Addr) bool {
 func (k *keeper) restore(ctx context.Context, drift error) {
 	w := k.wall
 	var err error
-	w.children.without(func() { err = w.kernel.Apply(ctx, w.plan) })
+	w.children.Pause(func() { err = w.kernel.Apply(ctx, w.plan) })
 	if err == nil {
 		err = w.cut(false)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -41,18 +42,18 @@ func TestExitCodes(t *testing.T) {
 		"70 of its own":    {[]string{"sh", "-c", "exit 70"}, 70},
 		"killed":           {[]string{"sh", "-c", "kill -KILL $$"}, 137},
 		"terminated":       {[]string{"sh", "-c", "kill -TERM $$"}, 143},
-		"not found":        {[]string{"no-such-command"}, exitNotFound},
-		"no such file":     {[]string{"/no/such/file"}, exitNotFound},
-		"no interpreter":   {[]string{bad}, exitNotFound},
-		"not executable":   {[]string{plain}, exitNoExec},
-		"a folder":         {[]string{"/etc"}, exitNoExec},
+		"not found":        {[]string{"no-such-command"}, initproc.ExitNotFound},
+		"no such file":     {[]string{"/no/such/file"}, initproc.ExitNotFound},
+		"no interpreter":   {[]string{bad}, initproc.ExitNotFound},
+		"not executable":   {[]string{plain}, initproc.ExitNoExec},
+		"a folder":         {[]string{"/etc"}, initproc.ExitNoExec},
 		"behind two --":    {[]string{"sh", "-c", `test "$1" = -- && exit 3`, "sh", "--"}, 3},
-		"an empty command": {[]string{""}, exitNotFound},
+		"an empty command": {[]string{""}, initproc.ExitNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := b.run(tt.argv...)
 			r.mustExit(t, tt.code)
-			if (tt.code == exitNotFound || tt.code == exitNoExec) && !strings.Contains(r.stderr, "sbx-init: error: starting ") {
+			if (tt.code == initproc.ExitNotFound || tt.code == initproc.ExitNoExec) && !strings.Contains(r.stderr, "sbx-init: error: starting ") {
 				t.Errorf("stderr: %q", r.stderr)
 			}
 		})

@@ -21,6 +21,10 @@ import (
 	"github.com/org/claude-sandbox/internal/lifeline"
 )
 
+// lifelineSocket is where the agent's container joins the firewall's, see
+// package initproc.
+const lifelineSocket = "@sbx-init/lifeline"
+
 // cling is an agent that wants to outlive its supervisor: it takes the processor
 // from the container's first process, tries to come between that one and the
 // firewall, fills the output so that whoever writes to it is stuck, and is deaf.

@@ -9,7 +9,8 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
-// Exit codes of sbx-init itself; otherwise it exits with CMD's code, or with
+// Exit codes of sbx-init itself, beside those of initproc about a CMD that does
+// not start; otherwise it exits with CMD's code, or with
 // 128+n when signal n ended CMD.
 const (
 	exitUsage    = 64 // the command line makes no sense
@@ -18,8 +19,6 @@ const (
 	// exitUnprotected says that a read-only mount was taken away from outside,
 	// and CMD was ended; sandbox knows the number, and the Feature's entrypoint.
 	exitUnprotected = 71
-	exitNoExec      = 126 // CMD exists but cannot be executed
-	exitNotFound    = 127 // CMD does not exist
 )
 
 func main() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/tunnel"
 	"github.com/org/claude-sandbox/internal/visible"
 )
@@ -85,7 +86,7 @@ func (p *program) tunnel(args []string) error {
 	if len(rest) > 0 {
 		return usageError("tunnel takes no argument")
 	}
-	if err := forbidDumps(); err != nil { // what it carries has the session's token
+	if err := initproc.ForbidDumps(); err != nil { // what it carries has the session's token
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,8 +35,8 @@ func tree(t *testing.T, lines ...string) string {
 			} else {
 				err = os.WriteFile(path, nil, 0o644)
 			}
-			uid, err1 := parseID(f[2])
-			gid, err2 := parseID(f[3])
+			uid, err1 := strconv.Atoi(f[2])
+			gid, err2 := strconv.Atoi(f[3])
 			var mode uint32
 			for _, c := range f[1] {
 				mode = mode*8 + uint32(c-'0')
@@ -165,30 +166,6 @@ func TestReadResolvers(t *testing.T) {
 	}
 	if r, err := readResolvers("/no/such/file"); err != nil || len(r.addrs) != 0 {
 		t.Errorf("a missing file: %v, %v", r, err)
-	}
-}
-
-func TestAttackPrivilegesThatStay(t *testing.T) {
-	good := "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\n" +
-		"CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nCapAmb:\t0000000000000000\nNoNewPrivs:\t1\n"
-	a := account{uid: 1000, gid: 1000}
-	if err := provePowerless(good, a); err != nil {
-		t.Fatal(err)
-	}
-	for _, change := range [][2]string{
-		{"CapInh:\t0000000000000000", "CapInh:\t0000000000001000"},
-		{"CapBnd:\t0000000000000000", "CapBnd:\t0000000000001000"},
-		{"CapEff:\t0000000000000000", "CapEff:\t0000000000001000"},
-		{"CapPrm:\t0000000000000000", "CapPrm:\t0000000000001000"},
-		{"CapAmb:\t0000000000000000", "CapAmb:\t0000000000001000"},
-		{"NoNewPrivs:\t1", "NoNewPrivs:\t0"},
-		{"Uid:\t1000\t1000\t1000", "Uid:\t1000\t1000\t0"},
-		{"Gid:\t1000", "Gid:\t0"},
-		{"CapBnd:", "CapXxx:"},
-	} {
-		if err := provePowerless(strings.Replace(good, change[0], change[1], 1), a); err == nil {
-			t.Errorf("%q passes", change[1])
-		}
 	}
 }
 

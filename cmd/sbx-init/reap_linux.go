@@ -1,86 +1,85 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
-	"os/signal"
-	"sync"
-	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/org/claude-sandbox/firewall/owner"
+	"github.com/org/claude-sandbox/initproc"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// reaper collects children that nobody else waits for: orphans that come to
-// us, and the command, whose status it reports.
-//
-// The packet filter's programs are children too, and whoever started them
-// waits for them. wait4(2) for any child would take their status away, and a
-// failed program would look like one that never was. So the two exclude each
-// other: while programs run, orphans wait, and only the command, by its pid,
-// is looked after.
-type reaper struct {
-	command  int // pid; 0 = there is none
-	children chan os.Signal
-	programs sync.Mutex // held while programs of ours run
-}
+// The hidden commands with which run and reap start this program again. They
+// become CMD.
+const (
+	shimCommand    = "shim"    // UID GID GROUPS -- CMD
+	confineCommand = "confine" // -- CMD
+)
 
-// newReaper begins to notice children that end.
-func newReaper() *reaper {
-	r := &reaper{children: make(chan os.Signal, 1)}
-	signal.Notify(r.children, syscall.SIGCHLD)
-	return r
-}
-
-// reap sends the status of the command once it has ended; command 0 is none.
-func (r *reaper) reap(command int) <-chan unix.WaitStatus {
-	exits := make(chan unix.WaitStatus, 1)
-	r.command = command
-	r.wake() // for whoever ended before
-	go func() {
-		for range r.children {
-			r.collect(exits)
-		}
-	}()
-	return exits
-}
-
-// collect takes every child that has ended and may be taken.
-func (r *reaper) collect(exits chan<- unix.WaitStatus) {
-	which := -1
-	if r.programs.TryLock() {
-		defer r.programs.Unlock()
-	} else if which = r.command; which == 0 {
-		return // without wakes us when the programs are done
+// reap is the first process of a container that has no capability: it starts
+// the command, passes signals on, collects orphans, tells the firewall which
+// process holds a socket, and ends with the command's exit code.
+func (p *program) reap(args []string) error {
+	flags, command, found := splitCommand(args)
+	fs := newFlags("reap")
+	tied := fs.Bool("lifeline", false, "")
+	rest, err := parseFlags(fs, flags)
+	if err != nil {
+		return err
 	}
-	for {
-		var status unix.WaitStatus
-		got, err := unix.Wait4(which, &status, unix.WNOHANG, nil)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || got <= 0 {
-			return
-		}
-		if got == r.command {
-			exits <- status
-			r.command = 0
-			if which != -1 {
-				return
-			}
-		}
+	if len(rest) > 0 || !found || len(command) == 0 {
+		return usageError("reap takes nothing but --lifeline and a command behind \"--\"")
 	}
+	if os.Getpid() != 1 {
+		return diag.WithHint(errors.New("reap must be the first process of its container"),
+			"make it the container's entrypoint, and leave out the engine's own init (--init, \"init\": true)")
+	}
+	if err := initproc.Shield(); err != nil {
+		return err
+	}
+	if err := owner.Answer(os.Environ()); err != nil {
+		fmt.Fprintf(p.stderr, "sbx-init: warning: the firewall's records will name no process: %v\n", err)
+	}
+	mounts, err := watchMounts()
+	if err != nil {
+		return err
+	}
+	first := p.newInit(mounts.await)
+	if *tied {
+		await, err := initproc.JoinLifeline()
+		if err != nil {
+			return err
+		}
+		first.Watches = append(first.Watches, await)
+	}
+	argv := append([]string{"sbx-init", confineCommand, "--"}, command...)
+	return first.Run(argv, os.Environ(), func() error { return nil })
 }
 
-// without runs f, which may start programs and must wait for all of them.
-func (r *reaper) without(f func()) {
-	defer r.wake()
-	r.programs.Lock()
-	defer r.programs.Unlock()
-	f()
+// newInit returns the first process of a container, which ends when a watch does.
+func (p *program) newInit(watches ...func() error) *initproc.Init {
+	return &initproc.Init{Tell: p.exitCode, Watches: watches, Children: initproc.NewReaper()}
 }
 
-func (r *reaper) wake() {
-	select {
-	case r.children <- syscall.SIGCHLD:
-	default: // it is awake already
+// shim becomes CMD, as an account.
+func (p *program) shim(args []string) error {
+	ids, command, found := splitCommand(args)
+	if !found || len(ids) != 3 || len(command) == 0 {
+		return usageError("unknown command %q", shimCommand)
 	}
+	account, err := initproc.ParseIDs(ids)
+	if err != nil {
+		return err
+	}
+	return initproc.Become(account, command)
+}
+
+// confine becomes CMD, as the user that it is already.
+func (p *program) confine(args []string) error {
+	flags, command, found := splitCommand(args)
+	if len(flags) > 0 || !found || len(command) == 0 {
+		return usageError("unknown command %q", confineCommand)
+	}
+	return initproc.BecomeConfined(command)
 }

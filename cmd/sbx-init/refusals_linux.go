@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/firewall/resolver"
+	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -23,15 +24,15 @@ import (
 const drainTimeout = time.Second
 
 // beginRecords makes the log the place of w's decisions. who is the account of
-// the command, the zero account when there is none.
-func (w *wall) beginRecords(log *audit.Log, o runOptions, who account, upstreams resolvers) error {
+// the command, the zero Account when there is none.
+func (w *wall) beginRecords(log *audit.Log, o runOptions, who initproc.Account, upstreams resolvers) error {
 	w.lookup = owner.New(onPort53(upstreams.addrs), os.Environ())
 	if o.askAgent {
 		w.lookup.AskAgent()
 	}
 	if !o.sidecar {
-		if err := w.lookup.SearchAs(who.uid, who.gid); err != nil {
-			return diag.WithHint(err, hintCaps)
+		if err := w.lookup.SearchAs(who.UID, who.GID); err != nil {
+			return diag.WithHint(err, initproc.HintCapabilities)
 		}
 	}
 	w.recorder = audit.NewRecorder(log.Record, w.lookup.Complete)

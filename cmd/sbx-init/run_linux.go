@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -97,10 +99,10 @@ func (p *program) run(args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	// Whoever can read our memory could read the policy's secrets of tomorrow;
-	// who can write to it owns CAP_NET_ADMIN.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("hiding the memory of sbx-init: %w", err)
+	// A program that reads our memory could read the policy's secrets of tomorrow;
+	// one that writes to it owns CAP_NET_ADMIN.
+	if err := initproc.HideMemory(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 	defer cancel()
@@ -110,18 +112,21 @@ func (p *program) run(args []string) (err error) {
 	}
 	// Before ctx ends, and the change with it.
 	defer func() { err = errors.Join(err, k.Settle()) }()
-	w := &wall{kernel: k, done: make(chan error, 4), children: newReaper()}
-	if w.mounts, err = watchMounts(); err != nil {
+	mounts, err := watchMounts()
+	if err != nil {
 		return err
 	}
+	first := p.newInit(mounts.await)
+	w := &wall{kernel: k, done: make(chan error, 4), children: first.Children}
+	first.Failures = w.done
 
-	who := account{}
+	who := initproc.Account{}
 	reach := attacker{anyone: true}
 	if !o.sidecar {
-		if who, err = findAccount(o.user); err != nil {
+		if who, err = initproc.FindAccount(o.user); err != nil {
 			return err
 		}
-		reach = attacker{uid: who.uid, gids: append(who.groups, who.gid)}
+		reach = attacker{uid: who.UID, gids: append(who.Groups, who.GID)}
 	}
 	policy, err := p.loadPolicy(o.policy, &reach, o.around)
 	if err != nil {
@@ -168,16 +173,44 @@ func (p *program) run(args []string) (err error) {
 	debug.SetGCPercent(gcServing)
 	go debug.FreeOSMemory() // what reading the policy took
 	keeper := newKeeper(p, w, o, reach)
-	if o.sidecar {
-		var life *lifelineHolder
-		if o.lifeline {
-			if life, err = holdLifeline(o.deadline); err != nil {
+	if !o.sidecar {
+		argv := append(append([]string{"sbx-init", shimCommand}, who.IDs()...), "--")
+		return first.Run(append(argv, o.command...), who.Environ(os.Environ()), func() error {
+			// NET_RAW, too, is for changing rules: iptables needs it to find a set.
+			if err := initproc.KeepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_KILL); err != nil {
 				return err
 			}
-		}
-		return p.serve(w, life, func() { keeper.begin(control) }, time.Since(started))
+			keeper.begin(control)
+			return nil
+		})
 	}
-	return p.supervise(w, func() { keeper.begin(control) }, who, o.command)
+	if o.lifeline {
+		life, err := initproc.ListenLifeline(o.deadline)
+		if err != nil {
+			return err
+		}
+		first.Watches = append(first.Watches, func() error { return life.Await(p.stdin) })
+	}
+	return first.Serve(func() error {
+		if err := initproc.KeepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW); err != nil {
+			return err
+		}
+		keeper.begin(control)
+		return p.reportReady(time.Since(started))
+	})
+}
+
+// reportReady tells the program that waits on our standard output that the
+// firewall stands.
+func (p *program) reportReady(took time.Duration) error {
+	ready := struct {
+		Ready          bool  `json:"ready"`
+		FirewallMillis int64 `json:"firewallMillis"`
+	}{true, took.Milliseconds()}
+	if err := json.NewEncoder(p.stdout).Encode(ready); err != nil {
+		return fmt.Errorf("reporting that the firewall stands: %w", err)
+	}
+	return nil
 }
 
 // openAudit opens the audit log where who can neither change nor replace it.

@@ -1,4 +1,4 @@
-package main
+package initproc
 
 import (
 	"errors"
@@ -12,14 +12,14 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// confine takes from the calling thread, which must be locked, and whatever it
+// refuseUnfiltered takes from the calling thread, which must be locked, and whatever it
 // executes what no packet filter sees, for good: sockets of families other than
 // the internet's and the machine's own, above all those between a virtual
 // machine and its host (AF_VSOCK), and ways around this filter. Engines of 2023
 // and later refuse most of it by a profile of their own; older ones do not, and
 // a user can switch the profile off. It needs no capability but no_new_privs,
 // and proves the result.
-func confine() error {
+func refuseUnfiltered() error {
 	fail := func(err error) error {
 		return diag.WithHint(fmt.Errorf("refusing system calls that no packet filter sees: %w", err),
 			"the kernel, or the emulator that stands in for it, must know seccomp filters (CONFIG_SECCOMP_FILTER)")
@@ -28,6 +28,7 @@ func confine() error {
 	if err != nil {
 		return fail(err)
 	}
+	// unsafe: prctl(2) takes the filter's address, and package unix has no call for it.
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)), 0, 0)
 	runtime.KeepAlive(program)
@@ -67,22 +68,22 @@ type abi struct {
 // sockets without a system call for it.
 var uring = []uint32{425, 426, 427}
 
-// without are the calls that are refused: io_uring's, and io_setup, because the
+// refusedCalls are the calls that are refused: io_uring's, and io_setup, because the
 // places for asynchronous reads and writes (fs.aio-max-nr) are the whole machine's,
 // and whoever takes them all keeps its databases from starting. Programs that know
 // io_setup do without where it is not there; the C library's aio uses threads.
-func without(ioSetup uint32) []uint32 { return append(slices.Clone(uring), ioSetup) }
+func refusedCalls(ioSetup uint32) []uint32 { return append(slices.Clone(uring), ioSetup) }
 
 // abis are those of a machine: its own and the one of 32-bit programs. The
 // numbers are the kernel's (arch/*/entry/syscalls, include/uapi/asm-generic/unistd.h).
 var abis = map[string][]abi{
 	"amd64": {
-		{arch: unix.AUDIT_ARCH_X86_64, socket: 41, socketpair: 53, prlimit: 302, refused: without(206), from: 1 << 30, to: 1 << 31}, // x32
-		{arch: unix.AUDIT_ARCH_I386, socket: 359, socketpair: 360, prlimit: 340, refused: without(245), socketcall: 102},
+		{arch: unix.AUDIT_ARCH_X86_64, socket: 41, socketpair: 53, prlimit: 302, refused: refusedCalls(206), from: 1 << 30, to: 1 << 31}, // x32
+		{arch: unix.AUDIT_ARCH_I386, socket: 359, socketpair: 360, prlimit: 340, refused: refusedCalls(245), socketcall: 102},
 	},
 	"arm64": {
-		{arch: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199, prlimit: 261, refused: without(0)},
-		{arch: unix.AUDIT_ARCH_ARM, socket: 281, socketpair: 288, prlimit: 369, refused: without(243), socketcall: 102},
+		{arch: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199, prlimit: 261, refused: refusedCalls(0)},
+		{arch: unix.AUDIT_ARCH_ARM, socket: 281, socketpair: 288, prlimit: 369, refused: refusedCalls(243), socketcall: 102},
 	},
 }
 

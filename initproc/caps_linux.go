@@ -1,4 +1,4 @@
-package main
+package initproc
 
 import (
 	"fmt"
@@ -16,14 +16,14 @@ import (
 // lastCap bounds the search for capabilities; the kernel has 41 (0 to 40).
 const lastCap = 63
 
-// hintCaps is what run needs beside what the packet filter needs, all of it in
-// an engine's default set.
-const hintCaps = "give the container the capabilities SETUID, SETGID, SETPCAP and KILL as well; CMD gets none of them"
+// HintCapabilities says which capabilities starting a command as another user
+// takes, all of them in an engine's default set.
+const HintCapabilities = "give the container the capabilities SETUID, SETGID, SETPCAP and KILL as well; CMD gets none of them"
 
 // dropPrivileges makes the calling thread, which must be locked, and whatever
 // it executes the account's for good: no capability in any set, not even by
 // way of a setuid program. It proves the result before it returns.
-func dropPrivileges(a account) error {
+func dropPrivileges(a Account) error {
 	for c := uintptr(0); c <= lastCap; c++ {
 		has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		if err != nil {
@@ -33,20 +33,20 @@ func dropPrivileges(a account) error {
 			continue
 		}
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
-			return diag.WithHint(fmt.Errorf("dropping capability %d from the bounding set: %w", c, err), hintCaps)
+			return diag.WithHint(fmt.Errorf("dropping capability %d from the bounding set: %w", c, err), HintCapabilities)
 		}
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("clearing the ambient capabilities: %w", err)
 	}
-	if err := syscall.Setgroups(a.groups); err != nil {
-		return diag.WithHint(fmt.Errorf("setting the groups %v: %w", a.groups, err), hintCaps)
+	if err := syscall.Setgroups(a.Groups); err != nil {
+		return diag.WithHint(fmt.Errorf("setting the groups %v: %w", a.Groups, err), HintCapabilities)
 	}
-	if err := syscall.Setresgid(a.gid, a.gid, a.gid); err != nil {
-		return diag.WithHint(fmt.Errorf("becoming group %d: %w", a.gid, err), hintCaps)
+	if err := syscall.Setresgid(a.GID, a.GID, a.GID); err != nil {
+		return diag.WithHint(fmt.Errorf("becoming group %d: %w", a.GID, err), HintCapabilities)
 	}
-	if err := syscall.Setresuid(a.uid, a.uid, a.uid); err != nil {
-		return diag.WithHint(fmt.Errorf("becoming user %d: %w", a.uid, err), hintCaps)
+	if err := syscall.Setresuid(a.UID, a.UID, a.UID); err != nil {
+		return diag.WithHint(fmt.Errorf("becoming user %d: %w", a.UID, err), HintCapabilities)
 	}
 	// The change of user leaves the inheritable set, and all of them when the
 	// caller had set the securebits so.
@@ -66,7 +66,7 @@ func dropPrivileges(a account) error {
 
 // provePowerless errs unless status, the text of proc_pid_status(5), is that
 // of an unprivileged thread of the account.
-func provePowerless(status string, a account) error {
+func provePowerless(status string, a Account) error {
 	fields := map[string]string{}
 	for line := range strings.Lines(status) {
 		name, value, _ := strings.Cut(line, ":")
@@ -75,8 +75,8 @@ func provePowerless(status string, a account) error {
 	want := map[string]string{
 		"CapInh": zeroCaps, "CapPrm": zeroCaps, "CapEff": zeroCaps, "CapBnd": zeroCaps, "CapAmb": zeroCaps,
 		"NoNewPrivs": "1",
-		"Uid":        strings.Repeat(fmt.Sprintf("\t%d", a.uid), 4)[1:],
-		"Gid":        strings.Repeat(fmt.Sprintf("\t%d", a.gid), 4)[1:],
+		"Uid":        strings.Repeat(fmt.Sprintf("\t%d", a.UID), 4)[1:],
+		"Gid":        strings.Repeat(fmt.Sprintf("\t%d", a.GID), 4)[1:],
 	}
 	for name, value := range want {
 		if fields[name] != value {
@@ -88,10 +88,10 @@ func provePowerless(status string, a account) error {
 
 const zeroCaps = "0000000000000000"
 
-// keepOnly takes every capability from all threads of this process but those
+// KeepOnly takes every capability from all threads of this process but those
 // given. What is left to lose when the resolver has a defect is then the
 // packet filter, not the container.
-func keepOnly(caps ...int) error {
+func KeepOnly(caps ...int) error {
 	var data [2]unix.CapUserData
 	for _, c := range caps {
 		data[c/32].Permitted |= 1 << (c % 32)
@@ -108,6 +108,8 @@ func keepOnly(caps ...int) error {
 		data[i].Effective &= have[i].Permitted
 	}
 	header = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	// unsafe: unix.Capset changes the calling thread alone, and the call for all
+	// threads takes addresses.
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0)
 	runtime.KeepAlive(&data)
 	if errno != 0 {
