@@ -18,6 +18,8 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/templates/adopt"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 // auditLog is an audit log, in a file here or in a container, and what is known
@@ -190,7 +192,7 @@ func devContainerLog(ctx context.Context, folder string) (auditLog, error) {
 	if s, _, err := readSettings(filepath.Join(folder, ".devcontainer", devcontainer.SettingsName)); err == nil && s != nil {
 		log.policy = s.Policy()
 	} else {
-		log.policy, _ = featurePolicy(folder) // validate says what is wrong with it
+		log.policy, _ = adopt.Policy(scaffold.Folder(folder)) // validate says what is wrong with it
 	}
 	return log, nil
 }

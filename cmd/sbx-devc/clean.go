@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +10,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 func (a *app) cleanCommand() *cobra.Command {
@@ -38,21 +36,12 @@ func (a *app) clean(ctx context.Context, dir string) error {
 	if !isFolder(dir) {
 		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no folder", dir), "name the project's folder"))
 	}
-	err := withEngine(ctx, func(e *engine.Engine) error { return unused(ctx, e, real(dir)) })
-	if err != nil {
+	if err := withEngine(ctx, func(e *engine.Engine) error { return unused(ctx, e, real(dir)) }); err != nil {
 		return err
 	}
-	var removed []string
-	for _, p := range append(settings.ProjectPaths(), settings.BareStop) {
-		folder := filepath.Join(dir, p)
-		entries, err := os.ReadDir(folder)
-		if info, statErr := os.Lstat(folder); err != nil || statErr != nil || !info.IsDir() || len(entries) > 0 {
-			continue
-		}
-		if err := os.Remove(folder); err != nil {
-			return exitWith(exitCantWrite, fmt.Errorf("removing the empty folder: %w", err))
-		}
-		removed = append(removed, p)
+	removed, err := scaffold.Folder(dir).RemoveFolders()
+	if err != nil {
+		return exitWith(exitCantWrite, err)
 	}
 	if len(removed) > 0 {
 		fmt.Fprintf(a.stderr, "sbx-devc: removed empty folders: %s\n", strings.Join(removed, ", "))

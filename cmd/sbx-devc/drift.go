@@ -6,10 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/internal/carried"
-	"github.com/org/claude-sandbox/templates"
-	"github.com/org/claude-sandbox/templates/lock"
-	"github.com/org/claude-sandbox/templates/merge"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 func (a *app) driftCommand() *cobra.Command {
@@ -29,72 +26,46 @@ template than this sbx-devc's, or a file cannot be read.`,
   sbx-devc drift --edits projects/api`,
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
-		RunE:        func(_ *cobra.Command, args []string) error { return a.drift(edits, a.projectDir(args)) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.drift(edits, scaffold.Folder(a.projectDir(args)))
+		},
 	}
 	cmd.Flags().BoolVar(&edits, "edits", false, "count your own edits as drift too")
 	return cmd
 }
 
-func (a *app) drift(edits bool, dir string) error {
-	l, files, err := readLocked(dir)
-	if errors.Is(err, errExtended) {
+func (a *app) drift(edits bool, dir scaffold.Folder) error {
+	d, err := scaffold.Open(dir)
+	if errors.Is(err, scaffold.ErrExtended) {
 		return a.driftExtended(dir)
 	}
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	r, err := lock.Update(l, l.Input(), carried.Sums(), readBelow(dir), merge.Neither)
+	found, err := d.Drift()
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	bad := 0
-	say := func(format string, args ...any) {
-		bad++
-		fmt.Fprintf(shown(a.stdout), format+"\n", args...)
-	}
-	for _, f := range r.Files {
-		say("%s: behind template %s %s", f.Path, r.Lock.Template.ID, r.Lock.Template.Version)
-	}
-	for _, c := range r.Conflicts {
-		say("%s %s: changed here and in template %s %s", c.Path, c.Place, r.Lock.Template.ID, r.Lock.Template.Version)
-	}
-	for _, path := range l.Paths() {
-		if readBelow(dir)(path) == nil {
-			say("%s: is missing", path)
-		}
-	}
-	stale := l.Stale(files, carried.Sums())
-	for _, s := range stale.Other {
-		say("%s: %s", lock.Path, s)
-	}
-	a.noteMoved(stale)
-	for _, path := range r.Edited {
+	a.noteMoved(found.Moved)
+	for _, path := range found.Edited {
 		if edits {
-			say("%s: edited", path)
+			found.Findings = append(found.Findings, path+": edited")
 		} else {
 			fmt.Fprintf(a.stderr, "sbx-devc: note: %s is edited\n", path)
 		}
 	}
-	if bad > 0 {
+	for _, f := range found.Findings {
+		fmt.Fprintln(shown(a.stdout), f)
+	}
+	if len(found.Findings) > 0 {
 		return exitWith(exitFindings, nil)
 	}
 	return nil
 }
 
 // noteMoved says which versions and digests are others than the locked ones.
-func (a *app) noteMoved(stale lock.Stale) {
-	for _, s := range stale.Moved {
+func (a *app) noteMoved(moved []string) {
+	for _, s := range moved {
 		fmt.Fprintf(shown(a.stderr), "sbx-devc: note: %s; 'sbx-devc lock --update' records it\n", s)
 	}
-}
-
-// projectFiles reads the files that the lock describes, as they are.
-func projectFiles(dir string, l *lock.Lock) []templates.File {
-	var out []templates.File
-	for _, path := range l.Paths() {
-		if text := readBelow(dir)(path); text != nil {
-			out = append(out, templates.File{Path: path, Content: text})
-		}
-	}
-	return out
 }

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 
-	"github.com/org/claude-sandbox/features"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/jsonc"
-	"github.com/org/claude-sandbox/templates"
-	"github.com/org/claude-sandbox/templates/lock"
+	"github.com/org/claude-sandbox/templates/adopt"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 // Commands for a dev container of init's own, on one of the user's with the
@@ -17,50 +13,49 @@ import (
 // would write now takes the template's place.
 
 // updateExtended brings an extended dev container to what this version protects.
-func (a *app) updateExtended(o updateOptions, dir string) error {
+func (a *app) updateExtended(o updateOptions, dir scaffold.Folder) error {
 	if len(o.options) > 0 {
 		err := fmt.Errorf("--option %s: %s is no template's, and has no template options", o.options[0], dir)
-		return exitWith(exitCheckUsage, diag.WithHint(err, "the Feature's options are in %s", configPath))
+		return exitWith(exitCheckUsage, diag.WithHint(err, "the Feature's options are in %s", scaffold.ConfigPath))
 	}
-	x, err := a.extension(dir, readBelow(dir)(configPath), nil, nil)
+	x, err := adopt.Plan(dir, dir.Read(scaffold.ConfigPath), nil, nil)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
 	switch {
-	case len(x.changed) == 0:
-		if _, err := a.prepare(dir, x.seen, o); err != nil {
+	case len(x.Changed) == 0:
+		if err := a.makeFolders(dir, x.Seen, o); err != nil {
 			return err
 		}
 		fmt.Fprintln(a.stderr, "sbx-devc: up to date with this sbx-devc's Feature")
 		return nil
 	case o.dryRun:
-		return a.showFiles(dir, x.changed, "changed")
+		return a.showFiles(dir, x.Changed, "changed")
 	case o.check:
-		for _, f := range x.changed {
+		for _, f := range x.Changed {
 			fmt.Fprintf(a.stdout, "%s would change\n", f.Path)
 		}
 		return exitWith(exitFindings, nil)
 	}
-	if err := a.refuseExtension(dir, x); err != nil {
+	if err := a.refuseExtension(x); err != nil {
 		return exitWith(exitFindings, err)
 	}
-	if err := writeWithFolders(dir, &x.seen, x.changed, true); err != nil {
+	if err := a.writeExtension(x); err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	a.wroteExtension(dir, x)
 	return nil
 }
 
 // driftExtended says what update would change in an extended dev container.
-func (a *app) driftExtended(dir string) error {
-	x, err := a.extension(dir, readBelow(dir)(configPath), nil, nil)
+func (a *app) driftExtended(dir scaffold.Folder) error {
+	x, err := adopt.Plan(dir, dir.Read(scaffold.ConfigPath), nil, nil)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	for _, f := range x.changed {
+	for _, f := range x.Changed {
 		fmt.Fprintf(shown(a.stdout), "%s: behind what this sbx-devc writes\n", f.Path)
 	}
-	if len(x.changed) > 0 {
+	if len(x.Changed) > 0 {
 		fmt.Fprintln(a.stderr, "sbx-devc: 'sbx-devc update' writes it")
 		return exitWith(exitFindings, nil)
 	}
@@ -68,55 +63,22 @@ func (a *app) driftExtended(dir string) error {
 }
 
 // lockShowExtended shows which Feature an extended dev container has.
-func (a *app) lockShowExtended(dir string) error {
-	config := readBelow(dir)(configPath)
-	out := shown(a.stdout)
-	if templates.ExtendedLocally(config) {
-		state := "of another sbx-devc; 'sbx-devc update' brings this one's"
-		if x, err := a.extension(dir, config, nil, nil); err == nil && !featureChanges(x) {
-			state = "as this sbx-devc carries it"
-		}
-		feature, err := features.Firewall()
-		if err != nil {
-			return exitWith(exitInternal, err)
-		}
-		fmt.Fprintf(out, "feature   %s %s (%s)\n", templates.LocalFeature, feature.Version, state)
-		return nil
+func (a *app) lockShowExtended(dir scaffold.Folder) error {
+	list, err := adopt.Features(dir)
+	if err != nil {
+		return exitWith(exitInternal, err)
 	}
-	locked := lockedFeatures(readBelow(dir)(lock.FeaturesPath))
-	doc, _ := jsonc.Parse("", config)
-	for _, m := range doc.Root.Member("features").Members {
-		digest := locked[m.Name]
-		if digest == "" {
-			digest = "(not looked up)"
+	for _, f := range list {
+		pin := f.Digest
+		switch {
+		case f.Local && f.Current:
+			pin = f.Version + " (as this sbx-devc carries it)"
+		case f.Local:
+			pin = f.Version + " (of another sbx-devc; 'sbx-devc update' brings this one's)"
+		case pin == "":
+			pin = "(not looked up)"
 		}
-		fmt.Fprintf(out, "feature   %s %s\n", m.Name, digest)
+		fmt.Fprintf(shown(a.stdout), "feature   %s %s\n", f.Name, pin)
 	}
 	return nil
-}
-
-func featureChanges(x *extension) bool {
-	for _, f := range x.changed {
-		if strings.HasPrefix(f.Path, templates.LocalFeatureFolder+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// lockedFeatures reads the digests of the standard's lock of Features; one that
-// cannot be read has none.
-func lockedFeatures(text []byte) map[string]string {
-	var file struct {
-		Features map[string]struct {
-			Integrity string `json:"integrity"`
-		} `json:"features"`
-	}
-	digests := map[string]string{}
-	if json.Unmarshal(text, &file) == nil {
-		for id, f := range file.Features {
-			digests[id] = f.Integrity
-		}
-	}
-	return digests
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/detect"
 	"github.com/org/claude-sandbox/templates/lock"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 // questions returns whom to ask; nil when nobody is there to answer. Both ends
@@ -23,9 +24,9 @@ func (a *app) questions() *ask.Terminal {
 	return ask.New(a.stdin, shown(a.stderr))
 }
 
-// askChoice lets the user change what is proposed. Hosts that the project's
+// askInput lets the user change what is proposed. Hosts that the project's
 // files name start unchecked: agreeing to one is an act.
-func askChoice(ctx context.Context, to *ask.Terminal, r detect.Report, c choice) (choice, error) {
+func askInput(ctx context.Context, to *ask.Terminal, r detect.Report, c lock.Input) (lock.Input, error) {
 	var ids []ask.Option
 	for _, id := range templates.IDs() {
 		t, err := templates.Load(id)
@@ -35,16 +36,16 @@ func askChoice(ctx context.Context, to *ask.Terminal, r detect.Report, c choice)
 		ids = append(ids, ask.Option{Value: id, Label: id + ": " + t.Name})
 	}
 	var err error
-	if c.template, err = to.One(ctx, "Template", ids, c.template); err != nil {
+	if c.Template, err = to.One(ctx, "Template", ids, c.Template); err != nil {
 		return c, unanswered(err)
 	}
-	if c.presets, err = to.Some(ctx, "Presets to add", ask.Options(firewall.PresetNames()), c.presets); err != nil {
+	if c.Presets, err = to.Some(ctx, "Presets to add", ask.Options(firewall.PresetNames()), c.Presets); err != nil {
 		return c, unanswered(err)
 	}
 	if err := askAllow(ctx, to, r, &c); err != nil {
 		return c, err
 	}
-	if c.workflow, err = to.Confirm(ctx, "Add a GitHub workflow?", c.workflow); err != nil {
+	if c.Workflow, err = to.Confirm(ctx, "Add a GitHub workflow?", c.Workflow); err != nil {
 		return c, unanswered(err)
 	}
 	return c, agree(ctx, to, "Write the dev container?")
@@ -52,22 +53,23 @@ func askChoice(ctx context.Context, to *ask.Terminal, r detect.Report, c choice)
 
 // askExisting asks what to do where a dev container exists, before anything else
 // is asked, and sets the options for the answer.
-func askExisting(ctx context.Context, to *ask.Terminal, dir string, o *initOptions) error {
-	there := configPath
+func askExisting(ctx context.Context, to *ask.Terminal, dir scaffold.Folder, o *initOptions) error {
+	there := scaffold.ConfigPath
 	extend := ask.Option{Value: "extend", Label: "Extend it: keep it and add the firewall"}
 	replace := ask.Option{Value: "replace", Label: "Replace it"}
 	stop := ask.Option{Value: "stop", Label: "Stop"}
-	answers := []ask.Option{extend, replace, stop}
-	switch {
-	case current(dir, lock.Path) != nil: // init wrote it
+	var answers []ask.Option
+	switch dir.Existing() {
+	case scaffold.None:
+		return nil
+	case scaffold.Ours:
 		answers = []ask.Option{stop, replace}
-	case current(dir, configPath) != nil:
-	case current(dir, ".devcontainer.json") != nil:
+	case scaffold.Foreign:
+		answers = []ask.Option{extend, replace, stop}
+	case scaffold.Plain:
 		there = ".devcontainer.json"
 		replace.Label = "Write another beside it"
 		answers = []ask.Option{stop, replace}
-	default:
-		return nil
 	}
 	answer, err := to.One(ctx, "There is a dev container: "+there, answers, "")
 	if err != nil {
@@ -79,7 +81,7 @@ func askExisting(ctx context.Context, to *ask.Terminal, dir string, o *initOptio
 	case "replace":
 		o.force = true
 	default:
-		if hint := existingHint(dir); hint != "" {
+		if hint := dir.KeepHint(); hint != "" {
 			return exitWith(exitRefused, diag.WithHint(errNothingWritten, "%s", hint))
 		}
 		return exitWith(exitRefused, errNothingWritten)
@@ -89,7 +91,7 @@ func askExisting(ctx context.Context, to *ask.Terminal, dir string, o *initOptio
 
 // askHosts asks which hosts to allow, and whether to write the files of a dev
 // container that is kept.
-func askHosts(ctx context.Context, to *ask.Terminal, r detect.Report, c choice) (choice, error) {
+func askHosts(ctx context.Context, to *ask.Terminal, r detect.Report, c lock.Input) (lock.Input, error) {
 	if err := askAllow(ctx, to, r, &c); err != nil {
 		return c, err
 	}
@@ -98,10 +100,10 @@ func askHosts(ctx context.Context, to *ask.Terminal, r detect.Report, c choice) 
 
 // askAllow asks about the hosts that the project's files name, if they name any
 // that are not allowed yet.
-func askAllow(ctx context.Context, to *ask.Terminal, r detect.Report, c *choice) error {
+func askAllow(ctx context.Context, to *ask.Terminal, r detect.Report, c *lock.Input) error {
 	var hosts []ask.Option
 	for _, p := range r.Hosts {
-		if !slices.Contains(c.allow, p.Value) {
+		if !slices.Contains(c.Allow, p.Value) {
 			hosts = append(hosts, ask.Option{Value: p.Value, Label: fmt.Sprintf("%s: %s (%s)", p.Value, p.Reason, p.Where())})
 		}
 	}
@@ -109,7 +111,7 @@ func askAllow(ctx context.Context, to *ask.Terminal, r detect.Report, c *choice)
 		return nil
 	}
 	agreed, err := to.Some(ctx, "Allow which hosts? The project's files name them", hosts, nil)
-	c.allow = append(c.allow, agreed...)
+	c.Allow = append(c.Allow, agreed...)
 	return unanswered(err)
 }
 

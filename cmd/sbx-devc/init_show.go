@@ -3,20 +3,21 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/adopt"
 	"github.com/org/claude-sandbox/templates/detect"
+	"github.com/org/claude-sandbox/templates/lock"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 // showReport says what the project speaks for and what became of it.
-func (a *app) showReport(r detect.Report, c choice) {
+func (a *app) showReport(r detect.Report, c lock.Input) {
 	say := func(what string, p detect.Proposal, tail string) {
 		line := fmt.Sprintf("%s: %s", what, p.Reason)
 		if where := p.Where(); where != "" {
@@ -25,16 +26,16 @@ func (a *app) showReport(r detect.Report, c choice) {
 		fmt.Fprintf(a.stderr, "sbx-devc: %s%s\n", line, tail)
 	}
 	switch {
-	case r.Template.Value == c.template:
-		say("template "+c.template, r.Template, "")
+	case r.Template.Value == c.Template:
+		say("template "+c.Template, r.Template, "")
 	case r.Template.Value != "":
-		say("template "+c.template+", not "+r.Template.Value, r.Template, "")
+		say("template "+c.Template+", not "+r.Template.Value, r.Template, "")
 	}
 	for _, p := range r.Presets {
 		say("preset "+p.Value, p, "")
 	}
 	for _, p := range r.Hosts {
-		if !slices.Contains(c.allow, p.Value) {
+		if !slices.Contains(c.Allow, p.Value) {
 			say("not allowed: "+p.Value, p, "; --allow "+p.Value+" adds it")
 		}
 	}
@@ -48,13 +49,13 @@ func (a *app) showReport(r detect.Report, c choice) {
 }
 
 // showTools says which languages of the project the template has no tools for.
-func (a *app) showTools(r detect.Report, c choice) {
-	if c.options["extraPackages"] != "" {
+func (a *app) showTools(r detect.Report, c lock.Input) {
+	if c.Options["extraPackages"] != "" {
 		return // whoever names packages knows what is missing
 	}
 	var lacks, packages, other []string
 	for _, l := range r.Languages {
-		if l.Template == c.template {
+		if l.Template == c.Template {
 			continue
 		}
 		lacks = append(lacks, fmt.Sprintf("%s (%s)", l.Name, detect.Proposal{File: l.File}.Where()))
@@ -75,28 +76,13 @@ func (a *app) showTools(r detect.Report, c choice) {
 	if len(other) > 0 {
 		how += "; " + strings.Join(other, ", ")
 	}
-	fmt.Fprintf(a.stderr, "sbx-devc: note: the template %s has no tools for %s: %s\n", c.template, strings.Join(lacks, ", "), how)
-}
-
-// current returns what the file holds now; nil when there is none.
-func current(dir, name string) []byte {
-	text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-	if err != nil {
-		return nil
-	}
-	return text
-}
-
-// unchanged reports whether writing the file would change nothing.
-func unchanged(dir string, f templates.File) bool {
-	old := current(dir, f.Path)
-	return old != nil && bytes.Equal(old, f.Content)
+	fmt.Fprintf(a.stderr, "sbx-devc: note: the template %s has no tools for %s: %s\n", c.Template, strings.Join(lacks, ", "), how)
 }
 
 // showFiles prints the tree of what would be written and then each change, in
 // the form that patch and git apply read. changed is said of a file that is
 // there and would get another content.
-func (a *app) showFiles(dir string, files []templates.File, changed string) error {
+func (a *app) showFiles(dir scaffold.Folder, files []templates.File, changed string) error {
 	var out bytes.Buffer
 	folder := ""
 	for _, f := range files {
@@ -106,19 +92,19 @@ func (a *app) showFiles(dir string, files []templates.File, changed string) erro
 		}
 		state := "new"
 		switch {
-		case unchanged(dir, f):
+		case dir.Holds(f):
 			state = "unchanged"
-		case current(dir, f.Path) != nil:
+		case dir.Read(f.Path) != nil:
 			state = changed
 		}
 		fmt.Fprintf(&out, "  %s (%s)\n", path.Base(f.Path), state)
 	}
 	for _, f := range files {
-		old, from := current(dir, f.Path), "a/"+f.Path
+		old, from := dir.Read(f.Path), "a/"+f.Path
 		if old == nil {
 			from = "/dev/null"
 		}
-		if strings.HasPrefix(f.Path, templates.LocalFeatureFolder+"/") {
+		if adopt.OwnFeature(f) {
 			continue // this program's own, with its binaries
 		}
 		out.Write(diff.Diff(from, old, "b/"+f.Path, f.Content))
@@ -126,18 +112,4 @@ func (a *app) showFiles(dir string, files []templates.File, changed string) erro
 	_, err := shown(a.stdout).Write(out.Bytes())
 	fmt.Fprintln(a.stderr, "sbx-devc: dry run, nothing was written")
 	return err
-}
-
-func (a *app) initSummary(dir string, files []templates.File, notes []string) {
-	for _, f := range files {
-		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
-	}
-	for _, n := range notes {
-		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", n)
-	}
-	fmt.Fprint(a.stderr, `sbx-devc: next:
-  sbx-devc image load               put sbx-init where the Dockerfile takes it from
-  code . (or: devcontainer up)      then "Reopen in Container"
-  sbx-devc policy check HOST        ask what is allowed; edit .devcontainer/sandbox.jsonc and rebuild
-`)
 }

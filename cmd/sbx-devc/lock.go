@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 func (a *app) lockCommand() *cobra.Command {
@@ -40,7 +38,7 @@ is written then.`,
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := a.projectDir(args)
+			dir := scaffold.Folder(a.projectDir(args))
 			switch {
 			case update && check:
 				return exitWith(exitCheckUsage, diag.WithHint(errors.New("--update and --check exclude each other"), "--check compares and writes nothing; --update asks the registries and writes"))
@@ -65,9 +63,9 @@ is written then.`,
 	return cmd
 }
 
-func (a *app) lockShow(dir string) error {
-	l, err := readLock(dir)
-	if errors.Is(err, errExtended) {
+func (a *app) lockShow(dir scaffold.Folder) error {
+	l, err := scaffold.ReadLock(dir)
+	if errors.Is(err, scaffold.ErrExtended) {
 		return a.lockShowExtended(dir)
 	}
 	if err != nil {
@@ -87,95 +85,53 @@ func (a *app) lockShow(dir string) error {
 	return nil
 }
 
-func (a *app) lockCheck(dir string, strict bool) error {
-	l, files, err := locked(dir)
+func (a *app) lockCheck(dir scaffold.Folder, strict bool) error {
+	p, err := scaffold.OpenPinned(dir)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	var stale []string
-	if l != nil {
-		s := l.Stale(files, carried.Sums())
-		if !strict {
-			for _, u := range s.Unknown {
-				fmt.Fprintf(shown(a.stderr), "sbx-devc: note: %s; 'sbx-devc lock --update' looks it up\n", u)
-			}
-			s.Unknown = nil
+	stale, unknown, err := p.Stale()
+	for _, u := range unknown {
+		if strict {
+			stale = append(stale, u)
+		} else {
+			fmt.Fprintf(shown(a.stderr), "sbx-devc: note: %s; 'sbx-devc lock --update' looks it up\n", u)
 		}
-		stale = s.All()
 	}
-	features, err := lock.StaleFeatures(files, readBelow(dir)(lock.FeaturesPath))
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	for _, s := range append(stale, features...) {
+	for _, s := range stale {
 		fmt.Fprintln(shown(a.stdout), s)
 	}
-	if len(stale)+len(features) > 0 {
+	if len(stale) > 0 {
 		fmt.Fprintln(a.stderr, "sbx-devc: 'sbx-devc lock --update' renews the lock")
 		return exitWith(exitFindings, nil)
 	}
 	return nil
 }
 
-// locked returns the lock and the files that it describes. Of a dev container
-// that was extended only the Features are locked: it is nil then.
-func locked(dir string) (*lock.Lock, []templates.File, error) {
-	l, files, err := readLocked(dir)
-	if errors.Is(err, errExtended) {
-		files := []templates.File{{Path: configPath, Content: readBelow(dir)(configPath)}}
-		return nil, files, lock.WellFormed(files)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return l, files, lock.WellFormed(files)
-}
-
 // lockUpdate renews the lock and the standard's lock of Features: both or, when
 // one digest cannot be had, neither.
-func (a *app) lockUpdate(ctx context.Context, dir string, r lock.Resolver) error {
-	l, files, err := locked(dir)
+func (a *app) lockUpdate(ctx context.Context, dir scaffold.Folder, r lock.Resolver) error {
+	p, err := scaffold.OpenPinned(dir)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	var failed []error
-	if l != nil {
-		l.Describe(files, l)
-		l.RenewInit(carried.Sums())
-		failed = l.LookUp(ctx, r)
-	}
-	features, err := lock.LockFeatures(ctx, files, r)
-	if err != nil {
-		failed = append(failed, err)
-	}
+	files, failed := p.Renew(ctx, r)
 	for _, err := range failed {
 		a.printError(err)
 	}
 	if len(failed) > 0 {
 		return exitWith(exitNoCheck, diag.WithHint(fmt.Errorf("%s could not be looked up", count(len(failed), "digest")), "nothing was written; try again when the registry answers"))
 	}
-	var out []templates.File
-	if l != nil {
-		out = append(out, templates.File{Path: lock.Path, Content: l.Encode()})
-	}
-	if features != nil {
-		out = append(out, templates.File{Path: lock.FeaturesPath, Content: features})
-	}
-	return a.writeLocks(dir, out)
-}
-
-// writeLocks writes the files that change, all or none.
-func (a *app) writeLocks(dir string, files []templates.File) error {
-	files = slices.DeleteFunc(files, func(f templates.File) bool { return unchanged(dir, f) })
-	if len(files) == 0 {
+	if files = dir.Changed(files); len(files) == 0 {
 		fmt.Fprintln(a.stderr, "sbx-devc: the lock is up to date")
 		return nil
 	}
-	if err := templates.WriteFiles(dir, files, true); err != nil {
+	if err := templates.WriteFiles(string(dir), files, true); err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	for _, f := range files {
-		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
-	}
+	a.wrote(dir, files)
 	return nil
 }

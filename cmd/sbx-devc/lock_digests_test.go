@@ -19,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/internal/test/registrytest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/templates/lock"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 // newDigests is what 'lock --update' asks, without its pauses.
@@ -65,7 +66,7 @@ func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
 		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}
 		d := newDigests(t)
 		d.say = func(text string) { out.WriteString(text + "\n") }
-		if err := a.lockUpdate(t.Context(), p.dir, d); err != nil {
+		if err := a.lockUpdate(t.Context(), scaffold.Folder(p.dir), d); err != nil {
 			a.printError(err)
 			code, _ = exitcode.Of(err, exitInternal)
 		}

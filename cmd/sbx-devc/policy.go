@@ -13,6 +13,8 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/templates/adopt"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 func (a *app) policyCommand() *cobra.Command {
@@ -45,10 +47,10 @@ func loadPolicy(file string) (*firewall.Policy, []settings.Entry, error) {
 	s, findings, err := readSettings(file)
 	if errors.Is(err, fs.ErrNotExist) && isDefaultSettings(file) {
 		// A dev container with the Feature keeps its policy in the Feature's options.
-		policy, bad := featurePolicy(filepath.Dir(filepath.Dir(file)))
+		policy, bad := adopt.Policy(scaffold.Folder(filepath.Dir(filepath.Dir(file))))
 		switch {
 		case bad != nil:
-			return nil, nil, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", configPath, bad), "'sbx-devc validate' shows everything that is wrong")
+			return nil, nil, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", scaffold.ConfigPath, bad), "'sbx-devc validate' shows everything that is wrong")
 		case policy == nil:
 			return nil, nil, diag.WithHint(err, "name the settings with --file")
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 // projectDir is the folder that a command is about: the one that is named, or the
@@ -72,7 +73,7 @@ func projectAround(here, home string, is func(dir string) bool) string {
 // holdsProject reports whether a dev container's files, or its settings alone,
 // are in dir.
 func holdsProject(dir string) bool {
-	for _, name := range []string{configPath, ".devcontainer.json", filepath.ToSlash(defaultSettings)} {
+	for _, name := range []string{scaffold.ConfigPath, ".devcontainer.json", filepath.ToSlash(defaultSettings)} {
 		if info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil && info.Mode().IsRegular() {
 			return true
 		}

@@ -3,19 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/templates/merge"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 type updateOptions struct {
@@ -53,7 +49,7 @@ sbx-devc's, or a file cannot be read or written.`,
   sbx-devc update --prefer mine`,
 		Args:        cobra.MaximumNArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
-		RunE:        func(_ *cobra.Command, args []string) error { return a.update(o, a.projectDir(args)) },
+		RunE:        func(_ *cobra.Command, args []string) error { return a.update(o, scaffold.Folder(a.projectDir(args))) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.options, "option", nil, "change a template option, KEY=VALUE (repeatable)")
@@ -64,97 +60,83 @@ sbx-devc's, or a file cannot be read or written.`,
 	return cmd
 }
 
-func (a *app) update(o updateOptions, dir string) error {
+func (a *app) update(o updateOptions, dir scaffold.Folder) error {
 	prefer, known := map[string]merge.Side{"": merge.Neither, "mine": merge.Mine, "template": merge.Template}[o.prefer]
 	if !known {
 		return exitWith(exitCheckUsage, unknownValue("prefer", o.prefer, "mine", "template"))
 	}
-	l, files, err := readLocked(dir)
-	if errors.Is(err, errExtended) {
+	d, err := scaffold.Open(dir)
+	if errors.Is(err, scaffold.ErrExtended) {
 		return a.updateExtended(o, dir)
 	}
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	in := l.Input()
-	in.Options = maps.Clone(in.Options)
-	if err := setOptions(in.Options, o.options); err != nil {
-		return exitWith(exitCheckUsage, err)
-	}
-	var seen templates.Observation
-	if o.rescan {
-		if seen, err = templates.Observe(dir); err != nil {
-			return exitWith(exitNoCheck, err)
-		}
-		if !templates.MountsWorkspace(files) {
-			seen = templates.Observation{} // nothing of the project is mounted writable
-		}
-		in.Facts = seen.Facts
-	}
-	r, err := lock.Update(l, in, carried.Sums(), readBelow(dir), prefer)
+	u, err := d.Update(scaffold.Wish{Options: o.options, Prefer: prefer, Rescan: o.rescan, Check: o.check})
 	switch {
-	case errors.Is(err, templates.ErrOption) && len(o.options) > 0:
+	case errors.Is(err, scaffold.ErrUsage):
 		return exitWith(exitCheckUsage, err)
 	case err != nil:
 		return exitWith(exitNoCheck, err)
 	}
-	a.notes(append(r.Notes, seen.Notes...))
-	for _, name := range r.Missing {
-		if o.check {
-			fmt.Fprintf(a.stdout, "%s is missing\n", name)
-			continue
-		}
-		fmt.Fprintf(a.stderr, "sbx-devc: note: %s is missing and stays so; take it from an earlier commit\n", name)
-	}
-	if err := a.showConflicts(r.Conflicts); err != nil {
+	a.notes(append(u.Notes, u.Seen.Notes...))
+	a.showMissing(u.Missing, o.check)
+	if err := a.showConflicts(u.Conflicts); err != nil {
 		return err
 	}
-	if o.check && len(r.Files) == 0 && r.OnlyMoved(l, files) {
-		a.noteMoved(l.Stale(files, nil))
-		r.Lock = l
-	}
-	// Git on Windows checks the lock out with carriage returns.
-	if text := r.Lock.Encode(); string(text) != strings.ReplaceAll(string(current(dir, lock.Path)), "\r\n", "\n") {
-		r.Files = append(r.Files, templates.File{Path: lock.Path, Content: text})
-	}
+	a.noteMoved(u.Moved)
 	switch {
-	case len(r.Files) == 0 && o.check && len(r.Missing) > 0:
+	case len(u.Files) == 0 && o.check && len(u.Missing) > 0:
 		return exitWith(exitFindings, nil)
-	case len(r.Files) == 0:
+	case len(u.Files) == 0:
 		// Another clone lacks the folders that git does not keep.
-		if _, err := a.prepare(dir, seen, o); err != nil {
+		if err := a.makeFolders(dir, u.Seen, o); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stderr, "sbx-devc: up to date with template %s %s\n", r.Lock.Template.ID, r.Lock.Template.Version)
+		fmt.Fprintf(a.stderr, "sbx-devc: up to date with template %s %s\n", u.Lock.Template.ID, u.Lock.Template.Version)
 		return nil
 	case o.dryRun:
-		return a.showFiles(dir, r.Files, "changed")
+		return a.showFiles(dir, u.Files, "changed")
 	case o.check:
-		for _, f := range r.Files {
-			fmt.Fprintf(a.stdout, "%s would change\n", f.Path)
-		}
-		what := fmt.Sprintf("is there, the files are of %s", l.Template.Version)
-		if l.Template.Version == r.Lock.Template.Version {
-			what = "writes something else now"
-		}
-		fmt.Fprintf(a.stderr, "sbx-devc: template %s %s %s; 'sbx-devc update' merges it\n", r.Lock.Template.ID, r.Lock.Template.Version, what)
-		return exitWith(exitFindings, nil)
+		return a.behind(u, d.Lock.Template.Version)
 	}
-	if err := a.noWorse(dir, r.Files); err != nil {
-		return exitWith(exitFindings, err)
+	if worse := dir.Worse(u.Files); len(worse) > 0 {
+		err := fmt.Errorf("%s: the files would not be valid: %s", dir, a.showErrors(worse))
+		return exitWith(exitFindings, diag.WithHint(err, "nothing was written; --dry-run shows the files, 'sbx-devc validate' what is wrong now"))
 	}
-	undo, err := a.prepare(dir, seen, o)
+	notes, err := dir.Write(u.Seen, u.Files, true)
 	if err != nil {
-		return err
+		return exitWith(exitNoCheck, err)
 	}
-	if err := templates.WriteFiles(dir, r.Files, true); err != nil {
-		undo()
-		return exitWith(exitNoCheck, fmt.Errorf("writing into %s: %w", dir, err))
-	}
-	for _, f := range r.Files {
-		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
-	}
+	a.notes(notes)
+	a.wrote(dir, u.Files)
 	return nil
+}
+
+// behind says what a merge would change in a dev container whose files are of the
+// template's version was.
+func (a *app) behind(u *scaffold.Update, was string) error {
+	for _, f := range u.Files {
+		fmt.Fprintf(a.stdout, "%s would change\n", f.Path)
+	}
+	what := fmt.Sprintf("is there, the files are of %s", was)
+	if was == u.Lock.Template.Version {
+		what = "writes something else now"
+	}
+	fmt.Fprintf(a.stderr, "sbx-devc: template %s %s %s; 'sbx-devc update' merges it\n", u.Lock.Template.ID, u.Lock.Template.Version, what)
+	return exitWith(exitFindings, nil)
+}
+
+// showMissing names the files of the template that are not there, on standard
+// output where they are findings.
+func (a *app) showMissing(missing []string, check bool) {
+	for _, name := range missing {
+		if check {
+			fmt.Fprintf(a.stdout, "%s is missing\n", name)
+		} else {
+			fmt.Fprintf(a.stderr, "sbx-devc: note: %s is missing and stays so; take it from an earlier commit\n", name)
+		}
+	}
 }
 
 // notes are sentences for people.
@@ -164,18 +146,25 @@ func (a *app) notes(list []string) {
 	}
 }
 
-// prepare makes the folders that mounts need and says which; undo takes them
-// away again.
-func (a *app) prepare(dir string, seen templates.Observation, o updateOptions) (undo func(), err error) {
+// wrote names the files that were written.
+func (a *app) wrote(dir scaffold.Folder, files []templates.File) {
+	for _, f := range files {
+		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s\n", dir.Path(f.Path))
+	}
+}
+
+// makeFolders makes the folders that mounts need and says which, unless nothing is
+// to be written.
+func (a *app) makeFolders(dir scaffold.Folder, seen templates.Observation, o updateOptions) error {
 	if o.check || o.dryRun {
-		return func() {}, nil
+		return nil
 	}
-	seen.Notes = nil
-	if undo, err = prepare(dir, &seen); err != nil {
-		return nil, exitWith(exitNoCheck, fmt.Errorf("writing into %s: %w", dir, err))
+	notes, _, err := dir.MakeFolders(seen)
+	if err != nil {
+		return exitWith(exitNoCheck, fmt.Errorf("writing into %s: %w", dir, err))
 	}
-	a.notes(seen.Notes)
-	return undo, nil
+	a.notes(notes)
+	return nil
 }
 
 // showConflicts prints every place that both sides changed, and ends the
@@ -197,73 +186,4 @@ func (a *app) showConflicts(conflicts []lock.FileConflict) error {
 	}
 	err := fmt.Errorf("%s: both the template and you changed it; nothing was written", count(len(conflicts), "place"))
 	return exitWith(exitFindings, diag.WithHint(err, "change these places to what they should be, or decide all with --prefer mine or --prefer template"))
-}
-
-// readBelow reads regular files of the project; a link is as good as nothing,
-// because nothing is written through one either.
-func readBelow(dir string) func(string) []byte {
-	return func(name string) []byte {
-		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
-		if err != nil || !info.Mode().IsRegular() {
-			return nil
-		}
-		return current(dir, name)
-	}
-}
-
-// readableFiles refuses files that are there and cannot be read: to call them
-// missing would be wrong, and to leave them out a guess.
-func readableFiles(dir string, paths []string) error {
-	for _, name := range paths {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		info, err := os.Lstat(file)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return err
-		case !info.Mode().IsRegular():
-			return diag.WithHint(fmt.Errorf("%s is not a regular file", file), "nothing is read or written through a link; put a file there, or remove it")
-		}
-		if _, err := os.ReadFile(file); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// errExtended reports a dev container of the user's own with our Feature in it.
-var errExtended = errors.New("this dev container is your own, with the firewall's Feature")
-
-// readLock reads the project's lock. A dev container that was extended has none,
-// which is errExtended.
-func readLock(dir string) (*lock.Lock, error) {
-	if info, err := os.Stat(dir); err != nil {
-		return nil, err
-	} else if !info.IsDir() {
-		return nil, diag.WithHint(fmt.Errorf("%s is a file", dir), "name the project's folder, the one with .devcontainer in it")
-	}
-	text := readBelow(dir)(lock.Path)
-	if text == nil {
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(lock.Path))); !errors.Is(err, fs.ErrNotExist) {
-			return nil, diag.WithHint(fmt.Errorf("%s is not a regular file that can be read", filepath.Join(dir, lock.Path)), "it must be a file of this user's, and neither it nor .devcontainer a link that leads out of the project")
-		}
-		if config := readBelow(dir)(configPath); config != nil && templates.Extended(config) {
-			return nil, fmt.Errorf("%s: %w: there is no template to compare it with", dir, errExtended)
-		}
-		return nil, diag.WithHint(fmt.Errorf("%s: no %s", dir, lock.Path), "'sbx-devc init' writes one; a dev container from before has none")
-	}
-	return lock.Parse(text)
-}
-
-// readLocked reads the project's lock and the files that it describes.
-func readLocked(dir string) (*lock.Lock, []templates.File, error) {
-	l, err := readLock(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := readableFiles(dir, l.Paths()); err != nil {
-		return nil, nil, err
-	}
-	return l, projectFiles(dir, l), nil
 }

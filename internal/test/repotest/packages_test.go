@@ -112,6 +112,8 @@ var allowed = map[string][]string{
 	"devcontainer/dockerfile":    {"devcontainer/budget", "devcontainer/shell", "internal/jsonc"},
 	"devcontainer/effective":     {"devcontainer", "devcontainer/*", "settings", "internal/jsonc"},
 	"templates":                  {"devcontainer", "settings", "internal/jsonc"},
+	"templates/scaffold":         {"devcontainer", "firewall", "settings", "templates", "templates/detect", "templates/lock", "templates/merge", "internal/carried"},
+	"templates/adopt":            {"devcontainer", "features", "firewall", "templates", "templates/detect", "templates/lock", "templates/scaffold", "internal/carried", "internal/jsonc"},
 	"templates/detect":           {"firewall", "internal/jsonc"},
 	"templates/lock":             {"templates", "templates/merge", "devcontainer/compose", "devcontainer/dockerfile", "internal/jsonc"},
 	"templates/merge":            {"internal/jsonc"},

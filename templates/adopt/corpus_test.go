@@ -1,4 +1,4 @@
-package main
+package adopt
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
 // TestExtendOnPublicConfigurations extends every configuration of the corpora,
@@ -76,8 +77,8 @@ func corpusProject(t *testing.T, name string) string {
 // that was refused.
 func extendsCleanly(t *testing.T, dir, name string) (refused string) {
 	t.Helper()
-	a := &app{stderr: &strings.Builder{}, stdout: &strings.Builder{}, getenv: func(string) string { return "" }}
-	x, err := a.extension(dir, readBelow(dir)(configPath), []string{"anthropic"}, nil)
+	folder := scaffold.Folder(dir)
+	x, err := Plan(folder, folder.Read(scaffold.ConfigPath), []string{"anthropic"}, nil)
 	if err != nil {
 		if err.Error() == "" || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: refused without a reason: %v", name, err)
@@ -85,7 +86,7 @@ func extendsCleanly(t *testing.T, dir, name string) (refused string) {
 		return "cannot be extended"
 	}
 	var rules []string
-	for _, f := range x.refused {
+	for _, f := range x.Refused {
 		if f.Message == "" || f.Hint == "" && f.Rule[3] > '3' {
 			t.Errorf("%s: refused for %s, without what to do: %s", name, f.Rule, f.Message)
 		}
@@ -94,7 +95,7 @@ func extendsCleanly(t *testing.T, dir, name string) (refused string) {
 	if len(rules) > 0 {
 		return rules[0]
 	}
-	for _, f := range x.files {
+	for _, f := range x.Files {
 		if strings.HasSuffix(f.Path, ".gz") {
 			f.Content = nil
 		}
@@ -102,7 +103,7 @@ func extendsCleanly(t *testing.T, dir, name string) (refused string) {
 			t.Fatal(err)
 		}
 	}
-	file := filepath.Join(dir, filepath.FromSlash(configPath))
+	file := folder.Path(scaffold.ConfigPath)
 	err = devcontainer.Open(file, func(p *devcontainer.Project) error {
 		for _, f := range devcontainer.Check(p) {
 			if f.Severity == diag.SeverityError {
@@ -114,11 +115,11 @@ func extendsCleanly(t *testing.T, dir, name string) (refused string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := a.extension(dir, readBelow(dir)(configPath), nil, nil)
+	again, err := Plan(folder, folder.Read(scaffold.ConfigPath), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range again.changed {
+	for _, f := range again.Changed {
 		if !strings.HasSuffix(f.Path, ".gz") {
 			t.Errorf("%s: a second time changes %s", name, f.Path)
 		}

@@ -1,0 +1,166 @@
+package adopt
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/detect"
+	"github.com/org/claude-sandbox/templates/lock"
+	"github.com/org/claude-sandbox/templates/scaffold"
+)
+
+// Config returns the configuration of a dev container that can get the Feature.
+// The error's kind is scaffold.ErrMissing or scaffold.ErrRefused.
+func Config(dir scaffold.Folder) ([]byte, error) {
+	config := dir.Read(scaffold.ConfigPath)
+	if config == nil {
+		err := fmt.Errorf("%s: there is no %s to extend", dir, scaffold.ConfigPath)
+		if dir.Read(".devcontainer.json") != nil {
+			return nil, refused(diag.WithHint(err, "move .devcontainer.json to %s first: only a folder can be made read-only", scaffold.ConfigPath))
+		}
+		if named, _ := filepath.Glob(filepath.Join(string(dir), ".devcontainer", "*", "devcontainer.json")); len(named) > 0 {
+			return nil, refused(diag.WithHint(err, "move %s to %s first, with the files that it names", named[0], scaffold.ConfigPath))
+		}
+		return nil, scaffold.Failure(scaffold.ErrMissing, diag.WithHint(err, "'sbx-devc init' writes one"))
+	}
+	if dir.Read(lock.Path) != nil {
+		err := fmt.Errorf("%s: 'sbx-devc init' wrote this dev container, and its image raises the firewall itself", dir)
+		return nil, refused(diag.WithHint(err, "hosts go into %s; 'sbx-devc update' brings the rest up to date", ".devcontainer/"+devcontainer.SettingsName))
+	}
+	return config, nil
+}
+
+func refused(err error) error { return scaffold.Failure(scaffold.ErrRefused, err) }
+
+// Presets returns those that an extended dev container gets: what Claude Code, git
+// and editors need, and more.
+func Presets(more []string) ([]string, error) {
+	base, err := templates.Load("claude")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, preset := range append([]string{base.Value("claudePreset", nil), base.Value("gitPreset", nil), "vscode"}, more...) {
+		if !slices.Contains(out, preset) {
+			out = append(out, preset)
+		}
+	}
+	return out, nil
+}
+
+// NewHosts returns of the proposed hosts those that presets and allow do not open
+// anyway. It errs when these are no policy.
+func NewHosts(hosts []detect.Proposal, presets, allow []string) ([]detect.Proposal, error) {
+	policy, bad := firewall.NewPolicy(firewall.Network{Presets: presets, Allow: allow})
+	if len(bad) > 0 {
+		return nil, bad[0]
+	}
+	return slices.DeleteFunc(slices.Clone(hosts), func(p detect.Proposal) bool {
+		t, err := firewall.ParseTarget(p.Value)
+		if t.Port == 0 {
+			t.Port = 443
+		}
+		return err == nil && t.Decide(policy).Allowed()
+	}), nil
+}
+
+// Extension is what a dev container would become with the Feature, and how
+// validate judges that.
+type Extension struct {
+	Dir     scaffold.Folder
+	Files   []templates.File // all that belong to it
+	Changed []templates.File // those that have to be written
+	Seen    templates.Observation
+	Refused []diag.Finding // why it is not to be written, sorted
+	Notes   []string       // sentences about the result, among them about lines of the user's that are not kept
+	// Service is what a Compose file lacks; nil without Compose, and when nothing is
+	// missing. Agent is then the user to name in the configuration, so that the agent
+	// stays who it is; "" = it is named.
+	Service *devcontainer.ServiceLines
+	Agent   string
+}
+
+// Plan plans what a dev container gets; config is its configuration now, and
+// presets and allow are the options of a Feature that it does not have yet. The
+// kind of an error is scaffold.ErrRefused, unless this program is the reason.
+func Plan(dir scaffold.Folder, config []byte, presets, allow []string) (*Extension, error) {
+	x := &Extension{Dir: dir}
+	var err error
+	if x.Seen, err = templates.Observe(string(dir)); err != nil {
+		return nil, refused(err)
+	}
+	if templates.Composed(config) {
+		x.Seen = withoutMounts(x.Seen)
+	}
+	var before devcontainer.Foreign
+	if err := devcontainer.Open(dir.Path(scaffold.ConfigPath), func(p *devcontainer.Project) error { before = devcontainer.Inspect(p); return nil }); err != nil {
+		return nil, refused(err)
+	}
+	text, changes, err := templates.Extend(config, templates.Extension{Facts: x.Seen.Facts, Presets: presets, Allow: allow, StartUser: before.StartUser})
+	if err != nil {
+		return nil, refused(err)
+	}
+	x.Files = []templates.File{{Path: scaffold.ConfigPath, Content: text}}
+	if templates.ExtendedLocally(text) {
+		feature, err := localFeature(dir)
+		if err != nil {
+			return nil, err
+		}
+		x.Files = append(x.Files, feature...)
+	}
+	x.Changed = dir.Changed(x.Files)
+	err = dir.OpenWith(x.Files, func(p *devcontainer.Project) {
+		after := devcontainer.Inspect(p)
+		x.Refused = append(after.Breaks, scaffold.Errors(p)...)
+		x.Service = after.Compose
+		x.Notes = slices.Concat(changes, x.Seen.Notes, lacks(after, p.Services()))
+	})
+	if err != nil {
+		return nil, refused(err)
+	}
+	if x.Service != nil && x.Service.User != "" && !templates.NamesAgent(config) {
+		x.Agent = before.StartUser
+	}
+	diag.Sort(x.Refused)
+	x.Refused = slices.CompactFunc(x.Refused, func(a, b diag.Finding) bool { return a.Rule == b.Rule && a.File == b.File && a.Line == b.Line })
+	return x, nil
+}
+
+// withoutMounts is for Compose, where nothing is mounted from devcontainer.json:
+// then nothing needs a place, and nothing is covered either.
+func withoutMounts(seen templates.Observation) templates.Observation {
+	missing := strings.Join(seen.Facts.Covered, ", ")
+	seen = templates.Observation{Facts: seen.Facts}
+	if missing != "" {
+		seen.Notes = append(seen.Notes, fmt.Sprintf("with Compose only the service's own lines protect files: what is missing or empty here (%s) the agent can make, where no line of the service's \"tmpfs\" covers it", missing))
+	}
+	return seen
+}
+
+// lacks says what a person has to add by hand; others are services of other
+// containers.
+func lacks(after devcontainer.Foreign, others []string) (out []string) {
+	if !after.Claude {
+		out = append(out, `nothing here installs Claude Code: add "ghcr.io/anthropics/devcontainer-features/claude-code:1": {} to "features", or RUN npm install -g @anthropic-ai/claude-code to the Dockerfile`)
+	}
+	if !after.Login {
+		out = append(out, `Claude Code's login is lost at every rebuild: add "type=volume,source=claude-${devcontainerId},target=/home/USER/.claude" to "mounts", and make that folder USER's in the Dockerfile`)
+	}
+	for _, s := range others {
+		out = append(out, fmt.Sprintf(`the service %s is another container: "%s:PORT" in the Feature's "allow" and "%s" in its "private" open it`, s, s, s))
+	}
+	return out
+}
+
+// Write writes what has changed, all of it or nothing. notes has Notes, and what
+// was made in addition. The caller looks at Refused first.
+func (x *Extension) Write() (notes []string, err error) {
+	made, err := x.Dir.Write(x.Seen, x.Changed, true)
+	return slices.Concat(x.Notes, made), err
+}

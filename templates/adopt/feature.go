@@ -1,0 +1,130 @@
+package adopt
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/features"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/carried"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/lock"
+	"github.com/org/claude-sandbox/templates/scaffold"
+)
+
+// localFeature is the Feature that this program carries, as files of the
+// project. A folder of that name that holds something else is left alone.
+func localFeature(dir scaffold.Folder) ([]templates.File, error) {
+	if there := dir.Read(templates.LocalFeatureFolder + "/" + devcontainer.FeatureName); !ourFeature(there) {
+		err := fmt.Errorf("%s is there and is not this Feature", dir.Path(templates.LocalFeatureFolder))
+		return nil, refused(diag.WithHint(err, "rename that folder, and what names it"))
+	}
+	feature, err := features.Firewall()
+	if err != nil {
+		return nil, err
+	}
+	files, err := feature.Files()
+	if errors.Is(err, carried.ErrNotCarried) {
+		err = diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Git on Windows must not put carriage returns into scripts for a shell.
+	out := []templates.File{{Path: templates.LocalFeatureFolder + "/.gitattributes", Content: []byte("* -text\n")}}
+	for _, f := range files {
+		out = append(out, templates.File{Path: templates.LocalFeatureFolder + "/" + f.Name, Content: f.Content})
+	}
+	return out, nil
+}
+
+// ourFeature reports whether a Feature's metadata is ours, or not there at all.
+func ourFeature(metadata []byte) bool {
+	if metadata == nil {
+		return true
+	}
+	doc, _ := jsonc.Parse("", metadata)
+	if doc == nil {
+		return false
+	}
+	entrypoint, _ := doc.Root.Member("entrypoint").Str()
+	return strings.HasPrefix(entrypoint, "/usr/local/share/sbx/")
+}
+
+// OwnFeature reports whether a file is one of the Feature that this program
+// carries, with its binaries.
+func OwnFeature(f templates.File) bool {
+	return strings.HasPrefix(f.Path, templates.LocalFeatureFolder+"/")
+}
+
+// Policy returns the policy of a dev container that has the Feature, which is its
+// options; nil for every other. It errs when the options are none.
+func Policy(dir scaffold.Folder) (policy *firewall.Policy, err error) {
+	_ = devcontainer.Open(dir.Path(scaffold.ConfigPath), func(p *devcontainer.Project) error {
+		network, ok := devcontainer.FirewallNetwork(p)
+		if !ok {
+			return nil
+		}
+		var bad []firewall.EntryError
+		if policy, bad = firewall.NewPolicy(network); bad != nil {
+			err = bad[0]
+		}
+		return nil
+	})
+	return policy, err
+}
+
+// Feature is a Feature of a dev container with what pins it.
+type Feature struct {
+	Name    string
+	Local   bool   // the firewall in the project's own folder
+	Version string // of it, as this program carries it
+	Current bool   // it is as this program carries it
+	Digest  string // of a published one; "" = never looked up
+}
+
+// Features lists the Features of an extended dev container: the local firewall
+// alone where there is one, and otherwise all.
+func Features(dir scaffold.Folder) (list []Feature, err error) {
+	config := dir.Read(scaffold.ConfigPath)
+	if templates.ExtendedLocally(config) {
+		feature, err := features.Firewall()
+		if err != nil {
+			return nil, err
+		}
+		x, err := Plan(dir, config, nil, nil)
+		current := err == nil
+		for i := 0; current && i < len(x.Changed); i++ {
+			current = !OwnFeature(x.Changed[i])
+		}
+		return []Feature{{Name: templates.LocalFeature, Local: true, Version: feature.Version, Current: current}}, nil
+	}
+	locked := lockedFeatures(dir.Read(lock.FeaturesPath))
+	doc, _ := jsonc.Parse("", config)
+	for _, m := range doc.Root.Member("features").Members {
+		list = append(list, Feature{Name: m.Name, Digest: locked[m.Name]})
+	}
+	return list, nil
+}
+
+// lockedFeatures reads the digests of the standard's lock of Features; one that
+// cannot be read has none.
+func lockedFeatures(text []byte) map[string]string {
+	var file struct {
+		Features map[string]struct {
+			Integrity string `json:"integrity"`
+		} `json:"features"`
+	}
+	digests := map[string]string{}
+	if json.Unmarshal(text, &file) == nil {
+		for id, f := range file.Features {
+			digests[id] = f.Integrity
+		}
+	}
+	return digests
+}

@@ -1,0 +1,94 @@
+package scaffold
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/templates/detect"
+	"github.com/org/claude-sandbox/templates/lock"
+)
+
+// strictTemplate is the one whose firewall has a container of its own.
+const strictTemplate = "claude-strict"
+
+// Request is what somebody asks for. The zero value of a field leaves it to what
+// the project speaks for.
+type Request struct {
+	Template string
+	Topology string   // "single" or "sidecar"
+	Options  []string // of the template, KEY=VALUE
+	Presets  []string
+	Allow    []string
+	Workflow bool
+}
+
+// Choose joins a request with what the project speaks for, and decides what to
+// write. The request wins; of the project only the template and well-known presets
+// count, never a host. Errors are of kind ErrUsage. It is pure.
+func Choose(r Request, report detect.Report) (lock.Input, error) {
+	c := lock.Input{Template: r.Template, Options: map[string]string{}, Presets: slices.Clone(r.Presets), Allow: slices.Clone(r.Allow), Workflow: r.Workflow}
+	for _, step := range []func() error{func() error { return r.topology(&c) }, func() error { return SetOptions(c.Options, r.Options) }, r.entries} {
+		if err := step(); err != nil {
+			return c, err
+		}
+	}
+	c.Template = cmp.Or(c.Template, report.Template.Value, "claude")
+	for _, p := range report.Presets {
+		if !slices.Contains(c.Presets, p.Value) {
+			c.Presets = append(c.Presets, p.Value)
+		}
+	}
+	return c, nil
+}
+
+// topology settles which template the topology asks for.
+func (r Request) topology(c *lock.Input) error {
+	switch settings.Topology(r.Topology) {
+	case "":
+	case settings.TopologySingle:
+		if r.Template == strictTemplate {
+			return Failure(ErrUsage, diag.WithHint(errors.New("--topology single: the template "+strictTemplate+" has two containers"), "choose another --template"))
+		}
+	case settings.TopologySidecar:
+		if r.Template != "" && r.Template != strictTemplate {
+			return Failure(ErrUsage, diag.WithHint(fmt.Errorf("--topology sidecar: the template %s has one container", r.Template), "only %s has two", strictTemplate))
+		}
+		c.Template = strictTemplate
+	default:
+		return Failure(ErrUsage, diag.WithHint(fmt.Errorf("unknown --topology %q", r.Topology), "accepted: single, sidecar"))
+	}
+	return nil
+}
+
+// entries judges what the request adds to the allowlist.
+func (r Request) entries() error {
+	for _, entry := range slices.Concat(r.Presets, r.Allow) {
+		if strings.HasPrefix(entry, "@") {
+			return Failure(ErrUsage, diag.WithHint(fmt.Errorf("%q: init takes entries, not list files", entry), "write it into sandbox.jsonc afterwards"))
+		}
+	}
+	if _, bad := firewall.NewPolicy(firewall.Network{Presets: r.Presets, Allow: r.Allow}); len(bad) > 0 {
+		flag := map[string]string{"presets": "--preset", "allow": "--allow"}[bad[0].List]
+		return Failure(ErrUsage, diag.WithHint(fmt.Errorf("%s: %s", flag, bad[0].Message), "%s", bad[0].Hint))
+	}
+	return nil
+}
+
+// SetOptions sets the options of a template that pairs KEY=VALUE name. The error
+// is of kind ErrUsage.
+func SetOptions(to map[string]string, pairs []string) error {
+	for _, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return Failure(ErrUsage, diag.WithHint(fmt.Errorf("--option %s has no value", pair), "write --option KEY=VALUE"))
+		}
+		to[key] = value
+	}
+	return nil
+}

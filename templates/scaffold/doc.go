@@ -1,0 +1,17 @@
+// Package scaffold holds the dev container that init writes into a project, and
+// that update, drift and lock keep. Deciding reads files and changes none; what
+// was decided is plain data until Write.
+//
+//	Request + detect.Report ─ Choose ─> lock.Input ─ New ─> Draft ─ Write ─> .devcontainer (all or nothing)
+//	                                                                             │
+//	                    ┌──────────────────────────── Open ── Folder.Read ───────┘
+//	                    ▼
+//	                 Locked ─┬─ Update ──> Update: files, conflicts ─ Write ─> .devcontainer
+//	                         ├─ Drift ───> findings
+//	                         └─ Stale, Renew ──> sandbox.lock, devcontainer-lock.json
+//
+// No file is read or written through a symbolic link. Nothing is written that
+// validate would refuse, or that brings an error into a dev container which it
+// does not have. An error says by its kind (ErrUsage, ErrMissing, ErrRefused,
+// ErrWrite) whose it is; every other is a defect of this program.
+package scaffold

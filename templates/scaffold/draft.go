@@ -1,0 +1,116 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/carried"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/lock"
+)
+
+// Draft is a dev container that is not written yet.
+type Draft struct {
+	Dir   Folder
+	Files []templates.File // with the lock that describes them, sorted
+	Seen  templates.Observation
+}
+
+// New looks at the folder and makes the dev container for it. What it returns has
+// been validated, and none of its files would be written through a link.
+// overwrite says whether a .devcontainer.json may get another dev container next
+// to it. The error's kind is ErrUsage for options that a template refuses or that
+// make the result invalid, ErrMissing and ErrRefused for the folder's state.
+func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
+	seen, err := templates.Observe(string(dir))
+	if err != nil {
+		return nil, Failure(ErrRefused, err)
+	}
+	in.Facts = seen.Facts
+	files, err := render(in)
+	if err == nil && !templates.MountsWorkspace(files) {
+		if seen.GitFile {
+			err := fmt.Errorf("%s cannot be cloned: its .git is a file (a linked worktree or a submodule), and the repository that it names stays outside", dir)
+			return nil, Failure(ErrMissing, diag.WithHint(err, "make a clone of its own with 'git clone', or use --topology single"))
+		}
+		seen = templates.Observation{} // nothing of the project is mounted writable
+		in.Facts = seen.Facts
+		files, err = render(in)
+	}
+	if err == nil {
+		err = check(files, len(seen.Facts.Pinned) > 0, len(in.Options) > 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := templates.InTheWay(string(dir), files); err != nil {
+		return nil, Failure(ErrRefused, err)
+	}
+	if dir.Read(plainPath) != nil && !overwrite {
+		err := fmt.Errorf("%s: %s %w", dir, plainPath, templates.ErrExists)
+		return nil, Failure(ErrRefused, diag.WithHint(err, "move it to %s and use --extend, or write another beside it with --force", ConfigPath))
+	}
+	return &Draft{dir, files, seen}, nil
+}
+
+// Write writes the draft, all of it or nothing, and returns the files that were
+// not there in this form, and sentences about the result. Without overwrite a file
+// that is there in another form is an error of kind ErrRefused.
+func (d *Draft) Write(overwrite bool) (written []templates.File, notes []string, err error) {
+	written = d.Dir.Changed(d.Files)
+	existing, err := templates.InTheWay(string(d.Dir), written)
+	if err != nil {
+		return nil, nil, Failure(ErrRefused, err)
+	}
+	if len(existing) > 0 && !overwrite {
+		err := fmt.Errorf("%s: %s %w", d.Dir, strings.Join(existing, ", "), templates.ErrExists)
+		hint := "look at the changes with --dry-run, overwrite with --force"
+		if keep := d.Dir.KeepHint(); keep != "" {
+			hint += "; " + keep
+		}
+		return nil, nil, Failure(ErrRefused, diag.WithHint(err, "%s", hint))
+	}
+	made, err := d.Dir.Write(d.Seen, written, overwrite)
+	return written, slices.Concat(d.Seen.Notes, made), err
+}
+
+// render makes the files, with the lock that describes them.
+func render(in lock.Input) ([]templates.File, error) {
+	l, files, err := lock.New(in, carried.Sums())
+	if errors.Is(err, templates.ErrOption) || errors.Is(err, templates.ErrUnknown) {
+		return nil, Failure(ErrUsage, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, templates.File{Path: lock.Path, Content: l.Encode()})
+	slices.SortFunc(files, func(a, b templates.File) int { return strings.Compare(a.Path, b.Path) })
+	return files, nil
+}
+
+// check validates the files before they are written: a template or an option must
+// not be able to produce what validate would refuse. The template on its own is
+// tested, so chosen options are the reason where there are some.
+func check(files []templates.File, git, chosen bool) error {
+	findings, err := templates.Check(files, git)
+	if err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if chosen && f.Rule == "SBX822" {
+			continue // a mirror of the init image, by whoever runs this; validate asks for the reason
+		}
+		if !f.Severity.AtLeast(diag.SeverityWarning) {
+			continue
+		}
+		err := fmt.Errorf("the rendered %s is not valid: line %d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
+		if chosen {
+			return Failure(ErrUsage, diag.WithHint(err, "nothing was written; an --option makes it so. %s", f.Hint))
+		}
+		return diag.WithHint(err, "nothing was written; this is a defect of the template")
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/lock"
+)
+
+// ConfigPath is where init writes the configuration, and looks for one.
+const ConfigPath = ".devcontainer/devcontainer.json"
+
+// plainPath is the other place that editors look at.
+const plainPath = ".devcontainer.json"
+
+// The kinds of errors. An error has one of them in addition to its text.
+var (
+	ErrUsage   = errors.New("wrong usage")
+	ErrMissing = errors.New("nothing to work on")
+	ErrRefused = errors.New("refused")
+	ErrWrite   = errors.New("cannot be written")
+)
+
+// failure is an error with its kind, which adds nothing to the text.
+type failure struct{ kind, err error }
+
+func (f *failure) Error() string   { return f.err.Error() }
+func (f *failure) Unwrap() []error { return []error{f.err, f.kind} }
+
+// Failure gives err a kind; nil stays nil.
+func Failure(kind, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{kind, err}
+}
+
+// Folder is a project's folder. Paths below it are slash-separated.
+type Folder string
+
+// Path returns the place of a file on the disk.
+func (d Folder) Path(name string) string { return filepath.Join(string(d), filepath.FromSlash(name)) }
+
+// Read returns a regular file; nil when there is none, or only a link: nothing is
+// written through one either.
+func (d Folder) Read(name string) []byte {
+	info, err := os.Lstat(d.Path(name))
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	text, err := os.ReadFile(d.Path(name))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// Holds reports whether the file is there in just this form.
+func (d Folder) Holds(f templates.File) bool {
+	text := d.Read(f.Path)
+	return text != nil && bytes.Equal(text, f.Content)
+}
+
+// Changed returns the files that are not there in just this form.
+func (d Folder) Changed(files []templates.File) []templates.File {
+	return slices.DeleteFunc(slices.Clone(files), d.Holds)
+}
+
+// Existing is a dev container that is in a folder already.
+type Existing int
+
+// The dev containers that there are.
+const (
+	None    Existing = iota
+	Ours             // written by init
+	Foreign          // the user's own
+	Plain            // the user's own, as a file .devcontainer.json
+)
+
+// Existing says which dev container is there.
+func (d Folder) Existing() Existing {
+	there := func(name string) bool {
+		_, err := os.ReadFile(d.Path(name)) // a link is one as well
+		return err == nil
+	}
+	switch {
+	case there(lock.Path):
+		return Ours
+	case there(ConfigPath):
+		return Foreign
+	case there(plainPath):
+		return Plain
+	}
+	return None
+}
+
+// KeepHint says how to keep the dev container that is there; "" when there is none.
+func (d Folder) KeepHint() string {
+	switch d.Existing() {
+	case Ours:
+		return "'sbx-devc update' keeps your edits"
+	case Foreign:
+		return "--extend keeps this dev container and adds the firewall to it"
+	}
+	return ""
+}
+
+// OpenWith opens the dev container as it would be with these files.
+func (d Folder) OpenWith(files []templates.File, use func(*devcontainer.Project)) error {
+	more := map[string][]byte{}
+	for _, f := range files {
+		more[f.Path] = f.Content
+	}
+	return devcontainer.OpenWith(d.Path(ConfigPath), more, func(p *devcontainer.Project) error { use(p); return nil })
+}
+
+// Errors returns the errors that validate has about a dev container.
+func Errors(p *devcontainer.Project) []diag.Finding {
+	return slices.DeleteFunc(devcontainer.Check(p), func(f diag.Finding) bool { return f.Severity != diag.SeverityError })
+}
+
+// Worse returns every error that the dev container would have with these files,
+// if they are more than it has now, and nil if not.
+func (d Folder) Worse(files []templates.File) []diag.Finding {
+	errorsWith := func(files []templates.File) (errs []diag.Finding) {
+		_ = d.OpenWith(files, func(p *devcontainer.Project) { errs = Errors(p) }) // none without a configuration
+		return errs
+	}
+	before, after := errorsWith(nil), errorsWith(files)
+	if len(after) <= len(before) {
+		return nil
+	}
+	return after
+}
+
+// MakeFolders makes the empty folders that mounts need, and says which; undo takes
+// them away again.
+func (d Folder) MakeFolders(seen templates.Observation) (notes []string, undo func(), err error) {
+	if undo, err = seen.EnsureFolders(string(d)); err != nil {
+		return nil, nil, err
+	}
+	if seen.NoHooks {
+		notes = append(notes, "made an empty .git/hooks, so that it can be protected")
+	}
+	if len(seen.NoFolders) > 0 {
+		notes = append(notes, fmt.Sprintf("made empty folders (%s): programs on this machine would obey what an agent writes there, so the container covers them; "+
+			"git shows none of them, and 'sbx-devc clean' removes them when you no longer use the dev container", strings.Join(seen.NoFolders, ", ")))
+	}
+	return notes, undo, nil
+}
+
+// Write writes the files and makes the folders that their mounts need: all of it
+// or nothing. notes says what was made. The kind of an error is ErrRefused for
+// files that are in the way and are not to be overwritten, and else ErrWrite.
+func (d Folder) Write(seen templates.Observation, files []templates.File, overwrite bool) (notes []string, err error) {
+	notes, undo, err := d.MakeFolders(seen)
+	if err == nil {
+		if err = templates.WriteFiles(string(d), files, overwrite); err != nil {
+			undo()
+		}
+	}
+	switch {
+	case err == nil:
+		return notes, nil
+	case errors.Is(err, templates.ErrExists):
+		return nil, Failure(ErrRefused, err)
+	}
+	return nil, Failure(ErrWrite, fmt.Errorf("writing into %s: %w", d, err))
+}
+
+// RemoveFolders removes the folders that MakeFolders or a run made, as long as
+// they are empty, and returns which.
+func (d Folder) RemoveFolders() (removed []string, err error) {
+	for _, p := range append(settings.ProjectPaths(), settings.BareStop) {
+		folder := filepath.Join(string(d), p)
+		entries, err := os.ReadDir(folder)
+		if info, statErr := os.Lstat(folder); err != nil || statErr != nil || !info.IsDir() || len(entries) > 0 {
+			continue
+		}
+		if err := os.Remove(folder); err != nil {
+			return removed, Failure(ErrWrite, fmt.Errorf("removing the empty folder: %w", err))
+		}
+		removed = append(removed, p)
+	}
+	return removed, nil
+}
