@@ -158,6 +158,8 @@ var runElsewhere = map[string]string{
 	"sbx-devc templates push":        "TestFeatureFirewall",
 	"sbx-devc run --print":           "TestDemo",
 	"sbx-devc report":                "TestScripts",
+	"sbx-devc diff":                  "TestScripts",
+	"sbx-devc apply":                 "TestThePrintedApplyCommandMakesTheBranch",
 	"sbx-devc policy learn":          "TestScripts",
 	"devcontainer exec":              "TestStrictDevcontainer",
 	"git fetch work.bundle":          "TestStrictDevcontainer",
