@@ -68,7 +68,7 @@ func readBuild(p *Project) *build {
 }
 
 // context returns the folder in the tree that the build gets.
-func (c *pass) context() string {
+func (c *view) context() string {
 	if dev := c.composed.dev(); dev != nil {
 		if s, _, _, ok := dev.Build(); ok {
 			return path.Join(c.Dir, path.Dir(c.composed.first), s)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -16,7 +16,6 @@ import (
 func Check(p *Project) []diag.Finding {
 	c := newPass(p)
 	c.run()
-	c.given()
 	c.suppress()
 	c.once()
 	return c.collected()
@@ -78,24 +77,15 @@ func (c *pass) collected() []diag.Finding {
 	return findings
 }
 
-// pass is one walk of all rules over a project: what several of them need is
-// worked out once, and their findings are collected.
+// pass is one walk of all rules over a project, which collects their findings.
 type pass struct {
-	*Project
-	table  map[string]*Rule
-	doc    *jsonc.Document // that at, name and missing report about: the configuration, but for within
-	root   *jsonc.Node     // of the configuration; nil when it is no object
-	args   []runArg        // what runArgs says
-	built  []runArg        // what build.options says
-	mounts []mount
-	build  *build // the Dockerfile as it is built; nil without one
-	// What many rules ask; worked out when the first one does.
-	isSandbox, hasAgent func() bool
-	reports             []report
-	said                map[composePlace]bool // see inCompose
-	exposedPaths        []string              // of a Compose service's workspace: what no volume covers, PATH or PATH:ro
-	asked               map[programPlaceIn]bool
-	tooMuch             []*jsonc.Node // commands that were not followed to their end
+	*view
+	table        map[string]*Rule
+	doc          *jsonc.Document // that at, name and missing report about: the configuration, but for within
+	reports      []report
+	said         map[sameFinding]bool // see report
+	exposedPaths []string             // of a Compose service's workspace: what no volume covers, PATH or PATH:ro
+	asked        map[programPlaceIn]bool
 }
 
 // report is a finding and, where a machine can mend it safely, how.
@@ -115,17 +105,10 @@ func (r *report) atMost(s diag.Severity) {
 }
 
 func newPass(p *Project) *pass {
-	c := &pass{Project: p, table: table(), doc: p.Config, root: p.object()}
+	c := &pass{view: newView(p), table: table(), doc: p.Config, said: map[sameFinding]bool{}}
 	for _, f := range p.syntax {
 		c.reports = append(c.reports, report{Finding: f})
 	}
-	c.args = runOptions.parse(c.engineOnly("runArgs"))
-	if c.root.Member("dockerFile") != nil || c.root.Member("build").Member("dockerfile") != nil {
-		c.built = imageOptions.parse(c.root.Member("build").Member("options"))
-	}
-	c.mounts = c.allMounts()
-	c.build = readBuild(p)
-	c.isSandbox, c.hasAgent = sync.OnceValue(c.looksSandboxed), sync.OnceValue(c.looksLikeAgent)
 	return c
 }
 
@@ -149,8 +132,14 @@ func (c *pass) run() {
 			continue
 		}
 		for i := range f.Rules {
-			if check := f.Rules[i].check; check != nil {
-				check(c)
+			rule := &f.Rules[i]
+			if rule.walk != nil {
+				rule.walk(c)
+			}
+			if rule.check != nil {
+				for _, found := range rule.check(c.view) {
+					c.report(rule.ID, found)
+				}
 			}
 		}
 	}
@@ -165,6 +154,20 @@ func (c *pass) at(n *jsonc.Node, rule, message, hint string) *report {
 // name reports a rule at a member's name.
 func (c *pass) name(m jsonc.Member, rule, message, hint string) *report {
 	return c.in(c.doc, m.NameStart, m.NameEnd, m.Value.Pointer, rule, message, hint)
+}
+
+// lacking is a finding that something is not there, at the value that should
+// have it, or at the opening bracket of the configuration.
+func (v *view) lacking(n *jsonc.Node, message, hint string) finding {
+	if n == nil || n == v.root {
+		return finding{Place: rights.Place{Doc: v.Config, Start: v.root.Start, End: v.root.Start + 1}, message: message, hint: hint}
+	}
+	return v.found(n, message, hint)
+}
+
+// found is a finding at a value of the configuration.
+func (v *view) found(n *jsonc.Node, message, hint string) finding {
+	return finding{Place: rights.Place{Doc: v.Config, Start: n.Start, End: n.End, Pointer: n.Pointer}, message: message, hint: hint}
 }
 
 // missing reports that something is not there, at the value that should have
@@ -197,23 +200,8 @@ func (c *pass) within(doc *jsonc.Document, look func()) {
 	c.doc = before
 }
 
-// texts returns the string elements of an array, or n itself when it is a
-// single string where a list belongs.
-func texts(n *jsonc.Node) []*jsonc.Node {
-	if n == nil {
-		return nil
-	}
-	if n.Kind == jsonc.String {
-		return []*jsonc.Node{n}
-	}
-	var out []*jsonc.Node
-	for _, e := range n.Elements {
-		if e.Kind == jsonc.String {
-			out = append(out, e)
-		}
-	}
-	return out
-}
+// texts is rights.Texts.
+var texts = rights.Texts
 
 // elements returns the elements of an array, or nothing.
 func elements(n *jsonc.Node) []*jsonc.Node {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -20,9 +21,9 @@ var (
 
 // sandboxed reports whether this configuration claims to be a sandbox: only
 // then do the contract's rules apply.
-func (c *pass) sandboxed() bool { return c.isSandbox() }
+func (c *view) sandboxed() bool { return c.isSandbox() }
 
-func (c *pass) looksSandboxed() bool {
+func (c *view) looksSandboxed() bool {
 	_, found := c.firewallFeature()
 	found = found || c.Settings != nil || namesFirewall(c.dockerfileText())
 	c.root.Walk(func(n *jsonc.Node) { found = found || n.Kind == jsonc.String && namesFirewall(n.Text) })
@@ -37,7 +38,7 @@ func namesFirewall(s string) bool {
 	return (strings.Contains(s, "sbx-init") || strings.Contains(s, "init-firewall")) && firewallWord.MatchString(s)
 }
 
-func (c *pass) dockerfileText() string {
+func (c *view) dockerfileText() string {
 	if c.Dockerfile == nil {
 		return ""
 	}
@@ -64,7 +65,6 @@ func (c *pass) contract() {
 	default:
 		c.composeContract(dev, hooked)
 	}
-	c.networkParameters()
 	c.writable()
 	c.firewallScripts()
 	c.firewallProgram()
@@ -75,10 +75,6 @@ func (c *pass) contract() {
 // singleContainer: the firewall and the agent share a container, so its
 // ENTRYPOINT must run and may set a packet filter.
 func (c *pass) singleContainer(hooked bool) {
-	if c.Settings != nil || strings.Contains(c.dockerfileText(), "sbx-init") { // not some other firewall
-		c.gateSkipped()
-		c.firewallCovered()
-	}
 	if !c.hasCapability("NET_ADMIN") {
 		c.missing(c.root.Member("capAdd"), "SBX801", "the firewall needs the capability NET_ADMIN, which nothing adds", `add "capAdd": ["NET_ADMIN"]`).fix(c.listing("capAdd", "NET_ADMIN"))
 	}
@@ -125,7 +121,7 @@ func (c *pass) composeContract(dev *compose.Service, hooked bool) {
 	owner, own := c.networkOwner(dev)
 	if own {
 		c.overridden()
-		if !serviceHas(dev, "NET_ADMIN") && !c.hasCapability("NET_ADMIN") {
+		if !c.serviceHas(dev, "NET_ADMIN") && !c.hasCapability("NET_ADMIN") {
 			c.inCompose(nameOf(dev), "SBX801", "the firewall needs the capability NET_ADMIN, which nothing adds", "add cap_add: [NET_ADMIN]")
 		}
 		if n := dev.Get("entrypoint"); n != nil && !n.Null && !hooked && !firewallWord.MatchString(strings.Join(append(n.Words(), dev.Get("command").Words()...), " ")) && !startsScript(n.Words()) {
@@ -134,11 +130,11 @@ func (c *pass) composeContract(dev *compose.Service, hooked bool) {
 		c.undo(hooked)
 		return
 	}
-	if owner != nil && !serviceHas(owner, "NET_ADMIN") {
+	if owner != nil && !c.serviceHas(owner, "NET_ADMIN") {
 		c.inCompose(nameOf(owner), "SBX801", fmt.Sprintf("the firewall in %s needs the capability NET_ADMIN, which nothing adds", owner.Name), "add cap_add: [NET_ADMIN]")
 	}
 	const message, hint = "the agent's container may change the firewall of the network that it joins", "leave it to the service that owns the network"
-	if serviceHas(dev, "NET_ADMIN") {
+	if c.serviceHas(dev, "NET_ADMIN") {
 		at := dev.Get("privileged")
 		if !at.True() {
 			at = dev.Get("cap_add")
@@ -151,7 +147,7 @@ func (c *pass) composeContract(dev *compose.Service, hooked bool) {
 
 // networkOwner returns the service whose network the dev container uses; own
 // is true when that is itself, and the service is nil when nobody can tell.
-func (c *pass) networkOwner(dev *compose.Service) (owner *compose.Service, own bool) {
+func (c *view) networkOwner(dev *compose.Service) (owner *compose.Service, own bool) {
 	mode := dev.Get("network_mode").String()
 	if name, ok := strings.CutPrefix(mode, "service:"); ok {
 		return c.composed.project.Service(name), false
@@ -162,11 +158,16 @@ func (c *pass) networkOwner(dev *compose.Service) (owner *compose.Service, own b
 	return dev, true
 }
 
-func serviceHas(s *compose.Service, capability string) bool {
-	return s.Get("privileged").True() || slices.ContainsFunc(s.Get("cap_add").Scalars(), func(n *compose.Node) bool {
-		name := capabilityName(n.Text)
-		return name == capability || name == "ALL"
+// has reports whether the rights that which picks hold a capability.
+func (c *view) has(capability string, which func(rights.Right) bool) bool {
+	return slices.ContainsFunc(c.of(rights.Capability, rights.Privileged), func(r rights.Right) bool {
+		holds := r.Value == capability || r.Value == "ALL" || r.Kind == rights.Privileged && r.Name == ""
+		return holds && which(r)
 	})
+}
+
+func (c *view) serviceHas(s *compose.Service, capability string) bool {
+	return c.has(capability, func(r rights.Right) bool { return r.Service != nil && r.Service.Name == s.Name })
 }
 
 // nameOf is a service's name as a place.
@@ -202,36 +203,25 @@ func (c *pass) firewallInHook() bool {
 	return found
 }
 
-func (c *pass) hasCapability(want string) bool {
-	is := func(s string) bool {
-		name := capabilityName(s)
-		return name == want || name == "ALL"
-	}
-	return truthy(c.root.Member("privileged")) ||
-		slices.ContainsFunc(texts(c.root.Member("capAdd")), func(n *jsonc.Node) bool { return is(n.Text) }) ||
-		slices.ContainsFunc(c.args, func(a runArg) bool {
-			return a.flag == "cap-add" && is(a.value) || a.flag == "privileged" && isOn(a.value)
-		})
+// hasCapability reports whether the configuration itself adds a capability.
+func (c *view) hasCapability(want string) bool {
+	return c.has(want, func(r rights.Right) bool { return r.Notation == rights.Property || r.Notation == rights.Option })
 }
 
 // idleCapability reports NET_ADMIN in an agent's container that raises nothing.
-func (c *pass) idleCapability() {
-	if c.sandboxed() || !c.agent() {
-		return
+func idleCapability(v *view) (out []finding) {
+	if v.sandboxed() || !v.agent() {
+		return nil
 	}
-	if elsewhere := c.root.Member("build") != nil || c.root.Member("dockerFile") != nil || c.root.Member("dockerComposeFile") != nil; elsewhere && c.Tree == nil {
-		return // of standard input nobody has seen the file that may raise one
+	if elsewhere := v.root.Member("build") != nil || v.root.Member("dockerFile") != nil || v.root.Member("dockerComposeFile") != nil; elsewhere && v.Tree == nil {
+		return nil // of standard input nobody has seen the file that may raise one
 	}
-	for _, n := range texts(c.root.Member("capAdd")) {
-		if capabilityName(n.Text) == "NET_ADMIN" {
-			c.at(n, "SBX817", "NET_ADMIN is there, and nothing raises a firewall with it", "remove it, or let sbx-devc init write the sandbox")
+	for _, r := range v.of(rights.Capability) {
+		if r.Value == "NET_ADMIN" && (r.Notation == rights.Property || r.Notation == rights.Option) {
+			out = append(out, told(r, "NET_ADMIN is there, and nothing raises a firewall with it", "remove it, or let sbx-devc init write the sandbox"))
 		}
 	}
-	for _, a := range c.args {
-		if a.flag == "cap-add" && capabilityName(a.value) == "NET_ADMIN" {
-			c.at(a.node, "SBX817", "NET_ADMIN is there, and nothing raises a firewall with it", "remove it, or let sbx-devc init write the sandbox")
-		}
-	}
+	return out
 }
 
 var sudo = regexp.MustCompile(`(?m)^[^#\n]*\b(sudo|NOPASSWD|sudoers)\b`)
@@ -262,10 +252,10 @@ func (c *pass) undo(hooked bool) {
 
 // containerUser is who the file says the container runs as. The reference CLI
 // puts runArgs behind containerUser, and the engine takes the last word.
-func (c *pass) containerUser() (user string, known bool) {
+func (c *view) containerUser() (user string, known bool) {
 	for _, a := range c.args {
-		if a.flag == "user" {
-			return a.value, true
+		if a.Flag == "user" {
+			return a.Value, true
 		}
 	}
 	return c.root.Member("containerUser").Str()
@@ -273,39 +263,29 @@ func (c *pass) containerUser() (user string, known bool) {
 
 // noNewPrivileges reports whether the option is on. The engine takes the last
 // word on it, and the reference CLI puts runArgs before securityOpt.
-func (c *pass) noNewPrivileges() bool {
+func (c *view) noNewPrivileges() bool {
 	on := false
-	say := func(s string) {
-		if rest, ok := strings.CutPrefix(s, "no-new-privileges"); ok {
-			on = rest == "" || isOn(strings.TrimLeft(rest, ":="))
+	for _, notation := range []rights.Notation{rights.Option, rights.Compose, rights.Property} {
+		for _, r := range c.of(rights.SecurityOpt) {
+			if rest, ok := strings.CutPrefix(r.Value, "no-new-privileges"); ok && r.Notation == notation && !r.Next {
+				on = rest == "" || rights.IsOn(strings.TrimLeft(rest, ":="))
+			}
 		}
-	}
-	for _, a := range c.args {
-		if a.flag == "security-opt" {
-			say(a.value)
-		}
-	}
-	if s := c.composed.dev(); s != nil {
-		for _, n := range s.Get("security_opt").Scalars() {
-			say(n.Text)
-		}
-	}
-	for _, n := range texts(c.root.Member("securityOpt")) {
-		say(n.Text)
 	}
 	return on
 }
 
 // workspaceVolume returns the volume of the Compose service through which the
 // agent writes to the project, nil when there is none.
-func (c *pass) workspaceVolume(dev *compose.Service) *placed {
-	for _, m := range c.composed.mountsOf(dev) {
-		if m.kind != "bind" || m.readonly || path.IsAbs(m.source) || strings.ContainsAny(m.source, "$~") {
+func (c *view) workspaceVolume() *rights.Right {
+	for _, r := range c.serviceMounts() {
+		m := r.Mount
+		if m.Type != "bind" || m.ReadOnly || path.IsAbs(m.Source) || strings.ContainsAny(m.Source, "$~") {
 			continue
 		}
-		full := path.Join(c.Dir, path.Dir(c.composed.first), m.source)
+		full := path.Join(c.Dir, path.Dir(c.composed.first), m.Source)
 		if full == c.Home || leavesTree(full) || full == "." || strings.HasPrefix(c.Home, full+"/") {
-			return &m
+			return &r
 		}
 	}
 	return nil

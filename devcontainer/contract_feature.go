@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // firewallFeature returns the firewall Feature among the configuration's, under
 // any version, of any publisher, as a tarball or in a folder.
-func (c *pass) firewallFeature() (jsonc.Member, bool) {
+func (c *view) firewallFeature() (jsonc.Member, bool) {
 	features := c.root.Member("features")
 	if features == nil {
 		return jsonc.Member{}, false
@@ -25,7 +26,7 @@ func (c *pass) firewallFeature() (jsonc.Member, bool) {
 }
 
 // raisesFirewall reports whether id names the firewall Feature.
-func (c *pass) raisesFirewall(id string) bool {
+func (c *view) raisesFirewall(id string) bool {
 	switch sourceOf(id) {
 	case registryFeature:
 		name, _, _ := splitImage(id)
@@ -44,23 +45,11 @@ func (c *pass) raisesFirewall(id string) bool {
 }
 
 // localFeature returns the metadata of a Feature of the repository, or nil.
-func (c *pass) localFeature(id string) *jsonc.Node {
-	if c.Tree == nil {
-		return nil
+func (c *view) localFeature(id string) *jsonc.Node {
+	if doc := c.featureMetadata(id); doc != nil {
+		return doc.Root
 	}
-	full, ok := c.Path(path.Join(id, FeatureName))
-	if !ok {
-		return nil
-	}
-	src, err := c.Tree.Read(full)
-	if err != nil {
-		return nil
-	}
-	doc, _ := jsonc.Parse(full, src)
-	if doc == nil || doc.Root.Kind != jsonc.Object {
-		return nil
-	}
-	return doc.Root
+	return nil
 }
 
 // featureContract holds a dev container with the firewall Feature to what the
@@ -69,38 +58,45 @@ func (c *pass) localFeature(id string) *jsonc.Node {
 func (c *pass) featureContract(feature jsonc.Member) {
 	c.featureUsers(feature)
 	c.privilegesBack()
-	c.gateSkipped()
-	c.firewallCovered()
-	c.networkParameters()
 	c.featurePolicy(feature)
 	c.writable()
 }
 
-// featureUsers: the first process is root's, who raises the firewall, and the
-// agent is somebody else, who cannot take it away.
-func (c *pass) featureUsers(feature jsonc.Member) {
-	const start, startHint = "the container starts as %s, who cannot raise the firewall, and ends", `name the agent's user in "remoteUser" and leave the first process to root`
-	first, known := c.root.Member("containerUser").Str()
-	if known && !isRoot(first) {
-		c.at(c.root.Member("containerUser"), "SBX821", fmt.Sprintf(start, first), startHint)
+// firstProcess reports a container with the firewall Feature whose first process
+// is not root's, who raises the firewall.
+func firstProcess(v *view) (out []finding) {
+	if _, ok := v.firewallFeature(); !ok || !v.sandboxed() {
+		return nil
 	}
-	for _, a := range c.args {
-		if a.flag == "user" && !isRoot(a.value) {
-			c.at(a.node, "SBX821", fmt.Sprintf(start, a.value), startHint)
+	const hint = `name the agent's user in "remoteUser" and leave the first process to root`
+	message := func(user string) string {
+		return fmt.Sprintf("the container starts as %s, who cannot raise the firewall, and ends", user)
+	}
+	known := false
+	for _, r := range v.of(rights.User) {
+		switch {
+		case r.Next:
+		case r.Notation == rights.Compose:
+			if !known && !isRoot(r.Value) && !strings.Contains(r.Value, "$") {
+				out = append(out, told(r, message(r.Value), hint))
+				known = true
+			}
+		case !isRoot(r.Value):
+			out = append(out, told(r, message(r.Value), hint))
 			known = true
+		default:
+			known = known || r.Notation == rights.Property
 		}
 	}
-	if s := c.composed.dev(); s != nil && !known {
-		if n := s.Get("user"); n.String() != "" && !isRoot(n.String()) && !strings.Contains(n.String(), "$") {
-			c.inCompose(n, "SBX821", fmt.Sprintf(start, n.String()), startHint)
-			known = true
-		}
+	if user, ok := v.build.user(); ok && !known && !isRoot(user) {
+		last := v.build.final.Last("USER")
+		out = append(out, finding{Place: rights.Place{Doc: v.build.file.Doc, Start: last.Start, End: last.HeadEnd}, message: message(user), hint: hint + `, with "containerUser": "root"`})
 	}
-	if user, ok := c.build.user(); ok && !known && !isRoot(user) {
-		last := c.build.final.Last("USER")
-		c.inBuild(last.Start, last.HeadEnd, "SBX821", fmt.Sprintf(start, user), startHint+`, with "containerUser": "root"`)
-	}
+	return out
+}
 
+// featureUsers reports an agent that is root, who can take the firewall away.
+func (c *pass) featureUsers(feature jsonc.Member) {
 	const message, hint = "the agent would be root, who can change the firewall; the Feature's build refuses that", `set "remoteUser" to another user of the image`
 	switch n := c.namedUser(); {
 	case n != nil && isRoot(n.Text):
@@ -112,7 +108,7 @@ func (c *pass) featureUsers(feature jsonc.Member) {
 
 // startsAsRoot reports whether nothing but root can be the image's user: what
 // Docker Hub's own images have. Others may name a user in a label.
-func (c *pass) startsAsRoot() bool {
+func (c *view) startsAsRoot() bool {
 	image, _ := c.root.Member("image").Str()
 	if s := c.composed.dev(); s != nil {
 		if s.Get("user") != nil {
@@ -131,87 +127,70 @@ func (c *pass) startsAsRoot() bool {
 
 // privilegesBack reports no-new-privileges that is switched off again.
 func (c *pass) privilegesBack() {
-	off := func(s string) bool {
-		rest, ok := strings.CutPrefix(s, "no-new-privileges")
-		return ok && rest != "" && !isOn(strings.TrimLeft(rest, ":="))
-	}
-	const message, hint = "a setuid program gives the agent the container's capabilities, NET_ADMIN among them", "leave it out; the Feature sets no-new-privileges"
-	for _, n := range texts(c.root.Member("securityOpt")) {
-		if off(n.Text) {
-			c.at(n, "SBX805", message, hint)
+	for _, r := range c.of(rights.SecurityOpt) {
+		rest, ok := strings.CutPrefix(r.Value, "no-new-privileges")
+		if !ok || rest == "" || rights.IsOn(strings.TrimLeft(rest, ":=")) || !r.Own() {
+			continue
 		}
+		c.report("SBX805", told(r, "a setuid program gives the agent the container's capabilities, NET_ADMIN among them", "leave it out; the Feature sets no-new-privileges"))
 	}
-	for _, a := range c.args {
-		if a.flag == "security-opt" && off(a.value) {
-			c.at(a.node, "SBX805", message, hint)
-		}
+}
+
+// ours reports whether the firewall is our own, in the container of the agent:
+// by the Feature, or in an image with sbx-init.
+func (c *view) ours() bool {
+	if !c.sandboxed() {
+		return false
 	}
-	if s := c.composed.dev(); s != nil {
-		for _, n := range s.Get("security_opt").Scalars() {
-			if off(n.Text) {
-				c.inCompose(n, "SBX805", message, hint)
-			}
-		}
-	}
+	_, feature := c.firewallFeature()
+	return feature || c.root.Member("dockerComposeFile") == nil && (c.Settings != nil || strings.Contains(c.dockerfileText(), "sbx-init"))
 }
 
 // gateSkipped reports shells that do not wait for the firewall: the gate lies
 // where login shells read it.
-func (c *pass) gateSkipped() {
-	n := c.root.Member("userEnvProbe")
+func gateSkipped(v *view) []finding {
+	n := v.root.Member("userEnvProbe")
 	probe, _ := n.Str()
 	login := map[string]string{"none": "loginShell", "interactiveShell": "loginInteractiveShell"}[probe]
-	if login != "" {
-		c.at(n, "SBX820", "lifecycle commands and tools do not wait for the firewall: no login shell comes before them", `set it to "`+login+`", or leave it out`).fix(jsonc.Replace(n, jsonc.Quote(login)))
+	if login == "" || !v.ours() {
+		return nil
 	}
+	f := v.found(n, "lifecycle commands and tools do not wait for the firewall: no login shell comes before them", `set it to "`+login+`", or leave it out`)
+	f.edits = jsonc.Replace(n, jsonc.Quote(login))
+	return []finding{f}
 }
 
 // firewallParts are what the firewall consists of in the container.
 var firewallParts = []string{"/usr/local/sbin/sbx-init", "/usr/local/share/sbx", "/etc/sbx", "/run/sbx", "/etc/profile", "/etc/profile.d", "/etc/zsh/zshenv"}
 
 // firewallCovered reports mounts that lie over those parts, or on the way there.
-func (c *pass) firewallCovered() {
-	judge := func(m mount, report func(rule, message, hint string)) {
-		target := path.Clean("/" + strings.TrimLeft(m.target, "/"))
-		if m.target == "" || strings.Contains(m.target, "${") || m.kind == "tmpfs" && strings.HasPrefix(target, "/run") {
-			return // /run is empty at each start anyway
+func firewallCovered(v *view) (out []finding) {
+	if !v.ours() {
+		return nil
+	}
+	for _, r := range v.of(rights.Mounted, rights.Granted) {
+		m := r.Mount
+		target := path.Clean("/" + strings.TrimLeft(m.Target, "/"))
+		switch {
+		case r.Next, m.Target == "", strings.Contains(m.Target, "${"), r.Kind == rights.Granted && !path.IsAbs(m.Target):
+			continue
+		case m.Type == "tmpfs" && strings.HasPrefix(target, "/run"):
+			continue // /run is empty at each start anyway
 		}
 		for _, part := range firewallParts {
-			if target == part || strings.HasPrefix(part, target+"/") || strings.HasPrefix(target, part+"/") {
-				report("SBX819", fmt.Sprintf("the mount at %s lies over %s, which belongs to the firewall", m.target, part), "mount it elsewhere")
-				return
+			if target != part && !strings.HasPrefix(part, target+"/") && !strings.HasPrefix(target, part+"/") {
+				continue
 			}
-		}
-	}
-	for _, m := range c.mounts {
-		judge(m, func(rule, message, hint string) { c.at(m.node, rule, message, hint) })
-	}
-	for _, a := range c.args {
-		if a.flag == "tmpfs" {
-			target, _, _ := strings.Cut(a.value, ":")
-			judge(mount{kind: "tmpfs", target: target}, func(rule, message, hint string) { c.at(a.node, rule, message, hint) })
-		}
-	}
-	dev := c.composed.dev()
-	if dev == nil {
-		return
-	}
-	for _, m := range c.composed.mountsOf(dev) {
-		judge(m.mount, func(rule, message, hint string) { c.inCompose(m.at, rule, message, hint) })
-	}
-	for _, key := range []string{"configs", "secrets"} {
-		if list := dev.Get(key); list != nil {
-			for _, item := range list.Items {
-				if n := item.Get("target"); path.IsAbs(n.String()) {
-					judge(mount{kind: "bind", target: n.String()}, func(rule, message, hint string) { c.inCompose(n, rule, message, hint) })
-				}
+			message, hint := fmt.Sprintf("the mount at %s lies over %s, which belongs to the firewall", m.Target, part), "mount it elsewhere"
+			f := v.policyFinding(r, message, hint)
+			if r.Notation == rights.Compose {
+				f.Place = r.TargetAt
 			}
+			out = append(out, f)
+			break
 		}
 	}
-	for _, n := range dev.Get("tmpfs").Scalars() {
-		target, _, _ := strings.Cut(n.Text, ":")
-		judge(mount{kind: "tmpfs", target: target}, func(rule, message, hint string) { c.inCompose(n, rule, message, hint) })
-	}
+	return out
 }
 
 // openingParameters are parameters of the kernel's network that let packets go
@@ -226,34 +205,26 @@ var openingParameters = []struct{ pattern, harmless string }{
 	{"net.ipv4.ip_local_port_range", ""}, {"net.netfilter.*", ""},
 }
 
-// networkParameters reports those that the configuration sets.
-func (c *pass) networkParameters() {
-	judge := func(name, value string, report func(rule, message, hint string)) {
-		name, value = strings.ReplaceAll(strings.TrimSpace(name), "/", "."), strings.TrimSpace(value)
+// networkParameters reports those that the configuration sets, for the dev
+// container or for the service whose network it joins.
+func networkParameters(v *view) (out []finding) {
+	if !v.sandboxed() {
+		return nil
+	}
+	var owner *compose.Service
+	if dev := v.composed.dev(); dev != nil {
+		owner, _ = v.networkOwner(dev)
+	}
+	for _, r := range v.of(rights.Sysctl) {
+		if r.Next && (owner == nil || owner.Name != r.Service.Name) {
+			continue
+		}
 		for _, p := range openingParameters {
-			if ok, _ := path.Match(p.pattern, name); ok && (p.harmless == "" || value != p.harmless) {
-				report("SBX818", fmt.Sprintf("%s=%s changes the network below the firewall", name, value), "leave it at the kernel's default")
-				return
+			if ok, _ := path.Match(p.pattern, r.Name); ok && (p.harmless == "" || r.Value != p.harmless) {
+				out = append(out, told(r, fmt.Sprintf("%s=%s changes the network below the firewall", r.Name, r.Value), "leave it at the kernel's default"))
+				break
 			}
 		}
 	}
-	for _, a := range c.args {
-		if a.flag == "sysctl" {
-			name, value, _ := strings.Cut(a.value, "=")
-			judge(name, value, func(rule, message, hint string) { c.at(a.node, rule, message, hint) })
-		}
-	}
-	dev := c.composed.dev()
-	if dev == nil {
-		return
-	}
-	owner, _ := c.networkOwner(dev)
-	for _, s := range []*compose.Service{dev, owner} {
-		if s == nil {
-			continue
-		}
-		for _, v := range s.Get("sysctls").Variables() {
-			judge(v.Name, v.Value, func(rule, message, hint string) { c.inCompose(v.Node, rule, message, hint) })
-		}
-	}
+	return out
 }

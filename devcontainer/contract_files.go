@@ -10,6 +10,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/settings"
@@ -38,16 +39,16 @@ func (c *pass) writable() {
 		if dev == nil {
 			return
 		}
-		volume := c.workspaceVolume(dev)
+		volume := c.workspaceVolume()
 		if volume == nil {
 			return
 		}
 		custom = true // the repository above is only there if the volume says so
 		report = func(o exposed) {
 			c.exposedPaths = append(c.exposedPaths, o.inside...)
-			c.inCompose(volume.at, o.rule, o.message, c.volumeHint(volume, o.inside))
+			c.report(o.rule, told(*volume, o.message, c.volumeHint(volume, o.inside)))
 		}
-	} else if custom && !hostWritable(parseMount(workspace, nil)) {
+	} else if custom && !hostWritable(rights.ParseMount(workspace)) {
 		return
 	}
 	config := "/.devcontainer"
@@ -85,7 +86,7 @@ func (c *pass) writable() {
 
 // volumeHint names the volumes of a Compose service that lay paths of the
 // workspace over themselves.
-func (c *pass) volumeHint(workspace *placed, inside []string) string {
+func (c *view) volumeHint(workspace *rights.Right, inside []string) string {
 	const why = `; from "mounts" the reference CLI drops readonly here`
 	from, to, ok := c.workspaceIn(workspace)
 	if !ok {
@@ -104,16 +105,16 @@ func overItself(p string) string {
 }
 
 // mountable reports whether a line in mounts surely lands in the workspace.
-func (c *pass) mountable() bool {
+func (c *view) mountable() bool {
 	text, custom := c.engineOnly("workspaceMount").Str()
 	folder, _ := c.root.Member("workspaceFolder").Str()
-	return c.Tree != nil && (!custom || parseMount(text, nil).source == "${localWorkspaceFolder}" && parseMount(text, nil).target == folder)
+	return c.Tree != nil && (!custom || rights.ParseMount(text).Source == "${localWorkspaceFolder}" && rights.ParseMount(text).Target == folder)
 }
 
 // gitMounts are the lines that keep a repository's hooks and configuration; none
 // where something else is mounted, or where this clone lacks what every other
 // one would need for its container to start.
-func (c *pass) gitMounts() []string {
+func (c *view) gitMounts() []string {
 	var lines []string
 	if !c.covered("/.git", false) {
 		lines = append(lines, overItself(".git"))
@@ -133,18 +134,18 @@ func (c *pass) gitMounts() []string {
 // mountedAgain reports writable mounts that show what is protected at another
 // place, where nothing covers it.
 func (c *pass) mountedAgain() {
-	for _, m := range c.mounts {
-		from := origin(m.source)
-		if from.base != "workspace" || !hostWritable(m) || m.node == c.engineOnly("workspaceMount") || c.isWorkspace(m.target) {
+	for _, r := range c.mounts() {
+		m, from := r.Mount, rights.Origin(r.Mount.Source)
+		if from.Base != "workspace" || !hostWritable(m) || r.Key == "workspaceMount" || c.isWorkspace(m.Target) {
 			continue
 		}
-		target := strings.TrimRight(m.target, "/")
-		if from.path != "." && from.path != "" && strings.HasSuffix(target, "/"+from.path) {
+		target := strings.TrimRight(m.Target, "/")
+		if from.Path != "." && from.Path != "" && strings.HasSuffix(target, "/"+from.Path) {
 			continue // in its own place, as far as can be seen
 		}
 		for _, p := range []struct{ path, rule string }{{".devcontainer", "SBX806"}, {".git/hooks", "SBX807"}} {
-			if from.path == "." || from.path == "" || (hostPath{path: p.path}).is(from.path) || from.is(p.path) {
-				c.at(m.node, p.rule, fmt.Sprintf("%s is writable from inside by way of %s", p.path, target), "mount it readonly, or only the folder that is needed")
+			if from.Path == "." || from.Path == "" || (rights.HostPath{Path: p.path}).Is(from.Path) || from.Is(p.path) {
+				c.report(p.rule, told(r, fmt.Sprintf("%s is writable from inside by way of %s", p.path, target), "mount it readonly, or only the folder that is needed"))
 				break // one mount, one finding
 			}
 		}
@@ -153,7 +154,7 @@ func (c *pass) mountedAgain() {
 
 // isWorkspace reports whether target is where the workspace lies, however it is
 // written.
-func (c *pass) isWorkspace(target string) bool {
+func (c *view) isWorkspace(target string) bool {
 	folder, _ := c.root.Member("workspaceFolder").Str()
 	places := []string{"${containerWorkspaceFolder}", "/workspaces/${localWorkspaceFolderBasename}", strings.TrimRight(folder, "/")}
 	return slices.Contains(places, strings.TrimRight(target, "/"))
@@ -192,41 +193,42 @@ func (c *pass) gitWritable(custom bool, report func(exposed)) {
 	}
 }
 
-func hostWritable(m mount) bool { return m.kind == "bind" && !m.readonly }
+func hostWritable(m rights.Mount) bool { return m.Type == "bind" && !m.ReadOnly }
 
 // covered reports whether the path, relative to the workspace with a leading
 // slash, is a mount point; with readonly, one that cannot be written to.
-func (c *pass) covered(p string, readonly bool) bool {
-	all := c.mounts
-	if dev := c.composed.dev(); dev != nil {
+func (c *view) covered(p string, readonly bool) bool {
+	var all []rights.Mount
+	for _, r := range c.mounts() {
+		m := r.Mount
 		// The reference CLI writes mounts as SOURCE:TARGET into a Compose file of
 		// its own, which wins over the service's volume on the same target.
-		all = slices.Clone(all)
-		for i := range all {
-			all[i].readonly = all[i].readonly && all[i].kind != "bind"
-		}
-		set := len(all)
-		for _, v := range c.composed.mountsOf(dev) {
-			if !slices.ContainsFunc(all[:set], func(m mount) bool { return path.Clean(m.target) == path.Clean(v.target) }) {
-				all = append(all, v.mount)
-			}
-		}
-		for _, n := range dev.Get("tmpfs").Scalars() {
-			target, _, _ := strings.Cut(n.Text, ":")
-			all = append(all, mount{kind: "tmpfs", target: target, readonly: true}) // nothing of the host's is behind it
+		m.ReadOnly = m.ReadOnly && (c.composed.dev() == nil || m.Type != "bind")
+		all = append(all, m)
+	}
+	set := len(all)
+	for _, r := range c.of(rights.Mounted) {
+		m := r.Mount
+		switch {
+		case r.Notation != rights.Compose || r.Next:
+		case r.Key == "tmpfs":
+			m.ReadOnly = true // nothing of the host's is behind it
+			all = append(all, m)
+		case !slices.ContainsFunc(all[:set], func(have rights.Mount) bool { return path.Clean(have.Target) == path.Clean(m.Target) }):
+			all = append(all, m)
 		}
 	}
-	return slices.ContainsFunc(all, func(m mount) bool {
-		at, ok := strings.CutSuffix(strings.TrimRight(m.target, "/"), p)
-		return ok && (m.readonly || !readonly) && c.belowWorkspace(at)
+	return slices.ContainsFunc(all, func(m rights.Mount) bool {
+		at, ok := strings.CutSuffix(strings.TrimRight(m.Target, "/"), p)
+		return ok && (m.ReadOnly || !readonly) && c.belowWorkspace(at)
 	})
 }
 
 // belowWorkspace reports whether folder can be a project that workspaceMount
 // shows. Without one, and behind other variables, nothing is known.
-func (c *pass) belowWorkspace(folder string) bool {
+func (c *view) belowWorkspace(folder string) bool {
 	text, ok := c.engineOnly("workspaceMount").Str()
-	top := strings.TrimRight(parseMount(text, nil).target, "/")
+	top := strings.TrimRight(rights.ParseMount(text).Target, "/")
 	if !ok || top == "" || c.isWorkspace(folder) && strings.HasPrefix(folder, "$") {
 		return true
 	}
@@ -237,12 +239,13 @@ func (c *pass) belowWorkspace(folder string) bool {
 var credentialFolder = regexp.MustCompile(`/(\.claude|\.codex|\.gemini|\.config/(gh|gcloud)|\.aws|\.azure|\.kube|\.ssh)/?$`)
 
 // sharedCredentials reports volumes with logins that every project gets.
-func (c *pass) sharedCredentials() {
-	for _, m := range c.mounts {
-		if m.kind == "volume" && m.source != "" && credentialFolder.MatchString(m.target) && !strings.Contains(m.source, "${") {
-			c.at(m.node, "SBX810", fmt.Sprintf("every project mounts the volume %s", m.source), "put ${devcontainerId} into its name")
+func sharedCredentials(v *view) (out []finding) {
+	for _, r := range v.mounts() {
+		if m := r.Mount; m.Type == "volume" && m.Source != "" && credentialFolder.MatchString(m.Target) && !strings.Contains(m.Source, "${") {
+			out = append(out, told(r, fmt.Sprintf("every project mounts the volume %s", m.Source), "put ${devcontainerId} into its name"))
 		}
 	}
+	return out
 }
 
 var unasked = regexp.MustCompile(`--dangerously-skip-permissions|\bbypassPermissions\b|allow-dangerously-skip-permissions`)
@@ -277,7 +280,7 @@ func (c *pass) uncontained() {
 	}
 }
 
-func (c *pass) services() []*compose.Service {
+func (c *view) services() []*compose.Service {
 	if c.composed == nil {
 		return nil
 	}

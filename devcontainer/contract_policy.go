@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -58,22 +59,14 @@ func (c *pass) featurePolicy(feature jsonc.Member) {
 // closedPorts reports published ports that the firewall does not let in.
 // forwardPorts need nothing: editors connect from inside.
 func (c *pass) closedPorts(policy *firewall.Policy, hint string) {
-	judge := func(n *jsonc.Node, text string) {
-		text, _, _ = strings.Cut(text, "/")
+	for _, r := range c.of(rights.Port) {
+		if r.Notation == rights.Compose {
+			continue
+		}
+		text, _, _ := strings.Cut(r.Value, "/")
 		number, err := strconv.ParseUint(text[strings.LastIndexByte(text, ':')+1:], 10, 16)
 		if err == nil && !slices.Contains(policy.Inbound(), uint16(number)) {
-			c.at(n, "SBX813", fmt.Sprintf("port %d is published, and the firewall lets nobody in", number), fmt.Sprintf(hint, number))
-		}
-	}
-	port := c.engineOnly("appPort")
-	for _, n := range append(elements(port), port) {
-		if n != nil && (n.Kind == jsonc.Number || n.Kind == jsonc.String) {
-			judge(n, n.Text)
-		}
-	}
-	for _, a := range c.args {
-		if a.flag == "publish" {
-			judge(a.node, a.value)
+			c.report("SBX813", told(r, fmt.Sprintf("port %d is published, and the firewall lets nobody in", number), fmt.Sprintf(hint, number)))
 		}
 	}
 }
@@ -123,7 +116,7 @@ func (c *pass) refusedCommand(policy rulesOf, hook string) {
 
 // eachCommand calls visit for every command of a lifecycle property: a text for
 // a shell, an array that is one command, or an object of those.
-func (c *pass) eachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command)) {
+func (c *view) eachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command)) {
 	if n == nil {
 		return
 	}
@@ -148,7 +141,7 @@ func (c *pass) eachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command
 }
 
 // commandsOf reads shell text that n holds, and remembers when that was too much.
-func (c *pass) commandsOf(n *jsonc.Node, text string) []*shell.Command {
+func (c *view) commandsOf(n *jsonc.Node, text string) []*shell.Command {
 	commands, err := shell.Parse(text, nil)
 	if errors.Is(err, shell.ErrTooMuch) && !slices.Contains(c.tooMuch, n) {
 		c.tooMuch = append(c.tooMuch, n)

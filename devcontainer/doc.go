@@ -6,7 +6,7 @@
 //	Tree (disk, Memory) ─ Load ──────┼─► Project: devcontainer.json, Dockerfile, Compose files,
 //	standard input ─ Parse ──────────┘   sandbox.jsonc, lock; each with its positions
 //	                                        │
-//	       Families (the table of rules) ─ Check ─► []diag.Finding
+//	               rights.List ─ view ◄─ checks of the rules ─ Check ─► []diag.Finding
 //
 // A rule is an entry in the table of its family's file:
 //
@@ -20,19 +20,24 @@
 //	rules_contract.go   SBX8xx  our own sandbox, across files
 //	rules_template.go   SBX9xx  Templates and what was made from them
 //
-// A new rule needs its entry, with a check that reports through pass.at,
-// pass.name, pass.missing (the configuration) or pass.in (any other file), and
-// two examples, which a test runs. Nothing else has to know of it.
+// A new rule needs its entry there, its function of a view in the checks of its
+// family, by its id, and two examples, which a test runs. Nothing else has to
+// know of it. Rules that one walk over a file reports together have an entry
+// with a method of pass instead, which reports by their ids.
+//
+// What a container gets (mounts, capabilities, variables, …) is one list, which
+// package rights reads from every notation; a rule about it is a loop over that
+// list and knows no notation.
 //
 // What several checks read, and checks that are longer than a few lines, stand
 // beside the tables:
 //
 //	project.go tree.go discover.go           what is read, and where it comes from
-//	check.go suppress.go fix.go examples.go  the walk over the table, what comments take out of it, what it mends
+//	view.go                                  what rules look at, and the form of what they say
+//	check.go suppress.go fix.go examples.go  the walk over the table, what comments take out of it, what it repairs
 //	schema*.go shape.go template.go          names and types; Features, Templates and locks
 //	reference.go variables.go                what the reference CLI does with a value
-//	mounts.go runargs.go sockets.go neighbours.go exposure.go
-//	                                         ways to the host and to other containers, in whichever form they are written
+//	host.go paths.go sockets.go secrets.go   ways to the host and to other containers; keys
 //	supply.go remote.go frontend.go          what comes from elsewhere
 //	build.go dockerfile_*.go                 the Dockerfile that is built, and what its steps do
 //	composed.go composed_rules.go            what Compose files say together, and what is wrong with it

@@ -11,6 +11,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -174,12 +175,12 @@ func (c *pass) stageMissing() {
 
 // buildContext reports whether build.options, or the Compose service, names a
 // further context, which --from may mean.
-func (c *pass) buildContext(name string) bool {
+func (c *view) buildContext(name string) bool {
 	if s := c.composed.dev(); s != nil && slices.ContainsFunc(s.Get("build").Get("additional_contexts").Variables(), func(v compose.Variable) bool { return v.Name == name }) {
 		return true
 	}
-	return slices.ContainsFunc(c.built, func(a runArg) bool {
-		return a.flag == "build-context" && strings.HasPrefix(a.value, name+"=")
+	return slices.ContainsFunc(c.built, func(a rights.Arg) bool {
+		return a.Flag == "build-context" && strings.HasPrefix(a.Value, name+"=")
 	})
 }
 

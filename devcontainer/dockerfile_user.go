@@ -15,7 +15,7 @@ import (
 )
 
 // namedUser returns the user that the configuration names, and where.
-func (c *pass) namedUser() *jsonc.Node {
+func (c *view) namedUser() *jsonc.Node {
 	for _, key := range []string{"remoteUser", "containerUser"} {
 		if n := c.root.Member(key); n != nil && n.Kind == jsonc.String {
 			return n

@@ -120,7 +120,7 @@ func (o overlay) Read(name string) ([]byte, error) {
 }
 
 // setting gives a property of the configuration a value, which is JSON.
-func (c *pass) setting(name, value string) []jsonc.Edit {
+func (c *view) setting(name, value string) []jsonc.Edit {
 	if n := c.root.Member(name); n != nil {
 		return jsonc.Replace(n, value)
 	}
@@ -128,7 +128,7 @@ func (c *pass) setting(name, value string) []jsonc.Edit {
 }
 
 // listing adds texts to a list of the configuration.
-func (c *pass) listing(name string, values ...string) []jsonc.Edit {
+func (c *view) listing(name string, values ...string) []jsonc.Edit {
 	quoted := make([]string, len(values))
 	for i, v := range values {
 		quoted[i] = jsonc.Quote(v)

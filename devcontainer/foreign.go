@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -54,7 +55,7 @@ func Inspect(p *Project) Foreign {
 }
 
 // startUser returns the user of the first process, or "".
-func (c *pass) startUser() string {
+func (c *view) startUser() string {
 	if s, ok := c.root.Member("containerUser").Str(); ok {
 		return s
 	}
@@ -67,7 +68,7 @@ func (c *pass) startUser() string {
 
 // installsClaude reports whether Claude Code will be in the container. An
 // extension of an editor is not enough: claude is not on its terminal's PATH.
-func (c *pass) installsClaude() bool {
+func (c *view) installsClaude() bool {
 	installs := func(s string) bool {
 		return strings.Contains(s, "@anthropic-ai/claude-code") || strings.Contains(s, "claude.ai/install")
 	}
@@ -85,14 +86,8 @@ func (c *pass) installsClaude() bool {
 }
 
 // keepsLogin reports a mount over Claude Code's folder.
-func (c *pass) keepsLogin() bool {
-	all := slices.Clone(c.mounts)
-	if dev := c.composed.dev(); dev != nil {
-		for _, m := range c.composed.mountsOf(dev) {
-			all = append(all, m.mount)
-		}
-	}
-	return slices.ContainsFunc(all, func(m mount) bool { return path.Base(m.target) == ".claude" })
+func (c *view) keepsLogin() bool {
+	return slices.ContainsFunc(append(c.mounts(), c.serviceMounts()...), func(r rights.Right) bool { return path.Base(r.Mount.Target) == ".claude" })
 }
 
 // serviceLines returns what the dev container's service lacks.
@@ -107,7 +102,7 @@ func (c *pass) serviceLines() *ServiceLines {
 	} else if built, ok := c.build.user(); ok && user == "" && !isRoot(built) {
 		lines.User = "root"
 	}
-	if volume := c.workspaceVolume(dev); volume != nil {
+	if volume := c.workspaceVolume(); volume != nil {
 		lines.Volumes = c.protectingVolumes(volume)
 	}
 	if lines.User == "" && len(lines.Volumes) == 0 {
@@ -119,7 +114,7 @@ func (c *pass) serviceLines() *ServiceLines {
 // protectingVolumes returns the volumes that lay what the host obeys over
 // itself, of what volume shows of the workspace; nothing where the place of the
 // workspace in the container is not known.
-func (c *pass) protectingVolumes(volume *placed) []string {
+func (c *pass) protectingVolumes(volume *rights.Right) []string {
 	from, to, ok := c.workspaceIn(volume)
 	if !ok {
 		return nil
@@ -148,12 +143,12 @@ func volumesOver(from, to string, paths []string) []string {
 // workspaceIn returns the project's folder relative to the first Compose file,
 // and where the container has it by a volume of the project's folder or of one
 // above.
-func (c *pass) workspaceIn(volume *placed) (from, to string, ok bool) {
+func (c *view) workspaceIn(volume *rights.Right) (from, to string, ok bool) {
 	base := path.Join(c.Dir, path.Dir(c.composed.first))
 	from = relative(base, c.Home)
-	source := path.Join(base, volume.source)
+	source := path.Join(base, volume.Mount.Source)
 	if source == path.Clean(c.Home) {
-		return from, volume.target, volume.target != "" && !strings.Contains(volume.target, "$")
+		return from, volume.Mount.Target, volume.Mount.Target != "" && !strings.Contains(volume.Mount.Target, "$")
 	}
 	folder, _ := c.root.Member("workspaceFolder").Str()
 	if c.homeName != "" {

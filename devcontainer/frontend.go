@@ -6,27 +6,30 @@ import (
 	"strings"
 
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
+
+	"github.com/org/claude-sandbox/devcontainer/rights"
 )
 
 // frontend is an image that the builder runs to read the Dockerfile, and where
 // it is named.
 type frontend struct {
-	image  string
-	report func(rule, message, hint string)
+	image string
+	at    rights.Place
+	once  bool // see finding
 }
 
 // frontends returns those that the Dockerfile and the build's arguments name.
 // An argument wins over the file (BuildKit's reference, "BUILDKIT_SYNTAX").
-func (c *pass) frontends() []frontend {
+func (v *view) frontends() []frontend {
 	var out []frontend
-	add := func(image string, report func(rule, message, hint string)) {
+	add := func(image string, at rights.Place, once bool) {
 		image, _, _ = strings.Cut(strings.TrimSpace(image), " ")
 		if image != "" && !strings.Contains(image, "$") {
-			out = append(out, frontend{image, report})
+			out = append(out, frontend{image, at, once})
 		}
 	}
-	if c.build != nil {
-		doc := c.build.file.Doc
+	if v.build != nil {
+		doc := v.build.file.Doc
 		if image, _, places, ok := parser.DetectSyntax(doc.Src); ok {
 			start, end := 0, 0
 			if len(places) > 0 {
@@ -36,22 +39,12 @@ func (c *pass) frontends() []frontend {
 					end = start + len(image)
 				}
 			}
-			add(image, func(rule, message, hint string) { c.inBuild(start, max(start, end), rule, message, hint) })
+			add(image, rights.Place{Doc: doc, Start: start, End: max(start, end)}, false)
 		}
 	}
-	if n := c.root.Member("build").Member("args").Member("BUILDKIT_SYNTAX"); n != nil {
-		add(n.Text, func(rule, message, hint string) { c.at(n, rule, message, hint) })
-	}
-	for _, a := range c.built {
-		if value, ok := strings.CutPrefix(a.value, "BUILDKIT_SYNTAX="); ok && a.flag == "build-arg" {
-			add(value, func(rule, message, hint string) { c.at(a.node, rule, message, hint) })
-		}
-	}
-	for _, s := range c.services() {
-		for _, v := range s.Get("build").Get("args").Variables() {
-			if v.Name == "BUILDKIT_SYNTAX" {
-				add(v.Value, func(rule, message, hint string) { c.inCompose(v.Node, rule, message, hint) })
-			}
+	for _, r := range v.of(rights.BuildArg) {
+		if r.Name == "BUILDKIT_SYNTAX" {
+			add(r.Value, r.Place, r.Notation == rights.Compose)
 		}
 	}
 	return out
@@ -59,12 +52,14 @@ func (c *pass) frontends() []frontend {
 
 // foreignFrontend reports a program of others, and whatever is newest of it,
 // that decides what a Dockerfile means.
-func (c *pass) foreignFrontend() {
-	for _, f := range c.frontends() {
+func foreignFrontend(v *view) (out []finding) {
+	for _, f := range v.frontends() {
 		name := registryName(f.image)
 		if _, _, digest := splitImage(f.image); digest != "" || name == "docker.io/docker/dockerfile" || name == "docker.io/docker/dockerfile-upstream" {
 			continue
 		}
-		f.report("SBX728", fmt.Sprintf("%s is not the builder's own reader of Dockerfiles, and not pinned", f.image), "use docker/dockerfile, or pin it: NAME:TAG@sha256:…")
+		out = append(out, finding{Place: f.at, once: f.once, message: fmt.Sprintf("%s is not the builder's own reader of Dockerfiles, and not pinned", f.image),
+			hint: "use docker/dockerfile, or pin it: NAME:TAG@sha256:…"})
 	}
+	return out
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -85,19 +86,6 @@ func (o *Org) judge(part string, match func(entry string) bool) (why, where stri
 	return "it is not among what the policy allows", o.at(allow) + " lists what is allowed"
 }
 
-// organisation compares the project with the policy.
-func (c *pass) organisation() {
-	if c.Org == nil {
-		return
-	}
-	c.orgImages()
-	c.orgFeatures()
-	c.orgCapabilities()
-	c.orgExtensions()
-	c.orgMounts()
-	c.orgProperties()
-}
-
 // registryName writes an image's or Feature's name out: Docker Hub is what a
 // name without a registry means.
 func registryName(s string) string {
@@ -127,51 +115,42 @@ func registryMatch(entry, name string) bool {
 	return true
 }
 
-func (c *pass) orgMounts() {
-	judge := func(m mount, report func(message, hint string)) {
-		from := origin(m.source)
-		name := m.source
-		switch from.base {
-		case "/":
-			name = "/" + strings.TrimPrefix(from.path, ".")
-		case "home":
-			name = path.Join("~", from.path)
-		case "workspace":
-			if from.path != ".." && !strings.HasPrefix(from.path, "../") {
-				return // the project's own
-			}
+// policyMounts compares what is mounted of the host with the policy.
+func policyMounts(v *view) (out []finding) {
+	if v.Org == nil {
+		return nil
+	}
+	for _, r := range v.of(rights.Mounted, rights.Granted) {
+		m := r.Mount
+		if m.Type != "bind" && m.Type != "npipe" || r.Kind == rights.Granted && m.Source == "" || r.Key == "volumes_from" {
+			continue
 		}
-		if m.kind != "bind" && m.kind != "npipe" {
-			return
+		from := rights.Origin(m.Source)
+		name := m.Source
+		switch {
+		case from.Base == "/":
+			name = "/" + strings.TrimPrefix(from.Path, ".")
+		case from.Base == "home":
+			name = path.Join("~", from.Path)
+		case from.Base == "workspace" && !from.Leaves():
+			continue // the project's own
+		case from.Base == "" && r.Notation == rights.Compose && !v.outsideProject(m.Source):
+			continue
 		}
-		if why, where := c.Org.judge("mounts", func(e string) bool { return pathMatch(e, name) }); why != "" {
-			report(fmt.Sprintf("the mount of %s: %s", m.source, why), where)
+		if why, where := v.Org.judge("mounts", func(e string) bool { return pathMatch(e, name) }); why != "" {
+			out = append(out, v.policyFinding(r, fmt.Sprintf("the mount of %s: %s", m.Source, why), where))
 		}
 	}
-	for _, m := range c.mounts {
-		judge(m, func(message, hint string) { c.at(m.node, "SBX415", message, hint) })
+	return out
+}
+
+// policyFinding is a finding at a right: where it stands, or at the name of the
+// Feature that brings it.
+func (v *view) policyFinding(r rights.Right, message, hint string) finding {
+	if r.Notation != rights.Feature {
+		return told(r, message, hint)
 	}
-	for _, s := range c.services() {
-		for _, n := range volumesOf(s) {
-			m := c.composed.volume(n)
-			if origin(m.source).base == "" && !c.outsideProject(m.source) {
-				continue // the project's own
-			}
-			judge(m, func(message, hint string) { c.inCompose(n, "SBX415", message, hint) })
-		}
-		for _, g := range c.grantsOf(s) {
-			if g.file != "" && (origin(g.file).base != "" || c.outsideProject(g.file)) {
-				judge(mount{kind: "bind", source: g.file}, func(message, hint string) { c.inCompose(g.at, "SBX415", message, hint) })
-			}
-		}
-	}
-	for _, f := range c.featureRights() {
-		for _, m := range f.mounts {
-			judge(m, func(message, hint string) {
-				c.name(f.member, "SBX415", fmt.Sprintf("by the Feature %s, %s", f.member.Name, message), hint)
-			})
-		}
-	}
+	return v.toldOfFeature(r, fmt.Sprintf("by the Feature %s, %s", r.From.Name, message), hint)
 }
 
 // pathMatch reports whether a path is an entry or lies below it. An absolute
@@ -212,34 +191,38 @@ var elsewhere = map[string]struct {
 	"init":          {[]string{"init"}, "init"},
 }
 
-func (c *pass) orgProperties() {
-	for _, n := range c.Org.entries("properties", "forbid") {
-		message, hint := fmt.Sprintf("the policy forbids %s", n.Text), c.Org.at(n)+" forbids it"
-		if v := c.root.Member(n.Text); v != nil && v.Kind != jsonc.Null && !v.Is(false) {
-			c.at(v, "SBX416", message, hint)
+// policyProperties compares the properties with the policy, in whichever
+// notation they are.
+func policyProperties(v *view) (out []finding) {
+	for _, n := range v.Org.entries("properties", "forbid") {
+		message, hint := fmt.Sprintf("the policy forbids %s", n.Text), v.Org.at(n)+" forbids it"
+		if p := v.root.Member(n.Text); p != nil && p.Kind != jsonc.Null && !p.Is(false) {
+			out = append(out, v.found(p, message, hint))
 		}
 		same := elsewhere[n.Text]
-		for _, a := range c.args {
-			if slices.Contains(same.options, a.flag) && a.value != "false" {
-				c.at(a.node, "SBX416", fmt.Sprintf("%s, and --%s is the same", message, a.flag), hint)
+		for _, a := range v.args {
+			if slices.Contains(same.options, a.Flag) && a.Value != "false" {
+				out = append(out, v.found(a.Node, fmt.Sprintf("%s, and --%s is the same", message, a.Flag), hint))
 			}
 		}
-		for _, s := range c.services() {
-			if v := s.Get(same.key); same.key != "" && v != nil && !v.Null && (v.Kind != compose.Scalar || v.True() || !isSwitch(v)) {
-				c.inCompose(v, "SBX416", fmt.Sprintf("%s, and %s is the same", message, same.key), hint)
+		for _, s := range v.services() {
+			if p := s.Get(same.key); same.key != "" && p != nil && !p.Null && (p.Kind != compose.Scalar || p.True() || !isSwitch(p)) {
+				out = append(out, finding{Place: rights.Place{Doc: p.Doc, Start: p.Start, End: p.End},
+					message: fmt.Sprintf("%s, and %s is the same", message, same.key), hint: hint, once: true})
 			}
 		}
-		for _, f := range c.featureRights() {
+		for _, f := range v.featureList() {
 			if slices.Contains(f.properties, n.Text) {
-				c.name(f.member, "SBX416", fmt.Sprintf("%s, and the Feature %s brings it", message, f.member.Name), hint)
+				out = append(out, finding{Place: v.memberPlace(f.member), message: fmt.Sprintf("%s, and the Feature %s brings it", message, f.member.Name), hint: hint})
 			}
 		}
 	}
-	for _, n := range c.Org.entries("properties", "require") {
-		if c.root.Member(n.Text) == nil {
-			c.missing(nil, "SBX416", fmt.Sprintf("the policy requires %s", n.Text), c.Org.at(n)+" requires it")
+	for _, n := range v.Org.entries("properties", "require") {
+		if v.root.Member(n.Text) == nil {
+			out = append(out, v.lacking(nil, fmt.Sprintf("the policy requires %s", n.Text), v.Org.at(n)+" requires it"))
 		}
 	}
+	return out
 }
 
 // isSwitch reports whether a value of Compose is one word of yes or no.

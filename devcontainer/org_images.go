@@ -9,112 +9,144 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// reporter reports what a policy says at a place.
-type reporter func(message, hint string)
-
-// orgImages looks at every image that the container, the containers beside it
-// and their builds take something from.
-func (c *pass) orgImages() {
-	if n := c.root.Member("image"); n != nil && n.Kind == jsonc.String && !c.builds() {
-		c.orgImage(n.Text, func(m, h string) { c.at(n, "SBX606", m, h) })
+// policyRegistries compares where everything comes from with the policy: every
+// image that the container, the containers next to it and their builds take
+// something from, Features, and what Compose fetches.
+func policyRegistries(v *view) []finding {
+	if v.Org == nil {
+		return nil
 	}
-	if c.build != nil {
-		c.orgBuild(c.build, func(start, end int) reporter {
-			return func(m, h string) { c.inBuild(start, end, "SBX606", m, h) }
-		})
+	out := append(v.featureRegistries(), v.remoteRegistries()...)
+	image := func(name string, at rights.Place, once bool) {
+		if message, hint := v.Org.image(name); message != "" {
+			out = append(out, finding{Place: at, message: message, hint: hint, once: once})
+		}
 	}
-	for _, f := range c.frontends() {
-		c.orgImage(f.image, func(m, h string) { f.report("SBX606", m, h) })
+	property := func(name string, n *jsonc.Node) {
+		image(name, rights.Place{Doc: v.Config, Start: n.Start, End: n.End, Pointer: n.Pointer}, false)
 	}
-	for _, n := range texts(c.root.Member("build").Member("cacheFrom")) {
-		c.orgImage(cacheSource(n.Text), func(m, h string) { c.at(n, "SBX606", m, h) })
+	if n := v.root.Member("image"); n != nil && n.Kind == jsonc.String && !v.builds() {
+		property(n.Text, n)
 	}
-	for _, a := range c.built {
-		report := func(m, h string) { c.at(a.node, "SBX606", m, h) }
-		_, image, _ := strings.Cut(a.value, "docker-image://")
-		switch a.flag {
+	for _, s := range v.imagesOf(v.build) {
+		image(s.name, s.at, false)
+	}
+	for _, f := range v.frontends() {
+		image(f.image, f.at, f.once)
+	}
+	for _, n := range texts(v.root.Member("build").Member("cacheFrom")) {
+		property(cacheSource(n.Text), n)
+	}
+	for _, a := range v.built {
+		switch a.Flag {
 		case "build-context":
-			c.orgImage(image, report)
+			_, name, _ := strings.Cut(a.Value, "docker-image://")
+			property(name, a.Node)
 		case "cache-from":
-			c.orgImage(cacheSource(a.value), report)
+			property(cacheSource(a.Value), a.Node)
 		}
 	}
-	c.orgRemote()
-	for _, s := range c.services() {
-		c.orgService(s)
+	for _, s := range v.services() {
+		for _, i := range v.serviceImages(s) {
+			image(i.name, i.at, i.once)
+		}
 	}
+	return out
 }
 
-// orgImage judges one image by its name. What depends on a variable can be
-// anything, which a list of what is allowed does not allow.
-func (c *pass) orgImage(image string, report reporter) {
+// namedImage is an image and where it is named.
+type namedImage struct {
+	name string
+	at   rights.Place
+	once bool // see finding
+}
+
+// image judges one image by its name: "" or why it is refused. What depends on
+// a variable can be anything, which a list of what is allowed does not allow.
+func (o *Org) image(name string) (why, where string) {
 	switch {
-	case image == "" || image == "scratch" || strings.Contains(image, "${templateOption:"):
-	case strings.Contains(image, "$"):
-		if allow := c.Org.doc.Root.Member("registries").Member("allow"); allow != nil {
-			report(fmt.Sprintf("the image %s depends on a variable, so it may come from anywhere", image), c.Org.at(allow)+" lists what is allowed")
+	case name == "" || name == "scratch" || strings.Contains(name, "${templateOption:"):
+		return "", ""
+	case strings.Contains(name, "$"):
+		allow := o.doc.Root.Member("registries").Member("allow")
+		if allow == nil {
+			return "", ""
 		}
-	default:
-		full := registryName(image)
-		if why, where := c.Org.judge("registries", func(e string) bool { return registryMatch(e, full) }); why != "" {
-			report(fmt.Sprintf("the image %s: %s", image, why), where)
-		}
+		return fmt.Sprintf("the image %s depends on a variable, so it may come from anywhere", name), o.at(allow) + " lists what is allowed"
 	}
+	full := registryName(name)
+	if why, where = o.judge("registries", func(e string) bool { return registryMatch(e, full) }); why != "" {
+		why = fmt.Sprintf("the image %s: %s", name, why)
+	}
+	return why, where
 }
 
-// orgBuild judges what a Dockerfile starts from and takes files from.
-func (c *pass) orgBuild(b *build, at func(start, end int) reporter) {
+// imagesOf returns what a Dockerfile starts from and takes files from.
+func (v *view) imagesOf(b *build) (out []namedImage) {
+	if b == nil {
+		return nil
+	}
+	add := func(name string, start, end int) {
+		out = append(out, namedImage{name, rights.Place{Doc: b.file.Doc, Start: start, End: end}, false})
+	}
 	for _, s := range b.needed {
 		if from, ok := s.From.Command.(*instructions.Stage); ok && s.Parent == nil {
-			c.orgImage(s.Image, at(s.From.Find(from.BaseName)))
+			start, end := s.From.Find(from.BaseName)
+			add(s.Image, start, end)
 		}
 	}
 	for _, s := range b.sources() {
-		if !c.buildContext(s.image) {
-			c.orgImage(s.image, at(s.start, s.end))
+		if !v.buildContext(s.image) {
+			add(s.image, s.start, s.end)
 		}
 	}
+	return out
 }
 
-func (c *pass) orgService(s *compose.Service) {
-	in := func(n *compose.Node) reporter { return func(m, h string) { c.inCompose(n, "SBX606", m, h) } }
+// serviceImages returns what a service and its build take something from.
+func (v *view) serviceImages(s *compose.Service) (out []namedImage) {
+	add := func(name string, n *compose.Node) {
+		out = append(out, namedImage{name, rights.Place{Doc: n.Doc, Start: n.Start, End: n.End}, true})
+	}
 	b := s.Get("build")
 	context, file, target, builds := s.Build()
 	if n := s.Get("image"); !builds && n != nil {
-		c.orgImage(n.String(), in(n))
+		add(n.String(), n)
 	}
 	for _, n := range b.Get("cache_from").Scalars() {
-		c.orgImage(cacheSource(n.Text), in(n))
+		add(cacheSource(n.Text), n)
 	}
-	for _, v := range b.Get("additional_contexts").Variables() {
-		if image, ok := strings.CutPrefix(v.Value, "docker-image://"); ok {
-			c.orgImage(image, in(v.Node))
+	for _, variable := range b.Get("additional_contexts").Variables() {
+		if image, ok := strings.CutPrefix(variable.Value, "docker-image://"); ok {
+			add(image, variable.Node)
 		}
 	}
 	if n := b.Get("dockerfile_inline"); n != nil {
-		made := &build{file: dockerfile.Parse("", []byte(n.Text), dockerfile.Options{})}
-		made.final = made.file.Target(target)
-		made.needed = made.file.Reachable(made.final)
-		c.orgBuild(made, func(int, int) reporter { return in(n) })
-		return
+		for _, i := range v.imagesOf(buildOf("", []byte(n.Text), target)) {
+			add(i.name, n)
+		}
+		return out
 	}
-	if dev := c.composed.dev(); !builds || dev != nil && dev.Name == s.Name || strings.ContainsAny(context+file, "$:") || path.IsAbs(context) || path.IsAbs(file) {
-		return // the dev container's own is c.build
+	if dev := v.composed.dev(); !builds || dev != nil && dev.Name == s.Name || strings.ContainsAny(context+file, "$:") || path.IsAbs(context) || path.IsAbs(file) {
+		return out // the dev container's own is v.build
 	}
-	doc := c.readable(path.Join(path.Dir(c.composed.first), context, file))
+	doc := v.readable(path.Join(path.Dir(v.composed.first), context, file))
 	if doc == nil {
-		return
+		return out
 	}
-	c.also(doc)
-	made := &build{file: dockerfile.Parse(doc.File, doc.Src, dockerfile.Options{})}
+	v.also(doc)
+	return append(out, v.imagesOf(buildOf(doc.File, doc.Src, target))...)
+}
+
+func buildOf(name string, src []byte, target string) *build {
+	made := &build{file: dockerfile.Parse(name, src, dockerfile.Options{})}
 	made.final = made.file.Target(target)
 	made.needed = made.file.Reachable(made.final)
-	c.orgBuild(made, func(start, end int) reporter {
-		return func(m, h string) { c.in(doc, start, end, "", "SBX606", m, h) }
-	})
+	return made
 }
 
 // cacheSource returns the image that a source of build caches names, "" for one
@@ -124,7 +156,7 @@ func cacheSource(s string) string {
 		return s
 	}
 	kind, ref := "", ""
-	for _, field := range mountFields(s) {
+	for _, field := range rights.MountFields(s) {
 		key, value, _ := strings.Cut(strings.TrimSpace(field), "=")
 		switch key {
 		case "type":

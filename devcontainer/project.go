@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -243,6 +244,9 @@ func projectFolder(dir string) string {
 	}
 	return dir
 }
+
+// variable is a ${…} reference.
+var variable = regexp.MustCompile(`\$\{[^}]*\}`)
 
 func sortedKeys[V any](m map[string]V) []string {
 	out := make([]string, 0, len(m))

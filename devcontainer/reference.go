@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -53,8 +54,8 @@ func (c *pass) workspace() {
 		return
 	}
 	r := c.at(n, "SBX309", "workspaceMount says where the files are, and nothing opens that folder", "add workspaceFolder with the target of the mount")
-	if m := parseMount(s, n); strings.HasPrefix(m.target, "/") {
-		r.fix(c.Config.AddMember(c.root, "workspaceFolder", jsonc.Quote(m.target)))
+	if m := rights.ParseMount(s); strings.HasPrefix(m.Target, "/") {
+		r.fix(c.Config.AddMember(c.root, "workspaceFolder", jsonc.Quote(m.Target)))
 	}
 }
 
@@ -105,7 +106,7 @@ func (c *pass) mountText(n *jsonc.Node) {
 		c.at(n, "SBX310", fmt.Sprintf("the engine knows no mount of type %q", kind), "accepted: bind, volume, tmpfs")
 	case !hasTarget:
 		c.at(n, "SBX310", "the mount has no target", "add target= with a path in the container")
-	case kind == "bind" && parseMount(plain, n).source == "":
+	case kind == "bind" && rights.ParseMount(plain).Source == "":
 		c.at(n, "SBX310", "the bind mount has no source", "add source= with a path of the host")
 	}
 }
@@ -161,19 +162,20 @@ func (c *pass) fileMissing(n *jsonc.Node, what string, kind Kind) {
 }
 
 // duplicateTargets reports mounts that meet.
-func (c *pass) duplicateTargets() {
+func duplicateTargets(v *view) (out []finding) {
 	seen := map[string]int{}
-	for _, m := range c.mounts {
-		if m.target == "" {
+	for _, r := range v.mounts() {
+		if r.Mount.Target == "" {
 			continue
 		}
-		target := path.Clean(m.target)
+		target := path.Clean(r.Mount.Target)
 		if line, ok := seen[target]; ok {
-			c.at(m.node, "SBX312", fmt.Sprintf("%s is already the target of the mount on line %d", m.target, line), "keep one of them")
+			out = append(out, told(r, fmt.Sprintf("%s is already the target of the mount on line %d", r.Mount.Target, line), "keep one of them"))
 			continue
 		}
-		seen[target], _ = c.Config.Position(m.node.Start)
+		seen[target], _ = v.Config.Position(r.Place.Start)
 	}
+	return out
 }
 
 var (
@@ -233,21 +235,5 @@ func (c *pass) shadowed() {
 	}
 }
 
-// truthy reports whether the reference CLI, written in JavaScript, takes n for
-// true.
-func truthy(n *jsonc.Node) bool {
-	if n == nil {
-		return false
-	}
-	switch n.Kind {
-	case jsonc.Bool:
-		return n.Is(true)
-	case jsonc.String:
-		return n.Text != ""
-	case jsonc.Number:
-		return n.Text != "0"
-	case jsonc.Null:
-		return false
-	}
-	return true
-}
+// truthy is rights.Truthy.
+var truthy = rights.Truthy

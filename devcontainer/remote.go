@@ -17,17 +17,19 @@ var (
 
 // composeRemote reports Compose files and build contexts that come from
 // elsewhere and may be others tomorrow.
-func (c *pass) composeRemote() {
-	c.eachRemote(func(n *compose.Node, what string) {
+func composeRemote(v *view) (out []finding) {
+	v.eachRemote(func(n *compose.Node, what string) {
 		if s := n.String(); !remotePinned.MatchString(s) {
-			c.inCompose(n, "SBX612", fmt.Sprintf("%s comes from %s, and may be another one tomorrow", what, s), "keep it in the repository, or name a commit (…git#COMMIT) or a digest (…@sha256:…)")
+			out = append(out, composeFinding(n, fmt.Sprintf("%s comes from %s, and may be another one tomorrow", what, s),
+				"keep it in the repository, or name a commit (…git#COMMIT) or a digest (…@sha256:…)"))
 		}
 	})
+	return out
 }
 
-// orgRemote holds them to the policy's registries, by host and path.
-func (c *pass) orgRemote() {
-	c.eachRemote(func(n *compose.Node, what string) {
+// remoteRegistries compares their hosts and paths with the policy's registries.
+func (v *view) remoteRegistries() (out []finding) {
+	v.eachRemote(func(n *compose.Node, what string) {
 		place := strings.ToLower(n.String())
 		if _, rest, ok := strings.Cut(place, "://"); ok {
 			place = rest
@@ -40,15 +42,16 @@ func (c *pass) orgRemote() {
 		if name, _, digest := splitImage(place); digest != "" || strings.HasPrefix(n.String(), "oci://") {
 			place = name
 		}
-		if why, where := c.Org.judge("registries", func(e string) bool { return registryMatch(e, place) }); why != "" {
-			c.inCompose(n, "SBX606", fmt.Sprintf("%s from %s: %s", what, n.String(), why), where)
+		if why, where := v.Org.judge("registries", func(e string) bool { return registryMatch(e, place) }); why != "" {
+			out = append(out, composeFinding(n, fmt.Sprintf("%s from %s: %s", what, n.String(), why), where))
 		}
 	})
+	return out
 }
 
 // eachRemote visits what Compose fetches from elsewhere.
-func (c *pass) eachRemote(visit func(n *compose.Node, what string)) {
-	if c.composed == nil {
+func (v *view) eachRemote(visit func(n *compose.Node, what string)) {
+	if v.composed == nil {
 		return
 	}
 	judge := func(n *compose.Node, what string) {
@@ -56,7 +59,7 @@ func (c *pass) eachRemote(visit func(n *compose.Node, what string)) {
 			visit(n, what)
 		}
 	}
-	if include := c.composed.project.Root.Get("include"); include != nil {
+	if include := v.composed.project.Root.Get("include"); include != nil {
 		for _, item := range include.Items {
 			if item.Kind == compose.Map {
 				item = item.Get("path")
@@ -66,15 +69,15 @@ func (c *pass) eachRemote(visit func(n *compose.Node, what string)) {
 			}
 		}
 	}
-	for _, s := range c.composed.project.Services() {
+	for _, s := range v.composed.project.Services() {
 		b := s.Get("build")
 		if b.String() == "" {
 			b = b.Get("context")
 		}
 		judge(b, "the build of "+s.Name)
-		for _, v := range s.Get("build").Get("additional_contexts").Variables() {
-			if remoteSource.MatchString(v.Value) {
-				judge(&compose.Node{Text: v.Value, Doc: v.Node.Doc, Start: v.Node.Start, End: v.Node.End}, "a context of "+s.Name)
+		for _, context := range s.Get("build").Get("additional_contexts").Variables() {
+			if n := context.Node; remoteSource.MatchString(context.Value) {
+				judge(&compose.Node{Text: context.Value, Doc: n.Doc, Start: n.Start, End: n.End}, "a context of "+s.Name)
 			}
 		}
 	}

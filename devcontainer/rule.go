@@ -12,17 +12,18 @@ import (
 type Rule struct {
 	ID       string        // "SBX402"; stable, findings carry it
 	Name     string        // the same for people: "privileged"
-	Severity diag.Severity // of its findings; see given for those that are lower
+	Severity diag.Severity // of its findings; some of them are notes
 	Title    string        // what is wrong; lower case, no full stop
 	Reason   string        // why that matters, in sentences
 	// Fix says what `fix` does about it; "" means that nothing can be done
 	// without the author.
 	Fix string
 
-	// check looks for this rule in a project. It is nil when the check of
-	// another entry reports it on the way, as one walk over a file sees many
-	// things.
-	check func(*pass)
+	// check looks for this rule in a project, and for nothing else.
+	check check
+	// walk looks for this rule and for others of the family, as one walk over a
+	// file sees many things. An entry with neither is reported by another's walk.
+	walk func(*pass)
 }
 
 // Family is a group of rules: those whose number starts with the same digit.

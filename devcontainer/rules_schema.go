@@ -8,7 +8,7 @@ var schemaRules = []Rule{
 	{ID: "SBX201", Name: "unknown-property", Severity: diag.SeverityError, Title: "unknown property",
 		Reason: "The dev container tools ignore what they do not know. A slip in a name therefore switches off what the line was written for.",
 		Fix:    "a name that differs only in case, - or _ is written right",
-		check:  (*pass).schema},
+		walk:   (*pass).schema},
 	{ID: "SBX202", Name: "wrong-type", Severity: diag.SeverityError, Title: "wrong type",
 		Reason: "The tools do not check types: a value of the wrong one is dropped, turned into text, or ends the start with an error that names no line."},
 	{ID: "SBX203", Name: "value-not-accepted", Severity: diag.SeverityError, Title: "value not accepted",

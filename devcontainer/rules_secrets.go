@@ -1,7 +1,6 @@
 package devcontainer
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,21 +14,26 @@ import (
 var secretRules = []Rule{
 	{ID: "SBX501", Name: "literal-secret", Severity: diag.SeverityError, Title: "secret written into the file",
 		Reason: "The file is shared with everybody who sees the repository, and its history never forgets.",
-		check:  (*pass).secrets},
+		check:  literalSecrets},
 	{ID: "SBX502", Name: "inspectable-secret", Severity: diag.SeverityWarning, Title: "secret in the container's environment",
-		Reason: "containerEnv becomes part of the container: everybody who may inspect it reads the value, every process in it inherits it, and it stays until the container is removed."},
+		Reason: "containerEnv becomes part of the container: everybody who may inspect it reads the value, every process in it inherits it, and it stays until the container is removed.",
+		check:  inspectableSecrets},
 	{ID: "SBX503", Name: "session-secret", Severity: diag.SeverityNote, Title: "secret in every session's environment",
-		Reason: "remoteEnv is not stored in the container, but every process of a session inherits it, an agent's commands among them. A proxy on the host keeps the key outside."},
+		Reason: "remoteEnv is not stored in the container, but every process of a session inherits it, an agent's commands among them. A proxy on the host keeps the key outside.",
+		check:  sessionSecrets},
 	{ID: "SBX504", Name: "build-secret", Severity: diag.SeverityWarning, Title: "secret as a build argument",
-		Reason: "Build arguments are kept in the image's history, where everybody who has the image reads them."},
+		Reason: "Build arguments are kept in the image's history, where everybody who has the image reads them.",
+		check:  buildSecrets},
 	{ID: "SBX505", Name: "env-file-inside", Severity: diag.SeverityWarning, Title: "file of variables inside the workspace",
-		Reason: "A file of variables mostly holds keys. In the workspace the container reads it, an agent changes it, and the next commit may carry it away."},
+		Reason: "A file of variables mostly holds keys. In the workspace the container reads it, an agent changes it, and the next commit may carry it away.",
+		check:  envFilesInside},
 	{ID: "SBX506", Name: "editor-sockets", Severity: diag.SeverityNote, Title: "the editor's way to the host is left open",
 		Reason: "Editors pass sockets of the host into a session: the SSH agent signs with the user's keys, and the editor's own sockets open files and start programs outside. A sandbox that leaves them in place has a back door.",
 		Fix:    "remoteEnv sets them to null",
-		check:  (*pass).editorSockets},
+		walk:   (*pass).editorSockets},
 	{ID: "SBX507", Name: "secret-for-agent", Severity: diag.SeverityWarning, Title: "the agent's container gets a secret of the host",
-		Reason: "Secrets and configs of Compose are files in the container. Where an agent works it reads them like any other file, and may send them to whatever it can reach."},
+		Reason: "Secrets and configs of Compose are files in the container. Where an agent works it reads them like any other file, and may send them to whatever it can reach.",
+		check:  secretsForAgent},
 }
 
 // editorSocketNames are the variables that name those sockets. What VS Code's
@@ -83,68 +87,4 @@ func isSecret(name, value string) bool {
 		return false
 	}
 	return keyForm.MatchString(value) || secretName.MatchString(name) && random.MatchString(value) && digit.MatchString(value) && letter.MatchString(value)
-}
-
-// secrets reports keys in the file, and keys that more people and programs
-// can read than need them.
-func (c *pass) secrets() {
-	c.composeSecrets()
-	for _, place := range []struct {
-		env  *jsonc.Node
-		rule string // when the value comes from the host
-	}{
-		{c.root.Member("containerEnv"), "SBX502"},
-		{c.root.Member("remoteEnv"), "SBX503"},
-		{c.root.Member("build").Member("args"), "SBX504"},
-	} {
-		if place.env == nil {
-			continue
-		}
-		for _, m := range place.env.Members {
-			if value, ok := m.Value.Str(); ok {
-				c.secret(m.Value, m.Name, value, place.rule)
-			}
-		}
-	}
-	for _, a := range c.built {
-		if a.flag == "build-arg" {
-			name, value, _ := strings.Cut(a.value, "=")
-			c.secret(a.node, name, value, "SBX504")
-		}
-	}
-	for _, a := range c.args {
-		switch a.flag {
-		case "env":
-			name, value, _ := strings.Cut(a.value, "=")
-			c.secret(a.node, name, value, "SBX502")
-		case "env-file":
-			c.envFile(a)
-		}
-	}
-}
-
-func (c *pass) envFile(a runArg) {
-	p := origin(a.value)
-	if p.base == "workspace" && p.path != ".." && !strings.HasPrefix(p.path, "../") || p.base == "" && !strings.HasPrefix(p.path, "..") && !strings.Contains(a.value, "${") {
-		c.at(a.node, "SBX505", fmt.Sprintf("%s lies in the workspace", a.value), "keep it outside the repository, or use \"secrets\"")
-	}
-}
-
-var fromHost = regexp.MustCompile(`\$\{(?:localEnv|env):([^:}]+)`)
-
-// secretAdvice says what is wrong with a key from the host, by rule.
-var secretAdvice = map[string][2]string{
-	"SBX502": {"%s of the host becomes part of the container, where inspect shows it", "keep the key outside; if it must go in, remoteEnv at least is not stored"},
-	"SBX503": {"every process of a session can read %s of the host", "keep the key outside, behind a proxy on the host"},
-	"SBX504": {"%s of the host becomes part of the image's history", "mount it for the one step that needs it: RUN --mount=type=secret"},
-}
-
-func (c *pass) secret(n *jsonc.Node, name, value, rule string) {
-	if isSecret(name, value) {
-		c.at(n, "SBX501", fmt.Sprintf("%s holds what looks like a key", name), "revoke it, and name the secret in sandbox.jsonc or in \"secrets\"")
-		return
-	}
-	if m := fromHost.FindStringSubmatch(value); m != nil && (secretName.MatchString(m[1]) || secretName.MatchString(name)) {
-		c.at(n, rule, fmt.Sprintf(secretAdvice[rule][0], m[1]), secretAdvice[rule][1])
-	}
 }

@@ -64,13 +64,13 @@ func (c *pass) schema() {
 
 // byCompose reports whether Compose starts the container: an image or a
 // Dockerfile beside it wins.
-func (c *pass) byCompose() bool {
+func (c *view) byCompose() bool {
 	return c.root.Member("dockerComposeFile") != nil && c.root.Member("image") == nil && c.root.Member("dockerFile") == nil && c.root.Member("build").Member("dockerfile") == nil
 }
 
 // engineOnly returns a property that becomes an option of the engine's command
 // line; nil with Compose, where it does nothing, as SBX206 says.
-func (c *pass) engineOnly(name string) *jsonc.Node {
+func (c *view) engineOnly(name string) *jsonc.Node {
 	if c.byCompose() {
 		return nil
 	}

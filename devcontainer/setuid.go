@@ -34,8 +34,8 @@ type setuidUse struct {
 // setuidUses returns where lifecycle commands, the ENTRYPOINT and local Features
 // need a setuid program, also in the scripts of the project that they run.
 // initializeCommand runs on the host and does not count.
-func (c *pass) setuidUses() []setuidUse {
-	s := &setuidSearch{pass: c, seen: map[string]bool{}}
+func (c *view) setuidUses() []setuidUse {
+	s := &setuidSearch{view: c, seen: map[string]bool{}}
 	hookRoot := c.hooksRunAsRoot()
 	for _, hook := range hooks {
 		s.hook(c.root.Member(hook), hook, hookRoot, true)
@@ -46,7 +46,7 @@ func (c *pass) setuidUses() []setuidUse {
 }
 
 // hooksRunAsRoot reports whether lifecycle commands surely run as root.
-func (c *pass) hooksRunAsRoot() bool {
+func (c *view) hooksRunAsRoot() bool {
 	if n := c.namedUser(); n != nil {
 		return isRoot(n.Text)
 	}
@@ -63,7 +63,7 @@ const maxFollowed = 50
 const runsIt = ", which"
 
 type setuidSearch struct {
-	*pass
+	*view
 	seen  map[string]bool // scripts that were read
 	found []setuidUse
 }
@@ -105,8 +105,8 @@ func (s *setuidSearch) entrypoint() {
 	}
 	root := !known || isRoot(user)
 	for _, a := range s.args {
-		if a.flag == "entrypoint" {
-			s.words([]string{a.value}, "--entrypoint", root)
+		if a.Flag == "entrypoint" {
+			s.words([]string{a.Value}, "--entrypoint", root)
 		}
 	}
 	if s.build == nil || s.build.final == nil {
@@ -243,7 +243,7 @@ var (
 // projectScript finds the file of the project that a word of a command names:
 // from the workspace, from the configuration's folder, or copied into the image
 // under the same name.
-func (c *pass) projectScript(word string) (name string, ok bool) {
+func (c *view) projectScript(word string) (name string, ok bool) {
 	if c.Tree == nil || word == "" || word[0] == '-' {
 		return "", false
 	}
@@ -267,7 +267,7 @@ func (c *pass) projectScript(word string) (name string, ok bool) {
 
 // privilegesStay reports whether no-new-privileges is on, by the configuration
 // or by a Feature that can be read.
-func (c *pass) privilegesStay() bool {
+func (c *view) privilegesStay() bool {
 	if c.noNewPrivileges() {
 		return true
 	}

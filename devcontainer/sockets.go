@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/rights"
 )
 
 // sockets are places where the session of a user, or the machine, listens, and
@@ -29,12 +31,12 @@ var runtimeFolder = regexp.MustCompile(`\$\{?(?:(?:localEnv|env):)?XDG_RUNTIME_D
 
 // sessionSocket says whose socket a mount hands in and what that allows, or
 // nothing.
-func sessionSocket(m mount) (what, can string) {
-	from := origin(m.source)
-	if m.kind != "bind" && m.kind != "npipe" || from.base == "workspace" || from.base == "" && !strings.Contains(m.source, "$") {
+func sessionSocket(m rights.Mount) (what, can string) {
+	from := rights.Origin(m.Source)
+	if m.Type != "bind" && m.Type != "npipe" || from.Base == "workspace" || from.Base == "" && !strings.Contains(m.Source, "$") {
 		return "", "" // of the project
 	}
-	source := socketPath(m.source)
+	source := socketPath(m.Source)
 	for _, s := range sockets {
 		if s.place.MatchString(source) {
 			return s.what, s.can
@@ -45,22 +47,30 @@ func sessionSocket(m mount) (what, can string) {
 
 // socketPath writes a source out so that places compare.
 func socketPath(source string) string {
-	p := origin(runtimeFolder.ReplaceAllLiteralString(source, "/run/user/1000"))
-	switch p.base {
+	p := rights.Origin(runtimeFolder.ReplaceAllLiteralString(source, "/run/user/1000"))
+	switch p.Base {
 	case "/":
-		return "/" + p.path
+		return "/" + p.Path
 	case "home":
-		return "~/" + p.path
+		return "~/" + p.Path
 	}
-	return p.path
+	return p.Path
 }
 
-// handsInSession reports a mount of such a socket.
-func (c *pass) handsInSession(m mount, report func(rule, message, hint string)) bool {
-	what, can := sessionSocket(m)
-	if what != "" {
-		report("SBX417", fmt.Sprintf("the mount of %q hands in %s: whoever connects %s", m.source, what, can), "leave it out; an editor forwards what a session needs, and asks")
+// sessionSockets reports mounts of such a socket.
+func sessionSockets(v *view) (out []finding) {
+	for _, r := range v.shown(rights.Mounted, rights.Granted) {
+		if what, can := sessionSocket(r.Mount); what != "" && !mountsEngine(r) {
+			f := told(r, fmt.Sprintf("the mount of %q hands in %s: whoever connects %s", r.Mount.Source, what, can), "leave it out; an editor forwards what a session needs, and asks")
+			f.Place = r.SourceAt
+			out = append(out, f)
+		}
 	}
+	return out
+}
+
+func mountsSession(r rights.Right) bool {
+	what, _ := sessionSocket(r.Mount)
 	return what != ""
 }
 

@@ -29,7 +29,7 @@ func (c *pass) image() {
 }
 
 // builds reports whether a Dockerfile or Compose wins over the image.
-func (c *pass) builds() bool {
+func (c *view) builds() bool {
 	return c.root.Member("dockerFile") != nil || c.root.Member("build").Member("dockerfile") != nil || c.root.Member("dockerComposeFile") != nil
 }
 

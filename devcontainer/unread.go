@@ -72,7 +72,14 @@ func (c *pass) unchecked() {
 // composeUnread reports the files that Compose files name and that are not
 // there or cannot be read, and what they say beyond the bounds.
 func (c *pass) composeUnread() {
+	tooMany := ""
+	if c.work.Spent() {
+		tooMany = fmt.Sprintf("volumes_from and dependsOn bring more than %d mounts and Features", maxBrought)
+	}
 	if c.composed == nil {
+		if tooMany != "" {
+			c.missing(c.root.Member("features"), "SBX109", tooMany+": a part of them is not checked", "shorten it; nothing is known about the rest")
+		}
 		return
 	}
 	project := c.composed.project
@@ -83,7 +90,7 @@ func (c *pass) composeUnread() {
 		}
 		c.unreadFile(&compose.Node{Doc: u.Doc, Start: u.Start, End: u.End}, u.Message, u.Missing)
 	}
-	if why := cmp.Or(project.Incomplete(), c.composed.incomplete()); why != "" && len(c.Compose) > 0 {
+	if why := cmp.Or(project.Incomplete(), tooMany); why != "" && len(c.Compose) > 0 {
 		c.in(c.Compose[0], 0, 0, "", "SBX109", why+": a part of it is not checked", "shorten it; nothing is known about the rest")
 	}
 	seen := map[string]bool{}

@@ -1,4 +1,4 @@
-package devcontainer
+package rights
 
 import (
 	"bufio"
@@ -23,14 +23,14 @@ import (
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
-func parsed(t testing.TB, o commandOptions, words []string) []runArg {
+func parsed(t testing.TB, o CommandOptions, words []string) []Arg {
 	t.Helper()
 	src, err := json.Marshal(words)
 	if err != nil {
 		t.Fatal(err)
 	}
 	doc, _ := jsonc.Parse("f", src)
-	return o.parse(doc.Root)
+	return o.Parse(doc.Root)
 }
 
 // The tables say of each option what the engine's program says in its help.
@@ -39,9 +39,9 @@ func TestOptionsAreThoseOfTheEngine(t *testing.T) {
 	line := regexp.MustCompile(`^  (?:-(\w), |    )--([a-z0-9-]+)( [a-zA-Z0-9_<=-]+)?(?:  |$)`)
 	for _, tt := range []struct {
 		command string
-		options commandOptions
+		options CommandOptions
 		atLeast int
-	}{{"run", runOptions, 90}, {"build", imageOptions, 25}} {
+	}{{"run", RunOptions, 90}, {"build", ImageOptions, 25}} {
 		help, err := exec.Command(docker, tt.command, "--help").Output()
 		if err != nil {
 			t.Fatal(err)
@@ -64,8 +64,8 @@ func TestOptionsAreThoseOfTheEngine(t *testing.T) {
 			t.Errorf("%s: only %d options were recognised in the help", tt.command, seen)
 		}
 	}
-	for name := range runOptions.valued {
-		if runOptions.switches[name] {
+	for name := range RunOptions.valued {
+		if RunOptions.switches[name] {
 			t.Errorf("--%s is both", name)
 		}
 	}
@@ -120,7 +120,7 @@ func fakeEngine(t *testing.T) (socket string, last func() *started) {
 func capabilities(names []string) string {
 	var out []string
 	for _, n := range names {
-		out = append(out, capabilityName(n))
+		out = append(out, CapabilityName(n))
 	}
 	slices.Sort(out)
 	return fmt.Sprint(slices.Compact(out))
@@ -164,19 +164,19 @@ func TestRunArgsAreReadAsTheEngineReadsThem(t *testing.T) {
 			}
 			continue
 		}
-		ours := parsed(t, runOptions, append(slices.Clone(line), "the-image", "word"))
+		ours := parsed(t, RunOptions, append(slices.Clone(line), "the-image", "word"))
 		list := func(flag string) (out []string) {
 			for _, a := range ours {
-				if a.flag == flag {
-					out = append(out, a.value)
+				if a.Flag == flag {
+					out = append(out, a.Value)
 				}
 			}
 			return out
 		}
 		one := func(flag string) string { return strings.Join(list(flag), " and ") }
 		for what, pair := range map[string][2]any{
-			"privileged": {isOn(one("privileged")), want.HostConfig.Privileged}, "publish-all": {isOn(one("publish-all")), want.HostConfig.PublishAllPorts},
-			"read-only": {isOn(one("read-only")), want.HostConfig.ReadonlyRootfs}, "user": {one("user"), want.User}, "pid": {one("pid"), want.HostConfig.PidMode},
+			"privileged": {IsOn(one("privileged")), want.HostConfig.Privileged}, "publish-all": {IsOn(one("publish-all")), want.HostConfig.PublishAllPorts},
+			"read-only": {IsOn(one("read-only")), want.HostConfig.ReadonlyRootfs}, "user": {one("user"), want.User}, "pid": {one("pid"), want.HostConfig.PidMode},
 			"ipc": {one("ipc"), want.HostConfig.IpcMode}, "uts": {one("uts"), want.HostConfig.UTSMode}, "userns": {one("userns"), want.HostConfig.Usernsmode},
 			"cap-add": {capabilities(list("cap-add")), capabilities(want.HostConfig.CapAdd)}, "volumes-from": {fmt.Sprint(list("volumes-from")), fmt.Sprint(want.HostConfig.VolumesFrom)},
 			"labels": {strings.Join(slices.Sorted(slices.Values(list("label"))), "|") != "", len(want.Labels) > 0},

@@ -1,4 +1,4 @@
-package devcontainer
+package rights
 
 import (
 	"slices"
@@ -7,18 +7,18 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// runArg is one option of the engine's command line, from runArgs or from
+// Arg is one option of the engine's command line, from runArgs or from
 // build.options.
-type runArg struct {
-	flag  string // long form without dashes: "volume"
-	value string // "true" for a switch without a value
-	node  *jsonc.Node
+type Arg struct {
+	Flag  string // long form without dashes: "volume"
+	Value string // "true" for a switch without a value
+	Node  *jsonc.Node
 }
 
-// commandOptions are what a command of the engine's program accepts, as its own parser
+// CommandOptions are what a command of the engine's program accepts, as its own parser
 // has it: which words take the next one as their value. A test compares them
 // with the program's help.
-type commandOptions struct {
+type CommandOptions struct {
 	short    map[byte]string // the long form of a letter
 	switches map[string]bool // take no value of their own
 	valued   map[string]bool // take the next word when they have no "="
@@ -36,8 +36,8 @@ func words(lines ...string) map[string]bool {
 	return out
 }
 
-// runOptions are those of "docker run", with what Podman has besides.
-var runOptions = commandOptions{
+// RunOptions are those of "docker run", with what Podman has besides.
+var RunOptions = CommandOptions{
 	short: map[byte]string{'a': "attach", 'c': "cpu-shares", 'd': "detach", 'e': "env", 'h': "hostname", 'i': "interactive", 'l': "label", 'm': "memory",
 		'p': "publish", 'P': "publish-all", 'q': "quiet", 't': "tty", 'u': "user", 'v': "volume", 'w': "workdir"},
 	switches: words("detach disable-content-trust help init interactive no-healthcheck oom-kill-disable privileged publish-all quiet read-only rm sig-proxy tty use-api-socket",
@@ -56,8 +56,8 @@ var runOptions = commandOptions{
 	aliases: map[string]string{"net": "network", "net-alias": "network-alias", "dns-opt": "dns-option"},
 }
 
-// imageOptions are those of "docker build", with BuildKit and without.
-var imageOptions = commandOptions{
+// ImageOptions are those of "docker build", with BuildKit and without.
+var ImageOptions = CommandOptions{
 	short:    map[byte]string{'c': "cpu-shares", 'D': "debug", 'f': "file", 'm': "memory", 'o': "output", 'q': "quiet", 't': "tag"},
 	switches: words("check compress debug disable-content-trust force-rm help load no-cache push pull quiet rm squash stream"),
 	valued: words("add-host allow annotation attest build-arg build-context builder cache-from cache-to call cgroup-parent cpu-period cpu-quota cpu-shares cpuset-cpus cpuset-mems file iidfile",
@@ -65,17 +65,17 @@ var imageOptions = commandOptions{
 	single: words("network"),
 }
 
-// parse reads the words of an array as the engine's command line would, up to
+// Parse reads the words of an array as the engine's command line would, up to
 // the first one that is no option: after that come an image and its command.
 // What the tables lack is a switch unless a word follows that is no option.
-func (o commandOptions) parse(list *jsonc.Node) []runArg {
-	var out []runArg
+func (o CommandOptions) Parse(list *jsonc.Node) []Arg {
+	var out []Arg
 	if list == nil || list.Kind != jsonc.Array {
 		return nil // the reference CLI makes letters of a text
 	}
 	last := map[string]int{}
 	add := func(flag, value string, n *jsonc.Node) {
-		arg := runArg{flag, value, n}
+		arg := Arg{flag, value, n}
 		if i, again := last[flag]; again && o.single[flag] {
 			out[i] = arg
 			return
@@ -124,7 +124,7 @@ func isPlain(word string) bool { return word != "" && word[0] != '-' }
 
 // letters reads "-itv", whose last letter may have a value: in the same word,
 // with or without "=", or in the next one.
-func (o commandOptions) letters(word string, next func() string, add func(flag, value string)) {
+func (o CommandOptions) letters(word string, next func() string, add func(flag, value string)) {
 	for i := range len(word) {
 		flag, known := o.short[word[i]]
 		rest := word[i+1:]
@@ -146,8 +146,8 @@ func (o commandOptions) letters(word string, next func() string, add func(flag, 
 	}
 }
 
-// isOn reports whether the value of a switch means true to the engine's
+// IsOn reports whether the value of a switch means true to the engine's
 // command line. Of a variable its default counts.
-func isOn(value string) bool {
+func IsOn(value string) bool {
 	return slices.Contains([]string{"1", "t", "T", "true", "TRUE", "True"}, defaultOf.ReplaceAllString(value, "$1"))
 }

@@ -1,0 +1,78 @@
+package rights
+
+import (
+	"path"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// known is what published Features bring by their metadata, by the last part
+// of their id: those that open the host, and our firewall.
+var known = map[string][]Right{
+	"docker-in-docker":           {{Kind: Privileged, Key: "privileged"}},
+	"docker-in-docker-on-podman": {{Kind: Privileged, Key: "privileged"}},
+	"docker-outside-of-docker":   engineMount,
+	"docker-from-docker":         engineMount,
+	"firewall":                   {{Kind: Capability, Key: "capAdd", Value: "NET_ADMIN"}, {Kind: SecurityOpt, Key: "securityOpt", Value: "no-new-privileges"}},
+}
+
+var engineMount = []Right{{Kind: Mounted, Key: "mounts", Mount: Mount{Type: "bind", Source: "/var/run/docker.sock", Target: "/var/run/docker-host.sock"}}}
+
+// IsLocal reports whether a Feature's id names a folder of the repository.
+func IsLocal(id string) bool { return strings.HasPrefix(id, "./") || strings.HasPrefix(id, "../") }
+
+// FeatureID is the last part of a Feature's id, in lower case: without version
+// or digest, and of a tarball's name what is between the usual words.
+func FeatureID(id string) string {
+	base := path.Base(id)
+	if strings.Contains(id, "://") {
+		base, _, _ = strings.Cut(base, "?")
+		return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(base, "devcontainer-feature-"), ".tgz"))
+	}
+	base, _, _ = strings.Cut(base, "@")
+	base, _, _ = strings.Cut(base, ":")
+	return strings.ToLower(base)
+}
+
+// features reads those of the configuration, and those that they depend on: the
+// metadata of local ones, and what is known of the published ones.
+func (l *lister) features() {
+	list := l.Config.Root.Member("features")
+	if list == nil {
+		return
+	}
+	for _, m := range list.Members {
+		l.feature(m.Name, m, map[string]bool{})
+	}
+}
+
+// feature reads one that the configuration's from brings.
+func (l *lister) feature(id string, from jsonc.Member, seen map[string]bool) {
+	if seen[id] {
+		return
+	}
+	seen[id] = true
+	if !IsLocal(id) {
+		for _, r := range known[FeatureID(id)] {
+			r.Notation, r.From, r.Place = Feature, from, Place{l.Config, from.NameStart, from.NameEnd, from.Value.Pointer}
+			l.add(r)
+		}
+		return
+	}
+	if l.Metadata == nil {
+		return
+	}
+	doc := l.Metadata(id)
+	if doc == nil {
+		return
+	}
+	l.metadata(doc, doc.Root, Right{Notation: Feature, From: from})
+	if depends := doc.Root.Member("dependsOn"); depends != nil {
+		for _, m := range depends.Members {
+			if l.Budget.Spend(1) {
+				l.feature(m.Name, from, seen)
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package rights
+
+import (
+	"encoding/csv"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Mount is one mount in any of its spellings. Source and Target are as written.
+type Mount struct {
+	Type     string // "bind", "volume", "tmpfs", "npipe"
+	Source   string
+	Target   string
+	ReadOnly bool // as the container gets it, not as it is written
+}
+
+// MountOf reads an element of mounts: a text or an object.
+func MountOf(n *jsonc.Node) (m Mount, ok bool) {
+	switch n.Kind {
+	case jsonc.String:
+		return ParseMount(n.Text), true
+	case jsonc.Object:
+		m.Type = "volume" // readonly is lost on the way, see SBX302
+		for key, to := range map[string]*string{"type": &m.Type, "source": &m.Source, "target": &m.Target} {
+			if s, ok := n.Member(key).Str(); ok {
+				*to = s
+			}
+		}
+		return m, true
+	}
+	return m, false
+}
+
+// MountFields splits a --mount as the engine does, which reads it as CSV: quotes
+// may stand around a field, and commas within them.
+func MountFields(s string) []string {
+	if fields, err := csv.NewReader(strings.NewReader(s)).Read(); err == nil {
+		return fields
+	}
+	return strings.Split(s, ",")
+}
+
+// hostDevice reports whether the device of a volume is a path of the host: the
+// engine's own volume driver passes it to mount(2), and a bind mount is one.
+func hostDevice(device string) bool {
+	return strings.HasPrefix(device, "/") || strings.HasPrefix(device, "~") || strings.HasPrefix(device, "$")
+}
+
+// ParseMount reads the --mount syntax: comma-separated key=value pairs.
+func ParseMount(s string) Mount {
+	m := Mount{Type: "volume"}
+	device := ""
+	for _, field := range MountFields(s) {
+		key, value, hasValue := strings.Cut(strings.TrimSpace(field), "=")
+		switch strings.ToLower(key) {
+		case "type":
+			m.Type = strings.ToLower(value)
+		case "source", "src":
+			m.Source = value
+		case "target", "destination", "dst":
+			m.Target = value
+		case "readonly", "ro":
+			m.ReadOnly = !hasValue || IsOn(value)
+		case "volume-opt":
+			if option, path, _ := strings.Cut(value, "="); option == "device" {
+				device = path
+			}
+		}
+	}
+	if m.Type == "volume" && hostDevice(device) {
+		m.Type, m.Source = "bind", device
+	}
+	return m
+}
+
+// variable is a ${…} reference; its colons are not separators.
+var variable = regexp.MustCompile(`\$\{[^}]*\}`)
+
+// ParseVolume reads the -v syntax: [SOURCE:]TARGET[:OPTIONS].
+func ParseVolume(s string) Mount {
+	var kept []string
+	masked := variable.ReplaceAllStringFunc(s, func(v string) string {
+		kept = append(kept, v)
+		return "\x00"
+	})
+	restore := func(part string) string {
+		for strings.Contains(part, "\x00") && len(kept) > 0 {
+			part = strings.Replace(part, "\x00", kept[0], 1)
+			kept = kept[1:]
+		}
+		return part
+	}
+	drive := ""
+	// "c:/x:/y" names a drive, "c:/x" a volume called c, ".:/y:ro" this folder,
+	// and a variable is a byte of 0 here.
+	if len(masked) > 2 && masked[0] != '.' && masked[0] != 0 && masked[1] == ':' && (masked[2] == '\\' || masked[2] == '/') && strings.Contains(masked[2:], ":") {
+		drive, masked = masked[:2], masked[2:]
+	}
+	parts := strings.Split(masked, ":")
+	m := Mount{Type: "volume"}
+	if len(parts) == 1 {
+		m.Target = restore(drive + parts[0])
+		return m
+	}
+	m.Source, m.Target = restore(drive+parts[0]), restore(parts[1])
+	if strings.ContainsAny(m.Source, `/\$~`) || strings.HasPrefix(m.Source, ".") {
+		m.Type = "bind"
+	}
+	for _, o := range parts[2:] {
+		for option := range strings.SplitSeq(o, ",") {
+			m.ReadOnly = m.ReadOnly || option == "ro" || option == "readonly"
+		}
+	}
+	return m
+}
+
+// HostPath is a mount's source seen from where it starts.
+type HostPath struct {
+	Base string // "/" absolute, "home", "workspace", "" relative or unknown
+	Path string // cleaned, below base, without a leading slash; may start with ".."
+}
+
+var (
+	homeVariable      = regexp.MustCompile(`^(\$\{(localEnv|env):(HOME|USERPROFILE)[^}]*\}|\$\{HOME\}|\$HOME|~)+`)
+	workspaceVariable = regexp.MustCompile(`^\$\{(localWorkspaceFolder)\}`)
+	defaultOf         = regexp.MustCompile(`\$\{(?:localEnv|env):[^:}]*:([^}]*)\}`)
+)
+
+// Origin resolves the variables that matter for where a source points to. Of
+// any other variable its default counts, because that is the visible part.
+func Origin(source string) HostPath {
+	s := strings.ReplaceAll(source, `\`, "/")
+	below := func(rest string) string { return strings.TrimPrefix(path.Clean("."+"/"+rest), "./") }
+	if m := homeVariable.FindString(s); m != "" {
+		return HostPath{"home", below(s[len(m):])}
+	}
+	if m := workspaceVariable.FindString(s); m != "" {
+		return HostPath{"workspace", below(s[len(m):])}
+	}
+	s = defaultOf.ReplaceAllString(s, "$1")
+	if strings.HasPrefix(s, "/") {
+		return HostPath{"/", path.Clean("./" + path.Clean(s))} // "/" is "."
+	}
+	return HostPath{"", path.Clean(s)}
+}
+
+// Is reports whether p is name or below it.
+func (p HostPath) Is(name string) bool {
+	return p.Path == name || strings.HasPrefix(p.Path, name+"/")
+}
+
+// Leaves reports whether p leads out of where it starts.
+func (p HostPath) Leaves() bool { return p.Path == ".." || strings.HasPrefix(p.Path, "../") }

@@ -1,0 +1,229 @@
+package rights
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// metadata reads the properties that devcontainer.json and a Feature's metadata
+// have in common. what is the right without its kind and value.
+func (l *lister) metadata(doc *jsonc.Document, root *jsonc.Node, what Right) {
+	right := func(key string, n *jsonc.Node, kind Kind, name, value string) Right {
+		r := what
+		r.Kind, r.Key, r.Name, r.Value, r.Place = kind, key, name, value, placeOf(doc, n)
+		return r
+	}
+	if n := root.Member("privileged"); Truthy(n) {
+		l.add(right("privileged", n, Privileged, "", ""))
+	}
+	for _, n := range Texts(root.Member("capAdd")) {
+		l.add(right("capAdd", n, Capability, "", CapabilityName(n.Text)))
+	}
+	for _, n := range Texts(root.Member("securityOpt")) {
+		l.add(right("securityOpt", n, SecurityOpt, "", n.Text))
+	}
+	if list := root.Member("mounts"); list != nil {
+		for _, n := range list.Elements {
+			if m, ok := MountOf(n); ok {
+				r := right("mounts", n, Mounted, "", n.TextOr(""))
+				r.Mount = m
+				l.add(r)
+			}
+		}
+	}
+	for _, env := range []struct {
+		key  string
+		kind Kind
+	}{{"containerEnv", Env}, {"remoteEnv", SessionEnv}} {
+		if n := root.Member(env.key); n != nil && (env.kind == Env || what.Notation == Property) {
+			for _, m := range n.Members {
+				if value, ok := m.Value.Str(); ok {
+					r := right(env.key, m.Value, env.kind, m.Name, value)
+					r.Host = hostVariable(value)
+					l.add(r)
+				}
+			}
+		}
+	}
+	for _, n := range extensions(root) {
+		l.add(right("extensions", n, Extension, "", n.Text))
+	}
+}
+
+// extensions are those that a configuration or a Feature's metadata names: for
+// any tool, and where they stood before customizations.
+func extensions(root *jsonc.Node) []*jsonc.Node {
+	out := Texts(root.Member("extensions"))
+	if custom := root.Member("customizations"); custom != nil {
+		for _, m := range custom.Members {
+			out = append(out, Texts(m.Value.Member("extensions"))...)
+		}
+	}
+	return out
+}
+
+func (l *lister) properties() {
+	root := l.Config.Root
+	l.metadata(l.Config, root, Right{Notation: Property})
+	right := func(key string, n *jsonc.Node, kind Kind, name, value string) {
+		l.add(Right{Kind: kind, Name: name, Value: value, Key: key, Host: hostVariable(value), Place: placeOf(l.Config, n)})
+	}
+	if n := root.Member("containerUser"); n != nil && n.Kind == jsonc.String {
+		right("containerUser", n, User, "", n.Text)
+	}
+	if n := root.Member("initializeCommand"); n != nil && n.Kind != jsonc.Null {
+		right("initializeCommand", n, HostCommand, "", n.TextOr(""))
+	}
+	if args := root.Member("build").Member("args"); args != nil {
+		for _, m := range args.Members {
+			if value, ok := m.Value.Str(); ok {
+				right("args", m.Value, BuildArg, m.Name, value)
+			}
+		}
+	}
+	if l.ByCompose {
+		return
+	}
+	if n := root.Member("workspaceMount"); n != nil && n.Kind == jsonc.String {
+		l.add(Right{Kind: Mounted, Value: n.Text, Mount: ParseMount(n.Text), Key: "workspaceMount", Place: placeOf(l.Config, n)})
+	}
+	port := root.Member("appPort")
+	if port == nil {
+		return
+	}
+	for _, n := range append(slices.Clone(port.Elements), port) {
+		switch n.Kind {
+		case jsonc.String:
+			right("appPort", n, Port, "", n.Text)
+		case jsonc.Number: // the reference CLI publishes it on 127.0.0.1
+			right("appPort", n, Port, "number", n.Text)
+		}
+	}
+}
+
+var fromHost = regexp.MustCompile(`\$\{(?:localEnv|env):([^:}]+)`)
+
+// hostVariable is the first variable of the host in a text, or "".
+func hostVariable(text string) string {
+	if m := fromHost.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// options reads runArgs and build.options.
+func (l *lister) options() {
+	for _, a := range l.Build {
+		r := Right{Kind: BuildOption, Name: a.Flag, Value: a.Value, Notation: Option, Key: a.Flag, Place: placeOf(l.Config, a.Node)}
+		l.add(r)
+		if a.Flag == "build-arg" {
+			l.add(r.variable(BuildArg))
+		}
+	}
+	for _, a := range l.Args {
+		r := Right{Value: a.Value, Notation: Option, Key: a.Flag, Place: placeOf(l.Config, a.Node)}
+		switch a.Flag {
+		case "privileged":
+			r.Kind = Privileged
+		case "publish-all":
+			r.Kind = Port
+		case "use-api-socket":
+			r.Kind = EngineAPI
+		case "cap-add":
+			r.Kind, r.Value = Capability, CapabilityName(a.Value)
+		case "security-opt":
+			r.Kind = SecurityOpt
+		case "network", "pid", "ipc", "uts", "userns", "cgroupns":
+			r.Kind, r.Name = Namespace, a.Flag
+		case "device", "gpus", "device-cgroup-rule":
+			r.Kind = Device
+		case "mount":
+			r.Kind, r.Mount = Mounted, ParseMount(a.Value)
+		case "volume":
+			r.Kind, r.Mount = Mounted, ParseVolume(a.Value)
+		case "tmpfs":
+			target, _, _ := strings.Cut(a.Value, ":")
+			r.Kind, r.Mount = Mounted, Mount{Type: "tmpfs", Target: target}
+		case "volumes-from":
+			r.Kind = VolumesFrom
+		case "add-host":
+			r.Kind = ExtraHost
+		case "env":
+			r = r.variable(Env)
+		case "env-file":
+			r.Kind = EnvFile
+		case "publish":
+			r.Kind = Port
+		case "sysctl":
+			r = r.variable(Sysctl)
+			r.Name, r.Value = strings.ReplaceAll(strings.TrimSpace(r.Name), "/", "."), strings.TrimSpace(r.Value)
+		case "user":
+			r.Kind = User
+		default:
+			continue
+		}
+		if isSwitch := r.Kind == Privileged || r.Kind == EngineAPI || a.Flag == "publish-all"; isSwitch {
+			if !IsOn(a.Value) {
+				continue
+			}
+			r.Value = ""
+			if r.Kind == Port {
+				r.Value = "*"
+			}
+		}
+		l.add(r)
+	}
+}
+
+// variable takes NAME=VALUE apart. Without = an option takes the value from the
+// host's variable of that name.
+func (r Right) variable(kind Kind) Right {
+	name, value, literal := strings.Cut(r.Value, "=")
+	r.Kind, r.Name, r.Value, r.Host = kind, name, value, hostVariable(value)
+	if !literal && kind != Sysctl {
+		r.Host = name
+	}
+	return r
+}
+
+func placeOf(doc *jsonc.Document, n *jsonc.Node) Place {
+	return Place{doc, n.Start, n.End, n.Pointer}
+}
+
+// Texts returns the string elements of an array, or n itself when it is a
+// single string where a list belongs.
+func Texts(n *jsonc.Node) []*jsonc.Node {
+	if n == nil {
+		return nil
+	}
+	if n.Kind == jsonc.String {
+		return []*jsonc.Node{n}
+	}
+	var out []*jsonc.Node
+	for _, e := range n.Elements {
+		if e.Kind == jsonc.String {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Truthy reports whether JavaScript, and so the reference CLI, takes a value
+// for true.
+func Truthy(n *jsonc.Node) bool {
+	if n == nil {
+		return false
+	}
+	switch n.Kind {
+	case jsonc.Bool:
+		return n.Is(true)
+	case jsonc.String:
+		return n.Text != ""
+	case jsonc.Number:
+		return n.Text != "0"
+	}
+	return n.Kind != jsonc.Null
+}
