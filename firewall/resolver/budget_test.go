@@ -15,6 +15,8 @@ import (
 // budgetLab is a caching lab whose budget has the same clock.
 func budgetLab(t *testing.T, script func(dnsmessage.Message, string) []dnsmessage.Message) (*lab, *clock) {
 	l, c := newCachingLab(t, labNetwork, newUpstream(t, script), 2048)
+	l.server.budget.mu.Lock()
+	defer l.server.budget.mu.Unlock()
 	l.server.budget.now = c.read
 	return l, c
 }

@@ -23,8 +23,8 @@ const (
 )
 
 // cache keeps what upstreams said of allowed names, unjudged: each time it is
-// used the policy judges it again, unless a memo has just what it would say. It
-// is emptied with each policy. It is safe for concurrent use.
+// used the policy judges it again. It is emptied with each policy. It is safe for
+// concurrent use.
 type cache struct {
 	size int // answers; 0 = none are kept
 	now  func() time.Time
@@ -42,11 +42,10 @@ type cacheKey struct {
 // cachedAnswer is an answer until its time is over. It stays for longer, as long
 // as its addresses are open, see stale.
 type cachedAnswer struct {
-	learnt
+	answer
 	until     time.Time
 	openUntil time.Time // when its addresses are closed
 	installed time.Time // when the sets were last told
-	refused   bool      // putFailure put it here
 }
 
 func newCache(size int, now func() time.Time) *cache {
@@ -61,7 +60,8 @@ func (c *cache) clear() {
 	clear(c.answers)
 }
 
-// begin returns what put wants to know of the time when a question began.
+// begin returns the generation that put wants to know of the time when a question
+// began.
 func (c *cache) begin() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,20 +70,20 @@ func (c *cache) begin() int {
 
 // put keeps an answer, installed a moment ago, unless the cache was cleared
 // since generation began.
-func (c *cache) put(generation int, key cacheKey, l learnt) {
-	if len(l.addrs) == 0 {
-		l.ttl, l.open = min(l.ttl, absentTTL), 0
+func (c *cache) put(generation int, key cacheKey, a answer) {
+	if len(a.addrs) == 0 {
+		a.ttl, a.open = min(a.ttl, absentTTL), 0
 	}
-	c.keep(generation, key, l, false)
+	c.keep(generation, key, a)
 }
 
 // putFailure keeps that there is no answer, or one that was refused as a whole.
-func (c *cache) putFailure(generation int, key cacheKey, l learnt) {
-	l.ttl, l.open = max(min(l.ttl, absentTTL), failureTTL), 0
-	c.keep(generation, key, l, true)
+func (c *cache) putFailure(generation int, key cacheKey, a answer) {
+	a.ttl, a.open = max(min(a.ttl, absentTTL), failureTTL), 0
+	c.keep(generation, key, a)
 }
 
-func (c *cache) keep(generation int, key cacheKey, l learnt, refused bool) {
+func (c *cache) keep(generation int, key cacheKey, a answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if generation != c.generation || c.size == 0 {
@@ -93,7 +93,7 @@ func (c *cache) keep(generation int, key cacheKey, l learnt, refused bool) {
 	if _, known := c.answers[key]; !known && len(c.answers) >= c.size {
 		c.makeRoom(now)
 	}
-	c.answers[key] = &cachedAnswer{learnt: l, until: now.Add(l.ttl), openUntil: now.Add(l.open), installed: now, refused: refused}
+	c.answers[key] = &cachedAnswer{answer: a, until: now.Add(a.ttl), openUntil: now.Add(a.open), installed: now}
 }
 
 // forget removes an answer, such as one whose addresses cannot be opened.
@@ -122,45 +122,37 @@ func (c *cache) makeRoom(now time.Time) {
 // get returns an answer with the time that is left of it, in whole seconds, so
 // that it says 0 in its last second. install is whether the sets are to be told
 // again.
-func (c *cache) get(key cacheKey) (l learnt, install, ok bool) {
+func (c *cache) get(key cacheKey) (a answer, install, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a := c.answers[key]
-	if a == nil {
-		return learnt{}, false, false
+	kept := c.answers[key]
+	if kept == nil {
+		return answer{}, false, false
 	}
 	now := c.now()
-	left := a.until.Sub(now)
+	left := kept.until.Sub(now)
 	if left <= 0 {
-		return learnt{}, false, false
+		return answer{}, false, false
 	}
-	if now.Sub(a.installed) >= installEvery {
-		a.installed, install = now, true
+	if now.Sub(kept.installed) >= installEvery {
+		kept.installed, install = now, true
 	}
-	l = a.learnt
-	l.ttl, l.open = left.Truncate(time.Second), a.openUntil.Sub(now)
-	return l, install, true
+	a = kept.answer
+	a.ttl, a.open = left.Truncate(time.Second), kept.openUntil.Sub(now)
+	return a, install, true
 }
 
 // stale returns an answer whose time is over but whose addresses are still open.
 // It counts for this once: its TTL is 0 (RFC 8767 is for the same need, and
 // keeps answers for days).
-func (c *cache) stale(key cacheKey) (l learnt, ok bool) {
+func (c *cache) stale(key cacheKey) (a answer, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a := c.answers[key]
-	if a == nil {
-		return learnt{}, false
+	kept := c.answers[key]
+	if kept == nil {
+		return answer{}, false
 	}
-	l = a.learnt
-	l.ttl, l.open = 0, a.openUntil.Sub(c.now())
-	return l, l.open > 0
-}
-
-// has reports whether get would return an answer.
-func (c *cache) has(key cacheKey) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a := c.answers[key]
-	return a != nil && a.until.After(c.now())
+	a = kept.answer
+	a.ttl, a.open = 0, kept.openUntil.Sub(c.now())
+	return a, a.open > 0
 }

@@ -41,7 +41,9 @@ func withCache(n int) func(*Options) { return func(o *Options) { o.Cache = n } }
 func newCachingLab(t *testing.T, n firewall.Network, up *upstream, size int) (*lab, *clock) {
 	l := newLab(t, n, up, withCache(size))
 	c := &clock{now: time.Unix(1_000_000, 0)}
-	l.server.cache.now = c.read // no question has come yet
+	l.server.cache.mu.Lock()
+	defer l.server.cache.mu.Unlock()
+	l.server.cache.now = c.read
 	return l, c
 }
 
@@ -136,7 +138,7 @@ func TestAttackCachedAnswerOutlivesThePolicy(t *testing.T) {
 func TestAnswerUnderWayIsNotKept(t *testing.T) {
 	c := newCache(10, time.Now)
 	key := cacheKey{"ok.example", dnsmessage.TypeA}
-	l := learnt{exists: true, addrs: []netip.Addr{netip.MustParseAddr(public)}, ttl: time.Minute}
+	l := answer{exists: true, addrs: []netip.Addr{netip.MustParseAddr(public)}, ttl: time.Minute}
 	generation := c.begin()
 	c.clear()
 	c.put(generation, key, l)
@@ -269,9 +271,9 @@ func TestPendingQuestionIsShared(t *testing.T) {
 		})
 	}
 	key := pendingKey{cacheKey{"ok.example", dnsmessage.TypeA}, l.server.cache.begin()}
-	for waiting := 0; waiting < clients; runtime.Gosched() {
+	for waiting := 0; waiting < clients-1; runtime.Gosched() {
 		l.server.pending.mu.Lock()
-		waiting = len(l.server.pending.waits[key])
+		waiting = len(l.server.pending.clients[key])
 		l.server.pending.mu.Unlock()
 	}
 	close(hold)
@@ -291,7 +293,7 @@ func TestPendingQuestionIsShared(t *testing.T) {
 func TestAttackFillingTheCache(t *testing.T) {
 	c := newCache(100, time.Now)
 	for i := range 1000 {
-		c.put(0, cacheKey{fmt.Sprintf("n%d.example", i), dnsmessage.TypeA}, learnt{ttl: time.Minute})
+		c.put(0, cacheKey{fmt.Sprintf("n%d.example", i), dnsmessage.TypeA}, answer{ttl: time.Minute})
 	}
 	if n := len(c.answers); n > 100 || n < 80 {
 		t.Errorf("%d answers, want at most 100, and not many less", n)
@@ -311,7 +313,9 @@ func TestFirstUpstreamComesBack(t *testing.T) {
 	first, second := newUpstream(t, script("first")), newUpstream(t, script("second"))
 	l := newLab(t, labNetwork, first, func(o *Options) { o.Upstreams = []netip.AddrPort{first.addr, second.addr} })
 	c := &clock{now: time.Unix(1_000_000, 0)}
-	l.server.order.now = c.read
+	l.server.upstreams.mu.Lock()
+	l.server.upstreams.now = c.read
+	l.server.upstreams.mu.Unlock()
 	ask := func() {
 		t.Helper()
 		if m := l.ask(t, "ok.example.", dnsmessage.TypeA); len(addresses(m)) == 0 {

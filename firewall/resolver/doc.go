@@ -4,13 +4,18 @@
 //
 //	client -> UDP or TCP -> parse -> DecideName ──denied──> REFUSED, recorded
 //	                                     │allowed
-//	              fresh question -> upstream -> aliases, addresses checked
-//	                                                 │
+//	                        cache, or a query to an upstream
+//	                                     │
+//	                        aliases and addresses checked
+//	                                     │
 //	              reply <- recorded <- addresses in the packet filter's sets
 //
-// Nothing of the client's message is forwarded: the question is built anew
-// from the checked name, with an id and a source port of our own. Nothing of
-// the upstream's message is passed on either, but the names and addresses that
+// Each question has a goroutine and goes this one way. Clients that ask the
+// same while a query is pending share its answer.
+//
+// Nothing of the client's message is forwarded: the query is built anew from
+// the checked name, with a random id and source port. Nothing of the
+// upstream's message is passed on either, except the names and addresses that
 // were understood. An address is installed before the reply is sent, so that a
 // client never connects too early.
 package resolver

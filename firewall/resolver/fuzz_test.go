@@ -34,7 +34,7 @@ func FuzzQuestion(f *testing.F) {
 	l := newLab(f, labNetwork, up, nil)
 	policy := l.server.opts.Policy
 	f.Fuzz(func(t *testing.T, message []byte) {
-		reply := l.server.answer(context.Background(), message, firewall.TCP, netip.AddrPort{})
+		reply := l.server.respond(context.Background(), message, firewall.TCP, netip.AddrPort{})
 		for _, name := range up.names(t) {
 			name = name[:len(name)-len(lastWord(name))-1]
 			if !policy.DecideName(name).Allowed() {
@@ -173,7 +173,7 @@ func BenchmarkCached(b *testing.B) {
 	}
 	l.server.opts.Record = func(audit.Record) error { return nil }
 	for b.Loop() {
-		if reply := l.server.answer(b.Context(), packed, firewall.UDP, netip.AddrPort{}); len(reply) < 40 {
+		if reply := l.server.respond(b.Context(), packed, firewall.UDP, netip.AddrPort{}); len(reply) < 40 {
 			b.Fatal("no answer")
 		}
 	}

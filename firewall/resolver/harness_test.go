@@ -2,9 +2,7 @@ package resolver
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"slices"
@@ -291,16 +289,6 @@ func unpack(t testing.TB, message []byte) dnsmessage.Message {
 		t.Fatalf("unreadable reply: %v", err)
 	}
 	return m
-}
-
-func readFramed(r io.Reader) ([]byte, error) {
-	var size [2]byte
-	if _, err := io.ReadFull(r, size[:]); err != nil {
-		return nil, err
-	}
-	message := make([]byte, binary.BigEndian.Uint16(size[:]))
-	_, err := io.ReadFull(r, message)
-	return message, err
 }
 
 // addresses lists the addresses in an answer.

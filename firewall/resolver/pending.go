@@ -1,14 +1,17 @@
 package resolver
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
-// pending are the questions that an upstream was asked and has not answered.
-// Who asks the same meanwhile waits for the same reply: a zone whose answers
-// must not be kept is asked once for all of them, and a forger has one question
-// to guess instead of many (RFC 5452 section 5). Safe for concurrent use.
+// pending are the queries that no upstream has answered yet. Clients that ask
+// the same meanwhile share the answer: a zone whose answers must not be kept is
+// asked once for all of them, and a forger has one query to guess instead of
+// many (RFC 5452 section 5). Safe for concurrent use.
 type pending struct {
-	mu    sync.Mutex
-	waits map[pendingKey][]func(reply []byte, err error)
+	mu      sync.Mutex
+	clients map[pendingKey][]chan<- pendingResult // who waits, besides the one who asks
 }
 
 // pendingKey is a question under one policy.
@@ -17,26 +20,41 @@ type pendingKey struct {
 	generation int // of the cache
 }
 
-// join has done called when the question ends. first is whether it was not
-// pending: then the caller asks it, and calls end. done must not keep the reply.
-func (p *pending) join(key pendingKey, done func(reply []byte, err error)) (first bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.waits == nil {
-		p.waits = map[pendingKey][]func([]byte, error){}
-	}
-	waits, known := p.waits[key]
-	p.waits[key] = append(waits, done)
-	return !known
+type pendingResult struct {
+	answer answer
+	err    error
 }
 
-// end tells all who wait. Who joins from now on begins the question anew.
-func (p *pending) end(key pendingKey, reply []byte, err error) {
+// do returns what ask returns. It calls ask only if the query is not pending;
+// otherwise it waits for the one who does, or for the end of ctx.
+func (p *pending) do(ctx context.Context, key pendingKey, ask func() (answer, error)) (answer, error) {
 	p.mu.Lock()
-	waits := p.waits[key]
-	delete(p.waits, key)
-	p.mu.Unlock()
-	for _, done := range waits {
-		done(reply, err)
+	if p.clients == nil {
+		p.clients = map[pendingKey][]chan<- pendingResult{}
 	}
+	clients, asked := p.clients[key]
+	if asked {
+		done := make(chan pendingResult, 1)
+		p.clients[key] = append(clients, done)
+		p.mu.Unlock()
+		select {
+		case r := <-done:
+			return r.answer, r.err
+		case <-ctx.Done():
+			return answer{}, ctx.Err()
+		}
+	}
+	p.clients[key] = nil
+	p.mu.Unlock()
+
+	var r pendingResult
+	r.answer, r.err = ask()
+	p.mu.Lock()
+	clients = p.clients[key]
+	delete(p.clients, key)
+	p.mu.Unlock()
+	for _, client := range clients {
+		client <- r
+	}
+	return r.answer, r.err
 }

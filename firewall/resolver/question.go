@@ -23,6 +23,8 @@ type question struct {
 const (
 	minReply = 512
 	maxReply = 1232
+
+	maxReplyTCP = 0xffff
 )
 
 var (
@@ -140,6 +142,7 @@ func writtenLabel(label string) string {
 // understood, as written has it; "" when there is none. A dot within a label is
 // no border.
 func firstName(message []byte) string {
+	const headerSize = 12 // RFC 1035 section 4.1.1
 	if len(message) < headerSize || binary.BigEndian.Uint16(message[4:]) == 0 {
 		return ""
 	}

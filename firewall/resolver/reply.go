@@ -33,9 +33,9 @@ type alias struct {
 	name   string // target as policies know it
 }
 
-// learnt is what an upstream reply says about the asked name, and nothing
+// answer is what an upstream's reply says about the asked name, and nothing
 // else that it may contain.
-type learnt struct {
+type answer struct {
 	exists  bool
 	aliases []alias
 	addrs   []netip.Addr
@@ -49,27 +49,27 @@ type learnt struct {
 // readReply follows the aliases from the asked name and collects the addresses
 // at their end. Records about other names are not looked at: a reply could
 // carry any.
-func readReply(reply []byte, asked string) (learnt, error) {
+func readReply(reply []byte, asked string) (answer, error) {
 	var p dnsmessage.Parser
 	h, err := p.Start(reply)
 	if err != nil {
-		return learnt{}, err
+		return answer{}, err
 	}
 	if err := p.SkipAllQuestions(); err != nil {
-		return learnt{}, err
+		return answer{}, err
 	}
-	said, err := readAnswers(&p)
+	said, err := readRecords(&p)
 	if err != nil {
-		return learnt{}, err
+		return answer{}, err
 	}
-	l, err := said.about(asked)
-	l.exists = err == nil && h.RCode == dnsmessage.RCodeSuccess
-	return l, err
+	a, err := said.about(asked)
+	a.exists = err == nil && h.RCode == dnsmessage.RCodeSuccess
+	return a, err
 }
 
-// answers are the records of a reply that count, by the name that they are
+// records are those of a reply that count, by the name that they are
 // about.
-type answers struct {
+type records struct {
 	aliases map[string]aliasRecord
 	addrs   map[string][]netip.Addr
 	ttls    map[string]uint32 // of the addresses: the least
@@ -80,21 +80,21 @@ type aliasRecord struct {
 	ttl uint32
 }
 
-// readAnswers reads what p has of answers, up to maxRecords.
-func readAnswers(p *dnsmessage.Parser) (answers, error) {
-	said := answers{aliases: map[string]aliasRecord{}, addrs: map[string][]netip.Addr{}, ttls: map[string]uint32{}}
+// readRecords reads what p has of answers, up to maxRecords.
+func readRecords(p *dnsmessage.Parser) (records, error) {
+	said := records{aliases: map[string]aliasRecord{}, addrs: map[string][]netip.Addr{}, ttls: map[string]uint32{}}
 	for range maxRecords {
 		rh, err := p.AnswerHeader()
 		if errors.Is(err, dnsmessage.ErrSectionDone) {
 			break
 		}
 		if err != nil {
-			return answers{}, err
+			return records{}, err
 		}
 		owner, ownerErr := hostName(rh.Name)
 		if ownerErr != nil || rh.Class != dnsmessage.ClassINET {
 			if err := p.SkipAnswer(); err != nil {
-				return answers{}, err
+				return records{}, err
 			}
 			continue
 		}
@@ -103,35 +103,35 @@ func readAnswers(p *dnsmessage.Parser) (answers, error) {
 		case dnsmessage.TypeCNAME:
 			r, err := p.CNAMEResource()
 			if err != nil {
-				return answers{}, err
+				return records{}, err
 			}
 			name, err := hostName(r.CNAME)
 			if err != nil {
-				return answers{}, fmt.Errorf("alias of %s: %w", owner, err)
+				return records{}, fmt.Errorf("alias of %s: %w", owner, err)
 			}
 			said.aliases[owner] = aliasRecord{alias{r.CNAME, name}, rh.TTL}
 			continue
 		case dnsmessage.TypeA:
 			if rh.Length != 4 {
-				return answers{}, fmt.Errorf("the address of %s has %d bytes", owner, rh.Length)
+				return records{}, fmt.Errorf("the address of %s has %d bytes", owner, rh.Length)
 			}
 			r, err := p.AResource()
 			if err != nil {
-				return answers{}, err
+				return records{}, err
 			}
 			addr = netip.AddrFrom4(r.A)
 		case dnsmessage.TypeAAAA:
 			if rh.Length != 16 {
-				return answers{}, fmt.Errorf("the address of %s has %d bytes", owner, rh.Length)
+				return records{}, fmt.Errorf("the address of %s has %d bytes", owner, rh.Length)
 			}
 			r, err := p.AAAAResource()
 			if err != nil {
-				return answers{}, err
+				return records{}, err
 			}
 			addr = netip.AddrFrom16(r.AAAA)
 		default:
 			if err := p.SkipAnswer(); err != nil {
-				return answers{}, err
+				return records{}, err
 			}
 			continue
 		}
@@ -146,8 +146,8 @@ func readAnswers(p *dnsmessage.Parser) (answers, error) {
 }
 
 // about follows the aliases from the asked name to its addresses.
-func (said answers) about(asked string) (learnt, error) {
-	var l learnt
+func (said records) about(asked string) (answer, error) {
+	var a answer
 	least := uint32(maxTTL / time.Second)
 	name := asked
 	for {
@@ -155,18 +155,18 @@ func (said answers) about(asked string) (learnt, error) {
 		if !ok {
 			break
 		}
-		if len(l.aliases) == maxAliases {
-			return learnt{}, fmt.Errorf("more than %d aliases in a row, or a circle of them", maxAliases)
+		if len(a.aliases) == maxAliases {
+			return answer{}, fmt.Errorf("more than %d aliases in a row, or a circle of them", maxAliases)
 		}
-		l.aliases = append(l.aliases, next.alias)
+		a.aliases = append(a.aliases, next.alias)
 		least = min(least, next.ttl)
 		name = next.name
 	}
-	l.addrs = said.addrs[name]
+	a.addrs = said.addrs[name]
 	if ttl, ok := said.ttls[name]; ok {
 		least = min(least, ttl)
 	}
-	l.ttl = time.Duration(least) * time.Second
-	l.open = max(l.ttl, minOpen) + graceTTL
-	return l, nil
+	a.ttl = time.Duration(least) * time.Second
+	a.open = max(a.ttl, minOpen) + graceTTL
+	return a, nil
 }

@@ -1,15 +1,16 @@
 package resolver
 
 import (
+	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
@@ -86,31 +87,29 @@ type Options struct {
 }
 
 // Limits of what clients can make the server hold. They share its process, so
-// the worst they achieve by reaching one is to make themselves wait. Questions
-// beyond are counted in a record and have no answer.
+// the worst they achieve by reaching one is to make themselves wait.
 const (
-	maxInFlight   = 256              // UDP questions at a time that somebody looks after
-	maxWaiting    = 4096             // UDP questions that wait for that
+	maxInFlight   = 1024             // questions over UDP at a time; further ones wait in the socket
 	socketBuffer  = 4 << 20          // bytes; the kernel takes some 800 for a short question
 	maxConns      = 64               // TCP connections at a time
+	maxLookups    = 64               // questions of Addresses at a time
 	idleTimeout   = 10 * time.Second // of a TCP connection, RFC 7766 section 6.2.3
 	maxUDPMessage = 4096             // bytes read of one question; no honest one has more than 512
-	maxBatch      = 16               // questions read at a time
 )
 
 // Server answers DNS questions. It is safe for concurrent use.
 type Server struct {
-	opts    Options
-	policy  atomic.Pointer[Policy]
-	budget  *budget
-	book    *book
-	cache   *cache
-	pending pending
-	order   order
-	ours    openQuestions
-	lines   []*lines // one for each upstream
+	opts      Options
+	policy    atomic.Pointer[Policy]
+	budget    *budget
+	resolved  *resolved
+	cache     *cache
+	pending   pending
+	upstreams upstreams
+	ours      openQuestions
 
-	lookups chan struct{} // one place for each question of Addresses
+	inFlight chan struct{} // one place for each question over UDP
+	lookups  chan struct{} // one place for each question of Addresses
 }
 
 // New returns a server that is not listening yet.
@@ -118,17 +117,10 @@ func New(opts Options) *Server {
 	if opts.Timeout == 0 {
 		opts.Timeout = 2 * time.Second
 	}
-	s := &Server{opts: opts, budget: newBudget(time.Now), book: newBook(time.Now), cache: newCache(opts.Cache, time.Now), lookups: make(chan struct{}, maxLookups)}
-	s.order = order{now: time.Now, upstreams: make([]upstreamState, len(opts.Upstreams))}
-	for i, upstream := range opts.Upstreams {
-		s.lines = append(s.lines, &lines{
-			ours:     &s.ours,
-			buffers:  sync.Pool{New: func() any { return new([maxUDPMessage]byte) }},
-			believes: func(same bool) bool { return s.order.believes(i, same) },
-			dial: func(ctx context.Context) (net.Conn, error) {
-				return s.dial(ctx, "udp", upstream, time.Time{})
-			},
-		})
+	s := &Server{
+		opts: opts, budget: newBudget(time.Now), resolved: newResolved(time.Now), cache: newCache(opts.Cache, time.Now),
+		upstreams: upstreams{now: time.Now, repeatsCase: make([]bool, len(opts.Upstreams))},
+		inFlight:  make(chan struct{}, maxInFlight), lookups: make(chan struct{}, maxLookups),
 	}
 	s.SetPolicy(opts.Policy)
 	return s
@@ -142,17 +134,25 @@ func (s *Server) SetPolicy(p Policy) {
 }
 
 // Listen opens a UDP and a TCP socket on addr with one port number. Port 0
-// takes a free one.
+// takes a free one. The UDP socket has room for a burst of questions from the
+// start.
 func Listen(addr netip.AddrPort) (net.PacketConn, net.Listener, error) {
+	config := net.ListenConfig{Control: func(network, _ string, conn syscall.RawConn) error {
+		if strings.HasPrefix(network, "udp") {
+			enlargeBuffer(conn, socketBuffer)
+		}
+		return nil
+	}}
+	ctx := context.Background() // an address needs no look-up
 	var err error
 	for range 8 { // the port that is free for UDP can be taken for TCP
 		var pc net.PacketConn
-		if pc, err = net.ListenPacket("udp", addr.String()); err != nil {
+		if pc, err = config.ListenPacket(ctx, "udp", addr.String()); err != nil {
 			break
 		}
 		port := pc.LocalAddr().(*net.UDPAddr).AddrPort().Port()
 		var l net.Listener
-		if l, err = net.Listen("tcp", netip.AddrPortFrom(addr.Addr(), port).String()); err == nil {
+		if l, err = config.Listen(ctx, "tcp", netip.AddrPortFrom(addr.Addr(), port).String()); err == nil {
 			return pc, l, nil
 		}
 		pc.Close()
@@ -166,16 +166,20 @@ func Listen(addr netip.AddrPort) (net.PacketConn, net.Listener, error) {
 // Serve answers on both sockets until ctx is done, then closes them and waits
 // for the questions in flight. A nil error means that ctx ended it.
 func (s *Server) Serve(ctx context.Context, pc net.PacketConn, l net.Listener) error {
+	conn, ok := pc.(*net.UDPConn)
+	if !ok {
+		return fmt.Errorf("the resolver's UDP socket is a %T", pc)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
-		pc.Close()
+		conn.Close()
 		l.Close()
 	})
 	defer stop()
 
 	errs := make(chan error, 2)
-	go func() { errs <- s.serveUDP(ctx, pc) }()
+	go func() { errs <- s.serveUDP(ctx, conn) }()
 	go func() { errs <- s.serveTCP(ctx, l) }()
 	first := <-errs
 	ended := ctx.Err() != nil
@@ -185,6 +189,45 @@ func (s *Server) Serve(ctx context.Context, pc net.PacketConn, l net.Listener) e
 		return nil
 	}
 	return errors.Join(first, second)
+}
+
+// serveUDP reads a question when there is a place for it, so that the socket is
+// the queue. The kernel counts the questions that find no room there.
+func (s *Server) serveUDP(ctx context.Context, conn *net.UDPConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("the resolver's UDP socket: %w", err)
+	}
+	var questions sync.WaitGroup
+	defer questions.Wait()
+	buf := make([]byte, maxUDPMessage)
+	dropped := uint32(0)
+	for {
+		select {
+		case s.inFlight <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		n, client, err := conn.ReadFromUDPAddrPort(buf)
+		if err != nil {
+			<-s.inFlight
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("the resolver's UDP socket: %w", err)
+		}
+		message := bytes.Clone(buf[:n])
+		questions.Go(func() {
+			defer func() { <-s.inFlight }()
+			if reply := s.respond(ctx, message, firewall.UDP, client); reply != nil {
+				_, _ = conn.WriteToUDPAddrPort(reply, client) // a client whose reply is lost asks again
+			}
+		})
+		if now := droppedDatagrams(raw); now != dropped {
+			s.lost(int(now - dropped))
+			dropped = now
+		}
+	}
 }
 
 func (s *Server) serveTCP(ctx context.Context, l net.Listener) error {
@@ -225,19 +268,15 @@ func (s *Server) serveTCP(ctx context.Context, l net.Listener) error {
 // serveConn answers the messages of one stream one after the other. Each is
 // judged on its own, however many arrive in one segment.
 func (s *Server) serveConn(ctx context.Context, conn net.Conn) {
-	var size [2]byte
 	for {
 		if conn.SetDeadline(time.Now().Add(idleTimeout)) != nil {
 			return
 		}
-		if _, err := io.ReadFull(conn, size[:]); err != nil {
+		message, err := readFramed(conn)
+		if err != nil {
 			return
 		}
-		message := make([]byte, binary.BigEndian.Uint16(size[:]))
-		if _, err := io.ReadFull(conn, message); err != nil {
-			return
-		}
-		reply := s.answer(ctx, message, firewall.TCP, source(conn.RemoteAddr()))
+		reply := s.respond(ctx, message, firewall.TCP, source(conn.RemoteAddr()))
 		if reply == nil {
 			return
 		}
@@ -259,9 +298,4 @@ func source(a net.Addr) netip.AddrPort {
 		return a.AddrPort()
 	}
 	return netip.AddrPort{}
-}
-
-// framed puts the length in front of a message, as DNS over TCP wants it.
-func framed(message []byte) []byte {
-	return append(binary.BigEndian.AppendUint16(nil, uint16(len(message))), message...)
 }

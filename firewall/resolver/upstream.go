@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -17,73 +18,66 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
+// maxForged is how many replies that do not belong to the query arrive on its
+// socket before it is sent over TCP, where a third party cannot forge.
+const maxForged = 16
+
 var (
 	errTruncated = errors.New("the reply is truncated")
 	errForged    = errors.New("too many replies that answer no question of ours")
 	errMismatch  = errors.New("the reply does not belong to the question")
 )
 
-// question is what an upstream is asked for k, in letters of mixed case if so
-// wanted.
-func (k cacheKey) question(mixed bool) (dnsmessage.Question, error) {
-	name, err := dnsmessage.NewName(k.name + ".")
-	if mixed {
-		name = mixCase(name)
-	}
-	return dnsmessage.Question{Name: name, Type: k.typ, Class: dnsmessage.ClassINET}, err
-}
-
-// exchange asks the upstreams, in the order of turns, until one of them says
-// that the name exists or does not. The message has exactly the question that
-// was asked. An upstream that is slow is not waited for alone: after a while the
-// next one is asked beside it. begun, unless nil, is what came of asking the
-// first one over UDP.
-func (s *Server) exchange(ctx context.Context, key cacheKey, turns []int, begun *result) ([]byte, error) {
-	if len(turns) == 0 {
+// exchange asks the upstreams in turn until one of them says that the name
+// exists or does not. It does not wait for a slow one alone: after nextAfter the
+// next one is asked as well, and the first one once more at the end, because it
+// may know by then.
+func (s *Server) exchange(ctx context.Context, key cacheKey) ([]byte, error) {
+	turns := s.upstreams.turns()
+	switch len(turns) {
+	case 0:
 		return nil, errors.New("no upstream resolver is configured")
+	case 1:
+		return s.ask(ctx, turns[0], key)
 	}
-	if len(turns) == 1 {
-		return s.ask(ctx, turns[0], key, begun)
-	}
+	turns = append(turns, turns[0])
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	type answer struct {
-		index int
-		reply []byte
-		err   error
+	type result struct {
+		upstream int
+		reply    []byte
+		err      error
 	}
-	answers := make(chan answer, len(turns))
+	results := make(chan result, len(turns))
 	asking := 0
-	next := func() {
-		index, first := turns[0], begun
-		turns, begun = turns[1:], nil
+	askNext := func() {
+		if len(turns) == 0 {
+			return
+		}
+		upstream := turns[0]
+		turns = turns[1:]
 		asking++
 		go func() {
-			reply, err := s.ask(ctx, index, key, first)
-			answers <- answer{index, reply, err}
+			reply, err := s.ask(ctx, upstream, key)
+			results <- result{upstream, reply, err}
 		}()
 	}
-	next()
-	patience := time.NewTimer(nextAfter)
+	askNext()
+	patience := time.NewTicker(nextAfter)
 	defer patience.Stop()
 	var failed error
 	for asking > 0 {
 		select {
-		case a := <-answers:
+		case r := <-results:
 			asking--
-			if a.err == nil {
-				s.order.answered(a.index)
-				return a.reply, nil
+			if r.err == nil {
+				s.upstreams.answered(r.upstream)
+				return r.reply, nil
 			}
-			failed = a.err
-			if len(turns) > 0 && ctx.Err() == nil {
-				next()
-			}
+			failed = r.err
+			askNext()
 		case <-patience.C:
-			if len(turns) > 0 {
-				next()
-				patience.Reset(nextAfter)
-			}
+			askNext()
 		}
 	}
 	return nil, failed
@@ -91,99 +85,132 @@ func (s *Server) exchange(ctx context.Context, key cacheKey, turns []int, begun 
 
 // ask asks one upstream: over UDP, over TCP when the reply does not fit or
 // somebody forges replies, and more plainly when the server refuses the rest.
-// begun, unless nil, is what came of the first of these.
-func (s *Server) ask(ctx context.Context, index int, key cacheKey, begun *result) ([]byte, error) {
-	upstream := s.opts.Upstreams[index]
-	edns, mixed := true, s.opts.MixCase
-	network := "udp"
+func (s *Server) ask(ctx context.Context, upstream int, key cacheKey) ([]byte, error) {
+	addr := s.opts.Upstreams[upstream]
+	q := query{network: "udp", upstream: upstream, key: key, edns: true, mixed: s.opts.MixCase}
 	for range 4 { // UDP, without mixed letters, without EDNS, TCP
-		var r result
+		reply, rcode, err := s.send(ctx, q)
 		switch {
-		case begun != nil:
-			r, begun = *begun, nil
-		case network == "udp":
-			r = s.overUDP(ctx, index, key, mixed, edns)
+		case q.network == "udp" && (errors.Is(err, errTruncated) || errors.Is(err, errForged)):
+			q.network = "tcp"
+		case err != nil:
+			return nil, fmt.Errorf("asking the upstream resolver %s: %w", addr, err)
+		case saysWhetherNameExists(rcode):
+			return reply, nil
+		case q.mixed:
+			q.mixed = false
+		case q.edns && (rcode == dnsmessage.RCodeFormatError || rcode == dnsmessage.RCodeNotImplemented):
+			q.edns = false
 		default:
-			r = s.overTCP(ctx, index, key, mixed, edns)
-		}
-		switch {
-		case network == "udp" && (errors.Is(r.err, errTruncated) || errors.Is(r.err, errForged)):
-			network = "tcp"
-		case r.err != nil:
-			return nil, fmt.Errorf("asking the upstream resolver %s: %w", upstream, r.err)
-		case r.usable():
-			return r.reply, nil
-		case mixed:
-			mixed = false
-		case edns && (r.rcode == dnsmessage.RCodeFormatError || r.rcode == dnsmessage.RCodeNotImplemented):
-			edns = false
-		default:
-			return nil, fmt.Errorf("the upstream resolver %s answered %s", upstream, strings.TrimPrefix(r.rcode.String(), "RCode"))
+			return nil, fmt.Errorf("the upstream resolver %s answered %s", addr, strings.TrimPrefix(rcode.String(), "RCode"))
 		}
 	}
-	return nil, fmt.Errorf("the upstream resolver %s gave no usable answer", upstream)
+	return nil, fmt.Errorf("the upstream resolver %s gave no usable answer", addr)
 }
 
-// usable reports whether the reply says that the name exists or does not.
-func (r result) usable() bool {
-	return r.err == nil && (r.rcode == dnsmessage.RCodeSuccess || r.rcode == dnsmessage.RCodeNameError)
+func saysWhetherNameExists(rcode dnsmessage.RCode) bool {
+	return rcode == dnsmessage.RCodeSuccess || rcode == dnsmessage.RCodeNameError
 }
 
-// overUDP asks on a line and waits for what comes of it.
-func (s *Server) overUDP(ctx context.Context, index int, key cacheKey, mixed, edns bool) result {
-	lines := s.lines[index]
-	done := make(chan result, 1)
-	l, i, err := lines.begin(ctx, key, mixed, s.opts.Timeout, func(r result) {
-		r.reply = bytes.Clone(r.reply)
-		done <- r
-	})
+// query is one message to one upstream.
+type query struct {
+	network  string // "udp" or "tcp"
+	upstream int    // its index
+	key      cacheKey
+	edns     bool
+	mixed    bool // letters of mixed case
+}
+
+// send sends a query, with an id and from a port that are random and its own,
+// and returns the reply that belongs to it.
+func (s *Server) send(ctx context.Context, q query) ([]byte, dnsmessage.RCode, error) {
+	name, err := dnsmessage.NewName(q.key.name + ".")
 	if err != nil {
-		return result{err: err}
+		return nil, 0, err
 	}
-	lines.send(l, i, edns)
-	select {
-	case r := <-done:
-		return r
-	case <-ctx.Done():
-		lines.abandon(l, i)
-		return result{err: ctx.Err()}
+	if q.mixed {
+		name = mixCase(name)
 	}
-}
-
-// overTCP asks on a connection of its own.
-func (s *Server) overTCP(ctx context.Context, index int, key cacheKey, mixed, edns bool) result {
-	q, err := key.question(mixed)
+	question := dnsmessage.Question{Name: name, Type: q.key.typ, Class: dnsmessage.ClassINET}
+	id := random16()
+	message, err := packQuery(id, question, q.edns)
 	if err != nil {
-		return result{err: err}
+		return nil, 0, err
 	}
 	deadline := time.Now().Add(s.opts.Timeout)
-	id := random16()
-	conn, err := s.dial(ctx, "tcp", s.opts.Upstreams[index], deadline)
+	conn, err := s.dial(ctx, q.network, s.opts.Upstreams[q.upstream], deadline)
 	if err != nil {
-		return result{err: err}
+		return nil, 0, err
 	}
 	defer conn.Close()
 	if err := conn.SetDeadline(deadline); err != nil {
-		return result{err: err}
+		return nil, 0, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	note := askedAs(id, q)
+	note := openQuestionOf(id, question)
 	s.ours.add(note)
 	defer s.ours.remove(note)
-	if _, err := conn.Write(framed(appendAsked(nil, id, q, edns))); err != nil {
-		return result{err: err}
+	if q.network == "tcp" {
+		return exchangeTCP(conn, message, id, question)
 	}
+	if _, err := conn.Write(message); err != nil {
+		return nil, 0, err
+	}
+	return s.receiveUDP(conn, q, id, question)
+}
+
+func exchangeTCP(conn net.Conn, message []byte, id uint16, question dnsmessage.Question) ([]byte, dnsmessage.RCode, error) {
+	if _, err := conn.Write(framed(message)); err != nil {
+		return nil, 0, err
+	}
+	reply, err := readFramed(conn)
+	if err != nil {
+		return nil, 0, err
+	}
+	h, _, err := checkReply(reply, id, question)
+	return reply, h.RCode, err
+}
+
+// receiveUDP waits for the reply to a query. Others, which are not from our
+// upstream, do not end it: its own may still come. The socket is connected, so
+// that the kernel drops what comes from another address.
+func (s *Server) receiveUDP(conn net.Conn, q query, id uint16, question dnsmessage.Question) ([]byte, dnsmessage.RCode, error) {
+	buf := make([]byte, maxUDPMessage)
+	otherCase := false
+	for range maxForged {
+		n, err := conn.Read(buf)
+		if errors.Is(err, os.ErrDeadlineExceeded) && otherCase {
+			return nil, 0, errForged // or the upstream repeats letters no more; over TCP it need not
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		h, sameCase, err := checkReply(buf[:n], id, question)
+		if err != nil {
+			continue
+		}
+		if q.mixed && hasUpper(question.Name) && saysWhetherNameExists(h.RCode) && !s.upstreams.believes(q.upstream, sameCase) {
+			otherCase = true
+			continue
+		}
+		if h.Truncated {
+			return nil, 0, errTruncated
+		}
+		return buf[:n], h.RCode, nil
+	}
+	return nil, 0, errForged
+}
+
+// readFramed reads one message of a stream.
+func readFramed(r io.Reader) ([]byte, error) {
 	var size [2]byte
-	if _, err := io.ReadFull(conn, size[:]); err != nil {
-		return result{err: err}
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, err
 	}
-	reply := make([]byte, binary.BigEndian.Uint16(size[:]))
-	if _, err := io.ReadFull(conn, reply); err != nil {
-		return result{err: err}
-	}
-	h, _, err := checkReply(reply, id, q)
-	return result{reply, h.RCode, err}
+	message := make([]byte, binary.BigEndian.Uint16(size[:]))
+	_, err := io.ReadFull(r, message)
+	return message, err
 }
 
 // random16 is what nobody can guess.
@@ -199,40 +226,45 @@ const portTries = 16
 // dial connects to an upstream from a random port of ours.
 func (s *Server) dial(ctx context.Context, network string, upstream netip.AddrPort, deadline time.Time) (net.Conn, error) {
 	d := s.opts.Dialer
-	if network == "tcp" { // UDP has nothing to wait for, and the time costs a timer
+	connect := func(port uint16) (net.Conn, error) {
+		any := netip.IPv4Unspecified()
+		if upstream.Addr().Is6() {
+			any = netip.IPv6Unspecified()
+		}
+		from := netip.AddrPortFrom(any, port)
+		if network == "udp" { // has nothing to wait for, and the time would cost a timer
+			return d.DialUDP(ctx, network, from, upstream)
+		}
 		d.Deadline = deadline
+		return d.DialTCP(ctx, network, from, upstream)
 	}
 	if s.opts.FirstPort == 0 {
-		return d.DialContext(ctx, network, upstream.String())
+		return connect(0)
 	}
 	ports := int(s.opts.LastPort) - int(s.opts.FirstPort) + 1
 	var err error
 	for range portTries {
-		port := int(s.opts.FirstPort) + int(random16())%ports
-		d.LocalAddr = &net.UDPAddr{Port: port}
-		if network == "tcp" {
-			d.LocalAddr = &net.TCPAddr{Port: port}
-		}
 		var conn net.Conn
-		if conn, err = d.DialContext(ctx, network, upstream.String()); !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+		conn, err = connect(s.opts.FirstPort + uint16(int(random16())%ports))
+		if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
 			return conn, err
 		}
 	}
 	return nil, err
 }
 
-// checkReply accepts a reply with our id that repeats our question; same is
+// checkReply accepts a reply with our id that repeats our question; sameCase is
 // whether it repeats the case of its letters too. A reply with an error code may
 // leave the question out, as some servers do with FORMERR; nothing is learnt
 // from those.
-func checkReply(reply []byte, id uint16, q dnsmessage.Question) (h dnsmessage.Header, same bool, err error) {
+func checkReply(reply []byte, id uint16, q dnsmessage.Question) (h dnsmessage.Header, sameCase bool, err error) {
 	var p dnsmessage.Parser
 	h, err = p.Start(reply)
 	if err != nil || h.ID != id || !h.Response {
 		return h, false, errMismatch
 	}
 	got, err := p.Question()
-	if errors.Is(err, dnsmessage.ErrSectionDone) && h.RCode != dnsmessage.RCodeSuccess && h.RCode != dnsmessage.RCodeNameError {
+	if errors.Is(err, dnsmessage.ErrSectionDone) && !saysWhetherNameExists(h.RCode) {
 		return h, false, nil
 	}
 	if err != nil || !errors.Is(p.SkipQuestion(), dnsmessage.ErrSectionDone) {
@@ -254,4 +286,8 @@ func mixCase(n dnsmessage.Name) dnsmessage.Name {
 		}
 	}
 	return n
+}
+
+func hasUpper(n dnsmessage.Name) bool {
+	return bytes.ContainsAny(n.Data[:n.Length], "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 }

@@ -101,7 +101,7 @@ func TestAttackUpstreamThatAsksUs(t *testing.T) {
 			return nil
 		}
 		var reply dnsmessage.Message
-		if reply.Unpack(l.server.answer(t.Context(), packed, firewall.UDP, netip.AddrPort{})) != nil {
+		if reply.Unpack(l.server.respond(t.Context(), packed, firewall.UDP, netip.AddrPort{})) != nil {
 			return nil
 		}
 		return []dnsmessage.Message{reply}
@@ -155,10 +155,10 @@ func TestAttackReplyLoopsBetweenServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if reply := l.server.answer(t.Context(), packed, firewall.UDP, netip.AddrPort{}); reply != nil {
+	if reply := l.server.respond(t.Context(), packed, firewall.UDP, netip.AddrPort{}); reply != nil {
 		t.Errorf("a reply was answered with %q", reply)
 	}
-	if reply := l.server.answer(t.Context(), []byte("short"), firewall.UDP, netip.AddrPort{}); reply != nil {
+	if reply := l.server.respond(t.Context(), []byte("short"), firewall.UDP, netip.AddrPort{}); reply != nil {
 		t.Errorf("garbage was answered with %q", reply)
 	}
 	update := question4(1, "ok.example.", dnsmessage.TypeA)

@@ -9,12 +9,12 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 )
 
-// remembering is a lab that has remembered the answer for ok.example.
-func remembering(t *testing.T) (*lab, *clock) {
+// knowingLab is a lab whose cache has the answer for ok.example.
+func knowingLab(t *testing.T) (*lab, *clock) {
 	t.Helper()
 	up := newUpstream(t, zone{"ok.example. A": {cname("ok.example.", "cdn.test.", 90), a("cdn.test.", public, 60)}}.script)
 	l, clock := newCachingLab(t, labNetwork, up, 10)
-	for range 3 { // from upstream, from the cache, from memory
+	for range 3 { // from upstream, then from the cache
 		l.ask(t, "ok.example.", dnsmessage.TypeA)
 	}
 	return l, clock
@@ -27,8 +27,8 @@ func (l *lab) installedAt(when time.Time) {
 	l.server.cache.answers[cacheKey{"ok.example", dnsmessage.TypeA}].installed = when
 }
 
-func TestRememberedReplyOfACacheThatWasCleared(t *testing.T) {
-	l, _ := remembering(t)
+func TestCacheThatWasClearedAnswersNothing(t *testing.T) {
+	l, _ := knowingLab(t)
 	l.server.cache.clear()
 	asked := len(l.up.received())
 	l.ask(t, "ok.example.", dnsmessage.TypeA)
@@ -37,8 +37,8 @@ func TestRememberedReplyOfACacheThatWasCleared(t *testing.T) {
 	}
 }
 
-func TestRememberedReplyIsTheCachedOne(t *testing.T) {
-	l, clock := remembering(t)
+func TestCachedAnswersAreAlikeAndRecorded(t *testing.T) {
+	l, clock := knowingLab(t)
 	if n := len(l.audit()); n != 3 {
 		t.Errorf("%d of 3 answers are recorded", n)
 	}
@@ -75,8 +75,8 @@ func TestRememberedReplyIsTheCachedOne(t *testing.T) {
 	}
 }
 
-func TestAttackRememberedReplyOutlivesThePolicy(t *testing.T) {
-	l, _ := remembering(t)
+func TestAttackCachedAnswerBetweenTwoPolicies(t *testing.T) {
+	l, _ := knowingLab(t)
 	p, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"ok.example"}, Deny: []string{"cdn.test"}})
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -90,8 +90,8 @@ func TestAttackRememberedReplyOutlivesThePolicy(t *testing.T) {
 }
 
 // Somebody has emptied the sets: the answer may not leave for long without them.
-func TestRememberedReplyFillsTheSetsAgain(t *testing.T) {
-	l, clock := remembering(t)
+func TestCachedAnswerFillsTheSetsAgain(t *testing.T) {
+	l, clock := knowingLab(t)
 	before := len(l.installs())
 	l.ask(t, "ok.example.", dnsmessage.TypeA)
 	if len(l.installs()) != before {
@@ -105,9 +105,9 @@ func TestRememberedReplyFillsTheSetsAgain(t *testing.T) {
 	}
 }
 
-func TestAttackOwnQuestionIsNotAnsweredFromMemory(t *testing.T) {
-	l, _ := remembering(t)
-	ours := asked{7, "ok.example.", dnsmessage.TypeA}
+func TestAttackOwnQuestionIsNotAnsweredFromTheCache(t *testing.T) {
+	l, _ := knowingLab(t)
+	ours := openQuestion{7, "ok.example.", dnsmessage.TypeA}
 	l.server.ours.add(ours)
 	defer l.server.ours.remove(ours)
 	if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused {
@@ -115,38 +115,12 @@ func TestAttackOwnQuestionIsNotAnsweredFromMemory(t *testing.T) {
 	}
 }
 
-func TestRememberedReplyThatCannotBeRecorded(t *testing.T) {
-	l, _ := remembering(t)
+func TestCachedAnswerThatCannotBeRecorded(t *testing.T) {
+	l, _ := knowingLab(t)
 	l.mu.Lock()
 	l.logErr = errFull
 	l.mu.Unlock()
 	if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure || len(m.Answers) > 0 {
 		t.Errorf("%s with %d records", m.RCode, len(m.Answers))
-	}
-}
-
-func TestAttackFillingTheMemo(t *testing.T) {
-	l, _ := remembering(t)
-	m := memo{}
-	key := cacheKey{"ok.example", dnsmessage.TypeA}
-	for size := range uint16(3 * memoSize) { // each is another message
-		question := dnsmessage.Message{Questions: []dnsmessage.Question{{Name: dnsmessage.MustNewName("ok.example."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}}}
-		var h dnsmessage.ResourceHeader
-		if err := h.SetEDNS0(1000+int(size), dnsmessage.RCodeSuccess, false); err != nil {
-			t.Fatal(err)
-		}
-		question.Additionals = []dnsmessage.Resource{{Header: h, Body: &dnsmessage.OPTResource{}}}
-		message, err := question.Pack()
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := parseQuestion(message)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.server.answerKnown(t.Context(), m, message, q, key, l.addr)
-		if len(m) == 0 || len(m) > memoSize {
-			t.Fatalf("after %d messages %d replies are remembered", size+1, len(m))
-		}
 	}
 }

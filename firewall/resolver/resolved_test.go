@@ -84,9 +84,9 @@ func TestAttackAliasThatAReloadDenies(t *testing.T) {
 	}
 }
 
-func TestBookForgets(t *testing.T) {
+func TestResolvedAddressesAreForgotten(t *testing.T) {
 	now := time.Unix(1000, 0)
-	b := newBook(func() time.Time { return now })
+	b := newResolved(func() time.Time { return now })
 	one, two := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	b.note("x.test", nil, []netip.Addr{one}, time.Minute)
 	now = now.Add(30 * time.Second)
@@ -98,10 +98,10 @@ func TestBookForgets(t *testing.T) {
 	if got := b.of("x.test", nil); !slices.Equal(got, []netip.Addr{two}) {
 		t.Errorf("the first has run out: %v", got)
 	}
-	for i := range bookNames + 10 {
+	for i := range maxResolved + 10 {
 		b.note(fmt.Sprintf("%d.test", i), nil, []netip.Addr{one}, time.Hour)
 	}
-	if len(b.names) > bookNames {
+	if len(b.names) > maxResolved {
 		t.Errorf("%d names", len(b.names))
 	}
 }

@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -24,22 +23,28 @@ const (
 	typeHTTPS dnsmessage.Type = 65
 )
 
-// answer judges one message of client's and returns the reply, or nil for no
+// respond judges one message of a client's and returns the reply, or nil for no
 // reply.
-func (s *Server) answer(ctx context.Context, message []byte, proto firewall.Proto, client netip.AddrPort) []byte {
+func (s *Server) respond(ctx context.Context, message []byte, proto firewall.Proto, client netip.AddrPort) []byte {
 	q, err := parseQuestion(message)
 	if err != nil {
 		s.record(s.noQuestion(message, err, proto, client))
 	}
+	var r response
 	switch {
+	case err == nil:
+		r = s.resolve(ctx, q, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Src: client, SrcProto: proto})
 	case errors.Is(err, errNoQuestion):
 		return nil
 	case errors.Is(err, errOpCode):
-		return q.reply(nil, dnsmessage.RCodeNotImplemented, learnt{}, nil, q.limit(proto))
-	case err != nil:
-		return q.reply(nil, dnsmessage.RCodeFormatError, learnt{}, nil, q.limit(proto))
+		r.rcode = dnsmessage.RCodeNotImplemented
+	default:
+		r.rcode = dnsmessage.RCodeFormatError
 	}
-	return s.answerQuestion(ctx, q, proto, client)
+	if proto == firewall.TCP {
+		return r.pack(q, maxReplyTCP)
+	}
+	return r.pack(q, q.maxSize)
 }
 
 // noQuestion is the record of a message that asks for nothing. It has the name
@@ -56,12 +61,6 @@ func (s *Server) noQuestion(message []byte, err error, proto firewall.Proto, cli
 		rec.Dst, rec.Port, rec.Proto = meant.Addr().String(), meant.Port(), proto
 	}
 	return rec
-}
-
-// answerQuestion is answer for a message that has been read.
-func (s *Server) answerQuestion(ctx context.Context, q question, proto firewall.Proto, client netip.AddrPort) []byte {
-	rcode, l, why := s.resolve(ctx, q, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Src: client, SrcProto: proto})
-	return q.reply(nil, rcode, l, why, q.limit(proto))
 }
 
 // Rules of refusals that no entry of an allowlist would lift.
@@ -108,7 +107,7 @@ func (s *Server) decide(q question, rec *audit.Record) (name string, do action) 
 			rec.Reason += "; besides, only addresses are resolved, not questions of type " + typeName(q.q.Type)
 		}
 		return name, toRefuse
-	case s.ours.has(askedAs(q.header.ID, q.q)):
+	case s.ours.has(openQuestionOf(q.header.ID, q.q)):
 		rec.Reason = "the upstream resolver sent our own question back to us: it asks from within this network, and that is not open to it"
 		return name, toRefuse
 	case q.q.Type == typeHTTPS || q.q.Type == typeSVCB:
@@ -124,97 +123,78 @@ func (s *Server) decide(q question, rec *audit.Record) (name string, do action) 
 
 // resolve decides about a question and, when it is allowed, answers it. rec is
 // the record of it, a refusal so far.
-func (s *Server) resolve(ctx context.Context, q question, rec audit.Record) (dnsmessage.RCode, learnt, *extendedError) {
+func (s *Server) resolve(ctx context.Context, q question, rec audit.Record) response {
 	name, do := s.decide(q, &rec)
 	switch do {
 	case toRefuse:
 		return s.refuse(rec)
 	case toDeny:
 		s.record(rec)
-		return dnsmessage.RCodeNameError, learnt{}, &extendedError{edeBlocked, rec.Reason}
+		return response{rcode: dnsmessage.RCodeNameError, why: &extendedError{edeBlocked, rec.Reason}}
 	case toSayNone:
-		return dnsmessage.RCodeSuccess, learnt{}, nil
+		return response{}
 	}
 	key := cacheKey{name, q.q.Type}
-	if l, install, ok := s.cache.get(key); ok {
-		if l.failure != nil {
-			return s.fail(rec, l.failure)
-		}
-		rcode, answer, why, done := s.grant(name, q, l, rec, install)
-		if done == notOpened {
-			s.cache.forget(key)
-		}
-		return rcode, answer, why
+	a, install, ok := s.cache.get(key)
+	switch {
+	case !ok:
+		return s.askUpstream(ctx, key, rec)
+	case a.failure != nil:
+		return s.fail(rec, a.failure)
 	}
-	return s.askUpstream(ctx, name, q, rec)
+	r, done := s.grant(key, a, rec, install)
+	if done == notOpened {
+		s.cache.forget(key)
+	}
+	return r
 }
 
-// errBudget is why a question that the budget does not allow was not asked, and
-// errBusy why one was not for which there was no room.
-var (
-	errBudget = errors.New("too many questions upstream under this wildcard")
-	errBusy   = errors.New("too many questions at a time")
-)
+// errBudget is why a question was not asked that the budget does not allow.
+var errBudget = errors.New("too many questions upstream under this wildcard")
 
-// askUpstream asks upstream for an allowed name and grants what comes back. When
-// ctx ends before, the question goes on for those who wait for it as well.
-func (s *Server) askUpstream(ctx context.Context, name string, q question, rec audit.Record) (dnsmessage.RCode, learnt, *extendedError) {
-	key := pendingKey{cacheKey{name, q.q.Type}, s.cache.begin()}
-	done := make(chan result, 1)
-	if s.pending.join(key, func(reply []byte, err error) { done <- result{reply: bytes.Clone(reply), err: err} }) {
-		if s.budget.spend(rec.Rule, name) {
-			go func() {
-				reply, err := s.exchange(context.WithoutCancel(ctx), key.cacheKey, s.order.turns(), nil)
-				s.pending.end(key, reply, err)
-			}()
-		} else {
-			s.pending.end(key, nil, errBudget)
+// askUpstream asks upstream for an allowed name and grants what comes back.
+func (s *Server) askUpstream(ctx context.Context, key cacheKey, rec audit.Record) response {
+	generation := s.cache.begin()
+	a, err := s.pending.do(ctx, pendingKey{key, generation}, func() (answer, error) {
+		if !s.budget.spend(rec.Rule, key.name) {
+			return answer{}, errBudget
 		}
-	}
-	select {
-	case r := <-done:
-		return s.learn(name, q, rec, key.generation, r.reply, r.err)
-	case <-ctx.Done():
-		return s.fail(rec, ctx.Err())
-	}
-}
-
-// learn grants what an upstream replied since the cache's generation, or fails
-// with err.
-func (s *Server) learn(name string, q question, rec audit.Record, generation int, reply []byte, err error) (dnsmessage.RCode, learnt, *extendedError) {
-	key := cacheKey{name, q.q.Type}
-	if errors.Is(err, errBudget) {
-		return s.overBudget(name, q, rec)
-	}
-	var l learnt
-	if err == nil {
-		if l, err = readReply(reply, name); err != nil {
+		reply, err := s.exchange(ctx, key)
+		if err != nil {
+			return answer{}, err
+		}
+		a, err := readReply(reply, key.name)
+		if err != nil {
 			err = fmt.Errorf("the upstream reply: %w", err)
 		}
-	}
-	if err != nil {
-		if !errors.Is(err, errBusy) {
-			s.cache.putFailure(generation, key, learnt{failure: err})
+		return a, err
+	})
+	switch {
+	case errors.Is(err, errBudget):
+		return s.overBudget(key, rec)
+	case err != nil:
+		if ctx.Err() == nil {
+			s.cache.putFailure(generation, key, answer{failure: err})
 		}
 		return s.fail(rec, err)
 	}
-	rcode, answer, why, done := s.grant(name, q, l, rec, true)
+	r, done := s.grant(key, a, rec, true)
 	switch done {
 	case given:
-		s.cache.put(generation, key, l)
+		s.cache.put(generation, key, a)
 	case refused:
-		s.cache.putFailure(generation, key, l)
+		s.cache.putFailure(generation, key, a)
 	}
-	return rcode, answer, why
+	return r
 }
 
 // overBudget answers a question that may not go upstream: with the last answer,
 // as long as its addresses are open, so that work goes on that asks again and
 // again for a name whose answers count for a moment.
-func (s *Server) overBudget(name string, q question, rec audit.Record) (dnsmessage.RCode, learnt, *extendedError) {
-	if l, ok := s.cache.stale(cacheKey{name, q.q.Type}); ok {
-		rcode, answer, why, _ := s.grant(name, q, l, rec, true)
-		return rcode, answer, why
+func (s *Server) overBudget(key cacheKey, rec audit.Record) response {
+	if a, ok := s.cache.stale(key); ok {
+		r, _ := s.grant(key, a, rec, true)
+		return r
 	}
 	rec.Reason = fmt.Sprintf("more than %d new names, %d long ones, or %d questions for known ones under this wildcard within %v look like data in names",
 		budgetShort, budgetLong, budgetRepeats+budgetRate*int(budgetWindow/time.Second), budgetWindow)
@@ -230,80 +210,83 @@ const (
 	given                     // the policy allows it, or a part of it
 )
 
-// grant judges what was learnt of an allowed name, opens the packet filter and
-// only then lets the answer go. Without install the packet filter was told a
-// moment ago.
-func (s *Server) grant(name string, q question, l learnt, rec audit.Record, install bool) (dnsmessage.RCode, learnt, *extendedError, granting) {
+// grant judges the answer for an allowed name, opens the packet filter and only
+// then lets the answer go. Without install the packet filter was told a moment
+// ago.
+func (s *Server) grant(key cacheKey, a answer, rec audit.Record, install bool) (response, granting) {
 	policy := *s.policy.Load()
-	names := []string{name}
-	for _, a := range l.aliases {
-		if d := policy.DecideAlias(name, a.name); !d.Allowed() {
+	names := []string{key.name}
+	for _, alias := range a.aliases {
+		if d := policy.DecideAlias(key.name, alias.name); !d.Allowed() {
 			rec.Rule, rec.Reason = d.Rule, d.Reason
-			rcode, answer, why := s.refuse(rec)
-			return rcode, answer, why, refused
+			return s.refuse(rec), refused
 		}
-		names = append(names, a.name)
+		names = append(names, alias.name)
 	}
-	kept, denied := l.addrs[:0:0], rec
-	for _, addr := range l.addrs {
-		d := policy.DecideAnswer(name, addr)
-		switch {
-		case addr.Is4In6():
-			d = firewall.Decision{Verdict: firewall.Deny, Reason: "an IPv4 address in the form of an IPv6 one is no answer"}
-		case addr.Is4() != (q.q.Type == dnsmessage.TypeA):
-			d = firewall.Decision{Verdict: firewall.Deny, Reason: fmt.Sprintf("%s is no answer to a question of type %s", addr, typeName(q.q.Type))}
-		}
+	allowed, denied := a.addrs[:0:0], rec
+	for _, addr := range a.addrs {
+		d := decideAddress(policy, key, addr)
 		if d.Allowed() {
-			kept = append(kept, addr)
+			allowed = append(allowed, addr)
 			continue
 		}
 		denied.Dst, denied.Rule, denied.Reason = addr.String(), d.Rule, d.Reason
 		s.record(denied)
 	}
-	if len(l.addrs) > 0 && len(kept) == 0 {
-		return dnsmessage.RCodeRefused, learnt{}, &extendedError{edeBlocked, denied.Reason}, refused
+	if len(a.addrs) > 0 && len(allowed) == 0 {
+		return response{rcode: dnsmessage.RCodeRefused, why: &extendedError{edeBlocked, denied.Reason}}, refused
 	}
-	l.addrs = kept
+	a.addrs = allowed
 
 	if install {
-		ports := policy.Ports(name)
-		for _, addr := range l.addrs {
-			if err := s.opts.Installer.Allow(names, addr, ports, l.open); err != nil {
-				rcode, answer, why := s.fail(rec, fmt.Errorf("opening %s: %w", addr, err))
-				return rcode, answer, why, notOpened
+		ports := policy.Ports(key.name)
+		for _, addr := range a.addrs {
+			if err := s.opts.Installer.Allow(names, addr, ports, a.open); err != nil {
+				return s.fail(rec, fmt.Errorf("opening %s: %w", addr, err)), notOpened
 			}
 		}
-		s.book.note(name, names[1:], l.addrs, l.open)
+		s.resolved.note(key.name, names[1:], a.addrs, a.open)
 	}
 	rec.Verdict = firewall.Allow
-	if !l.exists && rec.Rule == firewall.RuleUnlisted { // nothing that a list lacks
+	if !a.exists && rec.Rule == firewall.RuleUnlisted { // nothing that a list lacks
 		rec.Rule = audit.RuleAbsent
-		if domain := s.searchDomain(name); domain != "" {
+		if domain := s.searchDomain(key.name); domain != "" {
 			rec.Rule = audit.SearchRule + domain
 		}
 	}
 	if err := s.opts.Record(rec); err != nil {
-		return dnsmessage.RCodeServerFailure, learnt{}, &extendedError{edeOther, "the decision could not be recorded"}, notOpened
+		return response{rcode: dnsmessage.RCodeServerFailure, why: &extendedError{edeOther, "the decision could not be recorded"}}, notOpened
 	}
-	if !l.exists {
-		return dnsmessage.RCodeNameError, learnt{}, nil, given
+	if !a.exists {
+		return response{rcode: dnsmessage.RCodeNameError}, given
 	}
-	return dnsmessage.RCodeSuccess, l, nil, given
+	return response{answer: a}, given
+}
+
+// decideAddress decides about one address of the answer to key.
+func decideAddress(policy Policy, key cacheKey, addr netip.Addr) firewall.Decision {
+	switch {
+	case addr.Is4In6():
+		return firewall.Decision{Verdict: firewall.Deny, Reason: "an IPv4 address in the form of an IPv6 one is no answer"}
+	case addr.Is4() != (key.typ == dnsmessage.TypeA):
+		return firewall.Decision{Verdict: firewall.Deny, Reason: fmt.Sprintf("%s is no answer to a question of type %s", addr, typeName(key.typ))}
+	}
+	return policy.DecideAnswer(key.name, addr)
 }
 
 // refuse records a denial. One that cannot be recorded is a denial still.
-func (s *Server) refuse(rec audit.Record) (dnsmessage.RCode, learnt, *extendedError) {
+func (s *Server) refuse(rec audit.Record) response {
 	s.record(rec)
-	return dnsmessage.RCodeRefused, learnt{}, &extendedError{edeBlocked, rec.Reason}
+	return response{rcode: dnsmessage.RCodeRefused, why: &extendedError{edeBlocked, rec.Reason}}
 }
 
 // fail answers an allowed name that could not be resolved. The policy did not
 // refuse it, so the record says allow and what went wrong.
-func (s *Server) fail(rec audit.Record, err error) (dnsmessage.RCode, learnt, *extendedError) {
+func (s *Server) fail(rec audit.Record, err error) response {
 	rec.Verdict = firewall.Allow
 	rec.Reason += ", but it could not be resolved: " + err.Error()
 	s.record(rec)
-	return dnsmessage.RCodeServerFailure, learnt{}, &extendedError{edeNoServer, err.Error()}
+	return response{rcode: dnsmessage.RCodeServerFailure, why: &extendedError{edeNoServer, err.Error()}}
 }
 
 // record is for records whose loss changes nothing about the reply.
