@@ -54,6 +54,17 @@ func IsMetadataName(name string) bool {
 	return slices.ContainsFunc(metadataNames, func(m string) bool { return name == m || strings.HasSuffix(name, "."+m) })
 }
 
+// IsLocalName reports whether a canonical name belongs to a local network and so
+// leads to private addresses: a name without a dot, or one below the domains that
+// RFC 6762 (.local), RFC 8375 (home.arpa) and ICANN (.internal) keep for that.
+// Like IsMetadataName it is for advice and decides nothing.
+func IsLocalName(name string) bool {
+	if name == "" || name == "localhost" {
+		return false
+	}
+	return !strings.Contains(name, ".") || slices.ContainsFunc([]string{".internal", ".local", ".home.arpa"}, func(zone string) bool { return strings.HasSuffix(name, zone) })
+}
+
 // IsMetadata reports whether addr is that of a cloud's metadata service, which
 // hands out credentials.
 func IsMetadata(addr netip.Addr) bool {

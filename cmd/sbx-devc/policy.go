@@ -41,28 +41,61 @@ func isDefaultSettings(file string) bool {
 	return filepath.Base(file) == devcontainer.SettingsName && filepath.Base(filepath.Dir(file)) == ".devcontainer"
 }
 
-// loadPolicy reads a policy and where its entries stand, which nobody knows of a
-// Feature's options.
-func loadPolicy(file string) (*firewall.Policy, []settings.Entry, error) {
+// projectPolicy is a policy and the place that it was read from.
+type projectPolicy struct {
+	*firewall.Policy
+	entries []settings.Entry // where they stand; nil for a Feature's options
+	feature bool             // the firewall Feature's options hold it
+}
+
+// list names a list of entries where the user keeps it.
+func (p projectPolicy) list(name string) string {
+	if p.feature {
+		return fmt.Sprintf("the Feature's option %q", name)
+	}
+	return "network." + name
+}
+
+// fix says which entry opens a target; why says why none does.
+func (p projectPolicy) fix(t firewall.Target) (hint, why string) {
+	entry, why := audit.Fix(p.Policy, t)
+	if entry == "" {
+		return "", why
+	}
+	return fmt.Sprintf("to open it, add to %s: %q", p.list("allow"), entry), ""
+}
+
+// privateFix says which entry lets a name of a local network lead to a private
+// address, as it most likely does; "" = none is needed.
+func (p projectPolicy) privateFix(t firewall.Target) string {
+	if !firewall.IsLocalName(t.Name) || !p.Resolves() || p.MayBePrivate(t.Name) != "" || firewall.IsMetadataName(t.Name) {
+		return ""
+	}
+	return fmt.Sprintf("%s most likely leads to a private address: add %q to %s too", t.Name, t.Name, p.list("private"))
+}
+
+// loadPolicy reads the policy of a file of settings, or of the firewall Feature
+// in the project's devcontainer.json when there is no such file.
+func loadPolicy(file string) (projectPolicy, error) {
 	s, findings, err := readSettings(file)
 	if errors.Is(err, fs.ErrNotExist) && isDefaultSettings(file) {
 		// A dev container with the Feature keeps its policy in the Feature's options.
 		policy, bad := adopt.Policy(scaffold.Folder(filepath.Dir(filepath.Dir(file))))
 		switch {
 		case bad != nil:
-			return nil, nil, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", scaffold.ConfigPath, bad), "'sbx-devc validate' shows everything that is wrong")
+			return projectPolicy{}, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", scaffold.ConfigPath, bad), "'sbx-devc validate' shows everything that is wrong")
 		case policy == nil:
-			return nil, nil, diag.WithHint(err, "name the settings with --file")
+			return projectPolicy{}, diag.WithHint(err, "name the settings with --file")
 		}
-		return policy, nil, nil
+		return projectPolicy{Policy: policy, feature: true}, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return projectPolicy{}, err
 	}
 	if s == nil {
-		return nil, nil, diag.WithHint(firstError(findings), "sbx-devc validate %s shows everything that is wrong", file)
+		return projectPolicy{}, diag.WithHint(firstError(findings), "sbx-devc validate %s shows everything that is wrong", file)
 	}
-	return s.Policy(), s.Entries(), nil
+	return projectPolicy{Policy: s.Policy(), entries: s.Entries()}, nil
 }
 
 func (a *app) policyCheckCommand() *cobra.Command {
@@ -89,20 +122,23 @@ func (a *app) policyCheck(file, target string) error {
 	if err != nil {
 		return err
 	}
-	policy, _, err := loadPolicy(file)
+	policy, err := loadPolicy(file)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
 	if t.Port == 0 {
 		t.Port = 443
 	}
-	d := t.Decide(policy)
+	d := t.Decide(policy.Policy)
 	fmt.Fprintf(a.stdout, "%s %s: %s\n", d.Verdict, target, d.Reason)
-	switch fix, why := audit.Fix(policy, t); {
-	case fix != "":
-		fmt.Fprintf(a.stderr, "sbx-devc: hint: to open it, add to network.allow: %q\n", fix)
+	switch hint, why := policy.fix(t); {
+	case hint != "":
+		fmt.Fprintf(a.stderr, "sbx-devc: hint: %s\n", hint)
 	case why != "" && why != d.Reason:
 		fmt.Fprintf(a.stderr, "sbx-devc: no entry is offered: %s\n", why)
+	}
+	if hint := policy.privateFix(t); hint != "" {
+		fmt.Fprintf(a.stderr, "sbx-devc: hint: %s\n", hint)
 	}
 	if d.Allowed() {
 		return nil
@@ -136,14 +172,14 @@ says so. 'sbx-init plan' asks the machine.`,
 }
 
 func (a *app) policyCompile(file string) error {
-	policy, _, err := loadPolicy(file)
+	policy, err := loadPolicy(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return exitWith(exitNoInput, err)
 	}
 	if err != nil {
 		return exitWith(exitConfig, err)
 	}
-	plan, err := firewall.Compile(policy, firewall.AssumedFacts())
+	plan, err := firewall.Compile(policy.Policy, firewall.AssumedFacts())
 	if err != nil {
 		return exitWith(exitConfig, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -41,20 +40,19 @@ func (a *app) policyExplain(file, target string) error {
 	if err != nil {
 		return err
 	}
-	policy, entries, err := loadPolicy(file)
+	policy, err := loadPolicy(file)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	x := explanation{target: t, policy: policy, entries: entries}
+	x := explanation{target: t, policy: policy}
 	return x.write(a.stdout)
 }
 
 // explanation is what is known of one target.
 type explanation struct {
-	target  firewall.Target
-	policy  *firewall.Policy
-	entries []settings.Entry
-	notes   []string // of presets that decided
+	target firewall.Target
+	policy projectPolicy
+	notes  []string // of presets that decided
 }
 
 func (x *explanation) write(w io.Writer) error {
@@ -75,22 +73,24 @@ func (x *explanation) write(w io.Writer) error {
 	for _, port := range x.ports() {
 		t := x.target
 		t.Port, t.Proto = port.Number, port.Proto
-		d := t.Decide(x.policy)
+		d := t.Decide(x.policy.Policy)
 		line(port.String(), "%s: %s%s", d.Verdict, d.Reason, x.origin(d))
 		if d.Allowed() && x.target.Name != "" && !loopback && x.policy.Guards(port) {
-			line("", "the guard asks each connection for the name")
+			line("", "the guard checks the name of each connection")
 		}
-		switch fix, why := audit.Fix(x.policy, t); {
-		case fix != "":
-			line("", "to open it, add to network.allow: %q", fix)
+		switch hint, why := x.policy.fix(t); {
+		case hint != "":
+			line("", "%s", hint)
 		case why != "" && why != d.Reason:
 			line("", "no entry is offered: %s", why)
 		}
 	}
-	if x.target.Name != "" && x.policy.Resolves() && x.policy.DecideName(x.target.Name).Allowed() {
+	if hint := x.policy.privateFix(x.target); hint != "" {
+		line("answers", "%s", hint)
+	} else if x.target.Name != "" && x.policy.Resolves() && x.policy.DecideName(x.target.Name).Allowed() {
 		switch rule := x.policy.MayBePrivate(x.target.Name); rule {
 		case "":
-			line("answers", "in private ranges are refused; \"private\": [%q] accepts them", x.target.Name)
+			line("answers", "in private ranges are refused; add %q to %s to accept them", x.target.Name, x.policy.list("private"))
 		default:
 			line("answers", "may be private addresses%s", x.placed("private", rule))
 		}
@@ -145,11 +145,11 @@ func (x *explanation) placed(list, rule string) string {
 }
 
 func (x *explanation) place(list, text string) string {
-	i := slices.IndexFunc(x.entries, func(e settings.Entry) bool { return e.List == list && e.Text == text })
+	i := slices.IndexFunc(x.policy.entries, func(e settings.Entry) bool { return e.List == list && e.Text == text })
 	if i < 0 {
 		return ""
 	}
-	e := x.entries[i]
+	e := x.policy.entries[i]
 	return fmt.Sprintf(", %s:%d:%d", e.File, e.Line, e.Column)
 }
 

@@ -177,29 +177,30 @@ func variableOf(flag string) string {
 // command with these flags, nil = none: whoever sets one relies on it. Empty
 // ones count as not set.
 func unknownVariables(environ []string, flags *pflag.FlagSet) error {
-	known, switches := []string{variablePrefix + "UPSTREAM"}, map[string]string{}
+	known, switches := []string{"UPSTREAM"}, map[string]string{} // known are names without the prefix
 	if flags != nil {
 		flags.VisitAll(func(f *pflag.Flag) {
 			if f.Value.Type() == "bool" {
 				switches[variableOf(f.Name)] = "--" + f.Name
 				return
 			}
-			known = append(known, variableOf(f.Name))
+			known = append(known, strings.TrimPrefix(variableOf(f.Name), variablePrefix))
 		})
 	}
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
-		if value == "" || !strings.HasPrefix(name, variablePrefix) || slices.Contains(known, name) {
+		word, ours := strings.CutPrefix(name, variablePrefix)
+		if value == "" || !ours || slices.Contains(known, word) {
 			continue
 		}
 		err := fmt.Errorf("the variable %s means nothing here", name)
 		if flag := switches[name]; flag != "" {
 			return diag.WithHint(err, "a switch is given as a flag only: %s", flag)
 		}
-		if best := diag.Suggest(name, known); best != "" {
-			return diag.WithHint(err, "did you mean %s? Or unset it", best)
+		if best := diag.Suggest(word, known); best != "" {
+			return diag.WithHint(err, "did you mean %s? Or unset it", variablePrefix+best)
 		}
-		return diag.WithHint(err, "unset it; known are %s and one for each flag that takes a value, as SBX_DEVC_ALLOW for --allow", known[0])
+		return diag.WithHint(err, "unset it; known are SBX_DEVC_UPSTREAM and one for each flag that takes a value, as SBX_DEVC_ALLOW for --allow")
 	}
 	return nil
 }

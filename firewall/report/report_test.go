@@ -248,7 +248,7 @@ func TestEmptyReport(t *testing.T) {
 
 // Attack: the report of a run without a firewall passes for that of a quiet one.
 func TestAttackRunWithoutAFirewallPassesForAQuietOne(t *testing.T) {
-	for mode, want := range map[firewall.Mode]string{firewall.ModeHost: "here was no firewall", firewall.ModeNone: "here was no network", firewall.ModeAllowlist: "o name was looked up"} {
+	for mode, want := range map[firewall.Mode]string{firewall.ModeHost: "here was no firewall", firewall.ModeNone: "here was no network", firewall.ModeAllowlist: "he agent tried to reach nothing but the model"} {
 		r := New(nil, policyOf(t, firewall.Network{Mode: mode}))
 		for form, write := range map[string]func(io.Writer) error{
 			"text": r.WriteText, "markdown": r.WriteMarkdown, "HTML": func(w io.Writer) error { return r.WriteHTML(w, "") },

@@ -13,8 +13,9 @@ import (
 	"github.com/org/claude-sandbox/internal/visible"
 )
 
-// empty is what the forms for people say of a log without a record. Nobody may
-// take a run that nobody watched for a quiet one.
+// empty is the sentence for people about a log without a record. A run without a
+// firewall must not pass for a quiet one. Requests to the model go through the
+// tunnel and are no records.
 func (r *Report) empty() string {
 	switch r.mode {
 	case firewall.ModeHost:
@@ -22,7 +23,7 @@ func (r *Report) empty() string {
 	case firewall.ModeNone:
 		return "there was no network (mode none), and no attempt is on record"
 	}
-	return "no name was looked up and no connection was judged"
+	return "the agent tried to reach nothing but the model"
 }
 
 // WriteText prints the report as a table for a terminal, followed by the
