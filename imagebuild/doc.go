@@ -14,5 +14,6 @@
 // Sub-packages: lock (the file), npm (Claude Code's tarballs), base (what lies
 // below), layer and store (reproducible layers, cached), artifact (an image as
 // plain data), registry (pushing and reading), tags (which names move), sbom
-// (what is inside, and where it came from).
+// (what is inside, and where it came from), sign (signatures, by the programs that
+// make them), digest (which digest a name stands for now).
 package imagebuild

@@ -50,6 +50,18 @@ type Verified struct {
 	Checks     []Check `json:"checks"`
 }
 
+// Err returns what is wrong, each with the name of its check; nil = everything
+// holds.
+func (v *Verified) Err() error {
+	var wrong []error
+	for _, check := range v.Checks {
+		if !check.OK {
+			wrong = append(wrong, fmt.Errorf("%s: %s", check.Name, check.Detail))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
 // Verify looks at a published image and reports everything that is wrong. The
 // error says that it could not look.
 func Verify(ctx context.Context, c *registry.Client, version string, o VerifyOptions) (*Verified, error) {

@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/imagebuild"
 	imagelock "github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/imagebuild/sign"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/templates/lock"
@@ -28,7 +28,7 @@ type imagePullOptions struct {
 	dir, lock           string
 	policy              string
 	pinned              string
-	signature           signature
+	signature           sign.Requirement
 	requireLock         bool // --lock was given
 	byLock, byImageLock []byte
 }
@@ -71,15 +71,9 @@ container engine; 78: the registry does not accept the credentials.`,
 	f.StringVar(&o.lock, "lock", "", "the lock that decides (default: DIR/"+lock.Path+", if there is one)")
 	f.StringVar(&o.policy, "policy", "", "the sandbox.jsonc that must be in the image; needs --lock "+imagelock.File)
 	f.StringVar(&o.pinned, "pinned", "", "file that names the image by digest")
-	o.signature.flags(f)
+	signatureFlags(f, &o.signature)
 	o.login.flags(f)
 	return cmd
-}
-
-// wanted is one image to pull, and the digest that it must have; zero = any.
-type wanted struct {
-	ref    string
-	digest v1.Hash
 }
 
 func (a *app) imagePull(ctx context.Context, o imagePullOptions, operands []string) error {
@@ -101,18 +95,18 @@ func (a *app) imagePull(ctx context.Context, o imagePullOptions, operands []stri
 	moved := false
 	return withEngine(ctx, func(e *engine.Engine) error {
 		for _, image := range images {
-			pulled, err := imagebuild.Pull(ctx, e, options, image.ref, imagebuild.PullOptions{Digest: image.digest, Check: check})
+			pulled, err := imagebuild.Pull(ctx, e, options, image.Reference, imagebuild.PullOptions{Digest: image.Digest, Check: check})
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stderr, "sbx-devc: pulled %s, digest %s\n", image.ref, pulled.Digest)
+			fmt.Fprintf(a.stderr, "sbx-devc: pulled %s, digest %s\n", image.Reference, pulled.Digest)
 			if pulled.Now != "" {
 				fmt.Fprintf(a.stderr, "sbx-devc: note: %s leads to %s by now\n", pulled.Ref, pulled.Now)
 			}
 			if _, err := fmt.Fprintln(a.stdout, pulled.ID); err != nil {
 				return err
 			}
-			moved = moved || pulled.Now != "" && image.digest != (v1.Hash{})
+			moved = moved || pulled.Now != "" && image.Digest != (v1.Hash{})
 		}
 		if moved {
 			fmt.Fprintf(a.stderr, "sbx-devc: what is newer comes with 'sbx-devc lock --update'\n")
@@ -142,60 +136,40 @@ func (o *imagePullOptions) readLock() error {
 	return nil
 }
 
-// toPull decides which images are pulled, and by which digest.
-func (a *app) toPull(o imagePullOptions, operands []string) ([]wanted, error) {
+// toPull decides which images are pulled, and by which digest; zero = any.
+func (a *app) toPull(o imagePullOptions, operands []string) ([]lock.Pin, error) {
 	switch {
 	case len(operands) == 1 && o.pinned != "":
 		return nil, exitWith(exitUsage, diag.WithHint(errors.New("a reference and --pinned"), "leave one of them out"))
 	case o.pinned != "":
 		ref, err := readPinned(o.pinned)
-		return []wanted{{ref: ref}}, err
+		return []lock.Pin{{Reference: ref}}, err
 	case len(operands) == 0 && o.byImageLock != nil:
 		return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("%s says what an image is made of, and not where it is", o.lock), "name the image, too"))
 	case len(operands) == 0 && o.byLock == nil:
 		return nil, exitWith(exitUsage, diag.WithHint(errors.New("name one image"), "write a reference, or --pinned FILE; in a project with a lock (%s) none is needed", lock.Path))
 	case o.byLock == nil || len(operands) == 1 && strings.Contains(operands[0], "@"):
-		return []wanted{{ref: operands[0]}}, nil
+		return []lock.Pin{{Reference: operands[0]}}, nil
 	}
 	l, err := lock.Parse(o.byLock)
 	if err != nil {
 		return nil, exitWith(exitConfig, fmt.Errorf("%s: %w", o.lock, err))
 	}
-	var out []wanted
-	for _, i := range l.Images {
-		if len(operands) == 1 && !sameImage(i.Reference, operands[0]) {
-			continue
-		}
-		w := wanted{ref: i.Reference}
-		if i.Digest == "" && len(operands) == 1 && !o.requireLock {
-			break
-		}
-		if i.Digest == "" {
-			return nil, exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s has no digest for %s", o.lock, i.Reference), "look it up with 'sbx-devc lock --update', and commit the lock"))
-		}
-		if w.digest, err = v1.NewHash(i.Digest); err != nil {
-			return nil, exitWith(exitConfig, fmt.Errorf("%s: the digest of %s: %w", o.lock, i.Reference, err))
-		}
-		out = append(out, w)
-	}
+	named := append(operands, "")[0]
+	pins, err := l.Pins(named)
 	switch {
-	case len(out) > 0:
-		return out, nil
-	case len(operands) == 0:
+	case errors.Is(err, lock.ErrUnpinned) && named != "" && !o.requireLock:
+	case err != nil:
+		return nil, exitWith(exitConfig, fmt.Errorf("%s: %w", o.lock, err))
+	case len(pins) > 0:
+		return pins, nil
+	case named == "":
 		return nil, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s names no image", o.lock), "name one image"))
 	case o.requireLock:
-		return nil, exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s does not name %s", o.lock, operands[0]), "'sbx-devc lock' shows what it names"))
+		return nil, exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s does not name %s", o.lock, named), "'sbx-devc lock' shows what it names"))
 	}
-	fmt.Fprintf(a.stderr, "sbx-devc: note: %s has no digest for %s; it is pulled as its tag leads\n", o.lock, operands[0])
-	return []wanted{{ref: operands[0]}}, nil
-}
-
-// sameImage reports whether two references mean the same: "debian" and
-// "docker.io/library/debian:latest" do.
-func sameImage(a, b string) bool {
-	x, errX := name.ParseReference(a)
-	y, errY := name.ParseReference(b)
-	return errX == nil && errY == nil && x.Name() == y.Name()
+	fmt.Fprintf(a.stderr, "sbx-devc: note: %s has no digest for %s; it is pulled as its tag leads\n", o.lock, named)
+	return []lock.Pin{{Reference: named}}, nil
 }
 
 func readPinned(file string) (string, error) {
@@ -214,8 +188,8 @@ func readPinned(file string) (string, error) {
 func (o *imagePullOptions) check(c registry.Credentials) (func(context.Context, *registry.Client, v1.Hash, string) error, error) {
 	var v imagebuild.VerifyOptions
 	var err error
-	switch v.Signature, err = o.signature.checker(c); {
-	case errors.Is(err, errNoTool):
+	switch v.Signature, err = o.signature.Checker(c); {
+	case errors.Is(err, sign.ErrNotInstalled):
 		return nil, exitWith(exitNoInput, err)
 	case err != nil:
 		return nil, exitWith(exitUsage, err)
@@ -245,12 +219,6 @@ func (o *imagePullOptions) check(c registry.Credentials) (func(context.Context, 
 		if err != nil {
 			return err
 		}
-		var wrong []error
-		for _, check := range result.Checks {
-			if !check.OK {
-				wrong = append(wrong, fmt.Errorf("%s: %s", check.Name, check.Detail))
-			}
-		}
-		return errors.Join(wrong...)
+		return result.Err()
 	}, nil
 }

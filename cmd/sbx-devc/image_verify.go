@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/imagebuild/sign"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -27,7 +28,7 @@ type imageVerifyOptions struct {
 	noSBOM    bool
 	offline   bool
 	notOurs   bool
-	signature signature
+	signature sign.Requirement
 	json      bool
 }
 
@@ -63,7 +64,7 @@ not be checked.`,
 	f.BoolVar(&o.noSBOM, "no-sbom", false, "require no SBOM")
 	f.BoolVar(&o.notOurs, "any-image", false, "do not require that the image is set up as a sandbox")
 	f.BoolVar(&o.offline, "offline", false, "take the lock's word for npm's checksum")
-	o.signature.flags(f)
+	signatureFlags(f, &o.signature)
 	f.StringVar(&o.npm, "npm-registry", "", "address of an npm registry (default: NPM_CONFIG_REGISTRY, or the public one)")
 	f.BoolVar(&o.json, "json", false, "print the checks in JSON")
 	o.login.flags(f)
@@ -71,48 +72,17 @@ not be checked.`,
 }
 
 func (a *app) imageVerify(ctx context.Context, o imageVerifyOptions, ref string) error {
-	v := imagebuild.VerifyOptions{Deep: o.deep, SBOM: !o.noSBOM, Sandbox: !o.notOurs, Platform: o.platform}
 	repo, version := base.SplitRef(ref)
-	err := registry.CheckName(repo, version)
-	if err != nil {
+	if err := registry.CheckName(repo, version); err != nil {
 		return exitWith(exitCheckUsage, err)
-	}
-	if o.digest != "" {
-		if v.Digest, err = v1.NewHash(o.digest); err != nil {
-			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("--digest %s is none", o.digest), "write sha256: and 64 hexadecimal digits"))
-		}
 	}
 	m, err := a.materials(o.login, o.npm)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	if o.lock != "" {
-		data, err := os.ReadFile(o.lock)
-		if err != nil {
-			return exitWith(exitNoCheck, fmt.Errorf("reading the lock: %w", err))
-		}
-		l, err := lock.Parse(data)
-		if err != nil {
-			return exitWith(exitNoCheck, fmt.Errorf("%s: %w", o.lock, err))
-		}
-		v.Lock = &l
-		if !o.offline {
-			v.NPM = &m.NPM
-		}
-	}
-	if o.policy != "" {
-		if o.lock == "" {
-			return exitWith(exitCheckUsage, diag.WithHint(errors.New("--policy is compared in the layers that a lock names"), "name the lock with --lock"))
-		}
-		if v.Policy, err = os.ReadFile(o.policy); err != nil {
-			return exitWith(exitNoCheck, fmt.Errorf("reading the policy: %w", err))
-		}
-	}
-	switch v.Signature, err = o.signature.checker(m.Registry.Credentials); {
-	case errors.Is(err, errNoTool):
-		return exitWith(exitNoCheck, err)
-	case err != nil:
-		return exitWith(exitCheckUsage, err)
+	v, err := o.verification(m)
+	if err != nil {
+		return err
 	}
 	c, err := registry.Dial(ctx, repo, false, nil, m.Registry)
 	if err != nil {
@@ -122,21 +92,68 @@ func (a *app) imageVerify(ctx context.Context, o imageVerifyOptions, ref string)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	if o.json {
-		err = printJSON(a.stdout, result)
-	} else {
-		for _, check := range result.Checks {
-			word := "ok"
-			if !check.OK {
-				word = "WRONG"
-			}
-			if _, err = fmt.Fprintf(a.stdout, "%-6s %s: %s\n", word, check.Name, check.Detail); err != nil {
-				break
-			}
+	if err := a.printVerified(result, o.json); err != nil {
+		return err
+	}
+	if !result.OK {
+		return exitWith(exitFindings, nil)
+	}
+	return nil
+}
+
+// verification reads the files that the flags name, and says what is to be
+// checked.
+func (o *imageVerifyOptions) verification(m imagebuild.Materials) (v imagebuild.VerifyOptions, err error) {
+	v = imagebuild.VerifyOptions{Deep: o.deep, SBOM: !o.noSBOM, Sandbox: !o.notOurs, Platform: o.platform}
+	if o.policy != "" && o.lock == "" {
+		return v, exitWith(exitCheckUsage, diag.WithHint(errors.New("--policy is compared in the layers that a lock names"), "name the lock with --lock"))
+	}
+	if o.digest != "" {
+		if v.Digest, err = v1.NewHash(o.digest); err != nil {
+			return v, exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("--digest %s is none", o.digest), "write sha256: and 64 hexadecimal digits"))
 		}
 	}
-	if err == nil && !result.OK {
-		err = exitWith(exitFindings, nil)
+	if o.lock != "" {
+		data, err := os.ReadFile(o.lock)
+		if err != nil {
+			return v, exitWith(exitNoCheck, fmt.Errorf("reading the lock: %w", err))
+		}
+		l, err := lock.Parse(data)
+		if err != nil {
+			return v, exitWith(exitNoCheck, fmt.Errorf("%s: %w", o.lock, err))
+		}
+		v.Lock = &l
+		if !o.offline {
+			v.NPM = &m.NPM
+		}
 	}
-	return err
+	if o.policy != "" {
+		if v.Policy, err = os.ReadFile(o.policy); err != nil {
+			return v, exitWith(exitNoCheck, fmt.Errorf("reading the policy: %w", err))
+		}
+	}
+	switch v.Signature, err = o.signature.Checker(m.Registry.Credentials); {
+	case errors.Is(err, sign.ErrNotInstalled):
+		return v, exitWith(exitNoCheck, err)
+	case err != nil:
+		return v, exitWith(exitCheckUsage, err)
+	}
+	return v, nil
+}
+
+// printVerified prints the checks and how they ended.
+func (a *app) printVerified(v *imagebuild.Verified, asJSON bool) error {
+	if asJSON {
+		return printJSON(a.stdout, v)
+	}
+	for _, check := range v.Checks {
+		word := "ok"
+		if !check.OK {
+			word = "WRONG"
+		}
+		if _, err := fmt.Fprintf(a.stdout, "%-6s %s: %s\n", word, check.Name, check.Detail); err != nil {
+			return err
+		}
+	}
+	return nil
 }

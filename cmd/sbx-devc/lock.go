@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/org/claude-sandbox/imagebuild/digest"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
@@ -43,12 +44,13 @@ is written then.`,
 			case update && check:
 				return exitWith(exitCheckUsage, diag.WithHint(errors.New("--update and --check exclude each other"), "--check compares and writes nothing; --update asks the registries and writes"))
 			case update:
-				d, err := a.digests()
+				options, err := a.registryOptions(login{})
 				if err != nil {
 					return exitWith(exitNoCheck, err)
 				}
-				defer d.close()
-				return a.lockUpdate(cmd.Context(), dir, d)
+				source := digest.New(options)
+				defer source.Close()
+				return a.lockUpdate(cmd.Context(), dir, source)
 			case strict && !check:
 				return exitWith(exitCheckUsage, diag.WithHint(errors.New("--strict is about --check"), "add --check"))
 			case check:

@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-
+	"github.com/org/claude-sandbox/imagebuild/digest"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
@@ -23,12 +22,12 @@ import (
 )
 
 // newDigests is what 'lock --update' asks, without its pauses.
-func newDigests(t *testing.T) *digests {
+func newDigests(t *testing.T, notice func(string)) *digest.Source {
 	t.Helper()
-	o := registry.Real(registry.Credentials{Getenv: os.Getenv}, nil)
+	o := registry.Real(registry.Credentials{Getenv: os.Getenv}, notice)
 	o.Sleep = func(context.Context, time.Duration) error { return nil }
-	d := &digests{registries: o, dead: map[string]error{}, say: func(string) {}}
-	t.Cleanup(d.close)
+	d := digest.New(o)
+	t.Cleanup(d.Close)
 	return d
 }
 
@@ -64,8 +63,7 @@ func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
 		}
 		var out bytes.Buffer
 		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}
-		d := newDigests(t)
-		d.say = func(text string) { out.WriteString(text + "\n") }
+		d := newDigests(t, func(text string) { out.WriteString(text + "\n") })
 		if err := a.lockUpdate(t.Context(), scaffold.Folder(p.dir), d); err != nil {
 			a.printError(err)
 			code, _ = exitcode.Of(err, exitInternal)
@@ -82,7 +80,7 @@ func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
 		}
 		return code, out.String(), l
 	}
-	digest := func(l lock.Lock) string {
+	inLock := func(l lock.Lock) string {
 		for _, i := range l.Images {
 			if i.Reference == image {
 				return i.Digest
@@ -95,14 +93,14 @@ func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
 
 	t.Run("Stumbles", func(t *testing.T) {
 		hub.Set(registrytest.Times(3, manifests, registrytest.Answer(503, nil, "")))
-		if code, said, l := update(t); code != 0 || digest(l) != want || strings.Contains(said, "engine") {
-			t.Errorf("exit %d, %s, want %s\n%s", code, digest(l), want, said)
+		if code, said, l := update(t); code != 0 || inLock(l) != want || strings.Contains(said, "engine") {
+			t.Errorf("exit %d, %s, want %s\n%s", code, inLock(l), want, said)
 		}
 	})
 	t.Run("DeadAndTheEngineKnows", func(t *testing.T) {
 		hub.Set(gone)
-		if code, said, l := update(t); code != 0 || digest(l) != want || !strings.Contains(said, "the digest that the engine has") {
-			t.Errorf("exit %d, %s, want %s\n%s", code, digest(l), want, said)
+		if code, said, l := update(t); code != 0 || inLock(l) != want || !strings.Contains(said, "the digest that the engine has") {
+			t.Errorf("exit %d, %s, want %s\n%s", code, inLock(l), want, said)
 		}
 	})
 	// Nobody overrules a registry that answers.
@@ -129,20 +127,4 @@ func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
 			t.Errorf("exit %d\n%s", code, said)
 		}
 	})
-}
-
-// TestSeveralDigestsAreNone: of several digests of a repository the engine does
-// not say which one the tag is.
-func TestSeveralDigestsAreNone(t *testing.T) {
-	repo, err := name.NewRepository("debian")
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, two := "sha256:"+strings.Repeat("1", 64), "sha256:"+strings.Repeat("2", 64)
-	if got, err := onlyDigest([]string{"mirror.example/debian@" + two, "debian@" + one, "rubbish"}, repo); got != one || err != nil {
-		t.Errorf("%s %v", got, err)
-	}
-	if got, err := onlyDigest([]string{"debian@" + one, "docker.io/library/debian@" + two}, repo); err == nil {
-		t.Errorf("one of two: %s", got)
-	}
 }

@@ -124,6 +124,8 @@ var allowed = map[string][]string{
 	"credproxy":                  {},
 	"imagebuild":                 {"imagebuild/*", "settings", "internal/engine", "internal/carried"},
 	"imagebuild/base":            {"imagebuild/artifact", "imagebuild/layer", "imagebuild/registry", "imagebuild/store"},
+	"imagebuild/digest":          {"imagebuild/base", "imagebuild/registry", "internal/engine"},
+	"imagebuild/sign":            {"imagebuild/registry"},
 	"imagebuild/layer":           {"imagebuild/artifact", "imagebuild/store"},
 	"imagebuild/registry":        {"imagebuild/artifact", "imagebuild/tags"},
 	"imagebuild/sbom":            {"imagebuild/artifact"},

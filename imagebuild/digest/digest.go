@@ -1,4 +1,4 @@
-package main
+package digest
 
 import (
 	"context"
@@ -15,59 +15,59 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 )
 
-// digests asks registries for digests and manifests. About an image whose
-// registry cannot be reached it asks the container engine.
-type digests struct {
+// Source asks registries for digests and manifests, and the engine in place of
+// one that cannot be reached. A registry that could not be reached is not asked
+// again. It is not safe for concurrent use.
+type Source struct {
 	registries registry.Options
 	engine     *engine.Engine   // nil = not connected yet
 	dead       map[string]error // registries that could not be reached, by host
-	say        func(string)
+	notice     func(string)
 }
 
-func (a *app) digests() (*digests, error) {
-	options, err := a.registryOptions(login{})
-	if err != nil {
-		return nil, err
+// New returns a Source that reaches registries by o, whose Notice also hears of
+// digests that the engine answered for. Close it.
+func New(o registry.Options) *Source {
+	return &Source{registries: o, dead: map[string]error{}, notice: o.Notice}
+}
+
+// Close ends the connection to the engine, if there is one.
+func (s *Source) Close() {
+	if s.engine != nil {
+		s.engine.Close()
 	}
-	return &digests{registries: options, dead: map[string]error{}, say: options.Notice}, nil
 }
 
-func (d *digests) close() {
-	if d.engine != nil {
-		d.engine.Close()
-	}
-}
-
-// Digest implements lock.Resolver.
-func (d *digests) Digest(ctx context.Context, reference string) (string, error) {
+// Digest returns the digest that the reference stands for now.
+func (s *Source) Digest(ctx context.Context, reference string) (string, error) {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
 		return "", diag.WithHint(err, "correct the image's name")
 	}
 	host := ref.Context().RegistryStr()
-	err = d.dead[host]
+	err = s.dead[host]
 	if err == nil {
 		var digest v1.Hash
-		if digest, err = d.head(ctx, reference); err == nil {
+		if digest, err = s.head(ctx, reference); err == nil {
 			return digest.String(), nil
 		}
 		if answered(err) || ctx.Err() != nil {
 			return "", err
 		}
-		d.dead[host] = err // patience once is enough
+		s.dead[host] = err // patience once is enough
 	}
-	known, engineErr := d.fromEngine(ctx, ref.Context(), reference)
+	known, engineErr := s.fromEngine(ctx, ref.Context(), reference)
 	if engineErr != nil {
 		return "", diag.WithHint(fmt.Errorf("%s: %w; and from the engine: %w", reference, err, engineErr),
 			"try again when %s can be reached, or pull the image where it can", host)
 	}
-	d.say(fmt.Sprintf("note: %s cannot be asked (%v); %s is locked to the digest that the engine has, which may not be the newest", host, err, reference))
+	s.notice(fmt.Sprintf("note: %s cannot be asked (%v); %s is locked to the digest that the engine has, which may not be the newest", host, err, reference))
 	return known, nil
 }
 
-func (d *digests) head(ctx context.Context, reference string) (v1.Hash, error) {
+func (s *Source) head(ctx context.Context, reference string) (v1.Hash, error) {
 	repo, version := base.SplitRef(reference)
-	c, err := registry.Dial(ctx, repo, false, nil, d.registries)
+	c, err := registry.Dial(ctx, repo, false, nil, s.registries)
 	if err != nil {
 		return v1.Hash{}, err
 	}
@@ -76,15 +76,15 @@ func (d *digests) head(ctx context.Context, reference string) (v1.Hash, error) {
 
 // fromEngine returns the digest by which the engine got the image from this
 // repository, or gave it there.
-func (d *digests) fromEngine(ctx context.Context, repo name.Repository, reference string) (string, error) {
-	if d.engine == nil {
+func (s *Source) fromEngine(ctx context.Context, repo name.Repository, reference string) (string, error) {
+	if s.engine == nil {
 		e, err := engine.Connect(ctx)
 		if err != nil {
 			return "", err
 		}
-		d.engine = e
+		s.engine = e
 	}
-	image, err := d.engine.ImageInspect(ctx, reference)
+	image, err := s.engine.ImageInspect(ctx, reference)
 	if err != nil {
 		return "", err
 	}
@@ -109,30 +109,30 @@ func onlyDigest(entries []string, repo name.Repository) (string, error) {
 	return "", fmt.Errorf("the image there has several digests of %s: %s", repo.Name(), strings.Join(found, ", "))
 }
 
-// Manifest implements lock.Resolver. The engine knows nothing of Features.
-func (d *digests) Manifest(ctx context.Context, reference string) (string, []byte, error) {
+// Manifest returns a manifest with its digest, for artifacts that say more in it.
+// The engine knows none.
+func (s *Source) Manifest(ctx context.Context, reference string) (digest string, manifest []byte, err error) {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
 		return "", nil, diag.WithHint(err, "correct the Feature's name")
 	}
 	host := ref.Context().RegistryStr()
-	if err := d.dead[host]; err != nil {
+	if err := s.dead[host]; err != nil {
 		return "", nil, err
 	}
 	repo, version := base.SplitRef(reference)
-	c, err := registry.Dial(ctx, repo, false, nil, d.registries)
-	var raw []byte
+	c, err := registry.Dial(ctx, repo, false, nil, s.registries)
 	if err == nil {
-		raw, _, err = c.Manifest(ctx, version)
+		manifest, _, err = c.Manifest(ctx, version)
 	}
 	if err != nil {
 		if !answered(err) {
-			d.dead[host] = err
+			s.dead[host] = err
 		}
 		return "", nil, err
 	}
-	digest, _, err := v1.SHA256(strings.NewReader(string(raw)))
-	return digest.String(), raw, err
+	hash, _, err := v1.SHA256(strings.NewReader(string(manifest)))
+	return hash.String(), manifest, err
 }
 
 // answered reports whether a registry itself said no, which no other source
