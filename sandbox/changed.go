@@ -28,12 +28,8 @@ func (r *run) lookBefore(ctx context.Context) {
 }
 
 // outOfReach lists the .git folders that a volume covers in the agent's
-// container: git of the user's may change them meanwhile. Where another spelling
-// leads there, the agent can too.
+// container: git of the user's may change them meanwhile.
 func (r *run) outOfReach() (rels []string) {
-	if foldsCase(r.plan.Folder()) {
-		return nil
-	}
 	for _, p := range r.plan.Git.Private {
 		rels = append(rels, p.Path)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/mountinfo"
 	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // A workspace may be open elsewhere with the agent's rights: in a dev container
@@ -108,19 +109,25 @@ type shown struct{ device, path string }
 // itself, and a .git what this run put there.
 func (p *Plan) compareMounts(text string) error {
 	mounted := map[string]shown{}
-	for m := range mountinfo.Parse(text) {
-		mounted[m.Point] = shown{m.Device, m.Root}
+	place := func(target string) string {
+		if p.foldsCase { // the kernel may name a place by another spelling
+			return strings.ToLower(target)
+		}
+		return target
+	}
+	for m := range mountinfo.Parse(text) { // of several at one place the last one counts
+		mounted[place(m.Point)] = shown{m.Device, m.Root}
 	}
 	top := mounted[workspaceTarget]
 	for _, m := range p.Agent.Mounts {
-		got, isMounted := mounted[m.Target]
+		got, isMounted := mounted[place(m.Target)]
 		var want shown
 		switch rel, err := filepath.Rel(p.Folder(), m.Source); {
 		case m.Volume != "":
 			want = mounted[m.Volume] // all of the firewall's volumes are mounted, read-only
 		case m.Source == "": // a .git file of ours, whose source is in the run's folder
 			want = shown{got.device, got.path}
-			if path.Base(m.Target) != ".git" || !strings.HasPrefix(path.Base(got.path), gitFileName) {
+			if !settings.IsGitName(path.Base(m.Target)) || !strings.HasPrefix(path.Base(got.path), gitFileName) {
 				want = shown{}
 			}
 		case err == nil && filepath.IsLocal(rel):

@@ -39,6 +39,9 @@ func (w *Workspace) lookAtGit() {
 		if i == protectedRepos { // gitProtection says so
 			break
 		}
+		if w.FoldsCase && strings.EqualFold(rel, ".git") {
+			continue // it is the workspace's own
+		}
 		switch w.before.found[rel] {
 		case gitFolder:
 			folders = append(folders, rel)
@@ -52,8 +55,9 @@ func (w *Workspace) lookAtGit() {
 			w.Notes = append(w.Notes, fmt.Sprintf("git does not work for the agent in %s: %s; %s", filepath.Join(w.Dir, filepath.FromSlash(path.Dir(r.Path))), r.Problem, r.Hint))
 		}
 	}
-	if foldsCase(w.Dir) {
-		w.Notes = append(w.Notes, w.Dir+" does not tell upper from lower case: the agent can reach the repository's own .git by another spelling, such as .GIT; work in a clone on another file system")
+	if w.FoldsCase {
+		w.Notes = append(w.Notes, w.Dir+" does not tell upper from lower case: the agent may write to protected files by another spelling, such as .MCP.json; "+
+			"what it changed there is named at the end, and only a clone on another file system prevents it")
 	}
 	w.identity = identity(w.Dir)
 	w.coverSubmodules()
@@ -106,13 +110,6 @@ func (w *Workspace) coverSubmodules() {
 		w.Notes = append(w.Notes, fmt.Sprintf("submodules that are not checked out: %d, such as %s; the agent cannot write there; 'git submodule update --init' checks them out", n, absent[0]))
 	}
 	w.Protect = append(w.Protect, absent...)
-}
-
-// foldsCase reports whether another spelling of .git leads to it.
-func foldsCase(dir string) bool {
-	one, err := os.Lstat(filepath.Join(dir, ".git"))
-	other, otherErr := os.Lstat(filepath.Join(dir, ".GIT"))
-	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
 // hasRepository reports whether git on the host finds a repository in the
@@ -174,8 +171,10 @@ func identity(dir string) gitdir.Owner {
 
 // gitMounts are the mounts of the agent's own git directories outside of the
 // workspace, and by its path those in it. A .git file of ours has no source
-// before the run has written it.
-func gitMounts(dir string, git gitdir.Layout) (outside []engine.Mount, covers map[string]engine.Mount) {
+// before the run has written it. Where the workspace does not tell upper from
+// lower case, each is mounted at every name of .git: the engine's kernel may know
+// each name as another place.
+func gitMounts(w *Workspace, git gitdir.Layout) (outside []engine.Mount, covers map[string]engine.Mount) {
 	covers = map[string]engine.Mount{}
 	for _, p := range git.Private {
 		m := engine.Mount{Volume: p.Volume, Target: p.Place}
@@ -189,7 +188,14 @@ func gitMounts(dir string, git gitdir.Layout) (outside []engine.Mount, covers ma
 		covers[f.Path] = engine.Mount{Target: path.Join(workspaceTarget, f.Path), ReadOnly: true}
 	}
 	for _, rel := range git.Plain {
-		covers[rel] = engine.Mount{Source: filepath.Join(dir, filepath.FromSlash(rel)), Target: path.Join(workspaceTarget, rel), ReadOnly: true}
+		covers[rel] = engine.Mount{Source: filepath.Join(w.Dir, filepath.FromSlash(rel)), Target: path.Join(workspaceTarget, rel), ReadOnly: true}
+	}
+	for rel, m := range maps.Clone(covers) {
+		for _, name := range w.spellings[rel] {
+			spelled := path.Join(path.Dir(rel), name)
+			m.Target = path.Join(workspaceTarget, spelled)
+			covers[spelled] = m
+		}
 	}
 	for _, m := range git.Mounts {
 		outside = append(outside, engine.Mount{Source: m.Source, Target: m.Target, ReadOnly: true})
@@ -209,8 +215,11 @@ func writeGitFiles(folder string, git gitdir.Layout, mounts []engine.Mount) ([]e
 		if err := os.WriteFile(source, []byte(f.Text), 0o644); err != nil {
 			return nil, fmt.Errorf("%w: writing a .git file for the agent: %w", ErrNoStart, err)
 		}
-		at := slices.IndexFunc(mounts, func(m engine.Mount) bool { return m.Target == path.Join(workspaceTarget, f.Path) })
-		mounts[at].Source = source
+		for at, m := range mounts {
+			if m.Source == "" && m.Volume == "" && settings.IsGitName(path.Base(m.Target)) && path.Dir(m.Target) == path.Join(workspaceTarget, path.Dir(f.Path)) {
+				mounts[at].Source = source
+			}
+		}
 	}
 	return mounts, nil
 }
@@ -233,7 +242,7 @@ func fillGit(ctx context.Context, e *engine.Engine, sidecar string, p *Plan) err
 // inWorkspace reports where in the workspace a mount is that must hold: one of
 // the project's own paths, or what is mounted over a .git.
 func (p *Plan) inWorkspace(m engine.Mount) (rel string, ok bool) {
-	if rel, ok := strings.CutPrefix(m.Target, workspaceTarget+"/"); ok && path.Base(rel) == ".git" {
+	if rel, ok := strings.CutPrefix(m.Target, workspaceTarget+"/"); ok && settings.IsGitName(path.Base(rel)) {
 		return rel, true
 	}
 	if m.Source == "" {

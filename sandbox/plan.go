@@ -107,6 +107,7 @@ type Plan struct {
 
 	policy      *firewall.Policy // of Network
 	gitOwner    gitdir.Owner
+	foldsCase   bool         // Workspace.FoldsCase
 	inAction    bool         // Options.InputsNotFlags
 	before      repositories // in the workspace, to tell afterwards what is new
 	claudePath  string       // in the agent's image
@@ -159,7 +160,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	}
 	p := &Plan{
 		ID: o.ID, Network: s.Network, policy: policy, Placeholders: placeholders, Git: git, Timeout: Duration(s.Limits.Timeout),
-		Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before,
+		Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before, foldsCase: f.Workspace.FoldsCase,
 	}
 	p.Warnings = append(p.Warnings, open...)
 	if asked := o.User.Network.Mode; asked != "" && s.Network.Mode != asked { // only the project's file comes between

@@ -42,7 +42,7 @@ type Placeholder struct {
 // host, and a project could have any folder of the host mounted that way.
 func workspaceMounts(w *Workspace, protect []string, git gitdir.Layout) ([]engine.Mount, []Placeholder, error) {
 	mounts := map[string]engine.Mount{".": {Source: w.Dir, Target: workspaceTarget}}
-	outside, covers := gitMounts(w.Dir, git)
+	outside, covers := gitMounts(w, git)
 	protect = slices.DeleteFunc(slices.Clone(protect), w.git.Covers)
 	protect = append(protect, slices.Sorted(maps.Keys(covers))...)
 	placeholders := map[string]Placeholder{}

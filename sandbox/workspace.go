@@ -38,20 +38,23 @@ const (
 // Workspace is what NewPlan must know of the project's folder. It is read from
 // the disk by Inspect; nothing follows a symbolic link below Dir.
 type Workspace struct {
-	Dir      string          // absolute, without symbolic links
-	Home     string          // the user's home, alike; "" when unknown
-	UID, GID int             // owner of Dir; -1 where files have no owner (Windows)
-	Writable bool            // the agent's user may write Dir by owner or by mode
-	Paths    map[string]Kind // every protected path and each of its parents, relative to Dir, slash-separated
-	Protect  []string        // what is protected whatever the settings say, alike
-	Notes    []string        // sentences for the user about what cannot be protected
-	Unread   []string        // the project's instructions for Claude, which a run does not read, alike
-	Doors    []string        // sockets and pipes, which may lead to a program outside, alike
+	Dir       string          // absolute, without symbolic links
+	Home      string          // the user's home, alike; "" when unknown
+	UID, GID  int             // owner of Dir; -1 where files have no owner (Windows)
+	Writable  bool            // the agent's user may write Dir by owner or by mode
+	FoldsCase bool            // names below Dir lead to the same file in upper and lower case
+	Paths     map[string]Kind // every protected path and each of its parents, relative to Dir, slash-separated
+	Protect   []string        // what is protected whatever the settings say, alike
+	Notes     []string        // sentences for the user about what cannot be protected
+	Unread    []string        // the project's instructions for Claude, which a run does not read, alike
+	Doors     []string        // sockets and pipes, which may lead to a program outside, alike
 
 	git      gitdir.Facts // the repositories that the agent gets its own of
 	identity gitdir.Owner // how the agent signs
 	above    string       // the repository that Dir is a part of; "" when Dir is one, or in none
-	before   repositories // what git would find before the agent worked here
+	// spellings are other names that may lead to a .git of w.git, by its path.
+	spellings map[string][]string
+	before    repositories // what git would find before the agent worked here
 }
 
 // Inspect looks at a project's folder: who owns it and what is at the paths
@@ -81,6 +84,7 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	w.Home, w.above = homeFolder(), repositoryAbove(dir)
 	w.UID, w.GID = owner(info)
 	w.Writable = w.UID > 0 || w.UID < 0 || info.Mode().Perm()&0o002 != 0
+	w.FoldsCase = foldsCase(dir)
 	w.before = findRepositories(context.Background(), dir)
 	w.lookAtGit()
 	found, notes := gitProtection(dir, w.before, w.hasRepository())
@@ -95,6 +99,12 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	w.Protect = slices.DeleteFunc(w.Protect, w.git.Covers) // hidden behind the agent's own
 	for _, p := range leftTokens(dir, w.Protect) {
 		w.Notes = append(w.Notes, p+" holds a password or a token, which the agent can read and use at every host that the policy allows: keep it in a credential helper, outside of the project")
+	}
+	w.spellings = map[string][]string{}
+	if w.FoldsCase {
+		for _, rel := range w.git.Paths() {
+			w.spellings[rel] = otherNames(dir, rel)
+		}
 	}
 	for _, p := range slices.Concat(w.Protect, more, w.git.Paths()) {
 		for _, step := range steps(p) {

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // HostPaths are the paths below a workspace, slash-separated, that act on the
@@ -58,6 +59,32 @@ func StandIn(p string) (text string, isFile bool) {
 		return "", true
 	}
 	return "", false
+}
+
+// GitNames are the names that lead to .git where a file system does not tell
+// upper from lower case: its spellings, .git first, and those of GIT~1, the short
+// name that NTFS may give it.
+func GitNames() (names []string) {
+	for _, base := range []string{".git", "git~1"} {
+		spellings := []string{""}
+		for _, c := range base {
+			var longer []string
+			for _, s := range spellings {
+				longer = append(longer, s+string(c))
+				if upper := unicode.ToUpper(c); upper != c {
+					longer = append(longer, s+string(upper))
+				}
+			}
+			spellings = longer
+		}
+		names = append(names, spellings...)
+	}
+	return names
+}
+
+// IsGitName reports whether a name is one of GitNames.
+func IsGitName(name string) bool {
+	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
 }
 
 // IsGitFile reports whether a path's last element is the name of a file that git

@@ -196,7 +196,7 @@ func (w *mountWatch) readOnly() (map[string]string, error) {
 
 // protects reports whether something of the host's is behind a mount that must
 // not be written to here: it is read-only, or the agent's own git directory.
-func protects(m mountinfo.Mount) bool { return m.ReadOnly || path.Base(m.Point) == ".git" }
+func protects(m mountinfo.Mount) bool { return m.ReadOnly || settings.IsGitName(path.Base(m.Point)) }
 
 // gone lists the mount points that have lost their mount. Mounts that change
 // while the kernel lists them may be left out, so it looks twice.
@@ -208,7 +208,7 @@ func (w *mountWatch) gone() (points []string, err error) {
 		}
 		points = nil
 		for id, point := range w.kept {
-			if now[id] != point {
+			if at, stands := now[id]; !stands || at != point && !samePlace(at, point) {
 				points = append(points, point)
 			}
 		}
@@ -218,6 +218,18 @@ func (w *mountWatch) gone() (points []string, err error) {
 	}
 	slices.Sort(points)
 	return points, nil
+}
+
+// samePlace reports whether two spellings are one place to the kernel, which names
+// a mount by the one that was looked up last. A mount that was renamed is at one
+// of the two alone.
+func samePlace(at, point string) bool {
+	if !strings.EqualFold(at, point) {
+		return false
+	}
+	one, err := os.Lstat(at)
+	other, otherErr := os.Lstat(point)
+	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
 // await returns when a mount has gone or a file of git's has changed, with

@@ -45,6 +45,9 @@ func (p *program) reap(args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := mounts.checkSpellings(); err != nil {
+		return err
+	}
 	first := p.newInit(mounts.await)
 	if *tied {
 		await, err := initproc.JoinLifeline()

@@ -139,6 +139,7 @@ var allowed = map[string][]string{
 	"internal/test/enginetest":   {"internal/carried", "internal/engine", "internal/test/testenv"},
 	"internal/test/registrytest": {"internal/test/testenv"},
 	"internal/test/netnstest":    {"internal/test/testenv"},
+	"internal/test/foldtest":     {"internal/test/testenv"},
 	"internal/test/attack/agent": {"internal/test/attack"},
 }
 
