@@ -34,11 +34,11 @@ func place(n *compose.Node) Origin {
 func viewOf(n *compose.Node, at string, origins map[string][]Origin) any {
 	switch n.Kind {
 	case compose.Map:
-		out := Object{}
+		out := builder{made: Object{}}
 		for _, m := range n.Members {
 			out.set(m.Name, viewOf(m.Value, jsonc.Child(at, m.Name), origins))
 		}
-		return out
+		return out.made
 	case compose.List:
 		out := []any{}
 		for i, item := range n.Items {
@@ -70,7 +70,7 @@ func scalarOf(n *compose.Node) any {
 // environment lays the service's variables over those of its env_files. A name
 // without a value is the host's variable, and nothing when that is not set.
 func (r *resolver) environment(origins map[string][]Origin) Object {
-	env := Object{}
+	env := builder{made: Object{}}
 	add := func(vars []compose.Variable) {
 		for _, v := range vars {
 			value := v.Value
@@ -95,7 +95,7 @@ func (r *resolver) environment(origins map[string][]Origin) Object {
 		}
 	}
 	add(r.service.Get("environment").Variables())
-	return env
+	return env.made
 }
 
 // composeDir is the folder in the tree where the first Compose file lies.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -63,11 +64,11 @@ func Compute(p *devcontainer.Project, options Options) (*Result, error) {
 	if p.Config.Root == nil || p.Config.Root.Kind != jsonc.Object {
 		return nil, diag.WithHint(fmt.Errorf("%s is not a well-formed JSON object", p.Config.File), "sbx-devc validate %s says where", p.Config.File)
 	}
-	r := &resolver{project: p, options: options}
+	r := &resolver{project: p, options: options, work: budget.New(maxWork)}
 	raw := valueOf(p.Config.Root).(Object)
 	legacyCustomizations(&raw)
 	folder, mount := r.workspace(raw)
-	r.sub = &substituter{host: options.Host}
+	r.sub = &substituter{host: options.Host, work: r.work}
 	r.sub.container = r.sub.text(folder)
 	config := entry{source: "devcontainer.json", doc: p.Config, root: p.Config.Root, object: r.sub.value(raw).(Object)}
 	if r.sub.err != nil {
@@ -98,6 +99,9 @@ func Compute(p *devcontainer.Project, options Options) (*Result, error) {
 	} else {
 		result.Run = r.run(config.object, result, image)
 	}
+	if r.work.Spent() {
+		r.unknown("what all variables stand for: more than %d MiB, so some stay as they are written", maxWork>>20)
+	}
 	result.Unknown = r.missing
 	return result, nil
 }
@@ -106,6 +110,7 @@ type resolver struct {
 	project *devcontainer.Project
 	options Options
 	sub     *substituter
+	work    *budget.Budget // see substituter
 	missing []string
 	files   *compose.Project // nil without Compose
 	service *compose.Service // the dev container's
@@ -216,7 +221,8 @@ func (r *resolver) startImage(config Object) string {
 func (r *resolver) imageElsewhere(raw Object) string {
 	host := r.options.Host
 	host.Env = map[string]string{}
-	e := &resolver{project: r.project, options: Options{Host: host}, sub: &substituter{host: host, container: r.sub.container}}
+	e := &resolver{project: r.project, options: Options{Host: host}, work: r.work}
+	e.sub = &substituter{host: host, container: r.sub.container, work: r.work}
 	config := e.sub.value(raw).(Object)
 	if e.isCompose(config) {
 		e.composeFiles(config)

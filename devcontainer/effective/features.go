@@ -39,6 +39,10 @@ func resource(id string) string {
 
 func isLocal(id string) bool { return strings.HasPrefix(id, "./") || strings.HasPrefix(id, "../") }
 
+// maxFeatures bounds those that are looked up: metadata comes from registries,
+// and each may name others that it depends on.
+const maxFeatures = 200
+
 // features resolves those that the configuration names, and what they depend
 // on, in the order of installation. Those whose metadata nobody knows are
 // left out and named.
@@ -48,7 +52,11 @@ func (r *resolver) features(config Object) []*feature {
 	for _, m := range named {
 		queue = append(queue, &feature{id: m.Name, options: m.Value})
 	}
-	for len(queue) > 0 {
+	for asked := 0; len(queue) > 0; asked++ {
+		if asked == maxFeatures {
+			r.unknown("all Features, with what they depend on: more than %d, so some are left out", maxFeatures)
+			break
+		}
 		f := queue[0]
 		queue = queue[1:]
 		if !r.metadata(f) || slices.ContainsFunc(graph, func(g *feature) bool { return equal(f, g) }) {

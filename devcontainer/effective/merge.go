@@ -48,6 +48,25 @@ func (e entry) at(pointer string) Origin {
 	return o
 }
 
+// members returns a function that says where the members of the object at a
+// pointer of the entry stand.
+func (e entry) members(pointer string) func(name string) Origin {
+	values := map[string]*jsonc.Node{}
+	if n := e.root.Find(pointer); n != nil && e.doc != nil {
+		for _, m := range n.Members {
+			values[m.Name] = m.Value // of duplicates the last wins
+		}
+	}
+	return func(name string) Origin {
+		o := Origin{Source: e.source}
+		if n := values[name]; n != nil {
+			o.File = e.doc.File
+			o.Line, o.Column = e.doc.Position(n.Start)
+		}
+		return o
+	}
+}
+
 // Properties of a devcontainer.json and of a Feature that are merged; the order
 // is that of the reference implementation.
 var (
@@ -140,11 +159,17 @@ func (m *merger) anyTrue(name string) {
 // union keeps the first of equal values.
 func (m *merger) union(name string) {
 	var values []any
+	first := map[any]int{}
 	m.each(name, func(e entry, v any, p string) {
 		for i, x := range list(v) {
-			k := slices.IndexFunc(values, func(y any) bool { return same(x, y) })
-			if k < 0 {
-				k = len(values)
+			k, again := len(values), false
+			if scalar(x) {
+				if k, again = first[x]; !again {
+					k = len(values)
+					first[x] = k
+				}
+			}
+			if !again {
 				values = append(values, x)
 			}
 			m.from(jsonc.Child(p, strconv.Itoa(k)), e.at(jsonc.Child(p, strconv.Itoa(i))))
@@ -155,12 +180,14 @@ func (m *merger) union(name string) {
 	}
 }
 
-func same(a, b any) bool {
-	switch a := a.(type) {
+// scalar reports whether JavaScript compares a value by what it is, and not by
+// its identity.
+func scalar(v any) bool {
+	switch v.(type) {
 	case string, bool, json.Number, nil:
-		return a == b
+		return true
 	}
-	return false // JavaScript compares objects by identity
+	return false
 }
 
 // collect puts the values of all entries into one array under a new name.
@@ -228,17 +255,18 @@ func mountTarget(v any) string {
 }
 
 func (m *merger) customizations() {
-	out := Object{}
+	var out builder
 	m.each("customizations", func(e entry, v any, p string) {
 		object, _ := v.(Object)
+		place := e.members(p)
 		for _, tool := range object {
-			values, _ := out.Get(tool.Name).([]any)
-			m.from(jsonc.Child(jsonc.Child(p, tool.Name), strconv.Itoa(len(values))), e.at(jsonc.Child(p, tool.Name)))
+			values, _ := out.get(tool.Name).([]any)
+			m.from(jsonc.Child(jsonc.Child(p, tool.Name), strconv.Itoa(len(values))), place(tool.Name))
 			out.set(tool.Name, append(values, tool.Value))
 		}
 	})
-	if len(out) > 0 {
-		m.out = append(m.out, Member{"customizations", out})
+	if len(out.made) > 0 {
+		m.out = append(m.out, Member{"customizations", out.made})
 	}
 }
 
@@ -256,22 +284,22 @@ func (m *merger) last(name string, counts func(any) bool) {
 
 // assign lets later entries overwrite single names.
 func (m *merger) assign(name string) {
-	out := Object{}
+	out := builder{made: Object{}}
 	m.each(name, func(e entry, v any, p string) {
 		object, _ := v.(Object)
+		place := e.members(p)
 		for _, member := range object {
-			at := jsonc.Child(p, member.Name)
 			out.set(member.Name, member.Value)
-			m.origins[at] = []Origin{e.at(at)}
+			m.origins[jsonc.Child(p, member.Name)] = []Origin{place(member.Name)}
 		}
 	})
-	m.out = append(m.out, Member{name, out})
+	m.out = append(m.out, Member{name, out.made})
 }
 
 var localPort = regexp.MustCompile(`localhost:\d+`)
 
 func (m *merger) forwardPorts() {
-	var keys []string
+	first := map[string]int{}
 	var values []any
 	m.each("forwardPorts", func(e entry, v any, p string) {
 		for i, x := range list(v) {
@@ -279,10 +307,10 @@ func (m *merger) forwardPorts() {
 			if _, ok := x.(json.Number); ok {
 				key = "localhost:" + key
 			}
-			k := slices.Index(keys, key)
-			if k < 0 {
-				k = len(keys)
-				keys = append(keys, key)
+			k, again := first[key]
+			if !again {
+				k = len(values)
+				first[key] = k
 				values = append(values, portOf(key))
 			}
 			m.from("/forwardPorts/"+strconv.Itoa(k), e.at(jsonc.Child(p, strconv.Itoa(i))))

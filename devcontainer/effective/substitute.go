@@ -7,7 +7,12 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/budget"
 )
+
+// maxWork bounds the bytes that the variables of a project stand for.
+const maxWork = 16 << 20
 
 // variable is what the reference implementation takes for one.
 var variable = regexp.MustCompile(`\$\{(.*?)\}`)
@@ -25,8 +30,9 @@ type Host struct {
 // stay. What it does not know stays as it is written.
 type substituter struct {
 	host      Host
-	container string // ${containerWorkspaceFolder}
-	err       error  // the first thing that the reference implementation refuses
+	container string         // ${containerWorkspaceFolder}
+	work      *budget.Budget // bytes that variables may stand for; one for all substituters of a project
+	err       error          // the first thing that the reference implementation refuses
 }
 
 func (s *substituter) value(v any) any {
@@ -54,25 +60,33 @@ func (s *substituter) text(t string) string {
 		return t
 	}
 	return variable.ReplaceAllStringFunc(t, func(match string) string {
-		parts := strings.Split(match[2:len(match)-1], ":")
-		switch parts[0] {
-		case "env", "localEnv":
-			return s.lookup(match, parts[1:])
-		case "localWorkspaceFolder":
-			return s.host.Workspace
-		case "localWorkspaceFolderBasename":
-			return s.base(s.host.Workspace)
-		case "containerWorkspaceFolder":
-			if s.container != "" {
-				return s.container
-			}
-		case "containerWorkspaceFolderBasename":
-			if s.container != "" {
-				return path.Base(s.container)
-			}
+		if value := s.variable(match); s.work.Spend(len(value)) {
+			return value
 		}
 		return match
 	})
+}
+
+// variable returns what one stands for; itself where that is not known.
+func (s *substituter) variable(match string) string {
+	parts := strings.Split(match[2:len(match)-1], ":")
+	switch parts[0] {
+	case "env", "localEnv":
+		return s.lookup(match, parts[1:])
+	case "localWorkspaceFolder":
+		return s.host.Workspace
+	case "localWorkspaceFolderBasename":
+		return s.base(s.host.Workspace)
+	case "containerWorkspaceFolder":
+		if s.container != "" {
+			return s.container
+		}
+	case "containerWorkspaceFolderBasename":
+		if s.container != "" {
+			return path.Base(s.container)
+		}
+	}
+	return match
 }
 
 func (s *substituter) base(folder string) string {

@@ -45,6 +45,33 @@ func (o *Object) set(name string, value any) {
 	*o = append(*o, Member{name, value})
 }
 
+// builder makes an Object of any number of members.
+type builder struct {
+	made Object
+	at   map[string]int
+}
+
+// get returns the value of name, nil when there is none yet.
+func (b *builder) get(name string) any {
+	if i, ok := b.at[name]; ok {
+		return b.made[i].Value
+	}
+	return nil
+}
+
+// set replaces the value of name or appends it, as JavaScript does.
+func (b *builder) set(name string, value any) {
+	if i, ok := b.at[name]; ok {
+		b.made[i].Value = value
+		return
+	}
+	if b.at == nil {
+		b.at = map[string]int{}
+	}
+	b.at[name] = len(b.made)
+	b.made = append(b.made, Member{name, value})
+}
+
 // MarshalJSON writes the members in their order.
 func (o Object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
@@ -86,11 +113,11 @@ func valueOf(n *jsonc.Node) any {
 	}
 	switch n.Kind {
 	case jsonc.Object:
-		out := Object{}
+		out := builder{made: Object{}}
 		for _, m := range n.Members {
 			out.set(m.Name, valueOf(m.Value))
 		}
-		return out
+		return out.made
 	case jsonc.Array:
 		out := make([]any, 0, len(n.Elements))
 		for _, e := range n.Elements {
