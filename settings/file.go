@@ -55,6 +55,9 @@ func ReadFile(path string) (*File, error) {
 	return &File{Path: path, Source: source, Settings: s, Findings: findings}, nil
 }
 
+// Err is the first mistake in the text with its place, nil when there is none.
+func (f *File) Err() error { return diag.FirstError(f.Findings) }
+
 // projectInfo describes a project's settings file, and refuses links; nil for a
 // file that is no project's.
 func projectInfo(path string) (fs.FileInfo, error) {

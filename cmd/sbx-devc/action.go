@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/action"
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
 )
@@ -51,7 +52,7 @@ func (a *app) actionRun(ctx context.Context) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	conclusion := action.Run(ctx, action.Options{Getenv: a.getenv, Stdout: a.stdout, Runner: actionRunner{a}, Now: time.Now})
+	conclusion := action.Run(ctx, action.Options{Getenv: a.getenv, Stdout: a.stdout, Runner: actionRunner{action.Sandboxed{Getenv: a.getenv}}, Now: time.Now})
 	if conclusion == agent.Success {
 		return nil
 	}
@@ -73,7 +74,7 @@ const cleanupBudget = time.Minute
 func (a *app) actionCleanup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupBudget)
 	defer cancel()
-	a.reap(ctx)
+	a.runs().Reap(ctx)
 	action.Cleanup(ctx, action.CleanupOptions{
 		Getenv: a.getenv, Stdout: a.stdout,
 		Remove: func(ctx context.Context, id string) error {
@@ -89,4 +90,15 @@ func (a *app) actionCleanup(ctx context.Context) error {
 		},
 	})
 	return nil
+}
+
+// actionRunner refuses variables that stand for flags before a job begins.
+type actionRunner struct{ action.Runner }
+
+func (r actionRunner) Run(ctx context.Context, job action.Job) (action.Report, error) {
+	if err := unknownVariables(os.Environ(), nil); err != nil {
+		err = diag.WithHint(err, "the Action takes inputs, and of these variables SBX_DEVC_UPSTREAM alone: unset it in the step's env")
+		return action.Report{Outcome: agent.Outcome{Conclusion: action.ConfigError, Message: err.Error()}}, err
+	}
+	return r.Runner.Run(ctx, job)
 }

@@ -53,7 +53,7 @@ func (a *app) applyCommits(ctx context.Context, args []string) error {
 	}
 	f, err := os.Open(filepath.Join(run, sandbox.SummaryFile))
 	if err != nil {
-		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("the run left no summary: %w", err), "its commits are taken when it ends; runs are kept in %s", a.runsHome()))
+		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("the run left no summary: %w", err), "its commits are taken when it ends; runs are kept in %s", a.runs().Dir()))
 	}
 	defer f.Close()
 	folder, commits, err := sandbox.ReadCommits(f)
@@ -125,14 +125,11 @@ func (a *app) namedRun(args []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return a.newestRun(false, project)
+		return a.runs().NewestOf(false, project)
 	}
-	run := args[0]
-	if runName.MatchString(run) && !exists(run) {
-		run = filepath.Join(a.runsHome(), run)
-	}
+	run := a.runs().Find(args[0])
 	if !isFolder(run) {
-		return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run at %s", run), "give a run's id or its folder; runs are kept in %s", a.runsHome()))
+		return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run at %s", run), "give a run's id or its folder; runs are kept in %s", a.runs().Dir()))
 	}
 	return filepath.Abs(run)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
@@ -54,7 +55,7 @@ func (a *app) clean(ctx context.Context, dir string) error {
 // unused refuses a project that a container has mounted: to remove a place of a
 // mount takes the mount away, and the container ends by that.
 func unused(ctx context.Context, e *engine.Engine, folder string) error {
-	for label, what := range map[string]string{labelFolder: "dev container", sandbox.LabelWorkspace: "run"} {
+	for label, what := range map[string]string{runs.LabelFolder: "dev container", sandbox.LabelWorkspace: "run"} {
 		ids, err := e.List(ctx, label, folder)
 		if err != nil {
 			return err

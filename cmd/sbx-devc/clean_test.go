@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/session/runs"
 )
 
 // TestCleanRemovesEmptyFoldersOnly: what init made goes, what holds something
@@ -22,7 +23,7 @@ func TestCleanRemovesEmptyFoldersOnly(t *testing.T) {
 	if err := os.WriteFile(kept, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	id, err := e.Create(t.Context(), engine.Spec{Image: standIn(t, "clean"), Command: []string{"true"}, Labels: map[string]string{labelFolder: dir}})
+	id, err := e.Create(t.Context(), engine.Spec{Image: standIn(t, "clean"), Command: []string{"true"}, Labels: map[string]string{runs.LabelFolder: dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/session/runs"
 )
 
 // demoInternet is a web server in a container that answers to both of the
@@ -38,7 +39,7 @@ while (my $c = $s->accept) {
 
 // startDemoInternet makes the network and its server and waits until that listens.
 func startDemoInternet(ctx context.Context, e *engine.Engine) (_ *demoInternet, err error) {
-	d := &demoInternet{engine: e, network: "sandbox-demo-" + newRunID()}
+	d := &demoInternet{engine: e, network: "sandbox-demo-" + runs.NewID()}
 	defer func() {
 		if err != nil {
 			d.close(ctx)

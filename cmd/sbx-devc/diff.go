@@ -1,18 +1,17 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/session/runs"
 )
 
 // diffOptions are the flags of diff.
@@ -92,12 +91,9 @@ func (a *app) diff(o diffOptions, args []string) error {
 // changedRun is the folder of the run that is meant.
 func (a *app) changedRun(args []string) (string, error) {
 	if len(args) == 1 {
-		folder := args[0]
-		if runName.MatchString(folder) && !exists(folder) {
-			folder = filepath.Join(a.runsHome(), folder)
-		}
+		folder := a.runs().Find(args[0])
 		if !isRegular(filepath.Join(folder, changes.SetFile)) {
-			return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no run that kept what changed", args[0]), "give a run's id or its folder; runs are kept in %s", a.runsHome()))
+			return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no run that kept what changed", args[0]), "give a run's id or its folder; runs are kept in %s", a.runs().Dir()))
 		}
 		return folder, nil
 	}
@@ -105,17 +101,12 @@ func (a *app) changedRun(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	entries, err := os.ReadDir(a.runsHome())
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", exitWith(exitNoInput, err)
-	}
-	for _, e := range slices.Backward(entries) { // names begin with the time
-		folder := filepath.Join(a.runsHome(), e.Name())
-		if runName.MatchString(e.Name()) && projectOf(folder) == project && isRegular(filepath.Join(folder, changes.SetFile)) {
+	for _, folder := range a.runs().Newest() {
+		if runs.ProjectOf(folder) == project && isRegular(filepath.Join(folder, changes.SetFile)) {
 			return folder, nil
 		}
 	}
-	return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run of %s in %s", project, a.runsHome()), "name a run, or go to the project's folder; a run that still works has no changes yet"))
+	return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run of %s in %s", project, a.runs().Dir()), "name a run, or go to the project's folder; a run that still works has no changes yet"))
 }
 
 func readChanges(folder string) (*changes.Set, error) {

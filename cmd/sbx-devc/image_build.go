@@ -22,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/session"
 )
 
 type imageBuildOptions struct {
@@ -216,12 +217,12 @@ func (a *app) initArtifact(ctx context.Context, r *recipe) (artifact.Artifact, e
 func (a *app) buildDockerfile(ctx context.Context, o imageBuildOptions, args map[string]string) (id string, err error) {
 	dir, dockerfile := buildFolder(o.dir, o.dockerfile)
 	if _, statErr := os.Stat(filepath.Join(dir, dockerfile)); o.dockerfile == "" && errors.Is(statErr, fs.ErrNotExist) && isFolder(dir) {
-		files, _, err := defaultFiles()
+		files, _, err := session.DefaultFiles()
 		if err != nil {
 			return "", exitWith(exitInternal, err)
 		}
 		fmt.Fprintf(a.stderr, "sbx-devc: note: %s has no Dockerfile: building the default image, that of the template claude\n", o.dir)
-		err = inFolder(files, func(folder string) error {
+		err = session.InFolder(files, func(folder string) error {
 			o.dir, o.dockerfile = folder, "Dockerfile"
 			id, err = a.buildDockerfile(ctx, o, args)
 			return err

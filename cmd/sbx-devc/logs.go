@@ -58,14 +58,14 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 	arg := ""
 	if len(args) == 1 {
 		arg = args[0]
-	} else if arg, err = a.newestLog(ctx, false, project); err != nil {
+	} else if arg, err = a.runs().NewestLog(ctx, false, project); err != nil {
 		return err
 	}
-	log, err := a.auditLog(ctx, arg)
+	log, err := a.runs().Log(ctx, arg)
 	if err != nil {
 		return err
 	}
-	return a.tail(ctx, log, o.follow, a.lineOf(o))
+	return log.Tail(ctx, o.follow, a.lineOf(o))
 }
 
 // lineOf shows one line of a log in the form that the flags ask for. What is no

@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/runs"
 )
 
 const (
@@ -50,9 +51,9 @@ func loggingContainer(t *testing.T, name string, labels map[string]string) {
 }
 
 func TestLogsOfALiveRunAndOfADevContainer(t *testing.T) {
-	home, project, id := t.TempDir(), t.TempDir(), newRunID()
+	home, project, id := t.TempDir(), t.TempDir(), runs.NewID()
 	loggingContainer(t, sandbox.FirewallContainer(id), map[string]string{sandbox.LabelRun: id})
-	loggingContainer(t, "sbx-test-logs-"+id, map[string]string{labelFolder: project})
+	loggingContainer(t, "sbx-test-logs-"+id, map[string]string{runs.LabelFolder: project})
 	if err := os.MkdirAll(filepath.Join(home, "sbx-devc", "runs", id), 0o700); err != nil {
 		t.Fatal(err)
 	}

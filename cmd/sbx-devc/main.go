@@ -12,10 +12,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/org/claude-sandbox/session/keys"
 )
 
 func main() {
-	secrets := hideKeys()
+	found := keys.Hide()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -29,7 +31,7 @@ func main() {
 	if err != nil {
 		self = os.Args[0]
 	}
-	app := &app{self: self, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: secrets.getenv}
+	app := &app{self: self, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: found.Getenv}
 	os.Exit(app.main(ctx, os.Args[1:]))
 }
 

@@ -77,7 +77,7 @@ func (p projectPolicy) privateFix(t firewall.Target) string {
 // loadPolicy reads the policy of a file of settings, or of the firewall Feature
 // in the project's devcontainer.json when there is no such file.
 func loadPolicy(file string) (projectPolicy, error) {
-	s, findings, err := readSettings(file)
+	s, err := settings.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && isDefaultSettings(file) {
 		// A dev container with the Feature keeps its policy in the Feature's options.
 		policy, bad := adopt.Policy(scaffold.Folder(filepath.Dir(filepath.Dir(file))))
@@ -92,10 +92,10 @@ func loadPolicy(file string) (projectPolicy, error) {
 	if err != nil {
 		return projectPolicy{}, err
 	}
-	if s == nil {
-		return projectPolicy{}, diag.WithHint(firstError(findings), "sbx-devc validate %s shows everything that is wrong", file)
+	if s.Settings == nil {
+		return projectPolicy{}, diag.WithHint(s.Err(), "sbx-devc validate %s shows everything that is wrong", file)
 	}
-	return projectPolicy{Policy: s.Policy(), entries: s.Entries()}, nil
+	return projectPolicy{Policy: s.Settings.Policy(), entries: s.Settings.Entries()}, nil
 }
 
 func (a *app) policyCheckCommand() *cobra.Command {

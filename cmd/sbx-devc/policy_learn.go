@@ -80,13 +80,13 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	if err != nil {
 		return exitWith(exitInternal, err)
 	}
-	log, records, err := a.readAuditLogs(ctx, args, project)
+	log, records, err := a.runs().ReadLogs(ctx, args, project)
 	if err != nil {
 		return err
 	}
 	if o.format != "diff" {
-		lesson := learn.New(records, log.policy, o.learn)
-		a.explainLesson(lesson, records, log.policy, o.learn)
+		lesson := learn.New(records, log.Policy, o.learn)
+		a.explainLesson(lesson, records, log.Policy, o.learn)
 		return a.printEntries(lesson, o.format)
 	}
 	file, err := settingsToExtend(o.file)
@@ -187,7 +187,7 @@ func settingsToExtend(file string) (*settings.File, error) {
 		return nil, exitWith(exitNoInput, err)
 	}
 	if f.Settings == nil {
-		return nil, exitWith(exitConfig, diag.WithHint(firstError(f.Findings), "sbx-devc validate %s shows everything that is wrong", file))
+		return nil, exitWith(exitConfig, diag.WithHint(f.Err(), "sbx-devc validate %s shows everything that is wrong", file))
 	}
 	return f, nil
 }

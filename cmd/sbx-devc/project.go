@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
@@ -80,4 +83,46 @@ func holdsProject(dir string) bool {
 	}
 	named, _ := filepath.Glob(filepath.Join(dir, ".devcontainer", "*", "devcontainer.json"))
 	return len(named) > 0
+}
+
+// projectAsked is the project whose newest run is meant where no run is named:
+// the one around the current folder, which has a dev container or a run, or ""
+// for --all.
+func (a *app) projectAsked(all bool, args []string) (string, error) {
+	switch {
+	case all && len(args) > 0:
+		return "", exitWith(exitUsage, diag.WithHint(errors.New("--all and a named log exclude each other"), "--all is for the newest run of any project; leave one of both out"))
+	case all:
+		return "", nil
+	}
+	here, err := projectWith(defaultSettings)
+	if err != nil {
+		return "", exitWith(exitInternal, err)
+	}
+	hasRun := a.runs().Projects()
+	project := projectAround(here, real(a.getenv("HOME")), func(dir string) bool { return hasRun[dir] || holdsProject(dir) })
+	if project != here {
+		fmt.Fprintf(a.stderr, "sbx-devc: note: the project is %s\n", project)
+	}
+	return project, nil
+}
+
+// runs are those that this user's runs left here.
+func (a *app) runs() runs.Home {
+	return runs.HomeOf(a.getenv, func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) })
+}
+
+func isRegular(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return !errors.Is(err, os.ErrNotExist)
 }

@@ -63,11 +63,11 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 	if err != nil {
 		return err
 	}
-	log, records, err := a.readAuditLogs(ctx, args, project)
+	log, records, err := a.runs().ReadLogs(ctx, args, project)
 	if err != nil {
 		return err
 	}
-	r := report.New(records, log.policy)
+	r := report.New(records, log.Policy)
 	if o.denied {
 		r = r.Denied()
 	}
@@ -78,7 +78,7 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 		case "markdown":
 			return r.WriteMarkdown(w)
 		case "html":
-			return r.WriteHTML(w, log.title)
+			return r.WriteHTML(w, log.Title)
 		}
 		return r.WriteText(w)
 	}

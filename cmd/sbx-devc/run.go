@@ -19,6 +19,8 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/runs"
 )
 
 // runOptions are the flags of run as given.
@@ -248,10 +250,10 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		return err
 	}
 	if !o.dryRun {
-		a.reap(ctx)
+		a.runs().Reap(ctx)
 	}
-	plan, err := a.planRun(dir, sandbox.Options{
-		ID: newRunID(), User: user, TrustProject: o.trustProject,
+	plan, err := session.Plan(dir, sandbox.Options{
+		ID: runs.NewID(), User: user, TrustProject: o.trustProject,
 		FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
 		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall,
 		Headless: agent.Headless{
@@ -260,16 +262,16 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		},
 	})
 	if err != nil {
-		return runError(err)
+		return a.planError(err)
 	}
 	if o.dryRun {
 		_, err := fmt.Fprintln(a.stdout, plan)
 		return err
 	}
 	// Found out now, and not when the run has been paid for.
-	var summary *summaryFile
+	var summary *session.SummaryFile
 	if o.summaryFile != "" {
-		if summary, err = openSummary(o.summaryFile, plan.Folder()); err != nil {
+		if summary, err = session.OpenSummary(o.summaryFile, plan.Folder()); err != nil {
 			return exitWith(exitNoInput, fmt.Errorf("--summary-file: %w", err))
 		}
 	}
@@ -287,21 +289,20 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		return runError(err)
 	}
 	defer e.Close()
-	if err := a.runImages(ctx, e, plan); err != nil {
+	if err := (session.Images{Engine: e, Getenv: a.getenv, Progress: a.stderr, Option: "--image"}).Bring(ctx, plan); err != nil {
 		return runError(err)
 	}
-	if err := os.MkdirAll(host.StateDir, 0o700); err != nil {
-		err = fmt.Errorf("making the run's folder: %w", err)
-		return exitWith(exitInternal, diag.WithHint(err, "set XDG_STATE_HOME to a folder that you may write to; runs are kept in its sbx-devc/runs"))
+	if host.StateDir, err = a.runs().Make(plan.ID); err != nil {
+		return err
 	}
-	a.pruneRuns(ctx, e, time.Now())
+	a.runs().Prune(ctx, e, time.Now())
 	// From here on signals go to the agent, so they must not cancel what
 	// supervises it.
 	ctx = context.WithoutCancel(ctx)
 	result, err := sandbox.Run(ctx, e, plan, *host)
 	a.report(result, plan.Network.Mode)
 	if summary != nil {
-		if saveErr := summary.save(result, err); saveErr != nil {
+		if saveErr := summary.Save(result, err); saveErr != nil {
 			err = errors.Join(err, saveErr)
 		}
 	}

@@ -1,26 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/org/claude-sandbox/agent"
-	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -30,7 +24,7 @@ func (o runOptions) settings(project string) (settings.Settings, error) {
 	given := settings.Given{Settings: settings.Settings{Image: o.image, Limits: settings.Limits{PIDs: o.pids, Timeout: o.timeout}}}
 	given.Read = func(name string) ([]byte, error) {
 		name = homePath(name)
-		if rel, ok := inProject(name, project); ok {
+		if rel, ok := session.InProject(name, project); ok {
 			given.Workspace.Protect = append(given.Workspace.Protect, filepath.ToSlash(rel))
 		}
 		return os.ReadFile(name)
@@ -72,58 +66,6 @@ func homePath(name string) string {
 	return filepath.Join(home, rest)
 }
 
-// planRun plans a run on the folder dir with the default image, by o and by the
-// project's own settings, which may narrow it and protect more.
-func (a *app) planRun(dir string, o sandbox.Options) (*sandbox.Plan, error) {
-	project, err := a.projectSettings(dir)
-	if err != nil {
-		return nil, err
-	}
-	protect := slices.Clone(o.User.Workspace.Protect)
-	if project != nil {
-		protect = append(protect, project.Workspace.Protect...)
-	}
-	workspace, err := sandbox.Inspect(dir, protect)
-	if err != nil {
-		return nil, err
-	}
-	addrs, err := sandbox.HostAddresses()
-	if err != nil {
-		return nil, err
-	}
-	o.Project, o.Image = project, release.Image()
-	return sandbox.NewPlan(o, sandbox.Facts{Workspace: workspace, HostAddresses: addrs})
-}
-
-// projectSettings reads the project's own file; nil when there is none. A
-// symbolic link is refused: the file belongs to the code that is sandboxed.
-func (a *app) projectSettings(dir string) (*settings.Settings, error) {
-	file := filepath.Join(dir, defaultSettings)
-	folder := filepath.Dir(file)
-	for _, part := range []string{folder, file} {
-		info, err := os.Lstat(part)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // Inspect says what dir is
-			return nil, nil
-		}
-		if err != nil {
-			return nil, exitWith(exitNoInput, fmt.Errorf("reading the project's settings: %w", err))
-		}
-		if info.Mode()&fs.ModeSymlink != 0 {
-			return nil, exitWith(exitRefused, diag.WithHint(fmt.Errorf("%s is a symbolic link", part), "replace it with a plain file or folder"))
-		}
-	}
-	source, err := os.ReadFile(file)
-	if err != nil {
-		return nil, exitWith(exitNoInput, fmt.Errorf("reading the project's settings: %w", err))
-	}
-	s, findings := settings.Parse(file, source, settings.DirReader(folder))
-	if s == nil {
-		_ = diag.WriteText(a.stderr, findings)
-		return nil, exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s cannot be used", file), "mend it; 'sbx-devc validate' checks it"))
-	}
-	return &s.Settings, nil
-}
-
 // runHost gathers what a run needs on this side: prompt, key, streams, folder.
 // Everything that can be missing is found missing here, before a container starts.
 func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
@@ -134,11 +76,10 @@ func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
 			return nil, exitWith(exitNoInput, err)
 		}
 	}
-	upstream, credential, err := modelAPI(a.getenv)
+	upstream, credential, err := session.ModelAPI(a.getenv)
 	if err != nil {
 		return nil, err
 	}
-	state := filepath.Join(a.runsHome(), plan.ID)
 	say := func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) }
 	return &sandbox.Host{
 		Prompt: strings.NewReader(prompt), Stdout: shown(a.stdout), Stderr: a.stderr, Say: say,
@@ -147,7 +88,7 @@ func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
 				say(visible.Line(retry.String()))
 			}
 		},
-		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, StateDir: state, LiveDir: a.liveHome(),
+		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, LiveDir: a.runs().Live(),
 	}, nil
 }
 
@@ -158,7 +99,7 @@ func (a *app) readPrompt(file, project string) (string, error) {
 	var text []byte
 	var err error
 	if file != "" {
-		text, err = readPromptFile(file, project)
+		text, err = session.ReadPromptFile(file, project)
 	} else if isTerminal(a.stdin) {
 		return "", diag.WithHint(errors.New("there is no prompt"), "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print")
 	} else {
@@ -174,33 +115,4 @@ func (a *app) readPrompt(file, project string) (string, error) {
 		return "", diag.WithHint(errors.New("the prompt is empty"), "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print")
 	}
 	return string(text), nil
-}
-
-// modelAPI reads the API's base URL and the key from the environment.
-func modelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error) {
-	var none credproxy.Credential
-	upstream, err := url.Parse(cmp.Or(getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream))
-	if err != nil || upstream.Host == "" {
-		return nil, none, exitWith(exitConfig, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"), "give the API's base URL, such as %s", credproxy.DefaultUpstream))
-	}
-	for _, source := range []struct {
-		name string
-		read func(string) (credproxy.Credential, error)
-	}{{"ANTHROPIC_API_KEY", credproxy.ParseCredential}, {"CLAUDE_CODE_OAUTH_TOKEN", credproxy.OAuthToken}} {
-		if secret := getenv(source.name); secret != "" {
-			credential, err := source.read(secret)
-			if err != nil {
-				return nil, none, exitWith(exitNoSecret, diag.WithHint(fmt.Errorf("%s: %w", source.name, err), "set it to the key alone, without quotes"))
-			}
-			// The proxy knows which addresses may see a key; ask it before
-			// anything starts.
-			proxy, err := credproxy.New(credproxy.Options{Upstream: upstream, Credential: credential, SessionToken: credproxy.NewSessionToken()})
-			if err != nil {
-				return nil, none, exitWith(exitConfig, err)
-			}
-			return upstream, credential, proxy.Close()
-		}
-	}
-	return nil, none, exitWith(exitNoSecret, diag.WithHint(errors.New("there is no key for the model API"),
-		"set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from 'claude setup-token'; it stays on this machine and never enters the sandbox"))
 }

@@ -2,63 +2,21 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/report"
-	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
-	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session"
 )
-
-// runImages makes sure that the engine has the run's images. Where nobody names
-// one, the default image is built here.
-func (a *app) runImages(ctx context.Context, e *engine.Engine, plan *sandbox.Plan) error {
-	if plan.Agent.Image == release.Image() && plan.Sidecar.Image == release.Image() {
-		return a.defaultImage(ctx, e, plan, "--image")
-	}
-	return a.ensureImages(ctx, e, plan, "--image")
-}
-
-// ensureImages pulls the images that the engine does not have, and refuses an
-// agent's without Claude Code. option is what
-// names them, for people.
-func (a *app) ensureImages(ctx context.Context, e *engine.Engine, plan *sandbox.Plan, option string) error {
-	for _, image := range []*string{&plan.Sidecar.Image, &plan.Agent.Image} {
-		_, err := e.ImageInspect(ctx, *image)
-		if !errors.Is(err, engine.ErrNotFound) {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		fmt.Fprintf(a.stderr, "sbx-devc: pulling %s\n", *image)
-		options, err := a.registryOptions(login{})
-		if err != nil {
-			return err
-		}
-		pulled, err := imagebuild.Pull(ctx, e, options, *image, imagebuild.PullOptions{})
-		if err != nil {
-			err = fmt.Errorf("%w: the engine does not have %s: %w", sandbox.ErrNoStart, *image, err)
-			return diag.WithHint(err, "name an image that the engine has with %s; 'sbx-devc image build' makes one from the project's .devcontainer", option)
-		}
-		*image = pulled.Ref // an engine does not know what was loaded by its digest in a registry
-	}
-	return needClaude(ctx, e, plan, option)
-}
 
 // maxEndRows bounds the egress table at a run's end, which must not push the
 // agent's own words off the screen.
@@ -142,21 +100,11 @@ func runError(err error) error {
 	return exitWith(sandbox.ExitCode(err), err)
 }
 
-// newRunID names a run so that names sort by time and never meet.
-func newRunID() string {
-	var random [3]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return time.Now().UTC().Format("20060102-150405") + "-" + hex.EncodeToString(random[:])
-}
-
-// stateHome is where runs are kept.
-func stateHome(getenv func(string) string) string {
-	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "sbx-devc")
+// planError is runError for a run that is not planned. Everything that is wrong in
+// the project's settings is said.
+func (a *app) planError(err error) error {
+	if wrong := (*session.SettingsError)(nil); errors.As(err, &wrong) {
+		_ = diag.WriteText(a.stderr, wrong.Findings)
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return filepath.Join(os.TempDir(), "sbx-devc-"+strconv.Itoa(os.Getuid()))
-	}
-	return filepath.Join(home, ".local", "state", "sbx-devc")
+	return runError(err)
 }

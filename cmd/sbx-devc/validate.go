@@ -178,7 +178,7 @@ func (v *validation) readPolicy(file string) error {
 		return err
 	}
 	org, findings := devcontainer.ParseOrg(file, src)
-	if err := firstError(findings); err != nil {
+	if err := diag.FirstError(findings); err != nil {
 		return diag.OrHint(fmt.Errorf("the policy is not valid: %w", err), "'sbx-devc validate --help' names the page with the form of a policy")
 	}
 	v.org = org
@@ -217,20 +217,4 @@ func readSettings(path string) (*settings.Accepted, []diag.Finding, error) {
 	}
 	s, findings := settings.Parse(path, src, settings.DirReader(filepath.Dir(path)))
 	return s, findings, nil
-}
-
-// firstError folds findings into one error, for commands that need the file
-// rather than check it.
-func firstError(findings []diag.Finding) error {
-	for _, f := range findings {
-		if f.Severity != diag.SeverityError {
-			continue
-		}
-		err := fmt.Errorf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Message)
-		if f.Hint != "" {
-			err = diag.WithHint(err, "%s", f.Hint)
-		}
-		return err
-	}
-	return nil
 }

@@ -143,3 +143,19 @@ func WriteError(w io.Writer, program string, err error) {
 		fmt.Fprintf(w, "%s: hint: %s\n", program, visible.Folded(hint))
 	}
 }
+
+// FirstError is the first finding that is an error, with its place, nil when none
+// is: for those who need a file rather than check it.
+func FirstError(findings []Finding) error {
+	for _, f := range findings {
+		if f.Severity != SeverityError {
+			continue
+		}
+		err := fmt.Errorf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Message)
+		if f.Hint != "" {
+			err = WithHint(err, "%s", f.Hint)
+		}
+		return err
+	}
+	return nil
+}

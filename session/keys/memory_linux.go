@@ -1,4 +1,4 @@
-package main
+package keys
 
 import "golang.org/x/sys/unix"
 

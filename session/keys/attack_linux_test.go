@@ -1,4 +1,4 @@
-package main
+package keys
 
 import (
 	"bufio"
@@ -36,7 +36,7 @@ func TestAttackTheKeyIsNotInOurOwnEnvironmentOrMemoryForOthers(t *testing.T) {
 		}
 	}
 	binary := filepath.Join(dir, "sbx-devc")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "github.com/org/claude-sandbox/cmd/sbx-devc").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	other := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1001, Gid: 1001}}

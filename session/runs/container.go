@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"bufio"
@@ -9,16 +9,17 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
-// containerTail has sbx-init print the log in the first of the containers that
+// tailContainer has sbx-init print the log in the first of the containers that
 // runs, as nobody: everybody may read it.
-func containerTail(ctx context.Context, log auditLog, follow bool, show func([]byte) error) error {
+func (log Log) tailContainer(ctx context.Context, follow bool, show func([]byte) error) error {
 	e, err := engine.Connect(ctx)
 	if err != nil {
-		return runError(err)
+		return engineError(err)
 	}
 	defer e.Close()
 	command := []string{sandbox.InitPath, "log", "--json"}
@@ -32,7 +33,7 @@ func containerTail(ctx context.Context, log auditLog, follow bool, show func([]b
 		}
 	}
 	if err != nil {
-		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("asking the container of %s for its audit log: %w", log.title, err), "it does not run"))
+		return exitcode.With(exitNoInput, diag.WithHint(fmt.Errorf("asking the container of %s for its audit log: %w", log.Title, err), "it does not run"))
 	}
 	defer stream.Close()
 	stop := context.AfterFunc(ctx, func() { stream.Close() })
@@ -44,20 +45,23 @@ func containerTail(ctx context.Context, log auditLog, follow bool, show func([]b
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if err := show(lines.Bytes()); err != nil {
-			return exitWith(exitInternal, err)
+			return exitcode.With(exitInternal, err)
 		}
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
 	if err := lines.Err(); err != nil {
-		return exitWith(exitInternal, fmt.Errorf("reading the audit log in the container of %s: %w", log.title, err))
+		return exitcode.With(exitInternal, fmt.Errorf("reading the audit log in the container of %s: %w", log.Title, err))
 	}
 	if code, err := e.ExecExit(ctx, stream); err == nil && code != 0 {
-		return exitWith(exitNoInput, fmt.Errorf("the container of %s has no audit log: %s", log.title, visible.ASCII(strings.TrimSpace(string(said)))))
+		return exitcode.With(exitNoInput, fmt.Errorf("the container of %s has no audit log: %s", log.Title, visible.ASCII(strings.TrimSpace(string(said)))))
 	}
 	return nil
 }
+
+// engineError gives a failure of the engine its exit code.
+func engineError(err error) error { return exitcode.With(sandbox.ExitCode(err), err) }
 
 // firstWords keeps the beginning of what is written to it: the container's image
 // may be the project's, and write without end.

@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
@@ -29,7 +28,7 @@ const (
 // sandbox/gitdir.
 const commitsFiles = "commits*.bundle"
 
-// keptRun is a run's folder, as pruning sees it.
+// keptRun is a run's folder, as Prune sees it.
 type keptRun struct {
 	id      string
 	age     time.Duration
@@ -38,10 +37,10 @@ type keptRun struct {
 }
 
 // surplus lists the runs that may go: those beyond keptRuns and keptBytes, the
-// newest counted first. runs are sorted by name, which begins with the time.
+// newest counted first, as runs are sorted.
 func surplus(runs []keptRun) (gone []keptRun) {
 	number, bytes := 0, int64(0)
-	for _, r := range slices.Backward(runs) {
+	for _, r := range runs {
 		number, bytes = number+1, bytes+r.bytes
 		switch {
 		case number <= keptRuns && bytes <= keptBytes, r.age < keptAnyway, r.commits && r.age < keptCommits:
@@ -52,15 +51,15 @@ func surplus(runs []keptRun) (gone []keptRun) {
 	return gone
 }
 
-// pruneRuns removes the runs of long ago. One that has containers stays, and so
+// Prune removes the runs of long ago, and notes it. One that has containers stays, and so
 // do all of them where the engine does not say. It never fails a run.
-func (a *app) pruneRuns(ctx context.Context, e *engine.Engine, now time.Time) {
+func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time) {
 	removed, commits := 0, 0
-	for _, r := range surplus(listRuns(a.runsHome(), now)) {
+	for _, r := range surplus(h.list(now)) {
 		if alive, err := e.List(ctx, sandbox.LabelRun, r.id); err != nil || len(alive) > 0 {
 			continue
 		}
-		if os.RemoveAll(filepath.Join(a.runsHome(), r.id)) == nil {
+		if os.RemoveAll(filepath.Join(h.Dir(), r.id)) == nil {
 			removed++
 			if r.commits {
 				commits++
@@ -74,23 +73,17 @@ func (a *app) pruneRuns(ctx context.Context, e *engine.Engine, now time.Time) {
 	if commits > 0 {
 		text = fmt.Sprintf(", %d of them with commits of an agent that are more than %d days old", commits, int(keptCommits.Hours()/24))
 	}
-	fmt.Fprintf(a.stderr, "sbx-devc: removed %d old run(s) from %s%s\n", removed, a.runsHome(), text)
+	h.note(fmt.Sprintf("removed %d old run(s) from %s%s", removed, h.Dir(), text))
 }
 
-// listRuns lists the runs in a folder by name. What has no run's name is left
-// alone.
-func listRuns(home string, now time.Time) (runs []keptRun) {
-	entries, _ := os.ReadDir(home) // what cannot be read holds no run
-	for _, e := range entries {
-		if !e.IsDir() || !runName.MatchString(e.Name()) {
+// list lists the folders of runs, the newest first.
+func (h Home) list(now time.Time) (runs []keptRun) {
+	for id, folder := range h.Newest() {
+		began, err := time.Parse("20060102-150405", id[:15])
+		if err != nil || !isFolder(folder) {
 			continue
 		}
-		began, err := time.Parse("20060102-150405", e.Name()[:15])
-		if err != nil {
-			continue
-		}
-		r := keptRun{id: e.Name(), age: now.Sub(began)}
-		folder := filepath.Join(home, e.Name())
+		r := keptRun{id: id, age: now.Sub(began)}
 		_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() {
 				if info, err := d.Info(); err == nil {

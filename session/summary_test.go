@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"errors"
@@ -47,7 +47,7 @@ func TestAttackLinkInThePlaceOfTheSummary(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s, err := openSummary(filepath.Join(project, c.file), project)
+			s, err := OpenSummary(filepath.Join(project, c.file), project)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestAttackLinkInThePlaceOfTheSummary(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := s.save(&sandbox.Result{ID: "one"}, nil); err != nil {
+			if err := s.Save(&sandbox.Result{ID: "one"}, nil); err != nil {
 				t.Error(err)
 			}
 			if text, err := os.ReadFile(victim); err != nil || string(text) != "precious" {
@@ -78,12 +78,12 @@ func TestAttackLinkInThePlaceOfTheSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pipe.Close()
-	s, err := openSummary(fmt.Sprintf("/dev/fd/%d", in.Fd()), project)
+	s, err := OpenSummary(fmt.Sprintf("/dev/fd/%d", in.Fd()), project)
 	if err != nil {
 		t.Skip(err)
 	}
 	in.Close()
-	if err := s.save(&sandbox.Result{ID: "two"}, nil); err != nil {
+	if err := s.Save(&sandbox.Result{ID: "two"}, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -109,7 +109,7 @@ func TestAttackFolderOfTheSummaryIsALinkAlready(t *testing.T) {
 		"project/out/f.json": true, "project/out/deep/f.json": true, "project/inside/f.json": true, "way/out/f.json": true, "project/plain/../out/f.json": true,
 		"project/plain/f.json": false, "project/f.json": false, "way/plain/f.json": false, "home/f.json": false,
 	} {
-		s, err := openSummary(filepath.FromSlash(base+"/"+name), project)
+		s, err := OpenSummary(filepath.FromSlash(base+"/"+name), project)
 		if (err != nil) != refused {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -118,7 +118,7 @@ func TestAttackFolderOfTheSummaryIsALinkAlready(t *testing.T) {
 		}
 	}
 	t.Chdir(project)
-	if _, err := openSummary("out/f.json", project); err == nil || diag.HintOf(err) == "" {
+	if _, err := OpenSummary("out/f.json", project); err == nil || diag.HintOf(err) == "" {
 		t.Errorf("a relative path: %v", err)
 	}
 }

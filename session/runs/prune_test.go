@@ -1,7 +1,6 @@
-package main
+package runs
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ func TestOldRunsThatMayGo(t *testing.T) {
 		if len(gone) != c.want {
 			t.Errorf("%s: %d go, want %d", name, len(gone), c.want)
 		}
-		if len(gone) > 0 && gone[len(gone)-1].id != "0" {
+		if len(gone) > 0 && gone[len(gone)-1].id != fmt.Sprint(len(c.runs)-1) {
 			t.Errorf("%s: the oldest stays", name)
 		}
 	}
@@ -47,15 +46,10 @@ func TestOldRunsThatMayGo(t *testing.T) {
 // A run that has containers is never removed, and what is no run stays.
 func TestARunThatLivesIsNotRemoved(t *testing.T) {
 	e := enginetest.Connect(t)
-	var stderr bytes.Buffer
+	var said []string
 	state := t.TempDir()
-	a := &app{stderr: &stderr, getenv: func(name string) string {
-		if name == "XDG_STATE_HOME" {
-			return state
-		}
-		return ""
-	}}
-	home := a.runsHome()
+	h := HomeOf(func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }, func(line string) { said = append(said, line) })
+	home := h.Dir()
 	make := func(name string) {
 		if err := os.MkdirAll(filepath.Join(home, name), 0o700); err != nil {
 			t.Fatal(err)
@@ -78,9 +72,9 @@ func TestARunThatLivesIsNotRemoved(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	a.pruneRuns(t.Context(), e, time.Now())
+	h.Prune(t.Context(), e, time.Now())
 	var left []string
-	for _, r := range listRuns(home, time.Now()) {
+	for _, r := range h.list(time.Now()) {
 		left = append(left, r.id)
 	}
 	if len(left) != keptRuns+1 || !slices.Contains(left, alive) || slices.Contains(left, "20250102-150400-ab12cd") || slices.Contains(left, "20250102-150402-ab12cd") {
@@ -89,7 +83,7 @@ func TestARunThatLivesIsNotRemoved(t *testing.T) {
 	if !exists(filepath.Join(home, "something else")) {
 		t.Error("what is no run was removed")
 	}
-	if got := stderr.String(); got != fmt.Sprintf("sbx-devc: removed 2 old run(s) from %s\n", home) {
-		t.Errorf("said: %q", got)
+	if want := "removed 2 old run(s) from " + home; !slices.Equal(said, []string{want}) {
+		t.Errorf("said %q, want %q", said, want)
 	}
 }

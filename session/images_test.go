@@ -1,12 +1,18 @@
-package main
+package session
 
 import (
-	"context"
 	"errors"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
@@ -14,6 +20,12 @@ import (
 	"github.com/org/claude-sandbox/internal/test/registrytest"
 	"github.com/org/claude-sandbox/sandbox"
 )
+
+func nothing(string) string { return "" }
+
+func planWith(image string) *sandbox.Plan {
+	return &sandbox.Plan{Sidecar: engine.Spec{Image: image}, Agent: engine.Spec{Image: image}}
+}
 
 // The published image holds no Claude Code, and a program that was built from
 // source does not even know whose registry it would ask: without a name, a run
@@ -25,13 +37,16 @@ func TestNobodysImageIsPulledUnasked(t *testing.T) {
 	registry := registrytest.StartFaulty(t)
 	registry.Set(func(http.ResponseWriter, *http.Request, http.Handler) bool { asked.Add(1); return false })
 	published := registry.Addr + "/org/claude-sandbox:v1"
-	if _, code := sbxOut(t, "image", "push", "--init-only", published); code != 0 {
-		t.Fatal("the push failed")
+	ref, err := name.ParseReference(published, name.Insecure)
+	if err == nil {
+		err = remote.Write(ref, empty.Image)
+	}
+	if err != nil || asked.Load() == 0 {
+		t.Fatalf("the push: %v, %d requests", err, asked.Load())
 	}
 	asked.Store(0)
-	plan := &sandbox.Plan{Sidecar: engine.Spec{Image: published}, Agent: engine.Spec{Image: published}}
-	a := &app{stderr: t.Output(), getenv: func(string) string { return "" }}
-	if err := a.defaultImage(t.Context(), e, plan, "--image"); err != nil {
+	plan := planWith(published)
+	if err := (Images{Engine: e, Getenv: nothing, Progress: t.Output(), Option: "--image"}).bringDefault(t.Context(), plan); err != nil {
 		t.Fatal(err)
 	}
 	if asked.Load() > 0 || !strings.HasPrefix(plan.Agent.Image, "claude-sandbox-default:") || plan.Sidecar.Image != plan.Agent.Image {
@@ -45,28 +60,26 @@ func TestNobodysImageIsPulledUnasked(t *testing.T) {
 func TestImageWithoutClaudeCode(t *testing.T) {
 	e := enginetest.Connect(t)
 	enginetest.Carried(t)
-	image := standIn(t, "noclaude")
-	plan := &sandbox.Plan{Sidecar: engine.Spec{Image: image}, Agent: engine.Spec{Image: image}}
+	const image = "sbx-session-noclaude:stand-in"
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM scratch\nCOPY Dockerfile /\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "docker", "build", "-q", "-t", image, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", image).Run() })
 	var said strings.Builder
-	a := &app{stderr: &said, getenv: func(string) string { return "" }}
-	if err := a.defaultImage(t.Context(), e, plan, "--image"); err != nil || !strings.HasPrefix(plan.Agent.Image, "claude-sandbox-default:") {
+	images := Images{Engine: e, Getenv: nothing, Progress: &said, Option: "--image"}
+	plan := planWith(image)
+	if err := images.bringDefault(t.Context(), plan); err != nil || !strings.HasPrefix(plan.Agent.Image, "claude-sandbox-default:") {
 		t.Fatalf("the run takes %s: %v", plan.Agent.Image, err)
 	}
 	if !strings.Contains(said.String(), "has no Claude Code") {
 		t.Errorf("nothing was said: %s", &said)
 	}
-	plan.Sidecar.Image, plan.Agent.Image = image, image
-	err := a.ensureImages(t.Context(), e, plan, "--image")
+	err := images.Bring(t.Context(), planWith(image))
 	if !errors.Is(err, sandbox.ErrNoStart) || !strings.Contains(err.Error(), "has no Claude Code at /usr/local/bin/claude") || diag.HintOf(err) == "" {
 		t.Errorf("an image that is named: %v", err)
-	}
-	// In a folder without a Dockerfile the default image is built.
-	code, id, errs := call(t, "sandbox", "build", t.TempDir(), "--tag", "sbx-matrix-default:built")
-	if code != 0 || !strings.Contains(errs, "building the default image") {
-		t.Fatalf("sandbox build: exit %d: %s", code, errs)
-	}
-	t.Cleanup(func() { _ = e.ImageRemove(context.WithoutCancel(t.Context()), "sbx-matrix-default:built") })
-	if has, err := e.ImageHas(t.Context(), strings.TrimSpace(id), sandbox.DefaultClaudePath); err != nil || !has {
-		t.Errorf("it has no claude: %v", err)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package keys
 
 // closeMemory does nothing: macOS and Windows guard the memory of processes
 // themselves, by entitlements and by access rights.

@@ -1,4 +1,4 @@
-package main
+package keys
 
 import (
 	"os"
@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// keyVariables hold a key of the model API. What starts this program sets them,
+// variables hold a key of the model API. Whoever starts this program sets them,
 // as the Action's step does with its inputs.
-func keyVariables() []string {
+func variables() []string {
 	return []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "INPUT_ANTHROPIC_API_KEY", "INPUT_CLAUDE_CODE_OAUTH_TOKEN"}
 }
 
-// keys are the values of those of the keyVariables that are set.
-type keys map[string]string
+// Keys are the values of those of the variables that are set.
+type Keys map[string]string
 
-// splitKeys takes the keys out of an environment.
-func splitKeys(environ []string) (found keys, rest []string) {
-	found = keys{}
+// split takes the keys out of an environment.
+func split(environ []string) (found Keys, rest []string) {
+	found = Keys{}
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
-		if slices.Contains(keyVariables(), name) && value != "" {
+		if slices.Contains(variables(), name) && value != "" {
 			found[name] = value
 			continue
 		}
@@ -29,22 +29,23 @@ func splitKeys(environ []string) (found keys, rest []string) {
 	return found, rest
 }
 
-// getenv reads the environment, in which the keys are no more.
-func (k keys) getenv(name string) string {
+// Getenv reads the environment, in which the keys are no more.
+func (k Keys) Getenv(name string) string {
 	if value, ok := k[name]; ok {
 		return value
 	}
 	return os.Getenv(name)
 }
 
-// hideKeys takes the keys out of this process's environment, so that neither the
+// Hide takes the keys out of this process's environment, so that neither the
 // programs that it starts nor others of the same user find them there, and closes
-// its memory to them, as far as the system can.
-func hideKeys() keys {
+// its memory to them, as far as the system can. It comes first in a program: it may
+// start it again.
+func Hide() Keys {
 	found, err := hidden()
 	if err != nil || found == nil {
 		// As well as it goes: what is started later has no key at least.
-		found, _ = splitKeys(os.Environ())
+		found, _ = split(os.Environ())
 	}
 	for name := range found {
 		_ = os.Unsetenv(name)

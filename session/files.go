@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 // Files that the user names for a run are often in the project, where an agent
 // of an earlier run could have changed them.
 
-// inProject returns a file's path relative to the project's folder, and whether
+// InProject returns a file's path relative to the project's folder, and whether
 // the way to it, as it is written, leads through that.
-func inProject(file, project string) (rel string, ok bool) {
+func InProject(file, project string) (rel string, ok bool) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return "", false
@@ -34,11 +34,11 @@ func inProject(file, project string) (rel string, ok bool) {
 	}
 }
 
-// readPromptFile reads a file. One of the project's may be a symbolic link that
+// ReadPromptFile reads a file. One of the project's may be a symbolic link that
 // the agent has made, and its content goes to the agent: it must not lead out of
 // the project.
-func readPromptFile(file, project string) ([]byte, error) {
-	rel, inside := inProject(file, project)
+func ReadPromptFile(file, project string) ([]byte, error) {
+	rel, inside := InProject(file, project)
 	if !inside {
 		return os.ReadFile(file)
 	}

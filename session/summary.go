@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"crypto/rand"
@@ -13,22 +13,22 @@ import (
 	"github.com/org/claude-sandbox/sandbox"
 )
 
-// summaryFile is where --summary-file leads to when a run begins. It may be in
+// SummaryFile is where --summary-file leads to when a run begins. It may be in
 // the project, where the agent can put a symbolic link in the file's place, or in
 // that of a folder on the way, and have any file of the user's overwritten with
 // words of its own. So the folder is opened before the agent works, and the file
 // is made anew in it.
-type summaryFile struct {
+type SummaryFile struct {
 	folder *os.Root
 	name   string
 	stream *os.File // in the place of both: a terminal, a pipe; nil = there is none
 }
 
-// openSummary errs when there is no such folder, or something in the file's place
+// OpenSummary errs when there is no such folder, or something in the file's place
 // that is none. project is the folder that the agent works in.
 // A folder on the way that is a link in the project may be an earlier agent's, and
 // is an error, too.
-func openSummary(name, project string) (*summaryFile, error) {
+func OpenSummary(name, project string) (*SummaryFile, error) {
 	if err := noLinkOnTheWay(name, project); err != nil {
 		return nil, err
 	}
@@ -42,16 +42,16 @@ func openSummary(name, project string) (*summaryFile, error) {
 	info, err := os.Stat(name)
 	if rel, relErr := filepath.Rel(project, dir); err == nil && !info.Mode().IsRegular() && (relErr != nil || !filepath.IsLocal(rel)) {
 		stream, err := os.OpenFile(name, os.O_WRONLY, 0)
-		return &summaryFile{stream: stream}, err
+		return &SummaryFile{stream: stream}, err
 	}
 	folder, err := os.OpenRoot(dir)
-	return &summaryFile{folder: folder, name: filepath.Base(name)}, err
+	return &SummaryFile{folder: folder, name: filepath.Base(name)}, err
 }
 
 // noLinkOnTheWay errs when a folder between the project and the file is a
 // symbolic link.
 func noLinkOnTheWay(name, project string) error {
-	rel, inside := inProject(name, project)
+	rel, inside := InProject(name, project)
 	if !inside {
 		return nil
 	}
@@ -64,8 +64,8 @@ func noLinkOnTheWay(name, project string) error {
 	return nil
 }
 
-// save writes the summary and closes the file.
-func (s *summaryFile) save(r *sandbox.Result, failure error) error {
+// Save writes the summary and closes the file.
+func (s *SummaryFile) Save(r *sandbox.Result, failure error) error {
 	write := func(w io.WriteCloser) error { return errors.Join(sandbox.WriteSummary(w, r, failure), w.Close()) }
 	if s.stream != nil {
 		return write(s.stream)

@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"strings"
@@ -12,11 +12,10 @@ import (
 // machine with addresses of the internet's names them to the firewall.
 func TestRunTellsTheFirewallOfThisMachinesAddresses(t *testing.T) {
 	lab := netnstest.New(t)
-	a := &app{getenv: func(string) string { return "" }}
 	dir := t.TempDir()
 	var plan *sandbox.Plan
 	var err error
-	lab.Sandbox.Do(func() { plan, err = a.planRun(dir, sandbox.Options{ID: "test"}) })
+	lab.Sandbox.Do(func() { plan, err = Plan(dir, sandbox.Options{ID: "test"}) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,152 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/runs"
+)
+
+// Sandboxed runs jobs the way 'sbx-devc run' does. What people are told goes through
+// the job: in a workflow's log a line of the project's own text could be a command
+// to the runner.
+type Sandboxed struct {
+	Getenv func(string) string // the step's environment
+}
+
+// Run implements Runner.
+func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
+	home := runs.HomeOf(s.Getenv, func(line string) { fmt.Fprintf(job.Progress, "sbx-devc: %s\n", line) })
+	home.Reap(ctx)
+	plan, err := planJob(job)
+	if err != nil {
+		return Report{Outcome: agent.Outcome{Conclusion: ConfigError, Message: err.Error()}}, err
+	}
+	host, err := s.host(job, home)
+	if err != nil {
+		return Report{Outcome: agent.Outcome{Conclusion: ConfigError, Message: err.Error()}}, err
+	}
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return setupFailed(err)
+	}
+	defer e.Close()
+	images := session.Images{Engine: e, Getenv: s.Getenv, Progress: job.Progress, Option: "the input image"}
+	if err := images.Bring(ctx, plan); err != nil {
+		return setupFailed(err)
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	host.Signals = hurry(ctx, stop)
+	result, err := sandbox.Run(ctx, e, plan, *host)
+	if t := result.Timings; t.Startup > 0 {
+		fmt.Fprintf(job.Progress, "started in %s (firewall %s), ran %s", t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond), t.Agent.Round(time.Millisecond))
+	}
+	return reportOf(result, err), hinted(err, host)
+}
+
+func setupFailed(err error) (Report, error) {
+	return Report{Outcome: agent.Outcome{Conclusion: SetupError, Message: err.Error()}}, err
+}
+
+// planJob decides everything about the run that needs no engine.
+func planJob(job Job) (*sandbox.Plan, error) {
+	in := job.Inputs
+	plan, err := session.Plan(in.WorkingDirectory, sandbox.Options{
+		ID: job.ID, User: in.Settings(),
+		InputsNotFlags: true,
+		AllowHostedWeb: in.AllowHostedWeb,
+		Headless: agent.Headless{
+			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
+			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
+		},
+	})
+	if wrong := (*session.SettingsError)(nil); errors.As(err, &wrong) {
+		_ = diag.WriteText(job.Progress, wrong.Findings) // best effort, as all of the log
+	}
+	return plan, err
+}
+
+// host is this side of a run.
+func (s Sandboxed) host(job Job, home runs.Home) (*sandbox.Host, error) {
+	upstream, credential, err := session.ModelAPI(func(name string) string {
+		switch name {
+		case "ANTHROPIC_API_KEY":
+			return job.Inputs.APIKey
+		case "CLAUDE_CODE_OAUTH_TOKEN":
+			return job.Inputs.OAuthToken
+		}
+		return s.Getenv(name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &sandbox.Host{
+		Prompt: strings.NewReader(job.Inputs.Prompt), Stdout: io.Discard, Stderr: job.Progress,
+		Say:      func(line string) { fmt.Fprintln(job.Progress, line) },
+		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment,
+		StateDir: job.Dir, LiveDir: home.Live(), OnEvent: job.Events,
+	}, nil
+}
+
+// reportOf is what a run came to, as the step reports it.
+func reportOf(result *sandbox.Result, err error) Report {
+	u := result.Usage
+	report := Report{
+		Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Changes: result.Changes, Warnings: result.Warnings,
+		Transcript: result.Files.Transcript, MeteredUSD: result.MeteredUSD, TokensIn: u.Input + u.CacheRead + u.CacheWrite, TokensOut: u.Output,
+	}
+	if errors.Is(err, sandbox.ErrNoStart) || errors.Is(err, sandbox.ErrFirewall) {
+		report.Outcome = agent.Outcome{Conclusion: SetupError, Message: err.Error()}
+	}
+	return report
+}
+
+// hinted gives a failure the hint that fits a workflow: those of a run name
+// variables and flags.
+func hinted(err error, host *sandbox.Host) error {
+	switch {
+	case errors.Is(err, sandbox.ErrKey):
+		return diag.WithHint(err, "check the secret behind anthropic_api_key or claude_code_oauth_token, and that it belongs to %s", host.Upstream)
+	case errors.Is(err, sandbox.ErrTimeout):
+		return diag.WithHint(err, "timeout_minutes sets it; what the agent had done until then is in the workspace and in the transcript")
+	}
+	return err
+}
+
+// hurryAfter is how long a cancelled agent may take to end by itself. An
+// interrupted Claude writes its result within 1.5 seconds, and GitHub's runner
+// terminates the step after 7.5.
+const hurryAfter = 3 * time.Second
+
+// hurry returns a channel of signals for a run: when ctx is cancelled, which
+// interrupts the agent, and time is up, two signals kill it. It ends with stop.
+func hurry(ctx context.Context, stop <-chan struct{}) <-chan os.Signal {
+	signals := make(chan os.Signal, 2)
+	go func() {
+		select {
+		case <-stop:
+			return
+		case <-ctx.Done():
+		}
+		select {
+		case <-stop:
+		case <-time.After(hurryAfter):
+			signals <- syscall.SIGTERM
+			signals <- syscall.SIGTERM
+		}
+	}()
+	return signals
+}

@@ -1,0 +1,41 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+)
+
+// ModelAPI reads the API's base URL and the key from the environment.
+func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error) {
+	var none credproxy.Credential
+	upstream, err := url.Parse(cmp.Or(getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream))
+	if err != nil || upstream.Host == "" {
+		return nil, none, exitcode.With(exitConfig, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"), "give the API's base URL, such as %s", credproxy.DefaultUpstream))
+	}
+	for _, source := range []struct {
+		name string
+		read func(string) (credproxy.Credential, error)
+	}{{"ANTHROPIC_API_KEY", credproxy.ParseCredential}, {"CLAUDE_CODE_OAUTH_TOKEN", credproxy.OAuthToken}} {
+		if secret := getenv(source.name); secret != "" {
+			credential, err := source.read(secret)
+			if err != nil {
+				return nil, none, exitcode.With(exitNoSecret, diag.WithHint(fmt.Errorf("%s: %w", source.name, err), "set it to the key alone, without quotes"))
+			}
+			// The proxy knows which addresses may see a key; ask it before
+			// anything starts.
+			proxy, err := credproxy.New(credproxy.Options{Upstream: upstream, Credential: credential, SessionToken: credproxy.NewSessionToken()})
+			if err != nil {
+				return nil, none, exitcode.With(exitConfig, err)
+			}
+			return upstream, credential, proxy.Close()
+		}
+	}
+	return nil, none, exitcode.With(exitNoSecret, diag.WithHint(errors.New("there is no key for the model API"),
+		"set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from 'claude setup-token'; it stays on this machine and never enters the sandbox"))
+}

@@ -1,0 +1,21 @@
+// Package session prepares a run of Claude Code: what lies between settings and
+// package sandbox, for the command run and for the Action.
+//
+//	flags ─► settings.Given ─┐
+//	inputs ─► settings.Given ┴► sandbox.Options ─ Plan ─► sandbox.Plan   the project's file may only narrow
+//	                                                        │
+//	environment ─ keys.Hide ─► ModelAPI ─► base URL, key    │ asked before anything starts
+//	--prompt-file ─ ReadPromptFile ─► prompt                │ no link out of the project
+//	--summary-file ─ OpenSummary ─► SummaryFile             │ its folder is opened before the agent works
+//	                                                        ▼
+//	                            engine ◄─ Images.Bring ── images: the engine's, pulled, or built here
+//	                                                        │
+//	                 runs.Home.Make ─► the run's folder     │ old runs go
+//	                                                        ▼
+//	                                          sandbox.Run ─► Result ─► SummaryFile.Save
+//
+// Everything that can be missing is found missing before a container starts. An
+// agent of an earlier run may have left anything in the project: files that the user
+// names are looked for without following its links. Errors carry the exit code that
+// docs/cli.md lists.
+package session

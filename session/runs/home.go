@@ -1,0 +1,184 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// Exit codes, see docs/cli.md.
+const (
+	exitConfig   = 65
+	exitNoInput  = 66
+	exitInternal = 70
+)
+
+// Home is where a user's runs are kept.
+type Home struct {
+	state string
+	note  func(string)
+}
+
+// HomeOf finds it by the environment. note gets lines for people.
+func HomeOf(getenv func(string) string, note func(string)) Home {
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return Home{filepath.Join(dir, "sbx-devc"), note}
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return Home{filepath.Join(os.TempDir(), "sbx-devc-"+strconv.Itoa(os.Getuid())), note}
+	}
+	return Home{filepath.Join(home, ".local", "state", "sbx-devc"), note}
+}
+
+// Dir holds the runs, each in a folder of its name.
+func (h Home) Dir() string { return filepath.Join(h.state, "runs") }
+
+// Live is where runs that go on are noted, see sandbox.Reap.
+func (h Home) Live() string { return filepath.Join(h.state, "live") }
+
+// NewID names a run so that names sort by time and never meet.
+func NewID() string {
+	var random [3]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return time.Now().UTC().Format("20060102-150405") + "-" + hex.EncodeToString(random[:])
+}
+
+// idForm is how NewID names runs: no path, so that a word on the command line is
+// one or the other.
+var idForm = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[0-9a-f]{6}$`)
+
+// Make makes the folder of a run.
+func (h Home) Make(id string) (string, error) {
+	folder := filepath.Join(h.Dir(), id)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		err = fmt.Errorf("making the run's folder: %w", err)
+		return "", exitcode.With(exitInternal, diag.WithHint(err, "set XDG_STATE_HOME to a folder that you may write to; runs are kept in its sbx-devc/runs"))
+	}
+	return folder, nil
+}
+
+// Find returns the folder of the run that name is the id of. Any other name, and
+// that of a file which is there, is returned as it is.
+func (h Home) Find(name string) string {
+	if idForm.MatchString(name) && !exists(name) {
+		return filepath.Join(h.Dir(), name)
+	}
+	return name
+}
+
+// Newest yields the ids and folders of all runs, the newest first. What has no
+// run's name is left alone, and a folder that cannot be read holds none.
+func (h Home) Newest() iter.Seq2[string, string] {
+	return func(yield func(id, folder string) bool) {
+		entries, _ := os.ReadDir(h.Dir())
+		for _, e := range slices.Backward(entries) { // names begin with the time
+			if idForm.MatchString(e.Name()) && !yield(e.Name(), filepath.Join(h.Dir(), e.Name())) {
+				return
+			}
+		}
+	}
+}
+
+// NewestOf is the folder of the newest run, of those that left an audit log or
+// of all, and of those of a project or, for "", of all. A newer one that is passed
+// over because it has no log yet is noted. That there is none is an error, which
+// names the run that it could be meant for.
+func (h Home) NewestOf(withLog bool, project string) (string, error) {
+	other, without := "", ""
+	for id, folder := range h.Newest() {
+		mine := project == "" || ProjectOf(folder) == project
+		switch {
+		case withLog && !isRegular(filepath.Join(folder, sandbox.AuditFile)):
+			if mine {
+				without = cmp.Or(without, id)
+			}
+		case mine:
+			if without != "" {
+				h.note(fmt.Sprintf("note: this is about %s; a newer run, %s, has no audit log yet: name it to ask its containers, while they are there", id, without))
+			}
+			return folder, nil
+		default:
+			other = cmp.Or(other, folder)
+		}
+	}
+	what, hint := "no run", "name the folder of a project with a dev container, or an audit.jsonl; or run something first: sbx-devc run --print"
+	if project != "" {
+		what += " of " + project
+	}
+	if withLog {
+		what += " with an audit log"
+	}
+	if other != "" {
+		of := cmp.Or(ProjectOf(other), "a project that it does not name")
+		hint += fmt.Sprintf("; the newest run of another project is %s, of %s", filepath.Base(other), of)
+	}
+	return "", exitcode.With(exitNoInput, diag.WithHint(fmt.Errorf("%s in %s", what, h.Dir()), "%s", hint))
+}
+
+// Projects are the folders that runs were of.
+func (h Home) Projects() map[string]bool {
+	folders := map[string]bool{}
+	for _, folder := range h.Newest() {
+		folders[ProjectOf(folder)] = true
+	}
+	return folders
+}
+
+// ProjectOf is the project that a run was of; "" when its summary does not say.
+func ProjectOf(run string) string {
+	text, err := os.ReadFile(filepath.Join(run, sandbox.SummaryFile))
+	if err != nil {
+		return ""
+	}
+	var summary struct{ Folder string }
+	if json.Unmarshal(text, &summary) != nil {
+		return ""
+	}
+	return summary.Folder
+}
+
+// reapBudget bounds cleaning up behind runs that were killed, while somebody
+// waits for something else.
+const reapBudget = time.Minute
+
+// Reap cleans up behind runs whose program was killed, and notes it. It must come
+// before anybody looks at a project, where they left placeholders.
+func (h Home) Reap(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, reapBudget)
+	defer cancel()
+	for _, line := range sandbox.Reap(ctx, h.Live(), engine.Connect) {
+		h.note(line)
+	}
+}
+
+func isRegular(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return !errors.Is(err, os.ErrNotExist)
+}
