@@ -137,6 +137,19 @@ func (m *matcher) addr(addr netip.Addr, want func(*entry) bool) *entry {
 	return found
 }
 
+// containing returns an entry that means all that e does, ports aside, and
+// satisfies want. The narrowest name comes first.
+func (m *matcher) containing(e *entry, want func(*entry) bool) *entry {
+	contains := func(o *entry) bool { return o.contains(e) && want(o) }
+	switch {
+	case e.prefix.IsValid():
+		return m.addr(e.prefix.Addr(), contains)
+	case e.wildcard:
+		return m.name("*."+e.name, contains) // no entry has this name, and the wildcards for it follow
+	}
+	return m.name(e.name, contains)
+}
+
 func anyEntry(*entry) bool     { return true }
 func wholeEntry(e *entry) bool { return e.ports == nil } // speaks of every port
 

@@ -1,8 +1,8 @@
 package firewall
 
 import (
+	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 )
@@ -24,21 +24,19 @@ func (p *Policy) Review() []EntryError {
 			r.say("presets", i, name, complain("remove it", "the preset %q is listed already", name))
 		}
 	}
-	denied, before := newCover(p.deny.entries), newCover(nil)
-	all := newCover(p.allow.entries)
-	fromPresets := newCover(slices.DeleteFunc(slices.Clone(p.allow.entries), func(e entry) bool { return !strings.HasPrefix(e.rule, "preset:") }))
+	var before matcher
 	for _, a := range r.read("allow", n.Allow) {
 		a.entry = withWebPorts(a.entry)
-		if bad := noEffect(&a.entry, denied, before, fromPresets, all); bad != nil {
+		if bad := p.noEffect(&a.entry, &before); bad != nil {
 			r.say("allow", a.index, a.rule, bad)
 		} else {
 			r.say("allow", a.index, a.rule, a.opensMore())
 		}
 		before.add(a.entry)
 	}
-	earlier := newCover(nil)
+	var earlier matcher
 	for _, d := range r.read("deny", n.Deny) {
-		if o := earlier.of(&d.entry, false); o != nil {
+		if o := earlier.containing(&d.entry, opensAllOf(&d.entry)); o != nil {
 			r.say("deny", d.index, d.rule, complain("remove it", "%s is denied by %s already", d.rule, o.rule))
 		}
 		earlier.add(d.entry)
@@ -88,91 +86,28 @@ func (e *entry) opensAll(ports []Port) bool {
 	return !slices.ContainsFunc(ports, func(p Port) bool { return !e.opens(p) })
 }
 
+// opensAllOf accepts entries that speak of all the ports that e speaks of.
+func opensAllOf(e *entry) func(*entry) bool {
+	return func(o *entry) bool { return o.opensAll(e.ports) }
+}
+
 // noEffect says why an allow entry changes nothing: a denial, an entry before
 // it, a preset or a wider entry covers it.
-func noEffect(e *entry, denied, before, presets, all *cover) *problem {
-	if d := denied.of(e, false); d != nil {
+func (p *Policy) noEffect(e *entry, before *matcher) *problem {
+	opensAll := opensAllOf(e)
+	if d := p.deny.containing(e, opensAll); d != nil {
 		return complain("remove one of the two", "%s has no effect: %s in deny wins", e.rule, d.rule)
 	}
-	if o := before.of(e, false); o != nil {
-		if o.rule == e.rule {
-			return complain("remove it", "%s is listed already", e.rule)
-		}
-		return complain("remove it", "%s is covered by %s", e.rule, o.rule)
+	earlier := before.containing(e, opensAll)
+	if earlier != nil && earlier.rule == e.rule {
+		return complain("remove it", "%s is listed already", e.rule)
 	}
-	if o := presets.of(e, false); o != nil {
-		return complain("remove it", "%s is covered by %s", e.rule, o.rule)
-	}
-	if o := all.of(e, true); o != nil {
+	preset := p.allow.containing(e, func(o *entry) bool { return strings.HasPrefix(o.rule, "preset:") && opensAll(o) })
+	wider := p.allow.containing(e, func(o *entry) bool { return !e.contains(o) && opensAll(o) })
+	if o := cmp.Or(earlier, preset, wider); o != nil {
 		return complain("remove it", "%s is covered by %s", e.rule, o.rule)
 	}
 	return nil
-}
-
-// cover finds an entry that means all that another one does. It looks names up
-// label by label and networks length by length, so that ten thousand entries
-// cost milliseconds.
-type cover struct {
-	names    map[string][]entry // of wildcards with "*." before it
-	networks map[netip.Prefix][]entry
-}
-
-func newCover(entries []entry) *cover {
-	c := &cover{map[string][]entry{}, map[netip.Prefix][]entry{}}
-	for _, e := range entries {
-		c.add(e)
-	}
-	return c
-}
-
-func (c *cover) add(e entry) {
-	switch {
-	case e.prefix.IsValid():
-		c.networks[e.prefix] = append(c.networks[e.prefix], e)
-	case e.wildcard:
-		c.names["*."+e.name] = append(c.names["*."+e.name], e)
-	default:
-		c.names[e.name] = append(c.names[e.name], e)
-	}
-}
-
-// of returns an entry that covers e on all its ports, the narrowest first; nil
-// when there is none. wider leaves out those that mean the same as e.
-func (c *cover) of(e *entry, wider bool) *entry {
-	fits := func(entries []entry) *entry {
-		for i := range entries {
-			if o := &entries[i]; o.opensAll(e.ports) && !(wider && e.contains(o)) {
-				return &entries[i]
-			}
-		}
-		return nil
-	}
-	if e.prefix.IsValid() {
-		for bits := e.prefix.Bits(); bits >= 0; bits-- {
-			if o := fits(c.networks[netip.PrefixFrom(e.prefix.Addr(), bits).Masked()]); o != nil {
-				return o
-			}
-		}
-		return nil
-	}
-	name := e.name
-	if e.wildcard {
-		if o := fits(c.names["*."+name]); o != nil {
-			return o
-		}
-	} else if o := fits(c.names[name]); o != nil {
-		return o
-	}
-	for {
-		_, parent, ok := strings.Cut(name, ".")
-		if !ok {
-			return nil
-		}
-		if o := fits(c.names["*."+parent]); o != nil {
-			return o
-		}
-		name = parent
-	}
 }
 
 // opensMore says what an allow entry opens that one might not expect.

@@ -82,76 +82,89 @@ func (r rules) pass() Chain {
 	return Chain{ChainPass, append(report, Rule{"-j ACCEPT", "mode audit"})}
 }
 
+// group is rules with one comment for all of them.
+func group(why string, specs ...string) []Rule {
+	rules := make([]Rule, len(specs))
+	for i, spec := range specs {
+		rules[i].Spec = spec
+	}
+	if len(rules) > 0 {
+		rules[0].Why = why
+	}
+	return rules
+}
+
+// refused is a match as the rule that refuses what it matches.
+func refused(match string) string { return match + " -j " + ChainRefuse }
+
 func (r rules) out() []Rule {
 	var out []Rule
-	add := func(why, format string, args ...any) {
-		out = append(out, Rule{fmt.Sprintf(format, args...), why})
-	}
 	if r.facts.Headers {
-		add("a header could route the packet on from an allowed address, which takes no privilege over IPv6", "%s -j %s", r.family.headers, ChainRefuse)
+		out = group("a header could route the packet on from an allowed address, which takes no privilege over IPv6", refused(r.family.headers))
 	}
 	for _, u := range r.upstreams() {
-		r.upstream(u, add)
+		out = append(out, r.upstream(u)...)
 	}
-	add("loopback; a query that was led to the resolver still has the old interface here, so its new address is matched as well",
-		"-d %s -j ACCEPT", r.family.loopback)
-	add("", "-o lo -j ACCEPT")
+	out = append(out, group("loopback; a query that was led to the resolver still has the old interface here, so its new address is matched as well",
+		fmt.Sprintf("-d %s -j ACCEPT", r.family.loopback), "-o lo -j ACCEPT")...)
 	if r.family.ipv6 {
 		out = append(out, r.neighbours("-m owner ! --uid-owner "+r.everyUser()+" ")...)
 	}
 	for _, match := range r.engineQueries() {
-		add("what the engine's resolver asks outside", "%s -j ACCEPT", match)
+		out = append(out, Rule{match + " -j ACCEPT", "what the engine's resolver asks outside"})
 	}
-	for _, port := range []int{53, 853} {
-		why := "DNS that the nat table did not lead away, such as a flow older than the rules"
-		if port == 853 {
-			why = "DNS over TLS and over QUIC"
-		}
-		add(why, "-p udp -m udp --dport %d -j %s", port, ChainRefuse)
-		add("", "-p tcp -m tcp --dport %d -j %s", port, ChainRefuse)
-	}
+	out = append(out, refusePort(53, "DNS that the nat table did not lead away, such as a flow older than the rules")...)
+	out = append(out, refusePort(853, "DNS over TLS and over QUIC")...)
 	if r.policy.Resolves() {
-		r.denyNetworks(add)
+		out = append(out, r.denyNetworks()...)
 	}
-	add("connections that were allowed when they began, and replies", "-m conntrack --ctstate ESTABLISHED -j ACCEPT")
+	out = append(out, Rule{"-m conntrack --ctstate ESTABLISHED -j ACCEPT", "connections that were allowed when they began, and replies"})
 	if r.policy.Resolves() {
 		accept := "ACCEPT"
 		if r.policy.mode == ModeAudit {
 			accept = ChainPass
 		}
-		add("address entries", "-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j %s", r.family.static, accept)
-		if r.policy.Guarded() {
-			r.webForGuardOnly(add)
+		inSet := func(set string) string {
+			return fmt.Sprintf("-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j %s", set, accept)
 		}
-		add("addresses that the resolver gave out for allowed names", "-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j %s", r.family.learned, accept)
+		out = append(out, Rule{inSet(r.family.static), "address entries"})
+		if r.policy.Guarded() {
+			out = append(out, r.webForGuardOnly()...)
+		}
+		out = append(out, Rule{inSet(r.family.learned), "addresses that the resolver gave out for allowed names"})
 	}
 	if r.policy.mode == ModeAudit {
-		r.internet(add)
+		out = append(out, r.internet()...)
 	}
-	add("everything else", "-j %s", ChainRefuse)
-	return append(out, drop("what closed everything at the start; nothing comes here"))
+	return append(out, Rule{"-j " + ChainRefuse, "everything else"}, drop("what closed everything at the start; nothing comes here"))
+}
+
+// refusePort closes a port of UDP and TCP.
+func refusePort(port int, why string) []Rule {
+	var specs []string
+	for _, proto := range []Proto{UDP, TCP} {
+		specs = append(specs, refused(fmt.Sprintf("-p %s -m %s --dport %d", proto, proto, port)))
+	}
+	return group(why, specs...)
 }
 
 // internet lets out what is not special and not around the machine, TCP and UDP
 // only.
-func (r rules) internet(add func(why, format string, args ...any)) {
-	why := "what is not the internet"
+func (r rules) internet() []Rule {
+	var special, around, global []string
 	for _, p := range notInternet(r.family.ipv6) {
-		add(why, "-d %s -j %s", p, ChainRefuse)
-		why = ""
+		special = append(special, refused("-d "+p.String()))
 	}
-	why = "the machine's own networks and gateways"
 	for _, p := range r.facts.Around {
 		if r.family.owns(p) && p.Bits() > 0 {
-			add(why, "-d %s -j %s", p.Masked(), ChainRefuse)
-			why = ""
+			around = append(around, refused("-d "+p.Masked().String()))
 		}
 	}
-	why = "the internet"
 	for _, proto := range []Proto{UDP, TCP} {
-		add(why, "-p %s -m conntrack --ctstate NEW -j %s", proto, ChainPass)
-		why = ""
+		global = append(global, fmt.Sprintf("-p %s -m conntrack --ctstate NEW -j %s", proto, ChainPass))
 	}
+	return slices.Concat(group("what is not the internet", special...),
+		group("the machine's own networks and gateways", around...), group("the internet", global...))
 }
 
 // webForGuardOnly closes the web's ports to everybody but the guard, which
@@ -159,15 +172,14 @@ func (r rules) internet(add func(why, format string, args ...any)) {
 // such connections away already; this holds for the packet that found the
 // address not yet learned there and learned here, and for a flow that is older
 // than the rules.
-func (r rules) webForGuardOnly(add func(why, format string, args ...any)) {
-	daemon := r.daemon()
-	why := "the web's ports at learned addresses, for the guard alone"
+func (r rules) webForGuardOnly() []Rule {
+	var specs []string
 	for _, p := range webPorts {
 		match := fmt.Sprintf("-p %s -m %s --dport %d", p.Proto, p.Proto, p.Number)
-		add(why, "%s -m set --match-set %s dst,dst %s -m conntrack --ctstate NEW -j ACCEPT", match, r.family.learned, daemon)
-		add("", "%s -j %s", match, ChainRefuse)
-		why = ""
+		learned := fmt.Sprintf("-m set --match-set %s dst,dst %s -m conntrack --ctstate NEW", r.family.learned, r.daemon())
+		specs = append(specs, match+" "+learned+" -j ACCEPT", refused(match))
 	}
+	return group("the web's ports at learned addresses, for the guard alone", specs...)
 }
 
 // upstream lets the resolver, known by its mark and its user, reach one
@@ -185,35 +197,31 @@ func (r rules) webForGuardOnly(add func(why, format string, args ...any)) {
 // question, to the kernel, the reply to that packet. It would not be led to the
 // engine's resolver but to whoever has bound the address, who then says where
 // allowed names lead.
-func (r rules) upstream(u netip.Addr, add func(why, format string, args ...any)) {
-	daemon := r.daemon()
-	dst := netip.PrefixFrom(u, u.BitLen())
-	if r.policy.mode == ModeNone {
-		// There is no resolver to let through.
-		if hidden(u) {
-			add("a resolver of the surroundings on loopback", "-d %s -j %s", dst, ChainRefuse)
-		}
-		return
-	}
-	if hidden(u) {
-		add("an upstream on loopback: its real port is unknown, so the address belongs to the resolver alone", "-d %s %s -j ACCEPT", dst, daemon)
-		add("", "-d %s -j %s", dst, ChainRefuse)
-		add("nobody speaks in its place: it begins nothing, and no user's program is it", "-s %s -m conntrack --ctstate NEW -j %s", dst, ChainRefuse)
+func (r rules) upstream(u netip.Addr) []Rule {
+	address := netip.PrefixFrom(u, u.BitLen()).String()
+	switch {
+	case r.policy.mode == ModeNone && hidden(u):
+		return group("a resolver of the surroundings on loopback", refused("-d "+address))
+	case r.policy.mode == ModeNone:
+		return nil // there is no resolver to let through
+	case hidden(u):
+		from := []string{refused("-s " + address + " -m conntrack --ctstate NEW")}
 		if r.facts.UIDs != 1 {
-			add("", "-s %s -m owner --uid-owner %s -j %s", dst, r.users(1), ChainRefuse)
+			from = append(from, refused("-s "+address+" -m owner --uid-owner "+r.users(1)))
 		}
-		return
+		return append(group("an upstream on loopback: its real port is unknown, so the address belongs to the resolver alone",
+			"-d "+address+" "+r.daemon()+" -j ACCEPT", refused("-d "+address)),
+			group("nobody speaks in its place: it begins nothing, and no user's program is it", from...)...)
 	}
-	why := "an upstream, for the resolver alone"
+	var accept, refuse []string
 	for _, proto := range []Proto{UDP, TCP} {
-		add(why, "-d %s -p %s -m %s --dport 53 %s -j ACCEPT", dst, proto, proto, daemon)
-		why = ""
-	}
-	if u.IsLoopback() {
-		for _, proto := range []Proto{UDP, TCP} {
-			add("", "-d %s -p %s -m %s --dport 53 -j %s", dst, proto, proto, ChainRefuse)
+		match := fmt.Sprintf("-d %s -p %s -m %s --dport 53", address, proto, proto)
+		accept = append(accept, match+" "+r.daemon()+" -j ACCEPT")
+		if u.IsLoopback() {
+			refuse = append(refuse, refused(match))
 		}
 	}
+	return group("an upstream, for the resolver alone", append(accept, refuse...)...)
 }
 
 // engineResolver is where Docker and its kin put their resolver in containers
@@ -273,7 +281,8 @@ func (r rules) icmpErrors() string {
 
 // denyNetworks refuses deny's address entries, also inside tunnels, before anything is let out, so
 // that connections to them end as well.
-func (r rules) denyNetworks(add func(why, format string, args ...any)) {
+func (r rules) denyNetworks() []Rule {
+	var rules []Rule
 	for _, e := range r.policy.deny.entries {
 		if !e.prefix.IsValid() {
 			continue
@@ -287,13 +296,15 @@ func (r rules) denyNetworks(add func(why, format string, args ...any)) {
 				continue
 			}
 			if e.ports == nil {
-				add("deny "+e.rule, "-d %s -j %s", network, ChainRefuse)
+				rules = append(rules, Rule{refused("-d " + network.String()), "deny " + e.rule})
 			}
 			for _, p := range e.ports {
-				add("deny "+e.rule, "-d %s -p %s -m %s --dport %d -j %s", network, p.Proto, p.Proto, p.Number, ChainRefuse)
+				match := fmt.Sprintf("-d %s -p %s -m %s --dport %d", network, p.Proto, p.Proto, p.Number)
+				rules = append(rules, Rule{refused(match), "deny " + e.rule})
 			}
 		}
 	}
+	return rules
 }
 
 // nat leads every DNS query but the resolver's own to the resolver. Its jump
@@ -325,18 +336,15 @@ func (r rules) nat() Table {
 // name at an address that the policy names itself, and loopback is nobody's
 // site, even should a name under "private" resolve to it.
 func (r rules) web() Chain {
-	rules := []Rule{
-		{fmt.Sprintf("-d %s -j RETURN", r.family.loopback), "loopback"},
-		{"-o lo -j RETURN", ""},
-		{fmt.Sprintf("-m set --match-set %s dst,dst -j RETURN", r.family.static), "address entries"},
-	}
-	why := "addresses that the resolver gave out for allowed names"
+	var learned []string
 	for _, p := range webPorts {
-		rules = append(rules, Rule{fmt.Sprintf("-p %s -m %s --dport %d -m set --match-set %s dst,dst -j REDIRECT --to-ports %d",
-			p.Proto, p.Proto, p.Number, r.family.learned, r.facts.GuardPort), why})
-		why = ""
+		learned = append(learned, fmt.Sprintf("-p %s -m %s --dport %d -m set --match-set %s dst,dst -j REDIRECT --to-ports %d",
+			p.Proto, p.Proto, p.Number, r.family.learned, r.facts.GuardPort))
 	}
-	return Chain{ChainGuard, rules}
+	return Chain{ChainGuard, slices.Concat(
+		group("loopback", fmt.Sprintf("-d %s -j RETURN", r.family.loopback), "-o lo -j RETURN"),
+		group("address entries", fmt.Sprintf("-m set --match-set %s dst,dst -j RETURN", r.family.static)),
+		group("addresses that the resolver gave out for allowed names", learned...))}
 }
 
 // engineQueries matches what an engine's resolver on loopback asks outside.

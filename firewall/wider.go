@@ -31,7 +31,7 @@ func (p *Policy) Wider(base *Policy) []string {
 		}
 	}
 	for i := range p.private.entries {
-		if e := &p.private.entries[i]; !slices.ContainsFunc(base.private.entries, func(b entry) bool { return b.contains(e) }) {
+		if e := &p.private.entries[i]; base.private.containing(e, anyEntry) == nil {
 			wider = append(wider, "private "+e.rule)
 		}
 	}
@@ -54,11 +54,11 @@ func (m Mode) width() int {
 // coveredBy reports whether everything that p lets out by e, base lets out too.
 func (p *Policy) coveredBy(e *entry, base *Policy) bool {
 	for _, port := range e.ports {
-		if slices.ContainsFunc(p.deny.entries, func(d entry) bool { return d.opens(port) && d.contains(e) }) {
+		opens := func(o *entry) bool { return o.opens(port) }
+		if p.deny.containing(e, opens) != nil {
 			continue // p takes it away itself
 		}
-		allows := func(b entry) bool { return b.opens(port) && b.contains(e) }
-		if !slices.ContainsFunc(base.allow.entries, allows) && !(base.mode == ModeAudit && e.public()) {
+		if base.allow.containing(e, opens) == nil && !(base.mode == ModeAudit && e.public()) {
 			return false
 		}
 		for i := range base.deny.entries {
@@ -66,8 +66,7 @@ func (p *Policy) coveredBy(e *entry, base *Policy) bool {
 			if !d.opens(port) || !d.overlaps(e) {
 				continue
 			}
-			again := func(own entry) bool { return own.opens(port) && own.contains(d) }
-			if !slices.ContainsFunc(p.deny.entries, again) {
+			if p.deny.containing(d, opens) == nil {
 				return false
 			}
 		}
@@ -77,9 +76,7 @@ func (p *Policy) coveredBy(e *entry, base *Policy) bool {
 
 // deniesAll reports whether one entry of p denies all that d does.
 func (p *Policy) deniesAll(d *entry) bool {
-	return slices.ContainsFunc(p.deny.entries, func(own entry) bool {
-		return own.contains(d) && (own.ports == nil || d.ports != nil && !slices.ContainsFunc(d.ports, func(port Port) bool { return !own.opens(port) }))
-	})
+	return p.deny.containing(d, func(own *entry) bool { return own.opensAll(d.ports) }) != nil
 }
 
 // public reports whether e means nothing but the internet, which mode audit

@@ -70,12 +70,12 @@ func (s state) differ(tables []firewall.Table) []error {
 	say := func(format string, args ...any) { found = append(found, fmt.Errorf(format, args...)) }
 	for _, t := range tables {
 		for _, chain := range t.Drop {
-			if policy := s.policies[t.Name+" "+chain]; policy != "DROP" {
+			if policy := s.policies[firewall.ChainKey(t.Name, chain)]; policy != "DROP" {
 				say("the policy of %s is %q, not DROP", chain, policy)
 			}
 		}
 		for _, j := range t.Jumps {
-			rules := s.rules[t.Name+" "+j.From]
+			rules := s.rules[firewall.ChainKey(t.Name, j.From)]
 			if slices.Index(rules, j.Spec()) != 0 {
 				say("the jump from %s to %s in table %s is not the first rule", j.From, j.To, t.Name)
 			} else if slices.Contains(rules[1:], j.Spec()) {
@@ -83,11 +83,12 @@ func (s state) differ(tables []firewall.Table) []error {
 			}
 		}
 		for _, c := range t.Chains {
-			if _, ok := s.policies[t.Name+" "+c.Name]; !ok {
+			key := firewall.ChainKey(t.Name, c.Name)
+			if _, ok := s.policies[key]; !ok {
 				say("the chain %s in table %s is missing", c.Name, t.Name)
 				continue
 			}
-			differChain(c, t.Name, s.rules[t.Name+" "+c.Name], say)
+			differChain(c, t.Name, s.rules[key], say)
 		}
 	}
 	return found
