@@ -106,7 +106,7 @@ type Plan struct {
 	Notes        []string         `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
 
 	policy      *firewall.Policy // of Network
-	gitOwner    gitdir.Owner
+	gitOwner    gitdir.Owner // the agent's user, and as whom it commits
 	foldsCase   bool         // Workspace.FoldsCase
 	inAction    bool         // Options.InputsNotFlags
 	before      repositories // in the workspace, to tell afterwards what is new
@@ -176,9 +176,9 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	}
 	p.claudePath = o.ClaudePath
 	p.Sidecar = p.sidecar(o, f)
-	p.Agent = p.agent(o, s, f, mounts)
 	p.gitOwner = f.Workspace.identity
-	p.gitOwner.UID, p.gitOwner.GID = agentUID(p), agentGID(p)
+	p.gitOwner.UID, p.gitOwner.GID = agentUser(f.Workspace)
+	p.Agent = p.agent(o, s, f, mounts)
 	if err := p.environment(o, s); err != nil {
 		return nil, err
 	}
@@ -330,24 +330,28 @@ func (p *Plan) lifeline() []string {
 	return []string{"--lifeline", "--deadline", (time.Duration(p.Timeout) + deadlineGrace).String()}
 }
 
+// agentUser is the user of the agent: the one that the project's folder belongs to.
+func agentUser(w *Workspace) (uid, gid int) {
+	if w.UID <= 0 {
+		return fallbackUID, fallbackUID
+	}
+	return w.UID, w.GID
+}
+
 // agent is the container of Claude Code: no capability, no way to get one, no
 // engine's socket, and a read-only system.
 func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mount) engine.Spec {
-	uid, gid := f.Workspace.UID, f.Workspace.GID
-	if uid <= 0 {
-		uid, gid = fallbackUID, fallbackUID
-	}
 	command := o.Command
 	if command == nil {
 		command = append([]string{o.ClaudePath}, o.Headless.Args()...)
 	}
-	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", uid, gid)
+	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", p.gitOwner.UID, p.gitOwner.GID)
 	return engine.Spec{
 		Name:         agentContainer(p.ID),
 		Image:        s.Image,
 		Entrypoint:   append([]string{agentInit, "reap", "--lifeline", "--"}, command...),
 		WorkingDir:   workspaceTarget,
-		User:         fmt.Sprintf("%d:%d", uid, gid),
+		User:         fmt.Sprintf("%d:%d", p.gitOwner.UID, p.gitOwner.GID),
 		Labels:       p.labels("agent", f.Workspace.Dir),
 		Stdin:        true,
 		CapDrop:      []string{"ALL"},

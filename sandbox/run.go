@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -109,7 +107,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	if err := r.noteLive(); err != nil {
 		h.Say(fmt.Sprintf("warning: %v; should this program be killed, its containers end, but are not removed", err))
 	}
-	if r.placed, err = makePlaceholders(p.Folder(), p.Placeholders, agentUID(p), agentGID(p)); err != nil {
+	if r.placed, err = makePlaceholders(p.Folder(), p.Placeholders, p.gitOwner.UID, p.gitOwner.GID); err != nil {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
 		r.live.end()
 		return nil, err
@@ -274,16 +272,4 @@ func Remove(ctx context.Context, e *engine.Engine, id string) error {
 		errs = append(errs, e.Remove(ctx, id))
 	}
 	return errors.Join(errs...)
-}
-
-// agentUID and agentGID read the agent's user back from its spec.
-func agentUID(p *Plan) int { uid, _, _ := strings.Cut(p.Agent.User, ":"); return number(uid) }
-func agentGID(p *Plan) int { _, gid, _ := strings.Cut(p.Agent.User, ":"); return number(gid) }
-
-func number(s string) int {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return fallbackUID
-	}
-	return n
 }

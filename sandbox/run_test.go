@@ -198,6 +198,11 @@ func TestSignalsReachTheAgent(t *testing.T) {
 					signals <- s
 				}
 			}}).run(t, e)
+			var summary struct{ Error string }
+			text, err := os.ReadFile(filepath.Join(tr.state, SummaryFile))
+			if err := errors.Join(err, json.Unmarshal(text, &summary)); err != nil || summary.Error != "the run was cancelled by a signal: "+c.signals[0].String() {
+				t.Errorf("the summary's error is %q, %v", summary.Error, err)
+			}
 			if tr.result.ExitCode != c.code || tr.result.Outcome.Conclusion != agent.Cancelled || !strings.Contains(tr.stdout.String(), c.stdout) {
 				t.Errorf("exit code %d, %+v, output %q", tr.result.ExitCode, tr.result.Outcome, tr.stdout.String())
 			}

@@ -72,8 +72,11 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD,
 		Egress: []report.Row{}, Changed: []string{}, Warnings: append([]string{}, result.Warnings...), Notes: append([]string{}, result.Notes...), Milliseconds: result.Timings.milliseconds(),
 	}
-	if failure != nil {
+	switch {
+	case failure != nil:
 		summary.Error = failure.Error()
+	case result.Outcome.Conclusion == agent.Cancelled: // it ended from our side, too
+		summary.Error = result.Outcome.Message
 	}
 	if a := result.Agent; a != nil {
 		summary.SessionID, summary.CostUSD, summary.Turns, summary.Result = a.SessionID, agent.RoundUSD(a.CostUSD), a.Turns, a.Text

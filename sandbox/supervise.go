@@ -300,6 +300,9 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		r.result.Outcome.Message = failure.Error()
 	case caught != 0:
 		r.result.ExitCode = exitSignal + int(caught)
+		if r.result.Outcome.Conclusion == agent.Cancelled {
+			r.result.Outcome.Message += " by a signal: " + caught.String()
+		}
 	case errors.Is(failure, ErrFirewall), errors.Is(failure, ErrTunnel):
 		r.result.ExitCode = exitInternal
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: failure.Error()}
