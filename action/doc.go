@@ -1,7 +1,7 @@
 // Package action is the GitHub Action: it runs the agent once, headless, and
 // reports in the forms that GitHub understands.
 //
-//	INPUT_* ─ ParseInputs ─► Inputs ──► Job ──► Runner (package sandbox) ──► Report
+//	INPUT_* ─ ParseInputs ─► Inputs ──► Job ──► Sandboxed (package session) ─► Report
 //	               │ all errors at once              │ stream-json            │
 //	               ▼                                 ▼                        ▼
 //	         config_error                    Log: one neutral line     Conclusion

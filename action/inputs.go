@@ -3,7 +3,6 @@ package action
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -38,9 +38,6 @@ type Inputs struct {
 	FailOnDenied       bool          `input:"fail_on_denied"`          // a refused host fails the run
 	Summary            bool          `input:"summary"`                 // write the step summary
 }
-
-// maxPromptFile bounds prompt_file, in bytes: a model's context holds no more.
-const maxPromptFile = 4 << 20
 
 // maxTimeout is the longest that GitHub lets a job run on a runner of one's own.
 const maxTimeout = 5 * 24 * time.Hour
@@ -282,16 +279,11 @@ func readPrompt(root *os.Root, name string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = f.Close() }() // opened for reading
-	text, err := io.ReadAll(io.LimitReader(f, maxPromptFile+1))
-	switch {
-	case err != nil:
-		return "", err
-	case len(text) > maxPromptFile:
-		return "", fmt.Errorf("%s is larger than %d MiB", name, maxPromptFile>>20)
-	case strings.TrimSpace(string(text)) == "":
-		return "", fmt.Errorf("%s is empty", name)
+	text, err := session.ReadPrompt(f)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
-	return string(text), nil
+	return text, nil
 }
 
 // leftToken refuses a checkout whose git configuration, or that of a submodule or

@@ -24,7 +24,7 @@ func TestAttackLinkInThePlaceOfThePrompt(t *testing.T) {
 		"project/docs/task.md": "task", "project/inside.md": "task", "own.md": "own", "way/docs/task.md": "task", "project/docs/../docs/task.md": "task",
 		"project/absolute.md": "", "project/relative.md": "", "project/up/key": "", "way/relative.md": "", "project/docs": "",
 	} {
-		if text, err := ReadPromptFile(filepath.Join(base, filepath.FromSlash(file)), project); string(text) != want || (err == nil) != (want != "") {
+		if text, err := ReadPromptFile(filepath.Join(base, filepath.FromSlash(file)), project); text != want || (err == nil) != (want != "") {
 			t.Errorf("%s: got %q, %v", file, text, err)
 		}
 	}

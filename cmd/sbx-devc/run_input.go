@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -92,27 +91,20 @@ func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
 	}, nil
 }
 
-// maxPrompt bounds the prompt, in bytes, as the Action does.
-const maxPrompt = 4 << 20
-
 func (a *app) readPrompt(file, project string) (string, error) {
-	var text []byte
+	const hint = "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print"
+	if file == "" && isTerminal(a.stdin) {
+		return "", diag.WithHint(errors.New("there is no prompt"), hint)
+	}
+	var text string
 	var err error
 	if file != "" {
 		text, err = session.ReadPromptFile(file, project)
-	} else if isTerminal(a.stdin) {
-		return "", diag.WithHint(errors.New("there is no prompt"), "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print")
 	} else {
-		text, err = io.ReadAll(io.LimitReader(a.stdin, maxPrompt+1))
+		text, err = session.ReadPrompt(a.stdin)
 	}
-	if err == nil && len(text) > maxPrompt {
-		return "", diag.WithHint(fmt.Errorf("the prompt is larger than %d MiB, and a model's context holds no more", maxPrompt>>20), "put the text into a file of the project, and name that in the prompt")
+	if errors.Is(err, session.ErrEmptyPrompt) {
+		err = diag.WithHint(err, hint)
 	}
-	if err != nil {
-		return "", fmt.Errorf("reading the prompt: %w", err)
-	}
-	if strings.TrimSpace(string(text)) == "" {
-		return "", diag.WithHint(errors.New("the prompt is empty"), "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print")
-	}
-	return string(text), nil
+	return text, err
 }

@@ -1,0 +1,107 @@
+package session
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// project makes a folder with a settings file.
+func project(t *testing.T, text string) (dir, file string) {
+	t.Helper()
+	dir = t.TempDir()
+	file = filepath.Join(dir, ".devcontainer", "sandbox.jsonc")
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return dir, file
+}
+
+func TestPlanByTheProjectsFile(t *testing.T) {
+	dir, _ := project(t, `{"network": {"deny": ["no.example"]}, "limits": {"pids": 64}, "workspace": {"protect": ["deploy"]}}`)
+	plan, err := Plan(dir, sandbox.Options{ID: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Agent.Pids != 64 || len(plan.Network.Deny) != 1 {
+		t.Errorf("pids %d, network %+v", plan.Agent.Pids, plan.Network)
+	}
+	for text, code := range map[string]int{`{"network": {"allow": ["evil.example"]}}`: exitRefused, `{"nothing": 1, "network": {"allow": ["*"]}}`: exitConfig} {
+		dir, file := project(t, text)
+		_, err := Plan(dir, sandbox.Options{ID: "test"})
+		if got, _ := exitcode.Of(err, 0); got != code || diag.HintOf(err) == "" {
+			t.Errorf("%s: exit code %d, want %d: %v", text, got, code, err)
+		}
+		var wrong *SettingsError
+		if errors.As(err, &wrong) != (code == exitConfig) || wrong != nil && (len(wrong.Findings) != 2 || wrong.File != file) {
+			t.Errorf("%s: %+v", text, wrong)
+		}
+	}
+}
+
+// Attack: the project's file, or its folder, is a link to a file that widens or that
+// is somebody else's.
+func TestAttackTheProjectsSettingsAreALink(t *testing.T) {
+	other, file := project(t, `{}`)
+	for what, link := range map[string]func(dir string) error{
+		"the file": func(dir string) error {
+			return errors.Join(os.Mkdir(filepath.Join(dir, ".devcontainer"), 0o755), os.Symlink(file, filepath.Join(dir, ".devcontainer", "sandbox.jsonc")))
+		},
+		"the folder": func(dir string) error {
+			return os.Symlink(filepath.Join(other, ".devcontainer"), filepath.Join(dir, ".devcontainer"))
+		},
+	} {
+		dir := t.TempDir()
+		if err := link(dir); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Plan(dir, sandbox.Options{ID: "test"})
+		if code, _ := exitcode.Of(err, 0); code != exitRefused || !strings.Contains(err.Error(), "symbolic link") {
+			t.Errorf("%s: exit code %d: %v", what, code, err)
+		}
+	}
+}
+
+func TestModelAPI(t *testing.T) {
+	for name, c := range map[string]struct {
+		env  map[string]string
+		code int
+	}{
+		"a key":               {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x"}, 0},
+		"a token":             {map[string]string{"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-x"}, 0},
+		"nothing":             {nil, exitNoSecret},
+		"a key in two lines":  {map[string]string{"ANTHROPIC_API_KEY": "sk-ant\napi"}, exitNoSecret},
+		"no URL":              {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "api"}, exitConfig},
+		"in the clear, afar":  {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "http://api.example"}, exitConfig},
+		"in the clear, there": {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "http://127.0.0.1:1"}, 0},
+	} {
+		upstream, _, err := ModelAPI(func(name string) string { return c.env[name] })
+		if code, _ := exitcode.Of(err, -1); code != c.code || (err == nil) != (upstream != nil) {
+			t.Errorf("%s: exit code %d, want %d: %v", name, code, c.code, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "sk-ant") {
+			t.Errorf("%s: the key is in the error: %v", name, err)
+		}
+	}
+}
+
+func TestPrompts(t *testing.T) {
+	if text, err := ReadPrompt(strings.NewReader("fix it\n")); text != "fix it\n" || err != nil {
+		t.Errorf("got %q, %v", text, err)
+	}
+	if _, err := ReadPrompt(strings.NewReader(" \n\t")); !errors.Is(err, ErrEmptyPrompt) {
+		t.Errorf("an empty one: %v", err)
+	}
+	if text, err := ReadPrompt(strings.NewReader(strings.Repeat("x", maxPrompt))); len(text) != maxPrompt || err != nil {
+		t.Errorf("the largest: %d, %v", len(text), err)
+	}
+	if _, err := ReadPrompt(strings.NewReader(strings.Repeat("x", maxPrompt+1))); err == nil || diag.HintOf(err) == "" {
+		t.Errorf("a larger one: %v", err)
+	}
+}

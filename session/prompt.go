@@ -1,0 +1,70 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// maxPrompt bounds a prompt, in bytes: a model's context holds no more.
+const maxPrompt = 4 << 20
+
+// ErrEmptyPrompt reports a prompt without a word.
+var ErrEmptyPrompt = errors.New("the prompt is empty")
+
+// ReadPrompt reads a prompt of at most 4 MiB. It errs on an empty one.
+func ReadPrompt(r io.Reader) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxPrompt+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("reading the prompt: %w", err)
+	case len(text) > maxPrompt:
+		err := fmt.Errorf("the prompt is larger than %d MiB, and a model's context holds no more", maxPrompt>>20)
+		return "", diag.WithHint(err, "put the text into a file of the project, and name that in the prompt")
+	case strings.TrimSpace(string(text)) == "":
+		return "", ErrEmptyPrompt
+	}
+	return string(text), nil
+}
+
+// ReadPromptFile reads a prompt from a file. One of the project's may be a symbolic
+// link that the agent has made, and its content goes to the agent: it must not lead
+// out of the project.
+func ReadPromptFile(file, project string) (string, error) {
+	f, err := openPromptFile(file, project)
+	if err != nil {
+		return "", fmt.Errorf("reading the prompt: %w", err)
+	}
+	defer f.Close()
+	return ReadPrompt(f)
+}
+
+func openPromptFile(file, project string) (*os.File, error) {
+	rel, inside := InProject(file, project)
+	if !inside {
+		return os.Open(file)
+	}
+	root, err := os.OpenRoot(project)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Stat(rel)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no file")
+	}
+	if err == nil {
+		var f *os.File
+		if f, err = root.Open(rel); err == nil {
+			return f, nil
+		}
+	}
+	if link, linkErr := root.Lstat(rel); linkErr == nil && link.Mode()&os.ModeSymlink != 0 {
+		err = diag.WithHint(fmt.Errorf("%s is a symbolic link in the project: %w", file, err), "an agent can make such links to files of yours, whose content would go to it: name the file itself")
+	}
+	return nil, err
+}
