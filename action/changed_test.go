@@ -10,7 +10,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/sandbox/changes"
-	"github.com/org/claude-sandbox/sandbox/obeyed"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Attack: names of files that are workflow commands, Markdown or HTML, and very

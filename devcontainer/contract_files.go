@@ -13,7 +13,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // exposed is what the agent could change and the host would obey.
@@ -65,7 +65,7 @@ func (c *pass) writable() {
 	}
 	c.gitWritable(custom, report)
 	var open, inside []string
-	for _, p := range settings.HostPaths() {
+	for _, p := range obeyed.HostPaths() {
 		top, _, _ := strings.Cut(p, "/")
 		if c.Tree == nil || "/"+p == config || top == ".git" || c.Tree.Kind(path.Join(c.Home, p)) == Nothing || c.covered("/"+p, true) {
 			continue

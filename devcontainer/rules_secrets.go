@@ -7,7 +7,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // secretRules judge how keys reach the container.
@@ -38,7 +38,7 @@ var secretRules = []Rule{
 
 // editorSocketNames are the variables that name those sockets. What VS Code's
 // GIT_ASKPASS starts asks nobody without them.
-var editorSocketNames = slices.DeleteFunc(settings.EditorVariables(), func(name string) bool { return strings.HasPrefix(name, "VSCODE_GIT_ASKPASS_") })
+var editorSocketNames = slices.DeleteFunc(obeyed.EditorVariables(), func(name string) bool { return strings.HasPrefix(name, "VSCODE_GIT_ASKPASS_") })
 
 // editorSockets reports those that a sandbox leaves in place.
 func (c *pass) editorSockets() {

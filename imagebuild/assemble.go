@@ -18,7 +18,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/layer"
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Paths in the image; sbx-init, the Dockerfile templates and run share them.
@@ -247,7 +247,7 @@ func mergeMetadata(old string) (string, error) {
 // the project's own files read-only, which an image cannot know.
 func sandboxMetadata() map[string]any {
 	noEditor := map[string]any{}
-	for _, name := range settings.EditorVariables() {
+	for _, name := range obeyed.EditorVariables() {
 		noEditor[name] = nil
 	}
 	return map[string]any{

@@ -17,7 +17,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/sandbox/changes"
-	"github.com/org/claude-sandbox/sandbox/obeyed"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Attack: the agent changes files and makes git blind for it. The run's own diff

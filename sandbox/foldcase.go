@@ -5,9 +5,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"unicode"
 
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Some file systems of hosts do not tell upper from lower case. The engine's
@@ -38,23 +37,13 @@ func foldsCase(dir string) bool {
 // sameInOtherCase reports whether a file's name leads to it in other letters,
 // too. It is not known of a name without letters and of a missing file.
 func sameInOtherCase(file string) (same, known bool) {
-	other := swapCase(filepath.Base(file))
+	other := obeyed.SwapCase(filepath.Base(file))
 	one, err := os.Lstat(file)
 	if err != nil || other == filepath.Base(file) {
 		return false, false
 	}
 	two, err := os.Lstat(filepath.Join(filepath.Dir(file), other))
 	return err == nil && os.SameFile(one, two), true
-}
-
-// swapCase turns upper into lower case and the other way round.
-func swapCase(name string) string {
-	return strings.Map(func(c rune) rune {
-		if lower := unicode.ToLower(c); lower != c {
-			return lower
-		}
-		return unicode.ToUpper(c)
-	}, name)
 }
 
 // otherNames lists the names by which the agent might reach what is at rel below
@@ -66,7 +55,7 @@ func otherNames(dir, rel string) (names []string) {
 		return nil
 	}
 	is, err := os.Lstat(at)
-	for _, name := range settings.GitNames() {
+	for _, name := range obeyed.GitNames() {
 		if name == path.Base(rel) {
 			continue
 		}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // isOnePlace reports whether this machine's kernel, which is the engine's, knows
@@ -13,7 +15,7 @@ import (
 // a mount there is one at every spelling. Engines refuse to mount at a name that
 // the kernel has another one for.
 func isOnePlace(file string) bool {
-	other := filepath.Join(filepath.Dir(file), swapCase(filepath.Base(file)))
+	other := filepath.Join(filepath.Dir(file), obeyed.SwapCase(filepath.Base(file)))
 	fd, err := unix.Open(other, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false

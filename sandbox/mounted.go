@@ -16,7 +16,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/mountinfo"
 	"github.com/org/claude-sandbox/sandbox/gitdir"
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // A workspace may be open elsewhere with the agent's rights: in a dev container
@@ -127,7 +127,7 @@ func (p *Plan) compareMounts(text string) error {
 			want = mounted[m.Volume] // all of the firewall's volumes are mounted, read-only
 		case m.Source == "": // a .git file of ours, whose source is in the run's folder
 			want = shown{got.device, got.path}
-			if !settings.IsGitName(path.Base(m.Target)) || !strings.HasPrefix(path.Base(got.path), gitFileName) {
+			if !obeyed.IsGitName(path.Base(m.Target)) || !strings.HasPrefix(path.Base(got.path), gitFileName) {
 				want = shown{}
 			}
 		case err == nil && filepath.IsLocal(rel):

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/sandbox/obeyed"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // maxSettings is how many settings of agents and editors are protected. A

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // openingFiles lists what a project's devcontainer.json makes this machine run or
@@ -21,12 +21,12 @@ func openingFiles(dir string) (protect, notes []string) {
 		if kind, kindErr := kindOf(config); err != nil || kindErr != nil || kind != File {
 			continue
 		}
-		text, err := readStart(config, settings.MaxDevContainer+1)
+		text, err := readStart(config, obeyed.MaxDevContainer+1)
 		if err != nil {
 			continue
 		}
 		rel = filepath.ToSlash(rel)
-		paths, command := settings.Opening(rel, text)
+		paths, command := obeyed.Opening(rel, text)
 		for _, p := range paths {
 			switch plainKind(dir, p) {
 			case File:

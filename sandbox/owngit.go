@@ -14,7 +14,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/gitdir"
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // How the agent signs its commits where the host's git names nobody.
@@ -132,7 +132,7 @@ func (w *Workspace) gitObeyed() (rels []string) {
 		for _, s := range r.Stores {
 			for _, dir := range []string{s.Dir, s.Common} {
 				if rel, err := filepath.Rel(w.Dir, dir); err == nil && filepath.IsLocal(rel) {
-					rels = union(rels, settings.GitPaths(filepath.ToSlash(rel)))
+					rels = union(rels, obeyed.GitPaths(filepath.ToSlash(rel)))
 				}
 			}
 		}
@@ -216,7 +216,7 @@ func writeGitFiles(folder string, git gitdir.Layout, mounts []engine.Mount) ([]e
 			return nil, fmt.Errorf("%w: writing a .git file for the agent: %w", ErrNoStart, err)
 		}
 		for at, m := range mounts {
-			if m.Source == "" && m.Volume == "" && settings.IsGitName(path.Base(m.Target)) && path.Dir(m.Target) == path.Join(workspaceTarget, path.Dir(f.Path)) {
+			if m.Source == "" && m.Volume == "" && obeyed.IsGitName(path.Base(m.Target)) && path.Dir(m.Target) == path.Join(workspaceTarget, path.Dir(f.Path)) {
 				mounts[at].Source = source
 			}
 		}
@@ -242,7 +242,7 @@ func fillGit(ctx context.Context, e *engine.Engine, sidecar string, p *Plan) err
 // inWorkspace reports where in the workspace a mount is that must hold: one of
 // the project's own paths, or what is mounted over a .git.
 func (p *Plan) inWorkspace(m engine.Mount) (rel string, ok bool) {
-	if rel, ok := strings.CutPrefix(m.Target, workspaceTarget+"/"); ok && settings.IsGitName(path.Base(rel)) {
+	if rel, ok := strings.CutPrefix(m.Target, workspaceTarget+"/"); ok && obeyed.IsGitName(path.Base(rel)) {
 		return rel, true
 	}
 	if m.Source == "" {

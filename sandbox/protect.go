@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/gitdir"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Placeholder is an empty file or folder that a run puts where a protected
@@ -122,7 +123,7 @@ func workspaceMounts(w *Workspace, protect []string, git gitdir.Layout) ([]engin
 
 // missingKind says what stands in for a missing protected path.
 func missingKind(p string) (kind Kind, text string) {
-	if text, isFile := settings.StandIn(p); isFile {
+	if text, isFile := obeyed.StandIn(p); isFile {
 		return File, text
 	}
 	return Folder, ""

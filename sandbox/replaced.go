@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // What is protected is mounted read-only, and the kernel takes a mount away when
@@ -30,7 +30,7 @@ type place struct {
 	path string
 	info os.FileInfo
 	open *os.File // keeps its number from being another's; nil = could not be opened
-	text []byte   // what it holds, if it is a file of git's; see settings.IsGitFile
+	text []byte   // what it holds, if it is a file of git's; see obeyed.IsGitFile
 }
 
 // places are what a run protects, as they are right before it starts.
@@ -51,7 +51,7 @@ func (p *Plan) rememberPlaces() (all places, err error) {
 		if runtime.GOOS != "windows" { // where an open file could not be replaced by its owner
 			at.open, _ = os.Open(at.path)
 		}
-		if at.info.Mode().IsRegular() && settings.IsGitFile(at.rel) {
+		if at.info.Mode().IsRegular() && obeyed.IsGitFile(at.rel) {
 			at.text, _ = os.ReadFile(at.path) // what we cannot read is not ours
 		}
 		all = append(all, at)

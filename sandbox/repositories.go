@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Git on the host obeys every repository that it meets, also one inside
@@ -123,7 +123,7 @@ func gitProtection(dir string, r repositories, whole bool) (protect, notes []str
 			break
 		}
 		if kind := r.found[rel]; kind == bareFolder || kind == bareLedAway {
-			for _, p := range settings.GitPaths(rel) {
+			for _, p := range obeyed.GitPaths(rel) {
 				if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(p))); err == nil || path.Base(p) == "hooks" {
 					protect = append(protect, p)
 				}
@@ -144,10 +144,10 @@ func gitProtection(dir string, r repositories, whole bool) (protect, notes []str
 func bareStops(dir string) []string {
 	for _, name := range []string{"refs", "objects"} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) {
-			return []string{settings.BareStop, name}
+			return []string{obeyed.BareStop, name}
 		}
 	}
-	return []string{settings.BareStop}
+	return []string{obeyed.BareStop}
 }
 
 // insideGit lists what git obeys in the folders of submodules and worktrees
@@ -175,7 +175,7 @@ func insideGit(dir, repository string) (protect []string) {
 		}
 		if rel, err := filepath.Rel(dir, file); err == nil {
 			rel = filepath.ToSlash(rel)
-			protect = append(protect, settings.GitPaths(rel)...)
+			protect = append(protect, obeyed.GitPaths(rel)...)
 			protect = append(protect, insideGit(dir, rel)...)
 		}
 		return fs.SkipDir

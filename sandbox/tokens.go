@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // maxConfig is how much of a git configuration is searched, in bytes.
@@ -18,11 +18,11 @@ const maxConfig = 1 << 20
 // and submodules among them, that hold a credential. The agent reads them like
 // every other file.
 func LeftTokens(dir string) []string {
-	paths := append(settings.GitPaths(".git"), insideGit(dir, ".git")...)
+	paths := append(obeyed.GitPaths(".git"), insideGit(dir, ".git")...)
 	found := findRepositories(context.Background(), dir).found
 	for _, rel := range slices.Sorted(maps.Keys(found)) {
 		if kind := found[rel]; kind == gitFolder || kind == bareFolder {
-			paths = append(append(paths, settings.GitPaths(rel)...), insideGit(dir, rel)...)
+			paths = append(append(paths, obeyed.GitPaths(rel)...), insideGit(dir, rel)...)
 		}
 	}
 	return leftTokens(dir, paths)
@@ -32,7 +32,7 @@ func LeftTokens(dir string) []string {
 // with a credential.
 func leftTokens(dir string, paths []string) (holding []string) {
 	for _, p := range paths {
-		if !settings.IsGitFile(p) {
+		if !obeyed.IsGitFile(p) {
 			continue
 		}
 		file := filepath.Join(dir, filepath.FromSlash(p))

@@ -14,7 +14,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox/gitdir"
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // workspaceTarget is where the agent sees the project.
@@ -90,7 +90,7 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	found, notes := gitProtection(dir, w.before, w.hasRepository())
 	known, left := protectable(dir)
 	w.Unread = unreadInstructions(dir)
-	w.Protect, w.Notes = union(union(settings.ProjectPaths(), known), union(w.Protect, found)), append(append(w.Notes, notes...), left...)
+	w.Protect, w.Notes = union(union(obeyed.ProjectPaths(), known), union(w.Protect, found)), append(append(w.Notes, notes...), left...)
 	opening, commands := openingFiles(dir)
 	w.Protect, w.Notes = union(w.Protect, opening), append(w.Notes, commands...)
 	w.lockDoors()

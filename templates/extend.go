@@ -10,7 +10,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/release"
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // ErrExtend reports a configuration that cannot be extended.
@@ -77,7 +77,7 @@ func Extend(src []byte, x Extension) (out []byte, changes []string, err error) {
 		e.member("/features", LocalFeature, options+"}")
 	}
 	e.object("remoteEnv")
-	for _, name := range settings.EditorVariables() {
+	for _, name := range obeyed.EditorVariables() {
 		e.member("/remoteEnv", name, "null")
 	}
 	if Composed(src) {

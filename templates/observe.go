@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Observation is what Observe learnt, beyond the facts for Adapt.
@@ -31,7 +31,7 @@ type Observation struct {
 // Observe looks at the project folder dir. It changes nothing.
 func Observe(dir string) (Observation, error) {
 	var o Observation
-	for _, p := range settings.HostPaths() {
+	for _, p := range obeyed.HostPaths() {
 		if p == ".devcontainer" || strings.HasPrefix(p, ".git/") {
 			continue // in the template itself, and below
 		}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/test/golden"
-	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // include stands on a line of its own and names a file of parts/shared, whose
@@ -133,7 +133,7 @@ func TestTemplatesCloseEverySocketOfEditors(t *testing.T) {
 			t.Fatal(id, findings)
 		}
 		env := doc.Root.Member("remoteEnv")
-		for _, name := range settings.EditorVariables() {
+		for _, name := range obeyed.EditorVariables() {
 			if n := env.Member(name); n == nil || n.Kind != jsonc.Null {
 				t.Errorf("%s does not set %s to null in remoteEnv", id, name)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/workspace/mountwatch"
 )
 
 // The hidden commands with which run and reap start this program again. They
@@ -41,14 +42,14 @@ func (p *program) reap(args []string) error {
 	if err := owner.Answer(os.Environ()); err != nil {
 		fmt.Fprintf(p.stderr, "sbx-init: warning: the firewall's records will name no process: %v\n", err)
 	}
-	mounts, err := watchMounts()
+	mounts, err := mountwatch.Start()
 	if err != nil {
 		return err
 	}
-	if err := mounts.checkSpellings(); err != nil {
+	if err := mounts.CheckSpellings(); err != nil {
 		return err
 	}
-	first := p.newInit(mounts.await)
+	first := p.newInit(lossOf(mounts))
 	if *tied {
 		await, err := initproc.JoinLifeline()
 		if err != nil {
@@ -58,6 +59,12 @@ func (p *program) reap(args []string) error {
 	}
 	argv := append([]string{"sbx-init", confineCommand, "--"}, command...)
 	return first.Run(argv, os.Environ(), func() error { return nil })
+}
+
+// lossOf waits until a mount that protects is lost, which has an exit code of its
+// own.
+func lossOf(mounts *mountwatch.Watch) func() error {
+	return func() error { return exitWith(exitUnprotected, mounts.Await()) }
 }
 
 // newInit returns the first process of a container, which ends when a watch does.

@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/workspace/mountwatch"
 )
 
 const (
@@ -112,11 +113,11 @@ func (p *program) run(args []string) (err error) {
 	}
 	// Before ctx ends, and the change with it.
 	defer func() { err = errors.Join(err, k.Settle()) }()
-	mounts, err := watchMounts()
+	mounts, err := mountwatch.Start()
 	if err != nil {
 		return err
 	}
-	first := p.newInit(mounts.await)
+	first := p.newInit(lossOf(mounts))
 	w := &wall{kernel: k, done: make(chan error, 4), children: first.Children}
 	first.Failures = w.done
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/sandbox/obeyed"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 func TestNothingChangedIsNothing(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"io/fs"
 	"unicode/utf8"
 
-	"github.com/org/claude-sandbox/sandbox/obeyed"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Kind is what happened to a path.

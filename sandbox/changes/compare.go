@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/sandbox/obeyed"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Compare says what is different now. When ctx ends it stops where it is and says

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/visible"
-	"github.com/org/claude-sandbox/sandbox/obeyed"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // groupFrom is how many new or removed files of one folder become a line of the

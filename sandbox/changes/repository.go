@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/org/claude-sandbox/sandbox/obeyed"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // A repository's own folder changes with every commit and fetch, in files that

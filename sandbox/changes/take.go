@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/org/claude-sandbox/sandbox/obeyed"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Before is a project as it was when Take looked at it.

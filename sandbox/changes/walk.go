@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/visible"
-	"github.com/org/claude-sandbox/sandbox/obeyed"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // walk reads a tree through one open folder and follows no link. It goes breadth

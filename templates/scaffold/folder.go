@@ -11,9 +11,9 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // ConfigPath is where init writes the configuration, and looks for one.
@@ -180,7 +180,7 @@ func (d Folder) Write(seen templates.Observation, files []templates.File, overwr
 // RemoveFolders removes the folders that MakeFolders or a run made, as long as
 // they are empty, and returns which.
 func (d Folder) RemoveFolders() (removed []string, err error) {
-	for _, p := range append(settings.ProjectPaths(), settings.BareStop) {
+	for _, p := range append(obeyed.ProjectPaths(), obeyed.BareStop) {
 		folder := filepath.Join(string(d), p)
 		entries, err := os.ReadDir(folder)
 		if info, statErr := os.Lstat(folder); err != nil || statErr != nil || !info.IsDir() || len(entries) > 0 {

@@ -1,4 +1,4 @@
-package main
+package mountwatch
 
 import (
 	"crypto/sha256"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/mountinfo"
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 	lookPause = 100 * time.Millisecond
 )
 
-// mountWatch notices when a read-only mount is not where it was any more.
+// Watch notices when a read-only mount is not where it was any more.
 //
 // What is protected in a workspace are read-only mounts over a folder of the
 // host that is writable. The kernel takes a mount away from every namespace when
@@ -37,7 +37,7 @@ const (
 // Only one over a .git is, because the host's own is behind it. A
 // folder that is mounted onto itself, so that it cannot be renamed, holds
 // read-only mounts, and they share its fate.
-type mountWatch struct {
+type Watch struct {
 	info  int           // /proc/self/mountinfo, which tells of mounts that come and go
 	moves int           // inotify: renames in the folders that lead to the mounts, which mountinfo does not tell of
 	pause time.Duration // between two looks; < 0 = until something happens
@@ -49,24 +49,24 @@ type mountWatch struct {
 // heldFile is a file of git's that is mounted read-only, and what it held. Its
 // mount is no wall around its content: the file may have another name that is
 // not mounted, a hard link's or, in a shared folder of a host that does not tell
-// upper from lower case, the same in other letters. See settings.IsGitFile.
+// upper from lower case, the same in other letters. See obeyed.IsGitFile.
 type heldFile struct {
 	point string
 	file  *os.File // opened while we had the right to
 	sum   [sha256.Size]byte
 }
 
-// watchMounts begins to remember what is mounted read-only. What happens from
-// now on is not missed, however late await is called.
-func watchMounts() (*mountWatch, error) {
-	fail := func(err error) (*mountWatch, error) {
+// Start begins to remember what is mounted read-only. What happens from now on is
+// not missed, however late Await is called.
+func Start() (*Watch, error) {
+	fail := func(err error) (*Watch, error) {
 		return nil, fmt.Errorf("watching what is mounted read-only: %w", err)
 	}
 	fd, err := unix.Open("/proc/self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fail(&os.PathError{Op: "open", Path: "/proc/self/mountinfo", Err: err})
 	}
-	w := &mountWatch{info: fd, moves: -1, pause: -1, buf: make([]byte, 64<<10)}
+	w := &Watch{info: fd, moves: -1, pause: -1, buf: make([]byte, 64<<10)}
 	if w.kept, err = w.readOnly(); err != nil {
 		unix.Close(fd)
 		return fail(err)
@@ -76,7 +76,7 @@ func watchMounts() (*mountWatch, error) {
 		return fail(err)
 	}
 	if err := w.watchMoves(); err != nil {
-		// As for want of a place: the host's own programs share the number of
+		// No place may be left: the host's own programs share the number of
 		// watches that a user may have.
 		w.pause = lookPause
 	}
@@ -84,9 +84,9 @@ func watchMounts() (*mountWatch, error) {
 }
 
 // holdFiles remembers what is in the files of git's.
-func (w *mountWatch) holdFiles() error {
+func (w *Watch) holdFiles() error {
 	for _, point := range w.kept {
-		if !settings.IsGitFile(point) {
+		if !obeyed.IsGitFile(point) {
 			continue
 		}
 		f, err := os.Open(point)
@@ -123,7 +123,7 @@ func (h heldFile) read() (sum [sha256.Size]byte, err error) {
 }
 
 // written lists the files whose content has changed.
-func (w *mountWatch) written() (points []string, err error) {
+func (w *Watch) written() (points []string, err error) {
 	for _, h := range w.files {
 		sum, err := h.read()
 		if err != nil {
@@ -139,7 +139,7 @@ func (w *mountWatch) written() (points []string, err error) {
 
 // watchMoves asks to be told of renames in each folder that leads to a mount, and
 // of changes to the files of git's.
-func (w *mountWatch) watchMoves() (err error) {
+func (w *Watch) watchMoves() (err error) {
 	if w.moves, err = unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err != nil {
 		w.moves = -1
 		return err
@@ -165,7 +165,7 @@ func (w *mountWatch) watchMoves() (err error) {
 // readOnly lists the read-only mounts by their number. Those of the kernel's own
 // file systems, with which engines hide parts of it, have mount points that
 // nobody can remove.
-func (w *mountWatch) readOnly() (map[string]string, error) {
+func (w *Watch) readOnly() (map[string]string, error) {
 	if _, err := unix.Seek(w.info, 0, 0); err != nil {
 		return nil, os.NewSyscallError("lseek", err)
 	}
@@ -196,11 +196,11 @@ func (w *mountWatch) readOnly() (map[string]string, error) {
 
 // protects reports whether something of the host's is behind a mount that must
 // not be written to here: it is read-only, or the agent's own git directory.
-func protects(m mountinfo.Mount) bool { return m.ReadOnly || settings.IsGitName(path.Base(m.Point)) }
+func protects(m mountinfo.Mount) bool { return m.ReadOnly || obeyed.IsGitName(path.Base(m.Point)) }
 
 // gone lists the mount points that have lost their mount. Mounts that change
 // while the kernel lists them may be left out, so it looks twice.
-func (w *mountWatch) gone() (points []string, err error) {
+func (w *Watch) gone() (points []string, err error) {
 	for range 2 {
 		now, err := w.readOnly()
 		if err != nil {
@@ -232,11 +232,9 @@ func samePlace(at, point string) bool {
 	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
-// await returns when a mount has gone or a file of git's has changed, with
-// exitUnprotected and an error that says which.
-func (w *mountWatch) await() error { return exitWith(exitUnprotected, w.awaitLoss()) }
-
-func (w *mountWatch) awaitLoss() error {
+// Await returns when a mount has gone or a file of git's has changed, with an
+// error that says which.
+func (w *Watch) Await() error {
 	events := make([]byte, 16<<10)
 	for {
 		// In a folder that is shared with another kernel, only who asks for a

@@ -1,4 +1,4 @@
-package settings
+package obeyed
 
 // EditorVariables are the variables by which editors hand sockets of the host
 // to the sessions that they start in a container, as VS Code sets them. Whoever

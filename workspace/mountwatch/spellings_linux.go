@@ -1,4 +1,4 @@
-package main
+package mountwatch
 
 import (
 	"errors"
@@ -10,21 +10,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
-// checkSpellings refuses to go on where another name leads past a mount over a
+// CheckSpellings refuses to go on where another name leads past a mount over a
 // .git to what is below it: on a file system that does not tell upper from lower
 // case, the kernel may take each spelling for a place of its own. Who made the
 // mounts has covered the names of .git; the folders above it have too many.
-func (w *mountWatch) checkSpellings() error {
+func (w *Watch) CheckSpellings() error {
 	for _, point := range slices.Sorted(maps.Values(w.kept)) {
-		if !settings.IsGitName(path.Base(point)) {
+		if !obeyed.IsGitName(path.Base(point)) {
 			continue
 		}
 		for _, other := range otherSpellings(point) {
@@ -46,11 +45,11 @@ func (w *mountWatch) checkSpellings() error {
 // letters without a width as well.
 func otherSpellings(point string) (paths []string) {
 	for dir := path.Dir(point); dir != "/"; dir = path.Dir(dir) {
-		if other := swapCase(path.Base(dir)); leadsTo(path.Dir(dir), path.Base(dir), other) {
+		if other := obeyed.SwapCase(path.Base(dir)); leadsTo(path.Dir(dir), path.Base(dir), other) {
 			paths = append(paths, path.Join(path.Dir(dir), other, strings.TrimPrefix(point, dir)))
 		}
 	}
-	for _, name := range append(settings.GitNames(), ".g\u200cit") {
+	for _, name := range append(obeyed.GitNames(), ".g\u200cit") {
 		if leadsTo(path.Dir(point), path.Base(point), name) {
 			paths = append(paths, path.Join(path.Dir(point), name))
 		}
@@ -77,7 +76,7 @@ func leadsTo(dir, name, other string) bool {
 
 // covers reports whether a path is in one of the mounts that protect something. A
 // missing one is in none, and nothing is behind it.
-func (w *mountWatch) covers(file string) (bool, error) {
+func (w *Watch) covers(file string) (bool, error) {
 	var at unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, file, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &at)
 	switch {
@@ -90,14 +89,4 @@ func (w *mountWatch) covers(file string) (bool, error) {
 	}
 	_, kept := w.kept[strconv.FormatUint(at.Mnt_id, 10)]
 	return kept, nil
-}
-
-// swapCase turns upper into lower case and the other way round.
-func swapCase(name string) string {
-	return strings.Map(func(c rune) rune {
-		if lower := unicode.ToLower(c); lower != c {
-			return lower
-		}
-		return unicode.ToUpper(c)
-	}, name)
 }

@@ -1,4 +1,4 @@
-package settings
+package obeyed
 
 import (
 	"path"
@@ -92,4 +92,15 @@ func IsGitName(name string) bool {
 // place, so a change of its content is somebody else's.
 func IsGitFile(p string) bool {
 	return slices.Contains([]string{"config", "config.worktree", "commondir", "gitdir", ".git"}, path.Base(p))
+}
+
+// SwapCase turns upper into lower case and the other way round: a name that leads
+// to the same file where case is folded.
+func SwapCase(name string) string {
+	return strings.Map(func(c rune) rune {
+		if lower := unicode.ToLower(c); lower != c {
+			return lower
+		}
+		return unicode.ToUpper(c)
+	}, name)
 }
