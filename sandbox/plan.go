@@ -106,12 +106,12 @@ type Plan struct {
 	Notes        []string         `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
 
 	policy      *firewall.Policy // of Network
-	gitOwner    gitdir.Owner // the agent's user, and as whom it commits
-	foldsCase   bool         // Workspace.FoldsCase
-	inAction    bool         // Options.InputsNotFlags
-	before      repositories // in the workspace, to tell afterwards what is new
-	claudePath  string       // in the agent's image
-	hostedWeb   bool         // Options.AllowHostedWeb
+	gitOwner    gitdir.Owner     // the agent's user, and as whom it commits
+	foldsCase   bool             // Workspace.FoldsCase
+	inAction    bool             // Options.InputsNotFlags
+	before      repositories     // in the workspace, to tell afterwards what is new
+	claudePath  string           // in the agent's image
+	hostedWeb   bool             // Options.AllowHostedWeb
 	limits      credproxy.Limits
 	sharedLimit bool // nobody chose a limit of memory: it depends on the engine's too
 

@@ -23,6 +23,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox"
 )
 
 type effectiveOptions struct {
@@ -115,7 +116,7 @@ func hostOf(config string) (effective.Host, error) {
 			host.Workspace = filepath.Dir(up)
 		}
 	}
-	host.GitRoot = gitRoot(host.Workspace)
+	host.GitRoot = sandbox.RepositoryOf(host.Workspace)
 	for _, e := range os.Environ() {
 		name, value, _ := strings.Cut(e, "=")
 		host.Env[name] = value

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
@@ -27,7 +27,7 @@ func (a *app) projectDir(args []string) string {
 	if err != nil {
 		return "."
 	}
-	found := projectAround(real(here), real(a.getenv("HOME")), holdsProject)
+	found := sandbox.ProjectAround(real(here), real(a.getenv("HOME")), holdsProject)
 	rel, err := filepath.Rel(real(here), found)
 	if err != nil || rel == "." {
 		return "."
@@ -54,23 +54,6 @@ func (a *app) projectFile(file string) string {
 		return file
 	}
 	return filepath.Join(a.projectDir(nil), file)
-}
-
-// projectAround returns the nearest folder from here upwards that is a project:
-// up to the root of the repository or, where there is none, below the user's
-// home. Elsewhere other users could have put a project above. It is here itself
-// when there is none.
-func projectAround(here, home string, is func(dir string) bool) string {
-	root := gitRoot(here)
-	inHome := home != "" && strings.HasPrefix(here, strings.TrimRight(home, string(filepath.Separator))+string(filepath.Separator))
-	for dir := here; ; dir = filepath.Dir(dir) {
-		switch {
-		case is(dir):
-			return dir
-		case dir == root, root == "" && !inHome, dir == filepath.Dir(dir), filepath.Dir(dir) == home:
-			return here
-		}
-	}
 }
 
 // holdsProject reports whether a dev container's files, or its settings alone,
@@ -100,7 +83,7 @@ func (a *app) projectAsked(all bool, args []string) (string, error) {
 		return "", exitWith(exitInternal, err)
 	}
 	hasRun := a.runs().Projects()
-	project := projectAround(here, real(a.getenv("HOME")), func(dir string) bool { return hasRun[dir] || holdsProject(dir) })
+	project := sandbox.ProjectAround(here, real(a.getenv("HOME")), func(dir string) bool { return hasRun[dir] || holdsProject(dir) })
 	if project != here {
 		fmt.Fprintf(a.stderr, "sbx-devc: note: the project is %s\n", project)
 	}

@@ -6,22 +6,8 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox"
 )
-
-// gitRoot returns the nearest folder from dir upwards that holds .git, "" when
-// none does.
-func gitRoot(dir string) string {
-	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return dir
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return ""
-		}
-		dir = up
-	}
-}
 
 // repositoryPaths names files as hosting services do: relative to the root of
 // the repository, wherever the program was started.
@@ -39,7 +25,7 @@ func (a *app) pathsFor(checked []string) repositoryPaths {
 		return repositoryPaths{}
 	}
 	for _, dir := range append([]string{here}, checked...) {
-		if root := gitRoot(real(dir)); root != "" && dir != "-" {
+		if root := sandbox.RepositoryOf(real(dir)); root != "" && dir != "-" {
 			return repositoryPaths{root}
 		}
 	}
