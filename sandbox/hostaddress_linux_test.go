@@ -11,16 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/test/outsidetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -33,9 +31,7 @@ type hostServices struct {
 	ipv4    netip.Addr       // of this machine
 	ipv6    netip.Addr       // of this machine
 	ports   []netip.AddrPort // where the web servers listen
-
-	mu      sync.Mutex
-	arrived []string // where requests came to, with their Host
+	outsidetest.World
 }
 
 // newHostServices makes the networks and servers, which last as long as the test.
@@ -105,15 +101,8 @@ func (h *hostServices) serveWeb(t *testing.T, addr netip.Addr) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := l.Addr().(*net.TCPAddr).AddrPort()
-	h.ports = append(h.ports, place)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.arrived = append(h.arrived, fmt.Sprintf("%s asked for %s", place, r.Host))
-	})}
-	go func() { _ = server.Serve(l) }()
-	t.Cleanup(func() { _ = server.Close() })
+	h.ports = append(h.ports, l.Addr().(*net.TCPAddr).AddrPort())
+	h.ServeWeb(t, l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 }
 
 // serveNames answers every name with those addresses.
@@ -123,41 +112,17 @@ func (h *hostServices) serveNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
-	go func() {
-		buf := make([]byte, 1500)
-		for {
-			n, from, err := conn.ReadFrom(buf)
-			if err != nil {
-				return
-			}
-			var m dnsmessage.Message
-			if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
-				continue
-			}
-			q := m.Questions[0]
-			m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
-			header := dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 60}
-			switch q.Type {
-			case dnsmessage.TypeA:
-				m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AResource{A: h.ipv4.As4()}}}
-			case dnsmessage.TypeAAAA:
-				m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AAAAResource{AAAA: h.ipv6.As16()}}}
-			}
-			if out, err := m.Pack(); err == nil {
-				_, _ = conn.WriteTo(out, from)
-			}
-		}
-	}()
+	h.ServeNames(t, conn, func(string) ([]netip.Addr, uint32, bool) { return []netip.Addr{h.ipv4, h.ipv6}, 60, true })
 }
 
 // seen returns everything that arrived since the last call.
 func (h *hostServices) seen() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	text := strings.Join(h.arrived, "\n")
-	h.arrived = nil
-	return text
+	var lines []string
+	for _, r := range h.Requests() {
+		lines = append(lines, fmt.Sprintf("%s asked for %s", r.At, r.Host))
+	}
+	h.Forget()
+	return strings.Join(lines, "\n")
 }
 
 // attack has an agent ask for its allowed name at the host's servers, and for

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
-	"golang.org/x/net/dns/dnsmessage"
-
+	"github.com/org/claude-sandbox/internal/test/outsidetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -21,10 +20,7 @@ type outside struct {
 	addr    string // the bridge's address on this machine
 	allowed int    // port of the web server that policies allow
 	other   int    // port of one that they do not
-
-	mu    sync.Mutex
-	names []string // asked for
-	hits  []string // Host headers, with the port
+	outsidetest.World
 }
 
 // theOutside is the one world of all tests that run at a time: the bridge has
@@ -33,7 +29,7 @@ var theOutside struct {
 	mu    sync.Mutex
 	users int
 	world *outside
-	close []func() error
+	close func()
 }
 
 // newOutside listens on the engine's bridge, which needs root for port 53 and
@@ -44,34 +40,50 @@ func newOutside(t *testing.T, bridge string) *outside {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.users == 0 {
-		o := &outside{addr: bridgeAddress(t, bridge)}
-		dns, err := net.ListenPacket("udp", net.JoinHostPort(o.addr, "53"))
-		if err != nil {
-			testenv.Missing(t, "an engine whose bridge is on this machine", err.Error())
-		}
-		w.world, w.close = o, []func() error{dns.Close}
-		go o.serveDNS(dns)
-		for _, port := range []*int{&o.allowed, &o.other} {
-			l, err := net.Listen("tcp", net.JoinHostPort(o.addr, "0"))
-			if err != nil {
-				dns.Close()
-				t.Fatal(err)
-			}
-			*port = l.Addr().(*net.TCPAddr).Port
-			w.close = append(w.close, o.serveHTTP(l).Close)
-		}
+		lasting := &lastingTest{TB: t}
+		w.world, w.close = serveOutside(lasting, bridgeAddress(t, bridge)), lasting.end
 	}
 	w.users++
 	t.Cleanup(func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.users--; w.users == 0 {
-			for _, close := range w.close {
-				close() //nolint:errcheck // nobody is left to hear it
-			}
+			w.close()
 		}
 	})
 	return w.world
+}
+
+// lastingTest is a test whose clean-up waits for the last user of what it made.
+type lastingTest struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (l *lastingTest) Cleanup(f func()) { l.cleanups = append(l.cleanups, f) }
+
+func (l *lastingTest) end() {
+	for _, f := range slices.Backward(l.cleanups) {
+		f()
+	}
+}
+
+func serveOutside(t testing.TB, addr string) *outside {
+	o := &outside{addr: addr}
+	dns, err := net.ListenPacket("udp", net.JoinHostPort(addr, "53"))
+	if err != nil {
+		testenv.Missing(t, "an engine whose bridge is on this machine", err.Error())
+	}
+	o.ServeNames(t, dns, func(string) ([]netip.Addr, uint32, bool) { return []netip.Addr{netip.MustParseAddr(addr)}, 60, true })
+	for _, port := range []*int{&o.allowed, &o.other} {
+		l, err := net.Listen("tcp", net.JoinHostPort(addr, "0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		*port = l.Addr().(*net.TCPAddr).Port
+		o.ServeWeb(t, l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello from outside") }))
+	}
+	return o
 }
 
 func bridgeAddress(t *testing.T, bridge string) string {
@@ -93,65 +105,19 @@ func bridgeAddress(t *testing.T, bridge string) string {
 	return ""
 }
 
-func (o *outside) serveHTTP(l net.Listener) *http.Server {
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		o.mu.Lock()
-		o.hits = append(o.hits, r.Host)
-		o.mu.Unlock()
-		fmt.Fprintln(w, "hello from outside")
-	})}
-	go server.Serve(l) //nolint:errcheck // ends with Close
-	return server
-}
-
-func (o *outside) serveDNS(conn net.PacketConn) {
-	buf := make([]byte, 1500)
-	for {
-		n, from, err := conn.ReadFrom(buf)
-		if err != nil {
-			return
-		}
-		var m dnsmessage.Message
-		if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
-			continue
-		}
-		q := m.Questions[0]
-		o.mu.Lock()
-		o.names = append(o.names, q.Name.String())
-		o.mu.Unlock()
-		m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
-		if q.Type == dnsmessage.TypeA {
-			m.Answers = []dnsmessage.Resource{{
-				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 60},
-				Body:   &dnsmessage.AResource{A: [4]byte(net.ParseIP(o.addr).To4())},
-			}}
-		}
-		if out, err := m.Pack(); err == nil {
-			_, _ = conn.WriteTo(out, from)
-		}
-	}
-}
-
 // leaks returns everything that arrived and is not about the allowed host.
-func (o *outside) leaks(allowedHost string) []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var leaks []string
-	for _, n := range o.names {
-		if strings.TrimSuffix(strings.ToLower(n), ".") != allowedHost {
+func (o *outside) leaks(allowedHost string) (leaks []string) {
+	for _, n := range o.Names() {
+		if n != allowedHost {
 			leaks = append(leaks, "name "+n)
 		}
 	}
-	for _, h := range o.hits {
-		if h != fmt.Sprintf("%s:%d", allowedHost, o.allowed) {
-			leaks = append(leaks, "request to "+h)
+	for _, r := range o.Requests() {
+		if r.Host != fmt.Sprintf("%s:%d", allowedHost, o.allowed) {
+			leaks = append(leaks, "request to "+r.Host)
 		}
 	}
 	return slices.Compact(leaks)
 }
 
-func (o *outside) wasHit() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.hits) > 0
-}
+func (o *outside) wasHit() bool { return len(o.Requests()) > 0 }

@@ -158,31 +158,3 @@ func TestInitOnAFullDisk(t *testing.T) {
 		})
 	}
 }
-
-// A file in the place of a folder, and a folder in the place of a file.
-func TestInitWhereSomethingIsInTheWay(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		prepare func(dir string) error
-		args    []string
-	}{
-		{"a file named .devcontainer", func(dir string) error { return os.WriteFile(filepath.Join(dir, ".devcontainer"), nil, 0o644) }, nil},
-		{"a file named .github", func(dir string) error { return os.WriteFile(filepath.Join(dir, ".github"), nil, 0o644) }, []string{"--with-workflow"}},
-		{"a folder named Dockerfile", func(dir string) error { return os.MkdirAll(filepath.Join(dir, ".devcontainer", "Dockerfile"), 0o755) }, []string{"--force"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := c.prepare(dir); err != nil {
-				t.Fatal(err)
-			}
-			before := tree(t, dir)
-			code, people := writing(t, append([]string{"init", dir, "--no-detect"}, c.args...)...)
-			if code != exitRefused || !strings.Contains(people, "hint: move it away") {
-				t.Errorf("exit code %d:\n%s", code, people)
-			}
-			if after := tree(t, dir); after != before {
-				t.Errorf("left behind:\n%s", after)
-			}
-		})
-	}
-}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/test/outsidetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -39,12 +40,10 @@ func (in *internet) serveTLS(t testing.TB) {
 	certificates := backup.TLS.Certificates
 	backup.Close()
 	server := &http.Server{
-		Handler:  http.HandlerFunc(in.serveHTTP),
+		Handler:  in.Noting(http.HandlerFunc(in.serveHTTP)),
 		ErrorLog: log.New(io.Discard, "", 0),
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS10, Certificates: certificates, GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-			in.mu.Lock()
-			defer in.mu.Unlock()
-			in.seen = append(in.seen, h.Conn.LocalAddr().String()+"/"+h.ServerName)
+			in.Add(outsidetest.Request{At: h.Conn.LocalAddr().String(), Host: h.ServerName})
 			return nil, nil
 		}},
 	}

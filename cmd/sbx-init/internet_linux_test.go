@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/dns/dnsmessage"
-
 	"github.com/org/claude-sandbox/internal/test/netnstest"
+	"github.com/org/claude-sandbox/internal/test/outsidetest"
 )
 
 // The hosts of the fake internet. Their addresses are of no special range, as
@@ -48,9 +47,8 @@ var names = map[string][]string{
 // 853, and remembers what arrived.
 type internet struct {
 	*netnstest.Lab
+	outsidetest.World
 	mu    sync.Mutex
-	asked []string      // names that arrived at the DNS server
-	seen  []string      // "address/host" of HTTP requests that arrived
 	pages http.Handler  // what serveHTTP answers; nil = a greeting
 	moves func() string // where moving.wild.test is at the moment; its answers have no time; nil = nowhere
 }
@@ -76,12 +74,9 @@ func newInternet(t testing.TB) *internet {
 	if err != nil {
 		t.Fatalf("starting the internet: %v", err)
 	}
-	t.Cleanup(func() { udp.Close() })
-	go in.serveDNS(udp)
-	server := &http.Server{Handler: http.HandlerFunc(in.serveHTTP)}
-	t.Cleanup(func() { server.Close() })
+	in.ServeNames(t, udp, in.zone)
 	for _, l := range listeners {
-		go server.Serve(l)
+		in.ServeWeb(t, l, http.HandlerFunc(in.serveHTTP))
 	}
 	return in
 }
@@ -89,7 +84,6 @@ func newInternet(t testing.TB) *internet {
 func (in *internet) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	local := r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
 	in.mu.Lock()
-	in.seen = append(in.seen, local+"/"+r.Host)
 	pages := in.pages
 	in.mu.Unlock()
 	if pages != nil {
@@ -110,68 +104,37 @@ func (in *internet) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 }
 
-func (in *internet) serveDNS(pc net.PacketConn) {
-	buf := make([]byte, 4096)
-	for {
-		n, from, err := pc.ReadFrom(buf)
-		if err != nil {
-			return
-		}
-		var m dnsmessage.Message
-		if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
-			continue
-		}
-		q := m.Questions[0]
-		name := strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))
-		in.mu.Lock()
-		in.asked = append(in.asked, name)
-		in.mu.Unlock()
-		reply := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
-		addrs, ok := names[name]
-		ttl := uint32(30)
-		in.mu.Lock()
-		moves := in.moves
-		in.mu.Unlock()
-		if name == "moving.wild.test" && moves != nil {
-			addrs, ok, ttl = []string{moves()}, true, 0
-		}
-		if n := 0; !ok {
-			// As many names as somebody likes to count, and 16,384 addresses, which a set holds.
-			if _, err := fmt.Sscanf(name, "n%d.", &n); err == nil && strings.HasSuffix(name, ".wild.test") {
-				addrs, ok = []string{netip.AddrFrom4([4]byte{93, 185, byte(n >> 8 & 63), byte(n)}).String()}, true
-			}
-		}
-		if !ok {
-			reply.RCode = dnsmessage.RCodeNameError
-		}
-		for _, text := range addrs {
-			addr := netip.MustParseAddr(text)
-			h := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: ttl}
-			switch {
-			case addr.Is4() && q.Type == dnsmessage.TypeA:
-				reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AResource{A: addr.As4()}})
-			case addr.Is6() && q.Type == dnsmessage.TypeAAAA:
-				reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AAAAResource{AAAA: addr.As16()}})
-			}
-		}
-		if packed, err := reply.Pack(); err == nil {
-			_, _ = pc.WriteTo(packed, from)
+func (in *internet) zone(name string) (addrs []netip.Addr, ttl uint32, ok bool) {
+	in.mu.Lock()
+	moves := in.moves
+	in.mu.Unlock()
+	if name == "moving.wild.test" && moves != nil {
+		return []netip.Addr{netip.MustParseAddr(moves())}, 0, true
+	}
+	texts, ok := names[name]
+	for _, text := range texts {
+		addrs = append(addrs, netip.MustParseAddr(text))
+	}
+	if n := 0; !ok {
+		// As many names as somebody likes to count, and 16,384 addresses, which a set holds.
+		if _, err := fmt.Sscanf(name, "n%d.", &n); err == nil && strings.HasSuffix(name, ".wild.test") {
+			addrs, ok = []netip.Addr{netip.AddrFrom4([4]byte{93, 185, byte(n >> 8 & 63), byte(n)})}, true
 		}
 	}
+	return addrs, 30, ok
 }
 
 // questions returns the names that arrived, sorted, each once.
 func (in *internet) questions() []string {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	out := slices.Clone(in.asked)
+	out := in.Names()
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// requests returns the HTTP requests that arrived.
-func (in *internet) requests() []string {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return slices.Clone(in.seen)
+// requests returns the HTTP requests that arrived, as address/host.
+func (in *internet) requests() (out []string) {
+	for _, r := range in.Requests() {
+		out = append(out, r.At+"/"+r.Host)
+	}
+	return out
 }

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/test/outsidetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -64,12 +65,10 @@ func newWeb(t testing.TB, in *internet) *web {
 		t.Fatal(err)
 	}
 	server := &http.Server{
-		Handler:  http.HandlerFunc(in.serveHTTP),
+		Handler:  in.Noting(http.HandlerFunc(in.serveHTTP)),
 		ErrorLog: log.New(io.Discard, "", 0),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-			in.mu.Lock()
-			defer in.mu.Unlock()
-			in.seen = append(in.seen, h.Conn.LocalAddr().String()+"/"+h.ServerName)
+			in.Add(outsidetest.Request{At: h.Conn.LocalAddr().String(), Host: h.ServerName})
 			return nil, nil
 		}},
 	}
