@@ -3,9 +3,7 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,28 +11,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
-	"github.com/org/claude-sandbox/sandbox"
 )
 
 // committing is a real run of the built program in a repository, whose agent runs
 // one command.
 type committing struct {
-	cmd     *exec.Cmd
-	engine  *engine.Engine
+	*programRun
 	project string
-	stderr  *os.File
 }
 
 func startCommitting(t *testing.T, command string) *committing {
 	t.Helper()
-	api := httptest.NewServer(&fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{command}}}}})
-	t.Cleanup(api.Close)
-	r := &committing{}
-	r.cmd, r.engine = runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + api.URL, "PATH=" + filepath.Dir(builtProgram(t)) + ":" + os.Getenv("PATH")})
-	r.project = r.cmd.Dir
+	r := &committing{programRun: runProgram(t, []string{scripted(t, command), "PATH=" + filepath.Dir(builtProgram(t)) + ":" + os.Getenv("PATH")})}
+	r.project = r.Dir
 	r.git(t, r.project, "init", "-q", "-b", "main")
 	if err := os.MkdirAll(filepath.Join(r.project, "sub", "folder"), 0o777); err != nil {
 		t.Fatal(err)
@@ -49,22 +39,7 @@ func startCommitting(t *testing.T, command string) *committing {
 			t.Fatal(err, string(out))
 		}
 	}
-	var err error
-	if r.stderr, err = os.Create(filepath.Join(t.TempDir(), "stderr")); err != nil {
-		t.Fatal(err)
-	}
-	r.cmd.Stdin, r.cmd.Stderr = strings.NewReader("commit"), r.stderr
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = r.cmd.Process.Kill()
-		_ = r.cmd.Wait()
-		r.stderr.Close()
-		for _, id := range r.containers(t) {
-			_ = exec.Command("docker", "rm", "-fv", id).Run()
-		}
-	})
+	r.begin(t, "commit")
 	return r
 }
 
@@ -78,40 +53,19 @@ func (r *committing) git(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-func (r *committing) containers(t *testing.T) []string {
-	t.Helper()
-	ids, err := r.engine.List(context.WithoutCancel(t.Context()), sandbox.LabelWorkspace, r.project)
-	if err != nil {
-		t.Error(err)
-	}
-	return ids
-}
-
 // shell runs a command line as a person would type it in a folder, and returns
 // its exit code and outputs.
 func (r *committing) shell(t *testing.T, dir, line string) (code int, stdout, stderr string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
 	var out, people strings.Builder
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.cmd.Env, dir, &out, &people
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.Env, dir, &out, &people
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), people.String()
 }
-
-func (r *committing) said(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(r.stderr.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// state is where the run's program keeps its files.
-func (r *committing) state() string { return (&restless{cmd: r.cmd}).state() }
 
 // printed is the command that is printed for taking the commits.
 var printed = regexp.MustCompile(`(?m): (sbx-devc apply ([0-9a-f-]+))$`)
@@ -123,10 +77,10 @@ const twoCommits = `git checkout -q -b work && echo two >>sub/a.txt && git commi
 func TestCommitsOfAKilledRunAreKept(t *testing.T) {
 	r := startCommitting(t, twoCommits+` && touch committed; sleep 600`)
 	until(t, "the agent has committed", func() bool { return exists(filepath.Join(r.project, "committed")) })
-	if err := r.cmd.Process.Kill(); err != nil {
+	if err := r.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = r.cmd.Wait()
+	_ = r.Wait()
 	// A start that cannot keep the commits keeps the volume, and says so once.
 	runs, err := filepath.Glob(filepath.Join(r.state(), "runs", "*"))
 	if err != nil || len(runs) != 1 {
@@ -140,7 +94,7 @@ func TestCommitsOfAKilledRunAreKept(t *testing.T) {
 		if strings.Contains(said, "could not be taken") != (i == 0) || strings.Contains(said, "reaped") {
 			t.Errorf("start %d says %s", i, said)
 		}
-		if left := r.containers(t); len(left) != 1 {
+		if left := r.containers(t, "-a"); len(left) != 1 {
 			t.Errorf("%d containers are left", len(left))
 		}
 	}
@@ -153,7 +107,7 @@ func TestCommitsOfAKilledRunAreKept(t *testing.T) {
 	if code != exitNoInput || found == nil || !strings.Contains(said, "ended without its program; its 2 commits are kept: ") {
 		t.Fatalf("the next start ends with %d and says %s", code, said)
 	}
-	if left := r.containers(t); len(left) > 0 {
+	if left := r.containers(t, "-a"); len(left) > 0 {
 		t.Errorf("containers are left: %q", left)
 	}
 	if code, out, problem := r.shell(t, r.project, found[1]); code != exitOK || out != "sbx/"+found[2]+"\n" {
@@ -173,7 +127,7 @@ func TestThePrintedApplyCommandMakesTheBranch(t *testing.T) {
 	r := startCommitting(t, twoCommits)
 	linked := filepath.Join(t.TempDir(), "linked")
 	r.git(t, r.project, "worktree", "add", "-q", "-b", "linked", linked)
-	if code := endOf(t, r.cmd); code != exitOK {
+	if code := endOf(t, r.programRun); code != exitOK {
 		t.Fatalf("the run ends with %d: %s", code, r.said(t))
 	}
 	found := printed.FindStringSubmatch(r.said(t))
@@ -236,7 +190,7 @@ func TestThePrintedApplyCommandMakesTheBranch(t *testing.T) {
 // A run without commits prints no command, and apply says so.
 func TestApplyOfARunWithoutCommits(t *testing.T) {
 	r := startCommitting(t, "echo two >>sub/a.txt")
-	if code := endOf(t, r.cmd); code != exitOK {
+	if code := endOf(t, r.programRun); code != exitOK {
 		t.Fatalf("the run ends with %d: %s", code, r.said(t))
 	}
 	if said := r.said(t); strings.Contains(said, "sbx-devc apply") {

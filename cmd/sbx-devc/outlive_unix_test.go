@@ -18,9 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/fakeapi"
-	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -28,24 +25,14 @@ import (
 // own and deaf to signals, writes to the workspace and fetches from an allowed
 // server for ever.
 type restless struct {
-	cmd     *exec.Cmd
-	engine  *engine.Engine
+	*programRun
 	arrived atomic.Int64 // requests at the server
-	stderr  *os.File
 }
 
 func startRestless(t *testing.T, env []string, flags ...string) *restless {
 	t.Helper()
 	r := &restless{}
-	bridge, err := net.InterfaceByName("docker0")
-	if err != nil {
-		testenv.Missing(t, "the engine's bridge docker0", err.Error())
-	}
-	addrs, err := bridge.Addrs()
-	if err != nil || len(addrs) == 0 {
-		t.Fatal(addrs, err)
-	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(addrs[0].(*net.IPNet).IP.String(), "0"))
+	listener, err := net.Listen("tcp", net.JoinHostPort(bridgeAddress(t, "docker0"), "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,25 +40,8 @@ func startRestless(t *testing.T, env []string, flags ...string) *restless {
 	server.Start()
 	t.Cleanup(server.Close)
 	loop := fmt.Sprintf(`setsid bash -c 'trap "" HUP INT TERM; while :; do echo x >>work; curl -s -m 2 http://%s/; sleep 0.05; done' >/dev/null 2>&1 & sleep 600`, listener.Addr())
-	api := httptest.NewServer(&fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{loop}}}}})
-	t.Cleanup(api.Close)
-	r.cmd, r.engine = runProgram(t, append([]string{"SBX_DEVC_UPSTREAM=" + api.URL}, env...), append([]string{"--allow", listener.Addr().String()}, flags...)...)
-	r.cmd.Stdin = strings.NewReader("work on")
-	if r.stderr, err = os.Create(filepath.Join(t.TempDir(), "stderr")); err != nil {
-		t.Fatal(err)
-	}
-	r.cmd.Stderr = r.stderr
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = r.cmd.Process.Kill()
-		_ = r.cmd.Wait()
-		r.stderr.Close()
-		for _, id := range r.containers(t) {
-			_ = exec.Command("docker", "rm", "-fv", id).Run()
-		}
-	})
+	r.programRun = runProgram(t, append([]string{scripted(t, loop)}, env...), append([]string{"--allow", listener.Addr().String()}, flags...)...)
+	r.begin(t, "work on")
 	until(t, "the agent works", func() bool { return r.arrived.Load() > 2 && r.written() > 2 })
 	return r
 }
@@ -87,27 +57,11 @@ func until(t *testing.T, what string, is func() bool) {
 }
 
 func (r *restless) written() int64 {
-	info, err := os.Stat(filepath.Join(r.cmd.Dir, "work"))
+	info, err := os.Stat(filepath.Join(r.Dir, "work"))
 	if err != nil {
 		return 0
 	}
 	return info.Size()
-}
-
-func (r *restless) said() string {
-	text, _ := os.ReadFile(r.stderr.Name())
-	return string(text)
-}
-
-// containers lists the run's, with the words for docker ps.
-func (r *restless) containers(t *testing.T, flags ...string) []string {
-	t.Helper()
-	args := append([]string{"ps", "-q", "--filter", "label=" + sandbox.LabelWorkspace + "=" + r.cmd.Dir}, flags...)
-	out, err := exec.Command("docker", args...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Fields(string(out))
 }
 
 // stopsWorking waits until none of the run's containers runs, and then sees
@@ -128,7 +82,7 @@ func (r *restless) stopsWorking(t *testing.T) {
 // on without limits.
 func TestAttackTheSupervisorIsKilled(t *testing.T) {
 	r := startRestless(t, nil)
-	if err := r.cmd.Process.Kill(); err != nil {
+	if err := r.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	r.stopsWorking(t)
@@ -139,8 +93,8 @@ func TestAttackTheSupervisorIsKilled(t *testing.T) {
 // begins a run, for want of a prompt.
 func (r *restless) again(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command(r.cmd.Path, "run", r.cmd.Dir, "--print")
-	cmd.Env, cmd.Dir = r.cmd.Env, r.cmd.Dir
+	cmd := exec.Command(r.Path, "run", r.Dir, "--print")
+	cmd.Env, cmd.Dir = r.Env, r.Dir
 	out, err := cmd.CombinedOutput()
 	if exitCodeOf(err) != exitNoInput {
 		t.Errorf("%v: %s", err, out)
@@ -159,7 +113,7 @@ func exitCodeOf(err error) int {
 // records.
 func (r *restless) isReaped(t *testing.T) {
 	t.Helper()
-	if entries, err := os.ReadDir(r.cmd.Dir); err != nil || len(entries) < 2 {
+	if entries, err := os.ReadDir(r.Dir); err != nil || len(entries) < 2 {
 		t.Fatalf("the run has put nothing into the project, so there is nothing to reap: %v, %v", entries, err)
 	}
 	volumes := r.volumes(t)
@@ -177,7 +131,7 @@ func (r *restless) isReaped(t *testing.T) {
 			t.Errorf("the volume %s is left", volume)
 		}
 	}
-	entries, err := os.ReadDir(r.cmd.Dir)
+	entries, err := os.ReadDir(r.Dir)
 	if err != nil || len(entries) != 1 || entries[0].Name() != "work" {
 		t.Errorf("the project holds %v, %v; want the agent's work alone", entries, err)
 	}
@@ -188,17 +142,6 @@ func (r *restless) isReaped(t *testing.T) {
 	if said := r.again(t); strings.Contains(said, "reaped") {
 		t.Errorf("it is reaped twice: %s", said)
 	}
-}
-
-// state is where the run's program keeps its files.
-func (r *restless) state() string {
-	dir := ""
-	for _, v := range r.cmd.Env {
-		if value, ok := strings.CutPrefix(v, "XDG_STATE_HOME="); ok {
-			dir = filepath.Join(value, "sbx-devc")
-		}
-	}
-	return dir
 }
 
 // volumes lists the anonymous volumes of the run's containers.
@@ -220,27 +163,27 @@ func (r *restless) volumes(t *testing.T) (names []string) {
 func TestARunThatLivesIsNotReaped(t *testing.T) {
 	r := startRestless(t, nil)
 	before := r.containers(t)
-	mine := r.cmd.Env
+	mine := r.Env
 	for _, state := range []string{"", t.TempDir()} { // its own, and another
 		if state != "" {
-			r.cmd.Env = append(slices.Clone(mine), "XDG_STATE_HOME="+state)
+			r.Env = append(slices.Clone(mine), "XDG_STATE_HOME="+state)
 		}
 		if said := r.again(t); strings.Contains(said, "reaped") {
 			t.Errorf("it says %s", said)
 		}
 	}
-	r.cmd.Env = mine
+	r.Env = mine
 	if now := r.containers(t); len(before) != 2 || len(now) != 2 {
 		t.Fatalf("%d containers ran, and %d do", len(before), len(now))
 	}
 	// A dead run is not reaped either by one who cannot know that it is dead.
-	if err := r.cmd.Process.Kill(); err != nil {
+	if err := r.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	r.stopsWorking(t)
-	r.cmd.Env = append(slices.Clone(mine), "XDG_STATE_HOME="+t.TempDir())
+	r.Env = append(slices.Clone(mine), "XDG_STATE_HOME="+t.TempDir())
 	r.again(t)
-	r.cmd.Env = mine
+	r.Env = mine
 	notes, _ := filepath.Glob(filepath.Join(r.state(), "live", "*.json"))
 	if len(notes) != 1 {
 		t.Fatalf("notes: %q", notes)
@@ -263,15 +206,15 @@ func TestARunThatLivesIsNotReaped(t *testing.T) {
 // Attack: have the supervisor stopped, and work on beyond the time limit.
 func TestAttackTheSupervisorIsStoppedBeyondTheDeadline(t *testing.T) {
 	r := startRestless(t, nil, "--timeout", "5s")
-	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := r.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	r.stopsWorking(t)
-	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := r.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if code := endOf(t, r.cmd); code != exitTimeout {
-		t.Errorf("exit code %d\n%s", code, r.said())
+	if code := endOf(t, r.programRun); code != exitTimeout {
+		t.Errorf("exit code %d\n%s", code, r.said(t))
 	}
 	if left := r.containers(t, "-a"); len(left) > 0 {
 		t.Errorf("containers are left: %q", left)

@@ -22,9 +22,16 @@ import (
 	"github.com/org/claude-sandbox/sandbox"
 )
 
-// runProgram prepares the built program's run in an empty project, with its
-// runs in a folder of the test. The engine is the caller's to look at.
-func runProgram(t *testing.T, env []string, args ...string) (*exec.Cmd, *engine.Engine) {
+// programRun is the built program's run in a project of its own, with its state in
+// a folder of the test.
+type programRun struct {
+	*exec.Cmd // Dir is the project
+	engine    *engine.Engine
+	output    string // file with standard error, once it is started by begin
+}
+
+// runProgram prepares a run in an empty project.
+func runProgram(t *testing.T, env []string, args ...string) *programRun {
 	t.Helper()
 	e := enginetest.Connect(t)
 	enginetest.Carried(t)
@@ -37,11 +44,73 @@ func runProgram(t *testing.T, env []string, args ...string) (*exec.Cmd, *engine.
 	cmd := exec.CommandContext(t.Context(), builtProgram(t), append([]string{"run", project, "--print"}, args...)...)
 	cmd.Env = append(os.Environ(), append([]string{"XDG_STATE_HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=sk-ant-key-of-this-test"}, env...)...)
 	cmd.Dir = project
-	return cmd, e
+	return &programRun{Cmd: cmd, engine: e}
+}
+
+// scripted is a model API that has the agent run one command.
+func scripted(t *testing.T, command string) (upstream string) {
+	t.Helper()
+	api := httptest.NewServer(&fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{command}}}}})
+	t.Cleanup(api.Close)
+	return "SBX_DEVC_UPSTREAM=" + api.URL
+}
+
+// begin starts the run. When the test ends, so does the run, and nothing is left
+// of it.
+func (r *programRun) begin(t *testing.T, prompt string) {
+	t.Helper()
+	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.output = stderr.Name()
+	r.Stdin, r.Stderr = strings.NewReader(prompt), stderr
+	if err := r.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = r.Process.Kill()
+		_ = r.Wait()
+		stderr.Close()
+		for _, id := range r.containers(t, "-a") {
+			_ = exec.Command("docker", "rm", "-fv", id).Run()
+		}
+	})
+}
+
+// said is what the run has printed for people.
+func (r *programRun) said(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(r.output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// containers lists the run's, with further words for docker ps.
+func (r *programRun) containers(t *testing.T, flags ...string) []string {
+	t.Helper()
+	args := append([]string{"ps", "-q", "--filter", "label=" + sandbox.LabelWorkspace + "=" + r.Dir}, flags...)
+	out, err := exec.Command("docker", args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(out))
+}
+
+// state is where the run's program keeps its files.
+func (r *programRun) state() (dir string) {
+	for _, v := range r.Env {
+		if value, ok := strings.CutPrefix(v, "XDG_STATE_HOME="); ok {
+			dir = filepath.Join(value, "sbx-devc")
+		}
+	}
+	return dir
 }
 
 // endOf waits for the program, and fails the test when it does not end.
-func endOf(t *testing.T, cmd *exec.Cmd) int {
+func endOf(t *testing.T, cmd *programRun) int {
 	t.Helper()
 	late := time.AfterFunc(time.Minute, func() {
 		t.Error("the program does not end")
@@ -60,7 +129,7 @@ func TestRunIsInterruptedWhileItsImageComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close() // who connects is never answered
-	cmd, _ := runProgram(t, nil, "--image", silent.Addr().String()+"/who/ever:v1")
+	cmd := runProgram(t, nil, "--image", silent.Addr().String()+"/who/ever:v1")
 	cmd.Stdin = strings.NewReader("x")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -89,7 +158,7 @@ func TestReaderOfTheOutputLeaves(t *testing.T) {
 	}}})
 	defer api.Close()
 	summary := filepath.Join(t.TempDir(), "summary.json")
-	cmd, e := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + api.URL}, "--summary-file", summary)
+	cmd := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + api.URL}, "--summary-file", summary)
 	cmd.Stdin = strings.NewReader("x")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -113,7 +182,7 @@ func TestReaderOfTheOutputLeaves(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(cmd.Dir, "after")); err != nil {
 		t.Errorf("the agent did not go on: %v", err)
 	}
-	if left, err := e.List(t.Context(), sandbox.LabelWorkspace, cmd.Dir); err != nil || len(left) > 0 {
+	if left, err := cmd.engine.List(t.Context(), sandbox.LabelWorkspace, cmd.Dir); err != nil || len(left) > 0 {
 		t.Errorf("containers are left: %v %v", left, err)
 	}
 	var kept struct{ Conclusion string }
@@ -134,7 +203,7 @@ func TestModelAPIThatIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	nobody.Close()
-	cmd, _ := runProgram(t, []string{"SBX_DEVC_UPSTREAM=http://" + nobody.Addr().String()})
+	cmd := runProgram(t, []string{"SBX_DEVC_UPSTREAM=http://" + nobody.Addr().String()})
 	cmd.Stdin = strings.NewReader("x")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -172,7 +241,7 @@ func TestModelAPIThatNeverAnswersEndsTheRun(t *testing.T) {
 	for name, upstream := range map[string]string{"nobody listens": "http://" + nobody.Addr().String(), "no such name": "https://model.invalid"} {
 		t.Run(name, func(t *testing.T) {
 			summary := filepath.Join(t.TempDir(), "summary.json")
-			cmd, _ := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + upstream}, "--summary-file", summary, "--timeout", "100s")
+			cmd := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + upstream}, "--summary-file", summary, "--timeout", "100s")
 			cmd.Stdin = strings.NewReader("x")
 			var people strings.Builder
 			cmd.Stderr = &people
