@@ -50,7 +50,7 @@ func (c *pass) featurePolicy(feature jsonc.Member) {
 	if policy == nil {
 		return
 	}
-	c.closedPorts(policy, "use forwardPorts; the Feature lets nobody in on port %d")
+	c.closedPorts(policy, "use forwardPorts; the Feature lets no connection in on port %d")
 	for _, hook := range hooks {
 		c.refusedCommand(rulesOf{network, policy, "the Feature's option %s"}, hook)
 	}
@@ -66,7 +66,7 @@ func (c *pass) closedPorts(policy *firewall.Policy, hint string) {
 		text, _, _ := strings.Cut(r.Value, "/")
 		number, err := strconv.ParseUint(text[strings.LastIndexByte(text, ':')+1:], 10, 16)
 		if err == nil && !slices.Contains(policy.Inbound(), uint16(number)) {
-			c.report("SBX813", told(r, fmt.Sprintf("port %d is published, and the firewall lets nobody in", number), fmt.Sprintf(hint, number)))
+			c.report("SBX813", told(r, fmt.Sprintf("port %d is published, and the firewall lets no connection in", number), fmt.Sprintf(hint, number)))
 		}
 	}
 }

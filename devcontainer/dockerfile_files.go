@@ -30,7 +30,7 @@ func (c *pass) addedAddress() {
 				continue
 			}
 			start, end := i.Find(source)
-			c.inBuild(start, end, "SBX709", "nobody compares what this address sends with what it should be", "add --checksum=sha256:…, for a repository the full commit")
+			c.inBuild(start, end, "SBX709", "nothing checks the content that this address sends", "add --checksum=sha256:…, for a repository the full commit")
 		}
 	}
 }

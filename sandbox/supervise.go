@@ -307,9 +307,9 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		r.result.ExitCode = exitInternal
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: failure.Error()}
 	case exit.Code == exitSignal+int(syscall.SIGKILL) && r.engine.OOMKilled(context.WithoutCancel(ctx), r.agent.id):
-		r.host.Say("the kernel killed the agent for want of memory: raise the limit with --memory")
+		r.host.Say("the kernel killed the agent because it ran out of memory: raise the limit with --memory")
 	case exit.Code == exitSignal+int(syscall.SIGKILL) && ended == agent.EndedItself: // Podman 4.3 never says why
-		r.host.Say("something killed the agent, most often the kernel for want of memory: raise the limit with --memory")
+		r.host.Say("something killed the agent, most often the kernel because memory ran out: raise the limit with --memory")
 	}
 	r.hideSecrets()
 	r.takeCommits(r.ending.look)

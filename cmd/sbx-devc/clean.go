@@ -19,11 +19,11 @@ func (a *app) cleanCommand() *cobra.Command {
 		Use:   "clean [DIR]",
 		Short: "Remove the empty folders that a dev container or a run left in a project",
 		Long: `Remove the empty folders in DIR, by default the project around the current folder,
-that init or a run made because programs on this machine would obey what an agent
-writes there: .vscode, .idea, commondir and the like. What holds something stays.
+that init or a run made because programs on this machine would obey files of an
+agent there: .vscode, .idea, commondir and the like. Folders with content stay.
 
-They are places of mounts while a container uses the project, so nothing is removed
-while one is there. The next start of a dev container makes them again.
+They are mount points while a container uses the project, so nothing is removed
+during that time. The next start of a dev container makes them again.
 
 Exit code 0: they are gone; 66: DIR is missing; 69: the container engine does not
 answer; 73: a folder could not be removed; 75: a container uses the project.`,

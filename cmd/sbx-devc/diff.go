@@ -24,15 +24,15 @@ func (a *app) diffCommand() *cobra.Command {
 	var o diffOptions
 	cmd := &cobra.Command{
 		Use:   "diff [RUN | FOLDER]",
-		Short: "Show what changed in the project during a run",
+		Short: "Show the changes in the project during a run",
 		Long: `Show what changed in the project's files while a run worked, as a unified diff:
 of the newest run of the project in the current folder, or of the run with the id
 RUN or in FOLDER. Files that git, shells, editors, agents, hooks, CI or builds obey
 come first.
 
-It was made from the files themselves when the run ended. Nothing that an agent
-can write decides what is in it: no index, ignore rule, attribute or setting of
-git's. Changes that somebody else made in that time are in it, too.
+The diff was made from the files themselves when the run ended. The agent cannot
+hide a change from it by git's index, ignore rules, attributes or settings. Changes
+by others during the run are in it, too.
 
 On a terminal control characters are shown as text. A pipe gets every byte, in the
 form that 'git apply' reads; lines that begin with "sbx-devc:" name what is not in

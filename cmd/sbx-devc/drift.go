@@ -14,11 +14,11 @@ func (a *app) driftCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drift [DIR]",
 		Short: "Say whether the dev container is behind its template or its lock",
-		Long: `Say how the files of DIR/.devcontainer differ from what the template of this
-sbx-devc says and from what sandbox.lock describes. Nothing is fetched or
-written. Edits of yours are listed and are no drift, unless --edits says so; nor
-is a version or a digest that you or a bot brought up to date. A dev container of
-your own, which init extended, is compared with what 'init --extend' writes now.
+		Long: `Compare the files of DIR/.devcontainer with the template of this sbx-devc and with
+sandbox.lock. Nothing is fetched or written. Your own edits are listed and count as
+drift only with --edits. A version or digest that you or a bot brought up to date
+is no drift. A dev container of your own, which init extended, is compared with the
+current result of 'init --extend'.
 
 Exit code 0: none; 1: drift; 2: wrong usage; 3: there is no lock, it is of a later
 template than this sbx-devc's, or a file cannot be read.`,

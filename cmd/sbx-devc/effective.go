@@ -37,17 +37,16 @@ func (a *app) effectiveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "effective [PATH]",
 		Short: "Show the merged configuration, and where each value comes from",
-		Long: `Show what a dev container configuration amounts to: the file, its Features and
-the label of its image merged as the reference dev container CLI merges them,
-the place of each value, and the engine's command line that follows. With
-Docker Compose also what its files say of the service, and the file that the
-reference CLI lays over them.
+		Long: `Show the merged configuration of a dev container: the file, its Features and the
+label of its image, merged as the reference dev container CLI does it, with the
+place of each value and the resulting command line of the engine. With Docker
+Compose it also shows the service and the override file of the reference CLI.
 
 PATH is a project folder or a devcontainer.json; without it the current folder.
 Images are looked up in the container engine, when one answers, and Features
-below the project; --online asks registries for what is not there, unless a
-variable of this host stands in the image's name; --offline asks nobody. What
-could not be found out is listed.`,
+below the project. --online asks registries for the rest, unless the image's name
+has a variable of this host; --offline asks neither. The output lists everything
+that could not be found out.`,
 		Example: `  sbx-devc effective
   sbx-devc effective --online --format json .devcontainer/devcontainer.json`,
 		Args:        cobra.MaximumNArgs(1),

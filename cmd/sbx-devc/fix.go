@@ -25,16 +25,16 @@ func (a *app) fixCommand() *cobra.Command {
 	var o fixOptions
 	cmd := &cobra.Command{
 		Use:   "fix [PATH...]",
-		Short: "Mend what validate finds and a machine can mend safely",
-		Long: `Mend devcontainer.json where that is safe; "sbx-devc rules" marks the rules.
+		Short: "Correct findings of validate where that is safe",
+		Long: `Correct devcontainer.json where that is safe; "sbx-devc rules" marks the rules.
 Comments, order, layout and line ends stay as they are, and a file is replaced
-whole or not at all. Errors and warnings are fixed; a note is advice, and is
-followed only when --rule names its rule. What is left over is validate's to say.
+whole or not at all. fix corrects errors and warnings, and a note only when
+--rule names its rule. 'sbx-devc validate' shows the remaining findings.
 
 PATH is a project folder or a devcontainer.json; - reads standard input and
 writes the result to standard output. Without PATH it is the current folder.
 
-Exit code 0: nothing is left to mend; 1: --diff, and there is something to mend;
+Exit code 0: nothing is left to correct; 1: --diff, and there is a correction;
 2: wrong usage; 3: a file could not be read or written, or is not well formed.`,
 		Example: `  sbx-devc fix --diff
   sbx-devc fix
@@ -44,7 +44,7 @@ Exit code 0: nothing is left to mend; 1: --diff, and there is something to mend;
 		RunE:        func(_ *cobra.Command, args []string) error { return a.fix(o, args) },
 	}
 	cmd.Flags().BoolVar(&o.diff, "diff", false, "print what would change and write nothing")
-	cmd.Flags().StringSliceVar(&o.rules, "rule", nil, "fix only what these rules find, notes too")
+	cmd.Flags().StringSliceVar(&o.rules, "rule", nil, "fix only findings of these rules, notes too")
 	return cmd
 }
 
@@ -52,7 +52,7 @@ func (a *app) fix(o fixOptions, paths []string) error {
 	for i, word := range o.rules {
 		r, ok := findRule(word)
 		if !ok || r.Fix == "" {
-			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that can be mended", word), "%s'sbx-devc rules' marks those with *", suggestion(word, "", ruleWords(true))))
+			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that fix can correct", word), "%s'sbx-devc rules' marks those with *", suggestion(word, "", ruleWords(true))))
 		}
 		o.rules[i] = r.ID
 	}

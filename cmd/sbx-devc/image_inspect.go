@@ -18,7 +18,7 @@ func (a *app) imageInspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect REF",
 		Short: "Show a published image: platforms, layers, labels, what is attached",
-		Long: `Show what REF leads to in its registry, without downloading its layers.
+		Long: `Show the image at REF in its registry, without downloading its layers.
 
 Exit code 0: shown; 66: there is no such image; 78: the registry does not accept
 the credentials; 1: it could not be read.`,

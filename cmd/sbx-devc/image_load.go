@@ -14,7 +14,7 @@ func (a *app) imageLoadCommand() *cobra.Command {
 		Use:   "load",
 		Short: "Put the image that holds sbx-init into the engine",
 		Long: `Put the binary-only image that generated Dockerfiles COPY sbx-init from into
-the container engine, out of what sbx-devc carries. Its name is printed.
+the container engine. sbx-devc carries it. Its name is printed.
 
 Exit code 0: loaded; 64: wrong usage; 69: no container engine.`,
 		Example: "  sbx-devc image load && devcontainer up --workspace-folder .",

@@ -36,7 +36,7 @@ each by digest and checked. A base is
 
   REGISTRY/NAME:TAG[@sha256:…]   an image in a registry
   oci:DIR[:NAME]                 an OCI image layout
-  docker-archive:FILE            what 'docker save' writes
+  docker-archive:FILE            a file of 'docker save'
   engine:NAME                    an image of the container engine
   rootfs:FILE                    a tar of a root file system
 

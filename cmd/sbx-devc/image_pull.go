@@ -40,20 +40,20 @@ func (a *app) imagePullCommand() *cobra.Command {
 		Short: "Pull an image from a registry into the engine, every byte checked",
 		Long: `Pull REF (by tag, or by digest as NAME@sha256:…) for the engine's architecture.
 When the project's lock (DIR/` + lock.Path + `, written by 'sbx-devc lock
---update') has a digest for REF, exactly that is pulled under REF's name, and it is
-said when the tag leads elsewhere by now. Without REF, everything that the lock
-names is pulled this way.
+--update') has a digest for REF, exactly that is pulled under REF's name, with a
+note if the tag has moved since. Without REF, all images of the lock are pulled this
+way.
 
 --lock FILE takes another lock. With the lock of an image (` + imagelock.File + `)
 REF must be the image that it describes: layers, sbx-init, settings and, with
 --policy FILE, the policy are compared before anything is fetched. --signature
-wants a signature as 'image verify' does. --pinned FILE reads the reference from
+requires a signature as 'image verify' does. --pinned FILE reads the reference from
 a file that must name a digest: one line NAME[:TAG]@sha256:…, as 'image push
 --pinned FILE' writes it.
 
 The image's id is printed; the digest goes to standard error.
 
-Exit code 0: pulled; 1: it failed, or is not what it has to be; 64: wrong usage;
+Exit code 0: pulled; 1: it failed, or the image is another one; 64: wrong usage;
 65: the lock has no digest; 66: there is no such image, or it is private; 69: no
 container engine; 78: the registry does not accept the credentials.`,
 		Example: `  sbx-devc image pull

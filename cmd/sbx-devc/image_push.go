@@ -50,15 +50,15 @@ OCI layout (--oci) or the image that holds sbx-init (--init-only) under every
 REF, written REGISTRY/NAME:TAG. With --git-tags, git and the registry decide the
 tags; see 'image tags'. A REF without a tag is pushed by digest alone.
 
-Only what the registry lacks is sent, and tags are written last, after
-everything was read back: whoever follows a tag never meets half an image. A
-push that was interrupted is taken up by the next one. A tag that is a full
+Only blobs that the registry lacks are sent. Tags are written last, after everything
+was read back, so a tag never leads to half an image. The next push continues an
+interrupted one. A tag that is a full
 version (v1.2.3) or a commit never moves to another digest unless --force-tag
 says so. An SBOM and a provenance statement are attached to images made from a
 lock. Each reference is printed with its digest. With --pinned FILE the image is
 also written there as NAME@sha256:…, for 'image pull --pinned FILE'. With --sign
-cosign signs the digest and those of its platforms, before the tags are written;
-it takes what it needs besides --key from its own variables, as COSIGN_PASSWORD.
+cosign signs the digest and those of its platforms, before the tags are written.
+cosign reads its other settings from its environment, for example COSIGN_PASSWORD.
 
 Credentials: --username and --password-stdin; GITHUB_TOKEN or GH_TOKEN for
 ghcr.io; those of 'docker login' and 'podman login'; 'gh auth token' for ghcr.io.

@@ -30,9 +30,9 @@ type recipe struct {
 
 func (r *recipe) flags(f *pflag.FlagSet) {
 	f.StringVar(&r.lock, "lock", "", "the lock file (default: DIR/"+lock.File+")")
-	f.StringVar(&r.policy, "policy", "", "what the sandbox lets out (default: DIR/.devcontainer/sandbox.jsonc, or the template's)")
+	f.StringVar(&r.policy, "policy", "", "the policy of the sandbox (default: DIR/.devcontainer/sandbox.jsonc, or the template's)")
 	f.StringSliceVar(&r.platforms, "platform", nil, "platform of the lock, linux/amd64 or linux/arm64 (default: all)")
-	f.BoolVar(&r.withoutClaude, "without-claude", false, "leave Claude Code out; its licence does not allow to publish it")
+	f.BoolVar(&r.withoutClaude, "without-claude", false, "leave Claude Code out; its licence does not permit redistribution")
 	f.StringVar(&r.npm, "npm-registry", "", "address of an npm registry (default: NPM_CONFIG_REGISTRY, or the public one)")
 	aboutFlags(f, &r.about)
 }

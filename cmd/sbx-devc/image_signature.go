@@ -49,7 +49,7 @@ func (a *app) signer(s signing, c registry.Credentials) (sign.Func, error) {
 func signatureFlags(f *pflag.FlagSet, r *sign.Requirement) {
 	f.StringVar(&r.Kind, "signature", "", "require a signature: cosign, or github (gh attestation verify)")
 	f.StringVar(&r.Key, "key", "", "the public key that must have signed, for cosign: a file, env://NAME or a key service's address")
-	f.StringVar(&r.Identity, "identity", "", "who must have signed: for cosign the certificate's identity, for github OWNER/REPOSITORY")
-	f.StringVar(&r.Issuer, "issuer", "https://token.actions.githubusercontent.com", "who vouches for the identity, for cosign")
+	f.StringVar(&r.Identity, "identity", "", "the required signer: for cosign the certificate's identity, for github OWNER/REPOSITORY")
+	f.StringVar(&r.Issuer, "issuer", "https://token.actions.githubusercontent.com", "the authority for the identity, for cosign")
 	f.StringArrayVar(&r.Args, "signature-flag", nil, "a further flag for cosign verify or gh attestation verify (repeatable)")
 }

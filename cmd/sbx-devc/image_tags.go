@@ -39,7 +39,7 @@ func (a *app) imageTagsCommand() *cobra.Command {
 		Short: "Say which tags git's state asks for, and why",
 		Long: `Print the tags that 'image push --git-tags' would write, one on a line. A release
 v1.2.3 gets v1.2.3, v1.2.3-claude… and sha-…, which never move, and v1.2, v1 and
-latest as far as no higher stable release exists in the repository. Prereleases
+latest unless a higher stable release exists in the repository. Prereleases
 get only their own names; the default branch gets edge, other branches branch-…
 and pull requests pr-….
 

@@ -38,11 +38,11 @@ func (a *app) imageVerifyCommand() *cobra.Command {
 		Use:   "verify REF",
 		Short: "Check a published image against its digest, its lock and npm",
 		Long: `Check that REF leads to complete images whose manifests and configurations have
-the digests that name them, that they are set up as sandboxes, and that an SBOM
-speaks of them. With --lock, the layers, sbx-init and the settings must be the
+the digests that name them, that they are set up as sandboxes, and that they have
+an SBOM. With --lock, the layers, sbx-init and the settings must be the
 lock's; Claude Code's layer is npm's own file, and npm is asked for its checksum.
-What the image lets out is no part of the lock: --policy names the file that it
-must hold. --deep reads every byte.
+The policy is no part of the lock: --policy names the file that the image must
+hold. --deep reads every byte.
 
 Exit code 0: everything holds; 1: something does not; 2: wrong usage; 3: it could
 not be checked.`,
@@ -63,7 +63,7 @@ not be checked.`,
 	f.BoolVar(&o.deep, "deep", false, "read every layer to its end")
 	f.BoolVar(&o.noSBOM, "no-sbom", false, "require no SBOM")
 	f.BoolVar(&o.notOurs, "any-image", false, "do not require that the image is set up as a sandbox")
-	f.BoolVar(&o.offline, "offline", false, "take the lock's word for npm's checksum")
+	f.BoolVar(&o.offline, "offline", false, "trust the lock for npm's checksum")
 	signatureFlags(f, &o.signature)
 	f.StringVar(&o.npm, "npm-registry", "", "address of an npm registry (default: NPM_CONFIG_REGISTRY, or the public one)")
 	f.BoolVar(&o.json, "json", false, "print the checks in JSON")

@@ -33,27 +33,26 @@ func (a *app) initCommand() *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Write a dev container that holds Claude Code behind the firewall",
 		Long: `Write a dev container into DIR/.devcontainer, by default of the current folder.
-What is written has been validated; either all files are written or none, and
+The files are validated first; either all of them are written or none, and
 existing ones are kept unless --force is given.
 
-Languages, package managers, remotes and MCP servers of the project decide what
-is proposed, each with the file that says so. On a terminal you are asked;
-otherwise, and with --yes, the template and well-known presets are taken. A host
-that a file of the project names is never allowed without your word: it is
-listed, and --allow adds it.
+init proposes a template, presets and hosts, and says which project file suggested
+each. On a terminal it asks; otherwise, and with --yes, it takes the template and
+well-known presets. It never allows a host that a project file names without your
+word: it lists the host, and --allow adds it.
 
-What acts on the host, such as git's hooks and configuration, .vscode, .idea,
-.claude and .husky, is read-only inside. What exists is mounted over itself, and
-must exist wherever the container is created later, so keep it in the repository.
-What is missing or empty is covered by an empty folder; run init again with
---force after it comes to hold something. 'sbx-devc clean' removes these folders.
+Files that the host obeys, such as git's hooks and configuration, .vscode, .idea,
+.claude and .husky, are read-only inside. Existing ones are mounted over
+themselves and must exist wherever the container is created later, so keep them in
+the repository. An empty folder covers each missing or empty one. If you later add
+files there, run 'init --force' again. 'sbx-devc clean' removes these folders.
 
-Where a dev container exists you are asked whether to extend or to replace it.
---extend keeps it and puts the firewall's Feature into it, from a copy in
-.devcontainer/firewall. What it would write is judged as 'sbx-devc validate'
-does, and nothing is written when that has an error, gives the agent the
-container engine or would not start. A hook that only runs an init-firewall.sh, as
-in Anthropic's reference container, is replaced by ours.
+Where a dev container exists, init asks whether to extend or to replace it.
+--extend keeps it and adds the firewall's Feature, from a copy in
+.devcontainer/firewall. It checks the result as 'sbx-devc validate' does, and writes
+nothing if the result has an error, gives the agent the container engine or would
+not start. A hook that only runs an init-firewall.sh, as in Anthropic's reference
+container, is replaced by ours.
 
 Your home folder, / and the system's folders are refused.
 
@@ -79,7 +78,7 @@ unless the code is 0.`,
 	f.BoolVar(&o.Workflow, "with-workflow", false, "also write "+templates.WorkflowPath+", which runs Claude with the Action")
 	f.BoolVar(&o.extend, "extend", false, "keep the dev container that is there and put the firewall's Feature into it")
 	f.BoolVar(&o.noDetect, "no-detect", false, "do not look at the project's files")
-	f.BoolVar(&o.yes, "yes", false, "take what is proposed without asking")
+	f.BoolVar(&o.yes, "yes", false, "accept the proposals without asking")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the files and the differences instead of writing them")
 	f.BoolVar(&o.force, "force", false, "overwrite files that exist")
 	return cmd

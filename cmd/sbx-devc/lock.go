@@ -23,12 +23,11 @@ func (a *app) lockCommand() *cobra.Command {
 and every image that the files name, with its digest.
 
 --update asks the registries for the digests, of Features too, which go to the
-standard devcontainer-lock.json. When a registry cannot be reached, the digest is
-taken by which the container engine got the image from there, and that is said.
---check asks nobody: it compares the lock with the files. An image whose digest
-was never looked up, as init leaves it, is a note, or with --strict a finding. Of a
-dev container of your own, which init extended by the Feature, both are about
-Features only.
+standard devcontainer-lock.json. If a registry cannot be reached, --update takes the
+digest by which the container engine got the image, and says so. --check works
+offline: it compares the lock with the files. An image whose digest was never
+looked up, as after init, is a note, or with --strict a finding. For a dev
+container of your own, which init extended by the Feature, both treat Features only.
 
 Exit code 0: shown, renewed, or the lock is right; 1: it is not; 2: wrong usage;
 3: there is no lock, a file cannot be read, or a digest could not be had; nothing

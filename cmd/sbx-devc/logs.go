@@ -24,7 +24,7 @@ func (a *app) logsCommand() *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
 		Use:   "logs [RUN | DIR | FILE]",
-		Short: "Show what the firewall decided, as it happens",
+		Short: "Show the decisions of the firewall, as they happen",
 		Long: `Show the decisions of a firewall, one a line: those of the newest run of the
 project in the current folder (with --all: of any project) or of its dev container
 where it has no run, of the run RUN, of the dev container of the project in DIR or
@@ -42,8 +42,8 @@ Exit code 66: there is no such log; 69: the container engine does not answer.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.net, "net", false, "the decisions of the firewall, which is what it shows without it")
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until the run ends or you interrupt")
+	f.BoolVar(&o.net, "net", false, "the decisions of the firewall, the default")
+	f.BoolVarP(&o.follow, "follow", "f", false, "show new records, until the run ends or you interrupt")
 	f.BoolVar(&o.denied, "denied", false, "only what was denied")
 	f.BoolVar(&o.all, "all", false, "without a name: the newest run of any project")
 	f.BoolVar(&o.json, "json", false, "the records themselves, one JSON object a line")

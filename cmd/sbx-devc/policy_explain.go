@@ -16,10 +16,10 @@ import (
 func (a *app) policyExplainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain HOST[:PORT]",
-		Short: "Say port by port what happens to a host, which line decides, and which line would open it",
-		Long: `Say what the firewall does with HOST on each port that matters: the ports that the
+		Short: "Show the decision for each port of a host, the line that decides, and the line that would open it",
+		Long: `Show the firewall's decision for HOST on each relevant port: the ports that the
 policy mentions for it, those of the web and of SSH, and PORT. Each line names
-the entry that decides and where it stands; a refused one names the line to add.
+the entry that decides and its place; for a refusal it names the line to add.
 It asks the same matcher that enforces the policy; nothing is resolved or
 connected to.
 

@@ -37,23 +37,23 @@ func (a *app) policyLearnCommand() *cobra.Command {
 	var o learnOptions
 	cmd := &cobra.Command{
 		Use:   "learn [RUN | FOLDER | FILE]…",
-		Short: "Propose what the allowlist lacks, from a run in mode audit",
+		Short: "Propose entries that the allowlist lacks, from a run in mode audit",
 		Long: `Read the audit log of a run in mode "audit" (which lets everything out and records
-it) and propose the smallest allowlist that covers what was seen: exact names
+it) and propose the smallest allowlist that covers all of it: exact names
 with the ports that were used, and addresses that no name led to. Standard
 output is a diff of sandbox.jsonc; comments, order and indentation stay.
 
-A preset or a wildcard opens names that nobody asked for, so both are proposed
-on demand only. What looks like data in names, and what was refused, is left out
-and said. Read the proposal: whatever the agent reached for is in it.
+A preset or a wildcard opens further names, so both are proposed on demand only.
+Names that look like data, and refused destinations, are left out with a note. Read
+the proposal: it has everything that the agent tried to reach.
 Without an argument it is about the newest run of the project that --file is in.
 
---include takes a list of what is left out otherwise:
-  denied    what was refused for want of an entry, as by a run in mode allowlist
+--include takes a list of kinds that are otherwise left out:
+  denied    destinations that no entry named, as in a run in mode allowlist
   private   names that were refused for leading to private addresses
   data      names that look like data
 
-Nothing that "deny" has, no metadata service and no port of DNS is proposed.`,
+Entries of "deny", metadata services and ports of DNS are never proposed.`,
 		Example: `  sbx-devc run --print --network audit <task.md
   sbx-devc policy learn                      # look
   sbx-devc policy learn --write --enforce    # add it, and set the mode to allowlist

@@ -15,7 +15,7 @@ import (
 func (a *app) policyPresetsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "presets [NAME…]",
-		Short: "List the presets: what each opens, where that is documented, and what to know about it",
+		Short: "List the presets: the hosts of each, their source, and the risks",
 		Example: `  sbx-devc policy presets
   sbx-devc policy presets npm github`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.policyPresets(args) },

@@ -28,7 +28,7 @@ func (a *app) reportCommand() *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
 		Use:   "report [RUN | FOLDER | FILE]…",
-		Short: "Say what left the sandbox, what was refused, and what would open it",
+		Short: "Summarise allowed and refused destinations, with the lines that would open them",
 		Long: `Sum up a run's audit log: what was denied first, with the line that would open
 it, then what was allowed. The run is the newest one of the project in the current
 folder (with --all: of any project), or the one with the id RUN or in FOLDER. Where

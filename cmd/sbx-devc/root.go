@@ -113,7 +113,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sbx-devc",
 		Version:       programVersion(),
-		Short:         "Let Claude Code work freely, behind walls it cannot undo",
+		Short:         "Let Claude Code work freely in a sandbox that it cannot undo",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,

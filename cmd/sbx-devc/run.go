@@ -63,10 +63,10 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Run Claude Code on DIR (default: the current folder) in two containers: a
 firewall that lets only allowlisted traffic out, and the agent, which has no
 capability and no key. The prompt comes from standard input or --prompt-file, or
-is an argument with a blank in it, so that it is no folder's name.
+is an argument that contains a blank.
 
-Nothing is open to the agent but the model, which it asks through a proxy here:
---preset and --allow open hosts, such as --preset npm. The project's
+The agent reaches the model, through a proxy here, and nothing else: --preset and
+--allow open hosts, such as --preset npm. The project's
 .devcontainer/sandbox.jsonc may only narrow what you allow; --trust-project takes
 it as it is, but for the presets anthropic, claude-code and vscode, which only a
 dev container needs.
@@ -129,7 +129,7 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.StringSliceVar(&o.presets, "preset", nil, "open a named list of hosts, such as npm or pypi; github leaves gist.github.com closed")
 	f.StringSliceVar(&o.deny, "deny", nil, "deny a destination; wins over everything that allows it")
 	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
-	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass on variables whose names begin so")
+	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass environment variables with this prefix")
 	f.StringVar(&o.image, "image", "", "the agent's image (default "+release.Image()+" if the engine has it, else one that is built here, once)")
 	f.StringVar(&o.firewallImage, "firewall-image", "", "the firewall's image (default: the agent's); you trust it")
 	f.StringVar(&o.engineNetwork, "engine-network", "", "join this network of the engine, to reach services on it (as --allow and --private name them)")

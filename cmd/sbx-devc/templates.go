@@ -84,7 +84,7 @@ func (a *app) templatesTestCommand() *cobra.Command {
 		Use:   "test [ID...]",
 		Short: "Render every pair of option values and validate the result",
 		Long: `Render each template, by default all, so that every two values of two options
-meet at least once, and validate what comes out.
+meet at least once, and validate the results.
 
 Exit code 0: nothing above a note; 1: findings; 2: wrong usage.`,
 		Example:     "  sbx-devc templates test",
@@ -170,7 +170,7 @@ func (a *app) templatesPackCommand() *cobra.Command {
 		Short: "Write the archives and the collections' metadata",
 		Long: `Write the archives that 'templates push' pushes, and the metadata of both
 collections, to DIR/templates and DIR/features. The same program writes the same
-bytes. What was written is printed.`,
+bytes. The written files are printed.`,
 		Example: "  sbx-devc templates pack out",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -212,7 +212,7 @@ moves to another content unless --force-tag says so.
 
 Each pushed artifact is printed with its digest. Credentials are those of
 'image push': for ghcr.io GITHUB_TOKEN or GH_TOKEN, then those of 'docker login'
-and 'podman login'. What fails for a moment is tried again.
+and 'podman login'. Requests that fail for a moment are repeated.
 
 Exit code 0: pushed; 1: a push failed; 64: wrong usage; 77: a version exists with
 another content; 78: the registry does not accept the credentials.`,

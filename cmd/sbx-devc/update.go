@@ -27,19 +27,19 @@ func (a *app) updateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update [DIR]",
 		Short: "Bring the dev container to this version's template, keeping every edit",
-		Long: `Bring the files of DIR/.devcontainer to what the template of this sbx-devc says,
-without losing an edit or a comment. What the template wrote is kept in
-sandbox.lock, so nothing is fetched.
+		Long: `Merge the template of this sbx-devc into the files of DIR/.devcontainer, without
+losing an edit or a comment. sandbox.lock keeps the text that the template wrote
+before, so nothing is fetched.
 
 JSON is merged value by value, lists whose order means nothing as sets, mounts by
-their target; in a Dockerfile only what stands between sbx:begin and sbx:end, line
-by line as other files. A version or digest of yours stays unless the template's
+their target. In a Dockerfile only lines between sbx:begin and sbx:end are merged;
+other files are merged line by line. A version or digest of yours stays unless the template's
 is newer. Where both sides changed the same place, every such place is listed with
 both sides and nothing is written.
 
-A dev container of your own, which init extended by the Feature, gets what 'init
---extend' writes now: the Feature that this sbx-devc carries, and the mounts of
-what it protects.
+A dev container of your own, which init extended by the Feature, gets the current
+result of 'init --extend': the Feature that this sbx-devc carries, and the mounts
+of the protected paths.
 
 Exit code 0: up to date, or updated; 1: conflicts, or with --check something to
 merge; 2: wrong usage; 3: there is no lock, it is of a later template than this
@@ -54,7 +54,7 @@ sbx-devc's, or a file cannot be read or written.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&o.options, "option", nil, "change a template option, KEY=VALUE (repeatable)")
 	f.StringVar(&o.prefer, "prefer", "", "decide conflicts: mine or template")
-	f.BoolVar(&o.rescan, "rescan", false, "look again for what has to be read-only inside, and make the folders that a new clone lacks")
+	f.BoolVar(&o.rescan, "rescan", false, "look again for paths that must be read-only inside, and make the folders that a new clone lacks")
 	f.BoolVar(&o.check, "check", false, "only say what would change; exit 1 if anything would")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the differences instead of writing them")
 	return cmd

@@ -30,7 +30,7 @@ func (a *app) validateCommand() *cobra.Command {
 		Short: "Check dev container configurations",
 		Long: `Check the syntax, names, types and security of dev container configurations:
 devcontainer.json with the Dockerfile, Compose files, lock and sandbox.jsonc
-that belong to it. "sbx-devc rules" lists what is checked.
+that belong to it. "sbx-devc rules" lists the checks.
 
 PATH is a project folder, a devcontainer.json, a Dockerfile, a sandbox.jsonc,
 the folder of a Feature or Template, or a repository of those; - reads a
@@ -51,7 +51,7 @@ program is started. Exit code 0: nothing at --fail-on or worse;
 	}
 	cmd.Flags().StringVar(&o.format, "format", "text", "text, json, sarif or github")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", string(diag.SeverityWarning), "exit 1 on findings of this severity or worse: error, warning or note")
-	cmd.Flags().StringVar(&o.policy, "policy", "", "an organisation's policy `FILE`: what configurations may not or must hold (docs/checks.md)")
+	cmd.Flags().StringVar(&o.policy, "policy", "", "an organisation's policy `FILE`: rules for configurations (docs/checks.md)")
 	return cmd
 }
 

@@ -116,7 +116,7 @@ func (k *keeper) reload(ctx context.Context, p *program) error {
 	next, err := p.loadPolicy(k.options.policy, &k.reach, k.options.around)
 	if err != nil {
 		code, err := exitcode.Of(err, exitInternal)
-		return exitWith(code, diag.WithHint(err, "mend the policy file and reload again; the old policy stays in force"))
+		return exitWith(code, diag.WithHint(err, "correct the policy file and reload again; the old policy stays in force"))
 	}
 	old, plan := w.policy, w.plan
 	w.children.Pause(func() { err = w.change(ctx, next) })

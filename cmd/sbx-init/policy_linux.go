@@ -53,7 +53,7 @@ func (p *program) loadPolicy(path string, who *attacker, more []netip.Prefix) (p
 	}
 	if parsed == nil {
 		err := fmt.Errorf("the policy file %s is wrong", path)
-		return policy{}, exitWith(exitConfig, diag.WithHint(err, "mend the places above; nothing was opened"))
+		return policy{}, exitWith(exitConfig, diag.WithHint(err, "correct the places above; nothing was opened"))
 	}
 	networks, err := around(more)
 	if err != nil {

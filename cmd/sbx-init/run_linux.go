@@ -76,7 +76,7 @@ func parseRun(args []string) (runOptions, error) {
 	case o.audit == "":
 		return o, usageError("run: --audit names no file")
 	case userGiven && o.user == "":
-		return o, usageError("run: --user names nobody")
+		return o, usageError("run: --user names no user")
 	case o.sidecar && (found || userGiven):
 		return o, usageError("run: --sidecar starts no command and takes neither one nor --user")
 	case o.askAgent && !o.sidecar:

@@ -186,7 +186,7 @@ func (r *resolver) image(config, raw Object) (Image, []entry) {
 		return Image{}, nil
 	}
 	if r.options.Image == nil {
-		r.unknown("image %s: nobody was asked for its label", name)
+		r.unknown("image %s: its label was not looked up", name)
 		return Image{}, nil
 	}
 	image, err := r.options.Image(name, name != r.imageElsewhere(raw))
