@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -20,9 +19,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/effective"
 	"github.com/org/claude-sandbox/imagebuild"
-	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -85,9 +82,12 @@ func (a *app) effective(ctx context.Context, o effectiveOptions, path string) er
 		return exitWith(exitNoCheck, err)
 	}
 	if !o.offline {
-		images := imageLookup{ctx: ctx, online: o.online, registries: registries}
-		defer images.close()
-		options.Image = images.find
+		images := imagebuild.Lookup{Registries: registries, Online: o.online}
+		defer images.Close()
+		options.Image = func(ref string, private bool) (effective.Image, error) {
+			c, err := images.Config(ctx, ref, private)
+			return effective.Image{Labels: c.Labels, User: c.User, Entrypoint: c.Entrypoint, Cmd: c.Cmd}, err
+		}
 	}
 	if o.online {
 		options.Feature = func(id string) ([]byte, error) { return imagebuild.FeatureMetadata(ctx, registries, id) }
@@ -121,46 +121,6 @@ func hostOf(config string) (effective.Host, error) {
 		host.Env[name] = value
 	}
 	return host, nil
-}
-
-// imageLookup finds images in the engine, which is asked first when it is
-// needed, and then in registries.
-type imageLookup struct {
-	ctx        context.Context
-	online     bool
-	engine     *engine.Engine
-	failed     error
-	registries registry.Options
-}
-
-func (l *imageLookup) find(ref string, private bool) (effective.Image, error) {
-	if l.engine == nil && l.failed == nil {
-		l.engine, l.failed = engine.Connect(l.ctx)
-	}
-	err := l.failed
-	if l.engine != nil {
-		var image engine.Image
-		if image, err = l.engine.ImageInspect(l.ctx, ref); err == nil {
-			return effective.Image{Labels: image.Labels, User: image.User, Entrypoint: image.Entrypoint, Cmd: image.Cmd}, nil
-		}
-	}
-	if !l.online {
-		if errors.Is(err, engine.ErrNotFound) {
-			err = errors.New("it is not on this machine; --online asks its registry")
-		}
-		return effective.Image{}, err
-	}
-	if private {
-		return effective.Image{}, errors.New("it is not on this machine, and no registry is asked: a variable of this host stands in its name")
-	}
-	config, err := imagebuild.RemoteConfig(l.ctx, l.registries, ref)
-	return effective.Image{Labels: config.Labels, User: config.User, Entrypoint: config.Entrypoint, Cmd: config.Cmd}, err
-}
-
-func (l *imageLookup) close() {
-	if l.engine != nil {
-		l.engine.Close()
-	}
 }
 
 // writeEffectiveJSON prints the versioned JSON form.

@@ -96,6 +96,15 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	policy := file.Settings.Policy()
 	lesson := learn.New(records, policy, o.learn)
 	a.explainLesson(lesson, records, policy, o.learn)
+	if policy.Mode() == firewall.ModeAudit && !o.enforce {
+		fmt.Fprintf(a.stderr, "sbx-devc: the mode of %s is still audit, which lets everything out; --enforce sets it to allowlist\n", o.file)
+	}
+	return a.addLesson(o, file, lesson)
+}
+
+// addLesson shows what the settings become with the lesson's entries, and with
+// --write writes them.
+func (a *app) addLesson(o learnOptions, file *settings.File, lesson *learn.Lesson) error {
 	x := settings.Extension{Presets: lesson.Entries("presets"), Allow: lesson.Entries("allow"), Private: lesson.Entries("private")}
 	if o.enforce {
 		x.Mode = firewall.ModeAllowlist
@@ -103,9 +112,6 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	extended, err := settings.Extend(o.file, file.Source, x, settings.DirReader(filepath.Dir(o.file)))
 	if err != nil {
 		return exitWith(exitConfig, err)
-	}
-	if policy.Mode() == firewall.ModeAudit && !o.enforce {
-		fmt.Fprintf(a.stderr, "sbx-devc: the mode of %s is still audit, which lets everything out; --enforce sets it to allowlist\n", o.file)
 	}
 	if bytes.Equal(file.Source, extended) {
 		fmt.Fprintf(a.stderr, "sbx-devc: %s needs no change\n", o.file)

@@ -197,24 +197,13 @@ func (v *validation) project(p *devcontainer.Project) error {
 
 // settings checks a sandbox.jsonc on its own.
 func (v *validation) settings(file string) error {
-	_, findings, err := readSettings(file)
+	f, err := settings.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	src, err := os.ReadFile(file)
-	doc, _ := jsonc.Parse(file, src)
-	v.findings = append(v.findings, append(findings, devcontainer.IdleSettings(doc, false)...)...)
+	doc, _ := jsonc.Parse(file, f.Source)
+	v.findings = append(v.findings, append(f.Findings, devcontainer.IdleSettings(doc, false)...)...)
 	v.files++
-	v.sources[file] = src
-	return err
-}
-
-// readSettings reads a sandbox.jsonc with the lists that it names.
-func readSettings(path string) (*settings.Accepted, []diag.Finding, error) {
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, findings := settings.Parse(path, src, settings.DirReader(filepath.Dir(path)))
-	return s, findings, nil
+	v.sources[file] = f.Source
+	return nil
 }
