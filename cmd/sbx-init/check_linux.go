@@ -49,7 +49,7 @@ func (p *program) check(args []string) error {
 	if err != nil {
 		return err
 	}
-	d := t.Decide(pol.Policy)
+	d := t.Decide(pol.Policy.Policy)
 	word := "denied"
 	if d.Allowed() {
 		word = "allowed"
@@ -58,7 +58,7 @@ func (p *program) check(args []string) error {
 	if d.Rule != "" {
 		text += fmt.Sprintf("rule: %s\n", d.Rule)
 	}
-	switch fix, why := audit.Fix(pol.Policy, t); {
+	switch fix, why := audit.Fix(pol.Policy.Policy, t); {
 	case fix != "":
 		text += fmt.Sprintf("to open it, add this line to \"allow\": %q,\n", fix)
 	case why != "" && why != d.Reason:
@@ -69,7 +69,7 @@ func (p *program) check(args []string) error {
 		if err != nil {
 			return err
 		}
-		text += onRecord(refusals, d, pol.Policy)
+		text += onRecord(refusals, d, pol.Policy.Policy)
 	}
 	if _, err := fmt.Fprint(p.stdout, text); err != nil {
 		return err

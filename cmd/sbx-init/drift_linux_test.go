@@ -8,6 +8,8 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/control"
+	"github.com/org/claude-sandbox/firewall/live"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -63,7 +65,7 @@ func TestRulesThatSomebodyChangedAreRestored(t *testing.T) {
 	}
 	restored := 0
 	for _, r := range b.records() {
-		if strings.HasPrefix(r.Reason, driftReason) && r.Layer == audit.LayerIP {
+		if strings.HasPrefix(r.Reason, live.DriftReason) && r.Layer == audit.LayerIP {
 			restored++
 		}
 	}
@@ -129,7 +131,7 @@ func BenchmarkReload(b *testing.B) {
 		b.StopTimer()
 		box.write("policy.jsonc", []string{afterReload, beforeReload}[i%2])
 		b.StartTimer()
-		r, err := callControl(controlPath(box.path("run/audit.jsonl"), true), request{"reload"})
+		r, err := control.Call(control.Path(box.path("run/audit.jsonl"), true), "reload")
 		if err != nil || r.Code != 0 {
 			b.Fatalf("%+v, %v", r, err)
 		}

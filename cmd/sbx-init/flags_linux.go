@@ -3,7 +3,10 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"net/netip"
+	"strings"
 )
 
 // newFlags returns a flag set that leaves printing to main.
@@ -44,4 +47,22 @@ func splitCommand(args []string) (flags, command []string, found bool) {
 		}
 	}
 	return args, nil, false
+}
+
+// addPrefixes returns the reader of a flag that holds addresses and networks,
+// separated by commas, and adds them to list.
+func addPrefixes(list *[]netip.Prefix) func(string) error {
+	return func(text string) error {
+		for word := range strings.SplitSeq(text, ",") {
+			prefix, err := netip.ParsePrefix(word)
+			if addr, notPrefix := netip.ParseAddr(word); notPrefix == nil {
+				prefix, err = netip.PrefixFrom(addr.Unmap().WithZone(""), addr.Unmap().BitLen()), nil
+			}
+			if err != nil {
+				return fmt.Errorf("%q is neither an address nor a network", word)
+			}
+			*list = append(*list, prefix)
+		}
+		return nil
+	}
 }

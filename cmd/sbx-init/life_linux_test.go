@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/org/claude-sandbox/firewall/control"
+	"github.com/org/claude-sandbox/firewall/live"
 	"github.com/org/claude-sandbox/internal/test/netnstest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
@@ -29,7 +31,7 @@ func (b *box) ask(command string, flags ...string) result {
 	return b.finish(b.initCommand(args...))
 }
 
-func (b *box) status() (s status) {
+func (b *box) status() (s live.Status) {
 	b.t.Helper()
 	r := b.ask("status", "--json")
 	r.mustExit(b.t, 0)
@@ -325,7 +327,7 @@ func TestAttackAgentSpeaksToTheFirewall(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, beforeReload)
 	startSidecar(t, b)
-	socket := controlPath(b.path("run/audit.jsonl"), true)
+	socket := control.Path(b.path("run/audit.jsonl"), true)
 	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the control socket: %v, %v", info, err)
 	}

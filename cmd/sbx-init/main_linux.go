@@ -131,3 +131,8 @@ func (p *program) dispatch(args []string) error {
 func (p *program) printError(err error) {
 	diag.WriteError(p.stderr, "sbx-init", err)
 }
+
+// printWarning shows what goes on without.
+func (p *program) printWarning(err error) {
+	fmt.Fprintf(p.stderr, "sbx-init: warning: %v\n", err)
+}

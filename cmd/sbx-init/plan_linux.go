@@ -10,6 +10,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/firewall/live"
 	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/tunnel"
 	"github.com/org/claude-sandbox/internal/visible"
@@ -34,29 +35,17 @@ func (p *program) plan(args []string) error {
 	if err != nil {
 		return err
 	}
-	upstreams, err := readResolvers(resolvConf)
+	resolvers, err := live.ReadResolvers(live.ResolvConf)
 	if err != nil {
 		return fmt.Errorf("finding the machine's resolvers: %w", err)
 	}
 	known, assumed := kernelFacts()
-	facts := machineFacts(known, upstreams)
-	facts.Around = pol.around
-	plan, err := firewall.Compile(pol.Policy, facts)
+	plan, err := firewall.Compile(pol.Policy.Policy, live.Facts(known, resolvers, pol.Policy.Around))
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprint(p.stdout, assumed, plan)
 	return err
-}
-
-// machineFacts completes what the kernel says with what run knows before its
-// servers listen; it is the one place for both plan and run.
-func machineFacts(known firewall.Facts, upstreams resolvers) firewall.Facts {
-	known.Upstreams = upstreams.addrs
-	known.ResolverPort, known.GuardPort = firewall.ResolverPort, firewall.GuardPort
-	known.Mark = firewall.Mark
-	known.DaemonUID = os.Geteuid()
-	return known
 }
 
 // kernelFacts asks the kernel. Where that fails, as without root's rights, it
@@ -71,7 +60,8 @@ func kernelFacts() (facts firewall.Facts, comment string) {
 	all := firewall.AssumedFacts()
 	_, noIPv6 := os.Stat("/proc/self/net/if_inet6")
 	facts = firewall.Facts{IPv6: noIPv6 == nil, NFLOG: all.NFLOG, Queue: all.Queue, Headers: all.Headers}
-	return facts, fmt.Sprintf("# The kernel was not asked (%s).\n# Its modules are assumed: NFLOG, NFQUEUE, u32, ipv6header.\n", visible.Folded(err.Error()))
+	return facts, fmt.Sprintf("# The kernel was not asked (%s).\n"+
+		"# Its modules are assumed: NFLOG, NFQUEUE, u32, ipv6header.\n", visible.Folded(err.Error()))
 }
 
 // tunnel carries HTTP requests from a port of the namespace over standard

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/live"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -18,22 +19,20 @@ import (
 // maxPolicyBytes bounds the size of a policy file and of each list it names.
 const maxPolicyBytes = 1 << 20
 
-// policy is a policy file that was understood.
-type policy struct {
+// policyFile is a policy file that was understood.
+type policyFile struct {
 	network firewall.Network
-	hash    string         // SHA-256 of the file and the lists that it names, hexadecimal
-	around  []netip.Prefix // the networks that it was made for, see around
-	*firewall.Policy
+	live.Policy
 }
 
 // loadPolicy reads the policy file at path and the lists that it names. With
 // who set, each of these files must be out of that user's reach. Names may not
 // lead to the networks around the machine nor to those of more. Findings go
 // to stderr, all of them, and the error then carries exit code 65.
-func (p *program) loadPolicy(path string, who *attacker, more []netip.Prefix) (policy, error) {
+func (p *program) loadPolicy(path string, who *attacker, more []netip.Prefix) (policyFile, error) {
 	src, err := readPolicyFile(path, who)
 	if err != nil {
-		return policy{}, err
+		return policyFile{}, err
 	}
 	hash := sha256.New()
 	hash.Write(src)
@@ -48,18 +47,19 @@ func (p *program) loadPolicy(path string, who *attacker, more []netip.Prefix) (p
 	parsed, findings := settings.Parse(path, src, lists)
 	if len(findings) > 0 {
 		if err := diag.WriteText(p.stderr, findings); err != nil {
-			return policy{}, err
+			return policyFile{}, err
 		}
 	}
 	if parsed == nil {
 		err := fmt.Errorf("the policy file %s is wrong", path)
-		return policy{}, exitWith(exitConfig, diag.WithHint(err, "correct the places above; nothing was opened"))
+		return policyFile{}, exitWith(exitConfig, diag.WithHint(err, "correct the places above; nothing was opened"))
 	}
-	networks, err := around(more)
+	around, err := live.Around(more)
 	if err != nil {
-		return policy{}, err
+		return policyFile{}, err
 	}
-	return policy{parsed.Network, hex.EncodeToString(hash.Sum(nil)), networks, parsed.Policy().Around(networks)}, nil
+	sum := hex.EncodeToString(hash.Sum(nil))
+	return policyFile{parsed.Network, live.Policy{Policy: parsed.Policy().Around(around), File: path, SHA256: sum, Around: around}}, nil
 }
 
 // readPolicyFile reads one file, after it made sure that who cannot change it.

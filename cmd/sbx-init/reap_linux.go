@@ -40,7 +40,7 @@ func (p *program) reap(args []string) error {
 		return err
 	}
 	if err := owner.Answer(os.Environ()); err != nil {
-		fmt.Fprintf(p.stderr, "sbx-init: warning: the firewall's records will name no process: %v\n", err)
+		p.printWarning(fmt.Errorf("the firewall's records will name no process: %w", err))
 	}
 	mounts, err := mountwatch.Start()
 	if err != nil {

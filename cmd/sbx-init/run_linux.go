@@ -16,7 +16,10 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/control"
 	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/firewall/live"
+	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -24,6 +27,9 @@ import (
 )
 
 const (
+	// setupTimeout bounds everything between closing and verifying.
+	setupTimeout = 30 * time.Second
+
 	// defaultAudit is where the agent finds out why it was refused.
 	defaultAudit = "/run/sbx/audit.jsonl"
 
@@ -49,6 +55,14 @@ type runOptions struct {
 	lifeline bool
 	deadline time.Duration
 	command  []string
+}
+
+// topology names what run does as a status has it.
+func (o runOptions) topology() string {
+	if o.sidecar {
+		return "sidecar"
+	}
+	return "single"
 }
 
 func parseRun(args []string) (runOptions, error) {
@@ -118,8 +132,6 @@ func (p *program) run(args []string) (err error) {
 		return err
 	}
 	first := p.newInit(lossOf(mounts))
-	w := &wall{kernel: k, done: make(chan error, 4), children: first.Children}
-	first.Failures = w.done
 
 	who := initproc.Account{}
 	reach := attacker{anyone: true}
@@ -133,47 +145,50 @@ func (p *program) run(args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	upstreams, err := readResolvers(resolvConf)
+	resolvers, err := live.ReadResolvers(live.ResolvConf)
 	if err != nil {
 		return fmt.Errorf("finding the machine's resolvers: %w", err)
 	}
-	p.warn(policy, upstreams)
+	p.warn(policy, resolvers)
 	log, err := openAudit(o.audit, reach)
 	if err != nil {
 		return diag.WithHint(err, "give another place with --audit FILE, in a folder that only root can write")
 	}
-	if err := w.beginRecords(log, o, who, upstreams); err != nil {
-		return err
-	}
-	defer func() {
-		if err := w.endRecords(); err != nil {
-			fmt.Fprintf(p.stderr, "sbx-init: warning: the audit log is not complete: %v\n", err)
-		}
-	}()
-	if err := writeEffective(filepath.Join(filepath.Dir(o.audit), effectivePolicy), policy.network); err != nil {
-		return err
-	}
-	if err := w.open(ctx, policy, upstreams); err != nil {
-		return err
-	}
-	if err := w.watchRefusals(); err != nil {
-		fmt.Fprintf(p.stderr, "sbx-init: warning: refused connections are not recorded, names are: %v\n", err)
-	}
-	unseen := func(err error) {
-		fmt.Fprintf(p.stderr, "sbx-init: warning: the process of a refused connection is not recorded, its user is: %v\n", err)
-	}
-	if err := w.watchHeld(unseen); err != nil {
-		unseen(err)
-	}
-	control, err := listenControl(controlPath(o.audit, o.sidecar))
+	lookup, err := findProcesses(o, who, resolvers)
 	if err != nil {
 		return err
 	}
-	// From now on little memory is worth more than little work, to whoever shares
-	// the container's limit with us.
+	recorder := audit.NewRecorder(log.Record, lookup.Complete)
+	closeFirewall := func() error { return nil }
+	defer func() {
+		if err := errors.Join(closeFirewall(), recorder.Close()); err != nil {
+			p.printWarning(fmt.Errorf("the audit log is not complete: %w", err))
+		}
+	}()
+	if err := writeEffective(o.audit, policy.network); err != nil {
+		return err
+	}
+	firewall, err := live.Open(ctx, live.Options{
+		Kernel: k, Resolvers: resolvers, Topology: o.topology(), Record: recorder.Record, Lookup: lookup,
+		Programs: first.Children.Pause, Tell: p.printError, Warn: p.printWarning,
+	}, policy.Policy)
+	if err != nil {
+		return err
+	}
+	closeFirewall = firewall.Close
+	socket, err := control.Listen(control.Path(o.audit, o.sidecar))
+	if err != nil {
+		return err
+	}
+	begin := func() {
+		go control.Serve(socket, handler{firewall, o, reach, resolvers}.handle, refuse)
+		go firewall.Keep()
+	}
+	// From now on little memory is worth more than little work, to programs that
+	// share the container's limit with us.
 	debug.SetGCPercent(gcServing)
 	go debug.FreeOSMemory() // what reading the policy took
-	keeper := newKeeper(p, w, o, reach)
+	first.Failures = firewall.Failures()
 	if !o.sidecar {
 		argv := append(append([]string{"sbx-init", shimCommand}, who.IDs()...), "--")
 		return first.Run(append(argv, o.command...), who.Environ(os.Environ()), func() error {
@@ -181,7 +196,7 @@ func (p *program) run(args []string) (err error) {
 			if err := initproc.KeepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_KILL); err != nil {
 				return err
 			}
-			keeper.begin(control)
+			begin()
 			return nil
 		})
 	}
@@ -196,9 +211,24 @@ func (p *program) run(args []string) (err error) {
 		if err := initproc.KeepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW); err != nil {
 			return err
 		}
-		keeper.begin(control)
+		begin()
 		return p.reportReady(time.Since(started))
 	})
+}
+
+// findProcesses returns the lookup of the processes behind decisions. who is the
+// command's account, the zero Account when there is none.
+func findProcesses(o runOptions, who initproc.Account, resolvers live.Resolvers) (*owner.Lookup, error) {
+	l := owner.New(resolvers.Servers(), os.Environ())
+	if o.askAgent {
+		l.AskAgent()
+	}
+	if !o.sidecar {
+		if err := l.SearchAs(who.UID, who.GID); err != nil {
+			return nil, diag.WithHint(err, initproc.HintCapabilities)
+		}
+	}
+	return l, nil
 }
 
 // reportReady tells the program that waits on our standard output that the
@@ -231,12 +261,11 @@ func openAudit(path string, who attacker) (*audit.Log, error) {
 	return log, nil
 }
 
-// warn says what the policy asks for and this version does not do, and what
-// will not work.
-func (p *program) warn(pol policy, upstreams resolvers) {
+// warn says what the policy leaves open, and what will not work.
+func (p *program) warn(pol policyFile, resolvers live.Resolvers) {
 	say := func(lines ...string) {
 		for _, l := range lines {
-			fmt.Fprintf(p.stderr, "sbx-init: warning: %s\n", l)
+			p.printWarning(errors.New(l))
 		}
 	}
 	switch pol.Mode() {
@@ -245,15 +274,17 @@ func (p *program) warn(pol policy, upstreams resolvers) {
 			"whatever runs here reaches every host, the machine's own network and cloud metadata included, and nothing is recorded",
 			`for a firewall write "mode": "allowlist", or "audit" to learn what the list must hold`)
 	case firewall.ModeAudit:
-		say("mode audit: the whole internet is open and what is reached is recorded; private networks, metadata and what \"deny\" lists stay closed")
+		say("mode audit: the whole internet is open and what is reached is recorded; " +
+			"private networks, metadata and what \"deny\" lists stay closed")
 	}
-	if pol.Resolves() && len(upstreams.addrs) == 0 {
-		fmt.Fprintf(p.stderr, "sbx-init: warning: %s names no resolver, so no name can be resolved\n", resolvConf)
+	if pol.Resolves() && len(resolvers.Addrs) == 0 {
+		say(live.ResolvConf + " names no resolver, so no name can be resolved")
 	}
 }
 
-// writeEffective writes the policy in force for everybody to read.
-func writeEffective(path string, network firewall.Network) error {
+// writeEffective writes the policy in force into the audit log's folder, for
+// everybody to read.
+func writeEffective(log string, network firewall.Network) error {
 	text, err := json.MarshalIndent(struct {
 		Network firewall.Network `json:"network"`
 	}{network}, "", "  ")
@@ -261,7 +292,7 @@ func writeEffective(path string, network firewall.Network) error {
 		return fmt.Errorf("writing the policy in force: %w", err)
 	}
 	// A new file takes the place of whatever was there, a symbolic link too.
-	if err := atomicfile.WriteBytes(path, 0o644, append(text, '\n')); err != nil {
+	if err := atomicfile.WriteBytes(filepath.Join(filepath.Dir(log), effectivePolicy), 0o644, append(text, '\n')); err != nil {
 		return fmt.Errorf("writing the policy in force: %w", err)
 	}
 	return nil

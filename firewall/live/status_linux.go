@@ -1,9 +1,7 @@
-package main
+package live
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -11,90 +9,88 @@ import (
 	"github.com/org/claude-sandbox/internal/visible"
 )
 
-// status is what the running firewall says of itself. Its JSON form is stable:
+// Status is what the running firewall says of itself. Its JSON form is stable:
 // fields are added, never changed.
-type status struct {
+type Status struct {
 	SchemaVersion int            `json:"schemaVersion"`
 	Ready         bool           `json:"ready"`
-	Topology      string         `json:"topology"` // "single" or "sidecar"
+	Topology      string         `json:"topology"` // of Options
 	Mode          firewall.Mode  `json:"mode"`
 	Backend       string         `json:"backend"` // "nft" or "legacy"
 	IPv6          bool           `json:"ipv6"`
 	Started       time.Time      `json:"started"`
-	Policy        policyStatus   `json:"policy"`
-	Resolver      resolverStatus `json:"resolver"`
-	Guard         guardStatus    `json:"guard"`
+	Policy        PolicyStatus   `json:"policy"`
+	Resolver      ResolverStatus `json:"resolver"`
+	Guard         GuardStatus    `json:"guard"`
 	Allowed       int64          `json:"allowed"` // decisions since the start
 	Denied        int64          `json:"denied"`
-	Drift         driftStatus    `json:"drift"`
+	Drift         DriftStatus    `json:"drift"`
 	Error         string         `json:"error,omitempty"` // why it is not ready
 }
 
-type policyStatus struct {
+// PolicyStatus is about the policy in force.
+type PolicyStatus struct {
 	File    string    `json:"file"`
 	SHA256  string    `json:"sha256"` // of the file and the lists that it names
 	Since   time.Time `json:"since"`
 	Reloads int       `json:"reloads"`
 }
 
-type resolverStatus struct {
-	Port      uint16   `json:"port"` // 0 = there is none
+// ResolverStatus is about the resolver.
+type ResolverStatus struct {
+	Port      uint16   `json:"port"` // 0 = no policy has needed it yet
 	Upstreams []string `json:"upstreams"`
 }
 
-type guardStatus struct {
+// GuardStatus is about the guard.
+type GuardStatus struct {
 	On   bool   `json:"on"`   // the policy in force asks it
-	Port uint16 `json:"port"` // 0 = no policy has needed it yet
+	Port uint16 `json:"port"` // 0 = it is not on
 }
 
-type driftStatus struct {
-	Restored int        `json:"restored"` // how often rules that somebody changed were restored
+// DriftStatus is about rules that another program changed.
+type DriftStatus struct {
+	Restored int        `json:"restored"` // how often they were restored
 	Last     *time.Time `json:"last,omitempty"`
 }
 
-func (k *keeper) status() status {
-	w := k.wall
-	s := status{
+// Status says what the firewall does. It waits for a change that is under way.
+func (f *Firewall) Status() Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k := f.options.Kernel
+	s := Status{
 		SchemaVersion: 1,
-		Ready:         k.broken == nil,
-		Topology:      "single",
-		Mode:          w.policy.Mode(),
-		Backend:       string(w.kernel.Backend()),
-		IPv6:          w.facts.IPv6,
-		Started:       k.started.UTC(),
-		Policy:        policyStatus{k.options.policy, w.policy.hash, k.since.UTC(), k.reloads},
-		Resolver:      resolverStatus{w.facts.ResolverPort, []string{}},
-		Allowed:       w.count.allowed.Load(),
-		Denied:        w.count.denied.Load(),
-		Drift:         driftStatus{Restored: k.restored},
+		Ready:         f.drift.broken == nil,
+		Topology:      f.options.Topology,
+		Mode:          f.now.policy.Mode(),
+		Backend:       string(k.Backend()),
+		IPv6:          k.Facts().IPv6,
+		Started:       f.started.UTC(),
+		Policy:        PolicyStatus{f.now.policy.File, f.now.policy.SHA256, f.now.since.UTC(), f.now.reloads},
+		Resolver:      ResolverStatus{portOf(f.servers.resolverAt), []string{}},
+		Allowed:       f.decisions.allowed.Load(),
+		Denied:        f.decisions.denied.Load(),
+		Drift:         DriftStatus{Restored: f.drift.restored},
 	}
-	if w.policy.Guarded() {
-		s.Guard = guardStatus{true, w.facts.GuardPort}
+	if f.now.policy.Guarded() {
+		s.Guard = GuardStatus{true, portOf(f.servers.guardAt)}
 	}
-	if k.options.sidecar {
-		s.Topology = "sidecar"
+	for _, a := range f.options.Resolvers.Addrs {
+		s.Resolver.Upstreams = append(s.Resolver.Upstreams, a.String())
 	}
-	for _, u := range w.upstreams.addrs {
-		s.Resolver.Upstreams = append(s.Resolver.Upstreams, u.String())
-	}
-	if k.restored > 0 {
-		last := k.lastDrift.UTC()
+	if f.drift.restored > 0 {
+		last := f.drift.last.UTC()
 		s.Drift.Last = &last
 	}
-	if k.broken != nil {
-		s.Error = visible.Folded(k.broken.Error())
+	if f.drift.broken != nil {
+		s.Error = visible.Folded(f.drift.broken.Error())
 	}
 	return s
 }
 
-func (s status) write(w io.Writer) error { return json.NewEncoder(w).Encode(s) }
-
-// statusText writes a status, given as JSON, for people.
-func statusText(text string) (string, error) {
-	var s status
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return "", fmt.Errorf("reading the firewall's status: %w", err)
-	}
+// Text is the status for people, some lines in local time.
+func (s Status) Text() string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s %s\n", name, fmt.Sprintf(format, args...))
@@ -123,5 +119,5 @@ func statusText(text string) (string, error) {
 		drift += ", last at " + when(*s.Drift.Last)
 	}
 	line("drift", "%s", drift)
-	return b.String(), nil
+	return b.String()
 }

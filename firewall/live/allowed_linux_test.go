@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"errors"
@@ -30,27 +30,27 @@ func mustPolicy(t *testing.T, n firewall.Network) *firewall.Policy {
 // one comes: it must not open anything.
 func TestAttackAnswerThatCrossesAReload(t *testing.T) {
 	opened := map[netip.Addr]int{}
-	b := newBook(mustPolicy(t, firewall.Network{Allow: []string{"a.test", "b.test"}}), func(a netip.Addr, _ []firewall.Port, _ time.Duration) error {
+	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"a.test", "b.test"}}), func(a netip.Addr, _ []firewall.Port, _ time.Duration) error {
 		opened[a]++
 		return nil
 	}, nil)
 	ports := []firewall.Port{https}
-	if err := b.Allow([]string{"a.test"}, addrA, ports, time.Minute); err != nil || opened[addrA] != 1 {
+	if err := set.Allow([]string{"a.test"}, addrA, ports, time.Minute); err != nil || opened[addrA] != 1 {
 		t.Fatalf("%v, opened %v", err, opened)
 	}
-	b.setPolicy(mustPolicy(t, firewall.Network{Allow: []string{"b.test"}}))
-	if err := b.Allow([]string{"a.test"}, addrA, ports, time.Minute); err == nil || opened[addrA] != 1 {
+	set.setPolicy(mustPolicy(t, firewall.Network{Allow: []string{"b.test"}}))
+	if err := set.Allow([]string{"a.test"}, addrA, ports, time.Minute); err == nil || opened[addrA] != 1 {
 		t.Errorf("%v, opened %v: the answer opened an address for a name that is no longer allowed", err, opened)
 	}
-	if err := b.Allow([]string{"b.test"}, addrB, []firewall.Port{https, {Number: 22, Proto: firewall.TCP}}, time.Minute); err != nil || opened[addrB] != 1 {
+	if err := set.Allow([]string{"b.test"}, addrB, []firewall.Port{https, {Number: 22, Proto: firewall.TCP}}, time.Minute); err != nil || opened[addrB] != 1 {
 		t.Errorf("%v, opened %v: an allowed name is not opened", err, opened)
 	}
 }
 
 func TestConnectionsAreJudgedByEveryNameThatLedThere(t *testing.T) {
-	b := newBook(mustPolicy(t, firewall.Network{Allow: []string{"a.test", "b.test"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
+	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"a.test", "b.test"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
 	for _, names := range [][]string{{"a.test"}, {"b.test", "cdn.test", "edge.test"}} {
-		if err := b.Allow(names, addrA, []firewall.Port{https}, time.Minute); err != nil {
+		if err := set.Allow(names, addrA, []firewall.Port{https}, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,9 +69,9 @@ func TestConnectionsAreJudgedByEveryNameThatLedThere(t *testing.T) {
 		{"the address is denied", firewall.Network{Allow: []string{"a.test"}, Deny: []string{addrA.String()}}, false},
 		{"mode none", firewall.Network{Mode: firewall.ModeNone, Allow: []string{"a.test"}}, false},
 	} {
-		b.setPolicy(mustPolicy(t, tt.network))
-		_ = b.read(func(p page) error {
-			if got := p.connects(addrA, https); got != tt.want {
+		set.setPolicy(mustPolicy(t, tt.network))
+		_ = set.read(func(s snapshot) error {
+			if got := s.connects(addrA, https); got != tt.want {
 				t.Errorf("%s: %v, want %v", tt.why, got, tt.want)
 			}
 			return nil
@@ -79,24 +79,24 @@ func TestConnectionsAreJudgedByEveryNameThatLedThere(t *testing.T) {
 	}
 }
 
-func TestBookForgetsWhatIsOverAndNotInUse(t *testing.T) {
-	b := newBook(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
+func TestAllowedSetForgetsWhatIsOverAndNotInUse(t *testing.T) {
+	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
 	now := time.Now()
-	b.now = func() time.Time { return now }
+	set.now = func() time.Time { return now }
 	for _, addr := range []netip.Addr{addrA, addrB} {
-		if err := b.Allow([]string{"x.test.example"}, addr, []firewall.Port{https}, time.Minute); err != nil {
+		if err := set.Allow([]string{"x.test.example"}, addr, []firewall.Port{https}, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
 	flows := []kernel.Flow{{Real: netip.AddrPortFrom(addrB, 443)}}
-	b.sweep(flows)
-	if len(b.leads) != 2 {
-		t.Fatalf("%d leads before their time is over, want 2", len(b.leads))
+	set.sweep(flows)
+	if len(set.grants) != 2 {
+		t.Fatalf("%d grants before their time is over, want 2", len(set.grants))
 	}
 	now = now.Add(2 * time.Minute)
-	b.sweep(flows)
-	_ = b.read(func(p page) error {
-		if p.opens(addrA, https) || !p.opens(addrB, https) {
+	set.sweep(flows)
+	_ = set.read(func(s snapshot) error {
+		if s.opens(addrA, https) || !s.opens(addrB, https) {
 			t.Error("want the address in use alone to be known")
 		}
 		return nil
@@ -108,7 +108,7 @@ func TestBookForgetsWhatIsOverAndNotInUse(t *testing.T) {
 func TestAFullSetMakesRoom(t *testing.T) {
 	const limit = 2000
 	open := map[netip.Addr]bool{}
-	b := newBook(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}), func(a netip.Addr, _ []firewall.Port, _ time.Duration) error {
+	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}), func(a netip.Addr, _ []firewall.Port, _ time.Duration) error {
 		if !open[a] && len(open) == limit {
 			return fmt.Errorf("allowing: %w", kernel.ErrFull)
 		}
@@ -125,7 +125,7 @@ func TestAFullSetMakesRoom(t *testing.T) {
 	six := netip.MustParseAddr("2600::1")
 	allow := func(a netip.Addr, timeout time.Duration) {
 		t.Helper()
-		if err := b.Allow([]string{"x.test.example"}, a, []firewall.Port{https}, timeout); err != nil {
+		if err := set.Allow([]string{"x.test.example"}, a, []firewall.Port{https}, timeout); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,11 +141,11 @@ func TestAFullSetMakesRoom(t *testing.T) {
 			t.Fatalf("address %d open: %v", i, !want)
 		}
 	}
-	if leads := b.leads[six]; len(leads) != 1 || time.Until(leads[0].until) < time.Minute {
+	if grants := set.grants[six]; len(grants) != 1 || time.Until(grants[0].until) < time.Minute {
 		t.Error("an address of the other family was let go")
 	}
-	_ = b.read(func(p page) error {
-		if !p.connects(address(1), https) {
+	_ = set.read(func(s snapshot) error {
+		if !s.connects(address(1), https) {
 			t.Error("a connection to an address that was let go has no name any more")
 		}
 		return nil
@@ -156,9 +156,9 @@ func TestAFullSetMakesRoom(t *testing.T) {
 	}
 
 	// Where nothing can be let go the error says so.
-	b.forget = func(netip.Addr, []firewall.Port) error { return errors.New("broken") }
+	set.forget = func(netip.Addr, []firewall.Port) error { return errors.New("broken") }
 	for i := range limit {
-		if err := b.Allow([]string{"x.test.example"}, address(10000+i), []firewall.Port{https}, time.Hour); err != nil {
+		if err := set.Allow([]string{"x.test.example"}, address(10000+i), []firewall.Port{https}, time.Hour); err != nil {
 			if !errors.Is(err, kernel.ErrFull) {
 				t.Error(err)
 			}

@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"fmt"
@@ -7,23 +7,32 @@ import (
 	"strings"
 )
 
-// resolvConf is the file that names the machine's resolvers.
-const resolvConf = "/etc/resolv.conf"
+// ResolvConf is the file that names the machine's resolvers.
+const ResolvConf = "/etc/resolv.conf"
 
-// resolvers is what we use of a resolv.conf(5) file.
-type resolvers struct {
-	addrs  []netip.Addr
-	search []string // lower case, no trailing dot
+// Resolvers is what we use of a resolv.conf(5) file.
+type Resolvers struct {
+	Addrs  []netip.Addr
+	Search []string // lower case, no trailing dot
 }
 
-// readResolvers reads the file at path. A missing file names nobody, as for
+// Servers are the resolvers' addresses with their port.
+func (r Resolvers) Servers() []netip.AddrPort {
+	out := make([]netip.AddrPort, len(r.Addrs))
+	for i, a := range r.Addrs {
+		out[i] = netip.AddrPortFrom(a, 53)
+	}
+	return out
+}
+
+// ReadResolvers reads the file at path. A missing file names no resolver, as for
 // the C library.
-func readResolvers(path string) (resolvers, error) {
+func ReadResolvers(path string) (Resolvers, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
-		return resolvers{}, err
+		return Resolvers{}, err
 	}
-	var r resolvers
+	var r Resolvers
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {
@@ -33,13 +42,13 @@ func readResolvers(path string) (resolvers, error) {
 		case "nameserver":
 			// A line that is no address is skipped, as the C library does.
 			if addr, err := netip.ParseAddr(fields[1]); err == nil {
-				r.addrs = append(r.addrs, addr)
+				r.Addrs = append(r.Addrs, addr)
 			}
 		case "search", "domain": // the last of either wins
-			r.search = nil
+			r.Search = nil
 			for _, domain := range fields[1:] {
 				if domain = strings.ToLower(strings.Trim(domain, ".")); domain != "" {
-					r.search = append(r.search, domain)
+					r.Search = append(r.Search, domain)
 				}
 			}
 		}
@@ -57,9 +66,9 @@ const (
 	enoughPorts   = 4096
 )
 
-// portsBeside returns the larger range of ports below or above the one in the
+// portsOutside returns the larger range of ports below or above the one in the
 // file, for the resolver's own questions; 0 when neither is large enough.
-func portsBeside(path string) (first, last uint16, err error) {
+func portsOutside(path string) (first, last uint16, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0, 0, fmt.Errorf("finding ports for the resolver's questions: %w", err)

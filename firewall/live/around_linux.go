@@ -1,20 +1,22 @@
-package main
+package live
 
 import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
-	"strings"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/org/claude-sandbox/firewall"
 )
 
-// around returns the networks that the machine is on and its gateways, beside
-// loopback, and then more, which says what cannot be seen from here: behind an
-// address of those is a neighbour or the host, also when it is not a private one.
-// It needs no privilege.
-func around(more []netip.Prefix) ([]netip.Prefix, error) {
+// Around returns the networks that the machine is on and its gateways, without
+// loopback, and then more, which cannot be seen from here: behind an address of
+// these is a neighbour or the host, also when it is not a private one. It needs
+// no privilege.
+func Around(more []netip.Prefix) ([]netip.Prefix, error) {
 	fail := func(err error) ([]netip.Prefix, error) {
 		return nil, fmt.Errorf("finding the networks around: %w", err)
 	}
@@ -63,20 +65,13 @@ func around(more []netip.Prefix) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// addPrefixes returns the reader of a flag that holds addresses and networks,
-// separated by commas, and adds them to list.
-func addPrefixes(list *[]netip.Prefix) func(string) error {
-	return func(text string) error {
-		for word := range strings.SplitSeq(text, ",") {
-			prefix, err := netip.ParsePrefix(word)
-			if addr, notPrefix := netip.ParseAddr(word); notPrefix == nil {
-				prefix, err = netip.PrefixFrom(addr.Unmap().WithZone(""), addr.Unmap().BitLen()), nil
-			}
-			if err != nil {
-				return fmt.Errorf("%q is neither an address nor a network", word)
-			}
-			*list = append(*list, prefix)
-		}
-		return nil
-	}
+// Facts completes what the kernel says of a machine with what is known before
+// the servers listen: they get the usual ports.
+func Facts(known firewall.Facts, resolvers Resolvers, around []netip.Prefix) firewall.Facts {
+	known.Upstreams = resolvers.Addrs
+	known.ResolverPort, known.GuardPort = firewall.ResolverPort, firewall.GuardPort
+	known.Mark = firewall.Mark
+	known.DaemonUID = os.Geteuid()
+	known.Around = around
+	return known
 }

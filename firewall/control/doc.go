@@ -1,0 +1,9 @@
+// Package control is how root speaks to the running firewall: one request and
+// one response, a line of JSON each, over a Unix socket.
+//
+//	sbx-init reload ── Call(path, "reload") ──► Serve ── root? (SO_PEERCRED) ──► handle("reload") ─► Response
+//
+// The socket is a file with mode 0600, not an abstract name, which every process
+// of the network namespace could reach. Whatever its mode becomes, Serve answers
+// root alone. Requests are handled one at a time.
+package control
