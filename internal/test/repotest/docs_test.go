@@ -40,6 +40,7 @@ var (
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	mdLink  = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	noSlug  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	goPath  = regexp.MustCompile("`([a-z][a-z0-9_/]*/[a-z0-9_]+\\.go)`")
 	testRef = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w*`)
 )
 
@@ -53,7 +54,8 @@ func anchors(text string) map[string]bool {
 	return out
 }
 
-// Links between pages lead to files and headings that exist.
+// Links between pages, and paths of source files in them, lead to files and
+// headings that exist.
 func TestDocumentationLinksResolve(t *testing.T) {
 	all := pages(t)
 	links := 0
@@ -72,6 +74,13 @@ func TestDocumentationLinksResolve(t *testing.T) {
 				t.Errorf("%s: no file %s", name, m[1])
 			} else if page, ok := all[target]; ok && anchor != "" && !anchors(page)[anchor] {
 				t.Errorf("%s: no heading %s", name, m[1])
+			}
+		}
+	}
+	for name, text := range all {
+		for _, m := range goPath.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+				t.Errorf("%s: no file %s", name, m[1])
 			}
 		}
 	}
