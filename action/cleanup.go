@@ -76,7 +76,8 @@ func unreported(stepOutcome string, began bool) (outcome agent.Outcome, why erro
 			"what was done is in the workspace; the report folder holds the transcript so far")
 	default:
 		conclusion = ConfigError
-		why = diag.WithHint(errors.New("the step could not be started, most often because an input is longer than 128 KiB, which is all that Linux lets a variable hold"),
+		why = diag.WithHint(errors.New("the step could not be started, most often because an input is longer than 128 KiB, which is all that "+
+			"Linux lets a variable hold"),
 			"write a long prompt into a file of the workspace and name that with prompt_file")
 	}
 	message := why.Error()

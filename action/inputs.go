@@ -153,7 +153,8 @@ func (p *inputParser) minutes(name string, fallback time.Duration) time.Duration
 	}
 	f, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(f > 0) || f > maxTimeout.Minutes() {
-		p.fail("write minutes as a number alone, such as 30", "input %s: %q is not a number above 0 and up to %.0f", name, value, maxTimeout.Minutes())
+		p.fail("write minutes as a number alone, such as 30", "input %s: %q is not a number above 0 and up to %.0f", name, value,
+			maxTimeout.Minutes())
 		return fallback
 	}
 	return time.Duration(f * float64(time.Minute))
@@ -180,7 +181,8 @@ func (p *inputParser) list(name string) []string {
 }
 
 func (p *inputParser) credential(in Inputs) {
-	const hint = "pass it from a secret: anthropic_api_key: ${{ secrets.ANTHROPIC_API_KEY }}; secrets are empty in workflows that a fork's pull request starts"
+	const hint = "pass it from a secret: anthropic_api_key: ${{ secrets.ANTHROPIC_API_KEY }}; secrets are empty in workflows that a fork's " +
+		"pull request starts"
 	switch {
 	case p.get("anthropic_api_key") != "" && p.get("claude_code_oauth_token") != "":
 		p.fail("remove one of them", "inputs anthropic_api_key and claude_code_oauth_token are both set")

@@ -170,7 +170,8 @@ func settle(ctx context.Context, in Inputs, report Report, err error) agent.Outc
 	case out.Conclusion == "":
 		return agent.Outcome{Conclusion: agent.NoResult, Message: "the agent ended without a result"}
 	case out.OK() && in.FailOnDenied && report.Egress != nil && len(report.Egress.DeniedHosts()) > 0:
-		return agent.Outcome{Conclusion: Denied, Message: "hosts were refused, and fail_on_denied is set: " + strings.Join(report.Egress.DeniedHosts(), ", ")}
+		hosts := strings.Join(report.Egress.DeniedHosts(), ", ")
+		return agent.Outcome{Conclusion: Denied, Message: "hosts were refused, and fail_on_denied is set: " + hosts}
 	}
 	return out
 }
@@ -295,7 +296,8 @@ var validID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 func runID(getenv func(string) string) (string, error) {
 	id := getenv("SBX_RUN_ID")
 	if !validID.MatchString(id) {
-		return "", diag.WithHint(fmt.Errorf("SBX_RUN_ID is %q, which is no name for a run", id), "action run is called by action.yml; use sbx-devc run elsewhere")
+		err := fmt.Errorf("SBX_RUN_ID is %q, which is no name for a run", id)
+		return "", diag.WithHint(err, "action run is called by action.yml; use sbx-devc run elsewhere")
 	}
 	return id, nil
 }

@@ -52,7 +52,8 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 	host.Signals = hurry(ctx, stop)
 	result, err := sandbox.Run(ctx, e, plan, *host)
 	if t := result.Timings; t.Startup > 0 {
-		fmt.Fprintf(job.Progress, "started in %s (firewall %s), ran %s", t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond), t.Agent.Round(time.Millisecond))
+		fmt.Fprintf(job.Progress, "started in %s (firewall %s), ran %s", t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond),
+			t.Agent.Round(time.Millisecond))
 	}
 	return reportOf(result, err), hinted(err, host)
 }
@@ -119,7 +120,8 @@ func reportOf(result *sandbox.Result, err error) Report {
 func hinted(err error, host *sandbox.Host) error {
 	switch {
 	case errors.Is(err, sandbox.ErrKey):
-		return diag.WithHint(err, "check the secret behind anthropic_api_key or claude_code_oauth_token, and that it belongs to %s", host.Upstream)
+		return diag.WithHint(err, "check the secret behind anthropic_api_key or claude_code_oauth_token, and that it belongs to %s",
+			host.Upstream)
 	case errors.Is(err, sandbox.ErrTimeout):
 		return diag.WithHint(err, "timeout_minutes sets it; what the agent had done until then is in the workspace and in the transcript")
 	}

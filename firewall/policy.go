@@ -52,7 +52,8 @@ func (p *Policy) surrounds(addr netip.Addr) bool {
 func NewPolicy(n Network) (*Policy, []EntryError) {
 	var errs []EntryError
 	p := &Policy{network: Network{Mode: n.Mode, Guard: n.Guard}, mode: cmp.Or(n.Mode, ModeAllowlist), guard: cmp.Or(n.Guard, GuardSNI)}
-	if modes := []string{string(ModeNone), string(ModeAllowlist), string(ModeAudit), string(ModeHost)}; !slices.Contains(modes, string(p.mode)) {
+	modes := []string{string(ModeNone), string(ModeAllowlist), string(ModeAudit), string(ModeHost)}
+	if !slices.Contains(modes, string(p.mode)) {
 		errs = append(errs, unknown("mode", string(n.Mode), modes).in("mode", 0, string(n.Mode)))
 	}
 	if guards := []string{string(GuardSNI), string(GuardOff)}; !slices.Contains(guards, string(p.guard)) {

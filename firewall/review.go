@@ -48,7 +48,8 @@ func (p *Policy) Review() []EntryError {
 		case earlier >= 0:
 			r.say("private", e.index, e.rule, complain("remove it", "%s is covered by %s", e.rule, private[earlier].rule))
 		case p.mode != ModeAudit && !slices.ContainsFunc(p.allow.entries, func(o entry) bool { return e.overlaps(&o) }):
-			r.say("private", e.index, e.rule, complain("add it to allow with its port, as in "+e.rule+":5432", "%s has no effect: no entry allows it", e.rule))
+			r.say("private", e.index, e.rule, complain("add it to allow with its port, as in "+e.rule+":5432",
+				"%s has no effect: no entry allows it", e.rule))
 		}
 	}
 	return r.found
@@ -115,13 +116,15 @@ func (e *entry) opensMore() *problem {
 	if e.prefix.IsValid() {
 		for _, s := range specialRanges {
 			if s.class == classMetadata && e.prefix.Contains(s.prefix.Addr()) {
-				return complain("leave it out unless the agent may have those credentials", "%s opens %s, %s, which hands out the machine's credentials", e.rule, s.prefix.Addr(), s.what)
+				return complain("leave it out unless the agent may have those credentials",
+					"%s opens %s, %s, which hands out the machine's credentials", e.rule, s.prefix.Addr(), s.what)
 			}
 		}
 		return nil
 	}
 	if domain, shared := rentedBy(e.name); e.wildcard && shared {
-		return complain("name the hosts that are yours", "%s opens names under %s, where anybody can have a host and be sent data", e.rule, domain)
+		return complain("name the hosts that are yours", "%s opens names under %s, where anybody can have a host and be sent data", e.rule,
+			domain)
 	}
 	if shown, like, foreign := foreignName(e.name); foreign {
 		text := fmt.Sprintf("%s is the international name %s", e.name, shown)

@@ -164,7 +164,9 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	}
 	p.Warnings = append(p.Warnings, open...)
 	if asked := o.User.Network.Mode; asked != "" && s.Network.Mode != asked { // only the project's file comes between
-		p.Warnings = append(p.Warnings, fmt.Sprintf("network mode %s was asked for, but the project's sandbox.jsonc says %s, and that is what is in force: change \"mode\" there, or give --trust-project as well", asked, s.Network.Mode))
+		p.Warnings = append(p.Warnings,
+			fmt.Sprintf("network mode %s was asked for, but the project's sandbox.jsonc says %s, and that is what is in force: change \"mode\" "+
+				"there, or give --trust-project as well", asked, s.Network.Mode))
 	}
 	p.Notes = notes(o, f.Workspace, s.Network.Mode)
 	p.hostedWeb = o.AllowHostedWeb
@@ -183,16 +185,21 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	if f.Workspace.UID == 0 && !f.Workspace.Writable {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s belongs to root, and the agent runs as user %d: it can read the project but not change it; 'chown -R %d:%d %q' lets it",
-			f.Workspace.Dir, fallbackUID, fallbackUID, fallbackUID, f.Workspace.Dir))
+		p.Warnings = append(p.Warnings,
+			fmt.Sprintf("%s belongs to root, and the agent runs as user %d: it can read the project but not change it; 'chown -R %d:%d %q' lets it",
+				f.Workspace.Dir, fallbackUID, fallbackUID, fallbackUID, f.Workspace.Dir))
 	}
 	switch {
 	case f.Workspace.Paths[".git"] != Missing:
 	case f.Workspace.above != "":
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s is a part of the repository %s, which stays outside: a repository that the agent makes ends with the run; run it on %s if the agent's commits should stay",
-			f.Workspace.Dir, f.Workspace.above, f.Workspace.above))
+		p.Warnings = append(p.Warnings,
+			fmt.Sprintf("%s is a part of the repository %s, which stays outside: a repository that the agent makes ends with the run; run it on "+
+				"%s if the agent's commits should stay",
+				f.Workspace.Dir, f.Workspace.above, f.Workspace.above))
 	default:
-		p.Warnings = append(p.Warnings, f.Workspace.Dir+" has no git repository of its own: the agent can make one, which ends with the run; run 'git init' there first if its commits should stay")
+		p.Warnings = append(p.Warnings,
+			f.Workspace.Dir+" has no git repository of its own: the agent can make one, which ends with the run; run 'git init' there first if "+
+				"its commits should stay")
 	}
 	if s.Limits.Disk > 0 {
 		p.Warnings = append(p.Warnings, "limits.disk is not enforced by this version")
@@ -257,13 +264,15 @@ func supported(s settings.Settings) error {
 func openNetwork(o Options, mode firewall.Mode) (warnings []string, err error) {
 	switch mode {
 	case firewall.ModeAudit:
-		return []string{"network mode audit: the whole internet is open to the agent and what it reaches is recorded; private networks, metadata and what is denied stay closed"}, nil
+		return []string{"network mode audit: the whole internet is open to the agent and what it reaches is recorded; private networks, " +
+			"metadata and what is denied stay closed"}, nil
 	case firewall.ModeHost:
 		if o.User.Network.Mode != mode || !o.AcceptNoFirewall {
 			err := fmt.Errorf("%w: network mode host takes the firewall away", ErrRefused)
 			return nil, diag.WithHint(err, "to let the agent reach everything that this machine can, give both flags: %s", hostFlags)
 		}
-		return []string{"NO FIREWALL (network mode host): the agent reaches everything that this machine can, its networks and cloud metadata included, and nothing is recorded"}, nil
+		return []string{"NO FIREWALL (network mode host): the agent reaches everything that this machine can, its networks and cloud metadata " +
+			"included, and nothing is recorded"}, nil
 	}
 	return nil, nil
 }

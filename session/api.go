@@ -16,7 +16,8 @@ func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error
 	var none credproxy.Credential
 	upstream, err := url.Parse(cmp.Or(getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream))
 	if err != nil || upstream.Host == "" {
-		return nil, none, exitcode.With(exitConfig, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"), "give the API's base URL, such as %s", credproxy.DefaultUpstream))
+		return nil, none, exitcode.With(exitConfig, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"),
+			"give the API's base URL, such as %s", credproxy.DefaultUpstream))
 	}
 	for _, source := range []struct {
 		name string
@@ -25,7 +26,8 @@ func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error
 		if secret := getenv(source.name); secret != "" {
 			credential, err := source.read(secret)
 			if err != nil {
-				return nil, none, exitcode.With(exitNoSecret, diag.WithHint(fmt.Errorf("%s: %w", source.name, err), "set it to the key alone, without quotes"))
+				return nil, none, exitcode.With(exitNoSecret, diag.WithHint(fmt.Errorf("%s: %w", source.name, err),
+					"set it to the key alone, without quotes"))
 			}
 			// The proxy knows which addresses may see a key; ask it before
 			// anything starts.

@@ -55,7 +55,8 @@ func (i Images) bringNamed(ctx context.Context, plan *sandbox.Plan) error {
 		pulled, err := imagebuild.Pull(ctx, i.Engine, i.registry(), *image, imagebuild.PullOptions{})
 		if err != nil {
 			err = fmt.Errorf("%w: the engine does not have %s: %w", sandbox.ErrNoStart, *image, err)
-			return diag.WithHint(err, "name an image that the engine has with %s; 'sbx-devc image build' makes one from the project's .devcontainer", i.Option)
+			return diag.WithHint(err,
+				"name an image that the engine has with %s; 'sbx-devc image build' makes one from the project's .devcontainer", i.Option)
 		}
 		*image = pulled.Ref // an engine does not know what was loaded by its digest in a registry
 	}
@@ -65,7 +66,8 @@ func (i Images) bringNamed(ctx context.Context, plan *sandbox.Plan) error {
 // registry is how registries are reached with the credentials of the environment.
 func (i Images) registry() registry.Options {
 	home, _ := os.UserHomeDir() // without one there is no configuration to read
-	return registry.Real(registry.Credentials{Getenv: i.Getenv, Home: home}, func(text string) { fmt.Fprintf(i.Progress, "sbx-devc: %s\n", text) })
+	return registry.Real(registry.Credentials{Getenv: i.Getenv, Home: home},
+		func(text string) { fmt.Fprintf(i.Progress, "sbx-devc: %s\n", text) })
 }
 
 // bringDefault takes the default image if it is there with Claude Code in it, as
@@ -82,7 +84,8 @@ func (i Images) bringDefault(ctx context.Context, plan *sandbox.Plan) error {
 	case err == nil && !lacks:
 		return nil
 	case err == nil:
-		fmt.Fprintf(i.Progress, "sbx-devc: note: %s has no Claude Code, as the published image has none; taking one that is built here\n", plan.Agent.Image)
+		fmt.Fprintf(i.Progress, "sbx-devc: note: %s has no Claude Code, as the published image has none; taking one that is built here\n",
+			plan.Agent.Image)
 	case !errors.Is(err, engine.ErrNotFound):
 		return err
 	}
@@ -140,7 +143,9 @@ func (i Images) needClaude(ctx context.Context, plan *sandbox.Plan) error {
 		return err
 	}
 	err = fmt.Errorf("%w: the image %s has no Claude Code at %s", sandbox.ErrNoStart, plan.Agent.Image, plan.ClaudePath())
-	return diag.WithHint(err, "leave %s out to have an image built here, build one with 'sbx-devc image build --load --tag NAME', or say with --claude-path where claude is", i.Option)
+	return diag.WithHint(err,
+		"leave %s out to have an image built here, build one with 'sbx-devc image build --load --tag NAME', or say with --claude-path where "+
+			"claude is", i.Option)
 }
 
 // lacksClaude reports whether an image of the engine has nothing at path. It errs

@@ -64,7 +64,8 @@ func openPromptFile(file, project string) (*os.File, error) {
 		}
 	}
 	if link, linkErr := root.Lstat(rel); linkErr == nil && link.Mode()&os.ModeSymlink != 0 {
-		err = diag.WithHint(fmt.Errorf("%s is a symbolic link in the project: %w", file, err), "an agent can make such links to files of yours, whose content would go to it: name the file itself")
+		err = diag.WithHint(fmt.Errorf("%s is a symbolic link in the project: %w", file, err),
+			"an agent can make such links to files of yours, whose content would go to it: name the file itself")
 	}
 	return nil, err
 }

@@ -58,7 +58,8 @@ func noLinkOnTheWay(name, project string) error {
 	for at := filepath.Dir(rel); at != "."; at = filepath.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(project, at)); err == nil && info.Mode()&os.ModeSymlink != 0 {
 			err := fmt.Errorf("%s leads over %s, which is a symbolic link in the project", name, at)
-			return diag.WithHint(err, "an agent can make such links to folders of yours, where the summary would take a file's place: name the folder itself")
+			return diag.WithHint(err,
+				"an agent can make such links to folders of yours, where the summary would take a file's place: name the folder itself")
 		}
 	}
 	return nil

@@ -179,7 +179,8 @@ func (d *decoder) duration(n *jsonc.Node, to *time.Duration) {
 	}
 	v, err := time.ParseDuration(text)
 	if err != nil || v <= 0 {
-		d.node(n, RuleValue, fmt.Sprintf("%s: %q is not a duration", where(n), text), `accepted: a number and ms, s, m or h, as in "30m" or "1h30m"`)
+		d.node(n, RuleValue, fmt.Sprintf("%s: %q is not a duration", where(n), text),
+			`accepted: a number and ms, s, m or h, as in "30m" or "1h30m"`)
 		return
 	}
 	*to = v

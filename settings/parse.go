@@ -79,7 +79,8 @@ func (d *decoder) protect(n *jsonc.Node) []string {
 	var out []string
 	for _, e := range d.list(n) {
 		if !localPath(e.text) {
-			d.at(e.place, RuleValue, "workspace.protect: "+quote(e.text)+" is not a path below the workspace", "write it relative to the workspace, without ..")
+			d.at(e.place, RuleValue, "workspace.protect: "+quote(e.text)+" is not a path below the workspace",
+				"write it relative to the workspace, without ..")
 			continue
 		}
 		out = append(out, e.text)

@@ -52,7 +52,8 @@ func (a *app) actionRun(ctx context.Context) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	conclusion := action.Run(ctx, action.Options{Getenv: a.getenv, Stdout: a.stdout, Runner: actionRunner{action.Sandboxed{Getenv: a.getenv}}, Now: time.Now})
+	runner := actionRunner{action.Sandboxed{Getenv: a.getenv}}
+	conclusion := action.Run(ctx, action.Options{Getenv: a.getenv, Stdout: a.stdout, Runner: runner, Now: time.Now})
 	if conclusion == agent.Success {
 		return nil
 	}

@@ -74,7 +74,8 @@ func holdsProject(dir string) bool {
 func (a *app) projectAsked(all bool, args []string) (string, error) {
 	switch {
 	case all && len(args) > 0:
-		return "", exitWith(exitUsage, diag.WithHint(errors.New("--all and a named log exclude each other"), "--all is for the newest run of any project; leave one of both out"))
+		return "", exitWith(exitUsage, diag.WithHint(errors.New("--all and a named log exclude each other"),
+			"--all is for the newest run of any project; leave one of both out"))
 	case all:
 		return "", nil
 	}

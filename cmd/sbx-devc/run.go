@@ -122,7 +122,8 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.IntVar(&o.maxTurns, "max-turns", 0, "end after this many turns")
 	f.Float64Var(&o.maxBudgetUSD, "max-budget-usd", 0, "end after this many US dollars at list price")
 	f.StringVar(&o.systemPrompt, "append-system-prompt", "", "text to add to Claude's system prompt")
-	f.StringVar(&o.network, "network", "", "none, allowlist (what --allow and --preset name), audit (the internet, recorded) or host (no firewall) (default allowlist)")
+	f.StringVar(&o.network, "network", "",
+		"none, allowlist (what --allow and --preset name), audit (the internet, recorded) or host (no firewall) (default allowlist)")
 	f.StringSliceVar(&o.allow, "allow", nil, "open a destination: HOST, *.DOMAIN, HOST:PORT, NETWORK:PORT, or @FILE with one a line")
 	f.StringSliceVar(&o.whitelist, "whitelist", nil, "the same as --allow")
 	f.StringVar(&o.whitelistFile, "whitelist-file", "", "the same as --allow @FILE")
@@ -130,12 +131,15 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.StringSliceVar(&o.deny, "deny", nil, "deny a destination; wins over everything that allows it")
 	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
 	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass environment variables with this prefix")
-	f.StringVar(&o.image, "image", "", "the agent's image (default "+release.Image()+" if the engine has it, else one that is built here, once)")
+	f.StringVar(&o.image, "image", "",
+		"the agent's image (default "+release.Image()+" if the engine has it, else one that is built here, once)")
 	f.StringVar(&o.firewallImage, "firewall-image", "", "the firewall's image (default: the agent's); you trust it")
-	f.StringVar(&o.engineNetwork, "engine-network", "", "join this network of the engine, to reach services on it (as --allow and --private name them)")
+	f.StringVar(&o.engineNetwork, "engine-network", "",
+		"join this network of the engine, to reach services on it (as --allow and --private name them)")
 	f.StringVar(&o.claudePath, "claude-path", "", "where Claude Code is in the agent's image (default "+sandbox.DefaultClaudePath+")")
 	f.BoolVar(&o.hostedWeb, "allow-hosted-web", false, "let the model's provider search and fetch web pages for the agent, past the firewall")
-	f.BoolVar(&o.noFirewall, "accept-no-firewall", false, "with --network host: you know that the agent then reaches everything that this machine can")
+	f.BoolVar(&o.noFirewall, "accept-no-firewall", false,
+		"with --network host: you know that the agent then reaches everything that this machine can")
 	f.StringVar(&o.memory, "memory", "", "limit of memory, such as 4g (default 8g, at most half of the engine's)")
 	f.Float64Var(&o.cpus, "cpus", 0, "limit of processors, such as 1.5")
 	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads (default 1024)")
@@ -182,7 +186,8 @@ func limitsLimit(flags *pflag.FlagSet) error {
 // run does one run from flags to exit code.
 func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOptions) error {
 	if !o.print && !o.dryRun {
-		return exitWith(exitUsage, diag.WithHint(errors.New("this version runs headless only"), "add --print and give the prompt on standard input: echo 'fix the tests' | sbx-devc run --print"))
+		return exitWith(exitUsage, diag.WithHint(errors.New("this version runs headless only"),
+			"add --print and give the prompt on standard input: echo 'fix the tests' | sbx-devc run --print"))
 	}
 	if err := agent.CheckExtraArgs(claudeArgs); err != nil {
 		return exitWith(exitUsage, err)

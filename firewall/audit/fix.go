@@ -38,7 +38,10 @@ func Fix(p *firewall.Policy, t firewall.Target) (entry, why string) {
 // metadata service or loopback.
 func PrivateFix(p *firewall.Policy, r Record) string {
 	addr, err := netip.ParseAddr(r.Dst)
-	if err != nil || r.Verdict != firewall.Deny || r.Layer != LayerDNS || r.Port != 0 || r.Rule != firewall.RuleAround && !addr.Unmap().IsPrivate() {
+	if err != nil || r.Verdict != firewall.Deny || r.Layer != LayerDNS || r.Port != 0 {
+		return ""
+	}
+	if r.Rule != firewall.RuleAround && !addr.Unmap().IsPrivate() {
 		return ""
 	}
 	wider, bad := p.With(firewall.Network{Private: []string{r.Name}})

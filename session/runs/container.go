@@ -33,7 +33,8 @@ func (log Log) tailContainer(ctx context.Context, follow bool, show func([]byte)
 		}
 	}
 	if err != nil {
-		return exitcode.With(exitNoInput, diag.WithHint(fmt.Errorf("asking the container of %s for its audit log: %w", log.Title, err), "it does not run"))
+		return exitcode.With(exitNoInput, diag.WithHint(fmt.Errorf("asking the container of %s for its audit log: %w", log.Title, err),
+			"it does not run"))
 	}
 	defer stream.Close()
 	stop := context.AfterFunc(ctx, func() { stream.Close() })
@@ -55,7 +56,8 @@ func (log Log) tailContainer(ctx context.Context, follow bool, show func([]byte)
 		return exitcode.With(exitInternal, fmt.Errorf("reading the audit log in the container of %s: %w", log.Title, err))
 	}
 	if code, err := e.ExecExit(ctx, stream); err == nil && code != 0 {
-		return exitcode.With(exitNoInput, fmt.Errorf("the container of %s has no audit log: %s", log.Title, visible.ASCII(strings.TrimSpace(string(said)))))
+		return exitcode.With(exitNoInput, fmt.Errorf("the container of %s has no audit log: %s", log.Title,
+			visible.ASCII(strings.TrimSpace(string(said)))))
 	}
 	return nil
 }

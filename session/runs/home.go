@@ -69,7 +69,8 @@ func (h Home) Make(id string) (string, error) {
 	folder := filepath.Join(h.Dir(), id)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		err = fmt.Errorf("making the run's folder: %w", err)
-		return "", exitcode.With(exitInternal, diag.WithHint(err, "set XDG_STATE_HOME to a folder that you may write to; runs are kept in its sbx-devc/runs"))
+		return "", exitcode.With(exitInternal,
+			diag.WithHint(err, "set XDG_STATE_HOME to a folder that you may write to; runs are kept in its sbx-devc/runs"))
 	}
 	return folder, nil
 }
@@ -111,14 +112,16 @@ func (h Home) NewestOf(withLog bool, project string) (string, error) {
 			}
 		case mine:
 			if without != "" {
-				h.note(fmt.Sprintf("note: this is about %s; a newer run, %s, has no audit log yet: name it to ask its containers, while they are there", id, without))
+				h.note(fmt.Sprintf("note: this is about %s; a newer run, %s, has no audit log yet: "+
+					"name it to ask its containers, while they are there", id, without))
 			}
 			return folder, nil
 		default:
 			other = cmp.Or(other, folder)
 		}
 	}
-	what, hint := "no run", "name the folder of a project with a dev container, or an audit.jsonl; or run something first: sbx-devc run --print"
+	what := "no run"
+	hint := "name the folder of a project with a dev container, or an audit.jsonl; or run something first: sbx-devc run --print"
 	if project != "" {
 		what += " of " + project
 	}

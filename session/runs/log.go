@@ -69,11 +69,13 @@ func (h Home) ReadLogs(ctx context.Context, args []string, project string) (Log,
 			return Log{}, nil, err
 		}
 		if unreadable > 0 && len(records) == before {
-			return Log{}, nil, exitcode.With(exitConfig, diag.WithHint(fmt.Errorf("%s is no audit log: not one of its %d lines is a record", log.Title, unreadable),
+			err := fmt.Errorf("%s is no audit log: not one of its %d lines is a record", log.Title, unreadable)
+			return Log{}, nil, exitcode.With(exitConfig, diag.WithHint(err,
 				"an audit log has lines of JSON, each with a verdict, as /run/sbx/audit.jsonl in a sandbox"))
 		}
 		if unreadable > 0 {
-			h.note(fmt.Sprintf("warning: %s: left out what is no record, %d line(s): the log is damaged, or still being written", log.Title, unreadable))
+			h.note(fmt.Sprintf("warning: %s: left out what is no record, %d line(s): the log is damaged, or still being written", log.Title,
+				unreadable))
 		}
 	}
 	if len(args) > 1 {
@@ -144,7 +146,8 @@ func fileLog(file string) (Log, error) {
 			err = s.Err()
 		}
 		if err != nil {
-			return Log{}, exitcode.With(exitConfig, diag.WithHint(fmt.Errorf("the policy beside the audit log: %w", err), "remove %s to go without it", policy))
+			return Log{}, exitcode.With(exitConfig, diag.WithHint(fmt.Errorf("the policy beside the audit log: %w", err),
+				"remove %s to go without it", policy))
 		}
 		log.Policy = s.Settings.Policy()
 	}
@@ -168,7 +171,9 @@ func devContainerLog(ctx context.Context, folder string) (Log, error) {
 		return Log{}, engineError(err)
 	}
 	if len(log.containers) == 0 {
-		return Log{}, exitcode.With(exitNoInput, diag.WithHint(fmt.Errorf("%s has no dev container on this engine, no run and no audit log", folder), "open it in an editor, start it with 'devcontainer up', or run something there: sbx-devc run --print"))
+		err := fmt.Errorf("%s has no dev container on this engine, no run and no audit log", folder)
+		return Log{}, exitcode.With(exitNoInput, diag.WithHint(err,
+			"open it in an editor, start it with 'devcontainer up', or run something there: sbx-devc run --print"))
 	}
 	for i, id := range log.containers {
 		owner, err := e.NetworkOwner(ctx, id)
