@@ -11,8 +11,7 @@
 // read back, and only then tags. Whoever follows a tag never meets half an image.
 //
 // The HTTP exchange is our own, over go-containerregistry's transport for
-// authentication: its client neither honours Retry-After nor repeats what
-// ghcr.io refuses by mistake.
+// authentication. docs/design.md says which tests its client did not pass.
 package registry
 
 import (
