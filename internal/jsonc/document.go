@@ -70,25 +70,9 @@ type Comment struct{ Start, End int }
 // Comments returns the comments of a well-formed document, in their order.
 func (d *Document) Comments() []Comment {
 	var out []Comment
-	for i := 0; i < len(d.Src); i++ {
-		switch d.Src[i] {
-		case '"':
-			for i++; i < len(d.Src) && d.Src[i] != '"'; i++ {
-				if d.Src[i] == '\\' {
-					i++
-				}
-			}
-		case '/':
-			last := skipComment(d.Src, i)
-			if last == i {
-				continue
-			}
-			end := min(last+1, len(d.Src))
-			if d.Src[i+1] == '/' {
-				end = i + len(bytes.TrimRight(d.Src[i:end], "\r\n"))
-			}
-			out = append(out, Comment{i, end})
-			i = last
+	for t := range tokens(d.Src, 0) {
+		if t.kind == comment {
+			out = append(out, Comment{t.start, t.end})
 		}
 	}
 	return out

@@ -216,22 +216,11 @@ func (d *Document) Outdented(n *Node) string {
 // endOfComments returns the end of the comments behind at on the same line.
 func (d *Document) endOfComments(at, limit int) int {
 	end := at
-	for i := at; i < limit; i++ {
-		switch d.Src[i] {
-		case ' ', '\t':
-		case '/':
-			last := skipComment(d.Src, i)
-			if last == i {
-				return end
-			}
-			if d.Src[i+1] == '/' { // ends before the line does
-				for last > i && (d.Src[last] == '\n' || d.Src[last] == '\r') {
-					last--
-				}
-				return last + 1
-			}
-			i, end = last, last+1
-		default:
+	for t := range tokens(d.Src[:limit], at) {
+		switch {
+		case t.kind == comment:
+			end = t.end
+		case t.kind != blank || d.Src[t.start] == '\n' || d.Src[t.start] == '\r':
 			return end
 		}
 	}
@@ -240,12 +229,9 @@ func (d *Document) endOfComments(at, limit int) int {
 
 // comma returns the offset of the first comma outside comments, or -1.
 func (d *Document) comma(from, to int) int {
-	for i := from; i < to; i++ {
-		switch d.Src[i] {
-		case ',':
-			return i
-		case '/':
-			i = skipComment(d.Src, i)
+	for t := range tokens(d.Src[:to], from) {
+		if t.kind == other && d.Src[t.start] == ',' {
+			return t.start
 		}
 	}
 	return -1

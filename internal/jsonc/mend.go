@@ -145,15 +145,10 @@ func lineOf(text []byte, offset int) []byte {
 // mendString takes a string that is wrong inside for an empty one, unless it
 // spans lines: then its end is missing, and nobody knows where.
 func mendString(rest []byte, at int) (e Edit, ok bool) {
-	for i := 1; i < len(rest) && rest[i] != '\n' && rest[i] != '\r'; i++ {
-		switch rest[i] {
-		case '"':
-			return Edit{at, at + i + 1, `""`}, true
-		case '\\':
-			i++
-		}
-	}
-	return e, false
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	line, _, _ = bytes.Cut(line, []byte("\r"))
+	end, ok := endOfString(line, 0)
+	return Edit{at, at + end, `""`}, ok
 }
 
 // significant returns the offset of the last byte of a well-formed beginning
@@ -161,20 +156,9 @@ func mendString(rest []byte, at int) (e Edit, ok bool) {
 // string it is the quote.
 func significant(text []byte) (last int) {
 	last = -1
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case ' ', '\t', '\r', '\n':
-		case '"':
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-			last = min(i, len(text)-1)
-		case '/':
-			i = skipComment(text, i)
-		default:
-			last = i
+	for t := range tokens(text, 0) {
+		if t.kind == quoted || t.kind == other {
+			last = t.end - 1
 		}
 	}
 	return last
