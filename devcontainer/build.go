@@ -152,14 +152,3 @@ func each(list []*dockerfile.Instruction, visit func(*dockerfile.Instruction, *s
 func (c *pass) inBuild(start, end int, rule, message, hint string) {
 	c.in(c.build.file.Doc, start, end, "", rule, message, hint)
 }
-
-// atCommand reports a rule at a command of the Dockerfile. A command over
-// several lines is shown by its program.
-func (c *pass) atCommand(cmd *shell.Command, rule, message, hint string) {
-	c.inBuild(cmd.Words[0].Start, cmd.Words[0].End, rule, message, hint)
-}
-
-// atWord reports a rule at a word of the Dockerfile.
-func (c *pass) atWord(w shell.Word, rule, message, hint string) {
-	c.inBuild(w.Start, w.End, rule, message, hint)
-}

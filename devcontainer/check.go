@@ -21,16 +21,6 @@ func Check(p *Project) []diag.Finding {
 	return c.collected()
 }
 
-// mistyped are the rules that say that a value is not what belongs there.
-var mistyped = []string{"SBX202", "SBX203", "SBX301", "SBX303"}
-
-// restOn are the properties that promises of the sandbox rest on, by the rule
-// that says they are broken.
-var restOn = map[string][]string{
-	"SBX801": {"capAdd"}, "SBX802": {"overrideCommand"}, "SBX805": {"remoteUser", "containerUser", "securityOpt"},
-	"SBX806": {"mounts"}, "SBX807": {"mounts"}, "SBX812": {"mounts"}, "SBX816": {"mounts"},
-}
-
 // once leaves of several findings about one mistake the one that says what is
 // wrong with the text: a value of a wrong kind, a misspelt name. What follows
 // from it, such as a promise of the sandbox that the property would have kept,
@@ -40,7 +30,7 @@ func (c *pass) once() {
 	broken := map[string]bool{} // top-level properties with something wrong in them
 	place := func(r report) [2]string { return [2]string{r.File, r.Pointer} }
 	for _, r := range c.reports {
-		isMistyped := slices.Contains(mistyped, r.Rule)
+		isMistyped := c.table[r.Rule].mistyped
 		if isMistyped {
 			wrong[place(r)] = true
 		}
@@ -60,10 +50,11 @@ func (c *pass) once() {
 	}
 	c.reports = slices.DeleteFunc(c.reports, func(r report) bool {
 		// Without a source nothing is known of what the promises rest on.
-		if on := restOn[r.Rule]; on != nil && r.File == c.Config.File && slices.ContainsFunc(slices.Concat(on, sourceNames), func(name string) bool { return broken[name] }) {
+		rule := c.table[r.Rule]
+		if rule.restsOn != nil && r.File == c.Config.File && slices.ContainsFunc(slices.Concat(rule.restsOn, sourceNames), func(name string) bool { return broken[name] }) {
 			return true
 		}
-		return r.Pointer != "" && wrong[place(r)] && r.Rule[3] > '1' && !slices.Contains(mistyped, r.Rule)
+		return r.Pointer != "" && wrong[place(r)] && r.Rule[3] > '1' && !rule.mistyped
 	})
 }
 
@@ -128,22 +119,28 @@ func (c *pass) run() {
 		return
 	}
 	for _, f := range Families() {
-		if c.bare && f.Digit != '7' {
-			continue
-		}
 		for i := range f.Rules {
-			rule := &f.Rules[i]
-			if rule.walk != nil {
-				rule.walk(c)
-			}
-			if rule.check != nil {
-				for _, found := range rule.check(c.view) {
-					c.report(rule.ID, found)
-				}
+			if rule := &f.Rules[i]; !c.bare || rule.ofDockerfile() {
+				c.apply(rule)
 			}
 		}
 	}
 	c.unchecked()
+}
+
+// ofDockerfile reports whether a rule is about the Dockerfile, which may be all
+// that there is.
+func (r *Rule) ofDockerfile() bool { return r.ID[3] == '7' || r.ID == "SBX501" }
+
+func (c *pass) apply(rule *Rule) {
+	if rule.walk != nil {
+		rule.walk(c)
+	}
+	if rule.check != nil {
+		for _, found := range rule.check(c.view) {
+			c.report(rule.ID, found)
+		}
+	}
 }
 
 // at reports a rule at a value.

@@ -251,33 +251,34 @@ func sharedCredentials(v *view) (out []finding) {
 var unasked = regexp.MustCompile(`--dangerously-skip-permissions|\bbypassPermissions\b|allow-dangerously-skip-permissions`)
 
 // uncontained reports an agent without prompts and without a sandbox.
-func (c *pass) uncontained() {
-	if c.sandboxed() {
+func uncontained(v *view) (out []finding) {
+	if v.sandboxed() {
 		return
 	}
 	const message, hint = "the agent never asks, and no firewall contains it", "let sbx-devc init write the sandbox, or leave the prompts on"
 	found := false
-	c.root.Walk(func(n *jsonc.Node) {
+	v.root.Walk(func(n *jsonc.Node) {
 		if !found && n.Kind == jsonc.String && unasked.MatchString(n.Text) {
 			found = true
-			c.at(n, "SBX811", message, hint)
+			out = append(out, v.found(n, message, hint))
 		}
 	})
-	for _, i := range c.build.history() {
+	for _, i := range v.build.history() {
 		if at := unasked.FindString(i.Source()); at != "" && !found {
 			found = true
 			start, end := i.Find(at)
-			c.inBuild(start, end, "SBX811", message, hint)
+			out = append(out, v.inDockerfile(start, end, message, hint))
 		}
 	}
-	for _, s := range c.services() {
+	for _, s := range v.services() {
 		for _, n := range append(s.Get("command").Scalars(), s.Get("entrypoint").Scalars()...) {
 			if !found && unasked.MatchString(n.Text) {
 				found = true
-				c.inCompose(n, "SBX811", message, hint)
+				out = append(out, composeFinding(n, message, hint))
 			}
 		}
 	}
+	return out
 }
 
 func (c *view) services() []*compose.Service {

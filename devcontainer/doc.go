@@ -20,8 +20,8 @@
 //	rules_contract.go   SBX8xx  our own sandbox, across files
 //	rules_template.go   SBX9xx  Templates and what was made from them
 //
-// A new rule needs its entry there, its function of a view in the checks of its
-// family, by its id, and two examples, which a test runs. Nothing else has to
+// A new rule needs its entry there, with a check (a function of a view), and two
+// examples, which a test runs. Nothing else has to
 // know of it. Rules that one walk over a file reports together have an entry
 // with a method of pass instead, which reports by their ids.
 //

@@ -1,7 +1,6 @@
 package devcontainer
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/shell"
 )
 
 var (
@@ -18,8 +18,8 @@ var (
 )
 
 // addedAddress reports ADD of an address whose content nobody compares.
-func (c *pass) addedAddress() {
-	for _, i := range c.build.instructions() {
+func addedAddress(v *view) (out []finding) {
+	for _, i := range v.build.instructions() {
 		add, ok := i.Command.(*instructions.AddCommand)
 		if !ok || add.Checksum != "" {
 			continue
@@ -30,60 +30,86 @@ func (c *pass) addedAddress() {
 				continue
 			}
 			start, end := i.Find(source)
-			c.inBuild(start, end, "SBX709", "nothing checks the content that this address sends", "add --checksum=sha256:…, for a repository the full commit")
+			out = append(out, v.inDockerfile(start, end, "nothing checks the content that this address sends", "add --checksum=sha256:…, for a repository the full commit"))
 		}
 	}
+	return out
 }
 
-// buildSecrets reports keys that ARG and ENV put into the image, and keys that
-// are written out anywhere in the file.
-func (c *pass) buildSecrets() {
-	if c.build == nil {
-		return
+// buildVariable is a variable that ARG or ENV sets.
+type buildVariable struct {
+	name       string
+	value      *string // as it is written; nil for none
+	expanded   string
+	start, end int // of the name
+}
+
+// keeps reports whether the variable gets a key at the build, and keeps it.
+func (b buildVariable) keeps() bool {
+	return secretName.MatchString(b.name) && (b.value == nil || *b.value == "" || strings.Contains(*b.value, "$"))
+}
+
+// literal reports whether a key is written out.
+func (b buildVariable) literal() bool { return b.value != nil && isSecret(b.name, b.expanded) }
+
+// buildVariables returns those of ARG and ENV. Of an ENV that only passes an ARG
+// of the same name on, the ARG counts, and one that is empty takes a value away.
+func (v *view) buildVariables() (out []buildVariable) {
+	if v.build == nil {
+		return nil
 	}
-	report := func(find func(string) (int, int), name string, value *string, expanded string) {
-		start, end := find(name)
-		switch {
-		case value != nil && isSecret(name, expanded):
-			c.inBuild(start, end, "SBX501", fmt.Sprintf("%s holds what looks like a key", name), "revoke it, and use RUN --mount=type=secret")
-		case secretName.MatchString(name) && (value == nil || *value == "" || strings.Contains(*value, "$")):
-			c.inBuild(start, end, "SBX706", fmt.Sprintf("%s stays readable in the image", name), "use RUN --mount=type=secret,id="+name)
-		}
-	}
-	for _, i := range c.build.file.Global {
-		if arg, ok := i.Command.(*instructions.ArgCommand); ok {
-			for _, kv := range arg.Args {
-				report(i.Find, kv.Key, kv.Value, kv.ValueString())
-			}
-		}
+	add := func(i *dockerfile.Instruction, name string, value *string, expanded string) {
+		start, end := i.Find(name)
+		out = append(out, buildVariable{name, value, expanded, start, end})
 	}
 	args := map[*dockerfile.Stage]map[string]bool{}
-	for _, s := range c.build.needed {
+	for _, s := range v.build.needed {
 		args[s] = argued(s)
 	}
-	for _, i := range c.build.instructions() {
+	for _, i := range append(v.build.file.Global[:len(v.build.file.Global):len(v.build.file.Global)], v.build.instructions()...) {
 		switch cmd := i.Command.(type) {
 		case *instructions.ArgCommand:
 			for _, kv := range cmd.Args {
-				report(i.Find, kv.Key, kv.Value, kv.ValueString())
+				add(i, kv.Key, kv.Value, kv.ValueString())
 			}
 		case *instructions.EnvCommand:
 			for _, kv := range cmd.Env {
-				_, again := c.build.file.Args[kv.Key]
-				if empty := strings.Trim(kv.Value, `"'`) == ""; !again && !args[i.Stage][kv.Key] && !empty {
-					report(i.Find, kv.Key, &kv.Value, strings.Trim(kv.Value, `"'`))
-				}
-			}
-		case *instructions.RunCommand:
-			for _, word := range i.Commands {
-				for _, w := range word.Words {
-					if key := writtenKey.FindString(w.Text); key != "" && word.Wrapped == "" {
-						c.atWord(w, "SBX501", word.Name()+" gets what looks like a key", "revoke it, and use RUN --mount=type=secret")
-					}
+				text := strings.Trim(kv.Value, `"'`)
+				if _, again := v.build.file.Args[kv.Key]; !again && !args[i.Stage][kv.Key] && text != "" {
+					add(i, kv.Key, &kv.Value, text)
 				}
 			}
 		}
 	}
+	return out
+}
+
+// buildTimeSecrets reports keys that ARG and ENV put into the image.
+func buildTimeSecrets(v *view) (out []finding) {
+	for _, b := range v.buildVariables() {
+		if b.keeps() && !b.literal() {
+			out = append(out, v.inDockerfile(b.start, b.end, b.name+" stays readable in the image", "use RUN --mount=type=secret,id="+b.name))
+		}
+	}
+	return out
+}
+
+// dockerfileKeys reports keys that are written out anywhere in the Dockerfile.
+func (v *view) dockerfileKeys() (out []finding) {
+	const hint = "revoke it, and use RUN --mount=type=secret"
+	for _, b := range v.buildVariables() {
+		if b.literal() {
+			out = append(out, v.inDockerfile(b.start, b.end, b.name+" holds what looks like a key", hint))
+		}
+	}
+	each(v.build.instructions(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
+		for _, w := range cmd.Words {
+			if key := writtenKey.FindString(w.Text); key != "" && cmd.Wrapped == "" {
+				out = append(out, v.atWord(w, cmd.Name()+" gets what looks like a key", hint))
+			}
+		}
+	})
+	return out
 }
 
 // writtenKey finds a key of a known form inside a word.
@@ -110,8 +136,8 @@ var secretFile = regexp.MustCompile(`(^|/)(\.env(\.(local|production|development
 // copiedSecrets reports COPY and ADD of what should stay outside. npm's and
 // pip's files are also where a registry is named, but that is no reason to
 // keep a key in the image.
-func (c *pass) copiedSecrets() {
-	for _, i := range c.build.instructions() {
+func copiedSecrets(v *view) (out []finding) {
+	for _, i := range v.build.instructions() {
 		var sources []string
 		switch cmd := i.Command.(type) {
 		case *instructions.CopyCommand:
@@ -127,9 +153,10 @@ func (c *pass) copiedSecrets() {
 				continue
 			}
 			start, end := i.Find(source)
-			c.inBuild(start, end, "SBX714", name+" becomes part of the image", "leave it out; a step that needs it mounts it: RUN --mount=type=secret")
+			out = append(out, v.inDockerfile(start, end, name+" becomes part of the image", "leave it out; a step that needs it mounts it: RUN --mount=type=secret"))
 		}
 	}
+	return out
 }
 
 // isPublicKey leaves out certificates and keys that packages are signed with.
@@ -141,29 +168,30 @@ var publicKey = regexp.MustCompile(`(?i)(cert|\bca\b|public|root|chain|gpg|keyri
 
 // historyCopied notes COPY of a whole context that holds a repository, when
 // .dockerignore does not keep that out.
-func (c *pass) historyCopied() {
-	if c.Tree == nil || c.build == nil {
+func historyCopied(v *view) (out []finding) {
+	if v.Tree == nil || v.build == nil {
 		return
 	}
-	context := c.context()
-	if leavesTree(context) || c.Tree.Kind(path.Join(context, ".git")) != Folder {
+	context := v.context()
+	if leavesTree(context) || v.Tree.Kind(path.Join(context, ".git")) != Folder {
 		return
 	}
-	for _, name := range []string{path.Join(context, ".dockerignore"), path.Join(c.Dir, path.Base(c.Dockerfile.File)+".dockerignore")} {
-		if src, err := c.Tree.Read(name); err == nil && ignoresHistory.Match(src) {
+	for _, name := range []string{path.Join(context, ".dockerignore"), path.Join(v.Dir, path.Base(v.Dockerfile.File)+".dockerignore")} {
+		if src, err := v.Tree.Read(name); err == nil && ignoresHistory.Match(src) {
 			return
 		}
 	}
-	for _, i := range c.build.instructions() {
+	for _, i := range v.build.instructions() {
 		if copied, ok := i.Command.(*instructions.CopyCommand); ok && copied.From == "" {
 			for _, source := range copied.SourcePaths {
 				if path.Clean(source) == "." && len(copied.ExcludePatterns) == 0 {
 					start, end := i.Find(" " + source)
-					c.inBuild(start+1, end, "SBX727", "the context holds .git, and .dockerignore does not keep it out", "write .git into .dockerignore")
+					out = append(out, v.inDockerfile(start+1, end, "the context holds .git, and .dockerignore does not keep it out", "write .git into .dockerignore"))
 				}
 			}
 		}
 	}
+	return out
 }
 
 var ignoresHistory = regexp.MustCompile(`(?m)^[/*]*(\.git|\*|\.\*)/?\s*$`)

@@ -15,37 +15,45 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// fromUnpinned reports images that can become others under the same name.
-func (c *pass) fromUnpinned() {
-	if c.build == nil {
-		return
+// fromUnpinned reports images of FROM that can become others under the same
+// name and tag.
+func fromUnpinned(v *view) (out []finding) {
+	for _, i := range v.unpinned() {
+		if tag := imageTag(i.name); tag != "" && tag != "latest" {
+			out = append(out, v.inDockerfile(i.at.Start, i.at.End, i.name+" is not pinned by digest", "write it as NAME:TAG@sha256:…"))
+		}
 	}
-	for _, s := range c.build.needed {
+	return out
+}
+
+// newestImages reports images that FROM, COPY or a mount takes whatever is newest
+// of.
+func newestImages(v *view) (out []finding) {
+	images := v.unpinned()
+	for _, s := range v.build.sources() {
+		if !strings.Contains(s.image, "@sha256:") && strings.ContainsAny(s.image, "/:") { // a bare name may be a context that the build is given
+			images = append(images, namedImage{name: s.image, at: rights.Place{Start: s.start, End: s.end}})
+		}
+	}
+	for _, i := range images {
+		if tag := imageTag(i.name); tag == "" || tag == "latest" {
+			out = append(out, v.inDockerfile(i.at.Start, i.at.End, i.name+" is whatever is newest at the time of the build", "name a version, better a digest"))
+		}
+	}
+	return out
+}
+
+// unpinned returns the images of FROM without a digest.
+func (v *view) unpinned() (out []namedImage) {
+	for _, s := range v.neededStages() {
 		from, ok := s.From.Command.(*instructions.Stage)
 		if !ok || s.Parent != nil || s.Image == "scratch" || strings.Contains(s.Image, "@sha256:") || !s.Known || strings.Contains(s.Image, "${") {
 			continue
 		}
 		start, end := s.From.Find(from.BaseName)
-		if tag := imageTag(s.Image); tag == "" || tag == "latest" {
-			c.inBuild(start, end, "SBX726", fmt.Sprintf("%s is whatever is newest at the time of the build", s.Image), "name a version, better a digest")
-			continue
-		}
-		c.inBuild(start, end, "SBX701", fmt.Sprintf("%s is not pinned by digest", s.Image), "write it as NAME:TAG@sha256:…")
+		out = append(out, namedImage{name: s.Image, at: rights.Place{Start: start, End: end}})
 	}
-	c.sourcesUnpinned()
-}
-
-// sourcesUnpinned reports images that COPY or a mount takes whatever is newest
-// from.
-func (c *pass) sourcesUnpinned() {
-	for _, s := range c.build.sources() {
-		if strings.Contains(s.image, "@sha256:") || !strings.ContainsAny(s.image, "/:") {
-			continue // a bare name may be a context that the build is given
-		}
-		if tag := imageTag(s.image); tag == "" || tag == "latest" {
-			c.inBuild(s.start, s.end, "SBX726", fmt.Sprintf("%s is whatever is newest at the time of the build", s.image), "name a version, better a digest")
-		}
-	}
+	return out
 }
 
 // imageTag returns the tag of an image's name, "" when it has none.
@@ -55,11 +63,11 @@ func imageTag(image string) string {
 }
 
 // buildProblems reports what BuildKit refuses.
-func (c *pass) buildProblems() {
-	if c.build == nil {
+func buildProblems(v *view) (out []finding) {
+	if v.build == nil {
 		return
 	}
-	for _, p := range c.build.file.Problems {
+	for _, p := range v.build.file.Problems {
 		hint := ""
 		message, _, _ := strings.Cut(p.Message, "\n")
 		if p.Unknown != "" {
@@ -68,8 +76,9 @@ func (c *pass) buildProblems() {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			}
 		}
-		c.inBuild(p.Start, p.End, "SBX715", message, hint)
+		out = append(out, v.inDockerfile(p.Start, p.End, message, hint))
 	}
+	return out
 }
 
 var instructionNames = []string{"ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL",
@@ -77,13 +86,13 @@ var instructionNames = []string{"ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV"
 
 // targetMissing reports a build target that is no stage: the file's, or that of
 // the Compose service.
-func (c *pass) targetMissing() {
-	if c.build == nil || c.build.final != nil || len(c.build.file.Stages) == 0 {
+func targetMissing(v *view) (out []finding) {
+	if v.build == nil || v.build.final != nil || len(v.build.file.Stages) == 0 {
 		return
 	}
-	target, ok := c.build.target.Str()
+	target, ok := v.build.target.Str()
 	var inService *compose.Node
-	if s := c.composed.dev(); s != nil {
+	if s := v.composed.dev(); s != nil {
 		inService = s.Get("build").Get("target")
 		target, ok = inService.String(), inService.String() != ""
 	}
@@ -91,7 +100,7 @@ func (c *pass) targetMissing() {
 		return
 	}
 	var names []string
-	for _, s := range c.build.file.Stages {
+	for _, s := range v.build.file.Stages {
 		if s.Name != "" {
 			names = append(names, s.Name)
 		}
@@ -102,23 +111,24 @@ func (c *pass) targetMissing() {
 	}
 	message := fmt.Sprintf("the Dockerfile has no stage %q", target)
 	if inService != nil {
-		c.inCompose(inService, "SBX712", message, hint)
+		out = append(out, composeFinding(inService, message, hint))
 		return
 	}
-	c.at(c.build.target, "SBX712", message, hint)
+	out = append(out, v.found(v.build.target, message, hint))
+	return out
 }
 
 // predefined arguments need no ARG (Dockerfile reference, "Predefined ARGs").
 var predefined = regexp.MustCompile(`^((?i:https?|ftp|no|all)_(?i:proxy)|BUILDKIT_.*|TARGET.*|BUILD(PLATFORM|OS|ARCH|VARIANT)|SOURCE_DATE_EPOCH)$`)
 
 // unusedArguments reports build.args that the Dockerfile does not take.
-func (c *pass) unusedArguments() {
-	if c.build == nil || c.build.args == nil || len(c.build.file.Problems) > 0 {
+func unusedArguments(v *view) (out []finding) {
+	if v.build == nil || v.build.args == nil || len(v.build.file.Problems) > 0 {
 		return
 	}
 	var known []string
-	all := c.build.file.Global
-	for _, s := range c.build.file.Stages {
+	all := v.build.file.Global
+	for _, s := range v.build.file.Stages {
 		all = append(all[:len(all):len(all)], s.Instructions...)
 	}
 	for _, i := range all {
@@ -128,34 +138,35 @@ func (c *pass) unusedArguments() {
 			}
 		}
 	}
-	for _, m := range c.build.args.Members {
+	for _, m := range v.build.args.Members {
 		if !slices.Contains(known, m.Name) && !predefined.MatchString(m.Name) {
 			hint := "declare it with ARG, or remove it"
 			if best := diag.Suggest(m.Name, known); best != "" {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			}
-			c.name(m, "SBX713", fmt.Sprintf("the Dockerfile has no ARG %s", m.Name), hint)
+			out = append(out, v.named(m, fmt.Sprintf("the Dockerfile has no ARG %s", m.Name), hint))
 		}
 	}
+	return out
 }
 
 // stageMissing reports --from that names a stage which is not there.
-func (c *pass) stageMissing() {
-	for _, i := range c.build.instructions() {
+func stageMissing(v *view) (out []finding) {
+	for _, i := range v.build.instructions() {
 		for _, from := range i.Sources() {
-			if c.build.file.StageOf(i, from) != nil || strings.ContainsAny(from, "$/:.@") {
+			if v.build.file.StageOf(i, from) != nil || strings.ContainsAny(from, "$/:.@") {
 				continue
 			}
 			_, notNumber := strconv.Atoi(from)
 			var names []string
-			for _, s := range c.build.file.Stages {
+			for _, s := range v.build.file.Stages {
 				if s.Name != "" && s.Index < i.Stage.Index {
 					names = append(names, s.Name)
 				}
 			}
-			later := c.build.file.Target(from)
+			later := v.build.file.Target(from)
 			best := diag.Suggest(strings.ToLower(from), names)
-			if notNumber != nil && later == nil && best == "" || c.buildContext(from) {
+			if notNumber != nil && later == nil && best == "" || v.buildContext(from) {
 				continue // an image of that name
 			}
 			message, hint := fmt.Sprintf("no earlier stage is called %q", from), ""
@@ -168,9 +179,10 @@ func (c *pass) stageMissing() {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			}
 			start, end := i.Find("--from=" + from)
-			c.inBuild(start, end, "SBX719", message, hint)
+			out = append(out, v.inDockerfile(start, end, message, hint))
 		}
 	}
+	return out
 }
 
 // buildContext reports whether build.options, or the Compose service, names a
@@ -185,12 +197,13 @@ func (c *view) buildContext(name string) bool {
 }
 
 // onbuild notes triggers.
-func (c *pass) onbuild() {
-	for _, i := range c.build.history() {
+func onbuild(v *view) (out []finding) {
+	for _, i := range v.build.history() {
 		if i.Name == "ONBUILD" {
-			c.inBuild(i.Start, i.HeadEnd, "SBX721", "ONBUILD does nothing here", "write the instruction itself")
+			out = append(out, v.inDockerfile(i.Start, i.HeadEnd, "ONBUILD does nothing here", "write the instruction itself"))
 		}
 	}
+	return out
 }
 
 // lineInstruction is how the reference CLI finds FROM and USER
@@ -200,23 +213,24 @@ var lineInstruction = regexp.MustCompile(`(?mi)^[\t ]*((FROM)[\t ]+[^\s]+|(USER)
 // misread reports lines that only the reference CLI takes for instructions, and
 // a FROM whose image it does not find. Both end in a build that fails, or in
 // rights of another user than the Dockerfile's.
-func (c *pass) misread() {
-	if c.build == nil || c.build.final == nil {
+func misread(v *view) (out []finding) {
+	if v.build == nil || v.build.final == nil {
 		return
 	}
 	real := map[int]bool{}
-	for _, s := range c.build.file.Stages {
+	for _, s := range v.build.file.Stages {
 		real[s.From.Start] = true
 		if line := strings.TrimRight(s.From.Source()[:s.From.HeadEnd-s.From.Start], " \t"); strings.HasSuffix(line, `\`) {
-			c.inBuild(s.From.Start, s.From.HeadEnd, "SBX711", "the reference CLI does not read on in the next line", "write FROM in one line")
+			out = append(out, v.inDockerfile(s.From.Start, s.From.HeadEnd, "the reference CLI does not read on in the next line", "write FROM in one line"))
 		}
 		for _, i := range s.Instructions {
 			real[i.Start] = true
 		}
 	}
-	for _, m := range lineInstruction.FindAllSubmatchIndex(c.build.file.Doc.Src, -1) {
+	for _, m := range lineInstruction.FindAllSubmatchIndex(v.build.file.Doc.Src, -1) {
 		if !real[m[2]] {
-			c.inBuild(m[2], m[3], "SBX711", fmt.Sprintf("the reference CLI takes this line for %s", strings.ToUpper(string(c.build.file.Doc.Src[m[2]:m[2]+4]))), "let the line start with something else, or keep the script in a file of its own")
+			out = append(out, v.inDockerfile(m[2], m[3], fmt.Sprintf("the reference CLI takes this line for %s", strings.ToUpper(string(v.build.file.Doc.Src[m[2]:m[2]+4]))), "let the line start with something else, or keep the script in a file of its own"))
 		}
 	}
+	return out
 }

@@ -16,17 +16,34 @@ var (
 	symbolic = regexp.MustCompile(`^[ugoa]*([+=][rwxXst]+)(,[ugoa]*[-+=][rwxXst]*)*$`)
 )
 
-// modes reports setuid programs and what everybody may write to.
-func (c *pass) modes() {
-	judge := func(mode string, at func(rule, message, hint string)) {
-		switch {
-		case setsUID(mode):
-			at("SBX707", mode+" makes it run with its owner's rights, whoever starts it", "leave the bit out; do as root in the Dockerfile what needs root")
-		case worldWritable(mode):
-			at("SBX717", mode+" lets every user change it", "give it to the one user that needs it: chown, or chmod u+rwX")
+// setuidModes reports programs that run with their owner's rights.
+func setuidModes(v *view) (out []finding) {
+	for _, m := range v.modes() {
+		if setsUID(m.text) {
+			out = append(out, v.inDockerfile(m.start, m.end, m.text+" makes it run with its owner's rights, whoever starts it", "leave the bit out; do as root in the Dockerfile what needs root"))
 		}
 	}
-	each(c.build.history(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
+	return out
+}
+
+// writableModes reports what everybody may write to.
+func writableModes(v *view) (out []finding) {
+	for _, m := range v.modes() {
+		if !setsUID(m.text) && worldWritable(m.text) {
+			out = append(out, v.inDockerfile(m.start, m.end, m.text+" lets every user change it", "give it to the one user that needs it: chown, or chmod u+rwX"))
+		}
+	}
+	return out
+}
+
+// fileMode is a mode that a step gives to files.
+type fileMode struct {
+	text       string // "4755", "u+s"
+	start, end int    // in the Dockerfile
+}
+
+func (v *view) modes() (out []fileMode) {
+	each(v.build.history(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
 		var w shell.Word
 		ok, directory := false, false
 		switch {
@@ -43,10 +60,10 @@ func (c *pass) modes() {
 			directory = cmd.Is("mkdir")
 		}
 		if ok && !directory {
-			judge(w.Text, func(rule, message, hint string) { c.atWord(w, rule, message, hint) })
+			out = append(out, fileMode{w.Text, w.Start, w.End})
 		}
 	})
-	for _, i := range c.build.history() {
+	for _, i := range v.build.history() {
 		mode := ""
 		switch cmd := i.Command.(type) {
 		case *instructions.CopyCommand:
@@ -55,12 +72,11 @@ func (c *pass) modes() {
 			mode = cmd.Chmod
 		}
 		if mode != "" {
-			judge(mode, func(rule, message, hint string) {
-				start, end := i.Find("--chmod=" + mode)
-				c.inBuild(start, end, rule, message, hint)
-			})
+			start, end := i.Find("--chmod=" + mode)
+			out = append(out, fileMode{mode, start, end})
 		}
 	}
+	return out
 }
 
 func setsUID(mode string) bool {

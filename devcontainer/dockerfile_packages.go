@@ -22,63 +22,101 @@ func aptUpdate(cmd *shell.Command) bool {
 	return cmd.Is("apt-get", "apt", "aptitude") && slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return w.Text == "update" })
 }
 
-// packages looks at how a step uses the package manager.
-func (c *pass) packages() {
-	for _, s := range c.neededStages() {
+func (v *view) neededStages() []*dockerfile.Stage {
+	if v.build == nil {
+		return nil
+	}
+	return v.build.needed
+}
+
+// aptStep is what a step does with apt.
+type aptStep struct {
+	*dockerfile.Instruction
+	update   *shell.Command   // the first that fetches the lists; nil for none
+	installs []*shell.Command // those that install
+	stale    *shell.Command   // the update of an earlier step, whose lists this one uses
+	answers  bool             // apt is configured not to ask
+}
+
+// aptSteps returns the steps that run apt.
+func (v *view) aptSteps() (out []aptStep) {
+	for _, s := range v.neededStages() {
 		var alone *shell.Command // an update in a step that installs nothing
-		answers := false         // apt is configured not to ask
+		answers := false
 		for _, i := range s.Instructions {
 			if i.Name != "RUN" {
 				continue
 			}
 			answers = answers || strings.Contains(i.Source(), "Assume-Yes") || strings.Contains(i.Source(), "assume-yes")
-			alone = c.packageStep(i, alone, answers)
+			step := aptStep{Instruction: i, answers: answers}
+			for _, cmd := range i.Commands {
+				if aptUpdate(cmd) && step.update == nil {
+					step.update = cmd
+				}
+				if packages, ok := aptInstall(cmd); ok && (cmd.Wrapped != "sudo" || len(packages) > 0) {
+					step.installs = append(step.installs, cmd)
+				}
+			}
+			switch {
+			case len(step.installs) == 0 && step.update != nil:
+				alone = step.update
+			case len(step.installs) > 0 && step.update == nil && alone != nil:
+				step.stale, alone = alone, nil
+			}
+			out = append(out, step)
 		}
 	}
+	return out
 }
 
-func (c *pass) neededStages() []*dockerfile.Stage {
-	if c.build == nil {
-		return nil
+// staleLists reports lists that one step fetches and a later one uses.
+func staleLists(v *view) (out []finding) {
+	for _, s := range v.aptSteps() {
+		if s.stale != nil {
+			out = append(out, v.atCommand(s.stale, "the lists that this step fetches are used by a later one, and the cache keeps them apart", "write update && install in one RUN"))
+		}
 	}
-	return c.build.needed
+	return out
 }
 
-func (c *pass) packageStep(i *dockerfile.Instruction, alone *shell.Command, answers bool) *shell.Command {
-	var update, install *shell.Command
-	cleans := strings.Contains(i.Source(), "/var/lib/apt/lists") // removed, or a cache mount
-	for _, cmd := range i.Commands {
-		if aptUpdate(cmd) && update == nil {
-			update = cmd
-		}
-		packages, ok := aptInstall(cmd)
-		if !ok || cmd.Wrapped != "" && cmd.Wrapped == "sudo" && len(packages) == 0 {
-			continue
-		}
-		if install == nil {
-			install = cmd
-		}
-		_, yes := cmd.Flag("-y", "--yes", "--assume-yes", "-q=2", "--force-yes")
-		if !yes && !quiet(cmd) && !answers && !piped(cmd) && !strings.Contains(i.Source(), "APT_GET") {
-			c.atCommand(cmd, "SBX724", cmd.Name()+" asks before it installs", "add -y")
-		}
-		if len(packages) > 0 && !slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool {
-			return w.Text == "--no-install-recommends" || strings.Contains(w.Text, "Install-Recommends")
-		}) {
-			c.atCommand(cmd, "SBX722", "apt installs recommended packages, too", "add --no-install-recommends")
+// recommendedPackages notes installs that bring more than they name.
+func recommendedPackages(v *view) (out []finding) {
+	for _, s := range v.aptSteps() {
+		for _, cmd := range s.installs {
+			packages, _ := aptInstall(cmd)
+			limited := slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool {
+				return w.Text == "--no-install-recommends" || strings.Contains(w.Text, "Install-Recommends")
+			})
+			if len(packages) > 0 && !limited {
+				out = append(out, v.atCommand(cmd, "apt installs recommended packages, too", "add --no-install-recommends"))
+			}
 		}
 	}
-	switch {
-	case install == nil && update != nil:
-		return update
-	case install != nil && update == nil && alone != nil:
-		c.atCommand(alone, "SBX710", "the lists that this step fetches are used by a later one, and the cache keeps them apart", "write update && install in one RUN")
-		return nil
+	return out
+}
+
+// keptLists notes lists that stay in the image.
+func keptLists(v *view) (out []finding) {
+	for _, s := range v.aptSteps() {
+		cleans := strings.Contains(s.Source(), "/var/lib/apt/lists") // removed, or a cache mount
+		if s.update != nil && len(s.installs) > 0 && !cleans {
+			out = append(out, v.atCommand(s.update, "the package lists stay in the image", "end the step with rm -rf /var/lib/apt/lists/*"))
+		}
 	}
-	if update != nil && install != nil && !cleans {
-		c.atCommand(update, "SBX723", "the package lists stay in the image", "end the step with rm -rf /var/lib/apt/lists/*")
+	return out
+}
+
+// askingInstalls reports installs that wait for an answer.
+func askingInstalls(v *view) (out []finding) {
+	for _, s := range v.aptSteps() {
+		for _, cmd := range s.installs {
+			_, yes := cmd.Flag("-y", "--yes", "--assume-yes", "-q=2", "--force-yes")
+			if !yes && !quiet(cmd) && !s.answers && !piped(cmd) && !strings.Contains(s.Source(), "APT_GET") {
+				out = append(out, v.atCommand(cmd, cmd.Name()+" asks before it installs", "add -y"))
+			}
+		}
 	}
-	return alone
+	return out
 }
 
 // quiet reports whether apt is told twice to be quiet, which implies --yes;

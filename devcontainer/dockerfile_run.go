@@ -71,18 +71,20 @@ func readsItsProgram(cmd *shell.Command) bool {
 }
 
 // downloadRun reports programs that are run as they come from the network.
-func (c *pass) downloadRun() {
+func downloadRun(v *view) (out []finding) {
 	done := map[*shell.Command]bool{}
-	each(c.build.instructions(), func(i *dockerfile.Instruction, cmd *shell.Command) {
+	each(v.build.instructions(), func(i *dockerfile.Instruction, cmd *shell.Command) {
 		fetcher, ok := ranDownload(cmd)
 		if !ok || done[fetcher] {
 			return
 		}
 		done[fetcher] = true
-		c.inBuild(fetcher.Words[0].Start, max(fetcher.Words[0].End, min(cmd.Words[0].End, i.End)), "SBX705",
+		first := fetcher.Words[0]
+		out = append(out, v.inDockerfile(first.Start, max(first.End, min(cmd.Words[0].End, i.End)),
 			fmt.Sprintf("what %s fetches is run by %s unseen", fetcher.Name(), cmd.Name()),
-			"save it, compare it with a checksum that the Dockerfile names, then run it; or install a package")
+			"save it, compare it with a checksum that the Dockerfile names, then run it; or install a package"))
 	})
+	return out
 }
 
 // checked reports whether a step compares anything with a checksum or a
@@ -95,23 +97,24 @@ var archiveOrProgram = regexp.MustCompile(`(?i)(\.(tar(\.\w+)?|tgz|txz|zip|deb|r
 
 // unverified notes programs and archives that are downloaded and used without
 // a look at them.
-func (c *pass) unverified() {
+func unverified(v *view) (out []finding) {
 	done := map[*dockerfile.Instruction]bool{}
-	each(c.build.instructions(), func(i *dockerfile.Instruction, cmd *shell.Command) {
+	each(v.build.instructions(), func(i *dockerfile.Instruction, cmd *shell.Command) {
 		if done[i] || !cmd.Is(downloaders...) || checked(i) || slices.ContainsFunc(i.Commands, func(x *shell.Command) bool { _, ok := ranDownload(x); return ok }) {
 			return
 		}
 		if slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return archiveOrProgram.MatchString(w.Text) }) ||
 			slices.ContainsFunc(i.Commands, func(x *shell.Command) bool { return x.Is("tar", "unzip", "dpkg") && slices.Contains(x.Sources(), cmd) }) {
 			done[i] = true
-			c.atCommand(cmd, "SBX716", "the download is used without a checksum or signature", "compare it: echo \"SHA256  FILE\" | sha256sum -c")
+			out = append(out, v.atCommand(cmd, "the download is used without a checksum or signature", "compare it: echo \"SHA256  FILE\" | sha256sum -c"))
 		}
 	})
+	return out
 }
 
 // insecureStep reports steps that get the host's rights or network.
-func (c *pass) insecureStep() {
-	for _, i := range c.build.instructions() {
+func insecureStep(v *view) (out []finding) {
+	for _, i := range v.build.instructions() {
 		run, ok := i.Command.(*instructions.RunCommand)
 		if !ok {
 			continue
@@ -122,8 +125,9 @@ func (c *pass) insecureStep() {
 		} {
 			if bad {
 				start, end := i.Find(flag)
-				c.inBuild(start, end, "SBX718", flag+" opens the host to this step", "remove it; the engine refuses it without an entitlement anyway")
+				out = append(out, v.inDockerfile(start, end, flag+" opens the host to this step", "remove it; the engine refuses it without an entitlement anyway"))
 			}
 		}
 	}
+	return out
 }

@@ -11,28 +11,29 @@ import (
 )
 
 // tlsOff reports switched-off checks of certificates.
-func (c *pass) tlsOff() {
+func tlsOff(v *view) (out []finding) {
 	const hint = "install the authority's certificate instead"
-	each(c.build.instructions(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
+	each(v.build.instructions(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
 		if w, what, ok := insecure(cmd); ok {
-			c.atWord(w, "SBX720", what, hint)
+			out = append(out, v.atWord(w, what, hint))
 		}
 		for _, a := range cmd.Assigns {
 			if insecureVariable(a.Name, a.Text) {
-				c.atWord(a.Word, "SBX720", a.Name+" switches the check of certificates off", hint)
+				out = append(out, v.atWord(a.Word, a.Name+" switches the check of certificates off", hint))
 			}
 		}
 	})
-	for _, i := range c.build.instructions() {
+	for _, i := range v.build.instructions() {
 		if e, ok := i.Command.(*instructions.EnvCommand); ok {
 			for _, kv := range e.Env {
 				if insecureVariable(kv.Key, i.Expand(kv.Value)) {
 					start, end := i.Find(kv.Key)
-					c.inBuild(start, end, "SBX720", kv.Key+" switches the check of certificates off", hint)
+					out = append(out, v.inDockerfile(start, end, kv.Key+" switches the check of certificates off", hint))
 				}
 			}
 		}
 	}
+	return out
 }
 
 func insecureVariable(name, value string) bool {

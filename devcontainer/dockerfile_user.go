@@ -29,29 +29,38 @@ func isRoot(user string) bool {
 	return name == "root" || name == "0"
 }
 
-// endsAsRoot reports a container that its Dockerfile leaves to root. Images
-// made for dev containers name a user of their own in a label, which counts
-// more than USER.
-func (c *pass) endsAsRoot() {
-	if c.build == nil || c.build.final == nil || c.namedUser() != nil || c.sandboxed() {
-		return // SBX805 says it of a sandbox
+// leftToRoot reports whether the Dockerfile may leave the container to root, and
+// its last USER. Images made for dev containers name a user of their own in a
+// label, which counts more than USER.
+func (v *view) leftToRoot() (last *dockerfile.Instruction, ok bool) {
+	if v.build == nil || v.build.final == nil || v.namedUser() != nil || v.sandboxed() {
+		return nil, false // SBX805 says it of a sandbox
 	}
-	last := c.build.final.Last("USER")
-	if base := c.build.final.Base(); forDevContainers.MatchString(base.Image) || !base.Known {
-		return
+	base := v.build.final.Base()
+	return v.build.final.Last("USER"), base.Known && !forDevContainers.MatchString(base.Image)
+}
+
+// endsAsRoot reports a container that its Dockerfile leaves to root.
+func endsAsRoot(v *view) []finding {
+	last, ok := v.leftToRoot()
+	if !ok || last == nil || !isRoot(v.build.final.User) {
+		return nil
 	}
-	switch {
-	case last == nil && c.build.final.User == "" && !c.hasFeatures():
-		start, end := c.build.final.From.Start, c.build.final.From.HeadEnd
-		message, hint := "no USER, and the configuration names no remoteUser", "create a user and end with USER, or set remoteUser"
-		if c.bare {
-			message, hint = "no USER, so the container runs as the base image's user, mostly root", "create a user and end with USER"
-		}
-		c.inBuild(start, end, "SBX725", message, hint)
-	case last != nil && isRoot(c.build.final.User):
-		start, end := last.Start, last.HeadEnd
-		c.inBuild(start, end, "SBX702", "the container runs as root", "end with an unprivileged USER, or set remoteUser")
+	return []finding{v.inDockerfile(last.Start, last.HeadEnd, "the container runs as root", "end with an unprivileged USER, or set remoteUser")}
+}
+
+// noUser notes a Dockerfile that leaves the choice of a user to its base image.
+func noUser(v *view) []finding {
+	last, ok := v.leftToRoot()
+	if !ok || last != nil || v.build.final.User != "" || v.hasFeatures() {
+		return nil
 	}
+	message, hint := "no USER, and the configuration names no remoteUser", "create a user and end with USER, or set remoteUser"
+	if v.bare {
+		message, hint = "no USER, so the container runs as the base image's user, mostly root", "create a user and end with USER"
+	}
+	from := v.build.final.From
+	return []finding{v.inDockerfile(from.Start, from.HeadEnd, message, hint)}
 }
 
 // forDevContainers are images whose label names a remoteUser.
@@ -68,9 +77,9 @@ var standardUsers = []string{"root", "daemon", "bin", "sys", "sync", "games", "m
 	"backup", "list", "irc", "nobody", "_apt", "adm", "shutdown", "halt", "operator", "ftp", "guest", "sshd", "cron", "ntp", "squid", "xfs", "at", "gnats"}
 
 // userMissing reports users that neither the image nor the Dockerfile has.
-func (c *pass) userMissing() {
-	b := c.build
-	if b == nil || b.final == nil || c.hasFeatures() {
+func userMissing(v *view) (out []finding) {
+	b := v.build
+	if b == nil || b.final == nil || v.hasFeatures() {
 		return // a Feature may create any user
 	}
 	base := b.final.Base()
@@ -86,14 +95,15 @@ func (c *pass) userMissing() {
 			image != "scratch" && slices.Contains(standardUsers, name) || name == "root" || mentioned(b.history(), name)
 	}
 	hint := func(name string) string { return fmt.Sprintf("create it: RUN useradd --create-home %s", name) }
-	if n := c.namedUser(); n != nil && !variable.MatchString(n.Text) && !has(n.Text) {
-		c.at(n, "SBX703", fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, n.Text), hint(n.Text))
+	if n := v.namedUser(); n != nil && !variable.MatchString(n.Text) && !has(n.Text) {
+		out = append(out, v.found(n, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, n.Text), hint(n.Text)))
 		return
 	}
 	if last := b.final.Last("USER"); last != nil && !has(b.final.User) {
 		start, end := last.Find(last.Command.(*instructions.UserCommand).User)
-		c.inBuild(start, end, "SBX703", fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, b.final.User), hint(b.final.User))
+		out = append(out, v.inDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, b.final.User), hint(b.final.User)))
 	}
+	return out
 }
 
 // mentioned reports whether some step could create the user: it names it, or
@@ -130,13 +140,13 @@ var (
 
 // sudoers reports rules for sudo that give everything away: written by echo,
 // printf, tee, sed, a here-document or COPY.
-func (c *pass) sudoers() {
+func sudoers(v *view) (out []finding) {
 	const message, hint = "sudo runs everything without a password", "name the one command that is needed, or do it in the Dockerfile as root"
-	for _, i := range c.build.history() {
+	for _, i := range v.build.history() {
 		for _, d := range i.Documents {
 			if i.Name != "RUN" && sudoersPath.MatchString(i.Source()) {
 				if m := wide.FindStringIndex(d.Text); m != nil {
-					c.inBuild(d.Start+m[0], d.Start+m[1], "SBX704", message, hint)
+					out = append(out, v.inDockerfile(d.Start+m[0], d.Start+m[1], message, hint))
 				}
 			}
 		}
@@ -152,11 +162,12 @@ func (c *pass) sudoers() {
 		}
 		for _, cmd := range i.Commands {
 			if w, ok := wideRule(cmd); ok {
-				c.atWord(w, "SBX704", message, hint)
+				out = append(out, v.atWord(w, message, hint))
 				break
 			}
 		}
 	}
+	return out
 }
 
 // wideRule finds the words of a command that hold such a rule.
@@ -184,32 +195,33 @@ func wideRule(cmd *shell.Command) (shell.Word, bool) {
 }
 
 // engineGroup reports what lets the user talk to an engine.
-func (c *pass) engineGroup() {
+func engineGroup(v *view) (out []finding) {
 	groups := func(s string) bool {
 		return slices.ContainsFunc(strings.Split(s, ","), func(g string) bool { return slices.Contains([]string{"docker", "containerd", "podman"}, g) })
 	}
-	each(c.build.history(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
+	each(v.build.history(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
 		switch {
 		case cmd.Is("usermod", "useradd"):
 			if w, ok := cmd.Value("-aG", "-G", "--groups", "-Ga", "-a -G"); ok && groups(w.Text) {
-				c.atWord(w, "SBX708", "the user joins the engine's group", "leave it out; reach services through the network instead")
+				out = append(out, v.atWord(w, "the user joins the engine's group", "leave it out; reach services through the network instead"))
 			}
 		case cmd.Is("gpasswd", "adduser", "addgroup"):
 			words := cmd.Operands()
 			if n := len(words); n > 1 && (groups(words[n-1].Text) || cmd.Is("gpasswd") && groups(words[n-1].Text)) {
-				c.atWord(words[n-1], "SBX708", "the user joins the engine's group", "leave it out; reach services through the network instead")
+				out = append(out, v.atWord(words[n-1], "the user joins the engine's group", "leave it out; reach services through the network instead"))
 			}
 		case cmd.Is("chmod", "chown", "setfacl"):
 			for _, w := range cmd.Operands() {
 				if socketName.MatchString(path.Clean(w.Text)) {
-					c.atWord(w, "SBX708", "an engine's socket is opened to the user", "leave it out; whoever talks to the engine owns its host")
+					out = append(out, v.atWord(w, "an engine's socket is opened to the user", "leave it out; whoever talks to the engine owns its host"))
 				}
 			}
 		}
 	})
+	return out
 }
 
-func (c *pass) hasFeatures() bool {
+func (c *view) hasFeatures() bool {
 	n := c.root.Member("features")
 	return n != nil && len(n.Members) > 0
 }

@@ -1,6 +1,7 @@
 package devcontainer
 
 import (
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -54,8 +55,11 @@ func IdleSettings(doc *jsonc.Document, devc bool) []diag.Finding {
 }
 
 // idleSettings reports those of the dev container's sandbox.jsonc.
-func (c *pass) idleSettings() {
-	for _, f := range IdleSettings(c.Settings, true) {
-		c.reports = append(c.reports, report{Finding: f})
+func idleSettings(v *view) (out []finding) {
+	for _, f := range IdleSettings(v.Settings, true) {
+		n := v.Settings.Root.Find(f.Pointer)
+		out = append(out, finding{Place: rights.Place{Doc: v.Settings, Start: n.Start, End: n.End, Pointer: n.Pointer},
+			message: f.Message, hint: f.Hint, note: f.Severity == diag.SeverityNote})
 	}
+	return out
 }

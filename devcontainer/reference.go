@@ -13,17 +13,18 @@ import (
 )
 
 // objectMounts reports readonly where the reference CLI drops it.
-func (c *pass) objectMounts() {
-	for _, n := range elements(c.root.Member("mounts")) {
+func objectMounts(v *view) (out []finding) {
+	for _, n := range elements(v.root.Member("mounts")) {
 		if n.Kind != jsonc.Object {
 			continue
 		}
 		for _, m := range n.Members {
 			if m.Name == "readonly" || m.Name == "ro" {
-				c.name(m, "SBX302", "readonly is dropped from the object form: this mount is writable", `write the mount as text: "type=bind,source=…,target=…,readonly"`).fix(mountAsText(n, m))
+				out = append(out, v.named(m, "readonly is dropped from the object form: this mount is writable", `write the mount as text: "type=bind,source=…,target=…,readonly"`).fixedBy(mountAsText(n, m)))
 			}
 		}
 	}
+	return out
 }
 
 // mountAsText rewrites an object mount as the text that means what it says, or
@@ -67,35 +68,38 @@ var mountKeys = []string{"type", "source", "src", "target", "destination", "dst"
 var mountTypes = []string{"bind", "volume", "tmpfs", "npipe", "cluster", "image", "glob", "ramfs", "devpts"}
 
 // mountSyntax reports mounts in text form that end the start.
-func (c *pass) mountSyntax() {
-	list := texts(c.root.Member("mounts"))
-	if n := c.engineOnly("workspaceMount"); n != nil && n.Kind == jsonc.String && n.Text != "" {
+func mountSyntax(v *view) (out []finding) {
+	list := texts(v.root.Member("mounts"))
+	if n := v.engineOnly("workspaceMount"); n != nil && n.Kind == jsonc.String && n.Text != "" {
 		list = append(list, n)
 	}
 	for _, n := range list {
-		c.mountText(n)
+		if message, hint := mountText(n.Text); message != "" {
+			out = append(out, v.found(n, message, hint))
+		}
 	}
+	return out
 }
 
-func (c *pass) mountText(n *jsonc.Node) {
+// mountText says what the engine does not understand of a mount, or "".
+func mountText(text string) (message, hint string) {
 	// Quotes and variables can hold commas; what is in them is not judged.
-	plain := variable.ReplaceAllString(n.Text, "x")
-	if strings.Contains(plain, `"`) || strings.TrimSpace(n.Text) == variable.FindString(n.Text) {
-		return
+	plain := variable.ReplaceAllString(text, "x")
+	if strings.Contains(plain, `"`) || strings.TrimSpace(text) == variable.FindString(text) {
+		return "", ""
 	}
 	hasTarget, kind := false, "volume"
 	for field := range strings.SplitSeq(plain, ",") {
 		key, value, hasValue := strings.Cut(field, "=")
 		switch {
 		case !slices.Contains(mountKeys, key) && !slices.Contains(mountKeys, strings.ToLower(key)):
-			hint := "accepted: type, source, target, readonly and what docker run --mount knows besides"
+			hint = "accepted: type, source, target, readonly and what docker run --mount knows besides"
 			if best := diag.Suggest(key, mountKeys); best != "" {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			} else if strings.Contains(key, ":") {
 				hint = `this is the form of -v; write "type=bind,source=…,target=…"`
 			}
-			c.at(n, "SBX310", fmt.Sprintf("the engine does not know %q in a mount", key), hint)
-			return
+			return fmt.Sprintf("the engine does not know %q in a mount", key), hint
 		case key == "type":
 			kind = strings.ToLower(value)
 		}
@@ -103,12 +107,13 @@ func (c *pass) mountText(n *jsonc.Node) {
 	}
 	switch {
 	case !slices.Contains(mountTypes, kind) && kind != "x":
-		c.at(n, "SBX310", fmt.Sprintf("the engine knows no mount of type %q", kind), "accepted: bind, volume, tmpfs")
+		return fmt.Sprintf("the engine knows no mount of type %q", kind), "accepted: bind, volume, tmpfs"
 	case !hasTarget:
-		c.at(n, "SBX310", "the mount has no target", "add target= with a path in the container")
+		return "the mount has no target", "add target= with a path in the container"
 	case kind == "bind" && rights.ParseMount(plain).Source == "":
-		c.at(n, "SBX310", "the bind mount has no source", "add source= with a path of the host")
+		return "the bind mount has no source", "add source= with a path of the host"
 	}
+	return "", ""
 }
 
 // filesMissing reports names that lead nowhere.
@@ -184,38 +189,37 @@ var (
 )
 
 // arrayCommands reports arrays that were meant for a shell.
-func (c *pass) arrayCommands() {
+func arrayCommands(v *view) (out []finding) {
 	for _, name := range lifecycle {
-		n := c.root.Member(name)
+		n := v.root.Member(name)
 		if n == nil {
 			continue
 		}
 		if n.Kind == jsonc.Object {
 			for _, m := range n.Members {
-				c.arrayCommand(m.Value)
+				out = append(out, v.arrayCommand(m.Value)...)
 			}
 			continue
 		}
-		c.arrayCommand(n)
+		out = append(out, v.arrayCommand(n)...)
 	}
+	return out
 }
 
-func (c *pass) arrayCommand(n *jsonc.Node) {
+func (v *view) arrayCommand(n *jsonc.Node) []finding {
 	words := texts(n)
 	if n.Kind != jsonc.Array || len(words) == 0 || len(words) != len(n.Elements) {
-		return
+		return nil
 	}
 	if len(words) == 1 && shellLine.MatchString(strings.TrimSpace(words[0].Text)) {
-		c.at(n, "SBX314", fmt.Sprintf("this starts a program called %q", abbreviate(words[0].Text)), "write it as a string, or one word per element").
-			fix(jsonc.Replace(n, string(c.Config.Src[words[0].Start:words[0].End])))
-		return
+		return []finding{v.found(n, fmt.Sprintf("this starts a program called %q", abbreviate(words[0].Text)), "write it as a string, or one word per element").fixedBy(jsonc.Replace(n, string(v.Config.Src[words[0].Start:words[0].End])))}
 	}
 	for _, w := range words[1:] {
 		if shellWord.MatchString(w.Text) {
-			c.at(w, "SBX314", fmt.Sprintf("%q is a word to the program, not the shell's", w.Text), `write the command as one string, or as ["sh", "-c", "…"]`)
-			return
+			return []finding{v.found(w, fmt.Sprintf("%q is a word to the program, not the shell's", w.Text), `write the command as one string, or as ["sh", "-c", "…"]`)}
 		}
 	}
+	return nil
 }
 
 func abbreviate(s string) string {
@@ -226,13 +230,14 @@ func abbreviate(s string) string {
 }
 
 // shadowed reports a configuration that tools do not reach.
-func (c *pass) shadowed() {
-	if c.Tree == nil || c.inFolder() || c.Dir != c.Home || path.Base(c.Config.File) != ".devcontainer.json" {
+func shadowed(v *view) (out []finding) {
+	if v.Tree == nil || v.inFolder() || v.Dir != v.Home || path.Base(v.Config.File) != ".devcontainer.json" {
 		return
 	}
-	if c.Tree.Kind(path.Join(c.Home, ".devcontainer", "devcontainer.json")) == File {
-		c.missing(nil, "SBX315", ".devcontainer/devcontainer.json comes first, and this file is not read", "keep one of the two, or move this one to .devcontainer/NAME/devcontainer.json")
+	if v.Tree.Kind(path.Join(v.Home, ".devcontainer", "devcontainer.json")) == File {
+		out = append(out, v.lacking(nil, ".devcontainer/devcontainer.json comes first, and this file is not read", "keep one of the two, or move this one to .devcontainer/NAME/devcontainer.json"))
 	}
+	return out
 }
 
 // truthy is rights.Truthy.

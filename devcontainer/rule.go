@@ -19,6 +19,12 @@ type Rule struct {
 	// without the author.
 	Fix string
 
+	// mistyped says that the rule is about a value that is not what belongs there:
+	// then no other rule judges the value.
+	mistyped bool
+	// restsOn are the properties that the promise of the sandbox rests on which the
+	// rule says is broken: with something wrong in them nothing is known of it.
+	restsOn []string
 	// check looks for this rule in a project, and for nothing else.
 	check check
 	// walk looks for this rule and for others of the family, as one walk over a

@@ -30,7 +30,7 @@ var secretRules = []Rule{
 	{ID: "SBX506", Name: "editor-sockets", Severity: diag.SeverityNote, Title: "the editor's way to the host is left open",
 		Reason: "Editors pass sockets of the host into a session: the SSH agent signs with the user's keys, and the editor's own sockets open files and start programs outside. A sandbox that leaves them in place has a back door.",
 		Fix:    "remoteEnv sets them to null",
-		walk:   (*pass).editorSockets},
+		check:  editorSockets},
 	{ID: "SBX507", Name: "secret-for-agent", Severity: diag.SeverityWarning, Title: "the agent's container gets a secret of the host",
 		Reason: "Secrets and configs of Compose are files in the container. Where an agent works it reads them like any other file, and may send them to whatever it can reach.",
 		check:  secretsForAgent},
@@ -41,33 +41,30 @@ var secretRules = []Rule{
 var editorSocketNames = slices.DeleteFunc(obeyed.EditorVariables(), func(name string) bool { return strings.HasPrefix(name, "VSCODE_GIT_ASKPASS_") })
 
 // editorSockets reports those that a sandbox leaves in place.
-func (c *pass) editorSockets() {
-	if !c.sandboxed() {
-		return
+func editorSockets(v *view) []finding {
+	if !v.sandboxed() {
+		return nil
 	}
-	env := c.root.Member("remoteEnv")
-	var open []string
+	env := v.root.Member("remoteEnv")
+	var open, lines []string
 	for _, name := range editorSocketNames {
 		if n := env.Member(name); n == nil {
-			open = append(open, name)
+			open, lines = append(open, name), append(lines, jsonc.Quote(name)+": null")
 		}
 	}
 	if len(open) == 0 {
-		return
+		return nil
 	}
-	r := c.missing(env, "SBX506", "sessions get the editor's "+strings.Join(open, ", "), "set them to null in remoteEnv")
-	lines := make([]string, len(open))
-	for i, name := range open {
-		lines[i] = jsonc.Quote(name) + ": null"
-	}
+	f := v.lacking(env, "sessions get the editor's "+strings.Join(open, ", "), "set them to null in remoteEnv")
 	switch {
 	case env == nil:
-		r.fix(c.Config.AddMember(c.root, "remoteEnv", "{\n  "+strings.Join(lines, ",\n  ")+"\n}"))
+		f.edits = v.Config.AddMember(v.root, "remoteEnv", "{\n  "+strings.Join(lines, ",\n  ")+"\n}")
 	case env.Kind == jsonc.Object && len(env.Members) == 0:
-		r.fix(jsonc.Replace(env, "{"+strings.Join(lines, ", ")+"}"))
+		f.edits = jsonc.Replace(env, "{"+strings.Join(lines, ", ")+"}")
 	case env.Kind == jsonc.Object:
-		r.fix(c.Config.AddMember(env, open[0], "null"+strings.TrimPrefix(strings.Join(lines, ",\n"), lines[0])))
+		f.edits = v.Config.AddMember(env, open[0], "null"+strings.TrimPrefix(strings.Join(lines, ",\n"), lines[0]))
 	}
+	return []finding{f}
 }
 
 var (

@@ -21,7 +21,7 @@ func literalSecrets(v *view) (out []finding) {
 		f.once = r.Notation != rights.Property
 		out = append(out, f)
 	}
-	return out
+	return append(out, v.dockerfileKeys()...)
 }
 
 const hintComposeSecret = "pass it as a secret of Compose, which is a file in the container"

@@ -287,12 +287,12 @@ func (c *view) privilegesStay() bool {
 
 // setuidRefused reports commands that need a setuid program in a container that
 // lets none work.
-func (c *pass) setuidRefused() {
-	if !c.privilegesStay() {
+func setuidRefused(v *view) (out []finding) {
+	if !v.privilegesStay() {
 		return
 	}
 	said := map[*jsonc.Node]bool{}
-	for _, use := range c.setuidUses() {
+	for _, use := range v.setuidUses() {
 		if !use.sure || use.root || said[use.node] {
 			continue
 		}
@@ -301,8 +301,9 @@ func (c *pass) setuidRefused() {
 		if use.raises {
 			message += ": the firewall is never raised, and the container goes on without one"
 		}
-		c.missing(use.node, "SBX824", message, "do it as root in the Dockerfile or in the image's ENTRYPOINT; without the option, setuid programs give the agent the container's capabilities")
+		out = append(out, v.lacking(use.node, message, "do it as root in the Dockerfile or in the image's ENTRYPOINT; without the option, setuid programs give the agent the container's capabilities"))
 	}
+	return out
 }
 
 // quotedLine writes words as shell text.

@@ -6,26 +6,52 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// image looks at how the image is named.
-func (c *pass) image() {
-	c.composeImages()
-	n := c.root.Member("image")
-	s, ok := n.Str()
-	if !ok || s == "" || strings.Contains(s, "${") || c.builds() {
-		return
+// startImages returns the images that the configuration and its services start
+// from without a digest, where a name does not depend on a variable and no build
+// only gives it to its result.
+func (v *view) startImages() (out []namedImage) {
+	add := func(name string, at rights.Place, once bool) {
+		if _, _, digest := splitImage(name); name != "" && digest == "" {
+			out = append(out, namedImage{name, at, once})
+		}
 	}
-	name, tag, digest := splitImage(s)
-	switch {
-	case digest != "":
-	case tag == "" || tag == "latest":
-		c.at(n, "SBX602", fmt.Sprintf("the image %s is whatever was published last", name), "name a version, or better a digest: "+name+":VERSION@sha256:…")
-	default:
-		c.at(n, "SBX601", fmt.Sprintf("the image %s is not pinned to a digest", s), "add @sha256:…, as the registry reports it")
+	for _, s := range v.services() {
+		n := s.Get("image")
+		if _, _, _, builds := s.Build(); !builds && !strings.Contains(n.String(), "$") {
+			add(n.String(), composePlace(n), true)
+		}
 	}
+	n := v.root.Member("image")
+	if s, ok := n.Str(); ok && !strings.Contains(s, "${") && !v.builds() {
+		add(s, v.found(n, "", "").Place, false)
+	}
+	return out
+}
+
+// unpinnedImages reports images that can become others under the same name.
+func unpinnedImages(v *view) (out []finding) {
+	for _, i := range v.startImages() {
+		if _, tag, _ := splitImage(i.name); tag != "" && tag != "latest" {
+			out = append(out, finding{Place: i.at, once: i.once, message: fmt.Sprintf("the image %s is not pinned to a digest", i.name), hint: "add @sha256:…, as the registry reports it"})
+		}
+	}
+	return out
+}
+
+// floatingImages reports images that are whatever is newest.
+func floatingImages(v *view) (out []finding) {
+	for _, i := range v.startImages() {
+		if name, tag, _ := splitImage(i.name); tag == "" || tag == "latest" {
+			out = append(out, finding{Place: i.at, once: i.once, message: fmt.Sprintf("the image %s is whatever was published last", name),
+				hint: "name a version, or better a digest: " + name + ":VERSION@sha256:…"})
+		}
+	}
+	return out
 }
 
 // builds reports whether a Dockerfile or Compose wins over the image.
@@ -68,94 +94,112 @@ func sourceOf(id string) featureSource {
 
 var exactVersion = regexp.MustCompile(`^v?\d+\.\d+\.\d+`)
 
-// features looks at how each Feature is named.
-func (c *pass) features() {
-	features := c.root.Member("features")
+// namedFeatures returns the configuration's Features whose names depend on no
+// variable.
+func (v *view) namedFeatures() (out []jsonc.Member) {
+	features := v.root.Member("features")
 	if features == nil || features.Kind != jsonc.Object {
-		return
+		return nil
 	}
-	for _, m := range features.Members {
-		if strings.Contains(m.Name, "${") {
-			continue
-		}
-		switch sourceOf(m.Name) {
-		case legacyFeature:
-			c.name(m, "SBX604", fmt.Sprintf("%q names a Feature in the old way", m.Name), "write it as REGISTRY/NAMESPACE/ID:VERSION, such as ghcr.io/devcontainers/features/go:1.3.2")
-		case tarballFeature:
-			if strings.HasPrefix(m.Name, "http://") {
-				c.name(m, "SBX604", "the Feature comes over plain http", "use https, or a registry")
-			}
-		case registryFeature:
-			if _, tag, digest := splitImage(m.Name); digest == "" && !exactVersion.MatchString(tag) && !c.locked(m.Name) {
-				c.name(m, "SBX603", fmt.Sprintf("the Feature %s is the newest of its kind at each build", m.Name), "name a whole version or a digest, or keep a devcontainer-lock.json")
-			}
+	return slices.DeleteFunc(slices.Clone(features.Members), func(m jsonc.Member) bool { return strings.Contains(m.Name, "${") })
+}
+
+// floatingFeatures reports Features that are the newest of their kind.
+func floatingFeatures(v *view) (out []finding) {
+	for _, m := range v.namedFeatures() {
+		_, tag, digest := splitImage(m.Name)
+		if sourceOf(m.Name) == registryFeature && digest == "" && !exactVersion.MatchString(tag) && !v.locked(m.Name) {
+			out = append(out, v.named(m, fmt.Sprintf("the Feature %s is the newest of its kind at each build", m.Name), "name a whole version or a digest, or keep a devcontainer-lock.json"))
 		}
 	}
+	return out
+}
+
+// oldFeatureNames reports Features that are named in the old way, or come over
+// plain http.
+func oldFeatureNames(v *view) (out []finding) {
+	for _, m := range v.namedFeatures() {
+		switch source := sourceOf(m.Name); {
+		case source == legacyFeature:
+			out = append(out, v.named(m, fmt.Sprintf("%q names a Feature in the old way", m.Name), "write it as REGISTRY/NAMESPACE/ID:VERSION, such as ghcr.io/devcontainers/features/go:1.3.2"))
+		case source == tarballFeature && strings.HasPrefix(m.Name, "http://"):
+			out = append(out, v.named(m, "the Feature comes over plain http", "use https, or a registry"))
+		}
+	}
+	return out
 }
 
 // lockEntries returns the lock's Features, or nil.
-func (c *pass) lockEntries() *jsonc.Node {
+func (c *view) lockEntries() *jsonc.Node {
 	if c.Lock == nil || c.Lock.Root == nil {
 		return nil
 	}
 	return c.Lock.Root.Member("features")
 }
 
-func (c *pass) locked(id string) bool { return c.lockEntries().Member(id) != nil }
+func (c *view) locked(id string) bool { return c.lockEntries().Member(id) != nil }
 
-// lock compares the lock with what the configuration asks for. The reference
-// CLI locks what comes from registries and tarballs.
-func (c *pass) lock() {
-	features := c.root.Member("features")
-	if c.Tree == nil || features == nil || features.Kind != jsonc.Object {
-		return
+// lockable returns the Features that the reference CLI locks: those of registries
+// and tarballs. None where nobody can know of a lock, or what it would hold.
+func (v *view) lockable() (out []jsonc.Member) {
+	features := v.root.Member("features")
+	if v.Tree == nil || features == nil || features.Kind != jsonc.Object || strings.Contains(string(v.Config.Src), "${templateOption:") {
+		return nil
 	}
-	var wanted []jsonc.Member
 	for _, m := range features.Members {
 		if s := sourceOf(m.Name); s == registryFeature || s == tarballFeature {
-			wanted = append(wanted, m)
+			out = append(out, m)
 		}
 	}
-	if len(wanted) == 0 || strings.Contains(string(c.Config.Src), "${templateOption:") {
-		return
+	return out
+}
+
+// noLock notes Features whose digests nothing holds.
+func noLock(v *view) []finding {
+	wanted := v.lockable()
+	if len(wanted) == 0 || v.Lock != nil || strings.Contains(wanted[0].Name, "@sha256:") {
+		return nil
 	}
-	if c.Lock == nil {
-		if m := wanted[0]; !strings.Contains(m.Name, "@sha256:") {
-			c.name(m, "SBX610", "no devcontainer-lock.json holds the Features' digests", "devcontainer upgrade writes one; commit it")
-		}
-		return
-	}
-	entries := c.lockEntries()
-	if entries == nil {
-		return // its own schema says so
+	return []finding{v.named(wanted[0], "no devcontainer-lock.json holds the Features' digests", "devcontainer upgrade writes one; commit it")}
+}
+
+// lockDiffers compares the lock with what the configuration asks for.
+func lockDiffers(v *view) (out []finding) {
+	entries, wanted := v.lockEntries(), v.lockable()
+	if entries == nil || len(wanted) == 0 {
+		return nil // without entries its own schema says so
 	}
 	for _, m := range wanted {
 		entry := entries.Member(m.Name)
 		if entry == nil {
-			c.name(m, "SBX605", fmt.Sprintf("devcontainer-lock.json does not hold %s", m.Name), "run devcontainer upgrade")
+			out = append(out, v.named(m, fmt.Sprintf("devcontainer-lock.json does not hold %s", m.Name), "run devcontainer upgrade"))
 			continue
 		}
-		c.lockEntry(m.Name, entry)
+		out = append(out, v.lockEntry(m.Name, entry)...)
 	}
 	for _, m := range entries.Members {
-		if features.Member(m.Name) == nil && !dependedOn(entries, m.Name) {
-			c.in(c.Lock, m.NameStart, m.NameEnd, m.Value.Pointer, "SBX605", fmt.Sprintf("the lock holds %s, which nothing asks for", m.Name), "run devcontainer upgrade")
+		if v.root.Member("features").Member(m.Name) == nil && !dependedOn(entries, m.Name) {
+			at := rights.Place{Doc: v.Lock, Start: m.NameStart, End: m.NameEnd, Pointer: m.Value.Pointer}
+			out = append(out, finding{Place: at, message: fmt.Sprintf("the lock holds %s, which nothing asks for", m.Name), hint: "run devcontainer upgrade"})
 		}
 	}
+	return out
 }
 
-func (c *pass) lockEntry(id string, entry *jsonc.Node) {
+func (v *view) lockEntry(id string, entry *jsonc.Node) (out []finding) {
+	add := func(n *jsonc.Node, message, hint string) {
+		out = append(out, finding{Place: rights.Place{Doc: v.Lock, Start: n.Start, End: n.End, Pointer: n.Pointer}, message: message, hint: hint})
+	}
 	_, tag, _ := splitImage(id)
 	if version, ok := entry.Member("version").Str(); ok && sourceOf(id) == registryFeature && exactPart.MatchString(tag) && version != tag && !strings.HasPrefix(version, tag+".") {
-		c.in(c.Lock, entry.Member("version").Start, entry.Member("version").End, entry.Pointer+"/version", "SBX605",
-			fmt.Sprintf("version %s is locked, %s is asked for", version, tag), "run devcontainer upgrade")
+		add(entry.Member("version"), fmt.Sprintf("version %s is locked, %s is asked for", version, tag), "run devcontainer upgrade")
 	}
 	resolved, _ := entry.Member("resolved").Str()
 	integrity, _ := entry.Member("integrity").Str()
 	if _, _, digest := splitImage(resolved); digest != "" && integrity != "" && digest != integrity {
-		n := entry.Member("integrity")
-		c.in(c.Lock, n.Start, n.End, n.Pointer, "SBX605", "integrity is not the digest that resolved names", "run devcontainer upgrade, and find out who changed it")
+		add(entry.Member("integrity"), "integrity is not the digest that resolved names", "run devcontainer upgrade, and find out who changed it")
 	}
+	return out
 }
 
 var exactPart = regexp.MustCompile(`^\d+(\.\d+){0,2}$`)
@@ -167,29 +211,31 @@ func dependedOn(entries *jsonc.Node, id string) bool {
 }
 
 // piped reports downloads that are run unseen.
-func (c *pass) piped() {
+func pipedToShell(v *view) (out []finding) {
 	for _, name := range lifecycle {
-		c.root.Member(name).Walk(func(n *jsonc.Node) {
+		v.root.Member(name).Walk(func(n *jsonc.Node) {
 			if n.Kind != jsonc.String || !strings.Contains(n.Text, "curl") && !strings.Contains(n.Text, "wget") {
 				return
 			}
-			commands := c.commandsOf(n, n.Text)
+			commands := v.commandsOf(n, n.Text)
 			if slices.ContainsFunc(commands, func(cmd *shell.Command) bool { _, ok := ranDownload(cmd); return ok }) {
-				c.at(n, "SBX608", name+" runs what it downloads unseen", "install a pinned version in the Dockerfile, or download, check the sum, then run")
+				out = append(out, v.found(n, name+" runs what it downloads unseen", "install a pinned version in the Dockerfile, or download, check the sum, then run"))
 			}
 		})
 	}
+	return out
 }
 
 // firewallOverwritten reports the Feature that replaces init-firewall.sh.
-func (c *pass) firewallOverwritten() {
-	features := c.root.Member("features")
+func firewallOverwritten(v *view) (out []finding) {
+	features := v.root.Member("features")
 	if features == nil {
 		return
 	}
 	for _, m := range features.Members {
-		if name, _, _ := splitImage(m.Name); strings.HasSuffix(name, "anthropics/devcontainer-features/claude-code") && strings.Contains(string(c.Config.Src)+c.dockerfileText(), "init-firewall") {
-			c.name(m, "SBX609", "the Feature claude-code replaces /usr/local/bin/init-firewall.sh by its own", "install Claude Code in the Dockerfile instead")
+		if name, _, _ := splitImage(m.Name); strings.HasSuffix(name, "anthropics/devcontainer-features/claude-code") && strings.Contains(string(v.Config.Src)+v.dockerfileText(), "init-firewall") {
+			out = append(out, v.named(m, "the Feature claude-code replaces /usr/local/bin/init-firewall.sh by its own", "install Claude Code in the Dockerfile instead"))
 		}
 	}
+	return out
 }

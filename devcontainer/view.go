@@ -8,6 +8,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -121,7 +122,14 @@ func told(r rights.Right, message, hint string) finding {
 // composeFinding is a finding at a value of a Compose file, once: extends and
 // anchors give one value to several services.
 func composeFinding(n *compose.Node, message, hint string) finding {
-	return finding{Place: rights.Place{Doc: n.Doc, Start: n.Start, End: n.End}, message: message, hint: hint, once: true}
+	return finding{Place: composePlace(n), message: message, hint: hint, once: true}
+}
+
+func composePlace(n *compose.Node) rights.Place {
+	if n == nil {
+		return rights.Place{}
+	}
+	return rights.Place{Doc: n.Doc, Start: n.Start, End: n.End}
 }
 
 // toldOfFeature is a finding at the name of the Feature that brings a right.
@@ -158,4 +166,31 @@ type sameFinding struct {
 	rule, file string
 	start      int
 	message    string // "" = anything else there is the same
+}
+
+// inDockerfile is a finding in the Dockerfile.
+func (v *view) inDockerfile(start, end int, message, hint string) finding {
+	return finding{Place: rights.Place{Doc: v.build.file.Doc, Start: start, End: end}, message: message, hint: hint}
+}
+
+// atWord is a finding at a word of the Dockerfile.
+func (v *view) atWord(w shell.Word, message, hint string) finding {
+	return v.inDockerfile(w.Start, w.End, message, hint)
+}
+
+// atCommand is a finding at a command of the Dockerfile. A command over several
+// lines is shown by its program.
+func (v *view) atCommand(cmd *shell.Command, message, hint string) finding {
+	return v.atWord(cmd.Words[0], message, hint)
+}
+
+// named is a finding at a member's name.
+func (v *view) named(m jsonc.Member, message, hint string) finding {
+	return finding{Place: v.memberPlace(m), message: message, hint: hint}
+}
+
+// fixedBy adds the edits that repair what the finding says.
+func (f finding) fixedBy(edits []jsonc.Edit) finding {
+	f.edits = edits
+	return f
 }
