@@ -16,6 +16,6 @@
 //
 // Everything that can be missing is found missing before a container starts. An
 // agent of an earlier run may have left anything in the project: files that the user
-// names are looked for without following its links. Errors carry the exit code that
-// docs/cli.md lists.
+// names are looked for without following its links. Errors of Plan and ModelAPI carry
+// the exit code that docs/cli.md lists; the caller knows that of the others.
 package session
