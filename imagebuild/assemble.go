@@ -66,7 +66,8 @@ func Assemble(m Materials, s Spec) (artifact.Artifact, error) {
 		images = append(images, image)
 	}
 	if len(images) == 0 || len(s.Platforms) > len(images) {
-		return artifact.Artifact{}, diag.WithHint(fmt.Errorf("%w: it has no %s", ErrLock, strings.Join(s.Platforms, ", ")), "it has: %s", strings.Join(s.Lock.PlatformNames(), ", "))
+		return artifact.Artifact{}, diag.WithHint(fmt.Errorf("%w: it has no %s", ErrLock, strings.Join(s.Platforms, ", ")), "it has: %s",
+			strings.Join(s.Lock.PlatformNames(), ", "))
 	}
 	annotations := s.annotations()
 	setBase(annotations, s.Lock.Base.Ref, s.Lock.Base.Digest)

@@ -60,13 +60,15 @@ func Documents(ctx context.Context, m Materials, s Spec, a artifact.Artifact, re
 		if ref == "" {
 			ref = s.Lock.Base.Ref
 		}
-		part := sbom.Platform{Name: p.Platform, Digest: image.Digest, BaseName: publicName(ref), BaseDigest: p.Digest, Dpkg: facts.Dpkg, Init: modules}
+		part := sbom.Platform{Name: p.Platform, Digest: image.Digest, BaseName: publicName(ref), BaseDigest: p.Digest, Dpkg: facts.Dpkg,
+			Init: modules}
 		origin.Materials = append(origin.Materials,
 			sbom.Material{URI: baseURI(ref), Digest: map[string]string{"sha256": p.Digest.Hex}},
 			sbom.Material{URI: "sbx-init?arch=" + arch, Digest: map[string]string{"sha256": sum}})
 		if c, ok := s.Lock.ClaudeFor(p.Platform); ok && !s.WithoutClaude {
 			part.NPM = append(part.NPM, sbom.NPM{Name: c.Package, Version: s.Lock.Claude.Version, Integrity: c.Integrity})
-			origin.Materials = append(origin.Materials, sbom.Material{URI: "pkg:npm/" + c.Package + "@" + s.Lock.Claude.Version, Digest: sbom.FromIntegrity(c.Integrity)})
+			origin.Materials = append(origin.Materials,
+				sbom.Material{URI: "pkg:npm/" + c.Package + "@" + s.Lock.Claude.Version, Digest: sbom.FromIntegrity(c.Integrity)})
 		}
 		contents.Platforms = append(contents.Platforms, part)
 	}

@@ -30,7 +30,8 @@ func Load(ctx context.Context, e *engine.Engine, a artifact.Artifact, names []st
 	}
 	image, ok := a.For(info.Arch)
 	if !ok {
-		return "", diag.WithHint(fmt.Errorf("%w: the engine runs linux/%s, the image is for %s", ErrPlatform, info.Arch, platforms(a)), "build it for this platform, too")
+		return "", diag.WithHint(fmt.Errorf("%w: the engine runs linux/%s, the image is for %s", ErrPlatform, info.Arch, platforms(a)),
+			"build it for this platform, too")
 	}
 	id = image.ConfigID().String()
 	have, err := e.ImageInspect(ctx, id)
@@ -198,7 +199,8 @@ func fetch(ctx context.Context, c *registry.Client, version, platform string) (a
 		}
 		manifests = nil
 		for _, d := range index.Manifests {
-			if d.Platform == nil || d.Platform.OS == "unknown" || (platform != "" && d.Platform.OS+"/"+d.Platform.Architecture != platform) {
+			if d.Platform == nil || d.Platform.OS == "unknown" ||
+				(platform != "" && d.Platform.OS+"/"+d.Platform.Architecture != platform) {
 				continue
 			}
 			raw, _, err := c.Manifest(ctx, d.Digest.String())

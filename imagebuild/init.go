@@ -36,8 +36,10 @@ func InitArtifact(binaries map[string][]byte, about About) (artifact.Artifact, e
 			return artifact.Artifact{}, fmt.Errorf("packing sbx-init: %w", err)
 		}
 		image, err := artifact.Image(
-			v1.ConfigFile{OS: "linux", Architecture: arch, Created: v1.Time{Time: epoch}, Config: v1.Config{Entrypoint: []string{"/sbx-init"}, Labels: annotations}},
-			[]artifact.Layer{{Blob: artifact.Bytes(types.OCILayer, packed.Bytes(), "sbx-init for linux/"+arch), DiffID: diffID, CreatedBy: "sbx-init " + release.Version}},
+			v1.ConfigFile{OS: "linux", Architecture: arch, Created: v1.Time{Time: epoch},
+				Config: v1.Config{Entrypoint: []string{"/sbx-init"}, Labels: annotations}},
+			[]artifact.Layer{{Blob: artifact.Bytes(types.OCILayer, packed.Bytes(), "sbx-init for linux/"+arch), DiffID: diffID,
+				CreatedBy: "sbx-init " + release.Version}},
 			annotations)
 		if err != nil {
 			return artifact.Artifact{}, err

@@ -89,7 +89,8 @@ func (m Materials) lockBase(ctx context.Context, o LockOptions) (lock.Base, erro
 		}
 	}
 	if len(bases) == 0 {
-		return lock.Base{}, diag.WithHint(errors.New("no base is named"), "name one with --base, for example --base mcr.example.com/base:1 or --base engine:my-base")
+		return lock.Base{}, diag.WithHint(errors.New("no base is named"),
+			"name one with --base, for example --base mcr.example.com/base:1 or --base engine:my-base")
 	}
 	var out lock.Base
 	for _, b := range bases {
@@ -99,7 +100,8 @@ func (m Materials) lockBase(ctx context.Context, o LockOptions) (lock.Base, erro
 		if single {
 			platforms = []string{platform}
 		} else if len(bases) > 1 {
-			return lock.Base{}, diag.WithHint(fmt.Errorf("several bases, and %q does not say for which platform", b), "write --base linux/amd64=… --base linux/arm64=…")
+			return lock.Base{}, diag.WithHint(fmt.Errorf("several bases, and %q does not say for which platform", b),
+				"write --base linux/amd64=… --base linux/arm64=…")
 		}
 		m.Notice("reading the base %s", source)
 		opened, err := base.Open(ctx, m.sources(), source, platforms)

@@ -84,11 +84,13 @@ func (o *opened) image(ctx context.Context, p lock.BasePlatform) (base.Image, er
 	}
 	image := b.Images[p.Platform]
 	if image.Digest != p.Digest || len(image.Layers) != len(p.Layers) {
-		return base.Image{}, diag.WithHint(fmt.Errorf("%w: %s for %s is now %s, not %s", ErrLock, ref, p.Platform, image.Digest, p.Digest), "take the new one with 'sbx-devc image lock --update base'")
+		return base.Image{}, diag.WithHint(fmt.Errorf("%w: %s for %s is now %s, not %s", ErrLock, ref, p.Platform, image.Digest, p.Digest),
+			"take the new one with 'sbx-devc image lock --update base'")
 	}
 	for i, l := range image.Layers {
 		if l.Digest != p.Layers[i].Digest {
-			return base.Image{}, diag.WithHint(fmt.Errorf("%w: layer %d of %s for %s is %s here, not %s", ErrLock, i+1, ref, p.Platform, l.Digest, p.Layers[i].Digest), "take the new one with 'sbx-devc image lock --update base'")
+			return base.Image{}, diag.WithHint(fmt.Errorf("%w: layer %d of %s for %s is %s here, not %s", ErrLock, i+1, ref, p.Platform,
+				l.Digest, p.Layers[i].Digest), "take the new one with 'sbx-devc image lock --update base'")
 		}
 	}
 	return image, nil
@@ -161,7 +163,8 @@ func (o *opened) sandboxLayer(p lock.BasePlatform) artifact.Layer {
 						return nil, err
 					}
 					if made.Digest != l.Digest {
-						return nil, diag.WithHint(fmt.Errorf("%w: what is made from the base is %s, not %s", ErrLock, made.Digest, l.Digest), "another version of sbx-devc wrote it: run 'sbx-devc image lock --update base'")
+						return nil, diag.WithHint(fmt.Errorf("%w: what is made from the base is %s, not %s", ErrLock, made.Digest,
+							l.Digest), "another version of sbx-devc wrote it: run 'sbx-devc image lock --update base'")
 					}
 				}
 				return o.m.Store.Opener(l.Digest)(ctx)
@@ -215,7 +218,8 @@ func (m Materials) claudeLayer(version string, p lock.ClaudePlatform) artifact.L
 			What:       fmt.Sprintf("Claude Code %s for %s", version, p.Platform),
 			Open: func(ctx context.Context) (io.ReadCloser, error) {
 				if !m.Store.Has(p.SHA256, p.Size) {
-					t, err := m.fetchClaude(ctx, npm.Package{Name: p.Package, Version: version, Integrity: p.Integrity, Tarball: m.NPM.TarballURL(p.Package, version)}, lock.Arch(p.Platform))
+					t, err := m.fetchClaude(ctx, npm.Package{Name: p.Package, Version: version, Integrity: p.Integrity,
+						Tarball: m.NPM.TarballURL(p.Package, version)}, lock.Arch(p.Platform))
 					if err != nil {
 						return nil, err
 					}
@@ -263,7 +267,8 @@ func (m Materials) fetchClaude(ctx context.Context, p npm.Package, arch string) 
 		err = find()
 	}
 	if err != nil {
-		return npm.Tarball{}, diag.OrHint(fmt.Errorf("the package %s@%s: %w", p.Name, p.Version, err), "nothing of it was used; report this to the package's publisher if it persists")
+		return npm.Tarball{}, diag.OrHint(fmt.Errorf("the package %s@%s: %w", p.Name, p.Version, err),
+			"nothing of it was used; report this to the package's publisher if it persists")
 	}
 	return t, nil
 }

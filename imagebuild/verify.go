@@ -203,7 +203,8 @@ func (v *verifier) layers(platform string, image artifact.Manifest, file v1.Conf
 	if err != nil {
 		return fmt.Errorf("the base for %s: %w", platform, err)
 	}
-	v.add("settings "+platform, sameJSON(file.Config, settings), "variables, user, command and labels against those that the lock's base leads to")
+	v.add("settings "+platform, sameJSON(file.Config, settings),
+		"variables, user, command and labels against those that the lock's base leads to")
 	version := file.Config.Labels["claude-sandbox.claude.version"]
 	switch {
 	case !locked:
@@ -223,7 +224,8 @@ func (v *verifier) claude(platform string, p lock.ClaudePlatform) error {
 		if err != nil {
 			return err
 		}
-		v.add("npm's checksum "+platform, got.Integrity == p.Integrity, "npm states %s for %s@%s, the lock has %s", got.Integrity, p.Package, got.Version, p.Integrity)
+		v.add("npm's checksum "+platform, got.Integrity == p.Integrity, "npm states %s for %s@%s, the lock has %s", got.Integrity,
+			p.Package, got.Version, p.Integrity)
 	}
 	if !v.o.Deep {
 		return nil

@@ -45,7 +45,8 @@ func (v *verifier) own(platform string, image artifact.Manifest, file v1.ConfigF
 	v.add("configuration files "+platform, err == nil, "%s", orText(err, "as sbx-devc writes them"))
 	if v.o.Policy != nil && err == nil {
 		if !bytes.Equal(policy, v.o.Policy) {
-			err = fmt.Errorf("another one than wanted: the image's has sha256 %x, the wanted one %x", sha256.Sum256(policy), sha256.Sum256(v.o.Policy))
+			err = fmt.Errorf("another one than wanted: the image's has sha256 %x, the wanted one %x", sha256.Sum256(policy),
+				sha256.Sum256(v.o.Policy))
 		}
 		v.add("policy "+platform, err == nil, "%s", orText(err, "the one that is wanted"))
 	}

@@ -160,7 +160,8 @@ func WriteTar(ctx context.Context, w io.Writer, a Artifact, arch string, names [
 	if err != nil {
 		return err
 	}
-	for _, f := range []struct{ name, content string }{{"oci-layout", layoutVersion}, {"index.json", string(index)}, {"manifest.json", string(dockerManifest)}} {
+	for _, f := range []struct{ name, content string }{{"oci-layout", layoutVersion}, {"index.json", string(index)},
+		{"manifest.json", string(dockerManifest)}} {
 		if err := add(f.name, Bytes("", []byte(f.content), f.name)); err != nil {
 			return err
 		}

@@ -72,7 +72,8 @@ func fromArchive(st *store.Store, img v1.Image) (Opened, error) {
 		return Opened{}, fmt.Errorf("reading the archive: %w", err)
 	}
 	if len(layers) != len(config.RootFS.DiffIDs) {
-		return Opened{}, fmt.Errorf("reading the archive: %d layers and %d digests of their content", len(layers), len(config.RootFS.DiffIDs))
+		return Opened{}, fmt.Errorf("reading the archive: %d layers and %d digests of their content", len(layers),
+			len(config.RootFS.DiffIDs))
 	}
 	image := Image{Digest: id, Config: *config}
 	platform := config.OS + "/" + config.Architecture
@@ -168,14 +169,16 @@ type unzipped struct {
 // openRootfs makes an image of one layer out of a tar.
 func openRootfs(s Sources, file string, platforms []string) (Opened, error) {
 	if len(platforms) != 1 {
-		return Opened{}, diag.WithHint(errors.New("a root file system does not say which platform it is for"), "write --base linux/amd64=rootfs:FILE, and the same for linux/arm64 if you have it")
+		return Opened{}, diag.WithHint(errors.New("a root file system does not say which platform it is for"),
+			"write --base linux/amd64=rootfs:FILE, and the same for linux/arm64 if you have it")
 	}
 	digest, err := fileDigest(file)
 	if err != nil {
 		return Opened{}, err
 	}
 	if err := holdsFiles(file); err != nil {
-		return Opened{}, diag.WithHint(fmt.Errorf("no root file system: %w", err), "rootfs: is for a tar of all files, also compressed by gzip, as 'docker export CONTAINER' writes it")
+		return Opened{}, diag.WithHint(fmt.Errorf("no root file system: %w", err),
+			"rootfs: is for a tar of all files, also compressed by gzip, as 'docker export CONTAINER' writes it")
 	}
 	packed, err := layer.Pack(s.Store, "rootfs "+digest.String(), func(w io.Writer) error {
 		r, err := openTar(file)

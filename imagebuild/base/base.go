@@ -72,7 +72,8 @@ func Open(ctx context.Context, s Sources, source string, platforms []string) (Op
 	}
 	for _, p := range platforms {
 		if _, ok := o.Images[p]; !ok {
-			return Opened{}, diag.WithHint(fmt.Errorf("reading the base %s: it has no image for %s", source, p), "leave the platform out with --platform, or name another base for it: --base %s=…", p)
+			return Opened{}, diag.WithHint(fmt.Errorf("reading the base %s: it has no image for %s", source, p),
+				"leave the platform out with --platform, or name another base for it: --base %s=…", p)
 		}
 	}
 	if len(o.Images) == 0 {
@@ -265,7 +266,8 @@ func layoutRoot(source string) (b blobs, raw []byte, err error) {
 		err = json.Unmarshal(data, &index)
 	}
 	if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
-		return b, nil, diag.WithHint(fmt.Errorf("%s is no OCI image layout: it is a file", dir), "a layout is a folder with index.json; for what 'docker save' writes use docker-archive:%s", dir)
+		return b, nil, diag.WithHint(fmt.Errorf("%s is no OCI image layout: it is a file", dir),
+			"a layout is a folder with index.json; for what 'docker save' writes use docker-archive:%s", dir)
 	}
 	if err != nil {
 		return b, nil, fmt.Errorf("%s is no OCI image layout: %w", dir, err)
@@ -297,7 +299,8 @@ func layoutRoot(source string) (b blobs, raw []byte, err error) {
 		return b, nil, err
 	}
 	if m, err := artifact.Parse(raw, nil); err != nil || m.Digest != roots[0].Digest {
-		return b, nil, fmt.Errorf("the layout's image is not what its index says: %w", errors.Join(err, fmt.Errorf("%s, not %s", m.Digest, roots[0].Digest)))
+		return b, nil, fmt.Errorf("the layout's image is not what its index says: %w",
+			errors.Join(err, fmt.Errorf("%s, not %s", m.Digest, roots[0].Digest)))
 	}
 	return b, raw, nil
 }

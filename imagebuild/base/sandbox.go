@@ -62,7 +62,8 @@ func Sandbox(f Facts) ([]layer.Entry, error) {
 	// means that no password opens it.
 	for _, shadow := range []struct{ path, line string }{{"etc/shadow", User + ":!:19000:0:99999:7:::"}, {"etc/gshadow", User + ":!::"}} {
 		if old, ok := f.Accounts[shadow.path]; ok {
-			entries = append(entries, layer.Entry{Path: shadow.path, Mode: 0o640, GID: shadowGroup(newGroup), Data: []byte(without(string(old), gone) + shadow.line + "\n")})
+			entries = append(entries, layer.Entry{Path: shadow.path, Mode: 0o640, GID: shadowGroup(newGroup),
+				Data: []byte(without(string(old), gone) + shadow.line + "\n")})
 		}
 	}
 	for _, p := range f.Privileged {

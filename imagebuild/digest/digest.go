@@ -61,7 +61,8 @@ func (s *Source) Digest(ctx context.Context, reference string) (string, error) {
 		return "", diag.WithHint(fmt.Errorf("%s: %w; and from the engine: %w", reference, err, engineErr),
 			"try again when %s can be reached, or pull the image where it can", host)
 	}
-	s.notice(fmt.Sprintf("note: %s cannot be asked (%v); %s is locked to the digest that the engine has, which may not be the newest", host, err, reference))
+	s.notice(fmt.Sprintf("note: %s cannot be asked (%v); %s is locked to the digest that the engine has, which may not be the newest", host,
+		err, reference))
 	return known, nil
 }
 

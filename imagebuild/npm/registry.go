@@ -65,8 +65,10 @@ func (r Registry) Resolve(ctx context.Context, name, version string) (Package, e
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 8<<20)).Decode(&m); err != nil {
 		return Package{}, fmt.Errorf("asking npm for %s@%s: %w", name, version, err)
 	}
-	if m.Name != name || (version != "latest" && m.Version != version) || !strings.HasPrefix(m.Dist.Integrity, "sha512-") || m.Dist.Tarball == "" {
-		return Package{}, fmt.Errorf("asking npm for %s@%s: the answer describes %s@%s with the checksum %q", name, version, m.Name, m.Version, m.Dist.Integrity)
+	if m.Name != name || (version != "latest" && m.Version != version) || !strings.HasPrefix(m.Dist.Integrity, "sha512-") ||
+		m.Dist.Tarball == "" {
+		return Package{}, fmt.Errorf("asking npm for %s@%s: the answer describes %s@%s with the checksum %q", name, version, m.Name,
+			m.Version, m.Dist.Integrity)
 	}
 	return Package{m.Name, m.Version, m.Dist.Integrity, m.Dist.Tarball}, nil
 }

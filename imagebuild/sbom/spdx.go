@@ -123,10 +123,12 @@ func SPDX(c Contents) ([]byte, error) {
 		Namespace: "https://github.com/org/claude-sandbox/spdx/" + c.Digest.Hex,
 		Creation:  spdxCreation{c.Created.UTC().Format("2006-01-02T15:04:05Z"), []string{"Tool: " + c.Tool}},
 	}
-	root := doc.add(spdxPackage{Name: c.Name, Version: c.Digest.String(), Checksums: sha256Sum(c.Digest), Refs: purl(oci(c.Name, c.Digest, ""))}, "image")
+	root := doc.add(spdxPackage{Name: c.Name, Version: c.Digest.String(), Checksums: sha256Sum(c.Digest),
+		Refs: purl(oci(c.Name, c.Digest, ""))}, "image")
 	doc.relate(doc.ID, "DESCRIBES", root)
 	for _, p := range c.Platforms {
-		image := doc.add(spdxPackage{Name: c.Name, Version: p.Digest.String(), Checksums: sha256Sum(p.Digest), Refs: purl(oci(c.Name, p.Digest, strings.TrimPrefix(p.Name, "linux/")))}, "image-"+p.Name)
+		image := doc.add(spdxPackage{Name: c.Name, Version: p.Digest.String(), Checksums: sha256Sum(p.Digest),
+			Refs: purl(oci(c.Name, p.Digest, strings.TrimPrefix(p.Name, "linux/")))}, "image-"+p.Name)
 		doc.relate(root, "CONTAINS", image)
 		base := doc.add(spdxPackage{Name: p.BaseName, Version: p.BaseDigest.String(), Checksums: sha256Sum(p.BaseDigest)}, "base-"+p.Name)
 		doc.relate(image, "DESCENDANT_OF", base)
@@ -211,7 +213,8 @@ func debian(status []byte) []spdxPackage {
 			continue
 		}
 		locator := "pkg:deb/debian/" + url.PathEscape(fields["Package"]) + "@" + url.QueryEscape(fields["Version"]) + "?arch=" + fields["Architecture"]
-		out = append(out, spdxPackage{Name: fields["Package"], Version: fields["Version"], Supplier: supplier(fields["Maintainer"]), Refs: purl(locator)})
+		out = append(out, spdxPackage{Name: fields["Package"], Version: fields["Version"], Supplier: supplier(fields["Maintainer"]),
+			Refs: purl(locator)})
 	}
 	return out
 }

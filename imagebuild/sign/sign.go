@@ -40,7 +40,8 @@ type Cosign struct {
 func (c Cosign) Signer(login registry.Credentials) (Func, error) {
 	program, err := exec.LookPath("cosign")
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("cosign is %w", ErrNotInstalled), "install cosign 3 or later, or leave --sign out and attest the digest with actions/attest")
+		return nil, diag.WithHint(fmt.Errorf("cosign is %w", ErrNotInstalled),
+			"install cosign 3 or later, or leave --sign out and attest the digest with actions/attest")
 	}
 	args := []string{"sign", "--yes", "--recursive"}
 	if c.Key != "" {
@@ -72,7 +73,8 @@ func (r Requirement) Checker(login registry.Credentials) (Func, error) {
 	}
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("%s is %w", program, ErrNotInstalled), "install it; signatures are checked by the program that makes them")
+		return nil, diag.WithHint(fmt.Errorf("%s is %w", program, ErrNotInstalled),
+			"install it; signatures are checked by the program that makes them")
 	}
 	scheme := ""
 	if program == "gh" {
@@ -105,7 +107,8 @@ func (r Requirement) command() (program string, args []string, err error) {
 		case r.Key != "" && r.Identity != "":
 			return "", nil, wrong("--key and --identity exclude each other", "a key has no identity: give one of them")
 		case r.Key == "" && r.Identity == "":
-			return "", nil, wrong("a signature of anybody says nothing", "name who must have signed with --identity, or their public key with --key")
+			return "", nil, wrong("a signature of anybody says nothing",
+				"name who must have signed with --identity, or their public key with --key")
 		case r.Key == "":
 			args = append(args, "--certificate-identity="+r.Identity, "--certificate-oidc-issuer="+r.Issuer)
 		}

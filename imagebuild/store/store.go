@@ -30,7 +30,8 @@ type Store struct{ dir string }
 func Open(dir string) (*Store, error) {
 	for _, sub := range []string{"sha256", "known"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			return nil, diag.WithHint(fmt.Errorf("opening the image cache: %w", err), "set XDG_CACHE_HOME to a folder that you may write to")
+			return nil, diag.WithHint(fmt.Errorf("opening the image cache: %w", err),
+				"set XDG_CACHE_HOME to a folder that you may write to")
 		}
 	}
 	return &Store{dir}, nil

@@ -119,7 +119,8 @@ func Decide(s Source, existing []string) (Decision, error) {
 func (d *Decision) release(s Source, name string, commit Tag, existing []string) error {
 	this, ok := parse(name)
 	if !ok || this.claude != "" {
-		return diag.WithHint(fmt.Errorf("the git tag %q is no release", name), "name releases v1.2.3 or v1.2.3-rc.1; a + is not allowed in names of images")
+		return diag.WithHint(fmt.Errorf("the git tag %q is no release", name),
+			"name releases v1.2.3 or v1.2.3-rc.1; a + is not allowed in names of images")
 	}
 	d.Version = strings.TrimPrefix(this.version, "v")
 	if !s.Recut {
@@ -142,7 +143,8 @@ func (d *Decision) release(s Source, name string, commit Tag, existing []string)
 			continue // 0.y.z promises nothing from one y to the next
 		}
 		if better, ok := highest(existing, r.prefix); ok && newer(better, this) > 0 {
-			d.Withheld = append(d.Withheld, Tag{r.name, false, "stays with " + better.version + strings.Replace(better.claude, "v", " and Claude Code ", 1)})
+			d.Withheld = append(d.Withheld,
+				Tag{r.name, false, "stays with " + better.version + strings.Replace(better.claude, "v", " and Claude Code ", 1)})
 			continue
 		}
 		d.Tags = append(d.Tags, Tag{r.name, false, "the highest stable release of its range"})

@@ -119,9 +119,11 @@ func WriteSARIF(w io.Writer, findings []Finding, tool Tool, sources Sources) err
 	driver := sarifDriver{Name: tool.Name, Version: tool.Version, URI: tool.URI, Rules: []sarifRule{}}
 	for i, r := range tool.Rules {
 		index[r.ID] = i
-		driver.Rules = append(driver.Rules, sarifRule{ID: r.ID, Name: r.Name, Short: sarifText{Text: r.Title}, Full: sarifText{Text: r.Reason},
-			Help: sarifText{Text: r.Title + ". " + r.Reason, Markdown: r.Markdown}, HelpURI: r.URI, Default: sarifLevel{string(r.Severity)},
-			Properties: sarifProperties{Tags: r.Tags, Precision: "high", Security: securitySeverity(r)}})
+		driver.Rules = append(driver.Rules,
+			sarifRule{ID: r.ID, Name: r.Name, Short: sarifText{Text: r.Title}, Full: sarifText{Text: r.Reason},
+				Help: sarifText{Text: r.Title + ". " + r.Reason, Markdown: r.Markdown}, HelpURI: r.URI,
+				Default:    sarifLevel{string(r.Severity)},
+				Properties: sarifProperties{Tags: r.Tags, Precision: "high", Security: securitySeverity(r)}})
 	}
 	seen := map[string]int{}
 	lines := map[string][]string{}
@@ -165,14 +167,16 @@ func sarifResultOf(f Finding, index int, lines []string, seen map[string]int) sa
 	r := sarifResult{RuleID: f.Rule, RuleIndex: index, Level: string(f.Severity), Message: sarifText{Text: unmasked(message)}}
 	var at sarifLocation
 	at.Physical.Artifact.URI, at.Physical.Artifact.Base = artifact(f.File)
-	at.Physical.Region = sarifRegion{max(f.Line, 1), utf16Column(line(f.Line), f.Column), max(f.EndLine, f.Line, 1), utf16Column(line(f.EndLine), f.EndColumn)}
+	at.Physical.Region = sarifRegion{max(f.Line, 1), utf16Column(line(f.Line), f.Column), max(f.EndLine, f.Line, 1),
+		utf16Column(line(f.EndLine), f.EndColumn)}
 	if f.Pointer != "" {
 		at.Logical = []sarifLogical{{f.Pointer, "member"}}
 	}
 	r.Locations = []sarifLocation{at}
 	// What identifies a finding is the rule, the file, where in the tree and
 	// the text of the line; never its number.
-	sum := sha256.Sum256([]byte(strings.Join([]string{f.Rule, at.Physical.Artifact.URI, f.Pointer, strings.TrimSpace(line(f.Line))}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{f.Rule, at.Physical.Artifact.URI, f.Pointer, strings.TrimSpace(line(f.Line))},
+		"\x00")))
 	key := hex.EncodeToString(sum[:8])
 	seen[key]++
 	r.Fingerprints = map[string]string{"primaryLocationLineHash": fmt.Sprintf("%s:%d", key, seen[key])}

@@ -78,7 +78,8 @@ func excerpt(b *strings.Builder, line string, f Finding) {
 	after, _ := display(line[end:to])
 	gutter := fmt.Sprintf("%5d | ", f.Line)
 	fmt.Fprintf(b, "%s%s%s%s%s%s\n", gutter, left, before, marked, after, right)
-	fmt.Fprintf(b, "%s| %s%s^%s\n", strings.Repeat(" ", 6), strings.Repeat(" ", len([]rune(left))), blank(before), strings.Repeat("~", max(width-1, 0)))
+	fmt.Fprintf(b, "%s| %s%s^%s\n", strings.Repeat(" ", 6), strings.Repeat(" ", len([]rune(left))), blank(before),
+		strings.Repeat("~", max(width-1, 0)))
 }
 
 // boundary moves i back to where a character starts.
@@ -150,7 +151,8 @@ var wide = &unicode.RangeTable{
 		{Lo: 0xac00, Hi: 0xd7a3, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe4f, Stride: 1},
 		{Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1},
 	},
-	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f680, Hi: 0x1f6ff, Stride: 1}, {Lo: 0x1f900, Hi: 0x1f9ff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f680, Hi: 0x1f6ff, Stride: 1},
+		{Lo: 0x1f900, Hi: 0x1f9ff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
 }
 
 func width(r rune) int {

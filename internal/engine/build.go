@@ -133,7 +133,8 @@ func (t *tail) lines() []string {
 	var out []string
 	for line := range strings.Lines(t.text) {
 		// The classic builder's arrows are about its containers.
-		if line = strings.TrimSpace(colours.ReplaceAllString(line, "")); line != "" && !strings.HasPrefix(line, "---> ") && !strings.HasPrefix(line, "Removing intermediate container") {
+		if line = strings.TrimSpace(colours.ReplaceAllString(line, "")); line != "" && !strings.HasPrefix(line, "---> ") &&
+			!strings.HasPrefix(line, "Removing intermediate container") {
 			out = append(out, line)
 		}
 	}

@@ -151,7 +151,8 @@ func unavailable(failures []error, getenv func(string) string) error {
 	case slices.ContainsFunc(failures, denied):
 		return diag.WithHint(err, "your user may not open the engine's socket: join the group docker (sudo usermod -aG docker $USER, then log in again)")
 	case getenv("DOCKER_HOST") != "":
-		return diag.WithHint(err, "DOCKER_HOST is %s: start the engine there, or unset DOCKER_HOST to use the local one", getenv("DOCKER_HOST"))
+		return diag.WithHint(err, "DOCKER_HOST is %s: start the engine there, or unset DOCKER_HOST to use the local one",
+			getenv("DOCKER_HOST"))
 	}
 	switch runtime.GOOS {
 	case "darwin", "windows":

@@ -90,14 +90,17 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 	}
 	for _, m := range spec.Mounts {
 		if m.Volume != "" {
-			host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: volumes[m.Volume], Target: m.Target, ReadOnly: m.ReadOnly, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
+			host.Mounts = append(host.Mounts,
+				mount.Mount{Type: mount.TypeVolume, Source: volumes[m.Volume], Target: m.Target, ReadOnly: m.ReadOnly,
+					VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 			continue
 		}
 		// Mounts and not Binds: Binds would create a missing source as root.
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly})
 	}
 	for _, path := range spec.Volumes {
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: path, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
+		host.Mounts = append(host.Mounts,
+			mount.Mount{Type: mount.TypeVolume, Target: path, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 	}
 	if spec.VolumesOf != "" {
 		host.VolumesFrom = []string{spec.VolumesOf + ":ro"}

@@ -132,7 +132,8 @@ func settled(line []byte) bool {
 	if code[0] == '}' || code[0] == ']' {
 		code = code[1:]
 	}
-	return !bytes.HasPrefix(line, []byte(",")) && bytes.Count(code, []byte("{")) == bytes.Count(code, []byte("}")) && bytes.Count(code, []byte("[")) == bytes.Count(code, []byte("]"))
+	return !bytes.HasPrefix(line, []byte(",")) && bytes.Count(code, []byte("{")) == bytes.Count(code, []byte("}")) &&
+		bytes.Count(code, []byte("[")) == bytes.Count(code, []byte("]"))
 }
 
 // lineOf returns the line of an offset up to its end.

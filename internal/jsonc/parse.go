@@ -160,7 +160,8 @@ func (d *Document) explain(skip int, text []byte, offset int, message string) di
 			return d.Finding(0, 0, diag.Finding{Rule: RuleEmpty, Severity: diag.SeverityError,
 				Message: "the file is empty", Hint: "it must hold one JSON object"})
 		}
-		return d.Finding(at, at, syntaxFinding("the file ends too early", "a closing bracket, quote or */ is missing; tolerant readers take what is there for the whole file"))
+		return d.Finding(at, at, syntaxFinding("the file ends too early",
+			"a closing bracket, quote or */ is missing; tolerant readers take what is there for the whole file"))
 	case bytes.HasPrefix(rest, []byte(`"`)) && strings.HasPrefix(message, "invalid literal"):
 		return d.badString(at, rest)
 	case strings.HasPrefix(message, "invalid literal"):
@@ -172,13 +173,15 @@ func (d *Document) explain(skip int, text []byte, offset int, message string) di
 		return d.Finding(at, at+len(word), syntaxFinding(fmt.Sprintf("%s is not a JSON value", abbreviate(word)),
 			"put names and text in double quotes; numbers are decimal"))
 	case bytes.HasPrefix(rest, []byte("'")):
-		return d.Finding(at, end, syntaxFinding("text in single quotes", "JSON wants double quotes; tolerant readers drop the member without a word"))
+		return d.Finding(at, end, syntaxFinding("text in single quotes",
+			"JSON wants double quotes; tolerant readers drop the member without a word"))
 	case bytes.HasPrefix(rest, []byte(",")) && strings.Contains(message, "at start of value"):
 		return d.Finding(at, end, syntaxFinding("a comma with nothing in front of it", "remove it, or write the value that is missing"))
 	case bytes.HasPrefix(rest, []byte("#")):
 		return d.Finding(at, end, syntaxFinding("# starts no comment here", "comments are // to the end of the line or /* … */"))
 	case strings.Contains(message, "after top-level value"):
-		return d.Finding(at, end, syntaxFinding("text after the end of the value", "the file must hold one JSON object and nothing else; tolerant readers ignore the rest"))
+		return d.Finding(at, end, syntaxFinding("text after the end of the value",
+			"the file must hold one JSON object and nothing else; tolerant readers ignore the rest"))
 	case strings.Contains(message, "after object value"), strings.Contains(message, "after array value"):
 		return d.Finding(at, end, syntaxFinding(message, "a comma is missing, or a bracket is closed by the wrong one"))
 	}

@@ -31,7 +31,8 @@ func Parse(text string) iter.Seq[Mount] {
 			if len(f) < 6 {
 				continue
 			}
-			m := Mount{ID: f[0], Device: f[2], Root: unescape(f[3]), Point: unescape(f[4]), ReadOnly: slices.Contains(strings.Split(f[5], ","), "ro")}
+			m := Mount{ID: f[0], Device: f[2], Root: unescape(f[3]), Point: unescape(f[4]),
+				ReadOnly: slices.Contains(strings.Split(f[5], ","), "ro")}
 			if !yield(m) {
 				return
 			}

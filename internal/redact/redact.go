@@ -65,7 +65,8 @@ func forms(secret string) []string {
 	if len(secret) < minSecret {
 		return nil
 	}
-	list := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret)))}
+	list := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)),
+		strings.ToUpper(hex.EncodeToString([]byte(secret)))}
 	if escaped, err := json.Marshal(secret); err == nil {
 		list = append(list, string(escaped[1:len(escaped)-1]))
 	}

@@ -20,8 +20,10 @@ type language struct {
 // decides about the template: package.json is often only there for tools.
 var languages = []language{
 	{"Go", "claude-go", []string{"go"}, "golang", []string{"go.mod", "go.work"}},
-	{"Python", "claude-python", []string{"pypi"}, "python3-venv", []string{"pyproject.toml", "uv.lock", "poetry.lock", "requirements.txt", "Pipfile", "setup.py"}},
-	{"Node", "claude-node", []string{"npm"}, "nodejs,npm", []string{"package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"}},
+	{"Python", "claude-python", []string{"pypi"}, "python3-venv",
+		[]string{"pyproject.toml", "uv.lock", "poetry.lock", "requirements.txt", "Pipfile", "setup.py"}},
+	{"Node", "claude-node", []string{"npm"}, "nodejs,npm",
+		[]string{"package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock"}},
 	{"Rust", "", []string{"rust"}, "cargo", []string{"Cargo.toml"}},
 	{"Ruby", "", []string{"rubygems", "ruby"}, "ruby,bundler", []string{"Gemfile"}},
 	{"Java", "", []string{"maven", "java"}, "default-jdk-headless,maven", []string{"pom.xml", "build.gradle", "build.gradle.kts"}},
@@ -48,7 +50,8 @@ func (l *look) stack() {
 		if l.report.Template.Value == "" && lang.template != "" && path.Dir(file) == "." {
 			l.report.Template = Proposal{Value: lang.template, Reason: "the project is written in " + lang.name, File: file}
 		}
-		l.report.Languages = append(l.report.Languages, Language{Name: lang.name, File: file, Template: lang.template, Packages: lang.packages})
+		l.report.Languages = append(l.report.Languages,
+			Language{Name: lang.name, File: file, Template: lang.template, Packages: lang.packages})
 	}
 }
 

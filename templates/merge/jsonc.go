@@ -119,7 +119,8 @@ func (m *merger) values(path []step, base, template, mine *jsonc.Node) {
 	if equal(base, template) || equal(template, mine) {
 		return
 	}
-	if kind := jsonc.Object; isAll(kind, template, mine) && (base == nil || base.Kind == kind) && unique(base) && unique(template) && unique(mine) {
+	if kind := jsonc.Object; isAll(kind, template, mine) && (base == nil || base.Kind == kind) && unique(base) && unique(template) &&
+		unique(mine) {
 		m.objects(path, base, template, mine)
 		return
 	}

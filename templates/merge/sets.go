@@ -66,7 +66,8 @@ func byFlag(array *jsonc.Node) ([]string, bool) {
 }
 
 // repeatable flags of docker run make lists.
-var repeatable = []string{"--add-host", "--annotation", "--attach", "--cap-add", "--cap-drop", "--device", "--dns", "--dns-option", "--dns-search",
+var repeatable = []string{"--add-host", "--annotation", "--attach", "--cap-add", "--cap-drop", "--device", "--dns", "--dns-option",
+	"--dns-search",
 	"--env", "--env-file", "--expose", "--group-add", "--label", "--label-file", "--link", "--mount", "--network", "--publish",
 	"--security-opt", "--storage-opt", "--sysctl", "--tmpfs", "--ulimit", "--volume", "--volumes-from"}
 

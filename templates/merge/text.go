@@ -51,7 +51,8 @@ func mergeLines(b, t, m []string, first int, prefer Side) (out []string, conflic
 			default:
 				settled, ok := settle(base, template, mine, prefer)
 				if !ok {
-					conflicts = append(conflicts, Conflict{fmt.Sprintf("line %d", first+at+shift), strings.Join(base, ""), strings.Join(template, ""), strings.Join(mine, "")})
+					conflicts = append(conflicts, Conflict{fmt.Sprintf("line %d", first+at+shift), strings.Join(base, ""),
+						strings.Join(template, ""), strings.Join(mine, "")})
 				}
 				out = append(out, settled...)
 			}
