@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -42,7 +42,26 @@ type process struct {
 	output  *output
 	started time.Time
 	places  places // that are protected
-	prompt  string // its beginning
+	prompt  beginning
+}
+
+// beginning keeps the first bytes of what is written to it.
+type beginning struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (b *beginning) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = append(b.text, p[:min(len(p), 1<<10-len(b.text))]...)
+	return len(p), nil
+}
+
+func (b *beginning) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return string(b.text)
 }
 
 func createAgent(ctx context.Context, e *engine.Engine, spec engine.Spec) (*process, error) {
@@ -87,11 +106,8 @@ func (r *run) attachOutput(ctx context.Context) error {
 		return err
 	}
 	p.started = time.Now()
-	prompt := bufio.NewReader(r.host.Prompt)
-	begin, _ := prompt.Peek(1 << 10) // shorter at its end
-	p.prompt = string(begin)
 	go func() {
-		_, _ = io.Copy(p.stream, prompt) // fails when the agent is gone, which its exit tells
+		_, _ = io.Copy(p.stream, io.TeeReader(r.host.Prompt, &p.prompt)) // fails when the agent is gone, which its exit tells
 		_ = p.stream.CloseWrite()
 	}()
 	go func() {
@@ -286,7 +302,7 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	r.result.Outcome = agent.Judge(agent.Evidence{
 		Result: r.result.Agent, Tampered: r.agent.scanner.Tampered(), ExitCode: exit.Code, End: ended, Answers: r.result.Answers,
 		Unprotected: unprotected, Last: agent.Answer(r.proxy.LastAnswer()), HookOpen: r.proxy.HookOpen(),
-		Prompt: r.agent.prompt, Limit: limit,
+		Prompt: r.agent.prompt.String(), Limit: limit,
 	})
 	switch {
 	case unprotected != "":
@@ -312,6 +328,7 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		r.host.Say("something killed the agent, most often the kernel because memory ran out: raise the limit with --memory")
 	}
 	r.hideSecrets()
+	r.beginLookAfter(r.ending.look)
 	r.takeCommits(r.ending.look)
 	if err := r.collect(r.ending.look); err != nil {
 		r.host.Say("warning: " + err.Error())
