@@ -44,11 +44,32 @@ func (r *run) waitBefore() error {
 	return nil
 }
 
+// beginLookAfter begins to look for what the agent changed; its container must
+// have ended.
+func (r *run) beginLookAfter(ctx context.Context) {
+	found := make(chan *changes.Set, 1)
+	r.found = found
+	go func() {
+		<-r.looked
+		if r.before == nil { // then the agent never ran
+			found <- nil
+			return
+		}
+		found <- r.before.Compare(ctx)
+	}()
+}
+
 // lookAfter finds what the agent changed and keeps it in the run's folder. It
 // goes by the files alone: what git on this machine says of them, an agent can
 // arrange.
 func (r *run) lookAfter(ctx context.Context) {
-	set := r.before.Compare(ctx)
+	if r.found == nil {
+		r.beginLookAfter(ctx)
+	}
+	set := <-r.found
+	if set == nil {
+		return
+	}
 	r.result.Changes = set
 	r.result.Warnings = append(r.result.Warnings, set.Warnings(maxNamed)...)
 	for _, line := range set.Unseen {

@@ -115,7 +115,7 @@ func TestAttackObeyedFilesByTheThousand(t *testing.T) {
 	if len(w.Protect) > maxSettings+20 || !strings.Contains(strings.Join(w.Notes, "\n"), "more than 64 settings") {
 		t.Errorf("%d protected paths, notes %q", len(w.Protect), w.Notes)
 	}
-	r := &run{before: before, host: Host{StateDir: t.TempDir(), Say: func(s string) { t.Error(s) }}}
+	r := lookedBefore(t, before)
 	r.lookAfter(t.Context())
 	if text := strings.Join(r.result.Warnings, "\n"); len(text) > 2000 || !strings.Contains(text, "19,980 more") {
 		t.Errorf("%d bytes of warnings: %.2000s", len(text), text)
@@ -183,6 +183,23 @@ func TestSignalsCountAfterTheAgentsEnd(t *testing.T) {
 	}
 }
 
+// lookedBefore is a run whose agent has ended.
+func lookedBefore(t *testing.T, before *changes.Before) *run {
+	t.Helper()
+	r := &run{before: before, looked: make(chan struct{}), host: Host{StateDir: t.TempDir(), Say: func(s string) { t.Error(s) }}}
+	close(r.looked)
+	return r
+}
+
+// A start that fails after the agent's container was made, and a project that
+// could not be looked at: the run ends with what it has.
+func TestNothingToLookAtEndsARunAsWell(t *testing.T) {
+	r := lookedBefore(t, nil)
+	if r.lookAfter(t.Context()); r.result.Changes != nil || r.result.Files.Changes != "" {
+		t.Errorf("%+v", r.result)
+	}
+}
+
 // What was ended says so, and what is dangerous by its name is not lost.
 func TestALookThatWasEndedSaysSo(t *testing.T) {
 	dir := t.TempDir()
@@ -193,7 +210,7 @@ func TestALookThatWasEndedSaysSo(t *testing.T) {
 	defer before.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errEndSignal)
-	r := &run{before: before, host: Host{StateDir: t.TempDir(), Say: func(s string) { t.Error(s) }}}
+	r := lookedBefore(t, before)
 	r.lookAfter(ctx)
 	if text := strings.Join(r.result.Warnings, "\n"); !strings.Contains(text, "a signal ended it") {
 		t.Errorf("warnings: %s", text)

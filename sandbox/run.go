@@ -170,7 +170,8 @@ type run struct {
 	before  *changes.Before // the project's files before the run; nil until looked is closed
 	looked  chan struct{}
 	lookErr error
-	ending  *ending // nil until the agent has ended
+	found   <-chan *changes.Set // what the agent changed; nil until it is looked for
+	ending  *ending             // nil until the agent has ended
 }
 
 // start brings up everything until the agent runs.

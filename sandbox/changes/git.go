@@ -78,6 +78,30 @@ type tracked struct {
 	ino, size    uint64 // the lower 32 bits
 }
 
+// indexed is git's index at a moment.
+type indexed struct {
+	files   map[string]tracked // by path below the project
+	written int64              // nanoseconds since 1970, or earlier; 0 where it cannot be told
+}
+
+// readIndex reads the index while something else goes on. Without a repository,
+// or when git fails, it is empty.
+func (r *repository) readIndex(ctx context.Context) <-chan indexed {
+	read := make(chan indexed, 1)
+	go func() {
+		var index indexed
+		if r != nil {
+			// Before the list, so that a list of later does not vouch for more.
+			index.written = r.indexTime(ctx)
+			if files, err := r.index(ctx); err == nil {
+				index.files = files
+			}
+		}
+		read <- index
+	}()
+	return read
+}
+
 // index lists the files of the index below the project, by their paths there.
 func (r *repository) index(ctx context.Context) (map[string]tracked, error) {
 	args := []string{"ls-files", "--stage", "--debug", "-z"}

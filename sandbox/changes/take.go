@@ -67,11 +67,12 @@ func Take(ctx context.Context, dir string, o Options) (*Before, error) {
 	for _, rel := range o.OutOfReach {
 		b.out[rel] = true
 	}
+	index := b.repo.readIndex(ctx) // while we walk
 	w := &walk{ctx: ctx, root: root, table: b.table, left: maxEntries}
 	b.tree = w.run()
 	b.seen = w.unseen.all()
 	b.sum(ctx)
-	b.remember(ctx, o.Keep)
+	b.remember(ctx, <-index, o.Keep)
 	return b, nil
 }
 
@@ -85,26 +86,15 @@ func (b *Before) Close() error {
 }
 
 // remember notes the blobs of clean files and copies the others.
-func (b *Before) remember(ctx context.Context, keep string) {
-	var index map[string]tracked
-	if b.repo != nil {
-		var err error
-		if index, err = b.repo.index(ctx); err != nil {
-			index = nil
-		}
-	}
-	var at int64
-	if len(index) > 0 {
-		at = b.repo.indexTime(ctx)
-	}
+func (b *Before) remember(ctx context.Context, index indexed, keep string) {
 	var dirty, loose []string
 	b.tree.each(".", func(rel string, n *node) {
 		if n.what != File {
 			return
 		}
-		f, ok := index[rel]
+		f, ok := index.files[rel]
 		switch {
-		case ok && f.clean(n, at):
+		case ok && f.clean(n, index.written):
 			b.blobs[rel] = f.blob
 		case inRepository(rel): // its content is git's
 		case ok || b.table.Class(rel, nil).OnSight():
@@ -118,15 +108,10 @@ func (b *Before) remember(ctx context.Context, keep string) {
 		return // copies are for the diff alone, which says what it lacks
 	}
 	b.store = store
-	k := &keeper{b: b}
-	if len(index) > 0 {
+	if len(index.files) > 0 {
 		loose = withoutMasses(loose)
 	}
-	for _, rel := range slices.Concat(dirty, loose) {
-		if ctx.Err() != nil || !k.keep(rel) {
-			return
-		}
-	}
+	b.keep(ctx, b.portions(slices.Concat(dirty, loose)))
 }
 
 // withoutMasses leaves out files of top folders with very many that git does not
@@ -143,33 +128,6 @@ func withoutMasses(files []string) []string {
 		}
 	}
 	return slices.DeleteFunc(files, func(rel string) bool { return number[top(rel)] > manyInFolder })
-}
-
-// keeper copies files into the store.
-type keeper struct {
-	b    *Before
-	size int64
-}
-
-// keep copies one file unless it is too large; false when the store is full.
-func (k *keeper) keep(rel string) bool {
-	n := k.b.tree.at(rel)
-	if n.size > maxFile {
-		return true
-	}
-	if k.size+n.size > maxKept {
-		return false
-	}
-	content, err := readFile(k.b.root, rel, n)
-	if err != nil {
-		return true
-	}
-	if _, err := k.b.store.WriteAt(content, k.size); err != nil {
-		return false
-	}
-	k.b.kept[rel] = keptAt{k.size, int64(len(content))}
-	k.size += int64(len(content))
-	return true
 }
 
 // errOther says that a file is not what the walk saw.
