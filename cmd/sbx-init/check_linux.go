@@ -3,14 +3,9 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +36,7 @@ func (p *program) check(args []string) error {
 		return exitWith(exitUsage, diag.OrHint(err, "see 'sbx-init help'"))
 	}
 	if *path == "" {
-		// What was refused under another policy says nothing about the one named.
+		// A refusal under another policy says nothing about the one named.
 		*log = cmp.Or(*log, defaultAudit)
 		*path = filepath.Join(filepath.Dir(*log), effectivePolicy)
 	}
@@ -65,9 +60,9 @@ func (p *program) check(args []string) error {
 		text += fmt.Sprintf("no line is offered: %s\n", why)
 	}
 	if *log != "" {
-		refusals, err := lately(*log, t, since(*path))
+		refusals, err := audit.Refusals(*log, t, since(*path), maxOnRecord)
 		if err != nil {
-			return err
+			return fmt.Errorf("check: %w", err)
 		}
 		text += onRecord(refusals, d, pol.Policy.Policy)
 	}
@@ -80,59 +75,17 @@ func (p *program) check(args []string) error {
 	return nil
 }
 
-const (
-	maxLately   = 4 << 20 // bytes at the end of the log that check reads
-	maxOnRecord = 3       // refusals that it shows
-)
+// maxOnRecord is how many refusals check shows.
+const maxOnRecord = 3
 
-// since is when the policy in a file was put in force; the zero time when nobody
-// knows.
+// since is when the policy in a file was put in force; the zero time when that is
+// not known.
 func since(path string) time.Time {
 	info, err := os.Stat(path)
 	if err != nil {
 		return time.Time{}
 	}
 	return info.ModTime()
-}
-
-// lately returns the newest refusals of t that the log holds and that are no
-// older than the policy, each reason once, the newest first. No log is no refusal.
-func lately(path string, t firewall.Target, policy time.Time) ([]audit.Record, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("check: %w", err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > maxLately {
-		_, _ = f.Seek(-maxLately, io.SeekEnd) // what is cut there is no record
-	}
-	records, err := audit.Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("check: reading the audit log: %w", err)
-	}
-	var found []audit.Record
-	seen := map[string]bool{}
-	for _, r := range slices.Backward(records) {
-		if r.Verdict == firewall.Deny && isAbout(r, t) && !r.Time.Before(policy) && !seen[r.Reason] && len(found) < maxOnRecord {
-			seen[r.Reason] = true
-			found = append(found, r)
-		}
-	}
-	return found, nil
-}
-
-func isAbout(r audit.Record, t firewall.Target) bool {
-	if t.Port != 0 && r.Port != 0 && (t.Port != r.Port || r.Proto != t.Proto) {
-		return false
-	}
-	if t.Name != "" {
-		return r.Name == t.Name
-	}
-	addr, err := netip.ParseAddr(r.Dst)
-	return err == nil && addr == t.Addr
 }
 
 // onRecord tells of the refusals that the policy's decision does not explain:

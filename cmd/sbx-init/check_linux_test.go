@@ -138,7 +138,7 @@ func TestCheckReadsTheEndOfALongLog(t *testing.T) {
 	policy := `{"network": {"allow": ["ok.test"]}}`
 	line := `{"ts":"2026-01-02T03:04:05Z","verdict":"deny","layer":"dns","name":"ok.test","dst":"10.0.0.1","reason":"old reason"}` + "\n"
 	last := strings.ReplaceAll(line, "old reason", "\\u001b[2J new\\nreason")
-	log := strings.Repeat(line, maxLately/len(line)+10) + strings.Repeat("x", maxLately) + "\n" + last + `{"ts":"2026`
+	log := strings.Repeat(line, audit.MaxRefusalsBytes/len(line)+10) + strings.Repeat("x", audit.MaxRefusalsBytes) + "\n" + last + `{"ts":"2026`
 	for name, text := range map[string]string{effectivePolicy: policy, "audit.jsonl": log} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

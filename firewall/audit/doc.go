@@ -1,7 +1,7 @@
 // Package audit records what the firewall decided.
 //
 //	resolver, guard, packet filter -> Record -> Recorder -> Log -> /run/sbx/audit.jsonl
-//	audit.jsonl -> Read -> []Record
+//	audit.jsonl -> Read; Refusals of one target -> []Record
 //
 // A Recorder writes the first decision of a kind at once and counts those that
 // repeat it, so that a program that tries in a loop cannot fill the disk.
