@@ -172,7 +172,7 @@ func setBase(annotations map[string]string, ref string, digest v1.Hash) {
 
 // containerConfig lays the sandbox's settings over the base's. What would open
 // a way around the firewall's start is not taken over: entry point, user,
-// ports, health checks (they run beside the firewall), triggers of builds.
+// ports, health checks (they run outside of the firewall), triggers of builds.
 func containerConfig(b v1.Config, labels map[string]string) (v1.Config, error) {
 	out := v1.Config{
 		Env:        mergeEnv(b.Env, "LANG=C.UTF-8", "DISABLE_AUTOUPDATER=1", "DISABLE_UPDATES=1"),
@@ -184,7 +184,7 @@ func containerConfig(b v1.Config, labels map[string]string) (v1.Config, error) {
 		Cmd:        []string{"sleep", "infinity"},
 	}
 	for key, value := range b.Labels {
-		// What the base says about itself is not true of this image.
+		// The base's statements about itself are not true of this image.
 		if !strings.HasPrefix(key, prefix) {
 			out.Labels[key] = value
 		}

@@ -66,7 +66,7 @@ func BuildDockerfile(ctx context.Context, e *engine.Engine, o BuildOptions) (id 
 		return "", packErr // the cause of whatever the engine made of half a context
 	}
 	if err != nil && strings.Contains(err.Error(), "no active sessions") {
-		// BuildKit asks whoever started the build for secrets and keys, over a
+		// BuildKit asks the client of the build for secrets and keys, over a
 		// connection that we do not offer.
 		err = diag.WithHint(err, "secrets and ssh need 'docker build --secret … --tag NAME'; 'sbx-devc image push --image NAME' publishes what it made")
 	}

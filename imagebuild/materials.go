@@ -47,7 +47,7 @@ func (m Materials) sources() base.Sources {
 // ErrLock reports that the lock does not describe what is at hand.
 var ErrLock error = lockError{}
 
-// lockError is wrong content to who uploads it: trying again mends no lock.
+// lockError counts as wrong content in an upload: a repetition would not help.
 type lockError struct{}
 
 func (lockError) Error() string        { return "the lock does not fit" }
@@ -63,7 +63,7 @@ type opened struct {
 func (m Materials) open(b lock.Base) *opened {
 	o := &opened{m, b, map[string]func() (base.Image, error){}}
 	for _, p := range b.Platforms {
-		// The context of whoever asks first must not end what others wait for.
+		// The first caller's context must not end a download that others wait for.
 		o.once[p.Platform] = sync.OnceValues(func() (base.Image, error) { return o.image(context.Background(), p) })
 	}
 	return o

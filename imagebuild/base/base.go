@@ -276,7 +276,7 @@ func layoutRoot(source string) (b blobs, raw []byte, err error) {
 	var roots []v1.Descriptor
 	for _, d := range index.Manifests {
 		// An image's artifact type is that of its configuration, where somebody
-		// writes it; an SBOM beside it has another.
+		// writes it; an SBOM next to it has another.
 		isRoot := d.MediaType.IsIndex() || d.MediaType.IsImage() && (d.ArtifactType == "" || types.MediaType(d.ArtifactType).IsConfig())
 		if isRoot && (refName == "" || d.Annotations["org.opencontainers.image.ref.name"] == refName) {
 			roots = append(roots, d)

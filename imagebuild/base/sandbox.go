@@ -33,7 +33,7 @@ func (f Facts) missing() []string {
 }
 
 // Sandbox returns what turns the base into a sandbox: the account "agent" with
-// uid 1000 in place of whoever has that number, its home, and every program
+// uid 1000 in place of the account with that number, its home, and every program
 // that lends root's rights once more without them.
 func Sandbox(f Facts) ([]layer.Entry, error) {
 	if missing := f.missing(); len(missing) > 0 {

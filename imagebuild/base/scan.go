@@ -22,7 +22,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/artifact"
 )
 
-// What a scan reads at most of one file, and of all programs with root's rights.
+// Limits of a scan: bytes of one file, and of all programs with root's rights.
 const (
 	maxFile       = 16 << 20
 	maxPrivileged = 128 << 20

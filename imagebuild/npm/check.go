@@ -21,7 +21,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// What a tarball may hold at most. Version 2.1.329 has 4 entries, 174 MB packed
+// Limits of a tarball. Version 2.1.329 has 4 entries, 174 MB packed
 // and 378 MB unpacked.
 const (
 	maxEntries  = 64

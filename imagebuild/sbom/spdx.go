@@ -207,7 +207,7 @@ func debian(status []byte) []spdxPackage {
 				fields[key] = strings.TrimSpace(value)
 			}
 		}
-		// What was removed and left its configuration behind is not there.
+		// A removed package may have left its configuration; it is not installed.
 		installed := fields["Status"] == "" || strings.HasSuffix(fields["Status"], " installed")
 		if fields["Package"] == "" || !installed {
 			continue

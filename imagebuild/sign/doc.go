@@ -6,6 +6,6 @@
 //	                         ├─> credentials in a file ─┼─> cosign verify …
 //	Requirement ─── Checker ─┘   that ends with the call└─> gh attestation verify …
 //
-// Whatever decides about a signature is an argument of the program, never left to
-// a variable. Credentials are no arguments. The program's exit code is the answer.
+// Every setting that decides about a signature is an argument of the program, never
+// left to a variable. Credentials are no arguments. The exit code is the answer.
 package sign

@@ -31,7 +31,7 @@ type Func func(ctx context.Context, ref string) error
 type Cosign struct {
 	Key      string    // private key: a file, env://NAME or a key service's address; "" = COSIGN_KEY, or an identity
 	Args     []string  // further arguments
-	Stdin    io.Reader // may be asked for a password; nil = nobody answers
+	Stdin    io.Reader // answers cosign's question for a password; nil = no answer
 	Messages io.Writer // gets cosign's messages; nil = dropped
 }
 
@@ -123,7 +123,7 @@ func (r Requirement) command() (program string, args []string, err error) {
 }
 
 // run runs a program and returns the last error that it named when it fails. Its
-// messages are also copied to people; nil = to nobody.
+// messages are also copied to people; nil = not copied.
 func run(ctx context.Context, env []string, stdin io.Reader, people io.Writer, program string, args []string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Stdin = env, stdin

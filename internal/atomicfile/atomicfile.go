@@ -1,4 +1,4 @@
-// Package atomicfile replaces files whole or not at all, so that whoever reads
+// Package atomicfile replaces files whole or not at all, so that a program that reads
 // one never sees half of it and a failure leaves the old content.
 //
 //	write -> DIR/.new-* -> mode -> close -> rename to DIR/NAME
@@ -16,7 +16,7 @@ import (
 // ErrNotRegular reports a device, a pipe or a socket in the place of the file.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Write lets write fill a new file beside name and then puts it in the place
+// Write lets write fill a new file next to name and then puts it in the place
 // of name, with exactly the permissions mode (the umask does not count). What
 // stands at name is replaced, also a symbolic link: what a link leads to is
 // left alone. When anything fails, name is as it was and the new file is gone.
@@ -24,7 +24,7 @@ var ErrNotRegular = errors.New("not a regular file")
 // power cuts.
 //
 // A folder, a device, a pipe or a link to one is refused, before write is
-// called: nobody who names /dev/stdout wants a file in its place.
+// called: a user who names /dev/stdout wants no file in its place.
 func Write(name string, mode fs.FileMode, write func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		why := ErrNotRegular
@@ -35,7 +35,7 @@ func Write(name string, mode fs.FileMode, write func(io.Writer) error) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		return &fs.PathError{Op: "write", Path: name, Err: path.Err} // nobody knows the new file's name
+		return &fs.PathError{Op: "write", Path: name, Err: path.Err} // the new file's name says nothing to the user
 	} else if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ type Finding struct {
 	EndColumn int      `json:"endColumn"` // column after the last byte
 	Pointer   string   `json:"pointer"`   // RFC 6901 pointer into the file; "" for the whole file
 	Message   string   `json:"message"`   // what is wrong; lower case, no full stop
-	Hint      string   `json:"hint"`      // how to mend it; may be empty
+	Hint      string   `json:"hint"`      // how to correct it; may be empty
 }
 
 // Sort orders findings by file, position and rule.
@@ -100,7 +100,7 @@ func WriteJSON(w io.Writer, findings []Finding, errors []Problem) error {
 	}{1, findings, errors})
 }
 
-// hinted is an error with advice on how to mend it.
+// hinted is an error with advice for the user.
 type hinted struct {
 	err  error
 	hint string
@@ -109,7 +109,7 @@ type hinted struct {
 func (e *hinted) Error() string { return e.err.Error() }
 func (e *hinted) Unwrap() error { return e.err }
 
-// WithHint attaches to err one sentence on how to mend it. The command line
+// WithHint attaches to err one sentence of advice. The command line
 // prints it on a "hint:" line. WithHint(nil, …) is nil.
 func WithHint(err error, format string, args ...any) error {
 	if err == nil {

@@ -17,7 +17,7 @@ var (
 )
 
 // WriteGitHub prints findings as workflow commands, which GitHub Actions shows
-// beside the lines of a pull request: the worst first, and at most ten of each
+// next to the lines of a pull request: the worst first, and at most ten of each
 // kind. The others follow as text, and a last notice says how many. GitHub takes
 // relative paths as the repository's.
 func WriteGitHub(w io.Writer, findings []Finding) error {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf16"
 )
 
-// RuleInfo is what a report says about a rule beside its findings.
+// RuleInfo describes a rule in a report.
 type RuleInfo struct {
 	ID, Name      string
 	Severity      Severity
@@ -173,7 +173,7 @@ func sarifResultOf(f Finding, index int, lines []string, seen map[string]int) sa
 		at.Logical = []sarifLogical{{f.Pointer, "member"}}
 	}
 	r.Locations = []sarifLocation{at}
-	// What identifies a finding is the rule, the file, where in the tree and
+	// A finding is identified by the rule, the file, where in the tree and
 	// the text of the line; never its number.
 	sum := sha256.Sum256([]byte(strings.Join([]string{f.Rule, at.Physical.Artifact.URI, f.Pointer, strings.TrimSpace(line(f.Line))},
 		"\x00")))

@@ -74,7 +74,7 @@ func connect(ctx context.Context, host string) (*Engine, error) {
 
 // candidates lists the addresses to try, best first. An explicit choice
 // (DOCKER_HOST, a context) is the only candidate: falling through to another
-// engine would run the sandbox on a machine that nobody named.
+// engine would run the sandbox on a machine that the user did not name.
 func candidates(getenv func(string) string) []string {
 	if host := getenv("DOCKER_HOST"); host != "" {
 		return []string{host}

@@ -58,7 +58,7 @@ func (e *Engine) running(ctx context.Context, id string) bool {
 }
 
 // OOMKilled reports whether the kernel killed the container's first process
-// for want of memory.
+// because memory ran out.
 func (e *Engine) OOMKilled(ctx context.Context, id string) bool {
 	r, err := e.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	return err == nil && r.Container.State != nil && r.Container.State.OOMKilled

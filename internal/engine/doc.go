@@ -5,7 +5,7 @@
 //	Connect ─► Engine ─► Build, Load, Save, Tag, Inspect     images
 //	                 ├─► Create, Attach, Start, Wait, Kill    containers
 //	                 ├─► CopyIn, CopyOut                      files, as tar
-//	                 └─► Exec                                 a program beside the first, its stdio as a stream
+//	                 └─► Exec                                 a further program, its stdio as a stream
 //
 // Nothing here decides: the plan of a container is a Spec, plain data that
 // prints as JSON, and every function does one call. Errors name the operation

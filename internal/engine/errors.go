@@ -28,7 +28,7 @@ func wrap(err error, operation, object string) error {
 }
 
 // withoutAddress takes away the request's URL, which has the path of the engine's
-// socket as a host name and helps nobody.
+// socket as a host name and does not help.
 func withoutAddress(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {

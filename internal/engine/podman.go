@@ -44,7 +44,7 @@ func (e *Engine) podman(ctx context.Context) (bool, error) {
 }
 
 // podmanTmpfs rewrites mount options for Podman: it knows no owner (as of 4.3,
-// "unknown mount option"), so whoever runs in the container may write there
+// "unknown mount option"), so programs in the container may write there
 // instead, as in /tmp; and it would copy in what the image has at that place.
 func podmanTmpfs(mounts map[string]string) map[string]string {
 	rewritten := make(map[string]string, len(mounts))

@@ -39,7 +39,7 @@ type Spec struct {
 	MemoryBytes  int64             `json:"memoryBytes,omitempty"` // with swap; 0 = no limit
 	CPUs         float64           `json:"cpus,omitempty"`        // 0 = no limit
 	Pids         int64             `json:"pids,omitempty"`        // 0 = no limit
-	NoLog        bool              `json:"noLog,omitempty"`       // the engine keeps nothing of what it prints; whoever is attached gets it all
+	NoLog        bool              `json:"noLog,omitempty"`       // the engine keeps none of its output; attached clients get all of it
 }
 
 // Mount binds a folder or file of the engine's machine into the container.

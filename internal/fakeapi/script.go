@@ -8,7 +8,7 @@ import (
 // Model is the model name in every answer.
 const Model = "scripted-demo"
 
-// label begins every text of the assistant, so that nobody takes a transcript
+// label begins every text of the assistant, so that no reader takes a transcript
 // for a model's work.
 const label = "[scripted] "
 

@@ -1,5 +1,5 @@
 // Package filelock holds files in a way that ends with the process, however it
-// ends: a file that nobody holds belongs to nobody who lives.
+// ends: a file without a lock belongs to no live process.
 //
 //	os.File ── Try ──► held until the file is closed | somebody else holds it
 //

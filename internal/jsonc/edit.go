@@ -185,7 +185,7 @@ func (d *Document) add(holder *Node, start, end int, text string) []Edit {
 	if comma >= 0 {
 		text += "," // a list with a trailing comma keeps one
 	}
-	// What is said about the last entry on its own line stays with it.
+	// A comment on the last entry's own line stays with it.
 	after := d.endOfComments(at, holder.End-1)
 	if comma < 0 && after == end {
 		return []Edit{{end, end, "," + text}}

@@ -43,7 +43,7 @@ func Await(r io.Reader, silence time.Duration) error {
 			if n > 0 {
 				select {
 				case signs <- struct{}{}:
-				case <-time.After(silence): // nobody listens any more
+				case <-time.After(silence): // the receiver has returned
 					return
 				}
 			}

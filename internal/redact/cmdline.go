@@ -22,7 +22,7 @@ const (
 // like the command line itself. It is a guess, as everything that looks at forms
 // is, and takes rather too much.
 func (r *Redactor) CommandLine(args []string, limit int) string {
-	// What is cut anyway need not be looked at.
+	// Text that is cut anyway need not be searched.
 	text := strings.Join(r.arguments(args, 4*limit, 0), " ")
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:max(0, limit-3)], "") + "..."

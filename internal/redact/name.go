@@ -58,7 +58,7 @@ func redactPairs(text string) string {
 	}
 }
 
-// schemeEnd returns the length of the word that follows a scheme nobody knows:
+// schemeEnd returns the length of the word that follows an unknown scheme:
 // then the first word was the scheme, and this one is the secret.
 func schemeEnd(rest string) int {
 	word := strings.TrimLeft(rest, " \t")

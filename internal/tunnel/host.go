@@ -81,7 +81,7 @@ func (h *Host) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Done is closed when the stream is over, whoever ended it.
+// Done is closed when either side has ended the stream.
 func (h *Host) Done() <-chan struct{} { return h.conn.done }
 
 // Wait blocks until the stream is over and no handler runs any more. It
@@ -119,7 +119,7 @@ func (g *gate) enter() bool {
 
 func (g *gate) leave() { g.inside.Done() }
 
-// shut lets nobody in any more and waits until all have left.
+// shut accepts no further requests and waits until all are done.
 func (g *gate) shut() {
 	g.mu.Lock()
 	g.closed = true

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What the template owns in a Dockerfile stands between these two comments; the
+// The template's lines in a Dockerfile stand between these two comments; the
 // rest is the user's.
 var (
 	begin = regexp.MustCompile(`^# sbx:begin ([a-z0-9-]+)\n?$`)

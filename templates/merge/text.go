@@ -78,7 +78,7 @@ type hunk struct {
 const maxCompared = 4 << 20
 
 // hunks is the difference from base to other, by a longest common subsequence.
-// Of files that are too long it is one hunk, from the first to the last line
+// For files that are too long it is one hunk, from the first to the last line
 // that differs.
 func hunks(base, other []string) []hunk {
 	head := 0
@@ -171,7 +171,7 @@ func (h hunk) before(other hunk) bool {
 }
 
 // meets reports whether h changes a line of the group, or inserts where the
-// group inserts too. An insertion beside changed lines is its own change.
+// group inserts too. An insertion next to changed lines is its own change.
 func (g group) meets(h hunk) bool {
 	if h.start == h.end || g.start == g.end {
 		return h.start == g.start && h.end == g.end || h.start > g.start && h.start < g.end || g.start > h.start && g.start < h.end

@@ -11,32 +11,32 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// maxErrors bounds the errors of one text. Whoever has more has another format.
+// maxErrors bounds the errors of one text. A text with more has another format.
 const maxErrors = 20
 
 // explainAll returns the errors of a text, the first one being err. After an
-// error that can be mended in one way only, in its own place, the rest is read
-// as if it were; the first one that could mean several things is the last that
-// is said, because what comes after would be a guess. Nothing else is taken from
-// a text that was mended.
+// error with exactly one possible repair, in its own place, it reads the rest as
+// repaired. The first error that could mean several things is the last one
+// reported, because later ones would be guesses. Nothing else is taken from a
+// repaired text.
 func (d *Document) explainAll(skip int, text []byte, err error) []diag.Finding {
 	var found []diag.Finding
-	mended, grown := text, 0 // grown: by how much mended is longer, up to the error
-	end := -1                // of the last mended place, in text
+	repaired, grown := text, 0 // grown: by how much repaired is longer, up to the error
+	end := -1                // of the last repaired place, in text
 	for err != nil && len(found) < maxErrors {
-		at, message := errorPlace(mended, err)
+		at, message := errorPlace(repaired, err)
 		if end >= 0 && bytes.IndexByte(text[end:max(end, min(at-grown, len(text)-1))], '\n') < 0 { // the last line end is ours
 			break // one line with two errors may be one mistake that is not what it seemed
 		}
 		found = append(found, d.explain(skip, text, at-grown, message))
-		e, ok := mend(mended, at, message)
+		e, ok := repair(repaired, at, message)
 		if !ok {
 			break
 		}
 		end = e.End - grown
 		grown += len(e.Text) - (e.End - e.Start)
-		mended = append(append(append([]byte{}, mended[:e.Start]...), e.Text...), mended[e.End:]...)
-		_, err = hujson.Parse(bytes.Clone(mended))
+		repaired = append(append(append([]byte{}, repaired[:e.Start]...), e.Text...), repaired[e.End:]...)
+		_, err = hujson.Parse(bytes.Clone(repaired))
 	}
 	return found
 }
@@ -54,7 +54,7 @@ func errorPlace(text []byte, err error) (at int, message string) {
 	return min(newDocument("", text).lines[line-1]+column-1, len(text)), m[3]
 }
 
-// What must follow for a slip to be that slip and no other.
+// The text that must follow an error for its repair to be the only one.
 var (
 	otherName    = regexp.MustCompile(`^(?:'([^'"\\\x00-\x1f]*)'|([A-Za-z_$][\w$.-]*))[ \t]*:[^/]`) // no address
 	nameAndColon = regexp.MustCompile(`^"(?:[^"\\\n]|\\.)*"[ \t]*:`)
@@ -66,9 +66,9 @@ var (
 	hashComment  = regexp.MustCompile(`^#+[ \t]*[A-Za-z][^\[\]{}"'\n]*\n`)
 )
 
-// mend returns the one edit that mends the error at an offset of a text that is
+// repair returns the one edit that corrects the error at an offset of a text that is
 // well formed up to there; not ok where there could be two.
-func mend(text []byte, at int, message string) (e Edit, ok bool) {
+func repair(text []byte, at int, message string) (e Edit, ok bool) {
 	rest, last := text[at:], significant(text[:at])
 	if last < 0 || len(rest) == 0 {
 		return e, false
@@ -77,7 +77,7 @@ func mend(text []byte, at int, message string) (e Edit, ok bool) {
 	word, isLiteral := strings.CutPrefix(message, "invalid literal: ")
 	switch {
 	case isLiteral && rest[0] == '"':
-		return mendString(rest, at)
+		return repairString(rest, at)
 	case isLiteral && colon.Match(rest[len(word):]) && (before == '{' || before == ','):
 		return Edit{at, at + len(word), Quote(word)}, true
 	case isLiteral:
@@ -143,9 +143,9 @@ func lineOf(text []byte, offset int) []byte {
 	return line
 }
 
-// mendString takes a string that is wrong inside for an empty one, unless it
-// spans lines: then its end is missing, and nobody knows where.
-func mendString(rest []byte, at int) (e Edit, ok bool) {
+// repairString takes a string that is wrong inside for an empty one, unless it
+// spans lines: then its end is missing, in an unknown place.
+func repairString(rest []byte, at int) (e Edit, ok bool) {
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	line, _, _ = bytes.Cut(line, []byte("\r"))
 	end, ok := endOfString(line, 0)

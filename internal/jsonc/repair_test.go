@@ -46,7 +46,7 @@ func lines(t *testing.T, src string) []int {
 	return out
 }
 
-// slips are mistakes that can be mended in one way; each says in which line it
+// slips are mistakes that can be repaired in one way; each says in which line it
 // is found, counted from the line that it was made in, or -1 if it cannot be made
 // in this one.
 var slips = map[string]func(line string) (string, int){
