@@ -70,7 +70,8 @@ func (a *app) effective(ctx context.Context, o effectiveOptions, path string) er
 	}
 	found = slices.DeleteFunc(found, func(f string) bool { return filepath.Base(f) == devcontainer.SettingsName })
 	if len(found) != 1 {
-		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s holds %s", path, count(len(found), "configuration")), "name one file: %s", strings.Join(found, ", ")))
+		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s holds %s", path, count(len(found), "configuration")),
+			"name one file: %s", strings.Join(found, ", ")))
 	}
 	host, err := hostOf(found[0])
 	if err != nil {

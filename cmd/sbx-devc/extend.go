@@ -84,7 +84,8 @@ func (a *app) refuseExtension(x *adopt.Extension) error {
 	if s := x.Service; s != nil {
 		fmt.Fprintf(shown(a.stderr), "sbx-devc: add to the service %q in %s:\n%s", s.Service, s.File, s)
 		if x.Agent != "" {
-			fmt.Fprintf(shown(a.stderr), "sbx-devc: and to %s, so that the agent stays who it is:\n    \"remoteUser\": %q,\n", scaffold.ConfigPath, x.Agent)
+			fmt.Fprintf(shown(a.stderr),
+				"sbx-devc: and to %s, so that the agent stays who it is:\n    \"remoteUser\": %q,\n", scaffold.ConfigPath, x.Agent)
 		}
 	}
 	err := fmt.Errorf("%s: the files would not be valid: %s", x.Dir, rules)
@@ -119,7 +120,8 @@ func (a *app) writeExtension(x *adopt.Extension) error {
 	}
 	a.wrote(x.Dir, named)
 	if size > 0 {
-		fmt.Fprintf(a.stderr, "sbx-devc: wrote %s, the Feature with sbx-init (%d MB); commit it, so that the container can be built from every clone\n",
+		fmt.Fprintf(a.stderr,
+			"sbx-devc: wrote %s, the Feature with sbx-init (%d MB); commit it, so that the container can be built from every clone\n",
 			x.Dir.Path(templates.LocalFeatureFolder), (size+500_000)/1_000_000)
 	}
 	a.notes(notes)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -119,7 +118,11 @@ func (a *app) fixed(o fixOptions, p *devcontainer.Project, out []byte, fixed []d
 		_, err := shown(a.stdout).Write(diff.Diff(file, src, file, out))
 		return 1, err
 	}
-	if err := replaceFile(file, src, out); err != nil {
+	target, err := filepath.EvalSymlinks(file)
+	if err == nil {
+		err = atomicfile.Replace(target, src, out)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("writing %s: %w", file, err)
 	}
 	for _, f := range fixed {
@@ -134,21 +137,4 @@ func stillBroken(file string, src []byte) error {
 		return nil
 	}
 	return diag.WithHint(fmt.Errorf("%s is not well formed, and no machine knows what was meant", file), "'sbx-devc validate %s' says where", file)
-}
-
-// replaceFile writes a file anew, in the place that a link leads to and with
-// its mode, unless somebody has changed it meanwhile.
-func replaceFile(file string, old, text []byte) error {
-	target, err := filepath.EvalSymlinks(file)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(target)
-	if err != nil {
-		return err
-	}
-	if now, err := os.ReadFile(target); err != nil || !bytes.Equal(now, old) {
-		return errors.Join(err, errors.New("it has changed since it was read"))
-	}
-	return atomicfile.WriteBytes(target, info.Mode().Perm(), text)
 }

@@ -145,9 +145,11 @@ func (a *app) toPull(o imagePullOptions, operands []string) ([]lock.Pin, error) 
 		ref, err := readPinned(o.pinned)
 		return []lock.Pin{{Reference: ref}}, err
 	case len(operands) == 0 && o.byImageLock != nil:
-		return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("%s says what an image is made of, and not where it is", o.lock), "name the image, too"))
+		return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("%s says what an image is made of, and not where it is", o.lock),
+			"name the image, too"))
 	case len(operands) == 0 && o.byLock == nil:
-		return nil, exitWith(exitUsage, diag.WithHint(errors.New("name one image"), "write a reference, or --pinned FILE; in a project with a lock (%s) none is needed", lock.Path))
+		return nil, exitWith(exitUsage, diag.WithHint(errors.New("name one image"),
+			"write a reference, or --pinned FILE; in a project with a lock (%s) none is needed", lock.Path))
 	case o.byLock == nil || len(operands) == 1 && strings.Contains(operands[0], "@"):
 		return []lock.Pin{{Reference: operands[0]}}, nil
 	}
@@ -179,7 +181,8 @@ func readPinned(file string) (string, error) {
 	}
 	ref := strings.TrimSpace(string(data))
 	if strings.ContainsAny(ref, " \t\n") || !strings.Contains(ref, "@sha256:") {
-		return "", exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s does not pin an image by digest", file), "write one line NAME@sha256:…, as 'sbx-devc image push --pinned FILE' does"))
+		return "", exitWith(exitConfig, diag.WithHint(fmt.Errorf("%s does not pin an image by digest", file),
+			"write one line NAME@sha256:…, as 'sbx-devc image push --pinned FILE' does"))
 	}
 	return ref, nil
 }
@@ -196,7 +199,8 @@ func (o *imagePullOptions) check(c registry.Credentials) (func(context.Context, 
 	}
 	if o.policy != "" {
 		if o.byImageLock == nil {
-			return nil, exitWith(exitUsage, diag.WithHint(errors.New("--policy is compared in the layers that an image's lock names"), "name it with --lock %s", imagelock.File))
+			return nil, exitWith(exitUsage, diag.WithHint(errors.New("--policy is compared in the layers that an image's lock names"),
+				"name it with --lock %s", imagelock.File))
 		}
 		if v.Policy, err = os.ReadFile(o.policy); err != nil {
 			return nil, fmt.Errorf("reading the policy: %w", err)

@@ -123,7 +123,8 @@ func destinations(refs []string) ([]destination, error) {
 		}
 		if repo != ref {
 			if !imageTag.MatchString(tag) { // before anything is sent: the other tags would be written
-				return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("%q: %q is no tag", ref, tag), "a tag has letters, digits, '_', '.' and '-', and at most 128 of them"))
+				return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("%q: %q is no tag", ref, tag),
+					"a tag has letters, digits, '_', '.' and '-', and at most 128 of them"))
 			}
 			out[i].tags = append(out[i].tags, tags.Tag{Name: tag, Immutable: tags.IsImmutable(tag)})
 		}
@@ -138,7 +139,8 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 	}
 	switch {
 	case o.pinned != "" && len(to) > 1:
-		return exitWith(exitUsage, diag.WithHint(errors.New("--pinned with more than one repository"), "push to each on its own: the file names one image"))
+		return exitWith(exitUsage, diag.WithHint(errors.New("--pinned with more than one repository"),
+			"push to each on its own: the file names one image"))
 	case o.pinned != "" && o.dryRun:
 		return exitWith(exitUsage, diag.WithHint(errors.New("--pinned with --dry-run, which pushes nothing"), "leave one of them out"))
 	}
@@ -175,7 +177,8 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 func (o *imagePushOptions) fromLock() bool { return o.image == "" && o.oci == "" && !o.initOnly }
 
 // pushTo pushes to one repository, or says what that would cost.
-func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m imagebuild.Materials, s imagebuild.Spec, signer sign.Func) error {
+func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m imagebuild.Materials, s imagebuild.Spec,
+	signer sign.Func) error {
 	made, err := a.toPush(ctx, o, m, s)
 	if err != nil {
 		return err

@@ -18,7 +18,8 @@ type signing struct {
 
 func (s *signing) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.program, "sign", "", "sign before the tags are written: cosign")
-	f.StringVar(&s.cosign.Key, "key", "", "cosign's private key: a file, env://NAME or a key service's address (default: COSIGN_KEY, or none and your identity)")
+	f.StringVar(&s.cosign.Key, "key", "",
+		"cosign's private key: a file, env://NAME or a key service's address (default: COSIGN_KEY, or none and your identity)")
 	f.StringArrayVar(&s.cosign.Args, "sign-flag", nil, "a further flag for cosign sign, such as --signing-config=FILE (repeatable)")
 }
 
@@ -27,7 +28,8 @@ func (a *app) signer(s signing, c registry.Credentials) (sign.Func, error) {
 	switch s.program {
 	case "":
 		if s.cosign.Key != "" || len(s.cosign.Args) > 0 {
-			return nil, exitWith(exitUsage, diag.WithHint(errors.New("--key and --sign-flag say how to sign, and nothing signs"), "add --sign cosign"))
+			return nil, exitWith(exitUsage, diag.WithHint(errors.New("--key and --sign-flag say how to sign, and nothing signs"),
+				"add --sign cosign"))
 		}
 		return nil, nil
 	case "cosign":

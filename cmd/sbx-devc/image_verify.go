@@ -106,7 +106,8 @@ func (a *app) imageVerify(ctx context.Context, o imageVerifyOptions, ref string)
 func (o *imageVerifyOptions) verification(m imagebuild.Materials) (v imagebuild.VerifyOptions, err error) {
 	v = imagebuild.VerifyOptions{Deep: o.deep, SBOM: !o.noSBOM, Sandbox: !o.notOurs, Platform: o.platform}
 	if o.policy != "" && o.lock == "" {
-		return v, exitWith(exitCheckUsage, diag.WithHint(errors.New("--policy is compared in the layers that a lock names"), "name the lock with --lock"))
+		return v, exitWith(exitCheckUsage, diag.WithHint(errors.New("--policy is compared in the layers that a lock names"),
+			"name the lock with --lock"))
 	}
 	if o.digest != "" {
 		if v.Digest, err = v1.NewHash(o.digest); err != nil {

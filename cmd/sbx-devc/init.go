@@ -70,8 +70,10 @@ unless the code is 0.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Template, "template", "", "template to start from (default: what fits the project, or claude): "+strings.Join(templates.IDs(), ", "))
-	f.StringVar(&o.Topology, "topology", "", "single: firewall and agent in one container; sidecar: the agent's has no capability (template claude-strict)")
+	f.StringVar(&o.Template, "template", "",
+		"template to start from (default: what fits the project, or claude): "+strings.Join(templates.IDs(), ", "))
+	f.StringVar(&o.Topology, "topology", "",
+		"single: firewall and agent in one container; sidecar: the agent's has no capability (template claude-strict)")
 	f.StringArrayVar(&o.Options, "option", nil, "set a template option, KEY=VALUE (repeatable)")
 	f.StringSliceVar(&o.Presets, "preset", nil, "add a preset to the allowlist (repeatable): "+strings.Join(firewall.PresetNames(), ", "))
 	f.StringSliceVar(&o.Allow, "allow", nil, "add an entry to the allowlist (repeatable)")

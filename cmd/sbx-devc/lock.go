@@ -41,7 +41,8 @@ is written then.`,
 			dir := scaffold.Folder(a.projectDir(args))
 			switch {
 			case update && check:
-				return exitWith(exitCheckUsage, diag.WithHint(errors.New("--update and --check exclude each other"), "--check compares and writes nothing; --update asks the registries and writes"))
+				return exitWith(exitCheckUsage, diag.WithHint(errors.New("--update and --check exclude each other"),
+					"--check compares and writes nothing; --update asks the registries and writes"))
 			case update:
 				options, err := a.registryOptions(login{})
 				if err != nil {
@@ -124,7 +125,8 @@ func (a *app) lockUpdate(ctx context.Context, dir scaffold.Folder, r lock.Resolv
 		a.printError(err)
 	}
 	if len(failed) > 0 {
-		return exitWith(exitNoCheck, diag.WithHint(fmt.Errorf("%s could not be looked up", count(len(failed), "digest")), "nothing was written; try again when the registry answers"))
+		return exitWith(exitNoCheck, diag.WithHint(fmt.Errorf("%s could not be looked up", count(len(failed), "digest")),
+			"nothing was written; try again when the registry answers"))
 	}
 	if files = dir.Changed(files); len(files) == 0 {
 		fmt.Fprintln(a.stderr, "sbx-devc: the lock is up to date")

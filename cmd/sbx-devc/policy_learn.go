@@ -62,7 +62,8 @@ Entries of "deny", metadata services and ports of DNS are never proposed.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.file, "file", defaultSettings, "settings to compare with and to extend")
-	f.StringVar(&o.format, "format", "diff", "diff; or, compared with the policy of the run: flags for 'run', or lines for a list (@FILE, allowed_domains)")
+	f.StringVar(&o.format, "format", "diff",
+		"diff; or, compared with the policy of the run: flags for 'run', or lines for a list (@FILE, allowed_domains)")
 	f.BoolVar(&o.write, "write", false, "change the file; the diff goes to standard error")
 	f.BoolVar(&o.enforce, "enforce", false, "also set the mode to allowlist")
 	f.BoolVar(&o.learn.Presets, "presets", false, "propose a preset in the place of two or more names that it covers")
@@ -126,11 +127,7 @@ func (a *app) addLesson(o learnOptions, file *settings.File, lesson *learn.Lesso
 	if _, err := shown(a.stderr).Write(change); err != nil {
 		return err
 	}
-	info, err := os.Stat(o.file)
-	if err == nil {
-		err = atomicfile.WriteBytes(o.file, info.Mode().Perm(), extended)
-	}
-	if err != nil {
+	if err := atomicfile.Replace(o.file, file.Source, extended); err != nil {
 		return exitWith(exitInternal, fmt.Errorf("writing the settings: %w", err))
 	}
 	return nil
@@ -180,7 +177,8 @@ func (o *learnOptions) check() error {
 func settingsToExtend(file string) (*settings.File, error) {
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("there are no settings at %s", file), "name them with --file, write them with 'sbx-devc init', or ask for --format flags"))
+		return nil, exitWith(exitNoInput, diag.WithHint(fmt.Errorf("there are no settings at %s", file),
+			"name them with --file, write them with 'sbx-devc init', or ask for --format flags"))
 	}
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("reading %s: it is no regular file", file)

@@ -185,5 +185,6 @@ func (a *app) showConflicts(conflicts []lock.FileConflict) error {
 		}
 	}
 	err := fmt.Errorf("%s: both the template and you changed it; nothing was written", count(len(conflicts), "place"))
-	return exitWith(exitFindings, diag.WithHint(err, "change these places to what they should be, or decide all with --prefer mine or --prefer template"))
+	return exitWith(exitFindings, diag.WithHint(err,
+		"change these places to what they should be, or decide all with --prefer mine or --prefer template"))
 }

@@ -50,7 +50,8 @@ program is started. Exit code 0: nothing at --fail-on or worse;
 		RunE:        func(cmd *cobra.Command, args []string) error { return a.validate(cmd.Context(), o, args) },
 	}
 	cmd.Flags().StringVar(&o.format, "format", "text", "text, json, sarif or github")
-	cmd.Flags().StringVar(&o.failOn, "fail-on", string(diag.SeverityWarning), "exit 1 on findings of this severity or worse: error, warning or note")
+	cmd.Flags().StringVar(&o.failOn, "fail-on", string(diag.SeverityWarning),
+		"exit 1 on findings of this severity or worse: error, warning or note")
 	cmd.Flags().StringVar(&o.policy, "policy", "", "an organisation's policy `FILE`: rules for configurations (docs/checks.md)")
 	return cmd
 }
@@ -94,7 +95,8 @@ func (a *app) validate(ctx context.Context, o validateOptions, paths []string) e
 		return exitWith(exitNoCheck, err)
 	}
 	bad := diag.Worst(v.findings, limit)
-	fmt.Fprintf(a.stderr, "sbx-devc: %s checked, %s, %d at %s or worse\n", count(v.files, "file"), count(len(v.findings), "finding"), bad, limit)
+	fmt.Fprintf(a.stderr, "sbx-devc: %s checked, %s, %d at %s or worse\n",
+		count(v.files, "file"), count(len(v.findings), "finding"), bad, limit)
 	switch {
 	case unreadable:
 		return exitWith(exitNoCheck, nil)
@@ -161,7 +163,8 @@ func (v *validation) path(ctx context.Context, path string) error {
 // piped reads a configuration from standard input, and from nobody's keyboard.
 func (a *app) piped() ([]byte, error) {
 	if isTerminal(a.stdin) {
-		return nil, diag.WithHint(errors.New("standard input is a terminal"), "let something write into it: git show HEAD:.devcontainer/devcontainer.json | sbx-devc validate -")
+		return nil, diag.WithHint(errors.New("standard input is a terminal"),
+			"let something write into it: git show HEAD:.devcontainer/devcontainer.json | sbx-devc validate -")
 	}
 	src, err := io.ReadAll(io.LimitReader(a.stdin, jsonc.MaxSize+1))
 	if err != nil {

@@ -5,6 +5,7 @@
 package atomicfile
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -52,4 +53,28 @@ func WriteBytes(name string, mode fs.FileMode, content []byte) error {
 		_, err := w.Write(content)
 		return err
 	})
+}
+
+// ErrChanged reports a file that holds something else than was read from it.
+var ErrChanged = errors.New("it has changed since it was read")
+
+// Replace writes text into the place of a regular file, with its permissions, if
+// it still holds old, and fails with ErrChanged if not. A symbolic link is
+// ErrNotRegular.
+func Replace(name string, old, text []byte) error {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "write", Path: name, Err: ErrNotRegular}
+	}
+	now, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, old) {
+		return ErrChanged
+	}
+	return WriteBytes(name, info.Mode().Perm(), text)
 }

@@ -84,3 +84,29 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		}
 	}
 }
+
+func TestReplaceKeepsTheModeAndWhatSomebodyElseWrote(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(name, []byte("old"), []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	is(t, name, "new")
+	if info, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := Replace(name, []byte("old"), []byte("lost")); !errors.Is(err, ErrChanged) {
+		t.Errorf("a file that has changed: %v", err)
+	}
+	is(t, name, "new")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(name, link); err != nil {
+		t.Skip(err)
+	}
+	if err := Replace(link, []byte("new"), []byte("lost")); !errors.Is(err, ErrNotRegular) {
+		t.Errorf("a link: %v", err)
+	}
+	is(t, name, "new")
+}

@@ -31,7 +31,8 @@ func Config(dir scaffold.Folder) ([]byte, error) {
 	}
 	if dir.Read(lock.Path) != nil {
 		err := fmt.Errorf("%s: 'sbx-devc init' wrote this dev container, and its image raises the firewall itself", dir)
-		return nil, refused(diag.WithHint(err, "hosts go into %s; 'sbx-devc update' brings the rest up to date", ".devcontainer/"+devcontainer.SettingsName))
+		return nil, refused(diag.WithHint(err,
+			"hosts go into %s; 'sbx-devc update' brings the rest up to date", ".devcontainer/"+devcontainer.SettingsName))
 	}
 	return config, nil
 }
@@ -99,10 +100,12 @@ func Plan(dir scaffold.Folder, config []byte, presets, allow []string) (*Extensi
 		x.Seen = withoutMounts(x.Seen)
 	}
 	var before devcontainer.Foreign
-	if err := devcontainer.Open(dir.Path(scaffold.ConfigPath), func(p *devcontainer.Project) error { before = devcontainer.Inspect(p); return nil }); err != nil {
+	if err := devcontainer.Open(dir.Path(scaffold.ConfigPath),
+		func(p *devcontainer.Project) error { before = devcontainer.Inspect(p); return nil }); err != nil {
 		return nil, refused(err)
 	}
-	text, changes, err := templates.Extend(config, templates.Extension{Facts: x.Seen.Facts, Presets: presets, Allow: allow, StartUser: before.StartUser})
+	text, changes, err := templates.Extend(config, templates.Extension{Facts: x.Seen.Facts, Presets: presets, Allow: allow,
+		StartUser: before.StartUser})
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -138,7 +141,8 @@ func withoutMounts(seen templates.Observation) templates.Observation {
 	missing := strings.Join(seen.Facts.Covered, ", ")
 	seen = templates.Observation{Facts: seen.Facts}
 	if missing != "" {
-		seen.Notes = append(seen.Notes, fmt.Sprintf("with Compose only the service's own lines protect files: what is missing or empty here (%s) the agent can make, where no line of the service's \"tmpfs\" covers it", missing))
+		seen.Notes = append(seen.Notes, fmt.Sprintf("with Compose only the service's own lines protect files: "+
+			"what is missing or empty here (%s) the agent can make, where no line of the service's \"tmpfs\" covers it", missing))
 	}
 	return seen
 }
@@ -147,13 +151,17 @@ func withoutMounts(seen templates.Observation) templates.Observation {
 // containers.
 func lacks(after devcontainer.Foreign, others []string) (out []string) {
 	if !after.Claude {
-		out = append(out, `nothing here installs Claude Code: add "ghcr.io/anthropics/devcontainer-features/claude-code:1": {} to "features", or RUN npm install -g @anthropic-ai/claude-code to the Dockerfile`)
+		out = append(out, `nothing here installs Claude Code: `+
+			`add "ghcr.io/anthropics/devcontainer-features/claude-code:1": {} to "features", `+
+			`or RUN npm install -g @anthropic-ai/claude-code to the Dockerfile`)
 	}
 	if !after.Login {
-		out = append(out, `Claude Code's login is lost at every rebuild: add "type=volume,source=claude-${devcontainerId},target=/home/USER/.claude" to "mounts", and make that folder USER's in the Dockerfile`)
+		out = append(out, `Claude Code's login is lost at every rebuild: `+
+			`add "type=volume,source=claude-${devcontainerId},target=/home/USER/.claude" to "mounts", and make that folder USER's in the Dockerfile`)
 	}
 	for _, s := range others {
-		out = append(out, fmt.Sprintf(`the service %s is another container: "%s:PORT" in the Feature's "allow" and "%s" in its "private" open it`, s, s, s))
+		out = append(out,
+			fmt.Sprintf(`the service %s is another container: "%s:PORT" in the Feature's "allow" and "%s" in its "private" open it`, s, s, s))
 	}
 	return out
 }

@@ -28,7 +28,8 @@ func (l *Lock) Pins(reference string) (pins []Pin, err error) {
 			continue
 		}
 		if i.Digest == "" {
-			return nil, diag.WithHint(fmt.Errorf("the lock %w %s", ErrUnpinned, i.Reference), "look it up with 'sbx-devc lock --update', and commit the lock")
+			return nil, diag.WithHint(fmt.Errorf("the lock %w %s", ErrUnpinned, i.Reference),
+				"look it up with 'sbx-devc lock --update', and commit the lock")
 		}
 		pin := Pin{Reference: i.Reference}
 		if pin.Digest, err = v1.NewHash(i.Digest); err != nil {

@@ -32,11 +32,17 @@ type Request struct {
 // write. The request wins; of the project only the template and well-known presets
 // count, never a host. Errors are of kind ErrUsage. It is pure.
 func Choose(r Request, report detect.Report) (lock.Input, error) {
-	c := lock.Input{Template: r.Template, Options: map[string]string{}, Presets: slices.Clone(r.Presets), Allow: slices.Clone(r.Allow), Workflow: r.Workflow}
-	for _, step := range []func() error{func() error { return r.topology(&c) }, func() error { return SetOptions(c.Options, r.Options) }, r.entries} {
-		if err := step(); err != nil {
-			return c, err
-		}
+	c := lock.Input{Template: r.Template, Options: map[string]string{}, Presets: slices.Clone(r.Presets), Allow: slices.Clone(r.Allow),
+		Workflow: r.Workflow}
+	err := r.topology(&c)
+	if err == nil {
+		err = SetOptions(c.Options, r.Options)
+	}
+	if err == nil {
+		err = r.entries()
+	}
+	if err != nil {
+		return c, err
 	}
 	c.Template = cmp.Or(c.Template, report.Template.Value, "claude")
 	for _, p := range report.Presets {
@@ -53,11 +59,13 @@ func (r Request) topology(c *lock.Input) error {
 	case "":
 	case settings.TopologySingle:
 		if r.Template == strictTemplate {
-			return Failure(ErrUsage, diag.WithHint(errors.New("--topology single: the template "+strictTemplate+" has two containers"), "choose another --template"))
+			return Failure(ErrUsage, diag.WithHint(errors.New("--topology single: the template "+strictTemplate+" has two containers"),
+				"choose another --template"))
 		}
 	case settings.TopologySidecar:
 		if r.Template != "" && r.Template != strictTemplate {
-			return Failure(ErrUsage, diag.WithHint(fmt.Errorf("--topology sidecar: the template %s has one container", r.Template), "only %s has two", strictTemplate))
+			return Failure(ErrUsage, diag.WithHint(fmt.Errorf("--topology sidecar: the template %s has one container", r.Template),
+				"only %s has two", strictTemplate))
 		}
 		c.Template = strictTemplate
 	default:
@@ -70,7 +78,8 @@ func (r Request) topology(c *lock.Input) error {
 func (r Request) entries() error {
 	for _, entry := range slices.Concat(r.Presets, r.Allow) {
 		if strings.HasPrefix(entry, "@") {
-			return Failure(ErrUsage, diag.WithHint(fmt.Errorf("%q: init takes entries, not list files", entry), "write it into sandbox.jsonc afterwards"))
+			return Failure(ErrUsage, diag.WithHint(fmt.Errorf("%q: init takes entries, not list files", entry),
+				"write it into sandbox.jsonc afterwards"))
 		}
 	}
 	if _, bad := firewall.NewPolicy(firewall.Network{Presets: r.Presets, Allow: r.Allow}); len(bad) > 0 {

@@ -33,7 +33,8 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 	files, err := render(in)
 	if err == nil && !templates.MountsWorkspace(files) {
 		if seen.GitFile {
-			err := fmt.Errorf("%s cannot be cloned: its .git is a file (a linked worktree or a submodule), and the repository that it names stays outside", dir)
+			err := fmt.Errorf("%s cannot be cloned: its .git is a file (a linked worktree or a submodule), "+
+				"and the repository that it names stays outside", dir)
 			return nil, Failure(ErrMissing, diag.WithHint(err, "make a clone of its own with 'git clone', or use --topology single"))
 		}
 		seen = templates.Observation{} // nothing of the project is mounted writable

@@ -152,8 +152,9 @@ func (d Folder) MakeFolders(seen templates.Observation) (notes []string, undo fu
 		notes = append(notes, "made an empty .git/hooks, so that it can be protected")
 	}
 	if len(seen.NoFolders) > 0 {
-		notes = append(notes, fmt.Sprintf("made empty folders (%s): programs on this machine would obey what an agent writes there, so the container covers them; "+
-			"git shows none of them, and 'sbx-devc clean' removes them when you no longer use the dev container", strings.Join(seen.NoFolders, ", ")))
+		notes = append(notes, "made empty folders ("+strings.Join(seen.NoFolders, ", ")+"): programs on this machine would obey what an agent "+
+			"writes there, so the container covers them; git shows none of them, and 'sbx-devc clean' removes them when you no longer use "+
+			"the dev container")
 	}
 	return notes, undo, nil
 }

@@ -40,7 +40,8 @@ func ReadLock(dir Folder) (*lock.Lock, error) {
 		return lock.Parse(text)
 	}
 	if _, err := os.Stat(dir.Path(lock.Path)); !errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.WithHint(fmt.Errorf("%s is not a regular file that can be read", dir.Path(lock.Path)), "it must be a file of this user's, and neither it nor .devcontainer a link that leads out of the project")
+		return nil, diag.WithHint(fmt.Errorf("%s is not a regular file that can be read", dir.Path(lock.Path)),
+			"it must be a file of this user's, and neither it nor .devcontainer a link that leads out of the project")
 	}
 	if config := dir.Read(ConfigPath); config != nil && templates.Extended(config) {
 		return nil, fmt.Errorf("%s: %w: there is no template to compare it with", dir, ErrExtended)
@@ -63,7 +64,8 @@ func Open(dir Folder) (*Locked, error) {
 			continue
 		}
 		if err == nil && !info.Mode().IsRegular() {
-			err = diag.WithHint(fmt.Errorf("%s is not a regular file", dir.Path(name)), "nothing is read or written through a link; put a file there, or remove it")
+			err = diag.WithHint(fmt.Errorf("%s is not a regular file", dir.Path(name)),
+				"nothing is read or written through a link; put a file there, or remove it")
 		}
 		if err != nil {
 			return nil, err
