@@ -10,8 +10,9 @@
 //	                         ├─ Drift ───> findings
 //	                         └─ Stale, Renew ──> sandbox.lock, devcontainer-lock.json
 //
-// No file is read or written through a symbolic link. Nothing is written that
-// validate would refuse, or that brings an error into a dev container which it
-// does not have. An error says by its kind (ErrUsage, ErrMissing, ErrRefused,
-// ErrWrite) whose it is; every other is a defect of this program.
+// Nothing is written through a symbolic link, and a file that is one counts as not
+// there. Nothing is written that validate would refuse, or that brings an error
+// into a dev container which it does not have. An error says by its kind
+// (ErrUsage, ErrMissing, ErrRefused, ErrWrite) whose it is; every other is a
+// defect of this program.
 package scaffold
