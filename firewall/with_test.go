@@ -91,3 +91,14 @@ func BenchmarkWith(b *testing.B) {
 		}
 	}
 }
+
+func TestInModeChangesTheModeAlone(t *testing.T) {
+	base, _ := firewall.NewPolicy(firewall.Network{Mode: firewall.ModeAudit, Allow: []string{"a.example"}})
+	p := base.InMode(firewall.ModeAllowlist)
+	if p.DecideName("b.example").Allowed() || !p.DecideName("a.example").Allowed() || p.Network().Mode != firewall.ModeAllowlist {
+		t.Errorf("the new one is %+v", p.Network())
+	}
+	if base.Mode() != firewall.ModeAudit || base.Network().Mode != firewall.ModeAudit {
+		t.Errorf("the old one is %+v", base.Network())
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -78,5 +79,48 @@ func TestGivenWithoutFilesReadsNone(t *testing.T) {
 	g.Entries("allow", "input allowed_domains", []string{"@/etc/passwd"})
 	if _, bad := g.Accept(); len(bad) != 1 || !strings.HasPrefix(bad[0].Error(), "input allowed_domains: ") {
 		t.Errorf("got %v", bad)
+	}
+}
+
+// A value is accepted as a flag exactly when it is accepted in a file, and means the
+// same there.
+func TestGivenValuesAreJudgedAsAFilesAre(t *testing.T) {
+	for setting, values := range map[string][]string{
+		"network.allow":   {"a.example", "*.a.example:22", "*", "", "a..b", "https://a.example", "192.0.2.0/24", "192.0.2.1/24", " a.example "},
+		"network.private": {"a.example", "192.0.2.1", "a.example:5432"},
+		"network.presets": {"npm", "nmp", ""},
+		"network.mode":    {"none", "allowlist", "audit", "host", "open", "Audit"},
+		"envPrefixes":     {"MY_", "", "2X", "a-b", "x"},
+		"limits.memory":   {"4g", "512M", "1kib", "0", "-1", "4x", "NaN", "Inf", "1e3", "1e40"},
+	} {
+		for _, value := range values {
+			section, name, nested := strings.Cut(setting, ".")
+			text := fmt.Sprintf("[%q]", value)
+			if name == "mode" || name == "memory" {
+				text = fmt.Sprintf("%q", value)
+			}
+			if nested {
+				text = fmt.Sprintf("{%q: %s}", name, text)
+			}
+			inFile, findings := settings.Parse("f", fmt.Appendf(nil, "{%q: %s}", section, text), settings.NoFiles)
+
+			var g settings.Given
+			switch setting {
+			case "network.mode":
+				g.Mode("flag", value)
+			case "envPrefixes":
+				g.EnvPrefixes("flag", []string{value})
+			case "limits.memory":
+				g.Memory("flag", value)
+			default:
+				g.Entries(name, "flag", []string{value})
+			}
+			given, bad := g.Accept()
+			if (inFile == nil) != (given == nil) {
+				t.Errorf("%s %q: in a file %v, as a flag %v", setting, value, findings, bad)
+			} else if given != nil && !reflect.DeepEqual(given.Limits, inFile.Limits) || given != nil && fmt.Sprint(given.Network, given.EnvPrefixes) != fmt.Sprint(inFile.Network, inFile.EnvPrefixes) {
+				t.Errorf("%s %q is %+v in a file, and %+v as a flag", setting, value, inFile.Settings, given.Settings)
+			}
+		}
 	}
 }
