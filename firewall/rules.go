@@ -75,7 +75,8 @@ func (r rules) pass() Chain {
 	var report []Rule
 	if r.facts.NFLOG {
 		report = []Rule{
-			{fmt.Sprintf("-m set ! --match-set %s dst,dst -j NFLOG --nflog-group %d", r.family.passed, LogPassed), "a destination's first in a minute"},
+			{fmt.Sprintf("-m set ! --match-set %s dst,dst -j NFLOG --nflog-group %d", r.family.passed, LogPassed),
+				"a destination's first in a minute"},
 			{"-j SET --add-set " + r.family.passed + " dst,dst", ""},
 		}
 	}
@@ -105,8 +106,8 @@ func (r rules) out() []Rule {
 	for _, u := range r.upstreams() {
 		out = append(out, r.upstream(u)...)
 	}
-	out = append(out, group("loopback; a query that was led to the resolver still has the old interface here, so its new address is matched as well",
-		fmt.Sprintf("-d %s -j ACCEPT", r.family.loopback), "-o lo -j ACCEPT")...)
+	out = append(out, group("loopback; a query that was led to the resolver still has the old interface here,"+
+		" so its new address is matched as well", fmt.Sprintf("-d %s -j ACCEPT", r.family.loopback), "-o lo -j ACCEPT")...)
 	if r.family.ipv6 {
 		out = append(out, r.neighbours("-m owner ! --uid-owner "+r.everyUser()+" ")...)
 	}
@@ -360,7 +361,8 @@ func (r rules) engineQueries() []string {
 	}
 	var matches []string
 	for _, proto := range []Proto{UDP, TCP} {
-		matches = append(matches, fmt.Sprintf("! -d %s -p %s -m %s --dport 53 -m owner --uid-owner %d", r.family.loopback, proto, proto, r.facts.DaemonUID))
+		matches = append(matches, fmt.Sprintf("! -d %s -p %s -m %s --dport 53 -m owner --uid-owner %d",
+			r.family.loopback, proto, proto, r.facts.DaemonUID))
 	}
 	return matches
 }

@@ -11,7 +11,7 @@ import (
 // many (RFC 5452 section 5). Safe for concurrent use.
 type pending struct {
 	mu      sync.Mutex
-	clients map[pendingKey][]chan<- pendingResult // who waits, besides the one who asks
+	clients map[pendingKey][]chan<- pendingResult // that wait for the one that asks
 }
 
 // pendingKey is a question under one policy.
@@ -26,7 +26,7 @@ type pendingResult struct {
 }
 
 // do returns what ask returns. It calls ask only if the query is not pending;
-// otherwise it waits for the one who does, or for the end of ctx.
+// otherwise it waits for the client that did, or for the end of ctx.
 func (p *pending) do(ctx context.Context, key pendingKey, ask func() (answer, error)) (answer, error) {
 	p.mu.Lock()
 	if p.clients == nil {

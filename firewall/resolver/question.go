@@ -164,7 +164,7 @@ func firstName(message []byte) string {
 }
 
 // extendedError is an Extended DNS Error, RFC 8914: what dig and systemd show
-// beside the response code.
+// in addition to the response code.
 type extendedError struct {
 	code uint16
 	text string

@@ -145,7 +145,8 @@ func (s *Server) Addresses(ctx context.Context, name string, want netip.Addr) []
 		key.typ = dnsmessage.TypeAAAA
 	}
 	// Others may wait for the same query, so it goes on when ctx ends.
-	s.askUpstream(context.WithoutCancel(ctx), key, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: name, Rule: d.Rule, Reason: d.Reason})
+	rec := audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: name, Rule: d.Rule, Reason: d.Reason}
+	s.askUpstream(context.WithoutCancel(ctx), key, rec)
 	return s.known(name)
 }
 

@@ -196,7 +196,8 @@ func (s *Server) overBudget(key cacheKey, rec audit.Record) response {
 		r, _ := s.grant(key, a, rec, true)
 		return r
 	}
-	rec.Reason = fmt.Sprintf("more than %d new names, %d long ones, or %d questions for known ones under this wildcard within %v look like data in names",
+	rec.Reason = fmt.Sprintf("more than %d new names, %d long ones, or %d questions for known ones"+
+		" under this wildcard within %v look like data in names",
 		budgetShort, budgetLong, budgetRepeats+budgetRate*int(budgetWindow/time.Second), budgetWindow)
 	return s.refuse(rec)
 }

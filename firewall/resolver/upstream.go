@@ -213,7 +213,7 @@ func readFramed(r io.Reader) ([]byte, error) {
 	return message, err
 }
 
-// random16 is what nobody can guess.
+// random16 returns a number that a forger cannot guess.
 func random16() uint16 {
 	var b [2]byte
 	_, _ = rand.Read(b[:]) // never fails, see its documentation

@@ -68,9 +68,9 @@ func (u *upstreams) believes(index int, sameCase bool) bool {
 // container's network. Where the packet filter leads its question back to us,
 // answering it would ask the engine again, and so on without end. A question
 // that comes in with the id, name and type of one of ours that is still open is
-// therefore our own. The name must have the same letters, too: who asks for a
-// name with one id after the other would otherwise be told which id to forge a
-// reply with.
+// therefore our own. The name must have the same letters, too. Otherwise a client
+// that asks for a name with one id after the other would learn which id to forge
+// a reply with.
 
 // openQuestion is a question of ours that awaits its reply.
 type openQuestion struct {
