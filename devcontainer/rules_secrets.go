@@ -16,7 +16,7 @@ var secretRules = []Rule{
 		Reason: "The file is shared with everybody who sees the repository, and its history never forgets.",
 		check:  literalSecrets},
 	{ID: "SBX502", Name: "inspectable-secret", Severity: diag.SeverityWarning, Title: "secret in the container's environment",
-		Reason: "containerEnv becomes part of the container: everybody who may inspect it reads the value, every process in it inherits it, and it stays until the container is removed.",
+		Reason: "containerEnv becomes part of the container: everybody who may inspect it reads the value, every process inside inherits it, and it stays until the container is removed.",
 		check:  inspectableSecrets},
 	{ID: "SBX503", Name: "session-secret", Severity: diag.SeverityNote, Title: "secret in every session's environment",
 		Reason: "remoteEnv is not stored in the container, but every process of a session inherits it, an agent's commands among them. A proxy on the host keeps the key outside.",
@@ -32,7 +32,7 @@ var secretRules = []Rule{
 		Fix:    "remoteEnv sets them to null",
 		check:  editorSockets},
 	{ID: "SBX507", Name: "secret-for-agent", Severity: diag.SeverityWarning, Title: "the agent's container gets a secret of the host",
-		Reason: "Secrets and configs of Compose are files in the container. Where an agent works it reads them like any other file, and may send them to whatever it can reach.",
+		Reason: "Secrets and configs of Compose are files in the container. Where an agent works it reads them like any other file, and may send them to any host that it can reach.",
 		check:  secretsForAgent},
 }
 

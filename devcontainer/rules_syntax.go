@@ -7,7 +7,7 @@ import (
 // syntaxRules are reported by package jsonc while it parses.
 var syntaxRules = []Rule{
 	{ID: "SBX101", Name: "syntax", Severity: diag.SeverityError, Title: "syntax error",
-		Reason: "Editors and the reference CLI read past what they do not understand and drop it without a word: an unquoted name, everything behind a missing bracket. What they drop may be the line that protects you.",
+		Reason: "Editors and the reference CLI silently drop parts that they do not understand: an unquoted name, everything behind a missing bracket. The dropped part may be the line that protects you.",
 		Fix:    "a name without quotes gets them, unless it opens the host"},
 	{ID: "SBX102", Name: "duplicate-name", Severity: diag.SeverityError, Title: "a name is given twice",
 		Reason: "Some readers take the first value and some the last, so what a reviewer reads and what runs can differ.",
@@ -22,10 +22,10 @@ var syntaxRules = []Rule{
 	{ID: "SBX106", Name: "control-character", Severity: diag.SeverityError, Title: "control character in a string",
 		Reason: "JSON does not allow raw control characters in strings; a tab or line break there is mostly a slip of the editor, and readers differ in what they make of it."},
 	{ID: "SBX107", Name: "suppression-form", Severity: diag.SeverityError, Title: "sbx-ignore without a rule or a reason",
-		Reason: "An exception must say what it excepts and why, so that whoever reads it can judge it. One that does not switches nothing off."},
+		Reason: "An exception must name its rule and its reason, so that readers can judge it. Otherwise it switches nothing off."},
 	{ID: "SBX108", Name: "suppression-unused", Severity: diag.SeverityWarning, Title: "sbx-ignore that switches nothing off",
-		Reason: "What it was for is gone. If it stays, it hides the next one.",
+		Reason: "The finding that it excused is gone. If the comment stays, it hides the next one.",
 		Fix:    "the comment goes"},
 	{ID: "SBX109", Name: "unchecked", Severity: diag.SeverityError, Title: "a part of the configuration is not checked",
-		Reason: "A file that is named but too large, no regular file or not readable, and text whose variables, aliases or stages stand for more than a bounded amount, is not looked at. No finding about it means nothing. It is a warning where the file lies outside the repository or a variable names it."},
+		Reason: "A file that is named but too large, no regular file or not readable, and text whose variables, aliases or stages stand for more than a bounded amount, is not checked. The absence of findings about it means nothing. It is a warning where the file lies outside the repository or a variable names it."},
 }

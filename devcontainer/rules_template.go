@@ -14,7 +14,7 @@ var templateRules = []Rule{
 	{ID: "SBX906", Name: "option-unknown", Severity: diag.SeverityError, Title: "option that is used and not declared",
 		Reason: "The reference CLI puts the empty text where an option is not declared."},
 	{ID: "SBX907", Name: "rendered-invalid", Severity: diag.SeverityError, Title: "a choice of options makes a configuration that is not valid",
-		Reason: "Whoever chooses it gets a dev container that does not start, or not as it says."},
+		Reason: "This choice makes a dev container that does not start, or not as described."},
 	{ID: "SBX908", Name: "option-breaks-file", Severity: diag.SeverityError, Title: "an option's value breaks the file",
 		Reason: "Values are put into the file as they are: a quote or a backslash ends the string, and the tolerant parser hides it."},
 	{ID: "SBX909", Name: "identity", Severity: diag.SeverityWarning, Title: "id or version that cannot be published",
@@ -24,5 +24,5 @@ var templateRules = []Rule{
 	{ID: "SBX911", Name: "install-missing", Severity: diag.SeverityError, Title: "Feature without install.sh",
 		Reason: "The build of every container that uses the Feature fails."},
 	{ID: "SBX912", Name: "option-unused", Severity: diag.SeverityNote, Title: "option that no file uses",
-		Reason: "Its answer changes nothing; perhaps the file that used it is gone, or spells it otherwise."},
+		Reason: "Its value changes nothing; perhaps the file that used it is gone, or spells it differently."},
 }

@@ -22,7 +22,7 @@ const maxErrors = 20
 func (d *Document) explainAll(skip int, text []byte, err error) []diag.Finding {
 	var found []diag.Finding
 	repaired, grown := text, 0 // grown: by how much repaired is longer, up to the error
-	end := -1                // of the last repaired place, in text
+	end := -1                  // of the last repaired place, in text
 	for err != nil && len(found) < maxErrors {
 		at, message := errorPlace(repaired, err)
 		if end >= 0 && bytes.IndexByte(text[end:max(end, min(at-grown, len(text)-1))], '\n') < 0 { // the last line end is ours
