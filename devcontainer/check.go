@@ -51,7 +51,8 @@ func (c *pass) once() {
 	c.reports = slices.DeleteFunc(c.reports, func(r report) bool {
 		// Without a source nothing is known of what the promises rest on.
 		rule := c.table[r.Rule]
-		if rule.restsOn != nil && r.File == c.Config.File && slices.ContainsFunc(slices.Concat(rule.restsOn, sourceNames), func(name string) bool { return broken[name] }) {
+		if rule.restsOn != nil && r.File == c.Config.File && slices.ContainsFunc(slices.Concat(rule.restsOn, sourceNames),
+			func(name string) bool { return broken[name] }) {
 			return true
 		}
 		return r.Pointer != "" && wrong[place(r)] && r.Rule[3] > '1' && !rule.mistyped

@@ -76,13 +76,15 @@ func (c *pass) contract() {
 // ENTRYPOINT must run and may set a packet filter.
 func (c *pass) singleContainer(hooked bool) {
 	if !c.hasCapability("NET_ADMIN") {
-		c.missing(c.root.Member("capAdd"), "SBX801", "the firewall needs the capability NET_ADMIN, which nothing adds", `add "capAdd": ["NET_ADMIN"]`).fix(c.listing("capAdd", "NET_ADMIN"))
+		c.missing(c.root.Member("capAdd"), "SBX801", "the firewall needs the capability NET_ADMIN, which nothing adds",
+			`add "capAdd": ["NET_ADMIN"]`).fix(c.listing("capAdd", "NET_ADMIN"))
 	}
 	if hooked {
 		return
 	}
 	if !c.root.Member("overrideCommand").Is(false) {
-		c.missing(c.root.Member("overrideCommand"), "SBX802", "the image's ENTRYPOINT is replaced, so the firewall in it never runs", `set "overrideCommand": false`).fix(c.setting("overrideCommand", "false"))
+		c.missing(c.root.Member("overrideCommand"), "SBX802", "the image's ENTRYPOINT is replaced, so the firewall in it never runs",
+			`set "overrideCommand": false`).fix(c.setting("overrideCommand", "false"))
 		return
 	}
 	c.neverStarted()
@@ -98,7 +100,8 @@ func (c *pass) neverStarted() {
 		return
 	}
 	last := c.build.final.Last("ENTRYPOINT")
-	c.inBuild(last.Start, last.HeadEnd, "SBX802", "this ENTRYPOINT does not raise the firewall", `start it with sbx-init: ENTRYPOINT ["/usr/local/sbin/sbx-init", "run", …]`)
+	c.inBuild(last.Start, last.HeadEnd, "SBX802", "this ENTRYPOINT does not raise the firewall",
+		`start it with sbx-init: ENTRYPOINT ["/usr/local/sbin/sbx-init", "run", …]`)
 }
 
 // startsScript reports whether an entrypoint is a program of the project, which
@@ -111,7 +114,8 @@ func startsScript(entrypoint []string) bool {
 
 func (c *pass) overridden() {
 	if n := c.root.Member("overrideCommand"); truthy(n) {
-		c.at(n, "SBX802", "the image's ENTRYPOINT is replaced, so the firewall in it never runs", `set "overrideCommand": false`).fix(c.setting("overrideCommand", "false"))
+		c.at(n, "SBX802", "the image's ENTRYPOINT is replaced, so the firewall in it never runs",
+			`set "overrideCommand": false`).fix(c.setting("overrideCommand", "false"))
 	}
 }
 
@@ -124,14 +128,17 @@ func (c *pass) composeContract(dev *compose.Service, hooked bool) {
 		if !c.serviceHas(dev, "NET_ADMIN") && !c.hasCapability("NET_ADMIN") {
 			c.inCompose(nameOf(dev), "SBX801", "the firewall needs the capability NET_ADMIN, which nothing adds", "add cap_add: [NET_ADMIN]")
 		}
-		if n := dev.Get("entrypoint"); n != nil && !n.Null && !hooked && !firewallWord.MatchString(strings.Join(append(n.Words(), dev.Get("command").Words()...), " ")) && !startsScript(n.Words()) {
-			c.inCompose(n, "SBX802", "this entrypoint replaces the image's, so the firewall in it never runs", "leave entrypoint out, or start sbx-init in it")
+		if n := dev.Get("entrypoint"); n != nil && !n.Null && !hooked &&
+			!firewallWord.MatchString(strings.Join(append(n.Words(), dev.Get("command").Words()...), " ")) && !startsScript(n.Words()) {
+			c.inCompose(n, "SBX802", "this entrypoint replaces the image's, so the firewall in it never runs",
+				"leave entrypoint out, or start sbx-init in it")
 		}
 		c.undo(hooked)
 		return
 	}
 	if owner != nil && !c.serviceHas(owner, "NET_ADMIN") {
-		c.inCompose(nameOf(owner), "SBX801", fmt.Sprintf("the firewall in %s needs the capability NET_ADMIN, which nothing adds", owner.Name), "add cap_add: [NET_ADMIN]")
+		c.inCompose(nameOf(owner), "SBX801", fmt.Sprintf("the firewall in %s needs the capability NET_ADMIN, which nothing adds", owner.Name),
+			"add cap_add: [NET_ADMIN]")
 	}
 	const message, hint = "the agent's container may change the firewall of the network that it joins", "leave it to the service that owns the network"
 	if c.serviceHas(dev, "NET_ADMIN") {
@@ -186,7 +193,8 @@ func (c *pass) firewallInHook() bool {
 				return
 			}
 			found = true
-			c.at(n, "SBX803", hook+" raises the firewall: when it fails the container goes on without one", "raise it in the image's ENTRYPOINT with overrideCommand false, as sbx-devc init does")
+			c.at(n, "SBX803", hook+" raises the firewall: when it fails the container goes on without one",
+				"raise it in the image's ENTRYPOINT with overrideCommand false, as sbx-devc init does")
 			wait, ok := c.root.Member("waitFor").Str()
 			if !ok {
 				wait = "updateContentCommand"
@@ -196,7 +204,8 @@ func (c *pass) firewallInHook() bool {
 				if place == nil {
 					place = n
 				}
-				c.at(place, "SBX804", "tools attach after "+wait+" and do not wait for the firewall", `set "waitFor": "`+hook+`"`).fix(c.setting("waitFor", jsonc.Quote(hook)))
+				c.at(place, "SBX804", "tools attach after "+wait+" and do not wait for the firewall",
+					`set "waitFor": "`+hook+`"`).fix(c.setting("waitFor", jsonc.Quote(hook)))
 			}
 		})
 	}
@@ -213,12 +222,14 @@ func idleCapability(v *view) (out []finding) {
 	if v.sandboxed() || !v.agent() {
 		return nil
 	}
-	if elsewhere := v.root.Member("build") != nil || v.root.Member("dockerFile") != nil || v.root.Member("dockerComposeFile") != nil; elsewhere && v.Tree == nil {
+	if elsewhere := v.root.Member("build") != nil || v.root.Member("dockerFile") != nil ||
+		v.root.Member("dockerComposeFile") != nil; elsewhere && v.Tree == nil {
 		return nil // of standard input nobody has seen the file that may raise one
 	}
 	for _, r := range v.of(rights.Capability) {
 		if r.Value == "NET_ADMIN" && (r.Notation == rights.Property || r.Notation == rights.Option) {
-			out = append(out, told(r, "NET_ADMIN is there, and nothing raises a firewall with it", "remove it, or let sbx-devc init write the sandbox"))
+			out = append(out, told(r, "NET_ADMIN is there, and nothing raises a firewall with it",
+				"remove it, or let sbx-devc init write the sandbox"))
 		}
 	}
 	return out
@@ -241,7 +252,8 @@ func (c *pass) undo(hooked bool) {
 		user, known = c.build.user()
 	}
 	if !known || isRoot(user) {
-		c.missing(c.root.Member("remoteUser"), "SBX805", "sessions run as root, who can change the firewall", `set "remoteUser" to an unprivileged user`)
+		c.missing(c.root.Member("remoteUser"), "SBX805", "sessions run as root, who can change the firewall",
+			`set "remoteUser" to an unprivileged user`)
 		return
 	}
 	if c.noNewPrivileges() {

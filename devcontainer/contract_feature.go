@@ -90,7 +90,8 @@ func firstProcess(v *view) (out []finding) {
 	}
 	if user, ok := v.build.user(); ok && !known && !isRoot(user) {
 		last := v.build.final.Last("USER")
-		out = append(out, finding{Place: rights.Place{Doc: v.build.file.Doc, Start: last.Start, End: last.HeadEnd}, message: message(user), hint: hint + `, with "containerUser": "root"`})
+		out = append(out, finding{Place: rights.Place{Doc: v.build.file.Doc, Start: last.Start, End: last.HeadEnd}, message: message(user),
+			hint: hint + `, with "containerUser": "root"`})
 	}
 	return out
 }
@@ -132,7 +133,8 @@ func (c *pass) privilegesBack() {
 		if !ok || rest == "" || rights.IsOn(strings.TrimLeft(rest, ":=")) || !r.Own() {
 			continue
 		}
-		c.report("SBX805", told(r, "a setuid program gives the agent the container's capabilities, NET_ADMIN among them", "leave it out; the Feature sets no-new-privileges"))
+		c.report("SBX805", told(r, "a setuid program gives the agent the container's capabilities, NET_ADMIN among them",
+			"leave it out; the Feature sets no-new-privileges"))
 	}
 }
 
@@ -155,13 +157,15 @@ func gateSkipped(v *view) []finding {
 	if login == "" || !v.ours() {
 		return nil
 	}
-	f := v.found(n, "lifecycle commands and tools do not wait for the firewall: no login shell comes before them", `set it to "`+login+`", or leave it out`)
+	f := v.found(n, "lifecycle commands and tools do not wait for the firewall: no login shell comes before them",
+		`set it to "`+login+`", or leave it out`)
 	f.edits = jsonc.Replace(n, jsonc.Quote(login))
 	return []finding{f}
 }
 
 // firewallParts are what the firewall consists of in the container.
-var firewallParts = []string{"/usr/local/sbin/sbx-init", "/usr/local/share/sbx", "/etc/sbx", "/run/sbx", "/etc/profile", "/etc/profile.d", "/etc/zsh/zshenv"}
+var firewallParts = []string{"/usr/local/sbin/sbx-init", "/usr/local/share/sbx", "/etc/sbx", "/run/sbx", "/etc/profile", "/etc/profile.d",
+	"/etc/zsh/zshenv"}
 
 // firewallCovered reports mounts that lie over those parts, or on the way there.
 func firewallCovered(v *view) (out []finding) {
@@ -197,7 +201,8 @@ func firewallCovered(v *view) (out []finding) {
 // where the firewall's rules do not expect them, and the value that does no harm
 // ("" for none).
 var openingParameters = []struct{ pattern, harmless string }{
-	{"net.ipv4.ip_forward", "0"}, {"net.ipv4.conf.*.forwarding", "0"}, {"net.ipv6.conf.*.forwarding", "0"}, {"net.ipv4.conf.*.mc_forwarding", "0"},
+	{"net.ipv4.ip_forward", "0"}, {"net.ipv4.conf.*.forwarding", "0"}, {"net.ipv6.conf.*.forwarding", "0"},
+	{"net.ipv4.conf.*.mc_forwarding", "0"},
 	{"net.ipv4.conf.*.route_localnet", "0"}, {"net.ipv4.conf.*.accept_local", "0"},
 	{"net.ipv4.conf.*.accept_source_route", "0"}, {"net.ipv6.conf.*.accept_source_route", "0"}, {"net.ipv6.conf.*.seg6_enabled", "0"},
 	{"net.ipv4.conf.*.accept_redirects", "0"}, {"net.ipv6.conf.*.accept_redirects", "0"},
@@ -221,7 +226,8 @@ func networkParameters(v *view) (out []finding) {
 		}
 		for _, p := range openingParameters {
 			if ok, _ := path.Match(p.pattern, r.Name); ok && (p.harmless == "" || r.Value != p.harmless) {
-				out = append(out, told(r, fmt.Sprintf("%s=%s changes the network below the firewall", r.Name, r.Value), "leave it at the kernel's default"))
+				out = append(out, told(r, fmt.Sprintf("%s=%s changes the network below the firewall", r.Name, r.Value),
+					"leave it at the kernel's default"))
 				break
 			}
 		}

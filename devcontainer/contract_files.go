@@ -61,7 +61,8 @@ func (c *pass) writable() {
 		if c.inFolder() && !c.covered(config, false) { // a file is replaced when it is saved, and the mount stays on the old one
 			lines = append(lines, line)
 		}
-		report(exposed{"SBX806", config[1:] + " is writable from inside, and the next rebuild runs what it says on the host", `add to "mounts": "` + line + `"`, lines, []string{config[1:] + ":ro"}})
+		report(exposed{"SBX806", config[1:] + " is writable from inside, and the next rebuild runs what it says on the host",
+			`add to "mounts": "` + line + `"`, lines, []string{config[1:] + ":ro"}})
 	}
 	c.gitWritable(custom, report)
 	var open, inside []string
@@ -80,7 +81,8 @@ func (c *pass) writable() {
 		if len(inside) > 1 && inCompose {
 			are = "are"
 		}
-		report(exposed{"SBX816", p + " " + are + " writable from inside, and programs on the host obey it", "mount it over itself, readonly; sbx-devc init writes the lines", nil, inside})
+		report(exposed{"SBX816", p + " " + are + " writable from inside, and programs on the host obey it",
+			"mount it over itself, readonly; sbx-devc init writes the lines", nil, inside})
 	}
 }
 
@@ -108,7 +110,8 @@ func overItself(p string) string {
 func (c *view) mountable() bool {
 	text, custom := c.engineOnly("workspaceMount").Str()
 	folder, _ := c.root.Member("workspaceFolder").Str()
-	return c.Tree != nil && (!custom || rights.ParseMount(text).Source == "${localWorkspaceFolder}" && rights.ParseMount(text).Target == folder)
+	return c.Tree != nil && (!custom || rights.ParseMount(text).Source == "${localWorkspaceFolder}" &&
+		rights.ParseMount(text).Target == folder)
 }
 
 // gitMounts are the lines that keep a repository's hooks and configuration; none
@@ -145,7 +148,8 @@ func (c *pass) mountedAgain() {
 		}
 		for _, p := range []struct{ path, rule string }{{".devcontainer", "SBX806"}, {".git/hooks", "SBX807"}} {
 			if from.Path == "." || from.Path == "" || (rights.HostPath{Path: p.path}).Is(from.Path) || from.Is(p.path) {
-				c.report(p.rule, told(r, fmt.Sprintf("%s is writable from inside by way of %s", p.path, target), "mount it readonly, or only the folder that is needed"))
+				c.report(p.rule, told(r, fmt.Sprintf("%s is writable from inside by way of %s", p.path, target),
+					"mount it readonly, or only the folder that is needed"))
 				break // one mount, one finding
 			}
 		}
@@ -166,7 +170,8 @@ func (c *pass) gitWritable(custom bool, report func(exposed)) {
 		return
 	}
 	if c.Tree != nil && c.Tree.Kind(path.Join(c.Home, ".git")) == File {
-		report(exposed{"SBX812", "the .git file is writable from inside, and it says which repository git on the host obeys", "mount it over itself, readonly", nil, []string{".git:ro"}})
+		report(exposed{"SBX812", "the .git file is writable from inside, and it says which repository git on the host obeys",
+			"mount it over itself, readonly", nil, []string{".git:ro"}})
 		return
 	}
 	if !c.gitHere() && (!c.gitAbove() || custom) {
@@ -187,7 +192,8 @@ func (c *pass) gitWritable(custom bool, report func(exposed)) {
 		if len(open) > 1 {
 			are = "are"
 		}
-		report(exposed{"SBX807", strings.Join(open, " and ") + " " + are + " writable from inside, and git on the host runs what it says there", "mount each over itself, readonly, and .git over itself, writable, so that nobody renames it; sbx-devc init writes the lines", c.gitMounts(), inside})
+		report(exposed{"SBX807", strings.Join(open, " and ") + " " + are + " writable from inside, and git on the host runs what it says there",
+			"mount each over itself, readonly, and .git over itself, writable, so that nobody renames it; sbx-devc init writes the lines", c.gitMounts(), inside})
 	case len(inside) > 0:
 		report(exposed{"SBX807", ".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in its place", "mount .git over itself, writable; sbx-devc init writes the lines", c.gitMounts(), inside})
 	}
@@ -232,7 +238,8 @@ func (c *view) belowWorkspace(folder string) bool {
 	if !ok || top == "" || c.isWorkspace(folder) && strings.HasPrefix(folder, "$") {
 		return true
 	}
-	return folder == top || strings.HasPrefix(folder, top+"/") || strings.Contains(strings.ReplaceAll(folder, "${localWorkspaceFolderBasename}", ""), "${")
+	return folder == top || strings.HasPrefix(folder, top+"/") ||
+		strings.Contains(strings.ReplaceAll(folder, "${localWorkspaceFolderBasename}", ""), "${")
 }
 
 // credentialFolder is where an agent or a tool keeps its login.
@@ -393,10 +400,12 @@ func (c *pass) leak(cmd, fetched *shell.Command, say func(*shell.Command, string
 	port, _ := cmd.Value("--dport", "--destination-port")
 	switch {
 	case policy.Text == "OUTPUT" && strings.HasSuffix(strings.TrimSpace(line), "DROP") && fetched != nil && fetched.Start < cmd.Start:
-		say(cmd, "the default becomes DROP only after names were looked up and files fetched", "close first, on both address families, then open what is allowed")
+		say(cmd, "the default becomes DROP only after names were looked up and files fetched",
+			"close first, on both address families, then open what is allowed")
 	case chain.Text != "OUTPUT" || target.Text != "ACCEPT" || strings.Contains(line, "ESTABLISHED"):
 	case port.Text == "53" && !limited:
-		say(cmd, "DNS to any server is allowed, and DNS carries data to anybody", "allow the one resolver that is used, and let it answer for allowed names only")
+		say(cmd, "DNS to any server is allowed, and DNS carries data to anybody",
+			"allow the one resolver that is used, and let it answer for allowed names only")
 	case port.Text == "22" && !limited:
 		say(cmd, "SSH to any server is allowed", "allow it to the addresses that need it")
 	case limited && regexp.MustCompile(`(?i)host_?(network|net|ip)|/(8|12|16|24)$`).MatchString(to.Text):

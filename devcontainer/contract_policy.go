@@ -66,7 +66,8 @@ func (c *pass) closedPorts(policy *firewall.Policy, hint string) {
 		text, _, _ := strings.Cut(r.Value, "/")
 		number, err := strconv.ParseUint(text[strings.LastIndexByte(text, ':')+1:], 10, 16)
 		if err == nil && !slices.Contains(policy.Inbound(), uint16(number)) {
-			c.report("SBX813", told(r, fmt.Sprintf("port %d is published, and the firewall lets no connection in", number), fmt.Sprintf(hint, number)))
+			c.report("SBX813", told(r, fmt.Sprintf("port %d is published, and the firewall lets no connection in", number),
+				fmt.Sprintf(hint, number)))
 		}
 	}
 }
@@ -98,16 +99,19 @@ func (c *pass) refusedCommand(policy rulesOf, hook string) {
 	c.eachCommand(c.root.Member(hook), func(n *jsonc.Node, cmd *shell.Command) {
 		for _, host := range fetchedHosts(cmd) {
 			if d := policy.DecideName(host); !d.Allowed() {
-				c.at(n, "SBX814", fmt.Sprintf("%s reaches for %s, which the policy refuses", hook, host), fmt.Sprintf("add %q to "+policy.place+", or do it in the Dockerfile", host, "allow"))
+				c.at(n, "SBX814", fmt.Sprintf("%s reaches for %s, which the policy refuses", hook, host),
+					fmt.Sprintf("add %q to "+policy.place+", or do it in the Dockerfile", host, "allow"))
 				return
 			}
 		}
 		for _, e := range ecosystems {
-			if !cmd.Is(e.programs...) || e.words != nil && !slices.ContainsFunc(cmd.Operands(), func(w shell.Word) bool { return slices.Contains(e.words, w.Text) }) {
+			if !cmd.Is(e.programs...) || e.words != nil && !slices.ContainsFunc(cmd.Operands(),
+				func(w shell.Word) bool { return slices.Contains(e.words, w.Text) }) {
 				continue
 			}
 			if !slices.ContainsFunc(e.presets, func(p string) bool { return policy.allowsPreset(p) }) {
-				c.at(n, "SBX814", fmt.Sprintf("%s runs %s, and the policy allows nothing that it fetches from", hook, cmd.Name()), fmt.Sprintf("add the preset %q to "+policy.place+", or do it in the Dockerfile", e.presets[0], "presets"))
+				c.at(n, "SBX814", fmt.Sprintf("%s runs %s, and the policy allows nothing that it fetches from", hook, cmd.Name()),
+					fmt.Sprintf("add the preset %q to "+policy.place+", or do it in the Dockerfile", e.presets[0], "presets"))
 				return
 			}
 		}

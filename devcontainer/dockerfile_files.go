@@ -30,7 +30,8 @@ func addedAddress(v *view) (out []finding) {
 				continue
 			}
 			start, end := i.Find(source)
-			out = append(out, v.inDockerfile(start, end, "nothing checks the content that this address sends", "add --checksum=sha256:…, for a repository the full commit"))
+			out = append(out, v.inDockerfile(start, end, "nothing checks the content that this address sends",
+				"add --checksum=sha256:…, for a repository the full commit"))
 		}
 	}
 	return out
@@ -153,7 +154,8 @@ func copiedSecrets(v *view) (out []finding) {
 				continue
 			}
 			start, end := i.Find(source)
-			out = append(out, v.inDockerfile(start, end, name+" becomes part of the image", "leave it out; a step that needs it mounts it: RUN --mount=type=secret"))
+			out = append(out, v.inDockerfile(start, end, name+" becomes part of the image",
+				"leave it out; a step that needs it mounts it: RUN --mount=type=secret"))
 		}
 	}
 	return out
@@ -186,7 +188,8 @@ func historyCopied(v *view) (out []finding) {
 			for _, source := range copied.SourcePaths {
 				if path.Clean(source) == "." && len(copied.ExcludePatterns) == 0 {
 					start, end := i.Find(" " + source)
-					out = append(out, v.inDockerfile(start+1, end, "the context holds .git, and .dockerignore does not keep it out", "write .git into .dockerignore"))
+					out = append(out, v.inDockerfile(start+1, end, "the context holds .git, and .dockerignore does not keep it out",
+						"write .git into .dockerignore"))
 				}
 			}
 		}

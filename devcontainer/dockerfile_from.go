@@ -37,7 +37,8 @@ func newestImages(v *view) (out []finding) {
 	}
 	for _, i := range images {
 		if tag := imageTag(i.name); tag == "" || tag == "latest" {
-			out = append(out, v.inDockerfile(i.at.Start, i.at.End, i.name+" is whatever is newest at the time of the build", "name a version, better a digest"))
+			out = append(out, v.inDockerfile(i.at.Start, i.at.End, i.name+" is whatever is newest at the time of the build",
+				"name a version, better a digest"))
 		}
 	}
 	return out
@@ -47,7 +48,8 @@ func newestImages(v *view) (out []finding) {
 func (v *view) unpinned() (out []namedImage) {
 	for _, s := range v.neededStages() {
 		from, ok := s.From.Command.(*instructions.Stage)
-		if !ok || s.Parent != nil || s.Image == "scratch" || strings.Contains(s.Image, "@sha256:") || !s.Known || strings.Contains(s.Image, "${") {
+		if !ok || s.Parent != nil || s.Image == "scratch" || !s.Known ||
+			strings.Contains(s.Image, "@sha256:") || strings.Contains(s.Image, "${") {
 			continue
 		}
 		start, end := s.From.Find(from.BaseName)
@@ -188,7 +190,8 @@ func stageMissing(v *view) (out []finding) {
 // buildContext reports whether build.options, or the Compose service, names a
 // further context, which --from may mean.
 func (c *view) buildContext(name string) bool {
-	if s := c.composed.dev(); s != nil && slices.ContainsFunc(s.Get("build").Get("additional_contexts").Variables(), func(v compose.Variable) bool { return v.Name == name }) {
+	if s := c.composed.dev(); s != nil && slices.ContainsFunc(s.Get("build").Get("additional_contexts").Variables(),
+		func(v compose.Variable) bool { return v.Name == name }) {
 		return true
 	}
 	return slices.ContainsFunc(c.built, func(a rights.Arg) bool {
@@ -221,7 +224,8 @@ func misread(v *view) (out []finding) {
 	for _, s := range v.build.file.Stages {
 		real[s.From.Start] = true
 		if line := strings.TrimRight(s.From.Source()[:s.From.HeadEnd-s.From.Start], " \t"); strings.HasSuffix(line, `\`) {
-			out = append(out, v.inDockerfile(s.From.Start, s.From.HeadEnd, "the reference CLI does not read on in the next line", "write FROM in one line"))
+			out = append(out, v.inDockerfile(s.From.Start, s.From.HeadEnd, "the reference CLI does not read on in the next line",
+				"write FROM in one line"))
 		}
 		for _, i := range s.Instructions {
 			real[i.Start] = true
@@ -229,7 +233,8 @@ func misread(v *view) (out []finding) {
 	}
 	for _, m := range lineInstruction.FindAllSubmatchIndex(v.build.file.Doc.Src, -1) {
 		if !real[m[2]] {
-			out = append(out, v.inDockerfile(m[2], m[3], fmt.Sprintf("the reference CLI takes this line for %s", strings.ToUpper(string(v.build.file.Doc.Src[m[2]:m[2]+4]))), "let the line start with something else, or keep the script in a file of its own"))
+			out = append(out, v.inDockerfile(m[2], m[3], fmt.Sprintf("the reference CLI takes this line for %s",
+				strings.ToUpper(string(v.build.file.Doc.Src[m[2]:m[2]+4]))), "let the line start with something else, or keep the script in a file of its own"))
 		}
 	}
 	return out

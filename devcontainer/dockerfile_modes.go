@@ -20,7 +20,8 @@ var (
 func setuidModes(v *view) (out []finding) {
 	for _, m := range v.modes() {
 		if setsUID(m.text) {
-			out = append(out, v.inDockerfile(m.start, m.end, m.text+" makes it run with its owner's rights, whoever starts it", "leave the bit out; do as root in the Dockerfile what needs root"))
+			out = append(out, v.inDockerfile(m.start, m.end, m.text+" makes it run with its owner's rights, whoever starts it",
+				"leave the bit out; do as root in the Dockerfile what needs root"))
 		}
 	}
 	return out
@@ -30,7 +31,8 @@ func setuidModes(v *view) (out []finding) {
 func writableModes(v *view) (out []finding) {
 	for _, m := range v.modes() {
 		if !setsUID(m.text) && worldWritable(m.text) {
-			out = append(out, v.inDockerfile(m.start, m.end, m.text+" lets every user change it", "give it to the one user that needs it: chown, or chmod u+rwX"))
+			out = append(out, v.inDockerfile(m.start, m.end, m.text+" lets every user change it",
+				"give it to the one user that needs it: chown, or chmod u+rwX"))
 		}
 	}
 	return out

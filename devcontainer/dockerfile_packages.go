@@ -73,7 +73,8 @@ func (v *view) aptSteps() (out []aptStep) {
 func staleLists(v *view) (out []finding) {
 	for _, s := range v.aptSteps() {
 		if s.stale != nil {
-			out = append(out, v.atCommand(s.stale, "the lists that this step fetches are used by a later one, and the cache keeps them apart", "write update && install in one RUN"))
+			out = append(out, v.atCommand(s.stale, "the lists that this step fetches are used by a later one, and the cache keeps them apart",
+				"write update && install in one RUN"))
 		}
 	}
 	return out

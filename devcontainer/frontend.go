@@ -55,11 +55,13 @@ func (v *view) frontends() []frontend {
 func foreignFrontend(v *view) (out []finding) {
 	for _, f := range v.frontends() {
 		name := registryName(f.image)
-		if _, _, digest := splitImage(f.image); digest != "" || name == "docker.io/docker/dockerfile" || name == "docker.io/docker/dockerfile-upstream" {
+		if _, _, digest := splitImage(f.image); digest != "" || name == "docker.io/docker/dockerfile" ||
+			name == "docker.io/docker/dockerfile-upstream" {
 			continue
 		}
-		out = append(out, finding{Place: f.at, once: f.once, message: fmt.Sprintf("%s is not the builder's own reader of Dockerfiles, and not pinned", f.image),
-			hint: "use docker/dockerfile, or pin it: NAME:TAG@sha256:…"})
+		out = append(out, finding{Place: f.at, once: f.once,
+			message: fmt.Sprintf("%s is not the builder's own reader of Dockerfiles, and not pinned", f.image),
+			hint:    "use docker/dockerfile, or pin it: NAME:TAG@sha256:…"})
 	}
 	return out
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
-	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -78,7 +77,8 @@ func privileged(v *view) (out []finding) {
 			out = append(out, told(r, r.Name+" runs with all capabilities and all devices of the host", "remove it"))
 			continue
 		}
-		out = append(out, told(r, "a privileged container is no border: it owns the host's devices and kernel", "remove it and add the one capability that is needed"))
+		out = append(out, told(r, "a privileged container is no border: it owns the host's devices and kernel",
+			"remove it and add the one capability that is needed"))
 	}
 	return out
 }
@@ -109,14 +109,18 @@ func dangerousCapabilities(v *view) (out []finding) {
 // host with each of the host's namespaces, and how grave that is.
 var hostShares = map[string]struct {
 	what, hint string
-	severity   diag.Severity
+	harmless   bool // a note is enough
 }{
-	"network":  {"shares the host's network namespace", "remove it; ports are reached with forwardPorts", diag.SeverityError},
-	"pid":      {"shares the host's processes, which root in the container can end", "remove it; the container's own processes need no option", diag.SeverityError},
-	"ipc":      {"shares the host's shared memory and message queues", "remove it; --shm-size gives the container more shared memory of its own", diag.SeverityError},
-	"uts":      {"shares the host's host name", "remove it; --hostname names the container", diag.SeverityError},
-	"cgroupns": {"shares the host's view of control groups", "remove it; the engine gives the container a namespace of its own", diag.SeverityError},
-	"userns":   {"keeps the engine from mapping the container's users, if it is set up to", "remove it, so that the engine's setting holds", diag.SeverityNote},
+	"network": {what: "shares the host's network namespace", hint: "remove it; ports are reached with forwardPorts"},
+	"pid": {what: "shares the host's processes, which root in the container can end",
+		hint: "remove it; the container's own processes need no option"},
+	"ipc": {what: "shares the host's shared memory and message queues",
+		hint: "remove it; --shm-size gives the container more shared memory of its own"},
+	"uts": {what: "shares the host's host name", hint: "remove it; --hostname names the container"},
+	"cgroupns": {what: "shares the host's view of control groups",
+		hint: "remove it; the engine gives the container a namespace of its own"},
+	"userns": {what: "keeps the engine from mapping the container's users, if it is set up to",
+		hint: "remove it, so that the engine's setting holds", harmless: true},
 }
 
 func hostNamespaces(v *view) (out []finding) {
@@ -133,7 +137,7 @@ func hostNamespaces(v *view) (out []finding) {
 		case r.Notation == rights.Compose:
 			f.message = fmt.Sprintf("%s: host %s", r.Key, shared.what)
 		}
-		f.note = shared.severity == diag.SeverityNote
+		f.note = shared.harmless
 		out = append(out, f)
 	}
 	return out
@@ -142,7 +146,8 @@ func hostNamespaces(v *view) (out []finding) {
 func unconfined(v *view) (out []finding) {
 	for _, r := range v.shown(rights.SecurityOpt) {
 		if switchesOff(r.Value) {
-			out = append(out, told(r, r.Value+" switches a part of the kernel's confinement off", "remove it; a debugger works under the default profile"))
+			out = append(out, told(r, r.Value+" switches a part of the kernel's confinement off",
+				"remove it; a debugger works under the default profile"))
 		}
 	}
 	return out
@@ -154,7 +159,8 @@ func switchesOff(option string) bool {
 	if !ok {
 		key, value, _ = strings.Cut(option, ":")
 	}
-	return value == "unconfined" && slices.Contains([]string{"seccomp", "apparmor", "systempaths"}, key) || key == "label" && value == "disable"
+	return value == "unconfined" && slices.Contains([]string{"seccomp", "apparmor", "systempaths"}, key) ||
+		key == "label" && value == "disable"
 }
 
 // harmlessDevices are no more than what every container has.
@@ -199,7 +205,8 @@ func sensitiveMounts(v *view) (out []finding) {
 
 func hostCommands(v *view) (out []finding) {
 	for _, r := range v.shown(rights.HostCommand) {
-		out = append(out, told(r, "initializeCommand runs on the host, each time the container is opened", "do it in the Dockerfile or in onCreateCommand, which run inside"))
+		out = append(out, told(r, "initializeCommand runs on the host, each time the container is opened",
+			"do it in the Dockerfile or in onCreateCommand, which run inside"))
 	}
 	return v.onPurpose(out)
 }
@@ -217,7 +224,8 @@ func waysToOthers(v *view) (out []finding) {
 		case container != "" && r.Notation == rights.Option:
 			out = append(out, told(r, fmt.Sprintf("%s shares the %s namespace of another container", r.Written(), r.Key), hintNeighbour))
 		case container != "":
-			out = append(out, told(r, fmt.Sprintf("%s shares the %s namespace of the container %s, which is none of this project's", r.Key, r.Name, container), hintNeighbour))
+			out = append(out, told(r, fmt.Sprintf("%s shares the %s namespace of the container %s, which is none of this project's",
+				r.Key, r.Name, container), hintNeighbour))
 		case service != "" && r.Name != "network":
 			out = append(out, told(r, fmt.Sprintf("%s shares the %s namespace of the service %s", r.Key, r.Name, service), hintNeighbour))
 		}
@@ -232,7 +240,8 @@ func waysToOthers(v *view) (out []finding) {
 	}
 	for _, r := range v.shown(rights.ExtraHost) {
 		if strings.Contains(r.Value, "host-gateway") {
-			out = append(out, told(r, "host-gateway opens a way to services of the host", "run the service in a container, or reach it by a name that a policy allows"))
+			out = append(out, told(r, "host-gateway opens a way to services of the host",
+				"run the service in a container, or reach it by a name that a policy allows"))
 		}
 	}
 	return out
@@ -389,13 +398,15 @@ func newPrivileges(v *view) []finding {
 	if uses := v.setuidUses(); len(uses) > 0 && uses[0].sure {
 		hint = fmt.Sprintf("%s needs %s; do that in the Dockerfile, then %s", strings.TrimSuffix(uses[0].how, runsIt), uses[0].program, hint)
 	}
-	return []finding{v.lacking(v.root.Member("securityOpt"), "an agent runs here, and nothing keeps setuid programs from making it root", hint)}
+	const message = "an agent runs here, and nothing keeps setuid programs from making it root"
+	return []finding{v.lacking(v.root.Member("securityOpt"), message, hint)}
 }
 
 // composeProviders reports services that are programs of the host.
 func composeProviders(v *view) (out []finding) {
 	for _, r := range v.shown(rights.HostProgram) {
-		out = append(out, told(r, fmt.Sprintf("Compose runs %q on the host for the service %s", r.Value, r.Service.Name), "run the service in a container"))
+		out = append(out, told(r, fmt.Sprintf("Compose runs %q on the host for the service %s", r.Value, r.Service.Name),
+			"run the service in a container"))
 	}
 	return out
 }

@@ -213,7 +213,8 @@ func policyProperties(v *view) (out []finding) {
 		}
 		for _, f := range v.featureList() {
 			if slices.Contains(f.properties, n.Text) {
-				out = append(out, finding{Place: v.memberPlace(f.member), message: fmt.Sprintf("%s, and the Feature %s brings it", message, f.member.Name), hint: hint})
+				out = append(out, finding{Place: v.memberPlace(f.member), message: fmt.Sprintf("%s, and the Feature %s brings it", message,
+					f.member.Name), hint: hint})
 			}
 		}
 	}

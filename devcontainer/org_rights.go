@@ -95,7 +95,8 @@ func policyFeatures(v *view) (out []finding) {
 	}
 	for _, n := range v.Org.entries("features", "require") {
 		if !slices.ContainsFunc(have, func(f feature) bool { return namedFeature{name: f.member.Name}.matches(n.Text) }) {
-			out = append(out, v.lacking(v.root.Member("features"), fmt.Sprintf("the policy requires the Feature %s", n.Text), v.Org.at(n)+" requires it"))
+			out = append(out, v.lacking(v.root.Member("features"), fmt.Sprintf("the policy requires the Feature %s", n.Text),
+				v.Org.at(n)+" requires it"))
 		}
 	}
 	return out
@@ -136,7 +137,8 @@ func (f feature) named() []namedFeature {
 // matches reports whether an entry of a policy means the Feature.
 func (f namedFeature) matches(entry string) bool {
 	full, _, _ := splitImage(f.name)
-	return registryMatch(entry, strings.ToLower(full)) || strings.EqualFold(entry, rights.FeatureID(f.name)) || f.id != "" && strings.EqualFold(entry, f.id)
+	return registryMatch(entry, strings.ToLower(full)) || strings.EqualFold(entry, rights.FeatureID(f.name)) ||
+		f.id != "" && strings.EqualFold(entry, f.id)
 }
 
 // policyCapabilities compares the capabilities with the policy, in whichever
@@ -160,7 +162,8 @@ func policyCapabilities(v *view) (out []finding) {
 		// All of them hold each one that is forbidden.
 		if forbidden := v.Org.entries("capabilities", "forbid"); name == "ALL" && len(forbidden) > 0 {
 			n := forbidden[0]
-			out = append(out, v.policyFinding(r, fmt.Sprintf("%s, %s among them: the policy forbids it", what, rights.CapabilityName(n.Text)), v.Org.at(n)+" forbids it"))
+			out = append(out, v.policyFinding(r, fmt.Sprintf("%s, %s among them: the policy forbids it", what, rights.CapabilityName(n.Text)),
+				v.Org.at(n)+" forbids it"))
 		}
 	}
 	return out

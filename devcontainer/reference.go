@@ -20,7 +20,8 @@ func objectMounts(v *view) (out []finding) {
 		}
 		for _, m := range n.Members {
 			if m.Name == "readonly" || m.Name == "ro" {
-				out = append(out, v.named(m, "readonly is dropped from the object form: this mount is writable", `write the mount as text: "type=bind,source=…,target=…,readonly"`).fixedBy(mountAsText(n, m)))
+				out = append(out, v.named(m, "readonly is dropped from the object form: this mount is writable",
+					`write the mount as text: "type=bind,source=…,target=…,readonly"`).fixedBy(mountAsText(n, m)))
 			}
 		}
 	}
@@ -51,10 +52,12 @@ func mountAsText(n *jsonc.Node, readonly jsonc.Member) []jsonc.Edit {
 func (c *pass) workspace() {
 	n := c.root.Member("workspaceMount")
 	s, ok := n.Str()
-	if !ok || s == "" || c.root.Member("workspaceFolder") != nil || c.root.Member("dockerComposeFile") != nil || c.misspelt(c.root, "workspaceFolder") {
+	if !ok || s == "" || c.root.Member("workspaceFolder") != nil || c.root.Member("dockerComposeFile") != nil ||
+		c.misspelt(c.root, "workspaceFolder") {
 		return
 	}
-	r := c.at(n, "SBX309", "workspaceMount says where the files are, and nothing opens that folder", "add workspaceFolder with the target of the mount")
+	r := c.at(n, "SBX309", "workspaceMount says where the files are, and nothing opens that folder",
+		"add workspaceFolder with the target of the mount")
 	if m := rights.ParseMount(s); strings.HasPrefix(m.Target, "/") {
 		r.fix(c.Config.AddMember(c.root, "workspaceFolder", jsonc.Quote(m.Target)))
 	}
@@ -139,7 +142,8 @@ func (c *pass) filesMissing() {
 		folder := path.Join(c.Home, ".devcontainer")
 		switch {
 		case !ok || full != folder && !strings.HasPrefix(full, folder+"/"):
-			c.name(m, "SBX311", fmt.Sprintf("the local Feature %s lies outside .devcontainer", m.Name), "the reference CLI refuses it; move it below .devcontainer")
+			c.name(m, "SBX311", fmt.Sprintf("the local Feature %s lies outside .devcontainer", m.Name),
+				"the reference CLI refuses it; move it below .devcontainer")
 		case c.Tree.Kind(path.Join(full, "devcontainer-feature.json")) != File:
 			c.name(m, "SBX311", fmt.Sprintf("there is no Feature in %s", m.Name), "the folder must hold a devcontainer-feature.json")
 		case c.localFeature(m.Name) == nil:
@@ -212,11 +216,13 @@ func (v *view) arrayCommand(n *jsonc.Node) []finding {
 		return nil
 	}
 	if len(words) == 1 && shellLine.MatchString(strings.TrimSpace(words[0].Text)) {
-		return []finding{v.found(n, fmt.Sprintf("this starts a program called %q", abbreviate(words[0].Text)), "write it as a string, or one word per element").fixedBy(jsonc.Replace(n, string(v.Config.Src[words[0].Start:words[0].End])))}
+		return []finding{v.found(n, fmt.Sprintf("this starts a program called %q", abbreviate(words[0].Text)),
+			"write it as a string, or one word per element").fixedBy(jsonc.Replace(n, string(v.Config.Src[words[0].Start:words[0].End])))}
 	}
 	for _, w := range words[1:] {
 		if shellWord.MatchString(w.Text) {
-			return []finding{v.found(w, fmt.Sprintf("%q is a word to the program, not the shell's", w.Text), `write the command as one string, or as ["sh", "-c", "…"]`)}
+			return []finding{v.found(w, fmt.Sprintf("%q is a word to the program, not the shell's", w.Text),
+				`write the command as one string, or as ["sh", "-c", "…"]`)}
 		}
 	}
 	return nil
@@ -235,7 +241,8 @@ func shadowed(v *view) (out []finding) {
 		return
 	}
 	if v.Tree.Kind(path.Join(v.Home, ".devcontainer", "devcontainer.json")) == File {
-		out = append(out, v.lacking(nil, ".devcontainer/devcontainer.json comes first, and this file is not read", "keep one of the two, or move this one to .devcontainer/NAME/devcontainer.json"))
+		out = append(out, v.lacking(nil, ".devcontainer/devcontainer.json comes first, and this file is not read",
+			"keep one of the two, or move this one to .devcontainer/NAME/devcontainer.json"))
 	}
 	return out
 }

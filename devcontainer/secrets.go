@@ -51,7 +51,8 @@ func inspectableSecrets(v *view) (out []finding) {
 func sessionSecrets(v *view) (out []finding) {
 	for _, r := range v.of(rights.SessionEnv) {
 		if secretFromHost(r) {
-			out = append(out, told(r, fmt.Sprintf("every process of a session can read %s of the host", r.Host), "keep the key outside, behind a proxy on the host"))
+			out = append(out, told(r, fmt.Sprintf("every process of a session can read %s of the host", r.Host),
+				"keep the key outside, behind a proxy on the host"))
 		}
 	}
 	return out
@@ -65,7 +66,8 @@ func buildSecrets(v *view) (out []finding) {
 		case r.Notation == rights.Compose:
 			out = append(out, told(r, r.Host+" stays readable in the image", hintComposeSecret))
 		default:
-			out = append(out, told(r, r.Host+" of the host becomes part of the image's history", "mount it for the one step that needs it: RUN --mount=type=secret"))
+			out = append(out, told(r, r.Host+" of the host becomes part of the image's history",
+				"mount it for the one step that needs it: RUN --mount=type=secret"))
 		}
 	}
 	return out
@@ -100,7 +102,8 @@ func secretsForAgent(v *view) (out []finding) {
 		case what == "" || !v.outsideProject(what) || mountsEngine(r) || mountsSession(r) || sensitive(r.Mount) != "" && fromRootOrHome(r.Mount):
 			continue
 		}
-		out = append(out, told(r, fmt.Sprintf("the agent can read %s of the host, which %s hands in as %q", what, r.Key, r.Name), "keep it outside: a proxy on the host, or a service of its own that the agent asks"))
+		out = append(out, told(r, fmt.Sprintf("the agent can read %s of the host, which %s hands in as %q", what, r.Key, r.Name),
+			"keep it outside: a proxy on the host, or a service of its own that the agent asks"))
 	}
 	return out
 }

@@ -37,7 +37,8 @@ func (v *view) startImages() (out []namedImage) {
 func unpinnedImages(v *view) (out []finding) {
 	for _, i := range v.startImages() {
 		if _, tag, _ := splitImage(i.name); tag != "" && tag != "latest" {
-			out = append(out, finding{Place: i.at, once: i.once, message: fmt.Sprintf("the image %s is not pinned to a digest", i.name), hint: "add @sha256:…, as the registry reports it"})
+			out = append(out, finding{Place: i.at, once: i.once, message: fmt.Sprintf("the image %s is not pinned to a digest", i.name),
+				hint: "add @sha256:…, as the registry reports it"})
 		}
 	}
 	return out
@@ -56,7 +57,8 @@ func floatingImages(v *view) (out []finding) {
 
 // builds reports whether a Dockerfile or Compose wins over the image.
 func (c *view) builds() bool {
-	return c.root.Member("dockerFile") != nil || c.root.Member("build").Member("dockerfile") != nil || c.root.Member("dockerComposeFile") != nil
+	return c.root.Member("dockerFile") != nil || c.root.Member("build").Member("dockerfile") != nil ||
+		c.root.Member("dockerComposeFile") != nil
 }
 
 // splitImage takes an image reference apart: name, tag, digest.
@@ -109,7 +111,8 @@ func floatingFeatures(v *view) (out []finding) {
 	for _, m := range v.namedFeatures() {
 		_, tag, digest := splitImage(m.Name)
 		if sourceOf(m.Name) == registryFeature && digest == "" && !exactVersion.MatchString(tag) && !v.locked(m.Name) {
-			out = append(out, v.named(m, fmt.Sprintf("the Feature %s is the newest of its kind at each build", m.Name), "name a whole version or a digest, or keep a devcontainer-lock.json"))
+			out = append(out, v.named(m, fmt.Sprintf("the Feature %s is the newest of its kind at each build", m.Name),
+				"name a whole version or a digest, or keep a devcontainer-lock.json"))
 		}
 	}
 	return out
@@ -121,7 +124,8 @@ func oldFeatureNames(v *view) (out []finding) {
 	for _, m := range v.namedFeatures() {
 		switch source := sourceOf(m.Name); {
 		case source == legacyFeature:
-			out = append(out, v.named(m, fmt.Sprintf("%q names a Feature in the old way", m.Name), "write it as REGISTRY/NAMESPACE/ID:VERSION, such as ghcr.io/devcontainers/features/go:1.3.2"))
+			out = append(out, v.named(m, fmt.Sprintf("%q names a Feature in the old way", m.Name),
+				"write it as REGISTRY/NAMESPACE/ID:VERSION, such as ghcr.io/devcontainers/features/go:1.3.2"))
 		case source == tarballFeature && strings.HasPrefix(m.Name, "http://"):
 			out = append(out, v.named(m, "the Feature comes over plain http", "use https, or a registry"))
 		}
@@ -180,7 +184,8 @@ func lockDiffers(v *view) (out []finding) {
 	for _, m := range entries.Members {
 		if v.root.Member("features").Member(m.Name) == nil && !dependedOn(entries, m.Name) {
 			at := rights.Place{Doc: v.Lock, Start: m.NameStart, End: m.NameEnd, Pointer: m.Value.Pointer}
-			out = append(out, finding{Place: at, message: fmt.Sprintf("the lock holds %s, which nothing asks for", m.Name), hint: "run devcontainer upgrade"})
+			out = append(out, finding{Place: at, message: fmt.Sprintf("the lock holds %s, which nothing asks for", m.Name),
+				hint: "run devcontainer upgrade"})
 		}
 	}
 	return out
@@ -191,7 +196,8 @@ func (v *view) lockEntry(id string, entry *jsonc.Node) (out []finding) {
 		out = append(out, finding{Place: rights.Place{Doc: v.Lock, Start: n.Start, End: n.End, Pointer: n.Pointer}, message: message, hint: hint})
 	}
 	_, tag, _ := splitImage(id)
-	if version, ok := entry.Member("version").Str(); ok && sourceOf(id) == registryFeature && exactPart.MatchString(tag) && version != tag && !strings.HasPrefix(version, tag+".") {
+	if version, ok := entry.Member("version").Str(); ok && sourceOf(id) == registryFeature && exactPart.MatchString(tag) && version != tag &&
+		!strings.HasPrefix(version, tag+".") {
 		add(entry.Member("version"), fmt.Sprintf("version %s is locked, %s is asked for", version, tag), "run devcontainer upgrade")
 	}
 	resolved, _ := entry.Member("resolved").Str()
@@ -219,7 +225,8 @@ func pipedToShell(v *view) (out []finding) {
 			}
 			commands := v.commandsOf(n, n.Text)
 			if slices.ContainsFunc(commands, func(cmd *shell.Command) bool { _, ok := ranDownload(cmd); return ok }) {
-				out = append(out, v.found(n, name+" runs what it downloads unseen", "install a pinned version in the Dockerfile, or download, check the sum, then run"))
+				out = append(out, v.found(n, name+" runs what it downloads unseen",
+					"install a pinned version in the Dockerfile, or download, check the sum, then run"))
 			}
 		})
 	}
@@ -233,8 +240,10 @@ func firewallOverwritten(v *view) (out []finding) {
 		return
 	}
 	for _, m := range features.Members {
-		if name, _, _ := splitImage(m.Name); strings.HasSuffix(name, "anthropics/devcontainer-features/claude-code") && strings.Contains(string(v.Config.Src)+v.dockerfileText(), "init-firewall") {
-			out = append(out, v.named(m, "the Feature claude-code replaces /usr/local/bin/init-firewall.sh by its own", "install Claude Code in the Dockerfile instead"))
+		if name, _, _ := splitImage(m.Name); strings.HasSuffix(name, "anthropics/devcontainer-features/claude-code") &&
+			strings.Contains(string(v.Config.Src)+v.dockerfileText(), "init-firewall") {
+			out = append(out, v.named(m, "the Feature claude-code replaces /usr/local/bin/init-firewall.sh by its own",
+				"install Claude Code in the Dockerfile instead"))
 		}
 	}
 	return out

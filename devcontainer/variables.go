@@ -91,7 +91,8 @@ func unknownVariables(v *view) (out []finding) {
 func cutDefaults(v *view) (out []finding) {
 	for _, u := range v.uses() {
 		if u.ofEnv() && len(u.parts) > 3 {
-			out = append(out, v.found(u.node, fmt.Sprintf("the default of %s is %q to the reference CLI", u.whole, u.parts[2]), "choose a default without a colon, or set it where it is used"))
+			out = append(out, v.found(u.node, fmt.Sprintf("the default of %s is %q to the reference CLI", u.whole, u.parts[2]),
+				"choose a default without a colon, or set it where it is used"))
 		}
 	}
 	return out
@@ -111,7 +112,8 @@ func namelessVariables(v *view) (out []finding) {
 func unspecifiedVariables(v *view) (out []finding) {
 	for _, u := range v.uses() {
 		if u.parts[0] == "env" && !u.command && !u.nameless() {
-			out = append(out, v.found(u.node, u.whole+" is not in the specification", "write ${localEnv:…}").fixedBy(v.replaceIn(u.node, "${env:", "${localEnv:")))
+			out = append(out, v.found(u.node, u.whole+" is not in the specification", "write ${localEnv:…}").
+				fixedBy(v.replaceIn(u.node, "${env:", "${localEnv:")))
 		}
 	}
 	return out

@@ -9,7 +9,8 @@ import (
 
 // namespaces are the keys that share one, and the option of docker run with the
 // same meaning.
-var namespaces = [][2]string{{"network_mode", "network"}, {"pid", "pid"}, {"ipc", "ipc"}, {"uts", "uts"}, {"userns_mode", "userns"}, {"cgroup", "cgroupns"}}
+var namespaces = [][2]string{{"network_mode", "network"}, {"pid", "pid"}, {"ipc", "ipc"}, {"uts", "uts"}, {"userns_mode", "userns"},
+	{"cgroup", "cgroupns"}}
 
 // services reads all services: the dev container reaches those next to it over
 // the network.

@@ -14,10 +14,12 @@ var known = map[string][]Right{
 	"docker-in-docker-on-podman": {{Kind: Privileged, Key: "privileged"}},
 	"docker-outside-of-docker":   engineMount,
 	"docker-from-docker":         engineMount,
-	"firewall":                   {{Kind: Capability, Key: "capAdd", Value: "NET_ADMIN"}, {Kind: SecurityOpt, Key: "securityOpt", Value: "no-new-privileges"}},
+	"firewall": {{Kind: Capability, Key: "capAdd", Value: "NET_ADMIN"},
+		{Kind: SecurityOpt, Key: "securityOpt", Value: "no-new-privileges"}},
 }
 
-var engineMount = []Right{{Kind: Mounted, Key: "mounts", Mount: Mount{Type: "bind", Source: "/var/run/docker.sock", Target: "/var/run/docker-host.sock"}}}
+var engineMount = []Right{{Kind: Mounted, Key: "mounts",
+	Mount: Mount{Type: "bind", Source: "/var/run/docker.sock", Target: "/var/run/docker-host.sock"}}}
 
 // IsLocal reports whether a Feature's id names a folder of the repository.
 func IsLocal(id string) bool { return strings.HasPrefix(id, "./") || strings.HasPrefix(id, "../") }

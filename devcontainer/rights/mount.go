@@ -96,7 +96,8 @@ func ParseVolume(s string) Mount {
 	drive := ""
 	// "c:/x:/y" names a drive, "c:/x" a volume called c, ".:/y:ro" this folder,
 	// and a variable is a byte of 0 here.
-	if len(masked) > 2 && masked[0] != '.' && masked[0] != 0 && masked[1] == ':' && (masked[2] == '\\' || masked[2] == '/') && strings.Contains(masked[2:], ":") {
+	if len(masked) > 2 && masked[0] != '.' && masked[0] != 0 && masked[1] == ':' && (masked[2] == '\\' || masked[2] == '/') &&
+		strings.Contains(masked[2:], ":") {
 		drive, masked = masked[:2], masked[2:]
 	}
 	parts := strings.Split(masked, ":")
