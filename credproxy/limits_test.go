@@ -5,7 +5,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
 )
@@ -94,4 +96,65 @@ func TestAnAnswerThatTheClientLeavesCostsWhatItMustHaveCost(t *testing.T) {
 	if usd := f.proxy.CostUSD(); usd < 0.02 || usd > 0.03 {
 		t.Errorf("it cost %g US dollars", usd)
 	}
+}
+
+// pending is an upstream that answers when it is told to.
+type pending struct {
+	arrived chan string // X-Test of the request
+	answer  map[string]chan string
+}
+
+func (p *pending) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := r.Header.Get("X-Claude-Test")
+	p.arrived <- name
+	text := <-p.answer[name]
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"type":"message","stop_reason":"end_turn","content":[{"type":"text","text":%q}]}`, text)
+}
+
+// Attack: an answer of before comes after the newest one, such as that of a
+// request that somebody held up.
+func TestALateAnswerIsNotTheLast(t *testing.T) {
+	p := &pending{arrived: make(chan string), answer: map[string]chan string{"old": make(chan string, 1), "new": make(chan string, 1)}}
+	f := newFixture(t, p, nil)
+	var done sync.WaitGroup
+	for _, name := range []string{"old", "new"} {
+		done.Go(func() { f.ask(t, asked(0, false), "X-Claude-Test", name) })
+		if got := <-p.arrived; got != name {
+			t.Fatal(got)
+		}
+	}
+	p.answer["new"] <- "new"
+	for deadline := time.Now().Add(time.Minute); f.proxy.LastAnswer().Text != "new"; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v", f.proxy.LastAnswer())
+		}
+	}
+	p.answer["old"] <- "old"
+	done.Wait()
+	f.front.Close()
+	if got := f.proxy.LastAnswer(); got.Text != "new" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Attack: conversations without number at the same time. Those that are refused
+// are told to come again, and the others are answered.
+func TestAttackManyConversationsAtATime(t *testing.T) {
+	p := &pending{arrived: make(chan string), answer: map[string]chan string{"": make(chan string)}}
+	f := newFixture(t, p, nil)
+	var done sync.WaitGroup
+	for range maxInFlight {
+		done.Go(func() {
+			if got := f.ask(t, asked(0, false)); got.status != http.StatusOK {
+				t.Errorf("%+v", got)
+			}
+		})
+		<-p.arrived
+	}
+	for range 20 {
+		wantRefusal(t, "one more", f.ask(t, asked(0, false)), 529)
+	}
+	close(p.answer[""])
+	done.Wait()
 }

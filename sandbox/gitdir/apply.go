@@ -2,7 +2,9 @@ package gitdir
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,13 +66,25 @@ func Apply(ctx context.Context, folder string, commits []Commits) error {
 
 // KeepsHead says whether the branch of c has every commit of what is checked out
 // in the host's repository, so that 'git reset' to it loses none. born is false
-// where there is no commit yet.
+// where there is no commit yet. A HEAD that git cannot read may have any.
 func KeepsHead(ctx context.Context, c Commits) (keeps, born bool) {
 	host := &scratch{dir: c.Dir}
 	head, err := host.git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if err != nil {
-		return true, false
+		return host.isUnborn(ctx, c.Common), false
 	}
 	_, err = host.git(ctx, nil, "merge-base", "--is-ancestor", strings.TrimSpace(head), c.Head)
 	return err == nil, true
+}
+
+// isUnborn reports whether HEAD names a branch that is not there.
+func (r *scratch) isUnborn(ctx context.Context, common string) bool {
+	ref, err := r.git(ctx, nil, "symbolic-ref", "--quiet", "HEAD")
+	if err != nil {
+		return false
+	}
+	ref = strings.TrimSpace(ref)
+	found, err := r.git(ctx, nil, "for-each-ref", ref) // passes over one that is damaged
+	_, fileErr := os.Lstat(filepath.Join(common, filepath.FromSlash(ref)))
+	return err == nil && found == "" && errors.Is(fileErr, fs.ErrNotExist)
 }
