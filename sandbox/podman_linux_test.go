@@ -172,3 +172,79 @@ exit 7`}}}).run(t, e)
 		t.Errorf("the project has %q, %v", text, err)
 	}
 }
+
+// supervised is the variable that names the folder in which TestSupervisorToKill
+// runs an agent.
+const supervised = "SBX_TEST_SUPERVISED"
+
+// TestSupervisorToKill is the program that TestKilledOnPodman
+// kills; on its own it does nothing. Its agent ignores signals and works for ever.
+func TestSupervisorToKill(t *testing.T) {
+	dir := os.Getenv(supervised)
+	if dir == "" {
+		return
+	}
+	e, err := engine.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	(&trial{image: podmanImage, dir: dir, options: shell(`trap "" HUP INT TERM
+exec 3<> <(:); while :; do echo x >>work; read -t 0.05 -u 3; done`)}).run(t, e)
+}
+
+// Attack: the same as TestAttackTheSupervisorIsKilled in cmd/sbx-devc, on Podman.
+func TestKilledOnPodman(t *testing.T) {
+	e := startPodman(t)
+	dir := workspace(t, false)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestSupervisorToKill$", "-test.v")
+	cmd.Env = append(os.Environ(), supervised+"="+dir)
+	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	written := func() int64 {
+		info, err := os.Stat(filepath.Join(dir, "work"))
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	until := func(what string, is func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				text, _ := os.ReadFile(said.Name())
+				t.Fatalf("not within minutes: %s\n%s", what, text)
+			}
+		}
+	}
+	until("the agent works", func() bool { return written() > 2 })
+	running := func() int {
+		labels, err := e.InUse(t.Context(), LabelWorkspace, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(labels)
+	}
+	if n := running(); n != 2 {
+		t.Fatalf("%d containers run, want 2", n)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	until("the containers end", func() bool { return running() == 0 })
+	before := written()
+	time.Sleep(time.Second) // 20 rounds of the agent
+	if after := written(); after != before {
+		t.Errorf("the agent wrote on: %d bytes, then %d", before, after)
+	}
+}
