@@ -39,7 +39,7 @@ type EntryError struct {
 	Index   int    // 0-based place in the list; 0 for mode and guard
 	Entry   string // the text as written
 	Message string // what is wrong; lower case, no full stop
-	Hint    string // how to mend it; may be empty
+	Hint    string // how to correct it; may be empty
 }
 
 func (e EntryError) Error() string {

@@ -103,7 +103,7 @@ func (w *Workspace) coverSubmodules() {
 		}
 	}
 	if n := len(absent); n > maxSubmodules {
-		w.Notes = append(w.Notes, fmt.Sprintf("%d submodules are not checked out: %s and what comes after it are not protected from the agent, and git on this machine obeys a repository there", n, absent[maxSubmodules]))
+		w.Notes = append(w.Notes, fmt.Sprintf("%d submodules are not checked out: %s and all later ones are not protected from the agent, and git on this machine obeys a repository there", n, absent[maxSubmodules]))
 		absent = absent[:maxSubmodules]
 	}
 	if n := len(absent); n > 0 {

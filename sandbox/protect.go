@@ -171,7 +171,7 @@ func (w *Workspace) shownTwice(m settings.Mount, source string) error {
 			continue
 		}
 		err := fmt.Errorf("%w: the mount of %s would show %s of the project to the agent once more, where it could be written to", ErrRefused, m.Host, p)
-		return diag.WithHint(err, "mount it read-only, or a folder beside the project")
+		return diag.WithHint(err, "mount it read-only, or a folder next to the project")
 	}
 	return nil
 }

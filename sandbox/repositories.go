@@ -59,11 +59,11 @@ func findRepositories(ctx context.Context, dir string) repositories {
 			return nil
 		}
 		if ctx.Err() != nil {
-			r.blind = append(r.blind, fmt.Sprintf("what comes after %s (%v)", rel, context.Cause(ctx)))
+			r.blind = append(r.blind, fmt.Sprintf("everything after %s (%v)", rel, context.Cause(ctx)))
 			return fs.SkipAll
 		}
 		if seen++; seen > scanLimit {
-			r.blind = append(r.blind, fmt.Sprintf("what comes after %s (%d entries were looked at)", rel, scanLimit))
+			r.blind = append(r.blind, fmt.Sprintf("everything after %s (%d entries were looked at)", rel, scanLimit))
 			return fs.SkipAll
 		}
 		// Some file systems of hosts do not tell upper from lower case.
@@ -119,7 +119,7 @@ func bareKind(dir string) repositoryKind {
 func gitProtection(dir string, r repositories, whole bool) (protect, notes []string) {
 	for i, rel := range nested(r) {
 		if i == protectedRepos {
-			notes = append(notes, fmt.Sprintf("more than %d nested repositories: %s and what comes after it are not protected from the agent, and git on this machine obeys their configuration", protectedRepos, rel))
+			notes = append(notes, fmt.Sprintf("more than %d nested repositories: %s and all later ones are not protected from the agent, and git on this machine obeys their configuration", protectedRepos, rel))
 			break
 		}
 		if kind := r.found[rel]; kind == bareFolder || kind == bareLedAway {

@@ -131,7 +131,7 @@ func (w *Workspace) lockDoors() {
 	w.Doors = w.before.doors[:min(len(w.before.doors), maxDoors)]
 	w.Notes = append(w.Notes, fmt.Sprintf("%s: sockets or pipes, which the agent does not see; it can talk to a program of this machine at one that is made here while it works", strings.Join(w.Doors, ", ")))
 	if more := w.before.doors[len(w.Doors):]; len(more) > 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("more than %d sockets and pipes: the agent can use %s and what comes after it", maxDoors, more[0]))
+		w.Notes = append(w.Notes, fmt.Sprintf("more than %d sockets and pipes: the agent can use %s and all later ones", maxDoors, more[0]))
 	}
 }
 

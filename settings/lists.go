@@ -75,7 +75,7 @@ func (d *decoder) expand(n *jsonc.Node) []entry {
 	content, err := d.read(name)
 	if err != nil {
 		d.node(n, RuleListFile, fmt.Sprintf("%s: cannot read the list %q: %v", where(n), name, err),
-			"the file must lie beside the settings or below")
+			"the file must lie next to the settings or below")
 		return nil
 	}
 	doc := jsonc.Text(filepath.Join(filepath.Dir(d.doc.File), filepath.FromSlash(name)), content)

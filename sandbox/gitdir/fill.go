@@ -188,7 +188,7 @@ func (f *filler) tree(root *os.Root, sub, name string, left []string) error {
 
 func (f *filler) header(name string, h tar.Header) error {
 	if f.files--; f.files < 0 {
-		return fmt.Errorf("it has more than %d files beside its objects", maxFiles)
+		return fmt.Errorf("it has more than %d files in addition to its objects", maxFiles)
 	}
 	h.Name, h.Uid, h.Gid, h.Format = path.Join(f.top, name), f.owner.UID, f.owner.GID, tar.FormatPAX
 	if h.Typeflag == tar.TypeDir {
@@ -231,7 +231,7 @@ func (f *filler) text(name, text string) error {
 
 func (f *filler) copy(name string, from io.Reader, size int64) error {
 	if f.bytes -= size; f.bytes < 0 {
-		return fmt.Errorf("it has more than %d MiB beside its objects", maxBytes>>20)
+		return fmt.Errorf("it has more than %d MiB in addition to its objects", maxBytes>>20)
 	}
 	if err := f.header(name, tar.Header{Typeflag: tar.TypeReg, Mode: 0o644, Size: size}); err != nil {
 		return err

@@ -117,7 +117,7 @@ func TestLogsAreReadWithTheirPolicy(t *testing.T) {
 	if err := os.WriteFile(bad, []byte(`{"network": {"allow": ["*"]}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Log(t.Context(), first); err == nil || !strings.Contains(err.Error(), "the policy beside the audit log") {
+	if _, err := h.Log(t.Context(), first); err == nil || !strings.Contains(err.Error(), "the policy next to the audit log") {
 		t.Errorf("a policy that is none: %v", err)
 	}
 }

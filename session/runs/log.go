@@ -146,7 +146,7 @@ func fileLog(file string) (Log, error) {
 			err = s.Err()
 		}
 		if err != nil {
-			return Log{}, exitcode.With(exitConfig, diag.WithHint(fmt.Errorf("the policy beside the audit log: %w", err),
+			return Log{}, exitcode.With(exitConfig, diag.WithHint(fmt.Errorf("the policy next to the audit log: %w", err),
 				"remove %s to go without it", policy))
 		}
 		log.Policy = s.Settings.Policy()

@@ -274,7 +274,7 @@ func (w *Watch) Await() error {
 }
 
 func lostMounts(points []string) error {
-	err := fmt.Errorf("%s: removed, renamed or replaced from outside while it was protected here; everything in this container was ended, because what comes to that place next could be written to", few(points))
+	err := fmt.Errorf("%s: removed, renamed or replaced from outside while it was protected here; everything in this container was ended, because the agent could have written to the next file in that place", few(points))
 	return diag.WithHint(err, "look at these paths on the host, before git, an editor or a prompt there obeys them, and start again; in a dev container 'git config', 'git remote add', 'git push -u', 'git checkout' and 'git clean' on the host do this")
 }
 
