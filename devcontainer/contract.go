@@ -66,10 +66,7 @@ func (c *pass) contract() {
 		c.composeContract(dev, hooked)
 	}
 	c.writable()
-	c.firewallScripts()
 	c.firewallProgram()
-	c.settingsMissing()
-	c.policyContract()
 }
 
 // singleContainer: the firewall and the agent share a container, so its

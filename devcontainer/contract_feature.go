@@ -148,6 +148,13 @@ func (c *view) ours() bool {
 	return feature || c.root.Member("dockerComposeFile") == nil && (c.Settings != nil || strings.Contains(c.dockerfileText(), "sbx-init"))
 }
 
+// raisesItself reports whether the project's own files raise the firewall, and
+// not the Feature.
+func (c *view) raisesItself() bool {
+	_, feature := c.firewallFeature()
+	return c.sandboxed() && !feature
+}
+
 // gateSkipped reports shells that do not wait for the firewall: the gate lies
 // where login shells read it.
 func gateSkipped(v *view) []finding {

@@ -297,12 +297,12 @@ func (c *view) services() []*compose.Service {
 
 // firewallScripts looks into the scripts of the project that set a packet
 // filter: those that the Dockerfile copies, and those that hooks name.
-func (c *pass) firewallScripts() {
-	if c.Tree == nil {
-		return
+func firewallScripts(v *view) (out []finding) {
+	if v.Tree == nil || !v.raisesItself() {
+		return nil
 	}
-	for _, name := range c.scripts() {
-		src, err := c.Tree.Read(name)
+	for _, name := range v.scripts() {
+		src, err := v.Tree.Read(name)
 		if err != nil || len(src) > jsonc.MaxSize {
 			continue
 		}
@@ -310,20 +310,21 @@ func (c *pass) firewallScripts() {
 		if err != nil || !slices.ContainsFunc(commands, func(x *shell.Command) bool { return x.Is("iptables") }) {
 			continue
 		}
-		rel := strings.TrimPrefix(name, c.Dir+"/")
-		if rel == name && c.Dir != "." {
-			rel = strings.Repeat("../", strings.Count(c.Dir, "/")+1) + name
+		rel := strings.TrimPrefix(name, v.Dir+"/")
+		if rel == name && v.Dir != "." {
+			rel = strings.Repeat("../", strings.Count(v.Dir, "/")+1) + name
 		}
-		doc := jsonc.Text(c.quoted(rel), src)
-		c.also(doc)
-		c.leaks(doc, commands)
+		doc := jsonc.Text(v.quoted(rel), src)
+		v.also(doc)
+		out = append(out, leaks(doc, commands)...)
 	}
+	return out
 }
 
 var scriptName = regexp.MustCompile(`[\w./-]+\.(sh|bash)\b`)
 
 // scripts names the shell scripts in the tree that the project uses.
-func (c *pass) scripts() []string {
+func (c *view) scripts() []string {
 	var out []string
 	add := func(name string) {
 		if !leavesTree(name) && c.Tree.Kind(name) == File && !slices.Contains(out, name) {
@@ -354,13 +355,13 @@ func (c *pass) scripts() []string {
 }
 
 // leaks reports the known holes of a firewall's script, each once.
-func (c *pass) leaks(doc *jsonc.Document, commands []*shell.Command) {
+func leaks(doc *jsonc.Document, commands []*shell.Command) (out []finding) {
 	said := map[string]bool{}
 	say := func(cmd *shell.Command, message, hint string) {
 		if !said[message] {
 			said[message] = true
-			end := cmd.Words[0].End
-			c.in(doc, cmd.Words[0].Start, end, "", "SBX808", message, hint)
+			word := cmd.Words[0]
+			out = append(out, finding{Place: rights.Place{Doc: doc, Start: word.Start, End: word.End}, message: message, hint: hint})
 		}
 	}
 	var first, fetched *shell.Command
@@ -375,12 +376,13 @@ func (c *pass) leaks(doc *jsonc.Document, commands []*shell.Command) {
 			if first == nil {
 				first = cmd
 			}
-			c.leak(cmd, fetched, say)
+			leak(cmd, fetched, say)
 		}
 	}
 	if !six && first != nil {
 		say(first, "IPv6 is not filtered: iptables knows IPv4 only", "write the same rules with ip6tables, or use sbx-init")
 	}
+	return out
 }
 
 func joinWords(cmd *shell.Command) string {
@@ -391,7 +393,7 @@ func joinWords(cmd *shell.Command) string {
 	return strings.Join(words, " ")
 }
 
-func (c *pass) leak(cmd, fetched *shell.Command, say func(*shell.Command, string, string)) {
+func leak(cmd, fetched *shell.Command, say func(*shell.Command, string, string)) {
 	line := joinWords(cmd) + " "
 	chain, _ := cmd.Value("-A", "-I", "--append", "--insert")
 	policy, _ := cmd.Value("-P", "--policy")

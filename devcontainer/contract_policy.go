@@ -14,62 +14,70 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// policyContract compares sandbox.jsonc with what the configuration does.
-func (c *pass) policyContract() {
-	if c.Policy == nil || c.Policy.Network.Mode == firewall.ModeHost || c.Policy.Network.Mode == firewall.ModeAudit {
-		return // SBX212 says that these keep nothing in
-	}
-	policy := c.Policy.Policy()
-	c.closedPorts(policy, `use forwardPorts, or add %d to network.inbound in sandbox.jsonc`)
-	for _, hook := range hooks {
-		c.refusedCommand(rulesOf{c.Policy.Network, policy, "network.%s in sandbox.jsonc"}, hook)
-	}
-}
-
 // rulesOf is what a sandbox lets out, as it is written and understood, and
 // where its lists are.
 type rulesOf struct {
 	firewall.Network
 	*firewall.Policy
-	place string // with %s for the list's name
+	place   string // with %s for the list's name
+	inbound string // how to let a port in, with %d for it
 }
 
-// featurePolicy compares the options of the firewall Feature, which are its
-// policy, with what the configuration does.
+// rules returns what the sandbox lets out, by sandbox.jsonc or by the options of
+// the firewall Feature; not ok without a sandbox, and where that is not known.
+func (v *view) rules() (rules rulesOf, ok bool) {
+	if !v.sandboxed() {
+		return rules, false
+	}
+	feature, byFeature := v.firewallFeature()
+	if !byFeature {
+		if v.Policy == nil || v.Policy.Network.Mode == firewall.ModeHost || v.Policy.Network.Mode == firewall.ModeAudit {
+			return rules, false // SBX212 says that these keep nothing in
+		}
+		return rulesOf{v.Policy.Network, v.Policy.Policy(), "network.%s in sandbox.jsonc",
+			"use forwardPorts, or add %d to network.inbound in sandbox.jsonc"}, true
+	}
+	network, known := featureNetwork(feature)
+	if !known {
+		return rules, false
+	}
+	policy, _ := firewall.NewPolicy(network) // featurePolicy says what is wrong
+	return rulesOf{network, policy, "the Feature's option %s", "use forwardPorts; the Feature lets no connection in on port %d"}, policy != nil
+}
+
+// featurePolicy reports options of the firewall Feature that are no policy.
 func (c *pass) featurePolicy(feature jsonc.Member) {
 	network, known := featureNetwork(feature)
 	if !known {
 		return
 	}
-	policy, errs := firewall.NewPolicy(network)
+	_, errs := firewall.NewPolicy(network)
 	for _, e := range errs {
 		if n := feature.Value.Member(e.List); n != nil {
 			c.at(n, "SBX210", fmt.Sprintf("%s: %s", e.List, e.Message), e.Hint)
 		}
 	}
-	if policy == nil {
-		return
-	}
-	c.closedPorts(policy, "use forwardPorts; the Feature lets no connection in on port %d")
-	for _, hook := range hooks {
-		c.refusedCommand(rulesOf{network, policy, "the Feature's option %s"}, hook)
-	}
 }
 
 // closedPorts reports published ports that the firewall does not let in.
 // forwardPorts need nothing: editors connect from inside.
-func (c *pass) closedPorts(policy *firewall.Policy, hint string) {
-	for _, r := range c.of(rights.Port) {
+func closedPorts(v *view) (out []finding) {
+	rules, ok := v.rules()
+	if !ok {
+		return nil
+	}
+	for _, r := range v.of(rights.Port) {
 		if r.Notation == rights.Compose {
 			continue
 		}
 		text, _, _ := strings.Cut(r.Value, "/")
 		number, err := strconv.ParseUint(text[strings.LastIndexByte(text, ':')+1:], 10, 16)
-		if err == nil && !slices.Contains(policy.Inbound(), uint16(number)) {
-			c.report("SBX813", told(r, fmt.Sprintf("port %d is published, and the firewall lets no connection in", number),
-				fmt.Sprintf(hint, number)))
+		if err == nil && !slices.Contains(rules.Policy.Inbound(), uint16(number)) {
+			out = append(out, told(r, fmt.Sprintf("port %d is published, and the firewall lets no connection in", number),
+				fmt.Sprintf(rules.inbound, number)))
 		}
 	}
+	return out
 }
 
 // ecosystems are programs that fetch from a package ecosystem, with the words
@@ -93,29 +101,42 @@ var ecosystems = []struct {
 	{[]string{"apk"}, []string{"add", "update"}, []string{"alpine"}},
 }
 
-// refusedCommand reports what a lifecycle command fetches and the policy does
-// not allow.
-func (c *pass) refusedCommand(policy rulesOf, hook string) {
-	c.eachCommand(c.root.Member(hook), func(n *jsonc.Node, cmd *shell.Command) {
-		for _, host := range fetchedHosts(cmd) {
-			if d := policy.DecideName(host); !d.Allowed() {
-				c.at(n, "SBX814", fmt.Sprintf("%s reaches for %s, which the policy refuses", hook, host),
-					fmt.Sprintf("add %q to "+policy.place+", or do it in the Dockerfile", host, "allow"))
-				return
+// refusedCommands reports what lifecycle commands fetch and the policy does not
+// allow.
+func refusedCommands(v *view) (out []finding) {
+	policy, ok := v.rules()
+	if !ok {
+		return nil
+	}
+	for _, hook := range hooks {
+		v.eachCommand(v.root.Member(hook), func(n *jsonc.Node, cmd *shell.Command) {
+			if message, hint := policy.refuses(hook, cmd); message != "" {
+				out = append(out, v.found(n, message, hint))
 			}
+		})
+	}
+	return out
+}
+
+// refuses says what a command of a hook fetches that is not allowed, or "".
+func (policy rulesOf) refuses(hook string, cmd *shell.Command) (message, hint string) {
+	for _, host := range fetchedHosts(cmd) {
+		if d := policy.DecideName(host); !d.Allowed() {
+			return fmt.Sprintf("%s reaches for %s, which the policy refuses", hook, host),
+				fmt.Sprintf("add %q to "+policy.place+", or do it in the Dockerfile", host, "allow")
 		}
-		for _, e := range ecosystems {
-			if !cmd.Is(e.programs...) || e.words != nil && !slices.ContainsFunc(cmd.Operands(),
-				func(w shell.Word) bool { return slices.Contains(e.words, w.Text) }) {
-				continue
-			}
-			if !slices.ContainsFunc(e.presets, func(p string) bool { return policy.allowsPreset(p) }) {
-				c.at(n, "SBX814", fmt.Sprintf("%s runs %s, and the policy allows nothing that it fetches from", hook, cmd.Name()),
-					fmt.Sprintf("add the preset %q to "+policy.place+", or do it in the Dockerfile", e.presets[0], "presets"))
-				return
-			}
+	}
+	for _, e := range ecosystems {
+		if !cmd.Is(e.programs...) || e.words != nil && !slices.ContainsFunc(cmd.Operands(),
+			func(w shell.Word) bool { return slices.Contains(e.words, w.Text) }) {
+			continue
 		}
-	})
+		if !slices.ContainsFunc(e.presets, func(p string) bool { return policy.allowsPreset(p) }) {
+			return fmt.Sprintf("%s runs %s, and the policy allows nothing that it fetches from", hook, cmd.Name()),
+				fmt.Sprintf("add the preset %q to "+policy.place+", or do it in the Dockerfile", e.presets[0], "presets")
+		}
+	}
+	return "", ""
 }
 
 // eachCommand calls visit for every command of a lifecycle property: a text for

@@ -362,16 +362,16 @@ func runsText(cmd *shell.Command) bool {
 }
 
 // settingsMissing reports a build that copies settings which are not there.
-func (c *pass) settingsMissing() {
-	if c.build == nil || c.Tree == nil {
+func settingsMissing(v *view) (out []finding) {
+	if v.build == nil || v.Tree == nil || !v.raisesItself() {
 		return
 	}
-	context := c.context()
-	if leavesTree(context) || strings.ContainsAny(context, "$:") || c.generated(SettingsName) {
+	context := v.context()
+	if leavesTree(context) || strings.ContainsAny(context, "$:") || v.generated(SettingsName) {
 		return
 	}
-	list := c.build.needed
-	for _, s := range c.build.file.Stages {
+	list := v.build.needed
+	for _, s := range v.build.file.Stages {
 		if _, ok := startedProgram(s); ok && !slices.Contains(list, s) { // what the firewall's service builds
 			list = append(list[:len(list):len(list)], s)
 		}
@@ -384,17 +384,18 @@ func (c *pass) settingsMissing() {
 			}
 			for _, source := range cmd.SourcePaths {
 				name := path.Join(context, path.Clean("/"+i.Expand(source)))
-				if path.Base(name) == SettingsName && c.Tree.Kind(name) == Nothing {
+				if path.Base(name) == SettingsName && v.Tree.Kind(name) == Nothing {
 					start, end := i.Find(source)
-					c.inBuild(start, end, "SBX823", fmt.Sprintf("there is no %s, so the image cannot be built", name), "restore it from git, or let sbx-devc init write it")
+					out = append(out, v.inDockerfile(start, end, fmt.Sprintf("there is no %s, so the image cannot be built", name), "restore it from git, or let sbx-devc init write it"))
 				}
 			}
 		}
 	}
+	return out
 }
 
 // generated reports whether the command that the host runs first names a file.
-func (c *pass) generated(name string) bool {
+func (c *view) generated(name string) bool {
 	found := false
 	c.root.Member("initializeCommand").Walk(func(n *jsonc.Node) {
 		found = found || n.Kind == jsonc.String && strings.Contains(n.Text, name)

@@ -12,7 +12,7 @@ import (
 // files of their own (Features, Templates).
 var together = map[string][]string{
 	"SBX201": {"SBX202", "SBX203", "SBX204", "SBX205", "SBX206", "SBX207", "SBX208", "SBX210", "SBX211", "SBX212", "SBX301", "SBX303"},
-	"SBX801": {"SBX802", "SBX803", "SBX804", "SBX805", "SBX806", "SBX807", "SBX808", "SBX812", "SBX813", "SBX814", "SBX816", "SBX822", "SBX823"},
+	"SBX801": {"SBX802", "SBX803", "SBX804", "SBX805", "SBX806", "SBX807", "SBX812", "SBX816", "SBX822"},
 	"":       {"SBX101", "SBX103", "SBX104", "SBX105", "SBX106", "SBX107", "SBX108", "SBX109", "SBX903", "SBX904", "SBX905", "SBX906", "SBX907", "SBX908", "SBX909", "SBX910", "SBX911", "SBX912"},
 }
 
