@@ -66,7 +66,7 @@ func (v *view) onPurpose(findings []finding) []finding {
 	}
 	for i := range findings {
 		findings[i].note = true
-		findings[i].hint = "a note only, because a Feature hands in the engine on purpose; " + findings[i].hint
+		findings[i].hint = "a note only, because a Feature gives the engine on purpose; " + findings[i].hint
 	}
 	return findings
 }
@@ -178,7 +178,7 @@ func devices(v *view) (out []finding) {
 		case what == "":
 			what = "this"
 		}
-		out = append(out, told(r, what+" hands in a device of the host", "leave it out unless the work needs it"))
+		out = append(out, told(r, what+" gives the container a device of the host", "leave it out unless the work needs it"))
 	}
 	return out
 }

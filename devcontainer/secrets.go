@@ -102,7 +102,7 @@ func secretsForAgent(v *view) (out []finding) {
 		case what == "" || !v.outsideProject(what) || mountsEngine(r) || mountsSession(r) || sensitive(r.Mount) != "" && fromRootOrHome(r.Mount):
 			continue
 		}
-		out = append(out, told(r, fmt.Sprintf("the agent can read %s of the host, which %s hands in as %q", what, r.Key, r.Name),
+		out = append(out, told(r, fmt.Sprintf("the agent can read %s of the host, which %s passes as %q", what, r.Key, r.Name),
 			"keep it outside: a proxy on the host, or a service of its own that the agent asks"))
 	}
 	return out
