@@ -133,7 +133,7 @@ func takeDead(name string) *live {
 		return nil
 	}
 	l := &live{file: f, name: name}
-	if held, err := filelock.Try(f); err != nil || !held || !l.isCurrent() || !l.read() {
+	if held, err := filelock.Try(f); err != nil || !held || !l.isCurrent() || !l.isOurs() || !l.read() {
 		_ = f.Close()
 		return nil
 	}
@@ -149,6 +149,17 @@ func (l *live) isCurrent() bool {
 	}
 	now, err := os.Lstat(l.name)
 	return err == nil && os.SameFile(opened, now)
+}
+
+// isOurs reports whether this user wrote the note: it names containers, folders
+// and files to remove, and the folder of notes may be one that others write to.
+func (l *live) isOurs() bool {
+	info, err := l.file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	uid, _ := owner(info)
+	return uid == os.Geteuid()
 }
 
 // read takes the last whole line.
