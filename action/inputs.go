@@ -13,9 +13,9 @@ import (
 	"unicode"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // Inputs are the inputs of the Action after they were read and checked. Each
@@ -293,7 +293,7 @@ func readPrompt(root *os.Root, name string) (string, error) {
 // allows. Versions of actions/checkout before 6 leave the job's token there
 // unless told not to.
 func (p *inputParser) leftToken(dir string) {
-	if len(sandbox.LeftTokens(dir)) > 0 {
+	if len(workspace.LeftTokens(dir)) > 0 {
 		p.errs = append(p.errs, errTokenInCheckout)
 		return
 	}
@@ -305,7 +305,7 @@ func (p *inputParser) leftToken(dir string) {
 		return nil // no submodules, or a folder that the agent cannot read either
 	})
 	for _, name := range configs {
-		if text, err := os.ReadFile(name); err == nil && sandbox.HoldsToken(string(text)) {
+		if text, err := os.ReadFile(name); err == nil && workspace.HoldsToken(string(text)) {
 			p.errs = append(p.errs, errTokenInCheckout)
 			return
 		}

@@ -232,7 +232,7 @@ func TestWebFetchNeedsNoHostOfTheVendor(t *testing.T) {
 	o := s.defaultsHere()
 	o.User.Network.Allow = []string{"docs.sandbox-lab.test"}
 	o.User.Env = map[string]string{"NODE_EXTRA_CA_CERTS": workspaceTarget + "/ca.pem"}
-	dir := workspace(t, false)
+	dir := newProject(t, false)
 	if err := os.WriteFile(filepath.Join(dir, "ca.pem"), s.ca, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // outside is a server on the engine's bridge: what an agent would reach if
@@ -327,7 +328,7 @@ curl -sS --max-time 5 -o /dev/null -w 'without token %{http_code}\n' -d '{}' htt
 curl -sS --max-time 5 -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" -o /dev/null -w 'elsewhere %{http_code}\n' http://127.0.0.1:8790/v1/files
 echo ready; cat`),
 	}
-	tr.during = func(p *Plan, _ *Workspace) {
+	tr.during = func(p *Plan, _ *workspace.Workspace) {
 		defer finish.Close()
 		for _, name := range []string{p.Sidecar.Name, p.Agent.Name} {
 			text, err := exec.Command(docker, "inspect", name).CombinedOutput()
@@ -370,7 +371,7 @@ func TestWhatTheAgentPrintsIsNotKeptByTheEngine(t *testing.T) {
 	docker := testenv.Program(t, "docker")
 	prompt, finish := io.Pipe()
 	tr := &trial{prompt: prompt, options: shell("yes '' | head -c 200000 >&2; echo ready; cat")}
-	tr.during = func(p *Plan, _ *Workspace) {
+	tr.during = func(p *Plan, _ *workspace.Workspace) {
 		defer finish.Close()
 		out, err := exec.Command(docker, "inspect", "-f", "{{.LogPath}}", p.Agent.Name).CombinedOutput()
 		if err != nil {
@@ -394,7 +395,7 @@ func TestNoSocketInTheProjectLeadsToAProgramOfTheHost(t *testing.T) {
 		t.Skip("sockets of this machine are not reachable from the engine's")
 	}
 	e := connect(t)
-	dir := workspace(t, true)
+	dir := newProject(t, true)
 	arrived := make(chan string, 2)
 	listen := func(name string) net.Listener {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
@@ -431,7 +432,7 @@ PY
 	tr := &trial{dir: dir, options: shell(fmt.Sprintf(knock, "/workspace/tmp/dev.sock") +
 		"rm -f tmp/dev.sock || echo it stays; echo ready; until test -S late.sock; do sleep 0.1; done; " + fmt.Sprintf(knock, "/workspace/late.sock"))}
 	listen("tmp/dev.sock")
-	tr.during = func(*Plan, *Workspace) {
+	tr.during = func(*Plan, *workspace.Workspace) {
 		select {
 		case what := <-arrived:
 			t.Errorf("a program of the host heard %q", what)
@@ -534,7 +535,7 @@ git status --porcelain; git ls-files; git log --format=%s`)}).run(t, e)
 func TestADeadFirewallOpensNothing(t *testing.T) {
 	e, o := connect(t), newOutside(t)
 	tr := &trial{options: shell("echo ready; trap '' INT TERM; while :; do " + fmt.Sprintf("(echo x > /dev/tcp/%s/%d) 2>/dev/null; echo x > /dev/udp/%s/%d", o.addr, o.tcp, o.addr, o.udp) + "; done")}
-	tr.during = func(p *Plan, _ *Workspace) {
+	tr.during = func(p *Plan, _ *workspace.Workspace) {
 		if err := e.Kill(context.Background(), p.Sidecar.Name, "KILL"); err != nil {
 			t.Error(err)
 		}

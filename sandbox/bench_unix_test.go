@@ -16,6 +16,7 @@ import (
 
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // BenchmarkLargeProject is a whole run in a repository of 20,000 files and 2,000
@@ -41,7 +42,7 @@ func BenchmarkLargeProject(b *testing.B) {
 			dir := largeRepository(b, c.stale)
 			var startup, total time.Duration
 			for n := 0; b.Loop(); n++ {
-				w, err := Inspect(dir, nil)
+				w, err := workspace.Inspect(dir, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -71,7 +71,11 @@ func (r *run) lookAfter(ctx context.Context) {
 		return
 	}
 	r.result.Changes = set
-	r.result.Warnings = append(r.result.Warnings, set.Warnings(maxNamed)...)
+	warnings := set.Warnings(maxNamed)
+	r.result.Warnings = append(r.result.Warnings, warnings...)
+	if len(set.Repositories) > 0 {
+		r.host.Say("warning: " + warnings[0])
+	}
 	for _, line := range set.Unseen {
 		r.result.Warnings = append(r.result.Warnings, "the search for changes did not look at everything: "+line)
 	}

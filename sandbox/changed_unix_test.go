@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
@@ -108,11 +109,11 @@ func TestAttackObeyedFilesByTheThousand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, err := Inspect(dir, nil)
+	w, err := workspace.Inspect(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(w.Protect) > maxSettings+20 || !strings.Contains(strings.Join(w.Notes, "\n"), "more than 64 settings") {
+	if len(w.Protect) > 64+20 || !strings.Contains(strings.Join(w.Notes, "\n"), "more than 64 settings") {
 		t.Errorf("%d protected paths, notes %q", len(w.Protect), w.Notes)
 	}
 	r := lookedBefore(t, before)

@@ -15,7 +15,7 @@ import (
 // the run says so: on standard error and in summary.json.
 func TestUnreadInstructionsAreSaid(t *testing.T) {
 	e := connect(t)
-	dir := workspace(t, false)
+	dir := newProject(t, false)
 	for name, text := range map[string]string{
 		"CLAUDE.md":                  "Say BANANA always.\n",
 		".claude/skills/s1/SKILL.md": "---\nname: s1\ndescription: KUMQUAT\n---\n",
@@ -50,18 +50,5 @@ func TestUnreadInstructionsAreSaid(t *testing.T) {
 	var summary struct{ Notes []string }
 	if err := json.Unmarshal(text, &summary); err != nil || !slices.Equal(summary.Notes, []string{want}) {
 		t.Errorf("summary.json has the notes %q, %v", summary.Notes, err)
-	}
-}
-
-// A killed run leaves empty folders behind; they are no instructions.
-func TestEmptyFoldersAreNoInstructions(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"CLAUDE.md", ".claude/skills"} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := unreadInstructions(dir); len(got) > 0 {
-		t.Errorf("got %q", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 func network(n firewall.Network) settings.Settings { return settings.Settings{Network: n} }
@@ -228,7 +229,7 @@ func TestPresetsOfTheDevContainerStayClosedInARun(t *testing.T) {
 		if !slices.Equal(s.Network.Presets, c.want) {
 			t.Errorf("%s: presets are %q, want %q", name, s.Network.Presets, c.want)
 		}
-		if note := strings.Join(notes(c.o, &Workspace{}, s.Network.Mode), "\n"); !strings.Contains(note, c.note) || c.note == "" && note != "" {
+		if note := strings.Join(notes(c.o, &workspace.Workspace{}, s.Network.Mode), "\n"); !strings.Contains(note, c.note) || c.note == "" && note != "" {
 			t.Errorf("%s: the note is %q", name, note)
 		}
 	}

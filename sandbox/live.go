@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/internal/filelock"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // liveRun is what must be known of a run to clean up behind it.
@@ -19,8 +20,8 @@ type liveRun struct {
 	Engine   string `json:"engine"`   // engine.Host
 	Machine  string `json:"machine"`  // this one's name
 	// Placed is what may have been put into the project, relative to it.
-	Placed []Placeholder `json:"placed,omitempty"`
-	Tries  int           `json:"tries,omitempty"` // to take the commits, which failed
+	Placed []workspace.Placeholder `json:"placed,omitempty"`
+	Tries  int                     `json:"tries,omitempty"` // to take the commits, which failed
 }
 
 // liveSuffix ends the names of complete notes.
@@ -102,7 +103,7 @@ func (l *live) write() error {
 
 // placed notes what was put into the project. If that fails, more is noted than
 // there is, and only empty folders and files of ours are ever removed.
-func (l *live) placed(made []Placeholder) {
+func (l *live) placed(made []workspace.Placeholder) {
 	if l != nil {
 		l.run.Placed = made
 		_ = l.write()
@@ -158,7 +159,7 @@ func (l *live) isOurs() bool {
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	uid, _ := owner(info)
+	uid, _ := workspace.Owner(info)
 	return uid == os.Geteuid()
 }
 

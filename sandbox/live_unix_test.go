@@ -14,6 +14,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // Attack: notes that this user's runs did not write have Reap remove containers,
@@ -25,7 +26,7 @@ func TestAttackForgedNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, elsewhere := t.TempDir(), t.TempDir()
-	note, err := json.Marshal(liveRun{ID: "x", Folder: elsewhere, StateDir: elsewhere, Machine: machine, Placed: []Placeholder{{Path: "precious", Kind: File}}})
+	note, err := json.Marshal(liveRun{ID: "x", Folder: elsewhere, StateDir: elsewhere, Machine: machine, Placed: []workspace.Placeholder{{Path: "precious", Kind: workspace.File}}})
 	if err != nil {
 		t.Fatal(err)
 	}

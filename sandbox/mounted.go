@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/mountinfo"
 	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
@@ -35,9 +36,9 @@ func (p *Plan) checkSources() error {
 		if !ok {
 			continue
 		}
-		for _, step := range steps(rel) {
-			kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(step)))
-			if err == nil && kind != Folder && kind != File {
+		for _, step := range workspace.Steps(rel) {
+			kind, err := workspace.KindOf(filepath.Join(dir, filepath.FromSlash(step)))
+			if err == nil && kind != workspace.Folder && kind != workspace.File {
 				err = fmt.Errorf("it is %s now", kind)
 			}
 			if err != nil {
@@ -53,7 +54,7 @@ func swapped(what string, why error) error {
 	return diag.WithHint(err, "stop what else works in this folder, such as a dev container or another run, look at %s, and try again", what)
 }
 
-// Folder is the project's folder on the host, without symbolic links.
+// workspace.Folder is the project's folder on the host, without symbolic links.
 func (p *Plan) Folder() string { return p.Agent.Labels[LabelWorkspace] }
 
 // checkMounted compares the mounts of the running agent's container with the

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,167 +13,16 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
-
-// How the agent signs its commits where the host's git names nobody.
-const (
-	agentName  = "Claude"
-	agentEmail = "claude@sandbox.invalid"
-)
-
-// lookAtGit finds the repositories that the agent gets its own git directories
-// of, and says for which it cannot.
-func (w *Workspace) lookAtGit() {
-	var folders, files []string
-	switch kind, _ := kindOf(filepath.Join(w.Dir, ".git")); kind {
-	case Missing, Folder:
-		folders = append(folders, ".git")
-	case File:
-		files = append(files, ".git")
-	default: // nothing can be mounted over it, so it is refused
-		w.Protect = append(w.Protect, ".git")
-	}
-	for i, rel := range nested(w.before) {
-		if i == protectedRepos { // gitProtection says so
-			break
-		}
-		if w.FoldsCase && strings.EqualFold(rel, ".git") {
-			continue // it is the workspace's own
-		}
-		switch w.before.found[rel] {
-		case gitFolder:
-			folders = append(folders, rel)
-		case gitFile:
-			files = append(files, rel)
-		}
-	}
-	w.git = gitdir.Look(w.Dir, folders, files)
-	for _, r := range w.git.Repositories {
-		if r.Problem != "" {
-			w.Notes = append(w.Notes, fmt.Sprintf("git does not work for the agent in %s: %s; %s", filepath.Join(w.Dir, filepath.FromSlash(path.Dir(r.Path))), r.Problem, r.Hint))
-		}
-	}
-	if w.FoldsCase {
-		w.Notes = append(w.Notes, w.Dir+" does not tell upper from lower case: the agent may write to protected files by another spelling, such as .MCP.json; "+
-			"what it changed there is named at the end, and only a clone on another file system prevents it")
-	}
-	w.identity = identity(w.Dir)
-	w.coverSubmodules()
-}
-
-// maxSubmodules is how many folders of submodules that are not checked out are
-// protected.
-const maxSubmodules = 256
-
-// coverSubmodules protects the folders of submodules that are not checked out:
-// git on the host looks for a repository in each without being asked, also from
-// the folder above, and obeys its configuration.
-func (w *Workspace) coverSubmodules() {
-	hosts := map[string]string{} // git directories by their .git
-	for _, r := range w.git.Repositories {
-		hosts[r.Path] = r.Host
-	}
-	for _, p := range w.git.Pointers {
-		hosts[p.Path] = p.Dir
-	}
-	if w.above != "" {
-		if up, err := filepath.Rel(w.Dir, filepath.Join(w.above, ".git")); err == nil {
-			hosts[filepath.ToSlash(up)] = gitdir.HostOf(w.above)
-		}
-	}
-	var absent []string
-	for _, rel := range slices.Sorted(maps.Keys(hosts)) {
-		if hosts[rel] == "" {
-			continue
-		}
-		folders, err := gitdir.Submodules(hosts[rel])
-		if err != nil {
-			w.Notes = append(w.Notes, fmt.Sprintf("%v: submodules of it that are not checked out are not protected from the agent, and git on this machine obeys a repository there", err))
-		}
-		for _, folder := range folders {
-			at, err := filepath.Rel(w.Dir, filepath.Join(w.Dir, filepath.FromSlash(path.Dir(rel)), filepath.FromSlash(folder)))
-			if at = filepath.ToSlash(at); err != nil || at == "." || !filepath.IsLocal(at) {
-				continue // of the repository above, or no path that git takes
-			}
-			if _, known := w.before.found[at+"/.git"]; !known { // or it is looked at with the others
-				absent = append(absent, at)
-			}
-		}
-	}
-	if n := len(absent); n > maxSubmodules {
-		w.Notes = append(w.Notes, fmt.Sprintf("%d submodules are not checked out: %s and all later ones are not protected from the agent, and git on this machine obeys a repository there", n, absent[maxSubmodules]))
-		absent = absent[:maxSubmodules]
-	}
-	if n := len(absent); n > 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("submodules that are not checked out: %d, such as %s; the agent cannot write there; 'git submodule update --init' checks them out", n, absent[0]))
-	}
-	w.Protect = append(w.Protect, absent...)
-}
-
-// hasRepository reports whether git on the host finds a repository in the
-// workspace's own .git, and so never looks at the folder around it.
-func (w *Workspace) hasRepository() bool {
-	kind, isFound := w.before.found[".git"]
-	return isFound && (kind != gitFolder || gitdir.IsRepository(filepath.Join(w.Dir, ".git")))
-}
-
-// nested lists the repositories below the workspace's own.
-func nested(r repositories) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.found)), func(rel string) bool { return rel == ".git" })
-}
-
-// gitObeyed lists what git on the host obeys in the repositories, below the
-// workspace. The agent cannot write to it there, but a hook may be a link to a
-// script of the project, and a file can have another name.
-func (w *Workspace) gitObeyed() (rels []string) {
-	for _, r := range w.git.Repositories {
-		for _, s := range r.Stores {
-			for _, dir := range []string{s.Dir, s.Common} {
-				if rel, err := filepath.Rel(w.Dir, dir); err == nil && filepath.IsLocal(rel) {
-					rels = union(rels, obeyed.GitPaths(filepath.ToSlash(rel)))
-				}
-			}
-		}
-	}
-	return rels
-}
-
-// identity asks git who commits here.
-func identity(dir string) gitdir.Owner {
-	o := gitdir.Owner{Name: agentName, Email: agentEmail}
-	git, err := exec.LookPath("git")
-	if err != nil {
-		return o
-	}
-	cmd := exec.Command(git, "-c", "safe.directory=*", "-C", dir, "config", "-z", "--get-regexp", `^user\.(name|email)$`)
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "GIT_") || strings.HasPrefix(v, "GIT_CONFIG_") {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	out, err := cmd.Output()
-	if err != nil {
-		return o
-	}
-	for entry := range strings.SplitSeq(string(out), "\x00") {
-		switch key, value, _ := strings.Cut(entry, "\n"); {
-		case value == "":
-		case key == "user.name":
-			o.Name = value
-		case key == "user.email":
-			o.Email = value
-		}
-	}
-	return o
-}
 
 // gitMounts are the mounts of the agent's own git directories outside of the
 // workspace, and by its path those in it. A .git file of ours has no source
 // before the run has written it. Where the workspace does not tell upper from
 // lower case, each is mounted at every name of .git: the engine's kernel may know
 // each name as another place.
-func gitMounts(w *Workspace, git gitdir.Layout) (outside []engine.Mount, covers map[string]engine.Mount) {
+func gitMounts(w *workspace.Workspace, git gitdir.Layout) (outside []engine.Mount, covers map[string]engine.Mount) {
 	covers = map[string]engine.Mount{}
 	for _, p := range git.Private {
 		m := engine.Mount{Volume: p.Volume, Target: p.Place}
@@ -191,7 +39,7 @@ func gitMounts(w *Workspace, git gitdir.Layout) (outside []engine.Mount, covers 
 		covers[rel] = engine.Mount{Source: filepath.Join(w.Dir, filepath.FromSlash(rel)), Target: path.Join(workspaceTarget, rel), ReadOnly: true}
 	}
 	for rel, m := range maps.Clone(covers) {
-		for _, name := range w.spellings[rel] {
+		for _, name := range w.Spellings[rel] {
 			spelled := path.Join(path.Dir(rel), name)
 			m.Target = path.Join(workspaceTarget, spelled)
 			covers[spelled] = m

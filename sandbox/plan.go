@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/gitdir"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // Labels that every container of a run carries, so that a later clean-up finds
@@ -86,7 +87,7 @@ type Options struct {
 
 // Facts is what NewPlan must know of the machine.
 type Facts struct {
-	Workspace *Workspace // see Inspect
+	Workspace *workspace.Workspace // see Inspect
 	// HostAddresses are those of this machine that no network of the sandbox's
 	// shows; see HostAddresses. None is allowed.
 	HostAddresses []netip.Addr
@@ -95,21 +96,20 @@ type Facts struct {
 // Plan is a run before it happens. It holds no secret but what User.EnvPrefixes
 // passed on; Redacted takes that away.
 type Plan struct {
-	ID           string           `json:"id"`
-	Network      firewall.Network `json:"network"` // the policy in force
-	Sidecar      engine.Spec      `json:"sidecar"`
-	Agent        engine.Spec      `json:"agent"` // its network is the sidecar's, known when that exists
-	Placeholders []Placeholder    `json:"placeholders,omitempty"`
-	Git          gitdir.Layout    `json:"git"`               // the agent's own git directories
-	Timeout      Duration         `json:"timeout,omitempty"` // 0 = none
-	Warnings     []string         `json:"warnings,omitempty"`
-	Notes        []string         `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
+	ID           string                  `json:"id"`
+	Network      firewall.Network        `json:"network"` // the policy in force
+	Sidecar      engine.Spec             `json:"sidecar"`
+	Agent        engine.Spec             `json:"agent"` // its network is the sidecar's, known when that exists
+	Placeholders []workspace.Placeholder `json:"placeholders,omitempty"`
+	Git          gitdir.Layout           `json:"git"`               // the agent's own git directories
+	Timeout      Duration                `json:"timeout,omitempty"` // 0 = none
+	Warnings     []string                `json:"warnings,omitempty"`
+	Notes        []string                `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
 
 	policy      *firewall.Policy // of Network
 	gitOwner    gitdir.Owner     // the agent's user, and as whom it commits
 	foldsCase   bool             // Workspace.FoldsCase
 	inAction    bool             // Options.InputsNotFlags
-	before      repositories     // in the workspace, to tell afterwards what is new
 	claudePath  string           // in the agent's image
 	hostedWeb   bool             // Options.AllowHostedWeb
 	limits      credproxy.Limits
@@ -128,7 +128,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 // ErrRefused what the project's file would widen and folders that no agent may
 // work in, and with ErrConfig what cannot be done.
 func NewPlan(o Options, f Facts) (*Plan, error) {
-	if err := f.Workspace.refuseFolder(); err != nil {
+	if err := f.Workspace.Refuse(); err != nil {
 		return nil, err
 	}
 	s, err := effective(o)
@@ -146,7 +146,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	git := gitdir.NewLayout(f.Workspace.git, workspaceTarget)
+	git := gitdir.NewLayout(f.Workspace.Git, workspaceTarget)
 	mounts, placeholders, err := workspaceMounts(f.Workspace, union(f.Workspace.Protect, s.Workspace.Protect), git)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	}
 	p := &Plan{
 		ID: o.ID, Network: s.Network, policy: policy, Placeholders: placeholders, Git: git, Timeout: Duration(s.Limits.Timeout),
-		Warnings: slices.Clone(f.Workspace.Notes), before: f.Workspace.before, foldsCase: f.Workspace.FoldsCase,
+		Warnings: slices.Clone(f.Workspace.Notes), foldsCase: f.Workspace.FoldsCase,
 	}
 	p.Warnings = append(p.Warnings, open...)
 	if asked := o.User.Network.Mode; asked != "" && s.Network.Mode != asked { // only the project's file comes between
@@ -178,7 +178,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	}
 	p.claudePath = o.ClaudePath
 	p.Sidecar = p.sidecar(o, f)
-	p.gitOwner = f.Workspace.identity
+	p.gitOwner = f.Workspace.Owner
 	p.gitOwner.UID, p.gitOwner.GID = agentUser(f.Workspace)
 	p.Agent = p.agent(o, s, f, mounts)
 	if err := p.environment(o, s); err != nil {
@@ -190,12 +190,12 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 				f.Workspace.Dir, fallbackUID, fallbackUID, fallbackUID, f.Workspace.Dir))
 	}
 	switch {
-	case f.Workspace.Paths[".git"] != Missing:
-	case f.Workspace.above != "":
+	case f.Workspace.Paths[".git"] != workspace.Missing:
+	case f.Workspace.Above != "":
 		p.Warnings = append(p.Warnings,
 			fmt.Sprintf("%s is a part of the repository %s, which stays outside: a repository that the agent makes ends with the run; run it on "+
 				"%s if the agent's commits should stay",
-				f.Workspace.Dir, f.Workspace.above, f.Workspace.above))
+				f.Workspace.Dir, f.Workspace.Above, f.Workspace.Above))
 	default:
 		p.Warnings = append(p.Warnings,
 			f.Workspace.Dir+" has no git repository of its own: the agent can make one, which ends with the run; run 'git init' there first if "+
@@ -340,7 +340,7 @@ func (p *Plan) lifeline() []string {
 }
 
 // agentUser is the user of the agent: the one that the project's folder belongs to.
-func agentUser(w *Workspace) (uid, gid int) {
+func agentUser(w *workspace.Workspace) (uid, gid int) {
 	if w.UID <= 0 {
 		return fallbackUID, fallbackUID
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // folder returns a workspace with the given entries: "dir/", "file",
 // "link -> target".
-func folder(t *testing.T, entries ...string) *Workspace {
+func folder(t *testing.T, entries ...string) *workspace.Workspace {
 	t.Helper()
 	dir := t.TempDir()
 	for _, e := range entries {
@@ -40,7 +41,7 @@ func folder(t *testing.T, entries ...string) *Workspace {
 			t.Fatal(err)
 		}
 	}
-	w, err := Inspect(dir, nil)
+	w, err := workspace.Inspect(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func folder(t *testing.T, entries ...string) *Workspace {
 	return w
 }
 
-func plan(t *testing.T, o Options, w *Workspace) *Plan {
+func plan(t *testing.T, o Options, w *workspace.Workspace) *Plan {
 	t.Helper()
 	o.ID, o.Image = "test", "image:1"
 	p, err := NewPlan(o, Facts{Workspace: w})
@@ -198,7 +199,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 			t.Errorf("%s: %v, %s", link, err, filled.String())
 		}
 	}
-	w, err := Inspect(folder(t, "sub -> /etc").Dir, []string{"sub/passwd"})
+	w, err := workspace.Inspect(folder(t, "sub -> /etc").Dir, []string{"sub/passwd"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +259,7 @@ func TestGitFileIsProtected(t *testing.T) {
 func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
 	w := folder(t, "main.go", ".claude/notes.md")
 	p := plan(t, Options{}, w)
-	placed, err := makePlaceholders(w.Dir, p.Placeholders, os.Getuid(), os.Getgid())
+	placed, err := workspace.Place(w.Dir, p.Placeholders, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +272,7 @@ func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.Dir, ".vscode", "settings.json"), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	placed.remove()
+	placed.Remove()
 	var left []string
 	err = filepath.WalkDir(w.Dir, func(file string, d os.DirEntry, err error) error {
 		if rel, _ := filepath.Rel(w.Dir, file); err == nil && !d.IsDir() {
@@ -295,7 +296,7 @@ func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
 func TestFoldersThatAreMoreThanAProjectAreRefused(t *testing.T) {
 	home := t.TempDir()
 	for _, dir := range []string{"/", home, filepath.Dir(home), "/run", "/var"} {
-		w := &Workspace{Dir: dir, Home: home, UID: 1, GID: 1}
+		w := &workspace.Workspace{Dir: dir, Home: home, UID: 1, GID: 1}
 		_, err := NewPlan(Options{}, Facts{Workspace: w})
 		if !errors.Is(err, ErrRefused) || diag.HintOf(err) == "" {
 			t.Errorf("%s: got %v, want ErrRefused with a hint", dir, err)

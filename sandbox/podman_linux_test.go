@@ -195,7 +195,7 @@ exec 3<> <(:); while :; do echo x >>work; read -t 0.05 -u 3; done`)}).run(t, e)
 // Attack: the same as TestAttackTheSupervisorIsKilled in cmd/sbx-devc, on Podman.
 func TestKilledOnPodman(t *testing.T) {
 	e := startPodman(t)
-	dir := workspace(t, false)
+	dir := newProject(t, false)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSupervisorToKill$", "-test.v")
 	cmd.Env = append(os.Environ(), supervised+"="+dir)
 	said, err := os.Create(filepath.Join(t.TempDir(), "said"))

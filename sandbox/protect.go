@@ -13,19 +13,11 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/gitdir"
 	"github.com/org/claude-sandbox/settings"
-	"github.com/org/claude-sandbox/workspace/obeyed"
+	"github.com/org/claude-sandbox/workspace"
 )
 
-// Placeholder is an empty file or folder that a run puts where a protected
-// path is missing, so that something can be mounted over it and the agent
-// cannot create it. It is removed after the run unless it holds something.
-type Placeholder struct {
-	Path string `json:"path"` // on the host
-	Kind Kind   `json:"kind"` // Folder or File
-	Text string `json:"text,omitempty"`
-	// Shared says that the agent may write in it: a parent of what is protected.
-	Shared bool `json:"shared,omitempty"`
-}
+// workspaceTarget is where the agent sees the project.
+const workspaceTarget = "/workspace"
 
 // workspaceMounts returns the mounts that show the project to the agent with
 // the protected paths read-only, and the placeholders that they need.
@@ -41,12 +33,12 @@ type Placeholder struct {
 //
 // A symbolic link on the way is refused: the engine would follow it on the
 // host, and a project could have any folder of the host mounted that way.
-func workspaceMounts(w *Workspace, protect []string, git gitdir.Layout) ([]engine.Mount, []Placeholder, error) {
+func workspaceMounts(w *workspace.Workspace, protect []string, git gitdir.Layout) ([]engine.Mount, []workspace.Placeholder, error) {
 	mounts := map[string]engine.Mount{".": {Source: w.Dir, Target: workspaceTarget}}
 	outside, covers := gitMounts(w, git)
-	protect = slices.DeleteFunc(slices.Clone(protect), w.git.Covers)
+	protect = slices.DeleteFunc(slices.Clone(protect), w.Git.Covers)
 	protect = append(protect, slices.Sorted(maps.Keys(covers))...)
-	placeholders := map[string]Placeholder{}
+	placeholders := map[string]workspace.Placeholder{}
 	bind := func(rel string, readOnly bool) {
 		m := mounts[rel]
 		mounts[rel] = engine.Mount{
@@ -55,9 +47,9 @@ func workspaceMounts(w *Workspace, protect []string, git gitdir.Layout) ([]engin
 			ReadOnly: readOnly || m.ReadOnly, // a path that is protected itself stays so
 		}
 	}
-	hold := func(rel string, kind Kind, text string, shared bool) {
+	hold := func(rel string, kind workspace.Kind, text string, shared bool) {
 		if _, ok := placeholders[rel]; !ok {
-			placeholders[rel] = Placeholder{filepath.Join(w.Dir, filepath.FromSlash(rel)), kind, text, shared}
+			placeholders[rel] = workspace.Placeholder{Path: filepath.Join(w.Dir, filepath.FromSlash(rel)), Kind: kind, Text: text, Shared: shared}
 		}
 	}
 	for _, p := range protect {
@@ -65,40 +57,40 @@ func workspaceMounts(w *Workspace, protect []string, git gitdir.Layout) ([]engin
 		if !filepath.IsLocal(filepath.FromSlash(p)) || p == "." {
 			return nil, nil, fmt.Errorf("%w: workspace.protect: %q is not a path below the workspace", ErrConfig, p)
 		}
-		way := steps(p)
+		way := workspace.Steps(p)
 		for i, step := range way {
 			last := i == len(way)-1
 			kind := w.Paths[step]
 			if kind == "" {
-				kind = Missing // its parent is
+				kind = workspace.Missing // its parent is
 			}
 			cover, covered := covers[step]
 			switch {
-			case kind == Symlink || kind == Special:
-				err := fmt.Errorf("%w: %s in the workspace is a %s", ErrRefused, step, map[Kind]string{Symlink: "symbolic link", Special: "device, socket or pipe"}[kind])
+			case kind == workspace.Symlink || kind == workspace.Special:
+				err := fmt.Errorf("%w: %s in the workspace is a %s", ErrRefused, step, map[workspace.Kind]string{workspace.Symlink: "symbolic link", workspace.Special: "device, socket or pipe"}[kind])
 				return nil, nil, diag.WithHint(err, "it lies on the protected path %s, and the engine would follow it on this machine: replace it with a plain file or folder", p)
 			case last && covered:
-				if kind == Missing {
-					hold(step, Folder, "", false)
+				if kind == workspace.Missing {
+					hold(step, workspace.Folder, "", false)
 				}
 				mounts[step] = cover
-			case last && kind == Missing:
-				kind, text := missingKind(p)
+			case last && kind == workspace.Missing:
+				kind, text := workspace.StandIn(p)
 				hold(step, kind, text, false)
 				bind(step, true)
 			case last:
 				bind(step, true)
-			case kind == File:
+			case kind == workspace.File:
 				// A .git file, as in a worktree or submodule, says where the
 				// repository is: it is what must not change.
 				bind(step, true)
-			case kind == Missing:
-				hold(step, Folder, "", true)
+			case kind == workspace.Missing:
+				hold(step, workspace.Folder, "", true)
 				bind(step, false)
 			default:
 				bind(step, false)
 			}
-			if kind == File {
+			if kind == workspace.File {
 				break
 			}
 		}
@@ -113,30 +105,18 @@ func workspaceMounts(w *Workspace, protect []string, git gitdir.Layout) ([]engin
 		out = append(out, m)
 	}
 	slices.SortFunc(out, func(a, b engine.Mount) int { return strings.Compare(a.Target, b.Target) })
-	var held []Placeholder
+	var held []workspace.Placeholder
 	for _, p := range placeholders {
 		held = append(held, p)
 	}
-	slices.SortFunc(held, func(a, b Placeholder) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(held, func(a, b workspace.Placeholder) int { return strings.Compare(a.Path, b.Path) })
 	return out, held, nil
 }
-
-// missingKind says what stands in for a missing protected path.
-func missingKind(p string) (kind Kind, text string) {
-	if text, isFile := obeyed.StandIn(p); isFile {
-		return File, text
-	}
-	return Folder, ""
-}
-
-// engineSockets are where container engines listen. Whoever reaches one is root
-// on the host.
-var engineSockets = []string{"/var/run/docker.sock", "/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"}
 
 // hostMount resolves a mount of the settings: "~/" is the user's home, a
 // relative path is relative to the settings file. A folder that holds an
 // engine's socket is refused whoever asks for it.
-func hostMount(w *Workspace, m settings.Mount) (engine.Mount, error) {
+func hostMount(w *workspace.Workspace, m settings.Mount) (engine.Mount, error) {
 	source := filepath.FromSlash(m.Host)
 	if rest, ok := strings.CutPrefix(m.Host, "~/"); ok {
 		source = filepath.Join(w.Home, filepath.FromSlash(rest))
@@ -147,10 +127,10 @@ func hostMount(w *Workspace, m settings.Mount) (engine.Mount, error) {
 	if real, err := filepath.EvalSymlinks(source); err == nil { // as the engine will
 		source = real
 	}
-	if err := w.shownTwice(m, source); err != nil {
+	if err := shownTwice(w, m, source); err != nil {
 		return engine.Mount{}, err
 	}
-	for _, socket := range engineSockets {
+	for _, socket := range workspace.EngineSockets() {
 		if rel, err := filepath.Rel(source, filepath.FromSlash(socket)); err == nil && filepath.IsLocal(rel) || strings.HasSuffix(source, ".sock") {
 			err := fmt.Errorf("%w: the mount of %s would give the agent the container engine, and with it this machine", ErrRefused, m.Host)
 			return engine.Mount{}, diag.WithHint(err, "mount the folder that the agent needs, not one that holds a socket")
@@ -161,13 +141,13 @@ func hostMount(w *Workspace, m settings.Mount) (engine.Mount, error) {
 
 // shownTwice refuses a mount by which the agent could write to what is protected
 // in the project.
-func (w *Workspace) shownTwice(m settings.Mount, source string) error {
+func shownTwice(w *workspace.Workspace, m settings.Mount, source string) error {
 	if m.ReadOnly {
 		return nil
 	}
-	for _, p := range append(slices.Clone(w.Protect), w.git.Paths()...) {
+	for _, p := range append(slices.Clone(w.Protect), w.Git.Paths()...) {
 		protected := filepath.Join(w.Dir, filepath.FromSlash(p))
-		if !below(source, protected) && !below(protected, source) {
+		if !workspace.Below(source, protected) && !workspace.Below(protected, source) {
 			continue
 		}
 		err := fmt.Errorf("%w: the mount of %s would show %s of the project to the agent once more, where it could be written to", ErrRefused, m.Host, p)

@@ -26,6 +26,7 @@ import (
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // canary is the key of the model API in these tests. It is looked for where no
@@ -120,7 +121,7 @@ type trial struct {
 	signals       chan os.Signal
 	git           bool // the workspace is a git repository with a .devcontainer
 	adjust        func(*Plan)
-	during        func(p *Plan, w *Workspace) // called once the agent has printed "ready"
+	during        func(p *Plan, w *workspace.Workspace) // called once the agent has printed "ready"
 
 	dir    string // the workspace; "" = a new one
 	image  string // "" = testImage's
@@ -158,8 +159,8 @@ func (n *notifier) String() string {
 	return n.buf.String()
 }
 
-// workspace makes a project's folder that belongs to uid 1000 when we may.
-func workspace(t *testing.T, git bool) string {
+// newProject makes a project's folder that belongs to uid 1000 when we may.
+func newProject(t *testing.T, git bool) string {
 	t.Helper()
 	dir := t.TempDir()
 	files := map[string]string{"main.go": "package main\n"}
@@ -213,9 +214,9 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		t.Fatal(err)
 	}
 	if tr.dir == "" {
-		tr.dir = workspace(t, tr.git)
+		tr.dir = newProject(t, tr.git)
 	}
-	w, err := Inspect(tr.dir, nil)
+	w, err := workspace.Inspect(tr.dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // Reap cleans up behind runs whose program was killed: it saves what only their
@@ -23,13 +25,16 @@ import (
 // same engine. Notes that name another machine are left alone, as in a home folder
 // on a network, and so are those of an engine that connect does not return.
 func Reap(ctx context.Context, liveDir string, connect func(context.Context) (*engine.Engine, error)) (said []string) {
-	notes, err := filepath.Glob(filepath.Join(escapeGlob(liveDir), "*"+liveSuffix))
+	notes, err := os.ReadDir(liveDir)
 	if err != nil {
 		return nil
 	}
 	var e *engine.Engine
-	for _, name := range notes {
-		dead := takeDead(name)
+	for _, note := range notes {
+		if !strings.HasSuffix(note.Name(), liveSuffix) {
+			continue
+		}
+		dead := takeDead(filepath.Join(liveDir, note.Name()))
 		if dead == nil {
 			continue
 		}
@@ -76,7 +81,7 @@ func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
 	if inUse {
 		l.leave()
 	} else {
-		taken = l.run.takeBack()
+		taken = workspace.TakeBack(l.run.Folder, l.run.Placed)
 		l.end()
 	}
 	if len(containers) == 0 && taken == 0 {
@@ -104,18 +109,4 @@ func (l *live) keep(ctx context.Context, failure error) []string {
 	name := FirewallContainer(l.run.ID)
 	return []string{fmt.Sprintf("warning: the run %s in %s ended without its program, and the commits of its agent could not be taken: %v; its container %s is kept, and %d more starts try again; to give the commits up: docker rm -fv %s",
 		l.run.ID, l.run.Folder, errors.Join(failure, err), name, rescueTries-l.run.Tries, name)}
-}
-
-// takeBack removes the placeholders and returns how many were still there. A
-// folder that is another one now keeps them.
-func (n liveRun) takeBack() int {
-	if real, err := filepath.EvalSymlinks(n.Folder); err != nil || real != n.Folder {
-		return 0
-	}
-	root, err := os.OpenRoot(n.Folder)
-	if err != nil {
-		return 0
-	}
-	h := &placeholders{root: root, made: n.Placed}
-	return h.remove()
 }

@@ -1,15 +1,14 @@
 package sandbox
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
-	"github.com/org/claude-sandbox/workspace/obeyed"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // What is protected is mounted read-only, and the kernel takes a mount away when
@@ -24,66 +23,22 @@ const (
 	placesPause = time.Second
 )
 
-// place is something of the workspace as it was when it was mounted.
-type place struct {
-	rel  string
-	path string
-	info os.FileInfo
-	open *os.File // keeps its number from being another's; nil = could not be opened
-	text []byte   // what it holds, if it is a file of git's; see obeyed.IsGitFile
-}
-
-// places are what a run protects, as they are right before it starts.
-type places []place
-
-// rememberPlaces looks at what is mounted read-only in the workspace.
-func (p *Plan) rememberPlaces() (all places, err error) {
+// rememberPlaces looks at what is mounted read-only in the workspace, right before
+// the run starts.
+func (p *Plan) rememberPlaces() (workspace.Places, error) {
+	var rels []string
 	for _, m := range p.Agent.Mounts {
 		rel, ok := p.inWorkspace(m)
-		if !ok || !m.ReadOnly && m.Volume == "" || !strings.HasPrefix(m.Target, workspaceTarget+"/") {
-			continue
-		}
-		at := place{rel: rel, path: filepath.Join(p.Folder(), filepath.FromSlash(rel))}
-		if at.info, err = os.Lstat(at.path); err != nil {
-			all.close()
-			return nil, swapped(rel, err)
-		}
-		if runtime.GOOS != "windows" { // where an open file could not be replaced by its owner
-			at.open, _ = os.Open(at.path)
-		}
-		if at.info.Mode().IsRegular() && obeyed.IsGitFile(at.rel) {
-			at.text, _ = os.ReadFile(at.path) // what we cannot read is not ours
-		}
-		all = append(all, at)
-	}
-	return all, nil
-}
-
-// replaced lists those whose path leads to something else now, or nowhere, and
-// files of git's that hold something else. The agent could write to one by
-// another name, such as .git/CONFIG where upper and lower case are the same here
-// and not in the engine's virtual machine.
-func (all places) replaced() (rels []string) {
-	for _, p := range all {
-		now, err := os.Lstat(p.path)
-		switch {
-		case err != nil || !os.SameFile(now, p.info):
-			rels = append(rels, p.rel)
-		case p.text != nil:
-			if text, err := os.ReadFile(p.path); err != nil || !bytes.Equal(text, p.text) {
-				rels = append(rels, p.rel)
-			}
+		if ok && (m.ReadOnly || m.Volume != "") && strings.HasPrefix(m.Target, workspaceTarget+"/") {
+			rels = append(rels, rel)
 		}
 	}
-	return rels
-}
-
-func (all places) close() {
-	for _, p := range all {
-		if p.open != nil {
-			p.open.Close()
-		}
+	places, err := workspace.Remember(p.Folder(), rels)
+	if missing := (*fs.PathError)(nil); errors.As(err, &missing) {
+		rel, _ := filepath.Rel(p.Folder(), missing.Path)
+		return nil, swapped(filepath.ToSlash(rel), err)
 	}
+	return places, err
 }
 
 // unprotected says what lost its protection while the agent worked, "" if

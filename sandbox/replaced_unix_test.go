@@ -13,6 +13,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // Attack: the agent waits until somebody on the host takes what protects a path
@@ -43,7 +44,7 @@ echo "it ended by itself"`
 			r.git("project", "add", ".devcontainer")
 			r.git("project", "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "two")
 			tr := &trial{dir: r.dir, options: shell(wait)}
-			tr.during = func(p *Plan, _ *Workspace) {
+			tr.during = func(p *Plan, _ *workspace.Workspace) {
 				if c.gone == "" {
 					name := agentContainer(p.ID)
 					for _, args := range [][]string{{"exec", name, "true"}, {"cp", "/etc/hostname", name + ":/workspace/copied"}, {"cp", name + ":/etc/hostname", "-"}} {
@@ -79,24 +80,24 @@ echo "it ended by itself"`
 }
 
 // rememberedWorkspace is a project whose protected places are known.
-func rememberedWorkspace(t *testing.T) (dir string, all places) {
+func rememberedWorkspace(t *testing.T) (dir string, all workspace.Places) {
 	t.Helper()
-	dir = workspace(t, true)
-	w, err := Inspect(dir, nil)
+	dir = newProject(t, true)
+	w, err := workspace.Inspect(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := plan(t, Options{}, w)
-	placed, err := makePlaceholders(dir, p.Placeholders, os.Getuid(), os.Getgid())
+	placed, err := workspace.Place(dir, p.Placeholders, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { placed.remove() })
+	t.Cleanup(func() { placed.Remove() })
 	all, err = p.rememberPlaces()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(all.close)
+	t.Cleanup(all.Close)
 	return dir, all
 }
 
@@ -104,7 +105,7 @@ func rememberedWorkspace(t *testing.T) (dir string, all places) {
 // made again often gets the number of the one before.
 func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
 	dir, all := rememberedWorkspace(t)
-	if got := all.replaced(); len(got) > 0 {
+	if got := all.Replaced(); len(got) > 0 {
 		t.Errorf("replaced already: %q", got)
 	}
 	vscode := filepath.Join(dir, ".vscode")
@@ -114,7 +115,7 @@ func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
 	if err := os.Mkdir(vscode, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got := all.replaced(); !slices.Equal(got, []string{".vscode"}) {
+	if got := all.Replaced(); !slices.Equal(got, []string{".vscode"}) {
 		t.Errorf("replaced are %q", got)
 	}
 }
@@ -132,11 +133,11 @@ func TestAPlaceOfGitsThatHoldsSomethingElseIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(all.close)
+	t.Cleanup(all.Close)
 	if err := errors.Join(os.Link(filepath.Join(w.Dir, "sub", ".git"), filepath.Join(w.Dir, "same")), os.WriteFile(filepath.Join(w.Dir, "same"), []byte("evil"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if got := all.replaced(); !slices.Equal(got, []string{"sub/.git"}) {
+	if got := all.Replaced(); !slices.Equal(got, []string{"sub/.git"}) {
 		t.Errorf("replaced are %q", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // Host is what a run touches on this side of the walls. All fields are
@@ -67,11 +68,6 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 			r.ending = newEnding(ctx, h.Signals, h.Say)
 		}
 		if r.ending != nil {
-			fresh := newRepositories(r.ending.look, p.Folder(), p.before)
-			for _, w := range fresh {
-				h.Say("warning: " + w)
-			}
-			r.result.Warnings = append(r.result.Warnings, fresh...)
 			r.lookAfter(r.ending.look)
 			r.ending.stop()
 			if code := r.ending.signal(); code != 0 {
@@ -107,16 +103,16 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	if err := r.noteLive(); err != nil {
 		h.Say(fmt.Sprintf("warning: %v; should this program be killed, its containers end, but are not removed", err))
 	}
-	if r.placed, err = makePlaceholders(p.Folder(), p.Placeholders, p.gitOwner.UID, p.gitOwner.GID); err != nil {
+	if r.placed, err = workspace.Place(p.Folder(), p.Placeholders, p.gitOwner.UID, p.gitOwner.GID); err != nil {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
 		r.live.end()
 		return nil, err
 	}
 	defer r.cleanup(ctx)
 	r.meetOthers(ctx)
-	r.live.placed(r.placed.made)
+	r.live.placed(r.placed.Made())
 	p.Sidecar.Labels = maps.Clone(p.Sidecar.Labels)
-	p.Sidecar.Labels[labelPlaced] = r.placed.label()
+	p.Sidecar.Labels[labelPlaced] = r.placed.Label()
 	p.Sidecar.Labels[labelGit] = layoutLabel(p.Git)
 	if err := r.start(ctx); err != nil {
 		r.result.ExitCode = 125
@@ -141,7 +137,7 @@ func (r *run) meetOthers(ctx context.Context) {
 		if !first {
 			continue
 		}
-		r.placed.adopt(placed)
+		r.placed.Adopt(placed)
 		r.host.Say(fmt.Sprintf("note: the run %s is in this folder, too", labels[LabelRun]))
 	}
 }
@@ -156,7 +152,7 @@ type run struct {
 	result Result
 
 	live       *live // nil = nobody reaps this run
-	placed     *placeholders
+	placed     *workspace.Placed
 	sidecar    *sidecar
 	tunnel     *tunnelHost
 	agent      *process
@@ -243,7 +239,7 @@ func (r *run) cleanup(ctx context.Context) {
 		r.live.end() // the last run removes what all have put there
 		return
 	}
-	r.placed.remove()
+	r.placed.Remove()
 	r.live.end()
 }
 

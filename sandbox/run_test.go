@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // TestClaudeWorksInTheSandbox runs the real Claude Code against a scripted
@@ -193,7 +194,7 @@ func TestSignalsReachTheAgent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			signals := make(chan os.Signal, len(c.signals))
-			tr := (&trial{options: shell(c.script), signals: signals, during: func(*Plan, *Workspace) {
+			tr := (&trial{options: shell(c.script), signals: signals, during: func(*Plan, *workspace.Workspace) {
 				for _, s := range c.signals {
 					signals <- s
 				}
@@ -224,7 +225,7 @@ func TestAKilledRunLeavesASummary(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	tr.during = func(*Plan, *Workspace) {
+	tr.during = func(*Plan, *workspace.Workspace) {
 		defer finish.Close()
 		read(&during)
 	}
@@ -330,19 +331,19 @@ func TestOutOfMemoryIsNamed(t *testing.T) {
 func TestTwoRunsShareAFolder(t *testing.T) {
 	e := connect(t)
 	prompt, finish := io.Pipe()
-	longer := &trial{prompt: prompt, dir: workspace(t, false), options: shell(`
+	longer := &trial{prompt: prompt, dir: newProject(t, false), options: shell(`
 echo ready; cat
 mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit
 for f in .vscode/tasks.json .devcontainer/devcontainer.json; do mkdir -p "$(dirname $f)"; echo evil > $f && echo "WROTE $f"; done`)}
 	first := &trial{dir: longer.dir, options: shell("echo ready; while [ ! -e /workspace/go-on ]; do sleep 0.05; done")}
 	started, ended := make(chan struct{}), make(chan struct{})
-	first.during = func(*Plan, *Workspace) { close(started) }
+	first.during = func(*Plan, *workspace.Workspace) { close(started) }
 	go func() {
 		defer close(ended)
 		first.run(t, e)
 	}()
 	<-started // the first one holds the placeholders by now
-	longer.during = func(*Plan, *Workspace) {
+	longer.during = func(*Plan, *workspace.Workspace) {
 		defer finish.Close()
 		if err := os.WriteFile(longer.dir+"/go-on", nil, 0o644); err != nil {
 			t.Error(err)
@@ -374,7 +375,7 @@ func BenchmarkStartup(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := &Workspace{Dir: b.TempDir(), UID: 1000, GID: 1000}
+	w := &workspace.Workspace{Dir: b.TempDir(), UID: 1000, GID: 1000}
 	var startup, firewall time.Duration
 	for n := 0; b.Loop(); n++ {
 		o := shell("true")

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // Attack: a submodule is not checked out, as after a plain clone, and the agent makes
@@ -52,7 +54,7 @@ mv ` + p + ` moved && echo DONE
 `
 			}
 			dir := filepath.Join(r.dir, c.below)
-			tr := (&trial{dir: dir, options: shell(script + "echo ready; while ! test -e stop; do :; done; echo finished"), during: func(*Plan, *Workspace) {
+			tr := (&trial{dir: dir, options: shell(script + "echo ready; while ! test -e stop; do :; done; echo finished"), during: func(*Plan, *workspace.Workspace) {
 				if out, err := r.host(dir, "status", "--short"); err != nil || r.ran() {
 					t.Errorf("git on the host while the agent works: %v: %s", err, out)
 				}

@@ -21,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // How long the agent gets after each step of being stopped: an interrupted
@@ -41,7 +42,7 @@ type process struct {
 	copied  chan error // receives one value when all output has been passed on
 	output  *output
 	started time.Time
-	places  places // that are protected
+	places  workspace.Places // that are protected
 	prompt  beginning
 }
 
@@ -229,7 +230,7 @@ wait:
 				stop.interrupt()
 			}
 		case <-look.C:
-			if len(r.agent.places.replaced()) > 0 {
+			if len(r.agent.places.Replaced()) > 0 {
 				look.Stop()
 				stop.send("KILL")
 			}
@@ -244,8 +245,8 @@ wait:
 		ended = agent.EndedTimeout
 	}
 	r.ending = newEnding(ctx, r.host.Signals, r.host.Say)
-	replaced := r.agent.places.replaced()
-	r.agent.places.close()
+	replaced := r.agent.places.Replaced()
+	r.agent.places.Close()
 	r.result.Timings.Agent = time.Since(r.agent.started)
 	r.drain(r.ending.look)
 	_ = r.tunnel.Close() // its handlers end, and the meter is complete

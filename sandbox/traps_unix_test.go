@@ -16,6 +16,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // repository is a project with everything that git on the host obeys: a
@@ -179,7 +180,7 @@ func TestAgentCannotTurnTheWorkspaceIntoABareRepository(t *testing.T) {
 cd /workspace; rm -rf .git/*; echo 'ref: refs/heads/main' > HEAD
 ` + strings.ReplaceAll(how, "%s", "("+evil+")") + `
 echo ready; cat >/dev/null`)}
-			tr.during = func(*Plan, *Workspace) {
+			tr.during = func(*Plan, *workspace.Workspace) {
 				defer finish.Close()
 				if out, err := r.host("project", "status"); (err == nil) == without || r.ran() {
 					t.Errorf("%s: git on the host accepts it while the agent runs: %s", how, out)
@@ -382,7 +383,7 @@ echo free >>docs/x && echo free >scripts/free && echo "the rest is free"
 // TestFolderSwappedForALinkMountsNothingOfTheHost: something with the agent's
 // rights puts a link in a protected folder's place while the run starts.
 func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
-	swap := func(t *testing.T, w *Workspace) (secret string) {
+	swap := func(t *testing.T, w *workspace.Workspace) (secret string) {
 		t.Helper()
 		secret = t.TempDir()
 		vscode := filepath.Join(w.Dir, ".vscode")
@@ -394,10 +395,10 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 	t.Run("before the start", func(t *testing.T) {
 		w := folder(t, ".vscode/tasks.json")
 		p := plan(t, Options{}, w)
-		if placed, err := makePlaceholders(w.Dir, p.Placeholders, os.Getuid(), os.Getgid()); err != nil {
+		if placed, err := workspace.Place(w.Dir, p.Placeholders, os.Getuid(), os.Getgid()); err != nil {
 			t.Fatal(err)
 		} else {
-			defer placed.remove()
+			defer placed.Remove()
 		}
 		if err := p.checkSources(); err != nil {
 			t.Errorf("nothing was swapped yet: %v", err)
@@ -411,13 +412,13 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 		w := folder(t, ".vscode/tasks.json", ".git/config")
 		user := Options{}
 		user.User.Workspace.Protect = []string{".vscode/sub/file"}
-		w, err := Inspect(w.Dir, user.User.Workspace.Protect)
+		w, err := workspace.Inspect(w.Dir, user.User.Workspace.Protect)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := plan(t, user, w)
 		secret := swap(t, w)
-		if _, err := makePlaceholders(w.Dir, p.Placeholders, os.Getuid(), os.Getgid()); err == nil {
+		if _, err := workspace.Place(w.Dir, p.Placeholders, os.Getuid(), os.Getgid()); err == nil {
 			t.Error("a mount point was made behind a link")
 		}
 		if left, err := os.ReadDir(secret); err != nil || len(left) != 1 {
@@ -427,8 +428,8 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 	t.Run("in the last moment", func(t *testing.T) {
 		e := connect(t)
 		ctx := context.Background()
-		dir := workspace(t, true)
-		w, err := Inspect(dir, nil)
+		dir := newProject(t, true)
+		w, err := workspace.Inspect(dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -439,7 +440,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			placed, err := makePlaceholders(dir, p.Placeholders, 1000, 1000)
+			placed, err := workspace.Place(dir, p.Placeholders, 1000, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -463,7 +464,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 			if err := e.Remove(ctx, agent.id); err != nil {
 				t.Error(err)
 			}
-			placed.remove()
+			placed.Remove()
 		}
 	})
 }

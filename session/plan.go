@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // Exit codes of failures before a run, see docs/cli.md.
@@ -36,7 +37,7 @@ func Plan(dir string, o sandbox.Options) (*sandbox.Plan, error) {
 	if project != nil {
 		protect = append(protect, project.Workspace.Protect...)
 	}
-	workspace, err := sandbox.Inspect(dir, protect)
+	workspace, err := workspace.Inspect(dir, protect)
 	if err != nil {
 		return nil, planError(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/effective"
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 type effectiveOptions struct {
@@ -116,7 +116,7 @@ func hostOf(config string) (effective.Host, error) {
 			host.Workspace = filepath.Dir(up)
 		}
 	}
-	host.GitRoot = sandbox.RepositoryOf(host.Workspace)
+	host.GitRoot = workspace.RepositoryOf(host.Workspace)
 	for _, e := range os.Environ() {
 		name, value, _ := strings.Cut(e, "=")
 		host.Env[name] = value

@@ -12,10 +12,10 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/ask"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/detect"
 	"github.com/org/claude-sandbox/templates/scaffold"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 type initOptions struct {
@@ -93,7 +93,7 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 		}
 		return exitWith(exitNoInput, diag.WithHint(err, "name the project's folder"))
 	}
-	if err := sandbox.CheckFolder(string(dir)); err != nil {
+	if err := workspace.CheckFolder(string(dir)); err != nil {
 		return runError(err)
 	}
 	var to *ask.Terminal // nil = ask nobody

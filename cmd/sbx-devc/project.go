@@ -8,9 +8,9 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/templates/scaffold"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // projectDir is the folder that a command is about: the one that is named, or the
@@ -27,7 +27,7 @@ func (a *app) projectDir(args []string) string {
 	if err != nil {
 		return "."
 	}
-	found := sandbox.ProjectAround(real(here), real(a.getenv("HOME")), holdsProject)
+	found := workspace.ProjectAround(real(here), real(a.getenv("HOME")), holdsProject)
 	rel, err := filepath.Rel(real(here), found)
 	if err != nil || rel == "." {
 		return "."
@@ -84,7 +84,7 @@ func (a *app) projectAsked(all bool, args []string) (string, error) {
 		return "", exitWith(exitInternal, err)
 	}
 	hasRun := a.runs().Projects()
-	project := sandbox.ProjectAround(here, real(a.getenv("HOME")), func(dir string) bool { return hasRun[dir] || holdsProject(dir) })
+	project := workspace.ProjectAround(here, real(a.getenv("HOME")), func(dir string) bool { return hasRun[dir] || holdsProject(dir) })
 	if project != here {
 		fmt.Fprintf(a.stderr, "sbx-devc: note: the project is %s\n", project)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // repositoryPaths names files as hosting services do: relative to the root of
@@ -25,7 +25,7 @@ func (a *app) pathsFor(checked []string) repositoryPaths {
 		return repositoryPaths{}
 	}
 	for _, dir := range append([]string{here}, checked...) {
-		if root := sandbox.RepositoryOf(real(dir)); root != "" && dir != "-" {
+		if root := workspace.RepositoryOf(real(dir)); root != "" && dir != "-" {
 			return repositoryPaths{root}
 		}
 	}

@@ -72,8 +72,10 @@ type Set struct {
 	Files   int      `json:"files"`          // changed files in all, those in folded folders and in More included
 	Plus    int      `json:"plus"`
 	Minus   int      `json:"minus"`
-	Unseen  []string `json:"unseen,omitempty"` // sentences: what was not looked at
-	Cut     bool     `json:"cut,omitempty"`    // the diff is not complete
+	// Repositories are places at which git finds one that it did not find before.
+	Repositories []Repository `json:"repositories,omitempty"`
+	Unseen       []string     `json:"unseen,omitempty"` // sentences: what was not looked at
+	Cut          bool         `json:"cut,omitempty"`    // the diff is not complete
 }
 
 // Bounds on what a run's changes may cost the host, in entries and bytes. An

@@ -20,7 +20,7 @@ func (b *Before) Compare(ctx context.Context) *Set {
 	if n := b.sums.missed; n > 0 {
 		w.unseen.say("%s in memory, on a file system that does not tell of all changes", counted(n, "file", "files"))
 	}
-	set := &Set{Unseen: w.unseen.all()}
+	set := &Set{Unseen: w.unseen.all(), Repositories: newRepositories(".", b.tree, after, b.taken.UnixNano())}
 	r := &reader{ctx: ctx, b: b, after: after, left: maxRead}
 	c.changes = r.settle(c.changes)
 	c.into(set)

@@ -221,11 +221,16 @@ func (s *Set) Paths(limit int) []string {
 	return paths
 }
 
-// Warnings say in sentences which changed files programs obey: first those that
-// need nobody's word, then those of builds and CI. Of each at most limit are
-// named. It is nil when none changed.
+// Warnings say in sentences which repositories are new, and which other changed
+// files programs obey: first those that need no word of a person, then those of
+// builds and CI. Of each at most limit are named. It is nil when none changed.
 func (s *Set) Warnings(limit int) (sentences []string) {
-	dangerous := s.Dangerous()
+	if text := s.repositoriesWarning(limit); text != "" {
+		sentences = append(sentences, text)
+	}
+	dangerous := slices.DeleteFunc(slices.Clone(s.Dangerous()), func(c Change) bool {
+		return slices.ContainsFunc(s.Repositories[:min(len(s.Repositories), limit)], func(r Repository) bool { return r.Path == c.Path })
+	})
 	build := slices.IndexFunc(dangerous, func(c Change) bool { return !c.Class.OnSight() })
 	if build < 0 {
 		build = len(dangerous)

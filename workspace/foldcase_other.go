@@ -1,6 +1,6 @@
 //go:build !linux
 
-package sandbox
+package workspace
 
 // isOnePlace is not known: the engine has another kernel.
 func isOnePlace(string) bool { return false }

@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"errors"
@@ -68,7 +68,7 @@ func (l *linked) add(rel string) {
 
 // protects reports whether rel is protected, itself or with a folder above it.
 func (l *linked) protects(rel string) bool {
-	return slices.ContainsFunc(steps(rel), func(step string) bool { return l.protect[step] })
+	return slices.ContainsFunc(Steps(rel), func(step string) bool { return l.protect[step] })
 }
 
 // rel is a path's place below the workspace; ok is false for the workspace

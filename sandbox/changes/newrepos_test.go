@@ -1,6 +1,7 @@
-package sandbox
+package changes
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,22 +12,34 @@ import (
 // same name on some hosts, by links, and by a commondir that is added to a bare
 // repository that was there before.
 func TestTheSearchForRepositoriesIsNotFooled(t *testing.T) {
-	w := folder(t, "fixture.git/HEAD", "fixture.git/objects/", "fixture.git/refs/", "old/.git/HEAD", "empty/.git/")
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"fixture.git/HEAD", "fixture.git/objects/x", "fixture.git/refs/x", "old/.git/HEAD", "empty/.git/x"} {
+		write(name, "")
+	}
+	before, err := Take(t.Context(), dir, Options{Keep: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer before.Close()
+	if again := before.Compare(t.Context()).Repositories; len(again) > 0 {
+		t.Errorf("without a change: %q", again)
+	}
 	for name, text := range map[string]string{
 		"upper/.GIT/HEAD": "", "head/head": "", "head/commondir": "x", "fixture.git/commondir": "x", "old/.git/index": "", "notes/HEAD": "", "notes/refs": "",
 	} {
-		file := filepath.Join(w.Dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(name, text)
 	}
-	if err := os.Symlink("old/.git", filepath.Join(w.Dir, ".git")); err != nil {
+	if err := os.Symlink("old/.git", filepath.Join(dir, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(newRepositories(t.Context(), w.Dir, w.before), "\n")
+	got := before.Compare(t.Context()).Warnings(20)[0]
 	for _, want := range []string{"upper/.GIT (a repository)", "head (a bare repository", "fixture.git (a bare repository whose configuration is elsewhere)", " .git (a symbolic link)"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not reported: %s", want, got)
@@ -36,8 +49,5 @@ func TestTheSearchForRepositoriesIsNotFooled(t *testing.T) {
 		if strings.Contains(got, bad) {
 			t.Errorf("%s is no news: %s", bad, got)
 		}
-	}
-	if again := newRepositories(t.Context(), w.Dir, findRepositories(t.Context(), w.Dir)); len(again) > 0 {
-		t.Errorf("without a change: %q", again)
 	}
 }

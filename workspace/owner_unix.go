@@ -1,14 +1,14 @@
 //go:build unix
 
-package sandbox
+package workspace
 
 import (
 	"io/fs"
 	"syscall"
 )
 
-// owner returns who owns a file.
-func owner(info fs.FileInfo) (uid, gid int) {
+// Owner returns who owns a file.
+func Owner(info fs.FileInfo) (uid, gid int) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid), int(st.Gid)
 	}

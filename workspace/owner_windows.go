@@ -1,10 +1,10 @@
-package sandbox
+package workspace
 
 import "io/fs"
 
-// owner returns -1: the engine's virtual machine shows files on Windows as
+// Owner returns -1: the engine's virtual machine shows files on Windows as
 // belonging to whoever looks.
-func owner(fs.FileInfo) (uid, gid int) { return -1, -1 }
+func Owner(fs.FileInfo) (uid, gid int) { return -1, -1 }
 
 // names returns 1: Windows tells of further names only of a file that is open.
 func names(fs.FileInfo) uint64 { return 1 }

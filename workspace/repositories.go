@@ -1,11 +1,10 @@
-package sandbox
+package workspace
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -26,27 +25,15 @@ const (
 
 // repositories are the places below a folder at which git finds a repository.
 type repositories struct {
-	found map[string]repositoryKind // by slash-separated path
-	blind []string                  // what could not be read or came after scanLimit
-	doors []string                  // sockets and pipes, which may lead to a program
+	found map[string]obeyed.RepositoryKind // by slash-separated path
+	blind []string                         // what could not be read or came after scanLimit
+	doors []string                         // sockets and pipes, which may lead to a program
 }
-
-// repositoryKind says, in words for people, why git finds a repository at a
-// place.
-type repositoryKind string
-
-const (
-	gitFolder   repositoryKind = "a repository"           // .git
-	gitFile     repositoryKind = "points at a repository" // .git of a worktree or a submodule
-	gitLink     repositoryKind = "a symbolic link"        // .git
-	bareFolder  repositoryKind = "a bare repository"
-	bareLedAway repositoryKind = "a bare repository whose configuration is elsewhere"
-)
 
 // findRepositories walks through dir without following symbolic links. It does
 // not ask git, which would obey what it meets.
 func findRepositories(ctx context.Context, dir string) repositories {
-	r := repositories{found: map[string]repositoryKind{}}
+	r := repositories{found: map[string]obeyed.RepositoryKind{}}
 	seen := 0
 	_ = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		rel, relErr := filepath.Rel(dir, file)
@@ -72,8 +59,14 @@ func findRepositories(ctx context.Context, dir string) repositories {
 			r.doors = append(r.doors, rel)
 		case strings.EqualFold(d.Name(), ".git") && rel != ".":
 			return r.gitEntry(file, rel, d)
-		case strings.EqualFold(d.Name(), "HEAD") && isBare(filepath.Dir(file)):
-			r.found[path.Dir(rel)] = bareKind(filepath.Dir(file))
+		case strings.EqualFold(d.Name(), "HEAD"):
+			kind := obeyed.Bare(func(name string) bool {
+				_, err := os.Lstat(filepath.Join(filepath.Dir(file), name))
+				return err == nil
+			})
+			if kind != "" {
+				r.found[path.Dir(rel)] = kind
+			}
 		}
 		return nil
 	})
@@ -84,32 +77,16 @@ func findRepositories(ctx context.Context, dir string) repositories {
 func (r *repositories) gitEntry(file, rel string, d fs.DirEntry) error {
 	switch {
 	case d.Type()&fs.ModeSymlink != 0:
-		r.found[rel] = gitLink
+		r.found[rel] = obeyed.GitLink
 	case d.IsDir():
 		if _, err := os.Lstat(filepath.Join(file, "HEAD")); err == nil {
-			r.found[rel] = gitFolder
+			r.found[rel] = obeyed.GitFolder
 		}
 		return fs.SkipDir
 	default:
-		r.found[rel] = gitFile
+		r.found[rel] = obeyed.GitFile
 	}
 	return nil
-}
-
-// isBare reports whether git may take a folder with a HEAD for a repository.
-func isBare(dir string) bool {
-	exists := func(name string) bool { _, err := os.Lstat(filepath.Join(dir, name)); return err == nil }
-	return exists("commondir") || exists("objects") && exists("refs")
-}
-
-// bareKind tells a bare repository whose commondir leads elsewhere from others.
-// That file cannot be covered: git would take what stands in for it for a part
-// of the repository around this one.
-func bareKind(dir string) repositoryKind {
-	if _, err := os.Lstat(filepath.Join(dir, "commondir")); err == nil {
-		return bareLedAway
-	}
-	return bareFolder
 }
 
 // gitProtection lists what git on the host would obey in a workspace beside the
@@ -122,7 +99,7 @@ func gitProtection(dir string, r repositories, whole bool) (protect, notes []str
 			notes = append(notes, fmt.Sprintf("more than %d nested repositories: %s and all later ones are not protected from the agent, and git on this machine obeys their configuration", protectedRepos, rel))
 			break
 		}
-		if kind := r.found[rel]; kind == bareFolder || kind == bareLedAway {
+		if kind := r.found[rel]; kind == obeyed.BareFolder || kind == obeyed.BareLedAway {
 			for _, p := range obeyed.GitPaths(rel) {
 				if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(p))); err == nil || path.Base(p) == "hooks" {
 					protect = append(protect, p)
@@ -242,33 +219,4 @@ func configuredPaths(dir string) (protect, notes []string) {
 	}
 	slices.Sort(protect)
 	return slices.Compact(protect), notes
-}
-
-// newRepositories says in sentences what git would find below dir that was not
-// there before. Nothing is removed: it may be the agent's work.
-func newRepositories(ctx context.Context, dir string, before repositories) (warnings []string) {
-	const shown = 20
-	after := findRepositories(ctx, dir)
-	var fresh []string
-	for _, rel := range slices.Sorted(maps.Keys(after.found)) {
-		if kind := after.found[rel]; before.found[rel] != kind {
-			fresh = append(fresh, fmt.Sprintf("%s (%s)", rel, kind))
-		}
-	}
-	if n := len(fresh); n > 0 {
-		if n > shown {
-			fresh = append(fresh[:shown:shown], fmt.Sprintf("and %d more", n-shown))
-		}
-		warnings = append(warnings, fmt.Sprintf("new in %s since the run began: %s; the configuration of a repository can name programs, and git, a shell prompt or an editor on this machine would run them, also from the folder above; "+
-			"look at it without git (ls, cat .../config), and remove or approve it, before you go there or open the folder", dir, strings.Join(fresh, ", ")))
-	}
-	for _, place := range after.blind {
-		if !slices.Contains(before.blind, place) {
-			warnings = append(warnings, "the search for new repositories did not see "+filepath.Join(dir, place))
-		}
-		if len(warnings) > shown {
-			break
-		}
-	}
-	return warnings
 }

@@ -1,6 +1,7 @@
-package sandbox
+package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,16 +30,22 @@ func TestATokenInGitsConfigurationIsSaid(t *testing.T) {
 			t.Errorf("%q: got %t", config, got)
 		}
 	}
-	w := folder(t, ".git/HEAD", "sub/HEAD", "sub/objects/", "sub/refs/", "hidden/.git/HEAD")
+	dir := t.TempDir()
+	for _, name := range []string{".git/HEAD", "sub/HEAD", "sub/objects/x", "sub/refs/x", "hidden/.git/HEAD"} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, config := range []string{"sub/config", "hidden/.git/config"} {
 		write := func() error {
-			return os.WriteFile(filepath.Join(w.Dir, filepath.FromSlash(config)), []byte("[remote \"o\"]\n\turl = https://u:s3cret@example.com/o/r\n"), 0o600)
+			return os.WriteFile(filepath.Join(dir, filepath.FromSlash(config)), []byte("[remote \"o\"]\n\turl = https://u:s3cret@example.com/o/r\n"), 0o600)
 		}
 		if err := write(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w, err := Inspect(w.Dir, nil)
+	w, err := Inspect(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

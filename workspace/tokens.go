@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func LeftTokens(dir string) []string {
 	paths := append(obeyed.GitPaths(".git"), insideGit(dir, ".git")...)
 	found := findRepositories(context.Background(), dir).found
 	for _, rel := range slices.Sorted(maps.Keys(found)) {
-		if kind := found[rel]; kind == gitFolder || kind == bareFolder {
+		if kind := found[rel]; kind == obeyed.GitFolder || kind == obeyed.BareFolder {
 			paths = append(append(paths, obeyed.GitPaths(rel)...), insideGit(dir, rel)...)
 		}
 	}

@@ -1,7 +1,8 @@
-package sandbox
+package workspace
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -14,11 +15,15 @@ import (
 // initializeCommand. What such a script or program goes on to read, such as a
 // Makefile, is not known, so the notes say that there is a command.
 func openingFiles(dir string) (protect, notes []string) {
-	configs, _ := filepath.Glob(filepath.Join(escapeGlob(dir), ".devcontainer", "*", "devcontainer.json"))
+	var configs []string
+	folders, _ := os.ReadDir(filepath.Join(dir, ".devcontainer"))
+	for _, f := range folders {
+		configs = append(configs, filepath.Join(dir, ".devcontainer", f.Name(), "devcontainer.json"))
+	}
 	configs = append(configs, filepath.Join(dir, ".devcontainer", "devcontainer.json"), filepath.Join(dir, ".devcontainer.json"))
 	for _, config := range configs {
 		rel, err := filepath.Rel(dir, config)
-		if kind, kindErr := kindOf(config); err != nil || kindErr != nil || kind != File {
+		if kind, kindErr := KindOf(config); err != nil || kindErr != nil || kind != File {
 			continue
 		}
 		text, err := readStart(config, obeyed.MaxDevContainer+1)
@@ -46,8 +51,8 @@ func openingFiles(dir string) (protect, notes []string) {
 // plainKind is what is at rel below dir, Symlink also if one is on the way, and
 // Missing if it cannot be told.
 func plainKind(dir, rel string) Kind {
-	for _, step := range steps(rel) {
-		kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(step)))
+	for _, step := range Steps(rel) {
+		kind, err := KindOf(filepath.Join(dir, filepath.FromSlash(step)))
 		switch {
 		case err != nil:
 			return Missing

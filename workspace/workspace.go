@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"context"
@@ -17,9 +17,6 @@ import (
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
-// workspaceTarget is where the agent sees the project.
-const workspaceTarget = "/workspace"
-
 // maxDoors is how many sockets and pipes are covered.
 const maxDoors = 64
 
@@ -35,8 +32,8 @@ const (
 	Special Kind = "special" // socket, device, pipe
 )
 
-// Workspace is what NewPlan must know of the project's folder. It is read from
-// the disk by Inspect; nothing follows a symbolic link below Dir.
+// Workspace is what the host obeys in a project's folder, and who owns it. It is
+// read from the disk by Inspect; nothing follows a symbolic link below Dir.
 type Workspace struct {
 	Dir       string          // absolute, without symbolic links
 	Home      string          // the user's home, alike; "" when unknown
@@ -49,13 +46,20 @@ type Workspace struct {
 	Unread    []string        // the project's instructions for Claude, which a run does not read, alike
 	Doors     []string        // sockets and pipes, which may lead to a program outside, alike
 
-	git      gitdir.Facts // the repositories that the agent gets its own of
-	identity gitdir.Owner // how the agent signs
-	above    string       // the repository that Dir is a part of; "" when Dir is one, or in none
-	// spellings are other names that may lead to a .git of w.git, by its path.
-	spellings map[string][]string
-	before    repositories // what git would find before the agent worked here
+	Git   gitdir.Facts // the repositories that the agent gets its own of
+	Owner gitdir.Owner // how the agent signs
+	Above string       // the repository that Dir is a part of; "" when Dir is one, or in none
+	// Spellings are other names that may lead to a .git of Git, by its path.
+	Spellings map[string][]string
+
+	before repositories // what git finds
 }
+
+// The kinds of failure, which a caller may tell apart.
+var (
+	ErrInput   = errors.New("input is missing")
+	ErrRefused = errors.New("refused")
+)
 
 // Inspect looks at a project's folder: who owns it and what is at the paths
 // that a run protects (the built-in ones, what git obeys in it, and more). A folder that is not there
@@ -81,8 +85,8 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 		return nil, diag.WithHint(fmt.Errorf("%w: %s is no folder", ErrInput, dir), "name the project's folder: sbx-devc run DIR --print")
 	}
 	w := &Workspace{Dir: dir, Paths: map[string]Kind{}}
-	w.Home, w.above = homeFolder(), repositoryAbove(dir)
-	w.UID, w.GID = owner(info)
+	w.Home, w.Above = homeFolder(), repositoryAbove(dir)
+	w.UID, w.GID = Owner(info)
 	w.Writable = w.UID > 0 || w.UID < 0 || info.Mode().Perm()&0o002 != 0
 	w.FoldsCase = foldsCase(dir)
 	w.before = findRepositories(context.Background(), dir)
@@ -96,19 +100,19 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	w.lockDoors()
 	targets, loose := linkTargets(dir, union(union(w.Protect, more), w.gitObeyed()))
 	w.Protect, w.Notes = union(w.Protect, targets), append(w.Notes, loose...)
-	w.Protect = slices.DeleteFunc(w.Protect, w.git.Covers) // hidden behind the agent's own
+	w.Protect = slices.DeleteFunc(w.Protect, w.Git.Covers) // hidden behind the agent's own
 	for _, p := range leftTokens(dir, w.Protect) {
 		w.Notes = append(w.Notes, p+" holds a password or a token, which the agent can read and use at every host that the policy allows: keep it in a credential helper, outside of the project")
 	}
-	w.spellings = map[string][]string{}
+	w.Spellings = map[string][]string{}
 	if w.FoldsCase {
-		for _, rel := range w.git.Paths() {
-			w.spellings[rel] = otherNames(dir, rel)
+		for _, rel := range w.Git.Paths() {
+			w.Spellings[rel] = otherNames(dir, rel)
 		}
 	}
-	for _, p := range slices.Concat(w.Protect, more, w.git.Paths()) {
-		for _, step := range steps(p) {
-			kind, err := kindOf(filepath.Join(dir, filepath.FromSlash(step)))
+	for _, p := range slices.Concat(w.Protect, more, w.Git.Paths()) {
+		for _, step := range Steps(p) {
+			kind, err := KindOf(filepath.Join(dir, filepath.FromSlash(step)))
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrInput, err)
 			}
@@ -135,8 +139,8 @@ func (w *Workspace) lockDoors() {
 	}
 }
 
-// steps lists a relative path's prefixes: "a/b/c" gives a, a/b, a/b/c.
-func steps(p string) []string {
+// Steps lists a relative path's prefixes: "a/b/c" gives a, a/b, a/b/c.
+func Steps(p string) []string {
 	p = path.Clean(p)
 	var out []string
 	for i, c := range p {
@@ -147,7 +151,8 @@ func steps(p string) []string {
 	return append(out, p)
 }
 
-func kindOf(file string) (Kind, error) {
+// KindOf is what a path is; it follows no link.
+func KindOf(file string) (Kind, error) {
 	info, err := os.Lstat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -164,8 +169,8 @@ func kindOf(file string) (Kind, error) {
 	return Special, nil
 }
 
-// below reports whether child is parent or in it.
-func below(parent, child string) bool {
+// Below reports whether child is parent or in it.
+func Below(parent, child string) bool {
 	rel, err := filepath.Rel(parent, child)
 	return err == nil && filepath.IsLocal(rel)
 }
@@ -179,6 +184,22 @@ var (
 	// systemParents hold such folders, but projects may lie in them.
 	systemParents = []string{"/home", "/opt", "/run", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib"}
 )
+
+// EngineSockets are where container engines listen. Whoever reaches one is root on
+// the host.
+func EngineSockets() []string {
+	return []string{"/var/run/docker.sock", "/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"}
+}
+
+func union(a, b []string) []string {
+	var out []string
+	for _, e := range slices.Concat(a, b) {
+		if !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
 
 // homeFolder is the user's home without symbolic links; "" when unknown.
 func homeFolder() string {
@@ -216,19 +237,19 @@ func CheckFolder(dir string) error {
 	return refuseFolder(full, homeFolder())
 }
 
-// refuseFolder refuses the folders that are more than a project.
-func (w *Workspace) refuseFolder() error { return refuseFolder(w.Dir, w.Home) }
+// Refuse refuses the folders that are more than a project, as CheckFolder does.
+func (w *Workspace) Refuse() error { return refuseFolder(w.Dir, w.Home) }
 
 func refuseFolder(dir, home string) error {
 	var why string
 	switch {
 	case dir == filepath.VolumeName(dir)+string(filepath.Separator):
 		why = "it is the whole machine"
-	case home != "" && below(dir, home):
+	case home != "" && Below(dir, home):
 		why = "it holds your home folder with its keys"
-	case slices.ContainsFunc(engineSockets, func(socket string) bool { return below(dir, filepath.FromSlash(socket)) }):
+	case slices.ContainsFunc(EngineSockets(), func(socket string) bool { return Below(dir, filepath.FromSlash(socket)) }):
 		why = "it holds the container engine's socket"
-	case slices.ContainsFunc(systemFolders, func(folder string) bool { return below(filepath.FromSlash(folder), dir) }),
+	case slices.ContainsFunc(systemFolders, func(folder string) bool { return Below(filepath.FromSlash(folder), dir) }),
 		slices.Contains(systemParents, filepath.ToSlash(dir)):
 		why = "it is part of this machine's system"
 	default:

@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"encoding/json"
@@ -8,27 +8,48 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
-// placeholders are what a run has put into a project as places for mounts. The
+// Placeholder is an empty file or folder that a run puts where a protected
+// path is missing, so that something can be mounted over it and the agent
+// cannot create it. It is removed after the run unless it holds something.
+type Placeholder struct {
+	Path string `json:"path"` // on the host
+	Kind Kind   `json:"kind"` // Folder or File
+	Text string `json:"text,omitempty"`
+	// Shared says that the agent may write in it: a parent of what is protected.
+	Shared bool `json:"shared,omitempty"`
+}
+
+// StandIn says what is put where a protected path is missing.
+func StandIn(p string) (kind Kind, text string) {
+	if text, isFile := obeyed.StandIn(p); isFile {
+		return File, text
+	}
+	return Folder, ""
+}
+
+// Placed is what a run has put into a project as places for mounts. The
 // paths are relative to the project's folder.
-type placeholders struct {
+type Placed struct {
 	root *os.Root
 	made []Placeholder
 }
 
-// makePlaceholders creates what is missing below dir. Shared folders are given
+// Place creates what is missing below dir. Shared folders are given
 // to the agent's user where we may.
 //
 // Everything goes through one open folder: a program that the agent left
 // running elsewhere may swap a folder for a symbolic link at any moment, and
 // nothing may be made, given away or removed behind one.
-func makePlaceholders(dir string, list []Placeholder, uid, gid int) (*placeholders, error) {
+func Place(dir string, list []Placeholder, uid, gid int) (*Placed, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w: making a mount point: %w", ErrNoStart, err)
+		return nil, fmt.Errorf("making a mount point: %w", err)
 	}
-	h := &placeholders{root: root}
+	h := &Placed{root: root}
 	for _, p := range list {
 		if p.Path, err = filepath.Rel(dir, p.Path); err == nil {
 			err = makePlaceholder(root, p, uid, gid)
@@ -38,8 +59,8 @@ func makePlaceholders(dir string, list []Placeholder, uid, gid int) (*placeholde
 			// Another run, or the user, was faster. What is there is looked at
 			// when all mounts are.
 		case err != nil:
-			h.remove()
-			return nil, fmt.Errorf("%w: making a mount point: %w", ErrNoStart, err)
+			h.Remove()
+			return nil, fmt.Errorf("making a mount point: %w", err)
 		default:
 			h.made = append(h.made, p)
 		}
@@ -47,9 +68,9 @@ func makePlaceholders(dir string, list []Placeholder, uid, gid int) (*placeholde
 	return h, nil
 }
 
-// remove removes them again, as far as they are still empty, and returns how many
+// Remove takes them away again, as far as they are still empty, and returns how many
 // it could.
-func (h *placeholders) remove() (removed int) {
+func (h *Placed) Remove() (removed int) {
 	defer h.root.Close()
 	for _, p := range slices.Backward(h.made) {
 		if p.Kind == File {
@@ -64,15 +85,15 @@ func (h *placeholders) remove() (removed int) {
 	return removed
 }
 
-// label is what another run in the same folder reads: the last one to end
+// Label is what another run in the same folder reads: the last one to end
 // removes what all have made.
-func (h *placeholders) label() string {
+func (h *Placed) Label() string {
 	text, _ := json.Marshal(h.made) // of strings and bools alone
 	return string(text)
 }
 
-// adopt takes over what another run's label lists.
-func (h *placeholders) adopt(label string) {
+// Adopt takes over what another run's label lists.
+func (h *Placed) Adopt(label string) {
 	var others []Placeholder
 	if json.Unmarshal([]byte(label), &others) != nil {
 		return // of another version; they stay, as they would have
@@ -100,4 +121,21 @@ func makePlaceholder(root *os.Root, p Placeholder, uid, gid int) error {
 		return root.Lchown(p.Path, uid, gid)
 	}
 	return nil
+}
+
+// Made lists what was made and adopted, relative to the project's folder.
+func (h *Placed) Made() []Placeholder { return h.made }
+
+// TakeBack removes what a dead run has put into folder and returns how many of it
+// were still there. A folder that is another one now keeps them.
+func TakeBack(folder string, made []Placeholder) int {
+	if real, err := filepath.EvalSymlinks(folder); err != nil || real != folder {
+		return 0
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return 0
+	}
+	h := &Placed{root: root, made: made}
+	return h.Remove()
 }

@@ -1,4 +1,4 @@
-package sandbox
+package workspace
 
 import (
 	"fmt"
@@ -56,14 +56,6 @@ func matching(dir, pattern string) (rels []string) {
 		}
 	}
 	return rels
-}
-
-// escapeGlob makes a folder's name one that matches itself alone.
-func escapeGlob(name string) string {
-	if os.PathSeparator == '\\' {
-		return name // there is no escape, and the worst is that nothing matches
-	}
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
 }
 
 func readStart(file string, limit int64) ([]byte, error) {

@@ -1,0 +1,17 @@
+// Package workspace knows what the host obeys in a project's folder, so that an
+// agent which works there cannot write it.
+//
+//	folder ── Inspect ──► Workspace: protected paths and what is there now, repositories, sockets and pipes,
+//	   │                             spellings, notes about what cannot be protected
+//	   │                        │
+//	   │            a run's plan, init and the review of changes read it
+//	   ├─ Place ──► Placed: empty files and folders where something is mounted over a missing path; removed again
+//	   └─ Remember ──► Places: the protected paths as they were when they were mounted ──► Replaced
+//
+// Inspect obeys nothing that it finds: it follows no symbolic link but to see where
+// a protected path leads, asks git for the text of its configuration alone, and
+// every walk is bounded. What it leaves out is in Workspace.Notes.
+//
+// The names alone are in package obeyed, which reads no file. Package mountwatch
+// guards the mounts from inside a container.
+package workspace

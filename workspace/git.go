@@ -1,0 +1,167 @@
+package workspace
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/workspace/obeyed"
+)
+
+// How the agent signs its commits where the host's git names nobody.
+const (
+	agentName  = "Claude"
+	agentEmail = "claude@sandbox.invalid"
+)
+
+// lookAtGit finds the repositories that the agent gets its own git directories
+// of, and says for which it cannot.
+func (w *Workspace) lookAtGit() {
+	var folders, files []string
+	switch kind, _ := KindOf(filepath.Join(w.Dir, ".git")); kind {
+	case Missing, Folder:
+		folders = append(folders, ".git")
+	case File:
+		files = append(files, ".git")
+	default: // nothing can be mounted over it, so it is refused
+		w.Protect = append(w.Protect, ".git")
+	}
+	for i, rel := range nested(w.before) {
+		if i == protectedRepos { // gitProtection says so
+			break
+		}
+		if w.FoldsCase && strings.EqualFold(rel, ".git") {
+			continue // it is the workspace's own
+		}
+		switch w.before.found[rel] {
+		case obeyed.GitFolder:
+			folders = append(folders, rel)
+		case obeyed.GitFile:
+			files = append(files, rel)
+		}
+	}
+	w.Git = gitdir.Look(w.Dir, folders, files)
+	for _, r := range w.Git.Repositories {
+		if r.Problem != "" {
+			w.Notes = append(w.Notes, fmt.Sprintf("git does not work for the agent in %s: %s; %s", filepath.Join(w.Dir, filepath.FromSlash(path.Dir(r.Path))), r.Problem, r.Hint))
+		}
+	}
+	if w.FoldsCase {
+		w.Notes = append(w.Notes, w.Dir+" does not tell upper from lower case: the agent may write to protected files by another spelling, such as .MCP.json; "+
+			"what it changed there is named at the end, and only a clone on another file system prevents it")
+	}
+	w.Owner = identity(w.Dir)
+	w.coverSubmodules()
+}
+
+// maxSubmodules is how many folders of submodules that are not checked out are
+// protected.
+const maxSubmodules = 256
+
+// coverSubmodules protects the folders of submodules that are not checked out:
+// git on the host looks for a repository in each without being asked, also from
+// the folder above, and obeys its configuration.
+func (w *Workspace) coverSubmodules() {
+	hosts := map[string]string{} // git directories by their .git
+	for _, r := range w.Git.Repositories {
+		hosts[r.Path] = r.Host
+	}
+	for _, p := range w.Git.Pointers {
+		hosts[p.Path] = p.Dir
+	}
+	if w.Above != "" {
+		if up, err := filepath.Rel(w.Dir, filepath.Join(w.Above, ".git")); err == nil {
+			hosts[filepath.ToSlash(up)] = gitdir.HostOf(w.Above)
+		}
+	}
+	var absent []string
+	for _, rel := range slices.Sorted(maps.Keys(hosts)) {
+		if hosts[rel] == "" {
+			continue
+		}
+		folders, err := gitdir.Submodules(hosts[rel])
+		if err != nil {
+			w.Notes = append(w.Notes, fmt.Sprintf("%v: submodules of it that are not checked out are not protected from the agent, and git on this machine obeys a repository there", err))
+		}
+		for _, folder := range folders {
+			at, err := filepath.Rel(w.Dir, filepath.Join(w.Dir, filepath.FromSlash(path.Dir(rel)), filepath.FromSlash(folder)))
+			if at = filepath.ToSlash(at); err != nil || at == "." || !filepath.IsLocal(at) {
+				continue // of the repository above, or no path that git takes
+			}
+			if _, known := w.before.found[at+"/.git"]; !known { // or it is looked at with the others
+				absent = append(absent, at)
+			}
+		}
+	}
+	if n := len(absent); n > maxSubmodules {
+		w.Notes = append(w.Notes, fmt.Sprintf("%d submodules are not checked out: %s and all later ones are not protected from the agent, and git on this machine obeys a repository there", n, absent[maxSubmodules]))
+		absent = absent[:maxSubmodules]
+	}
+	if n := len(absent); n > 0 {
+		w.Notes = append(w.Notes, fmt.Sprintf("submodules that are not checked out: %d, such as %s; the agent cannot write there; 'git submodule update --init' checks them out", n, absent[0]))
+	}
+	w.Protect = append(w.Protect, absent...)
+}
+
+// hasRepository reports whether git on the host finds a repository in the
+// workspace's own .git, and so never looks at the folder around it.
+func (w *Workspace) hasRepository() bool {
+	kind, isFound := w.before.found[".git"]
+	return isFound && (kind != obeyed.GitFolder || gitdir.IsRepository(filepath.Join(w.Dir, ".git")))
+}
+
+// nested lists the repositories below the workspace's own.
+func nested(r repositories) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.found)), func(rel string) bool { return rel == ".git" })
+}
+
+// gitObeyed lists what git on the host obeys in the repositories, below the
+// workspace. The agent cannot write to it there, but a hook may be a link to a
+// script of the project, and a file can have another name.
+func (w *Workspace) gitObeyed() (rels []string) {
+	for _, r := range w.Git.Repositories {
+		for _, s := range r.Stores {
+			for _, dir := range []string{s.Dir, s.Common} {
+				if rel, err := filepath.Rel(w.Dir, dir); err == nil && filepath.IsLocal(rel) {
+					rels = union(rels, obeyed.GitPaths(filepath.ToSlash(rel)))
+				}
+			}
+		}
+	}
+	return rels
+}
+
+// identity asks git who commits here.
+func identity(dir string) gitdir.Owner {
+	o := gitdir.Owner{Name: agentName, Email: agentEmail}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return o
+	}
+	cmd := exec.Command(git, "-c", "safe.directory=*", "-C", dir, "config", "-z", "--get-regexp", `^user\.(name|email)$`)
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "GIT_") || strings.HasPrefix(v, "GIT_CONFIG_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		return o
+	}
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		switch key, value, _ := strings.Cut(entry, "\n"); {
+		case value == "":
+		case key == "user.name":
+			o.Name = value
+		case key == "user.email":
+			o.Email = value
+		}
+	}
+	return o
+}
