@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,9 @@ func TestAttackARepositoryOfAnEarlierRunHoldsUpTheNext(t *testing.T) {
 	}{
 		{"a pipe for refs", func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "packed-refs"), 0o644) }},
 		{"refs without end", func(dir string) error { return sparse(filepath.Join(dir, "packed-refs"), "") }},
+		{"an index of a gigabyte", func(dir string) error {
+			return errors.Join(os.WriteFile(filepath.Join(dir, "index"), []byte("DIRC"), 0o644), os.Truncate(filepath.Join(dir, "index"), 1<<30))
+		}},
 		{"settings without end", func(dir string) error { return sparse(filepath.Join(dir, "config"), "[core]\n#") }},
 		{"a pipe for settings", func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "config"), 0o644) }},
 	} {
@@ -33,6 +37,9 @@ func TestAttackARepositoryOfAnEarlierRunHoldsUpTheNext(t *testing.T) {
 			}
 			r.own(r.dir)
 			tr := (&trial{dir: r.dir, options: shell(`cd /workspace; git commit -q --allow-empty -m two; echo finished`)}).run(t, e)
+			if c.name == "an index of a gigabyte" && !strings.Contains(strings.Join(tr.said, "\n"), "index is too large") {
+				t.Errorf("it is copied: said %q", tr.said)
+			}
 			if !strings.Contains(tr.stdout.String(), "finished") || len(tr.result.Commits) != 1 {
 				t.Errorf("the agent says %q %q; commits %+v; said %q", tr.stdout.String(), tr.stderr.String(), tr.result.Commits, tr.said)
 			}

@@ -16,6 +16,7 @@ import (
 const (
 	maxSmall   = 1 << 20 // bytes of a file that is read as text: HEAD, commondir, a .git file
 	maxIndex   = 1 << 30 // of an index, which has some 100 bytes for each file
+	maxNested  = 1 << 26 // of the index of a repository in the project, which an earlier run's agent may have made
 	maxModules = 64      // git directories of submodules
 	maxSteps   = 100_000 // entries that are looked at in search of them
 )
@@ -223,7 +224,11 @@ func (l *looker) elsewhere(p Pointer) Repository {
 // check refuses what could not be shown to the agent.
 func (l *looker) check(r *Repository) {
 	for _, s := range r.Stores {
-		problem, hint := s.problem(l.dir)
+		limit := int64(maxIndex)
+		if r.Path != ".git" {
+			limit = maxNested
+		}
+		problem, hint := s.problem(l.dir, limit)
 		if problem != "" {
 			r.Problem, r.Hint, r.Stores = problem, hint, nil
 			return
@@ -231,8 +236,10 @@ func (l *looker) check(r *Repository) {
 	}
 }
 
-func (s Store) problem(workspace string) (problem, hint string) {
-	if file := s.endless(); file != "" {
+// problem says why the agent cannot have a store like it, "" for none. index is how
+// large its index may be, in bytes.
+func (s Store) problem(workspace string, index int64) (problem, hint string) {
+	if file := s.endless(index); file != "" {
 		return file + " is too large", "look at it, and remove the repository if it is not yours"
 	}
 	if _, err := os.Lstat(filepath.Join(s.Common, "reftable")); err == nil {
@@ -258,9 +265,9 @@ func (s Store) problem(workspace string) (problem, hint string) {
 
 // endless names a file that is too large to copy or to read, such as a sparse one
 // that an agent left there in an earlier run; "" = none.
-func (s Store) endless() string {
+func (s Store) endless(index int64) string {
 	for name, limit := range map[string]int64{
-		filepath.Join(s.Common, "packed-refs"): maxRefFile, filepath.Join(s.Dir, "index"): maxIndex,
+		filepath.Join(s.Common, "packed-refs"): maxRefFile, filepath.Join(s.Dir, "index"): index,
 	} {
 		if info, err := os.Lstat(name); err == nil && info.Size() > limit {
 			return name
