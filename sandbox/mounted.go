@@ -54,7 +54,7 @@ func swapped(what string, why error) error {
 	return diag.WithHint(err, "stop what else works in this folder, such as a dev container or another run, look at %s, and try again", what)
 }
 
-// workspace.Folder is the project's folder on the host, without symbolic links.
+// Folder is the project's folder on the host, without symbolic links.
 func (p *Plan) Folder() string { return p.Agent.Labels[LabelWorkspace] }
 
 // checkMounted compares the mounts of the running agent's container with the

@@ -103,7 +103,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	if err := r.noteLive(); err != nil {
 		h.Say(fmt.Sprintf("warning: %v; should this program be killed, its containers end, but are not removed", err))
 	}
-	if r.placed, err = workspace.Place(p.Folder(), p.Placeholders, p.gitOwner.UID, p.gitOwner.GID); err != nil {
+	if err := r.place(); err != nil {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
 		r.live.end()
 		return nil, err
@@ -123,6 +123,14 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 		return nil, err
 	}
 	return nil, r.supervise(ctx)
+}
+
+// place makes the places that mounts need in the project.
+func (r *run) place() (err error) {
+	if r.placed, err = workspace.Place(r.plan.Folder(), r.plan.Placeholders, r.plan.gitOwner.UID, r.plan.gitOwner.GID); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoStart, err)
+	}
+	return nil
 }
 
 // meetOthers looks for runs in the same folder: the last one to end removes what

@@ -1,0 +1,18 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/engine"
+)
+
+// A run that cannot make the places for its mounts has not started, which callers
+// and docs/cli.md tell apart from a failure of its own.
+func TestNoPlaceForAMountIsNoStart(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	r := &run{plan: &Plan{Agent: engine.Spec{Labels: map[string]string{LabelWorkspace: gone}}}}
+	if err := r.place(); ExitCode(err) != 125 {
+		t.Errorf("exit code %d: %v", ExitCode(err), err)
+	}
+}
