@@ -10,7 +10,7 @@ import (
 	"github.com/org/claude-sandbox/sandbox/changes"
 )
 
-// Conclusions of the Action beside those of package agent.
+// Conclusions of the Action, in addition to those of package agent.
 const (
 	Denied      agent.Conclusion = "denied"       // fail_on_denied, and a host was refused
 	ConfigError agent.Conclusion = "config_error" // inputs or the project's settings cannot be used
@@ -19,7 +19,7 @@ const (
 
 // Runner runs the agent once in a sandbox.
 type Runner interface {
-	// Run returns a Report as full as it could be made, beside any error too.
+	// Run returns a Report as full as it could be made, also with an error.
 	// The error says why the agent did not come to an end of its own.
 	Run(ctx context.Context, job Job) (Report, error)
 }

@@ -49,7 +49,7 @@ type APIRetry struct {
 	Error      string // kind of the error
 }
 
-// Hopeless reports that no repetition can mend the error: the credential is
+// Hopeless reports that no repetition can help: the credential is
 // wrong. Claude would go on for about three minutes; a caller ends the process
 // and judges with EndedAuth.
 func (r APIRetry) Hopeless() bool { return r.Status == 401 || r.Status == 403 }

@@ -12,7 +12,7 @@ import (
 
 // Bounds of a request's structure. The longest conversations hold some 10,000
 // values. An open object takes 16 bytes for each of its names, so that reading
-// the worst body takes 8 MB beside it.
+// the worst body takes another 8 MB.
 const (
 	maxDepth  = 500
 	maxValues = 500_000

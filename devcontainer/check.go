@@ -24,7 +24,7 @@ func Check(p *Project) []diag.Finding {
 // once leaves of several findings about one mistake the one that says what is
 // wrong with the text: a value of a wrong kind, a misspelt name. What follows
 // from it, such as a promise of the sandbox that the property would have kept,
-// is judged when it is mended.
+// is judged when it is corrected.
 func (c *pass) once() {
 	wrong := map[[2]string]bool{}
 	broken := map[string]bool{} // top-level properties with something wrong in them
@@ -80,13 +80,13 @@ type pass struct {
 	asked        map[programPlaceIn]bool
 }
 
-// report is a finding and, where a machine can mend it safely, how.
+// report is a finding and, where a machine can correct it safely, how.
 type report struct {
 	diag.Finding
 	edits []jsonc.Edit // of the configuration; made whole or not at all
 }
 
-// fix attaches the edits that mend what was just reported.
+// fix attaches the edits that correct what was just reported.
 func (r *report) fix(edits []jsonc.Edit) { r.edits = edits }
 
 // atMost lowers the severity of what was just reported, where its rule's is too much.

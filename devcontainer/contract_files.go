@@ -19,7 +19,7 @@ import (
 // exposed is what the agent could change and the host would obey.
 type exposed struct {
 	rule, message, hint string
-	lines               []string // that mend it in mounts, where a machine may add them
+	lines               []string // that correct it in mounts, where a machine may add them
 	inside              []string // what a volume of a Compose service has to cover: PATH, or PATH:ro
 }
 

@@ -13,7 +13,7 @@ import (
 // ErrNone reports a folder without any configuration.
 var ErrNone = errors.New("no dev container configuration")
 
-// SettingsName is the settings file of the sandbox, beside devcontainer.json.
+// SettingsName is the settings file of the sandbox, next to devcontainer.json.
 const SettingsName = "sandbox.jsonc"
 
 // Discover lists the files that path names. A file is taken as what it is. The

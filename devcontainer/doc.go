@@ -30,7 +30,7 @@
 // list and knows no notation.
 //
 // What several checks read, and checks that are longer than a few lines, stand
-// beside the tables:
+// next to the tables:
 //
 //	project.go tree.go discover.go           what is read, and where it comes from
 //	view.go                                  what rules look at, and the form of what they say

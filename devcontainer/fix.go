@@ -12,10 +12,10 @@ import (
 )
 
 // maxRounds bounds how often Fix looks again at what it has written. Each
-// round mends what stood too close to another place of the round before.
+// round corrects what stood too close to another place of the round before.
 const maxRounds = 20
 
-// Fix mends what can be mended safely in the project's devcontainer.json and
+// Fix corrects what can be corrected safely in the project's devcontainer.json and
 // returns its new text and the findings that are gone. Comments, order, layout,
 // line ends and a byte order mark stay, and so does the meaning of everything
 // that no finding was about. The text is the old one when there is nothing to

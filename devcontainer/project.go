@@ -17,10 +17,10 @@ import (
 // (Dockerfile, Compose files) has no Root.
 type Project struct {
 	Config     *jsonc.Document    // devcontainer.json; its Root is nil when it is not well formed
-	Settings   *jsonc.Document    // sandbox.jsonc beside it
+	Settings   *jsonc.Document    // sandbox.jsonc next to it
 	Policy     *settings.Accepted // what Settings says; nil also when it is not valid
 	Lock       *jsonc.Document    // devcontainer-lock.json of this configuration
-	Made       *jsonc.Document    // sandbox.lock beside it: what it was made from
+	Made       *jsonc.Document    // sandbox.lock next to it: what it was made from
 	Dockerfile *jsonc.Document    // what build.dockerfile, dockerFile or the Compose service names
 	Compose    []*jsonc.Document  // what dockerComposeFile names, in its order
 
@@ -173,7 +173,7 @@ func (p *Project) readable(name string) *jsonc.Document {
 	return jsonc.Text(p.quoted(name), src)
 }
 
-// jsonBeside reads a JSON file beside the configuration. A document that is
+// jsonBeside reads a JSON file next to the configuration. A document that is
 // not well formed is a text.
 func (p *Project) jsonBeside(name string) *jsonc.Document {
 	full := path.Join(p.Dir, name)
@@ -194,7 +194,7 @@ func (p *Project) jsonBeside(name string) *jsonc.Document {
 	return doc
 }
 
-// settings reads the sandbox.jsonc beside the configuration, with the lists
+// settings reads the sandbox.jsonc next to the configuration, with the lists
 // below its folder that it names.
 func (p *Project) settings() {
 	p.Settings = p.jsonBeside(SettingsName)

@@ -47,7 +47,7 @@ func (c *pass) schema() {
 		c.topLevel(buildKind, nil, "")
 		c.extra(image, "image", "build.dockerfile wins and the image is ignored")
 	case image != nil:
-		c.topLevel(imageKind, []string{"build"}, "it is ignored beside image")
+		c.topLevel(imageKind, []string{"build"}, "it is ignored next to image")
 	case build != nil:
 		c.topLevel(unfinishedKind, nil, "")
 		if build.Kind == jsonc.Object && !c.misspelt(build, "dockerfile") && !c.misspelt(root, "dockerFile") {
@@ -63,7 +63,7 @@ func (c *pass) schema() {
 }
 
 // byCompose reports whether Compose starts the container: an image or a
-// Dockerfile beside it wins.
+// Dockerfile next to it wins.
 func (c *view) byCompose() bool {
 	return c.root.Member("dockerComposeFile") != nil && c.root.Member("image") == nil && c.root.Member("dockerFile") == nil && c.root.Member("build").Member("dockerfile") == nil
 }
@@ -78,7 +78,7 @@ func (c *view) engineOnly(name string) *jsonc.Node {
 }
 
 // winner names what the reference CLI makes the container from when the file
-// has it beside dockerComposeFile.
+// has it next to dockerComposeFile.
 func winner(dockerFile *jsonc.Node, buildsFile bool) string {
 	switch {
 	case dockerFile != nil:

@@ -7,11 +7,11 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// The files that this package judges beside devcontainer.json.
+// The files that this package judges in addition to devcontainer.json.
 const (
 	FeatureName  = "devcontainer-feature.json"
 	TemplateName = "devcontainer-template.json"
-	LockName     = "sandbox.lock" // what templates were used, beside devcontainer.json
+	LockName     = "sandbox.lock" // what templates were used, next to devcontainer.json
 )
 
 // fileKind says what a Project's Config is.
@@ -95,13 +95,13 @@ func (c *pass) locks() {
 	}
 }
 
-// feature judges a Feature's metadata and what lies beside it.
+// feature judges a Feature's metadata and what lies next to it.
 func (c *pass) feature() {
 	c.check(c.root, featureShape)
 	c.options(c.root.Member("options"), true)
 	c.identity()
 	if c.Tree != nil && c.Tree.Kind(path.Join(c.Dir, "install.sh")) != File {
-		c.missing(nil, "SBX911", "there is no install.sh beside it", "the Feature's work is done by install.sh; it may be empty")
+		c.missing(nil, "SBX911", "there is no install.sh next to it", "the Feature's work is done by install.sh; it may be empty")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // gap is a part of the configuration that was not looked at: no finding about it
 // means nothing.
 type gap struct {
-	node     *jsonc.Node // what names it; nil for a file beside the configuration
+	node     *jsonc.Node // what names it; nil for a file next to the configuration
 	message  string
 	severity diag.Severity
 }

@@ -66,9 +66,9 @@ func NewPolicy(n Network) (*Policy, []EntryError) {
 }
 
 // With returns the policy with the entries of more's lists behind its own. Its mode
-// and its guard stay. It costs about as much as more has entries, and shares the
-// index of a list that more has nothing for. Errors are NewPolicy's; their places
-// are those in more.
+// and its guard stay. No entry of its own is read again: it copies the index of each
+// list that more has entries for, and shares the others. Errors are NewPolicy's;
+// their places are those in more.
 func (p *Policy) With(more Network) (*Policy, []EntryError) {
 	wider := *p
 	if len(more.Presets)+len(more.Allow) > 0 {

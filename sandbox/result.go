@@ -55,7 +55,7 @@ func (r *Result) settleExit(failure error) {
 }
 
 // Result is what is known of a run afterwards. Run returns one in every case
-// in which the plan was tried, also beside an error.
+// in which the plan was tried, also with an error.
 type Result struct {
 	ID     string
 	Folder string // the project's, on this side, without symbolic links

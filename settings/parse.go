@@ -8,7 +8,7 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// The rules that Parse reports, beside the syntax rules of jsonc.
+// The rules that Parse reports, in addition to the syntax rules of jsonc.
 const (
 	RuleUnknown  = "SBX201"
 	RuleType     = "SBX202"

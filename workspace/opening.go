@@ -10,7 +10,7 @@ import (
 )
 
 // openingFiles lists what a project's devcontainer.json makes this machine run or
-// obey when somebody opens the dev container, beside the protected folder: files
+// obey when somebody opens the dev container, in addition to the protected folder: files
 // of Compose, which can mount the whole machine, and scripts of
 // initializeCommand. What such a script or program goes on to read, such as a
 // Makefile, is not known, so the notes say that there is a command.

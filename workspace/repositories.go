@@ -89,7 +89,7 @@ func (r *repositories) gitEntry(file, rel string, d fs.DirEntry) error {
 	return nil
 }
 
-// gitProtection lists what git on the host would obey in a workspace beside the
+// gitProtection lists what git on the host would obey in a workspace next to the
 // git directories that the agent gets its own of: bare repositories, and where
 // the configuration points to. whole says that git on the host finds a
 // repository in the workspace's own .git. The notes say what is left out.

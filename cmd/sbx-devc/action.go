@@ -48,7 +48,7 @@ everything else, and the output "conclusion" says what.`,
 }
 
 func (a *app) actionRun(ctx context.Context) error {
-	// Beside the context, which only says that some signal came.
+	// In addition to the context, which only says that some signal came.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)

@@ -48,7 +48,7 @@ func completeValues(root *cobra.Command) {
 	}
 }
 
-// ruleWords are the ids and names of the rules, or of those that fix can mend.
+// ruleWords are the ids and names of the rules, or of those that fix can correct.
 func ruleWords(fixable bool) (words []string) {
 	for _, r := range devcontainer.Rules() {
 		if !fixable || r.Fix != "" {

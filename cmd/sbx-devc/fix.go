@@ -74,7 +74,7 @@ func (a *app) fix(o fixOptions, paths []string) error {
 	return nil
 }
 
-// fixPath mends what one argument names and returns how many files change.
+// fixPath corrects what one argument names and returns how many files change.
 func (a *app) fixPath(o fixOptions, path string) (changed int, err error) {
 	if path == "-" {
 		src, err := a.piped()
@@ -131,7 +131,7 @@ func (a *app) fixed(o fixOptions, p *devcontainer.Project, out []byte, fixed []d
 	return 1, nil
 }
 
-// stillBroken reports a configuration that nobody can mend because it is none.
+// stillBroken reports a configuration that fix cannot correct because it is none.
 func stillBroken(file string, src []byte) error {
 	if devcontainer.Parse(file, src).Config.Root != nil {
 		return nil

@@ -46,7 +46,7 @@ func hintForPath(err error) string {
 	return ""
 }
 
-// missingPath finds the first part of path that is not there, and a name beside
+// missingPath finds the first part of path that is not there, and a name next to
 // it that was most likely meant.
 func missingPath(path string) string {
 	dir, name := filepath.Split(filepath.Clean(path))

@@ -14,7 +14,7 @@ import (
 )
 
 // Exit codes, see docs/cli.md. Checks end with 0 clean, 1 findings, 2 usage
-// or 3 could not check; run uses the codes of sysexits(3) beside Claude's own.
+// or 3 could not check; run uses the codes of sysexits(3) and Claude's own.
 const (
 	exitOK          = 0
 	exitFindings    = 1

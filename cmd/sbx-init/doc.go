@@ -3,7 +3,7 @@
 // This package parses, calls and prints.
 //
 //	run:  kernel.Open (both families closed) -> read the policy -> live.Open -> initproc.Run -> CMD's exit code
-//	          beside it: control.Serve (root) -> reload | status | verify; live.Keep restores the rules
+//	          meanwhile: control.Serve (root) -> reload | status | verify; live.Keep restores the rules
 //	reap: the first process of the agent's container, topology sidecar: initproc.Shield -> owner.Answer -> initproc.Run
 //	check, plan, log: what the policy says, what run would apply, what was decided
 //

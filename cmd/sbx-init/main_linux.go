@@ -9,9 +9,9 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
-// Exit codes of sbx-init itself, beside those of initproc about a CMD that does
-// not start; otherwise it exits with CMD's code, or with
-// 128+n when signal n ended CMD.
+// Exit codes of sbx-init itself, in addition to those of initproc for a CMD that
+// does not start. Otherwise it exits with CMD's code, or with 128+n when signal n
+// ended CMD.
 const (
 	exitUsage    = 64 // the command line makes no sense
 	exitConfig   = 65 // the policy file is wrong; its findings are on stderr

@@ -51,7 +51,7 @@ func (p *Project) Incomplete() string {
 
 // Load reads the documents in their order: later ones win. names are their
 // paths for read, which returns further files by slash-separated names, and
-// .env beside the first one; read may be nil. env are variables of the host, and
+// .env next to the first one; read may be nil. env are variables of the host, and
 // a variable that is neither there nor in .env is empty. With nil nothing is
 // known of the host, and such a variable stays as it is written.
 func Load(docs []*jsonc.Document, names []string, read func(name string) (*jsonc.Document, error), env map[string]string) *Project {

@@ -19,7 +19,7 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// Options are what a build says beside the file.
+// Options are what a build says in addition to the file.
 type Options struct {
 	// Args are build arguments with a value that is known.
 	Args map[string]string

@@ -35,7 +35,7 @@ const (
 )
 
 // isCompose reports whether Compose starts the container: a Dockerfile or an
-// image beside it wins.
+// image next to it wins.
 func (r *resolver) isCompose(config Object) bool {
 	return config.Has("dockerComposeFile") && !r.builds(config) && !config.Has("image")
 }

@@ -40,7 +40,7 @@ type Response struct {
 }
 
 // Path is where the firewall with the audit log at the path log listens: in the
-// log's folder, or, of a sidecar, in one beside it.
+// log's folder, or, of a sidecar, in one next to it.
 func Path(log string, sidecar bool) string {
 	dir := filepath.Dir(log)
 	if sidecar {

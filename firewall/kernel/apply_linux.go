@@ -102,7 +102,7 @@ func (k *Kernel) Settle() error {
 }
 
 // shut denies everything after an error. Should the rules not be readable
-// either, it places its jumps beside those that are there, which does no harm:
+// either, it adds its jumps to those that are there, which does no harm:
 // the next Apply counts them.
 func (k *Kernel) shut() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)

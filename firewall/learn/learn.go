@@ -12,13 +12,13 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 )
 
-// Options says what may be proposed beside exact names and addresses. The zero
+// Options says what may be proposed in addition to exact names and addresses. The zero
 // value is the careful one.
 type Options struct {
 	Presets   bool // a preset in the place of two or more names that it covers
 	Wildcards bool // a wildcard in the place of three or more names below one domain
 
-	Denied  bool // also what was refused for want of an entry
+	Denied  bool // also what was refused because no entry allows it
 	Private bool // also names that were refused for leading to private addresses
 	Data    bool // also names that look like data
 }

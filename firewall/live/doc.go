@@ -1,5 +1,5 @@
 // Package live keeps a policy in force: it is the part of the firewall that runs
-// in the firewall's process, beside the rules that the kernel holds.
+// in the firewall's process, in addition to the rules that the kernel holds.
 //
 //	Policy (read by the caller) ──► Open, Reload ─► resolver, guard ─► firewall.Compile ─► kernel.Apply ─► Verify
 //

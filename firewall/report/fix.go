@@ -17,7 +17,7 @@ const (
 )
 
 // fixFor returns the entry that would have let r pass and the list it belongs
-// to. Only what no entry decided can be mended by adding one.
+// to. Only what no entry decided can be opened by adding one.
 func fixFor(inForce *firewall.Policy, r audit.Record) (entry, list string) {
 	if r.Verdict != firewall.Deny || firewall.IsMetadataName(r.Name) {
 		return "", ""
@@ -39,7 +39,7 @@ func fixFor(inForce *firewall.Policy, r audit.Record) (entry, list string) {
 const maxFixes = 1000
 
 // confirm takes back every entry that the matcher does not accept, or that would
-// not open the row's destination beside the policy in force. fixFor has tried those
+// not open the row's destination together with the policy in force. fixFor has tried those
 // of "private".
 func (r *Report) confirm(inForce *firewall.Policy) {
 	for i := range r.Rows {
@@ -56,8 +56,8 @@ func (r *Report) confirm(inForce *firewall.Policy) {
 	}
 }
 
-// confirmed reports whether the row's entry opens its destination, beside the
-// policy in force. all is that policy with the entries of all rows.
+// confirmed reports whether the row's entry opens its destination, together
+// with the policy in force. all is that policy with the entries of all rows.
 func (row *Row) confirmed(inForce, all *firewall.Policy) bool {
 	if strings.TrimSpace(row.Fix) != row.Fix { // the matcher would forgive that, what is pasted elsewhere may not
 		return false

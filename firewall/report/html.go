@@ -235,7 +235,7 @@ func (r *Report) when(first time.Time, rows []Row) string {
 }
 
 // bars draws when the rows' decisions were: n parts of the report's time, in a
-// picture of width by height. A decision alone is still seen beside a thousand.
+// picture of width by height. A decision alone is still seen next to a thousand.
 func (r *Report) bars(rows []Row, n int, width, height float64) []bar {
 	span := r.to.Sub(r.from)
 	parts := make([]bar, n)

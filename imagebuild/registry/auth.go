@@ -102,7 +102,7 @@ func basic(user, password string) authn.Authenticator {
 	return authn.FromConfig(authn.AuthConfig{Username: user, Password: password})
 }
 
-// gitHubUser is the user name beside a token; ghcr.io looks at the token alone.
+// gitHubUser is the user name for a token; ghcr.io looks at the token alone.
 func (c Credentials) gitHubUser() string {
 	if user := c.Getenv("GITHUB_ACTOR"); user != "" {
 		return user

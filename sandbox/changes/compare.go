@@ -183,8 +183,8 @@ func (c *comparison) below(rel string, n *node, kind Kind) {
 }
 
 // manyBelow reports whether nearly all of a folder's files are in single folders
-// of it that hold very many each: then these are folded, and not what stands
-// beside them.
+// of it that hold very many each: then these are folded, and not their
+// neighbours.
 func manyBelow(n *node, files int) bool {
 	inMany := 0
 	for i := range n.kids {

@@ -130,7 +130,7 @@ func (h Home) NewestLog(ctx context.Context, withLog bool, project string) (stri
 	return run, err
 }
 
-// fileLog is a log in a file, with the policy that sbx-init and run keep beside it.
+// fileLog is a log in a file, with the policy that sbx-init and run keep next to it.
 func fileLog(file string) (Log, error) {
 	folder, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
