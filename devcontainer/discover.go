@@ -3,6 +3,7 @@ package devcontainer
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	slash "path"
 	"path/filepath"
@@ -77,6 +78,8 @@ func unusable(folder string) error {
 		file := filepath.Join(folder, filepath.FromSlash(name))
 		info, err := os.Lstat(file)
 		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return &fs.PathError{Op: "open", Path: file, Err: fs.ErrPermission}
 		case err != nil:
 		case info.Mode()&os.ModeSymlink != 0:
 			return diag.WithHint(fmt.Errorf("%w: %s is a link", ErrNone, file), "it leads nowhere, to itself or out of the project; name the file it should lead to")

@@ -128,9 +128,9 @@ func (c *pass) options(options *jsonc.Node, feature bool) {
 		switch {
 		case fallback == nil:
 		case kind == "string" && fallback.Kind == jsonc.Bool:
-			c.at(fallback, "SBX202", where(fallback)+" must be a string, not boolean", "the option's type is string")
+			c.at(fallback, "SBX202", where(fallback)+" must be a string, not a boolean", "the option's type is string")
 		case feature && kind == "boolean" && fallback.Kind == jsonc.String:
-			c.at(fallback, "SBX202", where(fallback)+" must be true or false, not string", "the option's type is boolean")
+			c.at(fallback, "SBX202", where(fallback)+" must be true or false, not a string", "the option's type is boolean")
 		}
 	}
 }

@@ -242,7 +242,7 @@ func (c *pass) wrongType(n *jsonc.Node, s shape) {
 		c.at(n, "SBX303", where(n)+" would hold the text \"null\"", "leave it out, or set it to null in remoteEnv")
 		return
 	}
-	c.at(n, "SBX202", fmt.Sprintf("%s must be %s, not %s", where(n), s.what, n.Kind), "")
+	c.at(n, "SBX202", fmt.Sprintf("%s must be %s, not %s", where(n), s.what, n.Kind.WithArticle()), "")
 }
 
 // where names a value for people: "mounts[0].type".

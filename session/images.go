@@ -46,8 +46,8 @@ func (i Images) bringNamed(ctx context.Context, plan *sandbox.Plan) error {
 	for _, image := range []*string{&plan.Sidecar.Image, &plan.Agent.Image} {
 		_, err := i.Engine.ImageInspect(ctx, *image)
 		if !errors.Is(err, engine.ErrNotFound) {
-			if err != nil {
-				return err
+			if err != nil { // such as a reference that is none
+				return diag.WithHint(fmt.Errorf("%w: %w", sandbox.ErrNoStart, err), "name an image with %s, such as NAME:TAG", i.Option)
 			}
 			continue
 		}

@@ -61,17 +61,7 @@ func where(n *jsonc.Node) string {
 func quote(s string) string { return strconv.Quote(s) }
 
 func (d *decoder) wrongType(n *jsonc.Node, want string) {
-	d.node(n, RuleType, fmt.Sprintf("%s must be %s, not %s", where(n), want, article(n.Kind)), "")
-}
-
-func article(k jsonc.Kind) string {
-	switch k {
-	case jsonc.Null:
-		return "null"
-	case jsonc.Object, jsonc.Array:
-		return "an " + string(k)
-	}
-	return "a " + string(k)
+	d.node(n, RuleType, fmt.Sprintf("%s must be %s, not %s", where(n), want, n.Kind.WithArticle()), "")
 }
 
 func (d *decoder) want(n *jsonc.Node, kind jsonc.Kind, what string) bool {

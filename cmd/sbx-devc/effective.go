@@ -69,6 +69,10 @@ func (a *app) effective(ctx context.Context, o effectiveOptions, path string) er
 		return exitWith(exitNoCheck, err)
 	}
 	found = slices.DeleteFunc(found, func(f string) bool { return filepath.Base(f) == devcontainer.SettingsName })
+	if len(found) == 0 { // settings alone
+		return exitWith(exitNoCheck, diag.WithHint(fmt.Errorf("there is no devcontainer.json in %s", path),
+			"'sbx-devc init' writes one; 'sbx-devc policy explain HOST' shows what the settings mean"))
+	}
 	if len(found) != 1 {
 		return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s holds %s", path, count(len(found), "configuration")),
 			"name one file: %s", strings.Join(found, ", ")))

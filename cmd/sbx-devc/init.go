@@ -143,6 +143,9 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	if err != nil {
 		return initError(err)
 	}
+	if len(written) == 0 {
+		fmt.Fprintln(a.stderr, "sbx-devc: nothing to write: the files are there as they would be written")
+	}
 	a.wrote(dir, written)
 	a.notes(notes)
 	fmt.Fprint(a.stderr, `sbx-devc: next:

@@ -128,7 +128,7 @@ func (a *app) addLesson(o learnOptions, file *settings.File, lesson *learn.Lesso
 		return err
 	}
 	if err := atomicfile.Replace(o.file, file.Source, extended); err != nil {
-		return exitWith(exitInternal, fmt.Errorf("writing the settings: %w", err))
+		return exitWith(exitCantWrite, fmt.Errorf("writing the settings: %w", err))
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ that it would open the destination.
 
 The HTML form is one file that loads nothing. Every run leaves one in its folder.
 
-Exit code 64: wrong usage; 65: it is no audit log; 66: there is no such log.`,
+Exit code 64: wrong usage; 65: it is no audit log; 66: there is no such log;
+73: the report could not be written.`,
 		Example: `  sbx-devc report
   sbx-devc report --denied 20260102-150405-ab12cd
   sbx-devc report --output report.html
@@ -88,7 +89,7 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 		err = atomicfile.Write(o.output, 0o644, write)
 	}
 	if err != nil {
-		return exitWith(exitInternal, fmt.Errorf("writing the report: %w", err))
+		return exitWith(exitCantWrite, fmt.Errorf("writing the report: %w", err))
 	}
 	return nil
 }

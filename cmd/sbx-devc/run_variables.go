@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,6 +62,10 @@ func flagsFromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
+			var wrong *pflag.InvalidValueError
+			if kind := kindOfValue(f.Value.Type()); kind != "" && errors.As(err, &wrong) {
+				err = fmt.Errorf("%q is not %s", value, kind)
+			}
 			failed = diag.WithHint(fmt.Errorf("%s: %w", name, err), "unset %s, or give it a value that --%s takes", name, f.Name)
 		}
 	})

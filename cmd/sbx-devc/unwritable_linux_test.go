@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -116,6 +117,28 @@ func TestInitWhereNothingCanBeWritten(t *testing.T) {
 				t.Errorf("left behind:\n%s", after)
 			}
 		})
+	}
+}
+
+// A folder that may not be entered is not taken for one without a dev container.
+func TestUnreadableDevcontainer(t *testing.T) {
+	dir := small(t, "mode=0755")
+	extendable(t, dir)
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(filepath.Join(dir, ".devcontainer"), 0)); err != nil {
+		t.Fatal(err)
+	}
+	// For files this thread is somebody else until the test ends.
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	t.Cleanup(func() { _ = unix.Setfsuid(0) })
+	if err := unix.Setfsuid(65534); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]int{"validate": exitNoCheck, "fix": exitNoCheck, "effective": exitNoCheck, "init": exitCantWrite} {
+		code, people := writing(t, command, dir)
+		if code != want || !strings.Contains(people, "permission denied") || !strings.Contains(people, "hint: look at the owner and the mode") {
+			t.Errorf("%s ended with %d, want %d:\n%s", command, code, want, people)
+		}
 	}
 }
 

@@ -19,6 +19,17 @@ const (
 	Null   Kind = "null"
 )
 
+// WithArticle names the kind within a sentence: "an array", "null".
+func (k Kind) WithArticle() string {
+	switch k {
+	case Null:
+		return "null"
+	case Object, Array:
+		return "an " + string(k)
+	}
+	return "a " + string(k)
+}
+
 // Node is one JSON value with its place in the source.
 type Node struct {
 	Kind     Kind

@@ -3,6 +3,7 @@ package scaffold
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -47,8 +48,8 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := templates.InTheWay(string(dir), files); err != nil {
-		return nil, Failure(ErrRefused, err)
+	if _, err := inTheWay(dir, files); err != nil {
+		return nil, err
 	}
 	if dir.Read(plainPath) != nil && !overwrite {
 		err := fmt.Errorf("%s: %s %w", dir, plainPath, templates.ErrExists)
@@ -57,14 +58,27 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 	return &Draft{dir, files, seen}, nil
 }
 
+// inTheWay is templates.InTheWay with the kind of its error: where nobody may
+// look, nothing can be written either.
+func inTheWay(dir Folder, files []templates.File) ([]string, error) {
+	existing, err := templates.InTheWay(string(dir), files)
+	switch {
+	case err == nil:
+		return existing, nil
+	case errors.Is(err, fs.ErrPermission):
+		return nil, Failure(ErrWrite, fmt.Errorf("writing into %s: %w", dir, err))
+	}
+	return nil, Failure(ErrRefused, err)
+}
+
 // Write writes the draft, all of it or nothing, and returns the files that were
 // not there in this form, and sentences about the result. Without overwrite a file
 // that is there in another form is an error of kind ErrRefused.
 func (d *Draft) Write(overwrite bool) (written []templates.File, notes []string, err error) {
 	written = d.Dir.Changed(d.Files)
-	existing, err := templates.InTheWay(string(d.Dir), written)
+	existing, err := inTheWay(d.Dir, written)
 	if err != nil {
-		return nil, nil, Failure(ErrRefused, err)
+		return nil, nil, err
 	}
 	if len(existing) > 0 && !overwrite {
 		err := fmt.Errorf("%s: %s %w", d.Dir, strings.Join(existing, ", "), templates.ErrExists)
