@@ -47,8 +47,8 @@ type Outcome struct {
 // OK reports success.
 func (o Outcome) OK() bool { return o.Conclusion == Success }
 
-// Evidence is what a run left to judge by. All but Result comes from this side
-// of the walls; Tampered is read out of the agent's output too.
+// Evidence is what a run left to judge by. All but Result comes from outside
+// of the sandbox; Tampered is read out of the agent's output too.
 type Evidence struct {
 	Result   *Result // the last result event; nil = there was none
 	Tampered string  // Scanner.Tampered

@@ -19,17 +19,17 @@ import (
 
 // conn is one client's connection.
 type conn struct {
-	server   *Server
-	cancel   func() // resets both sides
-	client   stream
-	dst      netip.AddrPort // what the client chose; once connected, where its bytes go
-	layer    audit.Layer
-	leads    []lead       // that were admitted, each name once; written by Server.admit
-	upstream *net.TCPConn // written by Server.connected
-	release  func() bool  // stops watching the context for upstream
-	backward <-chan error // how the flow of an HTTP server's replies ended; nil before it begins
-	wordy    bool         // it has a place among Server.wordy
-	holdEnd  atomic.Bool  // the server's end is not passed on, because words of ours follow
+	server    *Server
+	cancel    func() // resets both sides
+	client    stream
+	dst       netip.AddrPort // what the client chose; once connected, where its bytes go
+	layer     audit.Layer
+	sites     []site       // that were admitted, each name once; written by Server.admit
+	upstream  *net.TCPConn // written by Server.connected
+	release   func() bool  // stops watching the context for upstream
+	backward  <-chan error // how the flow of an HTTP server's replies ended; nil before it begins
+	largeHead bool         // it has a place among Server.largeHeads
+	holdEnd   atomic.Bool  // the server's end is not passed on, because words of ours follow
 }
 
 // refusal is a decision against a connection. It is an error so that readers
@@ -141,32 +141,34 @@ func (c *conn) awaitWords() error {
 	return c.client.SetReadDeadline(time.Now().Add(c.server.opts.Timeout))
 }
 
-// Most clients have said where they want to go with usualWords bytes. Those that
+// Most clients have said where they want to go with usualHead bytes. Those that
 // take more must be read, and are up to 64 KiB and the copies that reading takes,
-// so that only maxWordy of them are listened to at a time.
+// so that only maxLargeHeads of them are listened to at a time.
 const (
-	usualWords = 4 << 10
-	maxWordy   = 256
+	usualHead     = 4 << 10
+	maxLargeHeads = 256
 )
 
 // more reads more of what the client says before it is passed on.
 func (c *conn) more() error {
-	if len(c.client.buf) >= usualWords && !c.wordy {
+	if len(c.client.buf) >= usualHead && !c.largeHead {
 		select {
-		case c.server.wordy <- struct{}{}:
-			c.wordy = true
+		case c.server.largeHeads <- struct{}{}:
+			c.largeHead = true
 		default:
-			return &refusal{rule: ruleGuard, why: fmt.Sprintf("%d connections say more than %d bytes at this moment, which is the guard's limit", maxWordy, usualWords), alert: alertAccessDenied}
+			why := fmt.Sprintf("%d connections have a first message of more than %d bytes at this moment, which is the guard's limit",
+				maxLargeHeads, usualHead)
+			return &refusal{rule: ruleGuard, why: why, alert: alertAccessDenied}
 		}
 	}
 	return c.client.fill()
 }
 
-// settle gives the place of a client that said much back.
+// settle gives back the place of a client whose first message was large.
 func (c *conn) settle() {
-	if c.wordy {
-		<-c.server.wordy
-		c.wordy = false
+	if c.largeHead {
+		<-c.server.largeHeads
+		c.largeHead = false
 	}
 }
 
@@ -210,7 +212,8 @@ const maxNames = 32
 func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 	opts := c.server.opts
 	if local, ok := c.client.LocalAddr().(*net.TCPAddr); ok && c.dst == unmap(local.AddrPort()) {
-		return nil, &refusal{name: name, rule: ruleGuard, why: "the guard is no proxy: connect to the address of " + name, alert: alertAccessDenied}
+		return nil, &refusal{name: name, rule: ruleGuard, why: "the guard is no proxy: connect to the address of " + name,
+			alert: alertAccessDenied}
 	}
 	d := c.server.decide(name, c.dst)
 	if !d.Allowed() {
@@ -221,14 +224,15 @@ func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 	})
 	i := slices.Index(addrs, c.dst.Addr())
 	if i < 0 {
-		return nil, &refusal{name: name, rule: ruleGuard, why: fmt.Sprintf("%s is not an address of %s", c.dst.Addr(), name), alert: alertAccessDenied}
+		return nil, &refusal{name: name, rule: ruleGuard, why: fmt.Sprintf("%s is not an address of %s", c.dst.Addr(), name),
+			alert: alertAccessDenied}
 	}
 	addrs[0], addrs[i] = addrs[i], addrs[0]
-	known := c.lead(name) >= 0
-	if !known && len(c.leads) == maxNames {
+	known := c.siteIndex(name) >= 0
+	if !known && len(c.sites) == maxNames {
 		return nil, &refusal{name: name, rule: ruleGuard, why: fmt.Sprintf("the connection has been for %d names already", maxNames)}
 	}
-	if d := c.server.admit(c, lead{name, opts.Names.Aliases(name)}); !d.Allowed() {
+	if d := c.server.admit(c, site{name, opts.Names.Aliases(name)}); !d.Allowed() {
 		return nil, c.unlisted(name, d)
 	}
 	if !known {
@@ -239,9 +243,9 @@ func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 	return addrs, nil
 }
 
-// lead returns the index of a name among those that were admitted, or -1.
-func (c *conn) lead(name string) int {
-	return slices.IndexFunc(c.leads, func(l lead) bool { return l.name == name })
+// siteIndex returns the index of a name among those that were admitted, or -1.
+func (c *conn) siteIndex(name string) int {
+	return slices.IndexFunc(c.sites, func(at site) bool { return at.name == name })
 }
 
 // unlisted is the refusal that the lists decided.

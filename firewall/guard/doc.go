@@ -38,8 +38,8 @@
 // for the first); who is too slow, or waits for the server to speak first, is
 // refused. Once a site is decided, connections rest as long as both sides like.
 // At most 16,384 are held at a time, or fewer where the process may not open as
-// many files; more are recorded and reset. So are more than 256 that have begun to
-// say more than 4 KiB at one moment, because of the memory that they take.
+// many files; more are recorded and reset. At most 256 may be sending a first
+// message over 4 KiB at once, because of the memory that they take.
 //
 // The bytes pass through two sockets and a pipe in the kernel, so each costs
 // about as much processor time again as without the guard. Handing the

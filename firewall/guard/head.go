@@ -225,7 +225,8 @@ func checkTarget(method, target string, h head) error {
 		return fmt.Errorf("the request's target: %w", err)
 	}
 	if host != h.host || authority != h.authority() {
-		return fmt.Errorf("the request's target and its Host name different places, or not in the usual spelling: %q and %q", shorten(authority), h.host)
+		return fmt.Errorf("the request's target and its Host name different places, or not in the usual spelling: %q and %q",
+			shorten(authority), h.host)
 	}
 	return nil
 }

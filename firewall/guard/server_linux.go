@@ -68,9 +68,9 @@ const (
 
 // Server judges and passes on connections. It is safe for concurrent use.
 type Server struct {
-	opts  Options
-	slots chan struct{}
-	wordy chan struct{} // a place for each client that says much, see conn.more
+	opts       Options
+	slots      chan struct{}
+	largeHeads chan struct{} // a place for each client whose first message is large, see conn.more
 
 	mu     sync.Mutex
 	policy Policy
@@ -89,7 +89,10 @@ func New(opts Options) *Server {
 			opts.MaxConns = max(16, (int(files.Cur)-filesElsewhere)/filesPerConn)
 		}
 	}
-	return &Server{opts: opts, slots: make(chan struct{}, opts.MaxConns), wordy: make(chan struct{}, maxWordy), policy: opts.Policy, conns: map[*conn]bool{}}
+	return &Server{
+		opts: opts, slots: make(chan struct{}, opts.MaxConns), largeHeads: make(chan struct{}, maxLargeHeads),
+		policy: opts.Policy, conns: map[*conn]bool{},
+	}
 }
 
 // SetPolicy makes p decide from now on, and resets the connections to names
@@ -108,23 +111,23 @@ func (s *Server) SetPolicy(p Policy) {
 // allowed reports whether p allows all that c has been for: the replies to
 // earlier requests may still be under way. The caller holds the mutex.
 func (c *conn) allowed(p Policy) bool {
-	return !slices.ContainsFunc(c.leads, func(l lead) bool { return !l.decide(p, c.dst).Allowed() })
+	return !slices.ContainsFunc(c.sites, func(at site) bool { return !at.decide(p, c.dst).Allowed() })
 }
 
-// lead is a name that a connection is for, and what it is an alias of.
-type lead struct {
+// site is a name that a connection is for, and what it is an alias of.
+type site struct {
 	name    string
 	aliases []string
 }
 
 // decide judges the name at a destination, and then its aliases.
-func (l lead) decide(p Policy, dst netip.AddrPort) firewall.Decision {
-	d := p.Decide(l.name, dst.Addr(), dst.Port(), firewall.TCP)
-	for _, alias := range l.aliases {
+func (at site) decide(p Policy, dst netip.AddrPort) firewall.Decision {
+	d := p.Decide(at.name, dst.Addr(), dst.Port(), firewall.TCP)
+	for _, alias := range at.aliases {
 		if !d.Allowed() {
 			break
 		}
-		if a := p.DecideAlias(l.name, alias); !a.Allowed() {
+		if a := p.DecideAlias(at.name, alias); !a.Allowed() {
 			d = a
 		}
 	}
@@ -139,18 +142,18 @@ func (s *Server) decide(name string, dst netip.AddrPort) firewall.Decision {
 
 // admit decides once more and remembers, at one time, that c speaks to a name:
 // no policy can come in between and overlook c.
-func (s *Server) admit(c *conn, l lead) firewall.Decision {
+func (s *Server) admit(c *conn, at site) firewall.Decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := l.decide(s.policy, c.dst)
+	d := at.decide(s.policy, c.dst)
 	if !d.Allowed() {
 		return d
 	}
 	s.conns[c] = true
-	if i := c.lead(l.name); i >= 0 {
-		c.leads[i] = l
+	if i := c.siteIndex(at.name); i >= 0 {
+		c.sites[i] = at
 	} else {
-		c.leads = append(c.leads, l)
+		c.sites = append(c.sites, at)
 	}
 	return d
 }

@@ -103,7 +103,7 @@ func (c *conn) answerIsRetry() (bool, error) {
 		switch {
 		case errors.Is(err, errNotTLS):
 			// What else it is that hears us, it could hear something else than TLS next.
-			return false, &refusal{name: c.leads[0].name, rule: ruleGuard, why: "the site does not answer in TLS", alert: alertAccessDenied}
+			return false, &refusal{name: c.sites[0].name, rule: ruleGuard, why: "the site does not answer in TLS", alert: alertAccessDenied}
 		case err != nil:
 			return false, err
 		case done:
@@ -126,7 +126,8 @@ func (c *conn) secondHello(name string) error {
 		return err
 	}
 	if again != name {
-		return &refusal{name: again, rule: ruleGuard, why: "the second ClientHello names " + again + ", the first one " + name, alert: alertIllegalParameter}
+		return &refusal{name: again, rule: ruleGuard, why: "the second ClientHello names " + again + ", the first one " + name,
+			alert: alertIllegalParameter}
 	}
 	return c.client.pass(c.upstream, size)
 }
@@ -148,12 +149,13 @@ func (c *conn) noOtherHello() error {
 			}
 			continue
 		case len(rest) >= header && rest[3] == 0 && rest[4] == 0:
-			return &refusal{name: c.leads[0].name, rule: ruleGuard, why: "an empty record follows the ClientHello, behind which servers overlook another one"}
+			return &refusal{name: c.sites[0].name, rule: ruleGuard,
+				why: "an empty record follows the ClientHello, behind which servers overlook another one"}
 		case len(rest) >= header && rest[0] != recordHandshake:
 			return nil
 		case len(rest) > header:
 			if rest[header] == messageClientHello {
-				return &refusal{name: c.leads[0].name, rule: ruleGuard, why: "another ClientHello follows, which no server asked for"}
+				return &refusal{name: c.sites[0].name, rule: ruleGuard, why: "another ClientHello follows, which no server asked for"}
 			}
 			return nil
 		}

@@ -119,7 +119,7 @@ func (l *Lesson) leave(h *host, why string) {
 }
 
 // withoutData leaves out names that look like data, alone or by their number,
-// and what looks like a search for open doors.
+// and what looks like a search for open ports.
 func (l *Lesson) withoutData(hosts []*host) []*host {
 	below := map[string]int{}
 	for _, h := range hosts {
