@@ -182,7 +182,8 @@ func (s *step) configuration(in Inputs) {
 	for _, line := range []string{
 		fmt.Sprintf("folder: %s", in.WorkingDirectory),
 		fmt.Sprintf("prompt: %d bytes", len(in.Prompt)),
-		fmt.Sprintf("model: %s, max_turns: %d, max_budget_usd: %g (0 is no limit), timeout: %s", orDefault(in.Model), in.MaxTurns, in.MaxBudgetUSD, in.Timeout),
+		fmt.Sprintf("model: %s, max_turns: %d, max_budget_usd: %g (0 is no limit), timeout: %s", orDefault(in.Model), in.MaxTurns,
+			in.MaxBudgetUSD, in.Timeout),
 		fmt.Sprintf("image: %s", orDefault(in.Image)),
 		fmt.Sprintf("presets: %s, allowed_domains: %s", orDefault(strings.Join(in.Presets, " ")), orNone(strings.Join(in.AllowedDomains, " "))),
 	} {

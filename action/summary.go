@@ -27,7 +27,8 @@ func (r reported) writeSummary(w io.Writer) error {
 	if r.Result != nil {
 		turns, cost, session = fmt.Sprint(r.Result.Turns), fmt.Sprintf("$%.4f", r.Result.CostUSD), r.Result.SessionID
 	}
-	fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n\n", turns, cost, r.metered(), r.tokens(), r.duration.Round(100*time.Millisecond), inlineCode(r.events.model), inlineCode(session))
+	fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n\n", turns, cost, r.metered(), r.tokens(), r.duration.Round(100*time.Millisecond),
+		inlineCode(r.events.model), inlineCode(session))
 	if r.Outcome.Message != "" {
 		b.WriteString(fenced(truncate(r.Outcome.Message, maxSummaryResult)))
 	}

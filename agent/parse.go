@@ -199,7 +199,8 @@ func text(content json.RawMessage) string {
 
 // argument picks the one argument that tells a reader what a call does.
 func argument(input map[string]any) string {
-	for _, key := range []string{"command", "file_path", "notebook_path", "url", "query", "pattern", "path", "skill", "description", "prompt"} {
+	for _, key := range []string{"command", "file_path", "notebook_path", "url", "query", "pattern", "path", "skill", "description",
+		"prompt"} {
 		if s, ok := input[key].(string); ok && s != "" {
 			return oneLine(s, maxArgument)
 		}

@@ -84,7 +84,8 @@ func (f *Feature) Archive() ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, file := range files {
-		header := &tar.Header{Name: "./" + file.Name, Mode: 0o755, Size: int64(len(file.Content)), ModTime: time.Unix(0, 0), Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
+		header := &tar.Header{Name: "./" + file.Name, Mode: 0o755, Size: int64(len(file.Content)), ModTime: time.Unix(0, 0),
+			Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
 		if err := w.WriteHeader(header); err != nil {
 			return nil, err
 		}

@@ -207,7 +207,8 @@ type family struct {
 }
 
 var (
-	family4 = family{false, netip.MustParsePrefix("127.0.0.0/8"), SetName4, StaticName4, SeenName4, PassedName4, HeldName4, "icmp-admin-prohibited",
+	family4 = family{false, netip.MustParsePrefix("127.0.0.0/8"), SetName4, StaticName4, SeenName4, PassedName4, HeldName4,
+		"icmp-admin-prohibited",
 		`-m u32 --u32 "0x0>>0x18&0xf=0x6:0xf"`}
 	family6 = family{true, netip.MustParsePrefix("::1/128"), SetName6, StaticName6, SeenName6, PassedName6, HeldName6, "icmp6-adm-prohibited",
 		"-m ipv6header --header hop-by-hop,ipv6-opts,ipv6-route --soft"}

@@ -62,7 +62,8 @@ func IsLocalName(name string) bool {
 	if name == "" || name == "localhost" {
 		return false
 	}
-	return !strings.Contains(name, ".") || slices.ContainsFunc([]string{".internal", ".local", ".home.arpa"}, func(zone string) bool { return strings.HasSuffix(name, zone) })
+	return !strings.Contains(name, ".") || slices.ContainsFunc([]string{".internal", ".local", ".home.arpa"},
+		func(zone string) bool { return strings.HasSuffix(name, zone) })
 }
 
 // IsMetadata reports whether addr is that of a cloud's metadata service, which

@@ -67,7 +67,8 @@ func parseEntry(text string) (entry, *problem) {
 		return entry{}, complain(hintWrite(hostOfURL(rest)), "%q is a URL (%s), and an entry is a host", s, host)
 	}
 	switch {
-	case strings.ContainsFunc(s, unicode.IsSpace) || strings.ContainsAny(s[strings.LastIndexAny(s, ",;")+1:], ".*") && strings.ContainsAny(s, ",;"):
+	case strings.ContainsFunc(s, unicode.IsSpace) ||
+		strings.ContainsAny(s, ",;") && strings.ContainsAny(s[strings.LastIndexAny(s, ",;")+1:], ".*"):
 		return entry{}, complain("write one entry for each host", "%q holds more than one word", s)
 	case strings.HasPrefix(s, "@"):
 		return entry{}, complain("list the entries here", "%q names a list file, and those are read from the settings alone", s)
@@ -180,9 +181,11 @@ func parseAddress(host string) (prefix netip.Prefix, isAddr bool, bad *problem) 
 		case addr.Is4In6():
 			return prefix, true, complain("write the IPv4 network", "%q is an IPv4 network in IPv6 form", host)
 		case p.Bits() == 0:
-			return prefix, true, complain(`name the networks, or use "mode": "audit" to let everything out and record it`, "%q is the whole internet", host)
+			return prefix, true, complain(`name the networks, or use "mode": "audit" to let everything out and record it`,
+				"%q is the whole internet", host)
 		case p != p.Masked():
-			return prefix, true, complain(fmt.Sprintf("write %s, or %s for the one address", p.Masked(), before), "%q has bits set after the prefix", host)
+			return prefix, true, complain(fmt.Sprintf("write %s, or %s for the one address", p.Masked(), before),
+				"%q has bits set after the prefix", host)
 		}
 		return p, true, nil
 	}
@@ -210,7 +213,8 @@ func (e *entry) setName(host string) *problem {
 		return complain("", "%s", err)
 	}
 	if label := mixedScripts(name); label != "" {
-		return complain("write it with the letters of one alphabet", "%q mixes letters of several alphabets in %q, so that it looks like another name", host, label)
+		return complain("write it with the letters of one alphabet",
+			"%q mixes letters of several alphabets in %q, so that it looks like another name", host, label)
 	}
 	e.name, e.wildcard = name, wildcard
 	return nil
@@ -236,7 +240,8 @@ func (e *entry) tooWide() *problem {
 		case addr.IsUnspecified():
 			return complain("name the network that is meant", "%s is no destination", e.prefix)
 		case e.prefix.Bits() < widest4, addr.Is6() && e.prefix.Bits() < widest6:
-			return complain(`name the networks, or use "mode": "audit" to let everything out and record it`, "%s is a part of the internet that belongs to nobody in particular", e.prefix)
+			return complain(`name the networks, or use "mode": "audit" to let everything out and record it`,
+				"%s is a part of the internet that belongs to nobody in particular", e.prefix)
 		}
 	}
 	if e.wildcard {
@@ -249,7 +254,8 @@ func (e *entry) tooWide() *problem {
 	for _, p := range e.ports {
 		switch p.Number {
 		case 53:
-			return complain("remove it: the sandbox's own resolver asks the machine's resolvers", "port 53 always leads to the sandbox's own resolver")
+			return complain("remove it: the sandbox's own resolver asks the machine's resolvers",
+				"port 53 always leads to the sandbox's own resolver")
 		case 853:
 			return complain("remove it: programs fall back to plain DNS", "DNS over TLS (port 853) would pass by the sandbox's resolver")
 		}

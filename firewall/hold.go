@@ -43,7 +43,8 @@ func (r rules) hold() []Chain {
 		{ChainHold, []Rule{{match + " -j " + ChainHeld, "a destination's first in a minute"}}},
 		{ChainHeld, []Rule{
 			{fmt.Sprintf("-j SET --add-set %s dst,dst", r.family.held), ""},
-			{fmt.Sprintf("-j NFQUEUE --queue-num %d --queue-bypass", HoldQueue), "until somebody has looked at its socket; without anybody it goes on to the filter table"},
+			{fmt.Sprintf("-j NFQUEUE --queue-num %d --queue-bypass", HoldQueue),
+				"until somebody has looked at its socket; without anybody it goes on to the filter table"},
 		}},
 	}
 }

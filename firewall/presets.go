@@ -168,9 +168,10 @@ var presets = []PresetInfo{
 		Source:  "www.haskell.org/ghcup",
 	},
 	{
-		Name:    "hex",
-		Entries: []string{"hex.pm", "*.hex.pm", "hexdocs.pm", "*.hexdocs.pm", "elixir-lang.org", "*.elixir-lang.org", "erlang.org", "*.erlang.org"},
-		Source:  "hex.pm/docs, Mirrors",
+		Name: "hex",
+		Entries: []string{"hex.pm", "*.hex.pm", "hexdocs.pm", "*.hexdocs.pm", "elixir-lang.org", "*.elixir-lang.org", "erlang.org",
+			"*.erlang.org"},
+		Source: "hex.pm/docs, Mirrors",
 	},
 	{
 		Name:    "huggingface",

@@ -33,7 +33,8 @@ func (p *Policy) Refused(name string, addr netip.Addr, port uint16, proto Proto)
 	case addr == engineResolver:
 		return Decision{Deny, "resolver", addr.String() + " is the container engine's resolver, which only the sandbox's own may ask"}
 	case addr.IsLoopback():
-		return Decision{Deny, RuleLoopback, addr.String() + " is a loopback address: it is open over loopback, but for the machine's resolver, and over no other interface"}
+		return Decision{Deny, RuleLoopback, addr.String() +
+			" is a loopback address: it is open over loopback, but for the machine's resolver, and over no other interface"}
 	}
 	if d := dnsPort(port); !d.Allowed() {
 		return d

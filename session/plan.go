@@ -76,7 +76,8 @@ func projectSettings(dir string) (*settings.Settings, error) {
 	case err != nil:
 		return nil, exitcode.With(exitNoInput, fmt.Errorf("reading the project's settings: %w", err))
 	case file.Settings == nil:
-		return nil, exitcode.With(exitConfig, diag.WithHint(&SettingsError{file.Path, file.Findings}, "correct it; 'sbx-devc validate' checks it"))
+		return nil, exitcode.With(exitConfig, diag.WithHint(&SettingsError{file.Path, file.Findings},
+			"correct it; 'sbx-devc validate' checks it"))
 	}
 	return &file.Settings.Settings, nil
 }

@@ -26,7 +26,8 @@ func (t *Template) Archive() ([]byte, error) {
 		if name == manifestFile {
 			text = t.manifest
 		}
-		header := &tar.Header{Name: "./" + name, Mode: 0o644, Size: int64(len(text)), ModTime: time.Unix(0, 0), Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
+		header := &tar.Header{Name: "./" + name, Mode: 0o644, Size: int64(len(text)), ModTime: time.Unix(0, 0), Typeflag: tar.TypeReg,
+			Format: tar.FormatUSTAR}
 		if err := w.WriteHeader(header); err != nil {
 			return err
 		}

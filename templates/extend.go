@@ -106,7 +106,8 @@ func Extend(src []byte, x Extension) (out []byte, changes []string, err error) {
 // pure.
 func Extended(src []byte) bool {
 	doc, _ := jsonc.Parse("", src)
-	return doc != nil && slices.ContainsFunc(members(doc.Root.Member("features")), func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
+	return doc != nil && slices.ContainsFunc(members(doc.Root.Member("features")),
+		func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
 }
 
 // NamesAgent reports whether a devcontainer.json names the user of sessions, who

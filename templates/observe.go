@@ -63,7 +63,8 @@ func (o *Observation) git(dir string) error {
 	info, err := os.Lstat(filepath.Join(dir, ".git"))
 	if errors.Is(err, fs.ErrNotExist) {
 		if above := repositoryAbove(dir); above != "" {
-			o.note("this is a part of the repository %s, which stays outside: git does not work inside; 'sbx-devc init %s' is for all of it", above, above)
+			o.note("this is a part of the repository %s, which stays outside: git does not work inside; 'sbx-devc init %s' is for all of it",
+				above, above)
 			return nil
 		}
 		o.note("no git repository here; after git init, 'sbx-devc update --rescan' protects its hooks and configuration")

@@ -54,7 +54,8 @@ func (e *extender) removeHook(doc *jsonc.Document, hook string, command *jsonc.N
 }
 
 func (e *extender) dropped(hook string, command *jsonc.Node) {
-	e.changes = append(e.changes, fmt.Sprintf("%s no longer runs %q: the Feature raises the firewall before any command runs", hook, commandText(command)))
+	e.changes = append(e.changes, fmt.Sprintf("%s no longer runs %q: the Feature raises the firewall before any command runs", hook,
+		commandText(command)))
 }
 
 // raisesFirewall reports a command, as a text or as a list of words, that only

@@ -112,7 +112,8 @@ func (t *Template) values(given map[string]string) (map[string]string, error) {
 			return nil, diag.WithHint(fmt.Errorf("%w %q: the template %s has none of that name", ErrOption, name, t.ID), "%s", hint)
 		}
 		if len(o.Enum) > 0 && !slices.Contains(o.Enum, given[name]) {
-			return nil, diag.WithHint(fmt.Errorf("%w %s: %q is not accepted", ErrOption, name, given[name]), "accepted: %s", strings.Join(o.Enum, ", "))
+			return nil, diag.WithHint(fmt.Errorf("%w %s: %q is not accepted", ErrOption, name, given[name]), "accepted: %s",
+				strings.Join(o.Enum, ", "))
 		}
 		if given[name] == "" && o.Default != "" {
 			return nil, diag.WithHint(fmt.Errorf("%w %s is empty", ErrOption, name), "leave it out for %q", o.Default)

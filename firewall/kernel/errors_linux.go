@@ -71,7 +71,8 @@ func toolError(program, stderr string, err error) error {
 	}
 	first, _, _ := strings.Cut(text, "\n")
 	switch {
-	case strings.Contains(text, "Permission denied"), strings.Contains(text, "Operation not permitted"), strings.Contains(text, "you must be root"):
+	case strings.Contains(text, "Permission denied"), strings.Contains(text, "Operation not permitted"),
+		strings.Contains(text, "you must be root"):
 		return diag.WithHint(fmt.Errorf("%w: %s: %s", ErrMissingCapability, program, first), "%s", capabilityHint)
 	case strings.Contains(text, "missing kernel module"), strings.Contains(text, "Table does not exist"),
 		strings.Contains(text, "can't initialize"), strings.Contains(text, "not supported"):

@@ -268,7 +268,9 @@ func parsePacket(b []byte) (r Refusal, ok bool) {
 	if (r.Proto == unix.IPPROTO_TCP || r.Proto == unix.IPPROTO_UDP) && first && len(payload) >= 4 {
 		srcPort, dstPort = binary.BigEndian.Uint16(payload), binary.BigEndian.Uint16(payload[2:])
 	}
-	if first && len(payload) >= 6 && (r.Proto == unix.IPPROTO_ICMP && payload[0] == echoRequest || r.Proto == unix.IPPROTO_ICMPV6 && payload[0] == echoRequest6) {
+	isEcho := len(payload) >= 6 &&
+		(r.Proto == unix.IPPROTO_ICMP && payload[0] == echoRequest || r.Proto == unix.IPPROTO_ICMPV6 && payload[0] == echoRequest6)
+	if first && isEcho {
 		srcPort = binary.BigEndian.Uint16(payload[4:])
 	}
 	r.Src, r.Dst = netip.AddrPortFrom(src, srcPort), netip.AddrPortFrom(dst, dstPort)

@@ -93,8 +93,9 @@ type bar struct {
 // security policy in it lets only its own style and script work.
 func (r *Report) WriteHTML(w io.Writer, title string) error {
 	data := pageData{
-		Title:  printable(title),
-		Policy: "default-src 'none'; style-src " + hashOf(pageStyle) + "; script-src " + hashOf(pageScript) + "; base-uri 'none'; form-action 'none'",
+		Title: printable(title),
+		Policy: "default-src 'none'; style-src " + hashOf(pageStyle) + "; script-src " + hashOf(pageScript) +
+			"; base-uri 'none'; form-action 'none'",
 		// Whole elements: the browser hashes exactly what stands between the tags.
 		Style:  template.HTML("<style>" + pageStyle + "</style>"),
 		Script: template.HTML("<script>" + pageScript + "</script>"),

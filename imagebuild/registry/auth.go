@@ -151,7 +151,8 @@ func (c Credentials) fromFile(ctx context.Context, file string, repo name.Reposi
 	}
 	if err != nil {
 		// The content may be a secret; what is wrong with it is not shown.
-		return nil, false, diag.WithHint(fmt.Errorf("reading the credentials in %s failed", file), "correct the file, or log in again with 'docker login %s'", repo.RegistryStr())
+		return nil, false, diag.WithHint(fmt.Errorf("reading the credentials in %s failed", file),
+			"correct the file, or log in again with 'docker login %s'", repo.RegistryStr())
 	}
 	for _, key := range keys(repo) {
 		if helper := config.CredHelpers[key]; helper != "" {

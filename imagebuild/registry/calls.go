@@ -91,7 +91,8 @@ func (c *Client) PutManifest(ctx context.Context, ref string, d v1.Descriptor, r
 		ref = d.Digest.String()
 	}
 	err = c.try(ctx, "writing "+ref, func() error {
-		resp, err := c.do(ctx, http.MethodPut, c.url("manifests/%s", ref), map[string]string{"Content-Type": string(d.MediaType)}, raw, http.StatusCreated, http.StatusOK, http.StatusAccepted)
+		resp, err := c.do(ctx, http.MethodPut, c.url("manifests/%s", ref), map[string]string{"Content-Type": string(d.MediaType)}, raw,
+			http.StatusCreated, http.StatusOK, http.StatusAccepted)
 		if err != nil {
 			return err
 		}
@@ -188,7 +189,8 @@ func CheckName(repo, ref string) error {
 		_, err = name.ParseReference(repo)
 	}
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("%s:%s: no name of an image: %w", repo, ref, err), "write REGISTRY/NAME:TAG; a tag is at most 128 letters, digits, '_', '.' and '-'")
+		return diag.WithHint(fmt.Errorf("%s:%s: no name of an image: %w", repo, ref, err),
+			"write REGISTRY/NAME:TAG; a tag is at most 128 letters, digits, '_', '.' and '-'")
 	}
 	return nil
 }

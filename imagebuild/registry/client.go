@@ -98,7 +98,8 @@ func Dial(ctx context.Context, repo string, push bool, from []string, o Options)
 		_, err = name.ParseReference(repo) // which alone refuses an address
 	}
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading the repository %q: %w", repo, err), "write it as REGISTRY/NAME, for example ghcr.io/me/sandbox")
+		return nil, diag.WithHint(fmt.Errorf("reading the repository %q: %w", repo, err),
+			"write it as REGISTRY/NAME, for example ghcr.io/me/sandbox")
 	}
 	auth, source, err := o.Credentials.For(ctx, parsed)
 	if err != nil {
@@ -116,7 +117,8 @@ func Dial(ctx context.Context, repo string, push bool, from []string, o Options)
 	}
 	c := &Client{repo: parsed, o: o, source: source}
 	err = c.try(ctx, "logging in", func() error {
-		rt, err := transport.NewWithContext(ctx, parsed.Registry, auth, transport.NewUserAgent(counting{o.Transport, &c.requests}, "sbx-devc"), scopes)
+		rt, err := transport.NewWithContext(ctx, parsed.Registry, auth, transport.NewUserAgent(counting{o.Transport, &c.requests}, "sbx-devc"),
+			scopes)
 		if err == nil {
 			c.http = &http.Client{Transport: rt}
 		}
@@ -170,7 +172,9 @@ func (c *Client) send(req *http.Request, want ...int) (*http.Response, error) {
 	return nil, readStatus(resp)
 }
 
-func (c *Client) do(ctx context.Context, method, address string, header map[string]string, body []byte, want ...int) (*http.Response, error) {
+func (c *Client) do(
+	ctx context.Context, method, address string, header map[string]string, body []byte, want ...int,
+) (*http.Response, error) {
 	var r io.Reader
 	if body != nil {
 		r = strings.NewReader(string(body))

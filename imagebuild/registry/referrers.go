@@ -37,8 +37,10 @@ func (c *Client) Referrers(ctx context.Context, subject v1.Hash) ([]v1.Descripto
 func (c *Client) referrersAPI(ctx context.Context, subject v1.Hash) ([]v1.Descriptor, error) {
 	var index v1.IndexManifest
 	err := c.try(ctx, "listing the referrers", func() error {
-		resp, err := c.do(ctx, http.MethodGet, c.url("referrers/%s", subject), map[string]string{"Accept": string(types.OCIImageIndex)}, nil, http.StatusOK)
-		if s := statusOf(err); s != nil && (s.Code == http.StatusMethodNotAllowed || s.Code == http.StatusNotAcceptable || s.Code == http.StatusBadRequest) {
+		resp, err := c.do(ctx, http.MethodGet, c.url("referrers/%s", subject), map[string]string{"Accept": string(types.OCIImageIndex)}, nil,
+			http.StatusOK)
+		if s := statusOf(err); s != nil && (s.Code == http.StatusMethodNotAllowed || s.Code == http.StatusNotAcceptable ||
+			s.Code == http.StatusBadRequest) {
 			return fmt.Errorf("%w: %w", ErrNotFound, err) // registries that know nothing of the path
 		}
 		if err != nil {

@@ -74,7 +74,8 @@ func (c *Client) try(ctx context.Context, what string, f func() error) error {
 
 // The registry's codes that ghcr.io and others send for a moment although
 // nothing is wrong: the upload or the blob has not reached all their machines.
-var passingCodes = []string{"BLOB_UPLOAD_UNKNOWN", "BLOB_UPLOAD_INVALID", "BLOB_UNKNOWN", "MANIFEST_BLOB_UNKNOWN", "DIGEST_INVALID", "SIZE_INVALID", "TOOMANYREQUESTS", "UNAVAILABLE"}
+var passingCodes = []string{"BLOB_UPLOAD_UNKNOWN", "BLOB_UPLOAD_INVALID", "BLOB_UNKNOWN", "MANIFEST_BLOB_UNKNOWN", "DIGEST_INVALID",
+	"SIZE_INVALID", "TOOMANYREQUESTS", "UNAVAILABLE"}
 
 // Statuses that pass: timeouts, too many requests, trouble behind a proxy.
 // 499 and 522 are those of nginx and of a large CDN.
@@ -225,8 +226,10 @@ func (c *Client) explain(operation, what string, err error) error {
 	status := statusOf(err)
 	wrapped := fmt.Errorf("%s %s: %w", operation, what, err)
 	switch {
-	case status != nil && (status.Code == http.StatusTooManyRequests || status.Code == http.StatusForbidden && rateLimited.MatchString(status.Message)):
-		return diag.WithHint(fmt.Errorf("%w: %w", ErrLimited, wrapped), "the registry asks to wait: run the same command again in a few minutes; what arrived is not sent twice")
+	case status != nil && (status.Code == http.StatusTooManyRequests ||
+		status.Code == http.StatusForbidden && rateLimited.MatchString(status.Message)):
+		return diag.WithHint(fmt.Errorf("%w: %w", ErrLimited, wrapped),
+			"the registry asks to wait: run the same command again in a few minutes; what arrived is not sent twice")
 	case status != nil && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden):
 		hint := fmt.Sprintf("the credentials came from %s; ", c.source)
 		if c.source == "" {
@@ -249,7 +252,8 @@ func (c *Client) explain(operation, what string, err error) error {
 	case status == nil && c.unreachable(err) != "":
 		return diag.WithHint(wrapped, "%s", c.unreachable(err))
 	case status == nil && diag.HintOf(err) == "":
-		return diag.WithHint(wrapped, "check that %s can be reached from here, and run the same command again: what arrived is not sent twice", host)
+		return diag.WithHint(wrapped, "check that %s can be reached from here, and run the same command again: what arrived is not sent twice",
+			host)
 	}
 	return wrapped
 }

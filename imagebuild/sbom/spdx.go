@@ -212,7 +212,8 @@ func debian(status []byte) []spdxPackage {
 		if fields["Package"] == "" || !installed {
 			continue
 		}
-		locator := "pkg:deb/debian/" + url.PathEscape(fields["Package"]) + "@" + url.QueryEscape(fields["Version"]) + "?arch=" + fields["Architecture"]
+		locator := "pkg:deb/debian/" + url.PathEscape(fields["Package"]) + "@" + url.QueryEscape(fields["Version"]) + "?arch=" +
+			fields["Architecture"]
 		out = append(out, spdxPackage{Name: fields["Package"], Version: fields["Version"], Supplier: supplier(fields["Maintainer"]),
 			Refs: purl(locator)})
 	}

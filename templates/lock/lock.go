@@ -177,7 +177,8 @@ func Parse(text []byte) (*Lock, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	fail := func(err error) (*Lock, error) {
-		return nil, diag.WithHint(fmt.Errorf("%s: %w", Path, err), "take it from an earlier commit, or make the dev container anew with 'sbx-devc init --force'")
+		return nil, diag.WithHint(fmt.Errorf("%s: %w", Path, err),
+			"take it from an earlier commit, or make the dev container anew with 'sbx-devc init --force'")
 	}
 	if err := dec.Decode(&l); err != nil {
 		return fail(err)
@@ -187,7 +188,8 @@ func Parse(text []byte) (*Lock, error) {
 	}
 	switch {
 	case l.Version > version:
-		return nil, diag.WithHint(fmt.Errorf("%s has the form %d, and this sbx-devc reads up to %d", Path, l.Version, version), "use a newer sbx-devc")
+		return nil, diag.WithHint(fmt.Errorf("%s has the form %d, and this sbx-devc reads up to %d", Path, l.Version, version),
+			"use a newer sbx-devc")
 	case l.Version < 1:
 		return fail(fmt.Errorf("no lockVersion"))
 	case l.Template.ID == "" || len(l.Base) == 0:

@@ -58,10 +58,12 @@ func (l *Lock) Stale(files []templates.File, initSHA256 map[string]string) Stale
 		}
 	}
 	if now.Claude.Version != l.Claude.Version || !maps.Equal(now.Claude.Integrity, l.Claude.Integrity) {
-		out.Moved = append(out.Moved, fmt.Sprintf("Claude Code %s is locked, and the Dockerfile installs %s or another checksum", l.Claude.Version, now.Claude.Version))
+		out.Moved = append(out.Moved, fmt.Sprintf("Claude Code %s is locked, and the Dockerfile installs %s or another checksum",
+			l.Claude.Version, now.Claude.Version))
 	}
 	if now.SbxInit.Image != l.SbxInit.Image {
-		out.Moved = append(out.Moved, fmt.Sprintf("sbx-init of %s is locked, and the Dockerfile copies that of %s", l.SbxInit.Image, now.SbxInit.Image))
+		out.Moved = append(out.Moved, fmt.Sprintf("sbx-init of %s is locked, and the Dockerfile copies that of %s", l.SbxInit.Image,
+			now.SbxInit.Image))
 		return out
 	}
 	for _, arch := range slices.Sorted(maps.Keys(initSHA256)) {

@@ -121,7 +121,9 @@ func withoutReturns(text []byte) []byte {
 	return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 }
 
-func mergeFile(name string, base, template, mine []byte, prefer merge.Side) (merged []byte, conflicts []merge.Conflict, note string, err error) {
+func mergeFile(
+	name string, base, template, mine []byte, prefer merge.Side,
+) (merged []byte, conflicts []merge.Conflict, note string, err error) {
 	switch ext := path.Ext(name); {
 	case ext == ".json" || ext == ".jsonc":
 		merged, conflicts, err = merge.JSONC(base, template, mine, prefer)

@@ -84,7 +84,8 @@ func Pack(kind Kind, sources []Source) ([]Artifact, error) {
 func manifest(title string, media types.MediaType, content []byte, annotations map[string]string) (artifact.Manifest, error) {
 	config, layer := artifact.Bytes(configType, []byte("{}"), "configuration"), artifact.Bytes(media, content, title)
 	layer.Annotations = map[string]string{"org.opencontainers.image.title": title}
-	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: config.Descriptor, Layers: []v1.Descriptor{layer.Descriptor}, Annotations: annotations}
+	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: config.Descriptor,
+		Layers: []v1.Descriptor{layer.Descriptor}, Annotations: annotations}
 	return artifact.New(m, []artifact.Blob{config, layer})
 }
 

@@ -53,7 +53,8 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 	}
 	if dir.Read(plainPath) != nil && !overwrite {
 		err := fmt.Errorf("%s: %s %w", dir, plainPath, templates.ErrExists)
-		return nil, Failure(ErrRefused, diag.WithHint(err, "move it to %s and use --extend, or write another next to it with --force", ConfigPath))
+		return nil, Failure(ErrRefused, diag.WithHint(err, "move it to %s and use --extend, or write another next to it with --force",
+			ConfigPath))
 	}
 	return &Draft{dir, files, seen}, nil
 }
