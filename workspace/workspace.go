@@ -17,7 +17,8 @@ import (
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
-// maxDoors is how many sockets and pipes are covered.
+// maxDoors is how many sockets and pipes are covered. A project with more of
+// them gets no run: one that is not covered may lead to a program of the host.
 const maxDoors = 64
 
 // Kind is what a path on the host is.
@@ -97,7 +98,9 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	w.Protect, w.Notes = union(union(obeyed.ProjectPaths(), known), union(w.Protect, found)), append(append(w.Notes, notes...), left...)
 	opening, commands := openingFiles(dir)
 	w.Protect, w.Notes = union(w.Protect, opening), append(w.Notes, commands...)
-	w.lockDoors()
+	if err := w.lockDoors(); err != nil {
+		return nil, err
+	}
 	targets, loose := linkTargets(dir, union(union(w.Protect, more), w.gitObeyed()))
 	w.Protect, w.Notes = union(w.Protect, targets), append(w.Notes, loose...)
 	w.Protect = slices.DeleteFunc(w.Protect, w.Git.Covers) // hidden behind the agent's own
@@ -128,15 +131,19 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 // lockDoors chooses the sockets and pipes that the agent must not see: whoever
 // listens at a socket on this machine would do as it says, past every firewall.
 // Elsewhere the engine is in a virtual machine, where they lead nowhere.
-func (w *Workspace) lockDoors() {
-	if runtime.GOOS != "linux" || len(w.before.doors) == 0 {
-		return
+func (w *Workspace) lockDoors() error {
+	doors := w.before.doors
+	if runtime.GOOS != "linux" || len(doors) == 0 {
+		return nil
 	}
-	w.Doors = w.before.doors[:min(len(w.before.doors), maxDoors)]
+	if len(doors) > maxDoors {
+		err := fmt.Errorf("%w: %s holds %d sockets and pipes (%s, …), and at most %d can be hidden from the agent",
+			ErrInput, w.Dir, len(doors), strings.Join(doors[:3], ", "), maxDoors)
+		return diag.WithHint(err, "remove those that no program uses: find . -type s -o -type p")
+	}
+	w.Doors = doors
 	w.Notes = append(w.Notes, fmt.Sprintf("%s: sockets or pipes, which the agent does not see; it can talk to a program of this machine at one that is made here while it works", strings.Join(w.Doors, ", ")))
-	if more := w.before.doors[len(w.Doors):]; len(more) > 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("more than %d sockets and pipes: the agent can use %s and all later ones", maxDoors, more[0]))
-	}
+	return nil
 }
 
 // Steps lists a relative path's prefixes: "a/b/c" gives a, a/b, a/b/c.

@@ -1,0 +1,36 @@
+//go:build unix
+
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+)
+
+// Attack: an agent fills the project with pipes, so that in the next run the
+// socket of a program of the host is one too many to be hidden.
+func TestAttackMoreSocketsAndPipesThanCanBeHidden(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("sockets of a project lead to the host's programs on Linux alone")
+	}
+	dir := t.TempDir()
+	for i := range maxDoors {
+		if err := syscall.Mkfifo(filepath.Join(dir, fmt.Sprintf("a%03d", i)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := Inspect(dir, nil)
+	if err != nil || len(w.Doors) != maxDoors {
+		t.Fatalf("%d pipes are as many as can be hidden: %v", maxDoors, err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "program.sock"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Inspect(dir, nil); !errors.Is(err, ErrInput) {
+		t.Errorf("one more than can be hidden: %v", err)
+	}
+}
