@@ -95,10 +95,10 @@ func workspaceMounts(w *workspace.Workspace, protect []string, git gitdir.Layout
 			}
 		}
 	}
-	for _, door := range w.Doors {
+	for _, socket := range w.Sockets {
 		// Not read-only: its program may end and take it away, and sbx-init in
 		// the agent's container ends everything when a read-only mount goes.
-		mounts[door] = engine.Mount{Source: os.DevNull, Target: path.Join(workspaceTarget, door)}
+		mounts[socket] = engine.Mount{Source: os.DevNull, Target: path.Join(workspaceTarget, socket)}
 	}
 	out := outside
 	for _, m := range mounts {

@@ -37,7 +37,7 @@ func Plan(dir string, o sandbox.Options) (*sandbox.Plan, error) {
 	if project != nil {
 		protect = append(protect, project.Workspace.Protect...)
 	}
-	workspace, err := workspace.Inspect(dir, protect)
+	folder, err := workspace.Inspect(dir, protect)
 	if err != nil {
 		return nil, planError(err)
 	}
@@ -46,7 +46,7 @@ func Plan(dir string, o sandbox.Options) (*sandbox.Plan, error) {
 		return nil, planError(err)
 	}
 	o.Project, o.Image = project, release.Image()
-	plan, err := sandbox.NewPlan(o, sandbox.Facts{Workspace: workspace, HostAddresses: addrs})
+	plan, err := sandbox.NewPlan(o, sandbox.Facts{Workspace: folder, HostAddresses: addrs})
 	return plan, planError(err)
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
-	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
@@ -22,11 +21,6 @@ const LocalFeature = "./firewall"
 
 // LocalFeatureFolder is where init puts the Feature that sbx-devc carries.
 const LocalFeatureFolder = ".devcontainer/firewall"
-
-// FeatureReference is the same Feature where it is published.
-func FeatureReference() string {
-	return "ghcr.io/" + release.Org + "/claude-sandbox/features/firewall:0"
-}
 
 // firewallFeature is the Feature by tag, by digest, by neither, in a folder or
 // as a tarball.

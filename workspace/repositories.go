@@ -25,9 +25,9 @@ const (
 
 // repositories are the places below a folder at which git finds a repository.
 type repositories struct {
-	found map[string]obeyed.RepositoryKind // by slash-separated path
-	blind []string                         // what could not be read or came after scanLimit
-	doors []string                         // sockets and pipes, which may lead to a program
+	found   map[string]obeyed.RepositoryKind // by slash-separated path
+	blind   []string                         // what could not be read or came after scanLimit
+	sockets []string                         // sockets and pipes, which may lead to a program
 }
 
 // findRepositories walks through dir without following symbolic links. It does
@@ -56,7 +56,7 @@ func findRepositories(ctx context.Context, dir string) repositories {
 		// Some file systems of hosts do not tell upper from lower case.
 		switch {
 		case d.Type()&(fs.ModeSocket|fs.ModeNamedPipe) != 0:
-			r.doors = append(r.doors, rel)
+			r.sockets = append(r.sockets, rel)
 		case strings.EqualFold(d.Name(), ".git") && rel != ".":
 			return r.gitEntry(file, rel, d)
 		case strings.EqualFold(d.Name(), "HEAD"):

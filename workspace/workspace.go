@@ -17,9 +17,9 @@ import (
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
-// maxDoors is how many sockets and pipes are covered. A project with more of
+// maxSockets is how many sockets and pipes are covered. A project with more of
 // them gets no run: one that is not covered may lead to a program of the host.
-const maxDoors = 64
+const maxSockets = 64
 
 // Kind is what a path on the host is.
 type Kind string
@@ -45,7 +45,7 @@ type Workspace struct {
 	Protect   []string        // what is protected whatever the settings say, alike
 	Notes     []string        // sentences for the user about what cannot be protected
 	Unread    []string        // the project's instructions for Claude, which a run does not read, alike
-	Doors     []string        // sockets and pipes, which may lead to a program outside, alike
+	Sockets   []string        // sockets and pipes, which may lead to a program outside, alike
 
 	Git   gitdir.Facts // the repositories that the agent gets its own of
 	Owner gitdir.Owner // how the agent signs
@@ -98,7 +98,7 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	w.Protect, w.Notes = union(union(obeyed.ProjectPaths(), known), union(w.Protect, found)), append(append(w.Notes, notes...), left...)
 	opening, commands := openingFiles(dir)
 	w.Protect, w.Notes = union(w.Protect, opening), append(w.Notes, commands...)
-	if err := w.lockDoors(); err != nil {
+	if err := w.coverSockets(); err != nil {
 		return nil, err
 	}
 	targets, loose := linkTargets(dir, union(union(w.Protect, more), w.gitObeyed()))
@@ -128,21 +128,21 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	return w, nil
 }
 
-// lockDoors chooses the sockets and pipes that the agent must not see: whoever
+// coverSockets chooses the sockets and pipes that the agent must not see: whoever
 // listens at a socket on this machine would do as it says, past every firewall.
 // Elsewhere the engine is in a virtual machine, where they lead nowhere.
-func (w *Workspace) lockDoors() error {
-	doors := w.before.doors
-	if runtime.GOOS != "linux" || len(doors) == 0 {
+func (w *Workspace) coverSockets() error {
+	sockets := w.before.sockets
+	if runtime.GOOS != "linux" || len(sockets) == 0 {
 		return nil
 	}
-	if len(doors) > maxDoors {
+	if len(sockets) > maxSockets {
 		err := fmt.Errorf("%w: %s holds %d sockets and pipes (%s, …), and at most %d can be hidden from the agent",
-			ErrInput, w.Dir, len(doors), strings.Join(doors[:3], ", "), maxDoors)
+			ErrInput, w.Dir, len(sockets), strings.Join(sockets[:3], ", "), maxSockets)
 		return diag.WithHint(err, "remove those that no program uses: find . -type s -o -type p")
 	}
-	w.Doors = doors
-	w.Notes = append(w.Notes, fmt.Sprintf("%s: sockets or pipes, which the agent does not see; it can talk to a program of this machine at one that is made here while it works", strings.Join(w.Doors, ", ")))
+	w.Sockets = sockets
+	w.Notes = append(w.Notes, fmt.Sprintf("%s: sockets or pipes, which the agent does not see; it can talk to a program of this machine at one that is made here while it works", strings.Join(w.Sockets, ", ")))
 	return nil
 }
 

@@ -14,8 +14,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/templates"
 )
+
+// publishedFeature is the Feature that init carries, where it is published.
+var publishedFeature = "ghcr.io/" + release.Org + "/claude-sandbox/features/firewall:0"
 
 // renovate is the real program in a git repository.
 type renovate struct {
@@ -137,7 +141,7 @@ func TestRenovate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(".devcontainer/devcontainer.json", strings.Replace(string(extended), templates.LocalFeature, templates.FeatureReference(), 1))
+	write(".devcontainer/devcontainer.json", strings.Replace(string(extended), templates.LocalFeature, publishedFeature, 1))
 	for _, id := range templates.IDs() {
 		ok("init", "--no-detect", "--with-workflow", "--template", id, "--option", "baseImage="+pinned, mkdir(t, r.dir, id))
 	}
@@ -183,7 +187,7 @@ func TestRenovate(t *testing.T) {
 			}
 		}
 	}
-	expect(".devcontainer/devcontainer.json", base, strings.TrimSuffix(templates.FeatureReference(), ":0")+" 0")
+	expect(".devcontainer/devcontainer.json", base, strings.TrimSuffix(publishedFeature, ":0")+" 0")
 	for _, id := range templates.IDs() {
 		expect(id+"/.devcontainer/Dockerfile", "node 22-bookworm-slim", "@anthropic-ai/claude-code-linux-x64 "+version+"@sha512-",
 			"@anthropic-ai/claude-code-linux-arm64 "+version+"@sha512-", base)

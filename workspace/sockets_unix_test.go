@@ -18,14 +18,14 @@ func TestAttackMoreSocketsAndPipesThanCanBeHidden(t *testing.T) {
 		t.Skip("sockets of a project lead to the host's programs on Linux alone")
 	}
 	dir := t.TempDir()
-	for i := range maxDoors {
+	for i := range maxSockets {
 		if err := syscall.Mkfifo(filepath.Join(dir, fmt.Sprintf("a%03d", i)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w, err := Inspect(dir, nil)
-	if err != nil || len(w.Doors) != maxDoors {
-		t.Fatalf("%d pipes are as many as can be hidden: %v", maxDoors, err)
+	if err != nil || len(w.Sockets) != maxSockets {
+		t.Fatalf("%d pipes are as many as can be hidden: %v", maxSockets, err)
 	}
 	if err := syscall.Mkfifo(filepath.Join(dir, "program.sock"), 0o600); err != nil {
 		t.Fatal(err)
