@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,4 +46,9 @@ func TestCleanRemovesEmptyFoldersOnly(t *testing.T) {
 	if code, _, said := call(t, "clean", dir); code != 0 || !strings.Contains(said, "nothing to remove") {
 		t.Errorf("a second time: exit %d: %s", code, said)
 	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return !errors.Is(err, os.ErrNotExist)
 }
