@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +72,11 @@ func (a *app) applyCommits(ctx context.Context, args []string) error {
 		}
 		for _, c := range some {
 			fmt.Fprintln(a.stdout, c.Branch)
-			a.sayLine("%s in %s: commits: %d, made on %q", c.Branch, commitsDir(folder, c), c.Count, c.From)
+			from := "no branch"
+			if c.From != "" {
+				from = strconv.Quote(c.From)
+			}
+			a.sayLine("%s in %s: commits: %d, made on %s", c.Branch, commitsDir(folder, c), c.Count, from)
 		}
 		a.sayNext(ctx, commitsDir(folder, some[0]), some[0])
 	}

@@ -154,6 +154,9 @@ func (a *app) toPull(o imagePullOptions, operands []string) ([]lock.Pin, error) 
 		return []lock.Pin{{Reference: operands[0]}}, nil
 	}
 	l, err := lock.Parse(o.byLock)
+	if err != nil && filepath.ToSlash(o.lock) == lock.Path { // which the error begins with
+		return nil, exitWith(exitConfig, err)
+	}
 	if err != nil {
 		return nil, exitWith(exitConfig, fmt.Errorf("%s: %w", o.lock, err))
 	}

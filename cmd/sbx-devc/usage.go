@@ -78,8 +78,15 @@ func usageError(cmd *cobra.Command, err error) error {
 		hint = suggestion(argument.args[0], "", commandNames(cmd)) + hint
 	default:
 		hint = "usage: " + cmd.UseLine() + "; " + hint
-		if argument.none {
+		switch own := err.Error(); {
+		case argument.none:
 			err = fmt.Errorf("%s takes no argument, and got %q", cmd.CommandPath(), argument.args[0])
+		case len(argument.args) == 0 && (strings.HasPrefix(own, "accepts 1 arg") || strings.HasPrefix(own, "requires at least 1 arg")):
+			err = fmt.Errorf("%s needs an argument", cmd.CommandPath())
+		case strings.HasPrefix(own, "accepts 1 arg"):
+			err = fmt.Errorf("%s takes one argument, and got %d: %s", cmd.CommandPath(), len(argument.args), strings.Join(argument.args, " "))
+		case strings.HasPrefix(own, "accepts at most 1 arg"):
+			err = fmt.Errorf("%s takes one argument at most, and got %d: %s", cmd.CommandPath(), len(argument.args), strings.Join(argument.args, " "))
 		}
 	}
 	return diag.WithHint(err, "%s", hint)
