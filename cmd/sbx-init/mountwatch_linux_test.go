@@ -259,7 +259,7 @@ func TestAttackWaitForALostMountInADevContainer(t *testing.T) {
 	}
 	cmd := b.command("sh", "-c", "echo ready; exec sleep 1000")
 	for i, arg := range cmd.Args {
-		if strings.HasPrefix(arg, "mount --bind") {
+		if strings.Contains(arg, "mount --bind") {
 			cmd.Args[i] = "mount --bind protected protected && mount -o remount,bind,ro protected && " + arg
 		}
 	}
@@ -287,7 +287,7 @@ func TestAttackWaitForALostMountUnderTheEnginesInit(t *testing.T) {
 	}
 	cmd := b.command("sh", "-c", "echo ready; exec sleep 1000")
 	for i, arg := range cmd.Args {
-		if strings.HasPrefix(arg, "mount --bind") {
+		if strings.Contains(arg, "mount --bind") {
 			// This one does not end with us, so who lives then was not ended by us.
 			// Whoever was killed a moment ago may still be on its way out.
 			const first = `sleep 1000 & session=$!; "$@"; e=$?

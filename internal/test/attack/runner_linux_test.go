@@ -100,7 +100,7 @@ func (p *place) write(name, text string) {
 
 // inside prepares a command in the place's namespace, with its resolv.conf.
 func (p *place) inside(argv ...string) *exec.Cmd {
-	const script = `mount --bind "$0" /etc/resolv.conf && exec "$@"`
+	const script = testenv.LeaveMounts + `mount --bind "$0" /etc/resolv.conf && exec "$@"`
 	cmd := exec.Command("unshare", append([]string{"--mount", "sh", "-c", script, p.path("resolv.conf")}, argv...)...)
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -282,9 +282,13 @@ func (a *Agent) hammer() error {
 	return errors.New("the event has not ended")
 }
 
-const flushScript = `for t in iptables ip6tables; do for b in nft legacy; do
-	$t-$b -P OUTPUT ACCEPT && $t-$b -P INPUT ACCEPT && $t-$b -F && $t-$b -t nat -F; done; done 2>/dev/null
-iptables-nft -S OUTPUT | grep -q 'P OUTPUT ACCEPT'`
+// flushScript flushes the rules of each backend. It judges by the programs' own
+// answers: what it has flushed may be restored while it goes on.
+const flushScript = `flushed=1
+for t in iptables ip6tables; do for b in nft legacy; do
+	$t-$b -w 10 -P OUTPUT ACCEPT && $t-$b -w 10 -P INPUT ACCEPT && $t-$b -w 10 -F && $t-$b -w 10 -t nat -F || continue
+	[ $t-$b != iptables-nft ] || flushed=0; done; done 2>/dev/null
+exit $flushed`
 
 func flush() error { return run("/bin/sh", "-c", flushScript) }
 
