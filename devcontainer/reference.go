@@ -167,7 +167,7 @@ func (c *pass) fileMissing(n *jsonc.Node, what string, kind Kind) {
 			hint = fmt.Sprintf("there is a %s: upper and lower case count", entry)
 		}
 	}
-	c.at(n, "SBX311", fmt.Sprintf("there is no %s %s", what, name), hint)
+	c.at(n, "SBX311", fmt.Sprintf("there is no %s %q", what, name), hint)
 }
 
 // duplicateTargets reports mounts that meet.

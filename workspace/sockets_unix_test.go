@@ -30,7 +30,7 @@ func TestAttackMoreSocketsAndPipesThanCanBeHidden(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "program.sock"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Inspect(dir, nil); !errors.Is(err, ErrInput) {
+	if _, err := Inspect(dir, nil); !errors.Is(err, ErrRefused) {
 		t.Errorf("one more than can be hidden: %v", err)
 	}
 }

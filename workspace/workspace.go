@@ -138,7 +138,7 @@ func (w *Workspace) coverSockets() error {
 	}
 	if len(sockets) > maxSockets {
 		err := fmt.Errorf("%w: %s holds %d sockets and pipes (%s, …), and at most %d can be hidden from the agent",
-			ErrInput, w.Dir, len(sockets), strings.Join(sockets[:3], ", "), maxSockets)
+			ErrRefused, w.Dir, len(sockets), strings.Join(sockets[:3], ", "), maxSockets)
 		return diag.WithHint(err, "remove those that no program uses: find . -type s -o -type p")
 	}
 	w.Sockets = sockets

@@ -56,13 +56,18 @@ func (p projectPolicy) list(name string) string {
 	return "network." + name
 }
 
-// fix says which entry opens a target; why says why none does.
-func (p projectPolicy) fix(t firewall.Target) (hint, why string) {
+// fix says which entry opens a target, in mode allowlist if verdict says that it
+// is open now; why says why none does.
+func (p projectPolicy) fix(t firewall.Target, verdict firewall.Verdict) (hint, why string) {
 	entry, why := audit.Fix(p.Policy, t)
 	if entry == "" {
 		return "", why
 	}
-	return fmt.Sprintf("to open it, add to %s: %q", p.list("allow"), entry), ""
+	to := "to open it"
+	if verdict == firewall.Allow {
+		to = `to open it in mode "allowlist" too`
+	}
+	return fmt.Sprintf("%s, add to %s: %q", to, p.list("allow"), entry), ""
 }
 
 // privateFix says which entry lets a name of a local network lead to a private
@@ -85,7 +90,7 @@ func loadPolicy(file string) (projectPolicy, error) {
 		case bad != nil:
 			return projectPolicy{}, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", scaffold.ConfigPath, bad), "'sbx-devc validate' shows everything that is wrong")
 		case policy == nil:
-			return projectPolicy{}, diag.WithHint(err, "name the settings with --file")
+			return projectPolicy{}, diag.WithHint(err, "name the settings with --file; 'sbx-devc init' writes a project's")
 		}
 		return projectPolicy{Policy: policy, feature: true}, nil
 	}
@@ -131,7 +136,7 @@ func (a *app) policyCheck(file, target string) error {
 	}
 	d := t.Decide(policy.Policy)
 	fmt.Fprintf(a.stdout, "%s %s: %s\n", d.Verdict, target, d.Reason)
-	switch hint, why := policy.fix(t); {
+	switch hint, why := policy.fix(t, d.Verdict); {
 	case hint != "":
 		fmt.Fprintf(a.stderr, "sbx-devc: hint: %s\n", hint)
 	case why != "" && why != d.Reason:

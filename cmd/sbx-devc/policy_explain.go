@@ -78,7 +78,7 @@ func (x *explanation) write(w io.Writer) error {
 		if d.Allowed() && x.target.Name != "" && !loopback && x.policy.Guards(port) {
 			line("", "the guard checks the name of each connection")
 		}
-		switch hint, why := x.policy.fix(t); {
+		switch hint, why := x.policy.fix(t, d.Verdict); {
 		case hint != "":
 			line("", "%s", hint)
 		case why != "" && why != d.Reason:

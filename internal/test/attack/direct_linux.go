@@ -159,7 +159,7 @@ func webAttacks() []Attack {
 			return switchPath + "HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" +
 				"GET / HTTP/1.1\r\nHost: neighbour.test\r\n\r\n"
 		})),
-		one("first-site", "the first site of an allowed address, by a Host that many servers take for none of theirs", "", "OK.test.:80", bytes(web, func(*Agent) string { return "GET / HTTP/1.1\r\nHost: OK.test.:80\r\n\r\n" })),
+		one("first-site", "the first site of an allowed address, by a Host that many servers do not recognise", "", "OK.test.:80", bytes(web, func(*Agent) string { return "GET / HTTP/1.1\r\nHost: OK.test.:80\r\n\r\n" })),
 		one("connect", "a tunnel by CONNECT through an allowed web server", "claude-code #87381", "neighbour.test", bytes(web, func(*Agent) string { return "CONNECT neighbour.test:443 HTTP/1.1\r\nHost: neighbour.test\r\n\r\n" })),
 		one("raw-on-443", "bytes that are no TLS to port 443 of an allowed address", "", "leak-raw-on-443", bytes(webTLS, func(a *Agent) string { return a.word + "\r\n\r\n" })),
 		one("raw-on-80", "bytes that are no HTTP to port 80 of an allowed address", "", "leak-raw-on-80", bytes(web, func(a *Agent) string { return a.word + "\r\n\r\n" })),
