@@ -21,6 +21,7 @@ func TestAttackPointersToAnotherRepository(t *testing.T) {
 		{"commondir", ".git/commondir", "SECRET\n", false},
 		{"a .git file", ".git", "gitdir: SECRET\n", true},
 		{"a .git file to a worktree that is none", ".git", "gitdir: SECRET/worktrees/x\n", true},
+		{"a .git file to a folder of its own with a commondir", "own/commondir", "SECRET\n", true},
 		{"nothing", ".git/description", "SECRET\n", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -33,6 +34,10 @@ func TestAttackPointersToAnotherRepository(t *testing.T) {
 					t.Fatal(err)
 				}
 				v.command(v.secret, "worktree", "add", "-q", filepath.Join(v.secret, "x"))
+				v.command(v.host, "init", "-q", "--bare", "own")
+				if err := os.WriteFile(filepath.Join(v.host, ".git"), []byte("gitdir: own\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
 			text := strings.ReplaceAll(c.text, "SECRET", secret)
 			if err := os.WriteFile(filepath.Join(v.host, filepath.FromSlash(c.file)), []byte(text), 0o644); err != nil {
