@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // labelGit is the layout of the agent's own git directories, on the sidecar's

@@ -15,8 +15,8 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/mountinfo"
-	"github.com/org/claude-sandbox/sandbox/gitdir"
 	"github.com/org/claude-sandbox/workspace"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/sandbox/gitdir"
 	"github.com/org/claude-sandbox/workspace"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/sandbox/gitdir"
 	"github.com/org/claude-sandbox/workspace"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // snapshot lists a folder's files with their content, to tell whether anything

@@ -13,9 +13,9 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/sandbox/gitdir"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // Labels that every container of a run carries, so that a later clean-up finds

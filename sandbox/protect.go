@@ -11,9 +11,9 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/sandbox/gitdir"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // workspaceTarget is where the agent sees the project.

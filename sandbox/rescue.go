@@ -13,7 +13,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
-	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // rescueTries is how often the commits of a dead run are tried to be taken. The

@@ -10,7 +10,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/changes"
-	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // Exit codes of a run that are not Claude's own, see docs/cli.md.

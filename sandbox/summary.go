@@ -9,7 +9,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/report"
-	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // saveFirstSummary writes what a run says of itself until its end: which project

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 

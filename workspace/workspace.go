@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 

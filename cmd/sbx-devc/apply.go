@@ -14,7 +14,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
-	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 func (a *app) applyCommand() *cobra.Command {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/sandbox"
-	"github.com/org/claude-sandbox/sandbox/gitdir"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // What apply prints at its end is typed as it stands, in the folder where apply

@@ -25,7 +25,7 @@ const (
 )
 
 // commitsFiles are where a run keeps the commits that the agent made, see
-// sandbox/gitdir.
+// workspace/gitdir.
 const commitsFiles = "commits*.bundle"
 
 // keptRun is a run's folder, as Prune sees it.
