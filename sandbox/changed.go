@@ -18,7 +18,7 @@ func (r *run) lookBefore(ctx context.Context) {
 	go func() {
 		defer close(r.looked)
 		var ours []string
-		for _, p := range r.plan.Placeholders {
+		for _, p := range r.plan.Project.Placeholders {
 			if rel, err := filepath.Rel(r.plan.Folder(), p.Path); err == nil {
 				ours = append(ours, filepath.ToSlash(rel))
 			}
@@ -30,7 +30,7 @@ func (r *run) lookBefore(ctx context.Context) {
 // outOfReach lists the .git folders that a volume covers in the agent's
 // container: git of the user's may change them meanwhile.
 func (r *run) outOfReach() (rels []string) {
-	for _, p := range r.plan.Git.Private {
+	for _, p := range r.plan.Project.Git.Private {
 		rels = append(rels, p.Path)
 	}
 	return rels

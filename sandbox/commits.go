@@ -61,7 +61,7 @@ func layoutLabel(git gitdir.Layout) string {
 func (r *run) takeCommits(ctx context.Context) {
 	var notes []string
 	var err error
-	r.result.Commits, notes, err = TakeCommits(ctx, r.engine, r.plan.ID, r.host.StateDir, r.plan.Git)
+	r.result.Commits, notes, err = TakeCommits(ctx, r.engine, r.plan.ID, r.host.StateDir, r.plan.Project.Git)
 	if err != nil {
 		notes = append(notes, fmt.Sprintf("not all of the agent's commits come back: %v", err))
 	}

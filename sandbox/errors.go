@@ -1,17 +1,12 @@
 package sandbox
 
-import (
-	"errors"
+import "errors"
 
-	"github.com/org/claude-sandbox/workspace"
-)
-
-// The kinds of failure that end with an exit code of their own. What wraps them
-// says what failed and carries a hint.
+// The kinds of failure that end with an exit code of their own, next to
+// workspace.ErrInput and workspace.ErrRefused. What wraps them says what failed and
+// carries a hint.
 var (
 	ErrConfig   = errors.New("settings cannot be used")           // exit 65
-	ErrInput    = workspace.ErrInput                              // exit 66
-	ErrRefused  = workspace.ErrRefused                            // exit 77
 	ErrNoKey    = errors.New("no credential for the model API")   // exit 78
 	ErrNoStart  = errors.New("the container did not start")       // exit 125
 	ErrTimeout  = errors.New("the time limit is over")            // exit 124

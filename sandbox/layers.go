@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // Defaults are the settings that hold where nobody says anything. No host is
@@ -191,7 +192,7 @@ func refuseWidening(found []wide, offer func([]wide) string) error {
 	for _, w := range found {
 		what = append(what, w.what)
 	}
-	err := fmt.Errorf("%w: the project's sandbox.jsonc asks for more than you allowed: %s", ErrRefused, strings.Join(what, "; "))
+	err := fmt.Errorf("%w: the project's sandbox.jsonc asks for more than you allowed: %s", workspace.ErrRefused, strings.Join(what, "; "))
 	return diag.WithHint(err, "%s", offer(found))
 }
 

@@ -48,7 +48,7 @@ func TestProjectFileThatWidensIsRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := effective(Options{User: c.user, Project: &c.project})
-			if !errors.Is(err, ErrRefused) {
+			if !errors.Is(err, workspace.ErrRefused) {
 				t.Fatalf("got %v, want ErrRefused", err)
 			}
 			if !strings.Contains(err.Error()+"\n", c.says) {
@@ -95,7 +95,7 @@ func TestProjectVariablesThatSteerProgramsAreRefused(t *testing.T) {
 	} {
 		project := settings.Settings{Env: map[string]string{name: "/workspace/bin"}}
 		_, err := effective(Options{Project: &project})
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "env: "+name) {
+		if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(err.Error(), "env: "+name) {
 			t.Errorf("%s: got %v, want ErrRefused", name, err)
 		} else if hint := diag.HintOf(err); !strings.Contains(hint, "--trust-project") {
 			t.Errorf("%s: the hint is %q", name, hint)

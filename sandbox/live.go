@@ -43,7 +43,7 @@ func (r *run) noteLive() error {
 		return nil
 	}
 	note := liveRun{ID: r.plan.ID, Folder: r.plan.Folder(), Engine: r.engine.Host()}
-	for _, p := range r.plan.Placeholders {
+	for _, p := range r.plan.Project.Placeholders {
 		if rel, err := filepath.Rel(note.Folder, p.Path); err == nil {
 			p.Path = rel
 			note.Placed = append(note.Placed, p)

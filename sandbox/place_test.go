@@ -4,14 +4,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // A run that cannot make the places for its mounts has not started, which callers
 // and docs/cli.md tell apart from a failure of its own.
 func TestNoPlaceForAMountIsNoStart(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
-	r := &run{plan: &Plan{Agent: engine.Spec{Labels: map[string]string{LabelWorkspace: gone}}}}
+	r := &run{plan: &Plan{Project: &workspace.Mounts{Dir: gone}}}
 	if err := r.place(); ExitCode(err) != 125 {
 		t.Errorf("exit code %d: %v", ExitCode(err), err)
 	}

@@ -35,6 +35,8 @@ const InitPath = "/usr/local/sbin/sbx-init"
 
 // Places in the containers.
 const (
+	workspaceTarget = "/workspace" // where the agent sees the project
+
 	agentHome   = "/home/agent"
 	policyPath  = "/etc/sbx/sandbox.jsonc"
 	recordsPath = "/run/sbx"
@@ -96,19 +98,17 @@ type Facts struct {
 // Plan is a run before it happens. It holds no secret but what User.EnvPrefixes
 // passed on; Redacted takes that away.
 type Plan struct {
-	ID           string                  `json:"id"`
-	Network      firewall.Network        `json:"network"` // the policy in force
-	Sidecar      engine.Spec             `json:"sidecar"`
-	Agent        engine.Spec             `json:"agent"` // its network is the sidecar's, known when that exists
-	Placeholders []workspace.Placeholder `json:"placeholders,omitempty"`
-	Git          gitdir.Layout           `json:"git"`               // the agent's own git directories
-	Timeout      Duration                `json:"timeout,omitempty"` // 0 = none
-	Warnings     []string                `json:"warnings,omitempty"`
-	Notes        []string                `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
+	ID       string            `json:"id"`
+	Network  firewall.Network  `json:"network"` // the policy in force
+	Sidecar  engine.Spec       `json:"sidecar"`
+	Agent    engine.Spec       `json:"agent"`             // its network is the sidecar's, known when that exists
+	Project  *workspace.Mounts `json:"project"`           // how the agent's container shows the project
+	Timeout  Duration          `json:"timeout,omitempty"` // 0 = none
+	Warnings []string          `json:"warnings,omitempty"`
+	Notes    []string          `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
 
 	policy      *firewall.Policy // of Network
 	gitOwner    gitdir.Owner     // the agent's user, and as whom it commits
-	foldsCase   bool             // Workspace.FoldsCase
 	inAction    bool             // Options.InputsNotFlags
 	claudePath  string           // in the agent's image
 	hostedWeb   bool             // Options.AllowHostedWeb
@@ -125,7 +125,7 @@ type Duration time.Duration
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
 // NewPlan decides everything about a run and touches nothing. It refuses with
-// ErrRefused what the project's file would widen and folders that no agent may
+// workspace.ErrRefused what the project's file would widen and folders that no agent may
 // work in, and with ErrConfig what cannot be done.
 func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err := f.Workspace.Refuse(); err != nil {
@@ -146,21 +146,18 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	git := gitdir.NewLayout(f.Workspace.Git, workspaceTarget)
-	mounts, placeholders, err := workspaceMounts(f.Workspace, union(f.Workspace.Protect, s.Workspace.Protect), git)
+	project, err := f.Workspace.Mounts(workspaceTarget, s.Workspace.Protect)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range s.Mounts {
-		mount, err := hostMount(f.Workspace, m)
-		if err != nil {
+		if err := project.AddFolder(f.Workspace, m.Host, m.Container, m.ReadOnly); err != nil {
 			return nil, err
 		}
-		mounts = append(mounts, mount)
 	}
 	p := &Plan{
-		ID: o.ID, Network: s.Network, policy: policy, Placeholders: placeholders, Git: git, Timeout: Duration(s.Limits.Timeout),
-		Warnings: slices.Clone(f.Workspace.Notes), foldsCase: f.Workspace.FoldsCase,
+		ID: o.ID, Network: s.Network, policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout),
+		Warnings: slices.Clone(f.Workspace.Notes),
 	}
 	p.Warnings = append(p.Warnings, open...)
 	if asked := o.User.Network.Mode; asked != "" && s.Network.Mode != asked { // only the project's file comes between
@@ -180,7 +177,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	p.Sidecar = p.sidecar(o, f)
 	p.gitOwner = f.Workspace.Owner
 	p.gitOwner.UID, p.gitOwner.GID = agentUser(f.Workspace)
-	p.Agent = p.agent(o, s, f, mounts)
+	p.Agent = p.agent(o, s, f)
 	if err := p.environment(o, s); err != nil {
 		return nil, err
 	}
@@ -268,7 +265,7 @@ func openNetwork(o Options, mode firewall.Mode) (warnings []string, err error) {
 			"metadata and what is denied stay closed"}, nil
 	case firewall.ModeHost:
 		if o.User.Network.Mode != mode || !o.AcceptNoFirewall {
-			err := fmt.Errorf("%w: network mode host takes the firewall away", ErrRefused)
+			err := fmt.Errorf("%w: network mode host takes the firewall away", workspace.ErrRefused)
 			return nil, diag.WithHint(err, "to let the agent reach everything that this machine can, give both flags: %s", hostFlags)
 		}
 		return []string{"NO FIREWALL (network mode host): the agent reaches everything that this machine can, its networks and cloud metadata " +
@@ -286,6 +283,9 @@ func FirewallContainer(id string) string { return "sbx-devc-" + id + "-firewall"
 
 // agentContainer is the name of the container of a run's agent.
 func agentContainer(id string) string { return "sbx-devc-" + id + "-agent" }
+
+// Folder is the project's folder on the host, without symbolic links.
+func (p *Plan) Folder() string { return p.Project.Dir }
 
 func (p *Plan) labels(role, dir string) map[string]string {
 	return map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir}
@@ -323,7 +323,7 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 		MemoryBytes: 512 << 20,
 		Pids:        128,
 		// The audit log and the policy in force, for the agent to read, and its init.
-		Volumes: append([]string{recordsPath, initFolder}, p.Git.Volumes()...),
+		Volumes: append([]string{recordsPath, initFolder}, p.Project.Git.Volumes()...),
 	}
 }
 
@@ -349,7 +349,7 @@ func agentUser(w *workspace.Workspace) (uid, gid int) {
 
 // agent is the container of Claude Code: no capability, no way to get one, no
 // engine's socket, and a read-only system.
-func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mount) engine.Spec {
+func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	command := o.Command
 	if command == nil {
 		command = append([]string{o.ClaudePath}, o.Headless.Args()...)
@@ -366,7 +366,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts, mounts []engine.Mo
 		CapDrop:      []string{"ALL"},
 		SecurityOpt:  []string{"no-new-privileges"},
 		ReadOnlyRoot: true,
-		Mounts:       mounts,
+		Mounts:       engineMounts(p.Project.List),
 		Tmpfs: map[string]string{
 			// Without a size each could take half of the host's memory; what
 			// they hold counts against the memory limit besides.

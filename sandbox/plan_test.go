@@ -99,7 +99,7 @@ func TestNoMountShowsOnceMoreWhatIsProtected(t *testing.T) {
 	} {
 		for _, readOnly := range []bool{false, true} {
 			o := Options{ID: "test", Image: "image:1", User: settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/elsewhere", ReadOnly: readOnly}}}}
-			if _, err := NewPlan(o, Facts{Workspace: w}); errors.Is(err, ErrRefused) != (refused && !readOnly) {
+			if _, err := NewPlan(o, Facts{Workspace: w}); errors.Is(err, workspace.ErrRefused) != (refused && !readOnly) {
 				t.Errorf("%s, read-only %t: got %v", host, readOnly, err)
 			}
 		}
@@ -178,7 +178,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 		{".vscode -> does-not-exist"},
 	} {
 		_, err := NewPlan(Options{}, Facts{Workspace: folder(t, entries...)})
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "symbolic link") {
+		if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("%q: got %v, want ErrRefused", entries, err)
 		}
 	}
@@ -195,7 +195,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 			}
 		}
 		var filled strings.Builder
-		if err := p.Git.Fill(&filled, p.gitOwner); err != nil || strings.Contains(filled.String(), "root:") {
+		if err := p.Project.Git.Fill(&filled, p.gitOwner); err != nil || strings.Contains(filled.String(), "root:") {
 			t.Errorf("%s: %v, %s", link, err, filled.String())
 		}
 	}
@@ -204,7 +204,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	user := settings.Settings{Workspace: settings.Workspace{Protect: []string{"sub/passwd"}}}
-	if _, err := NewPlan(Options{User: user}, Facts{Workspace: w}); !errors.Is(err, ErrRefused) {
+	if _, err := NewPlan(Options{User: user}, Facts{Workspace: w}); !errors.Is(err, workspace.ErrRefused) {
 		t.Errorf("a link on the way to a listed path: got %v, want ErrRefused", err)
 	}
 }
@@ -234,7 +234,7 @@ func TestProtectedPathsAndTheirParentsAreMountPoints(t *testing.T) {
 			t.Errorf("%s is not the agent's own", target)
 		}
 	}
-	for _, h := range p.Placeholders {
+	for _, h := range p.Project.Placeholders {
 		if strings.HasPrefix(h.Path, filepath.Join(w.Dir, ".git", "hooks")) || strings.HasPrefix(h.Path, filepath.Join(w.Dir, ".devcontainer")+string(filepath.Separator)) {
 			t.Errorf("%s exists and needs no placeholder", h.Path)
 		}
@@ -259,7 +259,7 @@ func TestGitFileIsProtected(t *testing.T) {
 func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
 	w := folder(t, "main.go", ".claude/notes.md")
 	p := plan(t, Options{}, w)
-	placed, err := workspace.Place(w.Dir, p.Placeholders, os.Getuid(), os.Getgid())
+	placed, err := workspace.Place(w.Dir, p.Project.Placeholders, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestFoldersThatAreMoreThanAProjectAreRefused(t *testing.T) {
 	for _, dir := range []string{"/", home, filepath.Dir(home), "/run", "/var"} {
 		w := &workspace.Workspace{Dir: dir, Home: home, UID: 1, GID: 1}
 		_, err := NewPlan(Options{}, Facts{Workspace: w})
-		if !errors.Is(err, ErrRefused) || diag.HintOf(err) == "" {
+		if !errors.Is(err, workspace.ErrRefused) || diag.HintOf(err) == "" {
 			t.Errorf("%s: got %v, want ErrRefused with a hint", dir, err)
 		}
 	}
@@ -342,7 +342,7 @@ func TestNoFirewallTakesTheUsersWordTwice(t *testing.T) {
 		"the mode and a trusted file":  {User: host, Project: &host, TrustProject: true},
 		"accepted, the file asks only": {Project: &host, AcceptNoFirewall: true},
 	} {
-		if _, err := NewPlan(o, Facts{Workspace: folder(t)}); !errors.Is(err, ErrRefused) || !strings.Contains(diag.HintOf(err), hostFlags) {
+		if _, err := NewPlan(o, Facts{Workspace: folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), hostFlags) {
 			t.Errorf("%s: got %v, want ErrRefused and the flags", name, err)
 		}
 	}
@@ -403,7 +403,7 @@ func TestTheEnginesSocketIsNeverMounted(t *testing.T) {
 	for _, host := range []string{"/var/run/docker.sock", "/var/run", "/run/../var/run/", "/", "/run/podman", "/home/me/.docker/run/docker.sock"} {
 		project := &settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/x"}}}
 		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: folder(t)})
-		if !errors.Is(err, ErrRefused) {
+		if !errors.Is(err, workspace.ErrRefused) {
 			t.Errorf("%s: got %v, want ErrRefused", host, err)
 		}
 	}

@@ -1,14 +1,9 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/org/claude-sandbox/workspace"
 )
 
 // What is protected is mounted read-only, and the kernel takes a mount away when
@@ -18,28 +13,8 @@ import (
 // user, who could keep it from the processors for a while, so the places are
 // looked at from here, too: while the agent works and when it has ended.
 
-const (
-	// placesPause is how often the places are looked at from here.
-	placesPause = time.Second
-)
-
-// rememberPlaces looks at what is mounted read-only in the workspace, right before
-// the run starts.
-func (p *Plan) rememberPlaces() (workspace.Places, error) {
-	var rels []string
-	for _, m := range p.Agent.Mounts {
-		rel, ok := p.inWorkspace(m)
-		if ok && (m.ReadOnly || m.Volume != "") && strings.HasPrefix(m.Target, workspaceTarget+"/") {
-			rels = append(rels, rel)
-		}
-	}
-	places, err := workspace.Remember(p.Folder(), rels)
-	if missing := (*fs.PathError)(nil); errors.As(err, &missing) {
-		rel, _ := filepath.Rel(p.Folder(), missing.Path)
-		return nil, swapped(filepath.ToSlash(rel), err)
-	}
-	return places, err
-}
+// placesPause is how often the places are looked at from here.
+const placesPause = time.Second
 
 // unprotected says what lost its protection while the agent worked, "" if
 // nothing did. An agent that ends itself with our own exit code is believed: it
@@ -52,6 +27,7 @@ func unprotected(replaced []string, code int) string {
 	if what == "" {
 		what = "a protected path" // it is back in its place; sbx-init has named it
 	}
-	return fmt.Sprintf("somebody on this machine removed, renamed or replaced %s while the agent worked, which takes the protection away, or it was written to by another name; the agent was ended, and may have written there in the moment between: "+
+	return fmt.Sprintf("somebody on this machine removed, renamed or replaced %s while the agent worked, which takes the protection away, "+
+		"or it was written to by another name; the agent was ended, and may have written there in the moment between: "+
 		"look at it without git (ls, cat) before git, a prompt or an editor obeys it, and run again", what)
 }

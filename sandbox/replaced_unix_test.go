@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/agent"
-	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -88,12 +87,12 @@ func rememberedWorkspace(t *testing.T) (dir string, all workspace.Places) {
 		t.Fatal(err)
 	}
 	p := plan(t, Options{}, w)
-	placed, err := workspace.Place(dir, p.Placeholders, os.Getuid(), os.Getgid())
+	placed, err := workspace.Place(dir, p.Project.Placeholders, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { placed.Remove() })
-	all, err = p.rememberPlaces()
+	all, err = p.Project.Remember()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,12 +123,12 @@ func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
 // another name that it has. Git itself never does that.
 func TestAPlaceOfGitsThatHoldsSomethingElseIsNoticed(t *testing.T) {
 	w := folder(t, "sub/.git")
-	if _, err := plan(t, Options{}, w).rememberPlaces(); err == nil {
+	if _, err := plan(t, Options{}, w).Project.Remember(); err == nil {
 		t.Fatal("places that are missing are taken for protected")
 	}
 	p := plan(t, Options{}, w)
-	p.Agent.Mounts = slices.DeleteFunc(p.Agent.Mounts, func(m engine.Mount) bool { return m.Target != "/workspace/sub/.git" })
-	all, err := p.rememberPlaces()
+	p.Project.List = slices.DeleteFunc(p.Project.List, func(m workspace.Mount) bool { return m.Target != "/workspace/sub/.git" })
+	all, err := p.Project.Remember()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -30,7 +31,7 @@ func ExitCode(err error) int {
 		kind error
 		code int
 	}{
-		{ErrRefused, 77}, {ErrConfig, 65}, {ErrInput, 66}, {ErrNoKey, 78}, {ErrKey, 78}, {ErrTimeout, exitTimeout}, {ErrUpstream, exitFailed},
+		{workspace.ErrRefused, 77}, {ErrConfig, 65}, {workspace.ErrInput, 66}, {ErrNoKey, 78}, {ErrKey, 78}, {ErrTimeout, exitTimeout}, {ErrUpstream, exitFailed},
 		{engine.ErrUnavailable, 69}, {ErrNoStart, 125},
 	} {
 		if errors.Is(err, c.kind) {

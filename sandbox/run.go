@@ -58,7 +58,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	say := h.Say
 	h.Say = func(line string) { say(visible.Line(line)) }
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}), reach: newReach()}
-	r.result.ID, r.result.Folder = p.ID, p.Agent.Labels[LabelWorkspace]
+	r.result.ID, r.result.Folder = p.ID, p.Folder()
 	defer func() {
 		r.result.Warnings = append(r.result.Warnings, p.Warnings...)
 		for _, n := range p.Notes {
@@ -113,7 +113,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	r.live.placed(r.placed.Made())
 	p.Sidecar.Labels = maps.Clone(p.Sidecar.Labels)
 	p.Sidecar.Labels[labelPlaced] = r.placed.Label()
-	p.Sidecar.Labels[labelGit] = layoutLabel(p.Git)
+	p.Sidecar.Labels[labelGit] = layoutLabel(p.Project.Git)
 	if err := r.start(ctx); err != nil {
 		r.result.ExitCode = 125
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
@@ -127,7 +127,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 
 // place makes the places that mounts need in the project.
 func (r *run) place() (err error) {
-	if r.placed, err = workspace.Place(r.plan.Folder(), r.plan.Placeholders, r.plan.gitOwner.UID, r.plan.gitOwner.GID); err != nil {
+	if r.placed, err = workspace.Place(r.plan.Folder(), r.plan.Project.Placeholders, r.plan.gitOwner.UID, r.plan.gitOwner.GID); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
 	return nil
@@ -203,7 +203,11 @@ func (r *run) start(ctx context.Context) error {
 	r.plan.limitMemory(ctx, r.engine, &spec)
 	filled := make(chan error, 1)
 	go func() { filled <- fillGit(ctx, r.engine, r.sidecar.id, r.plan) }()
-	if spec.Mounts, err = writeGitFiles(r.host.StateDir, r.plan.Git, spec.Mounts); err == nil {
+	mounts, err := r.plan.Project.WriteGitFiles(r.host.StateDir)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrNoStart, err)
+	} else {
+		spec.Mounts = engineMounts(mounts)
 		r.agent, err = createAgent(ctx, r.engine, spec)
 	}
 	if err := errors.Join(<-opened, <-filled, err); err != nil {

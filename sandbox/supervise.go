@@ -94,10 +94,10 @@ func (r *run) attachOutput(ctx context.Context) error {
 	}
 	p.scanner = agent.NewScanner(out, r.onEvent)
 	p.exit = r.engine.Wait(context.WithoutCancel(ctx), p.id)
-	if err := r.plan.checkSources(); err != nil {
+	if err := r.plan.Project.CheckSources(); err != nil {
 		return err
 	}
-	if p.places, err = r.plan.rememberPlaces(); err != nil {
+	if p.places, err = r.plan.Project.Remember(); err != nil {
 		return err
 	}
 	if err := r.engine.Start(ctx, p.id); err != nil {

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -395,16 +394,16 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 	t.Run("before the start", func(t *testing.T) {
 		w := folder(t, ".vscode/tasks.json")
 		p := plan(t, Options{}, w)
-		if placed, err := workspace.Place(w.Dir, p.Placeholders, os.Getuid(), os.Getgid()); err != nil {
+		if placed, err := workspace.Place(w.Dir, p.Project.Placeholders, os.Getuid(), os.Getgid()); err != nil {
 			t.Fatal(err)
 		} else {
 			defer placed.Remove()
 		}
-		if err := p.checkSources(); err != nil {
+		if err := p.Project.CheckSources(); err != nil {
 			t.Errorf("nothing was swapped yet: %v", err)
 		}
 		swap(t, w)
-		if err := p.checkSources(); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), ".vscode") {
+		if err := p.Project.CheckSources(); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(err.Error(), ".vscode") {
 			t.Errorf("got %v, want ErrRefused", err)
 		}
 	})
@@ -418,7 +417,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 		}
 		p := plan(t, user, w)
 		secret := swap(t, w)
-		if _, err := workspace.Place(w.Dir, p.Placeholders, os.Getuid(), os.Getgid()); err == nil {
+		if _, err := workspace.Place(w.Dir, p.Project.Placeholders, os.Getuid(), os.Getgid()); err == nil {
 			t.Error("a mount point was made behind a link")
 		}
 		if left, err := os.ReadDir(secret); err != nil || len(left) != 1 {
@@ -440,12 +439,13 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			placed, err := workspace.Place(dir, p.Placeholders, 1000, 1000)
+			placed, err := workspace.Place(dir, p.Project.Placeholders, 1000, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
 			p.Agent.Network, p.Agent.Entrypoint = "none", options.Command // there is no firewall that our init and the volumes come from
-			p.Agent.Mounts = slices.DeleteFunc(p.Agent.Mounts, func(m engine.Mount) bool { return m.Volume != "" })
+			p.Project.List = slices.DeleteFunc(p.Project.List, func(m workspace.Mount) bool { return m.Volume != "" })
+			p.Agent.Mounts = engineMounts(p.Project.List)
 			agent, err := createAgent(ctx, e, p.Agent)
 			if err != nil {
 				t.Fatal(err)
@@ -458,7 +458,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 				t.Error(err)
 			}
 			err = (&run{engine: e, plan: p, agent: agent}).checkMounted(ctx)
-			if errors.Is(err, ErrRefused) != attacked || err != nil && !attacked {
+			if errors.Is(err, workspace.ErrRefused) != attacked || err != nil && !attacked {
 				t.Errorf("swapped %t: got %v", attacked, err)
 			}
 			if err := e.Remove(ctx, agent.id); err != nil {

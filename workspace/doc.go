@@ -4,9 +4,11 @@
 //	folder ── Inspect ──► Workspace: protected paths and what is there now, repositories, sockets and pipes,
 //	   │                             spellings, notes about what cannot be protected
 //	   │                        │
-//	   │            a run's plan, init and the review of changes read it
-//	   ├─ Place ──► Placed: empty files and folders where something is mounted over a missing path; removed again
-//	   └─ Remember ──► Places: the protected paths as they were when they were mounted ──► Replaced
+//	   │                     Mounts ──► how an agent's container shows it: mounts, placeholders, git directories   pure
+//	   │                        │  CheckSources ──► right before the start: no link has come on the way
+//	   │                        │  Compare ──► mountinfo of the container: each place shows what it should
+//	   │                        └─ Remember ──► Places: the protected paths as they were then ──► Replaced
+//	   └─ Place ──► Placed: empty files and folders where something is mounted over a missing path; removed again
 //
 // Inspect obeys nothing that it finds: it follows no symbolic link but to see where
 // a protected path leads, asks git for the text of its configuration alone, and

@@ -21,8 +21,8 @@ type place struct {
 // Places are protected paths as they were when they were mounted.
 type Places []place
 
-// Remember looks at paths below dir, slash-separated. A missing one is an error.
-func Remember(dir string, rels []string) (all Places, err error) {
+// remember looks at paths below dir, slash-separated. A missing one is an error.
+func remember(dir string, rels []string) (all Places, err error) {
 	for _, rel := range rels {
 		at := place{rel: rel, path: filepath.Join(dir, filepath.FromSlash(rel))}
 		if at.info, err = os.Lstat(at.path); err != nil {

@@ -1,0 +1,178 @@
+package workspace
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/workspace/gitdir"
+)
+
+// Mount shows a folder or file of the host, or a volume, in the agent's container.
+type Mount struct {
+	Source   string // on the host; "" for a volume, and for a .git file of ours before WriteGitFiles
+	Target   string // in the container, absolute
+	ReadOnly bool
+	Volume   string // instead of Source: the place of a volume in the firewall's container
+}
+
+// Mounts are how the agent's container shows a project, so that the agent cannot
+// write what the host obeys there. They are decided before a run, compared with the
+// container's own when it runs, and looked at while the agent works.
+type Mounts struct {
+	Dir          string        `json:"-"` // of the project on the host, without symbolic links
+	Target       string        `json:"-"` // of the project in the container
+	FoldsCase    bool          `json:"-"` // as Workspace.FoldsCase
+	List         []Mount       `json:"-"` // in the order of mounting: the project's by their targets, then others
+	Placeholders []Placeholder `json:"placeholders,omitempty"`
+	Git          gitdir.Layout `json:"git"` // the agent's own git directories
+}
+
+// Mounts decides how the project is shown at target with the protected paths and
+// those in more read-only, and which placeholders that needs. All of them are
+// relative to the project, slash-separated, and known to Inspect.
+//
+// A mount point cannot be renamed or removed from inside, but its parent could:
+// after `mv .git old` a new .git/hooks would be writable. Every parent is
+// therefore bound onto itself, which makes it a mount point too.
+//
+// Each .git is covered by the agent's own, see gitdir.
+//
+// Sockets and pipes are covered by a device that takes everything and says
+// nothing.
+//
+// A symbolic link on the way is refused with ErrRefused: the engine would follow
+// it on the host, and a project could have any folder of the host mounted that way.
+func (w *Workspace) Mounts(target string, more []string) (*Mounts, error) {
+	m := &Mounts{Dir: w.Dir, Target: target, FoldsCase: w.FoldsCase, Git: gitdir.NewLayout(w.Git, target)}
+	outside, covers := m.gitMounts(w.Spellings)
+	b := mountBuilder{
+		workspace: w, target: target, covers: covers,
+		mounts:       map[string]Mount{".": {Source: w.Dir, Target: target}},
+		placeholders: map[string]Placeholder{},
+	}
+	protect := slices.DeleteFunc(union(w.Protect, more), w.Git.Covers)
+	for _, p := range append(protect, slices.Sorted(maps.Keys(covers))...) {
+		p = path.Clean(p)
+		if !filepath.IsLocal(filepath.FromSlash(p)) || p == "." {
+			return nil, fmt.Errorf("%w: %q is not a path below the workspace and cannot be protected", ErrRefused, p)
+		}
+		if err := b.protect(p); err != nil {
+			return nil, err
+		}
+	}
+	for _, socket := range w.Sockets {
+		// Not read-only: its program may end and take it away, and sbx-init in
+		// the agent's container ends everything when a read-only mount goes.
+		b.mounts[socket] = Mount{Source: os.DevNull, Target: path.Join(target, socket)}
+	}
+	m.List = slices.AppendSeq(outside, maps.Values(b.mounts))
+	slices.SortFunc(m.List, func(a, b Mount) int { return strings.Compare(a.Target, b.Target) })
+	m.Placeholders = slices.SortedFunc(maps.Values(b.placeholders), func(a, b Placeholder) int { return strings.Compare(a.Path, b.Path) })
+	return m, nil
+}
+
+// mountBuilder collects the mounts of protected paths, by the path in the project.
+type mountBuilder struct {
+	workspace    *Workspace
+	target       string
+	covers       map[string]Mount // over each .git
+	mounts       map[string]Mount
+	placeholders map[string]Placeholder
+}
+
+func (b *mountBuilder) bind(rel string, readOnly bool) {
+	b.mounts[rel] = Mount{
+		Source:   filepath.Join(b.workspace.Dir, filepath.FromSlash(rel)),
+		Target:   path.Join(b.target, rel),
+		ReadOnly: readOnly || b.mounts[rel].ReadOnly, // a path that is protected itself stays so
+	}
+}
+
+func (b *mountBuilder) hold(rel string, kind Kind, text string, shared bool) {
+	if _, held := b.placeholders[rel]; !held {
+		at := filepath.Join(b.workspace.Dir, filepath.FromSlash(rel))
+		b.placeholders[rel] = Placeholder{Path: at, Kind: kind, Text: text, Shared: shared}
+	}
+}
+
+// protect mounts p and each folder on the way to it.
+func (b *mountBuilder) protect(p string) error {
+	way := Steps(p)
+	for i, step := range way {
+		last := i == len(way)-1
+		kind := b.workspace.Paths[step]
+		if kind == "" {
+			kind = Missing // its parent is
+		}
+		cover, covered := b.covers[step]
+		switch {
+		case kind == Symlink || kind == Special:
+			what := map[Kind]string{Symlink: "symbolic link", Special: "device, socket or pipe"}[kind]
+			err := fmt.Errorf("%w: %s in the workspace is a %s", ErrRefused, step, what)
+			return diag.WithHint(err, "it lies on the protected path %s, and the engine would follow it on this machine: replace it with a "+
+				"plain file or folder", p)
+		case last && covered:
+			if kind == Missing {
+				b.hold(step, Folder, "", false)
+			}
+			b.mounts[step] = cover
+		case last && kind == Missing:
+			kind, text := StandIn(p)
+			b.hold(step, kind, text, false)
+			b.bind(step, true)
+		case last:
+			b.bind(step, true)
+		case kind == File:
+			// A .git file, as in a worktree or submodule, says where the
+			// repository is: it is what must not change.
+			b.bind(step, true)
+			return nil
+		case kind == Missing:
+			b.hold(step, Folder, "", true)
+			b.bind(step, false)
+		default:
+			b.bind(step, false)
+		}
+	}
+	return nil
+}
+
+// AddFolder shows a folder of the host's at target in addition to the project:
+// "~/" in its name is the user's home, and a relative one is relative to the
+// project's .devcontainer. With ErrRefused it refuses a folder that holds an
+// engine's socket, whoever asks for it, and one by which the agent could write to
+// what is protected in the project.
+func (m *Mounts) AddFolder(w *Workspace, name, target string, readOnly bool) error {
+	source := filepath.FromSlash(name)
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		source = filepath.Join(w.Home, filepath.FromSlash(rest))
+	} else if !filepath.IsAbs(source) {
+		source = filepath.Join(w.Dir, ".devcontainer", source)
+	}
+	source = filepath.Clean(source)
+	if real, err := filepath.EvalSymlinks(source); err == nil { // as the engine will
+		source = real
+	}
+	for _, p := range append(slices.Clone(w.Protect), w.Git.Paths()...) {
+		protected := filepath.Join(w.Dir, filepath.FromSlash(p))
+		if !readOnly && (Below(source, protected) || Below(protected, source)) {
+			err := fmt.Errorf("%w: the mount of %s would show %s of the project to the agent once more, where it could be written to",
+				ErrRefused, name, p)
+			return diag.WithHint(err, "mount it read-only, or a folder next to the project")
+		}
+	}
+	for _, socket := range EngineSockets() {
+		if Below(source, filepath.FromSlash(socket)) || strings.HasSuffix(source, ".sock") {
+			err := fmt.Errorf("%w: the mount of %s would give the agent the container engine, and with it this machine", ErrRefused, name)
+			return diag.WithHint(err, "mount the folder that the agent needs, not one that holds a socket")
+		}
+	}
+	m.List = append(m.List, Mount{Source: source, Target: target, ReadOnly: readOnly})
+	return nil
+}
