@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -17,7 +18,8 @@ import (
 type File struct {
 	Path     string
 	Source   []byte
-	Settings *Accepted // nil when a finding is an error
+	Lists    map[string][]byte // the files that its lists name with "@", by these names; nil = none
+	Settings *Accepted         // nil when a finding is an error
 	Findings []diag.Finding
 }
 
@@ -37,7 +39,11 @@ func ReadFile(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	flags := os.O_RDONLY
+	if project != nil {
+		flags |= syscall.O_NONBLOCK // a pipe that takes its place must not be waited for
+	}
+	f, err := os.OpenFile(path, flags, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +57,35 @@ func ReadFile(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, findings := Parse(path, source, DirReader(filepath.Dir(path)))
-	return &File{Path: path, Source: source, Settings: s, Findings: findings}, nil
+	file := &File{Path: path, Source: source}
+	file.Settings, file.Findings = Parse(path, source, file.keepLists(DirReader(filepath.Dir(path))))
+	return file, nil
+}
+
+// maxLists bounds what the lists of one file may hold together, in bytes.
+const maxLists = 16 << 20
+
+// keepLists returns a reader that reads every list once and keeps it, so that the
+// lists that are judged are the ones that are shown and remembered.
+func (f *File) keepLists(read FileReader) FileReader {
+	total := 0
+	return func(name string) ([]byte, error) {
+		if text, ok := f.Lists[name]; ok {
+			return text, nil
+		}
+		text, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		if total += len(text); total > maxLists {
+			return nil, fmt.Errorf("the lists are larger than %d bytes together", maxLists)
+		}
+		if f.Lists == nil {
+			f.Lists = map[string][]byte{}
+		}
+		f.Lists[name] = text
+		return text, nil
+	}
 }
 
 // Err is the first mistake in the text with its place, nil when there is none.

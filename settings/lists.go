@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -30,7 +31,7 @@ func DirReader(dir string) FileReader {
 			return nil, err
 		}
 		defer root.Close()
-		f, err := root.Open(filepath.FromSlash(name))
+		f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // no pipe is waited for
 		if err != nil {
 			return nil, err
 		}

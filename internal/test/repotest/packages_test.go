@@ -109,6 +109,7 @@ var allowed = map[string][]string{
 	"firewall/owner":             {"firewall", "firewall/audit", "firewall/kernel", "internal/peercred"},
 	"initproc":                   {"internal/lifeline", "internal/peercred"},
 	"settings":                   {"firewall", "internal/jsonc"},
+	"settings/trust":             {"settings", "internal/filelock", "internal/userdir"},
 	"devcontainer":               {"devcontainer/budget", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/rights", "devcontainer/shell", "firewall", "settings", "internal/jsonc", "workspace/obeyed"},
 	"devcontainer/compose":       {"devcontainer/budget", "internal/jsonc"},
 	"devcontainer/dockerfile":    {"devcontainer/budget", "devcontainer/shell", "internal/jsonc"},

@@ -1,0 +1,39 @@
+//go:build unix
+
+package userdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// CheckOwner refuses a file or folder that somebody else than the user and root may
+// change.
+func CheckOwner(name string, info fs.FileInfo) error {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != uint32(os.Geteuid()) && st.Uid != 0 {
+		return diag.WithHint(fmt.Errorf("%s belongs to user %d, and you are user %d", name, st.Uid, os.Geteuid()),
+			"run the command as that user; after sudo, 'sudo -H' looks at root's own folder")
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return diag.WithHint(fmt.Errorf("others than you can write to %s (mode %04o)", name, mode), "chmod go-w %q", name)
+	}
+	return nil
+}
+
+func systemDir(getenv func(string) string) (string, error) {
+	if runtime.GOOS == "darwin" {
+		return os.UserConfigDir()
+	}
+	home := getenv("HOME")
+	if !filepath.IsAbs(home) {
+		return "", errors.New("HOME is not set to an absolute path")
+	}
+	return filepath.Join(home, ".config"), nil
+}
