@@ -106,11 +106,11 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 // addLesson shows what the settings become with the lesson's entries, and with
 // --write writes them.
 func (a *app) addLesson(o learnOptions, file *settings.File, lesson *learn.Lesson) error {
-	x := settings.Extension{Presets: lesson.Entries("presets"), Allow: lesson.Entries("allow"), Private: lesson.Entries("private")}
+	x := settings.Change{Add: settings.Lists{Presets: lesson.Entries("presets"), Allow: lesson.Entries("allow"), Private: lesson.Entries("private")}}
 	if o.enforce {
 		x.Mode = firewall.ModeAllowlist
 	}
-	extended, err := settings.Extend(o.file, file.Source, x, settings.DirReader(filepath.Dir(o.file)))
+	extended, err := settings.Amend(o.file, file.Source, x, settings.DirReader(filepath.Dir(o.file)))
 	if err != nil {
 		return exitWith(exitConfig, err)
 	}

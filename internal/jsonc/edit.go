@@ -112,7 +112,11 @@ func (d *Document) remove(holder *Node, starts, ends []int, i int) []Edit {
 	} else if i > 0 {
 		// The last one: the comma in front of it would be left over.
 		comma := d.comma(ends[i-1], start)
-		edits = append(edits, Edit{comma, comma + 1, ""})
+		if between := d.Src[comma+1 : start]; len(bytes.Trim(between, " \t")) == 0 {
+			start = comma
+		} else {
+			edits = append(edits, Edit{comma, comma + 1, ""})
+		}
 	}
 	// A line that holds nothing else goes with its end.
 	lineStart, lineEnd := start, end

@@ -47,7 +47,7 @@ func TestRemoveMember(t *testing.T) {
 	for _, tt := range []struct{ name, src, want string }{
 		{"only", `{"x": 1}`, `{}`},
 		{"first", `{"x": 1, "a": 2}`, `{"a": 2}`},
-		{"last", `{"a": 2, "x": 1}`, `{"a": 2 }`},
+		{"last", `{"a": 2, "x": 1}`, `{"a": 2}`},
 		{"own line", "{\n  \"x\": 1,\n  \"a\": 2\n}", "{\n  \"a\": 2\n}"},
 		{"last line", "{\n  \"a\": 2,\n  \"x\": 1\n}", "{\n  \"a\": 2\n}"},
 		{"comments stay", "{\n  // of x\n  \"x\": 1, // too\n  \"a\": 2\n}", "{\n  // of x\n  // too\n  \"a\": 2\n}"},

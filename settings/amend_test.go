@@ -10,7 +10,7 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
-func TestExtendKeepsEverythingElse(t *testing.T) {
+func TestAmendKeepsEverythingElse(t *testing.T) {
 	tests := []struct{ name, src, want string }{
 		{"comments, order and indentation", `// ours
 {
@@ -47,20 +47,20 @@ func TestExtendKeepsEverythingElse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			x := settings.Extension{Presets: []string{"npm"}, Allow: []string{"x.example:443", "y.example"}}
-			got, err := settings.Extend("f", []byte(tt.src), x, settings.NoFiles)
+			x := settings.Change{Add: settings.Lists{Presets: []string{"npm"}, Allow: []string{"x.example:443", "y.example"}}}
+			got, err := settings.Amend("f", []byte(tt.src), x, settings.NoFiles)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if string(got) != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
-			again, err := settings.Extend("f", got, x, settings.NoFiles)
+			again, err := settings.Amend("f", got, x, settings.NoFiles)
 			if err != nil || !bytes.Equal(again, got) {
 				t.Errorf("not idempotent (%v):\n%s", err, again)
 			}
 			windows := strings.ReplaceAll(tt.src, "\n", "\r\n")
-			got, err = settings.Extend("f", []byte(windows), x, settings.NoFiles)
+			got, err = settings.Amend("f", []byte(windows), x, settings.NoFiles)
 			if err != nil || string(got) != strings.ReplaceAll(tt.want, "\n", "\r\n") {
 				t.Errorf("with the line ends of Windows (%v):\n%q", err, got)
 			}
@@ -68,36 +68,36 @@ func TestExtendKeepsEverythingElse(t *testing.T) {
 	}
 }
 
-func TestExtendSetsTheMode(t *testing.T) {
+func TestAmendSetsTheMode(t *testing.T) {
 	for src, want := range map[string]string{
 		`{"network": {"mode": "audit"}}`: `{"network": {"mode": "allowlist"}}`,
 		`{"network": {}}`:                `{"network": {"mode": "allowlist"}}`,
 	} {
-		got, err := settings.Extend("f", []byte(src), settings.Extension{Mode: firewall.ModeAllowlist}, settings.NoFiles)
+		got, err := settings.Amend("f", []byte(src), settings.Change{Mode: firewall.ModeAllowlist}, settings.NoFiles)
 		if err != nil || string(got) != want {
 			t.Errorf("%s became %s (%v), want %s", src, got, err, want)
 		}
 	}
 	src := "{\n}"
-	if got, err := settings.Extend("f", []byte(src), settings.Extension{}, settings.NoFiles); err != nil || string(got) != src {
+	if got, err := settings.Amend("f", []byte(src), settings.Change{}, settings.NoFiles); err != nil || string(got) != src {
 		t.Errorf("an empty extension made %q (%v)", got, err)
 	}
 }
 
-func TestExtendRefusesWhatIsNotValid(t *testing.T) {
-	for src, x := range map[string]settings.Extension{
-		`{"network": {"alow": []}}`:   {Allow: []string{"a.example"}},
-		`{"network": {"allow": []}}`:  {Allow: []string{"*"}},
-		`{"network": {"allow": [] }}`: {Presets: []string{"nobody"}},
+func TestAmendRefusesWhatIsNotValid(t *testing.T) {
+	for src, x := range map[string]settings.Change{
+		`{"network": {"alow": []}}`:   {Add: settings.Lists{Allow: []string{"a.example"}}},
+		`{"network": {"allow": []}}`:  {Add: settings.Lists{Allow: []string{"*"}}},
+		`{"network": {"allow": [] }}`: {Add: settings.Lists{Presets: []string{"nobody"}}},
 	} {
-		if got, err := settings.Extend("f", []byte(src), x, settings.NoFiles); err == nil {
+		if got, err := settings.Amend("f", []byte(src), x, settings.NoFiles); err == nil {
 			t.Errorf("%s became %s", src, got)
 		}
 	}
 }
 
 // What is added is there afterwards, in order, and what was there still is.
-func FuzzExtend(f *testing.F) {
+func FuzzAmend(f *testing.F) {
 	f.Add("{\n \"network\": {\"allow\": [\n\"a.example\" /* x */, // y\n]}}", "b.example")
 	f.Add("{\"network\":{/*,*/}}//", "*.example.org:8443")
 	f.Add("{ // [\n}", "192.0.2.1:22")
@@ -106,7 +106,7 @@ func FuzzExtend(f *testing.F) {
 		if _, bad := firewall.NewPolicy(firewall.Network{Allow: []string{entry}}); before == nil || len(bad) > 0 {
 			return
 		}
-		got, err := settings.Extend("f", []byte(src), settings.Extension{Allow: []string{entry}}, settings.NoFiles)
+		got, err := settings.Amend("f", []byte(src), settings.Change{Add: settings.Lists{Allow: []string{entry}}}, settings.NoFiles)
 		if err != nil {
 			t.Fatalf("%q: %v", src, err)
 		}
@@ -122,4 +122,51 @@ func FuzzExtend(f *testing.F) {
 			t.Fatalf("%q became %q: allow is %q, want %q", src, got, after.Network.Allow, want)
 		}
 	})
+}
+
+func TestAmendRemoves(t *testing.T) {
+	src := `{
+  "network": {
+    "presets": ["npm", "go"], // the tools
+    "allow": [
+      "a.example", // for the docs
+      "B.example:443",
+      "c.example"
+    ],
+    "deny": ["c.example"]
+  }
+}
+`
+	want := `{
+  "network": {
+    "presets": ["npm"], // the tools
+    "allow": [
+      "a.example", // for the docs
+      "c.example"
+    ],
+    "deny": ["b.example"]
+  }
+}
+`
+	change := settings.Change{
+		Remove: settings.Lists{Presets: []string{"go"}, Allow: []string{"b.example:443", "never.example"}, Deny: []string{"c.example"}},
+		Add:    settings.Lists{Deny: []string{"b.example"}},
+	}
+	got, err := settings.Amend("f", []byte(src), change, settings.NoFiles)
+	if err != nil || string(got) != want {
+		t.Fatalf("%v, got\n%s\nwant\n%s", err, got, want)
+	}
+	if again, err := settings.Amend("f", got, change, settings.NoFiles); err != nil || !bytes.Equal(again, got) {
+		t.Errorf("not idempotent (%v):\n%s", err, again)
+	}
+}
+
+// Amend edits the file itself: an entry that a list file brings is not taken for
+// one that is gone.
+func TestAmendDoesNotRemoveFromAListFile(t *testing.T) {
+	lists := func(string) ([]byte, error) { return []byte("a.example\n"), nil }
+	change := settings.Change{Remove: settings.Lists{Allow: []string{"a.example"}}}
+	if got, err := settings.Amend("f", []byte(`{"network": {"allow": ["@hosts.txt"]}}`), change, lists); err == nil {
+		t.Errorf("became %s", got)
+	}
 }

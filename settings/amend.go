@@ -1,0 +1,180 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Lists are entries of "network", as sandbox.jsonc writes them.
+type Lists struct {
+	Presets []string `json:"presets,omitempty"`
+	Allow   []string `json:"allow,omitempty"`
+	Deny    []string `json:"deny,omitempty"`
+	Private []string `json:"private,omitempty"`
+}
+
+// list is one of Lists with its name.
+type list struct {
+	name    string
+	entries []string
+}
+
+func (l Lists) all() []list {
+	return []list{{"presets", l.Presets}, {"allow", l.Allow}, {"deny", l.Deny}, {"private", l.Private}}
+}
+
+func listsOf(n firewall.Network) Lists { return Lists{n.Presets, n.Allow, n.Deny, n.Private} }
+
+// Empty reports whether there is no entry in any list.
+func (l Lists) Empty() bool {
+	return !slices.ContainsFunc(l.all(), func(l list) bool { return len(l.entries) > 0 })
+}
+
+// Change is what Amend does to a settings file.
+type Change struct {
+	Add    Lists         `json:"add,omitzero"`    // in this order behind what is there
+	Remove Lists         `json:"remove,omitzero"` // wherever they stand in the file itself
+	Mode   firewall.Mode `json:"mode,omitempty"`  // takes the place of network.mode; "" leaves it as it is
+}
+
+// Amend returns the text of a settings file with the lists of its "network"
+// changed. Everything else stays byte for byte: comments, order, indentation,
+// line ends. What the lists hold already is not added again, and what they do
+// not hold is not removed, so a second call changes nothing. Entries are
+// compared as text, without regard to upper and lower case. It errs when src is
+// no valid settings file, when the result would not be one, and for an entry to
+// remove that stands in a list file. file and read are those of Parse.
+func Amend(file string, src []byte, c Change, read FileReader) ([]byte, error) {
+	before, findings := Parse(file, src, read)
+	if before == nil {
+		return nil, fmt.Errorf("%s:%d:%d: %s", file, findings[0].Line, findings[0].Column, findings[0].Message)
+	}
+	e := editor{file: file, src: src}
+	for _, l := range c.Remove.all() {
+		for _, entry := range l.entries {
+			e.remove("/network/"+l.name, entry)
+		}
+	}
+	if e.err == nil && e.edits > 0 {
+		if before, findings = Parse(file, e.src, read); before == nil {
+			return nil, fmt.Errorf("changing %s: the result would not be valid: %s", file, findings[0].Message)
+		}
+	}
+	have := map[string][]string{}
+	for _, l := range listsOf(before.Network).all() {
+		have[l.name] = l.entries
+	}
+	for _, l := range c.Remove.all() {
+		for _, entry := range l.entries {
+			if e.err == nil && holds(have[l.name], entry) {
+				e.err = fmt.Errorf("%q comes from a list file that network.%s names", entry, l.name)
+			}
+		}
+	}
+	e.member("", "network", "{\n}")
+	for _, l := range c.Add.all() {
+		for _, entry := range l.entries {
+			if holds(have[l.name], entry) {
+				continue
+			}
+			have[l.name] = append(have[l.name], entry)
+			e.member("/network", l.name, "[\n]")
+			e.change(func(d *jsonc.Document) []jsonc.Edit {
+				return d.AddElement(d.Root.Find("/network/"+l.name), jsonc.Quote(entry))
+			})
+		}
+	}
+	if c.Mode != "" && before.Network.Mode != c.Mode {
+		e.member("/network", "mode", `""`)
+		e.change(func(d *jsonc.Document) []jsonc.Edit {
+			return jsonc.Replace(d.Root.Find("/network/mode"), jsonc.Quote(string(c.Mode)))
+		})
+	}
+	if e.err != nil {
+		return nil, fmt.Errorf("changing %s: %w", file, e.err)
+	}
+	if e.edits == 0 {
+		return src, nil
+	}
+	if after, findings := Parse(file, e.src, read); after == nil {
+		return nil, fmt.Errorf("changing %s: the result would not be valid: %s", file, findings[0].Message)
+	}
+	return e.src, nil
+}
+
+// holds reports whether a list has an entry.
+func holds(list []string, entry string) bool {
+	return slices.ContainsFunc(list, func(have string) bool { return sameEntry(have, entry) })
+}
+
+func sameEntry(a, b string) bool {
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
+}
+
+// editor changes a text step by step. One edit at a time is made and the text
+// read again: two edits at one place would have no order.
+type editor struct {
+	file  string
+	src   []byte
+	edits int // that count: a network without anything in it is none
+	err   error
+}
+
+// member makes sure that the object at pointer has the member. An object on one
+// line stays on it.
+func (e *editor) member(pointer, name, value string) {
+	if e.err != nil {
+		return
+	}
+	doc, _ := jsonc.Parse(e.file, e.src)
+	object := doc.Root.Find(pointer)
+	if object.Member(name) != nil {
+		return
+	}
+	if !bytes.ContainsRune(doc.Src[object.Start:object.End], '\n') {
+		value = strings.ReplaceAll(value, "\n", "")
+	}
+	edits := e.edits
+	e.change(func(d *jsonc.Document) []jsonc.Edit { return d.AddMember(d.Root.Find(pointer), name, value) })
+	e.edits = edits
+}
+
+// remove takes every element with the text entry out of the array at pointer.
+func (e *editor) remove(pointer, entry string) {
+	for e.err == nil {
+		doc, _ := jsonc.Parse(e.file, e.src)
+		array := doc.Root.Find(pointer)
+		if array == nil {
+			return
+		}
+		at := slices.IndexFunc(array.Elements, func(n *jsonc.Node) bool { return sameEntry(n.Text, entry) })
+		if at < 0 {
+			return
+		}
+		e.change(func(d *jsonc.Document) []jsonc.Edit { return d.RemoveElement(d.Root.Find(pointer), at) })
+	}
+}
+
+func (e *editor) change(edit func(*jsonc.Document) []jsonc.Edit) {
+	if e.err != nil {
+		return
+	}
+	doc, findings := jsonc.Parse(e.file, e.src)
+	if doc == nil {
+		e.err = errors.New(findings[0].Message)
+		return
+	}
+	out, applied := jsonc.Apply(e.src, edit(doc))
+	if !applied[0] {
+		e.err = errors.New("the edit does not fit")
+		return
+	}
+	e.src = out
+	e.edits++
+}
