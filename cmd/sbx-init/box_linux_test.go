@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -73,12 +74,13 @@ func binaries(t testing.TB) string {
 // box is a place to run sbx-init in: a folder that root owns, with a policy, a
 // resolv.conf and an audit log, and a folder "work" that the agent owns.
 type box struct {
-	t     testing.TB
-	ns    *netnstest.Namespace
-	dir   string
-	bin   string
-	flags []string // of run, beside --policy and --audit
-	pid1  bool     // in a PID namespace of its own
+	t      testing.TB
+	ns     *netnstest.Namespace
+	dir    string
+	bin    string
+	flags  []string // of run, beside --policy and --audit
+	pid1   bool     // in a PID namespace of its own
+	policy string   // "" = policy.jsonc in dir
 
 	firewallMillis int64 // what a sidecar says that its start took
 }
@@ -113,7 +115,7 @@ func (b *box) write(name, text string) {
 // command prepares `sbx-init run … -- argv` in the box, with the box's
 // resolv.conf in the place of the machine's.
 func (b *box) command(argv ...string) *exec.Cmd {
-	run := append([]string{"run", "--policy", b.path("policy.jsonc"), "--audit", b.path("run/audit.jsonl")}, b.flags...)
+	run := append([]string{"run", "--policy", cmp.Or(b.policy, b.path("policy.jsonc")), "--audit", b.path("run/audit.jsonl")}, b.flags...)
 	if len(argv) > 0 {
 		run = append(append(run, "--"), argv...)
 	}

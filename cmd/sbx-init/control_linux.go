@@ -9,9 +9,15 @@ import (
 
 	"github.com/org/claude-sandbox/firewall/control"
 	"github.com/org/claude-sandbox/firewall/live"
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/settings"
 )
+
+// maxChangeBytes bounds the change that amend reads; a longer one is cut off, and
+// so no JSON.
+const maxChangeBytes = 128 << 10
 
 // exitDiffers is the exit code of verify for a kernel that is not as it should be.
 const exitDiffers = 1
@@ -24,20 +30,22 @@ type handler struct {
 	resolvers live.Resolvers
 }
 
-// handle carries a command out, with its output in the response.
-func (h handler) handle(command string) control.Response {
+// handle carries a request out, with its output in the response.
+func (h handler) handle(r control.Request) control.Response {
 	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 	defer cancel()
 	return respond(func(p *program) error {
-		switch command {
+		switch r.Command {
 		case "reload":
 			return h.reload(ctx, p)
+		case "amend":
+			return h.amend(ctx, p, r.Input)
 		case "status":
 			return json.NewEncoder(p.stdout).Encode(h.firewall.Status())
 		case "verify":
 			return h.verify(ctx, p)
 		}
-		return usageError("unknown command %q", command)
+		return usageError("unknown command %q", r.Command)
 	})
 }
 
@@ -62,11 +70,52 @@ func (h handler) reload(ctx context.Context, p *program) error {
 		code, show := exitcode.Of(err, exitInternal)
 		return exitWith(code, diag.WithHint(show, "correct the policy file and reload again; the old policy stays in force"))
 	}
+	return h.enforce(ctx, p, next)
+}
+
+// enforce puts a policy in force and shows it to the agent.
+func (h handler) enforce(ctx context.Context, p *program, next policyFile) error {
 	if err := h.firewall.Reload(ctx, next.Policy); err != nil {
 		return err
 	}
 	p.warn(next, h.resolvers)
 	return writeEffective(h.options.audit, next.network)
+}
+
+// amend changes lists of the policy file and puts it in force. A file that the
+// agent could change is refused. The change is in force also where the file cannot
+// be written, as on a full disk or a read-only system, and the answer says so.
+func (h handler) amend(ctx context.Context, p *program, input []byte) error {
+	var change settings.Change
+	decoder := json.NewDecoder(bytes.NewReader(input))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&change); err != nil {
+		return exitWith(exitConfig, fmt.Errorf("reading the change: %w", err))
+	}
+	path := h.options.policy
+	src, err := readPolicyFile(path, &h.reach)
+	if err != nil {
+		return err
+	}
+	amended, err := settings.Amend(path, src, change, listsOf(path, &h.reach))
+	if err != nil {
+		return exitWith(exitConfig, err)
+	}
+	next, err := p.judgePolicy(path, amended, &h.reach, h.options.around)
+	if err != nil {
+		return err
+	}
+	// The file comes last: one that is not in force would be at the next start.
+	if err := h.enforce(ctx, p, next); err != nil {
+		return err
+	}
+	answer := control.Amended{Network: next.network}
+	if !bytes.Equal(src, amended) {
+		if err := atomicfile.Replace(path, src, amended); err != nil {
+			answer.Lost = err.Error()
+		}
+	}
+	return json.NewEncoder(p.stdout).Encode(answer)
 }
 
 // verify prints what differs.
@@ -96,7 +145,13 @@ func (p *program) ask(command string, args []string) error {
 	if len(rest) > 0 || *audit == "" {
 		return usageError("%s takes its options as 'sbx-init help' shows", command)
 	}
-	r, err := control.Call(control.Find(*audit), command)
+	request := control.Request{Command: command}
+	if command == "amend" {
+		if request.Input, err = io.ReadAll(io.LimitReader(p.stdin, maxChangeBytes)); err != nil {
+			return fmt.Errorf("reading the change: %w", err)
+		}
+	}
+	r, err := control.Call(control.Find(*audit), request)
 	if err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func BenchmarkReload(b *testing.B) {
 		b.StopTimer()
 		box.write("policy.jsonc", []string{afterReload, beforeReload}[i%2])
 		b.StartTimer()
-		r, err := control.Call(control.Path(box.path("run/audit.jsonl"), true), "reload")
+		r, err := control.Call(control.Path(box.path("run/audit.jsonl"), true), control.Request{Command: "reload"})
 		if err != nil || r.Code != 0 {
 			b.Fatalf("%+v, %v", r, err)
 		}

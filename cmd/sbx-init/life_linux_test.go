@@ -336,8 +336,9 @@ func TestAttackAgentSpeaksToTheFirewall(t *testing.T) {
 		if err := errors.Join(os.Chmod(socket, mode), os.Chmod(filepath.Dir(socket), folder)); err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range []string{"reload", "status", "verify"} {
+		for _, command := range []string{"reload", "amend", "status", "verify"} {
 			cmd := asAgent(exec.Command(filepath.Join(b.bin, "sbx-init"), command, "--audit", b.path("run/audit.jsonl")))
+			cmd.Stdin = strings.NewReader(`{"add": {"allow": ["*.test"]}}`)
 			r := b.finish(cmd)
 			r.mustExit(t, exitInternal)
 			r.mustSay(t, "root")

@@ -59,6 +59,10 @@ const usage = `usage: sbx-init COMMAND
   reload [--audit FILE]
         have the running firewall read its policy file again; returns when it is in force
         (root; exit 65: the file is wrong, and the old policy stays in force)
+  amend [--audit FILE] <CHANGE
+        change lists of the policy file and put it in force; CHANGE is JSON such as
+        {"add": {"allow": ["docs.example.com"]}, "remove": {"presets": ["npm"]}}
+        (root; 'sbx-devc allow', 'deny' and 'preset' do it from outside)
   status [--json] [--audit FILE]
         say what the running firewall does (root)
   verify [--audit FILE]
@@ -113,7 +117,7 @@ func (p *program) dispatch(args []string) error {
 		return p.plan(args)
 	case "tunnel":
 		return p.tunnel(args)
-	case "reload", "status", "verify":
+	case "reload", "amend", "status", "verify":
 		return p.ask(command, args)
 	case "log":
 		return p.log(args)

@@ -34,17 +34,29 @@ func (p *program) loadPolicy(path string, who *attacker, more []netip.Prefix) (p
 	if err != nil {
 		return policyFile{}, err
 	}
-	hash := sha256.New()
-	hash.Write(src)
-	lists := func(name string) ([]byte, error) {
+	return p.judgePolicy(path, src, who, more)
+}
+
+// listsOf reads the lists that the policy file at path names.
+func listsOf(path string, who *attacker) settings.FileReader {
+	return func(name string) ([]byte, error) {
 		if !filepath.IsLocal(name) {
 			return nil, errors.New("the name leads out of the policy file's folder")
 		}
-		list, err := readPolicyFile(filepath.Join(filepath.Dir(path), name), who)
+		return readPolicyFile(filepath.Join(filepath.Dir(path), name), who)
+	}
+}
+
+// judgePolicy is loadPolicy for a text that has been read.
+func (p *program) judgePolicy(path string, src []byte, who *attacker, more []netip.Prefix) (policyFile, error) {
+	hash := sha256.New()
+	hash.Write(src)
+	read := listsOf(path, who)
+	parsed, findings := settings.Parse(path, src, func(name string) ([]byte, error) {
+		list, err := read(name)
 		hash.Write(list)
 		return list, err
-	}
-	parsed, findings := settings.Parse(path, src, lists)
+	})
 	if len(findings) > 0 {
 		if err := diag.WriteText(p.stderr, findings); err != nil {
 			return policyFile{}, err

@@ -22,13 +22,14 @@ const (
 	// log lies in a folder that another container reads.
 	besideLog = "-control"
 
-	maxRequestBytes = 4 << 10
+	maxRequestBytes = 256 << 10
 	requestTimeout  = 5 * time.Second // for a request to arrive
 )
 
-// request is what a client sends.
-type request struct {
+// Request is what a client sends.
+type Request struct {
 	Command string `json:"command"`
+	Input   []byte `json:"input,omitempty"` // what the command reads; most read nothing
 }
 
 // Response is the answer to a command: what the command that asked has to print,
@@ -89,7 +90,7 @@ func Listen(path string) (*net.UnixListener, error) {
 // Serve answers requests until the socket is closed. handle gets root's commands,
 // one at a time; any other client gets the response that refuse makes of the
 // reason.
-func Serve(l *net.UnixListener, handle func(command string) Response, refuse func(error) Response) {
+func Serve(l *net.UnixListener, handle func(Request) Response, refuse func(error) Response) {
 	var one sync.Mutex
 	for {
 		conn, err := l.AcceptUnix()
@@ -101,43 +102,42 @@ func Serve(l *net.UnixListener, handle func(command string) Response, refuse fun
 		}
 		go func() {
 			defer conn.Close()
-			command, err := readCommand(conn)
+			request, err := readRequest(conn)
 			if err != nil {
 				_ = json.NewEncoder(conn).Encode(refuse(err)) // a client that has gone gets none
 				return
 			}
 			one.Lock()
-			response := handle(command)
+			response := handle(request)
 			one.Unlock()
 			_ = json.NewEncoder(conn).Encode(response)
 		}()
 	}
 }
 
-// readCommand errs unless root sends a request in time.
-func readCommand(conn *net.UnixConn) (string, error) {
+// readRequest errs unless root sends a request in time.
+func readRequest(conn *net.UnixConn) (r Request, err error) {
 	if err := conn.SetReadDeadline(time.Now().Add(requestTimeout)); err != nil {
-		return "", err
+		return r, err
 	}
-	var r request
 	if err := json.NewDecoder(io.LimitReader(conn, maxRequestBytes)).Decode(&r); err != nil {
-		return "", fmt.Errorf("reading the request: %w", err)
+		return r, fmt.Errorf("reading the request: %w", err)
 	}
 	// The mode of the file keeps others out as well; this holds when the mode is
 	// changed.
 	uid, err := peercred.UID(conn)
 	if err != nil {
-		return "", fmt.Errorf("asking for the user at the other end: %w", err)
+		return r, fmt.Errorf("asking for the user at the other end: %w", err)
 	}
 	if uid != 0 {
-		return "", fmt.Errorf("user %d is not root", uid)
+		return r, fmt.Errorf("user %d is not root", uid)
 	}
-	return r.Command, nil
+	return r, nil
 }
 
-// Call sends a command to the firewall at the socket path. It waits for as long
+// Call sends a request to the firewall at the socket path. It waits for as long
 // as the firewall takes. Its errors have hints.
-func Call(path, command string) (Response, error) {
+func Call(path string, r Request) (Response, error) {
 	conn, err := net.Dial("unix", path)
 	switch {
 	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM):
@@ -152,7 +152,7 @@ func Call(path, command string) (Response, error) {
 		return Response{}, fmt.Errorf("speaking to the firewall: %w", err)
 	}
 	defer conn.Close()
-	if err := json.NewEncoder(conn).Encode(request{command}); err != nil {
+	if err := json.NewEncoder(conn).Encode(r); err != nil {
 		return Response{}, fmt.Errorf("speaking to the firewall: %w", err)
 	}
 	var answer Response

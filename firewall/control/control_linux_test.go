@@ -19,7 +19,7 @@ import (
 func refuse(err error) Response { return Response{Code: 70, Stderr: err.Error()} }
 
 // serve answers at a path below a folder that everybody can enter.
-func serve(t *testing.T, handle func(string) Response) (path string) {
+func serve(t *testing.T, handle func(Request) Response) (path string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "control-test-")
 	if err != nil {
@@ -39,15 +39,15 @@ func serve(t *testing.T, handle func(string) Response) (path string) {
 func TestRootsCommandsAreHandledOneAtATime(t *testing.T) {
 	testenv.Root(t)
 	var now, most atomic.Int32
-	path := serve(t, func(command string) Response {
+	path := serve(t, func(r Request) Response {
 		most.Store(max(most.Load(), now.Add(1)))
 		defer now.Add(-1)
-		return Response{Code: 3, Stdout: "did " + command, Stderr: "said"}
+		return Response{Code: 3, Stdout: "did " + r.Command, Stderr: "said"}
 	})
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if r, err := Call(path, "reload"); err != nil || r != (Response{3, "did reload", "said"}) {
+			if r, err := Call(path, Request{Command: "reload"}); err != nil || r != (Response{3, "did reload", "said"}) {
 				t.Errorf("%+v, %v", r, err)
 			}
 		})
@@ -71,10 +71,10 @@ func TestRootsCommandsAreHandledOneAtATime(t *testing.T) {
 // and its folder have been opened.
 func TestAttackAnotherUserSpeaks(t *testing.T) {
 	testenv.Root(t)
-	path := serve(t, func(string) Response { return Response{Stdout: "handled"} })
+	path := serve(t, func(Request) Response { return Response{Stdout: "handled"} })
 	as := netnstest.New(t).Sandbox
 	call := func() (r Response, err error) {
-		as.As(54321, func() { r, err = Call(path, "reload") })
+		as.As(54321, func() { r, err = Call(path, Request{Command: "reload"}) })
 		return r, err
 	}
 	if r, err := call(); err == nil || diag.HintOf(err) == "" {
@@ -90,7 +90,7 @@ func TestAttackAnotherUserSpeaks(t *testing.T) {
 
 func TestRequestsThatAreNone(t *testing.T) {
 	testenv.Root(t)
-	path := serve(t, func(string) Response { return Response{Stdout: "handled"} })
+	path := serve(t, func(Request) Response { return Response{Stdout: "handled"} })
 	for _, text := range []string{"", "x\n", `{"command":"` + strings.Repeat("x", 2*maxRequestBytes) + `"}`} {
 		conn, err := net.Dial("unix", path)
 		if err != nil {
@@ -108,7 +108,7 @@ func TestRequestsThatAreNone(t *testing.T) {
 func TestCallWithoutAFirewall(t *testing.T) {
 	dir := t.TempDir()
 	path := Path(filepath.Join(dir, "audit.jsonl"), false)
-	if _, err := Call(path, "status"); err == nil || diag.HintOf(err) == "" {
+	if _, err := Call(path, Request{Command: "status"}); err == nil || diag.HintOf(err) == "" {
 		t.Errorf("%v", err)
 	}
 	if found := Find(filepath.Join(dir, "audit.jsonl")); found != path {
@@ -123,7 +123,7 @@ func TestCallWithoutAFirewall(t *testing.T) {
 		l.SetUnlinkOnClose(false)
 		l.Close()
 	}
-	if _, err := Call(path, "status"); err == nil || !strings.Contains(err.Error(), "no firewall answers") {
+	if _, err := Call(path, Request{Command: "status"}); err == nil || !strings.Contains(err.Error(), "no firewall answers") {
 		t.Errorf("%v", err)
 	}
 }

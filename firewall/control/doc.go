@@ -1,7 +1,7 @@
 // Package control is how root speaks to the running firewall: one request and
 // one response, a line of JSON each, over a Unix socket.
 //
-//	sbx-init reload ── Call(path, "reload") ──► Serve ── root? (SO_PEERCRED) ──► handle("reload") ─► Response
+//	sbx-init reload ── Call(path, Request) ──► Serve ── root? (SO_PEERCRED) ──► handle(Request) ─► Response
 //
 // The socket is a file with mode 0600, not an abstract name, which every process
 // of the network namespace could reach. Whatever its mode becomes, Serve answers
