@@ -30,7 +30,7 @@ func (i *Init) endAll() <-chan error {
 	}
 	go func() {
 		err := <-first
-		code, _ := exitcode.Of(err, exitInternal)
+		code, _ := exitcode.Of(err, exitcode.Internal)
 		time.AfterFunc(tellLimit, func() { os.Exit(code) })
 		if os.Getpid() != 1 && !underEnginesInit() {
 			os.Exit(i.Tell(err))

@@ -13,9 +13,6 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
-// exitInternal is the exit code of errors that carry none (sysexits(3), EX_SOFTWARE).
-const exitInternal = 70
-
 // Init is the first process of a container, or the one that stands in for it.
 // One of Run and Serve is called, once.
 type Init struct {
@@ -77,7 +74,7 @@ func (i *Init) Serve(started func() error) error {
 			return allEnded(err, gone)
 		case err := <-i.Failures:
 			i.Tell(err)
-			return exitcode.With(exitInternal, nil)
+			return exitcode.With(exitcode.Internal, nil)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func newInit() *Init {
 }
 
 func tell(err error) int {
-	code, show := exitcode.Of(err, exitInternal)
+	code, show := exitcode.Of(err, exitcode.Internal)
 	if show != nil {
 		fmt.Fprintln(os.Stderr, show)
 	}
@@ -194,7 +194,7 @@ func TestAWatchEndsEverything(t *testing.T) {
 
 func TestTheCommandIsKilledWhenTheRestFails(t *testing.T) {
 	cmd, out, errOut := self(t, "job-unready", "sleep", "60")
-	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitInternal || !strings.Contains(errOut.String(), "not ready") {
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitcode.Internal || !strings.Contains(errOut.String(), "not ready") {
 		t.Errorf("%v\n%s%s", err, out, errOut)
 	}
 }
@@ -205,7 +205,7 @@ func TestServeEndsBySignalOrFailure(t *testing.T) {
 		code int
 	}{
 		"SIGTERM":   {func(cmd *exec.Cmd, _ io.Writer) { _ = cmd.Process.Signal(syscall.SIGTERM) }, 0},
-		"a failure": {func(_ *exec.Cmd, stdin io.Writer) { _, _ = stdin.Write([]byte("\n")) }, exitInternal},
+		"a failure": {func(_ *exec.Cmd, stdin io.Writer) { _, _ = stdin.Write([]byte("\n")) }, exitcode.Internal},
 	} {
 		cmd, _, errOut := self(t, "job-serve")
 		cmd.Stdout = nil

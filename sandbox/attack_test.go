@@ -18,6 +18,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -450,7 +451,7 @@ PY
 	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "tmp/dev.sock: sockets or pipes") {
 		t.Errorf("nobody is told: %q", said)
 	}
-	if tr.err != nil || tr.result.ExitCode != exitFailed {
+	if tr.err != nil || tr.result.ExitCode != exitcode.Failed {
 		t.Errorf("the run ended with %d, %v", tr.result.ExitCode, tr.err)
 	}
 }

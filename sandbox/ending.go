@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 // endTimeout bounds everything that this machine does for a run once its agent
@@ -67,7 +69,7 @@ func (e *ending) signal() int {
 	select {
 	case sig := <-e.caught:
 		n, _ := sig.(syscall.Signal)
-		return exitSignal + int(n)
+		return exitcode.Signal + int(n)
 	default:
 		return 0
 	}

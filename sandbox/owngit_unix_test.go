@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
@@ -123,7 +124,7 @@ func TestAGitDirectoryThatGoesEndsTheRun(t *testing.T) {
 				}
 			}
 			tr.run(t, e)
-			if tr.result.ExitCode != exitUnprotected || !strings.Contains(strings.Join(tr.result.Warnings, "\n"), ".git while the agent worked") {
+			if tr.result.ExitCode != exitcode.Unprotected || !strings.Contains(strings.Join(tr.result.Warnings, "\n"), ".git while the agent worked") {
 				t.Errorf("the run ended with %d: %q", tr.result.ExitCode, tr.result.Warnings)
 			}
 		})

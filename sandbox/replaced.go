@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 // What is protected is mounted read-only, and the kernel takes a mount away when
@@ -20,7 +22,7 @@ const placesPause = time.Second
 // nothing did. An agent that ends itself with our own exit code is believed: it
 // gains a failure.
 func unprotected(replaced []string, code int) string {
-	if len(replaced) == 0 && code != exitUnprotected {
+	if len(replaced) == 0 && code != exitcode.Unprotected {
 		return ""
 	}
 	what := strings.Join(replaced, ", ")

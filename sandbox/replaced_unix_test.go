@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -59,13 +60,13 @@ echo "it ended by itself"`
 			}
 			tr.run(t, e)
 			if c.gone == "" {
-				if !strings.Contains(tr.stdout.String(), "by itself") || tr.result.ExitCode != exitFailed || tr.result.Outcome.Conclusion == agent.Unprotected {
+				if !strings.Contains(tr.stdout.String(), "by itself") || tr.result.ExitCode != exitcode.Failed || tr.result.Outcome.Conclusion == agent.Unprotected {
 					t.Errorf("it was ended: %+v, %d", tr.result.Outcome, tr.result.ExitCode)
 				}
 				return
 			}
 			names := func(s string) bool { return strings.Contains(s, c.gone) }
-			if tr.err != nil || tr.result.ExitCode != exitUnprotected || tr.result.Outcome.Conclusion != agent.Unprotected || !names(tr.result.Outcome.Message) {
+			if tr.err != nil || tr.result.ExitCode != exitcode.Unprotected || tr.result.Outcome.Conclusion != agent.Unprotected || !names(tr.result.Outcome.Message) {
 				t.Errorf("exit code %d, %+v, %v", tr.result.ExitCode, tr.result.Outcome, tr.err)
 			}
 			if !slices.ContainsFunc(tr.said, names) || !slices.ContainsFunc(tr.result.Warnings, names) || strings.Contains(tr.stdout.String(), "by itself") {

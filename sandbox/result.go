@@ -9,20 +9,10 @@ import (
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
-)
-
-// Exit codes of a run that are not Claude's own, see docs/cli.md.
-const (
-	exitFailed   = 1 // Claude ended with 0 and yet without success
-	exitInternal = 70
-	// exitUnprotected is also what sbx-init in the agent's container ends with
-	// when a mount was taken away.
-	exitUnprotected = 71
-	exitTimeout     = 124
-	exitSignal      = 128 // and the signal's number
 )
 
 // ExitCode returns the exit code of a failure of Run or NewPlan.
@@ -31,14 +21,14 @@ func ExitCode(err error) int {
 		kind error
 		code int
 	}{
-		{workspace.ErrRefused, 77}, {ErrConfig, 65}, {workspace.ErrInput, 66}, {ErrNoKey, 78}, {ErrKey, 78}, {ErrTimeout, exitTimeout}, {ErrUpstream, exitFailed},
+		{workspace.ErrRefused, 77}, {ErrConfig, 65}, {workspace.ErrInput, 66}, {ErrNoKey, 78}, {ErrKey, 78}, {ErrTimeout, exitcode.Timeout}, {ErrUpstream, exitcode.Failed},
 		{engine.ErrUnavailable, 69}, {ErrNoStart, 125},
 	} {
 		if errors.Is(err, c.kind) {
 			return c.code
 		}
 	}
-	return exitInternal
+	return exitcode.Internal
 }
 
 // settleExit decides what the caller exits with, which is also what the summary
@@ -49,9 +39,9 @@ func (r *Result) settleExit(failure error) {
 	case failure != nil:
 		r.ExitCode = ExitCode(failure)
 	case !r.Outcome.OK():
-		r.ExitCode = cmp.Or(r.ExitCode, exitFailed)
+		r.ExitCode = cmp.Or(r.ExitCode, exitcode.Failed)
 	case r.Lost != nil:
-		r.ExitCode = exitInternal
+		r.ExitCode = exitcode.Internal
 	}
 }
 

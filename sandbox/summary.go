@@ -9,13 +9,14 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/report"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // saveFirstSummary writes what a run says of itself until its end: which project
 // it is of. One that is killed outright leaves this.
 func (r *run) saveFirstSummary() error {
-	r.result.ExitCode = exitInternal
+	r.result.ExitCode = exitcode.Internal
 	r.result.Outcome = agent.Outcome{Conclusion: agent.NoResult, Message: "the run has not ended, or was killed"}
 	err := r.saveSummary(nil)
 	r.result.ExitCode, r.result.Outcome = 0, agent.Outcome{}

@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -238,7 +239,7 @@ wait:
 			stop.escalate()
 		}
 	}
-	if exit.Code == exitInternal && (failure == nil || errors.Is(failure, ErrTunnel)) { // the tunnel goes with the firewall
+	if exit.Code == exitcode.Internal && (failure == nil || errors.Is(failure, ErrTunnel)) { // the tunnel goes with the firewall
 		failure = cmp.Or(r.endedInside(), failure)
 	}
 	if errors.Is(failure, ErrTimeout) {
@@ -307,25 +308,25 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	})
 	switch {
 	case unprotected != "":
-		r.result.ExitCode = exitUnprotected
+		r.result.ExitCode = exitcode.Unprotected
 		r.host.Say("warning: " + unprotected)
 		r.result.Warnings = append(r.result.Warnings, unprotected)
 	case errors.Is(failure, ErrTimeout):
-		r.result.ExitCode = exitTimeout
+		r.result.ExitCode = exitcode.Timeout
 	case errors.Is(failure, ErrUpstream):
-		r.result.ExitCode = exitFailed
+		r.result.ExitCode = exitcode.Failed
 		r.result.Outcome.Message = failure.Error()
 	case caught != 0:
-		r.result.ExitCode = exitSignal + int(caught)
+		r.result.ExitCode = exitcode.Signal + int(caught)
 		if r.result.Outcome.Conclusion == agent.Cancelled {
 			r.result.Outcome.Message += " by a signal: " + caught.String()
 		}
 	case errors.Is(failure, ErrFirewall), errors.Is(failure, ErrTunnel):
-		r.result.ExitCode = exitInternal
+		r.result.ExitCode = exitcode.Internal
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: failure.Error()}
-	case exit.Code == exitSignal+int(syscall.SIGKILL) && r.engine.OOMKilled(context.WithoutCancel(ctx), r.agent.id):
+	case exit.Code == exitcode.Signal+int(syscall.SIGKILL) && r.engine.OOMKilled(context.WithoutCancel(ctx), r.agent.id):
 		r.host.Say("the kernel killed the agent because it ran out of memory: raise the limit with --memory")
-	case exit.Code == exitSignal+int(syscall.SIGKILL) && ended == agent.EndedItself: // Podman 4.3 never says why
+	case exit.Code == exitcode.Signal+int(syscall.SIGKILL) && ended == agent.EndedItself: // Podman 4.3 never says why
 		r.host.Say("something killed the agent, most often the kernel because memory ran out: raise the limit with --memory")
 	}
 	r.hideSecrets()

@@ -16,7 +16,7 @@ func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error
 	var none credproxy.Credential
 	upstream, err := url.Parse(cmp.Or(getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream))
 	if err != nil || upstream.Host == "" {
-		return nil, none, exitcode.With(exitConfig, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"),
+		return nil, none, exitcode.With(exitcode.Config, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"),
 			"give the API's base URL, such as %s", credproxy.DefaultUpstream))
 	}
 	for _, source := range []struct {
@@ -26,18 +26,18 @@ func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error
 		if secret := getenv(source.name); secret != "" {
 			credential, err := source.read(secret)
 			if err != nil {
-				return nil, none, exitcode.With(exitNoSecret, diag.WithHint(fmt.Errorf("%s: %w", source.name, err),
+				return nil, none, exitcode.With(exitcode.NoSecret, diag.WithHint(fmt.Errorf("%s: %w", source.name, err),
 					"set it to the key alone, without quotes"))
 			}
 			// The proxy knows which addresses may see a key; ask it before
 			// anything starts.
 			proxy, err := credproxy.New(credproxy.Options{Upstream: upstream, Credential: credential, SessionToken: credproxy.NewSessionToken()})
 			if err != nil {
-				return nil, none, exitcode.With(exitConfig, err)
+				return nil, none, exitcode.With(exitcode.Config, err)
 			}
 			return upstream, credential, proxy.Close()
 		}
 	}
-	return nil, none, exitcode.With(exitNoSecret, diag.WithHint(errors.New("there is no key for the model API"),
+	return nil, none, exitcode.With(exitcode.NoSecret, diag.WithHint(errors.New("there is no key for the model API"),
 		"set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from 'claude setup-token'; it stays on this machine and never enters the sandbox"))
 }

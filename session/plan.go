@@ -17,14 +17,6 @@ import (
 	"github.com/org/claude-sandbox/workspace"
 )
 
-// Exit codes of failures before a run, see docs/cli.md.
-const (
-	exitConfig   = 65
-	exitNoInput  = 66
-	exitRefused  = 77
-	exitNoSecret = 78
-)
-
 // Plan plans a run on the folder dir with the default image, by o and by the
 // project's own settings, which may narrow it and protect more. Errors carry an
 // exit code; *SettingsError is one of them.
@@ -72,11 +64,11 @@ func projectSettings(dir string) (*settings.Settings, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // Inspect says what dir is
 		return nil, nil
 	case errors.Is(err, settings.ErrLink):
-		return nil, exitcode.With(exitRefused, err)
+		return nil, exitcode.With(exitcode.Refused, err)
 	case err != nil:
-		return nil, exitcode.With(exitNoInput, fmt.Errorf("reading the project's settings: %w", err))
+		return nil, exitcode.With(exitcode.NoInput, fmt.Errorf("reading the project's settings: %w", err))
 	case file.Settings == nil:
-		return nil, exitcode.With(exitConfig, diag.WithHint(&SettingsError{file.Path, file.Findings},
+		return nil, exitcode.With(exitcode.Config, diag.WithHint(&SettingsError{file.Path, file.Findings},
 			"correct it; 'sbx-devc validate' checks it"))
 	}
 	return &file.Settings.Settings, nil

@@ -32,14 +32,14 @@ func TestPlanByTheProjectsFile(t *testing.T) {
 	if plan.Agent.Pids != 64 || len(plan.Network.Deny) != 1 {
 		t.Errorf("pids %d, network %+v", plan.Agent.Pids, plan.Network)
 	}
-	for text, code := range map[string]int{`{"network": {"allow": ["evil.example"]}}`: exitRefused, `{"nothing": 1, "network": {"allow": ["*"]}}`: exitConfig} {
+	for text, code := range map[string]int{`{"network": {"allow": ["evil.example"]}}`: exitcode.Refused, `{"nothing": 1, "network": {"allow": ["*"]}}`: exitcode.Config} {
 		dir, file := project(t, text)
 		_, err := Plan(dir, sandbox.Options{ID: "test"})
 		if got, _ := exitcode.Of(err, 0); got != code || diag.HintOf(err) == "" {
 			t.Errorf("%s: exit code %d, want %d: %v", text, got, code, err)
 		}
 		var wrong *SettingsError
-		if errors.As(err, &wrong) != (code == exitConfig) || wrong != nil && (len(wrong.Findings) != 2 || wrong.File != file) {
+		if errors.As(err, &wrong) != (code == exitcode.Config) || wrong != nil && (len(wrong.Findings) != 2 || wrong.File != file) {
 			t.Errorf("%s: %+v", text, wrong)
 		}
 	}
@@ -62,7 +62,7 @@ func TestAttackTheProjectsSettingsAreALink(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Plan(dir, sandbox.Options{ID: "test"})
-		if code, _ := exitcode.Of(err, 0); code != exitRefused || !strings.Contains(err.Error(), "symbolic link") {
+		if code, _ := exitcode.Of(err, 0); code != exitcode.Refused || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("%s: exit code %d: %v", what, code, err)
 		}
 	}
@@ -75,10 +75,10 @@ func TestModelAPI(t *testing.T) {
 	}{
 		"a key":               {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x"}, 0},
 		"a token":             {map[string]string{"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-x"}, 0},
-		"nothing":             {nil, exitNoSecret},
-		"a key in two lines":  {map[string]string{"ANTHROPIC_API_KEY": "sk-ant\napi"}, exitNoSecret},
-		"no URL":              {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "api"}, exitConfig},
-		"in the clear, afar":  {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "http://api.example"}, exitConfig},
+		"nothing":             {nil, exitcode.NoSecret},
+		"a key in two lines":  {map[string]string{"ANTHROPIC_API_KEY": "sk-ant\napi"}, exitcode.NoSecret},
+		"no URL":              {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "api"}, exitcode.Config},
+		"in the clear, afar":  {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "http://api.example"}, exitcode.Config},
 		"in the clear, there": {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "http://127.0.0.1:1"}, 0},
 	} {
 		upstream, _, err := ModelAPI(func(name string) string { return c.env[name] })

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
@@ -62,7 +63,11 @@ func (o *Observation) note(format string, args ...any) {
 func (o *Observation) git(dir string) error {
 	info, err := os.Lstat(filepath.Join(dir, ".git"))
 	if errors.Is(err, fs.ErrNotExist) {
-		if above := repositoryAbove(dir); above != "" {
+		full, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		if above := workspace.RepositoryOf(full); above != "" {
 			o.note("this is a part of the repository %s, which stays outside: git does not work inside; 'sbx-devc init %s' is for all of it",
 				above, above)
 			return nil
@@ -102,20 +107,6 @@ func (o *Observation) git(dir string) error {
 		}
 	}
 	return nil
-}
-
-// repositoryAbove returns the nearest folder above dir that holds .git, or "".
-func repositoryAbove(dir string) string {
-	full, err := filepath.Abs(dir)
-	if err != nil {
-		return ""
-	}
-	for up := filepath.Dir(full); up != full; full, up = up, filepath.Dir(up) {
-		if _, err := os.Lstat(filepath.Join(up, ".git")); err == nil {
-			return up
-		}
-	}
-	return ""
 }
 
 func isEmpty(dir string) bool {

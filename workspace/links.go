@@ -8,15 +8,13 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/org/claude-sandbox/internal/pathwalk"
 )
 
 // What is protected is often a link to something else of the project, such as
 // a hook to a script, or shares a file with it. A read-only mount over the link
 // protects nothing: whatever it leads to must not change either.
-
-// maxLinks is the kernel's own limit on one path (path_resolution(7)).
-const maxLinks = 40
 
 // linked is what protected paths lead to.
 type linked struct {
@@ -109,48 +107,17 @@ func (l *linked) look(protected string) {
 // follow adds what the link at rel leads to, and notes where the agent could
 // lead it elsewhere.
 func (l *linked) follow(link string) {
-	at, follows := l.dir, 0
-	pending := strings.Split(link, "/")
-	for len(pending) > 0 {
-		name := pending[0]
-		pending = pending[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			at = filepath.Dir(at)
-			continue
-		}
-		file := filepath.Join(at, name)
-		rel, inside := l.rel(file)
-		info, err := os.Lstat(file)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && inside && !l.protects(rel):
-			l.note(link, rel, "which is missing: what the agent writes there")
-			return
-		case err != nil:
-			return
-		case info.Mode()&fs.ModeSymlink == 0:
-			at = file
-			continue
-		}
-		if follows++; follows > maxLinks {
-			return
-		}
-		if inside && !l.protects(rel) {
+	at, err := pathwalk.Walk(l.dir, filepath.FromSlash(link), func(entry string, info fs.FileInfo) error {
+		if rel, inside := l.rel(entry); info.Mode()&fs.ModeSymlink != 0 && inside && !l.protects(rel) {
 			l.note(link, rel, "which is a symbolic link itself: what the agent puts in its place")
 		}
-		target, err := os.Readlink(file)
-		if err != nil {
-			return
-		}
-		if filepath.IsAbs(target) {
-			at = filepath.VolumeName(target) + string(filepath.Separator)
-			target = target[len(filepath.VolumeName(target)):]
-		}
-		pending = append(strings.Split(filepath.ToSlash(target), "/"), pending...)
-	}
-	if rel, inside := l.rel(at); inside && !l.protects(rel) {
+		return nil
+	})
+	rel, inside := l.rel(at)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && inside && !l.protects(rel):
+		l.note(link, rel, "which is missing: what the agent writes there")
+	case err == nil && inside && !l.protects(rel):
 		l.add(rel)
 	}
 }

@@ -26,10 +26,17 @@ func ProjectAround(here, home string, is func(dir string) bool) string {
 	}
 }
 
-// RepositoryOf returns the nearest folder from dir upwards that holds .git, or "".
+// RepositoryOf returns the nearest folder from dir, an absolute path, upwards that
+// holds .git, or "".
 func RepositoryOf(dir string) string {
-	if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-		return dir
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
 	}
-	return repositoryAbove(dir)
 }

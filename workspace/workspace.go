@@ -86,7 +86,10 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 		return nil, diag.WithHint(fmt.Errorf("%w: %s is no folder", ErrInput, dir), "name the project's folder: sbx-devc run DIR --print")
 	}
 	w := &Workspace{Dir: dir, Paths: map[string]Kind{}}
-	w.Home, w.Above = homeFolder(), repositoryAbove(dir)
+	w.Home = homeFolder()
+	if up := filepath.Dir(dir); up != dir {
+		w.Above = RepositoryOf(up)
+	}
 	w.UID, w.GID = Owner(info)
 	w.Writable = w.UID > 0 || w.UID < 0 || info.Mode().Perm()&0o002 != 0
 	w.FoldsCase = foldsCase(dir)
@@ -218,16 +221,6 @@ func homeFolder() string {
 		return real
 	}
 	return home
-}
-
-// repositoryAbove returns the nearest folder above dir that holds .git, or "".
-func repositoryAbove(dir string) string {
-	for up := filepath.Dir(dir); up != dir; dir, up = up, filepath.Dir(up) {
-		if _, err := os.Lstat(filepath.Join(up, ".git")); err == nil {
-			return up
-		}
-	}
-	return ""
 }
 
 // CheckFolder refuses a folder that is more than a project: the whole machine, a

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/workspace/gitdir"
@@ -133,7 +134,7 @@ func (a *app) namedRun(args []string) (string, error) {
 		return a.runs().NewestOf(false, project)
 	}
 	run := a.runs().Find(args[0])
-	if !isFolder(run) {
+	if !filekind.IsFolder(run) {
 		return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run at %s", run), "give a run's id or its folder; runs are kept in %s", a.runs().Dir()))
 	}
 	return filepath.Abs(run)

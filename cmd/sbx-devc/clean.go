@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/templates/scaffold"
@@ -34,7 +35,7 @@ answer; 73: a folder could not be removed; 75: a container uses the project.`,
 }
 
 func (a *app) clean(ctx context.Context, dir string) error {
-	if !isFolder(dir) {
+	if !filekind.IsFolder(dir) {
 		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no folder", dir), "name the project's folder"))
 	}
 	if err := withEngine(ctx, func(e *engine.Engine) error { return unused(ctx, e, real(dir)) }); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/session/runs"
@@ -92,7 +93,7 @@ func (a *app) diff(o diffOptions, args []string) error {
 func (a *app) changedRun(args []string) (string, error) {
 	if len(args) == 1 {
 		folder := a.runs().Find(args[0])
-		if !isRegular(filepath.Join(folder, changes.SetFile)) {
+		if !filekind.IsRegular(filepath.Join(folder, changes.SetFile)) {
 			return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no run that kept what changed", args[0]), "give a run's id or its folder; runs are kept in %s", a.runs().Dir()))
 		}
 		return folder, nil
@@ -102,7 +103,7 @@ func (a *app) changedRun(args []string) (string, error) {
 		return "", err
 	}
 	for _, folder := range a.runs().Newest() {
-		if runs.ProjectOf(folder) == project && isRegular(filepath.Join(folder, changes.SetFile)) {
+		if runs.ProjectOf(folder) == project && filekind.IsRegular(filepath.Join(folder, changes.SetFile)) {
 			return folder, nil
 		}
 	}

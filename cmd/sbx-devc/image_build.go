@@ -22,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/session"
 )
 
@@ -216,7 +217,7 @@ func (a *app) initArtifact(ctx context.Context, r *recipe) (artifact.Artifact, e
 // buildDockerfile builds with the engine and prints the image's id.
 func (a *app) buildDockerfile(ctx context.Context, o imageBuildOptions, args map[string]string) (id string, err error) {
 	dir, dockerfile := buildFolder(o.dir, o.dockerfile)
-	if _, statErr := os.Stat(filepath.Join(dir, dockerfile)); o.dockerfile == "" && errors.Is(statErr, fs.ErrNotExist) && isFolder(dir) {
+	if _, statErr := os.Stat(filepath.Join(dir, dockerfile)); o.dockerfile == "" && errors.Is(statErr, fs.ErrNotExist) && filekind.IsFolder(dir) {
 		files, _, err := session.DefaultFiles()
 		if err != nil {
 			return "", exitWith(exitInternal, err)

@@ -95,13 +95,3 @@ func (a *app) projectAsked(all bool, args []string) (string, error) {
 func (a *app) runs() runs.Home {
 	return runs.HomeOf(a.getenv, func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) })
 }
-
-func isRegular(file string) bool {
-	info, err := os.Stat(file)
-	return err == nil && info.Mode().IsRegular()
-}
-
-func isFolder(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
-}

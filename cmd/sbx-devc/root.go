@@ -18,21 +18,21 @@ import (
 const (
 	exitOK          = 0
 	exitFindings    = 1
-	exitFailed      = 1 // of other commands: the work itself failed, such as a step of a Dockerfile
+	exitFailed      = exitcode.Failed // of other commands: the work itself failed, such as a step of a Dockerfile
 	exitCheckUsage  = 2
 	exitNoCheck     = 3
-	exitUsage       = 64
-	exitConfig      = 65
-	exitNoInput     = 66
-	exitUnavailable = 69
-	exitInternal    = 70
-	exitCantWrite   = 73
-	exitLocked      = 75
-	exitRefused     = 77
-	exitNoSecret    = 78
-	exitTimeout     = 124
-	exitNoStart     = 125
-	exitSignal      = 128 // and the number of the signal
+	exitUsage       = exitcode.Usage
+	exitConfig      = exitcode.Config
+	exitNoInput     = exitcode.NoInput
+	exitUnavailable = exitcode.Unavailable
+	exitInternal    = exitcode.Internal
+	exitCantWrite   = exitcode.CantWrite
+	exitLocked      = exitcode.Locked
+	exitRefused     = exitcode.Refused
+	exitNoSecret    = exitcode.NoSecret
+	exitTimeout     = exitcode.Timeout
+	exitNoStart     = exitcode.NoStart
+	exitSignal      = exitcode.Signal
 )
 
 // exitWith ends the command with code; a nil err prints nothing.

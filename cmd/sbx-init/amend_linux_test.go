@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/firewall/control"
+	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 // amend changes the policy of the box's running firewall.
@@ -79,7 +80,7 @@ func TestAmendRefusesWhatIsWrong(t *testing.T) {
 		`{"add": {"presets": ["nmp"]}}`:   "nmp",
 	} {
 		_, r := b.amend(change)
-		r.mustExit(t, exitConfig)
+		r.mustExit(t, exitcode.Config)
 		r.mustSay(t, says)
 	}
 	if text, _ := os.ReadFile(b.path("policy.jsonc")); string(text) != amendedPolicy {
@@ -109,7 +110,7 @@ func TestAttackAmendThroughAFileOfTheAgents(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, r := b.amend(`{"add": {"allow": ["git.test:2222"]}}`)
-			r.mustExit(t, exitInternal)
+			r.mustExit(t, exitcode.Internal)
 			r.mustSay(t, "is not safe")
 			if err := resolveAsAgent(t, in, b, "ok.test"); err == nil {
 				t.Error("the agent's own policy is in force")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -126,7 +127,7 @@ func TestAttackAuditLogThatTheAgentCanReplace(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, openPolicy)
 	r := b.finish(b.initCommand("run", "--policy", b.path("policy.jsonc"), "--audit", b.path("work/audit.jsonl"), "--user", "54321:54321", "--", "echo", "COMMAND RAN"))
-	r.mustExit(t, exitInternal)
+	r.mustExit(t, exitcode.Internal)
 	r.mustSay(t, "sbx-init: error: the audit log", "is not safe", "sbx-init: hint: ")
 	if r.stdout != "" {
 		t.Errorf("stdout: %q", r.stdout)
@@ -160,7 +161,7 @@ func TestAttackPolicyThatTheAgentCanChange(t *testing.T) {
 			}
 			wire := in.Capture(t)
 			r := b.run("curl", "-sS", "http://ok.test/")
-			if r.code != exitInternal && r.code != exitConfig {
+			if r.code != exitcode.Internal && r.code != exitcode.Config {
 				t.Errorf("exit %d, want a refusal", r.code)
 			}
 			r.mustSay(t, "sbx-init: error: ", "is not safe", "54321")
@@ -174,7 +175,7 @@ func TestAttackRunWithoutPrivileges(t *testing.T) {
 	b := newBox(t, in.Sandbox, openPolicy)
 	cmd := asAgent(exec.Command(filepath.Join(b.bin, "sbx-init"), "run", "--policy", b.path("policy.jsonc"), "--", "echo", "COMMAND RAN"))
 	r := b.finish(cmd)
-	r.mustExit(t, exitInternal)
+	r.mustExit(t, exitcode.Internal)
 	r.mustSay(t, "sbx-init: error: ", "sbx-init: hint: ", "NET_ADMIN")
 	if r.stdout != "" {
 		t.Errorf("stdout: %q", r.stdout)

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 // exitDenied is the exit code of check for a host that is not allowed.
@@ -33,7 +34,7 @@ func (p *program) check(args []string) error {
 	t, err := firewall.ParseTarget(rest[0])
 	if err != nil {
 		err = fmt.Errorf("check: %q is not a host: %w", rest[0], err)
-		return exitWith(exitUsage, diag.OrHint(err, "see 'sbx-init help'"))
+		return exitWith(exitcode.Usage, diag.OrHint(err, "see 'sbx-init help'"))
 	}
 	if *path == "" {
 		// A refusal under another policy says nothing about the one named.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -161,7 +162,7 @@ func TestCheckReadsTheEndOfALongLog(t *testing.T) {
 func TestCheckOfAURL(t *testing.T) {
 	var errOut strings.Builder
 	p := &program{stdout: io.Discard, stderr: &errOut}
-	if code := p.main([]string{"check", "https://ok.test/x"}); code != exitUsage {
+	if code := p.main([]string{"check", "https://ok.test/x"}); code != exitcode.Usage {
 		t.Errorf("exit %d", code)
 	}
 	for _, want := range []string{`"https://ok.test/x" is not a host: it is a URL`, "hint: give a host, or a host and a port: ok.test:443"} {
@@ -179,13 +180,13 @@ func TestPlanAndCheckOfABrokenPolicy(t *testing.T) {
 	for _, args := range [][]string{{"plan", "--policy", file}, {"check", "--policy", file, "ok.test"}} {
 		var errOut strings.Builder
 		p := &program{stdout: io.Discard, stderr: &errOut}
-		if code := p.main(args); code != exitConfig || !strings.Contains(errOut.String(), `did you mean "allow"`) {
+		if code := p.main(args); code != exitcode.Config || !strings.Contains(errOut.String(), `did you mean "allow"`) {
 			t.Errorf("%q: exit %d: %s", args, code, errOut.String())
 		}
 	}
 	var errOut strings.Builder
 	p := &program{stdout: io.Discard, stderr: &errOut}
-	if code := p.main([]string{"plan", "--policy", file + ".missing"}); code != exitInternal || !strings.Contains(errOut.String(), "hint: ") {
+	if code := p.main([]string{"plan", "--policy", file + ".missing"}); code != exitcode.Internal || !strings.Contains(errOut.String(), "hint: ") {
 		t.Errorf("a missing file: exit %d: %s", code, errOut.String())
 	}
 }

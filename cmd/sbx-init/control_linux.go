@@ -67,7 +67,7 @@ func respond(run func(*program) error) control.Response {
 func (h handler) reload(ctx context.Context, p *program) error {
 	next, err := p.loadPolicy(h.options.policy, &h.reach, h.options.around)
 	if err != nil {
-		code, show := exitcode.Of(err, exitInternal)
+		code, show := exitcode.Of(err, exitcode.Internal)
 		return exitWith(code, diag.WithHint(show, "correct the policy file and reload again; the old policy stays in force"))
 	}
 	return h.enforce(ctx, p, next)
@@ -90,7 +90,7 @@ func (h handler) amend(ctx context.Context, p *program, input []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(input))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&change); err != nil {
-		return exitWith(exitConfig, fmt.Errorf("reading the change: %w", err))
+		return exitWith(exitcode.Config, fmt.Errorf("reading the change: %w", err))
 	}
 	path := h.options.policy
 	src, err := readPolicyFile(path, &h.reach)
@@ -99,7 +99,7 @@ func (h handler) amend(ctx context.Context, p *program, input []byte) error {
 	}
 	amended, err := settings.Amend(path, src, change, listsOf(path, &h.reach))
 	if err != nil {
-		return exitWith(exitConfig, err)
+		return exitWith(exitcode.Config, err)
 	}
 	next, err := p.judgePolicy(path, amended, &h.reach, h.options.around)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/netnstest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
@@ -226,12 +227,12 @@ func TestAttackBrokenPolicyLeavesTheNetworkOpen(t *testing.T) {
 		code   int
 		says   []string
 	}{
-		"syntax":         {`{"network": {`, exitConfig, []string{"policy.jsonc:1:"}},
-		"unknown key":    {`{"network": {"alow": ["ok.test"], "mod": "none"}}`, exitConfig, []string{`did you mean "allow"`, `did you mean "mode"`}},
-		"bad entries":    {`{"network": {"allow": ["http://x/y", "a b", "*"]}}`, exitConfig, []string{"http://x/y", "a b"}},
-		"unknown preset": {`{"network": {"presets": ["antropic"]}}`, exitConfig, []string{"anthropic"}},
-		"empty":          {``, exitConfig, nil},
-		"missing list":   {`{"network": {"allow": ["@hosts.txt"]}}`, exitConfig, []string{"hosts.txt"}},
+		"syntax":         {`{"network": {`, exitcode.Config, []string{"policy.jsonc:1:"}},
+		"unknown key":    {`{"network": {"alow": ["ok.test"], "mod": "none"}}`, exitcode.Config, []string{`did you mean "allow"`, `did you mean "mode"`}},
+		"bad entries":    {`{"network": {"allow": ["http://x/y", "a b", "*"]}}`, exitcode.Config, []string{"http://x/y", "a b"}},
+		"unknown preset": {`{"network": {"presets": ["antropic"]}}`, exitcode.Config, []string{"anthropic"}},
+		"empty":          {``, exitcode.Config, nil},
+		"missing list":   {`{"network": {"allow": ["@hosts.txt"]}}`, exitcode.Config, []string{"hosts.txt"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, in.Sandbox, tt.policy)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/netnstest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
@@ -70,7 +71,7 @@ func (f fault) start(t *testing.T) bool {
 	if did && !f.passes {
 		t.Errorf("the command ran\n%s", r.stderr)
 	}
-	if !did && r.code == exitInternal && !f.mute && (!strings.Contains(r.stderr, "sbx-init: error: ") || !strings.Contains(r.stderr, f.says)) {
+	if !did && r.code == exitcode.Internal && !f.mute && (!strings.Contains(r.stderr, "sbx-init: error: ") || !strings.Contains(r.stderr, f.says)) {
 		t.Errorf("it does not say what failed, with %q: %q", f.says, r.stderr)
 	}
 	t.Logf("exit %d, the command ran: %v", r.code, did)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall/control"
 	"github.com/org/claude-sandbox/firewall/live"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/netnstest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
@@ -275,8 +276,8 @@ func TestReloadOfABadPolicyLeavesTheOldOne(t *testing.T) {
 		code   int
 		says   string
 	}{
-		"syntax":      {`{"network": {`, exitConfig, "the old policy stays in force"},
-		"unknown key": {`{"network": {"alow": ["x.test"]}}`, exitConfig, `did you mean "allow"`},
+		"syntax":      {`{"network": {`, exitcode.Config, "the old policy stays in force"},
+		"unknown key": {`{"network": {"alow": ["x.test"]}}`, exitcode.Config, `did you mean "allow"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t, in.Sandbox, beforeReload)
@@ -340,7 +341,7 @@ func TestAttackAgentSpeaksToTheFirewall(t *testing.T) {
 			cmd := asAgent(exec.Command(filepath.Join(b.bin, "sbx-init"), command, "--audit", b.path("run/audit.jsonl")))
 			cmd.Stdin = strings.NewReader(`{"add": {"allow": ["*.test"]}}`)
 			r := b.finish(cmd)
-			r.mustExit(t, exitInternal)
+			r.mustExit(t, exitcode.Internal)
 			r.mustSay(t, "root")
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/initproc"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -69,8 +70,8 @@ func TestUsageErrors(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			out, err := exec.Command(bin, strings.Fields(args)...).CombinedOutput()
-			if code := exitCodeOf(err); code != exitUsage {
-				t.Errorf("exit %d, want %d: %s", code, exitUsage, out)
+			if code := exitCodeOf(err); code != exitcode.Usage {
+				t.Errorf("exit %d, want %d: %s", code, exitcode.Usage, out)
 			}
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 			if len(lines) != 2 || !strings.HasPrefix(lines[0], "sbx-init: error: ") || !strings.HasPrefix(lines[1], "sbx-init: hint: ") {
@@ -124,11 +125,11 @@ func TestUsersOfTheImage(t *testing.T) {
 		"by name":       {"nobody", 0, "65534 /nonexistent nobody"},
 		"by number":     {"65534", 0, "65534 /nonexistent nobody"},
 		"with group":    {"nobody:7", 0, "65534 /nonexistent nobody"},
-		"root":          {"root", exitInternal, "is root"},
-		"root's number": {"0:1000", exitInternal, "is root"},
-		"unknown":       {"no-such-user", exitInternal, "no-such-user"},
-		"no number":     {"nobody:x", exitInternal, "no group number"},
-		"minus one":     {"4294967295", exitInternal, "4294967295"},
+		"root":          {"root", exitcode.Internal, "is root"},
+		"root's number": {"0:1000", exitcode.Internal, "is root"},
+		"unknown":       {"no-such-user", exitcode.Internal, "no-such-user"},
+		"no number":     {"nobody:x", exitcode.Internal, "no group number"},
+		"minus one":     {"4294967295", exitcode.Internal, "4294967295"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.flags = []string{"--user", tt.user}

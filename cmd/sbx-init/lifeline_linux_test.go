@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/lifeline"
 )
 
@@ -114,7 +115,7 @@ func TestAttackOutliveTheSupervisor(t *testing.T) {
 		firewall, agent, supervisor := tied(t)
 		supervisor.Close()
 		endsInside(t, agent)
-		if err := waitFor(firewall); exitCodeOf(err) != exitInternal {
+		if err := waitFor(firewall); exitCodeOf(err) != exitcode.Internal {
 			t.Errorf("the firewall: %v", err)
 		}
 	})
@@ -128,7 +129,7 @@ func TestAttackOutliveTheSupervisor(t *testing.T) {
 	t.Run("the supervisor lives and forgets the time", func(t *testing.T) {
 		firewall, agent, _ := tied(t, "--deadline", "2s")
 		endsInside(t, agent)
-		if err := waitFor(firewall); exitCodeOf(err) != exitInternal {
+		if err := waitFor(firewall); exitCodeOf(err) != exitcode.Internal {
 			t.Errorf("the firewall: %v", err)
 		}
 	})
@@ -136,7 +137,7 @@ func TestAttackOutliveTheSupervisor(t *testing.T) {
 
 func endsInside(t *testing.T, agent *exec.Cmd) {
 	t.Helper()
-	if err := waitFor(agent); exitCodeOf(err) != exitInternal {
+	if err := waitFor(agent); exitCodeOf(err) != exitcode.Internal {
 		t.Errorf("the agent's container: %v", err)
 	}
 }
@@ -147,7 +148,7 @@ func TestReapNeedsTheLifelineThatItIsPromised(t *testing.T) {
 	cmd := firstWith(t, 0o111, []string{"--lifeline"}, "echo", "it ran")
 	var r result
 	in.Sandbox.Do(func() { r = reapResult(t, cmd) })
-	r.mustExit(t, exitInternal)
+	r.mustExit(t, exitcode.Internal)
 	r.mustSay(t, "tying this container's life", "--lifeline")
 	if strings.Contains(r.stdout, "it ran") {
 		t.Error("the command ran")
@@ -186,6 +187,6 @@ func TestAttackAnotherUserHoldsTheLifeline(t *testing.T) {
 	first := firstWith(t, 0o111, []string{"--lifeline"}, "echo", "it ran")
 	var r result
 	in.Sandbox.Do(func() { r = reapResult(t, first) })
-	r.mustExit(t, exitInternal)
+	r.mustExit(t, exitcode.Internal)
 	r.mustSay(t, "not root")
 }

@@ -9,18 +9,8 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
-// Exit codes of sbx-init itself, in addition to those of initproc for a CMD that
-// does not start. Otherwise it exits with CMD's code, or with 128+n when signal n
-// ended CMD.
-const (
-	exitUsage    = 64 // the command line makes no sense
-	exitConfig   = 65 // the policy file is wrong; its findings are on stderr
-	exitInternal = 70 // anything else that failed before CMD started
-	// exitUnprotected says that a read-only mount was taken away from outside,
-	// and CMD was ended; sandbox knows the number, and the Feature's entrypoint.
-	exitUnprotected = 71
-)
-
+// sbx-init ends with an exit code of ours, with CMD's own, with 128+n when signal n
+// ended CMD, or with one of initproc's for a CMD that does not start.
 func main() {
 	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	os.Exit(p.main(os.Args[1:]))
@@ -81,7 +71,7 @@ func exitWith(code int, err error) error { return exitcode.With(code, err) }
 
 // usageError is a command line that makes no sense.
 func usageError(format string, args ...any) error {
-	return exitWith(exitUsage, diag.WithHint(fmt.Errorf(format, args...), "see 'sbx-init help'"))
+	return exitWith(exitcode.Usage, diag.WithHint(fmt.Errorf(format, args...), "see 'sbx-init help'"))
 }
 
 // main runs the command line args and returns the exit code.
@@ -91,7 +81,7 @@ func (p *program) main(args []string) int {
 
 // exitCode shows err and returns the code that it stands for.
 func (p *program) exitCode(err error) int {
-	code, show := exitcode.Of(err, exitInternal)
+	code, show := exitcode.Of(err, exitcode.Internal)
 	if show != nil {
 		p.printError(show)
 	}

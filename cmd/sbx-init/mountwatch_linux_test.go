@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -150,7 +151,7 @@ func TestAttackWaitUntilTheHostTakesAProtectedMountAway(t *testing.T) {
 			dir, host := protectedProject(t)
 			host("sh", "-c", "git init -q --bare elsewhere.git && git remote add elsewhere ./elsewhere.git && echo elsewhere.git >>.git/info/exclude")
 			r := whileItRuns(t, protectedReap(t, dir, tryToWrite), func() { host("sh", "-c", c.command) })
-			r.mustExit(t, exitUnprotected)
+			r.mustExit(t, exitcode.Unprotected)
 			for _, p := range c.gone {
 				r.mustSay(t, filepath.Join(dir, p), "from outside", "start again")
 			}
@@ -172,7 +173,7 @@ func TestAttackWriteToGitsConfigByAnotherName(t *testing.T) {
 			dir, host := protectedProject(t)
 			host("ln", ".git/config", "same")
 			r := whileItRuns(t, protectedReap(t, dir, "echo ready; chmod 600 same; "+how+"; sleep 10; echo it ended by itself"), func() {})
-			r.mustExit(t, exitUnprotected)
+			r.mustExit(t, exitcode.Unprotected)
 			r.mustSay(t, filepath.Join(dir, ".git/config"), "by another name")
 			if strings.Contains(r.stdout, "by itself") {
 				t.Error("the agent was not ended")
@@ -271,7 +272,7 @@ func TestAttackWaitForALostMountInADevContainer(t *testing.T) {
 			}
 		})
 	})
-	r.mustExit(t, exitUnprotected)
+	r.mustExit(t, exitcode.Unprotected)
 	r.mustSay(t, protected, "from outside")
 }
 
@@ -307,7 +308,7 @@ echo "the session lives"; exit $e`
 			}
 		})
 	})
-	r.mustExit(t, exitUnprotected)
+	r.mustExit(t, exitcode.Unprotected)
 	r.mustSay(t, protected, "from outside")
 	if strings.Contains(r.stdout, "lives") {
 		t.Error(r.stdout)

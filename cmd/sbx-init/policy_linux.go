@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/live"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -64,7 +65,7 @@ func (p *program) judgePolicy(path string, src []byte, who *attacker, more []net
 	}
 	if parsed == nil {
 		err := fmt.Errorf("the policy file %s is wrong", path)
-		return policyFile{}, exitWith(exitConfig, diag.WithHint(err, "correct the places above; nothing was opened"))
+		return policyFile{}, exitWith(exitcode.Config, diag.WithHint(err, "correct the places above; nothing was opened"))
 	}
 	around, err := live.Around(more)
 	if err != nil {

@@ -1,15 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/internal/mountinfo"
+	"github.com/org/claude-sandbox/internal/pathwalk"
 )
 
 // attacker is whoever must not be able to change a file.
@@ -18,9 +20,6 @@ type attacker struct {
 	gids   []int
 	anyone bool // everybody but root, whatever the ids
 }
-
-// maxSymlinks is the kernel's own limit on one path (path_resolution(7)).
-const maxSymlinks = 40
 
 // canChange reports how who could make path lead to other content: by writing
 // to the file, or by putting another entry in the place of the file, of one of
@@ -36,57 +35,32 @@ func canChange(path string, who attacker) (how string, err error) {
 	if err != nil {
 		return "", err
 	}
-	pending := strings.Split(strings.Trim(abs, "/"), "/")
-	dir, links := "/", 0
-	for len(pending) > 0 {
-		name := pending[0]
-		pending = pending[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			dir = filepath.Dir(dir)
-			continue
+	replaced := errors.New("replaceable")
+	end, err := pathwalk.Walk("/", abs, func(entry string, info fs.FileInfo) error {
+		replaceable, err := who.canReplace(filepath.Dir(entry), entry, info, mounts)
+		if err == nil && replaceable {
+			err = replaced
 		}
-		entry := filepath.Join(dir, name)
-		info, err := os.Lstat(entry)
-		if err != nil {
-			return "", err
-		}
-		replaceable, err := who.canReplace(dir, entry, info, mounts)
-		if err != nil {
-			return "", err
-		}
-		if replaceable {
-			return fmt.Sprintf("can put something else in the place of %s", entry), nil
-		}
-		switch {
-		case info.Mode()&os.ModeSymlink != 0:
-			if links++; links > maxSymlinks {
-				return "", &os.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
-			}
-			target, err := os.Readlink(entry)
-			if err != nil {
-				return "", err
-			}
-			if filepath.IsAbs(target) {
-				dir = "/"
-			}
-			pending = append(strings.Split(target, "/"), pending...)
-		case info.IsDir():
-			dir = entry
-		default:
-			if len(pending) > 0 {
-				return "", &os.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
-			}
-			writable, err := who.canWrite(entry, info)
-			if err != nil || !writable {
-				return "", err
-			}
-			return "can write to " + entry, nil
-		}
+		return err
+	})
+	switch {
+	case err == replaced:
+		return fmt.Sprintf("can put something else in the place of %s", end), nil
+	case err != nil:
+		return "", err
 	}
-	return "", &os.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+	info, err := os.Lstat(end)
+	switch {
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		return "", &os.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+	}
+	writable, err := who.canWrite(end, info)
+	if err != nil || !writable {
+		return "", err
+	}
+	return "can write to " + end, nil
 }
 
 // canReplace reports whether who can remove or rename entry in dir.

@@ -8,6 +8,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/workspace/mountwatch"
 )
 
@@ -64,7 +65,7 @@ func (p *program) reap(args []string) error {
 // lossOf waits until a mount that protects is lost, which has an exit code of its
 // own.
 func lossOf(mounts *mountwatch.Watch) func() error {
-	return func() error { return exitWith(exitUnprotected, mounts.Await()) }
+	return func() error { return exitWith(exitcode.Unprotected, mounts.Await()) }
 }
 
 // newInit returns the first process of a container, which ends when a watch does.

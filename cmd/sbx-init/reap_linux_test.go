@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/initproc"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -246,13 +247,13 @@ func TestAttackDumpsOfMemory(t *testing.T) {
 func TestReapRefusesToPretend(t *testing.T) {
 	bin := filepath.Join(binaries(t), "sbx-init")
 	r := reapResult(t, exec.Command(bin, "reap", "--", "true"))
-	r.mustExit(t, exitInternal)
+	r.mustExit(t, exitcode.Internal)
 	r.mustSay(t, "first process of its container", "--init")
 	r = reapResult(t, exec.Command(bin, "reap", "true"))
-	r.mustExit(t, exitUsage)
+	r.mustExit(t, exitcode.Usage)
 	// With capabilities left the promise would not hold.
 	r = reapResult(t, exec.Command("unshare", "--pid", "--fork", "--mount-proc", bin, "reap", "--", "echo", "it ran"))
-	r.mustExit(t, exitInternal)
+	r.mustExit(t, exitcode.Internal)
 	r.mustSay(t, "the privileges are not gone", "--cap-drop ALL")
 	if strings.Contains(r.stdout, "it ran") {
 		t.Error("the command ran")

@@ -33,7 +33,7 @@ func (log Log) tailContainer(ctx context.Context, follow bool, show func([]byte)
 		}
 	}
 	if err != nil {
-		return exitcode.With(exitNoInput, diag.WithHint(fmt.Errorf("asking the container of %s for its audit log: %w", log.Title, err),
+		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("asking the container of %s for its audit log: %w", log.Title, err),
 			"it does not run"))
 	}
 	defer stream.Close()
@@ -46,17 +46,17 @@ func (log Log) tailContainer(ctx context.Context, follow bool, show func([]byte)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if err := show(lines.Bytes()); err != nil {
-			return exitcode.With(exitInternal, err)
+			return exitcode.With(exitcode.Internal, err)
 		}
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
 	if err := lines.Err(); err != nil {
-		return exitcode.With(exitInternal, fmt.Errorf("reading the audit log in the container of %s: %w", log.Title, err))
+		return exitcode.With(exitcode.Internal, fmt.Errorf("reading the audit log in the container of %s: %w", log.Title, err))
 	}
 	if code, err := e.ExecExit(ctx, stream); err == nil && code != 0 {
-		return exitcode.With(exitNoInput, fmt.Errorf("the container of %s has no audit log: %s", log.Title,
+		return exitcode.With(exitcode.NoInput, fmt.Errorf("the container of %s has no audit log: %s", log.Title,
 			visible.ASCII(strings.TrimSpace(string(said)))))
 	}
 	return nil

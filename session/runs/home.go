@@ -19,14 +19,8 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
-)
-
-// Exit codes, see docs/cli.md.
-const (
-	exitConfig   = 65
-	exitNoInput  = 66
-	exitInternal = 70
 )
 
 // Home is where a user's runs are kept.
@@ -69,7 +63,7 @@ func (h Home) Make(id string) (string, error) {
 	folder := filepath.Join(h.Dir(), id)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		err = fmt.Errorf("making the run's folder: %w", err)
-		return "", exitcode.With(exitInternal,
+		return "", exitcode.With(exitcode.Internal,
 			diag.WithHint(err, "set XDG_STATE_HOME to a folder that you may write to; runs are kept in its sbx-devc/runs"))
 	}
 	return folder, nil
@@ -106,7 +100,7 @@ func (h Home) NewestOf(withLog bool, project string) (string, error) {
 	for id, folder := range h.Newest() {
 		mine := project == "" || ProjectOf(folder) == project
 		switch {
-		case withLog && !isRegular(filepath.Join(folder, sandbox.AuditFile)):
+		case withLog && !filekind.IsRegular(filepath.Join(folder, sandbox.AuditFile)):
 			if mine {
 				without = cmp.Or(without, id)
 			}
@@ -132,7 +126,7 @@ func (h Home) NewestOf(withLog bool, project string) (string, error) {
 		of := cmp.Or(ProjectOf(other), "a project that it does not name")
 		hint += fmt.Sprintf("; the newest run of another project is %s, of %s", filepath.Base(other), of)
 	}
-	return "", exitcode.With(exitNoInput, diag.WithHint(fmt.Errorf("%s in %s", what, h.Dir()), "%s", hint))
+	return "", exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s in %s", what, h.Dir()), "%s", hint))
 }
 
 // Projects are the folders that runs were of.
@@ -169,16 +163,6 @@ func (h Home) Reap(ctx context.Context) {
 	for _, line := range sandbox.Reap(ctx, h.Live(), engine.Connect) {
 		h.note(line)
 	}
-}
-
-func isRegular(file string) bool {
-	info, err := os.Stat(file)
-	return err == nil && info.Mode().IsRegular()
-}
-
-func isFolder(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
 }
 
 func exists(name string) bool {

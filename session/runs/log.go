@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates/adopt"
@@ -70,7 +71,7 @@ func (h Home) ReadLogs(ctx context.Context, args []string, project string) (Log,
 		}
 		if unreadable > 0 && len(records) == before {
 			err := fmt.Errorf("%s is no audit log: not one of its %d lines is a record", log.Title, unreadable)
-			return Log{}, nil, exitcode.With(exitConfig, diag.WithHint(err,
+			return Log{}, nil, exitcode.With(exitcode.Config, diag.WithHint(err,
 				"an audit log has lines of JSON, each with a verdict, as /run/sbx/audit.jsonl in a sandbox"))
 		}
 		if unreadable > 0 {
@@ -90,21 +91,21 @@ func (h Home) ReadLogs(ctx context.Context, args []string, project string) (Log,
 func (h Home) Log(ctx context.Context, arg string) (Log, error) {
 	file := h.Find(arg)
 	folder := file
-	if isFolder(file) {
+	if filekind.IsFolder(file) {
 		file = filepath.Join(file, sandbox.AuditFile)
 	}
 	switch id := filepath.Base(folder); {
-	case isRegular(file):
+	case filekind.IsRegular(file):
 		return fileLog(file)
-	case !isFolder(folder):
-		return Log{}, exitcode.With(exitNoInput, diag.WithHint(fmt.Errorf("no audit log at %s", file),
+	case !filekind.IsFolder(folder):
+		return Log{}, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("no audit log at %s", file),
 			"give a run's id, its folder, the folder of a project with a dev container, or an audit.jsonl; runs are kept in %s", h.Dir()))
 	case idForm.MatchString(id):
 		return Log{containers: []string{sandbox.FirewallContainer(id)}, Title: id}, nil
 	}
 	folder, err := filepath.Abs(folder)
 	if err != nil {
-		return Log{}, exitcode.With(exitInternal, err)
+		return Log{}, exitcode.With(exitcode.Internal, err)
 	}
 	log, err := devContainerLog(ctx, folder)
 	if err == nil {
@@ -134,19 +135,19 @@ func (h Home) NewestLog(ctx context.Context, withLog bool, project string) (stri
 func fileLog(file string) (Log, error) {
 	folder, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
-		return Log{}, exitcode.With(exitInternal, err)
+		return Log{}, exitcode.With(exitcode.Internal, err)
 	}
 	log := Log{file: file, Title: file}
 	if filepath.Base(file) == sandbox.AuditFile {
 		log.Title = cmp.Or(idForm.FindString(filepath.Base(folder)), file)
 	}
-	if policy := filepath.Join(folder, sandbox.PolicyFile); isRegular(policy) {
+	if policy := filepath.Join(folder, sandbox.PolicyFile); filekind.IsRegular(policy) {
 		s, err := settings.ReadFile(policy)
 		if err == nil {
 			err = s.Err()
 		}
 		if err != nil {
-			return Log{}, exitcode.With(exitConfig, diag.WithHint(fmt.Errorf("the policy next to the audit log: %w", err),
+			return Log{}, exitcode.With(exitcode.Config, diag.WithHint(fmt.Errorf("the policy next to the audit log: %w", err),
 				"remove %s to go without it", policy))
 		}
 		log.Policy = s.Settings.Policy()
@@ -172,7 +173,7 @@ func devContainerLog(ctx context.Context, folder string) (Log, error) {
 	}
 	if len(log.containers) == 0 {
 		err := fmt.Errorf("%s has no dev container on this engine, no run and no audit log", folder)
-		return Log{}, exitcode.With(exitNoInput, diag.WithHint(err,
+		return Log{}, exitcode.With(exitcode.NoInput, diag.WithHint(err,
 			"open it in an editor, start it with 'devcontainer up', or run something there: sbx-devc run --print"))
 	}
 	for i, id := range log.containers {
@@ -198,7 +199,7 @@ func (log Log) Tail(ctx context.Context, follow bool, show func([]byte) error) e
 	}
 	// A run that is over writes no more.
 	if err := audit.Tail(ctx, log.file, follow && !idForm.MatchString(log.Title), show); err != nil {
-		return exitcode.With(exitNoInput, err)
+		return exitcode.With(exitcode.NoInput, err)
 	}
 	return nil
 }

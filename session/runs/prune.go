@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -80,7 +81,7 @@ func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time) {
 func (h Home) list(now time.Time) (runs []keptRun) {
 	for id, folder := range h.Newest() {
 		began, err := time.Parse("20060102-150405", id[:15])
-		if err != nil || !isFolder(folder) {
+		if err != nil || !filekind.IsFolder(folder) {
 			continue
 		}
 		r := keptRun{id: id, age: now.Sub(began)}

@@ -115,7 +115,7 @@ var allowed = map[string][]string{
 	"devcontainer/dockerfile":    {"devcontainer/budget", "devcontainer/shell", "internal/jsonc"},
 	"devcontainer/rights":        {"devcontainer/budget", "devcontainer/compose", "internal/jsonc"},
 	"devcontainer/effective":     {"devcontainer", "devcontainer/*", "settings", "internal/jsonc"},
-	"templates":                  {"devcontainer", "settings", "internal/jsonc", "workspace/obeyed"},
+	"templates":                  {"devcontainer", "settings", "internal/jsonc", "workspace", "workspace/obeyed"},
 	"templates/scaffold":         {"devcontainer", "firewall", "settings", "templates", "templates/detect", "templates/lock", "templates/merge", "internal/carried", "workspace/obeyed"},
 	"templates/adopt":            {"devcontainer", "features", "firewall", "templates", "templates/detect", "templates/lock", "templates/scaffold", "internal/carried", "internal/jsonc"},
 	"templates/detect":           {"firewall", "internal/jsonc"},
@@ -152,7 +152,7 @@ var allowed = map[string][]string{
 }
 
 // everywhere may be imported by every room.
-var everywhere = []string{"internal/apierror", "internal/atomicfile", "internal/diag", "internal/exitcode", "internal/redact", "internal/release", "internal/visible"}
+var everywhere = []string{"internal/apierror", "internal/atomicfile", "internal/diag", "internal/exitcode", "internal/filekind", "internal/pathwalk", "internal/redact", "internal/release", "internal/visible"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	for dir, p := range packages(t) {
