@@ -43,7 +43,7 @@ func (p *checker) check() {
 		p.keys(s)
 		s.walk(func(n *Node) {
 			if n.bad != "" {
-				p.refuse(n, fmt.Sprintf("%q is no variable; write $$ for a dollar sign", n.bad))
+				p.refuse(n, n.bad)
 			}
 		})
 		for _, n := range s.Get("depends_on").names() {
@@ -146,35 +146,31 @@ func (n *Node) walk(visit func(*Node)) {
 	}
 }
 
-// badVariable returns the first part of a text that starts like a variable and
-// is none.
+// badVariable returns the first "${" of a text that begins no variable. A dollar
+// sign before anything else stays as it is in newer versions of Compose.
 func badVariable(s string) string {
-	for i := 0; i < len(s); i++ {
+	for i := 0; i+1 < len(s); i++ {
 		if s[i] != '$' {
 			continue
 		}
-		switch {
-		case i+1 < len(s) && s[i+1] == '$':
-			i++
-		case i+1 < len(s) && isName(s[i+1], true):
-		case i+1 < len(s) && s[i+1] == '{':
-			end := matching(s, i+2)
-			if end < 0 {
-				return s[i:]
-			}
-			inner := s[i+2 : end]
-			name := 0
-			for name < len(inner) && isName(inner[name], name == 0) {
-				name++
-			}
-			rest := strings.TrimPrefix(inner[name:], ":")
-			if name == 0 || inner[name:] != "" && (rest == "" || !strings.ContainsAny(rest[:1], "-?+")) {
-				return s[i : end+1]
-			}
-			i = end
-		default:
-			return s[i:min(i+2, len(s))]
+		if s[i+1] != '{' {
+			i++ // also of "$$"
+			continue
 		}
+		end := matching(s, i+2)
+		if end < 0 {
+			return s[i:]
+		}
+		inner := s[i+2 : end]
+		name := 0
+		for name < len(inner) && isName(inner[name], name == 0) {
+			name++
+		}
+		rest := strings.TrimPrefix(inner[name:], ":")
+		if name == 0 || inner[name:] != "" && (rest == "" || !strings.ContainsAny(rest[:1], "-?+")) {
+			return s[i : end+1]
+		}
+		i = end
 	}
 	return ""
 }

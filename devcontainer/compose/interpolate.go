@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/budget"
@@ -14,6 +15,8 @@ type variables struct {
 	strict bool
 	depth  int // how many variables' defaults this stands in
 	work   *budget.Budget
+	// refused gets why Compose refuses a value; nil = not asked.
+	refused *string
 }
 
 // maxNested bounds how deep defaults may hold others: the end of each is looked
@@ -37,8 +40,8 @@ func (v variables) unset(whole string) string {
 	return whole
 }
 
-// interpolate fills in $NAME, ${NAME}, ${NAME:-default}, ${NAME-default} and
-// ${NAME:+value}; "$$" is a dollar sign.
+// interpolate fills in $NAME, ${NAME}, ${NAME:-default}, ${NAME-default},
+// ${NAME:+value} and ${NAME:?message}; "$$" is a dollar sign.
 func interpolate(s string, env variables) string {
 	if !strings.Contains(s, "$") || !env.work.Spend(len(s)) {
 		return s
@@ -135,6 +138,8 @@ func expand(whole, inner string, env variables) string {
 		return ""
 	case strings.HasPrefix(operator, "?") && ok:
 		return value
+	case strings.HasPrefix(operator, "?") && env.strict && env.refused != nil:
+		*env.refused = fmt.Sprintf("the variable %s has no value: %s", name, operator[1:])
 	}
 	return whole
 }

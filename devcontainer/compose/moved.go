@@ -5,130 +5,106 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // moved returns a service whose relative paths start in the folder from, as one
 // whose paths start in the folder to: what extends and include bring along is
 // relative to their own file.
-func (l *loader) moved(n *Node, from, to string) *Node {
+func moved(n *Node, from, to string) *Node { return move(n, from, to, mover.service) }
+
+// movedProject does it for a whole file, of the resources, too.
+func movedProject(n *Node, from, to string) *Node {
+	return move(n, from, to, func(m mover, n *Node) *Node {
+		n = m.change(n, "services/*", m.service)
+		n = m.change(n, "configs/*/file", m.path)
+		n = m.change(n, "secrets/*/file", m.path)
+		return m.change(n, "volumes/*/driver_opts/device", m.dotted)
+	})
+}
+
+func move(n *Node, from, to string, change func(mover, *Node) *Node) *Node {
 	rel, err := filepath.Rel(filepath.FromSlash(to), filepath.FromSlash(from))
-	if n == nil || n.Kind != Map || err != nil || rel == "." {
+	if n == nil || err != nil || rel == "." {
 		return n
 	}
-	m := mover(filepath.ToSlash(rel))
-	out := *n
-	out.Members, out.index = slices.Clone(n.Members), nil
-	for i, member := range out.Members {
-		v := member.Value
-		switch member.Name {
-		case "build":
-			if v.Kind == Map {
-				v = m.members(v, "context", m.always)
-			} else {
-				v = m.scalar(v, m.always)
-			}
-		case "env_file":
-			v = m.each(v, func(item *Node) *Node {
-				if item.Kind == Map {
-					return m.members(item, "path", m.always)
-				}
-				return m.scalar(item, m.always)
-			})
-		case "volumes":
-			v = m.each(v, func(item *Node) *Node {
-				if item.Kind == Map {
-					return m.members(item, "source", m.dotted)
-				}
-				return m.scalar(item, m.dotted)
-			})
-		}
-		out.Members[i].Value = v
-	}
-	return &out
+	return change(mover(filepath.ToSlash(rel)), n)
 }
 
 // mover is the way from one folder to another.
 type mover string
 
-// always puts the way before every relative path.
-func (m mover) always(p string) string {
-	if p == "" || path.IsAbs(p) || strings.Contains(p, "://") || strings.ContainsAny(p[:1], "$~") || strings.HasPrefix(p, "git@") {
-		return p
+func (m mover) service(n *Node) *Node {
+	for _, place := range []string{"build", "build/context", "build/additional_contexts/*", "env_file", "env_file/*", "env_file/*/path",
+		"label_file", "label_file/*"} {
+		n = m.change(n, place, m.path)
 	}
-	return path.Join(string(m), p)
+	return m.change(n, "volumes/*", m.volume)
 }
 
-// dotted puts it before those that start with a dot; other sources of volumes
-// are names.
-func (m mover) dotted(p string) string {
-	source, rest, _ := strings.Cut(p, ":")
+// change calls f for the values at a place: names of members, and "*" for all
+// members or items. n stays as it is; the result may share parts with it.
+func (m mover) change(n *Node, place string, f func(*Node) *Node) *Node {
+	if n == nil {
+		return nil
+	}
+	if place == "" {
+		return f(n)
+	}
+	step, rest, _ := strings.Cut(place, "/")
+	out := *n
+	out.Members, out.Items, out.index = slices.Clone(n.Members), slices.Clone(n.Items), nil
+	for i := range out.Members {
+		if member := &out.Members[i]; step == "*" || step == member.Name {
+			member.Value = m.change(member.Value, rest, f)
+		}
+	}
+	for i := range out.Items {
+		if step == "*" {
+			out.Items[i] = m.change(out.Items[i], rest, f)
+		}
+	}
+	return &out
+}
+
+// volume moves a bind mount; other sources of volumes are names.
+func (m mover) volume(n *Node) *Node {
+	if n.Get("type").String() == "bind" {
+		return m.change(n, "source", m.path)
+	}
+	return m.dotted(n)
+}
+
+// path puts the way before a relative path.
+func (m mover) path(n *Node) *Node {
+	p := n.String()
+	if p == "" || path.IsAbs(p) || strings.ContainsAny(p[:1], "$~") || isRemote(p) {
+		return n
+	}
+	out := *n
+	out.Text = path.Join(string(m), p)
+	return &out
+}
+
+// isRemote reports whether the context of a build is none of this host's files.
+func isRemote(p string) bool {
+	return strings.Contains(p, "://") || slices.ContainsFunc([]string{"git@", "github.com/", "service:"}, func(prefix string) bool {
+		return strings.HasPrefix(p, prefix)
+	})
+}
+
+// dotted puts the way before the source of a volume that starts with a dot.
+func (m mover) dotted(n *Node) *Node {
+	source, rest, _ := strings.Cut(n.String(), ":")
 	if !strings.HasPrefix(source, ".") {
-		return p
+		return n
 	}
 	if source = path.Join(string(m), source); !strings.HasPrefix(source, ".") {
 		source = "./" + source
 	}
-	if rest == "" {
-		return source
-	}
-	return source + ":" + rest
-}
-
-func (m mover) scalar(n *Node, change func(string) string) *Node {
-	if n.Kind != Scalar || n.Null {
-		return n
-	}
 	out := *n
-	out.Text = change(n.Text)
-	return &out
-}
-
-// members changes one member of a map.
-func (m mover) members(n *Node, name string, change func(string) string) *Node {
-	out := *n
-	out.Members, out.index = slices.Clone(n.Members), nil
-	for i := range out.Members {
-		if out.Members[i].Name == name {
-			out.Members[i].Value = m.scalar(out.Members[i].Value, change)
-		}
+	out.Text = source
+	if rest != "" {
+		out.Text += ":" + rest
 	}
 	return &out
-}
-
-func (m mover) each(n *Node, change func(*Node) *Node) *Node {
-	if n.Kind != List {
-		return change(n)
-	}
-	out := *n
-	out.Items = make([]*Node, len(n.Items))
-	for i, item := range n.Items {
-		out.Items[i] = change(item)
-	}
-	return &out
-}
-
-// EnvFile reads the lines of an env_file or of .env: NAME=value, or NAME alone
-// for a variable of the host. A value may be in quotes.
-func EnvFile(doc *jsonc.Document) []Variable {
-	var out []Variable
-	at := 0
-	for line := range strings.Lines(string(doc.Src)) {
-		start := at
-		at += len(line)
-		text := strings.TrimPrefix(strings.TrimSpace(line), "export ")
-		start += strings.Index(line, text)
-		if text == "" || text[0] == '#' {
-			continue
-		}
-		name, value, set := strings.Cut(text, "=")
-		value = strings.TrimSpace(value)
-		if len(value) > 1 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
-			value = value[1 : len(value)-1]
-		}
-		name = strings.TrimSpace(name)
-		out = append(out, Variable{name, value, set, &Node{Doc: doc, Start: start, End: start + len(text), Text: value, Null: !set}})
-	}
-	return out
 }

@@ -45,7 +45,7 @@ type Node struct {
 	Start   int // offsets in Doc
 	End     int
 	tag     string // "!reset", "!override"
-	bad     string // what starts like a variable and is none
+	bad     string // why Compose refuses its variables
 	index   map[string]int
 }
 
@@ -324,8 +324,13 @@ func (c *converter) node(n *yaml.Node, depth int) *Node {
 			}
 		}
 	default:
-		out.bad = badVariable(n.Value)
-		out.Text, out.Null = interpolate(n.Value, c.env), n.Tag == "!!null" || n.Tag == "!reset" && n.Value == ""
+		env := c.env
+		env.refused = &out.bad
+		out.Text = interpolate(n.Value, env)
+		if bad := badVariable(n.Value); bad != "" {
+			out.bad = fmt.Sprintf("%q is no variable; write $$ for a dollar sign", bad)
+		}
+		out.Null = n.Tag == "!!null" || n.Tag == "!reset" && n.Value == ""
 	}
 	return out
 }

@@ -26,7 +26,8 @@ type Project struct {
 	Unread []Unread
 
 	work     *budget.Budget
-	rest     string // why the rest was not worked out
+	env      variables // of the project's files
+	rest     string    // why the rest was not worked out
 	services []*Service
 	byName   map[string]*Service
 	of       *Node // the Root that services are of
@@ -56,18 +57,16 @@ func (p *Project) Incomplete() string {
 // known of the host, and such a variable stays as it is written.
 func Load(docs []*jsonc.Document, names []string, read func(name string) (*jsonc.Document, error), env map[string]string) *Project {
 	p := &Project{work: budget.New(maxWork)}
-	l := &loader{project: p, read: read, env: map[string]string{}, strict: env != nil, extended: map[string]*Node{}, raws: map[string]*Node{}, open: map[string]bool{}}
+	l := &loader{project: p, read: read, extended: map[string]*Node{}, raws: map[string]*Node{}, open: map[string]bool{}}
+	p.env = variables{strict: env != nil, work: p.work, lookup: func(name string) (string, bool) {
+		value, ok := env[name]
+		return value, ok
+	}}
 	if len(names) > 0 {
 		l.dir = path.Dir(names[0])
+		p.env = l.withEnvFile(p.env, path.Join(l.dir, ".env"))
 	}
-	if len(names) > 0 && read != nil {
-		if doc, err := read(path.Join(path.Dir(names[0]), ".env")); err == nil {
-			l.dotEnv(doc.Src)
-		}
-	}
-	for name, value := range env {
-		l.env[name] = value
-	}
+	l.env = p.env
 	for i, doc := range docs {
 		name := doc.File
 		if i < len(names) {
@@ -77,6 +76,9 @@ func Load(docs []*jsonc.Document, names []string, read func(name string) (*jsonc
 			p.Root = l.overlay(p.Root, root, "")
 		}
 	}
+	if p.Root != nil {
+		p.Root = finished(p.Root, "")
+	}
 	return p
 }
 
@@ -84,8 +86,7 @@ type loader struct {
 	project  *Project
 	read     func(string) (*jsonc.Document, error)
 	dir      string // of the first file: what the project's files name is relative to it
-	env      map[string]string
-	strict   bool
+	env      variables
 	files    int
 	extended map[string]*Node // services by file and name, with what they extend; nil while that is followed
 	raws     map[string]*Node // files that extends names
@@ -93,18 +94,30 @@ type loader struct {
 	open     map[string]bool  // files whose include is being followed
 }
 
-// dotEnv reads NAME=value lines.
-func (l *loader) dotEnv(src []byte) {
-	for _, v := range EnvFile(jsonc.Text(".env", src)) {
+// withEnvFile is env with the variables of a file below it, if there is one.
+func (l *loader) withEnvFile(env variables, name string) variables {
+	if l.read == nil {
+		return env
+	}
+	doc, err := l.read(name)
+	if err != nil {
+		return env
+	}
+	above := env.lookup
+	values := map[string]string{}
+	for _, v := range envFile(jsonc.Text(".env", doc.Src), env) {
 		if v.Set {
-			l.env[v.Name] = v.Value
+			values[v.Name] = v.Value
 		}
 	}
-}
-
-func (l *loader) lookup(name string) (string, bool) {
-	v, ok := l.env[name]
-	return v, ok
+	env.lookup = func(name string) (string, bool) {
+		if value, ok := above(name); ok {
+			return value, true
+		}
+		value, ok := values[name]
+		return value, ok
+	}
+	return env
 }
 
 // parse reads one file; nil when it cannot be used.
@@ -113,7 +126,7 @@ func (l *loader) parse(doc *jsonc.Document) *Node {
 		l.project.rest = fmt.Sprintf("include and extends name more than %d files", maxFiles)
 		return nil
 	}
-	root, problem, twice := parse(doc, variables{lookup: l.lookup, strict: l.strict, work: l.project.work})
+	root, problem, twice := parse(doc, l.env)
 	l.project.Twice = append(l.project.Twice, twice...)
 	switch {
 	case problem != nil:
@@ -146,47 +159,47 @@ func (l *loader) file(doc *jsonc.Document, name, dir string) *Node {
 		}
 	}
 	var below *Node
-	for _, item := range included(root.Get("include")) {
-		full := path.Join(dir, item.Text)
-		if l.open[full] {
-			l.project.refuse(item, fmt.Sprintf("%s includes itself", item.Text))
-			continue
-		}
-		if more := l.named(item, dir); more != nil {
-			if services := more.Get("services"); services != nil {
-				for i := range services.Members {
-					services.Members[i].Value = l.moved(services.Members[i].Value, path.Dir(full), dir)
-				}
-			}
-			below = l.overlay(below, more, "")
+	if list := root.Get("include"); list != nil {
+		for _, item := range list.Items {
+			below = l.overlay(below, l.included(item, dir), "")
 		}
 	}
 	return l.overlay(below, root, "")
 }
 
-// included lists the files that include names, in its short and long form.
-func included(n *Node) []*Node {
-	if n == nil {
+// included reads what an element of include names, in its short or long form:
+// files laid over each other, with a folder and variables of their own.
+func (l *loader) included(item *Node, dir string) *Node {
+	paths := item.Scalars()
+	if item.Kind == Map {
+		paths = item.Get("path").Scalars()
+	}
+	if len(paths) == 0 {
 		return nil
 	}
-	var out []*Node
-	for _, item := range n.Items {
-		from := item
-		if item.Kind == Map {
-			from = item.Get("path")
+	home := path.Dir(path.Join(dir, paths[0].Text))
+	if own := item.Get("project_directory").String(); own != "" {
+		home = path.Join(dir, own)
+	}
+	outer := l.env
+	defer func() { l.env = outer }()
+	if files := item.Get("env_file").Scalars(); len(files) > 0 {
+		for _, f := range slices.Backward(files) { // later ones win
+			l.env = l.withEnvFile(l.env, path.Join(dir, f.Text))
 		}
-		out = append(out, from.Scalars()...)
+	} else {
+		l.env = l.withEnvFile(l.env, path.Join(home, ".env"))
 	}
-	return out
-}
-
-func (l *loader) named(item *Node, dir string) *Node {
-	doc := l.document(item.Text, dir, item)
-	if doc == nil {
-		return nil
+	var out *Node
+	for _, at := range paths {
+		name := path.Join(dir, at.Text)
+		if l.open[name] {
+			l.project.refuse(at, fmt.Sprintf("%s includes itself", at.Text))
+		} else if doc := l.document(at.Text, dir, at); doc != nil {
+			out = l.overlay(out, l.file(doc, name, home), "")
+		}
 	}
-	name := path.Join(dir, item.Text)
-	return l.file(doc, name, path.Dir(name))
+	return movedProject(out, home, dir)
 }
 
 // document reads a file that another one names, relative to dir; nil when that
@@ -273,7 +286,7 @@ func (l *loader) over(root *Node, service, name, dir string, n, from *Node) *Nod
 		return n
 	}
 	below = l.extend(other, base, file, otherDir, below)
-	return l.overlay(l.moved(below, otherDir, dir), n, "/services/x")
+	return l.overlay(moved(below, otherDir, dir), n, "/services/x")
 }
 
 // raw reads a file that extends names, once, and follows nothing in it.
@@ -286,103 +299,4 @@ func (l *loader) raw(full, name, dir string, at *Node) *Node {
 		l.raws[full] = l.parse(doc)
 	}
 	return l.raws[full]
-}
-
-// overlay merges two values; nothing more when the budget is spent.
-func (l *loader) overlay(below, above *Node, at string) *Node {
-	return (&merger{l.project.work}).overlay(below, above, at)
-}
-
-type merger struct{ work *budget.Budget }
-
-// overlay merges two values as Compose merges its files: maps by name, lists
-// one after the other, scalars by replacing. at is the place in the file that
-// decides about the exceptions.
-func (m *merger) overlay(below, above *Node, at string) *Node {
-	switch {
-	case below == nil:
-		return above
-	case above == nil:
-		return below
-	case above.tag == "!override" || above.tag == "!reset":
-		return above
-	}
-	last := path.Base(at)
-	if last == "environment" || last == "labels" || last == "args" || last == "extra_hosts" {
-		below, above = pairs(below), pairs(above)
-	}
-	switch {
-	case below.Kind != above.Kind || !m.work.Spend(perNode*(1+len(below.Members)+len(below.Items)+len(above.Members)+len(above.Items))):
-		return above
-	case above.Kind == Map:
-		out := &Node{Kind: Map, Doc: above.Doc, Start: above.Start, End: above.End, Members: slices.Clone(below.Members)}
-		for _, member := range above.Members {
-			member.Value = m.overlay(below.Get(member.Name), member.Value, at+"/"+member.Name)
-			out.put(member)
-		}
-		return out
-	case above.Kind == List && last != "command" && last != "entrypoint" && last != "test":
-		out := &Node{Kind: List, Doc: above.Doc, Start: above.Start, End: above.End}
-		out.Items = append(slices.Clone(below.Items), above.Items...)
-		if last == "volumes" || last == "devices" {
-			out.Items = byTarget(out.Items)
-		} else {
-			out.Items = distinct(out.Items)
-		}
-		return out
-	}
-	return above
-}
-
-// pairs turns a list of NAME=value into a map.
-func pairs(n *Node) *Node {
-	if n.Kind != List {
-		return n
-	}
-	out := &Node{Kind: Map, Doc: n.Doc, Start: n.Start, End: n.End}
-	for _, item := range n.Items {
-		name, value, ok := strings.Cut(item.Text, "=")
-		v := *item
-		v.Text, v.Null = value, !ok
-		out.put(Member{name, item.Start, item.End, &v})
-	}
-	return out
-}
-
-// distinct keeps of equal texts the first.
-func distinct(items []*Node) []*Node {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(items, func(n *Node) bool {
-		if n.Kind != Scalar || n.Null {
-			return false
-		}
-		again := seen[n.Text]
-		seen[n.Text] = true
-		return again
-	})
-}
-
-// byTarget keeps of the volumes or devices with one target the last.
-func byTarget(items []*Node) []*Node {
-	target := func(n *Node) string {
-		if n.Kind == Map {
-			return n.Get("target").String()
-		}
-		_, rest, ok := strings.Cut(n.Text, ":")
-		if !ok {
-			return n.Text
-		}
-		rest, _, _ = strings.Cut(rest, ":")
-		return rest
-	}
-	var out []*Node
-	seen := map[string]bool{}
-	for _, n := range slices.Backward(items) {
-		if t := target(n); t == "" || !seen[t] {
-			seen[t] = true
-			out = append(out, n)
-		}
-	}
-	slices.Reverse(out)
-	return out
 }

@@ -67,35 +67,26 @@ func scalarOf(n *compose.Node) any {
 	return n.Text
 }
 
-// environment lays the service's variables over those of its env_files. A name
-// without a value is the host's variable, and nothing when that is not set.
+// environment is what the service's container gets.
 func (r *resolver) environment(origins map[string][]Origin) Object {
 	env := builder{made: Object{}}
-	add := func(vars []compose.Variable) {
-		for _, v := range vars {
-			value := v.Value
-			if !v.Set {
-				var ok bool
-				if value, ok = r.options.Host.Env[v.Name]; !ok {
-					continue
-				}
-			}
-			env.set(v.Name, value)
-			origins[jsonc.Child("/environment", v.Name)] = []Origin{place(v.Node)}
-		}
+	for _, v := range r.files.Environment(r.service, r.envFile) {
+		env.set(v.Name, v.Value)
+		origins[jsonc.Child("/environment", v.Name)] = []Origin{place(v.Node)}
 	}
-	for _, file := range r.service.EnvFiles() {
-		full := path.Join(r.composeDir(), file.Name)
-		doc, err := r.project.Document(full)
-		switch {
-		case path.IsAbs(file.Name) || err != nil && file.Required:
-			r.unknown("the variables of env_file %s: it cannot be read", file.Name)
-		case err == nil:
-			add(compose.EnvFile(doc))
-		}
-	}
-	add(r.service.Get("environment").Variables())
 	return env.made
+}
+
+// envFile reads one; nil when that cannot be.
+func (r *resolver) envFile(file compose.EnvFileName) *jsonc.Document {
+	if !path.IsAbs(file.Name) {
+		doc, err := r.project.Document(path.Join(r.composeDir(), file.Name))
+		if err == nil || !file.Required {
+			return doc
+		}
+	}
+	r.unknown("the variables of env_file %s: it cannot be read", file.Name)
+	return nil
 }
 
 // composeDir is the folder in the tree where the first Compose file lies.

@@ -2,6 +2,7 @@ package rights
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
@@ -258,7 +259,9 @@ func (l *lister) volume(n *compose.Node) Mount {
 	if m.Type != "volume" || m.Source == "" {
 		return m
 	}
-	if device := l.Compose.Root.Get("volumes").Get(m.Source).Get("driver_opts").Get("device").String(); hostDevice(device) {
+	options := l.Compose.Root.Get("volumes").Get(m.Source).Get("driver_opts")
+	device := options.Get("device").String()
+	if hostDevice(device) || device != "" && slices.Contains(strings.Split(options.Get("o").String(), ","), "bind") {
 		m.Type, m.Source = "bind", device
 	}
 	return m

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -76,43 +77,21 @@ func ParseMount(s string) Mount {
 	return m
 }
 
-// variable is a ${…} reference; its colons are not separators.
-var variable = regexp.MustCompile(`\$\{[^}]*\}`)
-
 // ParseVolume reads the -v syntax: [SOURCE:]TARGET[:OPTIONS].
 func ParseVolume(s string) Mount {
-	var kept []string
-	masked := variable.ReplaceAllStringFunc(s, func(v string) string {
-		kept = append(kept, v)
-		return "\x00"
-	})
-	restore := func(part string) string {
-		for strings.Contains(part, "\x00") && len(kept) > 0 {
-			part = strings.Replace(part, "\x00", kept[0], 1)
-			kept = kept[1:]
-		}
-		return part
-	}
-	drive := ""
-	// "c:/x:/y" names a drive, "c:/x" a volume called c, ".:/y:ro" this folder,
-	// and a variable is a byte of 0 here.
-	if len(masked) > 2 && masked[0] != '.' && masked[0] != 0 && masked[1] == ':' && (masked[2] == '\\' || masked[2] == '/') &&
-		strings.Contains(masked[2:], ":") {
-		drive, masked = masked[:2], masked[2:]
-	}
-	parts := strings.Split(masked, ":")
+	parts := compose.SplitVolume(s)
 	m := Mount{Type: "volume"}
 	if len(parts) == 1 {
-		m.Target = restore(drive + parts[0])
+		m.Target = parts[0]
 		return m
 	}
-	m.Source, m.Target = restore(drive+parts[0]), restore(parts[1])
+	m.Source, m.Target = parts[0], parts[1]
 	if strings.ContainsAny(m.Source, `/\$~`) || strings.HasPrefix(m.Source, ".") {
 		m.Type = "bind"
 	}
 	for _, o := range parts[2:] {
 		for option := range strings.SplitSeq(o, ",") {
-			m.ReadOnly = m.ReadOnly || option == "ro" || option == "readonly"
+			m.ReadOnly = option == "ro" || m.ReadOnly && option != "rw"
 		}
 	}
 	return m
@@ -125,6 +104,7 @@ type HostPath struct {
 }
 
 var (
+	variable          = regexp.MustCompile(`\$\{[^}]*\}`)
 	homeVariable      = regexp.MustCompile(`^(\$\{(localEnv|env):(HOME|USERPROFILE)[^}]*\}|\$\{HOME\}|\$HOME|~)+`)
 	workspaceVariable = regexp.MustCompile(`^\$\{(localWorkspaceFolder)\}`)
 	defaultOf         = regexp.MustCompile(`\$\{(?:localEnv|env):[^:}]*:([^}]*)\}`)

@@ -74,6 +74,8 @@ func TestList(t *testing.T) {
 		{"options", `{"runArgs": ["--privileged=false", "--cap-add", "all", "-v/a:/b:ro", "-e", "T", "--net=host", "--tmpfs", "/t:rw", "--sysctl", "net/ipv4/ip_forward=1", "-P"], "build": {"options": ["--build-arg", "T"]}}`, nil, []string{
 			`17 build-arg build-arg T @ "--build-arg"`, `12 build-arg T T @ "--build-arg"`, `1 cap-add ALL @ "--cap-add"`, `5 volume bind /a:/b @ "-v/a:/b:ro"`, `10 env T T @ "-e"`,
 			`3 network network host @ "--net=host"`, `5 tmpfs tmpfs :/t @ "--tmpfs"`, `15 sysctl net.ipv4.ip_forward 1 @ "--sysctl"`, `14 publish-all * @ "-P"`}},
+		{"a volume that is a folder of the host by its options", `{"runArgs": []}`, map[string]string{"compose.yaml": "services:\n  app:\n    volumes: ['v:/c']\nvolumes: {v: {driver: local, driver_opts: {o: 'ro,bind', device: ../..}}}\n"}, []string{
+			`5 volumes bind ../..:/c @ 'v:/c'`}},
 		{"Compose", `{"runArgs": []}`, map[string]string{"compose.yaml": "services:\n  app:\n    cap_add: [NET_ADMIN]\n    volumes_from: [db]\n    ports:\n      - {target: 80, published: 8080, host_ip: '::1'}\n    secrets: [k]\n  db:\n    pid: host\n    volumes: ['/a:/b', v:/c]\n" +
 			"secrets: {k: {file: ./key}}\nvolumes: {v: {driver_opts: {device: /dev/sda}}}\n"}, []string{
 			`1 cap_add NET_ADMIN @ NET_ADMIN`, `14 ports [::1]:8080:80 @ {target: 80, published: 8080, host_ip: '::1'}`, `7 volumes_from db @ db`, `5 volumes_from bind /a:/b @ db`, `5 volumes_from bind /dev/sda:/c @ db`,
