@@ -14,8 +14,10 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/progress"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/runs"
 )
 
@@ -43,8 +45,14 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		return setupFailed(err)
 	}
 	defer e.Close()
-	images := session.Images{Engine: e, Getenv: s.Getenv, Progress: job.Progress, Option: "the input image"}
-	if err := images.Bring(ctx, plan); err != nil {
+	cache, err := images.CacheDir()
+	if err != nil {
+		return setupFailed(err)
+	}
+	bring := images.Images{
+		Engine: e, Getenv: s.Getenv, Progress: &progress.Reporter{Out: job.Progress}, Option: "the input image", Cache: cache,
+	}
+	if err := bring.Bring(ctx, plan); err != nil {
 		return setupFailed(err)
 	}
 	stop := make(chan struct{})

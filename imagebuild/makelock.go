@@ -168,7 +168,7 @@ func (m Materials) lockClaude(ctx context.Context, version string, platforms []s
 			return nil, err
 		}
 		version, out.Version = p.Version, p.Version // the same one for every platform
-		t, err := m.fetchClaude(ctx, p, lock.Arch(platform))
+		t, err := m.FetchClaude(ctx, p, lock.Arch(platform))
 		if err != nil {
 			return nil, err
 		}

@@ -218,7 +218,7 @@ func (m Materials) claudeLayer(version string, p lock.ClaudePlatform) artifact.L
 			What:       fmt.Sprintf("Claude Code %s for %s", version, p.Platform),
 			Open: func(ctx context.Context) (io.ReadCloser, error) {
 				if !m.Store.Has(p.SHA256, p.Size) {
-					t, err := m.fetchClaude(ctx, npm.Package{Name: p.Package, Version: version, Integrity: p.Integrity,
+					t, err := m.FetchClaude(ctx, npm.Package{Name: p.Package, Version: version, Integrity: p.Integrity,
 						Tarball: m.NPM.TarballURL(p.Package, version)}, lock.Arch(p.Platform))
 					if err != nil {
 						return nil, err
@@ -235,9 +235,10 @@ func (m Materials) claudeLayer(version string, p lock.ClaudePlatform) artifact.L
 	}
 }
 
-// fetchClaude brings a tarball into the store, checked; one that the store
-// has and that was checked is not fetched again.
-func (m Materials) fetchClaude(ctx context.Context, p npm.Package, arch string) (npm.Tarball, error) {
+// FetchClaude brings a tarball of Claude Code for linux/arch into the store,
+// checked; one that the store has and that was checked is not fetched again. Of the
+// fields only Store, NPM and Notice count.
+func (m Materials) FetchClaude(ctx context.Context, p npm.Package, arch string) (npm.Tarball, error) {
 	var t npm.Tarball
 	find := func() error {
 		m.Notice("fetching %s@%s from npm", p.Name, p.Version)

@@ -47,7 +47,7 @@ func BenchmarkLargeProject(b *testing.B) {
 					b.Fatal(err)
 				}
 				o := shell(c.script)
-				o.ID, o.Image = fmt.Sprintf("bench-%d-%d", os.Getpid(), n), tag
+				o.ID, o.Image, o.FirewallImage = fmt.Sprintf("bench-%d-%d", os.Getpid(), n), tag, tag
 				p, err := NewPlan(o, Facts{Workspace: w})
 				if err != nil {
 					b.Fatal(err)

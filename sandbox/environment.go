@@ -20,14 +20,14 @@ var credentialVariables = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", 
 // DefaultClaudePath is where the images of our template hold Claude Code.
 const DefaultClaudePath = "/usr/local/bin/claude"
 
-// claudePath checks where Claude Code is said to be: nowhere that the agent or
-// the project can write.
-func claudePath(name string) (string, error) {
+// checkClaudePath checks where Claude Code is said to be: nowhere that the agent or
+// the project can write. "" says nothing.
+func checkClaudePath(name string) error {
 	if name == "" {
-		return DefaultClaudePath, nil
+		return nil
 	}
-	no := func(why string) (string, error) {
-		return "", diag.WithHint(fmt.Errorf("%w: the path of claude, %s, %s", ErrConfig, name, why), "give the path in the image, such as %s", DefaultClaudePath)
+	no := func(why string) error {
+		return diag.WithHint(fmt.Errorf("%w: the path of claude, %s, %s", ErrConfig, name, why), "give the path in the image, such as %s", DefaultClaudePath)
 	}
 	if !path.IsAbs(name) || path.Clean(name) != name {
 		return no("is not absolute or not in its shortest form")
@@ -37,7 +37,7 @@ func claudePath(name string) (string, error) {
 			return no("is below " + dir + ", which is not the image's")
 		}
 	}
-	return name, nil
+	return nil
 }
 
 // environment gives the agent its variables: ours, the settings' and those

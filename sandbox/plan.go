@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
@@ -68,14 +69,15 @@ type Options struct {
 	InputsNotFlags bool
 
 	Image         string // of the agent, when neither User nor a trusted Project names one
-	FirewallImage string // of the sidecar; "" = the agent's image, unless the project named that
+	FirewallImage string // of the sidecar; no file of the project's can name it
 	Headless      agent.Headless
 	EngineNetwork string   // network of the engine that the sidecar joins, to reach services on it; "" = the engine's default
 	Environ       []string // the caller's environment, NAME=value, for User.EnvPrefixes; nothing else of it is passed on
 
-	// ClaudePath is where Claude Code is in the agent's image; "" =
-	// DefaultClaudePath. It is absolute: a name would be looked up in folders
-	// that the agent's variables choose.
+	// ClaudePath is where Claude Code is in the agent's image; "" = nobody says,
+	// and it is at DefaultClaudePath or comes from a volume, see Plan.MountClaude.
+	// It is absolute: a name would be looked up in folders that the agent's
+	// variables choose.
 	ClaudePath string
 	// AllowHostedWeb lets the model's provider search and fetch pages for the
 	// agent, which no firewall on this side sees.
@@ -170,7 +172,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	p.inAction = o.InputsNotFlags
 	p.limits.Turns, p.limits.BudgetUSD = o.Headless.Limits()
 	p.sharedLimit = o.User.Limits.Memory == 0 && (o.Project == nil || o.Project.Limits.Memory == 0)
-	if o.ClaudePath, err = claudePath(o.ClaudePath); err != nil {
+	if err := checkClaudePath(o.ClaudePath); err != nil {
 		return nil, err
 	}
 	p.claudePath = o.ClaudePath
@@ -294,13 +296,6 @@ func (p *Plan) labels(role, dir string) map[string]string {
 // sidecar is the container that owns the network namespace and its rules. Its
 // image is trusted: it is never one that the project names.
 func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
-	image := o.FirewallImage
-	if image == "" {
-		image = o.User.Image
-	}
-	if image == "" {
-		image = o.Image
-	}
 	network := cmp.Or(o.EngineNetwork, "bridge")
 	if p.Network.Mode == firewall.ModeNone {
 		network = "none"
@@ -309,7 +304,7 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 	entrypoint = append(entrypoint, aroundFlag(f.HostAddresses)...)
 	return engine.Spec{
 		Name:       FirewallContainer(p.ID),
-		Image:      image,
+		Image:      o.FirewallImage,
 		Entrypoint: append(entrypoint, p.lifeline()...),
 		Stdin:      true, // we are the supervisor, see package lifeline
 		WorkingDir: "/",
@@ -352,7 +347,7 @@ func agentUser(w *workspace.Workspace) (uid, gid int) {
 func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	command := o.Command
 	if command == nil {
-		command = append([]string{o.ClaudePath}, o.Headless.Args()...)
+		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.Args()...)
 	}
 	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", p.gitOwner.UID, p.gitOwner.GID)
 	return engine.Spec{
@@ -398,5 +393,35 @@ func (p *Plan) policyFile() ([]byte, error) {
 	return json.MarshalIndent(map[string]firewall.Network{"network": p.Network}, "", "  ")
 }
 
-// ClaudePath is where Claude Code must be in the agent's image, absolute.
-func (p *Plan) ClaudePath() string { return cmp.Or(p.claudePath, DefaultClaudePath) }
+// ClaudePath is where the agent's image has Claude Code, absolute, and whether
+// somebody chose that.
+func (p *Plan) ClaudePath() (path string, chosen bool) {
+	return cmp.Or(p.claudePath, DefaultClaudePath), p.claudePath != ""
+}
+
+// ClaudeName is the name of Claude Code's program at the root of a volume that
+// MountClaude takes.
+const ClaudeName = "claude"
+
+// claudeFolder is where such a volume is in the agent's container. It is the last
+// folder of PATH.
+const claudeFolder = "/opt/claude-sandbox"
+
+// MountClaude gives the agent's container Claude Code from a volume of the engine,
+// read-only, and not from its image. path is what the image has as PATH; "" = the
+// engine's default.
+func (p *Plan) MountClaude(volume, path string) {
+	program := claudeFolder + "/" + ClaudeName
+	if at := slices.Index(p.Agent.Entrypoint, DefaultClaudePath); at >= 0 {
+		p.Agent.Entrypoint = slices.Clone(p.Agent.Entrypoint)
+		p.Agent.Entrypoint[at] = program
+	}
+	p.Agent.Mounts = append(p.Agent.Mounts, engine.Mount{Named: volume, Target: claudeFolder, ReadOnly: true})
+	const name = "PATH="
+	at := slices.IndexFunc(p.Agent.Env, func(v string) bool { return strings.HasPrefix(v, name) })
+	if at < 0 {
+		at = len(p.Agent.Env)
+		p.Agent.Env = append(p.Agent.Env, name+cmp.Or(path, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"))
+	}
+	p.Agent.Env[at] += ":" + claudeFolder
+}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -110,17 +111,27 @@ func TestNoMountShowsOnceMoreWhatIsProtected(t *testing.T) {
 // image owns the network.
 func TestTheFirewallNeverRunsInAnImageOfTheProject(t *testing.T) {
 	project := &settings.Settings{Image: "project:evil"}
-	p := plan(t, Options{Project: project, TrustProject: true}, folder(t))
-	if p.Agent.Image != "project:evil" || p.Sidecar.Image != "image:1" {
-		t.Errorf("agent in %q, firewall in %q", p.Agent.Image, p.Sidecar.Image)
+	for _, user := range []settings.Settings{{}, {Image: "user:1"}} {
+		p := plan(t, Options{Project: project, TrustProject: true, User: user, FirewallImage: "firewall:1"}, folder(t))
+		if want := cmp.Or(user.Image, "project:evil"); p.Agent.Image != want || p.Sidecar.Image != "firewall:1" {
+			t.Errorf("agent in %q, want %q; firewall in %q", p.Agent.Image, want, p.Sidecar.Image)
+		}
 	}
-	p = plan(t, Options{User: settings.Settings{Image: "user:1"}}, folder(t))
-	if p.Agent.Image != "user:1" || p.Sidecar.Image != "user:1" {
-		t.Errorf("agent in %q, firewall in %q", p.Agent.Image, p.Sidecar.Image)
+}
+
+// The volume with Claude Code is read-only, and last on the agent's PATH.
+func TestClaudeCodeOfAVolume(t *testing.T) {
+	p := plan(t, Options{User: settings.Settings{Env: map[string]string{"PATH": "/own/bin"}}}, folder(t))
+	p.MountClaude("the-volume", "/image/bin")
+	if want := (engine.Mount{Named: "the-volume", Target: "/opt/claude-sandbox", ReadOnly: true}); p.Agent.Mounts[len(p.Agent.Mounts)-1] != want {
+		t.Errorf("mounts %+v", p.Agent.Mounts)
 	}
-	p = plan(t, Options{FirewallImage: "wall:1"}, folder(t))
-	if p.Sidecar.Image != "wall:1" {
-		t.Errorf("firewall in %q", p.Sidecar.Image)
+	if p.Agent.Entrypoint[4] != "/opt/claude-sandbox/claude" || !slices.Contains(p.Agent.Env, "PATH=/own/bin:/opt/claude-sandbox") {
+		t.Errorf("it starts %q with %q", p.Agent.Entrypoint, p.Agent.Env)
+	}
+	p = plan(t, Options{}, folder(t))
+	if p.MountClaude("the-volume", "/image/bin"); !slices.Contains(p.Agent.Env, "PATH=/image/bin:/opt/claude-sandbox") {
+		t.Errorf("its variables are %q", p.Agent.Env)
 	}
 }
 

@@ -226,6 +226,9 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 	if tr.options.Image = tr.image; tr.image == "" {
 		tr.options.Image = testImage(t, e)
 	}
+	if tr.options.FirewallImage == "" {
+		tr.options.FirewallImage = testImage(t, e)
+	}
 	if tr.plan, err = NewPlan(tr.options, Facts{Workspace: w, HostAddresses: tr.hostAddresses}); err != nil {
 		t.Fatal(err)
 	}

@@ -207,7 +207,7 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrNoStart, err)
 	} else {
-		spec.Mounts = engineMounts(mounts)
+		spec.Mounts = append(engineMounts(mounts), spec.Mounts[len(mounts):]...) // Claude Code comes last, see MountClaude
 		r.agent, err = createAgent(ctx, r.engine, spec)
 	}
 	if err := errors.Join(<-opened, <-filled, err); err != nil {

@@ -379,7 +379,7 @@ func BenchmarkStartup(b *testing.B) {
 	var startup, firewall time.Duration
 	for n := 0; b.Loop(); n++ {
 		o := shell("true")
-		o.ID, o.Image = fmt.Sprintf("bench-%d-%d", os.Getpid(), n), tag
+		o.ID, o.Image, o.FirewallImage = fmt.Sprintf("bench-%d-%d", os.Getpid(), n), tag, tag
 		p, err := NewPlan(o, Facts{Workspace: w})
 		if err != nil {
 			b.Fatal(err)

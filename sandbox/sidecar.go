@@ -140,7 +140,7 @@ func (s *sidecar) failed(what string) error {
 	}
 	err := fmt.Errorf("%w: firewall: %s: %s", ErrNoStart, what, said)
 	if hint == "" {
-		hint = "the firewall's image needs iptables, ip6tables and ipset; choose one with --firewall-image"
+		hint = "the firewall's image needs iptables and ip6tables; choose one with --firewall-image, or leave that out"
 	}
 	return diag.WithHint(err, "%s", hint)
 }

@@ -434,7 +434,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 		}
 		for _, attacked := range []bool{false, true} {
 			options := shell("exec sleep infinity")
-			options.ID, options.Image = "swap-"+filepath.Base(filepath.Dir(dir)), testImage(t, e)
+			options.ID, options.Image, options.FirewallImage = "swap-"+filepath.Base(filepath.Dir(dir)), testImage(t, e), testImage(t, e)
 			p, err := NewPlan(options, Facts{Workspace: w})
 			if err != nil {
 				t.Fatal(err)

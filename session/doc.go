@@ -8,7 +8,7 @@
 //	--prompt-file ─ ReadPromptFile ─► prompt                │ no link out of the project
 //	--summary-file ─ OpenSummary ─► SummaryFile             │ its folder is opened before the agent works
 //	                                                        ▼
-//	                            engine ◄─ Images.Bring ── images: the engine's, pulled, or built here
+//	                            engine ◄─ images.Bring ── images: the engine's, pulled, or built here
 //	                                                        │
 //	                 runs.Home.Make ─► the run's folder     │ old runs go
 //	                                                        ▼

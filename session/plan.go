@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -37,7 +39,7 @@ func Plan(dir string, o sandbox.Options) (*sandbox.Plan, error) {
 	if err != nil {
 		return nil, planError(err)
 	}
-	o.Project, o.Image = project, release.Image()
+	o.Project, o.Image, o.FirewallImage = project, release.Image(), cmp.Or(o.FirewallImage, images.FirewallName())
 	plan, err := sandbox.NewPlan(o, sandbox.Facts{Workspace: folder, HostAddresses: addrs})
 	return plan, planError(err)
 }

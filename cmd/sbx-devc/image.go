@@ -24,6 +24,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/session/images"
 )
 
 func (a *app) imageCommand() *cobra.Command {
@@ -111,11 +112,11 @@ func (a *app) materials(l login, npmRegistry string) (imagebuild.Materials, erro
 	if err != nil {
 		return m, err
 	}
-	cache, err := os.UserCacheDir()
+	cache, err := images.CacheDir()
 	if err != nil {
-		return m, fmt.Errorf("finding the cache folder: %w", err)
+		return m, err
 	}
-	s, err := store.Open(filepath.Join(cache, "sbx-devc", "images"))
+	s, err := store.Open(filepath.Join(cache, "images"))
 	if err != nil {
 		return m, err
 	}

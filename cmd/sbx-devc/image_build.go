@@ -23,7 +23,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/filekind"
-	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/images"
 )
 
 type imageBuildOptions struct {
@@ -49,9 +49,9 @@ with --load the image's id.
 
 Without one, or with --dockerfile: build the dev container's Dockerfile
 (DIR/.devcontainer/Dockerfile) or, if there is none, DIR/Dockerfile, or if there
-is none either the default image, that of the template claude, with the container
-engine. The image that holds sbx-init is put into the engine first, so
-nothing has to be published. BuildKit builds it where the engine has it, the
+is none either the image that a run takes by default, with the container
+engine. The image that holds sbx-init is put into the engine first, so nothing
+has to be published. BuildKit builds it where the engine has it, the
 classic builder otherwise or with DOCKER_BUILDKIT=0. The image's id is printed,
 the build's output goes to standard error.
 
@@ -218,12 +218,8 @@ func (a *app) initArtifact(ctx context.Context, r *recipe) (artifact.Artifact, e
 func (a *app) buildDockerfile(ctx context.Context, o imageBuildOptions, args map[string]string) (id string, err error) {
 	dir, dockerfile := buildFolder(o.dir, o.dockerfile)
 	if _, statErr := os.Stat(filepath.Join(dir, dockerfile)); o.dockerfile == "" && errors.Is(statErr, fs.ErrNotExist) && filekind.IsFolder(dir) {
-		files, _, err := session.DefaultFiles()
-		if err != nil {
-			return "", exitWith(exitInternal, err)
-		}
-		fmt.Fprintf(a.stderr, "sbx-devc: note: %s has no Dockerfile: building the default image, that of the template claude\n", o.dir)
-		err = session.InFolder(files, func(folder string) error {
+		fmt.Fprintf(a.stderr, "sbx-devc: note: %s has no Dockerfile: building the image that a run takes by default\n", o.dir)
+		err = images.InFolder(images.DefaultFiles(), func(folder string) error {
 			o.dir, o.dockerfile = folder, "Dockerfile"
 			id, err = a.buildDockerfile(ctx, o, args)
 			return err

@@ -3,12 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/org/claude-sandbox/imagebuild/registry"
 )
@@ -29,14 +26,7 @@ type bars struct {
 const barTick = 100 * time.Millisecond
 
 func (a *app) newBars() *bars {
-	b := &bars{w: a.stderr, started: time.Now()}
-	if f, ok := a.stderr.(*os.File); ok && a.getenv("CI") == "" && a.getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd())) {
-		b.width = 80
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 40 {
-			b.width = w
-		}
-	}
-	return b
+	return &bars{w: a.stderr, started: time.Now(), width: a.columns()}
 }
 
 // update takes the state of one blob.

@@ -19,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/runs"
 )
 
@@ -49,6 +50,7 @@ type runOptions struct {
 	summaryFile   string
 	dryRun        bool
 	trustProject  bool
+	verbose       bool
 	claudePath    string
 	hostedWeb     bool
 	noFirewall    bool
@@ -132,11 +134,11 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
 	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass environment variables with this prefix")
 	f.StringVar(&o.image, "image", "",
-		"the agent's image (default "+release.Image()+" if the engine has it, else one that is built here, once)")
-	f.StringVar(&o.firewallImage, "firewall-image", "", "the firewall's image (default: the agent's); you trust it")
+		"the agent's image, which needs none of our programs (default "+release.Image()+" if the engine has it, else one that is built here, once)")
+	f.StringVar(&o.firewallImage, "firewall-image", "", "the firewall's image, with iptables in it (default: one that is built here, once); you trust it")
 	f.StringVar(&o.engineNetwork, "engine-network", "",
 		"join this network of the engine, to reach services on it (as --allow and --private name them)")
-	f.StringVar(&o.claudePath, "claude-path", "", "where Claude Code is in the agent's image (default "+sandbox.DefaultClaudePath+")")
+	f.StringVar(&o.claudePath, "claude-path", "", "run the image's own Claude Code at this path (default: the pinned one, from npm)")
 	f.BoolVar(&o.hostedWeb, "allow-hosted-web", false, "let the model's provider search and fetch web pages for the agent, past the firewall")
 	f.BoolVar(&o.noFirewall, "accept-no-firewall", false,
 		"with --network host: you know that the agent then reaches everything that this machine can")
@@ -145,6 +147,7 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads (default 1024)")
 	f.DurationVar(&o.timeout, "timeout", 0, "end after this time, such as 30m")
 	f.StringVar(&o.summaryFile, "summary-file", "", "write what happened as JSON to this file")
+	f.BoolVar(&o.verbose, "verbose", false, "show all that a build or download of the image says")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan as JSON and touch nothing")
 	f.BoolVar(&o.trustProject, "trust-project", false, "accept the project's sandbox.jsonc as it is: you have read it")
 	return cmd
@@ -236,7 +239,12 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		return runError(err)
 	}
 	defer e.Close()
-	if err := (session.Images{Engine: e, Getenv: a.getenv, Progress: a.stderr, Option: "--image"}).Bring(ctx, plan); err != nil {
+	cache, err := images.CacheDir()
+	if err != nil {
+		return exitWith(exitInternal, err)
+	}
+	bring := images.Images{Engine: e, Getenv: a.getenv, Progress: a.progress(o.verbose, cache), Option: "--image", Cache: cache}
+	if err := bring.Bring(ctx, plan); err != nil {
 		return runError(err)
 	}
 	if host.StateDir, err = a.runs().Make(plan.ID); err != nil {

@@ -41,13 +41,8 @@ type Package struct {
 // PlatformPackage returns the name of the package that holds Claude Code for
 // linux/arch with glibc, where arch is "amd64" or "arm64".
 func PlatformPackage(arch string) (string, error) {
-	switch arch {
-	case "amd64":
-		return "@anthropic-ai/claude-code-linux-x64", nil
-	case "arm64":
-		return "@anthropic-ai/claude-code-linux-arm64", nil
-	}
-	return "", fmt.Errorf("npm has no Claude Code for linux/%s", arch)
+	p, err := Pinned(arch, Glibc)
+	return p.Name, err
 }
 
 // Resolve looks a version up; "latest" is the newest stable one.

@@ -3,6 +3,7 @@
 // alike. The oldest supported API is 1.40.
 //
 //	Connect ─► Engine ─► Build, Load, Save, Tag, Inspect     images
+//	                 ├─► CreateVolume, RemoveVolume           volumes with names
 //	                 ├─► Create, Attach, Start, Wait, Kill    containers
 //	                 ├─► CopyIn, CopyOut                      files, as tar
 //	                 └─► Exec                                 a further program, its stdio as a stream

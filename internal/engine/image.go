@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 
 	"github.com/moby/moby/client"
 )
@@ -61,19 +62,26 @@ func (e *Engine) ImageInspect(ctx context.Context, ref string) (Image, error) {
 	return image, nil
 }
 
-// ImageHas reports whether an image has something at path, a link that leads
-// nowhere included. Nothing of it is run.
-func (e *Engine) ImageHas(ctx context.Context, ref, path string) (bool, error) {
-	id, err := e.Create(ctx, Spec{Image: ref, Command: []string{path}, Network: "none"})
+// ImageFiles looks at paths in an image and returns the types and permissions of
+// those that exist; a link that leads nowhere does. Nothing of the image is run.
+func (e *Engine) ImageFiles(ctx context.Context, ref string, paths ...string) (map[string]fs.FileMode, error) {
+	id, err := e.Create(ctx, Spec{Image: ref, Command: paths, Network: "none"})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer e.Remove(context.WithoutCancel(ctx), id) //nolint:errcheck // it never ran
-	_, err = e.client.ContainerStatPath(ctx, id, client.ContainerStatPathOptions{Path: path})
-	if err = wrap(err, "looking for "+path+" in", ref); errors.Is(err, ErrNotFound) {
-		return false, nil
+	found := map[string]fs.FileMode{}
+	for _, path := range paths {
+		r, err := e.client.ContainerStatPath(ctx, id, client.ContainerStatPathOptions{Path: path})
+		if err = wrap(err, "looking for "+path+" in", ref); errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found[path] = r.Stat.Mode
 	}
-	return err == nil, err
+	return found, nil
 }
 
 // Load reads a tar in docker-save's form into the engine.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -51,6 +52,10 @@ type Mount struct {
 	// Volume is, instead of Source, the place of a volume in the container
 	// Spec.VolumesOf. Unless ReadOnly, it can be written to here.
 	Volume string `json:"volume,omitempty"`
+	// Named is, instead of Source, the name of a volume of the engine, which keeps
+	// its content when the container is gone. It must exist: an engine makes an
+	// empty one of a name that it does not know.
+	Named string `json:"named,omitempty"`
 }
 
 // Create makes a container from spec without starting it and returns its id.
@@ -89,9 +94,9 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 		return "", err
 	}
 	for _, m := range spec.Mounts {
-		if m.Volume != "" {
+		if name := cmp.Or(m.Named, volumes[m.Volume]); name != "" {
 			host.Mounts = append(host.Mounts,
-				mount.Mount{Type: mount.TypeVolume, Source: volumes[m.Volume], Target: m.Target, ReadOnly: m.ReadOnly,
+				mount.Mount{Type: mount.TypeVolume, Source: name, Target: m.Target, ReadOnly: m.ReadOnly,
 					VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 			continue
 		}

@@ -11,12 +11,13 @@
 : "${engine:?}" "${tools:?}" # set by scripts/setup
 debian_image=debian:bookworm-slim
 node_image=node:22-bookworm-slim
+uv_image=ghcr.io/astral-sh/uv:0.9
 
-base_images_present() { timeout 20 docker -H "$engine" image inspect "$debian_image" "$node_image" >/dev/null 2>&1; }
+base_images_present() { timeout 20 docker -H "$engine" image inspect "$debian_image" "$node_image" "$uv_image" >/dev/null 2>&1; }
 
 base_images() {
   local image
-  for image in "$debian_image" "$node_image"; do
+  for image in "$debian_image" "$node_image" "$uv_image"; do
     timeout 20 docker -H "$engine" image inspect "$image" >/dev/null 2>&1 && continue
     say "pulls $image (base of the generated Dockerfiles)"
     timeout 120 docker -H "$engine" pull -q "$image" >"$tools/pull.log" 2>&1 9>&- && continue
@@ -24,6 +25,7 @@ base_images() {
     case $image in
       "$debian_image") debian_stand_in ;;
       "$node_image") node_stand_in ;;
+      "$uv_image") uv_stand_in ;;
     esac
   done
 }
@@ -103,5 +105,19 @@ EOF
     rm -rf "$dir"
     fail "building the stand-in for $node_image failed: $(tail -n1 "$tools/node-image.log")" "the full output is in $tools/node-image.log"
   }
+  rm -rf "$dir"
+}
+
+# uv_stand_in has the two programs by their names; they say what they are.
+uv_stand_in() {
+  local dir
+  dir=$(mktemp -d)
+  # shellcheck disable=SC2016 # the program expands it
+  printf '#!/bin/sh\necho "${0##*/} 0.9.0 (stand-in)"\n' >"$dir/uv"
+  chmod 755 "$dir/uv"
+  cp "$dir/uv" "$dir/uvx"
+  printf 'FROM scratch\nCOPY uv uvx /\nLABEL claude-sandbox.stand-in=true\n' >"$dir/Dockerfile"
+  docker -H "$engine" build -q -t "$uv_image" "$dir" >"$tools/uv-image.log" 2>&1 9>&- ||
+    { rm -rf "$dir"; fail "building the stand-in for $uv_image failed: $(tail -n1 "$tools/uv-image.log")"; }
   rm -rf "$dir"
 }

@@ -1,0 +1,166 @@
+// Package progress tells people which step of a long piece of work goes on, and
+// keeps the full log of it.
+//
+//	Reporter.Begin ─► Step ─┬─ Write: the full log ─► LogFile, and people when Verbose
+//	                        │         └─ its last line that names a part ─► the line on the terminal
+//	                        └─ End ─► "… took 12 s", or after a failure the log's place
+//
+// On a terminal a step is one line that is drawn again in place, with its time.
+// Elsewhere it is a plain line at the begin and one at the end, so that a log holds
+// no control characters. Everything that is shown passes through package visible:
+// builders and downloads repeat words of other people.
+package progress
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/visible"
+)
+
+// Reporter is where steps are told.
+type Reporter struct {
+	Out     io.Writer
+	Columns int    // of the terminal that Out is; 0 = Out is none
+	Verbose bool   // the full log goes to Out as it comes, in the place of the drawn line
+	LogFile string // the full log of the last step that failed; "" = none is kept
+}
+
+// tick is how often a line is drawn again at most.
+const tick = 200 * time.Millisecond
+
+// maxLog bounds what is kept of a step's log, in bytes: the end of it.
+const maxLog = 4 << 20
+
+// Step is one piece of work under way. It is safe for concurrent use.
+type Step struct {
+	r     *Reporter
+	text  string
+	begin time.Time
+	stop  chan struct{}
+	done  sync.WaitGroup
+
+	mu      sync.Mutex
+	log     []byte
+	partial []byte // of the line that is not complete yet
+	part    string // of the work, as the log names it
+}
+
+// Begin tells that work begins, in words such as "building the image X". End must
+// follow.
+func (r *Reporter) Begin(text string) *Step {
+	s := &Step{r: r, text: visible.Line(text), begin: time.Now(), stop: make(chan struct{})}
+	if r.Columns == 0 || r.Verbose {
+		fmt.Fprintf(r.Out, "sbx-devc: %s\n", s.text)
+		return s
+	}
+	s.done.Go(s.redraw)
+	return s
+}
+
+func (s *Step) redraw() {
+	again := time.NewTicker(tick)
+	defer again.Stop()
+	for {
+		s.draw()
+		select {
+		case <-again.C:
+		case <-s.stop:
+			fmt.Fprint(s.r.Out, "\r\x1b[K")
+			return
+		}
+	}
+}
+
+func (s *Step) draw() {
+	s.mu.Lock()
+	part := s.part
+	s.mu.Unlock()
+	line := fmt.Sprintf("%s · %s", s.text, seconds(time.Since(s.begin)))
+	if part != "" {
+		line += " · " + part
+	}
+	if runes := []rune(line); len(runes) >= s.r.Columns {
+		line = string(runes[:s.r.Columns-1])
+	}
+	fmt.Fprintf(s.r.Out, "\r%s\x1b[K", line)
+}
+
+// seconds prints a duration as people read it.
+func seconds(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%d s", int(d.Seconds()))
+}
+
+// Write takes a piece of the step's log. It never fails.
+func (s *Step) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, p...)
+	if extra := len(s.log) - maxLog; extra > 0 {
+		s.log = append(s.log[:0], s.log[extra:]...)
+	}
+	s.partial = append(s.partial, p...)
+	for {
+		line, rest, whole := bytes.Cut(s.partial, []byte("\n"))
+		if !whole && len(line) <= 64<<10 {
+			break
+		}
+		s.partial = rest
+		text := strings.TrimRight(visible.Line(string(line)), " \r")
+		if part := partOf(text); part != "" {
+			s.part = part
+		}
+		if s.r.Verbose {
+			fmt.Fprintf(s.r.Out, "  %s\n", text)
+		}
+	}
+	return len(p), nil
+}
+
+// builderStep matches the lines with which the classic builder ("Step 2/9 : RUN
+// x") and BuildKit ("#7 [stage-1 2/5] RUN x") begin a step.
+var builderStep = regexp.MustCompile(`^(?:Step (\d+/\d+) : |#\d+ \[(?:\S+ )?(\d+/\d+)\] )(.*)$`)
+
+// partOf names the part of a build that a line of its log begins, "" when it
+// begins none.
+func partOf(line string) string {
+	m := builderStep.FindStringSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	return m[1] + m[2] + " " + strings.Join(strings.Fields(m[3]), " ")
+}
+
+// End tells how the work went: in the words done when err is nil, such as "built
+// the image X". A failed step leaves its log in Reporter.LogFile and says so; the
+// failure itself is the caller's to tell.
+func (s *Step) End(done string, err error) {
+	close(s.stop)
+	s.done.Wait()
+	if err == nil {
+		fmt.Fprintf(s.r.Out, "sbx-devc: %s (%s)\n", visible.Line(done), seconds(time.Since(s.begin)))
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.r.LogFile == "" || len(s.log) == 0 || s.r.Verbose {
+		return
+	}
+	saveErr := os.MkdirAll(filepath.Dir(s.r.LogFile), 0o700)
+	if saveErr == nil {
+		saveErr = os.WriteFile(s.r.LogFile, s.log, 0o600)
+	}
+	if saveErr == nil {
+		fmt.Fprintf(s.r.Out, "sbx-devc: the full log is in %s\n", s.r.LogFile)
+	}
+}

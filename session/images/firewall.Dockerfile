@@ -1,0 +1,8 @@
+# The image of the firewall's container in a run. sbx-init is copied in at each
+# start, and brings everything but the packet filter's own programs.
+FROM debian:bookworm-slim
+RUN set -eu; \
+    export DEBIAN_FRONTEND=noninteractive; \
+    apt-get update; \
+    apt-get install -y --no-install-recommends iptables; \
+    rm -rf /var/lib/apt/lists/*

@@ -1,0 +1,243 @@
+package images
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/imagebuild/npm"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/progress"
+	"github.com/org/claude-sandbox/internal/release"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/templates"
+)
+
+// bringer brings images with this user's own cache folder: what is in it, other
+// tests and runs have fetched already.
+func bringer(t *testing.T, said *bytes.Buffer) Images {
+	t.Helper()
+	e := enginetest.Connect(t)
+	enginetest.Carried(t)
+	cache, err := CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Images{Engine: e, Getenv: os.Getenv, Progress: &progress.Reporter{Out: said}, Option: "--image", Cache: cache}
+}
+
+func planWith(image string) *sandbox.Plan {
+	return &sandbox.Plan{
+		Sidecar: engine.Spec{Image: FirewallName()},
+		Agent:   engine.Spec{Image: image, Entrypoint: []string{"/init", "--", sandbox.DefaultClaudePath}},
+	}
+}
+
+// buildFrom builds a small image for the test.
+func buildFrom(t *testing.T, image, dockerfile string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "docker", "build", "-q", "-t", image, "-")
+	cmd.Stdin = strings.NewReader(dockerfile)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", image).Run() })
+	return image
+}
+
+// The published image is not asked for: a program that was built from source does
+// not even know whose registry it would ask.
+func TestNobodysImageIsPulledUnasked(t *testing.T) {
+	var said bytes.Buffer
+	i := bringer(t, &said)
+	if _, err := i.Engine.ImageInspect(t.Context(), release.Image()); !errors.Is(err, engine.ErrNotFound) {
+		t.Skipf("the engine has %s: %v", release.Image(), err)
+	}
+	plan := planWith(release.Image())
+	if err := i.Bring(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(said.String(), "pulling") || plan.Agent.Image != DefaultName(DefaultFiles()) {
+		t.Errorf("the run takes %s: %s", plan.Agent.Image, &said)
+	}
+}
+
+// The default image has the programs that people expect.
+func TestTheDefaultImageHasTheUsualPrograms(t *testing.T) {
+	var said bytes.Buffer
+	i := bringer(t, &said)
+	if _, _, err := i.bringDefault(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	programs := "git curl jq dig node npm npx python3 pip uv uvx make cc g++ bash rg unzip"
+	out, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", "--network", "none", "--user", "4242:4242", DefaultName(DefaultFiles()),
+		"sh", "-c", "for p in "+programs+`; do command -v "$p" >/dev/null || echo "no $p"; done`).CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", DefaultName(DefaultFiles()), "test", "!", "-e", "/usr/local/bin/claude").Output(); err != nil {
+		t.Error("it has Claude Code in it, whose licence does not permit to pass it on")
+	}
+}
+
+// Attack: an image of another's making has the name under which the firewall's is
+// built here. A run takes the one that was built here, by its id.
+func TestAttackTheFirewallsImageByItsName(t *testing.T) {
+	var said bytes.Buffer
+	i := bringer(t, &said)
+	first, err := i.bringFirewall(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	evil := buildFrom(t, "sbx-images-evil:"+strings.ToLower(t.Name()), "FROM scratch\nLABEL evil=yes\n")
+	if err := i.Engine.Tag(t.Context(), evil, FirewallName()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = exec.Command("docker", "tag", first, FirewallName()).Run() })
+	// Another user, who has built none, does not take it by its name either.
+	for who, cache := range map[string]string{"who built one": i.Cache, "another": t.TempDir()} {
+		i.Cache = cache
+		id, err := i.bringFirewall(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if image, err := i.Engine.ImageInspect(t.Context(), id); err != nil || image.Labels["evil"] != "" {
+			t.Errorf("the user %s takes the image with the labels %v: %v", who, image.Labels, err)
+		}
+	}
+}
+
+// Attack: somebody has made a volume of the name under which Claude Code lies: an
+// engine makes one for any container that mounts it, and a volume can be another
+// name for a folder of the machine.
+func TestAttackTheVolumeOfClaudeCode(t *testing.T) {
+	var said bytes.Buffer
+	i := bringer(t, &said)
+	firewall, err := i.bringFirewall(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	arch := "amd64"
+	if info, err := i.Engine.Info(t.Context()); err == nil {
+		arch = info.Arch
+	}
+	// A cache folder of its own, with the download of the user's.
+	home := i.Cache
+	if _, err := i.bringClaude(t.Context(), arch, npm.Glibc, firewall); err != nil {
+		t.Fatal(err)
+	}
+	i.Cache = t.TempDir()
+	if err := os.Symlink(filepath.Join(home, "images"), filepath.Join(i.Cache, "images")); err != nil {
+		t.Fatal(err)
+	}
+	good, err := i.bringClaude(t.Context(), arch, npm.Glibc, firewall)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = exec.Command("docker", "volume", "rm", "-f", good).Run() })
+	if again, err := i.bringClaude(t.Context(), arch, npm.Glibc, firewall); err != nil || again != good {
+		t.Errorf("a filled volume is filled again: %s, %v", again, err)
+	}
+	pinned, err := npm.Pinned(arch, npm.Glibc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes, _ := filepath.Glob(filepath.Join(i.Cache, "made", "claude-*[0-9a-f]"))
+	if len(notes) != 1 {
+		t.Fatalf("notes %q", notes)
+	}
+	filled := note(notes[0])
+	want := map[string]string{labelProgram: pinned.Integrity, labelOwner: short([]byte(filled))}
+	labels := []string{"--label", labelProgram + "=" + want[labelProgram], "--label", labelOwner + "=" + want[labelOwner]}
+	for what, args := range map[string][]string{
+		"made by a mount":         nil,
+		"a folder of the machine": append([]string{"-o", "type=none", "-o", "o=bind", "-o", "device=" + t.TempDir()}, labels...),
+		"of another package":      {"--label", labelProgram + "=sha512-x", labels[2], labels[3]},
+	} {
+		if out, err := exec.Command("docker", "volume", "rm", good).CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+		if out, err := exec.Command("docker", append(append([]string{"volume", "create"}, args...), good)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+		if got, err := i.filledVolume(t.Context(), filled, want); err != nil || got != "" {
+			t.Errorf("a volume that is %s is taken: %v", what, err)
+		}
+	}
+}
+
+// Attack: a cache folder that holds another program than npm's. Nothing of it
+// reaches the engine.
+func TestAttackTheCachedPackage(t *testing.T) {
+	var packed, out bytes.Buffer
+	zw := gzip.NewWriter(&packed)
+	tw := tar.NewWriter(zw)
+	err := tw.WriteHeader(&tar.Header{Name: "package/claude", Mode: 0o755, Size: 4, Typeflag: tar.TypeReg})
+	if _, writeErr := tw.Write([]byte("evil")); errors.Join(err, writeErr, tw.Close(), zw.Close()) != nil {
+		t.Fatal(err)
+	}
+	if err := writeProgram(&out, &packed, "sha512-other"); err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("got %v", err)
+	}
+	if bytes.HasSuffix(out.Bytes(), make([]byte, 1024)) {
+		t.Error("the archive has its end")
+	}
+}
+
+// Every kind of image gets Claude Code, or a sentence that says why not.
+func TestClaudeCodeForEveryImage(t *testing.T) {
+	var said bytes.Buffer
+	i := bringer(t, &said)
+	own := func(name, mode string) string {
+		return buildFrom(t, "sbx-images-"+name+":test", "FROM debian:bookworm-slim\nRUN cp /bin/true /usr/local/bin/claude && chmod "+mode+" /usr/local/bin/claude\n")
+	}
+	for _, c := range []struct {
+		what, image string
+		volume      bool
+		fails       string
+	}{
+		{"a plain image", "debian:bookworm-slim", true, ""},
+		{"one with Claude Code as our templates install it", own("closed", "0111"), false, ""},
+		{"one with a Claude Code that other programs could read", own("open", "0755"), true, ""},
+		{"one without a C library", buildFrom(t, "sbx-images-empty:test", "FROM scratch\nLABEL x=y\n"), false, "no C library"},
+	} {
+		plan := planWith(c.image)
+		err := i.Bring(t.Context(), plan)
+		if c.fails != "" {
+			if !errors.Is(err, sandbox.ErrNoStart) || !strings.Contains(err.Error(), c.fails) || diag.HintOf(err) == "" {
+				t.Errorf("%s: %v", c.what, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.what, err)
+			continue
+		}
+		if got := slices.ContainsFunc(plan.Agent.Mounts, func(m engine.Mount) bool { return m.Named != "" && m.ReadOnly }); got != c.volume {
+			t.Errorf("%s: a volume is mounted: %t", c.what, got)
+		}
+	}
+}
+
+// The templates and the program pin one Claude Code.
+func TestOnePin(t *testing.T) {
+	template, err := templates.Load("claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for option, arch := range map[string]string{"claudeIntegrityX64": "amd64", "claudeIntegrityArm64": "arm64"} {
+		pinned, err := npm.Pinned(arch, npm.Glibc)
+		if err != nil || template.Value(option, nil) != pinned.Integrity || template.Value("claudeVersion", nil) != pinned.Version {
+			t.Errorf("%s: the template pins %s %s, a run %+v: %v", arch, template.Value("claudeVersion", nil), template.Value(option, nil), pinned, err)
+		}
+	}
+}

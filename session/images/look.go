@@ -1,0 +1,53 @@
+package images
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/org/claude-sandbox/imagebuild/npm"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// seen is what a run must know of the files of an agent's image.
+type seen struct {
+	Claude bool   // at the path that was asked for
+	Closed bool   // and it can be run and not read
+	Libc   string // npm.Glibc, npm.Musl or "" for neither
+	Bash   bool   // or zsh: a shell that Claude's Bash tool takes
+}
+
+// loaders are the programs that start those of a C library, by architecture.
+var loaders = map[string]map[string]string{
+	"amd64": {npm.Glibc: "/lib64/ld-linux-x86-64.so.2", npm.Musl: "/lib/ld-musl-x86_64.so.1"},
+	"arm64": {npm.Glibc: "/lib/ld-linux-aarch64.so.1", npm.Musl: "/lib/ld-musl-aarch64.so.1"},
+}
+
+var shells = []string{"/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh"}
+
+// look looks into an image, once for each id.
+func (i Images) look(ctx context.Context, image engine.Image, claude string) (seen, error) {
+	var s seen
+	blobs, err := i.store()
+	if err != nil {
+		return s, err
+	}
+	err = blobs.Know(fmt.Sprintf("agent's image 1 %s %s %s", image.ID, image.Arch, claude), &s, func() error {
+		loader := loaders[image.Arch]
+		files, err := i.Engine.ImageFiles(ctx, image.ID, slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl]}, shells)...)
+		if err != nil {
+			return err
+		}
+		has := func(path string) bool { _, ok := files[path]; return ok }
+		s = seen{Claude: has(claude), Closed: files[claude] == 0o111 && claude == sandbox.DefaultClaudePath, Bash: slices.ContainsFunc(shells, has)}
+		switch {
+		case has(loader[npm.Glibc]):
+			s.Libc = npm.Glibc
+		case has(loader[npm.Musl]):
+			s.Libc = npm.Musl
+		}
+		return nil
+	})
+	return s, err
+}
