@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// build is the Dockerfile as the configuration builds it.
-type build struct {
+// Build is the Dockerfile as the configuration builds it.
+type Build struct {
 	file   *dockerfile.File
 	final  *dockerfile.Stage   // the one that becomes the container; nil when there is none
 	needed []*dockerfile.Stage // it and the stages that it takes from
@@ -28,20 +29,22 @@ var dockerfileName = regexp.MustCompile(`(?i)^((docker|container)file([.-].+)?|.
 // is judged as one that builds it would be.
 func bareDockerfile(file string, src []byte) *Project {
 	config, _ := jsonc.Parse("", []byte(`{"build": {"dockerfile": "Dockerfile"}}`))
-	return &Project{Config: config, Dockerfile: jsonc.Text(file, src), base: filepath.Dir(file), bare: true}
+	p := &Project{Config: config, Dockerfile: jsonc.Text(file, src), base: filepath.Dir(file), bare: true}
+	p.understand()
+	return p
 }
 
 // readBuild reads the project's Dockerfile; nil when it has none.
-func readBuild(p *Project) *build {
+func readBuild(p *Project) *Build {
 	if p.Dockerfile == nil || p.object() == nil {
 		return nil
 	}
 	say := p.object().Member("build")
-	b := &build{args: say.Member("args"), target: say.Member("target")}
+	b := &Build{args: say.Member("args"), target: say.Member("target")}
 	options := dockerfile.Options{Args: map[string]string{}}
 	if b.args != nil {
 		for _, m := range b.args.Members {
-			if value, ok := m.Value.Str(); ok && !variable.MatchString(value) {
+			if value, ok := m.Value.Str(); ok && !rights.Variable.MatchString(value) {
 				options.Args[m.Name] = value
 			} else {
 				options.UnknownArgs = append(options.UnknownArgs, m.Name)
@@ -49,7 +52,7 @@ func readBuild(p *Project) *build {
 		}
 	}
 	target, _ := b.target.Str()
-	if s := p.composed.dev(); s != nil {
+	if s := p.Composed.dev(); s != nil {
 		_, _, target, _ = s.Build()
 		for _, v := range s.Get("build").Get("args").Variables() {
 			if v.Set && !strings.Contains(v.Value, "$") {
@@ -68,22 +71,22 @@ func readBuild(p *Project) *build {
 }
 
 // context returns the folder in the tree that the build gets.
-func (c *view) context() string {
-	if dev := c.composed.dev(); dev != nil {
+func (p *Project) context() string {
+	if dev := p.Composed.dev(); dev != nil {
 		if s, _, _, ok := dev.Build(); ok {
-			return path.Join(c.Dir, path.Dir(c.composed.first), s)
+			return path.Join(p.Dir, path.Dir(p.Composed.first), s)
 		}
 	}
-	for _, n := range []*jsonc.Node{c.root.Member("build").Member("context"), c.root.Member("context")} {
+	for _, n := range []*jsonc.Node{p.object().Member("build").Member("context"), p.object().Member("context")} {
 		if s, ok := n.Str(); ok {
-			return path.Join(c.Dir, s)
+			return path.Join(p.Dir, s)
 		}
 	}
-	return c.Dir
+	return p.Dir
 }
 
 // history returns the instructions that make the container, or nothing.
-func (b *build) history() []*dockerfile.Instruction {
+func (b *Build) history() []*dockerfile.Instruction {
 	if b == nil || b.final == nil {
 		return nil
 	}
@@ -91,7 +94,7 @@ func (b *build) history() []*dockerfile.Instruction {
 }
 
 // instructions returns those of every stage that the container needs.
-func (b *build) instructions() []*dockerfile.Instruction {
+func (b *Build) instructions() []*dockerfile.Instruction {
 	var out []*dockerfile.Instruction
 	if b != nil {
 		for _, s := range b.needed {
@@ -108,7 +111,7 @@ type source struct {
 }
 
 // sources returns the images that COPY --from and RUN --mount=from= name.
-func (b *build) sources() []source {
+func (b *Build) sources() []source {
 	var out []source
 	for _, i := range b.instructions() {
 		for _, from := range i.Sources() {
@@ -127,7 +130,7 @@ func (b *build) sources() []source {
 
 // user returns the user that the Dockerfile ends with; known is false when
 // that depends on the image below or on the build.
-func (b *build) user() (name string, known bool) {
+func (b *Build) user() (name string, known bool) {
 	if b == nil || b.final == nil || b.final.User == "" || strings.Contains(b.final.User, "$") {
 		return "", false
 	}
@@ -146,9 +149,4 @@ func each(list []*dockerfile.Instruction, visit func(*dockerfile.Instruction, *s
 			visit(i, cmd)
 		}
 	}
-}
-
-// inBuild reports a rule at a place of the Dockerfile.
-func (c *pass) inBuild(start, end int, rule, message, hint string) {
-	c.in(c.build.file.Doc, start, end, "", rule, message, hint)
 }

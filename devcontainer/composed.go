@@ -7,23 +7,24 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// composed is what the configuration's Compose files say together.
-type composed struct {
+// Composed is what the configuration's Compose files say together.
+type Composed struct {
 	project *compose.Project
 	service *compose.Service // the one that becomes the dev container; nil when it is not there
 	first   string           // first file as the configuration names it; paths start in its folder
 }
 
 // readCompose reads the project's Compose files; nil when it has none.
-func readCompose(p *Project) *composed {
+func readCompose(p *Project) *Composed {
 	if len(p.Compose) == 0 || p.object() == nil {
 		return nil
 	}
-	c := &composed{project: p.ComposeWith(nil)}
-	for _, n := range texts(p.object().Member("dockerComposeFile")) {
+	c := &Composed{project: p.ComposeWith(nil)}
+	for _, n := range rights.Texts(p.object().Member("dockerComposeFile")) {
 		if name, ok := p.Path(n.Text); ok && p.Tree.Kind(name) == File {
 			c.first = filepath.ToSlash(n.Text)
 			break
@@ -43,7 +44,7 @@ func (p *Project) ComposeWith(env map[string]string) *compose.Project {
 		return nil
 	}
 	var names []string
-	for _, n := range texts(p.object().Member("dockerComposeFile")) {
+	for _, n := range rights.Texts(p.object().Member("dockerComposeFile")) {
 		if name, ok := p.Path(n.Text); ok && p.Tree.Kind(name) == File {
 			names = append(names, name)
 		}
@@ -74,7 +75,7 @@ func (p *Project) Document(name string) (*jsonc.Document, error) {
 }
 
 // dev returns the service that becomes the dev container, or nil.
-func (c *composed) dev() *compose.Service {
+func (c *Composed) dev() *compose.Service {
 	if c == nil {
 		return nil
 	}
@@ -83,7 +84,7 @@ func (c *composed) dev() *compose.Service {
 
 // dockerfile returns the name, relative to the configuration, of the Dockerfile
 // that the dev container's service builds.
-func (c *composed) dockerfile() (name string, ok bool) {
+func (c *Composed) dockerfile() (name string, ok bool) {
 	s := c.dev()
 	if s == nil {
 		return "", false

@@ -45,60 +45,85 @@ func (c *view) dockerfileText() string {
 	return string(c.Dockerfile.Src)
 }
 
-// contract reports what breaks the sandbox's promises.
-func (c *pass) contract() {
-	if !c.sandboxed() {
-		return
-	}
-	if feature, ok := c.firewallFeature(); ok {
-		c.featureContract(feature)
-		return
-	}
-	hooked := c.firewallInHook()
-	switch dev := c.composed.dev(); {
-	case c.root.Member("dockerComposeFile") == nil:
-		c.singleContainer(hooked)
-		c.undo(hooked)
-	case dev == nil: // the files cannot be read
-		c.overridden()
-		c.undo(hooked)
-	default:
-		c.composeContract(dev, hooked)
-	}
-	c.writable()
-	c.firewallProgram()
+// raisesItself reports whether the project's own files raise the firewall, and
+// not the Feature.
+func (v *view) raisesItself() bool {
+	_, feature := v.firewallFeature()
+	return v.sandboxed() && !feature
 }
 
-// singleContainer: the firewall and the agent share a container, so its
-// ENTRYPOINT must run and may set a packet filter.
-func (c *pass) singleContainer(hooked bool) {
-	if !c.hasCapability("NET_ADMIN") {
-		c.missing(c.root.Member("capAdd"), "SBX801", "the firewall needs the capability NET_ADMIN, which nothing adds",
-			`add "capAdd": ["NET_ADMIN"]`).fix(c.listing("capAdd", "NET_ADMIN"))
+// single reports whether the firewall and the agent share a container that is
+// not one of Compose's.
+func (v *view) single() bool { return v.root.Member("dockerComposeFile") == nil }
+
+// capabilityMissing reports a firewall without NET_ADMIN.
+func capabilityMissing(v *view) []finding {
+	const message = "the firewall needs the capability NET_ADMIN, which nothing adds"
+	dev := v.Composed.dev()
+	switch {
+	case !v.raisesItself(), !v.single() && dev == nil:
+		return nil
+	case v.single():
+		if v.hasCapability("NET_ADMIN") {
+			return nil
+		}
+		return []finding{v.atMissing(v.root.Member("capAdd"), message, `add "capAdd": ["NET_ADMIN"]`).fixedBy(v.listing("capAdd", "NET_ADMIN"))}
 	}
-	if hooked {
-		return
+	owner, own := v.networkOwner(dev)
+	if owner == nil || v.serviceHas(owner, "NET_ADMIN") || own && v.hasCapability("NET_ADMIN") {
+		return nil
 	}
-	if !c.root.Member("overrideCommand").Is(false) {
-		c.missing(c.root.Member("overrideCommand"), "SBX802", "the image's ENTRYPOINT is replaced, so the firewall in it never runs",
-			`set "overrideCommand": false`).fix(c.setting("overrideCommand", "false"))
-		return
+	if !own {
+		return []finding{atCompose(nameOf(owner), fmt.Sprintf("the firewall in %s needs the capability NET_ADMIN, which nothing adds", owner.Name),
+			"add cap_add: [NET_ADMIN]")}
 	}
-	c.neverStarted()
+	return []finding{atCompose(nameOf(dev), message, "add cap_add: [NET_ADMIN]")}
+}
+
+// entrypointReplaced reports a firewall in the image's ENTRYPOINT that never runs.
+func entrypointReplaced(v *view) []finding {
+	if !v.raisesItself() {
+		return nil
+	}
+	dev, override := v.Composed.dev(), v.root.Member("overrideCommand")
+	_, _, hooked := v.firewallHook()
+	var owns bool
+	if dev != nil {
+		_, owns = v.networkOwner(dev)
+	}
+	var out []finding
+	switch {
+	case v.single() && hooked, dev != nil && !owns:
+		return nil
+	case v.single() && !override.Is(false), !v.single() && rights.Truthy(override):
+		out = append(out, v.atMissing(override, "the image's ENTRYPOINT is replaced, so the firewall in it never runs",
+			`set "overrideCommand": false`).fixedBy(v.setting("overrideCommand", "false")))
+	case v.single():
+		return v.neverStarted()
+	}
+	if dev == nil {
+		return out
+	}
+	if n := dev.Get("entrypoint"); n != nil && !n.Null && !hooked &&
+		!firewallWord.MatchString(strings.Join(append(n.Words(), dev.Get("command").Words()...), " ")) && !startsScript(n.Words()) {
+		out = append(out, atCompose(n, "this entrypoint replaces the image's, so the firewall in it never runs",
+			"leave entrypoint out, or start sbx-init in it"))
+	}
+	return out
 }
 
 // neverStarted reports a Dockerfile whose own ENTRYPOINT starts something else.
-func (c *pass) neverStarted() {
-	if c.build == nil || c.build.final == nil {
-		return
+func (v *view) neverStarted() []finding {
+	if v.Build == nil || v.Build.final == nil {
+		return nil
 	}
-	entrypoint, cmd := c.build.final.Start()
+	entrypoint, cmd := v.Build.final.Start()
 	if entrypoint == nil || firewallWord.MatchString(strings.Join(append(entrypoint, cmd...), " ")) || startsScript(entrypoint) {
-		return
+		return nil
 	}
-	last := c.build.final.Last("ENTRYPOINT")
-	c.inBuild(last.Start, last.HeadEnd, "SBX802", "this ENTRYPOINT does not raise the firewall",
-		`start it with sbx-init: ENTRYPOINT ["/usr/local/sbin/sbx-init", "run", …]`)
+	last := v.Build.final.Last("ENTRYPOINT")
+	return []finding{v.atDockerfile(last.Start, last.HeadEnd, "this ENTRYPOINT does not raise the firewall",
+		`start it with sbx-init: ENTRYPOINT ["/usr/local/sbin/sbx-init", "run", …]`)}
 }
 
 // startsScript reports whether an entrypoint is a program of the project, which
@@ -109,44 +134,21 @@ func startsScript(entrypoint []string) bool {
 	})
 }
 
-func (c *pass) overridden() {
-	if n := c.root.Member("overrideCommand"); truthy(n) {
-		c.at(n, "SBX802", "the image's ENTRYPOINT is replaced, so the firewall in it never runs",
-			`set "overrideCommand": false`).fix(c.setting("overrideCommand", "false"))
-	}
-}
-
-// composeContract: either the dev container's service raises the firewall
-// itself, or it joins the network of the service that does.
-func (c *pass) composeContract(dev *compose.Service, hooked bool) {
-	owner, own := c.networkOwner(dev)
-	if own {
-		c.overridden()
-		if !c.serviceHas(dev, "NET_ADMIN") && !c.hasCapability("NET_ADMIN") {
-			c.inCompose(nameOf(dev), "SBX801", "the firewall needs the capability NET_ADMIN, which nothing adds", "add cap_add: [NET_ADMIN]")
-		}
-		if n := dev.Get("entrypoint"); n != nil && !n.Null && !hooked &&
-			!firewallWord.MatchString(strings.Join(append(n.Words(), dev.Get("command").Words()...), " ")) && !startsScript(n.Words()) {
-			c.inCompose(n, "SBX802", "this entrypoint replaces the image's, so the firewall in it never runs",
-				"leave entrypoint out, or start sbx-init in it")
-		}
-		c.undo(hooked)
-		return
-	}
-	if owner != nil && !c.serviceHas(owner, "NET_ADMIN") {
-		c.inCompose(nameOf(owner), "SBX801", fmt.Sprintf("the firewall in %s needs the capability NET_ADMIN, which nothing adds", owner.Name),
-			"add cap_add: [NET_ADMIN]")
-	}
+// changesOwner reports an agent's container that may change the firewall of the
+// service whose network it joins.
+func (v *view) changesOwner(dev *compose.Service) []finding {
 	const message, hint = "the agent's container may change the firewall of the network that it joins", "leave it to the service that owns the network"
-	if c.serviceHas(dev, "NET_ADMIN") {
+	switch {
+	case v.serviceHas(dev, "NET_ADMIN"):
 		at := dev.Get("privileged")
 		if !at.True() {
 			at = dev.Get("cap_add")
 		}
-		c.inCompose(at, "SBX805", message, hint)
-	} else if c.hasCapability("NET_ADMIN") {
-		c.missing(c.root.Member("capAdd"), "SBX805", message, hint)
+		return []finding{atCompose(at, message, hint)}
+	case v.hasCapability("NET_ADMIN"):
+		return []finding{v.atMissing(v.root.Member("capAdd"), message, hint)}
 	}
+	return nil
 }
 
 // networkOwner returns the service whose network the dev container uses; own
@@ -154,7 +156,7 @@ func (c *pass) composeContract(dev *compose.Service, hooked bool) {
 func (c *view) networkOwner(dev *compose.Service) (owner *compose.Service, own bool) {
 	mode := dev.Get("network_mode").String()
 	if name, ok := strings.CutPrefix(mode, "service:"); ok {
-		return c.composed.project.Service(name), false
+		return c.Composed.project.Service(name), false
 	}
 	if strings.HasPrefix(mode, "container:") {
 		return nil, false
@@ -179,34 +181,45 @@ func nameOf(s *compose.Service) *compose.Node {
 	return &compose.Node{Doc: s.Doc, Start: s.Start, End: s.End}
 }
 
-// firewallInHook reports a firewall that a lifecycle command raises, and tools
-// that do not wait for it.
-func (c *pass) firewallInHook() bool {
-	found := false
+// firewallHook returns the lifecycle command that raises a firewall, and its
+// place among the hooks.
+func (v *view) firewallHook() (n *jsonc.Node, at int, ok bool) {
 	for at, hook := range hooks {
-		n := c.root.Member(hook)
-		n.Walk(func(s *jsonc.Node) {
-			if found || s.Kind != jsonc.String || !firewallHook.MatchString(s.Text) {
-				return
-			}
-			found = true
-			c.at(n, "SBX803", hook+" raises the firewall: when it fails the container goes on without one",
-				"raise it in the image's ENTRYPOINT with overrideCommand false, as sbx-devc init does")
-			wait, ok := c.root.Member("waitFor").Str()
-			if !ok {
-				wait = "updateContentCommand"
-			}
-			if slices.Index(hooks, wait) < at {
-				place := c.root.Member("waitFor")
-				if place == nil {
-					place = n
-				}
-				c.at(place, "SBX804", "tools attach after "+wait+" and do not wait for the firewall",
-					`set "waitFor": "`+hook+`"`).fix(c.setting("waitFor", jsonc.Quote(hook)))
-			}
-		})
+		n := v.root.Member(hook)
+		n.Walk(func(s *jsonc.Node) { ok = ok || s.Kind == jsonc.String && firewallHook.MatchString(s.Text) })
+		if ok {
+			return n, at, true
+		}
 	}
-	return found
+	return nil, 0, false
+}
+
+// firewallInHook reports a firewall that a lifecycle command raises.
+func firewallInHook(v *view) []finding {
+	n, at, ok := v.firewallHook()
+	if !ok || !v.raisesItself() {
+		return nil
+	}
+	return []finding{v.atValue(n, hooks[at]+" raises the firewall: when it fails the container goes on without one",
+		"raise it in the image's ENTRYPOINT with overrideCommand false, as sbx-devc init does")}
+}
+
+// attachedEarly reports tools that do not wait for such a firewall.
+func attachedEarly(v *view) []finding {
+	n, at, ok := v.firewallHook()
+	place := v.root.Member("waitFor")
+	wait, set := place.Str()
+	if !set {
+		wait = "updateContentCommand"
+	}
+	if !ok || !v.raisesItself() || slices.Index(hooks, wait) >= at {
+		return nil
+	}
+	if place == nil {
+		place = n
+	}
+	return []finding{v.atValue(place, "tools attach after "+wait+" and do not wait for the firewall",
+		`set "waitFor": "`+hooks[at]+`"`).fixedBy(v.setting("waitFor", jsonc.Quote(hooks[at])))}
 }
 
 // hasCapability reports whether the configuration itself adds a capability.
@@ -225,7 +238,7 @@ func idleCapability(v *view) (out []finding) {
 	}
 	for _, r := range v.of(rights.Capability) {
 		if r.Value == "NET_ADMIN" && (r.Notation == rights.Property || r.Notation == rights.Option) {
-			out = append(out, told(r, "NET_ADMIN is there, and nothing raises a firewall with it",
+			out = append(out, atRight(r, "NET_ADMIN is there, and nothing raises a firewall with it",
 				"remove it, or let sbx-devc init write the sandbox"))
 		}
 	}
@@ -234,35 +247,46 @@ func idleCapability(v *view) (out []finding) {
 
 var sudo = regexp.MustCompile(`(?m)^[^#\n]*\b(sudo|NOPASSWD|sudoers)\b`)
 
-// undo reports what gives the agent the rights that the firewall was built
+// undone reports what gives the agent the rights that the firewall was built
 // with. A session that an editor opens is a child of the engine, not of
 // sbx-init: it has what the container's settings say.
-func (c *pass) undo(hooked bool) {
-	user, known := c.root.Member("remoteUser").Str()
-	if !known {
-		user, known = c.containerUser()
+func undone(v *view) []finding {
+	if !v.sandboxed() {
+		return nil
 	}
-	if s := c.composed.dev(); !known && s != nil && s.Get("user") != nil {
-		user, known = s.Get("user").String(), true
+	if feature, ok := v.firewallFeature(); ok {
+		return append(v.featureUsers(feature), v.privilegesBack()...)
+	}
+	dev := v.Composed.dev()
+	if dev != nil {
+		if _, own := v.networkOwner(dev); !own {
+			return v.changesOwner(dev)
+		}
+	}
+	user, known := v.root.Member("remoteUser").Str()
+	if !known {
+		user, known = v.containerUser()
+	}
+	if dev != nil && !known && dev.Get("user") != nil {
+		user, known = dev.Get("user").String(), true
 	}
 	if !known {
-		user, known = c.build.user()
+		user, known = v.Build.user()
 	}
 	if !known || isRoot(user) {
-		c.missing(c.root.Member("remoteUser"), "SBX805", "sessions run as root, who can change the firewall",
-			`set "remoteUser" to an unprivileged user`)
-		return
+		return []finding{v.atMissing(v.root.Member("remoteUser"), "sessions run as root, who can change the firewall",
+			`set "remoteUser" to an unprivileged user`)}
 	}
-	if c.noNewPrivileges() {
-		return
+	if v.noNewPrivileges() {
+		return nil
 	}
-	c.setuidOpen(hooked)
+	return []finding{v.setuidOpen()}
 }
 
 // containerUser is who the file says the container runs as. The reference CLI
 // puts runArgs behind containerUser, and the engine takes the last word.
 func (c *view) containerUser() (user string, known bool) {
-	for _, a := range c.args {
+	for _, a := range c.RunArgs {
 		if a.Flag == "user" {
 			return a.Value, true
 		}
@@ -292,7 +316,7 @@ func (c *view) workspaceVolume() *rights.Right {
 		if m.Type != "bind" || m.ReadOnly || path.IsAbs(m.Source) || strings.ContainsAny(m.Source, "$~") {
 			continue
 		}
-		full := path.Join(c.Dir, path.Dir(c.composed.first), m.Source)
+		full := path.Join(c.Dir, path.Dir(c.Composed.first), m.Source)
 		if full == c.Home || leavesTree(full) || full == "." || strings.HasPrefix(c.Home, full+"/") {
 			return &r
 		}

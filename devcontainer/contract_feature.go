@@ -52,16 +52,6 @@ func (c *view) localFeature(id string) *jsonc.Node {
 	return nil
 }
 
-// featureContract holds a dev container with the firewall Feature to what the
-// Feature needs. It brings its ENTRYPOINT and rights along; who the agent is and
-// what is mounted it cannot say.
-func (c *pass) featureContract(feature jsonc.Member) {
-	c.featureUsers(feature)
-	c.privilegesBack()
-	c.featurePolicy(feature)
-	c.writable()
-}
-
 // firstProcess reports a container with the firewall Feature whose first process
 // is not root's, who raises the firewall.
 func firstProcess(v *view) (out []finding) {
@@ -78,64 +68,66 @@ func firstProcess(v *view) (out []finding) {
 		case r.Next:
 		case r.Notation == rights.Compose:
 			if !known && !isRoot(r.Value) && !strings.Contains(r.Value, "$") {
-				out = append(out, told(r, message(r.Value), hint))
+				out = append(out, atRight(r, message(r.Value), hint))
 				known = true
 			}
 		case !isRoot(r.Value):
-			out = append(out, told(r, message(r.Value), hint))
+			out = append(out, atRight(r, message(r.Value), hint))
 			known = true
 		default:
 			known = known || r.Notation == rights.Property
 		}
 	}
-	if user, ok := v.build.user(); ok && !known && !isRoot(user) {
-		last := v.build.final.Last("USER")
-		out = append(out, finding{Place: rights.Place{Doc: v.build.file.Doc, Start: last.Start, End: last.HeadEnd}, message: message(user),
+	if user, ok := v.Build.user(); ok && !known && !isRoot(user) {
+		last := v.Build.final.Last("USER")
+		out = append(out, finding{Place: rights.Place{Doc: v.Build.file.Doc, Start: last.Start, End: last.HeadEnd}, message: message(user),
 			hint: hint + `, with "containerUser": "root"`})
 	}
 	return out
 }
 
 // featureUsers reports an agent that is root, who can take the firewall away.
-func (c *pass) featureUsers(feature jsonc.Member) {
+func (c *view) featureUsers(feature jsonc.Member) []finding {
 	const message, hint = "the agent would be root, who can change the firewall; the Feature's build refuses that", `set "remoteUser" to another user of the image`
 	switch n := c.namedUser(); {
 	case n != nil && isRoot(n.Text):
-		c.at(n, "SBX805", message, hint)
+		return []finding{c.atValue(n, message, hint)}
 	case n == nil && c.startsAsRoot():
-		c.name(feature, "SBX805", message, hint)
+		return []finding{c.atName(feature, message, hint)}
 	}
+	return nil
 }
 
 // startsAsRoot reports whether nothing but root can be the image's user: what
 // Docker Hub's own images have. Others may name a user in a label.
 func (c *view) startsAsRoot() bool {
 	image, _ := c.root.Member("image").Str()
-	if s := c.composed.dev(); s != nil {
+	if s := c.Composed.dev(); s != nil {
 		if s.Get("user") != nil {
 			return isRoot(s.Get("user").String())
 		}
 		image = s.Get("image").String()
 	}
-	if user, ok := c.build.user(); ok {
+	if user, ok := c.Build.user(); ok {
 		return isRoot(user)
 	}
-	if c.build != nil && c.build.final != nil {
-		image = c.build.final.Base().Image
+	if c.Build != nil && c.Build.final != nil {
+		image = c.Build.final.Base().Image
 	}
 	return image != "" && !strings.Contains(image, "$") && strings.HasPrefix(registryName(image), "docker.io/library/")
 }
 
 // privilegesBack reports no-new-privileges that is switched off again.
-func (c *pass) privilegesBack() {
+func (c *view) privilegesBack() (out []finding) {
 	for _, r := range c.of(rights.SecurityOpt) {
 		rest, ok := strings.CutPrefix(r.Value, "no-new-privileges")
 		if !ok || rest == "" || rights.IsOn(strings.TrimLeft(rest, ":=")) || !r.Own() {
 			continue
 		}
-		c.report("SBX805", told(r, "a setuid program gives the agent the container's capabilities, NET_ADMIN among them",
+		out = append(out, atRight(r, "a setuid program gives the agent the container's capabilities, NET_ADMIN among them",
 			"leave it out; the Feature sets no-new-privileges"))
 	}
+	return out
 }
 
 // ours reports whether the firewall is our own, in the container of the agent:
@@ -148,13 +140,6 @@ func (c *view) ours() bool {
 	return feature || c.root.Member("dockerComposeFile") == nil && (c.Settings != nil || strings.Contains(c.dockerfileText(), "sbx-init"))
 }
 
-// raisesItself reports whether the project's own files raise the firewall, and
-// not the Feature.
-func (c *view) raisesItself() bool {
-	_, feature := c.firewallFeature()
-	return c.sandboxed() && !feature
-}
-
 // gateSkipped reports shells that do not wait for the firewall: the gate lies
 // where login shells read it.
 func gateSkipped(v *view) []finding {
@@ -164,7 +149,7 @@ func gateSkipped(v *view) []finding {
 	if login == "" || !v.ours() {
 		return nil
 	}
-	f := v.found(n, "lifecycle commands and tools do not wait for the firewall: no login shell comes before them",
+	f := v.atValue(n, "lifecycle commands and tools do not wait for the firewall: no login shell comes before them",
 		`set it to "`+login+`", or leave it out`)
 	f.edits = jsonc.Replace(n, jsonc.Quote(login))
 	return []finding{f}
@@ -224,7 +209,7 @@ func networkParameters(v *view) (out []finding) {
 		return nil
 	}
 	var owner *compose.Service
-	if dev := v.composed.dev(); dev != nil {
+	if dev := v.Composed.dev(); dev != nil {
 		owner, _ = v.networkOwner(dev)
 	}
 	for _, r := range v.of(rights.Sysctl) {
@@ -233,7 +218,7 @@ func networkParameters(v *view) (out []finding) {
 		}
 		for _, p := range openingParameters {
 			if ok, _ := path.Match(p.pattern, r.Name); ok && (p.harmless == "" || r.Value != p.harmless) {
-				out = append(out, told(r, fmt.Sprintf("%s=%s changes the network below the firewall", r.Name, r.Value),
+				out = append(out, atRight(r, fmt.Sprintf("%s=%s changes the network below the firewall", r.Name, r.Value),
 					"leave it at the kernel's default"))
 				break
 			}

@@ -16,74 +16,136 @@ import (
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
-// exposed is what the agent could change and the host would obey.
-type exposed struct {
-	rule, message, hint string
-	lines               []string // that correct it in mounts, where a machine may add them
-	inside              []string // what a volume of a Compose service has to cover: PATH, or PATH:ro
+// exposure is where the agent can write to the project.
+type exposure struct {
+	*view
+	volume *rights.Right // the Compose service's volume with the workspace; nil without Compose
+	custom bool          // the mount says what of the project is there, and maybe nothing of what lies above
 }
 
-// writable reports what the agent could change and the host would run.
-func (c *pass) writable() {
-	c.mountedAgain()
-	report := func(o exposed) {
-		r := c.missing(c.root.Member("mounts"), o.rule, o.message, o.hint)
-		if len(o.lines) > 0 && c.mountable() {
-			r.fix(c.listing("mounts", o.lines...))
-		}
+// exposed returns it; not ok where no sandbox is, and where nothing writable of
+// the project is mounted.
+func (v *view) exposed() (e exposure, ok bool) {
+	if !v.sandboxed() {
+		return e, false
 	}
-	workspace, custom := c.engineOnly("workspaceMount").Str()
-	inCompose := c.root.Member("dockerComposeFile") != nil
-	if inCompose {
-		dev := c.composed.dev()
-		if dev == nil {
-			return
+	e.view = v
+	if !v.single() {
+		if v.Composed.dev() == nil {
+			return e, false
 		}
-		volume := c.workspaceVolume()
-		if volume == nil {
-			return
-		}
-		custom = true // the repository above is only there if the volume says so
-		report = func(o exposed) {
-			c.exposedPaths = append(c.exposedPaths, o.inside...)
-			c.report(o.rule, told(*volume, o.message, c.volumeHint(volume, o.inside)))
-		}
-	} else if custom && !hostWritable(rights.ParseMount(workspace)) {
-		return
+		e.custom, e.volume = true, v.workspaceVolume()
+		return e, e.volume != nil
 	}
-	config := "/.devcontainer"
-	if !c.inFolder() && c.Tree != nil {
-		config = "/.devcontainer.json"
+	var workspace string
+	workspace, e.custom = v.engineOnly("workspaceMount").Str()
+	return e, !e.custom || hostWritable(rights.ParseMount(workspace))
+}
+
+// finding is one about something that the agent can change and the host obeys.
+// lines are those that correct it in mounts, where a machine may add them; inside
+// is what a volume of a Compose service has to cover: PATH, or PATH:ro.
+func (e exposure) finding(message, hint string, lines, inside []string) finding {
+	if e.volume != nil {
+		return atRight(*e.volume, message, e.volumeHint(e.volume, inside))
 	}
-	if !c.covered(config, true) {
-		line := overItself(config[1:]) + ",readonly"
-		var lines []string
-		if c.inFolder() && !c.covered(config, false) { // a file is replaced when it is saved, and the mount stays on the old one
-			lines = append(lines, line)
-		}
-		report(exposed{"SBX806", config[1:] + " is writable from inside, and the next rebuild runs what it says on the host",
-			`add to "mounts": "` + line + `"`, lines, []string{config[1:] + ":ro"}})
+	f := e.atMissing(e.root.Member("mounts"), message, hint)
+	if len(lines) > 0 && e.mountable() {
+		f.edits = e.listing("mounts", lines...)
 	}
-	c.gitWritable(custom, report)
-	var open, inside []string
+	return f
+}
+
+// toCover is what volumes of the Compose service have to cover, PATH or PATH:ro.
+func (e exposure) toCover() []string {
+	config := e.openConfig()
+	if config != "" {
+		config = config[1:] + ":ro"
+	}
+	all := append([]string{config}, e.openGit()...)
+	all = append(all, e.openGitFile()...)
+	for _, p := range e.openHostPaths() {
+		all = append(all, p+":ro")
+	}
+	return slices.DeleteFunc(all, func(p string) bool { return p == "" })
+}
+
+// configPath is what the next rebuild obeys, from the workspace's root.
+func (v *view) configPath() string {
+	if !v.inFolder() && v.Tree != nil {
+		return "/.devcontainer.json"
+	}
+	return "/.devcontainer"
+}
+
+func (e exposure) openConfig() string {
+	if config := e.configPath(); !e.covered(config, true) {
+		return config
+	}
+	return ""
+}
+
+// configWritable reports a configuration that can be changed from inside.
+func configWritable(v *view) (out []finding) {
+	if v.sandboxed() {
+		out = v.mountedAgain(".devcontainer")
+	}
+	e, ok := v.exposed()
+	if !ok {
+		return out
+	}
+	config := e.openConfig()
+	if config == "" {
+		return out
+	}
+	config = config[1:]
+	line := overItself(config) + ",readonly"
+	var lines []string
+	if v.inFolder() && !v.covered("/"+config, false) { // a file is replaced when it is saved, and the mount stays on the old one
+		lines = append(lines, line)
+	}
+	return append(out, e.finding(config+" is writable from inside, and the next rebuild runs what it says on the host",
+		`add to "mounts": "`+line+`"`, lines, []string{config + ":ro"}))
+}
+
+// openHostPaths returns the files of the project that programs on the host obey
+// and that no mount covers, without what other rules are about.
+func (e exposure) openHostPaths() (open []string) {
+	if e.Tree == nil {
+		return nil
+	}
 	for _, p := range obeyed.HostPaths() {
 		top, _, _ := strings.Cut(p, "/")
-		if c.Tree == nil || "/"+p == config || top == ".git" || c.Tree.Kind(path.Join(c.Home, p)) == Nothing || c.covered("/"+p, true) {
-			continue
+		if "/"+p != e.configPath() && top != ".git" && e.Tree.Kind(path.Join(e.Home, p)) != Nothing && !e.covered("/"+p, true) {
+			open = append(open, p)
 		}
-		open, inside = append(open, p), append(inside, p+":ro")
 	}
-	if inCompose && len(open) > 0 { // one volume, one finding
+	return open
+}
+
+// hostFilesWritable reports those: each, or as one finding about a volume.
+func hostFilesWritable(v *view) (out []finding) {
+	e, ok := v.exposed()
+	if !ok {
+		return nil
+	}
+	open := e.openHostPaths()
+	var inside []string
+	for _, p := range open {
+		inside = append(inside, p+":ro")
+	}
+	if e.volume != nil && len(open) > 0 {
 		open = []string{strings.Join(open, ", ")}
 	}
 	for _, p := range open {
 		are := "is"
-		if len(inside) > 1 && inCompose {
+		if len(inside) > 1 && e.volume != nil {
 			are = "are"
 		}
-		report(exposed{"SBX816", p + " " + are + " writable from inside, and programs on the host obey it",
-			"mount it over itself, readonly; sbx-devc init writes the lines", nil, inside})
+		out = append(out, e.finding(p+" "+are+" writable from inside, and programs on the host obey it",
+			"mount it over itself, readonly; sbx-devc init writes the lines", nil, inside))
 	}
+	return out
 }
 
 // volumeHint names the volumes of a Compose service that lay paths of the
@@ -135,25 +197,28 @@ func (c *view) gitMounts() []string {
 }
 
 // mountedAgain reports writable mounts that show what is protected at another
-// place, where nothing covers it.
-func (c *pass) mountedAgain() {
-	for _, r := range c.mounts() {
+// place, where nothing covers it: .devcontainer, or else git's hooks.
+func (v *view) mountedAgain(protected string) (out []finding) {
+	for _, r := range v.mounts() {
 		m, from := r.Mount, rights.Origin(r.Mount.Source)
-		if from.Base != "workspace" || !hostWritable(m) || r.Key == "workspaceMount" || c.isWorkspace(m.Target) {
+		if from.Base != "workspace" || !hostWritable(m) || r.Key == "workspaceMount" || v.isWorkspace(m.Target) {
 			continue
 		}
 		target := strings.TrimRight(m.Target, "/")
 		if from.Path != "." && from.Path != "" && strings.HasSuffix(target, "/"+from.Path) {
 			continue // in its own place, as far as can be seen
 		}
-		for _, p := range []struct{ path, rule string }{{".devcontainer", "SBX806"}, {".git/hooks", "SBX807"}} {
-			if from.Path == "." || from.Path == "" || (rights.HostPath{Path: p.path}).Is(from.Path) || from.Is(p.path) {
-				c.report(p.rule, told(r, fmt.Sprintf("%s is writable from inside by way of %s", p.path, target),
-					"mount it readonly, or only the folder that is needed"))
+		for _, p := range []string{".devcontainer", ".git/hooks"} {
+			if from.Path == "." || from.Path == "" || (rights.HostPath{Path: p}).Is(from.Path) || from.Is(p) {
+				if p == protected {
+					out = append(out, atRight(r, fmt.Sprintf("%s is writable from inside by way of %s", p, target),
+						"mount it readonly, or only the folder that is needed"))
+				}
 				break // one mount, one finding
 			}
 		}
 	}
+	return out
 }
 
 // isWorkspace reports whether target is where the workspace lies, however it is
@@ -164,39 +229,76 @@ func (c *view) isWorkspace(target string) bool {
 	return slices.Contains(places, strings.TrimRight(target, "/"))
 }
 
-// gitWritable reports a repository whose hooks or configuration can be changed.
-func (c *pass) gitWritable(custom bool, report func(exposed)) {
-	if c.covered("/.git", true) {
-		return
+// gitIsFile reports whether .git is a file that names the repository.
+func (v *view) gitIsFile() bool {
+	return v.Tree != nil && v.Tree.Kind(path.Join(v.Home, ".git")) == File
+}
+
+// openGitFile returns the .git file when no mount covers it.
+func (e exposure) openGitFile() []string {
+	if !e.gitIsFile() || e.covered("/.git", true) {
+		return nil
 	}
-	if c.Tree != nil && c.Tree.Kind(path.Join(c.Home, ".git")) == File {
-		report(exposed{"SBX812", "the .git file is writable from inside, and it says which repository git on the host obeys",
-			"mount it over itself, readonly", nil, []string{".git:ro"}})
-		return
+	return []string{".git:ro"}
+}
+
+// gitFileWritable reports a .git file that can be changed.
+func gitFileWritable(v *view) []finding {
+	e, ok := v.exposed()
+	if !ok || e.openGitFile() == nil {
+		return nil
 	}
-	if !c.gitHere() && (!c.gitAbove() || custom) {
-		return
+	return []finding{e.finding("the .git file is writable from inside, and it says which repository git on the host obeys",
+		"mount it over itself, readonly", nil, e.openGitFile())}
+}
+
+// openGit returns what of the repository's folder no mount covers: the folder
+// itself, which then can be renamed, its hooks and its configuration.
+func (e exposure) openGit() (open []string) {
+	if e.covered("/.git", true) || e.gitIsFile() || !e.gitHere() && (!e.gitAbove() || e.custom) {
+		return nil
 	}
-	var open, inside []string
-	if !c.covered("/.git", false) {
-		inside = append(inside, ".git")
+	if !e.covered("/.git", false) {
+		open = append(open, ".git")
 	}
 	for _, p := range []string{".git/hooks", ".git/config"} {
-		if !c.covered("/"+p, true) {
-			open, inside = append(open, p), append(inside, p+":ro")
+		if !e.covered("/"+p, true) {
+			open = append(open, p+":ro")
 		}
+	}
+	return open
+}
+
+// gitWritable reports a repository whose hooks or configuration can be changed.
+func gitWritable(v *view) (out []finding) {
+	if v.sandboxed() {
+		out = v.mountedAgain(".git/hooks")
+	}
+	e, ok := v.exposed()
+	if !ok {
+		return out
+	}
+	inside := e.openGit()
+	var open []string
+	for _, p := range inside {
+		if name, ok := strings.CutSuffix(p, ":ro"); ok {
+			open = append(open, name)
+		}
+	}
+	are := "is"
+	if len(open) > 1 {
+		are = "are"
 	}
 	switch {
 	case len(open) > 0:
-		are := "is"
-		if len(open) > 1 {
-			are = "are"
-		}
-		report(exposed{"SBX807", strings.Join(open, " and ") + " " + are + " writable from inside, and git on the host runs what it says there",
-			"mount each over itself, readonly, and .git over itself, writable, so that nobody renames it; sbx-devc init writes the lines", c.gitMounts(), inside})
+		out = append(out, e.finding(strings.Join(open, " and ")+" "+are+" writable from inside, and git on the host runs what it says there",
+			"mount each over itself, readonly, and .git over itself, writable, so that nobody renames it; sbx-devc init writes the lines",
+			e.gitMounts(), inside))
 	case len(inside) > 0:
-		report(exposed{"SBX807", ".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in its place", "mount .git over itself, writable; sbx-devc init writes the lines", c.gitMounts(), inside})
+		out = append(out, e.finding(".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in its place",
+			"mount .git over itself, writable; sbx-devc init writes the lines", e.gitMounts(), inside))
 	}
+	return out
 }
 
 func hostWritable(m rights.Mount) bool { return m.Type == "bind" && !m.ReadOnly }
@@ -209,7 +311,7 @@ func (c *view) covered(p string, readonly bool) bool {
 		m := r.Mount
 		// The reference CLI writes mounts as SOURCE:TARGET into a Compose file of
 		// its own, which wins over the service's volume on the same target.
-		m.ReadOnly = m.ReadOnly && (c.composed.dev() == nil || m.Type != "bind")
+		m.ReadOnly = m.ReadOnly && (c.Composed.dev() == nil || m.Type != "bind")
 		all = append(all, m)
 	}
 	set := len(all)
@@ -249,7 +351,7 @@ var credentialFolder = regexp.MustCompile(`/(\.claude|\.codex|\.gemini|\.config/
 func sharedCredentials(v *view) (out []finding) {
 	for _, r := range v.mounts() {
 		if m := r.Mount; m.Type == "volume" && m.Source != "" && credentialFolder.MatchString(m.Target) && !strings.Contains(m.Source, "${") {
-			out = append(out, told(r, fmt.Sprintf("every project mounts the volume %s", m.Source), "put ${devcontainerId} into its name"))
+			out = append(out, atRight(r, fmt.Sprintf("every project mounts the volume %s", m.Source), "put ${devcontainerId} into its name"))
 		}
 	}
 	return out
@@ -267,21 +369,21 @@ func uncontained(v *view) (out []finding) {
 	v.root.Walk(func(n *jsonc.Node) {
 		if !found && n.Kind == jsonc.String && unasked.MatchString(n.Text) {
 			found = true
-			out = append(out, v.found(n, message, hint))
+			out = append(out, v.atValue(n, message, hint))
 		}
 	})
-	for _, i := range v.build.history() {
+	for _, i := range v.Build.history() {
 		if at := unasked.FindString(i.Source()); at != "" && !found {
 			found = true
 			start, end := i.Find(at)
-			out = append(out, v.inDockerfile(start, end, message, hint))
+			out = append(out, v.atDockerfile(start, end, message, hint))
 		}
 	}
 	for _, s := range v.services() {
 		for _, n := range append(s.Get("command").Scalars(), s.Get("entrypoint").Scalars()...) {
 			if !found && unasked.MatchString(n.Text) {
 				found = true
-				out = append(out, composeFinding(n, message, hint))
+				out = append(out, atCompose(n, message, hint))
 			}
 		}
 	}
@@ -289,10 +391,10 @@ func uncontained(v *view) (out []finding) {
 }
 
 func (c *view) services() []*compose.Service {
-	if c.composed == nil {
+	if c.Composed == nil {
 		return nil
 	}
-	return c.composed.project.Services()
+	return c.Composed.project.Services()
 }
 
 // firewallScripts looks into the scripts of the project that set a packet
@@ -332,7 +434,7 @@ func (c *view) scripts() []string {
 		}
 	}
 	context := c.context()
-	for _, i := range c.build.history() {
+	for _, i := range c.Build.history() {
 		if copied, ok := i.Command.(*instructions.CopyCommand); ok && copied.From == "" {
 			for _, source := range copied.SourcePaths {
 				if scriptName.MatchString(source) {

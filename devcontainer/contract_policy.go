@@ -41,22 +41,27 @@ func (v *view) rules() (rules rulesOf, ok bool) {
 	if !known {
 		return rules, false
 	}
-	policy, _ := firewall.NewPolicy(network) // featurePolicy says what is wrong
+	policy, _ := firewall.NewPolicy(network) // featureEntries says what is wrong
 	return rulesOf{network, policy, "the Feature's option %s", "use forwardPorts; the Feature lets no connection in on port %d"}, policy != nil
 }
 
-// featurePolicy reports options of the firewall Feature that are no policy.
-func (c *pass) featurePolicy(feature jsonc.Member) {
+// featureEntries reports options of the firewall Feature that are no policy.
+func featureEntries(v *view) (out []finding) {
+	feature, ok := v.firewallFeature()
+	if !ok {
+		return nil
+	}
 	network, known := featureNetwork(feature)
 	if !known {
-		return
+		return nil
 	}
 	_, errs := firewall.NewPolicy(network)
 	for _, e := range errs {
 		if n := feature.Value.Member(e.List); n != nil {
-			c.at(n, "SBX210", fmt.Sprintf("%s: %s", e.List, e.Message), e.Hint)
+			out = append(out, v.atValue(n, fmt.Sprintf("%s: %s", e.List, e.Message), e.Hint))
 		}
 	}
+	return out
 }
 
 // closedPorts reports published ports that the firewall does not let in.
@@ -73,7 +78,7 @@ func closedPorts(v *view) (out []finding) {
 		text, _, _ := strings.Cut(r.Value, "/")
 		number, err := strconv.ParseUint(text[strings.LastIndexByte(text, ':')+1:], 10, 16)
 		if err == nil && !slices.Contains(rules.Policy.Inbound(), uint16(number)) {
-			out = append(out, told(r, fmt.Sprintf("port %d is published, and the firewall lets no connection in", number),
+			out = append(out, atRight(r, fmt.Sprintf("port %d is published, and the firewall lets no connection in", number),
 				fmt.Sprintf(rules.inbound, number)))
 		}
 	}
@@ -111,7 +116,7 @@ func refusedCommands(v *view) (out []finding) {
 	for _, hook := range hooks {
 		v.eachCommand(v.root.Member(hook), func(n *jsonc.Node, cmd *shell.Command) {
 			if message, hint := policy.refuses(hook, cmd); message != "" {
-				out = append(out, v.found(n, message, hint))
+				out = append(out, v.atValue(n, message, hint))
 			}
 		})
 	}
@@ -152,7 +157,7 @@ func (c *view) eachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command
 		}
 	case jsonc.Array:
 		var words []string
-		for _, e := range texts(n) {
+		for _, e := range rights.Texts(n) {
 			words = append(words, e.Text)
 		}
 		for _, cmd := range c.commandsOf(n, quotedLine(words)) {
@@ -165,13 +170,21 @@ func (c *view) eachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command
 	}
 }
 
-// commandsOf reads shell text that n holds, and remembers when that was too much.
-func (c *view) commandsOf(n *jsonc.Node, text string) []*shell.Command {
-	commands, err := shell.Parse(text, nil)
-	if errors.Is(err, shell.ErrTooMuch) && !slices.Contains(c.tooMuch, n) {
-		c.tooMuch = append(c.tooMuch, n)
+// parsed is the shell text of a value; cut says that it was too much.
+type parsed struct {
+	commands []*shell.Command
+	cut      bool
+}
+
+// commandsOf reads shell text that n holds.
+func (v *view) commandsOf(n *jsonc.Node, text string) []*shell.Command {
+	p, ok := v.commands[n]
+	if !ok {
+		commands, err := shell.Parse(text, nil)
+		p = parsed{commands, errors.Is(err, shell.ErrTooMuch)}
+		v.commands[n] = p
 	}
-	return commands
+	return p.commands
 }
 
 // fetchedHosts returns the hosts of addresses that a command names.

@@ -43,13 +43,14 @@ type suspect struct {
 // firewallProgram reports a Dockerfile that starts something under the name of
 // sbx-init which is not, as far as the file says. It reads what is written: a
 // script that a build runs can do anything.
-func (c *pass) firewallProgram() {
-	if c.build == nil {
-		return
+func firewallProgram(v *view) (out []finding) {
+	if v.Build == nil || !v.raisesItself() {
+		return nil
 	}
+	c := &programSearch{view: v, asked: map[programPlaceIn]bool{}}
 	var found []suspect
 	starts := map[*dockerfile.Stage]bool{}
-	for _, s := range c.build.file.Stages {
+	for _, s := range c.Build.file.Stages {
 		place, ok := startedProgram(s)
 		if !ok {
 			continue
@@ -62,26 +63,33 @@ func (c *pass) firewallProgram() {
 		}
 	}
 	real := map[int]bool{}
-	for _, s := range c.build.file.Stages {
+	for _, s := range c.Build.file.Stages {
 		for _, i := range s.Instructions {
 			real[i.Start] = true
 		}
 	}
 	lost := false
-	for _, m := range programLine.FindAllSubmatchIndex(c.build.file.Doc.Src, -1) {
+	for _, m := range programLine.FindAllSubmatchIndex(c.Build.file.Doc.Src, -1) {
 		if !real[m[2]] {
 			lost = true
 			found = append(found, suspect{m[2], m[3], "this line is no instruction: it belongs to what begins above it"})
 		}
 	}
-	if final := c.build.final; !lost && len(starts) > 0 && final != nil && !starts[final] && c.root.Member("dockerComposeFile") == nil && !isImage(final.Base().Image, release.ImageRepo()) {
+	if final := c.Build.final; !lost && len(starts) > 0 && final != nil && !starts[final] && c.root.Member("dockerComposeFile") == nil && !isImage(final.Base().Image, release.ImageRepo()) {
 		if entrypoint, _ := final.Start(); entrypoint == nil { // another one is SBX802's
 			found = append(found, suspect{final.From.Start, final.From.HeadEnd, "the container is made from this stage, and only another one starts the firewall"})
 		}
 	}
 	for _, f := range found {
-		c.inBuild(f.start, f.end, "SBX822", f.message, programHint)
+		out = append(out, v.atDockerfile(f.start, f.end, f.message, programHint))
 	}
+	return out
+}
+
+// programSearch follows the firewall's program through the stages of a build.
+type programSearch struct {
+	*view
+	asked map[programPlaceIn]bool // places that were judged
 }
 
 // startedProgram returns the path of the sbx-init that the stage starts.
@@ -128,15 +136,12 @@ type programPlaceIn struct {
 
 // programAt returns what speaks against the file at place, in the stage's
 // image, being the published sbx-init. use is what needs it there.
-func (c *pass) programAt(s *dockerfile.Stage, place string, use *dockerfile.Instruction) []suspect {
+func (c *programSearch) programAt(s *dockerfile.Stage, place string, use *dockerfile.Instruction) []suspect {
 	// Stages that copy from stages lead to the same file on many ways, whose
 	// suspects are the same.
 	at := programPlaceIn{s, place, use}
 	if c.asked[at] {
 		return nil
-	}
-	if c.asked == nil {
-		c.asked = map[programPlaceIn]bool{}
 	}
 	c.asked[at] = true
 	base := s.Base()
@@ -175,13 +180,13 @@ func (c *pass) programAt(s *dockerfile.Stage, place string, use *dockerfile.Inst
 }
 
 // copied judges the COPY that puts a file at place.
-func (c *pass) copied(i *dockerfile.Instruction, cmd *instructions.CopyCommand, place string) []suspect {
+func (c *programSearch) copied(i *dockerfile.Instruction, cmd *instructions.CopyCommand, place string) []suspect {
 	from := i.Expand(cmd.From)
 	start, end := i.Find(cmd.From)
 	if from == "" {
 		return []suspect{{i.Start, i.HeadEnd, "a file of the repository becomes " + place}}
 	}
-	if stage := c.build.file.StageOf(i, from); stage != nil && !c.replaced(from) {
+	if stage := c.Build.file.StageOf(i, from); stage != nil && !c.replaced(from) {
 		if len(cmd.SourcePaths) != 1 {
 			return []suspect{{start, end, fmt.Sprintf("one of several files of the stage %s becomes %s", from, place)}}
 		}
@@ -199,8 +204,8 @@ func (c *pass) copied(i *dockerfile.Instruction, cmd *instructions.CopyCommand, 
 
 // trusted reports whether files from there are the published ones, or from a
 // place for them that the organisation names.
-func (c *pass) trusted(i *dockerfile.Instruction, from string) bool {
-	if c.build.file.StageOf(i, from) != nil || c.replaced(from) {
+func (c *programSearch) trusted(i *dockerfile.Instruction, from string) bool {
+	if c.Build.file.StageOf(i, from) != nil || c.replaced(from) {
 		return false
 	}
 	if isImage(from, release.InitRepo()) || strings.Contains(from, "${templateOption:") {
@@ -221,7 +226,7 @@ func (c *pass) trusted(i *dockerfile.Instruction, from string) bool {
 
 // replaced reports whether the build is given something else under the name of
 // an image or a stage.
-func (c *pass) replaced(name string) bool {
+func (c *programSearch) replaced(name string) bool {
 	if c.buildContext(name) {
 		return true
 	}
@@ -250,7 +255,7 @@ const (
 )
 
 // lands says whether a copy writes to place.
-func (c *pass) lands(i *dockerfile.Instruction, what instructions.SourcesAndDest, from, folder, place string) landing {
+func (c *programSearch) lands(i *dockerfile.Instruction, what instructions.SourcesAndDest, from, folder, place string) landing {
 	written := i.Expand(what.DestPath)
 	to := absolute(folder, written)
 	if to == place {
@@ -282,7 +287,7 @@ func (c *pass) lands(i *dockerfile.Instruction, what instructions.SourcesAndDest
 
 // inContext reports whether a folder of the build's context, which may be a
 // pattern, has a file of that name.
-func (c *pass) inContext(source, rest string) bool {
+func (c *programSearch) inContext(source, rest string) bool {
 	context := c.context()
 	if c.Tree == nil || leavesTree(context) {
 		return false
@@ -306,7 +311,7 @@ func (c *pass) inContext(source, rest string) bool {
 }
 
 // unpacks reports an ADD of what may be an archive into a folder above place.
-func (c *pass) unpacks(i *dockerfile.Instruction, cmd *instructions.AddCommand, folder, place string) bool {
+func (c *programSearch) unpacks(i *dockerfile.Instruction, cmd *instructions.AddCommand, folder, place string) bool {
 	to := strings.TrimSuffix(absolute(folder, i.Expand(cmd.DestPath)), "/")
 	return strings.HasPrefix(place, to+"/") && slices.ContainsFunc(cmd.SourcePaths, func(source string) bool {
 		source = i.Expand(source)
@@ -363,15 +368,15 @@ func runsText(cmd *shell.Command) bool {
 
 // settingsMissing reports a build that copies settings which are not there.
 func settingsMissing(v *view) (out []finding) {
-	if v.build == nil || v.Tree == nil || !v.raisesItself() {
+	if v.Build == nil || v.Tree == nil || !v.raisesItself() {
 		return
 	}
 	context := v.context()
 	if leavesTree(context) || strings.ContainsAny(context, "$:") || v.generated(SettingsName) {
 		return
 	}
-	list := v.build.needed
-	for _, s := range v.build.file.Stages {
+	list := v.Build.needed
+	for _, s := range v.Build.file.Stages {
 		if _, ok := startedProgram(s); ok && !slices.Contains(list, s) { // what the firewall's service builds
 			list = append(list[:len(list):len(list)], s)
 		}
@@ -386,7 +391,7 @@ func settingsMissing(v *view) (out []finding) {
 				name := path.Join(context, path.Clean("/"+i.Expand(source)))
 				if path.Base(name) == SettingsName && v.Tree.Kind(name) == Nothing {
 					start, end := i.Find(source)
-					out = append(out, v.inDockerfile(start, end, fmt.Sprintf("there is no %s, so the image cannot be built", name), "restore it from git, or let sbx-devc init write it"))
+					out = append(out, v.atDockerfile(start, end, fmt.Sprintf("there is no %s, so the image cannot be built", name), "restore it from git, or let sbx-devc init write it"))
 				}
 			}
 		}

@@ -11,7 +11,7 @@
 // A rule is an entry in the table of its family's file:
 //
 //	rules_syntax.go     SBX1xx  package jsonc reports them
-//	rules_schema.go     SBX2xx  schema.go and shape.go compare with the property tables
+//	rules_schema.go     SBX2xx  package schema compares with the property tables
 //	rules_reference.go  SBX3xx  what the reference dev container CLI makes of a file
 //	rules_host.go       SBX4xx  the host's border
 //	rules_secrets.go    SBX5xx  keys
@@ -21,9 +21,8 @@
 //	rules_template.go   SBX9xx  Templates and what was made from them
 //
 // A new rule needs its entry there, with a check (a function of a view), and two
-// examples, which a test runs. Nothing else has to
-// know of it. Rules that one walk over a file reports together have an entry
-// with a method of pass instead, which reports by their ids.
+// examples, which a test runs. Nothing else has to know of it. Findings that
+// are made while a file is read have an entry that names what makes them.
 //
 // What a container gets (mounts, capabilities, variables, …) is one list, which
 // package rights reads from every notation; a rule about it is a loop over that
@@ -35,7 +34,7 @@
 //	project.go tree.go discover.go           what is read, and where it comes from
 //	view.go                                  what rules look at, and the form of what they say
 //	check.go suppress.go fix.go examples.go  the walk over the table, what comments take out of it, what it repairs
-//	schema*.go shape.go template.go          names and types; Features, Templates and locks
+//	template.go                              Features and Templates
 //	reference.go variables.go                what the reference CLI does with a value
 //	host.go paths.go sockets.go secrets.go   ways to the host and to other containers; keys
 //	supply.go remote.go frontend.go          what comes from elsewhere

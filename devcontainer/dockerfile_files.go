@@ -19,7 +19,7 @@ var (
 
 // addedAddress reports ADD of an address whose content nobody compares.
 func addedAddress(v *view) (out []finding) {
-	for _, i := range v.build.instructions() {
+	for _, i := range v.Build.instructions() {
 		add, ok := i.Command.(*instructions.AddCommand)
 		if !ok || add.Checksum != "" {
 			continue
@@ -30,7 +30,7 @@ func addedAddress(v *view) (out []finding) {
 				continue
 			}
 			start, end := i.Find(source)
-			out = append(out, v.inDockerfile(start, end, "nothing checks the content that this address sends",
+			out = append(out, v.atDockerfile(start, end, "nothing checks the content that this address sends",
 				"add --checksum=sha256:…, for a repository the full commit"))
 		}
 	}
@@ -56,7 +56,7 @@ func (b buildVariable) literal() bool { return b.value != nil && isSecret(b.name
 // buildVariables returns those of ARG and ENV. Of an ENV that only passes an ARG
 // of the same name on, the ARG counts, and one that is empty takes a value away.
 func (v *view) buildVariables() (out []buildVariable) {
-	if v.build == nil {
+	if v.Build == nil {
 		return nil
 	}
 	add := func(i *dockerfile.Instruction, name string, value *string, expanded string) {
@@ -64,10 +64,10 @@ func (v *view) buildVariables() (out []buildVariable) {
 		out = append(out, buildVariable{name, value, expanded, start, end})
 	}
 	args := map[*dockerfile.Stage]map[string]bool{}
-	for _, s := range v.build.needed {
+	for _, s := range v.Build.needed {
 		args[s] = argued(s)
 	}
-	for _, i := range append(v.build.file.Global[:len(v.build.file.Global):len(v.build.file.Global)], v.build.instructions()...) {
+	for _, i := range append(v.Build.file.Global[:len(v.Build.file.Global):len(v.Build.file.Global)], v.Build.instructions()...) {
 		switch cmd := i.Command.(type) {
 		case *instructions.ArgCommand:
 			for _, kv := range cmd.Args {
@@ -76,7 +76,7 @@ func (v *view) buildVariables() (out []buildVariable) {
 		case *instructions.EnvCommand:
 			for _, kv := range cmd.Env {
 				text := strings.Trim(kv.Value, `"'`)
-				if _, again := v.build.file.Args[kv.Key]; !again && !args[i.Stage][kv.Key] && text != "" {
+				if _, again := v.Build.file.Args[kv.Key]; !again && !args[i.Stage][kv.Key] && text != "" {
 					add(i, kv.Key, &kv.Value, text)
 				}
 			}
@@ -89,7 +89,7 @@ func (v *view) buildVariables() (out []buildVariable) {
 func buildTimeSecrets(v *view) (out []finding) {
 	for _, b := range v.buildVariables() {
 		if b.keeps() && !b.literal() {
-			out = append(out, v.inDockerfile(b.start, b.end, b.name+" stays readable in the image", "use RUN --mount=type=secret,id="+b.name))
+			out = append(out, v.atDockerfile(b.start, b.end, b.name+" stays readable in the image", "use RUN --mount=type=secret,id="+b.name))
 		}
 	}
 	return out
@@ -100,10 +100,10 @@ func (v *view) dockerfileKeys() (out []finding) {
 	const hint = "revoke it, and use RUN --mount=type=secret"
 	for _, b := range v.buildVariables() {
 		if b.literal() {
-			out = append(out, v.inDockerfile(b.start, b.end, b.name+" holds what looks like a key", hint))
+			out = append(out, v.atDockerfile(b.start, b.end, b.name+" holds what looks like a key", hint))
 		}
 	}
-	each(v.build.instructions(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
+	each(v.Build.instructions(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
 		for _, w := range cmd.Words {
 			if key := writtenKey.FindString(w.Text); key != "" && cmd.Wrapped == "" {
 				out = append(out, v.atWord(w, cmd.Name()+" gets what looks like a key", hint))
@@ -138,7 +138,7 @@ var secretFile = regexp.MustCompile(`(^|/)(\.env(\.(local|production|development
 // pip's files are also where a registry is named, but that is no reason to
 // keep a key in the image.
 func copiedSecrets(v *view) (out []finding) {
-	for _, i := range v.build.instructions() {
+	for _, i := range v.Build.instructions() {
 		var sources []string
 		switch cmd := i.Command.(type) {
 		case *instructions.CopyCommand:
@@ -154,7 +154,7 @@ func copiedSecrets(v *view) (out []finding) {
 				continue
 			}
 			start, end := i.Find(source)
-			out = append(out, v.inDockerfile(start, end, name+" becomes part of the image",
+			out = append(out, v.atDockerfile(start, end, name+" becomes part of the image",
 				"leave it out; a step that needs it mounts it: RUN --mount=type=secret"))
 		}
 	}
@@ -171,7 +171,7 @@ var publicKey = regexp.MustCompile(`(?i)(cert|\bca\b|public|root|chain|gpg|keyri
 // historyCopied notes COPY of a whole context that holds a repository, when
 // .dockerignore does not keep that out.
 func historyCopied(v *view) (out []finding) {
-	if v.Tree == nil || v.build == nil {
+	if v.Tree == nil || v.Build == nil {
 		return
 	}
 	context := v.context()
@@ -183,12 +183,12 @@ func historyCopied(v *view) (out []finding) {
 			return
 		}
 	}
-	for _, i := range v.build.instructions() {
+	for _, i := range v.Build.instructions() {
 		if copied, ok := i.Command.(*instructions.CopyCommand); ok && copied.From == "" {
 			for _, source := range copied.SourcePaths {
 				if path.Clean(source) == "." && len(copied.ExcludePatterns) == 0 {
 					start, end := i.Find(" " + source)
-					out = append(out, v.inDockerfile(start+1, end, "the context holds .git, and .dockerignore does not keep it out",
+					out = append(out, v.atDockerfile(start+1, end, "the context holds .git, and .dockerignore does not keep it out",
 						"write .git into .dockerignore"))
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -20,7 +21,7 @@ import (
 func fromUnpinned(v *view) (out []finding) {
 	for _, i := range v.unpinned() {
 		if tag := imageTag(i.name); tag != "" && tag != "latest" {
-			out = append(out, v.inDockerfile(i.at.Start, i.at.End, i.name+" is not pinned by digest", "write it as NAME:TAG@sha256:…"))
+			out = append(out, v.atDockerfile(i.at.Start, i.at.End, i.name+" is not pinned by digest", "write it as NAME:TAG@sha256:…"))
 		}
 	}
 	return out
@@ -30,14 +31,14 @@ func fromUnpinned(v *view) (out []finding) {
 // of.
 func newestImages(v *view) (out []finding) {
 	images := v.unpinned()
-	for _, s := range v.build.sources() {
+	for _, s := range v.Build.sources() {
 		if !strings.Contains(s.image, "@sha256:") && strings.ContainsAny(s.image, "/:") { // a bare name may be a context that the build is given
 			images = append(images, namedImage{name: s.image, at: rights.Place{Start: s.start, End: s.end}})
 		}
 	}
 	for _, i := range images {
 		if tag := imageTag(i.name); tag == "" || tag == "latest" {
-			out = append(out, v.inDockerfile(i.at.Start, i.at.End, i.name+" is whatever is newest at the time of the build",
+			out = append(out, v.atDockerfile(i.at.Start, i.at.End, i.name+" is whatever is newest at the time of the build",
 				"name a version, better a digest"))
 		}
 	}
@@ -66,10 +67,10 @@ func imageTag(image string) string {
 
 // buildProblems reports what BuildKit refuses.
 func buildProblems(v *view) (out []finding) {
-	if v.build == nil {
+	if v.Build == nil {
 		return
 	}
-	for _, p := range v.build.file.Problems {
+	for _, p := range v.Build.file.Problems {
 		hint := ""
 		message, _, _ := strings.Cut(p.Message, "\n")
 		if p.Unknown != "" {
@@ -78,7 +79,7 @@ func buildProblems(v *view) (out []finding) {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			}
 		}
-		out = append(out, v.inDockerfile(p.Start, p.End, message, hint))
+		out = append(out, v.atDockerfile(p.Start, p.End, message, hint))
 	}
 	return out
 }
@@ -89,12 +90,12 @@ var instructionNames = []string{"ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV"
 // targetMissing reports a build target that is no stage: the file's, or that of
 // the Compose service.
 func targetMissing(v *view) (out []finding) {
-	if v.build == nil || v.build.final != nil || len(v.build.file.Stages) == 0 {
+	if v.Build == nil || v.Build.final != nil || len(v.Build.file.Stages) == 0 {
 		return
 	}
-	target, ok := v.build.target.Str()
+	target, ok := v.Build.target.Str()
 	var inService *compose.Node
-	if s := v.composed.dev(); s != nil {
+	if s := v.Composed.dev(); s != nil {
 		inService = s.Get("build").Get("target")
 		target, ok = inService.String(), inService.String() != ""
 	}
@@ -102,21 +103,21 @@ func targetMissing(v *view) (out []finding) {
 		return
 	}
 	var names []string
-	for _, s := range v.build.file.Stages {
+	for _, s := range v.Build.file.Stages {
 		if s.Name != "" {
 			names = append(names, s.Name)
 		}
 	}
 	hint := "the Dockerfile names no stages"
 	if len(names) > 0 {
-		hint = didYouMean(target, names)
+		hint = schema.DidYouMean(target, names)
 	}
 	message := fmt.Sprintf("the Dockerfile has no stage %q", target)
 	if inService != nil {
-		out = append(out, composeFinding(inService, message, hint))
+		out = append(out, atCompose(inService, message, hint))
 		return
 	}
-	out = append(out, v.found(v.build.target, message, hint))
+	out = append(out, v.atValue(v.Build.target, message, hint))
 	return out
 }
 
@@ -125,12 +126,12 @@ var predefined = regexp.MustCompile(`^((?i:https?|ftp|no|all)_(?i:proxy)|BUILDKI
 
 // unusedArguments reports build.args that the Dockerfile does not take.
 func unusedArguments(v *view) (out []finding) {
-	if v.build == nil || v.build.args == nil || len(v.build.file.Problems) > 0 {
+	if v.Build == nil || v.Build.args == nil || len(v.Build.file.Problems) > 0 {
 		return
 	}
 	var known []string
-	all := v.build.file.Global
-	for _, s := range v.build.file.Stages {
+	all := v.Build.file.Global
+	for _, s := range v.Build.file.Stages {
 		all = append(all[:len(all):len(all)], s.Instructions...)
 	}
 	for _, i := range all {
@@ -140,13 +141,13 @@ func unusedArguments(v *view) (out []finding) {
 			}
 		}
 	}
-	for _, m := range v.build.args.Members {
+	for _, m := range v.Build.args.Members {
 		if !slices.Contains(known, m.Name) && !predefined.MatchString(m.Name) {
 			hint := "declare it with ARG, or remove it"
 			if best := diag.Suggest(m.Name, known); best != "" {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			}
-			out = append(out, v.named(m, fmt.Sprintf("the Dockerfile has no ARG %s", m.Name), hint))
+			out = append(out, v.atName(m, fmt.Sprintf("the Dockerfile has no ARG %s", m.Name), hint))
 		}
 	}
 	return out
@@ -154,19 +155,19 @@ func unusedArguments(v *view) (out []finding) {
 
 // stageMissing reports --from that names a stage which is not there.
 func stageMissing(v *view) (out []finding) {
-	for _, i := range v.build.instructions() {
+	for _, i := range v.Build.instructions() {
 		for _, from := range i.Sources() {
-			if v.build.file.StageOf(i, from) != nil || strings.ContainsAny(from, "$/:.@") {
+			if v.Build.file.StageOf(i, from) != nil || strings.ContainsAny(from, "$/:.@") {
 				continue
 			}
 			_, notNumber := strconv.Atoi(from)
 			var names []string
-			for _, s := range v.build.file.Stages {
+			for _, s := range v.Build.file.Stages {
 				if s.Name != "" && s.Index < i.Stage.Index {
 					names = append(names, s.Name)
 				}
 			}
-			later := v.build.file.Target(from)
+			later := v.Build.file.Target(from)
 			best := diag.Suggest(strings.ToLower(from), names)
 			if notNumber != nil && later == nil && best == "" || v.buildContext(from) {
 				continue // an image of that name
@@ -181,7 +182,7 @@ func stageMissing(v *view) (out []finding) {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			}
 			start, end := i.Find("--from=" + from)
-			out = append(out, v.inDockerfile(start, end, message, hint))
+			out = append(out, v.atDockerfile(start, end, message, hint))
 		}
 	}
 	return out
@@ -190,20 +191,20 @@ func stageMissing(v *view) (out []finding) {
 // buildContext reports whether build.options, or the Compose service, names a
 // further context, which --from may mean.
 func (c *view) buildContext(name string) bool {
-	if s := c.composed.dev(); s != nil && slices.ContainsFunc(s.Get("build").Get("additional_contexts").Variables(),
+	if s := c.Composed.dev(); s != nil && slices.ContainsFunc(s.Get("build").Get("additional_contexts").Variables(),
 		func(v compose.Variable) bool { return v.Name == name }) {
 		return true
 	}
-	return slices.ContainsFunc(c.built, func(a rights.Arg) bool {
+	return slices.ContainsFunc(c.BuildArgs, func(a rights.Arg) bool {
 		return a.Flag == "build-context" && strings.HasPrefix(a.Value, name+"=")
 	})
 }
 
 // onbuild notes triggers.
 func onbuild(v *view) (out []finding) {
-	for _, i := range v.build.history() {
+	for _, i := range v.Build.history() {
 		if i.Name == "ONBUILD" {
-			out = append(out, v.inDockerfile(i.Start, i.HeadEnd, "ONBUILD does nothing here", "write the instruction itself"))
+			out = append(out, v.atDockerfile(i.Start, i.HeadEnd, "ONBUILD does nothing here", "write the instruction itself"))
 		}
 	}
 	return out
@@ -217,24 +218,24 @@ var lineInstruction = regexp.MustCompile(`(?mi)^[\t ]*((FROM)[\t ]+[^\s]+|(USER)
 // a FROM whose image it does not find. Both end in a build that fails, or in
 // rights of another user than the Dockerfile's.
 func misread(v *view) (out []finding) {
-	if v.build == nil || v.build.final == nil {
+	if v.Build == nil || v.Build.final == nil {
 		return
 	}
 	real := map[int]bool{}
-	for _, s := range v.build.file.Stages {
+	for _, s := range v.Build.file.Stages {
 		real[s.From.Start] = true
 		if line := strings.TrimRight(s.From.Source()[:s.From.HeadEnd-s.From.Start], " \t"); strings.HasSuffix(line, `\`) {
-			out = append(out, v.inDockerfile(s.From.Start, s.From.HeadEnd, "the reference CLI does not read on in the next line",
+			out = append(out, v.atDockerfile(s.From.Start, s.From.HeadEnd, "the reference CLI does not read on in the next line",
 				"write FROM in one line"))
 		}
 		for _, i := range s.Instructions {
 			real[i.Start] = true
 		}
 	}
-	for _, m := range lineInstruction.FindAllSubmatchIndex(v.build.file.Doc.Src, -1) {
+	for _, m := range lineInstruction.FindAllSubmatchIndex(v.Build.file.Doc.Src, -1) {
 		if !real[m[2]] {
-			out = append(out, v.inDockerfile(m[2], m[3], fmt.Sprintf("the reference CLI takes this line for %s",
-				strings.ToUpper(string(v.build.file.Doc.Src[m[2]:m[2]+4]))), "let the line start with something else, or keep the script in a file of its own"))
+			out = append(out, v.atDockerfile(m[2], m[3], fmt.Sprintf("the reference CLI takes this line for %s",
+				strings.ToUpper(string(v.Build.file.Doc.Src[m[2]:m[2]+4]))), "let the line start with something else, or keep the script in a file of its own"))
 		}
 	}
 	return out

@@ -20,7 +20,7 @@ var (
 func setuidModes(v *view) (out []finding) {
 	for _, m := range v.modes() {
 		if setsUID(m.text) {
-			out = append(out, v.inDockerfile(m.start, m.end, m.text+" makes it run with its owner's rights, whoever starts it",
+			out = append(out, v.atDockerfile(m.start, m.end, m.text+" makes it run with its owner's rights, whoever starts it",
 				"leave the bit out; do as root in the Dockerfile what needs root"))
 		}
 	}
@@ -31,7 +31,7 @@ func setuidModes(v *view) (out []finding) {
 func writableModes(v *view) (out []finding) {
 	for _, m := range v.modes() {
 		if !setsUID(m.text) && worldWritable(m.text) {
-			out = append(out, v.inDockerfile(m.start, m.end, m.text+" lets every user change it",
+			out = append(out, v.atDockerfile(m.start, m.end, m.text+" lets every user change it",
 				"give it to the one user that needs it: chown, or chmod u+rwX"))
 		}
 	}
@@ -45,7 +45,7 @@ type fileMode struct {
 }
 
 func (v *view) modes() (out []fileMode) {
-	each(v.build.history(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
+	each(v.Build.history(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
 		var w shell.Word
 		ok, directory := false, false
 		switch {
@@ -65,7 +65,7 @@ func (v *view) modes() (out []fileMode) {
 			out = append(out, fileMode{w.Text, w.Start, w.End})
 		}
 	})
-	for _, i := range v.build.history() {
+	for _, i := range v.Build.history() {
 		mode := ""
 		switch cmd := i.Command.(type) {
 		case *instructions.CopyCommand:

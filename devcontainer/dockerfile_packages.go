@@ -23,10 +23,10 @@ func aptUpdate(cmd *shell.Command) bool {
 }
 
 func (v *view) neededStages() []*dockerfile.Stage {
-	if v.build == nil {
+	if v.Build == nil {
 		return nil
 	}
-	return v.build.needed
+	return v.Build.needed
 }
 
 // aptStep is what a step does with apt.

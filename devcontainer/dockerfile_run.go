@@ -73,14 +73,14 @@ func readsItsProgram(cmd *shell.Command) bool {
 // downloadRun reports programs that are run as they come from the network.
 func downloadRun(v *view) (out []finding) {
 	done := map[*shell.Command]bool{}
-	each(v.build.instructions(), func(i *dockerfile.Instruction, cmd *shell.Command) {
+	each(v.Build.instructions(), func(i *dockerfile.Instruction, cmd *shell.Command) {
 		fetcher, ok := ranDownload(cmd)
 		if !ok || done[fetcher] {
 			return
 		}
 		done[fetcher] = true
 		first := fetcher.Words[0]
-		out = append(out, v.inDockerfile(first.Start, max(first.End, min(cmd.Words[0].End, i.End)),
+		out = append(out, v.atDockerfile(first.Start, max(first.End, min(cmd.Words[0].End, i.End)),
 			fmt.Sprintf("what %s fetches is run by %s unseen", fetcher.Name(), cmd.Name()),
 			"save it, compare it with a checksum that the Dockerfile names, then run it; or install a package"))
 	})
@@ -99,7 +99,7 @@ var archiveOrProgram = regexp.MustCompile(`(?i)(\.(tar(\.\w+)?|tgz|txz|zip|deb|r
 // a look at them.
 func unverified(v *view) (out []finding) {
 	done := map[*dockerfile.Instruction]bool{}
-	each(v.build.instructions(), func(i *dockerfile.Instruction, cmd *shell.Command) {
+	each(v.Build.instructions(), func(i *dockerfile.Instruction, cmd *shell.Command) {
 		if done[i] || !cmd.Is(downloaders...) || checked(i) || slices.ContainsFunc(i.Commands, func(x *shell.Command) bool { _, ok := ranDownload(x); return ok }) {
 			return
 		}
@@ -114,7 +114,7 @@ func unverified(v *view) (out []finding) {
 
 // insecureStep reports steps that get the host's rights or network.
 func insecureStep(v *view) (out []finding) {
-	for _, i := range v.build.instructions() {
+	for _, i := range v.Build.instructions() {
 		run, ok := i.Command.(*instructions.RunCommand)
 		if !ok {
 			continue
@@ -125,7 +125,7 @@ func insecureStep(v *view) (out []finding) {
 		} {
 			if bad {
 				start, end := i.Find(flag)
-				out = append(out, v.inDockerfile(start, end, flag+" opens the host to this step", "remove it; the engine refuses it without an entitlement anyway"))
+				out = append(out, v.atDockerfile(start, end, flag+" opens the host to this step", "remove it; the engine refuses it without an entitlement anyway"))
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // tlsOff reports switched-off checks of certificates.
 func tlsOff(v *view) (out []finding) {
 	const hint = "install the authority's certificate instead"
-	each(v.build.instructions(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
+	each(v.Build.instructions(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
 		if w, what, ok := insecure(cmd); ok {
 			out = append(out, v.atWord(w, what, hint))
 		}
@@ -23,12 +23,12 @@ func tlsOff(v *view) (out []finding) {
 			}
 		}
 	})
-	for _, i := range v.build.instructions() {
+	for _, i := range v.Build.instructions() {
 		if e, ok := i.Command.(*instructions.EnvCommand); ok {
 			for _, kv := range e.Env {
 				if insecureVariable(kv.Key, i.Expand(kv.Value)) {
 					start, end := i.Find(kv.Key)
-					out = append(out, v.inDockerfile(start, end, kv.Key+" switches the check of certificates off", hint))
+					out = append(out, v.atDockerfile(start, end, kv.Key+" switches the check of certificates off", hint))
 				}
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -33,34 +34,34 @@ func isRoot(user string) bool {
 // its last USER. Images made for dev containers name a user of their own in a
 // label, which counts more than USER.
 func (v *view) leftToRoot() (last *dockerfile.Instruction, ok bool) {
-	if v.build == nil || v.build.final == nil || v.namedUser() != nil || v.sandboxed() {
+	if v.Build == nil || v.Build.final == nil || v.namedUser() != nil || v.sandboxed() {
 		return nil, false // SBX805 says it of a sandbox
 	}
-	base := v.build.final.Base()
-	return v.build.final.Last("USER"), base.Known && !forDevContainers.MatchString(base.Image)
+	base := v.Build.final.Base()
+	return v.Build.final.Last("USER"), base.Known && !forDevContainers.MatchString(base.Image)
 }
 
 // endsAsRoot reports a container that its Dockerfile leaves to root.
 func endsAsRoot(v *view) []finding {
 	last, ok := v.leftToRoot()
-	if !ok || last == nil || !isRoot(v.build.final.User) {
+	if !ok || last == nil || !isRoot(v.Build.final.User) {
 		return nil
 	}
-	return []finding{v.inDockerfile(last.Start, last.HeadEnd, "the container runs as root", "end with an unprivileged USER, or set remoteUser")}
+	return []finding{v.atDockerfile(last.Start, last.HeadEnd, "the container runs as root", "end with an unprivileged USER, or set remoteUser")}
 }
 
 // noUser notes a Dockerfile that leaves the choice of a user to its base image.
 func noUser(v *view) []finding {
 	last, ok := v.leftToRoot()
-	if !ok || last != nil || v.build.final.User != "" || v.hasFeatures() {
+	if !ok || last != nil || v.Build.final.User != "" || v.hasFeatures() {
 		return nil
 	}
 	message, hint := "no USER, and the configuration names no remoteUser", "create a user and end with USER, or set remoteUser"
 	if v.bare {
 		message, hint = "no USER, so the container runs as the base image's user, mostly root", "create a user and end with USER"
 	}
-	from := v.build.final.From
-	return []finding{v.inDockerfile(from.Start, from.HeadEnd, message, hint)}
+	from := v.Build.final.From
+	return []finding{v.atDockerfile(from.Start, from.HeadEnd, message, hint)}
 }
 
 // forDevContainers are images whose label names a remoteUser.
@@ -78,7 +79,7 @@ var standardUsers = []string{"root", "daemon", "bin", "sys", "sync", "games", "m
 
 // userMissing reports users that neither the image nor the Dockerfile has.
 func userMissing(v *view) (out []finding) {
-	b := v.build
+	b := v.Build
 	if b == nil || b.final == nil || v.hasFeatures() {
 		return // a Feature may create any user
 	}
@@ -95,13 +96,13 @@ func userMissing(v *view) (out []finding) {
 			image != "scratch" && slices.Contains(standardUsers, name) || name == "root" || mentioned(b.history(), name)
 	}
 	hint := func(name string) string { return fmt.Sprintf("create it: RUN useradd --create-home %s", name) }
-	if n := v.namedUser(); n != nil && !variable.MatchString(n.Text) && !has(n.Text) {
-		out = append(out, v.found(n, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, n.Text), hint(n.Text)))
+	if n := v.namedUser(); n != nil && !rights.Variable.MatchString(n.Text) && !has(n.Text) {
+		out = append(out, v.atValue(n, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, n.Text), hint(n.Text)))
 		return
 	}
 	if last := b.final.Last("USER"); last != nil && !has(b.final.User) {
 		start, end := last.Find(last.Command.(*instructions.UserCommand).User)
-		out = append(out, v.inDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, b.final.User), hint(b.final.User)))
+		out = append(out, v.atDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, b.final.User), hint(b.final.User)))
 	}
 	return out
 }
@@ -142,11 +143,11 @@ var (
 // printf, tee, sed, a here-document or COPY.
 func sudoers(v *view) (out []finding) {
 	const message, hint = "sudo runs everything without a password", "name the one command that is needed, or do it in the Dockerfile as root"
-	for _, i := range v.build.history() {
+	for _, i := range v.Build.history() {
 		for _, d := range i.Documents {
 			if i.Name != "RUN" && sudoersPath.MatchString(i.Source()) {
 				if m := wide.FindStringIndex(d.Text); m != nil {
-					out = append(out, v.inDockerfile(d.Start+m[0], d.Start+m[1], message, hint))
+					out = append(out, v.atDockerfile(d.Start+m[0], d.Start+m[1], message, hint))
 				}
 			}
 		}
@@ -199,7 +200,7 @@ func engineGroup(v *view) (out []finding) {
 	groups := func(s string) bool {
 		return slices.ContainsFunc(strings.Split(s, ","), func(g string) bool { return slices.Contains([]string{"docker", "containerd", "podman"}, g) })
 	}
-	each(v.build.history(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
+	each(v.Build.history(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
 		switch {
 		case cmd.Is("usermod", "useradd"):
 			if w, ok := cmd.Value("-aG", "-G", "--groups", "-Ga", "-a -G"); ok && groups(w.Text) {

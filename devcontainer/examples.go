@@ -3,6 +3,7 @@ package devcontainer
 import (
 	"bytes"
 	"embed"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ const examplePolicy = "policy.jsonc"
 // CheckExample checks the first of an example's files that can be checked: a
 // configuration, a Feature or a Template.
 func CheckExample(files Memory) ([]diag.Finding, error) {
-	names := sortedKeys(files)
+	names := slices.Sorted(maps.Keys(files))
 	isTemplate := func(name string) bool { return path.Base(name) == TemplateName }
 	i := slices.IndexFunc(names, func(name string) bool {
 		return slices.Contains([]string{"devcontainer.json", ".devcontainer.json"}, path.Base(name)) && !slices.ContainsFunc(names, isTemplate)

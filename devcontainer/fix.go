@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -25,7 +26,7 @@ func Fix(p *Project, rules []string) (src []byte, fixed []diag.Finding) {
 	original := p.Config.Src
 	src = original
 	for range maxRounds {
-		c := newPass(p)
+		c := newPass(newView(p), table())
 		c.run()
 		c.suppress()
 		c.syntaxFixes()
@@ -79,11 +80,11 @@ func (c *pass) syntaxFixes() {
 		switch r.Rule {
 		case jsonc.RuleTrailingComma:
 			at := c.Config.Offset(r.Line, r.Column)
-			r.fix([]jsonc.Edit{{Start: at, End: at + 1}})
+			r.edits = []jsonc.Edit{{Start: at, End: at + 1}}
 		case jsonc.RuleSyntax:
-			if m := unquotedName.FindSubmatch(c.Config.Src[c.Config.Offset(r.Line, r.Column):]); m != nil && !slices.Contains(opening, string(m[1])) {
+			if m := unquotedName.FindSubmatch(c.Config.Src[c.Config.Offset(r.Line, r.Column):]); m != nil && !slices.Contains(schema.Opening, string(m[1])) {
 				at := c.Config.Offset(r.Line, r.Column)
-				r.fix([]jsonc.Edit{{Start: at, End: at + len(m[1]), Text: jsonc.Quote(string(m[1]))}})
+				r.edits = []jsonc.Edit{{Start: at, End: at + len(m[1]), Text: jsonc.Quote(string(m[1]))}}
 			}
 		}
 	}
@@ -143,42 +144,4 @@ func (c *view) listing(name string, values ...string) []jsonc.Edit {
 		return c.Config.AddElement(n, strings.Join(quoted, ",\n"))
 	}
 	return nil
-}
-
-// moveLegacy moves a legacy property to where it belongs now, or returns
-// nothing when something is there already.
-func (c *pass) moveLegacy(m jsonc.Member) []jsonc.Edit {
-	root, doc := c.root, c.Config
-	i := slices.IndexFunc(root.Members, func(x jsonc.Member) bool { return x.NameStart == m.NameStart })
-	custom := root.Member("customizations")
-	if custom == nil {
-		if slices.ContainsFunc(root.Members[:i], func(x jsonc.Member) bool { return legacy[x.Name] != "" }) {
-			return nil // the first one makes the place that this one moves to
-		}
-		// In place, so that nothing else moves.
-		return []jsonc.Edit{
-			{Start: m.NameStart, End: m.NameEnd, Text: `"customizations": {"vscode": {` + jsonc.Quote(m.Name)},
-			{Start: m.Value.End, End: m.Value.End, Text: "}}"},
-		}
-	}
-	vscode := custom.Member("vscode")
-	value := doc.Outdented(m.Value)
-	switch {
-	case custom.Kind != jsonc.Object || vscode != nil && (vscode.Kind != jsonc.Object || vscode.Member(m.Name) != nil):
-		return nil
-	case vscode == nil:
-		return append(doc.AddMember(custom, "vscode", "{"+jsonc.Quote(m.Name)+": "+value+"}"), doc.RemoveMember(root, i)...)
-	}
-	return append(doc.AddMember(vscode, m.Name, value), doc.RemoveMember(root, i)...)
-}
-
-// opening are the properties that a slip of the pen must not start to act by
-// itself: they open the host, or run something there.
-var opening = []string{"privileged", "capAdd", "securityOpt", "runArgs", "mounts", "initializeCommand", "appPort"}
-
-// sameButForCase reports whether a name differs from another in case, hyphens
-// and underscores alone: then it can only have been meant.
-func sameButForCase(a, b string) bool {
-	fold := strings.NewReplacer("_", "", "-", "")
-	return strings.EqualFold(fold.Replace(a), fold.Replace(b))
 }

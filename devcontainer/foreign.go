@@ -38,19 +38,19 @@ type ServiceLines struct {
 
 // Inspect looks at a dev container that init did not write. It is pure.
 func Inspect(p *Project) Foreign {
-	c := newPass(p)
-	if c.root == nil {
+	v := newView(p)
+	if v.root == nil {
 		return Foreign{}
 	}
-	c.run()
-	f := Foreign{StartUser: c.startUser(), Claude: c.installsClaude(), Login: c.keepsLogin()}
+	f := Foreign{StartUser: v.startUser(), Claude: v.installsClaude(), Login: v.keepsLogin(), Compose: v.serviceLines()}
+	c := newPass(v, table())
+	for _, id := range []string{"SBX401", "SBX402", "SBX412"} {
+		c.apply(c.table[id])
+	}
 	for _, r := range c.reports {
-		if slices.Contains([]string{"SBX401", "SBX402", "SBX412"}, r.Rule) {
-			f.Breaks = append(f.Breaks, r.Finding)
-		}
+		f.Breaks = append(f.Breaks, r.Finding)
 	}
 	diag.Sort(f.Breaks)
-	f.Compose = c.serviceLines()
 	return f
 }
 
@@ -59,10 +59,10 @@ func (c *view) startUser() string {
 	if s, ok := c.root.Member("containerUser").Str(); ok {
 		return s
 	}
-	if s := c.composed.dev(); s != nil && s.Get("user").String() != "" {
+	if s := c.Composed.dev(); s != nil && s.Get("user").String() != "" {
 		return s.Get("user").String()
 	}
-	user, _ := c.build.user()
+	user, _ := c.Build.user()
 	return user
 }
 
@@ -91,35 +91,26 @@ func (c *view) keepsLogin() bool {
 }
 
 // serviceLines returns what the dev container's service lacks.
-func (c *pass) serviceLines() *ServiceLines {
-	dev := c.composed.dev()
+func (c *view) serviceLines() *ServiceLines {
+	dev := c.Composed.dev()
 	if dev == nil {
 		return nil
 	}
 	lines := ServiceLines{File: nameOf(dev).Doc.File, Service: dev.Name}
 	if user := dev.Get("user").String(); user != "" && !isRoot(user) {
 		lines.User = "root"
-	} else if built, ok := c.build.user(); ok && user == "" && !isRoot(built) {
+	} else if built, ok := c.Build.user(); ok && user == "" && !isRoot(built) {
 		lines.User = "root"
 	}
-	if volume := c.workspaceVolume(); volume != nil {
-		lines.Volumes = c.protectingVolumes(volume)
+	if e, ok := c.exposed(); ok && e.volume != nil {
+		if from, to, ok := c.workspaceIn(e.volume); ok { // nothing where the place of the workspace in the container is not known
+			lines.Volumes = volumesOver(from, to, e.toCover())
+		}
 	}
 	if lines.User == "" && len(lines.Volumes) == 0 {
 		return nil
 	}
 	return &lines
-}
-
-// protectingVolumes returns the volumes that lay what the host obeys over
-// itself, of what volume shows of the workspace; nothing where the place of the
-// workspace in the container is not known.
-func (c *pass) protectingVolumes(volume *rights.Right) []string {
-	from, to, ok := c.workspaceIn(volume)
-	if !ok {
-		return nil
-	}
-	return volumesOver(from, to, c.exposedPaths)
 }
 
 // volumesOver writes volumes that lay paths of the folder from over the same
@@ -144,7 +135,7 @@ func volumesOver(from, to string, paths []string) []string {
 // and where the container has it by a volume of the project's folder or of one
 // above.
 func (c *view) workspaceIn(volume *rights.Right) (from, to string, ok bool) {
-	base := path.Join(c.Dir, path.Dir(c.composed.first))
+	base := path.Join(c.Dir, path.Dir(c.Composed.first))
 	from = relative(base, c.Home)
 	source := path.Join(base, volume.Mount.Source)
 	if source == path.Clean(c.Home) {
@@ -173,12 +164,12 @@ func relative(from, to string) string {
 // Services names the services of the project's Compose files that are not its
 // dev container, in their order; nothing without Compose.
 func (p *Project) Services() []string {
-	if p.composed == nil {
+	if p.Composed == nil {
 		return nil
 	}
 	var out []string
-	for _, s := range p.composed.project.Services() {
-		if p.composed.service == nil || s.Name != p.composed.service.Name {
+	for _, s := range p.Composed.project.Services() {
+		if p.Composed.service == nil || s.Name != p.Composed.service.Name {
 			out = append(out, s.Name)
 		}
 	}
@@ -189,7 +180,7 @@ func (p *Project) Services() []string {
 // in the configuration are; ok is false without that Feature, and where an
 // option depends on a variable.
 func FirewallNetwork(p *Project) (network firewall.Network, ok bool) {
-	c := newPass(p)
+	c := newView(p)
 	feature, found := c.firewallFeature()
 	if c.root == nil || !found {
 		return network, false

@@ -15,21 +15,20 @@ import (
 type frontend struct {
 	image string
 	at    rights.Place
-	once  bool // see finding
 }
 
 // frontends returns those that the Dockerfile and the build's arguments name.
 // An argument wins over the file (BuildKit's reference, "BUILDKIT_SYNTAX").
 func (v *view) frontends() []frontend {
 	var out []frontend
-	add := func(image string, at rights.Place, once bool) {
+	add := func(image string, at rights.Place) {
 		image, _, _ = strings.Cut(strings.TrimSpace(image), " ")
 		if image != "" && !strings.Contains(image, "$") {
-			out = append(out, frontend{image, at, once})
+			out = append(out, frontend{image, at})
 		}
 	}
-	if v.build != nil {
-		doc := v.build.file.Doc
+	if v.Build != nil {
+		doc := v.Build.file.Doc
 		if image, _, places, ok := parser.DetectSyntax(doc.Src); ok {
 			start, end := 0, 0
 			if len(places) > 0 {
@@ -39,12 +38,12 @@ func (v *view) frontends() []frontend {
 					end = start + len(image)
 				}
 			}
-			add(image, rights.Place{Doc: doc, Start: start, End: max(start, end)}, false)
+			add(image, rights.Place{Doc: doc, Start: start, End: max(start, end)})
 		}
 	}
 	for _, r := range v.of(rights.BuildArg) {
 		if r.Name == "BUILDKIT_SYNTAX" {
-			add(r.Value, r.Place, r.Notation == rights.Compose)
+			add(r.Value, r.Place)
 		}
 	}
 	return out
@@ -59,7 +58,7 @@ func foreignFrontend(v *view) (out []finding) {
 			name == "docker.io/docker/dockerfile-upstream" {
 			continue
 		}
-		out = append(out, finding{Place: f.at, once: f.once,
+		out = append(out, finding{Place: f.at,
 			message: fmt.Sprintf("%s is not the builder's own reader of Dockerfiles, and not pinned", f.image),
 			hint:    "use docker/dockerfile, or pin it: NAME:TAG@sha256:…"})
 	}

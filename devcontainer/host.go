@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -25,14 +26,14 @@ const hintSocket = "whoever talks to the engine can start a container that owns 
 func engineAccess(v *view) (out []finding) {
 	for _, r := range v.shown(rights.Mounted, rights.Granted) {
 		if mountsEngine(r) {
-			f := told(r, fmt.Sprintf("the mount of %q gives access to the container engine", r.Mount.Source), hintSocket)
+			f := atRight(r, fmt.Sprintf("the mount of %q gives access to the container engine", r.Mount.Source), hintSocket)
 			f.Place = r.SourceAt
 			out = append(out, f)
 		}
 	}
 	for _, r := range v.shown(rights.Env, rights.SessionEnv) {
 		if r.Name == dockerHost {
-			out = append(out, told(r, "DOCKER_HOST points the container at an engine outside", hintSocket))
+			out = append(out, atRight(r, "DOCKER_HOST points the container at an engine outside", hintSocket))
 		}
 	}
 	for _, r := range v.shown(rights.EngineAPI) {
@@ -40,7 +41,7 @@ func engineAccess(v *view) (out []finding) {
 		if r.Notation == rights.Option {
 			name = "--" + name
 		}
-		out = append(out, told(r, name+" gives access to the container engine, and the credentials for its registries", hintSocket))
+		out = append(out, atRight(r, name+" gives access to the container engine, and the credentials for its registries", hintSocket))
 	}
 	return v.onPurpose(out)
 }
@@ -65,7 +66,7 @@ func (v *view) onPurpose(findings []finding) []finding {
 		return findings
 	}
 	for i := range findings {
-		findings[i].note = true
+		findings[i].severity = diag.SeverityNote
 		findings[i].hint = "a note only, because a Feature gives the engine on purpose; " + findings[i].hint
 	}
 	return findings
@@ -74,10 +75,10 @@ func (v *view) onPurpose(findings []finding) []finding {
 func privileged(v *view) (out []finding) {
 	for _, r := range v.shown(rights.Privileged) {
 		if r.Name != "" {
-			out = append(out, told(r, r.Name+" runs with all capabilities and all devices of the host", "remove it"))
+			out = append(out, atRight(r, r.Name+" runs with all capabilities and all devices of the host", "remove it"))
 			continue
 		}
-		out = append(out, told(r, "a privileged container is no border: it owns the host's devices and kernel",
+		out = append(out, atRight(r, "a privileged container is no border: it owns the host's devices and kernel",
 			"remove it and add the one capability that is needed"))
 	}
 	return out
@@ -96,9 +97,10 @@ func dangerousCapabilities(v *view) (out []finding) {
 		if !slices.Contains(dangerous, r.Value) {
 			continue
 		}
-		f := told(r, "the capability "+r.Value+" reaches beyond the container", "remove it")
+		f := atRight(r, "the capability "+r.Value+" reaches beyond the container", "remove it")
 		if r.Value == "SYS_PTRACE" { // in its own process namespace it leads to no process of the host's
-			f.message, f.note = "the capability SYS_PTRACE lets its holder read and change every other process of the container", true
+			f.message = "the capability SYS_PTRACE lets its holder read and change every other process of the container"
+			f.severity = diag.SeverityNote
 		}
 		out = append(out, f)
 	}
@@ -109,7 +111,7 @@ func dangerousCapabilities(v *view) (out []finding) {
 // host with each of the host's namespaces, and how grave that is.
 var hostShares = map[string]struct {
 	what, hint string
-	harmless   bool // a note is enough
+	severity   diag.Severity // "" = the rule's
 }{
 	"network": {what: "shares the host's network namespace", hint: "remove it; ports are reached with forwardPorts"},
 	"pid": {what: "shares the host's processes, which root in the container can end",
@@ -120,7 +122,7 @@ var hostShares = map[string]struct {
 	"cgroupns": {what: "shares the host's view of control groups",
 		hint: "remove it; the engine gives the container a namespace of its own"},
 	"userns": {what: "keeps the engine from mapping the container's users, if it is set up to",
-		hint: "remove it, so that the engine's setting holds", harmless: true},
+		hint: "remove it, so that the engine's setting holds", severity: diag.SeverityNote},
 }
 
 func hostNamespaces(v *view) (out []finding) {
@@ -130,14 +132,14 @@ func hostNamespaces(v *view) (out []finding) {
 			continue
 		}
 		shared := hostShares[r.Name]
-		f := told(r, fmt.Sprintf("--%s=host %s", r.Key, shared.what), shared.hint)
+		f := atRight(r, fmt.Sprintf("--%s=host %s", r.Key, shared.what), shared.hint)
 		switch {
 		case r.Key == "networks":
 			f.message, f.hint = fmt.Sprintf("the network %s is the host's", r.Name), hostShares["network"].hint
 		case r.Notation == rights.Compose:
 			f.message = fmt.Sprintf("%s: host %s", r.Key, shared.what)
 		}
-		f.note = shared.harmless
+		f.severity = shared.severity
 		out = append(out, f)
 	}
 	return out
@@ -146,7 +148,7 @@ func hostNamespaces(v *view) (out []finding) {
 func unconfined(v *view) (out []finding) {
 	for _, r := range v.shown(rights.SecurityOpt) {
 		if switchesOff(r.Value) {
-			out = append(out, told(r, r.Value+" switches a part of the kernel's confinement off",
+			out = append(out, atRight(r, r.Value+" switches a part of the kernel's confinement off",
 				"remove it; a debugger works under the default profile"))
 		}
 	}
@@ -178,7 +180,7 @@ func devices(v *view) (out []finding) {
 		case what == "":
 			what = "this"
 		}
-		out = append(out, told(r, what+" gives the container a device of the host", "leave it out unless the work needs it"))
+		out = append(out, atRight(r, what+" gives the container a device of the host", "leave it out unless the work needs it"))
 	}
 	return out
 }
@@ -196,7 +198,7 @@ func sensitiveMounts(v *view) (out []finding) {
 		if r.Notation == rights.Compose && !fromRootOrHome(r.Mount) {
 			continue
 		}
-		f := told(r, what+" of the host is mounted", "mount only the folder that is needed, and nothing that holds keys")
+		f := atRight(r, what+" of the host is mounted", "mount only the folder that is needed, and nothing that holds keys")
 		f.Place = r.SourceAt
 		out = append(out, f)
 	}
@@ -205,7 +207,7 @@ func sensitiveMounts(v *view) (out []finding) {
 
 func hostCommands(v *view) (out []finding) {
 	for _, r := range v.shown(rights.HostCommand) {
-		out = append(out, told(r, "initializeCommand runs on the host, each time the container is opened",
+		out = append(out, atRight(r, "initializeCommand runs on the host, each time the container is opened",
 			"do it in the Dockerfile or in onCreateCommand, which run inside"))
 	}
 	return v.onPurpose(out)
@@ -222,25 +224,25 @@ func waysToOthers(v *view) (out []finding) {
 		_, container, service := r.Joins()
 		switch {
 		case container != "" && r.Notation == rights.Option:
-			out = append(out, told(r, fmt.Sprintf("%s shares the %s namespace of another container", r.Written(), r.Key), hintNeighbour))
+			out = append(out, atRight(r, fmt.Sprintf("%s shares the %s namespace of another container", r.Written(), r.Key), hintNeighbour))
 		case container != "":
-			out = append(out, told(r, fmt.Sprintf("%s shares the %s namespace of the container %s, which is none of this project's",
+			out = append(out, atRight(r, fmt.Sprintf("%s shares the %s namespace of the container %s, which is none of this project's",
 				r.Key, r.Name, container), hintNeighbour))
 		case service != "" && r.Name != "network":
-			out = append(out, told(r, fmt.Sprintf("%s shares the %s namespace of the service %s", r.Key, r.Name, service), hintNeighbour))
+			out = append(out, atRight(r, fmt.Sprintf("%s shares the %s namespace of the service %s", r.Key, r.Name, service), hintNeighbour))
 		}
 	}
 	for _, r := range v.shown(rights.VolumesFrom) {
 		switch {
 		case r.Notation == rights.Option:
-			out = append(out, told(r, r.Written()+" mounts what another container has mounted", "name the volume that is needed in mounts"))
+			out = append(out, atRight(r, r.Written()+" mounts what another container has mounted", "name the volume that is needed in mounts"))
 		case strings.HasPrefix(r.Value, "container:"):
-			out = append(out, told(r, r.Value+" mounts what another container has mounted", "name the volume that is needed"))
+			out = append(out, atRight(r, r.Value+" mounts what another container has mounted", "name the volume that is needed"))
 		}
 	}
 	for _, r := range v.shown(rights.ExtraHost) {
 		if strings.Contains(r.Value, "host-gateway") {
-			out = append(out, told(r, "host-gateway opens a way to services of the host",
+			out = append(out, atRight(r, "host-gateway opens a way to services of the host",
 				"run the service in a container, or reach it by a name that a policy allows"))
 		}
 	}
@@ -254,16 +256,16 @@ func buildOpensHost(v *view) (out []finding) {
 		switch {
 		case r.Notation == rights.Option:
 			if what := buildGets(r.Name, r.Value); what != "" {
-				out = append(out, told(r, r.Written()+" gives the build "+what, hint))
+				out = append(out, atRight(r, r.Written()+" gives the build "+what, hint))
 			}
 		case r.Name == "network":
 			if r.Value == "host" {
-				out = append(out, told(r, "network: host gives the build the host's network", hint))
+				out = append(out, atRight(r, "network: host gives the build the host's network", hint))
 			}
 		case r.Name == "privileged":
-			out = append(out, told(r, "privileged gives the build the host's rights", "remove it"))
+			out = append(out, atRight(r, "privileged gives the build the host's rights", "remove it"))
 		default:
-			out = append(out, told(r, r.Name+" gives the build more than its context", hint))
+			out = append(out, atRight(r, r.Name+" gives the build more than its context", hint))
 		}
 	}
 	return out
@@ -299,7 +301,7 @@ func publishedPorts(v *view) (out []finding) {
 		case r.Notation == rights.Compose && !strings.Contains(r.Value, ":"):
 			continue // a port of the engine's choice
 		}
-		out = append(out, told(r, what+" is published on all addresses of the host", "use forwardPorts, or put 127.0.0.1: in front"))
+		out = append(out, atRight(r, what+" is published on all addresses of the host", "use forwardPorts, or put 127.0.0.1: in front"))
 	}
 	return out
 }
@@ -315,7 +317,7 @@ func onAllAddresses(s string) bool {
 // published Feature only an agent's container is told: for others it is what
 // they chose it for.
 func featureRights(v *view) (out []finding) {
-	for _, r := range v.rights {
+	for _, r := range v.Rights {
 		what := opensHost(r)
 		if r.Notation != rights.Feature || what == "" {
 			continue
@@ -330,7 +332,7 @@ func featureRights(v *view) (out []finding) {
 				what = "the host's container engine"
 			}
 		}
-		out = append(out, v.toldOfFeature(r, fmt.Sprintf("the Feature %s brings %s", name, what), hint))
+		out = append(out, v.atFeature(r, fmt.Sprintf("the Feature %s brings %s", name, what), hint))
 	}
 	return out
 }
@@ -399,13 +401,13 @@ func newPrivileges(v *view) []finding {
 		hint = fmt.Sprintf("%s needs %s; do that in the Dockerfile, then %s", strings.TrimSuffix(uses[0].how, runsIt), uses[0].program, hint)
 	}
 	const message = "an agent runs here, and nothing keeps setuid programs from making it root"
-	return []finding{v.lacking(v.root.Member("securityOpt"), message, hint)}
+	return []finding{v.atMissing(v.root.Member("securityOpt"), message, hint)}
 }
 
 // composeProviders reports services that are programs of the host.
 func composeProviders(v *view) (out []finding) {
 	for _, r := range v.shown(rights.HostProgram) {
-		out = append(out, told(r, fmt.Sprintf("Compose runs %q on the host for the service %s", r.Value, r.Service.Name),
+		out = append(out, atRight(r, fmt.Sprintf("Compose runs %q on the host for the service %s", r.Value, r.Service.Name),
 			"run the service in a container"))
 	}
 	return out

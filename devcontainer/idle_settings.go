@@ -59,7 +59,7 @@ func idleSettings(v *view) (out []finding) {
 	for _, f := range IdleSettings(v.Settings, true) {
 		n := v.Settings.Root.Find(f.Pointer)
 		out = append(out, finding{Place: rights.Place{Doc: v.Settings, Start: n.Start, End: n.End, Pointer: n.Pointer},
-			message: f.Message, hint: f.Hint, note: f.Severity == diag.SeverityNote})
+			message: f.Message, hint: f.Hint, severity: f.Severity})
 	}
 	return out
 }

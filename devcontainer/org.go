@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -26,27 +27,18 @@ import (
 // A * in an entry stands for anything but a slash.
 type Org struct{ doc *jsonc.Document }
 
-var orgLists = object(map[string]shape{"allow": list, "forbid": list, "require": list})
-
-var orgLimits = object(map[string]shape{"allow": list, "forbid": list})
-
-var orgShape = object(map[string]shape{"$schema": text, "registries": orgLimits, "features": orgLists, "capabilities": orgLimits,
-	"extensions": orgLists, "mounts": orgLimits, "properties": object(map[string]shape{"forbid": list, "require": list})})
-
 // ParseOrg reads a policy. It is nil when a finding is an error.
 func ParseOrg(file string, src []byte) (*Org, []diag.Finding) {
-	p := Parse(file, src)
-	c := newPass(p)
-	if c.root != nil {
-		c.check(c.root, orgShape)
-	} else if p.Config.Root != nil {
-		c.at(p.Config.Root, "SBX202", "a policy is an object", "")
+	doc, findings := jsonc.Parse(file, src)
+	for _, m := range schema.Policy(doc) {
+		findings = append(findings, doc.Finding(m.Start, m.End, diag.Finding{Rule: m.Rule, Severity: diag.SeverityError, Pointer: m.Pointer,
+			Message: m.Message, Hint: m.Hint}))
 	}
-	findings := c.collected()
+	diag.Sort(findings)
 	if diag.Worst(findings, diag.SeverityError) > 0 {
 		return nil, findings
 	}
-	return &Org{p.Config}, findings
+	return &Org{doc}, findings
 }
 
 // entries returns one of the policy's lists; none when there is no policy.
@@ -54,7 +46,7 @@ func (o *Org) entries(part, list string) []*jsonc.Node {
 	if o == nil {
 		return nil
 	}
-	return texts(o.doc.Root.Member(part).Member(list))
+	return rights.Texts(o.doc.Root.Member(part).Member(list))
 }
 
 // at quotes the place of an entry, or of a list.
@@ -78,7 +70,7 @@ func (o *Org) judge(part string, match func(entry string) bool) (why, where stri
 	if allow == nil {
 		return "", ""
 	}
-	for _, n := range texts(allow) {
+	for _, n := range rights.Texts(allow) {
 		if match(n.Text) {
 			return "", ""
 		}
@@ -148,9 +140,9 @@ func policyMounts(v *view) (out []finding) {
 // Feature that brings it.
 func (v *view) policyFinding(r rights.Right, message, hint string) finding {
 	if r.Notation != rights.Feature {
-		return told(r, message, hint)
+		return atRight(r, message, hint)
 	}
-	return v.toldOfFeature(r, fmt.Sprintf("by the Feature %s, %s", r.From.Name, message), hint)
+	return v.atFeature(r, fmt.Sprintf("by the Feature %s, %s", r.From.Name, message), hint)
 }
 
 // pathMatch reports whether a path is an entry or lies below it. An absolute
@@ -197,30 +189,30 @@ func policyProperties(v *view) (out []finding) {
 	for _, n := range v.Org.entries("properties", "forbid") {
 		message, hint := fmt.Sprintf("the policy forbids %s", n.Text), v.Org.at(n)+" forbids it"
 		if p := v.root.Member(n.Text); p != nil && p.Kind != jsonc.Null && !p.Is(false) {
-			out = append(out, v.found(p, message, hint))
+			out = append(out, v.atValue(p, message, hint))
 		}
 		same := elsewhere[n.Text]
-		for _, a := range v.args {
+		for _, a := range v.RunArgs {
 			if slices.Contains(same.options, a.Flag) && a.Value != "false" {
-				out = append(out, v.found(a.Node, fmt.Sprintf("%s, and --%s is the same", message, a.Flag), hint))
+				out = append(out, v.atValue(a.Node, fmt.Sprintf("%s, and --%s is the same", message, a.Flag), hint))
 			}
 		}
 		for _, s := range v.services() {
 			if p := s.Get(same.key); same.key != "" && p != nil && !p.Null && (p.Kind != compose.Scalar || p.True() || !isSwitch(p)) {
 				out = append(out, finding{Place: rights.Place{Doc: p.Doc, Start: p.Start, End: p.End},
-					message: fmt.Sprintf("%s, and %s is the same", message, same.key), hint: hint, once: true})
+					message: fmt.Sprintf("%s, and %s is the same", message, same.key), hint: hint})
 			}
 		}
 		for _, f := range v.featureList() {
 			if slices.Contains(f.properties, n.Text) {
-				out = append(out, finding{Place: v.memberPlace(f.member), message: fmt.Sprintf("%s, and the Feature %s brings it", message,
+				out = append(out, finding{Place: v.atName(f.member, "", "").Place, message: fmt.Sprintf("%s, and the Feature %s brings it", message,
 					f.member.Name), hint: hint})
 			}
 		}
 	}
 	for _, n := range v.Org.entries("properties", "require") {
 		if v.root.Member(n.Text) == nil {
-			out = append(out, v.lacking(nil, fmt.Sprintf("the policy requires %s", n.Text), v.Org.at(n)+" requires it"))
+			out = append(out, v.atMissing(nil, fmt.Sprintf("the policy requires %s", n.Text), v.Org.at(n)+" requires it"))
 		}
 	}
 	return out

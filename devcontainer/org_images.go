@@ -21,27 +21,27 @@ func policyRegistries(v *view) []finding {
 		return nil
 	}
 	out := append(v.featureRegistries(), v.remoteRegistries()...)
-	image := func(name string, at rights.Place, once bool) {
+	image := func(name string, at rights.Place) {
 		if message, hint := v.Org.image(name); message != "" {
-			out = append(out, finding{Place: at, message: message, hint: hint, once: once})
+			out = append(out, finding{Place: at, message: message, hint: hint})
 		}
 	}
 	property := func(name string, n *jsonc.Node) {
-		image(name, rights.Place{Doc: v.Config, Start: n.Start, End: n.End, Pointer: n.Pointer}, false)
+		image(name, rights.Place{Doc: v.Config, Start: n.Start, End: n.End, Pointer: n.Pointer})
 	}
 	if n := v.root.Member("image"); n != nil && n.Kind == jsonc.String && !v.builds() {
 		property(n.Text, n)
 	}
-	for _, s := range v.imagesOf(v.build) {
-		image(s.name, s.at, false)
+	for _, s := range v.imagesOf(v.Build) {
+		image(s.name, s.at)
 	}
 	for _, f := range v.frontends() {
-		image(f.image, f.at, f.once)
+		image(f.image, f.at)
 	}
-	for _, n := range texts(v.root.Member("build").Member("cacheFrom")) {
+	for _, n := range rights.Texts(v.root.Member("build").Member("cacheFrom")) {
 		property(cacheSource(n.Text), n)
 	}
-	for _, a := range v.built {
+	for _, a := range v.BuildArgs {
 		switch a.Flag {
 		case "build-context":
 			_, name, _ := strings.Cut(a.Value, "docker-image://")
@@ -52,7 +52,7 @@ func policyRegistries(v *view) []finding {
 	}
 	for _, s := range v.services() {
 		for _, i := range v.serviceImages(s) {
-			image(i.name, i.at, i.once)
+			image(i.name, i.at)
 		}
 	}
 	return out
@@ -62,7 +62,6 @@ func policyRegistries(v *view) []finding {
 type namedImage struct {
 	name string
 	at   rights.Place
-	once bool // see finding
 }
 
 // image judges one image by its name: "" or why it is refused. What depends on
@@ -86,12 +85,12 @@ func (o *Org) image(name string) (why, where string) {
 }
 
 // imagesOf returns what a Dockerfile starts from and takes files from.
-func (v *view) imagesOf(b *build) (out []namedImage) {
+func (v *view) imagesOf(b *Build) (out []namedImage) {
 	if b == nil {
 		return nil
 	}
 	add := func(name string, start, end int) {
-		out = append(out, namedImage{name, rights.Place{Doc: b.file.Doc, Start: start, End: end}, false})
+		out = append(out, namedImage{name, rights.Place{Doc: b.file.Doc, Start: start, End: end}})
 	}
 	for _, s := range b.needed {
 		if from, ok := s.From.Command.(*instructions.Stage); ok && s.Parent == nil {
@@ -110,7 +109,7 @@ func (v *view) imagesOf(b *build) (out []namedImage) {
 // serviceImages returns what a service and its build take something from.
 func (v *view) serviceImages(s *compose.Service) (out []namedImage) {
 	add := func(name string, n *compose.Node) {
-		out = append(out, namedImage{name, rights.Place{Doc: n.Doc, Start: n.Start, End: n.End}, true})
+		out = append(out, namedImage{name, rights.Place{Doc: n.Doc, Start: n.Start, End: n.End}})
 	}
 	b := s.Get("build")
 	context, file, target, builds := s.Build()
@@ -131,10 +130,10 @@ func (v *view) serviceImages(s *compose.Service) (out []namedImage) {
 		}
 		return out
 	}
-	if dev := v.composed.dev(); !builds || dev != nil && dev.Name == s.Name || strings.ContainsAny(context+file, "$:") || path.IsAbs(context) || path.IsAbs(file) {
-		return out // the dev container's own is v.build
+	if dev := v.Composed.dev(); !builds || dev != nil && dev.Name == s.Name || strings.ContainsAny(context+file, "$:") || path.IsAbs(context) || path.IsAbs(file) {
+		return out // the dev container's own is v.Build
 	}
-	doc := v.readable(path.Join(path.Dir(v.composed.first), context, file))
+	doc := v.readable(path.Join(path.Dir(v.Composed.first), context, file))
 	if doc == nil {
 		return out
 	}
@@ -142,8 +141,8 @@ func (v *view) serviceImages(s *compose.Service) (out []namedImage) {
 	return append(out, v.imagesOf(buildOf(doc.File, doc.Src, target))...)
 }
 
-func buildOf(name string, src []byte, target string) *build {
-	made := &build{file: dockerfile.Parse(name, src, dockerfile.Options{})}
+func buildOf(name string, src []byte, target string) *Build {
+	made := &Build{file: dockerfile.Parse(name, src, dockerfile.Options{})}
 	made.final = made.file.Target(target)
 	made.needed = made.file.Reachable(made.final)
 	return made

@@ -32,7 +32,7 @@ func (v *view) featureList() []feature {
 		}
 		out = append(out, f)
 	}
-	for _, r := range v.rights {
+	for _, r := range v.Rights {
 		if r.Notation == rights.Feature {
 			i := slices.IndexFunc(out, func(f feature) bool { return f.member.NameStart == r.From.NameStart })
 			if f := &out[i]; !slices.Contains(f.properties, r.Key) {
@@ -89,13 +89,13 @@ func policyFeatures(v *view) (out []finding) {
 	for _, f := range have {
 		for _, d := range f.named() {
 			if why, where := v.Org.judge("features", d.matches); why != "" {
-				out = append(out, finding{Place: v.memberPlace(f.member), message: d.what + ": " + why, hint: where})
+				out = append(out, finding{Place: v.atName(f.member, "", "").Place, message: d.what + ": " + why, hint: where})
 			}
 		}
 	}
 	for _, n := range v.Org.entries("features", "require") {
 		if !slices.ContainsFunc(have, func(f feature) bool { return namedFeature{name: f.member.Name}.matches(n.Text) }) {
-			out = append(out, v.lacking(v.root.Member("features"), fmt.Sprintf("the policy requires the Feature %s", n.Text),
+			out = append(out, v.atMissing(v.root.Member("features"), fmt.Sprintf("the policy requires the Feature %s", n.Text),
 				v.Org.at(n)+" requires it"))
 		}
 	}
@@ -111,7 +111,7 @@ func (v *view) featureRegistries() (out []finding) {
 				continue
 			}
 			if why, where := v.Org.judge("registries", func(e string) bool { return registryMatch(e, place) }); why != "" {
-				out = append(out, finding{Place: v.memberPlace(f.member), message: d.what + ": " + why, hint: where})
+				out = append(out, finding{Place: v.atName(f.member, "", "").Place, message: d.what + ": " + why, hint: where})
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func policyExtensions(v *view) (out []finding) {
 		}
 		if !found || removed {
 			list := v.root.Member("customizations").Member("vscode").Member("extensions")
-			out = append(out, v.lacking(list, fmt.Sprintf("the policy requires the extension %s", n.Text), v.Org.at(n)+" requires it"))
+			out = append(out, v.atMissing(list, fmt.Sprintf("the policy requires the extension %s", n.Text), v.Org.at(n)+" requires it"))
 		}
 	}
 	return out

@@ -80,6 +80,6 @@ func (v *view) outsideProject(name string) bool {
 	if p.Base == "workspace" || p.Base != "" || strings.Contains(name, "$") {
 		return p.Base != "workspace"
 	}
-	full := path.Join(v.Dir, path.Dir(v.composed.first), p.Path)
+	full := path.Join(v.Dir, path.Dir(v.Composed.first), p.Path)
 	return leavesTree(full) || v.Home != "." && full != v.Home && !strings.HasPrefix(full, v.Home+"/")
 }

@@ -1,12 +1,15 @@
 package devcontainer
 
 import (
+	"bytes"
 	"errors"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 
+	"github.com/org/claude-sandbox/devcontainer/budget"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/settings"
@@ -33,21 +36,30 @@ type Project struct {
 	Dir  string // folder of the configuration in Tree; "." is its root
 	Home string // project folder in Tree: the one that is opened as workspace
 
-	bare     bool              // a Dockerfile alone; Config is made up
-	composed *composed         // what Compose says; nil without it
-	more     []*jsonc.Document // files that those above name
-	syntax   []diag.Finding    // of all documents
-	gaps     []gap             // what is named and was not looked at
-	folder   string            // name of the configuration's folder; "" when it is not known
-	homeName string            // name of the project's folder on this machine; "" when it is not known
-	name     string            // base name of the configuration in Tree
-	base     string            // folder of the configuration as the user named it
+	// What the files say. It is worked out once, when they are read.
+	Build     *Build         // the Dockerfile as it is built; nil without one
+	Composed  *Composed      // what Compose says; nil without it
+	RunArgs   []rights.Arg   // what runArgs says
+	BuildArgs []rights.Arg   // what build.options says
+	Rights    []rights.Right // what the container gets, in whichever notation
+
+	bare     bool                       // a Dockerfile alone; Config is made up
+	work     *budget.Budget             // how many mounts and Features others may bring
+	metadata map[string]*jsonc.Document // of local Features, by id
+	more     []*jsonc.Document          // files that those above name
+	syntax   []diag.Finding             // of all documents
+	gaps     []gap                      // what is named and was not looked at
+	folder   string                     // name of the configuration's folder; "" when it is not known
+	homeName string                     // name of the project's folder on this machine; "" when it is not known
+	name     string                     // base name of the configuration in Tree
+	base     string                     // folder of the configuration as the user named it
 }
 
 // Parse makes a Project of a devcontainer.json alone. file is only quoted.
 func Parse(file string, src []byte) *Project {
 	p := &Project{base: filepath.Dir(file)}
 	p.config(file, src)
+	p.understand()
 	return p
 }
 
@@ -81,15 +93,16 @@ func Load(tree Tree, name, file string) (*Project, error) {
 			p.Dockerfile = p.text(s, n)
 		}
 	}
-	for _, n := range texts(root.Member("dockerComposeFile")) {
+	for _, n := range rights.Texts(root.Member("dockerComposeFile")) {
 		if doc := p.text(n.Text, n); doc != nil {
 			p.Compose = append(p.Compose, doc)
 		}
 	}
-	p.composed = readCompose(p)
-	if name, ok := p.composed.dockerfile(); ok && p.Dockerfile == nil {
+	p.Composed = readCompose(p)
+	if name, ok := p.Composed.dockerfile(); ok && p.Dockerfile == nil {
 		p.Dockerfile = p.text(name, root.Member("service"))
 	}
+	p.understand()
 	return p, nil
 }
 
@@ -101,6 +114,93 @@ func (p *Project) config(file string, src []byte) {
 	}
 	p.Config = doc
 }
+
+// understand works out what the files say together.
+func (p *Project) understand() {
+	p.work, p.metadata = budget.New(MaxBrought), map[string]*jsonc.Document{}
+	root := p.object()
+	if root == nil {
+		return
+	}
+	p.RunArgs = rights.RunOptions.Parse(p.engineOnly("runArgs"))
+	if root.Member("dockerFile") != nil || root.Member("build").Member("dockerfile") != nil {
+		p.BuildArgs = rights.ImageOptions.Parse(root.Member("build").Member("options"))
+	}
+	s := rights.Sources{Config: p.Config, ByCompose: p.byCompose(), Args: p.RunArgs, Build: p.BuildArgs, Budget: p.work, Metadata: p.featureMetadata}
+	if p.Composed != nil {
+		s.Compose, s.Service = p.Composed.project, p.Composed.service
+	}
+	p.Rights = rights.List(s)
+	p.Build = readBuild(p)
+}
+
+// MaxBrought bounds the mounts that volumes_from brings, and the Features that
+// dependsOn does: what takes over from several others that do the same
+// multiplies them.
+const MaxBrought = 20_000
+
+// TooMuchBrought reports whether volumes_from and dependsOn bring more than
+// MaxBrought, so that Rights lacks some.
+func (p *Project) TooMuchBrought() bool { return p.work.Spent() }
+
+// featureMetadata returns the metadata of a Feature of the repository, or nil.
+func (p *Project) featureMetadata(id string) *jsonc.Document {
+	if doc, ok := p.metadata[id]; ok {
+		return doc
+	}
+	p.metadata[id] = p.readMetadata(id)
+	return p.metadata[id]
+}
+
+func (p *Project) readMetadata(id string) *jsonc.Document {
+	name := path.Join(id, FeatureName)
+	full, ok := p.Path(name)
+	if !ok || p.Tree == nil {
+		return nil
+	}
+	src, err := p.Tree.Read(full)
+	if err != nil {
+		return nil
+	}
+	doc, _ := jsonc.Parse(p.quoted(name), src)
+	if doc == nil || doc.Root.Kind != jsonc.Object {
+		return nil
+	}
+	return doc
+}
+
+// byCompose reports whether Compose starts the container: an image or a
+// Dockerfile next to it wins.
+func (p *Project) byCompose() bool {
+	root := p.object()
+	return root.Member("dockerComposeFile") != nil && root.Member("image") == nil && root.Member("dockerFile") == nil &&
+		root.Member("build").Member("dockerfile") == nil
+}
+
+// engineOnly returns a property that becomes an option of the engine's command
+// line; nil with Compose, where it does nothing.
+func (p *Project) engineOnly(name string) *jsonc.Node {
+	if p.byCompose() {
+		return nil
+	}
+	return p.object().Member(name)
+}
+
+// conflicted replaces the syntax error that a conflict marker causes by what
+// it is.
+func conflicted(src []byte, doc *jsonc.Document, findings []diag.Finding) []diag.Finding {
+	if doc != nil || len(findings) != 1 || !bytes.Contains(src, []byte("<<<<<<<")) && !bytes.Contains(src, []byte(">>>>>>>")) {
+		return findings
+	}
+	at := conflictMarker.FindIndex(src)
+	if at == nil {
+		return findings
+	}
+	return []diag.Finding{jsonc.Text(findings[0].File, src).Finding(at[0], at[1], diag.Finding{Rule: "SBX903", Severity: diag.SeverityError,
+		Message: "a conflict was left in the file", Hint: "keep one side and remove the markers"})}
+}
+
+var conflictMarker = regexp.MustCompile(`(?m)^(<<<<<<<|>>>>>>>)( .*)?\r?$`)
 
 // Documents returns the files of the project that were found.
 func (p *Project) Documents() []*jsonc.Document {
@@ -128,7 +228,7 @@ func (p *Project) object() *jsonc.Node {
 // its own folder, and false when that lies outside the tree or depends on a
 // variable.
 func (p *Project) Path(name string) (string, bool) {
-	if variable.MatchString(name) || path.IsAbs(name) {
+	if rights.Variable.MatchString(name) || path.IsAbs(name) {
 		return "", false
 	}
 	full := path.Join(p.Dir, filepath.ToSlash(name))
@@ -243,16 +343,4 @@ func projectFolder(dir string) string {
 		}
 	}
 	return dir
-}
-
-// variable is a ${…} reference.
-var variable = regexp.MustCompile(`\$\{[^}]*\}`)
-
-func sortedKeys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -8,19 +8,24 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // objectMounts reports readonly where the reference CLI drops it.
 func objectMounts(v *view) (out []finding) {
-	for _, n := range elements(v.root.Member("mounts")) {
+	list := v.root.Member("mounts")
+	if list == nil {
+		return nil
+	}
+	for _, n := range list.Elements {
 		if n.Kind != jsonc.Object {
 			continue
 		}
 		for _, m := range n.Members {
 			if m.Name == "readonly" || m.Name == "ro" {
-				out = append(out, v.named(m, "readonly is dropped from the object form: this mount is writable",
+				out = append(out, v.atName(m, "readonly is dropped from the object form: this mount is writable",
 					`write the mount as text: "type=bind,source=…,target=…,readonly"`).fixedBy(mountAsText(n, m)))
 			}
 		}
@@ -48,19 +53,20 @@ func mountAsText(n *jsonc.Node, readonly jsonc.Member) []jsonc.Edit {
 	return jsonc.Replace(n, jsonc.Quote(strings.Join(fields, ",")))
 }
 
-// workspace reports a mount of the workspace that nobody opens.
-func (c *pass) workspace() {
-	n := c.root.Member("workspaceMount")
+// workspaceUnopened reports a mount of the workspace that nobody opens.
+func workspaceUnopened(v *view) []finding {
+	n := v.root.Member("workspaceMount")
 	s, ok := n.Str()
-	if !ok || s == "" || c.root.Member("workspaceFolder") != nil || c.root.Member("dockerComposeFile") != nil ||
-		c.misspelt(c.root, "workspaceFolder") {
-		return
+	if !ok || s == "" || v.root.Member("workspaceFolder") != nil || v.root.Member("dockerComposeFile") != nil ||
+		schema.Misspelt(v.mismatches, v.root, "workspaceFolder") {
+		return nil
 	}
-	r := c.at(n, "SBX309", "workspaceMount says where the files are, and nothing opens that folder",
+	f := v.atValue(n, "workspaceMount says where the files are, and nothing opens that folder",
 		"add workspaceFolder with the target of the mount")
 	if m := rights.ParseMount(s); strings.HasPrefix(m.Target, "/") {
-		r.fix(c.Config.AddMember(c.root, "workspaceFolder", jsonc.Quote(m.Target)))
+		f.edits = v.Config.AddMember(v.root, "workspaceFolder", jsonc.Quote(m.Target))
 	}
+	return []finding{f}
 }
 
 // mountKeys are the words of --mount: docker run's, and those that Podman adds.
@@ -72,13 +78,13 @@ var mountTypes = []string{"bind", "volume", "tmpfs", "npipe", "cluster", "image"
 
 // mountSyntax reports mounts in text form that end the start.
 func mountSyntax(v *view) (out []finding) {
-	list := texts(v.root.Member("mounts"))
+	list := rights.Texts(v.root.Member("mounts"))
 	if n := v.engineOnly("workspaceMount"); n != nil && n.Kind == jsonc.String && n.Text != "" {
 		list = append(list, n)
 	}
 	for _, n := range list {
 		if message, hint := mountText(n.Text); message != "" {
-			out = append(out, v.found(n, message, hint))
+			out = append(out, v.atValue(n, message, hint))
 		}
 	}
 	return out
@@ -87,8 +93,8 @@ func mountSyntax(v *view) (out []finding) {
 // mountText says what the engine does not understand of a mount, or "".
 func mountText(text string) (message, hint string) {
 	// Quotes and variables can hold commas; what is in them is not judged.
-	plain := variable.ReplaceAllString(text, "x")
-	if strings.Contains(plain, `"`) || strings.TrimSpace(text) == variable.FindString(text) {
+	plain := rights.Variable.ReplaceAllString(text, "x")
+	if strings.Contains(plain, `"`) || strings.TrimSpace(text) == rights.Variable.FindString(text) {
 		return "", ""
 	}
 	hasTarget, kind := false, "volume"
@@ -120,54 +126,73 @@ func mountText(text string) (message, hint string) {
 }
 
 // filesMissing reports names that lead nowhere.
-func (c *pass) filesMissing() {
-	if c.Tree == nil {
-		return
+func filesMissing(v *view) (out []finding) {
+	if v.Tree == nil {
+		return nil
 	}
-	for _, n := range []*jsonc.Node{c.root.Member("build").Member("dockerfile"), c.root.Member("dockerFile")} {
-		c.fileMissing(n, "Dockerfile", File)
+	for _, n := range []*jsonc.Node{v.root.Member("build").Member("dockerfile"), v.root.Member("dockerFile")} {
+		out = append(out, v.fileMissing(n, "Dockerfile")...)
 	}
-	for _, n := range texts(c.root.Member("dockerComposeFile")) {
-		c.fileMissing(n, "Compose file", File)
+	for _, n := range rights.Texts(v.root.Member("dockerComposeFile")) {
+		out = append(out, v.fileMissing(n, "Compose file")...)
 	}
-	features := c.root.Member("features")
-	if features == nil || features.Kind != jsonc.Object {
-		return
-	}
-	for _, m := range features.Members {
-		if !strings.HasPrefix(m.Name, "./") && !strings.HasPrefix(m.Name, "../") {
-			continue
-		}
-		full, ok := c.Path(m.Name)
-		folder := path.Join(c.Home, ".devcontainer")
+	for _, f := range v.localFeatures() {
 		switch {
-		case !ok || full != folder && !strings.HasPrefix(full, folder+"/"):
-			c.name(m, "SBX311", fmt.Sprintf("the local Feature %s lies outside .devcontainer", m.Name),
-				"the reference CLI refuses it; move it below .devcontainer")
-		case c.Tree.Kind(path.Join(full, "devcontainer-feature.json")) != File:
-			c.name(m, "SBX311", fmt.Sprintf("there is no Feature in %s", m.Name), "the folder must hold a devcontainer-feature.json")
-		case c.localFeature(m.Name) == nil:
-			c.name(m, "SBX109", fmt.Sprintf("the Feature %s is not checked: its devcontainer-feature.json cannot be read, is larger than %d bytes or not well formed", m.Name, jsonc.MaxSize), "sbx-devc validate "+m.Name+" says where; nothing is known about the rights that it brings")
+		case f.outside:
+			out = append(out, v.atName(f.Member, fmt.Sprintf("the local Feature %s lies outside .devcontainer", f.Name),
+				"the reference CLI refuses it; move it below .devcontainer"))
+		case !f.known:
+			out = append(out, v.atName(f.Member, fmt.Sprintf("there is no Feature in %s", f.Name), "the folder must hold a devcontainer-feature.json"))
 		}
 	}
+	for _, u := range v.unreadFiles() {
+		if u.missing {
+			out = append(out, u.finding)
+		}
+	}
+	return out
 }
 
-func (c *pass) fileMissing(n *jsonc.Node, what string, kind Kind) {
+// localFolder is a Feature that the configuration names by its folder.
+type localFolder struct {
+	jsonc.Member
+	outside bool // of .devcontainer
+	known   bool // its metadata is there
+}
+
+func (v *view) localFeatures() (out []localFolder) {
+	list := v.root.Member("features")
+	if list == nil || list.Kind != jsonc.Object || v.Tree == nil {
+		return nil
+	}
+	for _, m := range list.Members {
+		if !rights.IsLocal(m.Name) {
+			continue
+		}
+		full, ok := v.Path(m.Name)
+		folder := path.Join(v.Home, ".devcontainer")
+		inside := ok && (full == folder || strings.HasPrefix(full, folder+"/"))
+		out = append(out, localFolder{m, !inside, inside && v.Tree.Kind(path.Join(full, FeatureName)) == File})
+	}
+	return out
+}
+
+func (v *view) fileMissing(n *jsonc.Node, what string) []finding {
 	name, ok := n.Str()
 	if !ok || strings.Contains(name, "${") {
-		return
+		return nil
 	}
-	full, ok := c.Path(name)
-	if !ok || c.Tree.Kind(full) == kind || slices.Contains(c.Tree.List(path.Dir(full)), path.Base(full)) {
-		return // SBX109 says what is there instead
+	full, ok := v.Path(name)
+	if !ok || v.Tree.Kind(full) == File || slices.Contains(v.Tree.List(path.Dir(full)), path.Base(full)) {
+		return nil // SBX109 says what is there instead
 	}
 	hint := "it is looked for relative to this file"
-	for _, entry := range c.Tree.List(path.Dir(full)) {
+	for _, entry := range v.Tree.List(path.Dir(full)) {
 		if strings.EqualFold(entry, path.Base(full)) {
 			hint = fmt.Sprintf("there is a %s: upper and lower case count", entry)
 		}
 	}
-	c.at(n, "SBX311", fmt.Sprintf("there is no %s %q", what, name), hint)
+	return []finding{v.atValue(n, fmt.Sprintf("there is no %s %q", what, name), hint)}
 }
 
 // duplicateTargets reports mounts that meet.
@@ -179,7 +204,7 @@ func duplicateTargets(v *view) (out []finding) {
 		}
 		target := path.Clean(r.Mount.Target)
 		if line, ok := seen[target]; ok {
-			out = append(out, told(r, fmt.Sprintf("%s is already the target of the mount on line %d", r.Mount.Target, line), "keep one of them"))
+			out = append(out, atRight(r, fmt.Sprintf("%s is already the target of the mount on line %d", r.Mount.Target, line), "keep one of them"))
 			continue
 		}
 		seen[target], _ = v.Config.Position(r.Place.Start)
@@ -211,17 +236,17 @@ func arrayCommands(v *view) (out []finding) {
 }
 
 func (v *view) arrayCommand(n *jsonc.Node) []finding {
-	words := texts(n)
+	words := rights.Texts(n)
 	if n.Kind != jsonc.Array || len(words) == 0 || len(words) != len(n.Elements) {
 		return nil
 	}
 	if len(words) == 1 && shellLine.MatchString(strings.TrimSpace(words[0].Text)) {
-		return []finding{v.found(n, fmt.Sprintf("this starts a program called %q", abbreviate(words[0].Text)),
+		return []finding{v.atValue(n, fmt.Sprintf("this starts a program called %q", abbreviate(words[0].Text)),
 			"write it as a string, or one word per element").fixedBy(jsonc.Replace(n, string(v.Config.Src[words[0].Start:words[0].End])))}
 	}
 	for _, w := range words[1:] {
 		if shellWord.MatchString(w.Text) {
-			return []finding{v.found(w, fmt.Sprintf("%q is a word to the program, not the shell's", w.Text),
+			return []finding{v.atValue(w, fmt.Sprintf("%q is a word to the program, not the shell's", w.Text),
 				`write the command as one string, or as ["sh", "-c", "…"]`)}
 		}
 	}
@@ -241,11 +266,8 @@ func shadowed(v *view) (out []finding) {
 		return
 	}
 	if v.Tree.Kind(path.Join(v.Home, ".devcontainer", "devcontainer.json")) == File {
-		out = append(out, v.lacking(nil, ".devcontainer/devcontainer.json comes first, and this file is not read",
+		out = append(out, v.atMissing(nil, ".devcontainer/devcontainer.json comes first, and this file is not read",
 			"keep one of the two, or move this one to .devcontainer/NAME/devcontainer.json"))
 	}
 	return out
 }
-
-// truthy is rights.Truthy.
-var truthy = rights.Truthy

@@ -20,7 +20,7 @@ var (
 func composeRemote(v *view) (out []finding) {
 	v.eachRemote(func(n *compose.Node, what string) {
 		if s := n.String(); !remotePinned.MatchString(s) {
-			out = append(out, composeFinding(n, fmt.Sprintf("%s comes from %s, and may be another one tomorrow", what, s),
+			out = append(out, atCompose(n, fmt.Sprintf("%s comes from %s, and may be another one tomorrow", what, s),
 				"keep it in the repository, or name a commit (…git#COMMIT) or a digest (…@sha256:…)"))
 		}
 	})
@@ -43,7 +43,7 @@ func (v *view) remoteRegistries() (out []finding) {
 			place = name
 		}
 		if why, where := v.Org.judge("registries", func(e string) bool { return registryMatch(e, place) }); why != "" {
-			out = append(out, composeFinding(n, fmt.Sprintf("%s from %s: %s", what, n.String(), why), where))
+			out = append(out, atCompose(n, fmt.Sprintf("%s from %s: %s", what, n.String(), why), where))
 		}
 	})
 	return out
@@ -51,7 +51,7 @@ func (v *view) remoteRegistries() (out []finding) {
 
 // eachRemote visits what Compose fetches from elsewhere.
 func (v *view) eachRemote(visit func(n *compose.Node, what string)) {
-	if v.composed == nil {
+	if v.Composed == nil {
 		return
 	}
 	judge := func(n *compose.Node, what string) {
@@ -59,7 +59,7 @@ func (v *view) eachRemote(visit func(n *compose.Node, what string)) {
 			visit(n, what)
 		}
 	}
-	if include := v.composed.project.Root.Get("include"); include != nil {
+	if include := v.Composed.project.Root.Get("include"); include != nil {
 		for _, item := range include.Items {
 			if item.Kind == compose.Map {
 				item = item.Get("path")
@@ -69,7 +69,7 @@ func (v *view) eachRemote(visit func(n *compose.Node, what string)) {
 			}
 		}
 	}
-	for _, s := range v.composed.project.Services() {
+	for _, s := range v.Composed.project.Services() {
 		b := s.Get("build")
 		if b.String() == "" {
 			b = b.Get("context")

@@ -19,18 +19,40 @@ type Rule struct {
 	// without the author.
 	Fix string
 
-	// mistyped says that the rule is about a value that is not what belongs there:
-	// then no other rule judges the value.
-	mistyped bool
+	// check looks for this rule in a project, and for nothing else.
+	check check
+	// foundBy names what finds it while the files are read: "jsonc", "schema",
+	// "settings"; "" when only check does.
+	foundBy string
+	// about are the kinds of files that check judges; 0 = configurations.
+	about subject
+	// spoils says what a finding of it means for other rules.
+	spoils spoiling
+	// last says that the checks of other rules find out how much there is to see.
+	last bool
 	// restsOn are the properties that the promise of the sandbox rests on which the
 	// rule says is broken: with something wrong in them nothing is known of it.
 	restsOn []string
-	// check looks for this rule in a project, and for nothing else.
-	check check
-	// walk looks for this rule and for others of the family, as one walk over a
-	// file sees many things. An entry with neither is reported by another's walk.
-	walk func(*pass)
 }
+
+// subject is a set of kinds of files.
+type subject int
+
+const (
+	configurations subject = 1 << iota
+	features
+	templates
+)
+
+// spoiling says what else nothing is known of when a rule has a finding.
+type spoiling int
+
+const (
+	nothing   spoiling = iota
+	mistyped           // the value is not what belongs there: no other rule judges it
+	malformed          // something is wrong inside the property
+	misspelt           // the name is wrong: the property that was meant is not there
+)
 
 // Family is a group of rules: those whose number starts with the same digit.
 type Family struct {
@@ -73,14 +95,16 @@ func LookupRule(word string) (Rule, bool) {
 	return rules[i], true
 }
 
-// table finds a rule's entry. It is a function, and only Check calls it,
-// because the entries refer to the checks and those must not refer back.
-var table = sync.OnceValue(func() map[string]*Rule {
+// table finds a rule's entry. It is a function, and no check calls it, because
+// the entries refer to the checks and those must not refer back.
+var table = sync.OnceValue(func() map[string]*Rule { return index(Rules()) })
+
+func index(families ...[]Rule) map[string]*Rule {
 	out := map[string]*Rule{}
-	for _, f := range Families() {
-		for i := range f.Rules {
-			out[f.Rules[i].ID] = &f.Rules[i]
+	for _, rules := range families {
+		for i := range rules {
+			out[rules[i].ID] = &rules[i]
 		}
 	}
 	return out
-})
+}

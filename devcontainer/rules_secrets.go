@@ -55,7 +55,7 @@ func editorSockets(v *view) []finding {
 	if len(open) == 0 {
 		return nil
 	}
-	f := v.lacking(env, "sessions get the editor's "+strings.Join(open, ", "), "set them to null in remoteEnv")
+	f := v.atMissing(env, "sessions get the editor's "+strings.Join(open, ", "), "set them to null in remoteEnv")
 	switch {
 	case env == nil:
 		f.edits = v.Config.AddMember(v.root, "remoteEnv", "{\n  "+strings.Join(lines, ",\n  ")+"\n}")

@@ -17,9 +17,7 @@ func literalSecrets(v *view) (out []finding) {
 		if r.Notation == rights.Compose {
 			hint = "revoke it, and pass it as a secret of Compose"
 		}
-		f := told(r, fmt.Sprintf("%s holds what looks like a key", r.Name), hint)
-		f.once = r.Notation != rights.Property
-		out = append(out, f)
+		out = append(out, atRight(r, fmt.Sprintf("%s holds what looks like a key", r.Name), hint))
 	}
 	return append(out, v.dockerfileKeys()...)
 }
@@ -42,7 +40,7 @@ func inspectableSecrets(v *view) (out []finding) {
 		if r.Notation == rights.Compose {
 			hint = hintComposeSecret
 		}
-		out = append(out, told(r, r.Host+" of the host becomes part of the container, where inspect shows it", hint))
+		out = append(out, atRight(r, r.Host+" of the host becomes part of the container, where inspect shows it", hint))
 	}
 	return out
 }
@@ -51,7 +49,7 @@ func inspectableSecrets(v *view) (out []finding) {
 func sessionSecrets(v *view) (out []finding) {
 	for _, r := range v.of(rights.SessionEnv) {
 		if secretFromHost(r) {
-			out = append(out, told(r, fmt.Sprintf("every process of a session can read %s of the host", r.Host),
+			out = append(out, atRight(r, fmt.Sprintf("every process of a session can read %s of the host", r.Host),
 				"keep the key outside, behind a proxy on the host"))
 		}
 	}
@@ -64,9 +62,9 @@ func buildSecrets(v *view) (out []finding) {
 		switch {
 		case !secretFromHost(r):
 		case r.Notation == rights.Compose:
-			out = append(out, told(r, r.Host+" stays readable in the image", hintComposeSecret))
+			out = append(out, atRight(r, r.Host+" stays readable in the image", hintComposeSecret))
 		default:
-			out = append(out, told(r, r.Host+" of the host becomes part of the image's history",
+			out = append(out, atRight(r, r.Host+" of the host becomes part of the image's history",
 				"mount it for the one step that needs it: RUN --mount=type=secret"))
 		}
 	}
@@ -80,7 +78,7 @@ func envFilesInside(v *view) (out []finding) {
 		inWorkspace := from.Base == "workspace" && !from.Leaves()
 		relative := from.Base == "" && !strings.HasPrefix(from.Path, "..") && !strings.Contains(r.Value, "${")
 		if inWorkspace || relative {
-			out = append(out, told(r, r.Value+" lies in the workspace", "keep it outside the repository, or use \"secrets\""))
+			out = append(out, atRight(r, r.Value+" lies in the workspace", "keep it outside the repository, or use \"secrets\""))
 		}
 	}
 	return out
@@ -102,7 +100,7 @@ func secretsForAgent(v *view) (out []finding) {
 		case what == "" || !v.outsideProject(what) || mountsEngine(r) || mountsSession(r) || sensitive(r.Mount) != "" && fromRootOrHome(r.Mount):
 			continue
 		}
-		out = append(out, told(r, fmt.Sprintf("the agent can read %s of the host, which %s passes as %q", what, r.Key, r.Name),
+		out = append(out, atRight(r, fmt.Sprintf("the agent can read %s of the host, which %s passes as %q", what, r.Key, r.Name),
 			"keep it outside: a proxy on the host, or a service of its own that the agent asks"))
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -94,26 +95,26 @@ func (s *setuidSearch) hook(n *jsonc.Node, name string, root, own bool) {
 // entrypoint looks at the first process, whether or not a shell replaces it.
 func (s *setuidSearch) entrypoint() {
 	user, known := s.containerUser()
-	if dev := s.composed.dev(); dev != nil {
+	if dev := s.Composed.dev(); dev != nil {
 		if n := dev.Get("user"); !known && n != nil {
 			user, known = n.String(), true
 		}
 		s.words(append(dev.Get("entrypoint").Words(), dev.Get("command").Words()...), "the service's entrypoint", !known || isRoot(user))
 	}
 	if !known {
-		user, known = s.build.user()
+		user, known = s.Build.user()
 	}
 	root := !known || isRoot(user)
-	for _, a := range s.args {
+	for _, a := range s.RunArgs {
 		if a.Flag == "entrypoint" {
 			s.words([]string{a.Value}, "--entrypoint", root)
 		}
 	}
-	if s.build == nil || s.build.final == nil {
+	if s.Build == nil || s.Build.final == nil {
 		return
 	}
 	for _, name := range []string{"ENTRYPOINT", "CMD"} {
-		if last := s.build.final.Last(name); last != nil {
+		if last := s.Build.final.Last(name); last != nil {
 			for _, cmd := range last.Commands {
 				s.command(cmd, setuidUse{how: name, root: root})
 			}
@@ -279,7 +280,7 @@ func (c *view) privilegesStay() bool {
 		return false
 	}
 	return slices.ContainsFunc(features.Members, func(m jsonc.Member) bool {
-		return slices.ContainsFunc(texts(c.localFeature(m.Name).Member("securityOpt")), func(n *jsonc.Node) bool {
+		return slices.ContainsFunc(rights.Texts(c.localFeature(m.Name).Member("securityOpt")), func(n *jsonc.Node) bool {
 			return n.Text == "no-new-privileges" || n.Text == "no-new-privileges:true" || n.Text == "no-new-privileges=true"
 		})
 	})
@@ -301,7 +302,7 @@ func setuidRefused(v *view) (out []finding) {
 		if use.raises {
 			message += ": the firewall is never raised, and the container goes on without one"
 		}
-		out = append(out, v.lacking(use.node, message, "do it as root in the Dockerfile or in the image's ENTRYPOINT; without the option, setuid programs give the agent the container's capabilities"))
+		out = append(out, v.atMissing(use.node, message, "do it as root in the Dockerfile or in the image's ENTRYPOINT; without the option, setuid programs give the agent the container's capabilities"))
 	}
 	return out
 }
@@ -317,15 +318,15 @@ func quotedLine(words []string) string {
 
 // scopedSudo returns the commands that sudo runs for the agent, when the
 // Dockerfile says so and leaves nothing else to sudo.
-func (c *pass) scopedSudo() (commands []string, ok bool) {
+func (c *view) scopedSudo() (commands []string, ok bool) {
 	base := ""
-	if c.build != nil && c.build.final != nil {
-		base = c.build.final.Base().Image
+	if c.Build != nil && c.Build.final != nil {
+		base = c.Build.final.Base().Image
 	}
 	if base == "" || forDevContainers.MatchString(base) || c.hasFeatures() {
 		return nil, false
 	}
-	for _, i := range c.build.history() {
+	for _, i := range c.Build.history() {
 		text := i.Source()
 		if sudoGroup.MatchString(text) || i.Name != "RUN" && sudoersPath.MatchString(text) {
 			return nil, false
@@ -355,31 +356,36 @@ var (
 	sudoGroup   = regexp.MustCompile(`\b(usermod|useradd|adduser|gpasswd)\b[^\n]*\b(sudo|wheel|admin)\b`)
 )
 
-// setuidOpen reports a container whose agent can use setuid programs. hooked
-// says that a lifecycle command raises the firewall, which only works with one.
-func (c *pass) setuidOpen(hooked bool) {
+// setuidOpen is the finding that the agent can use setuid programs. A firewall
+// that a lifecycle command raises only works with one.
+func (v *view) setuidOpen() finding {
 	const why = "a setuid program gives the agent the container's capabilities, NET_ADMIN among them"
 	message, severity := why, diag.SeverityError
-	if commands, ok := c.scopedSudo(); ok {
+	if commands, ok := v.scopedSudo(); ok {
 		severity = diag.SeverityWarning
-		message = fmt.Sprintf("sudo runs only %s for the agent; a flaw in that, or in another setuid program, gives it NET_ADMIN", strings.Join(commands, ", "))
-	} else if sudo.MatchString(c.dockerfileText()) {
+		message = fmt.Sprintf("sudo runs only %s for the agent; a flaw in that, or in another setuid program, gives it NET_ADMIN",
+			strings.Join(commands, ", "))
+	} else if sudo.MatchString(v.dockerfileText()) {
 		message = "sudo gives the agent the container's capabilities, NET_ADMIN among them"
 	}
-	uses := c.setuidUses()
+	uses := v.setuidUses()
+	_, _, hooked := v.firewallHook()
 	hint := `add "securityOpt": ["no-new-privileges"]`
 	switch {
 	case hooked:
-		hint = "no-new-privileges alone would keep the hook from raising the firewall; raise it in the image's ENTRYPOINT first, as sbx-devc init does"
+		hint = "no-new-privileges alone would keep the hook from raising the firewall; " +
+			"raise it in the image's ENTRYPOINT first, as sbx-devc init does"
 	case len(uses) > 0 && uses[0].sure:
-		hint = fmt.Sprintf(`%s needs %s; do that as root in the Dockerfile or the ENTRYPOINT, then add "securityOpt": ["no-new-privileges"]`, strings.TrimSuffix(uses[0].how, runsIt), uses[0].program)
+		hint = fmt.Sprintf(`%s needs %s; do that as root in the Dockerfile or the ENTRYPOINT, then add "securityOpt": ["no-new-privileges"]`,
+			strings.TrimSuffix(uses[0].how, runsIt), uses[0].program)
 	case len(uses) > 0:
 		hint = fmt.Sprintf(`add "securityOpt": ["no-new-privileges"] if %s works without sudo`, strings.TrimSuffix(uses[0].how, runsIt))
 	}
-	r := c.missing(c.root.Member("securityOpt"), "SBX805", message, hint)
-	r.Severity = severity
-	switchedOff := strings.Contains(string(c.Config.Src), "no-new-privileges")
+	f := v.atMissing(v.root.Member("securityOpt"), message, hint)
+	f.severity = severity
+	switchedOff := strings.Contains(string(v.Config.Src), "no-new-privileges")
 	if !switchedOff && !hooked && len(uses) == 0 {
-		r.fix(c.listing("securityOpt", "no-new-privileges"))
+		f.edits = v.listing("securityOpt", "no-new-privileges")
 	}
+	return f
 }

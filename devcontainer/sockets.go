@@ -67,7 +67,7 @@ func socketPath(source string) string {
 func sessionSockets(v *view) (out []finding) {
 	for _, r := range v.shown(rights.Mounted, rights.Granted) {
 		if what, can := sessionSocket(r.Mount); what != "" && !mountsEngine(r) {
-			f := told(r, fmt.Sprintf("the mount of %q gives the container %s: a program that connects %s", r.Mount.Source, what, can),
+			f := atRight(r, fmt.Sprintf("the mount of %q gives the container %s: a program that connects %s", r.Mount.Source, what, can),
 				"leave it out; an editor forwards what a session needs, and asks")
 			f.Place = r.SourceAt
 			out = append(out, f)

@@ -15,20 +15,20 @@ import (
 // from without a digest, where a name does not depend on a variable and no build
 // only gives it to its result.
 func (v *view) startImages() (out []namedImage) {
-	add := func(name string, at rights.Place, once bool) {
+	add := func(name string, at rights.Place) {
 		if _, _, digest := splitImage(name); name != "" && digest == "" {
-			out = append(out, namedImage{name, at, once})
+			out = append(out, namedImage{name, at})
 		}
 	}
 	for _, s := range v.services() {
 		n := s.Get("image")
 		if _, _, _, builds := s.Build(); !builds && !strings.Contains(n.String(), "$") {
-			add(n.String(), composePlace(n), true)
+			add(n.String(), composePlace(n))
 		}
 	}
 	n := v.root.Member("image")
 	if s, ok := n.Str(); ok && !strings.Contains(s, "${") && !v.builds() {
-		add(s, v.found(n, "", "").Place, false)
+		add(s, v.atValue(n, "", "").Place)
 	}
 	return out
 }
@@ -37,7 +37,7 @@ func (v *view) startImages() (out []namedImage) {
 func unpinnedImages(v *view) (out []finding) {
 	for _, i := range v.startImages() {
 		if _, tag, _ := splitImage(i.name); tag != "" && tag != "latest" {
-			out = append(out, finding{Place: i.at, once: i.once, message: fmt.Sprintf("the image %s is not pinned to a digest", i.name),
+			out = append(out, finding{Place: i.at, message: fmt.Sprintf("the image %s is not pinned to a digest", i.name),
 				hint: "add @sha256:…, as the registry reports it"})
 		}
 	}
@@ -48,7 +48,7 @@ func unpinnedImages(v *view) (out []finding) {
 func floatingImages(v *view) (out []finding) {
 	for _, i := range v.startImages() {
 		if name, tag, _ := splitImage(i.name); tag == "" || tag == "latest" {
-			out = append(out, finding{Place: i.at, once: i.once, message: fmt.Sprintf("the image %s is whatever was published last", name),
+			out = append(out, finding{Place: i.at, message: fmt.Sprintf("the image %s is whatever was published last", name),
 				hint: "name a version, or better a digest: " + name + ":VERSION@sha256:…"})
 		}
 	}
@@ -111,7 +111,7 @@ func floatingFeatures(v *view) (out []finding) {
 	for _, m := range v.namedFeatures() {
 		_, tag, digest := splitImage(m.Name)
 		if sourceOf(m.Name) == registryFeature && digest == "" && !exactVersion.MatchString(tag) && !v.locked(m.Name) {
-			out = append(out, v.named(m, fmt.Sprintf("the Feature %s is the newest of its kind at each build", m.Name),
+			out = append(out, v.atName(m, fmt.Sprintf("the Feature %s is the newest of its kind at each build", m.Name),
 				"name a whole version or a digest, or keep a devcontainer-lock.json"))
 		}
 	}
@@ -124,10 +124,10 @@ func oldFeatureNames(v *view) (out []finding) {
 	for _, m := range v.namedFeatures() {
 		switch source := sourceOf(m.Name); {
 		case source == legacyFeature:
-			out = append(out, v.named(m, fmt.Sprintf("%q names a Feature in the old way", m.Name),
+			out = append(out, v.atName(m, fmt.Sprintf("%q names a Feature in the old way", m.Name),
 				"write it as REGISTRY/NAMESPACE/ID:VERSION, such as ghcr.io/devcontainers/features/go:1.3.2"))
 		case source == tarballFeature && strings.HasPrefix(m.Name, "http://"):
-			out = append(out, v.named(m, "the Feature comes over plain http", "use https, or a registry"))
+			out = append(out, v.atName(m, "the Feature comes over plain http", "use https, or a registry"))
 		}
 	}
 	return out
@@ -164,7 +164,7 @@ func noLock(v *view) []finding {
 	if len(wanted) == 0 || v.Lock != nil || strings.Contains(wanted[0].Name, "@sha256:") {
 		return nil
 	}
-	return []finding{v.named(wanted[0], "no devcontainer-lock.json holds the Features' digests", "devcontainer upgrade writes one; commit it")}
+	return []finding{v.atName(wanted[0], "no devcontainer-lock.json holds the Features' digests", "devcontainer upgrade writes one; commit it")}
 }
 
 // lockDiffers compares the lock with what the configuration asks for.
@@ -176,7 +176,7 @@ func lockDiffers(v *view) (out []finding) {
 	for _, m := range wanted {
 		entry := entries.Member(m.Name)
 		if entry == nil {
-			out = append(out, v.named(m, fmt.Sprintf("devcontainer-lock.json does not hold %s", m.Name), "run devcontainer upgrade"))
+			out = append(out, v.atName(m, fmt.Sprintf("devcontainer-lock.json does not hold %s", m.Name), "run devcontainer upgrade"))
 			continue
 		}
 		out = append(out, v.lockEntry(m.Name, entry)...)
@@ -212,7 +212,7 @@ var exactPart = regexp.MustCompile(`^\d+(\.\d+){0,2}$`)
 
 func dependedOn(entries *jsonc.Node, id string) bool {
 	return slices.ContainsFunc(entries.Members, func(m jsonc.Member) bool {
-		return slices.ContainsFunc(texts(m.Value.Member("dependsOn")), func(n *jsonc.Node) bool { return n.Text == id })
+		return slices.ContainsFunc(rights.Texts(m.Value.Member("dependsOn")), func(n *jsonc.Node) bool { return n.Text == id })
 	})
 }
 
@@ -225,7 +225,7 @@ func pipedToShell(v *view) (out []finding) {
 			}
 			commands := v.commandsOf(n, n.Text)
 			if slices.ContainsFunc(commands, func(cmd *shell.Command) bool { _, ok := ranDownload(cmd); return ok }) {
-				out = append(out, v.found(n, name+" runs what it downloads unseen",
+				out = append(out, v.atValue(n, name+" runs what it downloads unseen",
 					"install a pinned version in the Dockerfile, or download, check the sum, then run"))
 			}
 		})
@@ -242,7 +242,7 @@ func firewallOverwritten(v *view) (out []finding) {
 	for _, m := range features.Members {
 		if name, _, _ := splitImage(m.Name); strings.HasSuffix(name, "anthropics/devcontainer-features/claude-code") &&
 			strings.Contains(string(v.Config.Src)+v.dockerfileText(), "init-firewall") {
-			out = append(out, v.named(m, "the Feature claude-code replaces /usr/local/bin/init-firewall.sh by its own",
+			out = append(out, v.atName(m, "the Feature claude-code replaces /usr/local/bin/init-firewall.sh by its own",
 				"install Claude Code in the Dockerfile instead"))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -37,44 +38,55 @@ type suppression struct {
 // finding, and looks for the value that it is about.
 const maxSuppressions = 500
 
-// suppress takes the findings away that comments ask for, and reports comments
-// that are wrong or do nothing.
-func (c *pass) suppress() {
-	var all []*suppression
+// suppressions returns the comments of all files that were found; not ok when
+// there are too many, and then none counts.
+func (c *pass) suppressions() (all []*suppression, ok bool) {
 	for _, doc := range c.Documents() {
 		if bytes.Contains(doc.Src, []byte("sbx-ignore")) {
 			all = append(all, suppressionsOf(doc, maxSuppressions+1-len(all))...)
 		}
 	}
-	if len(all) == 0 {
-		return
-	}
 	if len(all) > maxSuppressions {
-		c.missing(nil, "SBX109", fmt.Sprintf("more than %d sbx-ignore comments: none of them counts", maxSuppressions), "repair what they hide")
-		return
+		return nil, false
 	}
-	c.reports = slices.DeleteFunc(c.reports, func(r report) bool {
-		return slices.ContainsFunc(all, func(s *suppression) bool { return s.covers(r.Finding) })
-	})
+	return all, true
+}
+
+// covered reports whether a comment excuses a finding, and notes which one did.
+func covered(all []*suppression, f diag.Finding) bool {
+	return slices.ContainsFunc(all, func(s *suppression) bool { return s.covers(f) })
+}
+
+// suppress takes the findings away that comments ask for, and reports comments
+// that are wrong or do nothing.
+func (c *pass) suppress() {
+	all, ok := c.suppressions()
+	if !ok {
+		c.report(c.table["SBX109"], c.atMissing(nil, fmt.Sprintf("more than %d sbx-ignore comments: none of them counts", maxSuppressions),
+			"repair what they hide"))
+	}
+	c.reports = slices.DeleteFunc(c.reports, func(r report) bool { return covered(all, r.Finding) })
 	for _, s := range all {
-		say := func(rule, message, hint string) *report {
-			return c.in(s.doc, s.start, s.end, "", rule, message, hint)
+		at := func(message, hint string) finding {
+			return finding{Place: rights.Place{Doc: s.doc, Start: s.start, End: s.end}, message: message, hint: hint}
 		}
+		form := c.table["SBX107"]
 		switch {
 		case len(s.rules) == 0:
-			say("SBX107", "sbx-ignore names no rule", "write sbx-ignore SBX402: reason")
+			c.report(form, at("sbx-ignore names no rule", "write sbx-ignore SBX402: reason"))
 		case s.reason == "":
-			say("SBX107", "sbx-ignore gives no reason", "write sbx-ignore "+s.rules[0]+": reason")
+			c.report(form, at("sbx-ignore gives no reason", "write sbx-ignore "+s.rules[0]+": reason"))
 		default:
 			for _, id := range s.rules {
 				switch {
 				case c.table[id] == nil:
-					say("SBX107", fmt.Sprintf("there is no rule %s", id), "sbx-devc rules lists them")
+					c.report(form, at(fmt.Sprintf("there is no rule %s", id), "sbx-devc rules lists them"))
 				case !s.used[id]:
-					r := say("SBX108", fmt.Sprintf("nothing here is a finding of %s", id), "remove the comment")
+					f := at(fmt.Sprintf("nothing here is a finding of %s", id), "remove the comment")
 					if s.doc == c.Config && len(s.used) == 0 {
-						r.fix(c.Config.RemoveComment(s.start, s.end))
+						f.edits = c.Config.RemoveComment(s.start, s.end)
 					}
+					c.report(c.table["SBX108"], f)
 				}
 			}
 		}
@@ -85,7 +97,8 @@ func (c *pass) suppress() {
 var unsuppressable = []string{"SBX107", "SBX108"}
 
 func (s *suppression) covers(f diag.Finding) bool {
-	if s.reason == "" || f.File != s.doc.File || f.Line < s.fromLine || f.Line > s.toLine || !slices.Contains(s.rules, f.Rule) || slices.Contains(unsuppressable, f.Rule) {
+	if s.reason == "" || f.File != s.doc.File || f.Line < s.fromLine || f.Line > s.toLine ||
+		!slices.Contains(s.rules, f.Rule) || slices.Contains(unsuppressable, f.Rule) {
 		return false
 	}
 	s.used[f.Rule] = true
@@ -114,7 +127,7 @@ func suppressionsOf(doc *jsonc.Document, most int) []*suppression {
 			if !bytes.Contains(doc.Src[comment.Start:comment.End], []byte("sbx-ignore")) {
 				continue
 			}
-			from, to := covered(doc, comment)
+			from, to := linesBelow(doc, comment)
 			text := strings.TrimSuffix(string(doc.Src[comment.Start+2:comment.End]), "*/")
 			add(comment.Start, comment.End, text, from, to)
 		}
@@ -140,10 +153,10 @@ func suppressionsOf(doc *jsonc.Document, most int) []*suppression {
 	return out
 }
 
-// covered says which lines a comment of a JSON file is about: its own, when
+// linesBelow says which lines a comment of a JSON file is about: its own, when
 // something else stands there, or else those of the member, element or value
 // that follows.
-func covered(doc *jsonc.Document, comment jsonc.Comment) (from, to int) {
+func linesBelow(doc *jsonc.Document, comment jsonc.Comment) (from, to int) {
 	line, _ := doc.Position(comment.Start)
 	if doc.Shared(comment.Start) {
 		return line, line
@@ -181,7 +194,11 @@ func below(lines [][]byte, i int) (from, to int) {
 		at++
 	}
 	from = at + 1
-	for at < len(lines)-1 && (bytes.HasSuffix(bytes.TrimRight(lines[at], " \t\r\n"), []byte(`\`)) || at+1 > from && bytes.HasPrefix(bytes.TrimSpace(lines[at]), []byte("#"))) {
+	goesOn := func() bool {
+		return bytes.HasSuffix(bytes.TrimRight(lines[at], " \t\r\n"), []byte(`\`)) ||
+			at+1 > from && bytes.HasPrefix(bytes.TrimSpace(lines[at]), []byte("#"))
+	}
+	for at < len(lines)-1 && goesOn() {
 		at++
 	}
 	return from, at + 1

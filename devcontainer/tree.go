@@ -3,9 +3,11 @@ package devcontainer
 import (
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -113,7 +115,7 @@ func (m Memory) List(dir string) []string {
 			seen[first] = true
 		}
 	}
-	return sortedKeys(seen)
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // leavesTree reports whether a cleaned name leads out of the tree.

@@ -82,7 +82,7 @@ func unknownVariables(v *view) (out []finding) {
 		} else if name == "workspaceFolder" || name == "workspaceRoot" {
 			hint = "did you mean ${containerWorkspaceFolder}?"
 		}
-		out = append(out, v.found(u.node, "unknown variable "+u.whole, hint))
+		out = append(out, v.atValue(u.node, "unknown variable "+u.whole, hint))
 	}
 	return out
 }
@@ -91,7 +91,7 @@ func unknownVariables(v *view) (out []finding) {
 func cutDefaults(v *view) (out []finding) {
 	for _, u := range v.uses() {
 		if u.ofEnv() && len(u.parts) > 3 {
-			out = append(out, v.found(u.node, fmt.Sprintf("the default of %s is %q to the reference CLI", u.whole, u.parts[2]),
+			out = append(out, v.atValue(u.node, fmt.Sprintf("the default of %s is %q to the reference CLI", u.whole, u.parts[2]),
 				"choose a default without a colon, or set it where it is used"))
 		}
 	}
@@ -102,7 +102,7 @@ func cutDefaults(v *view) (out []finding) {
 func namelessVariables(v *view) (out []finding) {
 	for _, u := range v.uses() {
 		if u.nameless() {
-			out = append(out, v.found(u.node, u.whole+" names no variable", fmt.Sprintf("write ${%s:NAME}", u.parts[0])))
+			out = append(out, v.atValue(u.node, u.whole+" names no variable", fmt.Sprintf("write ${%s:NAME}", u.parts[0])))
 		}
 	}
 	return out
@@ -112,7 +112,7 @@ func namelessVariables(v *view) (out []finding) {
 func unspecifiedVariables(v *view) (out []finding) {
 	for _, u := range v.uses() {
 		if u.parts[0] == "env" && !u.command && !u.nameless() {
-			out = append(out, v.found(u.node, u.whole+" is not in the specification", "write ${localEnv:…}").
+			out = append(out, v.atValue(u.node, u.whole+" is not in the specification", "write ${localEnv:…}").
 				fixedBy(v.replaceIn(u.node, "${env:", "${localEnv:")))
 		}
 	}
@@ -123,7 +123,7 @@ func unspecifiedVariables(v *view) (out []finding) {
 func earlyVariables(v *view) (out []finding) {
 	for _, u := range v.uses() {
 		if u.parts[0] == "containerEnv" && u.early && !u.nameless() {
-			out = append(out, v.found(u.node, u.whole+" is not known yet when the container is made", "use it in remoteEnv"))
+			out = append(out, v.atValue(u.node, u.whole+" is not known yet when the container is made", "use it in remoteEnv"))
 		}
 	}
 	return out

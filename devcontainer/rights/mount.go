@@ -97,6 +97,9 @@ func ParseVolume(s string) Mount {
 	return m
 }
 
+// Variable is a ${…} reference.
+var Variable = regexp.MustCompile(`\$\{[^}]*\}`)
+
 // HostPath is a mount's source seen from where it starts.
 type HostPath struct {
 	Base string // "/" absolute, "home", "workspace", "" relative or unknown
@@ -104,7 +107,6 @@ type HostPath struct {
 }
 
 var (
-	variable          = regexp.MustCompile(`\$\{[^}]*\}`)
 	homeVariable      = regexp.MustCompile(`^(\$\{(localEnv|env):(HOME|USERPROFILE)[^}]*\}|\$\{HOME\}|\$HOME|~)+`)
 	workspaceVariable = regexp.MustCompile(`^\$\{(localWorkspaceFolder)\}`)
 	defaultOf         = regexp.MustCompile(`\$\{(?:localEnv|env):[^:}]*:([^}]*)\}`)

@@ -112,7 +112,7 @@ func (o CommandOptions) Parse(list *jsonc.Node) []Arg {
 			add(flag, value, n)
 		case strings.HasPrefix(word, "-") && len(word) > 1:
 			o.letters(word[1:], next, func(flag, value string) { add(flag, value, n) })
-		case !variable.MatchString(word):
+		case !Variable.MatchString(word):
 			return out
 		}
 	}

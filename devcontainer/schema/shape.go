@@ -1,4 +1,4 @@
-package devcontainer
+package schema
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -135,7 +136,7 @@ func merged(tables ...map[string]shape) map[string]shape {
 }
 
 // check compares n with s and reports the first thing wrong on each path.
-func (c *pass) check(n *jsonc.Node, s shape) {
+func (c *comparison) check(n *jsonc.Node, s shape) {
 	if s.kinds != nil && !slices.Contains(s.kinds, n.Kind) {
 		c.wrongType(n, s)
 		return
@@ -152,7 +153,7 @@ func (c *pass) check(n *jsonc.Node, s shape) {
 		}
 	case jsonc.String:
 		if len(s.enum) > 0 && !slices.Contains(s.enum, n.Text) {
-			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", where(n), n.Text), didYouMean(n.Text, s.enum))
+			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", where(n), n.Text), DidYouMean(n.Text, s.enum))
 		}
 		if s.pattern != nil && !s.pattern.MatchString(n.Text) {
 			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", where(n), n.Text), "write it like "+s.example)
@@ -170,7 +171,7 @@ func (c *pass) check(n *jsonc.Node, s shape) {
 	}
 }
 
-func (c *pass) members(n *jsonc.Node, s shape) {
+func (c *comparison) members(n *jsonc.Node, s shape) {
 	for _, m := range inForce(n) {
 		if s.names != nil && !s.names.MatchString(m.Name) {
 			c.name(m, "SBX203", fmt.Sprintf("%s: %q is not accepted as a name", where(n), m.Name), s.form)
@@ -205,18 +206,18 @@ func inForce(n *jsonc.Node) []jsonc.Member {
 	return out
 }
 
-func (c *pass) unknown(n *jsonc.Node, m jsonc.Member, props map[string]shape) {
+func (c *comparison) unknown(n *jsonc.Node, m jsonc.Member, props map[string]shape) {
 	if strings.HasPrefix(n.Pointer, "/mounts/") && (m.Name == "readonly" || m.Name == "ro") {
 		return // SBX302 says what becomes of it
 	}
-	known := sortedKeys(props)
-	r := c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), didYouMean(m.Name, known))
-	if best := diag.Suggest(m.Name, known); best != "" && sameButForCase(best, m.Name) && !slices.Contains(opening, best) && n.Member(best) == nil && n.Count(m.Name) == 1 {
+	known := slices.Sorted(maps.Keys(props))
+	r := c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), DidYouMean(m.Name, known))
+	if best := diag.Suggest(m.Name, known); best != "" && sameButForCase(best, m.Name) && !slices.Contains(Opening, best) && n.Member(best) == nil && n.Count(m.Name) == 1 {
 		r.fix(jsonc.Rename(m, best))
 	}
 }
 
-func didYouMean(word string, known []string) string {
+func DidYouMean(word string, known []string) string {
 	if best := diag.Suggest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
@@ -226,10 +227,10 @@ func didYouMean(word string, known []string) string {
 	return "accepted: " + strings.Join(known, ", ")
 }
 
-func (c *pass) wrongType(n *jsonc.Node, s shape) {
+func (c *comparison) wrongType(n *jsonc.Node, s shape) {
 	if n.Kind == jsonc.String && len(s.kinds) == 1 && s.kinds[0] == jsonc.Bool {
 		what := fmt.Sprintf("%s is the text %q, and every text that is not empty counts as true", where(n), n.Text)
-		if n.Pointer == "/privileged" && truthy(n) {
+		if n.Pointer == "/privileged" && rights.Truthy(n) {
 			what += ": the container is privileged"
 		}
 		r := c.at(n, "SBX301", what, "write true or false without quotes")

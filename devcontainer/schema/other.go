@@ -1,37 +1,10 @@
-package devcontainer
+package schema
 
 import (
-	"path"
 	"regexp"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
-
-// The files that this package judges in addition to devcontainer.json.
-const (
-	FeatureName  = "devcontainer-feature.json"
-	TemplateName = "devcontainer-template.json"
-	LockName     = "sandbox.lock" // what templates were used, next to devcontainer.json
-)
-
-// fileKind says what a Project's Config is.
-type fileKind int
-
-const (
-	configFile fileKind = iota
-	featureFile
-	templateFile
-)
-
-func (p *Project) kind() fileKind {
-	switch path.Base(p.Config.File) {
-	case FeatureName:
-		return featureFile
-	case TemplateName:
-		return templateFile
-	}
-	return configFile
-}
 
 // featureShape is devcontainer-feature.json
 // (containers.dev/implementors/features, "devcontainer-feature.json properties").
@@ -83,30 +56,8 @@ var madeShape = shape{kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, ne
 	"base":   {kinds: anyObj.kinds, what: anyObj.what, rest: &list},
 }}
 
-// locks compares the lock files with their tables.
-func (c *pass) locks() {
-	for _, lock := range []struct {
-		doc *jsonc.Document
-		shape
-	}{{c.Lock, lockShape}, {c.Made, madeShape}} {
-		if lock.doc != nil && lock.doc.Root != nil {
-			c.within(lock.doc, func() { c.check(lock.doc.Root, lock.shape) })
-		}
-	}
-}
-
-// feature judges a Feature's metadata and what lies next to it.
-func (c *pass) feature() {
-	c.check(c.root, featureShape)
-	c.options(c.root.Member("options"), true)
-	c.identity()
-	if c.Tree != nil && c.Tree.Kind(path.Join(c.Dir, "install.sh")) != File {
-		c.missing(nil, "SBX911", "there is no install.sh next to it", "the Feature's work is done by install.sh; it may be empty")
-	}
-}
-
 // options compares each option with its type.
-func (c *pass) options(options *jsonc.Node, feature bool) {
+func (c *comparison) options(options *jsonc.Node, feature bool) {
 	if options == nil || options.Kind != jsonc.Object {
 		return
 	}
@@ -134,3 +85,12 @@ func (c *pass) options(options *jsonc.Node, feature bool) {
 		}
 	}
 }
+
+// policyShape is an organisation's policy.
+var policyShape = object(map[string]shape{"$schema": text, "registries": policyLimits, "features": policyLists, "capabilities": policyLimits,
+	"extensions": policyLists, "mounts": policyLimits, "properties": object(map[string]shape{"forbid": list, "require": list})})
+
+var (
+	policyLists  = object(map[string]shape{"allow": list, "forbid": list, "require": list})
+	policyLimits = object(map[string]shape{"allow": list, "forbid": list})
+)

@@ -1,4 +1,4 @@
-package devcontainer
+package schema
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -19,10 +18,10 @@ var (
 	outside = map[string]string{"extends": "the reference tools ignore it; only some others merge the named file"}
 )
 
-// schema compares the file with the property tables: first which kind of
+// config compares the file with the property tables: first which kind of
 // configuration it is, then only that kind's table, so that one mistake gives
 // one finding.
-func (c *pass) schema() {
+func (c *comparison) config() {
 	root := c.root
 	if len(root.Members) == 0 {
 		c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
@@ -59,22 +58,6 @@ func (c *pass) schema() {
 			c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
 		}
 	}
-	c.locks()
-}
-
-// byCompose reports whether Compose starts the container: an image or a
-// Dockerfile next to it wins.
-func (c *view) byCompose() bool {
-	return c.root.Member("dockerComposeFile") != nil && c.root.Member("image") == nil && c.root.Member("dockerFile") == nil && c.root.Member("build").Member("dockerfile") == nil
-}
-
-// engineOnly returns a property that becomes an option of the engine's command
-// line; nil with Compose, where it does nothing, as SBX206 says.
-func (c *view) engineOnly(name string) *jsonc.Node {
-	if c.byCompose() {
-		return nil
-	}
-	return c.root.Member(name)
 }
 
 // winner names what the reference CLI makes the container from when the file
@@ -89,14 +72,14 @@ func winner(dockerFile *jsonc.Node, buildsFile bool) string {
 	return "image"
 }
 
-func (c *pass) composeKind(build *jsonc.Node) {
+func (c *comparison) composeKind(build *jsonc.Node) {
 	c.topLevel(composeKind, []string{"runArgs", "appPort", "workspaceMount"}, "it does nothing with Docker Compose; say it in the Compose file")
 	c.require(c.root, "service", "workspaceFolder")
 	c.extra(build, "build", "the Compose file says what the container is made from")
 }
 
 // require reports the names that n lacks, as one finding.
-func (c *pass) require(n *jsonc.Node, names ...string) {
+func (c *comparison) require(n *jsonc.Node, names ...string) {
 	var lacks []string
 	for _, name := range names {
 		if n.Member(name) == nil && !c.misspelt(n, name) {
@@ -110,22 +93,18 @@ func (c *pass) require(n *jsonc.Node, names ...string) {
 
 // misspelt reports whether a member was already reported as unknown that was
 // meant to be one of names: one slip is one finding.
-func (c *pass) misspelt(n *jsonc.Node, names ...string) bool {
-	return slices.ContainsFunc(n.Members, func(m jsonc.Member) bool {
-		return diag.Suggest(m.Name, names) != "" && slices.ContainsFunc(c.reports, func(r report) bool {
-			return r.Rule == "SBX201" && r.Pointer == m.Value.Pointer && r.File == c.doc.File
-		})
-	})
+func (c *comparison) misspelt(n *jsonc.Node, names ...string) bool {
+	return Misspelt(c.out, n, names...)
 }
 
-func (c *pass) extra(n *jsonc.Node, name, why string) {
+func (c *comparison) extra(n *jsonc.Node, name, why string) {
 	if n != nil {
 		c.at(n, "SBX205", fmt.Sprintf("%s: more than one image source: %s", name, why), "keep one")
 	}
 }
 
 // topLevel checks the root's members; those in noEffect are known but idle.
-func (c *pass) topLevel(props map[string]shape, noEffect []string, why string) {
+func (c *comparison) topLevel(props map[string]shape, noEffect []string, why string) {
 	for _, m := range inForce(c.root) {
 		p, known := props[m.Name]
 		_, elsewhere := everyKind[m.Name]
@@ -148,7 +127,7 @@ func (c *pass) topLevel(props map[string]shape, noEffect []string, why string) {
 	}
 }
 
-// sourceNames are the properties that a container is made from.
-var sourceNames = []string{"image", "build", "dockerFile", "dockerComposeFile"}
+// Sources are the properties that a container is made from.
+var Sources = []string{"image", "build", "dockerFile", "dockerComposeFile"}
 
-func isSource(name string) bool { return slices.Contains(sourceNames, name) }
+func isSource(name string) bool { return slices.Contains(Sources, name) }
