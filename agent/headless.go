@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -85,7 +86,7 @@ func (h Headless) Limits() (turns int, budgetUSD float64) {
 // ours are the options that this package sets itself because parsing the
 // output or keeping the credential in place depends on them.
 var ours = []string{
-	"-p", "--print", "--output-format", "--input-format", "--verbose",
+	"-p", "--print", "--input-format", "--verbose",
 	"--setting-sources", "--strict-mcp-config", "--dangerously-skip-permissions", "--permission-mode",
 }
 
@@ -95,6 +96,10 @@ var ours = []string{
 func CheckExtraArgs(args []string) error {
 	for _, a := range args {
 		name, _, _ := strings.Cut(a, "=")
+		if name == "--output-format" {
+			return diag.WithHint(errors.New("claude's option --output-format is set by the run itself"),
+				"leave --output-format out here, or give it before --")
+		}
 		if slices.Contains(ours, name) {
 			return diag.WithHint(fmt.Errorf("claude's option %s is set by the run itself", name), "leave %s out", name)
 		}

@@ -21,6 +21,7 @@ type Scanner struct {
 	line    []byte // the unfinished line
 	skip    bool   // the unfinished line is longer than maxLine
 	result  *Result
+	said    []byte // the line of result
 	init    *Init
 	ignored int
 	order   order
@@ -74,6 +75,9 @@ func (s *Scanner) Close() error {
 // to do and write an empty result.
 func (s *Scanner) Result() *Result { return s.result }
 
+// ResultLine is the line of Result as claude wrote it, or nil.
+func (s *Scanner) ResultLine() []byte { return s.said }
+
 // Init returns the last init event, or nil if there was none.
 func (s *Scanner) Init() *Init { return s.init }
 
@@ -126,7 +130,7 @@ func (s *Scanner) read(line []byte) {
 		switch e := e.(type) {
 		case Result:
 			if s.result == nil || !e.idle() {
-				s.result = &e
+				s.result, s.said = &e, bytes.Clone(line)
 			}
 			s.order.result(e)
 		case Init:

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -29,6 +31,47 @@ func ReadPrompt(r io.Reader) (string, error) {
 		return "", ErrEmptyPrompt
 	}
 	return string(text), nil
+}
+
+// ErrNoInput reports that nothing came on standard input, which stays open.
+var ErrNoInput = errors.New("nothing came on standard input")
+
+// ReadMore returns prompt with the text of r below it. When nothing has come within
+// patience, it returns prompt alone and ErrNoInput.
+func ReadMore(r io.Reader, prompt string, patience time.Duration) (string, error) {
+	type input struct {
+		text string
+		err  error
+	}
+	first, whole := make(chan struct{}), make(chan input, 1)
+	go func() {
+		text, err := ReadPrompt(&noticed{r, sync.OnceFunc(func() { close(first) })})
+		whole <- input{text, err}
+	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-first:
+	case <-late.C:
+		return prompt, ErrNoInput
+	}
+	in := <-whole
+	if errors.Is(in.err, ErrEmptyPrompt) {
+		return prompt, nil
+	}
+	return prompt + "\n" + in.text, in.err
+}
+
+// noticed tells of the first answer of a reader.
+type noticed struct {
+	io.Reader
+	tell func()
+}
+
+func (n *noticed) Read(p []byte) (int, error) {
+	count, err := n.Reader.Read(p)
+	n.tell()
+	return count, err
 }
 
 // ReadPromptFile reads a prompt from a file. One of the project's may be a symbolic

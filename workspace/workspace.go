@@ -73,7 +73,7 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.WithHint(fmt.Errorf("%w: the folder %s does not exist", ErrInput, named),
-			"name the project's folder; a prompt of one word comes on standard input: echo 'PROMPT' | sbx-devc run --print")
+			"name the project's folder; a prompt of one word comes after --: sbx-devc run -- PROMPT")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
@@ -83,7 +83,7 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}
 	if !info.IsDir() {
-		return nil, diag.WithHint(fmt.Errorf("%w: %s is no folder", ErrInput, dir), "name the project's folder: sbx-devc run DIR --print")
+		return nil, diag.WithHint(fmt.Errorf("%w: %s is no folder", ErrInput, dir), "name the project's folder: sbx-devc run DIR 'PROMPT'")
 	}
 	w := &Workspace{Dir: dir, Paths: map[string]Kind{}}
 	w.Home = homeFolder()

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -19,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/agent/transcript"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/fakeapi"
@@ -138,11 +137,13 @@ func (d *demo) runAgent(ctx context.Context, work string) error {
 	child := *d.app
 	child.stdin, child.stdout, child.getenv = strings.NewReader(demoPrompt), &claude, getenv
 	summaryFile := filepath.Join(work, "summary.json")
-	runErr := d.typed(ctx, &child, "run", d.dir, "--print", "--image", demoImage, "--engine-network", internet.network,
+	runErr := d.typed(ctx, &child, "run", d.dir, "--output-format", "stream-json", "--image", demoImage, "--engine-network", internet.network,
 		"--allow", demoAllowedHost, "--private", demoAllowedHost, "--timeout", "5m", "--summary-file", summaryFile)
 
 	d.title("What Claude Code did")
-	d.showTranscript(claude.Bytes())
+	if err := transcript.Print(d.app.stdout, &claude); err != nil {
+		return exitWith(exitCantWrite, err)
+	}
 	if runErr != nil {
 		return runErr
 	}
@@ -206,26 +207,6 @@ func (d *demo) typed(ctx context.Context, a *app, args ...string) error {
 }
 
 func (d *demo) title(text string) { fmt.Fprintf(d.app.stdout, "\n── %s\n", text) }
-
-// showTranscript prints the agent's side in a form for people.
-func (d *demo) showTranscript(transcript []byte) {
-	s := agent.NewScanner(io.Discard, func(ev agent.Event) {
-		switch e := ev.(type) {
-		case agent.Init:
-			fmt.Fprintf(d.app.stdout, "  Claude Code %s, model %s\n", e.Version, e.Model)
-		case agent.ToolUse:
-			fmt.Fprintf(d.app.stdout, "  ● %s: %s\n", e.Name, e.Argument)
-		case agent.ToolResult:
-			for line := range strings.Lines(strings.TrimSpace(e.Text)) {
-				fmt.Fprintf(d.app.stdout, "    %s\n", strings.TrimRight(line, "\n"))
-			}
-		case agent.Result:
-			fmt.Fprintf(d.app.stdout, "  %s\n", e.Text)
-		}
-	})
-	_, _ = s.Write(transcript)
-	_ = s.Close()
-}
 
 // figures prints what the README promises about speed, measured just now.
 func (d *demo) figures(ctx context.Context, summaryFile string) error {

@@ -54,7 +54,7 @@ Without an argument it is about the newest run of the project that --file is in.
   data      names that look like data
 
 Entries of "deny", metadata services and ports of DNS are never proposed.`,
-		Example: `  sbx-devc run --print --network audit <task.md
+		Example: `  sbx-devc run --network audit <task.md
   sbx-devc policy learn                      # look
   sbx-devc policy learn --write --enforce    # add it, and set the mode to allowlist
   sbx-devc policy learn --include denied --format flags`,

@@ -156,14 +156,14 @@ var runElsewhere = map[string]string{
 	"sbx-devc image inspect":         "TestImageFromLockToDevContainer",
 	"sbx-devc image verify":          "TestImageFromLockToDevContainer",
 	"sbx-devc templates push":        "TestFeatureFirewall",
-	"sbx-devc run --print":           "TestDemo",
+	"sbx-devc run ":                  "TestRunAnswersAsClaudeDoes",
+	"git diff | sbx-devc run":        "TestRunAnswersAsClaudeDoes",
 	"sbx-devc report":                "TestScripts",
 	"sbx-devc diff":                  "TestScripts",
 	"sbx-devc apply":                 "TestThePrintedApplyCommandMakesTheBranch",
 	"sbx-devc policy learn":          "TestScripts",
 	"devcontainer exec":              "TestStrictDevcontainer",
 	"git fetch work.bundle":          "TestStrictDevcontainer",
-	"echo \"fix the failing test\"":  "TestDemo",
 }
 
 // Every other line that the pages ask to type works as it stands, one after the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +29,7 @@ type runOptions struct {
 	print         bool
 	prompt        string // given as an argument
 	promptFile    string
+	outputFormat  string
 	model         string
 	maxTurns      int
 	maxBudgetUSD  float64
@@ -59,13 +61,14 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:         "run [DIR] --print [flags] [PROMPT] [-- CLAUDE_ARGS…]",
+		Use:         "run [DIR] [flags] [PROMPT] [-- [PROMPT] CLAUDE_ARGS…]",
 		Annotations: map[string]string{annotationOwnOutput: "a warning"},
 		Short:       "Run Claude Code on a folder, sandboxed",
 		Long: `Run Claude Code on DIR (default: the current folder) in two containers: a
 firewall that lets only allowlisted traffic out, and the agent, which has no
-capability and no key. The prompt comes from standard input or --prompt-file, or
-is an argument that contains a blank.
+capability and no key. The prompt is an argument, comes from --prompt-file or on
+standard input, whose text is added to an argument. An argument that names a folder
+is DIR; a prompt of one word comes after DIR or after --.
 
 The agent reaches the model, through a proxy here, and nothing else: --preset and
 --allow open hosts, such as --preset npm. The project's
@@ -73,8 +76,10 @@ The agent reaches the model, through a proxy here, and nothing else: --preset an
 it as it is, but for the presets anthropic, claude-code and vscode, which only a
 dev container needs.
 
-Standard output is Claude's stream-json, byte for byte; the exit code is
-Claude's own, or 64 usage, 65 bad settings, 66 input missing, 69 no engine,
+On a terminal the agent's work is shown as it goes on; elsewhere standard output
+is the final answer, as with 'claude -p'. --output-format text, json (Claude's
+result event) or stream-json (Claude's output, byte for byte) chooses. The exit
+code is Claude's own, or 64 usage, 65 bad settings, 66 input missing, 69 no engine,
 70 internal, 71 a protected path was replaced on this machine, 77 refused,
 78 no key, 124 timeout, 125 a container did not start.
 
@@ -83,16 +88,11 @@ a proxy here adds it to the agent's requests. SBX_DEVC_UPSTREAM names another
 base URL of the API, for gateways and tests. Every flag that takes a value can
 be given as a variable too, such as SBX_DEVC_ALLOW or SBX_DEVC_TIMEOUT; other
 variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
-		Example: `  echo "fix the failing test" | sbx-devc run --print
-  sbx-devc run ~/src/app --print --prompt-file task.md --allow docs.example.com --preset npm --timeout 30m
-  sbx-devc run --print --dry-run`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if at := cmd.ArgsLenAtDash(); at >= 0 {
-				args = args[:at]
-			}
-			_, _, err := folderAndPrompt(args)
-			return err
-		},
+		Example: `  sbx-devc run "fix the failing test"
+  sbx-devc run ~/src/app --prompt-file task.md --allow docs.example.com --preset npm --timeout 30m
+  git diff | sbx-devc run -p "review this change" >review.md
+  sbx-devc run --dry-run`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := unknownVariables(os.Environ(), cmd.Flags()); err != nil {
 				return exitWith(exitUsage, err)
@@ -103,22 +103,23 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 			if err := limitsLimit(cmd.Flags()); err != nil {
 				return exitWith(exitUsage, err)
 			}
-			at := cmd.ArgsLenAtDash()
-			if at < 0 {
-				at = len(args)
-			}
-			dir, prompt, err := folderAndPrompt(args[:at])
+			given, err := readRunArguments(args, cmd.ArgsLenAtDash())
 			if err != nil {
 				return err
 			}
-			if o.prompt = prompt; prompt != "" && o.promptFile != "" {
+			if o.prompt = given.prompt; o.prompt != "" && o.promptFile != "" {
 				return exitWith(exitUsage, errors.New("the prompt is given as an argument and with --prompt-file: leave one out"))
 			}
-			return a.run(cmd.Context(), dir, args[at:], o)
+			if !slices.Contains(outputFormats, o.outputFormat) {
+				return exitWith(exitUsage, unknownValue("output-format", o.outputFormat, outputFormats[1:]...))
+			}
+			return a.run(cmd.Context(), given.dir, given.claude, o)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.print, "print", "p", false, "run headless: one prompt in, stream-json out")
+	f.BoolVarP(&o.print, "print", "p", false, "run headless, which is the only way yet: one prompt in, one answer out")
+	f.StringVar(&o.outputFormat, "output-format", "",
+		"text, json or stream-json (default: the agent's work on a terminal, else text)")
 	f.StringVar(&o.promptFile, "prompt-file", "", "read the prompt from this file instead of standard input")
 	f.StringVar(&o.model, "model", "", "Claude's model")
 	f.IntVar(&o.maxTurns, "max-turns", 0, "end after this many turns")
@@ -153,26 +154,6 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	return cmd
 }
 
-// folderAndPrompt tells run's arguments apart: the folder comes first, and the
-// prompt is no path and has a blank in it.
-func folderAndPrompt(args []string) (dir, prompt string, err error) {
-	if len(args) > 0 && isPrompt(args[len(args)-1]) {
-		prompt, args = args[len(args)-1], args[:len(args)-1]
-	}
-	switch len(args) {
-	case 0:
-		return ".", prompt, nil
-	case 1:
-		return args[0], prompt, nil
-	}
-	return "", "", errors.New("run takes one folder and one prompt, in quotes; Claude's own arguments come after --")
-}
-
-func isPrompt(arg string) bool {
-	_, err := os.Lstat(arg)
-	return err != nil && strings.ContainsAny(strings.TrimSpace(arg), " \t\n")
-}
-
 // limitsLimit refuses limits of zero and less, and what is no number: whoever gives
 // one would have a run without that limit, and not know it.
 func limitsLimit(flags *pflag.FlagSet) error {
@@ -188,10 +169,6 @@ func limitsLimit(flags *pflag.FlagSet) error {
 
 // run does one run from flags to exit code.
 func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOptions) error {
-	if !o.print && !o.dryRun {
-		return exitWith(exitUsage, diag.WithHint(errors.New("this version runs headless only"),
-			"add --print and give the prompt on standard input: echo 'fix the tests' | sbx-devc run --print"))
-	}
 	if err := agent.CheckExtraArgs(claudeArgs); err != nil {
 		return exitWith(exitUsage, err)
 	}
@@ -254,7 +231,10 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	// From here on signals go to the agent, so they must not cancel what
 	// supervises it.
 	ctx = context.WithoutCancel(ctx)
+	host.Say("the run " + plan.ID + " starts in " + plan.Folder())
+	out := a.attachOutput(host, o.outputFormat)
 	result, err := sandbox.Run(ctx, e, plan, *host)
+	out.finish(result)
 	a.report(result, plan.Network.Mode)
 	if summary != nil {
 		if saveErr := summary.Save(result, err); saveErr != nil {

@@ -7,11 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
-	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
@@ -68,12 +67,9 @@ func homePath(name string) string {
 // runHost gathers what a run needs on this side: prompt, key, streams, folder.
 // Everything that can be missing is found missing here, before a container starts.
 func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
-	prompt := o.prompt
-	if prompt == "" {
-		var err error
-		if prompt, err = a.readPrompt(o.promptFile, plan.Folder()); err != nil {
-			return nil, exitWith(exitNoInput, err)
-		}
+	prompt, err := a.readPrompt(o, plan.Folder())
+	if err != nil {
+		return nil, exitWith(exitNoInput, err)
 	}
 	upstream, credential, err := session.ModelAPI(a.getenv)
 	if err != nil {
@@ -81,30 +77,41 @@ func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
 	}
 	say := func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) }
 	return &sandbox.Host{
-		Prompt: strings.NewReader(prompt), Stdout: shown(a.stdout), Stderr: a.stderr, Say: say,
-		OnEvent: func(e agent.Event) { // who waits wants to know for what
-			if retry, ok := e.(agent.APIRetry); ok {
-				say(visible.Line(retry.String()))
-			}
-		},
+		Prompt: strings.NewReader(prompt), Stderr: a.stderr, Say: say,
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, LiveDir: a.runs().Live(),
 	}, nil
 }
 
-func (a *app) readPrompt(file, project string) (string, error) {
-	const hint = "give it on standard input or with --prompt-file: echo 'fix the tests' | sbx-devc run --print"
-	if file == "" && isTerminal(a.stdin) {
-		return "", diag.WithHint(errors.New("there is no prompt"), hint)
+// stdinPatience bounds the wait for text on standard input that may never come
+// there, as in a job of a service: the argument is a prompt already.
+const stdinPatience = 3 * time.Second
+
+// readPrompt reads the prompt from where it is. What a pipe or file brings is added
+// to an argument, as claude does.
+func (a *app) readPrompt(o runOptions, project string) (string, error) {
+	if o.promptFile != "" {
+		return promptOr(session.ReadPromptFile(o.promptFile, project))
 	}
-	var text string
-	var err error
-	if file != "" {
-		text, err = session.ReadPromptFile(file, project)
-	} else {
-		text, err = session.ReadPrompt(a.stdin)
+	switch {
+	case o.prompt != "" && isTerminal(a.stdin):
+		return o.prompt, nil
+	case o.prompt != "":
+		text, err := session.ReadMore(a.stdin, o.prompt, stdinPatience)
+		if errors.Is(err, session.ErrNoInput) {
+			fmt.Fprintf(a.stderr, "sbx-devc: note: nothing came on standard input within %s; the prompt is the argument alone\n", stdinPatience)
+			err = nil
+		}
+		return text, err
+	case isTerminal(a.stdin):
+		return promptOr("", errors.New("there is no prompt"))
 	}
-	if errors.Is(err, session.ErrEmptyPrompt) {
-		err = diag.WithHint(err, hint)
+	return promptOr(session.ReadPrompt(a.stdin))
+}
+
+// promptOr adds the ways to give a prompt to an error for want of one.
+func promptOr(text string, err error) (string, error) {
+	if err != nil {
+		err = diag.OrHint(err, "give it as an argument, on standard input or with --prompt-file: sbx-devc run 'fix the tests'")
 	}
 	return text, err
 }

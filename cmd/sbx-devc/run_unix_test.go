@@ -158,7 +158,7 @@ func TestReaderOfTheOutputLeaves(t *testing.T) {
 	}}})
 	defer api.Close()
 	summary := filepath.Join(t.TempDir(), "summary.json")
-	cmd := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + api.URL}, "--summary-file", summary)
+	cmd := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + api.URL}, "--output-format", "stream-json", "--summary-file", summary)
 	cmd.Stdin = strings.NewReader("x")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

@@ -31,7 +31,7 @@ The image's id is printed.
 
 Exit code 0: built; 1: a step failed; 64: wrong usage; 65: the lock does not fit;
 66: a file is missing; 69: no container engine.`,
-		Example: `  sbx-devc sandbox build && echo "fix the failing test" | sbx-devc run --print
+		Example: `  sbx-devc sandbox build && sbx-devc run "fix the failing test"
   sbx-devc sandbox build --tag my-sandbox`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, operands []string) error {

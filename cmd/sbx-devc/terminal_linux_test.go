@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/templates/lock"
 )
@@ -116,4 +119,41 @@ func openTerminal(t *testing.T) (master, terminal *os.File) {
 		t.Fatal(err)
 	}
 	return master, terminal
+}
+
+// Attack: what the model says and what a tool prints drives the terminal on which
+// the run shows the agent's work.
+func TestAttackTheAgentsWorkDrivesTheTerminal(t *testing.T) {
+	enginetest.Connect(t)
+	enginetest.Carried(t)
+	const evil = "\x1b]52;c;ZXZpbA==\a\x1b[2Jgone\u202e"
+	api := httptest.NewServer(&fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{
+		Turns: []fakeapi.Turn{{Text: "first " + evil, Bash: []string{`printf '\033]52;c;ZXZpbA==\007\033[2Jgone'`}}}, Final: "last " + evil,
+	}})
+	t.Cleanup(api.Close)
+	project := t.TempDir()
+	if os.Geteuid() == 0 { // the agent never is root
+		if err := os.Chown(project, 1000, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := map[string]string{"ANTHROPIC_API_KEY": "sk-ant-key-of-this-test", "SBX_DEVC_UPSTREAM": api.URL, "XDG_STATE_HOME": t.TempDir()}
+	master, terminal := openTerminal(t)
+	a := &app{stdin: strings.NewReader(""), stdout: terminal, stderr: terminal, getenv: func(name string) string { return env[name] }, self: builtProgram(t)}
+	read := make(chan []byte)
+	go func() {
+		out, _ := io.ReadAll(master) // EIO when the terminal is closed
+		read <- out
+	}()
+	code := a.main(t.Context(), []string{"run", project, "do it"})
+	terminal.Close()
+	out := <-read
+	for _, want := range []string{"Claude Code 2", "● Bash: printf", `    \x1b]52;c;ZXZpbA==\a\x1b[2Jgone`, `last \x1b]52`} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("the terminal does not show %q", want)
+		}
+	}
+	if code != exitOK || bytes.ContainsAny(out, "\x1b\a\u202e") {
+		t.Errorf("ends with %d and shows %q", code, out)
+	}
 }

@@ -115,7 +115,7 @@ func (h Home) NewestOf(withLog bool, project string) (string, error) {
 		}
 	}
 	what := "no run"
-	hint := "name the folder of a project with a dev container, or an audit.jsonl; or run something first: sbx-devc run --print"
+	hint := "name the folder of a project with a dev container, or an audit.jsonl; or run something first: sbx-devc run 'PROMPT'"
 	if project != "" {
 		what += " of " + project
 	}

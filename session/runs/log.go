@@ -174,7 +174,7 @@ func devContainerLog(ctx context.Context, folder string) (Log, error) {
 	if len(log.containers) == 0 {
 		err := fmt.Errorf("%s has no dev container on this engine, no run and no audit log", folder)
 		return Log{}, exitcode.With(exitcode.NoInput, diag.WithHint(err,
-			"open it in an editor, start it with 'devcontainer up', or run something there: sbx-devc run --print"))
+			"open it in an editor, start it with 'devcontainer up', or run something there: sbx-devc run 'PROMPT'"))
 	}
 	for i, id := range log.containers {
 		owner, err := e.NetworkOwner(ctx, id)

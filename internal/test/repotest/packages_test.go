@@ -125,6 +125,7 @@ var allowed = map[string][]string{
 	"templates/publish":          {"imagebuild/artifact", "imagebuild/registry", "imagebuild/tags"},
 	"features":                   {"internal/carried"},
 	"agent":                      {},
+	"agent/transcript":           {"agent"},
 	"credproxy":                  {},
 	"imagebuild":                 {"imagebuild/*", "settings", "internal/engine", "internal/carried", "workspace/obeyed"},
 	"imagebuild/base":            {"imagebuild/artifact", "imagebuild/layer", "imagebuild/registry", "imagebuild/store"},
