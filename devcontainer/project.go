@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/org/claude-sandbox/devcontainer/budget"
-	"github.com/org/claude-sandbox/devcontainer/org"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -29,7 +28,7 @@ type Project struct {
 	Compose    []*jsonc.Document  // what dockerComposeFile names, in its order
 
 	// Org is the organisation's policy; nil without one.
-	Org *org.Policy
+	Org *Org
 
 	// Tree is the repository; nil when nothing is known around the file, as
 	// for standard input. Then rules say nothing about what is missing.
@@ -44,14 +43,14 @@ type Project struct {
 	BuildArgs []rights.Arg   // what build.options says
 	Rights    []rights.Right // what the container gets, in whichever notation
 
-	Bare     bool                       // a Dockerfile alone; Config is made up
+	bare     bool                       // a Dockerfile alone; Config is made up
 	work     *budget.Budget             // how many mounts and Features others may bring
 	metadata map[string]*jsonc.Document // of local Features, by id
 	more     []*jsonc.Document          // files that those above name
-	Syntax   []diag.Finding             // of all documents
-	Gaps     []gap                      // what is named and was not looked at
-	Folder   string                     // name of the configuration's folder; "" when it is not known
-	HomeName string                     // name of the project's folder on this machine; "" when it is not known
+	syntax   []diag.Finding             // of all documents
+	gaps     []gap                      // what is named and was not looked at
+	folder   string                     // name of the configuration's folder; "" when it is not known
+	homeName string                     // name of the project's folder on this machine; "" when it is not known
 	name     string                     // base name of the configuration in Tree
 	base     string                     // folder of the configuration as the user named it
 }
@@ -78,7 +77,7 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	p := &Project{Tree: tree, Dir: path.Dir(name), name: path.Base(name), base: filepath.Dir(file)}
 	p.Home = projectFolder(p.Dir)
 	if p.Dir != "." {
-		p.Folder = path.Base(p.Dir)
+		p.folder = path.Base(p.Dir)
 	}
 	p.config(file, src)
 	lock := "devcontainer-lock.json"
@@ -88,7 +87,7 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	p.settings()
 	p.Lock = p.jsonBeside(lock)
 	p.Made = p.jsonBeside(LockName)
-	root := p.Object()
+	root := p.object()
 	for _, n := range []*jsonc.Node{root.Member("build").Member("dockerfile"), root.Member("dockerFile")} {
 		if s, ok := n.Str(); ok {
 			p.Dockerfile = p.text(s, n)
@@ -109,7 +108,7 @@ func Load(tree Tree, name, file string) (*Project, error) {
 
 func (p *Project) config(file string, src []byte) {
 	doc, findings := jsonc.Parse(file, src)
-	p.Syntax = append(p.Syntax, conflicted(src, doc, findings)...)
+	p.syntax = append(p.syntax, conflicted(src, doc, findings)...)
 	if doc == nil {
 		doc = jsonc.Text(file, src)
 	}
@@ -119,17 +118,17 @@ func (p *Project) config(file string, src []byte) {
 // understand works out what the files say together.
 func (p *Project) understand() {
 	p.work, p.metadata = budget.New(MaxBrought), map[string]*jsonc.Document{}
-	root := p.Object()
+	root := p.object()
 	if root == nil {
 		return
 	}
-	p.RunArgs = rights.RunOptions.Parse(p.EngineOnly("runArgs"))
+	p.RunArgs = rights.RunOptions.Parse(p.engineOnly("runArgs"))
 	if root.Member("dockerFile") != nil || root.Member("build").Member("dockerfile") != nil {
 		p.BuildArgs = rights.ImageOptions.Parse(root.Member("build").Member("options"))
 	}
-	s := rights.Sources{Config: p.Config, ByCompose: p.byCompose(), Args: p.RunArgs, Build: p.BuildArgs, Budget: p.work, Metadata: p.FeatureMetadata}
+	s := rights.Sources{Config: p.Config, ByCompose: p.byCompose(), Args: p.RunArgs, Build: p.BuildArgs, Budget: p.work, Metadata: p.featureMetadata}
 	if p.Composed != nil {
-		s.Compose, s.Service = p.Composed.Project, p.Composed.Service
+		s.Compose, s.Service = p.Composed.project, p.Composed.service
 	}
 	p.Rights = rights.List(s)
 	p.Build = readBuild(p)
@@ -145,7 +144,7 @@ const MaxBrought = 20_000
 func (p *Project) TooMuchBrought() bool { return p.work.Spent() }
 
 // featureMetadata returns the metadata of a Feature of the repository, or nil.
-func (p *Project) FeatureMetadata(id string) *jsonc.Document {
+func (p *Project) featureMetadata(id string) *jsonc.Document {
 	if doc, ok := p.metadata[id]; ok {
 		return doc
 	}
@@ -163,7 +162,7 @@ func (p *Project) readMetadata(id string) *jsonc.Document {
 	if err != nil {
 		return nil
 	}
-	doc, _ := jsonc.Parse(p.Quoted(name), src)
+	doc, _ := jsonc.Parse(p.quoted(name), src)
 	if doc == nil || doc.Root.Kind != jsonc.Object {
 		return nil
 	}
@@ -173,18 +172,18 @@ func (p *Project) readMetadata(id string) *jsonc.Document {
 // byCompose reports whether Compose starts the container: an image or a
 // Dockerfile next to it wins.
 func (p *Project) byCompose() bool {
-	root := p.Object()
+	root := p.object()
 	return root.Member("dockerComposeFile") != nil && root.Member("image") == nil && root.Member("dockerFile") == nil &&
 		root.Member("build").Member("dockerfile") == nil
 }
 
 // engineOnly returns a property that becomes an option of the engine's command
 // line; nil with Compose, where it does nothing.
-func (p *Project) EngineOnly(name string) *jsonc.Node {
+func (p *Project) engineOnly(name string) *jsonc.Node {
 	if p.byCompose() {
 		return nil
 	}
-	return p.Object().Member(name)
+	return p.object().Member(name)
 }
 
 // conflicted replaces the syntax error that a conflict marker causes by what
@@ -207,18 +206,18 @@ var conflictMarker = regexp.MustCompile(`(?m)^(<<<<<<<|>>>>>>>)( .*)?\r?$`)
 func (p *Project) Documents() []*jsonc.Document {
 	docs := append([]*jsonc.Document{p.Config, p.Settings, p.Lock, p.Made, p.Dockerfile}, p.Compose...)
 	docs = append(docs, p.more...)
-	return slices.DeleteFunc(docs, func(d *jsonc.Document) bool { return d == nil || p.Bare && d == p.Config })
+	return slices.DeleteFunc(docs, func(d *jsonc.Document) bool { return d == nil || p.bare && d == p.Config })
 }
 
 // also adds a file that another one names, once.
-func (p *Project) Also(doc *jsonc.Document) {
+func (p *Project) also(doc *jsonc.Document) {
 	if !slices.ContainsFunc(p.Documents(), func(d *jsonc.Document) bool { return d.File == doc.File }) {
 		p.more = append(p.more, doc)
 	}
 }
 
 // object is the configuration's object, or nil.
-func (p *Project) Object() *jsonc.Node {
+func (p *Project) object() *jsonc.Node {
 	if p.Config.Root == nil || p.Config.Root.Kind != jsonc.Object {
 		return nil
 	}
@@ -233,11 +232,11 @@ func (p *Project) Path(name string) (string, bool) {
 		return "", false
 	}
 	full := path.Join(p.Dir, filepath.ToSlash(name))
-	return full, !LeavesTree(full)
+	return full, !leavesTree(full)
 }
 
 // quoted is how findings name a file given relative to the configuration.
-func (p *Project) Quoted(name string) string {
+func (p *Project) quoted(name string) string {
 	return filepath.Join(p.base, filepath.FromSlash(name))
 }
 
@@ -250,19 +249,19 @@ func (p *Project) text(name string, n *jsonc.Node) *jsonc.Document {
 		return nil
 	}
 	src, err := p.Tree.Read(full)
-	if why := p.Unreadable(full, src, err); why != "" {
+	if why := p.unreadable(full, src, err); why != "" {
 		p.gap(n, name, why, diag.SeverityError)
 		return nil
 	}
 	if err != nil {
 		return nil
 	}
-	return jsonc.Text(p.Quoted(name), src)
+	return jsonc.Text(p.quoted(name), src)
 }
 
 // readable reads a file that something else than the configuration names, or
 // returns nil.
-func (p *Project) Readable(name string) *jsonc.Document {
+func (p *Project) readable(name string) *jsonc.Document {
 	full, ok := p.Path(name)
 	if !ok {
 		return nil
@@ -271,7 +270,7 @@ func (p *Project) Readable(name string) *jsonc.Document {
 	if err != nil || len(src) > jsonc.MaxSize {
 		return nil
 	}
-	return jsonc.Text(p.Quoted(name), src)
+	return jsonc.Text(p.quoted(name), src)
 }
 
 // jsonBeside reads a JSON file next to the configuration. A document that is
@@ -280,17 +279,17 @@ func (p *Project) jsonBeside(name string) *jsonc.Document {
 	full := path.Join(p.Dir, name)
 	src, err := p.Tree.Read(full)
 	if err != nil {
-		if why := p.Unreadable(full, src, err); why != "" {
+		if why := p.unreadable(full, src, err); why != "" {
 			p.gap(nil, name, why, diag.SeverityError)
 		}
 		return nil
 	}
-	doc, findings := jsonc.Parse(p.Quoted(name), src)
+	doc, findings := jsonc.Parse(p.quoted(name), src)
 	if name != SettingsName { // package settings reports them again
-		p.Syntax = append(p.Syntax, conflicted(src, doc, findings)...)
+		p.syntax = append(p.syntax, conflicted(src, doc, findings)...)
 	}
 	if doc == nil {
-		doc = jsonc.Text(p.Quoted(name), src)
+		doc = jsonc.Text(p.quoted(name), src)
 	}
 	return doc
 }
@@ -309,21 +308,21 @@ func (p *Project) settings() {
 		}
 		return p.Tree.Read(path.Join(p.Dir, name))
 	})
-	p.Syntax = append(p.Syntax, findings...)
+	p.syntax = append(p.syntax, findings...)
 }
 
 // inFolder reports whether the configuration lies in .devcontainer, and not
 // as .devcontainer.json in the project's folder.
-func (p *Project) InFolder() bool { return p.Tree != nil && p.Dir != p.Home }
+func (p *Project) inFolder() bool { return p.Tree != nil && p.Dir != p.Home }
 
 // gitHere reports whether the project's folder holds a .git folder.
-func (p *Project) GitHere() bool {
+func (p *Project) gitHere() bool {
 	return p.Tree != nil && p.Tree.Kind(path.Join(p.Home, ".git")) == Folder
 }
 
 // gitAbove reports whether only a folder above the project's is a repository.
-func (p *Project) GitAbove() bool {
-	if p.Tree == nil || p.GitHere() {
+func (p *Project) gitAbove() bool {
+	if p.Tree == nil || p.gitHere() {
 		return false
 	}
 	for dir := p.Home; dir != "."; {

@@ -2,7 +2,6 @@ package templates
 
 import (
 	"github.com/org/claude-sandbox/devcontainer"
-	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -25,5 +24,5 @@ func Check(files []File, git bool) ([]diag.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lint.Check(p), nil
+	return devcontainer.Check(p), nil
 }

@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/devcontainer/examples"
-	"github.com/org/claude-sandbox/devcontainer/lint"
-	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -23,7 +21,7 @@ func checksPages() ([]checksPage, error) {
 	var pages []checksPage
 	index := new(strings.Builder)
 	index.WriteString(checksBegin)
-	for _, f := range lint.Families() {
+	for _, f := range devcontainer.Families() {
 		fmt.Fprintf(index, "## [SBX%cxx %s](%s)\n\n| rule | severity | name | |\n|---|---|---|---|\n", f.Digit, f.Title, familyPage(f.Digit))
 		for _, r := range f.Rules {
 			title := r.Title
@@ -47,7 +45,7 @@ func checksPages() ([]checksPage, error) {
 func familyPage(digit byte) string { return fmt.Sprintf("checks/SBX%cxx.md", digit) }
 
 // rulePage is the place in docs/ that explains a rule.
-func rulePage(r rule.Rule) string {
+func rulePage(r devcontainer.Rule) string {
 	return familyPage(r.ID[len("SBX")]) + "#" + strings.ToLower(r.ID)
 }
 
@@ -65,7 +63,7 @@ func rulesMarkdown(w io.Writer) error {
 	return nil
 }
 
-func familyMarkdown(f lint.Family) (string, error) {
+func familyMarkdown(f devcontainer.Family) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# SBX%cxx %s\n\n[All checks](../checks.md)\n", f.Digit, f.Title)
 	for _, r := range f.Rules {
@@ -74,8 +72,8 @@ func familyMarkdown(f lint.Family) (string, error) {
 			return "", err
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n**%s** (%s): %s.\n\n%s\n", r.ID, r.Name, r.Severity, r.Title, r.Reason)
-		fmt.Fprintf(&b, "\n### Bad\n\n%s\n%s", fence("jsonc", visibleExample(examples.Bad(r))), fence("text", output))
-		fmt.Fprintf(&b, "\n### Good\n\n%s", fence("jsonc", visibleExample(examples.Good(r))))
+		fmt.Fprintf(&b, "\n### Bad\n\n%s\n%s", fence("jsonc", visibleExample(r.Bad())), fence("text", output))
+		fmt.Fprintf(&b, "\n### Good\n\n%s", fence("jsonc", visibleExample(r.Good())))
 		if r.Fix != "" {
 			fmt.Fprintf(&b, "\n`%s`: %s.\n", fixLine(r), r.Fix)
 		}
@@ -84,7 +82,7 @@ func familyMarkdown(f lint.Family) (string, error) {
 }
 
 // fixLine is the command that fixes what r finds: notes are fixed by name.
-func fixLine(r rule.Rule) string {
+func fixLine(r devcontainer.Rule) string {
 	if r.Severity == diag.SeverityNote {
 		return "sbx-devc fix --rule " + r.ID
 	}
