@@ -52,7 +52,7 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	for _, entry := range []string{demoDeniedHost, demoDeniedAddr + ":80"} {
-		if report := people.String(); !strings.Contains(report, "run again with --allow "+entry+"\n") {
+		if report := people.String(); !strings.Contains(report, "(for one run: --allow "+entry+")\n") {
 			t.Errorf("the egress report does not offer %s:\n%s", entry, report)
 		}
 	}

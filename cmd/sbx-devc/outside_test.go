@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"sync"
@@ -121,3 +122,16 @@ func (o *outside) leaks(allowedHost string) (leaks []string) {
 }
 
 func (o *outside) wasHit() bool { return len(o.Requests()) > 0 }
+
+// newSite is a web server on the engine's bridge that no other test knows.
+func newSite(t *testing.T) (port int) {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(bridgeAddress(t, "docker0"), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello from the site") })}}
+	server.Start()
+	t.Cleanup(server.Close)
+	return l.Addr().(*net.TCPAddr).Port
+}

@@ -26,8 +26,7 @@ func TestReadmeSession(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	newGitFolder(t)
-	commands, home := 0, t.TempDir()
-	getenv := func(name string) string { return map[string]string{"HOME": home}[name] }
+	commands := 0
 	for _, step := range strings.Split(string(session[1]), "$ ")[1:] {
 		line, want, _ := strings.Cut(step, "\n")
 		args, ok := strings.CutPrefix(line, "sbx-devc ")
@@ -35,7 +34,7 @@ func TestReadmeSession(t *testing.T) {
 			t.Fatalf("the session types %q, and this test runs sbx-devc only", line)
 		}
 		var got bytes.Buffer // both streams, as on a terminal
-		a := &app{stdin: strings.NewReader(""), stdout: &got, stderr: &got, getenv: getenv}
+		a := &app{stdin: strings.NewReader(""), stdout: &got, stderr: &got, getenv: func(string) string { return "" }}
 		a.main(context.Background(), strings.Fields(args))
 		if got.String() != want {
 			t.Errorf("$ %s prints\n%s\nREADME.md says\n%s", line, got.String(), want)
@@ -226,5 +225,27 @@ func TestDocumentedLinesRun(t *testing.T) {
 	}
 	if len(done) < 6 {
 		t.Errorf("ran only %d of %d lines: the pattern is wrong", len(done), len(lines))
+	}
+}
+
+// The README's lines that open and close hosts do so, in a project without a file.
+func TestReadmeOpensHosts(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	project := t.TempDir()
+	lines := regexp.MustCompile(`(?m)^    sbx-devc ((?:allow|deny|preset) [^#\n]*[^#\n ])`).FindAllStringSubmatch(string(readme), -1)
+	if len(lines) < 3 {
+		t.Fatalf("README.md has %d of these lines", len(lines))
+	}
+	for _, line := range lines {
+		var out strings.Builder
+		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}
+		if code := a.main(t.Context(), append(strings.Fields(line[1]), "--project", project, "--no-reload")); code != 0 || !strings.Contains(out.String(), "changed") {
+			t.Errorf("%s: exit %d: %s", line[1], code, &out)
+		}
 	}
 }

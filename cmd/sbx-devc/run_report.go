@@ -32,7 +32,7 @@ func (a *app) report(r *sandbox.Result, mode firewall.Mode) {
 		fmt.Fprint(a.stderr, "\nwithout a firewall nothing was recorded\n")
 	default:
 		fmt.Fprintln(a.stderr)
-		_ = r.Egress.First(maxEndRows).WriteRunText(a.stderr)
+		_ = r.Egress.First(maxEndRows).WriteRunText(a.stderr, projectFlag(r.Folder))
 		if len(r.Egress.Rows) > maxEndRows {
 			fmt.Fprintf(a.stderr, "sbx-devc: all of it: sbx-devc report %s\n", r.ID)
 		}
@@ -80,6 +80,15 @@ func learnFlags(folder string) string {
 		return ""
 	}
 	return "--file " + shellWord(file) + " "
+}
+
+// projectFlag is the flag with which allow is about a project that the current folder
+// is not.
+func projectFlag(folder string) string {
+	if here, err := os.Getwd(); err == nil && real(here) == folder {
+		return ""
+	}
+	return " --project " + shellWord(folder)
 }
 
 // shellWord quotes text for a shell where it needs that.

@@ -91,6 +91,29 @@ func TestStrictDevcontainer(t *testing.T) {
 	}
 	t.Run("Up", check)
 
+	// The firewall's system is read-only, so the change lives as long as it does.
+	t.Run("AllowWhileItRuns", func(t *testing.T) {
+		reach := fmt.Sprintf("curl -sS --max-time 5 http://allowed.example:%d/", newSite(t))
+		entry := strings.TrimSuffix(reach[strings.Index(reach, "http://")+len("http://"):], "/")
+		if out, err := p.exec(reach); err == nil {
+			t.Fatalf("open before it is allowed: %s", out)
+		}
+		var out bytes.Buffer
+		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}
+		if code := a.main(t.Context(), []string{"allow", "--project", p.dir, entry}); code != 0 || !strings.Contains(out.String(), "until it ends") {
+			t.Errorf("allow: exit %d: %s", code, &out)
+		}
+		if out, err := p.exec(reach); err != nil || !strings.Contains(out, "hello from the site") {
+			t.Errorf("allowed: %q %v", out, err)
+		}
+		if code := a.main(t.Context(), []string{"allow", "--remove", "--project", p.dir, entry}); code != 0 {
+			t.Errorf("allow --remove: exit %d: %s", code, &out)
+		}
+		if out, err := p.exec(reach); err == nil {
+			t.Errorf("open after it was removed: %s", out)
+		}
+	})
+
 	// The firewall, in another container, says which process it was.
 	t.Run("RecordsNameTheProcess", func(t *testing.T) {
 		// On a busy machine the search for one may end in vain.

@@ -18,14 +18,14 @@ func TestRunTextOffersFlags(t *testing.T) {
 		{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "10.1.2.3", Reason: "r"},
 	}, policyOf(t, firewall.Network{Allow: []string{"db.example"}}))
 	var text strings.Builder
-	if err := r.WriteRunText(&text); err != nil {
+	if err := r.WriteRunText(&text, " --project app"); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(text.String(), "\n")
 	for _, want := range []string{
-		"to open one.example, run again with --allow one.example",
-		"to open 2001:db8::7, run again with --allow '[2001:db8::7]:8443'",
-		"to open db.example, run again with --private db.example",
+		"to open one.example: sbx-devc allow --project app one.example (for one run: --allow one.example)",
+		"to open 2001:db8::7: sbx-devc allow --project app '[2001:db8::7]:8443' (for one run: --allow '[2001:db8::7]:8443')",
+		"to open db.example: sbx-devc allow --project app --private db.example (for one run: --private db.example)",
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("no line %q in\n%s", want, text.String())

@@ -34,11 +34,15 @@ func (r *Report) WriteText(w io.Writer) error {
 	})
 }
 
-// WriteRunText prints what WriteText does, with flags of run in place of lines:
-// a run opens what its user names, whatever the project's own file says.
-func (r *Report) WriteRunText(w io.Writer) error {
+// WriteRunText prints what WriteText does, with commands in place of lines. flags
+// are for 'sbx-devc allow', each with a blank in front, such as the project's folder.
+func (r *Report) WriteRunText(w io.Writer, flags string) error {
 	return r.writeText(w, func(row Row) string {
-		return fmt.Sprintf("to open %s, run again with --%s %s", printable(row.Host), row.FixList, word(row.Fix))
+		command := "sbx-devc allow" + flags
+		if row.FixList == "private" {
+			command += " --private"
+		}
+		return fmt.Sprintf("to open %s: %s %s (for one run: --%s %s)", printable(row.Host), command, word(row.Fix), row.FixList, word(row.Fix))
 	})
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 )
 
@@ -90,6 +92,40 @@ func (e *Engine) List(ctx context.Context, key, value string) ([]string, error) 
 	}
 	slices.Sort(ids)
 	return ids, nil
+}
+
+// Container is one that the engine has.
+type Container struct {
+	ID      string
+	Name    string // without the slash in front
+	Labels  map[string]string
+	Running bool
+	Sources []string // what is bind-mounted into it, as paths of the engine's machine
+}
+
+// Containers returns all containers, running or not, with the label key=value,
+// sorted by name.
+func (e *Engine) Containers(ctx context.Context, key, value string) ([]Container, error) {
+	filters := make(client.Filters).Add("label", key+"="+value)
+	r, err := e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
+	if err != nil {
+		return nil, wrap(err, "listing containers with label", key)
+	}
+	var all []Container
+	for _, c := range r.Items {
+		one := Container{ID: c.ID, Name: short(c.ID), Labels: c.Labels, Running: c.State == container.StateRunning}
+		if len(c.Names) > 0 {
+			one.Name = strings.TrimPrefix(c.Names[0], "/")
+		}
+		for _, m := range c.Mounts {
+			if m.Type == mount.TypeBind {
+				one.Sources = append(one.Sources, m.Source)
+			}
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b Container) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
 }
 
 // InUse returns the labels of each container whose label key is value and that

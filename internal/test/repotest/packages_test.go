@@ -143,6 +143,7 @@ var allowed = map[string][]string{
 	"session":                    {"credproxy", "devcontainer", "sandbox", "session/images", "settings", "internal/engine", "internal/exitcode", "workspace"},
 	"session/images":             {"imagebuild", "imagebuild/npm", "imagebuild/registry", "imagebuild/store", "sandbox", "internal/engine", "internal/filelock", "internal/progress"},
 	"session/runs":               {"devcontainer", "firewall", "firewall/audit", "sandbox", "settings", "templates/adopt", "templates/scaffold", "internal/engine", "internal/exitcode"},
+	"session/amend":              {"firewall", "firewall/control", "sandbox", "session/runs", "settings", "settings/trust", "internal/engine", "internal/filelock", "workspace"},
 	"action":                     {"agent", "firewall/report", "sandbox", "sandbox/changes", "session", "session/images", "session/runs", "settings", "internal/engine", "internal/progress", "workspace"},
 	"cmd/sbx-init":               {"firewall", "firewall/audit", "firewall/control", "firewall/kernel", "firewall/live", "firewall/owner", "initproc", "settings", "internal/mountinfo", "internal/tunnel", "workspace/mountwatch"},
 	"cmd/sbx-devc":               {"*"},

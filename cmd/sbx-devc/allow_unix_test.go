@@ -1,0 +1,88 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// A run gets what its user allows while it works, and keeps what it was started with.
+func TestAllowReachesARunThatWorks(t *testing.T) {
+	testenv.Root(t)
+	site, denied := newSite(t), newSite(t)
+	addr := bridgeAddress(t, "docker0")
+	entry, closed := net.JoinHostPort(addr, strconv.Itoa(site)), net.JoinHostPort(addr, strconv.Itoa(denied))
+	loop := fmt.Sprintf(`until curl -s -m 2 http://%s/ >got; do sleep 0.1; done; until test -e go; do sleep 0.1; done; `+
+		`if curl -s -m 2 http://%s/; then echo opened >result; else echo closed >result; fi`, entry, closed)
+	r := runProgram(t, []string{scripted(t, loop)}, "--deny", closed)
+	r.begin(t, "work")
+	until(t, "the agent's container runs", func() bool { return len(r.containers(t)) == 2 })
+
+	// Attack: containers that carry the labels of this project's runs.
+	e := enginetest.Connect(t)
+	firewalls, err := e.Containers(t.Context(), sandbox.LabelWorkspace, r.Dir)
+	if err != nil || len(firewalls) != 2 {
+		t.Fatalf("%v, %v", firewalls, err)
+	}
+	image := strings.TrimSpace(dockerOutput(t, "inspect", "--format", "{{.Config.Image}}", firewalls[1].ID))
+	for _, name := range []string{"sbx-devc-20200102-030405-abcdef-firewall", "other-" + filepath.Base(r.Dir)} {
+		id := strings.TrimSpace(dockerOutput(t, "run", "-d", "--name", name, "--label", sandbox.LabelWorkspace+"="+r.Dir, "--label", sandbox.LabelRole+"=sidecar",
+			"--label", sandbox.LabelRun+"=20200102-030405-abcdef", "--entrypoint", "sleep", image, "600"))
+		t.Cleanup(func() { dockerOutput(t, "rm", "-f", id) })
+	}
+
+	env := map[string]string{"XDG_CONFIG_HOME": t.TempDir(), "XDG_STATE_HOME": filepath.Dir(r.state()), "HOME": t.TempDir()}
+	allow := func(args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(name string) string { return env[name] }}
+		if code := a.main(t.Context(), append(args, "--project", r.Dir)); code != 0 {
+			t.Errorf("%s: exit %d: %s", strings.Join(args, " "), code, &out)
+		}
+		return out.String()
+	}
+	if out := allow("allow", entry); !strings.Contains(out, entry+" is open now in the run ") || strings.Contains(out, "20200102") {
+		t.Errorf("said %s", out)
+	}
+	until(t, "the agent reaches the host", func() bool {
+		got, _ := os.ReadFile(filepath.Join(r.Dir, "got"))
+		return bytes.Contains(got, []byte("hello from the site"))
+	})
+	out := allow("allow", closed)
+	if !strings.Contains(out, closed+" is closed now in the run ") || !strings.Contains(out, "it denies "+closed) {
+		t.Errorf("said %s", out)
+	}
+	if out := allow("preset", "anthropic"); !strings.Contains(out, "the preset anthropic stays closed") {
+		t.Errorf("said %s", out)
+	}
+	if err := os.WriteFile(filepath.Join(r.Dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code := endOf(t, r); code != 0 {
+		t.Errorf("exit %d: %s", code, r.said(t))
+	}
+	if got, _ := os.ReadFile(filepath.Join(r.Dir, "result")); string(got) != "closed\n" {
+		t.Errorf("a host that the run denies: %q", got)
+	}
+}
+
+func dockerOutput(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("docker", args...).Output()
+	if err != nil {
+		t.Fatalf("docker %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out)
+}

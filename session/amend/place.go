@@ -1,0 +1,129 @@
+package amend
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/atomicfile"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filelock"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/settings/trust"
+)
+
+// ErrBusy reports that another command changes settings at this moment.
+var ErrBusy = errors.New("another command changes settings at this moment")
+
+// lockWait bounds waiting for such a command, which takes some milliseconds.
+const lockWait = 10 * time.Second
+
+// Place is a settings file that requests are about.
+type Place struct {
+	File string // may be missing
+	Lock string // a file in the user's state folder, out of the project's reach
+	// Project is the folder that the file belongs to, Trust what its user has
+	// accepted; "" and nil for the user's own file.
+	Project string
+	Trust   *trust.Store
+}
+
+// newFile is what an edit begins with where there is no file.
+const newFile = "{\n}\n"
+
+// Read reads the file, or a new one's beginning where it is missing. A file that is
+// not valid is an error with the first mistake.
+func (p Place) Read() (*settings.File, error) {
+	file, err := settings.ReadFile(p.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		file = &settings.File{Path: p.File, Source: []byte(newFile)}
+		file.Settings, file.Findings = settings.Parse(p.File, file.Source, settings.NoFiles)
+		return file, nil
+	}
+	if err == nil && file.Settings == nil {
+		err = diag.WithHint(file.Err(), "sbx-devc validate %s shows everything that is wrong", p.File)
+	}
+	return file, err
+}
+
+// Edit carries a request out in the file: whole or not at all, with its permissions,
+// and not over what somebody else wrote meanwhile. trusted reports that the user has
+// accepted the file as it is now: he had accepted it before, or it is new. Errors are
+// those of Read and Judge, ErrBusy and the file system's.
+func (p Place) Edit(r Request) (edit *Edit, trusted bool, err error) {
+	lock, err := hold(p.Lock)
+	if err != nil {
+		return nil, false, err
+	}
+	defer lock.Close()
+	file, err := p.Read()
+	if err != nil {
+		return nil, false, err
+	}
+	if edit, err = Judge(file, r); err != nil {
+		return nil, false, err
+	}
+	if !bytes.Equal(edit.Before, edit.After) {
+		if err := p.write(edit); err != nil {
+			return nil, false, fmt.Errorf("writing the settings: %w", err)
+		}
+	}
+	if p.Trust != nil {
+		trusted, err = p.keepTrust(file, edit)
+	}
+	return edit, trusted, err
+}
+
+func (p Place) write(edit *Edit) error {
+	_, err := os.Lstat(p.File)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return atomicfile.Replace(p.File, edit.Before, edit.After)
+	}
+	if err := os.MkdirAll(filepath.Dir(p.File), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.WriteBytes(p.File, 0o644, edit.After)
+}
+
+// keepTrust lets the user's own edit be no reason to ask him about the file. The
+// bytes that were judged and written are remembered, and none are read again.
+func (p Place) keepTrust(file *settings.File, edit *Edit) (trusted bool, err error) {
+	project, err := trust.Project(p.Project)
+	if err != nil {
+		return false, err
+	}
+	old := trust.Of(file)
+	now := old.With(filepath.Base(p.File), edit.After)
+	if !bytes.Equal(edit.Before, edit.After) && string(edit.Before) == newFile {
+		return true, p.Trust.Accept(project, now, "allow")
+	}
+	return p.Trust.Keep(project, old, now, "allow")
+}
+
+// hold takes the lock at path, which is made with its folder.
+func hold(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(lockWait); ; time.Sleep(10 * time.Millisecond) {
+		held, err := filelock.Try(f)
+		switch {
+		case held:
+			return f, nil
+		case err == nil && time.Now().After(end):
+			err = ErrBusy
+		case err == nil:
+			continue
+		}
+		f.Close()
+		return nil, err
+	}
+}
