@@ -85,8 +85,8 @@ fuzz: ## run every fuzz test for FUZZTIME (default 10s)
 
 .PHONY: mutants
 mutants: setup ## changed configurations, MUTANTS of them (default 200000), judged by us, the official schema and the engine's program
-	SBX_MUTANTS=$(MUTANTS) SBX_SEED=$$(date +%s) go test -count=1 -v -timeout 2h -run '^(TestMutants|TestMutantsOfTheText)Agree$$' ./devcontainer
-	SBX_MUTANTS=$$(($(MUTANTS) / 200)) go test -count=1 -v -timeout 2h -run '^TestRunArgsAreRead' ./devcontainer
+	SBX_MUTANTS=$(MUTANTS) SBX_SEED=$$(date +%s) go test -count=1 -v -timeout 2h -run '^(TestMutants|TestMutantsOfTheText)Agree$$' ./devcontainer/lint
+	SBX_MUTANTS=$$(($(MUTANTS) / 200)) go test -count=1 -v -timeout 2h -run '^TestRunArgsAreRead' ./devcontainer/rights
 
 .PHONY: soak
 soak: ## the guard under full load for SOAK (default 10m): no leak of files or memory

@@ -13,25 +13,25 @@ import (
 
 // Composed is what the configuration's Compose files say together.
 type Composed struct {
-	project *compose.Project
-	service *compose.Service // the one that becomes the dev container; nil when it is not there
-	first   string           // first file as the configuration names it; paths start in its folder
+	Project *compose.Project
+	Service *compose.Service // the one that becomes the dev container; nil when it is not there
+	First   string           // first file as the configuration names it; paths start in its folder
 }
 
 // readCompose reads the project's Compose files; nil when it has none.
 func readCompose(p *Project) *Composed {
-	if len(p.Compose) == 0 || p.object() == nil {
+	if len(p.Compose) == 0 || p.Object() == nil {
 		return nil
 	}
-	c := &Composed{project: p.ComposeWith(nil)}
-	for _, n := range rights.Texts(p.object().Member("dockerComposeFile")) {
+	c := &Composed{Project: p.ComposeWith(nil)}
+	for _, n := range rights.Texts(p.Object().Member("dockerComposeFile")) {
 		if name, ok := p.Path(n.Text); ok && p.Tree.Kind(name) == File {
-			c.first = filepath.ToSlash(n.Text)
+			c.First = filepath.ToSlash(n.Text)
 			break
 		}
 	}
-	if name, ok := p.object().Member("service").Str(); ok {
-		c.service = c.project.Service(name)
+	if name, ok := p.Object().Member("service").Str(); ok {
+		c.Service = c.Project.Service(name)
 	}
 	return c
 }
@@ -44,7 +44,7 @@ func (p *Project) ComposeWith(env map[string]string) *compose.Project {
 		return nil
 	}
 	var names []string
-	for _, n := range rights.Texts(p.object().Member("dockerComposeFile")) {
+	for _, n := range rights.Texts(p.Object().Member("dockerComposeFile")) {
 		if name, ok := p.Path(n.Text); ok && p.Tree.Kind(name) == File {
 			names = append(names, name)
 		}
@@ -52,7 +52,7 @@ func (p *Project) ComposeWith(env map[string]string) *compose.Project {
 	return compose.Load(p.Compose, names, func(name string) (*jsonc.Document, error) {
 		doc, err := p.Document(name)
 		if err == nil && path.Base(name) != ".env" {
-			p.also(doc)
+			p.Also(doc)
 		}
 		return doc, err
 	}, env)
@@ -60,7 +60,7 @@ func (p *Project) ComposeWith(env map[string]string) *compose.Project {
 
 // Document reads a file of the tree as text, named as findings quote it.
 func (p *Project) Document(name string) (*jsonc.Document, error) {
-	if p.Tree == nil || leavesTree(name) {
+	if p.Tree == nil || LeavesTree(name) {
 		return nil, fmt.Errorf("%s lies outside the project", name)
 	}
 	src, err := p.Tree.Read(name)
@@ -71,21 +71,21 @@ func (p *Project) Document(name string) (*jsonc.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonc.Text(p.quoted(rel), src), nil
+	return jsonc.Text(p.Quoted(rel), src), nil
 }
 
 // dev returns the service that becomes the dev container, or nil.
-func (c *Composed) dev() *compose.Service {
+func (c *Composed) Dev() *compose.Service {
 	if c == nil {
 		return nil
 	}
-	return c.service
+	return c.Service
 }
 
 // dockerfile returns the name, relative to the configuration, of the Dockerfile
 // that the dev container's service builds.
 func (c *Composed) dockerfile() (name string, ok bool) {
-	s := c.dev()
+	s := c.Dev()
 	if s == nil {
 		return "", false
 	}
@@ -93,5 +93,5 @@ func (c *Composed) dockerfile() (name string, ok bool) {
 	if !ok || strings.Contains(context+file, "$") || path.IsAbs(context) || path.IsAbs(file) || strings.Contains(context, "://") {
 		return "", false
 	}
-	return path.Join(path.Dir(c.first), context, file), true
+	return path.Join(path.Dir(c.First), context, file), true
 }

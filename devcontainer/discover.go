@@ -49,7 +49,7 @@ func Discover(path string) ([]string, error) {
 	}
 	defer root.Close()
 	var found []string
-	for _, name := range places(disk{root}, ".") {
+	for _, name := range Places(disk{root}, ".") {
 		found = append(found, filepath.Join(path, filepath.FromSlash(name)))
 	}
 	for _, name := range collection(disk{root}) {
@@ -108,7 +108,7 @@ func collection(tree Tree) []string {
 
 // places lists the configurations of the project in the folder home of tree,
 // in the order of the specification.
-func places(tree Tree, home string) []string {
+func Places(tree Tree, home string) []string {
 	folder := slash.Join(home, ".devcontainer")
 	names := []string{slash.Join(folder, "devcontainer.json"), slash.Join(home, ".devcontainer.json")}
 	for _, entry := range tree.List(folder) {
@@ -166,8 +166,8 @@ func open(file string, view func(tree Tree, name string) Tree, use func(*Project
 		}
 		return err
 	}
-	p.folder = filepath.Base(filepath.Dir(full))
-	p.homeName = filepath.Base(filepath.Join(top, filepath.FromSlash(p.Home)))
+	p.Folder = filepath.Base(filepath.Dir(full))
+	p.HomeName = filepath.Base(filepath.Join(top, filepath.FromSlash(p.Home)))
 	return use(p)
 }
 

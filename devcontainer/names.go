@@ -1,6 +1,8 @@
 package devcontainer
 
-import "path"
+import (
+	"path"
+)
 
 // The files that this package judges in addition to devcontainer.json.
 const (

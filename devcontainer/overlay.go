@@ -49,3 +49,33 @@ func (o layered) List(dir string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// with is the project with another text of its configuration.
+func (p *Project) With(src []byte) *Project {
+	if p.Tree == nil {
+		next := Parse(p.Config.File, src)
+		next.Org = p.Org
+		return next
+	}
+	name := path.Join(p.Dir, p.name)
+	next, err := Load(overlay{p.Tree, name, src}, name, p.Config.File)
+	if err != nil { // the overlay has the file
+		panic("devcontainer: " + err.Error())
+	}
+	next.Org = p.Org
+	return next
+}
+
+// overlay is a Tree in which one file has another text.
+type overlay struct {
+	Tree
+	name string
+	src  []byte
+}
+
+func (o overlay) Read(name string) ([]byte, error) {
+	if name == o.name {
+		return o.src, nil
+	}
+	return o.Tree.Read(name)
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/org/claude-sandbox/devcontainer/budget"
+	"github.com/org/claude-sandbox/devcontainer/org"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -28,7 +29,7 @@ type Project struct {
 	Compose    []*jsonc.Document  // what dockerComposeFile names, in its order
 
 	// Org is the organisation's policy; nil without one.
-	Org *Org
+	Org *org.Policy
 
 	// Tree is the repository; nil when nothing is known around the file, as
 	// for standard input. Then rules say nothing about what is missing.
@@ -43,14 +44,14 @@ type Project struct {
 	BuildArgs []rights.Arg   // what build.options says
 	Rights    []rights.Right // what the container gets, in whichever notation
 
-	bare     bool                       // a Dockerfile alone; Config is made up
+	Bare     bool                       // a Dockerfile alone; Config is made up
 	work     *budget.Budget             // how many mounts and Features others may bring
 	metadata map[string]*jsonc.Document // of local Features, by id
 	more     []*jsonc.Document          // files that those above name
-	syntax   []diag.Finding             // of all documents
-	gaps     []gap                      // what is named and was not looked at
-	folder   string                     // name of the configuration's folder; "" when it is not known
-	homeName string                     // name of the project's folder on this machine; "" when it is not known
+	Syntax   []diag.Finding             // of all documents
+	Gaps     []gap                      // what is named and was not looked at
+	Folder   string                     // name of the configuration's folder; "" when it is not known
+	HomeName string                     // name of the project's folder on this machine; "" when it is not known
 	name     string                     // base name of the configuration in Tree
 	base     string                     // folder of the configuration as the user named it
 }
@@ -77,7 +78,7 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	p := &Project{Tree: tree, Dir: path.Dir(name), name: path.Base(name), base: filepath.Dir(file)}
 	p.Home = projectFolder(p.Dir)
 	if p.Dir != "." {
-		p.folder = path.Base(p.Dir)
+		p.Folder = path.Base(p.Dir)
 	}
 	p.config(file, src)
 	lock := "devcontainer-lock.json"
@@ -87,7 +88,7 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	p.settings()
 	p.Lock = p.jsonBeside(lock)
 	p.Made = p.jsonBeside(LockName)
-	root := p.object()
+	root := p.Object()
 	for _, n := range []*jsonc.Node{root.Member("build").Member("dockerfile"), root.Member("dockerFile")} {
 		if s, ok := n.Str(); ok {
 			p.Dockerfile = p.text(s, n)
@@ -108,7 +109,7 @@ func Load(tree Tree, name, file string) (*Project, error) {
 
 func (p *Project) config(file string, src []byte) {
 	doc, findings := jsonc.Parse(file, src)
-	p.syntax = append(p.syntax, conflicted(src, doc, findings)...)
+	p.Syntax = append(p.Syntax, conflicted(src, doc, findings)...)
 	if doc == nil {
 		doc = jsonc.Text(file, src)
 	}
@@ -118,17 +119,17 @@ func (p *Project) config(file string, src []byte) {
 // understand works out what the files say together.
 func (p *Project) understand() {
 	p.work, p.metadata = budget.New(MaxBrought), map[string]*jsonc.Document{}
-	root := p.object()
+	root := p.Object()
 	if root == nil {
 		return
 	}
-	p.RunArgs = rights.RunOptions.Parse(p.engineOnly("runArgs"))
+	p.RunArgs = rights.RunOptions.Parse(p.EngineOnly("runArgs"))
 	if root.Member("dockerFile") != nil || root.Member("build").Member("dockerfile") != nil {
 		p.BuildArgs = rights.ImageOptions.Parse(root.Member("build").Member("options"))
 	}
-	s := rights.Sources{Config: p.Config, ByCompose: p.byCompose(), Args: p.RunArgs, Build: p.BuildArgs, Budget: p.work, Metadata: p.featureMetadata}
+	s := rights.Sources{Config: p.Config, ByCompose: p.byCompose(), Args: p.RunArgs, Build: p.BuildArgs, Budget: p.work, Metadata: p.FeatureMetadata}
 	if p.Composed != nil {
-		s.Compose, s.Service = p.Composed.project, p.Composed.service
+		s.Compose, s.Service = p.Composed.Project, p.Composed.Service
 	}
 	p.Rights = rights.List(s)
 	p.Build = readBuild(p)
@@ -144,7 +145,7 @@ const MaxBrought = 20_000
 func (p *Project) TooMuchBrought() bool { return p.work.Spent() }
 
 // featureMetadata returns the metadata of a Feature of the repository, or nil.
-func (p *Project) featureMetadata(id string) *jsonc.Document {
+func (p *Project) FeatureMetadata(id string) *jsonc.Document {
 	if doc, ok := p.metadata[id]; ok {
 		return doc
 	}
@@ -162,7 +163,7 @@ func (p *Project) readMetadata(id string) *jsonc.Document {
 	if err != nil {
 		return nil
 	}
-	doc, _ := jsonc.Parse(p.quoted(name), src)
+	doc, _ := jsonc.Parse(p.Quoted(name), src)
 	if doc == nil || doc.Root.Kind != jsonc.Object {
 		return nil
 	}
@@ -172,18 +173,18 @@ func (p *Project) readMetadata(id string) *jsonc.Document {
 // byCompose reports whether Compose starts the container: an image or a
 // Dockerfile next to it wins.
 func (p *Project) byCompose() bool {
-	root := p.object()
+	root := p.Object()
 	return root.Member("dockerComposeFile") != nil && root.Member("image") == nil && root.Member("dockerFile") == nil &&
 		root.Member("build").Member("dockerfile") == nil
 }
 
 // engineOnly returns a property that becomes an option of the engine's command
 // line; nil with Compose, where it does nothing.
-func (p *Project) engineOnly(name string) *jsonc.Node {
+func (p *Project) EngineOnly(name string) *jsonc.Node {
 	if p.byCompose() {
 		return nil
 	}
-	return p.object().Member(name)
+	return p.Object().Member(name)
 }
 
 // conflicted replaces the syntax error that a conflict marker causes by what
@@ -206,18 +207,18 @@ var conflictMarker = regexp.MustCompile(`(?m)^(<<<<<<<|>>>>>>>)( .*)?\r?$`)
 func (p *Project) Documents() []*jsonc.Document {
 	docs := append([]*jsonc.Document{p.Config, p.Settings, p.Lock, p.Made, p.Dockerfile}, p.Compose...)
 	docs = append(docs, p.more...)
-	return slices.DeleteFunc(docs, func(d *jsonc.Document) bool { return d == nil || p.bare && d == p.Config })
+	return slices.DeleteFunc(docs, func(d *jsonc.Document) bool { return d == nil || p.Bare && d == p.Config })
 }
 
 // also adds a file that another one names, once.
-func (p *Project) also(doc *jsonc.Document) {
+func (p *Project) Also(doc *jsonc.Document) {
 	if !slices.ContainsFunc(p.Documents(), func(d *jsonc.Document) bool { return d.File == doc.File }) {
 		p.more = append(p.more, doc)
 	}
 }
 
 // object is the configuration's object, or nil.
-func (p *Project) object() *jsonc.Node {
+func (p *Project) Object() *jsonc.Node {
 	if p.Config.Root == nil || p.Config.Root.Kind != jsonc.Object {
 		return nil
 	}
@@ -232,11 +233,11 @@ func (p *Project) Path(name string) (string, bool) {
 		return "", false
 	}
 	full := path.Join(p.Dir, filepath.ToSlash(name))
-	return full, !leavesTree(full)
+	return full, !LeavesTree(full)
 }
 
 // quoted is how findings name a file given relative to the configuration.
-func (p *Project) quoted(name string) string {
+func (p *Project) Quoted(name string) string {
 	return filepath.Join(p.base, filepath.FromSlash(name))
 }
 
@@ -249,19 +250,19 @@ func (p *Project) text(name string, n *jsonc.Node) *jsonc.Document {
 		return nil
 	}
 	src, err := p.Tree.Read(full)
-	if why := p.unreadable(full, src, err); why != "" {
+	if why := p.Unreadable(full, src, err); why != "" {
 		p.gap(n, name, why, diag.SeverityError)
 		return nil
 	}
 	if err != nil {
 		return nil
 	}
-	return jsonc.Text(p.quoted(name), src)
+	return jsonc.Text(p.Quoted(name), src)
 }
 
 // readable reads a file that something else than the configuration names, or
 // returns nil.
-func (p *Project) readable(name string) *jsonc.Document {
+func (p *Project) Readable(name string) *jsonc.Document {
 	full, ok := p.Path(name)
 	if !ok {
 		return nil
@@ -270,7 +271,7 @@ func (p *Project) readable(name string) *jsonc.Document {
 	if err != nil || len(src) > jsonc.MaxSize {
 		return nil
 	}
-	return jsonc.Text(p.quoted(name), src)
+	return jsonc.Text(p.Quoted(name), src)
 }
 
 // jsonBeside reads a JSON file next to the configuration. A document that is
@@ -279,17 +280,17 @@ func (p *Project) jsonBeside(name string) *jsonc.Document {
 	full := path.Join(p.Dir, name)
 	src, err := p.Tree.Read(full)
 	if err != nil {
-		if why := p.unreadable(full, src, err); why != "" {
+		if why := p.Unreadable(full, src, err); why != "" {
 			p.gap(nil, name, why, diag.SeverityError)
 		}
 		return nil
 	}
-	doc, findings := jsonc.Parse(p.quoted(name), src)
+	doc, findings := jsonc.Parse(p.Quoted(name), src)
 	if name != SettingsName { // package settings reports them again
-		p.syntax = append(p.syntax, conflicted(src, doc, findings)...)
+		p.Syntax = append(p.Syntax, conflicted(src, doc, findings)...)
 	}
 	if doc == nil {
-		doc = jsonc.Text(p.quoted(name), src)
+		doc = jsonc.Text(p.Quoted(name), src)
 	}
 	return doc
 }
@@ -308,21 +309,21 @@ func (p *Project) settings() {
 		}
 		return p.Tree.Read(path.Join(p.Dir, name))
 	})
-	p.syntax = append(p.syntax, findings...)
+	p.Syntax = append(p.Syntax, findings...)
 }
 
 // inFolder reports whether the configuration lies in .devcontainer, and not
 // as .devcontainer.json in the project's folder.
-func (p *Project) inFolder() bool { return p.Tree != nil && p.Dir != p.Home }
+func (p *Project) InFolder() bool { return p.Tree != nil && p.Dir != p.Home }
 
 // gitHere reports whether the project's folder holds a .git folder.
-func (p *Project) gitHere() bool {
+func (p *Project) GitHere() bool {
 	return p.Tree != nil && p.Tree.Kind(path.Join(p.Home, ".git")) == Folder
 }
 
 // gitAbove reports whether only a folder above the project's is a repository.
-func (p *Project) gitAbove() bool {
-	if p.Tree == nil || p.gitHere() {
+func (p *Project) GitAbove() bool {
+	if p.Tree == nil || p.GitHere() {
 		return false
 	}
 	for dir := p.Home; dir != "."; {

@@ -119,6 +119,6 @@ func (m Memory) List(dir string) []string {
 }
 
 // leavesTree reports whether a cleaned name leads out of the tree.
-func leavesTree(name string) bool {
+func LeavesTree(name string) bool {
 	return name == ".." || strings.HasPrefix(name, "../") || path.IsAbs(name)
 }

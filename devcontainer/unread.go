@@ -14,18 +14,18 @@ import (
 // gap is a part of the configuration that was not looked at: no finding about it
 // means nothing.
 type gap struct {
-	node     *jsonc.Node // what names it; nil for a file next to the configuration
-	message  string
-	severity diag.Severity
+	Node     *jsonc.Node // what names it; nil for a file next to the configuration
+	Message  string
+	Severity diag.Severity
 }
 
 func (p *Project) gap(n *jsonc.Node, name, why string, severity diag.Severity) {
-	p.gaps = append(p.gaps, gap{n, fmt.Sprintf("%s is not checked: %s", name, why), severity})
+	p.Gaps = append(p.Gaps, gap{n, fmt.Sprintf("%s is not checked: %s", name, why), severity})
 }
 
 // unreadable says why a file that is there cannot be used; "" when it can, and
 // when there is none.
-func (p *Project) unreadable(full string, src []byte, err error) string {
+func (p *Project) Unreadable(full string, src []byte, err error) string {
 	switch {
 	case err == nil && len(src) > jsonc.MaxSize:
 		return fmt.Sprintf("it is larger than %d bytes", jsonc.MaxSize)

@@ -2,6 +2,7 @@ package templates
 
 import (
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -24,5 +25,5 @@ func Check(files []File, git bool) ([]diag.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return devcontainer.Check(p), nil
+	return lint.Check(p), nil
 }

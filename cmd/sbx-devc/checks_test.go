@@ -9,7 +9,7 @@ import (
 
 	sarif210 "github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
-	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/test/golden"
 )
 
@@ -58,7 +58,7 @@ func TestSARIFOfValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := report.Runs[0]
-	if len(run.Tool.Driver.Rules) != len(devcontainer.Rules()) || len(run.Results) < 2 {
+	if len(run.Tool.Driver.Rules) != len(lint.Rules()) || len(run.Results) < 2 {
 		t.Errorf("%d rules, %d results", len(run.Tool.Driver.Rules), len(run.Results))
 	}
 	for _, r := range run.Tool.Driver.Rules {

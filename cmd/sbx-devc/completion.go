@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/templates"
 )
@@ -50,7 +50,7 @@ func completeValues(root *cobra.Command) {
 
 // ruleWords are the ids and names of the rules, or of those that fix can correct.
 func ruleWords(fixable bool) (words []string) {
-	for _, r := range devcontainer.Rules() {
+	for _, r := range lint.Rules() {
 		if !fixable || r.Fix != "" {
 			words = append(words, r.ID, r.Name)
 		}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/examples"
+	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -25,11 +27,11 @@ func (a *app) explainCommand() *cobra.Command {
 }
 
 // findRule finds a rule by its id or its name, in letters of any case.
-func findRule(word string) (devcontainer.Rule, bool) {
-	if r, ok := devcontainer.LookupRule(strings.ToUpper(word)); ok {
+func findRule(word string) (rule.Rule, bool) {
+	if r, ok := lint.LookupRule(strings.ToUpper(word)); ok {
 		return r, true
 	}
-	return devcontainer.LookupRule(strings.ToLower(word))
+	return lint.LookupRule(strings.ToLower(word))
 }
 
 func (a *app) explain(word string) error {
@@ -47,14 +49,14 @@ func (a *app) explain(word string) error {
 	return nil
 }
 
-func explainRule(w io.Writer, r devcontainer.Rule) error {
+func explainRule(w io.Writer, r rule.Rule) error {
 	output, err := exampleOutput(r)
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s (%s)\n%s\n\n%s\n\nBad:\n%s\nIt says:\n%s\nGood:\n%s", r.ID, r.Name, r.Severity, r.Title, r.Reason,
-		indent(visibleExample(r.Bad())), indent(output), indent(visibleExample(r.Good())))
+		indent(visibleExample(examples.Bad(r))), indent(output), indent(visibleExample(examples.Good(r))))
 	if r.Fix != "" {
 		fmt.Fprintf(&b, "\n%s: %s.\n", fixLine(r), r.Fix)
 	}
@@ -64,9 +66,9 @@ func explainRule(w io.Writer, r devcontainer.Rule) error {
 
 // exampleOutput is what validate says about a rule's bad example: the findings
 // of this rule.
-func exampleOutput(r devcontainer.Rule) (string, error) {
-	files := r.Bad().Files()
-	findings, err := devcontainer.CheckExample(files)
+func exampleOutput(r rule.Rule) (string, error) {
+	files := examples.Bad(r).Files()
+	findings, err := lint.CheckExample(files)
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +87,7 @@ func exampleOutput(r devcontainer.Rule) (string, error) {
 }
 
 // visibleExample shows what an example is about where it cannot be seen.
-func visibleExample(e devcontainer.Example) string {
+func visibleExample(e examples.Example) string {
 	return strings.ReplaceAll(e.String(), "\ufeff", "<U+FEFF>")
 }
 

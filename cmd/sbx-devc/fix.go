@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/visible"
@@ -82,7 +83,7 @@ func (a *app) fixPath(o fixOptions, path string) (changed int, err error) {
 			return 0, err
 		}
 		p := devcontainer.Parse("-", src)
-		out, fixed := devcontainer.Fix(p, o.rules)
+		out, fixed := lint.Fix(p, o.rules)
 		if !o.diff {
 			_, err = shown(a.stdout).Write(out)
 			return min(len(fixed), 1), errors.Join(err, stillBroken("-", out))
@@ -99,7 +100,7 @@ func (a *app) fixPath(o fixOptions, path string) (changed int, err error) {
 			continue
 		}
 		failed = errors.Join(failed, devcontainer.Open(file, func(p *devcontainer.Project) error {
-			out, fixed := devcontainer.Fix(p, o.rules)
+			out, fixed := lint.Fix(p, o.rules)
 			n, err := a.fixed(o, p, out, fixed)
 			changed += n
 			return err

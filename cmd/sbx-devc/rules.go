@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/examples"
+	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/release"
 )
@@ -48,7 +50,7 @@ func (a *app) rules(format string) error {
 }
 
 func rulesText(w io.Writer) error {
-	for _, f := range devcontainer.Families() {
+	for _, f := range lint.Families() {
 		if _, err := fmt.Fprintf(w, "SBX%cxx  %s\n", f.Digit, f.Title); err != nil {
 			return err
 		}
@@ -79,9 +81,9 @@ func rulesJSON(w io.Writer) error {
 		HelpURI  string        `json:"helpUri"`
 	}
 	list := []rule{}
-	for _, f := range devcontainer.Families() {
+	for _, f := range lint.Families() {
 		for _, r := range f.Rules {
-			list = append(list, rule{r.ID, r.Name, r.Severity, f.Title, r.Title, r.Reason, r.Fix, r.Bad().String(), r.Good().String(), ruleURI(r)})
+			list = append(list, rule{r.ID, r.Name, r.Severity, f.Title, r.Title, r.Reason, r.Fix, examples.Bad(r).String(), examples.Good(r).String(), ruleURI(r)})
 		}
 	}
 	return printJSON(w, struct {
@@ -91,14 +93,14 @@ func rulesJSON(w io.Writer) error {
 }
 
 // ruleURI is where the rule is explained.
-func ruleURI(r devcontainer.Rule) string {
+func ruleURI(r rule.Rule) string {
 	return "https://github.com/" + release.Org + "/claude-sandbox/blob/main/docs/" + rulePage(r)
 }
 
 // sarifTool describes this program and its rules in a report.
 func sarifTool() diag.Tool {
 	tool := diag.Tool{Name: "sbx-devc", Version: release.Version, URI: "https://github.com/" + release.Org + "/claude-sandbox"}
-	for _, f := range devcontainer.Families() {
+	for _, f := range lint.Families() {
 		for _, r := range f.Rules {
 			tags := []string{"devcontainer"}
 			if strings.ContainsRune("45678", rune(f.Digit)) {

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/examples"
+	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -21,7 +23,7 @@ func checksPages() ([]checksPage, error) {
 	var pages []checksPage
 	index := new(strings.Builder)
 	index.WriteString(checksBegin)
-	for _, f := range devcontainer.Families() {
+	for _, f := range lint.Families() {
 		fmt.Fprintf(index, "## [SBX%cxx %s](%s)\n\n| rule | severity | name | |\n|---|---|---|---|\n", f.Digit, f.Title, familyPage(f.Digit))
 		for _, r := range f.Rules {
 			title := r.Title
@@ -45,7 +47,7 @@ func checksPages() ([]checksPage, error) {
 func familyPage(digit byte) string { return fmt.Sprintf("checks/SBX%cxx.md", digit) }
 
 // rulePage is the place in docs/ that explains a rule.
-func rulePage(r devcontainer.Rule) string {
+func rulePage(r rule.Rule) string {
 	return familyPage(r.ID[len("SBX")]) + "#" + strings.ToLower(r.ID)
 }
 
@@ -63,7 +65,7 @@ func rulesMarkdown(w io.Writer) error {
 	return nil
 }
 
-func familyMarkdown(f devcontainer.Family) (string, error) {
+func familyMarkdown(f lint.Family) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# SBX%cxx %s\n\n[All checks](../checks.md)\n", f.Digit, f.Title)
 	for _, r := range f.Rules {
@@ -72,8 +74,8 @@ func familyMarkdown(f devcontainer.Family) (string, error) {
 			return "", err
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n**%s** (%s): %s.\n\n%s\n", r.ID, r.Name, r.Severity, r.Title, r.Reason)
-		fmt.Fprintf(&b, "\n### Bad\n\n%s\n%s", fence("jsonc", visibleExample(r.Bad())), fence("text", output))
-		fmt.Fprintf(&b, "\n### Good\n\n%s", fence("jsonc", visibleExample(r.Good())))
+		fmt.Fprintf(&b, "\n### Bad\n\n%s\n%s", fence("jsonc", visibleExample(examples.Bad(r))), fence("text", output))
+		fmt.Fprintf(&b, "\n### Good\n\n%s", fence("jsonc", visibleExample(examples.Good(r))))
 		if r.Fix != "" {
 			fmt.Fprintf(&b, "\n`%s`: %s.\n", fixLine(r), r.Fix)
 		}
@@ -82,7 +84,7 @@ func familyMarkdown(f devcontainer.Family) (string, error) {
 }
 
 // fixLine is the command that fixes what r finds: notes are fixed by name.
-func fixLine(r devcontainer.Rule) string {
+func fixLine(r rule.Rule) string {
 	if r.Severity == diag.SeverityNote {
 		return "sbx-devc fix --rule " + r.ID
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/contract"
+	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/devcontainer/org"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/settings"
@@ -129,7 +132,7 @@ type validation struct {
 	*app
 	findings []diag.Finding
 	files    int
-	org      *devcontainer.Org // nil without --policy
+	org      *org.Policy       // nil without --policy
 	sources  map[string][]byte // of the files that were checked, for excerpts
 }
 
@@ -180,7 +183,7 @@ func (v *validation) readPolicy(file string) error {
 	if err != nil {
 		return err
 	}
-	org, findings := devcontainer.ParseOrg(file, src)
+	org, findings := org.Parse(file, src)
 	if err := diag.FirstError(findings); err != nil {
 		return diag.OrHint(fmt.Errorf("the policy is not valid: %w", err), "'sbx-devc validate --help' names the page with the form of a policy")
 	}
@@ -190,7 +193,7 @@ func (v *validation) readPolicy(file string) error {
 
 func (v *validation) project(p *devcontainer.Project) error {
 	p.Org = v.org
-	v.findings = append(v.findings, devcontainer.Check(p)...)
+	v.findings = append(v.findings, lint.Check(p)...)
 	for _, doc := range p.Documents() {
 		v.files++
 		v.sources[doc.File] = doc.Src
@@ -205,7 +208,7 @@ func (v *validation) settings(file string) error {
 		return err
 	}
 	doc, _ := jsonc.Parse(file, f.Source)
-	v.findings = append(v.findings, append(f.Findings, devcontainer.IdleSettings(doc, false)...)...)
+	v.findings = append(v.findings, append(f.Findings, contract.IdleSettings(doc, false)...)...)
 	v.files++
 	v.sources[file] = f.Source
 	return nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/scaffold"
@@ -105,7 +106,7 @@ func extendsCleanly(t *testing.T, dir, name string) (refused string) {
 	}
 	file := folder.Path(scaffold.ConfigPath)
 	err = devcontainer.Open(file, func(p *devcontainer.Project) error {
-		for _, f := range devcontainer.Check(p) {
+		for _, f := range lint.Check(p) {
 			if f.Severity == diag.SeverityError {
 				t.Errorf("%s: the result has an error: %s [%s]", name, f.Message, f.Rule)
 			}

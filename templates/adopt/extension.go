@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/contract"
+	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
@@ -83,7 +85,7 @@ type Extension struct {
 	// Service is what a Compose file lacks; nil without Compose, and when nothing is
 	// missing. Agent is then the user to name in the configuration, so that the agent
 	// stays who it is; "" = it is named.
-	Service *devcontainer.ServiceLines
+	Service *contract.ServiceLines
 	Agent   string
 }
 
@@ -99,9 +101,9 @@ func Plan(dir scaffold.Folder, config []byte, presets, allow []string) (*Extensi
 	if templates.Composed(config) {
 		x.Seen = withoutMounts(x.Seen)
 	}
-	var before devcontainer.Foreign
+	var before contract.Foreign
 	if err := devcontainer.Open(dir.Path(scaffold.ConfigPath),
-		func(p *devcontainer.Project) error { before = devcontainer.Inspect(p); return nil }); err != nil {
+		func(p *devcontainer.Project) error { before = contract.Inspect(p); return nil }); err != nil {
 		return nil, refused(err)
 	}
 	text, changes, err := templates.Extend(config, templates.Extension{Facts: x.Seen.Facts, Presets: presets, Allow: allow,
@@ -119,8 +121,9 @@ func Plan(dir scaffold.Folder, config []byte, presets, allow []string) (*Extensi
 	}
 	x.Changed = dir.Changed(x.Files)
 	err = dir.OpenWith(x.Files, func(p *devcontainer.Project) {
-		after := devcontainer.Inspect(p)
-		x.Refused = append(after.Breaks, scaffold.Errors(p)...)
+		after := contract.Inspect(p)
+		// What gives the agent the host cannot go together with a firewall, whatever a comment excuses.
+		x.Refused = append(lint.Find(p, "SBX401", "SBX402", "SBX412"), scaffold.Errors(p)...)
 		x.Service = after.Compose
 		x.Notes = slices.Concat(changes, x.Seen.Notes, lacks(after, p.Services()))
 	})
@@ -149,7 +152,7 @@ func withoutMounts(seen templates.Observation) templates.Observation {
 
 // lacks says what a person has to add by hand; others are services of other
 // containers.
-func lacks(after devcontainer.Foreign, others []string) (out []string) {
+func lacks(after contract.Foreign, others []string) (out []string) {
 	if !after.Claude {
 		out = append(out, `nothing here installs Claude Code: `+
 			`add "ghcr.io/anthropics/devcontainer-features/claude-code:1": {} to "features", `+

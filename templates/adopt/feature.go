@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/contract"
 	"github.com/org/claude-sandbox/features"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/carried"
@@ -66,7 +67,7 @@ func OwnFeature(f templates.File) bool {
 // options; nil for every other. It errs when the options are none.
 func Policy(dir scaffold.Folder) (policy *firewall.Policy, err error) {
 	_ = devcontainer.Open(dir.Path(scaffold.ConfigPath), func(p *devcontainer.Project) error {
-		network, ok := devcontainer.FirewallNetwork(p)
+		network, ok := contract.FirewallNetwork(p)
 		if !ok {
 			return nil
 		}

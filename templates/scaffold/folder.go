@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
@@ -125,7 +126,7 @@ func (d Folder) OpenWith(files []templates.File, use func(*devcontainer.Project)
 
 // Errors returns the errors that validate has about a dev container.
 func Errors(p *devcontainer.Project) []diag.Finding {
-	return slices.DeleteFunc(devcontainer.Check(p), func(f diag.Finding) bool { return f.Severity != diag.SeverityError })
+	return slices.DeleteFunc(lint.Check(p), func(f diag.Finding) bool { return f.Severity != diag.SeverityError })
 }
 
 // Worse returns every error that the dev container would have with these files,

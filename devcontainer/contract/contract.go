@@ -1,0 +1,297 @@
+package contract
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// raising matches commands that raise a firewall.
+var raising = regexp.MustCompile(`\b(sbx-init\s+run|init-firewall|ip6?tables(-restore)?|nft|ipset)\b`)
+
+// raisesItself reports whether the project's own files raise the firewall, and
+// not the Feature.
+func raisesItself(v *rule.View) bool {
+	_, feature := v.FirewallFeature()
+	return v.Sandboxed() && !feature
+}
+
+// single reports whether the firewall and the agent share a container that is
+// not one of Compose's.
+func single(v *rule.View) bool { return v.Root.Member("dockerComposeFile") == nil }
+
+// capabilityMissing reports a firewall without NET_ADMIN.
+func capabilityMissing(v *rule.View) []rule.Finding {
+	const message = "the firewall needs the capability NET_ADMIN, which nothing adds"
+	dev := v.Composed.Dev()
+	switch {
+	case !raisesItself(v), !single(v) && dev == nil:
+		return nil
+	case single(v):
+		if hasCapability(v, "NET_ADMIN") {
+			return nil
+		}
+		return []rule.Finding{v.AtMissing(v.Root.Member("capAdd"), message, `add "capAdd": ["NET_ADMIN"]`).FixedBy(v.Listing("capAdd", "NET_ADMIN"))}
+	}
+	owner, own := networkOwner(v, dev)
+	if owner == nil || serviceHas(v, owner, "NET_ADMIN") || own && hasCapability(v, "NET_ADMIN") {
+		return nil
+	}
+	if !own {
+		return []rule.Finding{rule.AtCompose(nameOf(owner), fmt.Sprintf("the firewall in %s needs the capability NET_ADMIN, which nothing adds", owner.Name),
+			"add cap_add: [NET_ADMIN]")}
+	}
+	return []rule.Finding{rule.AtCompose(nameOf(dev), message, "add cap_add: [NET_ADMIN]")}
+}
+
+// entrypointReplaced reports a firewall in the image's ENTRYPOINT that never runs.
+func entrypointReplaced(v *rule.View) []rule.Finding {
+	if !raisesItself(v) {
+		return nil
+	}
+	dev, override := v.Composed.Dev(), v.Root.Member("overrideCommand")
+	_, _, hooked := firewallHook(v)
+	var owns bool
+	if dev != nil {
+		_, owns = networkOwner(v, dev)
+	}
+	var out []rule.Finding
+	switch {
+	case single(v) && hooked, dev != nil && !owns:
+		return nil
+	case single(v) && !override.Is(false), !single(v) && rights.Truthy(override):
+		out = append(out, v.AtMissing(override, "the image's ENTRYPOINT is replaced, so the firewall in it never runs",
+			`set "overrideCommand": false`).FixedBy(v.Setting("overrideCommand", "false")))
+	case single(v):
+		return neverStarted(v)
+	}
+	if dev == nil {
+		return out
+	}
+	if n := dev.Get("entrypoint"); n != nil && !n.Null && !hooked &&
+		!rule.FirewallWord.MatchString(strings.Join(append(n.Words(), dev.Get("command").Words()...), " ")) && !startsScript(n.Words()) {
+		out = append(out, rule.AtCompose(n, "this entrypoint replaces the image's, so the firewall in it never runs",
+			"leave entrypoint out, or start sbx-init in it"))
+	}
+	return out
+}
+
+// neverStarted reports a Dockerfile whose own ENTRYPOINT starts something else.
+func neverStarted(v *rule.View) []rule.Finding {
+	if v.Build == nil || v.Build.Final == nil {
+		return nil
+	}
+	entrypoint, cmd := v.Build.Final.Start()
+	if entrypoint == nil || rule.FirewallWord.MatchString(strings.Join(append(entrypoint, cmd...), " ")) || startsScript(entrypoint) {
+		return nil
+	}
+	last := v.Build.Final.Last("ENTRYPOINT")
+	return []rule.Finding{v.AtDockerfile(last.Start, last.HeadEnd, "this ENTRYPOINT does not raise the firewall",
+		`start it with sbx-init: ENTRYPOINT ["/usr/local/sbin/sbx-init", "run", …]`)}
+}
+
+// startsScript reports whether an entrypoint is a program of the project, which
+// may raise the firewall itself.
+func startsScript(entrypoint []string) bool {
+	return slices.ContainsFunc(entrypoint, func(word string) bool {
+		return strings.HasSuffix(word, ".sh") || strings.Contains(word, "entrypoint")
+	})
+}
+
+// changesOwner reports an agent's container that may change the firewall of the
+// service whose network it joins.
+func changesOwner(v *rule.View, dev *compose.Service) []rule.Finding {
+	const message, hint = "the agent's container may change the firewall of the network that it joins", "leave it to the service that owns the network"
+	switch {
+	case serviceHas(v, dev, "NET_ADMIN"):
+		at := dev.Get("privileged")
+		if !at.True() {
+			at = dev.Get("cap_add")
+		}
+		return []rule.Finding{rule.AtCompose(at, message, hint)}
+	case hasCapability(v, "NET_ADMIN"):
+		return []rule.Finding{v.AtMissing(v.Root.Member("capAdd"), message, hint)}
+	}
+	return nil
+}
+
+// networkOwner returns the service whose network the dev container uses; own
+// is true when that is itself, and the service is nil when nobody can tell.
+func networkOwner(c *rule.View, dev *compose.Service) (owner *compose.Service, own bool) {
+	mode := dev.Get("network_mode").String()
+	if name, ok := strings.CutPrefix(mode, "service:"); ok {
+		return c.Composed.Project.Service(name), false
+	}
+	if strings.HasPrefix(mode, "container:") {
+		return nil, false
+	}
+	return dev, true
+}
+
+// has reports whether the rights that which picks hold a capability.
+func has(c *rule.View, capability string, which func(rights.Right) bool) bool {
+	return slices.ContainsFunc(c.Of(rights.Capability, rights.Privileged), func(r rights.Right) bool {
+		holds := r.Value == capability || r.Value == "ALL" || r.Kind == rights.Privileged && r.Name == ""
+		return holds && which(r)
+	})
+}
+
+func serviceHas(c *rule.View, s *compose.Service, capability string) bool {
+	return has(c, capability, func(r rights.Right) bool { return r.Service != nil && r.Service.Name == s.Name })
+}
+
+// nameOf is a service's name as a place.
+func nameOf(s *compose.Service) *compose.Node {
+	return &compose.Node{Doc: s.Doc, Start: s.Start, End: s.End}
+}
+
+// firewallHook returns the lifecycle command that raises a firewall, and its
+// place among the hooks.
+func firewallHook(v *rule.View) (n *jsonc.Node, at int, ok bool) {
+	for at, hook := range rule.Hooks {
+		n := v.Root.Member(hook)
+		n.Walk(func(s *jsonc.Node) { ok = ok || s.Kind == jsonc.String && raising.MatchString(s.Text) })
+		if ok {
+			return n, at, true
+		}
+	}
+	return nil, 0, false
+}
+
+// firewallInHook reports a firewall that a lifecycle command raises.
+func firewallInHook(v *rule.View) []rule.Finding {
+	n, at, ok := firewallHook(v)
+	if !ok || !raisesItself(v) {
+		return nil
+	}
+	return []rule.Finding{v.AtValue(n, rule.Hooks[at]+" raises the firewall: when it fails the container goes on without one",
+		"raise it in the image's ENTRYPOINT with overrideCommand false, as sbx-devc init does")}
+}
+
+// attachedEarly reports tools that do not wait for such a firewall.
+func attachedEarly(v *rule.View) []rule.Finding {
+	n, at, ok := firewallHook(v)
+	place := v.Root.Member("waitFor")
+	wait, set := place.Str()
+	if !set {
+		wait = "updateContentCommand"
+	}
+	if !ok || !raisesItself(v) || slices.Index(rule.Hooks, wait) >= at {
+		return nil
+	}
+	if place == nil {
+		place = n
+	}
+	return []rule.Finding{v.AtValue(place, "tools attach after "+wait+" and do not wait for the firewall",
+		`set "waitFor": "`+rule.Hooks[at]+`"`).FixedBy(v.Setting("waitFor", jsonc.Quote(rule.Hooks[at])))}
+}
+
+// hasCapability reports whether the configuration itself adds a capability.
+func hasCapability(c *rule.View, want string) bool {
+	return has(c, want, func(r rights.Right) bool { return r.Notation == rights.Property || r.Notation == rights.Option })
+}
+
+// idleCapability reports NET_ADMIN in an agent's container that raises nothing.
+func idleCapability(v *rule.View) (out []rule.Finding) {
+	if v.Sandboxed() || !v.Agent() {
+		return nil
+	}
+	if elsewhere := v.Root.Member("build") != nil || v.Root.Member("dockerFile") != nil ||
+		v.Root.Member("dockerComposeFile") != nil; elsewhere && v.Tree == nil {
+		return nil // of standard input nobody has seen the file that may raise one
+	}
+	for _, r := range v.Of(rights.Capability) {
+		if r.Value == "NET_ADMIN" && (r.Notation == rights.Property || r.Notation == rights.Option) {
+			out = append(out, rule.AtRight(r, "NET_ADMIN is there, and nothing raises a firewall with it",
+				"remove it, or let sbx-devc init write the sandbox"))
+		}
+	}
+	return out
+}
+
+var sudo = regexp.MustCompile(`(?m)^[^#\n]*\b(sudo|NOPASSWD|sudoers)\b`)
+
+// undone reports what gives the agent the rights that the firewall was built
+// with. A session that an editor opens is a child of the engine, not of
+// sbx-init: it has what the container's settings say.
+func undone(v *rule.View) []rule.Finding {
+	if !v.Sandboxed() {
+		return nil
+	}
+	if feature, ok := v.FirewallFeature(); ok {
+		return append(featureUsers(v, feature), privilegesBack(v)...)
+	}
+	dev := v.Composed.Dev()
+	if dev != nil {
+		if _, own := networkOwner(v, dev); !own {
+			return changesOwner(v, dev)
+		}
+	}
+	user, known := v.Root.Member("remoteUser").Str()
+	if !known {
+		user, known = containerUser(v)
+	}
+	if dev != nil && !known && dev.Get("user") != nil {
+		user, known = dev.Get("user").String(), true
+	}
+	if !known {
+		user, known = v.Build.User()
+	}
+	if !known || rule.IsRoot(user) {
+		return []rule.Finding{v.AtMissing(v.Root.Member("remoteUser"), "sessions run as root, who can change the firewall",
+			`set "remoteUser" to an unprivileged user`)}
+	}
+	if noNewPrivileges(v) {
+		return nil
+	}
+	return []rule.Finding{setuidOpen(v)}
+}
+
+// containerUser is who the file says the container runs as. The reference CLI
+// puts runArgs behind containerUser, and the engine takes the last word.
+func containerUser(c *rule.View) (user string, known bool) {
+	for _, a := range c.RunArgs {
+		if a.Flag == "user" {
+			return a.Value, true
+		}
+	}
+	return c.Root.Member("containerUser").Str()
+}
+
+// noNewPrivileges reports whether the option is on. The engine takes the last
+// word on it, and the reference CLI puts runArgs before securityOpt.
+func noNewPrivileges(c *rule.View) bool {
+	on := false
+	for _, notation := range []rights.Notation{rights.Option, rights.Compose, rights.Property} {
+		for _, r := range c.Of(rights.SecurityOpt) {
+			if rest, ok := strings.CutPrefix(r.Value, "no-new-privileges"); ok && r.Notation == notation && !r.Next {
+				on = rest == "" || rights.IsOn(strings.TrimLeft(rest, ":="))
+			}
+		}
+	}
+	return on
+}
+
+// workspaceVolume returns the volume of the Compose service through which the
+// agent writes to the project, nil when there is none.
+func workspaceVolume(c *rule.View) *rights.Right {
+	for _, r := range c.ServiceMounts() {
+		m := r.Mount
+		if m.Type != "bind" || m.ReadOnly || path.IsAbs(m.Source) || strings.ContainsAny(m.Source, "$~") {
+			continue
+		}
+		full := path.Join(c.Dir, path.Dir(c.Composed.First), m.Source)
+		if full == c.Home || devcontainer.LeavesTree(full) || full == "." || strings.HasPrefix(c.Home, full+"/") {
+			return &r
+		}
+	}
+	return nil
+}

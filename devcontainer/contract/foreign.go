@@ -1,0 +1,198 @@
+package contract
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Foreign is what must be known of somebody's dev container before the firewall
+// Feature goes into it.
+type Foreign struct {
+	// StartUser is the user of the container's first process, as far as the files
+	// say; "" when the image says it.
+	StartUser string
+	// Claude reports that the files install Claude Code, and Login that a mount
+	// keeps its login over a rebuild.
+	Claude, Login bool
+	// Compose is what has to be added to the dev container's service; nil without
+	// Compose, and when nothing is missing.
+	Compose *ServiceLines
+}
+
+// ServiceLines are lines for a service of a Compose file.
+type ServiceLines struct {
+	File, Service string
+	User          string   // the user to set; "" = it is right
+	Volumes       []string // in Compose's short form, paths relative to the first Compose file
+}
+
+// Inspect looks at a dev container that init did not write. It is pure.
+func Inspect(p *devcontainer.Project) Foreign {
+	v := rule.NewView(p)
+	if v.Root == nil {
+		return Foreign{}
+	}
+	return Foreign{StartUser: startUser(v), Claude: installsClaude(v), Login: keepsLogin(v), Compose: serviceLines(v)}
+}
+
+// startUser returns the user of the first process, or "".
+func startUser(c *rule.View) string {
+	if s, ok := c.Root.Member("containerUser").Str(); ok {
+		return s
+	}
+	if s := c.Composed.Dev(); s != nil && s.Get("user").String() != "" {
+		return s.Get("user").String()
+	}
+	user, _ := c.Build.User()
+	return user
+}
+
+// installsClaude reports whether Claude Code will be in the container. An
+// extension of an editor is not enough: claude is not on its terminal's PATH.
+func installsClaude(c *rule.View) bool {
+	installs := func(s string) bool {
+		return strings.Contains(s, "@anthropic-ai/claude-code") || strings.Contains(s, "claude.ai/install")
+	}
+	found := installs(c.DockerfileText())
+	if features := c.Root.Member("features"); features != nil {
+		found = found || slices.ContainsFunc(features.Members, func(m jsonc.Member) bool {
+			id, _, _ := rights.SplitImage(m.Name)
+			return strings.Contains(path.Base(id), "claude")
+		})
+	}
+	for _, hook := range rule.Hooks {
+		c.Root.Member(hook).Walk(func(n *jsonc.Node) { found = found || n.Kind == jsonc.String && installs(n.Text) })
+	}
+	return found
+}
+
+// keepsLogin reports a mount over Claude Code's folder.
+func keepsLogin(c *rule.View) bool {
+	return slices.ContainsFunc(append(c.Mounts(), c.ServiceMounts()...), func(r rights.Right) bool { return path.Base(r.Mount.Target) == ".claude" })
+}
+
+// serviceLines returns what the dev container's service lacks.
+func serviceLines(c *rule.View) *ServiceLines {
+	dev := c.Composed.Dev()
+	if dev == nil {
+		return nil
+	}
+	lines := ServiceLines{File: nameOf(dev).Doc.File, Service: dev.Name}
+	if user := dev.Get("user").String(); user != "" && !rule.IsRoot(user) {
+		lines.User = "root"
+	} else if built, ok := c.Build.User(); ok && user == "" && !rule.IsRoot(built) {
+		lines.User = "root"
+	}
+	if e, ok := exposed(c); ok && e.volume != nil {
+		if from, to, ok := workspaceIn(c, e.volume); ok { // nothing where the place of the workspace in the container is not known
+			lines.Volumes = volumesOver(from, to, e.toCover())
+		}
+	}
+	if lines.User == "" && len(lines.Volumes) == 0 {
+		return nil
+	}
+	return &lines
+}
+
+// volumesOver writes volumes that lay paths of the folder from over the same
+// ones of the folder to. A path is PATH or PATH:ro.
+func volumesOver(from, to string, paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		name, mode, readonly := strings.Cut(p, ":")
+		line := path.Join(from, name) + ":" + path.Join(to, name)
+		if !strings.HasPrefix(line, "../") {
+			line = "./" + line // without it Compose takes it for a volume's name
+		}
+		if readonly {
+			line += ":" + mode
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// workspaceIn returns the project's folder relative to the first Compose file,
+// and where the container has it by a volume of the project's folder or of one
+// above.
+func workspaceIn(c *rule.View, volume *rights.Right) (from, to string, ok bool) {
+	base := path.Join(c.Dir, path.Dir(c.Composed.First))
+	from = relative(base, c.Home)
+	source := path.Join(base, volume.Mount.Source)
+	if source == path.Clean(c.Home) {
+		return from, volume.Mount.Target, volume.Mount.Target != "" && !strings.Contains(volume.Mount.Target, "$")
+	}
+	folder, _ := c.Root.Member("workspaceFolder").Str()
+	if c.HomeName != "" {
+		folder = strings.ReplaceAll(folder, "${localWorkspaceFolderBasename}", c.HomeName)
+	}
+	return from, folder, path.IsAbs(folder) && !strings.Contains(folder, "$")
+}
+
+// relative names to as seen from the folder from, both in the tree.
+func relative(from, to string) string {
+	up := ""
+	for from = path.Clean(from); from != "." && from != to && !strings.HasPrefix(to, from+"/"); from = path.Dir(from) {
+		up += "../"
+	}
+	rest := to
+	if from != "." {
+		rest = strings.TrimPrefix(strings.TrimPrefix(to, from), "/")
+	}
+	return path.Clean("./" + up + rest)
+}
+
+// FirewallNetwork returns the policy that the options of the firewall Feature
+// in the configuration are; ok is false without that Feature, and where an
+// option depends on a variable.
+func FirewallNetwork(p *devcontainer.Project) (network firewall.Network, ok bool) {
+	c := rule.NewView(p)
+	feature, found := c.FirewallFeature()
+	if c.Root == nil || !found {
+		return network, false
+	}
+	return featureNetwork(feature)
+}
+
+// featureNetwork reads the options of the Feature, which are its policy.
+func featureNetwork(feature jsonc.Member) (network firewall.Network, known bool) {
+	known = true
+	list := func(option, byDefault string) (out []string) {
+		text, ok := feature.Value.Member(option).Str()
+		if !ok {
+			text = byDefault
+		}
+		known = known && !strings.Contains(text, "${")
+		for entry := range strings.SplitSeq(text, ",") {
+			if entry = strings.TrimSpace(entry); entry != "" {
+				out = append(out, entry)
+			}
+		}
+		return out
+	}
+	return firewall.Network{Mode: firewall.ModeAllowlist, Presets: list("presets", "anthropic,github,vscode"), Allow: list("allow", ""),
+		Deny: list("deny", "gist.github.com"), Private: list("private", "")}, known
+}
+
+// String writes the lines as they stand in the service.
+func (l ServiceLines) String() string {
+	var b strings.Builder
+	if l.User != "" {
+		fmt.Fprintf(&b, "    user: %s\n", l.User)
+	}
+	if len(l.Volumes) > 0 {
+		b.WriteString("    volumes:\n")
+	}
+	for _, v := range l.Volumes {
+		fmt.Fprintf(&b, "      - %s\n", jsonc.Quote(v))
+	}
+	return b.String()
+}

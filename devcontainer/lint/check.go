@@ -1,0 +1,187 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/schema"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Check judges a project: every rule of the table. Findings are sorted by
+// file and position. A configuration that is not well formed gets one finding,
+// and the files around it are still looked at.
+func Check(p *devcontainer.Project) []diag.Finding {
+	return newPass(rule.NewView(p), table()).findings()
+}
+
+// Find returns what single rules find, whatever a comment excuses.
+func Find(p *devcontainer.Project, ids ...string) []diag.Finding {
+	c := newPass(rule.NewView(p), table())
+	for _, id := range ids {
+		c.apply(c.table[id])
+	}
+	return c.sorted()
+}
+
+// findings returns what the rules of a pass find and no comment excuses.
+func (c *pass) findings() []diag.Finding {
+	c.run()
+	c.suppress()
+	return c.sorted()
+}
+
+func (c *pass) sorted() []diag.Finding {
+	findings := make([]diag.Finding, 0, len(c.reports))
+	for _, r := range c.reports {
+		findings = append(findings, r.Finding)
+	}
+	diag.Sort(findings)
+	return findings
+}
+
+// pass is one walk over the table, which collects what the rules find.
+type pass struct {
+	*rule.View
+	table   map[string]*rule.Rule
+	reports []report
+	said    map[diag.Finding]bool // one mistake is one report
+	// What is wrong in itself: what follows from it is judged when it is corrected.
+	mistyped map[[2]string]bool // files and pointers
+	broken   map[string]bool    // top-level properties of the configuration
+}
+
+// report is a finding and, where a machine can correct it safely, how.
+type report struct {
+	diag.Finding
+	edits []jsonc.Edit // of the configuration; made whole or not at all
+}
+
+func newPass(v *rule.View, table map[string]*rule.Rule) *pass {
+	return &pass{View: v, table: table, said: map[diag.Finding]bool{}, mistyped: map[[2]string]bool{}, broken: map[string]bool{}}
+}
+
+// run applies the rules in the order of their phases and numbers.
+func (c *pass) run() {
+	var phases [4][]*rule.Rule
+	for _, r := range c.table {
+		phases[phase(r)] = append(phases[phase(r)], r)
+	}
+	for _, rules := range phases {
+		slices.SortFunc(rules, func(a, b *rule.Rule) int { return strings.Compare(a.ID, b.ID) })
+		for _, r := range rules {
+			c.apply(r)
+		}
+		c.noteSpoiled()
+	}
+}
+
+// phase orders the rules: first those that find values which are wrong in
+// themselves, then those that judge what is right.
+func phase(r *rule.Rule) int {
+	switch {
+	case r.Last:
+		return 3
+	case r.Spoils == rule.Mistyped:
+		return 0
+	case r.Spoils != rule.Nothing:
+		return 1
+	}
+	return 2
+}
+
+// isAbout reports whether a rule's check looks at a project's kind of file.
+func isAbout(r *rule.Rule, v *rule.View) bool {
+	about := r.About
+	if about == 0 {
+		about = rule.Configurations
+	}
+	switch {
+	case r.Check == nil || v.Root == nil:
+		return false
+	case v.Kind() == devcontainer.FeatureFile:
+		return about&rule.Features != 0
+	case v.Kind() == devcontainer.TemplateFile:
+		return about&rule.Templates != 0
+	case v.Bare: // a Dockerfile may be all that there is
+		return r.ID[3] == '7' || r.ID == "SBX501"
+	}
+	return about&rule.Configurations != 0
+}
+
+// apply reports what was found of a rule while the files were read, and what its
+// check finds.
+func (c *pass) apply(r *rule.Rule) {
+	for _, f := range c.Syntax {
+		if f.Rule == r.ID {
+			c.add(f, nil)
+		}
+	}
+	for _, m := range c.Mismatches {
+		if m.Rule == r.ID {
+			c.report(r, rule.Finding{Place: m.Place, Message: m.Message, Hint: m.Hint, Edits: m.Edits})
+		}
+	}
+	if isAbout(r, c.View) {
+		for _, f := range r.Check(c.View) {
+			c.report(r, f)
+		}
+	}
+}
+
+// report adds a finding of a rule, unless it follows from a value that is wrong
+// in itself.
+func (c *pass) report(r *rule.Rule, f rule.Finding) {
+	severity := r.Severity
+	if f.Severity != "" {
+		severity = f.Severity
+	}
+	c.Also(f.Doc)
+	follows := r.Spoils != rule.Mistyped && f.Pointer != "" && c.mistyped[[2]string{f.Doc.File, f.Pointer}]
+	if follows || f.Doc == c.Config && c.restsOnBroken(r) {
+		return
+	}
+	c.add(f.Doc.Finding(f.Start, f.End, diag.Finding{Rule: r.ID, Severity: severity, Pointer: f.Pointer, Message: f.Message, Hint: f.Hint}), f.Edits)
+}
+
+// add adds a report, unless it is there: services of Compose share values.
+func (c *pass) add(f diag.Finding, edits []jsonc.Edit) {
+	if !c.said[f] {
+		c.said[f] = true
+		c.reports = append(c.reports, report{f, edits})
+	}
+}
+
+// restsOnBroken reports whether a rule's promise rests on a property with
+// something wrong in it. Without a source nothing is known of any promise.
+func (c *pass) restsOnBroken(r *rule.Rule) bool {
+	return r.RestsOn != nil && slices.ContainsFunc(slices.Concat(r.RestsOn, schema.Sources), func(name string) bool { return c.broken[name] })
+}
+
+// noteSpoiled notes which values are wrong in themselves, by the reports so far
+// that no comment excuses.
+func (c *pass) noteSpoiled() {
+	excused, _ := c.suppressions()
+	for _, r := range c.reports {
+		if covered(excused, r.Finding) {
+			continue
+		}
+		spoils := c.table[r.Rule].Spoils
+		if spoils == rule.Mistyped {
+			c.mistyped[[2]string{r.File, r.Pointer}] = true
+		}
+		if r.File != c.Config.File {
+			continue
+		}
+		top, rest, below := strings.Cut(strings.TrimPrefix(r.Pointer, "/"), "/")
+		switch {
+		case spoils == rule.Mistyped, spoils == rule.Malformed && below && rest != "":
+			c.broken[top] = true
+		case spoils == rule.Misspelt && !below:
+			c.broken[schema.Known(top)] = true
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/schema"
+)
+
+// composeRefused reports files that Compose refuses.
+func composeRefused(v *rule.View) (out []rule.Finding) {
+	if v.Composed == nil {
+		return nil
+	}
+	problems := v.Composed.Project.Problems
+	if whole := len(v.Compose) == len(rights.Texts(v.Root.Member("dockerComposeFile"))); whole {
+		problems = slices.Concat(problems, v.Composed.Project.Refused())
+	}
+	for _, p := range problems {
+		out = append(out, rule.Finding{Place: rights.Place{Doc: p.Doc, Start: p.Start, End: p.End}, Message: p.Message})
+	}
+	return out
+}
+
+// twiceInCompose reports names that a Compose file gives twice.
+func twiceInCompose(v *rule.View) (out []rule.Finding) {
+	if v.Composed == nil {
+		return nil
+	}
+	for _, p := range v.Composed.Project.Twice {
+		out = append(out, rule.Finding{Place: rights.Place{Doc: p.Doc, Start: p.Start, End: p.End},
+			Message: p.Message, Hint: "Compose 2 refuses the file, older versions take the last one"})
+	}
+	return out
+}
+
+// serviceMissing reports a service that is not in the Compose files.
+func serviceMissing(v *rule.View) []rule.Finding {
+	name := v.Root.Member("service")
+	service, ok := name.Str()
+	if !ok || v.Composed == nil || v.Composed.Service != nil || rights.Variable.MatchString(service) {
+		return nil
+	}
+	project := v.Composed.Project
+	if len(project.Problems) > 0 || len(project.Unread) > 0 || len(v.Compose) < len(rights.Texts(v.Root.Member("dockerComposeFile"))) {
+		return nil // it may be in what was not read
+	}
+	var known []string
+	for _, s := range project.Services() {
+		known = append(known, s.Name)
+	}
+	hint := "the Compose files define no services"
+	if len(known) > 0 {
+		hint = schema.DidYouMean(service, known)
+	}
+	return []rule.Finding{v.AtValue(name, fmt.Sprintf("the Compose files have no service %q", service), hint)}
+}

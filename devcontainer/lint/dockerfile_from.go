@@ -1,0 +1,231 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/schema"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// fromUnpinned reports images of FROM that can become others under the same
+// name and tag.
+func fromUnpinned(v *rule.View) (out []rule.Finding) {
+	for _, i := range unpinned(v) {
+		if tag := imageTag(i.name); tag != "" && tag != "latest" {
+			out = append(out, v.AtDockerfile(i.at.Start, i.at.End, i.name+" is not pinned by digest", "write it as NAME:TAG@sha256:…"))
+		}
+	}
+	return out
+}
+
+// newestImages reports images that FROM, COPY or a mount takes whatever is newest
+// of.
+func newestImages(v *rule.View) (out []rule.Finding) {
+	images := unpinned(v)
+	for _, s := range v.Build.Sources() {
+		if !strings.Contains(s.Image, "@sha256:") && strings.ContainsAny(s.Image, "/:") { // a bare name may be a context that the build is given
+			images = append(images, namedImage{name: s.Image, at: rights.Place{Start: s.Start, End: s.End}})
+		}
+	}
+	for _, i := range images {
+		if tag := imageTag(i.name); tag == "" || tag == "latest" {
+			out = append(out, v.AtDockerfile(i.at.Start, i.at.End, i.name+" is whatever is newest at the time of the build",
+				"name a version, better a digest"))
+		}
+	}
+	return out
+}
+
+// unpinned returns the images of FROM without a digest.
+func unpinned(v *rule.View) (out []namedImage) {
+	for _, s := range neededStages(v) {
+		from, ok := s.From.Command.(*instructions.Stage)
+		if !ok || s.Parent != nil || s.Image == "scratch" || !s.Known ||
+			strings.Contains(s.Image, "@sha256:") || strings.Contains(s.Image, "${") {
+			continue
+		}
+		start, end := s.From.Find(from.BaseName)
+		out = append(out, namedImage{name: s.Image, at: rights.Place{Start: start, End: end}})
+	}
+	return out
+}
+
+// imageTag returns the tag of an image's name, "" when it has none.
+func imageTag(image string) string {
+	_, tag, _ := strings.Cut(path.Base(image), ":")
+	return tag
+}
+
+// buildProblems reports what BuildKit refuses.
+func buildProblems(v *rule.View) (out []rule.Finding) {
+	if v.Build == nil {
+		return
+	}
+	for _, p := range v.Build.File.Problems {
+		hint := ""
+		message, _, _ := strings.Cut(p.Message, "\n")
+		if p.Unknown != "" {
+			message = "there is no instruction " + strconv.Quote(p.Unknown)
+			if best := diag.Suggest(strings.ToUpper(p.Unknown), instructionNames); best != "" {
+				hint = fmt.Sprintf("did you mean %q?", best)
+			}
+		}
+		out = append(out, v.AtDockerfile(p.Start, p.End, message, hint))
+	}
+	return out
+}
+
+var instructionNames = []string{"ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL",
+	"MAINTAINER", "ONBUILD", "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR"}
+
+// targetMissing reports a build target that is no stage: the file's, or that of
+// the Compose service.
+func targetMissing(v *rule.View) (out []rule.Finding) {
+	if v.Build == nil || v.Build.Final != nil || len(v.Build.File.Stages) == 0 {
+		return
+	}
+	target, ok := v.Build.Target.Str()
+	var inService *compose.Node
+	if s := v.Composed.Dev(); s != nil {
+		inService = s.Get("build").Get("target")
+		target, ok = inService.String(), inService.String() != ""
+	}
+	if !ok || strings.Contains(target, "$") {
+		return
+	}
+	var names []string
+	for _, s := range v.Build.File.Stages {
+		if s.Name != "" {
+			names = append(names, s.Name)
+		}
+	}
+	hint := "the Dockerfile names no stages"
+	if len(names) > 0 {
+		hint = schema.DidYouMean(target, names)
+	}
+	message := fmt.Sprintf("the Dockerfile has no stage %q", target)
+	if inService != nil {
+		out = append(out, rule.AtCompose(inService, message, hint))
+		return
+	}
+	out = append(out, v.AtValue(v.Build.Target, message, hint))
+	return out
+}
+
+// predefined arguments need no ARG (Dockerfile reference, "Predefined ARGs").
+var predefined = regexp.MustCompile(`^((?i:https?|ftp|no|all)_(?i:proxy)|BUILDKIT_.*|TARGET.*|BUILD(PLATFORM|OS|ARCH|VARIANT)|SOURCE_DATE_EPOCH)$`)
+
+// unusedArguments reports build.args that the Dockerfile does not take.
+func unusedArguments(v *rule.View) (out []rule.Finding) {
+	if v.Build == nil || v.Build.Args == nil || len(v.Build.File.Problems) > 0 {
+		return
+	}
+	var known []string
+	all := v.Build.File.Global
+	for _, s := range v.Build.File.Stages {
+		all = append(all[:len(all):len(all)], s.Instructions...)
+	}
+	for _, i := range all {
+		if arg, ok := i.Command.(*instructions.ArgCommand); ok {
+			for _, kv := range arg.Args {
+				known = append(known, kv.Key)
+			}
+		}
+	}
+	for _, m := range v.Build.Args.Members {
+		if !slices.Contains(known, m.Name) && !predefined.MatchString(m.Name) {
+			hint := "declare it with ARG, or remove it"
+			if best := diag.Suggest(m.Name, known); best != "" {
+				hint = fmt.Sprintf("did you mean %q?", best)
+			}
+			out = append(out, v.AtName(m, fmt.Sprintf("the Dockerfile has no ARG %s", m.Name), hint))
+		}
+	}
+	return out
+}
+
+// stageMissing reports --from that names a stage which is not there.
+func stageMissing(v *rule.View) (out []rule.Finding) {
+	for _, i := range v.Build.Instructions() {
+		for _, from := range i.Sources() {
+			if v.Build.File.StageOf(i, from) != nil || strings.ContainsAny(from, "$/:.@") {
+				continue
+			}
+			_, notNumber := strconv.Atoi(from)
+			var names []string
+			for _, s := range v.Build.File.Stages {
+				if s.Name != "" && s.Index < i.Stage.Index {
+					names = append(names, s.Name)
+				}
+			}
+			later := v.Build.File.Target(from)
+			best := diag.Suggest(strings.ToLower(from), names)
+			if notNumber != nil && later == nil && best == "" || v.BuildContext(from) {
+				continue // an image of that name
+			}
+			message, hint := fmt.Sprintf("no earlier stage is called %q", from), ""
+			switch {
+			case notNumber == nil:
+				message = fmt.Sprintf("there is no stage number %s before this one", from)
+			case later != nil:
+				hint = "a stage can only take from stages above it"
+			default:
+				hint = fmt.Sprintf("did you mean %q?", best)
+			}
+			start, end := i.Find("--from=" + from)
+			out = append(out, v.AtDockerfile(start, end, message, hint))
+		}
+	}
+	return out
+}
+
+// onbuild notes triggers.
+func onbuild(v *rule.View) (out []rule.Finding) {
+	for _, i := range v.Build.History() {
+		if i.Name == "ONBUILD" {
+			out = append(out, v.AtDockerfile(i.Start, i.HeadEnd, "ONBUILD does nothing here", "write the instruction itself"))
+		}
+	}
+	return out
+}
+
+// lineInstruction is how the reference CLI finds FROM and USER
+// (dockerfileUtils.ts): at the start of any line, in any case.
+var lineInstruction = regexp.MustCompile(`(?mi)^[\t ]*((FROM)[\t ]+[^\s]+|(USER)[\t ]+[^\s=]+)`)
+
+// misread reports lines that only the reference CLI takes for instructions, and
+// a FROM whose image it does not find. Both end in a build that fails, or in
+// rights of another user than the Dockerfile's.
+func misread(v *rule.View) (out []rule.Finding) {
+	if v.Build == nil || v.Build.Final == nil {
+		return
+	}
+	real := map[int]bool{}
+	for _, s := range v.Build.File.Stages {
+		real[s.From.Start] = true
+		if line := strings.TrimRight(s.From.Source()[:s.From.HeadEnd-s.From.Start], " \t"); strings.HasSuffix(line, `\`) {
+			out = append(out, v.AtDockerfile(s.From.Start, s.From.HeadEnd, "the reference CLI does not read on in the next line",
+				"write FROM in one line"))
+		}
+		for _, i := range s.Instructions {
+			real[i.Start] = true
+		}
+	}
+	for _, m := range lineInstruction.FindAllSubmatchIndex(v.Build.File.Doc.Src, -1) {
+		if !real[m[2]] {
+			out = append(out, v.AtDockerfile(m[2], m[3], fmt.Sprintf("the reference CLI takes this line for %s",
+				strings.ToUpper(string(v.Build.File.Doc.Src[m[2]:m[2]+4]))), "let the line start with something else, or keep the script in a file of its own"))
+		}
+	}
+	return out
+}

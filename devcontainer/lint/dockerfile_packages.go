@@ -1,0 +1,142 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+)
+
+// aptInstall returns the packages of an apt-get install.
+func aptInstall(cmd *shell.Command) (packages []shell.Word, ok bool) {
+	words := cmd.Operands()
+	n := slices.IndexFunc(words, func(w shell.Word) bool { return w.Text == "install" || w.Text == "dist-upgrade" || w.Text == "upgrade" })
+	if !cmd.Is("apt-get", "apt", "aptitude") || n < 0 {
+		return nil, false
+	}
+	return words[n+1:], true
+}
+
+func aptUpdate(cmd *shell.Command) bool {
+	return cmd.Is("apt-get", "apt", "aptitude") && slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return w.Text == "update" })
+}
+
+func neededStages(v *rule.View) []*dockerfile.Stage {
+	if v.Build == nil {
+		return nil
+	}
+	return v.Build.Needed
+}
+
+// aptStep is what a step does with apt.
+type aptStep struct {
+	*dockerfile.Instruction
+	update   *shell.Command   // the first that fetches the lists; nil for none
+	installs []*shell.Command // those that install
+	stale    *shell.Command   // the update of an earlier step, whose lists this one uses
+	answers  bool             // apt is configured not to ask
+}
+
+// aptSteps returns the steps that run apt.
+func aptSteps(v *rule.View) (out []aptStep) {
+	for _, s := range neededStages(v) {
+		var alone *shell.Command // an update in a step that installs nothing
+		answers := false
+		for _, i := range s.Instructions {
+			if i.Name != "RUN" {
+				continue
+			}
+			answers = answers || strings.Contains(i.Source(), "Assume-Yes") || strings.Contains(i.Source(), "assume-yes")
+			step := aptStep{Instruction: i, answers: answers}
+			for _, cmd := range i.Commands {
+				if aptUpdate(cmd) && step.update == nil {
+					step.update = cmd
+				}
+				if packages, ok := aptInstall(cmd); ok && (cmd.Wrapped != "sudo" || len(packages) > 0) {
+					step.installs = append(step.installs, cmd)
+				}
+			}
+			switch {
+			case len(step.installs) == 0 && step.update != nil:
+				alone = step.update
+			case len(step.installs) > 0 && step.update == nil && alone != nil:
+				step.stale, alone = alone, nil
+			}
+			out = append(out, step)
+		}
+	}
+	return out
+}
+
+// staleLists reports lists that one step fetches and a later one uses.
+func staleLists(v *rule.View) (out []rule.Finding) {
+	for _, s := range aptSteps(v) {
+		if s.stale != nil {
+			out = append(out, v.AtCommand(s.stale, "the lists that this step fetches are used by a later one, and the cache keeps them apart",
+				"write update && install in one RUN"))
+		}
+	}
+	return out
+}
+
+// recommendedPackages notes installs that bring more than they name.
+func recommendedPackages(v *rule.View) (out []rule.Finding) {
+	for _, s := range aptSteps(v) {
+		for _, cmd := range s.installs {
+			packages, _ := aptInstall(cmd)
+			limited := slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool {
+				return w.Text == "--no-install-recommends" || strings.Contains(w.Text, "Install-Recommends")
+			})
+			if len(packages) > 0 && !limited {
+				out = append(out, v.AtCommand(cmd, "apt installs recommended packages, too", "add --no-install-recommends"))
+			}
+		}
+	}
+	return out
+}
+
+// keptLists notes lists that stay in the image.
+func keptLists(v *rule.View) (out []rule.Finding) {
+	for _, s := range aptSteps(v) {
+		cleans := strings.Contains(s.Source(), "/var/lib/apt/lists") // removed, or a cache mount
+		if s.update != nil && len(s.installs) > 0 && !cleans {
+			out = append(out, v.AtCommand(s.update, "the package lists stay in the image", "end the step with rm -rf /var/lib/apt/lists/*"))
+		}
+	}
+	return out
+}
+
+// askingInstalls reports installs that wait for an answer.
+func askingInstalls(v *rule.View) (out []rule.Finding) {
+	for _, s := range aptSteps(v) {
+		for _, cmd := range s.installs {
+			_, yes := cmd.Flag("-y", "--yes", "--assume-yes", "-q=2", "--force-yes")
+			if !yes && !quiet(cmd) && !s.answers && !piped(cmd) && !strings.Contains(s.Source(), "APT_GET") {
+				out = append(out, v.AtCommand(cmd, cmd.Name()+" asks before it installs", "add -y"))
+			}
+		}
+	}
+	return out
+}
+
+// quiet reports whether apt is told twice to be quiet, which implies --yes;
+// apt-get(8).
+func quiet(cmd *shell.Command) bool {
+	level := 0
+	for _, w := range cmd.Args() {
+		switch {
+		case w.Text == "-q=2":
+			return true
+		case w.Text == "--quiet":
+			level++
+		case strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && !strings.Contains(w.Text, "="):
+			level += strings.Count(w.Text, "q")
+		}
+	}
+	return level >= 2
+}
+
+// piped reports whether something answers the questions: yes | apt-get …
+func piped(cmd *shell.Command) bool { return len(cmd.From) > 0 || cmd.Input != "" }

@@ -1,0 +1,204 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+)
+
+// leftToRoot reports whether the Dockerfile may leave the container to root, and
+// its last USER. Images made for dev containers name a user of their own in a
+// label, which counts more than USER.
+func leftToRoot(v *rule.View) (last *dockerfile.Instruction, ok bool) {
+	if v.Build == nil || v.Build.Final == nil || v.NamedUser() != nil || v.Sandboxed() {
+		return nil, false // SBX805 says it of a sandbox
+	}
+	base := v.Build.Final.Base()
+	return v.Build.Final.Last("USER"), base.Known && !rule.ForDevContainers.MatchString(base.Image)
+}
+
+// endsAsRoot reports a container that its Dockerfile leaves to root.
+func endsAsRoot(v *rule.View) []rule.Finding {
+	last, ok := leftToRoot(v)
+	if !ok || last == nil || !rule.IsRoot(v.Build.Final.User) {
+		return nil
+	}
+	return []rule.Finding{v.AtDockerfile(last.Start, last.HeadEnd, "the container runs as root", "end with an unprivileged USER, or set remoteUser")}
+}
+
+// noUser notes a Dockerfile that leaves the choice of a user to its base image.
+func noUser(v *rule.View) []rule.Finding {
+	last, ok := leftToRoot(v)
+	if !ok || last != nil || v.Build.Final.User != "" || v.HasFeatures() {
+		return nil
+	}
+	message, hint := "no USER, and the configuration names no remoteUser", "create a user and end with USER, or set remoteUser"
+	if v.Bare {
+		message, hint = "no USER, so the container runs as the base image's user, mostly root", "create a user and end with USER"
+	}
+	from := v.Build.Final.From
+	return []rule.Finding{v.AtDockerfile(from.Start, from.HeadEnd, message, hint)}
+}
+
+// plain are official images with just the users of their distribution and,
+// where given, one more.
+var plain = map[string]string{"debian": "", "alpine": "", "ubuntu": "ubuntu", "fedora": "", "buildpack-deps": "", "node": "node", "python": "",
+	"golang": "", "rust": "", "ruby": "", "php": "", "gcc": "", "eclipse-temurin": "", "openjdk": "", "maven": "", "scratch": ""}
+
+// standardUsers exist in every one of them (Debian's base-passwd, Alpine's
+// alpine-baselayout).
+var standardUsers = []string{"root", "daemon", "bin", "sys", "sync", "games", "man", "lp", "mail", "news", "uucp", "proxy", "www-data",
+	"backup", "list", "irc", "nobody", "_apt", "adm", "shutdown", "halt", "operator", "ftp", "guest", "sshd", "cron", "ntp", "squid", "xfs", "at", "gnats"}
+
+// userMissing reports users that neither the image nor the Dockerfile has.
+func userMissing(v *rule.View) (out []rule.Finding) {
+	b := v.Build
+	if b == nil || b.Final == nil || v.HasFeatures() {
+		return // a Feature may create any user
+	}
+	base := b.Final.Base()
+	image, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(base.Image, "docker.io/"), "library/"), "@")
+	image, _, _ = strings.Cut(image, ":")
+	extra, known := plain[image]
+	if !known || !base.Known {
+		return
+	}
+	has := func(user string) bool {
+		name, _, _ := strings.Cut(user, ":")
+		return name == "" || strings.Contains(name, "$") || name[0] >= '0' && name[0] <= '9' || name == extra ||
+			image != "scratch" && slices.Contains(standardUsers, name) || name == "root" || mentioned(b.History(), name)
+	}
+	hint := func(name string) string { return fmt.Sprintf("create it: RUN useradd --create-home %s", name) }
+	if n := v.NamedUser(); n != nil && !rights.Variable.MatchString(n.Text) && !has(n.Text) {
+		out = append(out, v.AtValue(n, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, n.Text), hint(n.Text)))
+		return
+	}
+	if last := b.Final.Last("USER"); last != nil && !has(b.Final.User) {
+		start, end := last.Find(last.Command.(*instructions.UserCommand).User)
+		out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, b.Final.User), hint(b.Final.User)))
+	}
+	return out
+}
+
+// mentioned reports whether some step could create the user: it names it, or
+// nobody can say what it does.
+func mentioned(history []*dockerfile.Instruction, name string) bool {
+	for _, i := range history {
+		switch i.Name {
+		case "RUN":
+			if i.Unread || strings.Contains(i.Source(), name) || strings.Contains(i.Source(), "$") && strings.Contains(i.Expand(i.Source()), name) {
+				return true
+			}
+			for _, cmd := range i.Commands {
+				// A script of the project can do anything.
+				if p := cmd.Words[0].Text; strings.Contains(p, "/") && !strings.HasPrefix(p, "/bin/") && !strings.HasPrefix(p, "/usr/bin/") && !strings.HasPrefix(p, "/usr/sbin/") ||
+					cmd.Is(shell.Shells...) && len(cmd.Operands()) > 0 {
+					return true
+				}
+			}
+		case "COPY", "ADD":
+			if strings.Contains(i.Source(), "/etc/passwd") || strings.Contains(i.Source(), " / ") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	// wide is a rule of sudoers(5) that lets somebody run everything, or
+	// everything below a folder, as anybody, without a password.
+	wide = regexp.MustCompile(`NOPASSWD\s*:\s*((\w+:\s*)*ALL\b|[^\n,]*[*])`)
+)
+
+// sudoers reports rules for sudo that give everything away: written by echo,
+// printf, tee, sed, a here-document or COPY.
+func sudoers(v *rule.View) (out []rule.Finding) {
+	const message, hint = "sudo runs everything without a password", "name the one command that is needed, or do it in the Dockerfile as root"
+	for _, i := range v.Build.History() {
+		for _, d := range i.Documents {
+			if i.Name != "RUN" && rule.SudoersPath.MatchString(i.Source()) {
+				if m := wide.FindStringIndex(d.Text); m != nil {
+					out = append(out, v.AtDockerfile(d.Start+m[0], d.Start+m[1], message, hint))
+				}
+			}
+		}
+		if i.Name != "RUN" {
+			continue
+		}
+		about := slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
+			return slices.ContainsFunc(cmd.Files, func(o shell.Output) bool { return rule.SudoersPath.MatchString(o.Text) }) ||
+				cmd.Is("tee", "sed", "visudo", "install") && slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return rule.SudoersPath.MatchString(w.Text) })
+		})
+		if !about {
+			continue
+		}
+		for _, cmd := range i.Commands {
+			if w, ok := wideRule(cmd); ok {
+				out = append(out, v.AtWord(w, message, hint))
+				break
+			}
+		}
+	}
+	return out
+}
+
+// wideRule finds the words of a command that hold such a rule.
+func wideRule(cmd *shell.Command) (shell.Word, bool) {
+	if len(cmd.Words) == 0 || cmd.Wrapped != "" && cmd.Wrapped != "sh" && cmd.Wrapped != "bash" {
+		return shell.Word{}, false
+	}
+	if wide.MatchString(cmd.Input) {
+		return cmd.Words[0], true
+	}
+	args := cmd.Args()
+	var all []string
+	for _, w := range args {
+		all = append(all, w.Text)
+		if wide.MatchString(w.Text) {
+			return w, true
+		}
+	}
+	if wide.MatchString(strings.Join(all, " ")) { // echo dev ALL=\(root\) NOPASSWD: ALL
+		whole := args[0]
+		whole.End = args[len(args)-1].End
+		return whole, true
+	}
+	return shell.Word{}, false
+}
+
+// engineGroup reports what lets the user talk to an engine.
+func engineGroup(v *rule.View) (out []rule.Finding) {
+	groups := func(s string) bool {
+		return slices.ContainsFunc(strings.Split(s, ","), func(g string) bool { return slices.Contains([]string{"docker", "containerd", "podman"}, g) })
+	}
+	each(v.Build.History(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
+		switch {
+		case cmd.Is("usermod", "useradd"):
+			if w, ok := cmd.Value("-aG", "-G", "--groups", "-Ga", "-a -G"); ok && groups(w.Text) {
+				out = append(out, v.AtWord(w, "the user joins the engine's group", "leave it out; reach services through the network instead"))
+			}
+		case cmd.Is("gpasswd", "adduser", "addgroup"):
+			words := cmd.Operands()
+			if n := len(words); n > 1 && (groups(words[n-1].Text) || cmd.Is("gpasswd") && groups(words[n-1].Text)) {
+				out = append(out, v.AtWord(words[n-1], "the user joins the engine's group", "leave it out; reach services through the network instead"))
+			}
+		case cmd.Is("chmod", "chown", "setfacl"):
+			for _, w := range cmd.Operands() {
+				if socketName.MatchString(path.Clean(w.Text)) {
+					out = append(out, v.AtWord(w, "an engine's socket is opened to the user", "leave it out; whoever talks to the engine owns its host"))
+				}
+			}
+		}
+	})
+	return out
+}

@@ -1,0 +1,64 @@
+package lint
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/org/claude-sandbox/devcontainer/contract"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+)
+
+// Family is a group of rules: those whose number starts with the same digit.
+type Family struct {
+	Digit byte        // '4' of SBX4xx
+	Title string      // what its rules are about
+	Rules []rule.Rule // in the order of their numbers
+}
+
+// Families returns the table of all rules. Callers must not change it.
+var Families = sync.OnceValue(func() []Family {
+	return []Family{
+		{'1', "Syntax", syntaxRules},
+		{'2', "Names, types and values", schemaRules},
+		{'3', "What the reference implementation makes of it", referenceRules},
+		{'4', "The host's border", hostRules},
+		{'5', "Secrets", secretRules},
+		{'6', "Supply chain", supplyRules},
+		{'7', "Dockerfile", dockerfileRules},
+		{'8', "The sandbox's contract", contract.ContractRules},
+		{'9', "Templates", templateRules},
+	}
+})
+
+// Rules returns all rules in the order of their numbers.
+func Rules() []rule.Rule {
+	var out []rule.Rule
+	for _, f := range Families() {
+		out = append(out, f.Rules...)
+	}
+	return out
+}
+
+// LookupRule finds a rule by its id or its name.
+func LookupRule(word string) (rule.Rule, bool) {
+	rules := Rules()
+	i := slices.IndexFunc(rules, func(r rule.Rule) bool { return r.ID == word || r.Name == word })
+	if i < 0 {
+		return rule.Rule{}, false
+	}
+	return rules[i], true
+}
+
+// table finds a rule's entry. It is a function, and no check calls it, because
+// the entries refer to the checks and those must not refer back.
+var table = sync.OnceValue(func() map[string]*rule.Rule { return index(Rules()) })
+
+func index(families ...[]rule.Rule) map[string]*rule.Rule {
+	out := map[string]*rule.Rule{}
+	for _, rules := range families {
+		for i := range rules {
+			out[rules[i].ID] = &rules[i]
+		}
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package lint
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/schema"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// maxRounds bounds how often Fix looks again at what it has written. Each
+// round corrects what stood too close to another place of the round before.
+const maxRounds = 20
+
+// Fix corrects what can be corrected safely in the project's devcontainer.json and
+// returns its new text and the findings that are gone. Comments, order, layout,
+// line ends and a byte order mark stay, and so does the meaning of everything
+// that no finding was about. The text is the old one when there is nothing to
+// do; fixing it again changes nothing. rules, unless empty, limits the rules.
+// Notes are advice: they are followed only when rules names theirs.
+func Fix(p *devcontainer.Project, rules []string) (src []byte, fixed []diag.Finding) {
+	original := p.Config.Src
+	src = original
+	for range maxRounds {
+		c := newPass(rule.NewView(p), table())
+		c.run()
+		c.suppress()
+		c.syntaxFixes()
+		var groups [][]jsonc.Edit
+		var of []diag.Finding
+		for _, r := range c.reports {
+			if len(r.edits) > 0 && r.asked(rules) {
+				groups, of = append(groups, r.edits), append(of, r.Finding)
+			}
+		}
+		out, applied := jsonc.Apply(src, groups...)
+		if bytes.Equal(out, src) {
+			break
+		}
+		next := p.With(out)
+		if next.Config.Root == nil && p.Config.Root != nil {
+			break
+		}
+		for i, ok := range applied {
+			if ok {
+				fixed = append(fixed, of[i])
+			}
+		}
+		src, p = out, next
+	}
+	if p.Config.Root == nil {
+		return original, nil // names were quoted, and something else is broken
+	}
+	return src, fixed
+}
+
+// asked reports whether Fix is to follow a report, for the rules that it is
+// limited to.
+func (r report) asked(rules []string) bool {
+	if len(rules) == 0 {
+		return r.Severity != diag.SeverityNote
+	}
+	return slices.Contains(rules, r.Rule)
+}
+
+// unquotedName is a name as JavaScript would take it.
+var unquotedName = regexp.MustCompile(`^([A-Za-z_$][A-Za-z0-9_$]*)[ \t]*:`)
+
+// syntaxFixes attaches edits to findings that the parser reported.
+func (c *pass) syntaxFixes() {
+	for i := range c.reports {
+		r := &c.reports[i]
+		if r.File != c.Config.File {
+			continue
+		}
+		switch r.Rule {
+		case jsonc.RuleTrailingComma:
+			at := c.Config.Offset(r.Line, r.Column)
+			r.edits = []jsonc.Edit{{Start: at, End: at + 1}}
+		case jsonc.RuleSyntax:
+			if m := unquotedName.FindSubmatch(c.Config.Src[c.Config.Offset(r.Line, r.Column):]); m != nil && !slices.Contains(schema.Opening, string(m[1])) {
+				at := c.Config.Offset(r.Line, r.Column)
+				r.edits = []jsonc.Edit{{Start: at, End: at + len(m[1]), Text: jsonc.Quote(string(m[1]))}}
+			}
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package lint_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/examples"
+	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// Every rule that promises a fix keeps the promise on its own example, and no
+// other rule has one.
+func TestEveryFixMendsItsExample(t *testing.T) {
+	for _, r := range lint.Rules() {
+		t.Run(r.ID, func(t *testing.T) {
+			files := examples.Bad(r).Files()
+			p, err := devcontainer.Load(files, ".devcontainer/devcontainer.json", ".devcontainer/devcontainer.json")
+			if err != nil {
+				if r.Fix != "" {
+					t.Error(err)
+				}
+				return // a template's files, which hold no configuration
+			}
+			src, fixed := lint.Fix(p, []string{r.ID})
+			if r.Fix == "" {
+				if len(fixed) > 0 {
+					t.Errorf("mended, and the table does not say so: %s", src)
+				}
+				return
+			}
+			files[".devcontainer/devcontainer.json"] = string(src)
+			for _, f := range judge(t, files) {
+				if f.Rule == r.ID || f.Severity != diag.SeverityNote {
+					t.Errorf("after the fix: %v in\n%s", f, src)
+				}
+			}
+		})
+	}
+}
+
+func TestFixKeepsWhatItIsNotAbout(t *testing.T) {
+	for _, tt := range []struct{ name, src, want string }{
+		{"booleans", "{\n  // why\n  \"image\": \"a:1\",\n  \"privileged\": \"false\", // no\n  \"init\": \"true\"\n}\n",
+			"{\n  // why\n  \"image\": \"a:1\",\n  \"privileged\": false, // no\n  \"init\": true\n}\n"},
+		{"line ends and mark", "\ufeff{\r\n\t\"image\": \"a:1\",\r\n\t\"remoteuser\": \"x\"\r\n}\r\n",
+			"\ufeff{\r\n\t\"image\": \"a:1\",\r\n\t\"remoteUser\": \"x\"\r\n}\r\n"},
+		{"a note", "{\"image\": \"a:1\", \"name\": \"${env:X}\",}", "{\"image\": \"a:1\", \"name\": \"${env:X}\",}"},
+		{"legacy, all at once", "{\n  \"image\": \"a:1\",\n  // mine\n  \"extensions\": [\n    \"a.b\" // one\n  ],\n  \"settings\": {\n    \"x\": 1\n  }\n}\n",
+			"{\n  \"image\": \"a:1\",\n  // mine\n  \"customizations\": {\"vscode\": {\"extensions\": [\n    \"a.b\" // one\n  ], \"settings\": {\n    \"x\": 1\n  }}}\n}\n"},
+		{"legacy into what is there", "{\n  \"image\": \"a:1\",\n  \"extensions\": [\n    \"a.b\"\n  ],\n  \"customizations\": {\n    \"vscode\": {\n      \"settings\": {}\n    }\n  }\n}\n",
+			"{\n  \"image\": \"a:1\",\n  \"customizations\": {\n    \"vscode\": {\n      \"settings\": {},\n      \"extensions\": [\n        \"a.b\"\n      ]\n    }\n  }\n}\n"},
+		{"taken already", "{\"image\": \"a:1\", \"extensions\": [\"a.b\"], \"customizations\": {\"vscode\": {\"extensions\": []}}}",
+			"{\"image\": \"a:1\", \"extensions\": [\"a.b\"], \"customizations\": {\"vscode\": {\"extensions\": []}}}"},
+		{"nothing that opens the host", "{\"image\": \"a:1\", \"Privileged\": true, \"run_args\": []}", "{\"image\": \"a:1\", \"Privileged\": true, \"run_args\": []}"},
+		{"both spellings", "{\"image\": \"a:1\", \"remoteuser\": \"x\", \"remoteUser\": \"y\"}", "{\"image\": \"a:1\", \"remoteuser\": \"x\", \"remoteUser\": \"y\"}"},
+		{"mount with a comma", `{"image": "a:1", "mounts": [{"type": "volume", "source": "a,b", "target": "/x", "readonly": true}]}`,
+			`{"image": "a:1", "mounts": [{"type": "volume", "source": "a,b", "target": "/x", "readonly": true}]}`},
+		{"suppressed", "{\"image\": \"a:1\", // sbx-ignore SBX601: x\n\"init\": \"true\" // sbx-ignore SBX301: known\n}", "{\"image\": \"a:1\", // sbx-ignore SBX601: x\n\"init\": \"true\" // sbx-ignore SBX301: known\n}"},
+		{"not well formed", `{"image": "a:1" "init": "true"}`, `{"image": "a:1" "init": "true"}`},
+		{"names without quotes", `{image: "a:1", init: "true"}`, `{"image": "a:1", "init": true}`},
+		{"a name that nobody quotes for you", `{image: "a:1", privileged: true}`, `{image: "a:1", privileged: true}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, _ := lint.Fix(devcontainer.Parse("f", []byte(tt.src)), nil)
+			if string(got) != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+// Notes are advice: fix follows one only when its rule is named.
+func TestFixFollowsNotesOnlyByName(t *testing.T) {
+	src := []byte("{\"image\": \"a:1\", \"name\": \"${env:X}\", \"init\": \"true\",}")
+	got, _ := lint.Fix(devcontainer.Parse("f", src), nil)
+	if want := "{\"image\": \"a:1\", \"name\": \"${env:X}\", \"init\": true,}"; string(got) != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	got, _ = lint.Fix(devcontainer.Parse("f", src), []string{"SBX307"})
+	if want := "{\"image\": \"a:1\", \"name\": \"${localEnv:X}\", \"init\": \"true\",}"; string(got) != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// What a fix may change: members of the root that a rule with a fix is about.
+var touchable = []string{"overrideCommand", "waitFor", "capAdd", "securityOpt", "mounts", "workspaceFolder", "customizations", "extensions", "settings", "devPort", "remoteEnv"}
+
+// Whatever the file says: the result parses, a second fix changes nothing, no
+// finding appears that was not there, and what no fix is about keeps its value.
+func FuzzFix(f *testing.F) {
+	for _, r := range lint.Rules() {
+		if text := examples.Bad(r).Files()[".devcontainer/devcontainer.json"]; text != "" {
+			f.Add([]byte(text))
+		}
+	}
+	f.Add([]byte("{\"image\": \"a:1\", \"extensions\": [], \"settings\": {}, \"devPort\": 1,\r\n /* sbx-ignore SBX402: x */ \"init\": \"true\",}"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		p := devcontainer.Parse("f", src)
+		got, fixed := lint.Fix(p, nil)
+		if len(fixed) == 0 {
+			if string(got) != string(src) {
+				t.Fatalf("changed without a finding: %q", got)
+			}
+			return
+		}
+		after := devcontainer.Parse("f", got)
+		if after.Config.Root == nil {
+			t.Fatalf("%q became %q, which does not parse", src, got)
+		}
+		if again, _ := lint.Fix(after, nil); string(again) != string(got) {
+			t.Fatalf("%q became %q and then %q", src, got, again)
+		}
+		if p.Config.Root == nil {
+			return // what a file says that does not parse is anybody's guess
+		}
+		before, now := members(t, src), members(t, got)
+		for name, value := range before {
+			if changes(name, value) || renamed(name, now) {
+				continue
+			}
+			if !reflect.DeepEqual(value, now[name]) {
+				t.Fatalf("%q: %s was %v and is %v in %q", src, name, value, now[name], got)
+			}
+		}
+	})
+}
+
+// changes reports whether a fix may be about this member.
+func changes(name string, value any) bool {
+	for _, known := range touchable {
+		if strings.EqualFold(strings.NewReplacer("-", "", "_", "").Replace(name), known) {
+			return true
+		}
+	}
+	text, _ := json.Marshal(map[string]any{name: value})
+	return strings.Contains(string(text), "${env:") || strings.Contains(string(text), `"true"`) || strings.Contains(string(text), `"false"`) ||
+		isArray(value) && strings.HasSuffix(name, "Command") || isObject(value)
+}
+
+func isArray(v any) bool  { _, ok := v.([]any); return ok }
+func isObject(v any) bool { _, ok := v.(map[string]any); return ok }
+
+// renamed reports whether a name was written right.
+func renamed(name string, now map[string]any) bool {
+	fold := strings.NewReplacer("-", "", "_", "")
+	for other := range now {
+		if other != name && strings.EqualFold(fold.Replace(other), fold.Replace(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func members(t *testing.T, src []byte) map[string]any {
+	t.Helper()
+	std, err := hujson.Standardize([]byte(strings.TrimPrefix(string(src), "\ufeff") + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	if err := json.Unmarshal(std, &v); err != nil {
+		t.Skip(err)
+	}
+	return v
+}

@@ -1,0 +1,379 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// shown are the rights of the given kinds that the configuration and its Compose
+// files show. What a Feature brings is SBX412. What volumes_from takes over is
+// reported where the other service has it.
+func shown(v *rule.View, kinds ...rights.Kind) []rights.Right {
+	return slices.DeleteFunc(v.Of(kinds...), func(r rights.Right) bool {
+		return r.Notation == rights.Feature || r.Key == "volumes_from" && r.Kind == rights.Mounted
+	})
+}
+
+const hintSocket = "whoever talks to the engine can start a container that owns the host; remove it"
+
+// engineAccess reports ways to a container engine outside.
+func engineAccess(v *rule.View) (out []rule.Finding) {
+	for _, r := range shown(v, rights.Mounted, rights.Granted) {
+		if mountsEngine(r) {
+			f := rule.AtRight(r, fmt.Sprintf("the mount of %q gives access to the container engine", r.Mount.Source), hintSocket)
+			f.Place = r.SourceAt
+			out = append(out, f)
+		}
+	}
+	for _, r := range shown(v, rights.Env, rights.SessionEnv) {
+		if r.Name == dockerHost {
+			out = append(out, rule.AtRight(r, "DOCKER_HOST points the container at an engine outside", hintSocket))
+		}
+	}
+	for _, r := range shown(v, rights.EngineAPI) {
+		name := r.Key
+		if r.Notation == rights.Option {
+			name = "--" + name
+		}
+		out = append(out, rule.AtRight(r, name+" gives access to the container engine, and the credentials for its registries", hintSocket))
+	}
+	return onPurpose(v, out)
+}
+
+// dockerHost is the variable that says where programs find the engine.
+const dockerHost = "DOCKER_HOST"
+
+// engineFeatures give the container the host's engine: that is what they are
+// for, and what their pages say.
+var engineFeatures = []string{"docker-outside-of-docker", "docker-from-docker"}
+
+// onPurpose makes notes of findings about what the engine's owner can do anyway
+// (reach the engine, the host's files, run commands there) where a Feature gives
+// the container the engine in plain words. Capabilities and namespaces are not
+// among them: nothing needs those in addition to the engine. A sandbox, or an
+// agent's container, did not mean that, and gets the errors.
+func onPurpose(v *rule.View, findings []rule.Finding) []rule.Finding {
+	features := v.Root.Member("features")
+	if features == nil || v.Sandboxed() || v.Agent() || !slices.ContainsFunc(features.Members, func(m jsonc.Member) bool {
+		return !rights.IsLocal(m.Name) && slices.Contains(engineFeatures, rights.FeatureID(m.Name))
+	}) {
+		return findings
+	}
+	for i := range findings {
+		findings[i].Severity = diag.SeverityNote
+		findings[i].Hint = "a note only, because a Feature gives the engine on purpose; " + findings[i].Hint
+	}
+	return findings
+}
+
+func privileged(v *rule.View) (out []rule.Finding) {
+	for _, r := range shown(v, rights.Privileged) {
+		if r.Name != "" {
+			out = append(out, rule.AtRight(r, r.Name+" runs with all capabilities and all devices of the host", "remove it"))
+			continue
+		}
+		out = append(out, rule.AtRight(r, "a privileged container is no border: it owns the host's devices and kernel",
+			"remove it and add the one capability that is needed"))
+	}
+	return out
+}
+
+// dangerous capabilities lead to root on the host or undo the confinement;
+// capabilities(7). NET_ADMIN is not among them: it acts on the container's own
+// network, and the sandbox needs it.
+var dangerous = []string{
+	"ALL", "SYS_ADMIN", "SYS_PTRACE", "SYS_MODULE", "SYS_RAWIO", "SYS_BOOT", "SYS_TIME", "SYSLOG", "DAC_READ_SEARCH",
+	"BPF", "PERFMON", "CHECKPOINT_RESTORE", "MAC_ADMIN", "MAC_OVERRIDE", "AUDIT_CONTROL", "LINUX_IMMUTABLE",
+}
+
+func dangerousCapabilities(v *rule.View) (out []rule.Finding) {
+	for _, r := range shown(v, rights.Capability) {
+		if !slices.Contains(dangerous, r.Value) {
+			continue
+		}
+		f := rule.AtRight(r, "the capability "+r.Value+" reaches beyond the container", "remove it")
+		if r.Value == "SYS_PTRACE" { // in its own process namespace it leads to no process of the host's
+			f.Message = "the capability SYS_PTRACE lets its holder read and change every other process of the container"
+			f.Severity = diag.SeverityNote
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// hostShares says, by the name of Docker's flag, what a container gets of the
+// host with each of the host's namespaces, and how grave that is.
+var hostShares = map[string]struct {
+	what, hint string
+	severity   diag.Severity // "" = the rule's
+}{
+	"network": {what: "shares the host's network namespace", hint: "remove it; ports are reached with forwardPorts"},
+	"pid": {what: "shares the host's processes, which root in the container can end",
+		hint: "remove it; the container's own processes need no option"},
+	"ipc": {what: "shares the host's shared memory and message queues",
+		hint: "remove it; --shm-size gives the container more shared memory of its own"},
+	"uts": {what: "shares the host's host name", hint: "remove it; --hostname names the container"},
+	"cgroupns": {what: "shares the host's view of control groups",
+		hint: "remove it; the engine gives the container a namespace of its own"},
+	"userns": {what: "keeps the engine from mapping the container's users, if it is set up to",
+		hint: "remove it, so that the engine's setting holds", severity: diag.SeverityNote},
+}
+
+func hostNamespaces(v *rule.View) (out []rule.Finding) {
+	for _, r := range shown(v, rights.Namespace) {
+		host, _, _ := r.Joins()
+		if !host {
+			continue
+		}
+		shared := hostShares[r.Name]
+		f := rule.AtRight(r, fmt.Sprintf("--%s=host %s", r.Key, shared.what), shared.hint)
+		switch {
+		case r.Key == "networks":
+			f.Message, f.Hint = fmt.Sprintf("the network %s is the host's", r.Name), hostShares["network"].hint
+		case r.Notation == rights.Compose:
+			f.Message = fmt.Sprintf("%s: host %s", r.Key, shared.what)
+		}
+		f.Severity = shared.severity
+		out = append(out, f)
+	}
+	return out
+}
+
+func unconfined(v *rule.View) (out []rule.Finding) {
+	for _, r := range shown(v, rights.SecurityOpt) {
+		if switchesOff(r.Value) {
+			out = append(out, rule.AtRight(r, r.Value+" switches a part of the kernel's confinement off",
+				"remove it; a debugger works under the default profile"))
+		}
+	}
+	return out
+}
+
+// switchesOff reports whether a security option takes confinement away.
+func switchesOff(option string) bool {
+	key, value, ok := strings.Cut(option, "=")
+	if !ok {
+		key, value, _ = strings.Cut(option, ":")
+	}
+	return value == "unconfined" && slices.Contains([]string{"seccomp", "apparmor", "systempaths"}, key) ||
+		key == "label" && value == "disable"
+}
+
+// harmlessDevices are no more than what every container has.
+var harmlessDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"}
+
+func devices(v *rule.View) (out []rule.Finding) {
+	for _, r := range shown(v, rights.Device) {
+		if slices.ContainsFunc(harmlessDevices, func(d string) bool { return strings.HasPrefix(r.Value, d) }) {
+			continue
+		}
+		what := r.Value
+		switch {
+		case r.Notation == rights.Option:
+			what = r.Written()
+		case what == "":
+			what = "this"
+		}
+		out = append(out, rule.AtRight(r, what+" gives the container a device of the host", "leave it out unless the work needs it"))
+	}
+	return out
+}
+
+// sensitiveMounts reports folders of the host that hold keys or decide what the
+// host does.
+func sensitiveMounts(v *rule.View) (out []rule.Finding) {
+	for _, r := range shown(v, rights.Mounted, rights.Granted) {
+		what := sensitive(r.Mount)
+		if what == "" || mountsEngine(r) || mountsSession(r) {
+			continue
+		}
+		// A relative source of Compose starts at the Compose file: the project and
+		// what lies around it is what people mount.
+		if r.Notation == rights.Compose && !fromRootOrHome(r.Mount) {
+			continue
+		}
+		f := rule.AtRight(r, what+" of the host is mounted", "mount only the folder that is needed, and nothing that holds keys")
+		f.Place = r.SourceAt
+		out = append(out, f)
+	}
+	return onPurpose(v, out)
+}
+
+func hostCommands(v *rule.View) (out []rule.Finding) {
+	for _, r := range shown(v, rights.HostCommand) {
+		out = append(out, rule.AtRight(r, "initializeCommand runs on the host, each time the container is opened",
+			"do it in the Dockerfile or in onCreateCommand, which run inside"))
+	}
+	return onPurpose(v, out)
+}
+
+const hintNeighbour = "let the two talk over a network, or share the one volume that is needed"
+
+// waysToOthers reports what leads to services of the host and into other
+// containers. The network of another service is how a firewall in a container of
+// its own works, and what templates with a database do; processes and memory are
+// nobody else's business.
+func waysToOthers(v *rule.View) (out []rule.Finding) {
+	for _, r := range shown(v, rights.Namespace) {
+		_, container, service := r.Joins()
+		switch {
+		case container != "" && r.Notation == rights.Option:
+			out = append(out, rule.AtRight(r, fmt.Sprintf("%s shares the %s namespace of another container", r.Written(), r.Key), hintNeighbour))
+		case container != "":
+			out = append(out, rule.AtRight(r, fmt.Sprintf("%s shares the %s namespace of the container %s, which is none of this project's",
+				r.Key, r.Name, container), hintNeighbour))
+		case service != "" && r.Name != "network":
+			out = append(out, rule.AtRight(r, fmt.Sprintf("%s shares the %s namespace of the service %s", r.Key, r.Name, service), hintNeighbour))
+		}
+	}
+	for _, r := range shown(v, rights.VolumesFrom) {
+		switch {
+		case r.Notation == rights.Option:
+			out = append(out, rule.AtRight(r, r.Written()+" mounts what another container has mounted", "name the volume that is needed in mounts"))
+		case strings.HasPrefix(r.Value, "container:"):
+			out = append(out, rule.AtRight(r, r.Value+" mounts what another container has mounted", "name the volume that is needed"))
+		}
+	}
+	for _, r := range shown(v, rights.ExtraHost) {
+		if strings.Contains(r.Value, "host-gateway") {
+			out = append(out, rule.AtRight(r, "host-gateway opens a way to services of the host",
+				"run the service in a container, or reach it by a name that a policy allows"))
+		}
+	}
+	return out
+}
+
+// buildOpensHost reports what a build gets of the host in addition to its context.
+func buildOpensHost(v *rule.View) (out []rule.Finding) {
+	const hint = "leave it out, or fetch in a build stage that needs none of it"
+	for _, r := range shown(v, rights.BuildOption) {
+		switch {
+		case r.Notation == rights.Option:
+			if what := buildGets(r.Name, r.Value); what != "" {
+				out = append(out, rule.AtRight(r, r.Written()+" gives the build "+what, hint))
+			}
+		case r.Name == "network":
+			if r.Value == "host" {
+				out = append(out, rule.AtRight(r, "network: host gives the build the host's network", hint))
+			}
+		case r.Name == "privileged":
+			out = append(out, rule.AtRight(r, "privileged gives the build the host's rights", "remove it"))
+		default:
+			out = append(out, rule.AtRight(r, r.Name+" gives the build more than its context", hint))
+		}
+	}
+	return out
+}
+
+// buildGets says what an option of docker build hands to the build, or "".
+func buildGets(option, value string) string {
+	switch {
+	case option == "network" && value == "host":
+		return "the host's network"
+	case option == "ssh":
+		return "the SSH agent"
+	case option == "secret":
+		return "a secret of the host"
+	case option == "allow":
+		return "what BuildKit asks a permission for"
+	case option == "security-opt" && strings.Contains(value, "unconfined"):
+		return "an unconfined kernel interface"
+	}
+	return ""
+}
+
+// publishedPorts reports ports that the engine opens to the host's network.
+func publishedPorts(v *rule.View) (out []rule.Finding) {
+	for _, r := range shown(v, rights.Port) {
+		if r.Name == "number" || !onAllAddresses(r.Value) || r.Next {
+			continue
+		}
+		what := "the port"
+		switch {
+		case r.Notation == rights.Property:
+			what = fmt.Sprintf("%q", r.Value)
+		case r.Notation == rights.Compose && !strings.Contains(r.Value, ":"):
+			continue // a port of the engine's choice
+		}
+		out = append(out, rule.AtRight(r, what+" is published on all addresses of the host", "use forwardPorts, or put 127.0.0.1: in front"))
+	}
+	return out
+}
+
+var loopback = regexp.MustCompile(`^(127\.[0-9.]+|\[::1\]|localhost):`)
+
+// onAllAddresses reads -p: [[ADDRESS:]HOST_PORT:]CONTAINER_PORT[/PROTOCOL].
+func onAllAddresses(s string) bool {
+	return s != "" && !loopback.MatchString(s) && !strings.Contains(s, "${")
+}
+
+// featureRights reports rights that devcontainer.json does not show. Of a
+// published Feature only an agent's container is told: for others it is what
+// they chose it for.
+func featureRights(v *rule.View) (out []rule.Finding) {
+	for _, r := range v.Rights {
+		what := opensHost(r)
+		if r.Notation != rights.Feature || what == "" {
+			continue
+		}
+		name, hint := r.From.Name, "take it out of the Feature, or use another"
+		if !rights.IsLocal(name) {
+			if !v.Sandboxed() && !v.Agent() {
+				continue
+			}
+			name, hint = rights.FeatureID(name), "an agent there is not contained; leave it out"
+			if r.Kind == rights.Mounted {
+				what = "the host's container engine"
+			}
+		}
+		out = append(out, v.AtFeature(r, fmt.Sprintf("the Feature %s brings %s", name, what), hint))
+	}
+	return out
+}
+
+// opensHost says what of the host a right opens, or "".
+func opensHost(r rights.Right) string {
+	switch r.Kind {
+	case rights.Privileged:
+		return "a privileged container"
+	case rights.Capability:
+		if slices.Contains(dangerous, r.Value) {
+			return "the capability " + r.Value
+		}
+	case rights.SecurityOpt:
+		if switchesOff(r.Value) {
+			return r.Value
+		}
+	case rights.Env:
+		if r.Name == dockerHost {
+			return "DOCKER_HOST, which points the container at an engine outside"
+		}
+	case rights.Mounted:
+		if mountsEngine(r) {
+			return "the container engine's socket"
+		}
+		if what, can := sessionSocket(r.Mount); what != "" {
+			return fmt.Sprintf("the socket of %s: whoever connects %s", what, can)
+		}
+		if what := sensitive(r.Mount); what != "" {
+			return what + " of the host"
+		}
+	}
+	return ""
+}
+
+// composeProviders reports services that are programs of the host.
+func composeProviders(v *rule.View) (out []rule.Finding) {
+	for _, r := range shown(v, rights.HostProgram) {
+		out = append(out, rule.AtRight(r, fmt.Sprintf("Compose runs %q on the host for the service %s", r.Value, r.Service.Name),
+			"run the service in a container"))
+	}
+	return out
+}

@@ -1,0 +1,50 @@
+package lint_test
+
+import (
+	"testing"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/contract"
+	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Every key but network is said to do nothing in a dev container, and only
+// those that run refuses too are said to do nothing at all.
+func TestSettingsWithoutEffect(t *testing.T) {
+	for key, tt := range map[string]struct {
+		value         string
+		inside, alone diag.Severity
+	}{
+		"network":     {`{"presets": ["anthropic"]}`, "", ""},
+		"$schema":     {`"x"`, "", ""},
+		"workspace":   {`{"protect": [".x"]}`, diag.SeverityNote, ""},
+		"mounts":      {`[{"host": "/a", "container": "/b"}]`, diag.SeverityNote, ""},
+		"env":         {`{"A": "b"}`, diag.SeverityNote, ""},
+		"envPrefixes": {`["A_"]`, diag.SeverityNote, ""},
+		"limits":      {`{"memory": "4g"}`, diag.SeverityNote, ""},
+		"image":       {`"a:1"`, diag.SeverityNote, ""},
+		"topology":    {`"sidecar"`, diag.SeverityNote, ""},
+		"secrets":     {`["A"]`, diag.SeverityWarning, diag.SeverityWarning},
+		"mcp":         {`{"servers": [{"name": "x", "command": "y"}]}`, diag.SeverityWarning, diag.SeverityWarning},
+	} {
+		text := `{"` + key + `": ` + tt.value + `}`
+		of := func(findings []diag.Finding) (found diag.Severity) {
+			for _, f := range findings {
+				if f.Rule == "SBX825" {
+					found = f.Severity
+				}
+			}
+			return found
+		}
+		tree := devcontainer.Memory{".devcontainer/sandbox.jsonc": text}
+		if got := of(lint.Check(load(t, tree, `{"image": "a:1"}`))); got != tt.inside {
+			t.Errorf("%s in a dev container: %q, want %q", key, got, tt.inside)
+		}
+		doc, _ := jsonc.Parse("sandbox.jsonc", []byte(text))
+		if got := of(contract.IdleSettings(doc, false)); got != tt.alone {
+			t.Errorf("%s alone: %q, want %q", key, got, tt.alone)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/org"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// policyMounts compares what is mounted of the host with the policy.
+func policyMounts(v *rule.View) (out []rule.Finding) {
+	if v.Org == nil {
+		return nil
+	}
+	for _, r := range v.Of(rights.Mounted, rights.Granted) {
+		m := r.Mount
+		if m.Type != "bind" && m.Type != "npipe" || r.Kind == rights.Granted && m.Source == "" || r.Key == "volumes_from" {
+			continue
+		}
+		from := rights.Origin(m.Source)
+		name := m.Source
+		switch {
+		case from.Base == "/":
+			name = "/" + strings.TrimPrefix(from.Path, ".")
+		case from.Base == "home":
+			name = path.Join("~", from.Path)
+		case from.Base == "workspace" && !from.Leaves():
+			continue // the project's own
+		case from.Base == "" && r.Notation == rights.Compose && !outsideProject(v, m.Source):
+			continue
+		}
+		if why, where := v.Org.Judge("mounts", func(e string) bool { return org.PathMatch(e, name) }); why != "" {
+			out = append(out, v.PolicyFinding(r, fmt.Sprintf("the mount of %s: %s", m.Source, why), where))
+		}
+	}
+	return out
+}
+
+// elsewhere are the options of docker run and the keys of a Compose service that
+// do what a property does.
+var elsewhere = map[string]struct {
+	options []string
+	key     string
+}{
+	"privileged":    {[]string{"privileged"}, "privileged"},
+	"capAdd":        {[]string{"cap-add"}, "cap_add"},
+	"securityOpt":   {[]string{"security-opt"}, "security_opt"},
+	"mounts":        {[]string{"mount", "volume"}, ""},
+	"containerEnv":  {[]string{"env", "env-file"}, ""},
+	"containerUser": {[]string{"user"}, "user"},
+	"appPort":       {[]string{"publish", "publish-all"}, "ports"},
+	"init":          {[]string{"init"}, "init"},
+}
+
+// policyProperties compares the properties with the policy, in whichever
+// notation they are.
+func policyProperties(v *rule.View) (out []rule.Finding) {
+	for _, n := range v.Org.Entries("properties", "forbid") {
+		message, hint := fmt.Sprintf("the policy forbids %s", n.Text), v.Org.At(n)+" forbids it"
+		if p := v.Root.Member(n.Text); p != nil && p.Kind != jsonc.Null && !p.Is(false) {
+			out = append(out, v.AtValue(p, message, hint))
+		}
+		same := elsewhere[n.Text]
+		for _, a := range v.RunArgs {
+			if slices.Contains(same.options, a.Flag) && a.Value != "false" {
+				out = append(out, v.AtValue(a.Node, fmt.Sprintf("%s, and --%s is the same", message, a.Flag), hint))
+			}
+		}
+		for _, s := range v.ComposeServices() {
+			if p := s.Get(same.key); same.key != "" && p != nil && !p.Null && (p.Kind != compose.Scalar || p.True() || !isSwitch(p)) {
+				out = append(out, rule.Finding{Place: rights.Place{Doc: p.Doc, Start: p.Start, End: p.End},
+					Message: fmt.Sprintf("%s, and %s is the same", message, same.key), Hint: hint})
+			}
+		}
+		for _, f := range featureList(v) {
+			if slices.Contains(f.properties, n.Text) {
+				out = append(out, rule.Finding{Place: v.AtName(f.member, "", "").Place, Message: fmt.Sprintf("%s, and the Feature %s brings it", message,
+					f.member.Name), Hint: hint})
+			}
+		}
+	}
+	for _, n := range v.Org.Entries("properties", "require") {
+		if v.Root.Member(n.Text) == nil {
+			out = append(out, v.AtMissing(nil, fmt.Sprintf("the policy requires %s", n.Text), v.Org.At(n)+" requires it"))
+		}
+	}
+	return out
+}
+
+// isSwitch reports whether a value of Compose is one word of yes or no.
+func isSwitch(n *compose.Node) bool {
+	return n.True() || slices.Contains([]string{"false", "no", "off", "n", "0"}, strings.ToLower(n.Text))
+}

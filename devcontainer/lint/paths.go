@@ -1,0 +1,87 @@
+package lint
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+)
+
+var (
+	socketName = regexp.MustCompile(`(?i)(docker|containerd|podman|crio|cri-dockerd|buildkitd)[^/]*\.sock$|docker\.sock\.raw$|/(lxd|incus)(/common/lxd)?/unix\.socket$|pipe[/\\]+docker_?engine`)
+	socketDirs = []string{"run", "var/run", "run/docker", "var/run/docker", "run/containerd", "var/run/containerd",
+		"run/podman", "var/run/podman", "run/buildkit", "run/crio", "run/user", "var/run/user", "run/k3s", "run/k3s/containerd", "run/nri", "var/run/nri"}
+)
+
+// mountsEngine reports whether a right is a mount of an engine's socket, or of
+// the folder in which it lies.
+func mountsEngine(r rights.Right) bool {
+	m := r.Mount
+	if r.Kind == rights.Granted {
+		m.Target = "" // a file of its own
+	}
+	if r.Notation == rights.Compose && m.Type != "bind" && m.Type != "npipe" {
+		return false
+	}
+	from := rights.Origin(m.Source)
+	return socketName.MatchString(strings.TrimSuffix(from.Path, "/")) || socketName.MatchString(m.Source) || socketName.MatchString(m.Target) ||
+		from.Base == "/" && slices.Contains(socketDirs, from.Path) || sessionFolder.MatchString(socketPath(m.Source))
+}
+
+var (
+	// systemDirs are refused with everything below, except for harmless.
+	systemDirs = []string{"etc", "proc", "sys", "root", "boot", "dev", "var/lib/docker", "var/lib/containerd", "var/lib/kubelet"}
+	// wholeDirs are refused as such; single folders below are the user's choice.
+	wholeDirs = []string{".", "home", "Users", "var", "var/lib", "usr", "bin", "sbin", "lib", "lib64", "mnt", "media", "tmp", "run", "c", "host_mnt"}
+	harmless  = []string{"etc/localtime", "etc/timezone", "etc/ssl/certs", "etc/ca-certificates", "dev/shm", "dev/null"}
+	// homeSecrets hold keys or act on the host when it is used.
+	homeSecrets = []string{".ssh", ".aws", ".azure", ".kube", ".config", ".docker", ".gnupg", ".netrc", ".npmrc", ".pypirc", ".claude",
+		".claude.json", ".gitconfig", ".git-credentials", ".bashrc", ".profile", ".zshrc", ".bash_history", ".local/share/keyrings", ".password-store", ".terraform.d", ".cargo/credentials.toml"}
+)
+
+// sensitive says which part of the host a bind mount opens, or "".
+func sensitive(m rights.Mount) string {
+	if m.Type != "bind" || m.Source == "" {
+		return ""
+	}
+	p := rights.Origin(m.Source)
+	below := func(names []string) bool { return slices.ContainsFunc(names, p.Is) }
+	switch {
+	case p.Base == "/" && slices.Contains(wholeDirs, p.Path), p.Base == "/" && below(systemDirs) && !below(harmless):
+		return "/" + strings.TrimPrefix(p.Path, ".")
+	case p.Base == "home" && (p.Path == "." || p.Leaves()):
+		return "the home folder"
+	case p.Base == "home" && below(homeSecrets):
+		return "~/" + p.Path
+	case p.Base == "/" && credentialPath.MatchString(p.Path):
+		return "/" + p.Path
+	case p.Base == "workspace" && p.Leaves(), p.Base == "" && p.Leaves():
+		return "a folder outside the workspace (" + m.Source + ")"
+	}
+	return ""
+}
+
+// fromRootOrHome reports whether a mount's source is written from the host's root
+// or the user's home folder.
+func fromRootOrHome(m rights.Mount) bool {
+	base := rights.Origin(m.Source).Base
+	return base == "/" || base == "home"
+}
+
+// credentialPath finds a home folder that is written out.
+var credentialPath = regexp.MustCompile(`^(home|Users)/[^/]+($|/\.(ssh|aws|azure|kube|config|docker|gnupg|netrc|npmrc|claude|gitconfig|git-credentials)($|/))`)
+
+// outsideProject reports whether a path in a Compose file leads out of the
+// project, or depends on the host.
+func outsideProject(v *rule.View, name string) bool {
+	p := rights.Origin(name)
+	if p.Base == "workspace" || p.Base != "" || strings.Contains(name, "$") {
+		return p.Base != "workspace"
+	}
+	full := path.Join(v.Dir, path.Dir(v.Composed.First), p.Path)
+	return devcontainer.LeavesTree(full) || v.Home != "." && full != v.Home && !strings.HasPrefix(full, v.Home+"/")
+}

@@ -1,0 +1,275 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/schema"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// objectMounts reports readonly where the reference CLI drops it.
+func objectMounts(v *rule.View) (out []rule.Finding) {
+	list := v.Root.Member("mounts")
+	if list == nil {
+		return nil
+	}
+	for _, n := range list.Elements {
+		if n.Kind != jsonc.Object {
+			continue
+		}
+		for _, m := range n.Members {
+			if m.Name == "readonly" || m.Name == "ro" {
+				out = append(out, v.AtName(m, "readonly is dropped from the object form: this mount is writable",
+					`write the mount as text: "type=bind,source=…,target=…,readonly"`).FixedBy(mountAsText(n, m)))
+			}
+		}
+	}
+	return out
+}
+
+// mountAsText rewrites an object mount as the text that means what it says, or
+// returns nothing when that needs the author.
+func mountAsText(n *jsonc.Node, readonly jsonc.Member) []jsonc.Edit {
+	fields := []string{}
+	for _, name := range []string{"type", "source", "target"} {
+		s, ok := n.Member(name).Str()
+		if !ok || strings.ContainsAny(s, `,"`) {
+			return nil
+		}
+		fields = append(fields, name+"="+s)
+	}
+	if len(n.Members) != 4 || readonly.Value.Kind != jsonc.Bool {
+		return nil
+	}
+	if readonly.Value.Is(true) {
+		fields = append(fields, "readonly")
+	}
+	return jsonc.Replace(n, jsonc.Quote(strings.Join(fields, ",")))
+}
+
+// workspaceUnopened reports a mount of the workspace that nobody opens.
+func workspaceUnopened(v *rule.View) []rule.Finding {
+	n := v.Root.Member("workspaceMount")
+	s, ok := n.Str()
+	if !ok || s == "" || v.Root.Member("workspaceFolder") != nil || v.Root.Member("dockerComposeFile") != nil ||
+		schema.Misspelt(v.Mismatches, v.Root, "workspaceFolder") {
+		return nil
+	}
+	f := v.AtValue(n, "workspaceMount says where the files are, and nothing opens that folder",
+		"add workspaceFolder with the target of the mount")
+	if m := rights.ParseMount(s); strings.HasPrefix(m.Target, "/") {
+		f.Edits = v.Config.AddMember(v.Root, "workspaceFolder", jsonc.Quote(m.Target))
+	}
+	return []rule.Finding{f}
+}
+
+// mountKeys are the words of --mount: docker run's, and those that Podman adds.
+var mountKeys = []string{"type", "source", "src", "target", "destination", "dst", "readonly", "ro", "rw", "consistency",
+	"bind-propagation", "bind-nonrecursive", "bind-recursive", "bind-create-src", "volume-nocopy", "volume-driver", "volume-opt", "volume-label", "volume-subpath",
+	"image-subpath", "image-path", "tmpfs-size", "tmpfs-mode", "relabel", "chown", "idmap", "subpath", "notmpcopyup", "tmpcopyup", "glob", "U", "Z", "z", "external"}
+
+var mountTypes = []string{"bind", "volume", "tmpfs", "npipe", "cluster", "image", "glob", "ramfs", "devpts"}
+
+// mountSyntax reports mounts in text form that end the start.
+func mountSyntax(v *rule.View) (out []rule.Finding) {
+	list := rights.Texts(v.Root.Member("mounts"))
+	if n := v.EngineOnly("workspaceMount"); n != nil && n.Kind == jsonc.String && n.Text != "" {
+		list = append(list, n)
+	}
+	for _, n := range list {
+		if message, hint := mountText(n.Text); message != "" {
+			out = append(out, v.AtValue(n, message, hint))
+		}
+	}
+	return out
+}
+
+// mountText says what the engine does not understand of a mount, or "".
+func mountText(text string) (message, hint string) {
+	// Quotes and variables can hold commas; what is in them is not judged.
+	plain := rights.Variable.ReplaceAllString(text, "x")
+	if strings.Contains(plain, `"`) || strings.TrimSpace(text) == rights.Variable.FindString(text) {
+		return "", ""
+	}
+	hasTarget, kind := false, "volume"
+	for field := range strings.SplitSeq(plain, ",") {
+		key, value, hasValue := strings.Cut(field, "=")
+		switch {
+		case !slices.Contains(mountKeys, key) && !slices.Contains(mountKeys, strings.ToLower(key)):
+			hint = "accepted: type, source, target, readonly and what docker run --mount knows besides"
+			if best := diag.Suggest(key, mountKeys); best != "" {
+				hint = fmt.Sprintf("did you mean %q?", best)
+			} else if strings.Contains(key, ":") {
+				hint = `this is the form of -v; write "type=bind,source=…,target=…"`
+			}
+			return fmt.Sprintf("the engine does not know %q in a mount", key), hint
+		case key == "type":
+			kind = strings.ToLower(value)
+		}
+		hasTarget = hasTarget || slices.Contains([]string{"target", "destination", "dst"}, strings.ToLower(key)) && hasValue && value != ""
+	}
+	switch {
+	case !slices.Contains(mountTypes, kind) && kind != "x":
+		return fmt.Sprintf("the engine knows no mount of type %q", kind), "accepted: bind, volume, tmpfs"
+	case !hasTarget:
+		return "the mount has no target", "add target= with a path in the container"
+	case kind == "bind" && rights.ParseMount(plain).Source == "":
+		return "the bind mount has no source", "add source= with a path of the host"
+	}
+	return "", ""
+}
+
+// filesMissing reports names that lead nowhere.
+func filesMissing(v *rule.View) (out []rule.Finding) {
+	if v.Tree == nil {
+		return nil
+	}
+	for _, n := range []*jsonc.Node{v.Root.Member("build").Member("dockerfile"), v.Root.Member("dockerFile")} {
+		out = append(out, fileMissing(v, n, "Dockerfile")...)
+	}
+	for _, n := range rights.Texts(v.Root.Member("dockerComposeFile")) {
+		out = append(out, fileMissing(v, n, "Compose file")...)
+	}
+	for _, f := range localFeatures(v) {
+		switch {
+		case f.outside:
+			out = append(out, v.AtName(f.Member, fmt.Sprintf("the local Feature %s lies outside .devcontainer", f.Name),
+				"the reference CLI refuses it; move it below .devcontainer"))
+		case !f.known:
+			out = append(out, v.AtName(f.Member, fmt.Sprintf("there is no Feature in %s", f.Name), "the folder must hold a devcontainer-feature.json"))
+		}
+	}
+	for _, u := range unreadFiles(v) {
+		if u.missing {
+			out = append(out, u.Finding)
+		}
+	}
+	return out
+}
+
+// localFolder is a Feature that the configuration names by its folder.
+type localFolder struct {
+	jsonc.Member
+	outside bool // of .devcontainer
+	known   bool // its metadata is there
+}
+
+func localFeatures(v *rule.View) (out []localFolder) {
+	list := v.Root.Member("features")
+	if list == nil || list.Kind != jsonc.Object || v.Tree == nil {
+		return nil
+	}
+	for _, m := range list.Members {
+		if !rights.IsLocal(m.Name) {
+			continue
+		}
+		full, ok := v.Path(m.Name)
+		folder := path.Join(v.Home, ".devcontainer")
+		inside := ok && (full == folder || strings.HasPrefix(full, folder+"/"))
+		out = append(out, localFolder{m, !inside, inside && v.Tree.Kind(path.Join(full, devcontainer.FeatureName)) == devcontainer.File})
+	}
+	return out
+}
+
+func fileMissing(v *rule.View, n *jsonc.Node, what string) []rule.Finding {
+	name, ok := n.Str()
+	if !ok || strings.Contains(name, "${") {
+		return nil
+	}
+	full, ok := v.Path(name)
+	if !ok || v.Tree.Kind(full) == devcontainer.File || slices.Contains(v.Tree.List(path.Dir(full)), path.Base(full)) {
+		return nil // SBX109 says what is there instead
+	}
+	hint := "it is looked for relative to this file"
+	for _, entry := range v.Tree.List(path.Dir(full)) {
+		if strings.EqualFold(entry, path.Base(full)) {
+			hint = fmt.Sprintf("there is a %s: upper and lower case count", entry)
+		}
+	}
+	return []rule.Finding{v.AtValue(n, fmt.Sprintf("there is no %s %q", what, name), hint)}
+}
+
+// duplicateTargets reports mounts that meet.
+func duplicateTargets(v *rule.View) (out []rule.Finding) {
+	seen := map[string]int{}
+	for _, r := range v.Mounts() {
+		if r.Mount.Target == "" {
+			continue
+		}
+		target := path.Clean(r.Mount.Target)
+		if line, ok := seen[target]; ok {
+			out = append(out, rule.AtRight(r, fmt.Sprintf("%s is already the target of the mount on line %d", r.Mount.Target, line), "keep one of them"))
+			continue
+		}
+		seen[target], _ = v.Config.Position(r.Place.Start)
+	}
+	return out
+}
+
+var (
+	shellWord = regexp.MustCompile(`^(&&|\|\|?|;|>>?|<)$`)
+	shellLine = regexp.MustCompile(`\s(&&|\|\|?|>>?)\s|;\s|\s`)
+)
+
+// arrayCommands reports arrays that were meant for a shell.
+func arrayCommands(v *rule.View) (out []rule.Finding) {
+	for _, name := range lifecycle {
+		n := v.Root.Member(name)
+		if n == nil {
+			continue
+		}
+		if n.Kind == jsonc.Object {
+			for _, m := range n.Members {
+				out = append(out, arrayCommand(v, m.Value)...)
+			}
+			continue
+		}
+		out = append(out, arrayCommand(v, n)...)
+	}
+	return out
+}
+
+func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {
+	words := rights.Texts(n)
+	if n.Kind != jsonc.Array || len(words) == 0 || len(words) != len(n.Elements) {
+		return nil
+	}
+	if len(words) == 1 && shellLine.MatchString(strings.TrimSpace(words[0].Text)) {
+		return []rule.Finding{v.AtValue(n, fmt.Sprintf("this starts a program called %q", abbreviate(words[0].Text)),
+			"write it as a string, or one word per element").FixedBy(jsonc.Replace(n, string(v.Config.Src[words[0].Start:words[0].End])))}
+	}
+	for _, w := range words[1:] {
+		if shellWord.MatchString(w.Text) {
+			return []rule.Finding{v.AtValue(w, fmt.Sprintf("%q is a word to the program, not the shell's", w.Text),
+				`write the command as one string, or as ["sh", "-c", "…"]`)}
+		}
+	}
+	return nil
+}
+
+func abbreviate(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
+}
+
+// shadowed reports a configuration that tools do not reach.
+func shadowed(v *rule.View) (out []rule.Finding) {
+	if v.Tree == nil || v.InFolder() || v.Dir != v.Home || path.Base(v.Config.File) != ".devcontainer.json" {
+		return
+	}
+	if v.Tree.Kind(path.Join(v.Home, ".devcontainer", "devcontainer.json")) == devcontainer.File {
+		out = append(out, v.AtMissing(nil, ".devcontainer/devcontainer.json comes first, and this file is not read",
+			"keep one of the two, or move this one to .devcontainer/NAME/devcontainer.json"))
+	}
+	return out
+}

@@ -1,0 +1,292 @@
+package lint_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/internal/test/testenv"
+)
+
+// The rules of family 3 and some of the first and the eighth say what the
+// reference CLI makes of a file. The tests here ask the pinned CLI itself.
+
+// project writes files into a new folder that the CLI works in.
+func project(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "sbx-ref-"+strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())))
+	for name, text := range files {
+		full := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// found reports whether our rules say so, too.
+func found(t *testing.T, dir, file, rule string) {
+	t.Helper()
+	err := devcontainer.Open(filepath.Join(dir, file), func(p *devcontainer.Project) error {
+		for _, f := range lint.Check(p) {
+			if f.Rule == rule {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s is not found in %s", rule, p.Config.Src)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// readConfiguration is what the CLI understands; ok is false when it gives up.
+func readConfiguration(t *testing.T, dir string) (config map[string]any, ok bool) {
+	t.Helper()
+	cmd := testenv.Devcontainer(t, "read-configuration", "--workspace-folder", dir)
+	cmd.Env = append(cmd.Env, "SBX_REF=value")
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, false
+	}
+	var answer struct{ Configuration map[string]any }
+	if err := json.Unmarshal(out, &answer); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	return answer.Configuration, true
+}
+
+// What the CLI reads out of files: each fact is why a rule exists.
+func TestFactsOfReading(t *testing.T) {
+	t.Parallel()
+	const name = ".devcontainer/devcontainer.json"
+	for _, tt := range []struct {
+		rule, src string
+		want      func(config map[string]any, ok bool) bool
+	}{
+		{"SBX101", `{"image": "debian", privileged: false, "init": true}`, func(c map[string]any, ok bool) bool {
+			_, there := c["privileged"]
+			return ok && !there // dropped without a word
+		}},
+		{"SBX101", `{"image": "debian", "runArgs": ["--cap-drop=ALL"`, func(c map[string]any, ok bool) bool { return ok }},
+		{"SBX101", `{"image": "debian"} {"image": "other", "remoteUser": "x"}`, func(c map[string]any, ok bool) bool { return c["image"] == "debian" && c["remoteUser"] == nil }},
+		{"SBX102", `{"image": "debian", "remoteUser": "dev", "remoteUser": "root"}`, func(c map[string]any, ok bool) bool { return c["remoteUser"] == "root" }},
+		{"SBX105", ``, func(_ map[string]any, ok bool) bool { return !ok }},
+		{"SBX201", `{"image": "debian", "remoteuser": "dev"}`, func(c map[string]any, ok bool) bool { return ok && c["remoteUser"] == nil }},
+		{"SBX304", `{"image": "debian", "containerEnv": {"A": "${workspaceFolder}"}}`, env("${workspaceFolder}")},
+		{"SBX305", `{"image": "debian", "containerEnv": {"A": "${localEnv:SBX_NONE:https://example.com}"}}`, env("https")},
+		{"SBX306", `{"image": "debian", "containerEnv": {"A": "${localEnv}"}}`, func(_ map[string]any, ok bool) bool { return !ok }},
+		{"SBX307", `{"image": "debian", "containerEnv": {"A": "${env:SBX_REF}"}}`, env("value")},
+		{"SBX308", `{"image": "debian", "containerEnv": {"A": "${containerEnv:PATH}"}}`, env("${containerEnv:PATH}")},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			dir := project(t, map[string]string{name: tt.src})
+			if config, ok := readConfiguration(t, dir); !tt.want(config, ok) {
+				t.Errorf("%s\nis read as %v (%v)", tt.src, config, ok)
+			}
+			found(t, dir, name, tt.rule)
+		})
+	}
+	t.Run("SBX315", func(t *testing.T) {
+		dir := project(t, map[string]string{name: `{"image": "first"}`, ".devcontainer.json": `{"image": "second"}`})
+		if config, _ := readConfiguration(t, dir); config["image"] != "first" {
+			t.Errorf("read as %v", config)
+		}
+		found(t, dir, ".devcontainer.json", "SBX315")
+	})
+}
+
+// merged asks the CLI for the merged configuration, for which it has Compose
+// read the files; it returns what it says when it gives up, "" otherwise.
+func merged(t *testing.T, dir string) (refusal string) {
+	t.Helper()
+	testenv.Program(t, "docker-compose")
+	out, err := testenv.Devcontainer(t, "read-configuration", "--include-merged-configuration", "--workspace-folder", dir).CombinedOutput()
+	if err == nil {
+		return ""
+	}
+	return string(out)
+}
+
+// What Compose and the CLI refuse. Nothing is started.
+func TestFactsOfCompose(t *testing.T) {
+	t.Parallel()
+	const name = ".devcontainer/devcontainer.json"
+	const config = `{"dockerComposeFile": "c.yml", "service": "ap", "workspaceFolder": "/w"}`
+	for _, tt := range []struct{ name, rule, config, compose, refusal string }{
+		{"no such service", "SBX313", config, "services: {app: {image: 'debian:bookworm-slim'}}\n", "c.yml config"},
+		{"not YAML", "SBX316", config, "services:\n  ap:\n\timage: 'debian:bookworm-slim'\n", "line 3"},
+		{"a service, in a later file", "", strings.Replace(config, `"c.yml"`, `["c.yml", "d.yml"]`, 1), "services: {app: {image: 'debian:bookworm-slim'}}\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := project(t, map[string]string{name: tt.config, ".devcontainer/c.yml": tt.compose, ".devcontainer/d.yml": "services: {ap: {image: 'debian:bookworm-slim'}}\n"})
+			refusal := merged(t, dir)
+			if (refusal == "") != (tt.refusal == "") || !strings.Contains(refusal, tt.refusal) {
+				t.Errorf("the CLI says %q", refusal)
+			}
+			if tt.rule != "" {
+				found(t, dir, name, tt.rule)
+			}
+		})
+	}
+}
+
+// Each rule of the third family is asked of the CLI somewhere in this file.
+func TestEveryReferenceRuleIsAFact(t *testing.T) {
+	src, err := os.ReadFile("reference_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range lint.Rules() {
+		if r.ID[3] == '3' && !strings.Contains(string(src), `"`+r.ID+`"`) {
+			t.Errorf("%s says what the reference CLI does, and nobody asked it", r.ID)
+		}
+	}
+}
+
+func env(want string) func(map[string]any, bool) bool {
+	return func(c map[string]any, ok bool) bool {
+		e, _ := c["containerEnv"].(map[string]any)
+		return ok && e["A"] == want
+	}
+}
+
+// up lets the CLI start a container and returns what it says.
+func up(t *testing.T, dir string) (answer map[string]any) {
+	t.Helper()
+	t.Cleanup(func() {
+		docker := testenv.Program(t, "docker")
+		ids, _ := exec.Command(docker, "ps", "-aq", "--filter", "label=devcontainer.local_folder="+dir).Output()
+		for _, id := range strings.Fields(string(ids)) {
+			_ = exec.Command(docker, "rm", "-f", "-v", id).Run()
+		}
+	})
+	out, _ := testenv.Devcontainer(t, "up", "--workspace-folder", dir).Output()
+	if err := json.Unmarshal(out, &answer); err != nil {
+		t.Fatalf("devcontainer up printed %q: %v", out, err)
+	}
+	return answer
+}
+
+// What the CLI starts. The containers are real ones.
+func TestFactsOfStarting(t *testing.T) {
+	testenv.Root(t)
+	docker := testenv.Program(t, "docker")
+	if err := exec.Command(docker, "image", "inspect", "debian:bookworm-slim").Run(); err != nil {
+		testenv.Missing(t, "the image debian:bookworm-slim", err.Error())
+	}
+	const name = ".devcontainer/devcontainer.json"
+
+	t.Run("written so and started otherwise", func(t *testing.T) {
+		dir := project(t, map[string]string{"data/x": "", name: `{
+  "image": "debian:bookworm-slim",
+  "privileged": "false",
+  "mounts": [
+    {"type": "bind", "source": "${localWorkspaceFolder}/data", "target": "/data", "readonly": true},
+    "type=tmpfs,target=/twice,tmpfs-size=1m", "type=tmpfs,target=/twice,tmpfs-size=2m"
+  ],
+  "containerEnv": {"NOTHING": null, "EARLY": "${containerEnv:PATH}"},
+  "appPort": ["127.0.0.1::9"],
+  "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/elsewhere"
+}`})
+		answer := up(t, dir)
+		id, _ := answer["containerId"].(string)
+		out, err := exec.Command(docker, "inspect", id).Output()
+		if err != nil {
+			t.Fatalf("%v: %v", answer, err)
+		}
+		var list []struct {
+			HostConfig struct {
+				Privileged bool
+				Mounts     []struct{ Type, Target string }
+			}
+			Config struct{ Env, Entrypoint []string }
+			Mounts []struct {
+				Destination string
+				RW          bool
+			}
+		}
+		if err := json.Unmarshal(out, &list); err != nil {
+			t.Fatal(err)
+		}
+		c := list[0]
+		for rule, holds := range map[string]bool{
+			"SBX301": c.HostConfig.Privileged,
+			"SBX302": slices.ContainsFunc(c.Mounts, func(m struct {
+				Destination string
+				RW          bool
+			}) bool {
+				return m.Destination == "/data" && m.RW
+			}),
+			"SBX303": slices.Contains(c.Config.Env, "NOTHING=null"),
+			"SBX308": slices.Contains(c.Config.Env, "EARLY=${containerEnv:PATH}"),
+			"SBX309": answer["remoteWorkspaceFolder"] != "/elsewhere",
+			"SBX312": countTargets(c.HostConfig.Mounts, "/twice") == 1,
+		} {
+			if !holds {
+				t.Errorf("%s is not so: %v %+v", rule, answer, c)
+			}
+			found(t, dir, name, rule)
+		}
+		// The same fact is behind SBX802: the image's entrypoint never runs.
+		if !slices.Equal(c.Config.Entrypoint, []string{"/bin/sh"}) {
+			t.Errorf("entrypoint %v", c.Config.Entrypoint)
+		}
+	})
+
+	// What is beside dockerComposeFile wins: the file need not even be there.
+	t.Run("SBX205 and Compose", func(t *testing.T) {
+		dir := project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "dockerComposeFile": "none.yml", "service": "s", "workspaceFolder": "/w", "updateRemoteUserUID": false}`})
+		if answer := up(t, dir); answer["outcome"] != "success" {
+			t.Errorf("the Compose file counts: %v", answer)
+		}
+		found(t, dir, name, "SBX205")
+	})
+
+	// A hook that fails leaves a container that the next start calls good.
+	t.Run("SBX314 and SBX803", func(t *testing.T) {
+		dir := project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "postStartCommand": ["true && true"]}`})
+		if answer := up(t, dir); answer["outcome"] != "error" {
+			t.Errorf("a program called %q was found: %v", "true && true", answer)
+		}
+		if answer := up(t, dir); answer["outcome"] != "success" {
+			t.Errorf("the second start says %v", answer)
+		}
+		found(t, dir, name, "SBX314")
+	})
+
+	for _, tt := range []struct{ rule, src string }{
+		{"SBX310", `{"image": "debian:bookworm-slim", "mounts": ["type=bind,source=${localWorkspaceFolder}"]}`},
+		{"SBX310", `{"image": "debian:bookworm-slim", "mounts": ["${localWorkspaceFolder}:/x"]}`},
+		{"SBX311", `{"build": {"dockerfile": "Dockerfile"}}`},
+		{"SBX311", `{"image": "debian:bookworm-slim", "features": {"../feature": {}}}`},
+		// Of two sources it takes the one that is not there.
+		{"SBX205", `{"dockerFile": "none", "build": {"dockerfile": "dockerfile"}}`},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			dir := project(t, map[string]string{name: tt.src, ".devcontainer/dockerfile": "FROM debian:bookworm-slim\n",
+				"feature/devcontainer-feature.json": `{"id": "feature", "version": "1.0.0", "name": "F"}`, "feature/install.sh": "true\n"})
+			if answer := up(t, dir); answer["outcome"] != "error" {
+				t.Errorf("it starts: %v", answer)
+			}
+			found(t, dir, name, tt.rule)
+		})
+	}
+}
+
+func countTargets(mounts []struct{ Type, Target string }, target string) (n int) {
+	for _, m := range mounts {
+		if m.Target == target {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,87 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/org"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+)
+
+var (
+	// remoteSource matches what Compose and BuildKit fetch from elsewhere.
+	remoteSource = regexp.MustCompile(`^(oci|https?|git|ssh)://|^git@|^github\.com/`)
+	// remotePinned matches a commit or a digest, which name one content for ever.
+	remotePinned = regexp.MustCompile(`#[0-9a-f]{40}(:|$)|@sha256:[0-9a-f]{64}$`)
+)
+
+// composeRemote reports Compose files and build contexts that come from
+// elsewhere and may be others tomorrow.
+func composeRemote(v *rule.View) (out []rule.Finding) {
+	eachRemote(v, func(n *compose.Node, what string) {
+		if s := n.String(); !remotePinned.MatchString(s) {
+			out = append(out, rule.AtCompose(n, fmt.Sprintf("%s comes from %s, and may be another one tomorrow", what, s),
+				"keep it in the repository, or name a commit (…git#COMMIT) or a digest (…@sha256:…)"))
+		}
+	})
+	return out
+}
+
+// remoteRegistries compares their hosts and paths with the policy's registries.
+func remoteRegistries(v *rule.View) (out []rule.Finding) {
+	eachRemote(v, func(n *compose.Node, what string) {
+		place := strings.ToLower(n.String())
+		if _, rest, ok := strings.Cut(place, "://"); ok {
+			place = rest
+		}
+		if _, rest, ok := strings.Cut(place, "@"); ok && !strings.Contains(place, "@sha256:") { // a user's name
+			place = strings.Replace(rest, ":", "/", 1)
+		}
+		place, _, _ = strings.Cut(place, "#")
+		place = strings.TrimSuffix(place, ".git")
+		if name, _, digest := rights.SplitImage(place); digest != "" || strings.HasPrefix(n.String(), "oci://") {
+			place = name
+		}
+		if why, where := v.Org.Judge("registries", func(e string) bool { return org.RegistryMatch(e, place) }); why != "" {
+			out = append(out, rule.AtCompose(n, fmt.Sprintf("%s from %s: %s", what, n.String(), why), where))
+		}
+	})
+	return out
+}
+
+// eachRemote visits what Compose fetches from elsewhere.
+func eachRemote(v *rule.View, visit func(n *compose.Node, what string)) {
+	if v.Composed == nil {
+		return
+	}
+	judge := func(n *compose.Node, what string) {
+		if remoteSource.MatchString(n.String()) {
+			visit(n, what)
+		}
+	}
+	if include := v.Composed.Project.Root.Get("include"); include != nil {
+		for _, item := range include.Items {
+			if item.Kind == compose.Map {
+				item = item.Get("path")
+			}
+			for _, n := range item.Scalars() {
+				judge(n, "a Compose file, which decides what is mounted and run,")
+			}
+		}
+	}
+	for _, s := range v.Composed.Project.Services() {
+		b := s.Get("build")
+		if b.String() == "" {
+			b = b.Get("context")
+		}
+		judge(b, "the build of "+s.Name)
+		for _, context := range s.Get("build").Get("additional_contexts").Variables() {
+			if n := context.Node; remoteSource.MatchString(context.Value) {
+				judge(&compose.Node{Text: context.Value, Doc: n.Doc, Start: n.Start, End: n.End}, "a context of "+s.Name)
+			}
+		}
+	}
+}

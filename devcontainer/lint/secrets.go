@@ -1,0 +1,108 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+)
+
+// literalSecrets reports keys in the files.
+func literalSecrets(v *rule.View) (out []rule.Finding) {
+	for _, r := range v.Of(rights.Env, rights.SessionEnv, rights.BuildArg) {
+		if r.Host != "" || !isSecret(r.Name, r.Value) {
+			continue
+		}
+		hint := "revoke it, and name the secret in sandbox.jsonc or in \"secrets\""
+		if r.Notation == rights.Compose {
+			hint = "revoke it, and pass it as a secret of Compose"
+		}
+		out = append(out, rule.AtRight(r, fmt.Sprintf("%s holds what looks like a key", r.Name), hint))
+	}
+	return append(out, dockerfileKeys(v)...)
+}
+
+const hintComposeSecret = "pass it as a secret of Compose, which is a file in the container"
+
+// secretFromHost reports whether a variable gets a key of the host. In a
+// Feature's metadata nothing fills the host's variables in.
+func secretFromHost(r rights.Right) bool {
+	return r.Host != "" && r.Notation != rights.Feature && (secretName.MatchString(r.Host) || secretName.MatchString(r.Name))
+}
+
+// inspectableSecrets reports keys of the host in the container's environment.
+func inspectableSecrets(v *rule.View) (out []rule.Finding) {
+	for _, r := range v.Of(rights.Env) {
+		if !secretFromHost(r) || r.Next {
+			continue
+		}
+		hint := "keep the key outside; if it must go in, remoteEnv at least is not stored"
+		if r.Notation == rights.Compose {
+			hint = hintComposeSecret
+		}
+		out = append(out, rule.AtRight(r, r.Host+" of the host becomes part of the container, where inspect shows it", hint))
+	}
+	return out
+}
+
+// sessionSecrets reports keys of the host in every session's environment.
+func sessionSecrets(v *rule.View) (out []rule.Finding) {
+	for _, r := range v.Of(rights.SessionEnv) {
+		if secretFromHost(r) {
+			out = append(out, rule.AtRight(r, fmt.Sprintf("every process of a session can read %s of the host", r.Host),
+				"keep the key outside, behind a proxy on the host"))
+		}
+	}
+	return out
+}
+
+// buildSecrets reports keys of the host as build arguments.
+func buildSecrets(v *rule.View) (out []rule.Finding) {
+	for _, r := range v.Of(rights.BuildArg) {
+		switch {
+		case !secretFromHost(r):
+		case r.Notation == rights.Compose:
+			out = append(out, rule.AtRight(r, r.Host+" stays readable in the image", hintComposeSecret))
+		default:
+			out = append(out, rule.AtRight(r, r.Host+" of the host becomes part of the image's history",
+				"mount it for the one step that needs it: RUN --mount=type=secret"))
+		}
+	}
+	return out
+}
+
+// envFilesInside reports files of variables in the workspace.
+func envFilesInside(v *rule.View) (out []rule.Finding) {
+	for _, r := range v.Of(rights.EnvFile) {
+		from := rights.Origin(r.Value)
+		inWorkspace := from.Base == "workspace" && !from.Leaves()
+		relative := from.Base == "" && !strings.HasPrefix(from.Path, "..") && !strings.Contains(r.Value, "${")
+		if inWorkspace || relative {
+			out = append(out, rule.AtRight(r, r.Value+" lies in the workspace", "keep it outside the repository, or use \"secrets\""))
+		}
+	}
+	return out
+}
+
+// secretsForAgent reports what of the host an agent's container gets as secrets
+// or configs of Compose.
+func secretsForAgent(v *rule.View) (out []rule.Finding) {
+	if !v.Sandboxed() && !v.Agent() {
+		return nil
+	}
+	for _, r := range v.Of(rights.Granted) {
+		what := r.Mount.Source
+		switch {
+		case r.Next:
+			continue
+		case what == "" && r.Host != "":
+			what = "the variable " + r.Host
+		case what == "" || !outsideProject(v, what) || mountsEngine(r) || mountsSession(r) || sensitive(r.Mount) != "" && fromRootOrHome(r.Mount):
+			continue
+		}
+		out = append(out, rule.AtRight(r, fmt.Sprintf("the agent can read %s of the host, which %s passes as %q", what, r.Key, r.Name),
+			"keep it outside: a proxy on the host, or a service of its own that the agent asks"))
+	}
+	return out
+}

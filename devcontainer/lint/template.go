@@ -1,0 +1,265 @@
+package lint
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+var (
+	templateOption = regexp.MustCompile(`\$\{templateOption:\s*(\w+?)\s*\}`)   // as the reference CLI replaces it
+	anyOption      = regexp.MustCompile(`\$\{templateOption:\s*([^}]*?)\s*\}`) // as somebody may have meant it
+	optionName     = regexp.MustCompile(`^\w+$`)
+	wholeVersion   = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+)
+
+// identity compares what a Template or Feature is called with where it lies.
+func identity(v *rule.View) (out []rule.Finding) {
+	if id, ok := v.Root.Member("id").Str(); ok && v.Folder != "" && id != v.Folder {
+		out = append(out, v.AtValue(v.Root.Member("id"), fmt.Sprintf("the id %q is not the folder's name %q", id, v.Folder), "give both the same name"))
+	}
+	if version, ok := v.Root.Member("version").Str(); ok && !wholeVersion.MatchString(version) {
+		out = append(out, v.AtValue(v.Root.Member("version"), fmt.Sprintf("%q is no semantic version", version),
+			"write three numbers, such as 1.0.0"))
+	}
+	return out
+}
+
+// installMissing reports a Feature without its program.
+func installMissing(v *rule.View) []rule.Finding {
+	if v.Tree == nil || v.Tree.Kind(path.Join(v.Dir, "install.sh")) == devcontainer.File {
+		return nil
+	}
+	return []rule.Finding{v.AtMissing(nil, "there is no install.sh next to it", "the Feature's work is done by install.sh; it may be empty")}
+}
+
+// options returns the Template's options.
+func options(v *rule.View) []jsonc.Member {
+	if n := v.Root.Member("options"); n != nil && n.Kind == jsonc.Object {
+		return n.Members
+	}
+	return nil
+}
+
+// unusableOptions reports options that no file can use.
+func unusableOptions(v *rule.View) (out []rule.Finding) {
+	for _, m := range options(v) {
+		if !optionName.MatchString(m.Name) {
+			out = append(out, v.AtName(m, fmt.Sprintf("the option %q can be used nowhere", m.Name), "letters, digits and _ only"))
+		}
+	}
+	return out
+}
+
+// rawDefaults reports defaults that are no text.
+func rawDefaults(v *rule.View) (out []rule.Finding) {
+	for _, m := range options(v) {
+		kind, _ := m.Value.Member("type").Str()
+		if d := m.Value.Member("default"); d != nil && d.Kind == jsonc.Bool && kind != "string" {
+			out = append(out, v.AtValue(d, fmt.Sprintf("the default of %s is no text", m.Name), fmt.Sprintf("write %q", d.Text)))
+		}
+	}
+	return out
+}
+
+// maxTemplateFiles bounds the walk over a Template's folder.
+const maxTemplateFiles = 1000
+
+// templateFiles returns the files of the Template; none where nothing is known
+// around its metadata.
+func templateFiles(v *rule.View) []string {
+	if v.Tree == nil {
+		return nil
+	}
+	return filesBelow(v.Tree, v.Dir, nil)
+}
+
+func filesBelow(tree devcontainer.Tree, dir string, found []string) []string {
+	for _, name := range tree.List(dir) {
+		full := path.Join(dir, name)
+		switch tree.Kind(full) {
+		case devcontainer.Folder:
+			if name != ".git" && name != "node_modules" {
+				found = filesBelow(tree, full, found)
+			}
+		case devcontainer.File:
+			found = append(found, full)
+		}
+		if len(found) >= maxTemplateFiles {
+			break
+		}
+	}
+	return found
+}
+
+// optionUse is a place of a file that uses an option.
+type optionUse struct {
+	rights.Place
+	name string
+}
+
+func optionUses(v *rule.View) (out []optionUse) {
+	for _, file := range templateFiles(v) {
+		src, err := v.Tree.Read(file)
+		if path.Base(file) == devcontainer.TemplateName || err != nil || !bytes.Contains(src, []byte("${templateOption:")) {
+			continue
+		}
+		doc := jsonc.Text(v.Quoted(strings.TrimPrefix(file, v.Dir+"/")), src)
+		v.Also(doc)
+		for _, m := range anyOption.FindAllSubmatchIndex(src, -1) {
+			out = append(out, optionUse{rights.Place{Doc: doc, Start: m[0], End: m[1]}, string(src[m[2]:m[3]])})
+		}
+	}
+	return out
+}
+
+// meant returns the option that an unknown name is a slip for, or "".
+func meant(v *rule.View, name string) string {
+	var names []string
+	for _, m := range options(v) {
+		names = append(names, m.Name)
+	}
+	return diag.Suggest(name, names)
+}
+
+// undeclaredOptions reports options that a file uses and the Template lacks.
+func undeclaredOptions(v *rule.View) (out []rule.Finding) {
+	for _, use := range optionUses(v) {
+		if v.Root.Member("options").Member(use.name) != nil {
+			continue
+		}
+		hint := "declare it in devcontainer-template.json"
+		if best := meant(v, use.name); best != "" {
+			hint = fmt.Sprintf("did you mean %q?", best)
+		}
+		out = append(out, rule.Finding{Place: use.Place, Message: fmt.Sprintf("there is no option %q", use.name), Hint: hint})
+	}
+	return out
+}
+
+// unusedOptions reports options that no file uses, not even by a slip.
+func unusedOptions(v *rule.View) (out []rule.Finding) {
+	if v.Tree == nil {
+		return nil
+	}
+	used := map[string]bool{}
+	for _, use := range optionUses(v) {
+		used[use.name] = true
+		if v.Root.Member("options").Member(use.name) == nil {
+			used[meant(v, use.name)] = true
+		}
+	}
+	for _, m := range options(v) {
+		if !used[m.Name] {
+			out = append(out, v.AtName(m, fmt.Sprintf("no file uses the option %q", m.Name), "use it, or remove it"))
+		}
+	}
+	return out
+}
+
+// describing are the files of a Template that the reference CLI never applies.
+var describing = []string{devcontainer.TemplateName, "README.md", "NOTES.md"}
+
+// idlePaths reports optional paths that are never written.
+func idlePaths(v *rule.View) (out []rule.Finding) {
+	if v.Tree == nil {
+		return nil
+	}
+	files := templateFiles(v)
+	for _, n := range rights.Texts(v.Root.Member("optionalPaths")) {
+		name, below := strings.CutSuffix(n.Text, "/*")
+		full := path.Join(v.Dir, name)
+		switch {
+		case slices.Contains(describing, n.Text):
+			out = append(out, v.AtValue(n, n.Text+" is never applied", "remove it from the list"))
+		case !slices.ContainsFunc(files, func(f string) bool { return f == full || below && strings.HasPrefix(f, full+"/") }):
+			out = append(out, v.AtValue(n, n.Text+" names no file of the Template", `write a file, or a folder as "FOLDER/*"`))
+		}
+	}
+	return out
+}
+
+// rendering is the Template's configuration with one choice of options.
+type rendering struct {
+	name string      // of the file
+	at   *jsonc.Node // what chooses
+	how  string      // "with the defaults"
+	*devcontainer.Project
+}
+
+// renderings returns it with the defaults and with each listed value of each
+// option; none for a Template with other errors.
+func renderings(v *rule.View) (out []rendering) {
+	if v.Tree == nil || len(v.Syntax)+len(v.Mismatches)+len(unusableOptions(v))+len(rawDefaults(v))+len(undeclaredOptions(v)) > 0 {
+		return nil
+	}
+	defaults := map[string]string{}
+	for _, m := range options(v) {
+		defaults[m.Name] = m.Value.Member("default").TextOr("")
+	}
+	for _, name := range devcontainer.Places(v.Tree, v.Dir) {
+		src, err := v.Tree.Read(name)
+		if err != nil || devcontainer.Parse(name, src).Object() == nil {
+			continue // a broken file is judged as such
+		}
+		add := func(at *jsonc.Node, how string, choice map[string]string) {
+			text := templateOption.ReplaceAllStringFunc(string(src), func(s string) string { return choice[templateOption.FindStringSubmatch(s)[1]] })
+			out = append(out, rendering{path.Base(name), at, how, devcontainer.Parse(name, []byte(text))})
+		}
+		add(v.Root.Member("id"), "with the defaults", defaults)
+		for _, m := range options(v) {
+			for _, n := range append(rights.Texts(m.Value.Member("enum")), rights.Texts(m.Value.Member("proposals"))...) {
+				if n.Text != defaults[m.Name] {
+					choice := maps.Clone(defaults)
+					choice[m.Name] = n.Text
+					add(n, fmt.Sprintf("with %s = %q", m.Name, n.Text), choice)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// brokenRenderings reports values that break the file.
+func brokenRenderings(v *rule.View) (out []rule.Finding) {
+	for _, r := range renderings(v) {
+		if r.Object() == nil {
+			out = append(out, v.AtValue(r.at, fmt.Sprintf("%s %s is not well formed", r.name, r.how),
+				"values are put in as they are: no quotes, backslashes or line breaks"))
+		}
+	}
+	return out
+}
+
+// wellFormed are the rules about whether a configuration is valid.
+var wellFormed = sync.OnceValue(func() map[string]*rule.Rule { return index(syntaxRules, schemaRules, referenceRules) })
+
+// invalidRenderings reports choices that make a configuration which is not valid.
+func invalidRenderings(v *rule.View) (out []rule.Finding) {
+	for _, r := range renderings(v) {
+		if r.Object() == nil {
+			continue
+		}
+		for _, f := range newPass(rule.NewView(r.Project), wellFormed()).findings() {
+			if f.Severity == diag.SeverityError {
+				out = append(out, v.AtValue(r.at, fmt.Sprintf("%s %s: %s [%s]", r.name, r.how, f.Message, f.Rule), f.Hint))
+				if r.at == v.Root.Member("id") {
+					return out // no choice makes it better
+				}
+				break
+			}
+		}
+	}
+	return out
+}

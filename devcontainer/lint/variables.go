@@ -1,0 +1,140 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// reference is a variable as the reference CLI finds it.
+var reference = regexp.MustCompile(`\$\{(.*?)\}`)
+
+// knownVariables are those of the specification.
+var knownVariables = []string{"localEnv", "containerEnv", "localWorkspaceFolder", "localWorkspaceFolderBasename",
+	"containerWorkspaceFolder", "containerWorkspaceFolderBasename", "devcontainerId"}
+
+// lifecycle lists the properties that hold commands. A shell reads them, so
+// they may have variables of its own.
+var lifecycle = append([]string{"initializeCommand"}, rule.Hooks...)
+
+// beforeStart lists the properties that the container is made from.
+var beforeStart = []string{"image", "build", "dockerFile", "context", "dockerComposeFile", "runArgs", "mounts", "workspaceMount",
+	"workspaceFolder", "containerEnv", "containerUser", "appPort", "capAdd", "securityOpt"}
+
+// use is one ${…} of the file.
+type use struct {
+	node    *jsonc.Node
+	whole   string   // "${localEnv:HOME}"
+	parts   []string // "localEnv", "HOME"
+	command bool     // in a lifecycle command
+	early   bool     // in a property that the container is made from
+}
+
+// uses returns each ${…} of the file. Left alone is what others read:
+// customizations belong to editors, Features to their scripts, templateOption to
+// the family of templates.
+func uses(v *rule.View) (out []use) {
+	for _, m := range v.Root.Members {
+		if m.Name == "customizations" || m.Name == "features" || m.Name == "settings" {
+			continue
+		}
+		command := slices.Contains(lifecycle, m.Name)
+		early := slices.Contains(beforeStart, m.Name)
+		m.Value.Walk(func(n *jsonc.Node) {
+			if n.Kind != jsonc.String || !strings.Contains(n.Text, "${") {
+				return
+			}
+			for _, at := range reference.FindAllStringSubmatch(n.Text, -1) {
+				if parts := strings.Split(at[1], ":"); parts[0] != "templateOption" {
+					out = append(out, use{n, at[0], parts, command, early})
+				}
+			}
+		})
+	}
+	return out
+}
+
+// ofEnv reports whether it is a variable of an environment.
+func (u use) ofEnv() bool {
+	return slices.Contains([]string{"localEnv", "env", "containerEnv"}, u.parts[0])
+}
+
+// nameless reports whether it should name a variable of an environment, and
+// names none.
+func (u use) nameless() bool {
+	return u.ofEnv() && len(u.parts) == 1 && !(u.command && u.parts[0] == "env")
+}
+
+// unknownVariables reports ${…} that nothing replaces.
+func unknownVariables(v *rule.View) (out []rule.Finding) {
+	for _, u := range uses(v) {
+		name := u.parts[0]
+		if u.ofEnv() || u.command || slices.Contains(knownVariables, name) {
+			continue
+		}
+		hint := "the text stays as it is; known are " + strings.Join(knownVariables, ", ")
+		if best := diag.Suggest(name, knownVariables); best != "" {
+			hint = fmt.Sprintf("did you mean ${%s}?", best)
+		} else if name == "workspaceFolder" || name == "workspaceRoot" {
+			hint = "did you mean ${containerWorkspaceFolder}?"
+		}
+		out = append(out, v.AtValue(u.node, "unknown variable "+u.whole, hint))
+	}
+	return out
+}
+
+// cutDefaults reports defaults that end at a colon.
+func cutDefaults(v *rule.View) (out []rule.Finding) {
+	for _, u := range uses(v) {
+		if u.ofEnv() && len(u.parts) > 3 {
+			out = append(out, v.AtValue(u.node, fmt.Sprintf("the default of %s is %q to the reference CLI", u.whole, u.parts[2]),
+				"choose a default without a colon, or set it where it is used"))
+		}
+	}
+	return out
+}
+
+// namelessVariables reports variables of an environment without a name.
+func namelessVariables(v *rule.View) (out []rule.Finding) {
+	for _, u := range uses(v) {
+		if u.nameless() {
+			out = append(out, v.AtValue(u.node, u.whole+" names no variable", fmt.Sprintf("write ${%s:NAME}", u.parts[0])))
+		}
+	}
+	return out
+}
+
+// unspecifiedVariables reports env, which the specification does not have.
+func unspecifiedVariables(v *rule.View) (out []rule.Finding) {
+	for _, u := range uses(v) {
+		if u.parts[0] == "env" && !u.command && !u.nameless() {
+			out = append(out, v.AtValue(u.node, u.whole+" is not in the specification", "write ${localEnv:…}").
+				FixedBy(replaceIn(v, u.node, "${env:", "${localEnv:")))
+		}
+	}
+	return out
+}
+
+// earlyVariables reports the container's variables where the container is made.
+func earlyVariables(v *rule.View) (out []rule.Finding) {
+	for _, u := range uses(v) {
+		if u.parts[0] == "containerEnv" && u.early && !u.nameless() {
+			out = append(out, v.AtValue(u.node, u.whole+" is not known yet when the container is made", "use it in remoteEnv"))
+		}
+	}
+	return out
+}
+
+// replaceIn edits the source of a string value, if it has old literally.
+func replaceIn(v *rule.View, n *jsonc.Node, old, replacement string) []jsonc.Edit {
+	src := string(v.Config.Src[n.Start:n.End])
+	if !strings.Contains(src, old) {
+		return nil
+	}
+	return jsonc.Replace(n, strings.ReplaceAll(src, old, replacement))
+}

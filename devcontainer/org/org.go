@@ -1,0 +1,134 @@
+package org
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/schema"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Org is an organisation's policy: what its configurations may hold. Each part
+// has up to three lists: allow names all that may be there, forbid what may
+// not, require what must.
+//
+//	registries    images and Features by where they come from: HOST/PATH
+//	features      Features, by id without version or by its last part
+//	capabilities  what capAdd, runArgs and cap_add add
+//	extensions    of VS Code, PUBLISHER.NAME
+//	mounts        sources on the host: /PATH, ~/PATH
+//	properties    top-level names of devcontainer.json
+//
+// A * in an entry stands for anything but a slash.
+type Policy struct{ doc *jsonc.Document }
+
+// ParseOrg reads a policy. It is nil when a finding is an error.
+func Parse(file string, src []byte) (*Policy, []diag.Finding) {
+	doc, findings := jsonc.Parse(file, src)
+	for _, m := range schema.Policy(doc) {
+		findings = append(findings, doc.Finding(m.Start, m.End, diag.Finding{Rule: m.Rule, Severity: diag.SeverityError, Pointer: m.Pointer,
+			Message: m.Message, Hint: m.Hint}))
+	}
+	diag.Sort(findings)
+	if diag.Worst(findings, diag.SeverityError) > 0 {
+		return nil, findings
+	}
+	return &Policy{doc}, findings
+}
+
+// entries returns one of the policy's lists; none when there is no policy.
+func (o *Policy) Entries(part, list string) []*jsonc.Node {
+	if o == nil {
+		return nil
+	}
+	return rights.Texts(o.doc.Root.Member(part).Member(list))
+}
+
+// at quotes the place of an entry, or of a list.
+func (o *Policy) At(n *jsonc.Node) string {
+	line, column := o.doc.Position(n.Start)
+	return fmt.Sprintf("%s:%d:%d", o.doc.File, line, column)
+}
+
+// judge says whether something may be there: "" or why not, and which place of
+// the policy says so.
+func (o *Policy) Judge(part string, match func(entry string) bool) (why, where string) {
+	for _, n := range o.Entries(part, "forbid") {
+		if match(n.Text) {
+			return fmt.Sprintf("the policy forbids %s", n.Text), o.At(n) + " forbids it"
+		}
+	}
+	if o == nil {
+		return "", ""
+	}
+	allow := o.doc.Root.Member(part).Member("allow")
+	if allow == nil {
+		return "", ""
+	}
+	for _, n := range rights.Texts(allow) {
+		if match(n.Text) {
+			return "", ""
+		}
+	}
+	return "it is not among what the policy allows", o.At(allow) + " lists what is allowed"
+}
+
+// registryMatch compares whole parts of a name, so that ghcr.io/acme is not
+// ghcr.io/acme-evil.
+func RegistryMatch(entry, name string) bool {
+	want, have := strings.Split(strings.ToLower(strings.Trim(entry, "/")), "/"), strings.Split(name, "/")
+	if len(want) > len(have) {
+		return false
+	}
+	for i := range want {
+		if ok, err := path.Match(want[i], have[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// pathMatch reports whether a path is an entry or lies below it. An absolute
+// path and one below the home folder are never the same.
+func PathMatch(entry, name string) bool {
+	entry, name = path.Clean(entry), path.Clean(name)
+	if path.IsAbs(entry) != path.IsAbs(name) {
+		return false
+	}
+	want, have := strings.Split(strings.Trim(entry, "/"), "/"), strings.Split(strings.Trim(name, "/"), "/")
+	if entry == "/" {
+		return true
+	}
+	for i := range want {
+		if i >= len(have) {
+			return false
+		}
+		if ok, err := path.Match(want[i], have[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// image judges one image by its name: "" or why it is refused. What depends on
+// a variable can be anything, which a list of what is allowed does not allow.
+func (o *Policy) Image(name string) (why, where string) {
+	switch {
+	case name == "" || name == "scratch" || strings.Contains(name, "${templateOption:"):
+		return "", ""
+	case strings.Contains(name, "$"):
+		allow := o.doc.Root.Member("registries").Member("allow")
+		if allow == nil {
+			return "", ""
+		}
+		return fmt.Sprintf("the image %s depends on a variable, so it may come from anywhere", name), o.At(allow) + " lists what is allowed"
+	}
+	full := rights.RegistryName(name)
+	if why, where = o.Judge("registries", func(e string) bool { return RegistryMatch(e, full) }); why != "" {
+		why = fmt.Sprintf("the image %s: %s", name, why)
+	}
+	return why, where
+}

@@ -1,0 +1,65 @@
+package rule
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// hooks run inside, in this order.
+var Hooks = []string{"onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand"}
+
+// eachCommand calls visit for every command of a lifecycle property: a text for
+// a shell, an array that is one command, or an object of those.
+func (c *View) EachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command)) {
+	if n == nil {
+		return
+	}
+	switch n.Kind {
+	case jsonc.String:
+		for _, cmd := range c.CommandsOf(n, n.Text) {
+			visit(n, cmd)
+		}
+	case jsonc.Array:
+		var words []string
+		for _, e := range rights.Texts(n) {
+			words = append(words, e.Text)
+		}
+		for _, cmd := range c.CommandsOf(n, QuotedLine(words)) {
+			visit(n, cmd)
+		}
+	case jsonc.Object:
+		for _, m := range n.Members {
+			c.EachCommand(m.Value, visit)
+		}
+	}
+}
+
+// parsed is the shell text of a value; cut says that it was too much.
+type parsed struct {
+	commands []*shell.Command
+	Cut      bool
+}
+
+// commandsOf reads shell text that n holds.
+func (v *View) CommandsOf(n *jsonc.Node, text string) []*shell.Command {
+	p, ok := v.Commands[n]
+	if !ok {
+		commands, err := shell.Parse(text, nil)
+		p = parsed{commands, errors.Is(err, shell.ErrTooMuch)}
+		v.Commands[n] = p
+	}
+	return p.commands
+}
+
+// quotedLine writes words as shell text.
+func QuotedLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
+}

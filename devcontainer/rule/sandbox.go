@@ -1,0 +1,111 @@
+package rule
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// firewallWord is a program that raises a firewall.
+var FirewallWord = regexp.MustCompile(`\b(sbx-init|init-firewall)\b`)
+
+// sandboxed reports whether this configuration claims to be a sandbox: only
+// then do the contract's rules apply.
+func (c *View) Sandboxed() bool { return c.isSandbox() }
+
+func (c *View) looksSandboxed() bool {
+	_, found := c.FirewallFeature()
+	found = found || c.Settings != nil || namesFirewall(c.DockerfileText())
+	c.Root.Walk(func(n *jsonc.Node) { found = found || n.Kind == jsonc.String && namesFirewall(n.Text) })
+	for _, doc := range c.Compose {
+		found = found || namesFirewall(string(doc.Src))
+	}
+	return found
+}
+
+// namesFirewall is firewallWord, after a look that costs less.
+func namesFirewall(s string) bool {
+	return (strings.Contains(s, "sbx-init") || strings.Contains(s, "init-firewall")) && FirewallWord.MatchString(s)
+}
+
+func (c *View) DockerfileText() string {
+	if c.Dockerfile == nil {
+		return ""
+	}
+	return string(c.Dockerfile.Src)
+}
+
+// firewallFeature returns the firewall Feature among the configuration's, under
+// any version, of any publisher, as a tarball or in a folder.
+func (c *View) FirewallFeature() (jsonc.Member, bool) {
+	features := c.Root.Member("features")
+	if features == nil {
+		return jsonc.Member{}, false
+	}
+	i := slices.IndexFunc(features.Members, func(m jsonc.Member) bool { return c.RaisesFirewall(m.Name) })
+	if i < 0 {
+		return jsonc.Member{}, false
+	}
+	return features.Members[i], true
+}
+
+// raisesFirewall reports whether id names the firewall Feature.
+func (c *View) RaisesFirewall(id string) bool {
+	switch rights.SourceOf(id) {
+	case rights.RegistryFeature:
+		name, _, _ := rights.SplitImage(id)
+		return path.Base(name) == "firewall"
+	case rights.TarballFeature:
+		return path.Base(id) == "devcontainer-feature-firewall.tgz"
+	case rights.LocalFeature:
+		meta := c.LocalFeature(id)
+		if meta == nil {
+			return path.Base(id) == "firewall"
+		}
+		entrypoint, _ := meta.Member("entrypoint").Str()
+		return strings.Contains(entrypoint, "/sbx/")
+	}
+	return false
+}
+
+// localFeature returns the metadata of a Feature of the repository, or nil.
+func (c *View) LocalFeature(id string) *jsonc.Node {
+	if doc := c.FeatureMetadata(id); doc != nil {
+		return doc.Root
+	}
+	return nil
+}
+
+// agentWords are found where Claude Code is installed or started.
+var agentWords = []string{"claude-code", "anthropic.claude", "@anthropic-ai/", "dangerously-skip-permissions"}
+
+func namesAgent(s string) bool {
+	s = strings.ToLower(s)
+	return slices.ContainsFunc(agentWords, func(w string) bool { return strings.Contains(s, w) })
+}
+
+// agent reports whether the configuration installs or starts Claude Code.
+func (v *View) Agent() bool { return v.hasAgent() }
+
+func (v *View) looksLikeAgent() bool {
+	found := namesAgent(v.DockerfileText())
+	v.Root.Walk(func(n *jsonc.Node) {
+		found = found || n.Kind == jsonc.String && namesAgent(n.Text)
+		for _, m := range n.Members {
+			found = found || namesAgent(m.Name)
+		}
+	})
+	return found
+}
+
+func (c *View) ComposeServices() []*compose.Service {
+	if c.Composed == nil {
+		return nil
+	}
+	return c.Composed.Project.Services()
+}

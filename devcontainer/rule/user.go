@@ -1,0 +1,49 @@
+package rule
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// namedUser returns the user that the configuration names, and where.
+func (c *View) NamedUser() *jsonc.Node {
+	for _, key := range []string{"remoteUser", "containerUser"} {
+		if n := c.Root.Member(key); n != nil && n.Kind == jsonc.String {
+			return n
+		}
+	}
+	return nil
+}
+
+func IsRoot(user string) bool {
+	name, _, _ := strings.Cut(user, ":")
+	return name == "root" || name == "0"
+}
+
+// forDevContainers are images whose label names a remoteUser.
+var ForDevContainers = regexp.MustCompile(`(^|/)(devcontainers?|vscode/devcontainers)/|^ghcr\.io/[^/]+/claude-sandbox`)
+
+// sudoersPath matches the files with the rules of sudo.
+var SudoersPath = regexp.MustCompile(`/etc/sudoers(\.d/|$|\.d$)`)
+
+func (c *View) HasFeatures() bool {
+	n := c.Root.Member("features")
+	return n != nil && len(n.Members) > 0
+}
+
+// buildContext reports whether build.options, or the Compose service, names a
+// further context, which --from may mean.
+func (c *View) BuildContext(name string) bool {
+	if s := c.Composed.Dev(); s != nil && slices.ContainsFunc(s.Get("build").Get("additional_contexts").Variables(),
+		func(v compose.Variable) bool { return v.Name == name }) {
+		return true
+	}
+	return slices.ContainsFunc(c.BuildArgs, func(a rights.Arg) bool {
+		return a.Flag == "build-context" && strings.HasPrefix(a.Value, name+"=")
+	})
+}

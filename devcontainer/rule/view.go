@@ -1,0 +1,173 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/schema"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// view is what the rules look at: a project, and what several of them ask of
+// it. Nothing in it depends on the order in which they ask.
+type View struct {
+	*devcontainer.Project
+	Root       *jsonc.Node // of the configuration; nil when it is no object
+	Mismatches []schema.Mismatch
+	Commands   map[*jsonc.Node]parsed
+	// What many rules ask; worked out when the first one does.
+	isSandbox, hasAgent func() bool
+}
+
+func NewView(p *devcontainer.Project) *View {
+	v := &View{Project: p, Root: p.Object(), Commands: map[*jsonc.Node]parsed{}}
+	v.isSandbox, v.hasAgent = sync.OnceValue(v.looksSandboxed), sync.OnceValue(v.looksLikeAgent)
+	switch p.Kind() {
+	case devcontainer.FeatureFile:
+		v.Mismatches = schema.Feature(p.Config)
+	case devcontainer.TemplateFile:
+		v.Mismatches = schema.Template(p.Config)
+	default:
+		v.Mismatches = schema.Config(p.Config)
+	}
+	if v.Root != nil {
+		v.Mismatches = slices.Concat(v.Mismatches, schema.Lock(p.Lock), schema.Made(p.Made))
+	}
+	return v
+}
+
+// of returns the rights of the given kinds.
+func (v *View) Of(kinds ...rights.Kind) []rights.Right { return rights.Of(v.Rights, kinds...) }
+
+// mounts returns what the configuration itself mounts: properties and runArgs,
+// without tmpfs.
+func (v *View) Mounts() []rights.Right {
+	return slices.DeleteFunc(v.Of(rights.Mounted), func(r rights.Right) bool {
+		return r.Notation != rights.Property && r.Notation != rights.Option || r.Key == "tmpfs"
+	})
+}
+
+// serviceMounts returns what the dev container's service mounts, by itself and
+// by volumes_from, without tmpfs.
+func (v *View) ServiceMounts() []rights.Right {
+	return slices.DeleteFunc(v.Of(rights.Mounted), func(r rights.Right) bool {
+		return r.Notation != rights.Compose || r.Next || r.Key == "tmpfs"
+	})
+}
+
+// check is one rule's look at a project.
+type check func(v *View) []Finding
+
+// finding is what a check says; the rule that the check is of adds its id and
+// severity.
+type Finding struct {
+	rights.Place
+	Message, Hint string
+	Severity      diag.Severity // "" = the rule's
+	Edits         []jsonc.Edit  // of the configuration, that repair it
+}
+
+// atRight is a finding at a right.
+func AtRight(r rights.Right, message, hint string) Finding {
+	return Finding{Place: r.Place, Message: message, Hint: hint}
+}
+
+// atCompose is a finding at a value of a Compose file.
+func AtCompose(n *compose.Node, message, hint string) Finding {
+	return Finding{Place: ComposePlace(n), Message: message, Hint: hint}
+}
+
+func ComposePlace(n *compose.Node) rights.Place {
+	if n == nil {
+		return rights.Place{}
+	}
+	return rights.Place{Doc: n.Doc, Start: n.Start, End: n.End}
+}
+
+// atFeature is a finding at the name of the Feature that brings a right.
+func (v *View) AtFeature(r rights.Right, message, hint string) Finding {
+	return v.AtName(r.From, message, hint)
+}
+
+// atDockerfile is a finding in the Dockerfile.
+func (v *View) AtDockerfile(start, end int, message, hint string) Finding {
+	return Finding{Place: rights.Place{Doc: v.Build.File.Doc, Start: start, End: end}, Message: message, Hint: hint}
+}
+
+// atWord is a finding at a word of the Dockerfile.
+func (v *View) AtWord(w shell.Word, message, hint string) Finding {
+	return v.AtDockerfile(w.Start, w.End, message, hint)
+}
+
+// atCommand is a finding at a command of the Dockerfile. A command over several
+// lines is shown by its program.
+func (v *View) AtCommand(cmd *shell.Command, message, hint string) Finding {
+	return v.AtWord(cmd.Words[0], message, hint)
+}
+
+// atName is a finding at the name of a member of the configuration.
+func (v *View) AtName(m jsonc.Member, message, hint string) Finding {
+	return Finding{Place: rights.Place{Doc: v.Config, Start: m.NameStart, End: m.NameEnd, Pointer: m.Value.Pointer}, Message: message, Hint: hint}
+}
+
+// atValue is a finding at a value of the configuration.
+func (v *View) AtValue(n *jsonc.Node, message, hint string) Finding {
+	return Finding{Place: rights.Place{Doc: v.Config, Start: n.Start, End: n.End, Pointer: n.Pointer}, Message: message, Hint: hint}
+}
+
+// atMissing is a finding that something is not there, at the value that should
+// have it, or at the opening bracket of the configuration.
+func (v *View) AtMissing(n *jsonc.Node, message, hint string) Finding {
+	if n == nil || n == v.Root {
+		return Finding{Place: rights.Place{Doc: v.Config, Start: v.Root.Start, End: v.Root.Start + 1}, Message: message, Hint: hint}
+	}
+	return v.AtValue(n, message, hint)
+}
+
+// fixedBy adds the edits that repair what the finding says.
+func (f Finding) FixedBy(edits []jsonc.Edit) Finding {
+	f.Edits = edits
+	return f
+}
+
+// policyFinding is a finding at a right: where it stands, or at the name of the
+// Feature that brings it.
+func (v *View) PolicyFinding(r rights.Right, message, hint string) Finding {
+	if r.Notation != rights.Feature {
+		return AtRight(r, message, hint)
+	}
+	return v.AtFeature(r, fmt.Sprintf("by the Feature %s, %s", r.From.Name, message), hint)
+}
+
+// setting gives a property of the configuration a value, which is JSON.
+func (c *View) Setting(name, value string) []jsonc.Edit {
+	if n := c.Root.Member(name); n != nil {
+		return jsonc.Replace(n, value)
+	}
+	return c.Config.AddMember(c.Root, name, value)
+}
+
+// listing adds texts to a list of the configuration.
+func (c *View) Listing(name string, values ...string) []jsonc.Edit {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = jsonc.Quote(v)
+	}
+	n := c.Root.Member(name)
+	switch {
+	case n == nil && len(values) == 1:
+		return c.Config.AddMember(c.Root, name, "["+quoted[0]+"]")
+	case n == nil:
+		return c.Config.AddMember(c.Root, name, "[\n  "+strings.Join(quoted, ",\n  ")+"\n]")
+	case n.Kind == jsonc.Array:
+		return c.Config.AddElement(n, strings.Join(quoted, ",\n"))
+	}
+	return nil
+}
