@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/devcontainer/examples"
 	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/devcontainer/pages"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -56,7 +56,7 @@ func explainRule(w io.Writer, r rule.Rule) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s (%s)\n%s\n\n%s\n\nBad:\n%s\nIt says:\n%s\nGood:\n%s", r.ID, r.Name, r.Severity, r.Title, r.Reason,
-		indent(visibleExample(examples.Bad(r))), indent(output), indent(visibleExample(examples.Good(r))))
+		indent(visibleExample(r.Bad)), indent(output), indent(visibleExample(r.Good)))
 	if r.Fix != "" {
 		fmt.Fprintf(&b, "\n%s: %s.\n", fixLine(r), r.Fix)
 	}
@@ -67,7 +67,7 @@ func explainRule(w io.Writer, r rule.Rule) error {
 // exampleOutput is what validate says about a rule's bad example: the findings
 // of this rule.
 func exampleOutput(r rule.Rule) (string, error) {
-	files := examples.Bad(r).Files()
+	files := r.Bad.Files()
 	findings, err := lint.CheckExample(files)
 	if err != nil {
 		return "", err
@@ -87,7 +87,7 @@ func exampleOutput(r rule.Rule) (string, error) {
 }
 
 // visibleExample shows what an example is about where it cannot be seen.
-func visibleExample(e examples.Example) string {
+func visibleExample(e pages.Example) string {
 	return strings.ReplaceAll(e.String(), "\ufeff", "<U+FEFF>")
 }
 

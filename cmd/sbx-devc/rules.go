@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/devcontainer/examples"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -83,7 +82,7 @@ func rulesJSON(w io.Writer) error {
 	list := []rule{}
 	for _, f := range lint.Families() {
 		for _, r := range f.Rules {
-			list = append(list, rule{r.ID, r.Name, r.Severity, f.Title, r.Title, r.Reason, r.Fix, examples.Bad(r).String(), examples.Good(r).String(), ruleURI(r)})
+			list = append(list, rule{r.ID, r.Name, r.Severity, f.Title, r.Title, r.Reason, r.Fix, r.Bad.String(), r.Good.String(), ruleURI(r)})
 		}
 	}
 	return printJSON(w, struct {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/devcontainer/examples"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -74,8 +73,8 @@ func familyMarkdown(f lint.Family) (string, error) {
 			return "", err
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n**%s** (%s): %s.\n\n%s\n", r.ID, r.Name, r.Severity, r.Title, r.Reason)
-		fmt.Fprintf(&b, "\n### Bad\n\n%s\n%s", fence("jsonc", visibleExample(examples.Bad(r))), fence("text", output))
-		fmt.Fprintf(&b, "\n### Good\n\n%s", fence("jsonc", visibleExample(examples.Good(r))))
+		fmt.Fprintf(&b, "\n### Bad\n\n%s\n%s", fence("jsonc", visibleExample(r.Bad)), fence("text", output))
+		fmt.Fprintf(&b, "\n### Good\n\n%s", fence("jsonc", visibleExample(r.Good)))
 		if r.Fix != "" {
 			fmt.Fprintf(&b, "\n`%s`: %s.\n", fixLine(r), r.Fix)
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/org/claude-sandbox/devcontainer"
-	"github.com/org/claude-sandbox/devcontainer/examples"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -190,7 +189,7 @@ func TestChangedVerdictsAgree(t *testing.T) {
 	schema := officialSchema(t, "devContainer.base.schema.json")
 	compared, bad := 0, 0
 	for _, r := range lint.Rules() {
-		files := examples.Good(r).Files()
+		files := r.Good.Files()
 		src := files[".devcontainer/devcontainer.json"]
 		if src == "" {
 			continue

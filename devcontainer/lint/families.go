@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/org/claude-sandbox/devcontainer/contract"
+	"github.com/org/claude-sandbox/devcontainer/pages"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 )
 
@@ -17,7 +18,7 @@ type Family struct {
 
 // Families returns the table of all rules. Callers must not change it.
 var Families = sync.OnceValue(func() []Family {
-	return []Family{
+	families := []Family{
 		{'1', "Syntax", syntaxRules},
 		{'2', "Names, types and values", schemaRules},
 		{'3', "What the reference implementation makes of it", referenceRules},
@@ -25,9 +26,15 @@ var Families = sync.OnceValue(func() []Family {
 		{'5', "Secrets", secretRules},
 		{'6', "Supply chain", supplyRules},
 		{'7', "Dockerfile", dockerfileRules},
-		{'8', "The sandbox's contract", contract.ContractRules},
+		{'8', "The sandbox's contract", contract.Rules},
 		{'9', "Templates", templateRules},
 	}
+	for _, f := range families {
+		for i := range f.Rules {
+			f.Rules[i].Page = pages.Of(f.Rules[i].ID)
+		}
+	}
+	return families
 })
 
 // Rules returns all rules in the order of their numbers.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer"
-	"github.com/org/claude-sandbox/devcontainer/examples"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 )
 
@@ -89,7 +88,7 @@ func TestFixMountsWhatActsOnTheHost(t *testing.T) {
 // Mending once is mending: for every rule, on its own bad example.
 func TestFixOfFixIsFix(t *testing.T) {
 	for _, r := range lint.Rules() {
-		files := examples.Bad(r).Files()
+		files := devcontainer.Memory(r.Bad.Files())
 		const name = ".devcontainer/devcontainer.json"
 		if _, ok := files[name]; !ok {
 			continue

@@ -9,7 +9,6 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/org/claude-sandbox/devcontainer"
-	"github.com/org/claude-sandbox/devcontainer/examples"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -19,7 +18,7 @@ import (
 func TestEveryFixMendsItsExample(t *testing.T) {
 	for _, r := range lint.Rules() {
 		t.Run(r.ID, func(t *testing.T) {
-			files := examples.Bad(r).Files()
+			files := devcontainer.Memory(r.Bad.Files())
 			p, err := devcontainer.Load(files, ".devcontainer/devcontainer.json", ".devcontainer/devcontainer.json")
 			if err != nil {
 				if r.Fix != "" {
@@ -95,7 +94,7 @@ var touchable = []string{"overrideCommand", "waitFor", "capAdd", "securityOpt", 
 // finding appears that was not there, and what no fix is about keeps its value.
 func FuzzFix(f *testing.F) {
 	for _, r := range lint.Rules() {
-		if text := examples.Bad(r).Files()[".devcontainer/devcontainer.json"]; text != "" {
+		if text := r.Bad.Files()[".devcontainer/devcontainer.json"]; text != "" {
 			f.Add([]byte(text))
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/org/claude-sandbox/devcontainer/examples"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -197,7 +196,7 @@ func TestEveryBadExampleHasOneFinding(t *testing.T) {
 		if r.Severity == diag.SeverityNote {
 			continue
 		}
-		if found := alarms(judge(t, examples.Bad(r).Files())); len(found) != 1 {
+		if found := alarms(judge(t, r.Bad.Files())); len(found) != 1 {
 			t.Errorf("%s: %d findings: %v", r.ID, len(found), found)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer"
-	"github.com/org/claude-sandbox/devcontainer/examples"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -30,7 +29,7 @@ func TestExamples(t *testing.T) {
 	for _, r := range lint.Rules() {
 		t.Run(r.ID, func(t *testing.T) {
 			hit := false
-			for _, f := range judge(t, examples.Bad(r).Files()) {
+			for _, f := range judge(t, r.Bad.Files()) {
 				hit = hit || f.Rule == r.ID
 				if f.Rule != r.ID && f.Severity != diag.SeverityNote {
 					t.Errorf("the bad example also has %v", f)
@@ -42,7 +41,7 @@ func TestExamples(t *testing.T) {
 			if !hit {
 				t.Error("the bad example lacks the finding")
 			}
-			for _, f := range judge(t, examples.Good(r).Files()) {
+			for _, f := range judge(t, r.Good.Files()) {
 				if f.Rule == r.ID || f.Severity != diag.SeverityNote {
 					t.Errorf("the good example has %v", f)
 				}
@@ -63,8 +62,8 @@ func TestTableIsWhole(t *testing.T) {
 				t.Errorf("%s %q: misnamed, misplaced or given twice", r.ID, r.Name)
 			}
 			seen[r.ID], seen[r.Name] = true, true
-			if r.Title == "" || strings.HasSuffix(r.Title, ".") || !strings.HasSuffix(r.Reason, ".") || len(examples.Bad(r)) == 0 || len(examples.Good(r)) == 0 {
-				t.Errorf("%s lacks a title, a reason or an example, or their form is off", r.ID)
+			if r.Title == "" || strings.HasSuffix(r.Title, ".") || !strings.HasSuffix(r.Reason, ".") || len(r.Bad) == 0 || len(r.Good) == 0 {
+				t.Errorf("%s lacks a title, a reason or an example in its page, or their form is off", r.ID)
 			}
 			if !slices.Contains([]diag.Severity{diag.SeverityError, diag.SeverityWarning, diag.SeverityNote}, r.Severity) {
 				t.Errorf("%s: severity %q", r.ID, r.Severity)

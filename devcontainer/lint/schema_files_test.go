@@ -12,8 +12,8 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/org/claude-sandbox/devcontainer"
-	"github.com/org/claude-sandbox/devcontainer/examples"
 	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/devcontainer/pages"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -50,7 +50,7 @@ func TestSchemaFilesAgree(t *testing.T) {
 		}
 	}
 	for _, r := range lint.Rules() {
-		for _, example := range []examples.Example{examples.Bad(r), examples.Good(r)} {
+		for _, example := range []pages.Example{r.Bad, r.Good} {
 			for name, src := range example.Files() {
 				switch filepath.Base(name) {
 				case "devcontainer.json", ".devcontainer.json":

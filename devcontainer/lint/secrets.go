@@ -2,7 +2,12 @@ package lint
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -105,4 +110,54 @@ func secretsForAgent(v *rule.View) (out []rule.Finding) {
 			"keep it outside: a proxy on the host, or a service of its own that the agent asks"))
 	}
 	return out
+}
+
+// editorSocketNames are the variables that name those sockets. What VS Code's
+// GIT_ASKPASS starts asks nobody without them.
+var editorSocketNames = slices.DeleteFunc(obeyed.EditorVariables(), func(name string) bool { return strings.HasPrefix(name, "VSCODE_GIT_ASKPASS_") })
+
+// editorSockets reports those that a sandbox leaves in place.
+func editorSockets(v *rule.View) []rule.Finding {
+	if !v.Sandboxed() {
+		return nil
+	}
+	env := v.Root.Member("remoteEnv")
+	var open, lines []string
+	for _, name := range editorSocketNames {
+		if n := env.Member(name); n == nil {
+			open, lines = append(open, name), append(lines, jsonc.Quote(name)+": null")
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	f := v.AtMissing(env, "sessions get the editor's "+strings.Join(open, ", "), "set them to null in remoteEnv")
+	switch {
+	case env == nil:
+		f.Edits = v.Config.AddMember(v.Root, "remoteEnv", "{\n  "+strings.Join(lines, ",\n  ")+"\n}")
+	case env.Kind == jsonc.Object && len(env.Members) == 0:
+		f.Edits = jsonc.Replace(env, "{"+strings.Join(lines, ", ")+"}")
+	case env.Kind == jsonc.Object:
+		f.Edits = v.Config.AddMember(env, open[0], "null"+strings.TrimPrefix(strings.Join(lines, ",\n"), lines[0]))
+	}
+	return []rule.Finding{f}
+}
+
+var (
+	secretName = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)(_|$)`)
+	// keyForm are forms that issuers document: Anthropic, OpenAI, GitHub,
+	// GitLab, AWS, Google, Slack, npm, PEM.
+	keyForm = regexp.MustCompile(`^(sk-ant-|sk-proj-|gh[pousr]_[A-Za-z0-9]{20}|github_pat_|glpat-|A[KS]IA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30}|xox[abprs]-|npm_[A-Za-z0-9]{30}|-----BEGIN [A-Z ]*PRIVATE KEY)`)
+	random  = regexp.MustCompile(`^[A-Za-z0-9+/=_.-]{20,}$`)
+	digit   = regexp.MustCompile(`[0-9]`)
+	letter  = regexp.MustCompile(`[A-Za-z]`)
+)
+
+// isSecret reports whether a literal value is most likely a key. An example
+// password such as "postgres" is not worth a finding.
+func isSecret(name, value string) bool {
+	if strings.Contains(value, "${") {
+		return false
+	}
+	return keyForm.MatchString(value) || secretName.MatchString(name) && random.MatchString(value) && digit.MatchString(value) && letter.MatchString(value)
 }

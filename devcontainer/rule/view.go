@@ -62,8 +62,8 @@ func (v *View) ServiceMounts() []rights.Right {
 	})
 }
 
-// check is one rule's look at a project.
-type check func(v *View) []Finding
+// Check is one rule's look at a project.
+type Check func(v *View) []Finding
 
 // finding is what a check says; the rule that the check is of adds its id and
 // severity.
