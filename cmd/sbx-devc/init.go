@@ -36,8 +36,8 @@ func (a *app) initCommand() *cobra.Command {
 The files are validated first; either all of them are written or none, and
 existing ones are kept unless --force is given.
 
-init proposes a template, presets and hosts, and says which project file suggested
-each. On a terminal it asks; otherwise, and with --yes, it takes the template and
+init proposes a template, the images of the languages in the versions that the
+project states, presets and hosts, and says which project file suggested each. On a terminal it asks; otherwise, and with --yes, it takes the template and
 well-known presets. It never allows a host that a project file names without your
 word: it lists the host, and --allow adds it.
 
@@ -75,6 +75,8 @@ unless the code is 0.`,
 	f.StringVar(&o.Topology, "topology", "",
 		"single: firewall and agent in one container; sidecar: the agent's has no capability (template claude-strict)")
 	f.StringArrayVar(&o.Options, "option", nil, "set a template option, KEY=VALUE (repeatable)")
+	f.StringArrayVar(&o.Tools, "tools", nil,
+		"add the tools of another language, NAME or NAME=IMAGE (repeatable): "+strings.Join(templates.ToolNames(), ", "))
 	f.StringSliceVar(&o.Presets, "preset", nil, "add a preset to the allowlist (repeatable): "+strings.Join(firewall.PresetNames(), ", "))
 	f.StringSliceVar(&o.Allow, "allow", nil, "add an entry to the allowlist (repeatable)")
 	f.BoolVar(&o.Workflow, "with-workflow", false, "also write "+templates.WorkflowPath+", which runs Claude with the Action")
@@ -121,7 +123,7 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	}
 	a.showReport(report, in)
 	if to != nil {
-		if in, err = askInput(ctx, to, report, in); err != nil {
+		if in, err = askInput(ctx, to, report, o.Request, in); err != nil {
 			return err
 		}
 	}

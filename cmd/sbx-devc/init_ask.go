@@ -26,18 +26,22 @@ func (a *app) questions() *ask.Terminal {
 
 // askInput lets the user change what is proposed. Hosts that the project's
 // files name start unchecked: agreeing to one is an act.
-func askInput(ctx context.Context, to *ask.Terminal, r detect.Report, c lock.Input) (lock.Input, error) {
+func askInput(ctx context.Context, to *ask.Terminal, r detect.Report, request scaffold.Request, c lock.Input) (lock.Input, error) {
 	var ids []ask.Option
-	for _, id := range templates.IDs() {
+	for _, id := range proposedFirst(templates.IDs(), c.Template) {
 		t, err := templates.Load(id)
 		if err != nil {
 			return c, exitWith(exitInternal, err)
 		}
-		ids = append(ids, ask.Option{Value: id, Label: id + ": " + t.Name})
+		ids = append(ids, ask.Option{Value: id, Label: id + ": " + t.Description})
 	}
 	var err error
-	if c.Template, err = to.One(ctx, "Template", ids, c.Template); err != nil {
+	if request.Template, err = to.One(ctx, "Template", ids, c.Template); err != nil {
 		return c, unanswered(err)
+	}
+	request.Topology = ""
+	if c, err = scaffold.Choose(request, r); err != nil {
+		return c, initError(err)
 	}
 	if c.Presets, err = to.Some(ctx, "Presets to add", ask.Options(firewall.PresetNames()), c.Presets); err != nil {
 		return c, unanswered(err)
@@ -49,6 +53,13 @@ func askInput(ctx context.Context, to *ask.Terminal, r detect.Report, c lock.Inp
 		return c, unanswered(err)
 	}
 	return c, agree(ctx, to, "Write the dev container?")
+}
+
+// proposedFirst returns the values with those that are proposed before the others.
+func proposedFirst(values []string, proposed ...string) []string {
+	isProposed := func(v string) bool { return slices.Contains(proposed, v) }
+	return append(slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !isProposed(v) }),
+		slices.DeleteFunc(slices.Clone(values), isProposed)...)
 }
 
 // askExisting asks what to do where a dev container exists, before anything else

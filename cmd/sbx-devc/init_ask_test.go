@@ -76,7 +76,7 @@ func askedProject(t *testing.T, environment string) (dir, command string) {
 
 // The lines at whose end init waits.
 const (
-	atTemplate = "Template: a number from 1 to 6, or Enter for 4:"
+	atTemplate = "Template: a number from 1 to 11, or Enter for claude-node:"
 	atPresets  = "Presets to add: numbers turn on or off, Enter goes on:"
 	atHosts    = "The project's files name them: numbers turn on or off, Enter goes on:"
 	atWorkflow = "Add a GitHub workflow? [y/N]"
@@ -100,7 +100,6 @@ func TestInitAsks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, command := askedProject(t, "")
 			term := newTerminal(t, tt.columns, tt.lines, command)
-			term.expect("4  claude-node")
 			term.expect(atTemplate, "Enter")
 			term.expect(atPresets, "Enter")
 			term.expect("[ ]  1  npm.corp.example")
@@ -169,8 +168,8 @@ func TestInitAsksAgain(t *testing.T) {
 		dir, command := askedProject(t, environment)
 		term := newTerminal(t, 80, 90, command)
 		term.expect(atTemplate, "99", "Enter")
-		term.expect(`"99" is not a number from 1 to 6`, "x", "Enter")
-		term.expect(`"x" is not a number from 1 to 6`, "1", "Enter")
+		term.expect(`"99" is not a number from 1 to 11`, "x", "Enter")
+		term.expect(`"x" is not a number from 1 to 11`, "2", "Enter")
 		term.expect(atPresets, "0", "Enter")
 		term.expect(`"0" is not a number`, "Enter")
 		term.expect(atHosts, "7", "Enter")

@@ -31,6 +31,15 @@ func (a *app) showReport(r detect.Report, c lock.Input) {
 	case r.Template.Value != "":
 		say("template "+c.Template+", not "+r.Template.Value, r.Template, "")
 	}
+	for _, l := range r.Languages {
+		_, image, _ := strings.Cut(l.Option, "=")
+		switch {
+		case l.Template == c.Template && l.Version.Value != "":
+			say("image "+image, l.Version, "")
+		case l.Template != c.Template && len(l.Tools) > 0 && scaffold.HasTool(c.Tools, l.Tools[0]):
+			say("tools of "+l.Name, detect.Proposal{Reason: "the project uses it, too", File: l.File}, "")
+		}
+	}
 	for _, p := range r.Presets {
 		say("preset "+p.Value, p, "")
 	}
@@ -48,35 +57,24 @@ func (a *app) showReport(r detect.Report, c lock.Input) {
 	}
 }
 
-// showTools says which languages of the project the template has no tools for.
+// showTools says which languages of the project the image has no tools for.
 func (a *app) showTools(r detect.Report, c lock.Input) {
 	if c.Options["extraPackages"] != "" {
 		return // whoever names packages knows what is missing
 	}
-	var lacks, packages, other []string
 	for _, l := range r.Languages {
-		if l.Template == c.Template {
+		if l.Template == c.Template || len(l.Tools) > 0 && scaffold.HasTool(c.Tools, l.Tools[0]) {
 			continue
 		}
-		lacks = append(lacks, fmt.Sprintf("%s (%s)", l.Name, detect.Proposal{File: l.File}.Where()))
-		if l.Packages != "" {
-			packages = append(packages, l.Packages)
+		how := "add them in .devcontainer/Dockerfile"
+		switch {
+		case l.Template != "":
+			how = "--template " + l.Template + " has them"
+		case l.Packages != "":
+			how = "--option extraPackages=" + l.Packages + " adds Debian's"
 		}
-		if l.Template != "" {
-			other = append(other, "--template "+l.Template+" has "+l.Name+"'s")
-		}
+		fmt.Fprintf(a.stderr, "sbx-devc: note: no tools for %s (%s): %s\n", l.Name, detect.Proposal{File: l.File}.Where(), how)
 	}
-	if len(lacks) == 0 {
-		return
-	}
-	how := "add them in .devcontainer/Dockerfile"
-	if len(packages) > 0 {
-		how = "--option extraPackages=" + strings.Join(packages, ",") + " adds Debian's, others go into .devcontainer/Dockerfile"
-	}
-	if len(other) > 0 {
-		how += "; " + strings.Join(other, ", ")
-	}
-	fmt.Fprintf(a.stderr, "sbx-devc: note: the template %s has no tools for %s: %s\n", c.Template, strings.Join(lacks, ", "), how)
 }
 
 // showFiles prints the tree of what would be written and then each change, in

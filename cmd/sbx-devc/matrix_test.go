@@ -26,9 +26,9 @@ func TestTemplateMatrix(t *testing.T) {
 		{"claude-minimal", nil, "git --version && ! command -v curl"},
 		{"claude-node", nil, "node --version && npm --version"},
 		{"claude-python", func(t *testing.T) []string {
-			return []string{"uvImage=" + standIn(t, "uv"), "ruffImage=" + standIn(t, "ruff")}
+			return []string{"uvImage=" + standIn(t, "uv"), "ruffImage=" + standIn(t, "ruff"), "baseImage=debian:bookworm-slim", "extraPackages=python3-venv"}
 		},
-			"uv && ruff && pyright --version && python3 -m pytest --version && python3 -m venv /tmp/venv"},
+			"uv && ruff && pyright --version && python3 -m venv /tmp/venv"},
 		{"claude-go", func(t *testing.T) []string { return []string{"goImage=" + goStandIn(t)} }, "cd /tmp && go version && printf 'package main\\nimport \"C\"\\nfunc main() { println(1) }' >x.go && go run x.go"},
 	} {
 		t.Run(tt.id, func(t *testing.T) {

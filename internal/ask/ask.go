@@ -45,7 +45,7 @@ func (t *Terminal) One(ctx context.Context, title string, options []Option, prop
 	}
 	prompt := fmt.Sprintf("%s: a number from 1 to %d: ", title, len(options))
 	if number > 0 {
-		prompt = fmt.Sprintf("%s: a number from 1 to %d, or Enter for %d: ", title, len(options), number)
+		prompt = fmt.Sprintf("%s: a number from 1 to %d, or Enter for %s: ", title, len(options), proposed)
 	}
 	for {
 		list, err := t.numbers(ctx, prompt, len(options))

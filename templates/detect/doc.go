@@ -1,7 +1,7 @@
 // Package detect looks at a project and proposes a template, presets and
 // allowlist entries for it, each with the file and line that speak for it.
 //
-//	folder -> tree (bounded, follows no link) ─┬ stack.go: languages, package managers
+//	folder -> tree (bounded, follows no link) ─┬ stack.go: languages by weight, versions.go: the versions that files state
 //	                                          ├ hosts.go: registries named in configuration and lock files
 //	                                          ├ git.go:   remotes, submodules
 //	                                          ├ firewall.go: hosts of a firewall's own script

@@ -24,8 +24,10 @@ type list struct {
 func wellKnown() []string {
 	names := []string{"github", "gitlab", "bitbucket"}
 	for _, lang := range languages {
-		if preset := existing(lang.presets); preset != "" {
-			names = append(names, preset)
+		for _, group := range lang.presets {
+			if preset := existing(group); preset != "" {
+				names = append(names, preset)
+			}
 		}
 	}
 	return names

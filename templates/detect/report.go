@@ -19,12 +19,15 @@ type Report struct {
 	Languages []Language
 }
 
-// Language is one that a file of the project speaks for.
+// Language is one that a file of the project speaks for, the main one first.
 type Language struct {
 	Name     string
-	File     string // as Proposal.File
-	Template string // the one that has its tools; "" = none
-	Packages string // Debian's with its tools, separated by commas; "" = there are none
+	File     string   // as Proposal.File
+	Template string   // the one that has its tools; "" = none
+	Version  Proposal // that the project states; Value is "" if it states none that an image has
+	Option   string   // of that template, KEY=VALUE, for this version; "" = the template's own
+	Tools    []string // for templates.AddTools, where another template is used; none = hardly used, or they cannot be added
+	Packages string   // Debian's with its tools, separated by commas; "" = there are none
 }
 
 // Proposal is one thing that a project's file speaks for.
@@ -63,7 +66,7 @@ func add(list *[]Proposal, p Proposal) {
 // The error says that dir cannot be read; files in it that cannot are passed
 // over.
 func Look(dir string) (Report, error) {
-	t, err := openTree(dir)
+	t, err := openTree(dir, knownNames())
 	if err != nil {
 		return Report{}, err
 	}

@@ -12,34 +12,52 @@ import (
 // Bounds of what is looked at. The time of init must not depend on how much a
 // repository holds.
 const (
-	maxFolders = 64      // folders in which known names are looked for
-	maxEntries = 512     // entries that are listed of one folder
-	maxRead    = 1 << 20 // bytes of one file
-	maxTotal   = 8 << 20 // bytes of all files
+	maxFolders = 8192     // folders that are listed
+	maxEntries = 4096     // entries that are listed of one folder
+	maxAll     = 50_000   // entries that are listed of all folders
+	maxSame    = 64       // files of one name that are kept
+	maxWeight  = 64 << 10 // bytes that one source file counts; a generated one decides nothing
+	maxRead    = 1 << 20  // bytes of one file
+	maxTotal   = 8 << 20  // bytes of all files
 )
 
 // tree reads below one folder and never leaves it: os.Root refuses symbolic
 // links that lead out, and links as such are passed over.
 type tree struct {
-	root    *os.Root
-	folders []string // "." first, then those that may hold a package of their own
-	left    int      // bytes that may still be read
-	cut     bool     // a bound was met
+	root   *os.Root
+	files  map[string][]string // the files of each name that somebody asks for, those of upper folders first
+	weight map[string]int64    // bytes of the files whose names end so
+	left   int                 // bytes that may still be read
+	cut    bool                // a bound was met
 }
 
-func openTree(dir string) (*tree, error) {
+// openTree lists the folders below dir, the upper ones first. known says which names
+// of files matter; "*.x" is any that ends so.
+func openTree(dir string, known []string) (*tree, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{root: root, left: maxTotal}
-	t.folders = append([]string{"."}, t.list(".")...)
-	for _, first := range t.folders[1:] {
-		// packages/NAME, apps/NAME, services/NAME, and the like
-		t.folders = append(t.folders, t.list(first)...)
-		if len(t.folders) > maxFolders {
-			t.folders, t.cut = t.folders[:maxFolders], true
+	t := &tree{root: root, left: maxTotal, files: map[string][]string{}, weight: map[string]int64{}}
+	for _, name := range known {
+		t.files[name] = nil
+	}
+	entries := maxAll
+	for folders, at := []string{"."}, 0; at < len(folders); at++ {
+		if at == maxFolders || entries <= 0 {
+			t.cut = true
 			break
+		}
+		list := t.list(folders[at])
+		entries -= len(list)
+		for _, e := range list {
+			name := path.Join(folders[at], e.Name())
+			switch {
+			case e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(skipped, e.Name()):
+				folders = append(folders, name)
+			case e.Type().IsRegular():
+				t.add(name, e)
+			}
 		}
 	}
 	return t, nil
@@ -47,12 +65,36 @@ func openTree(dir string) (*tree, error) {
 
 func (t *tree) close() { t.root.Close() }
 
-// skipped folders hold other people's packages, or what a build made.
-var skipped = []string{"node_modules", "vendor", "target", "dist", "build", "testdata", "third_party"}
+// skipped folders hold other people's packages, examples, or what a build made.
+var skipped = []string{"node_modules", "vendor", "target", "dist", "build", "testdata", "third_party",
+	"docs", "doc", "examples", "example", "fixtures", "__fixtures__"}
 
-// list returns the folders in folder, sorted. Of a huge folder only the first
+// add counts a file, and keeps its name if it matters.
+func (t *tree) add(name string, e fs.DirEntry) {
+	end := path.Ext(name)
+	for _, key := range []string{path.Base(name), "*" + end} {
+		if list, known := t.files[key]; known && len(list) < maxSame {
+			t.files[key] = append(list, name)
+		}
+	}
+	if sourceEnds[end] {
+		if info, err := e.Info(); err == nil {
+			t.weight[end] += min(info.Size(), maxWeight)
+		}
+	}
+}
+
+// bytesOf returns how much source there is of files that end so.
+func (t *tree) bytesOf(ends []string) (sum int64) {
+	for _, end := range ends {
+		sum += t.weight[end]
+	}
+	return sum
+}
+
+// list returns the entries of a folder, sorted. Of a huge folder only the first
 // entries are looked at, in the order of the file system.
-func (t *tree) list(folder string) []string {
+func (t *tree) list(folder string) []fs.DirEntry {
 	f, err := t.root.Open(folder)
 	if err != nil {
 		return nil
@@ -63,14 +105,8 @@ func (t *tree) list(folder string) []string {
 		return nil
 	}
 	t.cut = t.cut || len(entries) == maxEntries
-	var out []string
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(skipped, e.Name()) {
-			out = append(out, path.Join(folder, e.Name()))
-		}
-	}
-	slices.Sort(out)
-	return out
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries
 }
 
 // names lists the files of a folder, sorted, up to the bound.
@@ -78,22 +114,12 @@ func (t *tree) names(folder string) []string {
 	if info, err := t.root.Lstat(folder); err != nil || !info.IsDir() {
 		return nil
 	}
-	f, err := t.root.Open(folder)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	entries, err := f.ReadDir(maxEntries)
-	if err != nil && err != io.EOF {
-		return nil
-	}
 	var out []string
-	for _, e := range entries {
+	for _, e := range t.list(folder) {
 		if e.Type().IsRegular() {
 			out = append(out, e.Name())
 		}
 	}
-	slices.Sort(out)
 	return out
 }
 
@@ -127,11 +153,16 @@ func (t *tree) read(name string) []byte {
 	return text
 }
 
-// each calls visit for every existing file of that name in the tree's folders.
+// each calls visit for every existing file of that name. One in a folder of its own,
+// as .cargo/config.toml, is looked for in the project's own folder.
 func (t *tree) each(name string, visit func(file string)) {
-	for _, folder := range t.folders {
-		if file := path.Join(folder, name); fs.ValidPath(file) && t.has(file) {
-			visit(file)
+	if strings.Contains(name, "/") {
+		if t.has(name) {
+			visit(name)
 		}
+		return
+	}
+	for _, file := range t.files[name] {
+		visit(file)
 	}
 }

@@ -27,7 +27,8 @@ type Lock struct {
 	Template Template `json:"template"`
 	// Options are those that somebody chose; all others follow the template.
 	Options map[string]string `json:"options"`
-	Presets []string          `json:"presets"` // added to the template's
+	Tools   []string          `json:"tools,omitempty"` // of further languages, as templates.AddTools takes them
+	Presets []string          `json:"presets"`         // added to the template's
 	Allow   []string          `json:"allow"`
 	// Facts are what init found in the project, so that an update does not
 	// depend on whose clone it runs in.
@@ -71,6 +72,7 @@ type Image struct {
 type Input struct {
 	Template       string
 	Options        map[string]string
+	Tools          []string // of further languages, as templates.AddTools takes them
 	Presets, Allow []string
 	Facts          templates.Facts
 	Workflow       bool
@@ -85,6 +87,9 @@ func New(in Input, initSHA256 map[string]string) (*Lock, []templates.File, error
 		return nil, nil, err
 	}
 	files, err := t.Render(in.Options)
+	if err == nil && len(in.Tools) > 0 {
+		files, err = templates.AddTools(files, in.Tools)
+	}
 	if err == nil {
 		files, err = templates.Adapt(files, in.Facts, in.Presets, in.Allow)
 	}
@@ -100,6 +105,7 @@ func New(in Input, initSHA256 map[string]string) (*Lock, []templates.File, error
 		Version:  version,
 		Template: Template{t.ID, t.Version, t.Digest()},
 		Options:  maps.Clone(in.Options),
+		Tools:    in.Tools,
 		Presets:  append([]string{}, in.Presets...),
 		Allow:    append([]string{}, in.Allow...),
 		Facts:    in.Facts,
@@ -123,7 +129,7 @@ func New(in Input, initSHA256 map[string]string) (*Lock, []templates.File, error
 
 // Input returns what the lock's files were asked for.
 func (l *Lock) Input() Input {
-	return Input{l.Template.ID, l.Options, l.Presets, l.Allow, l.Facts, l.Workflow}
+	return Input{l.Template.ID, l.Options, l.Tools, l.Presets, l.Allow, l.Facts, l.Workflow}
 }
 
 // BaseFile returns what the template wrote at path, or nil.

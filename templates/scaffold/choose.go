@@ -17,23 +17,27 @@ import (
 // strictTemplate is the one whose firewall has a container of its own.
 const strictTemplate = "claude-strict"
 
+// minimalTemplate is the one that has nothing that was not asked for.
+const minimalTemplate = "claude-minimal"
+
 // Request is what somebody asks for. The zero value of a field leaves it to what
 // the project speaks for.
 type Request struct {
 	Template string
 	Topology string   // "single" or "sidecar"
 	Options  []string // of the template, KEY=VALUE
+	Tools    []string // of further languages, as templates.AddTools takes them
 	Presets  []string
 	Allow    []string
 	Workflow bool
 }
 
 // Choose joins a request with what the project speaks for, and decides what to
-// write. The request wins; of the project only the template and well-known presets
-// count, never a host. Errors are of kind ErrUsage. It is pure.
+// write. The request wins; of the project only the template, the images of languages
+// and well-known presets count, never a host. Errors are of kind ErrUsage. It is pure.
 func Choose(r Request, report detect.Report) (lock.Input, error) {
-	c := lock.Input{Template: r.Template, Options: map[string]string{}, Presets: slices.Clone(r.Presets), Allow: slices.Clone(r.Allow),
-		Workflow: r.Workflow}
+	c := lock.Input{Template: r.Template, Options: map[string]string{}, Tools: slices.Clone(r.Tools), Presets: slices.Clone(r.Presets),
+		Allow: slices.Clone(r.Allow), Workflow: r.Workflow}
 	err := r.topology(&c)
 	if err == nil {
 		err = SetOptions(c.Options, r.Options)
@@ -50,7 +54,32 @@ func Choose(r Request, report detect.Report) (lock.Input, error) {
 			c.Presets = append(c.Presets, p.Value)
 		}
 	}
+	for _, l := range report.Languages {
+		useLanguage(&c, l)
+	}
 	return c, nil
+}
+
+// useLanguage takes the image of a language of the project, where nobody chose
+// another one: as the template's own, or to copy tools from.
+func useLanguage(c *lock.Input, l detect.Language) {
+	if l.Template == c.Template {
+		if key, value, ok := strings.Cut(l.Option, "="); ok && c.Options[key] == "" {
+			c.Options[key] = value
+		}
+		return
+	}
+	for _, tool := range l.Tools {
+		if c.Template != minimalTemplate && !HasTool(c.Tools, tool) {
+			c.Tools = append(c.Tools, tool)
+		}
+	}
+}
+
+// HasTool reports whether tools has one of that name, from whatever image.
+func HasTool(tools []string, tool string) bool {
+	name, _, _ := strings.Cut(tool, "=")
+	return slices.ContainsFunc(tools, func(t string) bool { other, _, _ := strings.Cut(t, "="); return other == name })
 }
 
 // topology settles which template the topology asks for.

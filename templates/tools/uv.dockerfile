@@ -1,0 +1,1 @@
+COPY --from=tools-uv /uv /uvx /usr/local/bin/
