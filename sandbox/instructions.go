@@ -7,6 +7,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/workspace"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // notes says what the run leaves closed or unread although the project has it.
@@ -26,6 +27,10 @@ func notes(o Options, w *workspace.Workspace, mode firewall.Mode) (out []string)
 			open = "the input \"allowed_domains: " + gists + "\""
 		}
 		out = append(out, fmt.Sprintf("the preset github leaves %s closed in a run, and %s opens it", gists, open))
+	}
+	if w.Owner.IsDefault && slices.ContainsFunc(w.Git.Repositories, func(r gitdir.Repository) bool { return len(r.Stores) > 0 }) {
+		out = append(out, fmt.Sprintf("git on this machine names no author: the agent's commits are by %s <%s>; "+
+			"'git config --global user.name NAME' and 'git config --global user.email ADDRESS' name one", w.Owner.Name, w.Owner.Email))
 	}
 	if len(w.Unread) > 0 {
 		text := fmt.Sprintf("Claude does not read %s in a run: its instructions are the prompt", strings.Join(w.Unread, ", "))

@@ -1,10 +1,9 @@
 package workspace
 
 import (
+	"context"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -12,12 +11,6 @@ import (
 
 	"github.com/org/claude-sandbox/workspace/gitdir"
 	"github.com/org/claude-sandbox/workspace/obeyed"
-)
-
-// How the agent signs its commits where the host's git names nobody.
-const (
-	agentName  = "Claude"
-	agentEmail = "claude@sandbox.invalid"
 )
 
 // lookAtGit finds the repositories that the agent gets its own git directories
@@ -56,7 +49,7 @@ func (w *Workspace) lookAtGit() {
 		w.Notes = append(w.Notes, w.Dir+" does not tell upper from lower case: the agent may write to protected files by another spelling, such as .MCP.json; "+
 			"what it changed there is named at the end, and only a clone on another file system prevents it")
 	}
-	w.Owner = identity(w.Dir)
+	w.Owner = gitdir.Identity(context.Background(), w.hostGit())
 	w.coverSubmodules()
 }
 
@@ -109,6 +102,17 @@ func (w *Workspace) coverSubmodules() {
 	w.Protect = append(w.Protect, absent...)
 }
 
+// hostGit is the git directory that the project's own .git is, or leads to and is
+// accepted; "" = none.
+func (w *Workspace) hostGit() string {
+	for _, r := range w.Git.Repositories {
+		if r.Path == ".git" && len(r.Stores) > 0 {
+			return r.Host
+		}
+	}
+	return ""
+}
+
 // hasRepository reports whether git on the host finds a repository in the
 // workspace's own .git, and so never looks at the folder around it.
 func (w *Workspace) hasRepository() bool {
@@ -135,33 +139,4 @@ func (w *Workspace) gitObeyed() (rels []string) {
 		}
 	}
 	return rels
-}
-
-// identity asks git who commits here.
-func identity(dir string) gitdir.Owner {
-	o := gitdir.Owner{Name: agentName, Email: agentEmail}
-	git, err := exec.LookPath("git")
-	if err != nil {
-		return o
-	}
-	cmd := exec.Command(git, "-c", "safe.directory=*", "-C", dir, "config", "-z", "--get-regexp", `^user\.(name|email)$`)
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "GIT_") || strings.HasPrefix(v, "GIT_CONFIG_") {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	out, err := cmd.Output()
-	if err != nil {
-		return o
-	}
-	for entry := range strings.SplitSeq(string(out), "\x00") {
-		switch key, value, _ := strings.Cut(entry, "\n"); {
-		case value == "":
-		case key == "user.name":
-			o.Name = value
-		case key == "user.email":
-			o.Email = value
-		}
-	}
-	return o
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
@@ -160,6 +161,9 @@ func insideGit(dir, repository string) (protect []string) {
 	return protect
 }
 
+// configTime bounds reading git's configuration, which may include a pipe.
+const configTime = 5 * time.Second
+
 // configuredPaths lists what the repository's configuration makes git run or
 // read within the workspace: core.hooksPath and included files. It asks git,
 // which knows all the places of configuration and runs nothing for that;
@@ -169,13 +173,18 @@ func configuredPaths(dir string) (protect, notes []string) {
 	if err != nil {
 		return nil, nil
 	}
-	cmd := exec.Command(git, "--no-pager", "-c", "safe.directory=*", "-C", dir, "config", "--list", "--show-origin", "-z")
+	ctx, cancel := context.WithTimeout(context.Background(), configTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, git, "--no-pager", "-c", "safe.directory=*", "-C", dir, "config", "--list", "--show-origin", "-z")
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "GIT_") {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
 	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, []string{"git's configuration cannot be read to its end: what it makes git run or read in the project is not protected from the agent"}
+	}
 	if err != nil {
 		return nil, nil // no repository, or none that git would use
 	}

@@ -63,8 +63,12 @@ func (v Value) clean() (clean Value, keep bool) {
 	if !slices.Contains(kept, v.Section+"."+v.Name) || v.turnsOnWorktreeConfig() { // the agent's has one file
 		return Value{}, false
 	}
-	if v.Name == "url" {
+	switch {
+	case v.Name == "url":
 		v.Value = withoutCredential(v.Value)
+	case v.Section == "user":
+		v.Value = identityText(v.Value)
+		return v, v.Value != ""
 	}
 	return v, true
 }

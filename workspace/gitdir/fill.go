@@ -22,6 +22,7 @@ const (
 type Owner struct {
 	UID, GID    int
 	Name, Email string // of the commits it makes
+	IsDefault   bool   // the host's git names no author
 }
 
 // Fill writes the archive that a layout's volumes are filled with, to be
