@@ -1,12 +1,14 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
@@ -57,8 +59,9 @@ func layoutLabel(git gitdir.Layout) string {
 	return string(text)
 }
 
-// takeCommits fills in the result's commits and says how to get them.
-func (r *run) takeCommits(ctx context.Context) {
+// takeCommits fills in the result's commits and says that they are there. left are
+// those of what the agent had not committed.
+func (r *run) takeCommits(ctx context.Context, left []string) {
 	var notes []string
 	var err error
 	r.result.Commits, notes, err = TakeCommits(ctx, r.engine, r.plan.ID, r.host.StateDir, r.plan.Project.Git)
@@ -66,31 +69,22 @@ func (r *run) takeCommits(ctx context.Context) {
 		notes = append(notes, fmt.Sprintf("not all of the agent's commits come back: %v", err))
 	}
 	for _, n := range notes {
-		r.host.Say("warning: " + n)
+		r.warn(n)
 	}
-	r.result.Warnings = append(r.result.Warnings, notes...)
-	for i, c := range r.result.Commits {
-		where := ""
+	for _, c := range r.result.Commits {
+		line := fmt.Sprintf("the agent made %s on %s", commitCount(c.Count), cmp.Or(c.From, "no branch"))
 		if c.Repository != "" {
-			where = " in " + c.Repository
+			line += " in " + c.Repository
 		}
-		from := c.From
-		if from == "" {
-			from = "no branch"
+		if slices.Contains(left, c.Head) {
+			line += ", the last one of what it left uncommitted"
 		}
-		r.host.Say(fmt.Sprintf("the agent made %s on %s%s, kept as %s", commitCount(c.Count), from, where, c.Branch))
-		if i == len(r.result.Commits)-1 {
-			r.host.Say("your repository has none of its commits yet; to add them as branches: " + r.applyCommand())
-		}
+		r.host.Say(line + ", kept as " + c.Branch)
 	}
-}
-
-// applyCommand makes the branches. A workflow has git, and no sbx-devc on its PATH.
-func (r *run) applyCommand() string {
-	if r.plan.inAction {
-		return fmt.Sprintf("git fetch '%s' 'refs/heads/sbx/*:refs/heads/sbx/*'", filepath.Join(r.host.StateDir, r.result.Commits[0].Bundle))
+	if r.plan.inAction && len(r.result.Commits) > 0 { // a workflow has git, and no sbx-devc on its PATH
+		bundle := filepath.Join(r.host.StateDir, r.result.Commits[0].Bundle)
+		r.host.Say(fmt.Sprintf("your repository has none of its commits yet; to add them as branches: git fetch '%s' 'refs/heads/sbx/*:refs/heads/sbx/*'", bundle))
 	}
-	return "sbx-devc apply " + r.plan.ID
 }
 
 func commitCount(n int) string {

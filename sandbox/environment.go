@@ -44,9 +44,8 @@ func checkClaudePath(name string) error {
 // that the user passes on by prefix. Ours cannot be replaced: they keep the
 // agent on the proxy and quiet.
 func (p *Plan) environment(o Options, s settings.Settings) error {
-	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress}), "HOME="+agentHome, "USER=agent",
-		// Where the engine shows files as another user's, git would refuse.
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
+	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress}), "HOME="+agentHome, "USER=agent")
+	env = append(env, gitVariables()...)
 	taken := map[string]bool{}
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")
@@ -76,6 +75,18 @@ func (p *Plan) environment(o Options, s settings.Settings) error {
 	}
 	p.Agent.Env = env
 	return nil
+}
+
+// gitVariables let git work where the engine shows files as another user's, which it
+// would refuse, with more settings of the form NAME=VALUE.
+func gitVariables(more ...string) []string {
+	settings := append([]string{"safe.directory=*"}, more...)
+	env := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings))}
+	for i, s := range settings {
+		name, value, _ := strings.Cut(s, "=")
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, name), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, value))
+	}
+	return env
 }
 
 // plainValue matches a word or a number, which is a setting and no secret: it

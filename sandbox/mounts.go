@@ -42,7 +42,7 @@ func fillGit(ctx context.Context, e *engine.Engine, sidecar string, p *Plan) err
 // plan. A container that ended meanwhile never got a prompt; the supervisor
 // reports how it ended.
 func (r *run) checkMounted(ctx context.Context) error {
-	err := r.askMounted(ctx)
+	err := r.askMounted(ctx, r.agent.id)
 	if err == nil {
 		return nil
 	}
@@ -55,11 +55,11 @@ func (r *run) checkMounted(ctx context.Context) error {
 	}
 }
 
-// askMounted has a program in the container tell what is mounted there. The
+// askMounted has a program in a container tell what is mounted there. The
 // program comes from the image, which the user chose and the agent cannot
 // write; no variable of the project reaches it.
-func (r *run) askMounted(ctx context.Context) error {
-	stream, err := r.engine.Exec(ctx, r.agent.id, engine.ExecSpec{
+func (r *run) askMounted(ctx context.Context, container string) error {
+	stream, err := r.engine.Exec(ctx, container, engine.ExecSpec{
 		Command: []string{"/bin/cat", "/proc/self/mountinfo"},
 		Env:     []string{"LD_PRELOAD=", "LD_LIBRARY_PATH=", "LD_AUDIT="},
 	})
@@ -70,7 +70,7 @@ func (r *run) askMounted(ctx context.Context) error {
 	}
 	if err != nil || out.Len() == 0 {
 		err = errors.Join(err, errors.New(strings.TrimSpace(problem.String())))
-		err = fmt.Errorf("%w: asking what is mounted in the agent's container: %w", ErrNoStart, err)
+		err = fmt.Errorf("%w: asking what is mounted in the container: %w", ErrNoStart, err)
 		return diag.WithHint(err, "the image needs /bin/cat")
 	}
 	return r.plan.Project.Compare(out.String())

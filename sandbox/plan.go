@@ -82,6 +82,8 @@ type Options struct {
 	// AllowHostedWeb lets the model's provider search and fetch pages for the
 	// agent, which no firewall on this side sees.
 	AllowHostedWeb bool
+	// CommitLeft makes a commit of what the agent left uncommitted, on its branch.
+	CommitLeft bool
 	// AcceptNoFirewall says that the user knows what mode host is.
 	AcceptNoFirewall bool
 
@@ -114,6 +116,7 @@ type Plan struct {
 	inAction    bool             // Options.InputsNotFlags
 	claudePath  string           // in the agent's image
 	hostedWeb   bool             // Options.AllowHostedWeb
+	commitLeft  bool             // Options.CommitLeft
 	limits      credproxy.Limits
 	sharedLimit bool // nobody chose a limit of memory: it depends on the engine's too
 
@@ -168,7 +171,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 				"there, or give --trust-project as well", asked, s.Network.Mode))
 	}
 	p.Notes = notes(o, f.Workspace, s.Network.Mode)
-	p.hostedWeb = o.AllowHostedWeb
+	p.hostedWeb, p.commitLeft = o.AllowHostedWeb, o.CommitLeft
 	p.inAction = o.InputsNotFlags
 	p.limits.Turns, p.limits.BudgetUSD = o.Headless.Limits()
 	p.sharedLimit = o.User.Limits.Memory == 0 && (o.Project == nil || o.Project.Limits.Memory == 0)

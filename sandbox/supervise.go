@@ -309,8 +309,7 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	switch {
 	case unprotected != "":
 		r.result.ExitCode = exitcode.Unprotected
-		r.host.Say("warning: " + unprotected)
-		r.result.Warnings = append(r.result.Warnings, unprotected)
+		r.warn(unprotected)
 	case errors.Is(failure, ErrTimeout):
 		r.result.ExitCode = exitcode.Timeout
 	case errors.Is(failure, ErrUpstream):
@@ -330,11 +329,24 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		r.host.Say("something killed the agent, most often the kernel because memory ran out: raise the limit with --memory")
 	}
 	r.hideSecrets()
+	var left []string
+	if r.plan.commitLeft && unprotected == "" {
+		var err error
+		if left, err = r.commitWorkTree(r.ending.look); err != nil {
+			r.warn(fmt.Sprintf("not all that the agent left uncommitted is in a commit: %v", err))
+		}
+	}
 	r.beginLookAfter(r.ending.look)
-	r.takeCommits(r.ending.look)
+	r.takeCommits(r.ending.look, left)
 	if err := r.collect(r.ending.look); err != nil {
 		r.host.Say("warning: " + err.Error())
 	}
+}
+
+// warn says a warning, which is in the result as well.
+func (r *run) warn(text string) {
+	r.host.Say("warning: " + text)
+	r.result.Warnings = append(r.result.Warnings, text)
 }
 
 // hideSecrets takes the secrets of the run out of what is kept of the agent's

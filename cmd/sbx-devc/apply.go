@@ -87,17 +87,38 @@ func (a *app) applyCommits(ctx context.Context, args []string) error {
 	return nil
 }
 
+// offerCommits prints the commands that show the commits of a run at its end and take
+// them into the branch that is checked out. They work as printed, in any order.
+func (a *app) offerCommits(r *sandbox.Result) {
+	for _, some := range byBundle(r.Commits) {
+		c := some[0]
+		apply := "sbx-devc apply " + r.ID + " && "
+		git, branch := gitIn(commitsDir(r.Folder, c)), shellWord(c.Branch)
+		a.sayLine("to look at them: %s%s log -p %s", apply, git, newCommits(branch, c.HeadIsBorn))
+		if c.KeepsHead {
+			a.sayLine("to take them into your branch: %s%s reset %s", apply, git, branch)
+		} else {
+			a.sayLine("to take them into your branch, which has commits that they lack, commit the files first, then: %s%s merge %s",
+				apply, git, branch)
+		}
+	}
+}
+
+// newCommits are those of a branch that HEAD has not, if there is one.
+func newCommits(branch string, headIsBorn bool) string {
+	if headIsBorn {
+		return "HEAD.." + branch
+	}
+	return branch
+}
+
 // sayNext prints the commands that show the commits of c and take them into the
 // branch that is checked out in dir. They work in the current folder as printed,
 // and lose no commit that was made in dir while the agent worked.
 func (a *app) sayNext(ctx context.Context, dir string, c gitdir.Commits) {
 	git, branch := gitIn(dir), shellWord(c.Branch)
 	keeps, born := gitdir.KeepsHead(ctx, c)
-	if !born {
-		a.sayLine("to look at them: %s log -p %s", git, branch)
-	} else {
-		a.sayLine("to look at them: %s log -p HEAD..%s", git, branch)
-	}
+	a.sayLine("to look at them: %s log -p %s", git, newCommits(branch, born))
 	if !keeps {
 		a.sayLine("your branch has commits that %s lacks, and the agent's files are in the folder already: commit those first, then: %s merge %s", c.Branch, git, branch)
 		return

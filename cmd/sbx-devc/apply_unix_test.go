@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,9 +22,9 @@ type committing struct {
 	project string
 }
 
-func startCommitting(t *testing.T, command string) *committing {
+func startCommitting(t *testing.T, command string, args ...string) *committing {
 	t.Helper()
-	r := &committing{programRun: runProgram(t, []string{scripted(t, command), "PATH=" + filepath.Dir(builtProgram(t)) + ":" + os.Getenv("PATH")})}
+	r := &committing{programRun: runProgram(t, []string{scripted(t, command), "PATH=" + filepath.Dir(builtProgram(t)) + ":" + os.Getenv("PATH")}, args...)}
 	r.project = r.Dir
 	r.git(t, r.project, "init", "-q", "-b", "main")
 	if err := os.MkdirAll(filepath.Join(r.project, "sub", "folder"), 0o777); err != nil {
@@ -68,7 +69,7 @@ func (r *committing) shell(t *testing.T, dir, line string) (code int, stdout, st
 }
 
 // printed is the command that is printed for taking the commits.
-var printed = regexp.MustCompile(`(?m): (sbx-devc apply ([0-9a-f-]+))$`)
+var printed = regexp.MustCompile(`(?m): (sbx-devc apply ([0-9a-f-]+))( && .*)?$`)
 
 const twoCommits = `git checkout -q -b work && echo two >>sub/a.txt && git commit -q -a -m two && git commit -q --allow-empty -m three`
 
@@ -184,6 +185,59 @@ func TestThePrintedApplyCommandMakesTheBranch(t *testing.T) {
 	}
 	if now := r.git(t, r.project, "rev-parse", branch, "main"); strings.Count(now, strings.SplitAfter(now, "\n")[0]) != 2 {
 		t.Errorf("a branch that was there was replaced: %s", now)
+	}
+}
+
+// The commands after a run show the agent's commits and take them, as they are printed
+// and with nothing typed in addition: of what it committed and of what it left.
+func TestTheCommandsAfterARunWorkAsPrinted(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile string // what the user does in the project before the commands
+		then      string // and between them
+	}{
+		"nothing happened":       {"", ""},
+		"a commit of the user's": {"echo u >user; git add user; git commit -qm user", "git add . && git commit -qm files; "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := startCommitting(t, twoCommits+` && echo left >>sub/a.txt && echo new >new.txt && until test -e go-on; do sleep 0.1; done; rm go-on`, "--commit")
+			for i, v := range []string{"safe.directory=*", "user.name=me", "user.email=me@example.com", "core.pager=cat", "core.editor=true"} {
+				key, value, _ := strings.Cut(v, "=")
+				r.Env = append(r.Env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, value), "GIT_CONFIG_COUNT=5")
+			}
+			until(t, "the agent has worked", func() bool { return exists(filepath.Join(r.project, "new.txt")) })
+			if c.meanwhile != "" {
+				if code, _, problem := r.shell(t, r.project, c.meanwhile); code != 0 {
+					t.Fatal(problem)
+				}
+			}
+			before := r.git(t, r.project, "status", "--porcelain")
+			if err := os.WriteFile(filepath.Join(r.project, "go-on"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if code := endOf(t, r.programRun); code != exitOK {
+				t.Fatalf("the run ends with %d: %s", code, r.said(t))
+			}
+			if after := r.git(t, r.project, "status", "--porcelain"); after != before {
+				t.Errorf("the user's status was %q and is %q", before, after)
+			}
+			lines := regexp.MustCompile(`(?m): (sbx-devc apply [0-9a-f-]+ && git .*)$`).FindAllStringSubmatch(r.said(t), -1)
+			if len(lines) != 2 {
+				t.Fatalf("%d commands in %s", len(lines), r.said(t))
+			}
+			if code, out, problem := r.shell(t, r.project, lines[0][1]); code != 0 || !strings.Contains(out, "+left") || !strings.Contains(out, "three") {
+				t.Errorf("%s ends with %d: %s%s", lines[0][1], code, out, problem)
+			}
+			if code, out, problem := r.shell(t, r.project, c.then+lines[1][1]); code != 0 {
+				t.Fatalf("%s ends with %d: %s%s", lines[1][1], code, out, problem)
+			}
+			log := r.git(t, r.project, "log", "--format=%s")
+			if !strings.Contains(log, "three\ntwo\n") || !strings.Contains(log, "Work tree at the end of run") || c.meanwhile != "" && !strings.Contains(log, "\nuser\n") {
+				t.Errorf("the branch has %s", log)
+			}
+			if left := r.git(t, r.project, "status", "--porcelain"); left != "" {
+				t.Errorf("left over: %s", left)
+			}
+		})
 	}
 }
 

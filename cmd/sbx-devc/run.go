@@ -56,6 +56,7 @@ type runOptions struct {
 	claudePath    string
 	hostedWeb     bool
 	noFirewall    bool
+	commit        bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -149,6 +150,7 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.DurationVar(&o.timeout, "timeout", 0, "end after this time, such as 30m")
 	f.StringVar(&o.summaryFile, "summary-file", "", "write what happened as JSON to this file")
 	f.BoolVar(&o.verbose, "verbose", false, "show all that a build or download of the image says")
+	f.BoolVar(&o.commit, "commit", false, "also commit what is not committed at the end, on the agent's branch; your index and files stay as they are")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan as JSON and touch nothing")
 	f.BoolVar(&o.trustProject, "trust-project", false, "accept the project's sandbox.jsonc as it is: you have read it")
 	return cmd
@@ -182,7 +184,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	plan, err := session.Plan(dir, sandbox.Options{
 		ID: runs.NewID(), User: user, TrustProject: o.trustProject,
 		FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
-		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall,
+		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall, CommitLeft: o.commit,
 		Headless: agent.Headless{
 			Model: o.model, MaxTurns: o.maxTurns, MaxBudgetUSD: o.maxBudgetUSD, ExtraArgs: claudeArgs,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + o.systemPrompt),
@@ -236,6 +238,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	result, err := sandbox.Run(ctx, e, plan, *host)
 	out.finish(result)
 	a.report(result, plan.Network.Mode)
+	a.offerCommits(result)
 	if summary != nil {
 		if saveErr := summary.Save(result, err); saveErr != nil {
 			err = errors.Join(err, saveErr)

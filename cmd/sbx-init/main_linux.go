@@ -35,10 +35,11 @@ const usage = `usage: sbx-init COMMAND
         ends with it, in its silence, or TIME (such as 30m) after 'reap' began
         --around PREFIX[,...], with both: addresses that no name may lead to, like the
         networks that the namespace is on, such as the host's others
-  reap [--lifeline] -- CMD [ARG...]
+  reap [--lifeline | --deadline TIME] -- CMD [ARG...]
         be the first process of a container without capabilities: start CMD, collect
         orphans, tell the firewall whose a connection is, and be out of CMD's reach
-        (its user cannot trace, read or end this one); --lifeline: end with the firewall
+        (its user cannot trace, read or end this one); --lifeline: end with the firewall;
+        --deadline: end after TIME, such as 30s
   run and reap end everything with exit code 71 when a read-only mount is taken away
   from outside
   check HOST[:PORT] [--policy FILE] [--audit FILE]

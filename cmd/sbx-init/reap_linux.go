@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/initproc"
@@ -26,12 +27,16 @@ func (p *program) reap(args []string) error {
 	flags, command, found := splitCommand(args)
 	fs := newFlags("reap")
 	tied := fs.Bool("lifeline", false, "")
+	limit := fs.Duration("deadline", 0, "")
 	rest, err := parseFlags(fs, flags)
 	if err != nil {
 		return err
 	}
 	if len(rest) > 0 || !found || len(command) == 0 {
-		return usageError("reap takes nothing but --lifeline and a command behind \"--\"")
+		return usageError("reap takes nothing but --lifeline, --deadline and a command behind \"--\"")
+	}
+	if *limit < 0 || *limit > 0 && *tied {
+		return usageError("reap: --deadline takes a time above 0, and --lifeline has its own")
 	}
 	if os.Getpid() != 1 {
 		return diag.WithHint(errors.New("reap must be the first process of its container"),
@@ -57,6 +62,12 @@ func (p *program) reap(args []string) error {
 			return err
 		}
 		first.Watches = append(first.Watches, await)
+	}
+	if *limit > 0 {
+		first.Watches = append(first.Watches, func() error {
+			time.Sleep(*limit)
+			return errors.New("the command's time is over, and everything in this container was ended")
+		})
 	}
 	argv := append([]string{"sbx-init", confineCommand, "--"}, command...)
 	return first.Run(argv, os.Environ(), func() error { return nil })

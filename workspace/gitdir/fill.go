@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Bounds on what is copied of a repository.
@@ -149,7 +150,7 @@ func (f *filler) each(root *os.Root, sub string, names []string) error {
 		if err != nil {
 			continue
 		}
-		err = f.copy(path.Join(sub, name), file, info.Size())
+		err = f.copy(path.Join(sub, name), file, info.Size(), info.ModTime())
 		file.Close()
 		if err != nil {
 			return err
@@ -227,14 +228,16 @@ func (f *filler) link(name, target string) error {
 }
 
 func (f *filler) text(name, text string) error {
-	return f.copy(name, strings.NewReader(text), int64(len(text)))
+	return f.copy(name, strings.NewReader(text), int64(len(text)), time.Time{})
 }
 
-func (f *filler) copy(name string, from io.Reader, size int64) error {
+// copy copies size bytes. An index keeps the time at which it was written: git takes
+// files that are not older for changed until it has read them (racy-git).
+func (f *filler) copy(name string, from io.Reader, size int64, written time.Time) error {
 	if f.bytes -= size; f.bytes < 0 {
 		return fmt.Errorf("it has more than %d MiB in addition to its objects", maxBytes>>20)
 	}
-	if err := f.header(name, tar.Header{Typeflag: tar.TypeReg, Mode: 0o644, Size: size}); err != nil {
+	if err := f.header(name, tar.Header{Typeflag: tar.TypeReg, Mode: 0o644, Size: size, ModTime: written}); err != nil {
 		return err
 	}
 	n, err := io.Copy(f.tar, io.LimitReader(from, size))

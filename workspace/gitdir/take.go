@@ -33,6 +33,10 @@ type Commits struct {
 	Bundle     string `json:"bundle"`               // the file in the run's folder
 	Dir        string `json:"gitDir"`               // the host's git directory
 	Common     string `json:"commonDir"`            // and where its refs and objects are
+
+	// KeepsHead and HeadIsBorn are what the function KeepsHead says when Take ends.
+	KeepsHead  bool `json:"-"`
+	HeadIsBorn bool `json:"-"`
 }
 
 // Taker takes the agent's commits out of volumes.
@@ -249,6 +253,10 @@ func (t *Taker) finish(ctx context.Context, a *arrival) error {
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(bundle))
+	}
+	host := &scratch{dir: a.store.Dir}
+	for i, c := range branches {
+		branches[i].KeepsHead, branches[i].HeadIsBorn = host.keepsHead(ctx, c, a.quarantine)
 	}
 	t.taken = append(t.taken, branches...)
 	return nil
