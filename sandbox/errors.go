@@ -14,4 +14,7 @@ var (
 	ErrTunnel   = errors.New("the tunnel to the model API ended") // exit 70
 	ErrUpstream = errors.New("the model API cannot be reached")   // exit 1
 	ErrKey      = errors.New("the model API refuses the key")     // exit 78
+
+	// ErrWidens comes with workspace.ErrRefused: the user may accept the file.
+	ErrWidens = errors.New("the project's sandbox.jsonc asks for more than you allowed")
 )

@@ -192,23 +192,24 @@ func refuseWidening(found []wide, offer func([]wide) string) error {
 	for _, w := range found {
 		what = append(what, w.what)
 	}
-	err := fmt.Errorf("%w: the project's sandbox.jsonc asks for more than you allowed: %s", workspace.ErrRefused, strings.Join(what, "; "))
+	err := fmt.Errorf("%w: %w: %s", workspace.ErrRefused, ErrWidens, strings.Join(what, "; "))
 	return diag.WithHint(err, "%s", offer(found))
 }
 
-// offerFlags names every flag that would allow what was found.
-func offerFlags(found []wide) string {
+// offerFlags names every flag that would allow what was found, and the command that
+// accepts the whole file.
+func offerFlags(found []wide, accept string) string {
 	var flags []string
-	trust, whole := "--trust-project", false
+	trust, whole := fmt.Sprintf("'%s', until it changes, or --trust-project, for this run", accept), false
 	for _, w := range found {
 		whole = whole || w.flag == ""
 		if w.flag == hostFlags { // no file takes the firewall away, trusted or not
-			trust += " " + hostFlags
+			trust = "--trust-project " + hostFlags
 		}
 		flags = append(flags, w.flag)
 	}
 	if whole {
-		return "read the file, then allow all of it with " + trust
+		return "read the file, then accept all of it with " + trust
 	}
 	slices.Sort(flags)
 	return fmt.Sprintf("allow it with %s, or read the file and accept all of it with %s", strings.Join(slices.Compact(flags), " "), trust)

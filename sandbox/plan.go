@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -64,6 +65,9 @@ type Options struct {
 	// only narrow, unless TrustProject says that somebody has read it.
 	Project      *settings.Settings
 	TrustProject bool
+	// AcceptCommand is the command with which a user accepts Project for longer, for
+	// hints; "" = sbx-devc trust.
+	AcceptCommand string
 	// InputsNotFlags is set in the Action, whose users have no flags: hints name
 	// its inputs.
 	InputsNotFlags bool
@@ -222,7 +226,7 @@ func effective(o Options) (settings.Settings, error) {
 		return base, nil
 	}
 	if !o.TrustProject {
-		offer := offerFlags
+		offer := func(found []wide) string { return offerFlags(found, cmp.Or(o.AcceptCommand, "sbx-devc trust")) }
 		if o.InputsNotFlags {
 			offer = offerInputs
 		}
@@ -241,6 +245,15 @@ func effective(o Options) (settings.Settings, error) {
 		s.Image = o.Image
 	}
 	return s, nil
+}
+
+// Widens returns what NewPlan would say of a project's file that asks for more than
+// the user allowed; nil = it does not, or may.
+func (o Options) Widens() error {
+	if _, err := effective(o); errors.Is(err, ErrWidens) {
+		return err
+	}
+	return nil
 }
 
 // supported refuses settings that this version does not act on. To drop one in

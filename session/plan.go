@@ -19,19 +19,39 @@ import (
 	"github.com/org/claude-sandbox/workspace"
 )
 
-// Plan plans a run on the folder dir with the default image, by o and by the
-// project's own settings, which may narrow it and protect more. Errors carry an
-// exit code; *SettingsError is one of them.
+// Project is a folder that a run is about, with its own settings as they were read
+// once: nothing that decides about them reads the file again.
+type Project struct {
+	Dir      string
+	Settings *settings.File // nil = it has none
+}
+
+// ReadProject reads the project in the folder dir. Errors carry an exit code;
+// *SettingsError is one of them.
+func ReadProject(dir string) (*Project, error) {
+	file, err := projectSettings(dir)
+	return &Project{dir, file}, err
+}
+
+// Plan plans a run on the folder dir; see ReadProject and Project.Plan.
 func Plan(dir string, o sandbox.Options) (*sandbox.Plan, error) {
-	project, err := projectSettings(dir)
+	p, err := ReadProject(dir)
 	if err != nil {
 		return nil, err
 	}
+	return p.Plan(o)
+}
+
+// Plan plans a run with the default image, by o and by the project's own settings,
+// which may narrow it and protect more. Errors carry an exit code; sandbox.ErrWidens
+// is one that o.TrustProject avoids.
+func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
+	o = p.complete(o)
 	protect := slices.Clone(o.User.Workspace.Protect)
-	if project != nil {
-		protect = append(protect, project.Workspace.Protect...)
+	if o.Project != nil {
+		protect = append(protect, o.Project.Workspace.Protect...)
 	}
-	folder, err := workspace.Inspect(dir, protect)
+	folder, err := workspace.Inspect(p.Dir, protect)
 	if err != nil {
 		return nil, planError(err)
 	}
@@ -39,9 +59,20 @@ func Plan(dir string, o sandbox.Options) (*sandbox.Plan, error) {
 	if err != nil {
 		return nil, planError(err)
 	}
-	o.Project, o.Image, o.FirewallImage = project, release.Image(), cmp.Or(o.FirewallImage, images.FirewallName())
 	plan, err := sandbox.NewPlan(o, sandbox.Facts{Workspace: folder, HostAddresses: addrs})
 	return plan, planError(err)
+}
+
+// Widens is the error of Plan that says that the project's settings ask for more than
+// the user allowed, or nil.
+func (p *Project) Widens(o sandbox.Options) error { return planError(p.complete(o).Widens()) }
+
+func (p *Project) complete(o sandbox.Options) sandbox.Options {
+	o.Image, o.FirewallImage = release.Image(), cmp.Or(o.FirewallImage, images.FirewallName())
+	if p.Settings != nil {
+		o.Project = &p.Settings.Settings.Settings
+	}
+	return o
 }
 
 func planError(err error) error {
@@ -60,7 +91,7 @@ type SettingsError struct {
 func (e *SettingsError) Error() string { return e.File + " cannot be used" }
 
 // projectSettings reads the project's own file; nil when there is none.
-func projectSettings(dir string) (*settings.Settings, error) {
+func projectSettings(dir string) (*settings.File, error) {
 	file, err := settings.ReadFile(filepath.Join(dir, ".devcontainer", devcontainer.SettingsName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // Inspect says what dir is
@@ -73,5 +104,5 @@ func projectSettings(dir string) (*settings.Settings, error) {
 		return nil, exitcode.With(exitcode.Config, diag.WithHint(&SettingsError{file.Path, file.Findings},
 			"correct it; 'sbx-devc validate' checks it"))
 	}
-	return &file.Settings.Settings, nil
+	return file, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -150,6 +151,11 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	}
 	a.wrote(dir, written)
 	a.notes(notes)
+	for _, f := range draft.Files {
+		if f.Path == filepath.ToSlash(defaultSettings) {
+			a.acceptOwn(string(dir), f.Content, "init")
+		}
+	}
 	fmt.Fprint(a.stderr, `sbx-devc: next:
   sbx-devc image load               put sbx-init where the Dockerfile takes it from
   code . (or: devcontainer up)      then "Reopen in Container"

@@ -130,6 +130,9 @@ func (a *app) addLesson(o learnOptions, file *settings.File, lesson *learn.Lesso
 	if err := atomicfile.Replace(o.file, file.Source, extended); err != nil {
 		return exitWith(exitCantWrite, fmt.Errorf("writing the settings: %w", err))
 	}
+	if isDefaultSettings(o.file) {
+		a.keepTrust(filepath.Dir(filepath.Dir(o.file)), file, extended, "policy learn")
+	}
 	return nil
 }
 

@@ -26,7 +26,8 @@ func TestReadmeSession(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	newGitFolder(t)
-	commands := 0
+	commands, home := 0, t.TempDir()
+	getenv := func(name string) string { return map[string]string{"HOME": home}[name] }
 	for _, step := range strings.Split(string(session[1]), "$ ")[1:] {
 		line, want, _ := strings.Cut(step, "\n")
 		args, ok := strings.CutPrefix(line, "sbx-devc ")
@@ -34,7 +35,7 @@ func TestReadmeSession(t *testing.T) {
 			t.Fatalf("the session types %q, and this test runs sbx-devc only", line)
 		}
 		var got bytes.Buffer // both streams, as on a terminal
-		a := &app{stdin: strings.NewReader(""), stdout: &got, stderr: &got, getenv: func(string) string { return "" }}
+		a := &app{stdin: strings.NewReader(""), stdout: &got, stderr: &got, getenv: getenv}
 		a.main(context.Background(), strings.Fields(args))
 		if got.String() != want {
 			t.Errorf("$ %s prints\n%s\nREADME.md says\n%s", line, got.String(), want)

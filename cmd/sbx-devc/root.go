@@ -143,6 +143,7 @@ func (a *app) root() *cobra.Command {
 		a.imageCommand(),
 		a.sandboxCommand(),
 		a.runCommand(),
+		a.trustCommand(),
 		a.diffCommand(),
 		a.applyCommand(),
 		a.reportCommand(),

@@ -73,9 +73,10 @@ is DIR; a prompt of one word comes after DIR or after --.
 
 The agent reaches the model, through a proxy here, and nothing else: --preset and
 --allow open hosts, such as --preset npm. The project's
-.devcontainer/sandbox.jsonc may only narrow what you allow; --trust-project takes
-it as it is, but for the presets anthropic, claude-code and vscode, which only a
-dev container needs.
+.devcontainer/sandbox.jsonc may only narrow what you allow, until you accept it: on
+a terminal run asks once, 'sbx-devc trust' does it elsewhere, and --trust-project
+for this run alone. It is then taken as it is, but for the presets anthropic,
+claude-code and vscode, which only a dev container needs.
 
 On a terminal the agent's work is shown as it goes on; elsewhere standard output
 is the final answer, as with 'claude -p'. --output-format text, json (Claude's
@@ -181,7 +182,11 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if !o.dryRun {
 		a.runs().Reap(ctx)
 	}
-	plan, err := session.Plan(dir, sandbox.Options{
+	project, err := session.ReadProject(dir)
+	if err != nil {
+		return a.planError(err)
+	}
+	options := sandbox.Options{
 		ID: runs.NewID(), User: user, TrustProject: o.trustProject,
 		FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
 		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall, CommitLeft: o.commit,
@@ -189,7 +194,11 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 			Model: o.model, MaxTurns: o.maxTurns, MaxBudgetUSD: o.maxBudgetUSD, ExtraArgs: claudeArgs,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + o.systemPrompt),
 		},
-	})
+	}
+	if err := a.acceptProject(ctx, project, &options, !o.dryRun); err != nil {
+		return err
+	}
+	plan, err := project.Plan(options)
 	if err != nil {
 		return a.planError(err)
 	}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/settings/trust"
+)
+
+// trustOptions are the flags of trust.
+type trustOptions struct {
+	yes, show, list, remove, json bool
+}
+
+func (a *app) trustCommand() *cobra.Command {
+	var o trustOptions
+	cmd := &cobra.Command{
+		Use:   "trust [DIR]",
+		Short: "Accept a project's sandbox.jsonc, until it changes",
+		Long: `Show what .devcontainer/sandbox.jsonc of the project in DIR opens (default: the
+project around the current folder), and accept it. From then on 'run' takes the file
+as it is. It asks again, with the difference, when the file or a list that it names
+has changed. A copy of the project in another folder is another project; linked
+worktrees of a repository are one.
+
+What was accepted is kept in trust.json in sbx-devc in your folder of settings
+($XDG_CONFIG_HOME or ~/.config). 'init' accepts the file that it wrote itself. The
+Action never looks there.
+
+Exit code 0: accepted, or --show of an accepted file; 1: --show of another one; 64:
+wrong usage; 65: the file, or trust.json, cannot be used; 66: there is no such file;
+75: another process is writing; 77: you said no, or nobody can be asked.`,
+		Example: `  sbx-devc trust
+  sbx-devc trust ~/src/app --yes
+  sbx-devc trust --show
+  sbx-devc trust --list
+  sbx-devc trust --remove ~/src/app`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.list && len(args) > 0:
+				return exitWith(exitUsage, errors.New("--list shows every project, and takes no folder"))
+			case o.json && !o.list:
+				return exitWith(exitUsage, errors.New("--json is for --list"))
+			case o.list:
+				return a.trustList(o.json)
+			case o.remove:
+				return a.trustRemove(a.projectDir(args))
+			}
+			return a.trust(cmd.Context(), o, a.projectDir(args))
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.yes, "yes", false, "accept without a question")
+	f.BoolVar(&o.show, "show", false, "say what the file opens, and whether it is accepted; change nothing")
+	f.BoolVar(&o.list, "list", false, "list the projects whose files are accepted")
+	f.BoolVar(&o.remove, "remove", false, "accept the project's file no more")
+	f.BoolVar(&o.json, "json", false, "with --list: as JSON")
+	exclusive(cmd, "yes", "show", "list", "remove")
+	return cmd
+}
+
+func (a *app) trust(ctx context.Context, o trustOptions, dir string) error {
+	p, err := session.ReadProject(dir)
+	if err != nil {
+		return a.planError(err)
+	}
+	if p.Settings == nil {
+		err := fmt.Errorf("there is no %s in %s", filepath.ToSlash(defaultSettings), dir)
+		return exitWith(exitNoInput, diag.WithHint(err, "'sbx-devc init' writes one; a run without it needs no trust"))
+	}
+	t, err := a.trustOf(dir, p.Settings)
+	if err != nil {
+		return err
+	}
+	trusted := t.answer.Standing == trust.Trusted
+	if o.show {
+		fmt.Fprintf(a.stdout, "%s is %s.\n", visible.Line(p.Settings.Path), inWords(t.answer.Standing))
+		t.show(a.stdout)
+		if !trusted {
+			return exitWith(exitFindings, nil)
+		}
+		return nil
+	}
+	fmt.Fprintf(a.stderr, "sbx-devc: %s is %s\n", visible.Line(p.Settings.Path), inWords(t.answer.Standing))
+	t.show(a.stderr)
+	if trusted {
+		return nil
+	}
+	if !o.yes {
+		to := a.questions()
+		if to == nil {
+			return exitWith(exitRefused, diag.WithHint(errors.New("nobody is there to ask"), "read the file, then add --yes"))
+		}
+		switch yes, err := to.Confirm(ctx, "Trust these settings, until they change?", false); {
+		case err != nil:
+			return unanswered(err)
+		case !yes:
+			return exitWith(exitRefused, errors.New("the settings are not trusted"))
+		}
+	}
+	if err := t.accept("trust"); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stderr, "sbx-devc: trusted until the settings change; 'sbx-devc trust --remove' takes it back")
+	return nil
+}
+
+func inWords(s trust.Standing) string {
+	switch s {
+	case trust.Trusted:
+		return "trusted"
+	case trust.Changed:
+		return "not trusted: it has changed since you accepted it"
+	}
+	return "not trusted yet"
+}
+
+func (a *app) trustRemove(dir string) error {
+	name, err := trust.Project(dir)
+	if errors.Is(err, fs.ErrNotExist) { // a project that is gone has a name still
+		name, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return exitWith(exitNoInput, err)
+	}
+	store, err := a.trustStore("")
+	if err != nil {
+		return err
+	}
+	removed, err := store.Remove(name)
+	if err != nil {
+		return trustError(err)
+	}
+	if !removed {
+		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is not trusted", name), "'sbx-devc trust --list' shows the names"))
+	}
+	fmt.Fprintf(a.stderr, "sbx-devc: %s is not trusted any more\n", visible.Line(name))
+	return nil
+}
+
+// trustedProject is a line of trust --list.
+type trustedProject struct {
+	trust.Entry
+	State string `json:"state"` // "trusted", "changed" or "gone"
+}
+
+func (a *app) trustList(asJSON bool) error {
+	store, err := a.trustStore("")
+	if err != nil {
+		return err
+	}
+	entries, err := store.List()
+	if err != nil {
+		return trustError(err)
+	}
+	projects := []trustedProject{}
+	for _, e := range entries {
+		projects = append(projects, trustedProject{e, stateOf(e)})
+	}
+	if asJSON {
+		return printJSON(a.stdout, struct {
+			SchemaVersion int              `json:"schemaVersion"`
+			Projects      []trustedProject `json:"projects"`
+		}{1, projects})
+	}
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, p := range projects {
+		fmt.Fprintf(table, "%s\t%s\tby %s\t%s\n", visible.Line(p.Project), p.State, visible.Line(p.By), p.Time.Format(time.DateOnly))
+	}
+	return table.Flush()
+}
+
+// stateOf says how a project's settings stand to what was accepted of it.
+func stateOf(e trust.Entry) string {
+	file, err := settings.ReadFile(filepath.Join(e.Project, defaultSettings))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "gone"
+	case err == nil && trust.Of(file).Digest() == e.Digest:
+		return "trusted"
+	}
+	return "changed"
+}

@@ -1,0 +1,154 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/visible"
+)
+
+// Opening is one thing that settings give the agent, in words for a person. The
+// texts are safe to show: everything but printable ASCII is an escape.
+type Opening struct {
+	Kind string // "host", "mount", "secret", "image", …: one word
+	Text string
+}
+
+// maxOpenings bounds the openings of one kind, so that none hides behind thousands
+// of others; a last one says how many more there are.
+const maxOpenings = 12
+
+// Openings says in words everything that s gives the agent, or takes from the walls
+// around it, the gravest first. What only narrows is not among it.
+func (s *Settings) Openings() []Opening {
+	var out []Opening
+	add := func(kind string, texts ...string) {
+		for i, text := range texts {
+			if i == maxOpenings {
+				out = append(out, Opening{kind, fmt.Sprintf("and %d more", len(texts)-i)})
+				return
+			}
+			out = append(out, Opening{kind, text})
+		}
+	}
+	switch s.Network.Mode {
+	case firewall.ModeHost:
+		add("network", "NO FIREWALL: everything that this machine can reach")
+	case firewall.ModeAudit:
+		add("network", "the whole internet; what is reached is recorded")
+	case firewall.ModeNone:
+		add("network", "nothing, whatever the lists say")
+	}
+	add("mount", each(s.Mounts, Mount.inWords)...)
+	add("secret", each(s.Secrets, Secret.inWords)...)
+	add("variable", each(s.EnvPrefixes, func(p string) string { return "all of yours that begin with " + word(p) })...)
+	if s.Network.Guard == "off" {
+		add("network", "any site on an address of an open host: the guard is off")
+	}
+	add("private", each(s.Network.Private, func(n string) string { return word(n) + " may lead into your private networks" })...)
+	add("inbound", each(s.Network.Inbound, func(port int) string { return fmt.Sprintf("port %d can be reached from outside", port) })...)
+	if s.Image != "" {
+		add("image", "the agent runs in "+word(s.Image))
+	}
+	if s.Topology == TopologySingle {
+		add("topology", "firewall and agent share a container")
+	}
+	add("mcp", each(s.MCP.Servers, MCPServer.inWords)...)
+	// Wildcards and networks open the most, and stand before single hosts.
+	allow := slices.Clone(s.Network.Allow)
+	slices.SortStableFunc(allow, func(a, b string) int { return breadth(b) - breadth(a) })
+	add("host", each(allow, word)...)
+	add("preset", each(s.Network.Presets, presetInWords)...)
+	add("env", each(slices.Sorted(maps.Keys(s.Env)), func(name string) string { return word(name) + "=" + word(s.Env[name]) })...)
+	add("limit", s.Limits.inWords()...)
+	return out
+}
+
+func (m Mount) inWords() string {
+	how := "writable"
+	if m.ReadOnly {
+		how = "read-only"
+	}
+	return fmt.Sprintf("%s of this machine as %s, %s", word(m.Host), word(m.Container), how)
+}
+
+func (s Secret) inWords() string {
+	if s.From == "" {
+		return word(s.Name) + " from your environment"
+	}
+	return fmt.Sprintf("%s from %s", word(s.Name), word(s.From))
+}
+
+func (s MCPServer) inWords() string {
+	return fmt.Sprintf("the server %s runs %s", word(s.Name), word(strings.Join(append([]string{s.Command}, s.Args...), " ")))
+}
+
+// presetInWords names a preset with the hosts that it opens.
+func presetInWords(name string) string {
+	const most = 4
+	entries, ok := firewall.Preset(name)
+	if !ok {
+		return word(name)
+	}
+	more := ""
+	if len(entries) > most {
+		more = fmt.Sprintf(" and %d more", len(entries)-most)
+		entries = entries[:most]
+	}
+	return fmt.Sprintf("%s: %s%s", name, strings.Join(entries, ", "), more)
+}
+
+func (l Limits) inWords() (out []string) {
+	if l.Memory > 0 {
+		out = append(out, fmt.Sprintf("%.4g GiB of memory", float64(l.Memory)/(1<<30)))
+	}
+	if l.CPUs > 0 {
+		out = append(out, fmt.Sprintf("%g processors", l.CPUs))
+	}
+	if l.PIDs > 0 {
+		out = append(out, fmt.Sprintf("%d processes", l.PIDs))
+	}
+	if l.Disk > 0 {
+		out = append(out, fmt.Sprintf("%.4g GiB of disk", float64(l.Disk)/(1<<30)))
+	}
+	if l.Timeout > 0 {
+		out = append(out, "runs of "+l.Timeout.Round(time.Second).String())
+	}
+	return out
+}
+
+// breadth orders entries by how much they open.
+func breadth(entry string) int {
+	switch {
+	case strings.Contains(entry, "/"):
+		return 2
+	case strings.Contains(entry, "*"):
+		return 1
+	}
+	return 0
+}
+
+// word shows a text of a file: one that is no plain word stands in quotes, and a
+// long one is cut.
+func word(text string) string {
+	const most = 200
+	shown := visible.ASCII(text)
+	if len(shown) > most {
+		shown = shown[:most] + "…"
+	}
+	if text == "" || strings.ContainsAny(text, " \"'") {
+		return `"` + shown + `"`
+	}
+	return shown
+}
+
+func each[T any](list []T, show func(T) string) (out []string) {
+	for _, e := range list {
+		out = append(out, show(e))
+	}
+	return out
+}
