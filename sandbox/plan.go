@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +73,7 @@ type Options struct {
 	// its inputs.
 	InputsNotFlags bool
 
+	Folder        string // where in the project the agent begins, slash-separated; "" = at its root
 	Image         string // of the agent, when neither User nor a trusted Project names one
 	FirewallImage string // of the sidecar; no file of the project's can name it
 	Headless      agent.Headless
@@ -358,6 +360,15 @@ func agentUser(w *workspace.Workspace) (uid, gid int) {
 	return w.UID, w.GID
 }
 
+// workingDir is where the agent begins. A git directory of the project is another one
+// in a run, which may lack the folder.
+func workingDir(folder string) string {
+	if slices.Contains(strings.Split(folder, "/"), ".git") {
+		return workspaceTarget
+	}
+	return path.Join(workspaceTarget, path.Join("/", folder))
+}
+
 // agent is the container of Claude Code: no capability, no way to get one, no
 // engine's socket, and a read-only system.
 func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
@@ -370,7 +381,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		Name:         agentContainer(p.ID),
 		Image:        s.Image,
 		Entrypoint:   append([]string{agentInit, "reap", "--lifeline", "--"}, command...),
-		WorkingDir:   workspaceTarget,
+		WorkingDir:   workingDir(o.Folder),
 		User:         fmt.Sprintf("%d:%d", p.gitOwner.UID, p.gitOwner.GID),
 		Labels:       p.labels("agent", f.Workspace.Dir),
 		Stdin:        true,

@@ -33,6 +33,37 @@ func TestProjectAround(t *testing.T) {
 	}
 }
 
+// Attack: another user makes a folder above, where everybody may write or which is his,
+// a repository and a project.
+func TestAttackAProjectPlantedAbove(t *testing.T) {
+	base := folderReal(t)
+	open, foreign := filepath.Join(base, "open"), filepath.Join(base, "foreign")
+	for _, dir := range []string{open, foreign} {
+		for _, name := range []string{".git", "work/sub", "work/repo/.git", "work/repo/sub"} {
+			if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.Chmod(open, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	tops := []string{open}
+	if os.Geteuid() == 0 && os.Chown(foreign, 4711, 4711) == nil {
+		tops = append(tops, foreign)
+	}
+	for _, top := range tops {
+		here := filepath.Join(top, "work", "sub")
+		if got := ProjectAround(here, "", func(dir string) bool { return dir == top }); got != here {
+			t.Errorf("a command in %s works on %s", here, got)
+		}
+		in := filepath.Join(top, "work", "repo", "sub")
+		if got := ProjectAround(in, "", func(dir string) bool { return dir == filepath.Dir(in) }); got != filepath.Dir(in) {
+			t.Errorf("the user's own repository below is not found: %s", got)
+		}
+	}
+}
+
 func folderReal(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -90,7 +90,7 @@ func (a *app) fixPath(o fixOptions, path string) (changed int, err error) {
 		}
 		return a.fixed(o, p, out, fixed)
 	}
-	found, err := devcontainer.Discover(path)
+	found, err := a.discover(path)
 	if err != nil {
 		return 0, err
 	}

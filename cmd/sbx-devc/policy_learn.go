@@ -85,6 +85,10 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	if err != nil {
 		return err
 	}
+	if _, err := os.Lstat(o.file); errors.Is(err, fs.ErrNotExist) && isDefaultSettings(o.file) && !o.write && !o.enforce && o.format == "diff" {
+		fmt.Fprintf(a.stderr, "sbx-devc: note: the project has no %s, so these are flags for 'run'\n", filepath.ToSlash(defaultSettings))
+		o.format = "flags"
+	}
 	if o.format != "diff" {
 		lesson := learn.New(records, log.Policy, o.learn)
 		a.explainLesson(lesson, records, log.Policy, o.learn)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/templates/scaffold"
 	"github.com/org/claude-sandbox/workspace"
@@ -20,20 +21,41 @@ func (a *app) projectDir(args []string) string {
 	if len(args) > 0 {
 		return args[0]
 	}
+	dir, _ := a.projectAround(holdsProject)
+	return dir
+}
+
+// runDir is projectDir for a run, which needs no dev container: where there is none,
+// the repository around the current folder is the project. folder is where the user
+// stands in it, slash-separated; "" = at its root.
+func (a *app) runDir(named string) (dir, folder string) {
+	if named != "" {
+		return named, ""
+	}
+	return a.projectAround(func(dir string) bool {
+		return holdsProject(dir) || workspace.RepositoryOf(dir) == dir && workspace.CheckFolder(dir) == nil
+	})
+}
+
+// projectAround looks for a project from the current folder upwards, see
+// workspace.ProjectAround. folder is the way down again.
+func (a *app) projectAround(is func(dir string) bool) (dir, folder string) {
 	here, err := filepath.EvalSymlinks(".")
 	if err == nil {
 		here, err = filepath.Abs(here)
 	}
 	if err != nil {
-		return "."
+		return ".", ""
 	}
-	found := workspace.ProjectAround(real(here), real(a.getenv("HOME")), holdsProject)
-	rel, err := filepath.Rel(real(here), found)
-	if err != nil || rel == "." {
-		return "."
+	here = real(here)
+	found := workspace.ProjectAround(here, real(a.getenv("HOME")), is)
+	up, err := filepath.Rel(here, found)
+	down, downErr := filepath.Rel(found, here)
+	if err != nil || downErr != nil || up == "." {
+		return ".", ""
 	}
-	fmt.Fprintf(a.stderr, "sbx-devc: note: the project is %s\n", found)
-	return rel
+	fmt.Fprintf(a.stderr, "sbx-devc: note: the project is %s\n", visible.Line(found))
+	return up, filepath.ToSlash(down)
 }
 
 // projectPaths is projectDir for commands that take several paths.

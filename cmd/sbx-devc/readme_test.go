@@ -26,8 +26,7 @@ func TestReadmeSession(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	newGitFolder(t)
-	commands, home := 0, t.TempDir()
-	getenv := func(name string) string { return map[string]string{"HOME": home}[name] }
+	commands, getenv := 0, homeAlone(t)
 	for _, step := range strings.Split(string(session[1]), "$ ")[1:] {
 		line, want, _ := strings.Cut(step, "\n")
 		args, ok := strings.CutPrefix(line, "sbx-devc ")
@@ -45,6 +44,12 @@ func TestReadmeSession(t *testing.T) {
 	if commands < 3 {
 		t.Errorf("the session has %d commands", commands)
 	}
+}
+
+// homeAlone is an environment with a home folder and nothing else.
+func homeAlone(t *testing.T) func(string) string {
+	home := t.TempDir()
+	return func(name string) string { return map[string]string{"HOME": home}[name] }
 }
 
 // newGitFolder makes the current folder a repository, as far as init looks.
@@ -198,7 +203,7 @@ func TestDocumentedLinesRun(t *testing.T) {
 	tests := allTests(t)
 	t.Chdir(t.TempDir())
 	newGitFolder(t)
-	done := map[string]bool{}
+	done, getenv := map[string]bool{}, homeAlone(t)
 	for _, line := range lines {
 		elsewhere := ""
 		for prefix, where := range runElsewhere {
@@ -219,7 +224,7 @@ func TestDocumentedLinesRun(t *testing.T) {
 			continue
 		}
 		var out bytes.Buffer
-		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" }}
+		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: getenv}
 		if code := a.main(t.Context(), strings.Fields(args)); code != 0 {
 			t.Errorf("%s: exit code %d:\n%s", line, code, &out)
 		}

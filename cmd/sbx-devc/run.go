@@ -27,6 +27,7 @@ import (
 // runOptions are the flags of run as given.
 type runOptions struct {
 	print         bool
+	folder        string // where in the project the user stands
 	prompt        string // given as an argument
 	promptFile    string
 	outputFormat  string
@@ -65,9 +66,9 @@ func (a *app) runCommand() *cobra.Command {
 		Use:         "run [DIR] [flags] [PROMPT] [-- [PROMPT] CLAUDE_ARGS…]",
 		Annotations: map[string]string{annotationOwnOutput: "a warning"},
 		Short:       "Run Claude Code on a folder, sandboxed",
-		Long: `Run Claude Code on DIR (default: the current folder) in two containers: a
-firewall that lets only allowlisted traffic out, and the agent, which has no
-capability and no key. The prompt is an argument, comes from --prompt-file or on
+		Long: `Run Claude Code on DIR in two containers: a firewall that lets only allowlisted
+traffic out, and the agent, which has no capability and no key. Without DIR it is the
+project around the current folder, and the agent begins in that folder. The prompt is an argument, comes from --prompt-file or on
 standard input, whose text is added to an argument. An argument that names a folder
 is DIR; a prompt of one word comes after DIR or after --.
 
@@ -115,7 +116,9 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 			if !slices.Contains(outputFormats, o.outputFormat) {
 				return exitWith(exitUsage, unknownValue("output-format", o.outputFormat, outputFormats[1:]...))
 			}
-			return a.run(cmd.Context(), given.dir, given.claude, o)
+			dir, folder := a.runDir(given.dir)
+			o.folder = folder
+			return a.run(cmd.Context(), dir, given.claude, o)
 		},
 	}
 	f := cmd.Flags()
@@ -187,7 +190,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		return a.planError(err)
 	}
 	options := sandbox.Options{
-		ID: runs.NewID(), User: user, TrustProject: o.trustProject,
+		ID: runs.NewID(), User: user, TrustProject: o.trustProject, Folder: o.folder,
 		FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
 		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall, CommitLeft: o.commit,
 		Headless: agent.Headless{

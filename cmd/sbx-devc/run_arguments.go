@@ -26,7 +26,6 @@ type runArguments struct {
 // name exists. A word that could be a misspelt folder or a prompt is an error. After
 // "--" the first word is the prompt, unless it begins with "-".
 func readRunArguments(args []string, atDash int) (given runArguments, err error) {
-	given.dir = "."
 	if atDash >= 0 {
 		given.claude = args[atDash:]
 		args = args[:atDash]

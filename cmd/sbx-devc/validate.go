@@ -37,9 +37,9 @@ that belong to it. "sbx-devc rules" lists the checks.
 
 PATH is a project folder, a devcontainer.json, a Dockerfile, a sandbox.jsonc,
 the folder of a Feature or Template, or a repository of those; - reads a
-devcontainer.json from standard input. Without PATH it is the project around the
-current folder: the nearest folder upwards with a dev container, within the
-repository.
+devcontainer.json from standard input. A folder stands for the dev containers below
+it, too, as a monorepo has them. Without PATH it is the project around the current
+folder: the nearest folder upwards with a dev container, within the repository.
 
 Findings go to standard output; with --format sarif or github files are named
 from the root of the repository (GITHUB_WORKSPACE, or git's), wherever the
@@ -145,7 +145,7 @@ func (v *validation) path(ctx context.Context, path string) error {
 		}
 		return v.project(devcontainer.Parse("-", src))
 	}
-	found, err := devcontainer.Discover(path)
+	found, err := v.discover(path)
 	if err != nil {
 		return err
 	}
@@ -161,6 +161,15 @@ func (v *validation) path(ctx context.Context, path string) error {
 		failed = errors.Join(failed, devcontainer.Open(file, v.project))
 	}
 	return failed
+}
+
+// discover lists the files that a path names, those of the folders below among them.
+func (a *app) discover(path string) ([]string, error) {
+	found, whole, err := devcontainer.DiscoverAll(path)
+	if !whole {
+		fmt.Fprintf(a.stderr, "sbx-devc: note: %s is large: only a part of its folders was searched for dev containers; name the others\n", path)
+	}
+	return found, err
 }
 
 // piped reads a configuration from standard input, and from nobody's keyboard.
