@@ -123,6 +123,10 @@ func (p *Project) understand() {
 	if root == nil {
 		return
 	}
+	if p.Kind() == FeatureFile {
+		p.Rights = rights.OfFeature(p.Config)
+		return
+	}
 	p.RunArgs = rights.RunOptions.Parse(p.EngineOnly("runArgs"))
 	if root.Member("dockerFile") != nil || root.Member("build").Member("dockerfile") != nil {
 		p.BuildArgs = rights.ImageOptions.Parse(root.Member("build").Member("options"))

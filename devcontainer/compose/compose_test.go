@@ -270,3 +270,21 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// A finding at a map of a flow list ends with the map.
+func TestPlacesOfFlowMaps(t *testing.T) {
+	for _, list := range []string{
+		`[{type: bind, source: /a}, {type: bind, source: /b}]`, `[ {source: "/}a"}, {source: '/]'} ]`, `[{source: it's}, [x, {y: z}]]`,
+		`[{source: a, tmpfs: {size: 1}}]`,
+	} {
+		src := "services:\n  a:\n    image: x\n    volumes: " + list + "\n"
+		p := compose.Load([]*jsonc.Document{jsonc.Text("c.yaml", []byte(src))}, []string{"c.yaml"}, nil, nil)
+		for _, n := range append(p.Service("a").Get("volumes").Items, p.Service("a").Get("volumes")) {
+			got := src[n.Start:n.End]
+			if open, end := got[0], got[len(got)-1]; open == '{' && (end != '}' || strings.Count(got, "{") != strings.Count(got, "}")-strings.Count(got, `"/}`)) ||
+				open == '[' && end != ']' {
+				t.Errorf("%s: the place is %q", list, got)
+			}
+		}
+	}
+}

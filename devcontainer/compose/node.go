@@ -266,8 +266,36 @@ func (c *converter) find(n *yaml.Node) (start, end int) {
 		}
 	case n.Kind == yaml.ScalarNode && n.Style == 0 && bytes.HasPrefix(c.doc.Src[start:], []byte(n.Value)):
 		return start, start + len(n.Value)
+	case n.Style&yaml.FlowStyle != 0:
+		return start, start + flowEnd(line)
 	}
 	return start, start + len(line)
+}
+
+// flowEnd is the length of the flow map or list that line starts with: all of it
+// when that ends in a later line.
+func flowEnd(line []byte) int {
+	depth := 0
+	for at := 0; at < len(line); at++ {
+		switch line[at] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return at + 1
+			}
+		case '"', '\'':
+			if !bytes.ContainsRune([]byte("{[,: \t"), rune(line[max(0, at-1)])) {
+				continue // inside a plain word: it's
+			}
+			end := closing(line[at:])
+			if end <= 0 {
+				return len(line)
+			}
+			at += end
+		}
+	}
+	return len(line)
 }
 
 // closing finds the quote that ends the text at the start of line.

@@ -58,13 +58,13 @@ var referenceRules = []rule.Rule{
 
 // hostRules judge what lets the container out to the host.
 var hostRules = []rule.Rule{
-	{ID: "SBX401", Name: "engine-socket", Severity: diag.SeverityError, Check: engineAccess},
-	{ID: "SBX402", Name: "privileged", Severity: diag.SeverityError, Check: privileged},
-	{ID: "SBX403", Name: "dangerous-capability", Severity: diag.SeverityError, Check: dangerousCapabilities},
+	{ID: "SBX401", Name: "engine-socket", Severity: diag.SeverityError, Check: engineAccess, About: rule.Configurations | rule.Features},
+	{ID: "SBX402", Name: "privileged", Severity: diag.SeverityError, Check: privileged, About: rule.Configurations | rule.Features},
+	{ID: "SBX403", Name: "dangerous-capability", Severity: diag.SeverityError, Check: dangerousCapabilities, About: rule.Configurations | rule.Features},
 	{ID: "SBX404", Name: "host-namespace", Severity: diag.SeverityError, Check: hostNamespaces},
-	{ID: "SBX405", Name: "unconfined", Severity: diag.SeverityError, Check: unconfined},
+	{ID: "SBX405", Name: "unconfined", Severity: diag.SeverityError, Check: unconfined, About: rule.Configurations | rule.Features},
 	{ID: "SBX406", Name: "device", Severity: diag.SeverityWarning, Check: devices},
-	{ID: "SBX407", Name: "sensitive-mount", Severity: diag.SeverityError, Check: sensitiveMounts},
+	{ID: "SBX407", Name: "sensitive-mount", Severity: diag.SeverityError, Check: sensitiveMounts, About: rule.Configurations | rule.Features},
 	{ID: "SBX408", Name: "initialize-command", Severity: diag.SeverityWarning, Check: hostCommands},
 	{ID: "SBX409", Name: "way-to-others", Severity: diag.SeverityWarning, Check: waysToOthers},
 	{ID: "SBX410", Name: "build-opens-host", Severity: diag.SeverityWarning, Check: buildOpensHost},
@@ -74,13 +74,13 @@ var hostRules = []rule.Rule{
 	{ID: "SBX414", Name: "policy-capability", Severity: diag.SeverityError, Check: policyCapabilities},
 	{ID: "SBX415", Name: "policy-mount", Severity: diag.SeverityError, Check: policyMounts},
 	{ID: "SBX416", Name: "policy-property", Severity: diag.SeverityError, Check: policyProperties},
-	{ID: "SBX417", Name: "session-socket", Severity: diag.SeverityWarning, Check: sessionSockets},
+	{ID: "SBX417", Name: "session-socket", Severity: diag.SeverityWarning, Check: sessionSockets, About: rule.Configurations | rule.Features},
 	{ID: "SBX418", Name: "compose-provider", Severity: diag.SeverityWarning, Check: composeProviders},
 }
 
 // secretRules judge how keys reach the container.
 var secretRules = []rule.Rule{
-	{ID: "SBX501", Name: "literal-secret", Severity: diag.SeverityError, Check: literalSecrets},
+	{ID: "SBX501", Name: "literal-secret", Severity: diag.SeverityError, Check: literalSecrets, About: rule.Configurations | rule.Features},
 	{ID: "SBX502", Name: "inspectable-secret", Severity: diag.SeverityWarning, Check: inspectableSecrets},
 	{ID: "SBX503", Name: "session-secret", Severity: diag.SeverityNote, Check: sessionSecrets},
 	{ID: "SBX504", Name: "build-secret", Severity: diag.SeverityWarning, Check: buildSecrets},
@@ -98,7 +98,7 @@ var supplyRules = []rule.Rule{
 	{ID: "SBX605", Name: "lock-stale", Severity: diag.SeverityWarning, Check: lockDiffers},
 	{ID: "SBX606", Name: "policy-registry", Severity: diag.SeverityError, Check: policyRegistries},
 	{ID: "SBX607", Name: "policy-extension", Severity: diag.SeverityError, Check: policyExtensions},
-	{ID: "SBX608", Name: "piped-into-shell", Severity: diag.SeverityWarning, Check: pipedToShell},
+	{ID: "SBX608", Name: "piped-into-shell", Severity: diag.SeverityWarning, Check: pipedToShell, About: rule.Configurations | rule.Features},
 	{ID: "SBX609", Name: "feature-overwrites-firewall", Severity: diag.SeverityWarning, Check: firewallOverwritten},
 	{ID: "SBX610", Name: "lock-missing", Severity: diag.SeverityNote, Check: noLock},
 	{ID: "SBX611", Name: "policy-feature", Severity: diag.SeverityError, Check: policyFeatures},

@@ -136,6 +136,13 @@ func List(s Sources) []Right {
 	return l.out
 }
 
+// OfFeature reads the metadata of a Feature by itself. Its root is an object.
+func OfFeature(doc *jsonc.Document) []Right {
+	l := &lister{}
+	l.metadata(doc, doc.Root, Right{})
+	return l.out
+}
+
 type lister struct {
 	Sources
 	out  []Right
