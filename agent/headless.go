@@ -18,6 +18,7 @@ type Headless struct {
 	MaxTurns           int      // 0 = no limit
 	MaxBudgetUSD       float64  // US dollars at list price; 0 = no limit
 	AppendSystemPrompt string   // added to claude's own; NetworkNotice belongs here
+	Resume             string   // the conversation to go on with, which claude finds in its folder; "" = a new one
 	ExtraArgs          []string // appended as they are; see CheckExtraArgs
 }
 
@@ -43,6 +44,7 @@ func (h Headless) Args() []string {
 		}
 	}
 	option("--model", h.Model)
+	option("--resume", h.Resume)
 	if h.MaxTurns > 0 {
 		option("--max-turns", strconv.Itoa(h.MaxTurns))
 	}
@@ -90,12 +92,20 @@ var ours = []string{
 	"--setting-sources", "--strict-mcp-config", "--dangerously-skip-permissions", "--permission-mode",
 }
 
+// conversations are claude's options that take up a conversation. The run must
+// bring it into the sandbox.
+var conversations = []string{"-c", "--continue", "-r", "--resume", "--from-pr"}
+
 // CheckExtraArgs refuses arguments that would undo what Args sets: another
 // output format leaves no result to judge by, other setting sources let the
 // project choose where the credential goes.
 func CheckExtraArgs(args []string) error {
 	for _, a := range args {
 		name, _, _ := strings.Cut(a, "=")
+		if slices.Contains(conversations, name) {
+			return diag.WithHint(fmt.Errorf("claude's option %s finds no conversation in a new sandbox", name),
+				"--continue and --resume are options of the run itself, which brings the conversation along: give them before --")
+		}
 		if name == "--output-format" {
 			return diag.WithHint(errors.New("claude's option --output-format is set by the run itself"),
 				"leave --output-format out here, or give it before --")

@@ -48,7 +48,13 @@ const (
 	// initFolder is a volume of the firewall's container. The agent's, whose
 	// image may be anybody's, mounts it read-only.
 	initFolder = "/.sbx"
-	agentInit  = initFolder + "/sbx-init"
+
+	// claudeHomes holds a volume of the firewall's container, which is Claude's own
+	// folder in the agent's: it can be filled before the agent starts, and read
+	// when it has ended.
+	claudeHomes = "/.sbx-claude"
+	claudeHome  = claudeHomes + "/home"
+	agentInit   = initFolder + "/sbx-init"
 )
 
 // fallbackUID is the user of the agent where the project's folder belongs to
@@ -336,7 +342,7 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 		MemoryBytes: 512 << 20,
 		Pids:        128,
 		// The audit log and the policy in force, for the agent to read, and its init.
-		Volumes: append([]string{recordsPath, initFolder}, p.Project.Git.Volumes()...),
+		Volumes: append([]string{recordsPath, initFolder, claudeHome}, p.Project.Git.Volumes()...),
 	}
 }
 
@@ -388,7 +394,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		CapDrop:      []string{"ALL"},
 		SecurityOpt:  []string{"no-new-privileges"},
 		ReadOnlyRoot: true,
-		Mounts:       engineMounts(p.Project.List),
+		Mounts:       append(engineMounts(p.Project.List), engine.Mount{Volume: claudeHome, Target: agentHome + "/.claude"}),
 		Tmpfs: map[string]string{
 			// Without a size each could take half of the host's memory; what
 			// they hold counts against the memory limit besides.

@@ -113,6 +113,7 @@ func connect(t testing.TB) *engine.Engine {
 type trial struct {
 	options Options
 	prompt  io.Reader
+	home    []HomeFile
 	script  fakeapi.Script
 	key     string // that the API accepts; "" = canary
 	faults  *fakeapi.Fault
@@ -251,7 +252,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		})
 	}
 	tr.result, tr.err = Run(ctx, e, tr.plan, Host{
-		Prompt: tr.prompt, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
+		Prompt: tr.prompt, Home: tr.home, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
 		Say:      func(line string) { tr.said = append(tr.said, line) },
 		Upstream: upstream, Credential: credential, StateDir: tr.state,
 	})

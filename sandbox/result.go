@@ -65,11 +65,16 @@ type Result struct {
 	MeteredUSD float64
 	Egress     *report.Report // nil when the sidecar left no audit log
 	Timings    Timings
-	Files      Files
-	Changes    *changes.Set     // to the project's files since the run began, by whomever; nil when the agent never ran
-	Notes      []string         // what the run left closed or unread, and the user may not expect
-	Commits    []gitdir.Commits // of the agent, that can be applied
-	Warnings   []string         // what the user should know, of the plan and of what the agent left behind
+	Prompt     string // its first words, without secrets
+	Model      string // as Claude names it; "" when it never began
+	// Conversation is Claude's name of the one in ConversationFile; "" = none was
+	// kept.
+	Conversation string
+	Files        Files
+	Changes      *changes.Set     // to the project's files since the run began, by whomever; nil when the agent never ran
+	Notes        []string         // what the run left closed or unread, and the user may not expect
+	Commits      []gitdir.Commits // of the agent, that can be applied
+	Warnings     []string         // what the user should know, of the plan and of what the agent left behind
 }
 
 // Timings are wall-clock times of a run's steps.

@@ -24,6 +24,8 @@ import (
 // required unless they say otherwise.
 type Host struct {
 	Prompt  io.Reader        // goes to Claude's standard input; never on a command line
+	Title   string           // the prompt's first words, for lists of runs
+	Home    []HomeFile       // that Claude's own folder begins with
 	Stdout  io.Writer        // receives Claude's standard output, byte for byte
 	Stderr  io.Writer        // receives Claude's standard error
 	Say     func(string)     // one line for people: warnings and what is going on
@@ -85,6 +87,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 			h.Say("warning: " + saveErr.Error())
 		}
 	}()
+	r.result.Prompt = p.redactor().String(visible.Line(h.Title))
 	r.lookBefore(ctx)
 	if err := r.saveFirstSummary(); err != nil {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
@@ -202,12 +205,14 @@ func (r *run) start(ctx context.Context) error {
 	}
 	r.plan.limitMemory(ctx, r.engine, &spec)
 	filled := make(chan error, 1)
-	go func() { filled <- fillGit(ctx, r.engine, r.sidecar.id, r.plan) }()
+	go func() {
+		filled <- errors.Join(fillGit(ctx, r.engine, r.sidecar.id, r.plan), fillHome(ctx, r.engine, r.sidecar.id, r.plan, r.host.Home))
+	}()
 	mounts, err := r.plan.Project.WriteGitFiles(r.host.StateDir)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrNoStart, err)
 	} else {
-		spec.Mounts = append(engineMounts(mounts), spec.Mounts[len(mounts):]...) // Claude Code comes last, see MountClaude
+		spec.Mounts = append(engineMounts(mounts), spec.Mounts[len(mounts):]...) // Claude's folder and Claude Code come last
 		r.agent, err = createAgent(ctx, r.engine, spec)
 	}
 	if err := errors.Join(<-opened, <-filled, err); err != nil {

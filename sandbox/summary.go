@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,6 +52,8 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Conclusion    string           `json:"conclusion"`
 		Message       string           `json:"message,omitempty"`
 		Error         string           `json:"error,omitempty"`
+		Prompt        string           `json:"prompt,omitempty"` // its first words
+		Model         string           `json:"model,omitempty"`  // as Claude names it
 		SessionID     string           `json:"sessionId,omitempty"`
 		CostUSD       float64          `json:"costUsd"` // this and turns are the agent's word
 		Turns         int              `json:"turns"`
@@ -69,7 +72,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 	}{
 		SchemaVersion: 1, ID: result.ID, Folder: result.Folder, ExitCode: result.ExitCode,
 		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
-		Commits: result.Commits,
+		Commits: result.Commits, Prompt: result.Prompt, Model: result.Model,
 		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD,
 		Egress: []report.Row{}, Changed: []string{}, Warnings: append([]string{}, result.Warnings...), Notes: append([]string{}, result.Notes...), Milliseconds: result.Timings.milliseconds(),
 	}
@@ -82,6 +85,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 	if a := result.Agent; a != nil {
 		summary.SessionID, summary.CostUSD, summary.Turns, summary.Result = a.SessionID, agent.RoundUSD(a.CostUSD), a.Turns, a.Text
 	}
+	summary.SessionID = cmp.Or(result.Conversation, summary.SessionID)
 	if result.Egress != nil && result.Egress.Rows != nil {
 		shown := result.Egress.First(maxSummaryRows)
 		summary.Egress, summary.EgressMore = shown.Rows, shown.More

@@ -31,6 +31,8 @@ type runOptions struct {
 	prompt        string // given as an argument
 	promptFile    string
 	outputFormat  string
+	goOn          bool   // with the project's newest conversation
+	resume        string // the conversation to go on with
 	model         string
 	maxTurns      int
 	maxBudgetUSD  float64
@@ -116,6 +118,9 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 			if !slices.Contains(outputFormats, o.outputFormat) {
 				return exitWith(exitUsage, unknownValue("output-format", o.outputFormat, outputFormats[1:]...))
 			}
+			if o.goOn && o.resume != "" {
+				return exitWith(exitUsage, errors.New("--continue and --resume exclude each other"))
+			}
 			dir, folder := a.runDir(given.dir)
 			o.folder = folder
 			return a.run(cmd.Context(), dir, given.claude, o)
@@ -126,6 +131,8 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.StringVar(&o.outputFormat, "output-format", "",
 		"text, json or stream-json (default: the agent's work on a terminal, else text)")
 	f.StringVar(&o.promptFile, "prompt-file", "", "read the prompt from this file instead of standard input")
+	f.BoolVarP(&o.goOn, "continue", "c", false, "go on with the newest conversation of a run in this project")
+	f.StringVarP(&o.resume, "resume", "r", "", "go on with the conversation of this run, or of this session of Claude's")
 	f.StringVar(&o.model, "model", "", "Claude's model")
 	f.IntVar(&o.maxTurns, "max-turns", 0, "end after this many turns")
 	f.Float64Var(&o.maxBudgetUSD, "max-budget-usd", 0, "end after this many US dollars at list price")
@@ -185,6 +192,10 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if !o.dryRun {
 		a.runs().Reap(ctx)
 	}
+	earlier, err := a.earlierConversation(dir, o)
+	if err != nil {
+		return err
+	}
 	project, err := session.ReadProject(dir)
 	if err != nil {
 		return a.planError(err)
@@ -194,7 +205,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
 		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall, CommitLeft: o.commit,
 		Headless: agent.Headless{
-			Model: o.model, MaxTurns: o.maxTurns, MaxBudgetUSD: o.maxBudgetUSD, ExtraArgs: claudeArgs,
+			Resume: earlier.ID, Model: o.model, MaxTurns: o.maxTurns, MaxBudgetUSD: o.maxBudgetUSD, ExtraArgs: claudeArgs,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + o.systemPrompt),
 		},
 	}
@@ -220,6 +231,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return err
 	}
+	host.Home = earlier.Files(plan.Agent.WorkingDir)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)

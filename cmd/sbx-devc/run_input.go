@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -77,7 +78,7 @@ func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
 	}
 	say := func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) }
 	return &sandbox.Host{
-		Prompt: strings.NewReader(prompt), Stderr: a.stderr, Say: say,
+		Prompt: strings.NewReader(prompt), Title: firstWords(prompt), Stderr: a.stderr, Say: say,
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, LiveDir: a.runs().Live(),
 	}, nil
 }
@@ -114,4 +115,28 @@ func promptOr(text string, err error) (string, error) {
 		err = diag.OrHint(err, "give it as an argument, on standard input or with --prompt-file: sbx-devc run 'fix the tests'")
 	}
 	return text, err
+}
+
+// earlierConversation is the one that the flags ask to go on with.
+func (a *app) earlierConversation(dir string, o runOptions) (runs.Earlier, error) {
+	if !o.goOn && o.resume == "" {
+		return runs.Earlier{}, nil
+	}
+	project, err := filepath.Abs(dir)
+	if err != nil {
+		return runs.Earlier{}, exitWith(exitInternal, err)
+	}
+	return a.runs().Conversation(real(project), o.resume)
+}
+
+// maxTitle bounds the words by which a list of runs knows one again, in runes.
+const maxTitle = 80
+
+// firstWords is the beginning of a prompt, on one line.
+func firstWords(prompt string) string {
+	words := []rune(strings.Join(strings.Fields(prompt[:min(len(prompt), 4*maxTitle)]), " "))
+	if len(words) > maxTitle {
+		words = append(words[:maxTitle-1], '…')
+	}
+	return string(words)
 }

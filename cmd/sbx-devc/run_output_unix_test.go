@@ -122,3 +122,49 @@ func TestALostAnswerIsNoSuccess(t *testing.T) {
 		t.Errorf("%+v", result)
 	}
 }
+
+// A person goes on with what a run began, in the words that the help has.
+func TestRunGoesOnWithTheNewestConversation(t *testing.T) {
+	api := &fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Final: "noted"}}
+	upstream := httptest.NewServer(api)
+	t.Cleanup(upstream.Close)
+	first := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + upstream.URL}, "remember the MANGO")
+	first.begin(t, "")
+	if code := endOf(t, first); code != exitOK {
+		t.Fatal(first.said(t))
+	}
+	for _, flags := range [][]string{{"--continue"}, {"-r", filepath.Base(onlyRun(t, first.state()))}} {
+		next := runProgram(t, nil, append(flags, "which fruit?")...)
+		next.Args[2], next.Dir, next.Env = first.Dir, first.Dir, first.Env
+		next.begin(t, "")
+		if code := endOf(t, next); code != exitOK {
+			t.Fatal(next.said(t))
+		}
+		all := api.Requests()
+		if body := all[len(all)-1].Body; !strings.Contains(body, "MANGO") || !strings.Contains(body, "which fruit?") {
+			t.Errorf("%v: the model does not know the conversation", flags)
+		}
+		// Of two runs of one conversation the older one is the one to name next.
+		if err := os.RemoveAll(newestRun(t, first.state())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// onlyRun and newestRun are the folders of runs.
+func onlyRun(t *testing.T, state string) string {
+	t.Helper()
+	if all, _ := filepath.Glob(filepath.Join(state, "runs", "*")); len(all) != 1 {
+		t.Fatal(all)
+	}
+	return newestRun(t, state)
+}
+
+func newestRun(t *testing.T, state string) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(state, "runs", "*"))
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	return all[len(all)-1] // names begin with the time
+}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -47,11 +46,14 @@ func (h Home) Dir() string { return filepath.Join(h.state, "runs") }
 // Live is where runs that go on are noted, see sandbox.Reap.
 func (h Home) Live() string { return filepath.Join(h.state, "live") }
 
+// idTime is how an id begins: with the time of the run's start, UTC.
+const idTime = "20060102-150405"
+
 // NewID names a run so that names sort by time and never meet.
 func NewID() string {
 	var random [3]byte
 	_, _ = rand.Read(random[:]) // never fails
-	return time.Now().UTC().Format("20060102-150405") + "-" + hex.EncodeToString(random[:])
+	return time.Now().UTC().Format(idTime) + "-" + hex.EncodeToString(random[:])
 }
 
 // idForm is how NewID names runs: no path, so that a word on the command line is
@@ -139,17 +141,7 @@ func (h Home) Projects() map[string]bool {
 }
 
 // ProjectOf is the project that a run was of; "" when its summary does not say.
-func ProjectOf(run string) string {
-	text, err := os.ReadFile(filepath.Join(run, sandbox.SummaryFile))
-	if err != nil {
-		return ""
-	}
-	var summary struct{ Folder string }
-	if json.Unmarshal(text, &summary) != nil {
-		return ""
-	}
-	return summary.Folder
-}
+func ProjectOf(run string) string { return readSummary(run).Folder }
 
 // reapBudget bounds cleaning up behind runs that were killed, while somebody
 // waits for something else.

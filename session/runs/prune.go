@@ -80,7 +80,7 @@ func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time) {
 // list lists the folders of runs, the newest first.
 func (h Home) list(now time.Time) (runs []keptRun) {
 	for id, folder := range h.Newest() {
-		began, err := time.Parse("20060102-150405", id[:15])
+		began, err := time.Parse(idTime, id[:len(idTime)])
 		if err != nil || !filekind.IsFolder(folder) {
 			continue
 		}

@@ -1,0 +1,66 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/org/claude-sandbox/agent/conversation"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// Earlier is a conversation that a run goes on with; the zero value is none.
+type Earlier struct {
+	ID   string // claude's
+	text []byte
+}
+
+// Files are what Claude's own folder must begin with, when it works in the folder
+// workDir of the sandbox.
+func (e Earlier) Files(workDir string) []sandbox.HomeFile {
+	if e.ID == "" {
+		return nil
+	}
+	return []sandbox.HomeFile{{Path: conversation.Path(workDir, e.ID), Data: e.text}}
+}
+
+// Conversation finds what a run in project goes on with: the conversation that name
+// means, a run's id or claude's own, or for "" the newest one of the project. It
+// errs when there is none, or it is another project's.
+func (h Home) Conversation(project, name string) (Earlier, error) {
+	if name != "" && !idForm.MatchString(name) && !conversation.IsID(name) {
+		err := fmt.Errorf("%q is the name of no run and of no conversation", name)
+		return Earlier{}, exitcode.With(exitcode.Usage, diag.WithHint(err, "'sbx-devc ls' lists the runs; --continue goes on with the newest one"))
+	}
+	for run, folder := range h.Newest() {
+		summary := readSummary(folder)
+		if name != "" && run != name && summary.SessionID != name || name == "" && summary.Folder != project {
+			continue
+		}
+		if summary.Folder != project {
+			err := fmt.Errorf("the run %s was in %s, and this one is in %s", run, summary.Folder, project)
+			return Earlier{}, exitcode.With(exitcode.NoInput, diag.WithHint(err, "go on there: sbx-devc run %s --resume %s 'PROMPT'", summary.Folder, name))
+		}
+		text, err := os.ReadFile(filepath.Join(folder, sandbox.ConversationFile))
+		switch {
+		case err == nil && conversation.IsID(summary.SessionID):
+			return Earlier{summary.SessionID, text}, nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return Earlier{}, exitcode.With(exitcode.NoInput, fmt.Errorf("reading the conversation: %w", err))
+		case name == run:
+			err := fmt.Errorf("the run %s left no conversation", run)
+			return Earlier{}, exitcode.With(exitcode.NoInput, diag.WithHint(err, "'sbx-devc ls' lists the runs"))
+		}
+		// Another run may have it.
+	}
+	what := "no run in " + project + " left a conversation"
+	if name != "" {
+		what = "no run with a conversation is " + name
+	}
+	return Earlier{}, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s, in %s", what, h.Dir()),
+		"'sbx-devc ls' lists the runs; without --continue and --resume a new conversation begins"))
+}

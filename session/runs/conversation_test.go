@@ -1,0 +1,66 @@
+package runs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const session = "43faee80-7517-4d16-a9cf-231fae11829b"
+
+// runsWith makes runs with these summaries; "+" in front of one keeps a
+// conversation, too.
+func runsWith(t *testing.T, summaries map[string]string) Home {
+	t.Helper()
+	h := Home{t.TempDir(), func(string) {}}
+	for id, text := range summaries {
+		folder, err := h.Make(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, kept := strings.CutPrefix(text, "+")
+		if err := os.WriteFile(filepath.Join(folder, "summary.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if kept {
+			if err := os.WriteFile(filepath.Join(folder, "conversation.jsonl"), []byte(id), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return h
+}
+
+func TestAConversationIsFoundByItsProject(t *testing.T) {
+	other := strings.Replace(session, "43", "44", 1)
+	h := runsWith(t, map[string]string{
+		"20260101-000000-aaaaaa": `+{"folder":"/p","sessionId":"` + session + `"}`,
+		"20260102-000000-aaaaaa": `+{"folder":"/p","sessionId":"` + session + `"}`,
+		"20260103-000000-aaaaaa": `{"folder":"/p","sessionId":"` + session + `"}`,
+		"20260104-000000-aaaaaa": `+{"folder":"/q","sessionId":"` + other + `"}`,
+		"20260105-000000-aaaaaa": `+{"folder":"/p","sessionId":"../../evil"}`,
+	})
+	for _, c := range []struct{ project, name, run, want string }{
+		{"/p", session, "20260102-000000-aaaaaa", ""},
+		{"/p", "20260101-000000-aaaaaa", "20260101-000000-aaaaaa", ""},
+		{"/p", "", "20260102-000000-aaaaaa", ""},
+		{"/q", "", "20260104-000000-aaaaaa", ""},
+		{"/q", session, "", "was in /p, and this one is in /q"},
+		{"/p", "20260103-000000-aaaaaa", "", "left no conversation"},
+		{"/p", "20260105-000000-aaaaaa", "", "left no conversation"},
+		{"/p", "20260109-000000-aaaaaa", "", "no run with a conversation is"},
+		{"/r", "", "", "no run in /r left a conversation"},
+		{"/p", "../20260101-000000-aaaaaa", "", "the name of no run"},
+	} {
+		got, err := h.Conversation(c.project, c.name)
+		switch {
+		case c.want != "":
+			if err == nil || !strings.Contains(err.Error(), c.want) || got.Files("/workspace") != nil {
+				t.Errorf("%s %q: %v", c.project, c.name, err)
+			}
+		case err != nil || string(got.Files("/workspace")[0].Data) != c.run || got.Files("/workspace")[0].Path != "projects/-workspace/"+got.ID+".jsonl":
+			t.Errorf("%s %q: %+v %v", c.project, c.name, got, err)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package runs
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/filelock"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// Run is what is known of a run. The agent has a say in all words but Project and
+// Result.
+type Run struct {
+	ID           string    `json:"id"`
+	Began        time.Time `json:"began"`
+	Folder       string    `json:"folder"` // its files
+	Project      string    `json:"project"`
+	Prompt       string    `json:"prompt"` // its first words
+	Model        string    `json:"model"`
+	CostUSD      float64   `json:"costUsd"` // metered on this side, at list price
+	Result       string    `json:"result"`  // agent.Conclusion; "running" while it goes on
+	Conversation bool      `json:"conversation"`
+	SessionID    string    `json:"sessionId"`
+}
+
+// Running is the result of a run that goes on.
+const Running = "running"
+
+// List lists the runs of a project, or with "" all, the newest first.
+func (h Home) List(project string) (runs []Run) {
+	for id, folder := range h.Newest() {
+		if r := h.run(id, folder); project == "" || r.Project == project {
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+// Run is what is known of the run in a folder; false when it is none.
+func (h Home) Run(folder string) (Run, bool) {
+	id := filepath.Base(folder)
+	if !idForm.MatchString(id) {
+		return Run{}, false
+	}
+	return h.run(id, folder), true
+}
+
+func (h Home) run(id, folder string) Run {
+	s := readSummary(folder)
+	began, _ := time.Parse(idTime, id[:len(idTime)]) // of idForm; a date that is none is the zero time
+	r := Run{
+		ID: id, Began: began, Folder: folder, Project: s.Folder, Prompt: s.Prompt, Model: s.Model, CostUSD: s.MeteredUSD,
+		Result: s.Conclusion, SessionID: s.SessionID, Conversation: isKept(folder, sandbox.ConversationFile),
+	}
+	if h.goesOn(id) {
+		r.Result = Running
+	}
+	return r
+}
+
+// goesOn reports whether the program of a run lives: it holds the run's note.
+func (h Home) goesOn(id string) bool {
+	f, err := os.OpenFile(filepath.Join(h.Live(), id+".json"), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	free, err := filelock.Try(f)
+	return err == nil && !free
+}
+
+// summary is what is read of a run's summary.
+type summary struct {
+	Folder, Prompt, Model, Conclusion, SessionID string
+	MeteredUSD                                   float64
+}
+
+// readSummary is empty where a run has left none.
+func readSummary(run string) (s summary) {
+	text, err := os.ReadFile(filepath.Join(run, sandbox.SummaryFile))
+	if err != nil || json.Unmarshal(text, &s) != nil {
+		return summary{}
+	}
+	return s
+}
+
+func isKept(folder, name string) bool {
+	info, err := os.Lstat(filepath.Join(folder, name))
+	return err == nil && info.Mode().IsRegular()
+}
