@@ -30,7 +30,8 @@ func Discover(path string) ([]string, error) {
 		return nil, err
 	}
 	if ext := filepath.Ext(path); !info.IsDir() && (ext == ".yml" || ext == ".yaml") {
-		return nil, diag.WithHint(fmt.Errorf("%w: %s is a Compose file", ErrNone, path), "name the devcontainer.json that names it, or its project")
+		return nil, diag.WithHint(fmt.Errorf("%w: %s is a Compose file", ErrNone, path),
+			"name the devcontainer.json that names it, or its project")
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
 		return nil, diag.WithHint(fmt.Errorf("%w: %s is no regular file", ErrNone, path), "- reads standard input")
@@ -64,7 +65,8 @@ func Discover(path string) ([]string, error) {
 		}
 	}
 	if len(found) == 0 && inDevcontainer(path) {
-		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "name the project's folder, the one with .devcontainer in it, or one file")
+		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path),
+			"name the project's folder, the one with .devcontainer in it, or one file")
 	}
 	if len(found) == 0 {
 		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "sbx-devc init %s writes one", path)
@@ -82,9 +84,11 @@ func unusable(folder string) error {
 			return &fs.PathError{Op: "open", Path: file, Err: fs.ErrPermission}
 		case err != nil:
 		case info.Mode()&os.ModeSymlink != 0:
-			return diag.WithHint(fmt.Errorf("%w: %s is a link", ErrNone, file), "it leads nowhere, to itself or out of the project; name the file it should lead to")
+			return diag.WithHint(fmt.Errorf("%w: %s is a link", ErrNone, file),
+				"it leads nowhere, to itself or out of the project; name the file it should lead to")
 		case info.IsDir() && filepath.Ext(name) != ".devcontainer":
-			return diag.WithHint(fmt.Errorf("%w: %s is a folder", ErrNone, file), "it must be a file; a configuration with a name lies in .devcontainer/NAME/devcontainer.json")
+			return diag.WithHint(fmt.Errorf("%w: %s is a folder", ErrNone, file),
+				"it must be a file; a configuration with a name lies in .devcontainer/NAME/devcontainer.json")
 		case !info.IsDir() && filepath.Ext(name) == ".devcontainer":
 			return diag.WithHint(fmt.Errorf("%w: %s is a file", ErrNone, file), "it must be a folder with devcontainer.json in it")
 		}

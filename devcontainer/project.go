@@ -131,7 +131,8 @@ func (p *Project) understand() {
 	if root.Member("dockerFile") != nil || root.Member("build").Member("dockerfile") != nil {
 		p.BuildArgs = rights.ImageOptions.Parse(root.Member("build").Member("options"))
 	}
-	s := rights.Sources{Config: p.Config, ByCompose: p.byCompose(), Args: p.RunArgs, Build: p.BuildArgs, Budget: p.work, Metadata: p.FeatureMetadata}
+	s := rights.Sources{Config: p.Config, ByCompose: p.byCompose(), Args: p.RunArgs, Build: p.BuildArgs, Budget: p.work,
+		Metadata: p.FeatureMetadata}
 	if p.Composed != nil {
 		s.Compose, s.Service = p.Composed.Project, p.Composed.Service
 	}

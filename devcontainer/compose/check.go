@@ -93,12 +93,15 @@ func (p *checker) volumes(s *Service) {
 
 // serviceKeys are the keys of a service (compose-spec, "Services top-level
 // element").
-var serviceKeys = strings.Fields(`annotations attach blkio_config build cap_add cap_drop cgroup cgroup_parent command configs container_name cpu_count cpu_percent
-	cpu_period cpu_quota cpu_rt_period cpu_rt_runtime cpu_shares cpus cpuset credential_spec depends_on deploy develop device_cgroup_rules devices dns dns_opt dns_search
-	domainname driver_opts entrypoint env_file environment expose extends external_links extra_hosts gpus group_add healthcheck hostname image init ipc isolation label_file
-	labels links logging mac_address mem_limit mem_reservation mem_swappiness memswap_limit models network_mode networks oom_kill_disable oom_score_adj pid pids_limit
-	platform ports post_start pre_stop privileged profiles provider pull_policy read_only restart runtime scale secrets security_opt shm_size stdin_open stop_grace_period
-	stop_signal storage_opt sysctls tmpfs tty ulimits use_api_socket user userns_mode uts volume_driver volumes volumes_from working_dir`)
+var serviceKeys = strings.Fields(`annotations attach blkio_config build cap_add cap_drop cgroup cgroup_parent command configs container_name
+	cpu_count cpu_percent cpu_period cpu_quota cpu_rt_period cpu_rt_runtime cpu_shares cpus cpuset credential_spec depends_on deploy
+	develop device_cgroup_rules devices dns dns_opt dns_search domainname driver_opts entrypoint env_file environment
+	expose extends external_links extra_hosts gpus group_add healthcheck hostname image init ipc isolation label_file
+	labels links logging mac_address mem_limit mem_reservation mem_swappiness memswap_limit models network_mode networks
+	oom_kill_disable oom_score_adj pid pids_limit platform ports post_start pre_stop privileged profiles provider
+	pull_policy read_only restart runtime scale secrets security_opt shm_size stdin_open stop_grace_period stop_signal
+	storage_opt sysctls tmpfs tty ulimits use_api_socket user userns_mode uts volume_driver volumes volumes_from
+	working_dir`)
 
 // keys reports names that are near to a key; a newer Compose may have others.
 func (p *checker) keys(s *Service) {

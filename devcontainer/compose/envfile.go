@@ -137,4 +137,5 @@ func quoted(src string) (text string, size int) {
 }
 
 // escapes are those in double quotes. "$$" is a dollar sign for interpolate.
-var escapes = strings.NewReplacer(`\a`, "\a", `\b`, "\b", `\f`, "\f", `\n`, "\n", `\r`, "\r", `\t`, "\t", `\v`, "\v", `\$`, "$$", `\"`, `"`, `\\`, `\`)
+var escapes = strings.NewReplacer(`\a`, "\a", `\b`, "\b", `\f`, "\f", `\n`, "\n", `\r`, "\r", `\t`, "\t", `\v`, "\v", `\$`, "$$", `\"`,
+	`"`, `\\`, `\`)

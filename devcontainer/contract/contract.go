@@ -39,15 +39,16 @@ func capabilityMissing(v *rule.View) []rule.Finding {
 		if hasCapability(v, "NET_ADMIN") {
 			return nil
 		}
-		return []rule.Finding{v.AtMissing(v.Root.Member("capAdd"), message, `add "capAdd": ["NET_ADMIN"]`).FixedBy(v.Listing("capAdd", "NET_ADMIN"))}
+		return []rule.Finding{v.AtMissing(v.Root.Member("capAdd"), message, `add "capAdd": ["NET_ADMIN"]`).
+			FixedBy(v.Listing("capAdd", "NET_ADMIN"))}
 	}
 	owner, own := networkOwner(v, dev)
 	if owner == nil || serviceHas(v, owner, "NET_ADMIN") || own && hasCapability(v, "NET_ADMIN") {
 		return nil
 	}
 	if !own {
-		return []rule.Finding{rule.AtCompose(nameOf(owner), fmt.Sprintf("the firewall in %s needs the capability NET_ADMIN, which nothing adds", owner.Name),
-			"add cap_add: [NET_ADMIN]")}
+		return []rule.Finding{rule.AtCompose(nameOf(owner),
+			fmt.Sprintf("the firewall in %s needs the capability NET_ADMIN, which nothing adds", owner.Name), "add cap_add: [NET_ADMIN]")}
 	}
 	return []rule.Finding{rule.AtCompose(nameOf(dev), message, "add cap_add: [NET_ADMIN]")}
 }
@@ -109,7 +110,8 @@ func startsScript(entrypoint []string) bool {
 // changesOwner reports an agent's container that may change the firewall of the
 // service whose network it joins.
 func changesOwner(v *rule.View, dev *compose.Service) []rule.Finding {
-	const message, hint = "the agent's container may change the firewall of the network that it joins", "leave it to the service that owns the network"
+	const message = "the agent's container may change the firewall of the network that it joins"
+	const hint = "leave it to the service that owns the network"
 	switch {
 	case serviceHas(v, dev, "NET_ADMIN"):
 		at := dev.Get("privileged")

@@ -47,7 +47,8 @@ func firstProcess(v *rule.View) (out []rule.Finding) {
 
 // featureUsers reports an agent that is root, who can take the firewall away.
 func featureUsers(c *rule.View, feature jsonc.Member) []rule.Finding {
-	const message, hint = "the agent would be root, who can change the firewall; the Feature's build refuses that", `set "remoteUser" to another user of the image`
+	const message = "the agent would be root, who can change the firewall; the Feature's build refuses that"
+	const hint = `set "remoteUser" to another user of the image`
 	switch n := c.NamedUser(); {
 	case n != nil && rule.IsRoot(n.Text):
 		return []rule.Finding{c.AtValue(n, message, hint)}

@@ -117,7 +117,8 @@ func (e exposure) openHostPaths() (open []string) {
 	}
 	for _, p := range obeyed.HostPaths() {
 		top, _, _ := strings.Cut(p, "/")
-		if "/"+p != configPath(e.View) && top != ".git" && e.Tree.Kind(path.Join(e.Home, p)) != devcontainer.Nothing && !covered(e.View, "/"+p, true) {
+		others := "/"+p == configPath(e.View) || top == ".git" // rules of their own
+		if !others && e.Tree.Kind(path.Join(e.Home, p)) != devcontainer.Nothing && !covered(e.View, "/"+p, true) {
 			open = append(open, p)
 		}
 	}
@@ -296,7 +297,8 @@ func gitWritable(v *rule.View) (out []rule.Finding) {
 			"mount each over itself, readonly, and .git over itself, writable, so that nobody renames it; sbx-devc init writes the lines",
 			gitMounts(e.View), inside))
 	case len(inside) > 0:
-		out = append(out, e.finding(".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in its place",
+		out = append(out, e.finding(".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in "+
+			"its place",
 			"mount .git over itself, writable; sbx-devc init writes the lines", gitMounts(e.View), inside))
 	}
 	return out

@@ -76,7 +76,8 @@ func installsClaude(c *rule.View) bool {
 
 // keepsLogin reports a mount over Claude Code's folder.
 func keepsLogin(c *rule.View) bool {
-	return slices.ContainsFunc(append(c.Mounts(), c.ServiceMounts()...), func(r rights.Right) bool { return path.Base(r.Mount.Target) == ".claude" })
+	return slices.ContainsFunc(append(c.Mounts(), c.ServiceMounts()...),
+		func(r rights.Right) bool { return path.Base(r.Mount.Target) == ".claude" })
 }
 
 // serviceLines returns what the dev container's service lacks.

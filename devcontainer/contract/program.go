@@ -32,7 +32,8 @@ var (
 )
 
 // untouching are programs that neither write nor move the files they name.
-var untouching = []string{programName, "chmod", "setcap", "getcap", "true", ":", "echo", "printf", "test", "[", "ls", "stat", "file", "which", "command", "type", "cat", "grep", "cmp", "readlink", "sha256sum", "sha512sum"}
+var untouching = []string{programName, "chmod", "setcap", "getcap", "true", ":", "echo", "printf", "test", "[", "ls", "stat", "file",
+	"which", "command", "type", "cat", "grep", "cmp", "readlink", "sha256sum", "sha512sum"}
 
 // programHint is what to do about all of these.
 const programHint = "leave the lines of sbx-devc init as they are, or say with sbx-ignore why this program is the firewall"
@@ -79,9 +80,11 @@ func firewallProgram(v *rule.View) (out []rule.Finding) {
 			found = append(found, suspect{m[2], m[3], "this line is no instruction: it belongs to what begins above it"})
 		}
 	}
-	if final := c.Build.Final; !lost && len(starts) > 0 && final != nil && !starts[final] && c.Root.Member("dockerComposeFile") == nil && !isImage(final.Base().Image, release.ImageRepo()) {
+	if final := c.Build.Final; !lost && len(starts) > 0 && final != nil && !starts[final] && c.Root.Member("dockerComposeFile") == nil &&
+		!isImage(final.Base().Image, release.ImageRepo()) {
 		if entrypoint, _ := final.Start(); entrypoint == nil { // another one is SBX802's
-			found = append(found, suspect{final.From.Start, final.From.HeadEnd, "the container is made from this stage, and only another one starts the firewall"})
+			found = append(found, suspect{final.From.Start, final.From.HeadEnd,
+				"the container is made from this stage, and only another one starts the firewall"})
 		}
 	}
 	for _, f := range found {
@@ -124,7 +127,8 @@ func startedBy(s *dockerfile.Stage) []suspect {
 		return nil
 	}
 	for _, i := range s.History() {
-		if cmd, ok := i.Command.(*instructions.EnvCommand); ok && slices.ContainsFunc(cmd.Env, func(kv instructions.KeyValuePair) bool { return kv.Key == "PATH" }) {
+		if cmd, ok := i.Command.(*instructions.EnvCommand); ok && slices.ContainsFunc(cmd.Env,
+			func(kv instructions.KeyValuePair) bool { return kv.Key == "PATH" }) {
 			return []suspect{{use.Start, use.HeadEnd, programName + " is looked for in PATH, which this Dockerfile changes"}}
 		}
 	}
@@ -149,7 +153,8 @@ func (c *programSearch) programAt(s *dockerfile.Stage, place string, use *docker
 	}
 	c.asked[at] = true
 	base := s.Base()
-	brought := isImage(base.Image, release.ImageRepo()) && place == programPlace || isImage(base.Image, release.InitRepo()) && place == programSource
+	brought := isImage(base.Image, release.ImageRepo()) && place == programPlace ||
+		isImage(base.Image, release.InitRepo()) && place == programSource
 	brought = brought && !c.replaced(base.Image)
 	var copies, runs []suspect
 	folder := "/"
@@ -395,7 +400,8 @@ func settingsMissing(v *rule.View) (out []rule.Finding) {
 				name := path.Join(context, path.Clean("/"+i.Expand(source)))
 				if path.Base(name) == devcontainer.SettingsName && v.Tree.Kind(name) == devcontainer.Nothing {
 					start, end := i.Find(source)
-					out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("there is no %s, so the image cannot be built", name), "restore it from git, or let sbx-devc init write it"))
+					out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("there is no %s, so the image cannot be built", name),
+						"restore it from git, or let sbx-devc init write it"))
 				}
 			}
 		}

@@ -304,7 +304,8 @@ func setuidRefused(v *rule.View) (out []rule.Finding) {
 		if use.raises {
 			message += ": the firewall is never raised, and the container goes on without one"
 		}
-		out = append(out, v.AtMissing(use.node, message, "do it as root in the Dockerfile or in the image's ENTRYPOINT; without the option, setuid programs give the agent the container's capabilities"))
+		out = append(out, v.AtMissing(use.node, message, "do it as root in the Dockerfile or in the image's ENTRYPOINT; without the option, "+
+			"setuid programs give the agent the container's capabilities"))
 	}
 	return out
 }

@@ -321,7 +321,8 @@ func (p *reader) run(i *Instruction, line instructions.ShellDependantCmdLine, fl
 	text, start := body(i, flags, p.escape)
 	if len(i.Documents) == 1 && wholly.MatchString(strings.TrimSpace(line.CmdLine[0])) {
 		text, start = i.Documents[0].Text, i.Documents[0].Start
-		if first, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#!") && !slices.ContainsFunc(shell.Shells, func(s string) bool { return strings.Contains(first, s) }) {
+		if first, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#!") && !slices.ContainsFunc(shell.Shells,
+			func(s string) bool { return strings.Contains(first, s) }) {
 			i.Unread = true
 			return
 		}

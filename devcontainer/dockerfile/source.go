@@ -33,7 +33,8 @@ func (l lines) end(n int, src []byte) int {
 // place fills in where the node's instruction and its here-documents stand.
 func place(i *Instruction, node *parser.Node, src []byte, l lines) {
 	i.Start = l.start(node.StartLine)
-	for i.Start < len(src) && (src[i.Start] == ' ' || src[i.Start] == '\t' || src[i.Start] == 0xEF || src[i.Start] == 0xBB || src[i.Start] == 0xBF) {
+	for i.Start < len(src) && (src[i.Start] == ' ' || src[i.Start] == '\t' || src[i.Start] == 0xEF || src[i.Start] == 0xBB ||
+		src[i.Start] == 0xBF) {
 		i.Start++
 	}
 	i.End = max(i.Start, l.end(node.EndLine, src))

@@ -96,7 +96,8 @@ func (r *resolver) compose(config Object, result *Result, image Image) *Compose 
 	}
 	out := &Compose{Project: r.projectName(config), Origins: map[string][]Origin{}}
 	out.Service = r.serviceView(out.Origins)
-	if len(list(out.Service.Get("profiles"))) > 0 && len(list(config.Get("runServices"))) == 0 && r.options.Host.Env["COMPOSE_PROFILES"] == "" {
+	if len(list(out.Service.Get("profiles"))) > 0 && len(list(config.Get("runServices"))) == 0 &&
+		r.options.Host.Env["COMPOSE_PROFILES"] == "" {
 		r.unknown("whether the service starts: it has profiles, and neither runServices nor COMPOSE_PROFILES names it")
 	}
 	out.Override = r.override(config, result, image)

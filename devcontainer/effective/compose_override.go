@@ -29,7 +29,8 @@ func (r *resolver) override(config Object, result *Result, image Image) string {
 	for _, e := range list(merged.Get("entrypoints")) {
 		scripts = append(scripts, text(e))
 	}
-	fmt.Fprintf(&b, "\n    entrypoint: [\"/bin/sh\", \"-c\", \"echo Container started\\n\ntrap \\\"exit 0\\\" 15\\n\n%s\\n\nexec \\\"$$@\\\"\\n\nwhile sleep 1 & wait $$!; do :; done\", \"-\"", strings.Join(scripts, "\\n\n"))
+	fmt.Fprintf(&b, "\n    entrypoint: [\"/bin/sh\", \"-c\", \"echo Container started\\n\ntrap \\\"exit 0\\\" 15\\n\n%s\\n\nexec "+
+		"\\\"$$@\\\"\\n\nwhile sleep 1 & wait $$!; do :; done\", \"-\"", strings.Join(scripts, "\\n\n"))
 	for _, word := range entrypoint {
 		j, _ := marshal(dollars(word))
 		fmt.Fprintf(&b, ", %s", j)

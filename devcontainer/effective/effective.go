@@ -62,7 +62,8 @@ type Result struct {
 // refuse it.
 func Compute(p *devcontainer.Project, options Options) (*Result, error) {
 	if p.Config.Root == nil || p.Config.Root.Kind != jsonc.Object {
-		return nil, diag.WithHint(fmt.Errorf("%s is not a well-formed JSON object", p.Config.File), "sbx-devc validate %s says where", p.Config.File)
+		return nil, diag.WithHint(fmt.Errorf("%s is not a well-formed JSON object", p.Config.File), "sbx-devc validate %s says where",
+			p.Config.File)
 	}
 	r := &resolver{project: p, options: options, work: budget.New(maxWork)}
 	raw := valueOf(p.Config.Root).(Object)

@@ -144,7 +144,8 @@ func compare(a, b *feature) int {
 		return cmp.Or(collate(a.path, b.path), compareOptions(a.options, b.options))
 	}
 	ra, rb := resource(a.id), resource(b.id)
-	return cmp.Or(collate(path.Dir(ra), path.Dir(rb)), collate(path.Base(ra), path.Base(rb)), collate(a.id, b.id), compareOptions(a.options, b.options))
+	return cmp.Or(collate(path.Dir(ra), path.Dir(rb)), collate(path.Base(ra), path.Base(rb)), collate(a.id, b.id),
+		compareOptions(a.options, b.options))
 }
 
 func compareOptions(a, b any) int {

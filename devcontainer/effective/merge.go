@@ -71,7 +71,8 @@ func (e entry) members(pointer string) func(name string) Origin {
 // is that of the reference implementation.
 var (
 	hooks      = []string{"onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand"}
-	fromConfig = append(slices.Clone(hooks), "waitFor", "customizations", "mounts", "containerEnv", "containerUser", "init", "privileged", "capAdd",
+	fromConfig = append(slices.Clone(hooks), "waitFor", "customizations", "mounts", "containerEnv", "containerUser", "init",
+		"privileged", "capAdd",
 		"securityOpt", "remoteUser", "userEnvProbe", "remoteEnv", "overrideCommand", "portsAttributes", "otherPortsAttributes", "forwardPorts",
 		"shutdownAction", "updateRemoteUserUID", "hostRequirements")
 	fromFeature = append(slices.Clone(hooks), "init", "privileged", "capAdd", "securityOpt", "entrypoint", "mounts", "customizations")

@@ -75,7 +75,8 @@ func keepAlive(merged Object) string {
 	for _, e := range list(merged.Get("entrypoints")) {
 		entrypoints = append(entrypoints, text(e))
 	}
-	return "echo Container started\ntrap \"exit 0\" 15\n" + strings.Join(entrypoints, "\n") + "\nexec \"$@\"\nwhile sleep 1 & wait $!; do :; done"
+	return "echo Container started\ntrap \"exit 0\" 15\n" + strings.Join(entrypoints, "\n") +
+		"\nexec \"$@\"\nwhile sleep 1 & wait $!; do :; done"
 }
 
 // mountOption writes a mount. Of an object only three members are used: its

@@ -144,7 +144,8 @@ func (c *pass) report(r *rule.Rule, f rule.Finding) {
 	if follows || f.Doc == c.Config && c.restsOnBroken(r) {
 		return
 	}
-	c.add(f.Doc.Finding(f.Start, f.End, diag.Finding{Rule: r.ID, Severity: severity, Pointer: f.Pointer, Message: f.Message, Hint: f.Hint}), f.Edits)
+	c.add(f.Doc.Finding(f.Start, f.End, diag.Finding{Rule: r.ID, Severity: severity, Pointer: f.Pointer, Message: f.Message,
+		Hint: f.Hint}), f.Edits)
 }
 
 // add adds a report, unless it is there: services of Compose share values.

@@ -115,7 +115,8 @@ func dockerfileKeys(v *rule.View) (out []rule.Finding) {
 }
 
 // writtenKey finds a key of a known form inside a word.
-var writtenKey = regexp.MustCompile(`\b(sk-ant-[A-Za-z0-9_-]{20}|sk-proj-[A-Za-z0-9_-]{20}|gh[pousr]_[A-Za-z0-9]{30}|github_pat_[A-Za-z0-9_]{30}|glpat-[A-Za-z0-9_-]{20}|A[KS]IA[A-Z0-9]{16}\b|AIza[A-Za-z0-9_-]{35}|npm_[A-Za-z0-9]{36})`)
+var writtenKey = regexp.MustCompile(`\b(sk-ant-[A-Za-z0-9_-]{20}|sk-proj-[A-Za-z0-9_-]{20}|gh[pousr]_[A-Za-z0-9]{30}|` +
+	`github_pat_[A-Za-z0-9_]{30}|glpat-[A-Za-z0-9_-]{20}|A[KS]IA[A-Z0-9]{16}\b|AIza[A-Za-z0-9_-]{35}|npm_[A-Za-z0-9]{36})`)
 
 // argued returns the names that the ARGs of a stage have: their findings stand
 // there, and not at an ENV of the same name.
@@ -133,7 +134,9 @@ func argued(s *dockerfile.Stage) map[string]bool {
 
 // secretFile matches files that hold keys, and the repository itself, which
 // holds its history.
-var secretFile = regexp.MustCompile(`(^|/)(\.env(\.(local|production|development))?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.git|\.aws|\.ssh|\.gnupg|\.kube|\.docker/config\.json|id_(rsa|dsa|ecdsa|ed25519)|[^/]*\.pem|[^/]*\.key|credentials\.json|service-account[^/]*\.json)/?$`)
+var secretFile = regexp.MustCompile(`(^|/)(\.env(\.(local|production|development))?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.git|` +
+	`\.aws|\.ssh|\.gnupg|\.kube|\.docker/config\.json|id_(rsa|dsa|ecdsa|ed25519)|[^/]*\.pem|[^/]*\.key|credentials\.json|` +
+	`service-account[^/]*\.json)/?$`)
 
 // copiedSecrets reports COPY and ADD of what should stay outside. npm's and
 // pip's files are also where a registry is named, but that is no reason to

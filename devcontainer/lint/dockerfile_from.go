@@ -123,7 +123,8 @@ func targetMissing(v *rule.View) (out []rule.Finding) {
 }
 
 // predefined arguments need no ARG (Dockerfile reference, "Predefined ARGs").
-var predefined = regexp.MustCompile(`^((?i:https?|ftp|no|all)_(?i:proxy)|BUILDKIT_.*|TARGET.*|BUILD(PLATFORM|OS|ARCH|VARIANT)|SOURCE_DATE_EPOCH)$`)
+var predefined = regexp.MustCompile(`^((?i:https?|ftp|no|all)_(?i:proxy)|BUILDKIT_.*|TARGET.*|BUILD(PLATFORM|OS|ARCH|VARIANT)|` +
+	`SOURCE_DATE_EPOCH)$`)
 
 // unusedArguments reports build.args that the Dockerfile does not take.
 func unusedArguments(v *rule.View) (out []rule.Finding) {
@@ -224,7 +225,8 @@ func misread(v *rule.View) (out []rule.Finding) {
 	for _, m := range lineInstruction.FindAllSubmatchIndex(v.Build.File.Doc.Src, -1) {
 		if !real[m[2]] {
 			out = append(out, v.AtDockerfile(m[2], m[3], fmt.Sprintf("the reference CLI takes this line for %s",
-				strings.ToUpper(string(v.Build.File.Doc.Src[m[2]:m[2]+4]))), "let the line start with something else, or keep the script in a file of its own"))
+				strings.ToUpper(string(v.Build.File.Doc.Src[m[2]:m[2]+4]))),
+				"let the line start with something else, or keep the script in a file of its own"))
 		}
 	}
 	return out

@@ -13,8 +13,10 @@ import (
 )
 
 var (
-	interpreters = append([]string{"python", "python2", "python3", "perl", "ruby", "node", "php", "deno", "pwsh", "source", "."}, shell.Shells...)
-	checkers     = []string{"sha256sum", "sha512sum", "sha384sum", "sha1sum", "shasum", "md5sum", "b2sum", "gpg", "gpgv", "gpg2", "cosign", "minisign", "signify", "openssl", "apt-key", "slsa-verifier", "rpm", "sq", "sqv", "b3sum"}
+	interpreters = append([]string{"python", "python2", "python3", "perl", "ruby", "node", "php", "deno", "pwsh", "source", "."},
+		shell.Shells...)
+	checkers = []string{"sha256sum", "sha512sum", "sha384sum", "sha1sum", "shasum", "md5sum", "b2sum", "gpg", "gpgv", "gpg2",
+		"cosign", "minisign", "signify", "openssl", "apt-key", "slsa-verifier", "rpm", "sq", "sqv", "b3sum"}
 )
 
 // ranDownload reports whether a command runs what another has just fetched:
@@ -31,7 +33,8 @@ func ranDownload(cmd *shell.Command) (fetcher *shell.Command, ok bool) {
 		}
 	}
 	for n, w := range cmd.Args() {
-		script := n > 0 && (cmd.Args()[n-1].Text == "-c" || cmd.Args()[n-1].Text == "-e" || strings.HasPrefix(cmd.Args()[n-1].Text, "-") && strings.HasSuffix(cmd.Args()[n-1].Text, "c"))
+		script := n > 0 && (cmd.Args()[n-1].Text == "-c" || cmd.Args()[n-1].Text == "-e" ||
+			strings.HasPrefix(cmd.Args()[n-1].Text, "-") && strings.HasSuffix(cmd.Args()[n-1].Text, "c"))
 		if len(w.Subs) == 0 || !script && !strings.HasPrefix(w.Text, "<(") && !cmd.Is("eval", "source", ".") {
 			continue
 		}
@@ -97,13 +100,19 @@ func checked(i *dockerfile.Instruction) bool {
 func unverified(v *rule.View) (out []rule.Finding) {
 	done := map[*dockerfile.Instruction]bool{}
 	each(v.Build.Instructions(), func(i *dockerfile.Instruction, cmd *shell.Command) {
-		if done[i] || !cmd.Is(shell.Downloaders...) || checked(i) || slices.ContainsFunc(i.Commands, func(x *shell.Command) bool { _, ok := ranDownload(x); return ok }) {
+		if done[i] || !cmd.Is(shell.Downloaders...) || checked(i) || slices.ContainsFunc(i.Commands, func(x *shell.Command) bool {
+			_, ok := ranDownload(x)
+			return ok
+		}) {
 			return
 		}
 		if slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return dockerfile.ArchiveOrProgram.MatchString(w.Text) }) ||
-			slices.ContainsFunc(i.Commands, func(x *shell.Command) bool { return x.Is("tar", "unzip", "dpkg") && slices.Contains(x.Sources(), cmd) }) {
+			slices.ContainsFunc(i.Commands, func(x *shell.Command) bool {
+				return x.Is("tar", "unzip", "dpkg") && slices.Contains(x.Sources(), cmd)
+			}) {
 			done[i] = true
-			out = append(out, v.AtCommand(cmd, "the download is used without a checksum or signature", "compare it: echo \"SHA256  FILE\" | sha256sum -c"))
+			out = append(out, v.AtCommand(cmd, "the download is used without a checksum or signature",
+				"compare it: echo \"SHA256  FILE\" | sha256sum -c"))
 		}
 	})
 	return out
@@ -122,7 +131,8 @@ func insecureStep(v *rule.View) (out []rule.Finding) {
 		} {
 			if bad {
 				start, end := i.Find(flag)
-				out = append(out, v.AtDockerfile(start, end, flag+" opens the host to this step", "remove it; the engine refuses it without an entitlement anyway"))
+				out = append(out, v.AtDockerfile(start, end, flag+" opens the host to this step",
+					"remove it; the engine refuses it without an entitlement anyway"))
 			}
 		}
 	}

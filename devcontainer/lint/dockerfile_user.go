@@ -32,7 +32,8 @@ func endsAsRoot(v *rule.View) []rule.Finding {
 	if !ok || last == nil || !rule.IsRoot(v.Build.Final.User) {
 		return nil
 	}
-	return []rule.Finding{v.AtDockerfile(last.Start, last.HeadEnd, "the container runs as root", "end with an unprivileged USER, or set remoteUser")}
+	return []rule.Finding{v.AtDockerfile(last.Start, last.HeadEnd, "the container runs as root",
+		"end with an unprivileged USER, or set remoteUser")}
 }
 
 // noUser notes a Dockerfile that leaves the choice of a user to its base image.
@@ -51,13 +52,15 @@ func noUser(v *rule.View) []rule.Finding {
 
 // plain are official images with just the users of their distribution and,
 // where given, one more.
-var plain = map[string]string{"debian": "", "alpine": "", "ubuntu": "ubuntu", "fedora": "", "buildpack-deps": "", "node": "node", "python": "",
+var plain = map[string]string{"debian": "", "alpine": "", "ubuntu": "ubuntu", "fedora": "", "buildpack-deps": "", "node": "node",
+	"python": "",
 	"golang": "", "rust": "", "ruby": "", "php": "", "gcc": "", "eclipse-temurin": "", "openjdk": "", "maven": "", "scratch": ""}
 
 // standardUsers exist in every one of them (Debian's base-passwd, Alpine's
 // alpine-baselayout).
 var standardUsers = []string{"root", "daemon", "bin", "sys", "sync", "games", "man", "lp", "mail", "news", "uucp", "proxy", "www-data",
-	"backup", "list", "irc", "nobody", "_apt", "adm", "shutdown", "halt", "operator", "ftp", "guest", "sshd", "cron", "ntp", "squid", "xfs", "at", "gnats"}
+	"backup", "list", "irc", "nobody", "_apt", "adm", "shutdown", "halt", "operator", "ftp", "guest", "sshd",
+	"cron", "ntp", "squid", "xfs", "at", "gnats"}
 
 // userMissing reports users that neither the image nor the Dockerfile has.
 func userMissing(v *rule.View) (out []rule.Finding) {
@@ -84,7 +87,8 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 	}
 	if last := b.Final.Last("USER"); last != nil && !has(b.Final.User) {
 		start, end := last.Find(last.Command.(*instructions.UserCommand).User)
-		out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, b.Final.User), hint(b.Final.User)))
+		out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image,
+			b.Final.User), hint(b.Final.User)))
 	}
 	return out
 }
@@ -100,7 +104,9 @@ func mentioned(history []*dockerfile.Instruction, name string) bool {
 			}
 			for _, cmd := range i.Commands {
 				// A script of the project can do anything.
-				if p := cmd.Words[0].Text; strings.Contains(p, "/") && !strings.HasPrefix(p, "/bin/") && !strings.HasPrefix(p, "/usr/bin/") && !strings.HasPrefix(p, "/usr/sbin/") ||
+				p := cmd.Words[0].Text
+				system := strings.HasPrefix(p, "/bin/") || strings.HasPrefix(p, "/usr/bin/") || strings.HasPrefix(p, "/usr/sbin/")
+				if strings.Contains(p, "/") && !system ||
 					cmd.Is(shell.Shells...) && len(cmd.Operands()) > 0 {
 					return true
 				}
@@ -137,7 +143,8 @@ func sudoers(v *rule.View) (out []rule.Finding) {
 		}
 		about := slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
 			return slices.ContainsFunc(cmd.Files, func(o shell.Output) bool { return rule.SudoersPath.MatchString(o.Text) }) ||
-				cmd.Is("tee", "sed", "visudo", "install") && slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return rule.SudoersPath.MatchString(w.Text) })
+				cmd.Is("tee", "sed", "visudo", "install") && slices.ContainsFunc(cmd.Args(),
+					func(w shell.Word) bool { return rule.SudoersPath.MatchString(w.Text) })
 		})
 		if !about {
 			continue
@@ -178,8 +185,9 @@ func wideRule(cmd *shell.Command) (shell.Word, bool) {
 
 // engineGroup reports what lets the user talk to an engine.
 func engineGroup(v *rule.View) (out []rule.Finding) {
+	engines := []string{"docker", "containerd", "podman"}
 	groups := func(s string) bool {
-		return slices.ContainsFunc(strings.Split(s, ","), func(g string) bool { return slices.Contains([]string{"docker", "containerd", "podman"}, g) })
+		return slices.ContainsFunc(strings.Split(s, ","), func(g string) bool { return slices.Contains(engines, g) })
 	}
 	each(v.Build.History(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
 		switch {

@@ -82,8 +82,8 @@ func (c *pass) syntaxFixes() {
 			at := c.Config.Offset(r.Line, r.Column)
 			r.edits = []jsonc.Edit{{Start: at, End: at + 1}}
 		case jsonc.RuleSyntax:
-			if m := unquotedName.FindSubmatch(c.Config.Src[c.Config.Offset(r.Line, r.Column):]); m != nil && !slices.Contains(schema.Opening, string(m[1])) {
-				at := c.Config.Offset(r.Line, r.Column)
+			at := c.Config.Offset(r.Line, r.Column)
+			if m := unquotedName.FindSubmatch(c.Config.Src[at:]); m != nil && !slices.Contains(schema.Opening, string(m[1])) {
 				r.edits = []jsonc.Edit{{Start: at, End: at + len(m[1]), Text: jsonc.Quote(string(m[1]))}}
 			}
 		}

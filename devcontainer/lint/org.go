@@ -80,8 +80,8 @@ func policyProperties(v *rule.View) (out []rule.Finding) {
 		}
 		for _, f := range featureList(v) {
 			if slices.Contains(f.properties, n.Text) {
-				out = append(out, rule.Finding{Place: v.AtName(f.member, "", "").Place, Message: fmt.Sprintf("%s, and the Feature %s brings it", message,
-					f.member.Name), Hint: hint})
+				out = append(out, v.AtName(f.member,
+					fmt.Sprintf("%s, and the Feature %s brings it", message, f.member.Name), hint))
 			}
 		}
 	}

@@ -111,7 +111,8 @@ func serviceImages(v *rule.View, s *compose.Service) (out []namedImage) {
 		}
 		return out
 	}
-	if dev := v.Composed.Dev(); !builds || dev != nil && dev.Name == s.Name || strings.ContainsAny(context+file, "$:") || path.IsAbs(context) || path.IsAbs(file) {
+	if dev := v.Composed.Dev(); !builds || dev != nil && dev.Name == s.Name || strings.ContainsAny(context+file, "$:") ||
+		path.IsAbs(context) || path.IsAbs(file) {
 		return out // the dev container's own is v.Build
 	}
 	doc := v.Readable(path.Join(path.Dir(v.Composed.First), context, file))

@@ -91,7 +91,7 @@ func policyFeatures(v *rule.View) (out []rule.Finding) {
 	for _, f := range have {
 		for _, d := range f.named() {
 			if why, where := v.Org.Judge("features", d.matches); why != "" {
-				out = append(out, rule.Finding{Place: v.AtName(f.member, "", "").Place, Message: d.what + ": " + why, Hint: where})
+				out = append(out, v.AtName(f.member, d.what+": "+why, where))
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func featureRegistries(v *rule.View) (out []rule.Finding) {
 				continue
 			}
 			if why, where := v.Org.Judge("registries", func(e string) bool { return org.RegistryMatch(e, place) }); why != "" {
-				out = append(out, rule.Finding{Place: v.AtName(f.member, "", "").Place, Message: d.what + ": " + why, Hint: where})
+				out = append(out, v.AtName(f.member, d.what+": "+why, where))
 			}
 		}
 	}

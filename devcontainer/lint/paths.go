@@ -12,9 +12,11 @@ import (
 )
 
 var (
-	socketName = regexp.MustCompile(`(?i)(docker|containerd|podman|crio|cri-dockerd|buildkitd)[^/]*\.sock$|docker\.sock\.raw$|/(lxd|incus)(/common/lxd)?/unix\.socket$|pipe[/\\]+docker_?engine`)
+	socketName = regexp.MustCompile(`(?i)(docker|containerd|podman|crio|cri-dockerd|buildkitd)[^/]*\.sock$|docker\.sock\.raw$|/(lxd|` +
+		`incus)(/common/lxd)?/unix\.socket$|pipe[/\\]+docker_?engine`)
 	socketDirs = []string{"run", "var/run", "run/docker", "var/run/docker", "run/containerd", "var/run/containerd",
-		"run/podman", "var/run/podman", "run/buildkit", "run/crio", "run/user", "var/run/user", "run/k3s", "run/k3s/containerd", "run/nri", "var/run/nri"}
+		"run/podman", "var/run/podman", "run/buildkit", "run/crio", "run/user", "var/run/user", "run/k3s", "run/k3s/containerd",
+		"run/nri", "var/run/nri"}
 )
 
 // mountsEngine reports whether a right is a mount of an engine's socket, or of
@@ -28,7 +30,8 @@ func mountsEngine(r rights.Right) bool {
 		return false
 	}
 	from := rights.Origin(m.Source)
-	return socketName.MatchString(strings.TrimSuffix(from.Path, "/")) || socketName.MatchString(m.Source) || socketName.MatchString(m.Target) ||
+	return socketName.MatchString(strings.TrimSuffix(from.Path, "/")) || socketName.MatchString(m.Source) ||
+		socketName.MatchString(m.Target) ||
 		from.Base == "/" && slices.Contains(socketDirs, from.Path) || sessionFolder.MatchString(socketPath(m.Source))
 }
 
@@ -36,11 +39,13 @@ var (
 	// systemDirs are refused with everything below, except for harmless.
 	systemDirs = []string{"etc", "proc", "sys", "root", "boot", "dev", "var/lib/docker", "var/lib/containerd", "var/lib/kubelet"}
 	// wholeDirs are refused as such; single folders below are the user's choice.
-	wholeDirs = []string{".", "home", "Users", "var", "var/lib", "usr", "bin", "sbin", "lib", "lib64", "mnt", "media", "tmp", "run", "c", "host_mnt"}
-	harmless  = []string{"etc/localtime", "etc/timezone", "etc/ssl/certs", "etc/ca-certificates", "dev/shm", "dev/null"}
+	wholeDirs = []string{".", "home", "Users", "var", "var/lib", "usr", "bin", "sbin", "lib", "lib64", "mnt", "media", "tmp", "run",
+		"c", "host_mnt"}
+	harmless = []string{"etc/localtime", "etc/timezone", "etc/ssl/certs", "etc/ca-certificates", "dev/shm", "dev/null"}
 	// homeSecrets hold keys or act on the host when it is used.
 	homeSecrets = []string{".ssh", ".aws", ".azure", ".kube", ".config", ".docker", ".gnupg", ".netrc", ".npmrc", ".pypirc", ".claude",
-		".claude.json", ".gitconfig", ".git-credentials", ".bashrc", ".profile", ".zshrc", ".bash_history", ".local/share/keyrings", ".password-store", ".terraform.d", ".cargo/credentials.toml"}
+		".claude.json", ".gitconfig", ".git-credentials", ".bashrc", ".profile", ".zshrc", ".bash_history", ".local/share/keyrings",
+		".password-store", ".terraform.d", ".cargo/credentials.toml"}
 )
 
 // sensitive says which part of the host a bind mount opens, or "".
@@ -73,7 +78,8 @@ func fromRootOrHome(m rights.Mount) bool {
 }
 
 // credentialPath finds a home folder that is written out.
-var credentialPath = regexp.MustCompile(`^(home|Users)/[^/]+($|/\.(ssh|aws|azure|kube|config|docker|gnupg|netrc|npmrc|claude|gitconfig|git-credentials)($|/))`)
+var credentialPath = regexp.MustCompile(`^(home|Users)/[^/]+($|/\.(ssh|aws|azure|kube|config|docker|gnupg|netrc|npmrc|claude|gitconfig|` +
+	`git-credentials)($|/))`)
 
 // outsideProject reports whether a path in a Compose file leads out of the
 // project, or depends on the host.

@@ -73,8 +73,10 @@ func workspaceUnopened(v *rule.View) []rule.Finding {
 
 // mountKeys are the words of --mount: docker run's, and those that Podman adds.
 var mountKeys = []string{"type", "source", "src", "target", "destination", "dst", "readonly", "ro", "rw", "consistency",
-	"bind-propagation", "bind-nonrecursive", "bind-recursive", "bind-create-src", "volume-nocopy", "volume-driver", "volume-opt", "volume-label", "volume-subpath",
-	"image-subpath", "image-path", "tmpfs-size", "tmpfs-mode", "relabel", "chown", "idmap", "subpath", "notmpcopyup", "tmpcopyup", "glob", "U", "Z", "z", "external"}
+	"bind-propagation", "bind-nonrecursive", "bind-recursive", "bind-create-src", "volume-nocopy", "volume-driver", "volume-opt",
+	"volume-label", "volume-subpath",
+	"image-subpath", "image-path", "tmpfs-size", "tmpfs-mode", "relabel", "chown", "idmap", "subpath", "notmpcopyup", "tmpcopyup", "glob",
+	"U", "Z", "z", "external"}
 
 var mountTypes = []string{"bind", "volume", "tmpfs", "npipe", "cluster", "image", "glob", "ramfs", "devpts"}
 
@@ -144,7 +146,8 @@ func filesMissing(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtName(f.Member, fmt.Sprintf("the local Feature %s lies outside .devcontainer", f.Name),
 				"the reference CLI refuses it; move it below .devcontainer"))
 		case !f.known:
-			out = append(out, v.AtName(f.Member, fmt.Sprintf("there is no Feature in %s", f.Name), "the folder must hold a devcontainer-feature.json"))
+			out = append(out, v.AtName(f.Member, fmt.Sprintf("there is no Feature in %s", f.Name),
+				"the folder must hold a devcontainer-feature.json"))
 		}
 	}
 	for _, u := range unreadFiles(v) {
@@ -206,7 +209,8 @@ func duplicateTargets(v *rule.View) (out []rule.Finding) {
 		}
 		target := path.Clean(r.Mount.Target)
 		if line, ok := seen[target]; ok {
-			out = append(out, rule.AtRight(r, fmt.Sprintf("%s is already the target of the mount on line %d", r.Mount.Target, line), "keep one of them"))
+			out = append(out, rule.AtRight(r, fmt.Sprintf("%s is already the target of the mount on line %d", r.Mount.Target, line),
+				"keep one of them"))
 			continue
 		}
 		seen[target], _ = v.Config.Position(r.Place.Start)

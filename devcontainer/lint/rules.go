@@ -60,7 +60,8 @@ var referenceRules = []rule.Rule{
 var hostRules = []rule.Rule{
 	{ID: "SBX401", Name: "engine-socket", Severity: diag.SeverityError, Check: engineAccess, About: rule.Configurations | rule.Features},
 	{ID: "SBX402", Name: "privileged", Severity: diag.SeverityError, Check: privileged, About: rule.Configurations | rule.Features},
-	{ID: "SBX403", Name: "dangerous-capability", Severity: diag.SeverityError, Check: dangerousCapabilities, About: rule.Configurations | rule.Features},
+	{ID: "SBX403", Name: "dangerous-capability", Severity: diag.SeverityError, Check: dangerousCapabilities,
+		About: rule.Configurations | rule.Features},
 	{ID: "SBX404", Name: "host-namespace", Severity: diag.SeverityError, Check: hostNamespaces},
 	{ID: "SBX405", Name: "unconfined", Severity: diag.SeverityError, Check: unconfined, About: rule.Configurations | rule.Features},
 	{ID: "SBX406", Name: "device", Severity: diag.SeverityWarning, Check: devices},

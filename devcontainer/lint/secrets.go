@@ -114,7 +114,9 @@ func secretsForAgent(v *rule.View) (out []rule.Finding) {
 
 // editorSocketNames are the variables that name those sockets. What VS Code's
 // GIT_ASKPASS starts asks nobody without them.
-var editorSocketNames = slices.DeleteFunc(obeyed.EditorVariables(), func(name string) bool { return strings.HasPrefix(name, "VSCODE_GIT_ASKPASS_") })
+var editorSocketNames = slices.DeleteFunc(obeyed.EditorVariables(), func(name string) bool {
+	return strings.HasPrefix(name, "VSCODE_GIT_ASKPASS_")
+})
 
 // editorSockets reports those that a sandbox leaves in place.
 func editorSockets(v *rule.View) []rule.Finding {
@@ -147,10 +149,11 @@ var (
 	secretName = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)(_|$)`)
 	// keyForm are forms that issuers document: Anthropic, OpenAI, GitHub,
 	// GitLab, AWS, Google, Slack, npm, PEM.
-	keyForm = regexp.MustCompile(`^(sk-ant-|sk-proj-|gh[pousr]_[A-Za-z0-9]{20}|github_pat_|glpat-|A[KS]IA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30}|xox[abprs]-|npm_[A-Za-z0-9]{30}|-----BEGIN [A-Z ]*PRIVATE KEY)`)
-	random  = regexp.MustCompile(`^[A-Za-z0-9+/=_.-]{20,}$`)
-	digit   = regexp.MustCompile(`[0-9]`)
-	letter  = regexp.MustCompile(`[A-Za-z]`)
+	keyForm = regexp.MustCompile(`^(sk-ant-|sk-proj-|gh[pousr]_[A-Za-z0-9]{20}|github_pat_|glpat-|A[KS]IA[A-Z0-9]{16}|` +
+		`AIza[A-Za-z0-9_-]{30}|xox[abprs]-|npm_[A-Za-z0-9]{30}|-----BEGIN [A-Z ]*PRIVATE KEY)`)
+	random = regexp.MustCompile(`^[A-Za-z0-9+/=_.-]{20,}$`)
+	digit  = regexp.MustCompile(`[0-9]`)
+	letter = regexp.MustCompile(`[A-Za-z]`)
 )
 
 // isSecret reports whether a literal value is most likely a key. An example
@@ -159,5 +162,6 @@ func isSecret(name, value string) bool {
 	if strings.Contains(value, "${") {
 		return false
 	}
-	return keyForm.MatchString(value) || secretName.MatchString(name) && random.MatchString(value) && digit.MatchString(value) && letter.MatchString(value)
+	return keyForm.MatchString(value) || secretName.MatchString(name) && random.MatchString(value) && digit.MatchString(value) &&
+		letter.MatchString(value)
 }

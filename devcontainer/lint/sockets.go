@@ -23,7 +23,8 @@ var sockets = []struct {
 		"reads the clipboard and opens windows that look like others"},
 	{regexp.MustCompile(`/run/user/[^/]+/pulse(/native)?/?$|/pulse/native$|^/tmp/pulse-|/pipewire-[0-9]+(-manager)?$|\bPULSE_SERVER\b`),
 		"the sound server", "hears the microphone"},
-	{regexp.MustCompile(`\bSSH_AUTH_SOCK\b|/ssh-auth\.sock$|/ssh-[^/]+/agent\.[0-9]+$|/(openssh-)?ssh-agent(\.sock(et)?)?$|/keyring/(\.?ssh|control)$|^/run/host-services/?$|/\.?1password/.*agent\.sock$`), "the SSH agent", "signs with all keys of the user"},
+	{regexp.MustCompile(`\bSSH_AUTH_SOCK\b|/ssh-auth\.sock$|/ssh-[^/]+/agent\.[0-9]+$|/(openssh-)?ssh-agent(\.sock(et)?)?$|` +
+		`/keyring/(\.?ssh|control)$|^/run/host-services/?$|/\.?1password/.*agent\.sock$`), "the SSH agent", "signs with all keys of the user"},
 	{regexp.MustCompile(`S\.(gpg-agent|scdaemon|dirmngr|keyboxd)[^/]*$|/run/user/[^/]+/gnupg(/|$)`), "the GnuPG agent",
 		"signs and decrypts with all keys of the user"},
 	{regexp.MustCompile(`^/(var/)?run/dbus(/|$)|/run/user/[^/]+/bus$|system_bus_socket$|\bDBUS_SESSION_BUS_ADDRESS\b`), "D-Bus",

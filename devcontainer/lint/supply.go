@@ -132,7 +132,8 @@ func noLock(v *rule.View) []rule.Finding {
 	if len(wanted) == 0 || v.Lock != nil || strings.Contains(wanted[0].Name, "@sha256:") {
 		return nil
 	}
-	return []rule.Finding{v.AtName(wanted[0], "no devcontainer-lock.json holds the Features' digests", "devcontainer upgrade writes one; commit it")}
+	return []rule.Finding{v.AtName(wanted[0], "no devcontainer-lock.json holds the Features' digests",
+		"devcontainer upgrade writes one; commit it")}
 }
 
 // lockDiffers compares the lock with what the configuration asks for.
@@ -161,10 +162,12 @@ func lockDiffers(v *rule.View) (out []rule.Finding) {
 
 func lockEntry(v *rule.View, id string, entry *jsonc.Node) (out []rule.Finding) {
 	add := func(n *jsonc.Node, message, hint string) {
-		out = append(out, rule.Finding{Place: rights.Place{Doc: v.Lock, Start: n.Start, End: n.End, Pointer: n.Pointer}, Message: message, Hint: hint})
+		out = append(out, rule.Finding{Place: rights.Place{Doc: v.Lock, Start: n.Start, End: n.End, Pointer: n.Pointer}, Message: message,
+			Hint: hint})
 	}
 	_, tag, _ := rights.SplitImage(id)
-	if version, ok := entry.Member("version").Str(); ok && rights.SourceOf(id) == rights.RegistryFeature && exactPart.MatchString(tag) && version != tag &&
+	if version, ok := entry.Member("version").Str(); ok && rights.SourceOf(id) == rights.RegistryFeature && exactPart.MatchString(tag) &&
+		version != tag &&
 		!strings.HasPrefix(version, tag+".") {
 		add(entry.Member("version"), fmt.Sprintf("version %s is locked, %s is asked for", version, tag), "run devcontainer upgrade")
 	}

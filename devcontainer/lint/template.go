@@ -27,7 +27,8 @@ var (
 // identity compares what a Template or Feature is called with where it lies.
 func identity(v *rule.View) (out []rule.Finding) {
 	if id, ok := v.Root.Member("id").Str(); ok && v.Folder != "" && id != v.Folder {
-		out = append(out, v.AtValue(v.Root.Member("id"), fmt.Sprintf("the id %q is not the folder's name %q", id, v.Folder), "give both the same name"))
+		out = append(out, v.AtValue(v.Root.Member("id"), fmt.Sprintf("the id %q is not the folder's name %q", id, v.Folder),
+			"give both the same name"))
 	}
 	if version, ok := v.Root.Member("version").Str(); ok && !wholeVersion.MatchString(version) {
 		out = append(out, v.AtValue(v.Root.Member("version"), fmt.Sprintf("%q is no semantic version", version),
@@ -214,7 +215,8 @@ func renderings(v *rule.View) (out []rendering) {
 			continue // a broken file is judged as such
 		}
 		add := func(at *jsonc.Node, how string, choice map[string]string) {
-			text := templateOption.ReplaceAllStringFunc(string(src), func(s string) string { return choice[templateOption.FindStringSubmatch(s)[1]] })
+			text := templateOption.ReplaceAllStringFunc(string(src),
+				func(s string) string { return choice[templateOption.FindStringSubmatch(s)[1]] })
 			out = append(out, rendering{path.Base(name), at, how, devcontainer.Parse(name, []byte(text))})
 		}
 		add(v.Root.Member("id"), "with the defaults", defaults)

@@ -39,7 +39,8 @@ func unchecked(v *rule.View) (out []rule.Finding) {
 	switch {
 	case v.Composed != nil:
 		if why := cmp.Or(v.Composed.Project.Incomplete(), tooMany); why != "" && len(v.Compose) > 0 {
-			out = append(out, rule.Finding{Place: rights.Place{Doc: v.Compose[0]}, Message: why + ": a part of it is not checked", Hint: hintTooMuch})
+			out = append(out, rule.Finding{Place: rights.Place{Doc: v.Compose[0]}, Message: why + ": a part of it is not checked",
+				Hint: hintTooMuch})
 		}
 	case tooMany != "":
 		out = append(out, v.AtMissing(v.Root.Member("features"), tooMany+": a part of them is not checked", hintTooMuch))

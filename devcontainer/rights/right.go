@@ -17,7 +17,7 @@ const (
 	Privileged  Kind = iota // Name: the hook of Compose that is; "" for the whole container
 	Capability              // Value: without CAP_, in upper case; "ALL"
 	SecurityOpt             // Value: "seccomp=unconfined"
-	Namespace               // Name: docker run's name of it, "network", or a network of Compose; Value: "host", "container:NAME", "service:NAME"; see Joins
+	Namespace               // Name: docker run's name of it, "network", or a network of Compose; Value, for which see Joins
 	Device                  // Value: "" for a reservation of Compose
 	Mounted                 // Mount; tmpfs among them
 	Granted                 // a secret or config of Compose from the host: Name, Mount, Host

@@ -114,7 +114,8 @@ func (v *View) AtCommand(cmd *shell.Command, message, hint string) Finding {
 
 // atName is a finding at the name of a member of the configuration.
 func (v *View) AtName(m jsonc.Member, message, hint string) Finding {
-	return Finding{Place: rights.Place{Doc: v.Config, Start: m.NameStart, End: m.NameEnd, Pointer: m.Value.Pointer}, Message: message, Hint: hint}
+	return Finding{Place: rights.Place{Doc: v.Config, Start: m.NameStart, End: m.NameEnd, Pointer: m.Value.Pointer}, Message: message,
+		Hint: hint}
 }
 
 // atValue is a finding at a value of the configuration.

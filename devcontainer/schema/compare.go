@@ -88,7 +88,8 @@ func compare(doc *jsonc.Document, walk func(*comparison)) []Mismatch {
 }
 
 func (c *comparison) add(start, end int, pointer, rule, message, hint string) *Mismatch {
-	c.out = append(c.out, Mismatch{Rule: rule, Place: rights.Place{Doc: c.doc, Start: start, End: end, Pointer: pointer}, Message: message, Hint: hint})
+	c.out = append(c.out, Mismatch{Rule: rule, Place: rights.Place{Doc: c.doc, Start: start, End: end, Pointer: pointer},
+		Message: message, Hint: hint})
 	return &c.out[len(c.out)-1]
 }
 

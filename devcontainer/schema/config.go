@@ -13,7 +13,8 @@ import (
 // new place. Outside the specification are those that some tools invented.
 var (
 	legacy = map[string]string{
-		"extensions": "customizations.vscode.extensions", "settings": "customizations.vscode.settings", "devPort": "customizations.vscode.devPort",
+		"extensions": "customizations.vscode.extensions", "settings": "customizations.vscode.settings",
+		"devPort": "customizations.vscode.devPort",
 	}
 	outside = map[string]string{"extends": "the reference tools ignore it; only some others merge the named file"}
 )
@@ -27,7 +28,8 @@ func (c *comparison) config() {
 		c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
 		return
 	}
-	image, build, dockerFile, compose := root.Member("image"), root.Member("build"), root.Member("dockerFile"), root.Member("dockerComposeFile")
+	image, build := root.Member("image"), root.Member("build")
+	dockerFile, compose := root.Member("dockerFile"), root.Member("dockerComposeFile")
 	buildsFile := build.Member("dockerfile") != nil
 	switch {
 	case compose != nil && (dockerFile != nil || buildsFile || image != nil):
@@ -73,7 +75,8 @@ func winner(dockerFile *jsonc.Node, buildsFile bool) string {
 }
 
 func (c *comparison) composeKind(build *jsonc.Node) {
-	c.topLevel(composeKind, []string{"runArgs", "appPort", "workspaceMount"}, "it does nothing with Docker Compose; say it in the Compose file")
+	c.topLevel(composeKind, []string{"runArgs", "appPort", "workspaceMount"},
+		"it does nothing with Docker Compose; say it in the Compose file")
 	c.require(c.root, "service", "workspaceFolder")
 	c.extra(build, "build", "the Compose file says what the container is made from")
 }

@@ -42,19 +42,23 @@ var lockShape = object(map[string]shape{
 	"$schema": text,
 	"features": {kinds: anyObj.kinds, what: anyObj.what, rest: ref(object(map[string]shape{
 		"version": text, "resolved": text,
-		"integrity": {kinds: text.kinds, what: text.what, pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`), example: `"sha256:…" with 64 digits`},
+		"integrity": {kinds: text.kinds, what: text.what, pattern: regexp.MustCompile(`^sha256:[0-9a-f]{64}$`),
+			example: `"sha256:…" with 64 digits`},
 		"dependsOn": list,
 	}, "version", "resolved", "integrity"))},
 }, "features")
 
 // madeShape is sandbox.lock. A newer version of it may have more members.
-var madeShape = shape{kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, needs: []string{"lockVersion", "template"}, props: map[string]shape{
-	"$schema": text, "lockVersion": {kinds: number.kinds, what: "a whole number", integer: true, min: 1},
-	"template": {kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, props: map[string]shape{"id": text, "version": text, "digest": text}},
-	"options":  textMap, "presets": list, "allow": list, "facts": anyObj, "claude": anyObj, "sbxInit": anyObj,
-	"images": {kinds: list.kinds, what: "an array of images", items: &shape{kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, props: map[string]shape{"reference": text, "digest": text}}},
-	"base":   {kinds: anyObj.kinds, what: anyObj.what, rest: &list},
-}}
+var madeShape = shape{kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, needs: []string{"lockVersion", "template"},
+	props: map[string]shape{
+		"$schema": text, "lockVersion": {kinds: number.kinds, what: "a whole number", integer: true, min: 1},
+		"template": {kinds: anyObj.kinds, what: anyObj.what, rest: &shape{},
+			props: map[string]shape{"id": text, "version": text, "digest": text}},
+		"options": textMap, "presets": list, "allow": list, "facts": anyObj, "claude": anyObj, "sbxInit": anyObj,
+		"images": {kinds: list.kinds, what: "an array of images", items: &shape{kinds: anyObj.kinds, what: anyObj.what, rest: &shape{},
+			props: map[string]shape{"reference": text, "digest": text}}},
+		"base": {kinds: anyObj.kinds, what: anyObj.what, rest: &list},
+	}}
 
 // options compares each option with its type.
 func (c *comparison) options(options *jsonc.Node, feature bool) {
@@ -74,7 +78,8 @@ func (c *comparison) options(options *jsonc.Node, feature bool) {
 			}
 		}
 		if o.Member("enum") != nil && o.Member("proposals") != nil && kind != "boolean" {
-			c.at(o.Member("proposals"), "SBX206", where(o)+" has both enum and proposals", "enum allows nothing else, proposals allow anything; keep one")
+			c.at(o.Member("proposals"), "SBX206", where(o)+" has both enum and proposals",
+				"enum allows nothing else, proposals allow anything; keep one")
 		}
 		switch {
 		case fallback == nil:
@@ -87,8 +92,9 @@ func (c *comparison) options(options *jsonc.Node, feature bool) {
 }
 
 // policyShape is an organisation's policy.
-var policyShape = object(map[string]shape{"$schema": text, "registries": policyLimits, "features": policyLists, "capabilities": policyLimits,
-	"extensions": policyLists, "mounts": policyLimits, "properties": object(map[string]shape{"forbid": list, "require": list})})
+var policyShape = object(map[string]shape{"$schema": text, "registries": policyLimits, "features": policyLists,
+	"capabilities": policyLimits,
+	"extensions":   policyLists, "mounts": policyLimits, "properties": object(map[string]shape{"forbid": list, "require": list})})
 
 var (
 	policyLists  = object(map[string]shape{"allow": list, "forbid": list, "require": list})

@@ -43,9 +43,10 @@ var (
 	textMap = shape{kinds: []jsonc.Kind{jsonc.Object}, what: "an object of strings", rest: &text}
 	textOr  = shape{kinds: []jsonc.Kind{jsonc.String, jsonc.Null}, what: "a string or null"}
 	oneMany = shape{kinds: []jsonc.Kind{jsonc.String, jsonc.Array}, what: "a string or an array of strings", items: &text}
-	command = shape{kinds: []jsonc.Kind{jsonc.String, jsonc.Array, jsonc.Object}, what: "a string, an array of strings or an object of those", items: &text, rest: &oneMany}
-	size    = shape{kinds: []jsonc.Kind{jsonc.String}, what: "a string", pattern: regexp.MustCompile(`^\d+([tgmk]b)?$`), example: `"8gb"`}
-	port    = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or \"host:port\"", integer: true, max: 65535,
+	command = shape{kinds: []jsonc.Kind{jsonc.String, jsonc.Array, jsonc.Object},
+		what: "a string, an array of strings or an object of those", items: &text, rest: &oneMany}
+	size = shape{kinds: []jsonc.Kind{jsonc.String}, what: "a string", pattern: regexp.MustCompile(`^\d+([tgmk]b)?$`), example: `"8gb"`}
+	port = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or \"host:port\"", integer: true, max: 65535,
 		pattern: regexp.MustCompile(`^[a-z0-9-]+:\d{1,5}$`), example: `3000 or "db:5432"`}
 	appPort = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or a string", integer: true, min: math.MinInt}
 )
@@ -75,11 +76,13 @@ func ref(s shape) *shape { return &s }
 // common holds the properties of every kind of configuration.
 var common = map[string]shape{
 	"$schema": text, "name": text, "features": anyObj, "overrideFeatureInstallOrder": list,
-	"secrets": {kinds: anyObj.kinds, what: anyObj.what, names: regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`), form: "letters, digits and _, not starting with a digit",
+	"secrets": {kinds: anyObj.kinds, what: anyObj.what, names: regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`),
+		form: "letters, digits and _, not starting with a digit",
 		rest: ref(object(map[string]shape{"description": text, "documentationUrl": text}))},
 	"forwardPorts": {kinds: list.kinds, what: "an array of ports", items: &port},
-	"portsAttributes": {kinds: anyObj.kinds, what: anyObj.what, names: regexp.MustCompile(`.`), form: "a port, a range of ports or a pattern of command lines", rest: &shape{kinds: anyObj.kinds, what: anyObj.what,
-		props: portAttributes("notify", "openBrowser", "openBrowserOnce", "openPreview", "silent", "ignore"), rest: &shape{}}},
+	"portsAttributes": {kinds: anyObj.kinds, what: anyObj.what, names: regexp.MustCompile(`.`),
+		form: "a port, a range of ports or a pattern of command lines", rest: &shape{kinds: anyObj.kinds, what: anyObj.what,
+			props: portAttributes("notify", "openBrowser", "openBrowserOnce", "openPreview", "silent", "ignore"), rest: &shape{}}},
 	"otherPortsAttributes": object(portAttributes("notify", "openBrowser", "openPreview", "silent", "ignore")),
 	"updateRemoteUserUID":  boolean, "containerEnv": textMap, "containerUser": text,
 	"mounts": {kinds: list.kinds, what: "an array of mounts", items: &shape{kinds: []jsonc.Kind{jsonc.String, jsonc.Object},
@@ -93,7 +96,8 @@ var common = map[string]shape{
 	"userEnvProbe": oneOf("none", "loginShell", "loginInteractiveShell", "interactiveShell"),
 	"hostRequirements": object(map[string]shape{
 		"cpus": {kinds: []jsonc.Kind{jsonc.Number}, what: "a whole number", integer: true, min: 1}, "memory": size, "storage": size,
-		"gpu": {kinds: []jsonc.Kind{jsonc.Bool, jsonc.String, jsonc.Object}, what: `true, false, "optional" or an object`, enum: []string{"optional"},
+		"gpu": {kinds: []jsonc.Kind{jsonc.Bool, jsonc.String, jsonc.Object}, what: `true, false, "optional" or an object`,
+			enum:  []string{"optional"},
 			props: map[string]shape{"cores": {kinds: []jsonc.Kind{jsonc.Number}, what: "a whole number", integer: true, min: 1}, "memory": size}},
 	}),
 	"customizations": anyObj,
@@ -103,7 +107,8 @@ var common = map[string]shape{
 
 // single holds what only a configuration without Compose can say.
 var single = map[string]shape{
-	"appPort": {kinds: []jsonc.Kind{jsonc.Number, jsonc.String, jsonc.Array}, what: "a port, a string or an array of those", integer: true, min: math.MinInt, items: &appPort},
+	"appPort": {kinds: []jsonc.Kind{jsonc.Number, jsonc.String, jsonc.Array}, what: "a port, a string or an array of those",
+		integer: true, min: math.MinInt, items: &appPort},
 	"runArgs": list, "shutdownAction": oneOf("none", "stopContainer"), "overrideCommand": boolean,
 	"workspaceFolder": text, "workspaceMount": text,
 }
@@ -112,8 +117,9 @@ var buildOptions = map[string]shape{"target": text, "args": textMap, "cacheFrom"
 
 // kinds of configuration, by the properties that decide it.
 var (
-	imageKind      = merged(common, single, map[string]shape{"image": text})
-	buildKind      = merged(common, single, map[string]shape{"build": object(merged(buildOptions, map[string]shape{"dockerfile": text, "context": text}))})
+	imageKind = merged(common, single, map[string]shape{"image": text})
+	buildKind = merged(common, single, map[string]shape{"build": object(merged(buildOptions, map[string]shape{"dockerfile": text,
+		"context": text}))})
 	dockerFileKind = merged(common, single, map[string]shape{"dockerFile": text, "context": text,
 		"build": {kinds: anyObj.kinds, what: anyObj.what, props: buildOptions, rest: &shape{}}})
 	composeKind = merged(common, map[string]shape{"dockerComposeFile": oneMany, "service": text, "runServices": list,
@@ -212,7 +218,8 @@ func (c *comparison) unknown(n *jsonc.Node, m jsonc.Member, props map[string]sha
 	}
 	known := slices.Sorted(maps.Keys(props))
 	r := c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), DidYouMean(m.Name, known))
-	if best := diag.Suggest(m.Name, known); best != "" && sameButForCase(best, m.Name) && !slices.Contains(Opening, best) && n.Member(best) == nil && n.Count(m.Name) == 1 {
+	if best := diag.Suggest(m.Name, known); best != "" && sameButForCase(best, m.Name) && !slices.Contains(Opening, best) &&
+		n.Member(best) == nil && n.Count(m.Name) == 1 {
 		r.fix(jsonc.Rename(m, best))
 	}
 }

@@ -12,7 +12,8 @@ var wrappers = map[string][]string{
 	"env": {"-u", "-C", "-S", "--unset", "--chdir"}, "exec": {"-a"}, "command": nil, "nohup": nil, "setsid": nil, "time": {"-o", "-f"},
 	"nice": {"-n"}, "ionice": {"-c", "-n"}, "timeout": {"-s", "-k", "--signal", "--kill-after"}, "stdbuf": {"-i", "-o", "-e"}, "chronic": nil,
 	"xargs": {"-n", "-P", "-I", "-d", "-L", "-s", "-a", "-E", "--max-args", "--max-procs", "--delimiter", "--replace"},
-	"gosu":  nil, "su-exec": nil, "setpriv": nil, "unshare": nil, "chroot": nil, "tini": nil, "dumb-init": nil, "builtin": nil, "noglob": nil, "eatmydata": nil,
+	"gosu":  nil, "su-exec": nil, "setpriv": nil, "unshare": nil, "chroot": nil, "tini": nil, "dumb-init": nil, "builtin": nil,
+	"noglob": nil, "eatmydata": nil,
 }
 
 // leading is how many operands stand in front of the wrapped command.
