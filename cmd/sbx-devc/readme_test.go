@@ -149,6 +149,9 @@ func TestDocumentedCommandsExist(t *testing.T) {
 // Lines of the pages that need more than a folder, and what runs them on the
 // real thing.
 var runElsewhere = map[string]string{
+	"sbx-devc allow ":                "TestReadmeOpensHosts",
+	"sbx-devc deny ":                 "TestReadmeOpensHosts",
+	"sbx-devc preset ":               "TestReadmeOpensHosts",
 	"git clone ":                     "the clone is where this test is",
 	"code .":                         "an editor",
 	"make ":                          ".ci/run",
