@@ -13,7 +13,7 @@ import (
 // notes says what the run leaves closed or unread although the project has it.
 func notes(o Options, w *workspace.Workspace, mode firewall.Mode) (out []string) {
 	if o.Project != nil && !o.TrustProject && (mode == firewall.ModeAllowlist || mode == "") {
-		if _, hosting := devContainerPresets(o.Project.Network.Presets, o.User.Network.Presets); len(hosting) > 0 {
+		if _, hosting := devContainerPresets(o.Project.Network.Presets, o.users().Network.Presets); len(hosting) > 0 {
 			open := "--preset " + strings.Join(hosting, " --preset ")
 			if o.InputsNotFlags {
 				open = "the input \"presets: " + strings.Join(hosting, ", ") + "\""
@@ -21,7 +21,7 @@ func notes(o Options, w *workspace.Workspace, mode firewall.Mode) (out []string)
 			out = append(out, fmt.Sprintf("the project's sandbox.jsonc opens %s for its dev container; this run leaves that closed, and %s opens it", strings.Join(hosting, ", "), open))
 		}
 	}
-	if closesGists(o.User.Network) && (mode == firewall.ModeAllowlist || mode == firewall.ModeAudit) {
+	if closesGists(o.users().Network) && (mode == firewall.ModeAllowlist || mode == firewall.ModeAudit) {
 		open := "--allow " + gists
 		if o.InputsNotFlags {
 			open = "the input \"allowed_domains: " + gists + "\""

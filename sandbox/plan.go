@@ -66,8 +66,12 @@ const fallbackUID = 1000
 type Options struct {
 	ID string // names the containers and the state folder: lower case letters, digits, "-"
 
-	// User holds what flags and variables say; Defaults() stand below it.
+	// User holds what flags and variables say. Below it stand the project's file, Own
+	// and Defaults().
 	User settings.Settings
+	// Own is the user's file of settings for all projects; paths in it are absolute or
+	// begin with "~/".
+	Own settings.Settings
 	// Project is the project's own sandbox.jsonc; nil = it has none. It may
 	// only narrow, unless TrustProject says that somebody has read it.
 	Project      *settings.Settings
@@ -186,7 +190,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	p.hostedWeb, p.commitLeft = o.AllowHostedWeb, o.CommitLeft
 	p.inAction = o.InputsNotFlags
 	p.limits.Turns, p.limits.BudgetUSD = o.Headless.Limits()
-	p.sharedLimit = o.User.Limits.Memory == 0 && (o.Project == nil || o.Project.Limits.Memory == 0)
+	p.sharedLimit = o.users().Limits.Memory == 0 && (o.Project == nil || o.Project.Limits.Memory == 0)
 	if err := checkClaudePath(o.ClaudePath); err != nil {
 		return nil, err
 	}
@@ -221,12 +225,19 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	return p, nil
 }
 
-// effective puts the layers together: defaults, the project's file, the user.
+// users is everything that the user says, without the project.
+func (o Options) users() settings.Settings { return Overlay(o.Own, o.User) }
+
+// Effective returns the settings of a run, as NewPlan takes them.
+func (o Options) Effective() (settings.Settings, error) { return effective(o) }
+
+// effective puts the layers together: defaults, the user's file, the project's, flags.
 func effective(o Options) (settings.Settings, error) {
-	if closesGists(o.User.Network) {
+	users := o.users()
+	if closesGists(users.Network) {
 		o.User.Network.Deny = append(slices.Clone(o.User.Network.Deny), gists)
 	}
-	base := Overlay(Defaults(), o.User)
+	base := Overlay(Overlay(Defaults(), o.Own), o.User)
 	if base.Image == "" {
 		base.Image = o.Image
 	}
@@ -240,14 +251,14 @@ func effective(o Options) (settings.Settings, error) {
 		}
 		return narrow(base, o.User.Network, *o.Project, offer)
 	}
-	s, trusted := Defaults(), *o.Project
+	s, trusted := Overlay(Defaults(), o.Own), *o.Project
 	if trusted.Network.Presets != nil { // the file's lists take the place of the default ones
 		s.Network.Presets = nil
 	}
 	if trusted.Network.Allow != nil {
 		s.Network.Allow = nil
 	}
-	trusted.Network.Presets = trustedPresets(trusted, o.User.Network.Presets)
+	trusted.Network.Presets = trustedPresets(trusted, users.Network.Presets)
 	s = Overlay(Overlay(s, trusted), o.User)
 	if s.Image == "" {
 		s.Image = o.Image

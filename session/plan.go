@@ -47,7 +47,7 @@ func Plan(dir string, o sandbox.Options) (*sandbox.Plan, error) {
 // is one that o.TrustProject avoids.
 func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
 	o = p.complete(o)
-	protect := slices.Clone(o.User.Workspace.Protect)
+	protect := slices.Concat(o.User.Workspace.Protect, o.Own.Workspace.Protect)
 	if o.Project != nil {
 		protect = append(protect, o.Project.Workspace.Protect...)
 	}
@@ -66,6 +66,12 @@ func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
 // Widens is the error of Plan that says that the project's settings ask for more than
 // the user allowed, or nil.
 func (p *Project) Widens(o sandbox.Options) error { return planError(p.complete(o).Widens()) }
+
+// Effective returns the settings that Plan would take.
+func (p *Project) Effective(o sandbox.Options) (settings.Settings, error) {
+	s, err := p.complete(o).Effective()
+	return s, planError(err)
+}
 
 func (p *Project) complete(o sandbox.Options) sandbox.Options {
 	o.Image, o.FirewallImage = release.Image(), cmp.Or(o.FirewallImage, images.FirewallName())

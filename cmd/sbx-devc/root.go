@@ -144,6 +144,7 @@ func (a *app) root() *cobra.Command {
 		a.sandboxCommand(),
 		a.runCommand(),
 		a.trustCommand(),
+		a.settingsCommand(),
 		a.diffCommand(),
 		a.applyCommand(),
 		a.reportCommand(),

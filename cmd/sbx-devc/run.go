@@ -17,7 +17,6 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/images"
@@ -137,17 +136,7 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.IntVar(&o.maxTurns, "max-turns", 0, "end after this many turns")
 	f.Float64Var(&o.maxBudgetUSD, "max-budget-usd", 0, "end after this many US dollars at list price")
 	f.StringVar(&o.systemPrompt, "append-system-prompt", "", "text to add to Claude's system prompt")
-	f.StringVar(&o.network, "network", "",
-		"none, allowlist (what --allow and --preset name), audit (the internet, recorded) or host (no firewall) (default allowlist)")
-	f.StringSliceVar(&o.allow, "allow", nil, "open a destination: HOST, *.DOMAIN, HOST:PORT, NETWORK:PORT, or @FILE with one a line")
-	f.StringSliceVar(&o.whitelist, "whitelist", nil, "the same as --allow")
-	f.StringVar(&o.whitelistFile, "whitelist-file", "", "the same as --allow @FILE")
-	f.StringSliceVar(&o.presets, "preset", nil, "open a named list of hosts, such as npm or pypi; github leaves gist.github.com closed")
-	f.StringSliceVar(&o.deny, "deny", nil, "deny a destination; wins over everything that allows it")
-	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
-	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass environment variables with this prefix")
-	f.StringVar(&o.image, "image", "",
-		"the agent's image, which needs none of our programs (default "+release.Image()+" if the engine has it, else one that is built here, once)")
+	o.settingsFlags(f)
 	f.StringVar(&o.firewallImage, "firewall-image", "", "the firewall's image, with iptables in it (default: one that is built here, once); you trust it")
 	f.StringVar(&o.engineNetwork, "engine-network", "",
 		"join this network of the engine, to reach services on it (as --allow and --private name them)")
@@ -155,10 +144,6 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.BoolVar(&o.hostedWeb, "allow-hosted-web", false, "let the model's provider search and fetch web pages for the agent, past the firewall")
 	f.BoolVar(&o.noFirewall, "accept-no-firewall", false,
 		"with --network host: you know that the agent then reaches everything that this machine can")
-	f.StringVar(&o.memory, "memory", "", "limit of memory, such as 4g (default 8g, at most half of the engine's)")
-	f.Float64Var(&o.cpus, "cpus", 0, "limit of processors, such as 1.5")
-	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads (default 1024)")
-	f.DurationVar(&o.timeout, "timeout", 0, "end after this time, such as 30m")
 	f.StringVar(&o.summaryFile, "summary-file", "", "write what happened as JSON to this file")
 	f.BoolVar(&o.verbose, "verbose", false, "show all that a build or download of the image says")
 	f.BoolVar(&o.commit, "commit", false, "also commit what is not committed at the end, on the agent's branch; your index and files stay as they are")
@@ -196,12 +181,16 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return err
 	}
+	own, _, err := a.ownSettings(dir)
+	if err != nil {
+		return a.planError(err)
+	}
 	project, err := session.ReadProject(dir)
 	if err != nil {
 		return a.planError(err)
 	}
 	options := sandbox.Options{
-		ID: runs.NewID(), User: user, TrustProject: o.trustProject, Folder: o.folder,
+		ID: runs.NewID(), User: user, Own: own, TrustProject: o.trustProject, Folder: o.folder,
 		FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
 		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall, CommitLeft: o.commit,
 		Headless: agent.Headless{

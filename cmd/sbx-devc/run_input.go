@@ -9,13 +9,35 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/settings"
 )
+
+// settingsFlags are those flags that stand for settings.
+func (o *runOptions) settingsFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.network, "network", "",
+		"none, allowlist (what --allow and --preset name), audit (the internet, recorded) or host (no firewall) (default allowlist)")
+	f.StringSliceVar(&o.allow, "allow", nil, "open a destination: HOST, *.DOMAIN, HOST:PORT, NETWORK:PORT, or @FILE with one a line")
+	f.StringSliceVar(&o.whitelist, "whitelist", nil, "the same as --allow")
+	f.StringVar(&o.whitelistFile, "whitelist-file", "", "the same as --allow @FILE")
+	f.StringSliceVar(&o.presets, "preset", nil, "open a named list of hosts, such as npm or pypi; github leaves gist.github.com closed")
+	f.StringSliceVar(&o.deny, "deny", nil, "deny a destination; wins over everything that allows it")
+	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
+	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass environment variables with this prefix")
+	f.StringVar(&o.image, "image", "",
+		"the agent's image, which needs none of our programs (default "+release.Image()+" if the engine has it, else one that is built here, once)")
+	f.StringVar(&o.memory, "memory", "", "limit of memory, such as 4g (default 8g, at most half of the engine's)")
+	f.Float64Var(&o.cpus, "cpus", 0, "limit of processors, such as 1.5")
+	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads (default 1024)")
+	f.DurationVar(&o.timeout, "timeout", 0, "end after this time, such as 30m")
+}
 
 // settings turns the flags into the user's settings. Lists among the project's own
 // files are protected: they are the user's word, so the agent must not change them.

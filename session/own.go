@@ -1,0 +1,52 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/userdir"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// OwnSettingsName is the user's file of settings for all projects, in his folder. It
+// has the form of a project's sandbox.jsonc.
+const OwnSettingsName = "settings.jsonc"
+
+// OwnSettings reads the user's file for a run on the project in the folder dir, "" =
+// for none; nil when there is no file. The folder and the file must be the user's
+// alone, and not in the project: see package userdir. Relative mounts are the folder's.
+// Errors carry an exit code; *SettingsError is one of them.
+func OwnSettings(own userdir.Dir, project string) (*settings.File, error) {
+	name := own.File(OwnSettingsName)
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, exitcode.With(exitcode.NoInput, fmt.Errorf("reading your own settings: %w", err))
+	case !info.Mode().IsRegular():
+		return nil, exitcode.With(exitcode.Config, diag.WithHint(fmt.Errorf("%s is not a regular file", name), "move it away"))
+	}
+	if err := errors.Join(own.Check(project), userdir.CheckOwner(name, info)); err != nil {
+		return nil, exitcode.With(exitcode.Config, err)
+	}
+	file, err := settings.ReadFile(name)
+	if err != nil {
+		return nil, exitcode.With(exitcode.NoInput, fmt.Errorf("reading your own settings: %w", err))
+	}
+	if file.Settings == nil {
+		return nil, exitcode.With(exitcode.Config, diag.WithHint(&SettingsError{file.Path, file.Findings}, "correct it; 'sbx-devc settings check' checks it"))
+	}
+	for i, m := range file.Settings.Mounts {
+		if !filepath.IsAbs(m.Host) && m.Host != "~" && !strings.HasPrefix(m.Host, "~/") {
+			file.Settings.Mounts[i].Host = filepath.Join(string(own), m.Host)
+		}
+	}
+	return file, nil
+}
