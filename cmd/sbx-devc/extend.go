@@ -70,7 +70,7 @@ func (a *app) extend(ctx context.Context, to *ask.Terminal, o initOptions, dir s
   sbx-devc validate                     what else opens it
   devcontainer up --remove-existing-container, or "Rebuild Container" in the editor
   claude --dangerously-skip-permissions in its terminal
-`)
+`+endsContainer)
 	return nil
 }
 

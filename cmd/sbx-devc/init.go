@@ -160,9 +160,13 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
   sbx-devc image load               put sbx-init where the Dockerfile takes it from
   code . (or: devcontainer up)      then "Reopen in Container"
   sbx-devc policy check HOST        ask what is allowed; edit .devcontainer/sandbox.jsonc and rebuild
-`)
+`+endsContainer)
 	return nil
 }
+
+// endsContainer says what ends a running dev container, before it happens.
+const endsContainer = "sbx-devc: note: 'git config', 'git remote add' or 'git push -u' on this machine ends the running container: " +
+	"use git inside, or stop it first\n"
 
 // initError gives an error of the packages that write dev containers init's exit
 // code.

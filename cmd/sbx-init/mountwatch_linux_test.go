@@ -276,6 +276,56 @@ func TestAttackWaitForALostMountInADevContainer(t *testing.T) {
 	r.mustSay(t, protected, "from outside")
 }
 
+// Why a dev container ended is there for the shells of its next start, and not of the
+// one after it. A path's name cannot drive a terminal, and a command that ends with the
+// same code says nothing.
+func TestTheNextShellsSayWhyADevContainerEnded(t *testing.T) {
+	in := newInternet(t)
+	b := newBox(t, in.Sandbox, openPolicy)
+	b.pid1 = true
+	state, shown := b.path("state"), b.path("run/last-end.txt")
+	protected := b.path("work/pro\x1b[2Jtected")
+	if err := os.Mkdir(state, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	start := func(script string, lose bool) {
+		t.Helper()
+		if err := os.MkdirAll(protected, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Remove(shown) // as the new tmpfs of a start
+		cmd := b.command("sh", "-c", script)
+		for i, arg := range cmd.Args {
+			if strings.Contains(arg, "mount --bind") {
+				cmd.Args[i] = "mount -t tmpfs sbx /var/lib && mkdir /var/lib/sbx && mount --bind '" + state + "' /var/lib/sbx && " +
+					"mount --bind pro*tected pro*tected && mount -o remount,bind,ro pro*tected && " + arg
+			}
+		}
+		in.Sandbox.Do(func() {
+			whileItRuns(t, cmd, func() {
+				if lose {
+					if err := os.Remove(protected); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
+	start("echo ready; exec sleep 1000", true)
+	kept, err := os.ReadFile(filepath.Join(state, "ended"))
+	if err != nil || !strings.Contains(string(kept), `work/pro\x1b[2Jtected: removed, renamed or replaced`) || !strings.Contains(string(kept), "hint: ") || strings.Contains(string(kept), "\x1b") {
+		t.Fatalf("kept is %q, %v", kept, err)
+	}
+	start("echo ready; exit 71", false)
+	if text, err := os.ReadFile(shown); err != nil || string(text) != string(kept) {
+		t.Errorf("the next start shows %q, %v", text, err)
+	}
+	start("echo ready", false)
+	if text, err := os.ReadFile(shown); err == nil {
+		t.Errorf("the start after it shows %q", text)
+	}
+}
+
 // Attack: the same where the engine's init is the first process, by which sessions
 // that are no children of ours are not ended at once.
 func TestAttackWaitForALostMountUnderTheEnginesInit(t *testing.T) {

@@ -132,6 +132,10 @@ func (p *program) run(args []string) (err error) {
 		return err
 	}
 	first := p.newInit(lossOf(mounts))
+	first.Tell = func(err error) int { // where another process is the first, it ends with this
+		keepEnd(err)
+		return p.exitCode(err)
+	}
 
 	who := initproc.Account{}
 	reach := attacker{anyone: true}
@@ -190,6 +194,8 @@ func (p *program) run(args []string) (err error) {
 	go debug.FreeOSMemory() // what reading the policy took
 	first.Failures = firewall.Failures()
 	if !o.sidecar {
+		showEnd(o.audit)
+		defer func() { keepEnd(err) }()
 		argv := append(append([]string{"sbx-init", shimCommand}, who.IDs()...), "--")
 		return first.Run(append(argv, o.command...), who.Environ(os.Environ()), func() error {
 			// NET_RAW, too, is for changing rules: iptables needs it to find a set.

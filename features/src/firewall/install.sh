@@ -65,9 +65,14 @@ until [ -e "$sbx_up" ]; do
   sleep 0.1
 done
 unset sbx_tries sbx_up
+# Why the container was ended the last time, if sbx-init did it.
+case $- in *i*)
+  if [ -z "${sbx_told:-}" ] && [ -r /run/sbx/last-end.txt ]; then sbx_told=1; cat /run/sbx/last-end.txt >&2; fi
+esac
 WAIT
-mkdir -p /etc/profile.d
+mkdir -p /etc/profile.d /var/lib/sbx
 echo '. /usr/local/share/sbx/wait.sh' >/etc/profile.d/00-sbx.sh
+if [ -f /etc/bash.bashrc ]; then echo '. /usr/local/share/sbx/wait.sh' >>/etc/bash.bashrc; fi
 if [ -d /etc/zsh ]; then
   touch /etc/zsh/zshenv
   cat /etc/profile.d/00-sbx.sh /etc/zsh/zshenv >/etc/zsh/zshenv.new

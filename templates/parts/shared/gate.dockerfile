@@ -3,7 +3,9 @@
 # reads the user's files, which the agent may have written for this moment; so
 # it waits until sbx-init has closed the network, and gives up rather than go on.
 # zsh reads /etc/zsh/zshenv before any file of the user's, and no profile.
+# A shell also says why the container was ended the last time, if sbx-init did it.
 RUN set -eu; \
+    mkdir -p /var/lib/sbx; \
     printf '%s\n' \
       'if [ -n "${SBX_WAIT_FOR:-}" ]; then' \
       '  sbx_tries=300' \
@@ -13,6 +15,10 @@ RUN set -eu; \
       '    sleep 0.1' \
       '  done' \
       '  unset sbx_tries' \
-      'fi' >/etc/profile.d/00-sbx.sh; \
+      'fi' \
+      'case $- in *i*)' \
+      '  if [ -z "${sbx_told:-}" ] && [ -r /run/sbx/last-end.txt ]; then sbx_told=1; cat /run/sbx/last-end.txt >&2; fi' \
+      'esac' >/etc/profile.d/00-sbx.sh; \
+    if [ -f /etc/bash.bashrc ]; then echo '. /etc/profile.d/00-sbx.sh' >>/etc/bash.bashrc; fi; \
     if [ "$AGENT_SHELL" = zsh ]; then cat /etc/profile.d/00-sbx.sh /etc/zsh/zshenv >/tmp/zshenv; cat /tmp/zshenv >/etc/zsh/zshenv; rm /tmp/zshenv; fi
 # sbx:end gate
