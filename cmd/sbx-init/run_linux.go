@@ -225,7 +225,10 @@ func (p *program) run(args []string) (err error) {
 // findProcesses returns the lookup of the processes behind decisions. who is the
 // command's account, the zero Account when there is none.
 func findProcesses(o runOptions, who initproc.Account, resolvers live.Resolvers) (*owner.Lookup, error) {
-	l := owner.New(resolvers.Servers(), os.Environ())
+	l, err := owner.New(resolvers.Servers(), os.Environ())
+	if err != nil {
+		return nil, err
+	}
 	if o.askAgent {
 		l.AskAgent()
 	}

@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -52,11 +53,25 @@ type Socket struct {
 	Inode uint64 // by which /proc/PID/fd names it
 }
 
-// FindSocket asks the kernel for the TCP or UDP socket with these ends, which
-// costs the same among ten thousand. It reports false when there is none, when
-// no process holds it any more, and when the kernel gives no answer within
-// limit.
-func FindSocket(proto firewall.Proto, local, remote netip.AddrPort, limit time.Duration) (Socket, bool) {
+// Sockets finds sockets of a network namespace, over one connection to the
+// kernel that is kept. It is safe for concurrent use.
+type Sockets struct{ conn *conn }
+
+// OpenSockets returns those of the calling thread's network namespace. A search
+// waits for the kernel's answer until limit.
+func OpenSockets(limit time.Duration) (*Sockets, error) {
+	c, err := dial(unix.NETLINK_INET_DIAG)
+	if err != nil {
+		return nil, fmt.Errorf("looking for sockets: %w", err)
+	}
+	c.limit = limit
+	return &Sockets{c}, nil
+}
+
+// Find asks the kernel for the TCP or UDP socket with these ends, which costs
+// the same among ten thousand. It reports false when there is none, when no
+// process holds it any more, and when the kernel gives no answer in time.
+func (s *Sockets) Find(proto firewall.Proto, local, remote netip.AddrPort) (Socket, bool) {
 	if proto == firewall.UDP {
 		local, remote = remote, local // the kernel has them the other way round there (net/ipv4/udp_diag.c)
 	}
@@ -64,19 +79,13 @@ func FindSocket(proto firewall.Proto, local, remote netip.AddrPort, limit time.D
 	if local.Addr().Is4() != remote.Addr().Is4() {
 		return Socket{}, false
 	}
-	c, err := dial(unix.NETLINK_INET_DIAG)
-	if err != nil {
-		return Socket{}, false
-	}
-	defer c.close()
-	c.limit = limit
-	var s Socket
-	err = c.ask(unix.SOCK_DIAG_BY_FAMILY, 0, func(m *message) { m.socketID(protocol(proto), local, remote) }, func(body []byte) {
+	var found Socket
+	err := s.conn.ask(unix.SOCK_DIAG_BY_FAMILY, 0, func(m *message) { m.socketID(protocol(proto), local, remote) }, func(body []byte) {
 		if len(body) >= 72 { // struct inet_diag_msg ends in the user and the inode
-			s = Socket{int(binary.NativeEndian.Uint32(body[64:])), uint64(binary.NativeEndian.Uint32(body[68:]))}
+			found = Socket{int(binary.NativeEndian.Uint32(body[64:])), uint64(binary.NativeEndian.Uint32(body[68:]))}
 		}
 	})
-	return s, err == nil && s.Inode != 0 // without an inode no process holds it any more
+	return found, err == nil && found.Inode != 0 // without an inode no process holds it any more
 }
 
 func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }

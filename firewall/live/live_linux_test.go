@@ -103,9 +103,13 @@ func opened(t *testing.T, n firewall.Network) (*Firewall, *host) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lookup, err := owner.New(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	h := &host{}
 	f, err := Open(t.Context(), Options{
-		Kernel: k, Topology: "single", Record: h.record, Lookup: owner.New(nil, nil), Programs: func(run func()) { run() }, Tell: h.tell, Warn: h.tell,
+		Kernel: k, Topology: "single", Record: h.record, Lookup: lookup, Programs: func(run func()) { run() }, Tell: h.tell, Warn: h.tell,
 	}, policyOf(t, n))
 	if err != nil {
 		t.Fatal(err)

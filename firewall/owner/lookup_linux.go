@@ -38,6 +38,7 @@ type Process struct {
 // and so is one whose connection's first packet is held. It is safe for
 // concurrent use once one of SearchAs and AskAgent has returned.
 type Lookup struct {
+	sockets *kernel.Sockets
 	find    func(kernel.Socket) Process // one call at a time; nil = processes cannot be seen
 	turn    chan struct{}               // holds one value while find runs
 	servers []netip.AddrPort            // the name servers that programs mean when they ask
@@ -66,15 +67,20 @@ type heldProcess struct {
 	at time.Time
 }
 
-// New returns a Lookup that finds users, and no process before SearchAs or
-// AskAgent. servers are the name servers that programs know of. environ is what
+// New returns a Lookup that finds users of the calling thread's network
+// namespace, and no process before SearchAs or AskAgent. servers are the name servers that programs know of. environ is what
 // the processes inherit: values that are secret by their variable's name are
 // kept out of command lines.
-func New(servers []netip.AddrPort, environ []string) *Lookup {
-	return &Lookup{
-		turn: make(chan struct{}, 1), servers: servers, redact: newRedactor(environ),
-		now: time.Now, spent: map[firewall.Verdict]int{}, allowed: map[destination]time.Time{}, held: map[flow]heldProcess{},
+func New(servers []netip.AddrPort, environ []string) (*Lookup, error) {
+	sockets, err := kernel.OpenSockets(searchLimit)
+	if err != nil {
+		return nil, err
 	}
+	return &Lookup{
+		sockets: sockets,
+		turn:    make(chan struct{}, 1), servers: servers, redact: newRedactor(environ),
+		now: time.Now, spent: map[firewall.Verdict]int{}, allowed: map[destination]time.Time{}, held: map[flow]heldProcess{},
+	}, nil
 }
 
 func newRedactor(environ []string) *redact.Redactor {
@@ -188,7 +194,7 @@ func (l *Lookup) Hold(src, dst netip.AddrPort) {
 	if !l.withinBounds(&audit.Record{Verdict: firewall.Deny}) {
 		return
 	}
-	s, ok := connectedSocket(firewall.TCP, src, dst)
+	s, ok := l.sockets.Find(firewall.TCP, src, dst)
 	if !ok {
 		return
 	}

@@ -83,9 +83,18 @@ func (c *connection) record(layer audit.Layer, verdict firewall.Verdict) *audit.
 	}
 }
 
+func lookup(t testing.TB, environ ...string) *Lookup {
+	t.Helper()
+	l, err := New(nil, environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 func searching(t testing.TB, uid int) *Lookup {
 	t.Helper()
-	l := New(nil, []string{"SESSION_TOKEN=verysecretword"})
+	l := lookup(t, "SESSION_TOKEN=verysecretword")
 	if err := l.SearchAs(uid, uid); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +104,7 @@ func searching(t testing.TB, uid int) *Lookup {
 func TestLookupNamesTheProcessThatHoldsTheSocket(t *testing.T) {
 	sleep := testenv.Program(t, "sleep")
 	c := heldBy(t, sleep, os.Getuid())
-	l := New(nil, nil)
+	l := lookup(t)
 	if l.FindsProcesses() {
 		t.Error("it finds processes before anybody said whose")
 	}
@@ -375,13 +384,14 @@ func BenchmarkLookup(b *testing.B) {
 	}
 	defer conn.Close()
 	local, remote := conn.LocalAddr().(*net.TCPAddr).AddrPort(), l.Addr().(*net.TCPAddr).AddrPort()
-	s, ok := connectedSocket(firewall.TCP, local, remote)
+	sockets := lookup(b).sockets
+	s, ok := sockets.Find(firewall.TCP, local, remote)
 	if listed, found := listedSocket(firewall.TCP, local); !ok || !found || s != listed || s.UID != os.Getuid() {
 		b.Fatalf("%+v %v, listed %+v %v", s, ok, listed, found)
 	}
 	b.Run("connected socket", func(b *testing.B) {
 		for b.Loop() {
-			connectedSocket(firewall.TCP, local, remote)
+			sockets.Find(firewall.TCP, local, remote)
 		}
 	})
 	asking, err := net.Dial("udp", "127.0.0.1:53")
@@ -390,13 +400,13 @@ func BenchmarkLookup(b *testing.B) {
 	}
 	defer asking.Close()
 	from := asking.LocalAddr().(*net.UDPAddr).AddrPort()
-	u, ok := connectedSocket(firewall.UDP, from, netip.MustParseAddrPort("127.0.0.1:53"))
+	u, ok := sockets.Find(firewall.UDP, from, netip.MustParseAddrPort("127.0.0.1:53"))
 	if listed, found := listedSocket(firewall.UDP, from); !ok || !found || u != listed || u.UID != os.Getuid() {
 		b.Fatalf("%+v %v, listed %+v %v", u, ok, listed, found)
 	}
 	b.Run("connected UDP socket", func(b *testing.B) {
 		for b.Loop() {
-			connectedSocket(firewall.UDP, from, netip.MustParseAddrPort("127.0.0.1:53"))
+			sockets.Find(firewall.UDP, from, netip.MustParseAddrPort("127.0.0.1:53"))
 		}
 	})
 	b.Run("listed UDP socket", func(b *testing.B) {

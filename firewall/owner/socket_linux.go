@@ -36,7 +36,7 @@ func (l *Lookup) socketOf(r *audit.Record) (kernel.Socket, bool) {
 		remotes = []netip.AddrPort{netip.AddrPortFrom(dst, r.Port)}
 	}
 	for _, remote := range remotes {
-		if s, ok := connectedSocket(r.SrcProto, r.Src, remote); ok {
+		if s, ok := l.sockets.Find(r.SrcProto, r.Src, remote); ok {
 			return s, true
 		}
 	}
@@ -44,11 +44,6 @@ func (l *Lookup) socketOf(r *audit.Record) (kernel.Socket, bool) {
 		return kernel.Socket{}, false // the list would not have it either
 	}
 	return listedSocket(r.SrcProto, r.Src)
-}
-
-// connectedSocket asks the kernel for the socket with these ends.
-func connectedSocket(proto firewall.Proto, local, remote netip.AddrPort) (kernel.Socket, bool) {
-	return kernel.FindSocket(proto, local, remote, searchLimit)
 }
 
 // listedSocket finds the socket that is bound to local, or to its port on every
