@@ -47,7 +47,7 @@ type checker struct {
 }
 
 // nameSeen stands for a name of an open object. Equal names have equal hashes;
-// that different ones do, under a seed that nobody knows, does not happen.
+// that different ones do, under a secret seed, does not happen.
 type nameSeen struct {
 	hash uint64
 	at   int // where the name begins

@@ -55,8 +55,8 @@ type Entry struct {
 	Duration time.Duration
 	Model    string // "" = the request names none
 	Refused  string // why the proxy itself refused or failed; "" = the upstream answered
-	// Unreachable says that no answer of the upstream came at all: nobody listens
-	// there, its name is unknown, TLS failed, or the connection broke.
+	// Unreachable says that no answer of the upstream came at all: its port is
+	// closed, its name is unknown, TLS failed, or the connection broke.
 	Unreachable bool
 }
 

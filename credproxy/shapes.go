@@ -10,7 +10,7 @@ import (
 
 // shape decides on the value at the cursor and leaves it behind. What no shape
 // names is refused: a new member of the API may have the provider fetch, run or
-// keep something, and nobody has looked at it yet.
+// keep something, and has not been looked at yet.
 type shape func(c *cursor) error
 
 // misfit says where a request departs from its shape, and how.

@@ -105,9 +105,9 @@ func openPlan(f Facts) Plan {
 	return p
 }
 
-// documentation addresses (RFC 5737, RFC 3849) bother nobody, whatever the
-// outcome of a probe. Where the internet is open they are part of it, and
-// nobody's addresses take their place: the dummy address and its neighbour
+// documentation addresses (RFC 5737, RFC 3849) are no machine's, so a probe
+// disturbs none. Where the internet is open they are part of it, and unused
+// addresses take their place: the dummy address and its neighbour
 // (RFC 7600), and two that are for discarding (RFC 6666).
 var (
 	documentation = []string{"192.0.2.189", "198.51.100.189", "203.0.113.189", "2001:db8::5bd", "2001:db8:ffff::5bd"}

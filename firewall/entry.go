@@ -221,8 +221,8 @@ func (e *entry) setName(host string) *problem {
 }
 
 // widest4 and widest6 are the shortest prefixes that an allow entry may have:
-// nobody holds more of IPv4 than a /8, or of IPv6 than what the registries
-// themselves are given to share out (a /12).
+// no organisation holds more of IPv4 than a /8, and a registry of IPv6 gets a /12
+// to share out.
 const (
 	widest4 = 8
 	widest6 = 16
@@ -241,7 +241,7 @@ func (e *entry) tooWide() *problem {
 			return complain("name the network that is meant", "%s is no destination", e.prefix)
 		case e.prefix.Bits() < widest4, addr.Is6() && e.prefix.Bits() < widest6:
 			return complain(`name the networks, or use "mode": "audit" to let everything out and record it`,
-				"%s is a part of the internet that belongs to nobody in particular", e.prefix)
+				"%s is a part of the internet that belongs to many organisations", e.prefix)
 		}
 	}
 	if e.wildcard {

@@ -19,7 +19,7 @@ const HoldQueue = 0x7365
 //
 // It decides nothing. The mangle table comes before the filter table (netfilter
 // priorities -150 and 0), which judges each packet as if this chain did not
-// exist: when it is let go, when nobody listens (--queue-bypass means "go on";
+// exist: when it is let go, when no listener exists (--queue-bypass means "go on";
 // in the filter table it would mean "accept", so this rule must never stand
 // there), and when too many wait. It may thus hold too much, as it does not know
 // every rule there, and leave out too much, without harm. Should the listener be

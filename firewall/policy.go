@@ -94,8 +94,8 @@ func (p *Policy) InMode(m Mode) *Policy {
 	return &other
 }
 
-// add understands the lists of n, and keeps them as they are written. The policy's
-// own indexes must be nobody else's where n has entries for them.
+// add understands the lists of n, and keeps them as they are written. No other policy
+// may share the indexes that n has entries for.
 func (p *Policy) add(n Network) (errs []EntryError) {
 	fail := func(list string, index int, text string, bad *problem) {
 		errs = append(errs, bad.in(list, index, text))

@@ -41,8 +41,9 @@ var presets = []PresetInfo{
 			"awscli.amazonaws.com", "iam.amazonaws.com", "sts.amazonaws.com",
 		},
 		Source: "docs.aws.amazon.com, AWS service endpoints",
-		Note: "the console, the documentation and the service endpoints under api.aws; regional endpoints under amazonaws.com are not covered, " +
-			"because that domain holds everybody's buckets, load balancers and machines: add those that you use, such as sts.eu-west-1.amazonaws.com, and buckets by their own name",
+		Note: "the console, the documentation and the service endpoints under api.aws; regional endpoints under amazonaws.com are " +
+			"not covered, because that domain holds everybody's buckets, load balancers and machines: add those that you use, " +
+			"such as sts.eu-west-1.amazonaws.com, and buckets by their own name",
 	},
 	{
 		Name: "azure",
@@ -50,13 +51,15 @@ var presets = []PresetInfo{
 			"azure.microsoft.com", "management.azure.com", "*.management.azure.com", "*.microsoftonline.com",
 		},
 		Source: "learn.microsoft.com, Azure portal and Azure CLI endpoints",
-		Note:   "sign-in and resource management; storage accounts, registries and web apps are everybody's: add yours by name. Microsoft Graph is left out, because it takes files",
+		Note: "sign-in and resource management; storage accounts, registries and web apps are everybody's: add yours by name. " +
+			"Microsoft Graph is left out, because it takes files",
 	},
 	{
 		Name:    "bitbucket",
 		Entries: []string{"bitbucket.org", "bitbucket.org:22", "*.bitbucket.org"},
 		Source:  "support.atlassian.com, IP addresses and domains for Atlassian cloud products",
-		Note:    "anybody's repositories: whoever has a key can push there. Large files and downloads are stored at a cloud's shared domain and not covered",
+		Note: "anybody's repositories: whoever has a key can push there. Large files and downloads are stored at a cloud's shared " +
+			"domain and not covered",
 	},
 	{
 		Name:    "bun",
@@ -74,7 +77,8 @@ var presets = []PresetInfo{
 			"*.claudeusercontent.com", "github.com", "*.githubusercontent.com",
 		},
 		Source: "code.claude.com/docs, Enterprise network configuration",
-		Note:   "anthropic and what an interactive session reads from GitHub: anybody's repositories there can be read, and pushed to with a key",
+		Note: "anthropic and what an interactive session reads from GitHub: anybody's repositories there can be read, and pushed to " +
+			"with a key",
 	},
 	{
 		Name:    "conda",
@@ -114,7 +118,8 @@ var presets = []PresetInfo{
 		Name:    "docker",
 		Entries: []string{"docker.io", "*.docker.io", "*.docker.com"},
 		Source:  "docs.docker.com, Allowlist for Docker Desktop",
-		Note:    "images are anybody's; some layers are stored at a cloud's shared domain, which is not covered: a pull that fails names the host, and that one can be added",
+		Note: "images are anybody's; some layers are stored at a cloud's shared domain, which is not covered: a pull that fails names " +
+			"the host, and that one can be added",
 	},
 	{
 		Name:    "fedora",
@@ -130,7 +135,8 @@ var presets = []PresetInfo{
 			"iamcredentials.googleapis.com", "oauth2.googleapis.com", "serviceusage.googleapis.com", "sts.googleapis.com",
 		},
 		Source: "cloud.google.com/docs, Google APIs (service endpoints)",
-		Note: "sign-in and resource management; storage, registries and functions are everybody's under googleapis.com, pkg.dev and run.app: add what you use, " +
+		Note: "sign-in and resource management; storage, registries and functions are everybody's under googleapis.com, pkg.dev and " +
+			"run.app: add what you use, " +
 			"and know that storage.googleapis.com is one name for all buckets",
 	},
 	{
@@ -142,19 +148,22 @@ var presets = []PresetInfo{
 			"ghcr.io", "*.ghcr.io",
 		},
 		Source: "docs.github.com, About GitHub's domains",
-		Note:   "anybody's repositories, gists and issues: whoever has a token can write there. \"deny\": [\"gist.github.com\"] closes one way; pages that people host (github.io) are not covered",
+		Note: "anybody's repositories, gists and issues: whoever has a token can write there. \"deny\": [\"gist.github.com\"] closes " +
+			"one way; pages that people host (github.io) are not covered",
 	},
 	{
 		Name:    "gitlab",
 		Entries: []string{"gitlab.com", "gitlab.com:22", "*.gitlab.com", "*.gitlab-static.net"},
 		Source:  "docs.gitlab.com, GitLab.com settings",
-		Note:    "anybody's repositories, snippets and issues: whoever has a token can write there; pages that people host (gitlab.io) are not covered",
+		Note: "anybody's repositories, snippets and issues: whoever has a token can write there; pages that people host (gitlab.io) " +
+			"are not covered",
 	},
 	{
 		Name:    "go",
 		Entries: []string{"golang.org", "*.golang.org", "go.dev", "*.go.dev"},
 		Source:  "go.dev/ref/mod, Module proxies and the checksum database; go.dev/dl",
-		Note:    "through the module proxy; where it sends a client to storage.googleapis.com, which is one name for everybody's buckets, that is not covered",
+		Note: "through the module proxy; where it sends a client to storage.googleapis.com, which is one name for everybody's buckets, " +
+			"that is not covered",
 	},
 	{
 		Name:    "gradle",
@@ -177,7 +186,8 @@ var presets = []PresetInfo{
 		Name:    "huggingface",
 		Entries: []string{"huggingface.co", "*.huggingface.co", "hf.co", "*.hf.co"},
 		Source:  "huggingface.co/docs/hub, Network and firewall",
-		Note:    "models and datasets are anybody's: whoever has a token can upload there; programs that people host (hf.space) are not covered",
+		Note: "models and datasets are anybody's: whoever has a token can upload there; programs that people host (hf.space) are not " +
+			"covered",
 	},
 	{
 		Name:    "julia",
@@ -246,7 +256,8 @@ var presets = []PresetInfo{
 		Name:    "sentry",
 		Entries: []string{"sentry.io", "*.sentry.io"},
 		Source:  "docs.sentry.io, Security and firewalls",
-		Note:    "every organisation's ingestion is below this domain, so whoever has a project can be sent data: prefer your own, such as o123.ingest.sentry.io",
+		Note: "every organisation's ingestion is below this domain, so whoever has a project can be sent data: prefer your own, such " +
+			"as o123.ingest.sentry.io",
 	},
 	{
 		Name:    "swift",

@@ -53,14 +53,15 @@ func (r rules) refuse() Chain {
 	var rules []Rule
 	if r.facts.NFLOG {
 		rules = append(rules, Rule{"-m owner --uid-owner " + r.everyUser() + " -j " + ChainLog,
-			"what a program sent is reported; what the kernel itself says is nobody's attempt"})
+			"packets of programs are reported; those of the kernel itself are no attempt"})
 	}
 	return Chain{ChainRefuse, append(rules,
 		Rule{"-p tcp -j REJECT --reject-with tcp-reset", "refused at once, so that no program waits for a timeout"},
 		Rule{"-j REJECT --reject-with " + r.family.reject, ""})}
 }
 
-// log reports packets and lets them go on to their refusal. Nobody need listen.
+// log reports packets and lets them go on to their refusal, with a listener or
+// without.
 func (r rules) log() Chain {
 	seen := "--match-set " + r.family.seen + " dst,dst"
 	return Chain{ChainLog, []Rule{
@@ -70,7 +71,7 @@ func (r rules) log() Chain {
 	}}
 }
 
-// pass reports connections and lets them out. Nobody need listen.
+// pass reports connections and lets them out, with a listener or without.
 func (r rules) pass() Chain {
 	var report []Rule
 	if r.facts.NFLOG {
@@ -186,18 +187,18 @@ func (r rules) webForGuardOnly() []Rule {
 // upstream lets the resolver, known by its mark and its user, reach one
 // upstream, and closes a loopback upstream to everybody else.
 //
-// An engine's resolver (127.0.0.11) answers on a port that nobody knows
-// beforehand, the engine's nat rules lead port 53 there, and it asks the
-// outside on behalf of whoever reaches it: open loopback would be a tunnel. So
-// the whole address is closed. 127.0.0.1 and ::1 are everybody's, and there
-// only port 53 is.
+// An engine's resolver (127.0.0.11) answers on a port that is not known
+// beforehand, the engine's nat rules lead port 53 there, and it asks the outside
+// for every program that reaches it: open loopback would be a tunnel. So the
+// whole address is closed. Of 127.0.0.1 and ::1, which all programs use, only
+// port 53 is closed.
 //
-// Nobody may speak in such a resolver's place either. Every loopback address is
-// anybody's to bind, port 53 too where an engine has lifted the limit, as Docker
-// does: a packet from there to each port of the resolver's would make its next
-// question, to the kernel, the reply to that packet. It would not be led to the
-// engine's resolver but to whoever has bound the address, who then says where
-// allowed names lead.
+// A program must not speak in such a resolver's place either. Every program may
+// bind every loopback address, and port 53 too where an engine has lifted the
+// limit, as Docker does. If it sent a packet from there to each port of our
+// resolver, the kernel would take our next question for the reply to that packet:
+// the question would reach the program instead of the engine's resolver, and the
+// program would say where allowed names lead.
 func (r rules) upstream(u netip.Addr) []Rule {
 	address := netip.PrefixFrom(u, u.BitLen()).String()
 	switch {
@@ -212,7 +213,7 @@ func (r rules) upstream(u netip.Addr) []Rule {
 		}
 		return append(group("an upstream on loopback: its real port is unknown, so the address belongs to the resolver alone",
 			"-d "+address+" "+r.daemon()+" -j ACCEPT", refused("-d "+address)),
-			group("nobody speaks in its place: it begins nothing, and no user's program is it", from...)...)
+			group("no program speaks in its place: it begins nothing, and it is of no user", from...)...)
 	}
 	var accept, refuse []string
 	for _, proto := range []Proto{UDP, TCP} {
@@ -334,8 +335,8 @@ func (r rules) nat() Table {
 }
 
 // web leads connections that are allowed by name to the guard. It asks for no
-// name at an address that the policy names itself, and loopback is nobody's
-// site, even should a name under "private" resolve to it.
+// name at an address that the policy names itself, and loopback is no site, even
+// if a name under "private" resolves to it.
 func (r rules) web() Chain {
 	var learned []string
 	for _, p := range webPorts {

@@ -29,7 +29,7 @@ type specialRange struct {
 //
 // The documentation ranges (192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24,
 // 2001:db8::/32) are left out on purpose: nothing answers there on a real
-// network, so a refusal would protect nobody, and the tests use them as their
+// network, so a refusal would protect nothing, and the tests use them as their
 // internet.
 var specialRanges = []specialRange{
 	// Metadata services. AWS, Google, Azure and most others answer on the first

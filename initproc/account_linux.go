@@ -27,7 +27,7 @@ const maxID = 1<<32 - 2
 
 // FindAccount reads NAME, UID, NAME:GID or UID:GID. Without a GID the groups
 // are those that /etc/passwd and /etc/group give the user; with one it is the
-// only group. A number that nobody has is a user without a name whose group
+// only group. A number without an entry is a user without a name whose group
 // has the same number. Root is refused: it could take the firewall down.
 func FindAccount(spec string) (Account, error) {
 	if spec == "" {

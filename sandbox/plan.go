@@ -335,7 +335,7 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 	if p.Network.Mode == firewall.ModeNone {
 		network = "none"
 	}
-	entrypoint := []string{InitPath, "run", "--policy", policyPath, "--sidecar", "--witness"}
+	entrypoint := []string{InitPath, "run", "--policy", policyPath, "--sidecar", "--process-lookup"}
 	entrypoint = append(entrypoint, aroundFlag(f.HostAddresses)...)
 	return engine.Spec{
 		Name:       FirewallContainer(p.ID),

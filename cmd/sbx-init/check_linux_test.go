@@ -139,7 +139,8 @@ func TestCheckReadsTheEndOfALongLog(t *testing.T) {
 	policy := `{"network": {"allow": ["ok.test"]}}`
 	line := `{"ts":"2026-01-02T03:04:05Z","verdict":"deny","layer":"dns","name":"ok.test","dst":"10.0.0.1","reason":"old reason"}` + "\n"
 	last := strings.ReplaceAll(line, "old reason", "\\u001b[2J new\\nreason")
-	log := strings.Repeat(line, audit.MaxRefusalsBytes/len(line)+10) + strings.Repeat("x", audit.MaxRefusalsBytes) + "\n" + last + `{"ts":"2026`
+	const readAtMost = 4 << 20 // of the log's end
+	log := strings.Repeat(line, readAtMost/len(line)+10) + strings.Repeat("x", readAtMost) + "\n" + last + `{"ts":"2026`
 	for name, text := range map[string]string{effectivePolicy: policy, "audit.jsonl": log} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/control"
-	"github.com/org/claude-sandbox/firewall/live"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -65,7 +64,7 @@ func TestRulesThatSomebodyChangedAreRestored(t *testing.T) {
 	}
 	restored := 0
 	for _, r := range b.records() {
-		if strings.HasPrefix(r.Reason, live.DriftReason) && r.Layer == audit.LayerIP {
+		if strings.HasPrefix(r.Reason, "the rules were changed from outside and have been restored") && r.Layer == audit.LayerIP {
 			restored++
 		}
 	}

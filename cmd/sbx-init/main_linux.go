@@ -27,9 +27,9 @@ const usage = `usage: sbx-init COMMAND
 
   run --policy FILE [--user NAME|UID[:GID]] [--audit FILE] -- CMD [ARG...]
         close the network, open what FILE allows, verify, drop privileges, start CMD
-  run --policy FILE --sidecar [--witness] [--lifeline [--deadline TIME]] [--audit FILE]
+  run --policy FILE --sidecar [--process-lookup] [--lifeline [--deadline TIME]] [--audit FILE]
         the same for a network namespace that other containers join; starts nothing.
-        --witness: their first process is 'sbx-init reap', and is asked for the
+        --process-lookup: their first process is 'sbx-init reap', and is asked for the
         processes behind what was decided
         --lifeline: standard input is the supervisor; this and what is tied to it
         ends with it, in its silence, or TIME (such as 30m) after 'reap' began

@@ -28,7 +28,7 @@ func askingFirewall(t testing.TB) (*internet, *box) {
 	t.Helper()
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, guardPolicy)
-	startSidecar(t, b, "--witness")
+	startSidecar(t, b, "--process-lookup")
 	return in, b
 }
 

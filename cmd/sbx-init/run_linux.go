@@ -74,7 +74,7 @@ func parseRun(args []string) (runOptions, error) {
 	fs.StringVar(&o.audit, "audit", defaultAudit, "")
 	fs.Func("around", "", addPrefixes(&o.around))
 	fs.BoolVar(&o.sidecar, "sidecar", false, "")
-	fs.BoolVar(&o.askAgent, "witness", false, "")
+	fs.BoolVar(&o.askAgent, "process-lookup", false, "")
 	fs.BoolVar(&o.lifeline, "lifeline", false, "")
 	fs.DurationVar(&o.deadline, "deadline", 0, "")
 	rest, err := parseFlags(fs, args)
@@ -94,7 +94,7 @@ func parseRun(args []string) (runOptions, error) {
 	case o.sidecar && (found || userGiven):
 		return o, usageError("run: --sidecar starts no command and takes neither one nor --user")
 	case o.askAgent && !o.sidecar:
-		return o, usageError("run: --witness requires --sidecar; without it processes are visible already")
+		return o, usageError("run: --process-lookup requires --sidecar; without it processes are visible already")
 	case o.lifeline && !o.sidecar:
 		return o, usageError("run: --lifeline is for --sidecar, whose standard input no command has")
 	case o.deadline < 0, o.deadline > 0 && !o.lifeline:

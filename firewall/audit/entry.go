@@ -11,8 +11,8 @@ import (
 // domain made ("example.com.corp.lan"); the domain follows.
 const SearchRule = "search:"
 
-// RuleAbsent is the Rule of a record about a name that nobody listed and that
-// does not exist: nothing that an allowlist lacks.
+// RuleAbsent is the Rule of a record about a name that no list has and that
+// does not exist: an allowlist does not lack it.
 const RuleAbsent = "no such name"
 
 // AllowEntry writes the allowlist entry for host and port: without the port

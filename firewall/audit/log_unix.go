@@ -40,7 +40,7 @@ type Log struct {
 // OpenLog opens the log at path for appending and creates it, with mode 0644,
 // and its folder, with mode 0755, when they are missing. The caller's umask
 // does not matter. It refuses a path whose last element is a symbolic link,
-// through which somebody else could choose the file that root writes to.
+// through which another user could choose the file that root writes to.
 func OpenLog(path string) (*Log, error) {
 	l := &Log{path: path, max: maxLogBytes, now: time.Now}
 	dir := filepath.Dir(path)

@@ -90,8 +90,8 @@ func LostQuestions(n int) Record {
 }
 
 // Parse reads a line of a log; ok is false for what is no record: no JSON, or
-// without a verdict and a layer of ours. What somebody else wrote must not count
-// as something that was decided.
+// without a verdict and a layer of ours. A line of another writer must not count as a
+// decision.
 func Parse(line []byte) (r Record, ok bool) {
 	if json.Unmarshal(line, &r) != nil || r.Verdict != firewall.Allow && r.Verdict != firewall.Deny {
 		return Record{}, false

@@ -33,7 +33,7 @@ type Recorder struct {
 	mu     sync.Mutex
 	counts map[kind]*repeats
 	timer  *time.Timer
-	err    error // of the last write of a count that nobody waited for
+	err    error // of the last write of a count, which no decision waited for
 	lost   int   // decisions that could not be written
 	closed bool
 }

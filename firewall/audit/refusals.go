@@ -13,8 +13,8 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 )
 
-// MaxRefusalsBytes is how much of the end of a log Refusals reads.
-const MaxRefusalsBytes = 4 << 20
+// maxRefusalsBytes is how much of the end of a log Refusals reads.
+const maxRefusalsBytes = 4 << 20
 
 // Refusals returns the newest refusals of a target that the log at path holds
 // and that are no older than since: at most limit, each reason once, the newest
@@ -28,8 +28,8 @@ func Refusals(path string, t firewall.Target, since time.Time, limit int) ([]Rec
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > MaxRefusalsBytes {
-		_, _ = f.Seek(-MaxRefusalsBytes, io.SeekEnd) // a line that is cut there is no record
+	if info, err := f.Stat(); err == nil && info.Size() > maxRefusalsBytes {
+		_, _ = f.Seek(-maxRefusalsBytes, io.SeekEnd) // a line that is cut there is no record
 	}
 	records, err := Read(f)
 	if err != nil {

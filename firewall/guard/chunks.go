@@ -16,8 +16,8 @@ var errChunk = errors.New("the request's body has a malformed chunk")
 
 // parseChunkLine reads the line that b begins with: "1f\r\n". It returns the
 // chunk's size and the length of the line, which is 0 when b does not hold all
-// of it yet. Extensions (RFC 9112 section 7.1.1) are refused: nobody sends
-// them, and servers have disagreed about where they end.
+// of it yet. Extensions (RFC 9112 section 7.1.1) are refused: clients do
+// not send them, and servers have disagreed about where they end.
 func parseChunkLine(b []byte) (size int64, length int, err error) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {

@@ -56,8 +56,8 @@ const (
 	alertUnrecognizedName = 112
 )
 
-// errGone means that one side ended the connection, so that there is nobody to
-// tell anything.
+// errGone means that one side ended the connection, so that a refusal
+// would reach no program.
 var errGone = errors.New("the connection is over")
 
 // serve judges one connection and carries it to its end.
@@ -290,7 +290,7 @@ func (c *conn) dial(ctx context.Context, addrs []netip.Addr) error {
 }
 
 // watch ends both sides when the client resets its own, for the time in which
-// nobody reads from it. stop ends that time.
+// we do not read from it. stop ends that time.
 func (c *conn) watch() (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -389,7 +389,8 @@ func (r *refusal) http(dst netip.AddrPort) []byte {
 		fmt.Fprintf(&body, "to open it, add this line to \"allow\" in sandbox.jsonc: %q,\n", r.fix)
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n%s: guard\r\n\r\n", body.Len(), HeaderRefused)
+	fmt.Fprintf(&out, "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\n"+
+		"Content-Length: %d\r\nConnection: close\r\n%s: guard\r\n\r\n", body.Len(), HeaderRefused)
 	out.Write(body.Bytes())
 	return out.Bytes()
 }

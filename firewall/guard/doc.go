@@ -14,15 +14,15 @@
 //	   TLS: spliced in the kernel     HTTP/1: every further request is read and
 //	                                  judged alike; bodies and replies spliced
 //
-// The packet filter lets nobody but the guard connect to learned addresses on
-// these ports, so that its death closes them.
+// The packet filter lets only the guard connect to learned addresses on these
+// ports, so that its death closes them.
 //
 // What is refused: no name, an address as the name, two names, a name with
 // characters that no host name has, a name that the policy does not allow, a
 // destination that is not the name's, HTTP with two hosts or none or another
 // in the target, CONNECT, any doubt about where a request ends, HTTP/2 without
 // TLS, and every other protocol. A second ClientHello, which a server can ask
-// for (HelloRetryRequest), must carry the first one's name; one that nobody
+// for (HelloRetryRequest), must carry the first one's name; one that was not
 // asked for is refused, and so is all that follows a hello which the site does
 // not answer in TLS. WebSocket begins when the server has said so and proves that
 // it means it: it answers the request's key. Host is passed on in the usual

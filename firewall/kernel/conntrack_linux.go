@@ -29,8 +29,8 @@ const dumpTries = 5
 // families, that keep does not want, and returns how many those were. A
 // forgotten connection is judged by the rules as if it began with its next
 // packet. The rules that refuse it must be in place before, or it is only
-// remembered again. TCP sockets of such connections are ended, so that nobody
-// waits at one for what never comes.
+// remembered again. TCP sockets of such connections are ended, so that their
+// programs do not wait for bytes that never come.
 func (k *Kernel) Cut(keep func(Flow) bool) (int, error) {
 	// Reading the table takes milliseconds, however little it holds, because it
 	// is all namespaces' and made for a whole machine: so it is asked first

@@ -9,8 +9,8 @@ import (
 )
 
 // Generation is a number that the kernel changes with every change of the
-// namespace's nft rules, whoever made it, so that nobody needs to list them to
-// know that they are as they were. ok is false with the legacy backend, which
+// namespace's nft rules, whoever made it: while it stays the same, the
+// rules are as they were and need not be listed. ok is false with the legacy backend, which
 // has no such number.
 func (k *Kernel) Generation() (generation uint32, ok bool, err error) {
 	if k.backend != NFT {

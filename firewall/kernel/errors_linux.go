@@ -30,7 +30,8 @@ const setFull = nl.IPSetError(4352)
 
 // capabilityHint names both, because whoever drops all capabilities and adds
 // one back would come here twice.
-const capabilityHint = `add "runArgs": ["--cap-add=NET_ADMIN", "--cap-add=NET_RAW"] to devcontainer.json, or start the container with --cap-add=NET_ADMIN --cap-add=NET_RAW`
+const capabilityHint = `add "runArgs": ["--cap-add=NET_ADMIN", "--cap-add=NET_RAW"] to devcontainer.json, ` +
+	`or start the container with --cap-add=NET_ADMIN --cap-add=NET_RAW`
 
 func errMissingProgram(name string, err error) error {
 	return diag.WithHint(fmt.Errorf("%w: %s: %w", ErrMissingProgram, name, err),
@@ -77,7 +78,8 @@ func toolError(program, stderr string, err error) error {
 	case strings.Contains(text, "missing kernel module"), strings.Contains(text, "Table does not exist"),
 		strings.Contains(text, "can't initialize"), strings.Contains(text, "not supported"):
 		return diag.WithHint(fmt.Errorf("%w: %s: %s", ErrMissingModule, program, first),
-			"on the machine that runs the container: modprobe -a ip_tables ip6_tables nf_tables nf_conntrack xt_owner xt_mark xt_set ip_set_hash_ipport ip_set_hash_netport")
+			"on the machine that runs the container: modprobe -a ip_tables ip6_tables nf_tables nf_conntrack "+
+				"xt_owner xt_mark xt_set ip_set_hash_ipport ip_set_hash_netport")
 	}
 	return fmt.Errorf("%s: %s", program, first)
 }

@@ -68,8 +68,8 @@ func (t tools) name() string {
 // which the kernel takes its time; Settle and Apply wait for it.
 //
 // Open errs, with a hint, when a program, a capability or a kernel module is
-// missing, and when IPv6 exists but cannot be filtered. After an error, rules of
-// somebody else that accept something may still do.
+// missing, and when IPv6 exists but cannot be filtered. After an error, other
+// programs' rules that accept something may still do.
 func Open(ctx context.Context, opts Options) (*Kernel, error) {
 	if err := checkCapability(unix.CAP_NET_ADMIN, "NET_ADMIN", "without which no packet filter rule can be set"); err != nil {
 		return nil, err

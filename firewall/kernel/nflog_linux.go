@@ -41,8 +41,8 @@ const socketBytes = 8 << 20
 const packetBytes = 128
 
 // OpenRefusals subscribes to all groups. It must be called on a thread of the
-// namespace and errs when the kernel has no NFLOG, or when somebody else holds
-// one of the groups there.
+// namespace and errs when the kernel has no NFLOG, or when another
+// process holds one of the groups there.
 func (k *Kernel) OpenRefusals() (*Refusals, error) {
 	if err := k.here(); err != nil {
 		return nil, fmt.Errorf("listening for refused packets: %w", err)
@@ -89,7 +89,7 @@ var groups = []logGroup{
 }
 
 // Serve calls refused for every packet, and lost with the number of packets
-// that nobody could receive in time, until Drain or Close. It calls them from
+// that could not be received in time, until Drain or Close. It calls them from
 // one goroutine for each group. An error means that nothing is received any more; the packet
 // filter goes on refusing.
 func (r *Refusals) Serve(refused func(Refusal), lost func(packets int, passed bool)) error {

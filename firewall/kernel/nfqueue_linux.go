@@ -23,7 +23,7 @@ const maxHeld = 16
 
 // OpenHolder subscribes to the queue of held packets. It must be called on a
 // thread of the namespace and errs when the kernel has no NFQUEUE, or when
-// somebody else holds the queue there.
+// another process holds the queue there.
 func (k *Kernel) OpenHolder() (*Holder, error) {
 	if err := k.here(); err != nil {
 		return nil, fmt.Errorf("listening for held packets: %w", err)

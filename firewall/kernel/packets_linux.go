@@ -181,8 +181,8 @@ func probeConnectOnce(to netip.AddrPort, wait int) error {
 	if err != nil {
 		return fmt.Errorf("reading the refusal: %w", err)
 	}
-	// The packet filter resets. That nobody is there at the next hop is known
-	// only of a packet that has passed.
+	// The packet filter resets. Only a packet that has passed can find out that
+	// no machine is at the next hop.
 	if code == 0 || unix.Errno(code) == unix.EHOSTUNREACH {
 		return errLetOut
 	}

@@ -15,7 +15,7 @@ import (
 // was let out. A packet for which there is no route counts as refused.
 //
 // It takes the listing's word for the rules and the packets' word for their
-// effect: either alone could be fooled, by a rule of somebody else before ours
+// effect: either alone could be fooled, by another program's rule before ours
 // or by an address that happens to be unreachable.
 func (k *Kernel) Verify(ctx context.Context, plan firewall.Plan) error {
 	differences := []error{k.Compare(ctx, plan)}

@@ -6,7 +6,7 @@
 //	                                    └─> entries -> Lesson -> Lesson.Network
 //
 // The proposal is the smallest that covers what was seen: the exact name with
-// the ports that were used. A preset or a wildcard opens names that nobody asked
+// the ports that were used. A preset or a wildcard opens names that were not asked
 // for, so both are proposed only on demand. What no name led to becomes an
 // address entry, which the guard does not look into.
 //

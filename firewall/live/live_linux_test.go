@@ -255,7 +255,7 @@ func TestAttackRulesChangedFromOutside(t *testing.T) {
 		if err := f.Verify(t.Context()); err != nil {
 			t.Errorf("%s: %v", command, err)
 		}
-		if reasons := h.reasons(); len(reasons) != i+1 || !strings.HasPrefix(reasons[i], DriftReason) {
+		if reasons := h.reasons(); len(reasons) != i+1 || !strings.HasPrefix(reasons[i], driftReason) {
 			t.Errorf("%s: recorded %q", command, reasons)
 		}
 	}

@@ -20,9 +20,9 @@ const (
 	pauseFactor = 1000
 )
 
-// DriftReason begins the audit record's reason for rules that another program
+// driftReason begins the audit record's reason for rules that another program
 // changed.
-const DriftReason = "the rules were changed from outside and have been restored"
+const driftReason = "the rules were changed from outside and have been restored"
 
 // drift is what has become of the plan in the kernel.
 type drift struct {
@@ -148,7 +148,7 @@ func (f *Firewall) restore(ctx context.Context, difference error) {
 	f.drift.restored++
 	f.drift.last = time.Now()
 	found := Differences(difference)
-	reason := DriftReason + ": " + found[0]
+	reason := driftReason + ": " + found[0]
 	if len(found) > 1 {
 		reason += fmt.Sprintf(", and %d more", len(found)-1)
 	}

@@ -17,7 +17,7 @@ import (
 
 // Bounds of the search for processes, which costs up to a millisecond: an
 // agent that is refused in a loop must not keep us busy with it. What is allowed
-// has a bound of its own, so that nobody hides a refusal behind it.
+// has a bound of its own, so that it cannot hide a refusal.
 const (
 	searchesPerSecond = 50
 	rememberAllowed   = 10 * time.Minute // how long an allowed destination's process is not looked for again

@@ -101,7 +101,7 @@ func parseSocket(line []byte, addr netip.Addr, port uint16) (s kernel.Socket, ok
 	}
 	uid, err1 := strconv.Atoi(string(fields[7]))
 	inode, err2 := strconv.ParseUint(string(fields[9]), 10, 64)
-	if err1 != nil || err2 != nil || inode == 0 { // without an inode nobody holds it any more
+	if err1 != nil || err2 != nil || inode == 0 { // without an inode no process holds it any more
 		return kernel.Socket{}, false
 	}
 	return kernel.Socket{UID: uid, Inode: inode}, true

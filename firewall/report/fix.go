@@ -34,7 +34,7 @@ func fixFor(inForce *firewall.Policy, r audit.Record) (entry, list string) {
 	return audit.AllowEntry(cmp.Or(r.Name, r.Dst), r.Port, r.Proto), listAllow
 }
 
-// maxFixes bounds the rows that an entry is offered for. Nobody pastes more,
+// maxFixes bounds the rows that an entry is offered for. People paste fewer,
 // and an agent that tries every port of an address must not keep us busy.
 const maxFixes = 1000
 

@@ -64,7 +64,7 @@ type mark struct {
 // Report sums up an audit log for people.
 type Report struct {
 	Rows []Row // denied first, then by falling count, then by host
-	More int   // rows that First left out, and records beyond MaxRows
+	More int   // rows that First left out, and records beyond maxRows
 
 	from, to   time.Time // of the records; zero when there is none
 	hasPrivate bool      // the policy in force has a list "private"
@@ -76,8 +76,8 @@ type Report struct {
 // itself was asked for too, as resolvers always do.
 //
 // inForce is the policy under which the records were made; an entry to add is
-// offered only if it would open the destination there. With nil, where nobody knows
-// the policy, it need only be an entry that opens it.
+// offered only if it would open the destination there. With nil, where the
+// policy is unknown, it need only be an entry that opens it.
 func New(records []audit.Record, inForce *firewall.Policy) *Report {
 	c := NewCollector(inForce)
 	for _, r := range records {
@@ -86,9 +86,9 @@ func New(records []audit.Record, inForce *firewall.Policy) *Report {
 	return c.Report()
 }
 
-// MaxRows bounds a report, once for what was denied and once for what was
+// maxRows bounds a report, once for what was denied and once for what was
 // allowed: an agent can try another host with every packet.
-const MaxRows = 5000
+const maxRows = 5000
 
 // Collector makes a report of records that come one by one, without keeping
 // them. It is not safe for concurrent use.
@@ -124,7 +124,7 @@ func NewCollector(inForce *firewall.Policy) *Collector {
 	}
 }
 
-// Add counts a record. Beyond MaxRows destinations of a verdict it only counts
+// Add counts a record. Beyond maxRows destinations of a verdict it only counts
 // in Report.More.
 func (c *Collector) Add(r audit.Record) {
 	c.report.extend(r.Time)
@@ -132,7 +132,7 @@ func (c *Collector) Add(r audit.Record) {
 	k := rowKey{host, r.Port, r.Proto, r.Verdict, r.Rule, r.Reason}
 	i, ok := c.index[k]
 	if !ok {
-		if c.rows[r.Verdict] >= MaxRows && r.Layer != audit.LayerLog { // lost records are said in every case
+		if c.rows[r.Verdict] >= maxRows && r.Layer != audit.LayerLog { // lost records are said in every case
 			c.report.More++
 			return
 		}
@@ -252,7 +252,7 @@ func (r *Report) DeniedHosts() []string {
 
 // Fixes returns the entries of the list, "allow" or "private", that would open
 // what was denied; each once, in the order of the rows. Suspect names are left
-// out: nobody should paste them with the others.
+// out: people must not paste them with the others.
 func (r *Report) Fixes(list string) []string {
 	var entries []string
 	seen := map[string]bool{}

@@ -89,7 +89,7 @@ const suspicion = "looks like data that somebody sends out"
 func (row Row) target() string {
 	switch {
 	case row.Host == "":
-		return "(many)" // what nobody could look at one by one
+		return "(many)" // too many to look at one by one
 	case row.Port == 0 && row.Proto != "":
 		return row.Host + "/" + string(row.Proto)
 	case row.Port == 0:
