@@ -37,6 +37,9 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		return Report{Outcome: agent.Outcome{Conclusion: ConfigError, Message: err.Error()}}, err
 	}
 	host, err := s.host(job, home)
+	if err == nil {
+		err = plan.Closed()
+	}
 	if err != nil {
 		return Report{Outcome: agent.Outcome{Conclusion: ConfigError, Message: err.Error()}}, err
 	}

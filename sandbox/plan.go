@@ -103,6 +103,9 @@ type Options struct {
 	// AcceptNoFirewall says that the user knows what mode host is.
 	AcceptNoFirewall bool
 
+	// AcceptReadOnly says that the user knows that the agent cannot change the project.
+	AcceptReadOnly bool
+
 	// Command replaces Claude Code, for tests of the walls; nil = Claude Code.
 	Command []string
 }
@@ -131,6 +134,7 @@ type Plan struct {
 	gitOwner    gitdir.Owner     // the agent's user, and as whom it commits
 	inAction    bool             // Options.InputsNotFlags
 	claudePath  string           // in the agent's image
+	closed      error            // see Closed
 	hostedWeb   bool             // Options.AllowHostedWeb
 	commitLeft  bool             // Options.CommitLeft
 	limits      credproxy.Limits
@@ -202,11 +206,9 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err := p.environment(o, s); err != nil {
 		return nil, err
 	}
-	if f.Workspace.UID == 0 && !f.Workspace.Writable {
-		p.Warnings = append(p.Warnings,
-			fmt.Sprintf("%s belongs to root, and the agent runs as user %d: it can read the project but not change it; 'chown -R %d:%d %q' lets it",
-				f.Workspace.Dir, fallbackUID, fallbackUID, fallbackUID, f.Workspace.Dir))
-	}
+	var closed []string
+	closed, p.closed = closedProject(o, f.Workspace, p.gitOwner.UID, p.gitOwner.GID)
+	p.Warnings = append(p.Warnings, closed...)
 	switch {
 	case f.Workspace.Paths[".git"] != workspace.Missing:
 	case f.Workspace.Above != "":
@@ -405,7 +407,8 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		CapDrop:      []string{"ALL"},
 		SecurityOpt:  []string{"no-new-privileges"},
 		ReadOnlyRoot: true,
-		Mounts:       append(engineMounts(p.Project.List), engine.Mount{Volume: claudeHome, Target: agentHome + "/.claude"}),
+		Mounts: append(engineMounts(p.Project.List),
+			append(accountMounts(), engine.Mount{Volume: claudeHome, Target: agentHome + "/.claude"})...),
 		Tmpfs: map[string]string{
 			// Without a size each could take half of the host's memory; what
 			// they hold counts against the memory limit besides.

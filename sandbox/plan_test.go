@@ -46,7 +46,7 @@ func folder(t *testing.T, entries ...string) *workspace.Workspace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.UID, w.GID = 4242, 4243
+	w.UID, w.GID, w.Writable, w.Closed = 4242, 4243, true, nil
 	return w
 }
 
@@ -323,9 +323,20 @@ func TestFoldersThatAreMoreThanAProjectAreRefused(t *testing.T) {
 func TestARootOwnedFolderIsNotWorkedInAsRoot(t *testing.T) {
 	w := folder(t, ".git/config")
 	w.UID, w.GID, w.Writable = 0, 0, false
-	p := plan(t, Options{}, w)
-	if p.Agent.User != "1000:1000" || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "chown") {
-		t.Errorf("user %q, warnings %q", p.Agent.User, p.Warnings)
+	err := plan(t, Options{}, w).Closed()
+	if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "chown -R 1000:1000") {
+		t.Errorf("%v, hint %q", err, diag.HintOf(err))
+	}
+	p := plan(t, Options{AcceptReadOnly: true}, w)
+	if p.Closed() != nil || p.Agent.User != "1000:1000" || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "belongs to root") {
+		t.Errorf("user %q, warnings %q, %v", p.Agent.User, p.Warnings, p.Closed())
+	}
+	if err := plan(t, Options{InputsNotFlags: true}, w).Closed(); err == nil || strings.Contains(diag.HintOf(err), "--accept") {
+		t.Errorf("in the Action: hint %q", diag.HintOf(err))
+	}
+	w.ReadOnly = true
+	if err := plan(t, Options{}, w).Closed(); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("a read-only file system: %v", err)
 	}
 }
 

@@ -213,7 +213,9 @@ func (r *run) start(ctx context.Context) error {
 		err = fmt.Errorf("%w: %w", ErrNoStart, err)
 	} else {
 		spec.Mounts = append(engineMounts(mounts), spec.Mounts[len(mounts):]...) // Claude's folder and Claude Code come last
-		r.agent, err = createAgent(ctx, r.engine, spec)
+		if err = r.plan.writeAccount(r.host.StateDir, spec.Mounts); err == nil {
+			r.agent, err = createAgent(ctx, r.engine, spec)
+		}
 	}
 	if err := errors.Join(<-opened, <-filled, err); err != nil {
 		return err

@@ -375,7 +375,7 @@ func BenchmarkStartup(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := &workspace.Workspace{Dir: b.TempDir(), UID: 1000, GID: 1000}
+	w := &workspace.Workspace{Dir: b.TempDir(), UID: 1000, GID: 1000, Writable: true}
 	var startup, firewall time.Duration
 	for n := 0; b.Loop(); n++ {
 		o := shell("true")

@@ -3,9 +3,15 @@
 package workspace
 
 import (
+	"errors"
 	"io/fs"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
+
+// onReadOnly reports whether the file system that dir is on is read-only.
+func onReadOnly(dir string) bool { return errors.Is(unix.Access(dir, unix.W_OK), unix.EROFS) }
 
 // Owner returns who owns a file.
 func Owner(info fs.FileInfo) (uid, gid int) {

@@ -40,6 +40,8 @@ type Workspace struct {
 	Home      string          // the user's home, alike; "" when unknown
 	UID, GID  int             // owner of Dir; -1 where files have no owner (Windows)
 	Writable  bool            // the agent's user may write Dir by owner or by mode
+	ReadOnly  bool            // the file system of Dir is read-only, so it is not Writable
+	Closed    []string        // entries of Dir that the agent's user may not write, by name
 	FoldsCase bool            // names below Dir lead to the same file in upper and lower case
 	Paths     map[string]Kind // every protected path and each of its parents, relative to Dir, slash-separated
 	Protect   []string        // what is protected whatever the settings say, alike
@@ -91,7 +93,9 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 		w.Above = RepositoryOf(up)
 	}
 	w.UID, w.GID = Owner(info)
-	w.Writable = w.UID > 0 || w.UID < 0 || info.Mode().Perm()&0o002 != 0
+	w.ReadOnly = onReadOnly(dir)
+	w.Writable = !w.ReadOnly && mayWrite(info, w.UID)
+	w.Closed = closedEntries(dir, w.UID)
 	w.FoldsCase = foldsCase(dir)
 	w.before = findRepositories(context.Background(), dir)
 	w.lookAtGit()

@@ -58,6 +58,7 @@ type runOptions struct {
 	claudePath    string
 	hostedWeb     bool
 	noFirewall    bool
+	readOnly      bool
 	commit        bool
 }
 
@@ -142,6 +143,7 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 		"join this network of the engine, to reach services on it (as --allow and --private name them)")
 	f.StringVar(&o.claudePath, "claude-path", "", "run the image's own Claude Code at this path (default: the pinned one, from npm)")
 	f.BoolVar(&o.hostedWeb, "allow-hosted-web", false, "let the model's provider search and fetch web pages for the agent, past the firewall")
+	f.BoolVar(&o.readOnly, "accept-read-only", false, "you know that the agent cannot change the project, as where the folder is root's")
 	f.BoolVar(&o.noFirewall, "accept-no-firewall", false,
 		"with --network host: you know that the agent then reaches everything that this machine can")
 	f.StringVar(&o.summaryFile, "summary-file", "", "write what happened as JSON to this file")
@@ -192,7 +194,8 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	options := sandbox.Options{
 		ID: runs.NewID(), User: user, Own: own, TrustProject: o.trustProject, Folder: o.folder,
 		FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
-		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall, CommitLeft: o.commit,
+		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall, AcceptReadOnly: o.readOnly,
+		CommitLeft: o.commit,
 		Headless: agent.Headless{
 			Resume: earlier.ID, Model: o.model, MaxTurns: o.maxTurns, MaxBudgetUSD: o.maxBudgetUSD, ExtraArgs: claudeArgs,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + o.systemPrompt),
@@ -221,6 +224,9 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		return err
 	}
 	host.Home = earlier.Files(plan.Agent.WorkingDir)
+	if err := plan.Closed(); err != nil {
+		return runError(err)
+	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // muslImage has musl as its C library, as Alpine has it, and a shell that Claude
@@ -51,5 +53,46 @@ func TestRunOnImagesOfOthers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Programs that ask who they are get an answer, whoever the project belongs to.
+func TestTheAgentIsAUserInTheDefaultImage(t *testing.T) {
+	testenv.Root(t)
+	for _, uid := range []int{1000, 1001, 1234} {
+		cmd := runProgram(t, []string{scripted(t, `{ whoami; id -un; node -p 'const u = require("os").userInfo(); u.username + " " + u.homedir'; `+
+			`ssh -o BatchMode=yes -o ConnectTimeout=2 nowhere.example true; git init -q made && git -C made -c user.name=a -c user.email=a@b.example commit -q --allow-empty -m x && echo committed; } >who 2>&1`)})
+		if err := os.Chown(cmd.Dir, uid, uid); err != nil {
+			t.Fatal(err)
+		}
+		var stderr bytes.Buffer
+		cmd.Stdin, cmd.Stderr = strings.NewReader("go"), &stderr
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("uid %d: %v\n%s", uid, err, &stderr)
+		}
+		who, _ := os.ReadFile(filepath.Join(cmd.Dir, "who"))
+		if got := string(who); !strings.HasPrefix(got, "agent\nagent\nagent /home/agent\nssh: Could not resolve hostname nowhere.example") || !strings.HasSuffix(got, "\ncommitted\n") {
+			t.Errorf("uid %d: %q", uid, got)
+		}
+	}
+}
+
+// A project that the agent could not change ends before anything starts, with the
+// command that helps.
+func TestAProjectOfRootsIsRefused(t *testing.T) {
+	testenv.Root(t)
+	cmd := runProgram(t, []string{scripted(t, "touch x")})
+	if err := os.Chown(cmd.Dir, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdin = strings.NewReader("go")
+	out, err := cmd.CombinedOutput()
+	if exitCodeOf(err) != exitRefused || !strings.Contains(string(out), "chown -R 1000:1000") || !strings.Contains(string(out), "--accept-read-only") {
+		t.Errorf("%v: %s", err, out)
+	}
+	again := exec.Command(cmd.Path, append(cmd.Args[1:], "--accept-read-only")...)
+	again.Env, again.Dir, again.Stdin = cmd.Env, cmd.Dir, strings.NewReader("go")
+	if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "the agent can read "+cmd.Dir+" and not change it") {
+		t.Errorf("accepted: %v: %s", err, out)
 	}
 }

@@ -241,3 +241,42 @@ func TestOnePin(t *testing.T) {
 		}
 	}
 }
+
+// Attack: an image in which the place of a list of users leads somewhere else, so that
+// the engine makes a file in the project, as root, or mounts over one there.
+func TestAttackAListOfUsersThatLeadsElsewhere(t *testing.T) {
+	var said bytes.Buffer
+	i := bringer(t, &said)
+	for name, link := range map[string]string{"passwd": "etc/passwd", "group": "etc/group"} {
+		t.Run(name, func(t *testing.T) {
+			var archive bytes.Buffer
+			tw := tar.NewWriter(&archive)
+			entries := []*tar.Header{{Name: "etc/", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: link, Typeflag: tar.TypeSymlink, Linkname: "/workspace/made-by-root", Mode: 0o777}}
+			for _, h := range entries {
+				if err := tw.WriteHeader(h); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := tw.Close(); err != nil {
+				t.Fatal(err)
+			}
+			tag := "sbx-images-links:" + name
+			load := exec.CommandContext(t.Context(), "docker", "import", "-", tag)
+			load.Stdin = &archive
+			if out, err := load.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", tag).Run() })
+			image, err := i.Engine.ImageInspect(t.Context(), tag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan := planWith(tag)
+			plan.Agent.Mounts = []engine.Mount{{Target: "/workspace"}, {Target: "/etc/passwd"}, {Target: "/etc/group"}}
+			_ = i.giveClaude(t.Context(), plan, image) // without a C library there is no Claude Code for it
+			if len(plan.Agent.Mounts) != 1 || len(plan.Notes) == 0 {
+				t.Errorf("mounts %v, notes %q", plan.Agent.Mounts, plan.Notes)
+			}
+		})
+	}
+}

@@ -16,6 +16,7 @@ type seen struct {
 	Closed bool   // and it can be run and not read
 	Libc   string // npm.Glibc, npm.Musl or "" for neither
 	Bash   bool   // or zsh: a shell that Claude's Bash tool takes
+	Links  bool   // a place of sandbox.AccountFiles is more than a plain file
 }
 
 // loaders are the programs that start those of a C library, by architecture.
@@ -33,14 +34,16 @@ func (i Images) look(ctx context.Context, image engine.Image, claude string) (se
 	if err != nil {
 		return s, err
 	}
-	err = blobs.Know(fmt.Sprintf("agent's image 1 %s %s %s", image.ID, image.Arch, claude), &s, func() error {
+	err = blobs.Know(fmt.Sprintf("agent's image 2 %s %s %s", image.ID, image.Arch, claude), &s, func() error {
 		loader := loaders[image.Arch]
-		files, err := i.Engine.ImageFiles(ctx, image.ID, slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl]}, shells)...)
+		files, err := i.Engine.ImageFiles(ctx, image.ID, slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl], "/etc"}, shells, sandbox.AccountFiles())...)
 		if err != nil {
 			return err
 		}
 		has := func(path string) bool { _, ok := files[path]; return ok }
 		s = seen{Claude: has(claude), Closed: files[claude] == 0o111 && claude == sandbox.DefaultClaudePath, Bash: slices.ContainsFunc(shells, has)}
+		etc, there := files["/etc"] // Docker puts a folder in the place of a link
+		s.Links = there && !etc.IsDir() || slices.ContainsFunc(sandbox.AccountFiles(), func(path string) bool { return !files[path].IsRegular() })
 		switch {
 		case has(loader[npm.Glibc]):
 			s.Libc = npm.Glibc

@@ -1,0 +1,110 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/workspace"
+)
+
+// agentName is the name of the agent's user in its container, whatever its uid.
+const agentName = "agent"
+
+// AccountFiles are the files of the agent's container that a run mounts its own over.
+// In its image they must be plain files or missing, and their folder no link: the
+// engine follows a link, also into the project. See Plan.KeepAccounts.
+func AccountFiles() []string { return []string{"/etc/passwd", "/etc/group"} }
+
+// accountMounts are the mounts of those files, whose sources the run writes.
+func accountMounts() (mounts []engine.Mount) {
+	for _, file := range AccountFiles() {
+		mounts = append(mounts, engine.Mount{Target: file, ReadOnly: true})
+	}
+	return mounts
+}
+
+// KeepAccounts leaves the account files of the agent's image in their places: its user
+// has no name then.
+func (p *Plan) KeepAccounts() {
+	p.Agent.Mounts = slices.DeleteFunc(slices.Clone(p.Agent.Mounts), func(m engine.Mount) bool { return slices.Contains(AccountFiles(), m.Target) })
+}
+
+// accountText returns the content of an account file for a user: ssh, node, whoami
+// and others end without an entry for their uid. Nothing of the image's own file is
+// in it. Its other users are names only: no process of the agent's container can
+// become one.
+func accountText(file string, uid, gid int) string {
+	if file == "/etc/group" {
+		text := fmt.Sprintf("%s:x:%d:\n", agentName, gid)
+		for _, g := range []struct {
+			name string
+			gid  int
+		}{{"root", 0}, {"tty", 5}, {"nogroup", 65534}} {
+			if g.gid != gid {
+				text += fmt.Sprintf("%s:x:%d:\n", g.name, g.gid)
+			}
+		}
+		return text
+	}
+	text := fmt.Sprintf("%s:x:%d:%d:Claude Code:%s:/bin/sh\nroot:x:0:0:root:/root:/bin/sh\n", agentName, uid, gid, agentHome)
+	if uid != 65534 {
+		text += "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
+	}
+	return text
+}
+
+// writeAccount writes the account files into the run's folder and gives their mounts
+// these sources.
+func (p *Plan) writeAccount(folder string, mounts []engine.Mount) error {
+	for _, file := range AccountFiles() {
+		source := filepath.Join(folder, filepath.Base(file))
+		if err := os.WriteFile(source, []byte(accountText(file, p.gitOwner.UID, p.gitOwner.GID)), 0o644); err != nil {
+			return fmt.Errorf("%w: writing the agent's account: %w", ErrNoStart, err)
+		}
+		for i := range mounts {
+			if mounts[i].Target == file {
+				mounts[i].Source = source
+			}
+		}
+	}
+	return nil
+}
+
+// closedProject returns warnings about what the agent's user cannot change in a
+// project, and the error of a run in one that is closed as a whole, which its user
+// has not accepted.
+func closedProject(o Options, w *workspace.Workspace, uid, gid int) (warnings []string, refusal error) {
+	chown := fmt.Sprintf("chown -R %d:%d %q", uid, gid, w.Dir)
+	if len(w.Closed) > 0 {
+		warnings = append(warnings, fmt.Sprintf("the agent, user %d, cannot change everything: %s belongs to another user; '%s' lets it",
+			uid, w.Closed[0], chown))
+	}
+	if w.Writable {
+		return warnings, nil
+	}
+	why, hint := "it does not let its owner write", fmt.Sprintf("'chmod u+w %q' lets it", w.Dir)
+	switch {
+	case w.ReadOnly:
+		why, hint = "its file system is read-only", "run it on a copy"
+	case w.UID == 0:
+		why = fmt.Sprintf("it belongs to root, and the agent is user %d", uid)
+		hint = fmt.Sprintf("'%s' lets it, and 'git config --global --add safe.directory %q' is for your own git then", chown, w.Dir)
+	}
+	text := fmt.Sprintf("the agent can read %s and not change it: %s", w.Dir, why)
+	if o.AcceptReadOnly {
+		return append(warnings, text), nil
+	}
+	if !o.InputsNotFlags {
+		hint += "; --accept-read-only is for a run that only reads"
+	}
+	refusal = diag.WithHint(fmt.Errorf("%w: %s", workspace.ErrRefused, text), "%s", hint)
+	return append(warnings, text+": "+hint), refusal
+}
+
+// Closed is the error of a run whose agent could not change the project, nil where it
+// can or the user has accepted that. Ask before anything is brought or started.
+func (p *Plan) Closed() error { return p.closed }
