@@ -52,6 +52,9 @@ that asks for more than you allowed, is left out with a note.`,
 	cmd.Flags().BoolVar(&origin, "origin", false, "also show where each value comes from")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with origins")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := unknownVariables(os.Environ(), a.runCommand().Flags()); err != nil {
+			return exitWith(exitUsage, err)
+		}
 		flags := cmd.Flags()
 		source := map[string]string{} // of each flag that has a value
 		for flag := range settingsKeys {
