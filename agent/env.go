@@ -10,6 +10,7 @@ const BaseURL = "http://127.0.0.1:8790"
 type EnvOptions struct {
 	BaseURL      string // "" = BaseURL
 	SessionToken string // of credproxy; never the real credential
+	Memory       bool   // Headless.MemoryOf names folders
 	MaxRetries   int    // of failed API requests; 0 = claude's default (10, about three minutes)
 }
 
@@ -40,6 +41,9 @@ func Env(o EnvOptions) []string {
 		// claude sends even loopback requests to HTTP_PROXY.
 		"NO_PROXY=127.0.0.1,localhost,::1",
 		"no_proxy=127.0.0.1,localhost,::1",
+	}
+	if o.Memory {
+		env = append(env, "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1")
 	}
 	if o.MaxRetries > 0 {
 		env = append(env, "CLAUDE_CODE_MAX_RETRIES="+strconv.Itoa(o.MaxRetries))

@@ -14,12 +14,20 @@ import (
 // part of it: claude reads it from standard input, because arguments are
 // visible to every process of the machine and limited in length.
 type Headless struct {
-	Model              string   // "" = claude's default for the credential
-	MaxTurns           int      // 0 = no limit
-	MaxBudgetUSD       float64  // US dollars at list price; 0 = no limit
-	AppendSystemPrompt string   // added to claude's own; NetworkNotice belongs here
-	Resume             string   // the conversation to go on with, which claude finds in its folder; "" = a new one
-	ExtraArgs          []string // appended as they are; see CheckExtraArgs
+	Model              string  // "" = claude's default for the credential
+	MaxTurns           int     // 0 = no limit
+	MaxBudgetUSD       float64 // US dollars at list price; 0 = no limit
+	AppendSystemPrompt string  // added to claude's own; NetworkNotice belongs here
+	// MemoryOf are folders whose CLAUDE.md, .claude/CLAUDE.md and .claude/rules Claude
+	// reads as the project's instructions, with their imports from the same folder.
+	// Nothing else that is in them counts. Env needs Memory.
+	MemoryOf []string
+	// ProjectSettings makes Claude obey the project's settings, with hooks, and read
+	// all of its instructions itself.
+	ProjectSettings bool
+	MCPConfig       string   // file with MCP servers that Claude starts; "" = none
+	Resume          string   // the conversation to go on with, which claude finds in its folder; "" = a new one
+	ExtraArgs       []string // appended as they are; see CheckExtraArgs
 }
 
 // Args returns claude's arguments, without the program's name. They ask for
@@ -29,12 +37,16 @@ type Headless struct {
 // --strict-mcp-config): in print mode claude does not ask for trust, and a
 // project's settings can start programs and send the credential elsewhere.
 func (h Headless) Args() []string {
+	sources := "user"
+	if h.ProjectSettings {
+		sources = "user,project,local"
+	}
 	args := []string{
 		"-p",
 		"--output-format", "stream-json",
 		"--verbose", // print mode refuses stream-json without it
 		"--dangerously-skip-permissions",
-		"--setting-sources", "user",
+		"--setting-sources", sources,
 		"--strict-mcp-config",
 		"--settings", runSettings,
 	}
@@ -52,6 +64,10 @@ func (h Headless) Args() []string {
 		option("--max-budget-usd", strconv.FormatFloat(h.MaxBudgetUSD, 'f', -1, 64))
 	}
 	option("--append-system-prompt", h.AppendSystemPrompt)
+	option("--mcp-config", h.MCPConfig)
+	for _, folder := range h.MemoryOf {
+		option("--add-dir", folder)
+	}
 	return append(args, h.ExtraArgs...)
 }
 

@@ -31,6 +31,9 @@ const keepTimeout = 30 * time.Second
 
 // fillHome makes Claude's own folder the agent's, with the files that it begins with.
 func fillHome(ctx context.Context, e *engine.Engine, sidecar string, p *Plan, files []HomeFile) error {
+	if !p.obeysProject {
+		files = append([]HomeFile{{"settings.json", []byte(userSettings)}}, files...)
+	}
 	var archive bytes.Buffer
 	tw := tar.NewWriter(&archive)
 	made := map[string]bool{}

@@ -44,7 +44,7 @@ func checkClaudePath(name string) error {
 // that the user passes on by prefix. Ours cannot be replaced: they keep the
 // agent on the proxy and quiet.
 func (p *Plan) environment(o Options, s settings.Settings) error {
-	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress}), "HOME="+agentHome, "USER=agent")
+	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress, Memory: len(o.Headless.MemoryOf) > 0}), "HOME="+agentHome, "USER=agent")
 	env = append(env, gitVariables()...)
 	taken := map[string]bool{}
 	for _, v := range env {

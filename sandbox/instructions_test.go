@@ -11,7 +11,7 @@ import (
 	"github.com/org/claude-sandbox/internal/fakeapi"
 )
 
-// The real Claude Code in a run reads none of the project's instructions, and
+// The real Claude Code in the Action reads none of the project's instructions, and
 // the run says so: on standard error and in summary.json.
 func TestUnreadInstructionsAreSaid(t *testing.T) {
 	e := connect(t)
@@ -30,7 +30,7 @@ func TestUnreadInstructionsAreSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tr := (&trial{dir: dir, script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}}}, Final: "all done"}}).run(t, e)
+	tr := (&trial{dir: dir, options: Options{InputsNotFlags: true}, script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}}}, Final: "all done"}}).run(t, e)
 	for _, r := range tr.api.Requests() {
 		for _, word := range []string{"BANANA", "KUMQUAT", "PAPAYA", "MANGO"} {
 			if strings.Contains(r.Body, word) {

@@ -95,6 +95,8 @@ type Options struct {
 	// It is absolute: a name would be looked up in folders that the agent's
 	// variables choose.
 	ClaudePath string
+	// Instructions says what Claude reads of the project's instructions and settings.
+	Instructions Instructions
 	// AllowHostedWeb lets the model's provider search and fetch pages for the
 	// agent, which no firewall on this side sees.
 	AllowHostedWeb bool
@@ -139,6 +141,8 @@ type Plan struct {
 	commitLeft  bool             // Options.CommitLeft
 	limits      credproxy.Limits
 	sharedLimit bool // nobody chose a limit of memory: it depends on the engine's too
+	// obeysProject says that Claude obeys the project's settings.
+	obeysProject bool
 
 	passed []string // names of variables that came from the caller's environment
 }
@@ -190,6 +194,8 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 			fmt.Sprintf("network mode %s was asked for, but the project's sandbox.jsonc says %s, and that is what is in force: change \"mode\" "+
 				"there, or give --trust-project as well", asked, s.Network.Mode))
 	}
+	o.Headless = o.Instructions.of(o.Headless, workingDir(o.Folder))
+	p.obeysProject = o.Instructions.Settings
 	p.Notes = notes(o, f.Workspace, s.Network.Mode)
 	p.hostedWeb, p.commitLeft = o.AllowHostedWeb, o.CommitLeft
 	p.inAction = o.InputsNotFlags

@@ -6,13 +6,13 @@ import (
 )
 
 // instructionPaths are the project's own instructions and settings that Claude
-// Code reads when a person starts it in the folder, slash-separated. A run
-// starts it with --setting-sources user and --strict-mcp-config, so it reads
-// none of them (measured with 2.1.329, by the request's text): a project's
-// settings start programs and choose where the credential goes.
+// Code reads when a person starts it in the folder, slash-separated. Started with
+// --setting-sources user and --strict-mcp-config it reads none of them (measured
+// with 2.1.329, by the request's text): a project's settings start programs and
+// choose where the credential goes. A run brings some of them as text.
 func instructionPaths() []string {
 	return []string{
-		"CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/agents", ".claude/commands", ".claude/rules", ".claude/skills",
+		"CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/agents", ".claude/commands", ".claude/output-styles", ".claude/rules", ".claude/skills",
 		".claude/settings.json", ".claude/settings.local.json", ".mcp.json",
 	}
 }

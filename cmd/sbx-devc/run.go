@@ -30,8 +30,11 @@ type runOptions struct {
 	prompt        string // given as an argument
 	promptFile    string
 	outputFormat  string
-	goOn          bool   // with the project's newest conversation
-	resume        string // the conversation to go on with
+	goOn          bool     // with the project's newest conversation
+	resume        string   // the conversation to go on with
+	userTexts     []string // of the user's instructions, below ~/.claude
+	projectHooks  bool     // obey the project's settings
+	projectMCP    bool     // start the project's servers
 	model         string
 	maxTurns      int
 	maxBudgetUSD  float64
@@ -133,6 +136,10 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.StringVar(&o.promptFile, "prompt-file", "", "read the prompt from this file instead of standard input")
 	f.BoolVarP(&o.goOn, "continue", "c", false, "go on with the newest conversation of a run in this project")
 	f.StringVarP(&o.resume, "resume", "r", "", "go on with the conversation of this run, or of this session of Claude's")
+	f.StringSliceVar(&o.userTexts, "user-instructions", nil,
+		"your own instructions that Claude gets: CLAUDE.md, skills, agents/NAME.md and the like, below ~/.claude")
+	f.BoolVar(&o.projectHooks, "project-settings", false, "obey the project's .claude/settings.json with its hooks: you have read it")
+	f.BoolVar(&o.projectMCP, "project-mcp", false, "start the servers in the project's .mcp.json in the sandbox: you have read it")
 	f.StringVar(&o.model, "model", "", "Claude's model")
 	f.IntVar(&o.maxTurns, "max-turns", 0, "end after this many turns")
 	f.Float64Var(&o.maxBudgetUSD, "max-budget-usd", 0, "end after this many US dollars at list price")
@@ -150,7 +157,7 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.BoolVar(&o.verbose, "verbose", false, "show all that a build or download of the image says")
 	f.BoolVar(&o.commit, "commit", false, "also commit what is not committed at the end, on the agent's branch; your index and files stay as they are")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan as JSON and touch nothing")
-	f.BoolVar(&o.trustProject, "trust-project", false, "accept the project's sandbox.jsonc as it is: you have read it")
+	f.BoolVar(&o.trustProject, "trust-project", false, "accept the project's sandbox.jsonc as it is, and its skills, commands, agents and output styles: you have read them")
 	return cmd
 }
 
@@ -204,6 +211,10 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err := a.acceptProject(ctx, project, &options, !o.dryRun); err != nil {
 		return err
 	}
+	texts, err := a.instructions(dir, o, &options)
+	if err != nil {
+		return err
+	}
 	plan, err := project.Plan(options)
 	if err != nil {
 		return a.planError(err)
@@ -223,7 +234,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return err
 	}
-	host.Home = earlier.Files(plan.Agent.WorkingDir)
+	host.Home = append(texts, earlier.Files(plan.Agent.WorkingDir)...)
 	if err := plan.Closed(); err != nil {
 		return runError(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/instructions"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -149,6 +150,29 @@ func (a *app) earlierConversation(dir string, o runOptions) (runs.Earlier, error
 		return runs.Earlier{}, exitWith(exitInternal, err)
 	}
 	return a.runs().Conversation(real(project), o.resume)
+}
+
+// instructions gathers what Claude reads of the project's instructions and the
+// user's. dir is the project's folder, and options say whether it is trusted.
+func (a *app) instructions(dir string, o runOptions, options *sandbox.Options) ([]sandbox.HomeFile, error) {
+	options.Instructions = sandbox.Instructions{Memory: true, Texts: options.TrustProject, Settings: o.projectHooks, MCP: o.projectMCP}
+	folder := a.getenv("CLAUDE_CONFIG_DIR")
+	if folder == "" {
+		folder = filepath.Join(a.getenv("HOME"), ".claude")
+	}
+	texts, err := instructions.User(folder, o.userTexts)
+	if err != nil {
+		return nil, exitWith(exitNoInput, err)
+	}
+	if options.TrustProject && !o.projectHooks { // with its settings Claude reads them where they are
+		of, err := instructions.Project(dir)
+		if err != nil {
+			return nil, exitWith(exitNoInput, err)
+		}
+		texts.Add(of)
+	}
+	options.Instructions.LeftOut = texts.LeftOut
+	return texts.Files, nil
 }
 
 // maxTitle bounds the words by which a list of runs knows one again, in runes.

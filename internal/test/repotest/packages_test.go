@@ -147,6 +147,7 @@ var allowed = map[string][]string{
 	"workspace/gitdir":           {},
 	"session":                    {"credproxy", "devcontainer", "sandbox", "session/images", "settings", "internal/engine", "internal/exitcode", "internal/userdir", "workspace"},
 	"session/images":             {"imagebuild", "imagebuild/npm", "imagebuild/registry", "imagebuild/store", "sandbox", "internal/engine", "internal/filelock", "internal/progress"},
+	"session/instructions":       {"sandbox"},
 	"session/runs":               {"agent/conversation", "internal/filelock", "devcontainer", "firewall", "firewall/audit", "sandbox", "settings", "templates/adopt", "templates/scaffold", "internal/engine", "internal/exitcode"},
 	"session/amend":              {"firewall", "firewall/control", "sandbox", "session/runs", "settings", "settings/trust", "internal/engine", "internal/filelock", "workspace"},
 	"action":                     {"agent", "firewall/report", "sandbox", "sandbox/changes", "session", "session/images", "session/runs", "settings", "internal/engine", "internal/progress", "workspace"},
