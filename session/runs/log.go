@@ -124,8 +124,12 @@ func (h Home) Log(ctx context.Context, arg string) (Log, error) {
 func (h Home) NewestLog(ctx context.Context, withLog bool, project string) (string, error) {
 	run, err := h.NewestOf(withLog, project)
 	if err != nil && project != "" {
-		if _, failed := devContainerLog(ctx, project); failed == nil {
+		_, failed := devContainerLog(ctx, project)
+		if failed == nil {
 			return project, nil
+		}
+		if code, _ := exitcode.Of(failed, 0); code != exitcode.NoInput { // such as a user who may not ask the engine
+			h.note(fmt.Sprintf("warning: whether %s has a dev container is not known: %v", project, failed))
 		}
 	}
 	return run, err
