@@ -132,7 +132,7 @@ func (a *answerReader) event(e wireEvent) {
 		a.named(e.Message.Model)
 		a.count(e.Message.Usage)
 	case "content_block_start":
-		a.begin(e.Block)
+		a.beginBlock(e.Block)
 	case "content_block_delta":
 		a.add(e.Delta.Text + e.Delta.Partial)
 		a.produced += len(e.Delta.Think)
@@ -152,8 +152,8 @@ func (a *answerReader) named(model string) {
 	}
 }
 
-// begin starts a content block. The text that begins it is mostly empty.
-func (a *answerReader) begin(b wireBlock) {
+// beginBlock starts a content block. The text that begins it is mostly empty.
+func (a *answerReader) beginBlock(b wireBlock) {
 	a.keepStructured()
 	a.block, a.kind = a.block[:0], b.Type
 	if b.Type == "tool_use" {
@@ -203,7 +203,7 @@ func (a *answerReader) close() Answer {
 			a.named(e.Model)
 			a.count(e.Usage)
 			for _, b := range e.Content {
-				a.begin(b)
+				a.beginBlock(b)
 				if b.Type == "tool_use" {
 					a.add(string(b.Input))
 				}

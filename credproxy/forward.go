@@ -59,7 +59,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var t *turn
 	if refused == nil && r.URL.EscapedPath() == messagesPath {
 		_, spent := p.usage.total()
-		t, refused = p.conversation.begin(askerOf(r.Header, asked), p.limits, spent)
+		t, refused = p.conversation.beginTurn(askerOf(r.Header, asked), p.limits, spent)
 	}
 	if refused != nil {
 		entry.Status, entry.Refused = refused.status, refused.message

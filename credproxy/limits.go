@@ -83,8 +83,8 @@ type turn struct {
 	hook   int64 // the same among the requests of hooks
 }
 
-// begin counts a request, or refuses it.
-func (c *conversation) begin(from asker, l Limits, spentUSD float64) (*turn, *refusal) {
+// beginTurn counts a request, or refuses it.
+func (c *conversation) beginTurn(from asker, l Limits, spentUSD float64) (*turn, *refusal) {
 	tools := from == main
 	c.mu.Lock()
 	defer c.mu.Unlock()

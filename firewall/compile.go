@@ -21,7 +21,7 @@ func ClosedPlan(f Facts) Plan {
 			Chains: []Chain{
 				{ChainOut, []Rule{drop("closed: nothing leaves, not even over loopback, where a resolver may listen")}},
 				{ChainIn, []Rule{drop("closed: nothing enters")}},
-				past(),
+				pastChain(),
 			},
 			Jumps: filterJumps(),
 		}}
@@ -145,10 +145,10 @@ func (f Facts) check() error {
 // drop is the rule that a chain ends with.
 func drop(why string) Rule { return Rule{"-j DROP", why} }
 
-// past refuses what others send through the machine. No rule of OUTPUT judges
-// that, and whoever brings networks of his own along, such as an engine inside
-// the sandbox, adds rules behind ours that let it pass.
-func past() Chain {
+// pastChain refuses packets that go through the machine. No rule of OUTPUT judges
+// them, and a program with networks of its own, such as an engine inside
+// the sandbox, adds rules behind ours that let them pass.
+func pastChain() Chain {
 	return Chain{ChainPast, []Rule{drop("nothing is passed on for others")}}
 }
 

@@ -34,7 +34,7 @@ func (p *Policy) DecideName(name string) Decision {
 		if strings.HasSuffix(canonical, ".invalid") {
 			return unlisted(canonical)
 		}
-		return p.unless(unlisted(canonical))
+		return p.unlessAudit(unlisted(canonical))
 	}
 	if len(p.ports(canonical)) == 0 {
 		return denied(p.deny.name(canonical, anyEntry), canonical)
@@ -88,13 +88,13 @@ func (p *Policy) Decide(name string, addr netip.Addr, port uint16, proto Proto) 
 			return Decision{Deny, "", addr.String() + " is " + what}
 		}
 		if e := p.allow.addr(addr, anyEntry); e != nil {
-			return p.unless(otherPort(e, e.ports, want))
+			return p.unlessAudit(otherPort(e, e.ports, want))
 		}
-		return p.unless(unlisted(addr.String()))
+		return p.unlessAudit(unlisted(addr.String()))
 	}
 	e := p.allow.name(canonical, opens)
 	if e == nil && p.mode != ModeAudit {
-		return p.unless(p.lacks(canonical, want))
+		return p.notOpened(canonical, want)
 	}
 	if addr.IsValid() {
 		if d := p.answer(canonical, addr); !d.Allowed() {
@@ -102,7 +102,7 @@ func (p *Policy) Decide(name string, addr netip.Addr, port uint16, proto Proto) 
 		}
 	}
 	if e == nil {
-		return p.unless(p.lacks(canonical, want))
+		return p.unlessAudit(p.notOpened(canonical, want))
 	}
 	return Decision{Allow, e.rule, canonical + " is on the allowlist"}
 }
@@ -119,8 +119,8 @@ func (p *Policy) deniesAddr(addr netip.Addr, want func(*entry) bool) *entry {
 	return nil
 }
 
-// lacks says in which way the entries that match name do not open want.
-func (p *Policy) lacks(name string, want Port) Decision {
+// notOpened says in which way the entries that match name do not open want.
+func (p *Policy) notOpened(name string, want Port) Decision {
 	if e := p.allow.name(name, anyEntry); e != nil {
 		return otherPort(e, p.ports(name), want)
 	}
@@ -226,8 +226,8 @@ func denied(e *entry, what string) Decision {
 	return Decision{Deny, e.rule, what + " is on the deny list"}
 }
 
-// unless turns the refusal of what no entry opens into what mode audit makes of it.
-func (p *Policy) unless(d Decision) Decision {
+// unlessAudit turns the refusal of what no entry opens into what mode audit makes of it.
+func (p *Policy) unlessAudit(d Decision) Decision {
 	if p.mode == ModeAudit {
 		return Decision{Allow, RuleUnlisted, "would be denied: " + d.Reason}
 	}

@@ -48,8 +48,8 @@ func complain(hint, format string, args ...any) *problem {
 	return &problem{fmt.Sprintf(format, args...), hint}
 }
 
-// in says which entry of a Network the problem is about.
-func (p *problem) in(list string, index int, text string) EntryError {
+// asEntry says which entry of a Network the problem is about.
+func (p *problem) asEntry(list string, index int, text string) EntryError {
 	return EntryError{List: list, Index: index, Entry: text, Message: p.message, Hint: p.hint}
 }
 

@@ -54,10 +54,10 @@ func NewPolicy(n Network) (*Policy, []EntryError) {
 	p := &Policy{network: Network{Mode: n.Mode, Guard: n.Guard}, mode: cmp.Or(n.Mode, ModeAllowlist), guard: cmp.Or(n.Guard, GuardSNI)}
 	modes := []string{string(ModeNone), string(ModeAllowlist), string(ModeAudit), string(ModeHost)}
 	if !slices.Contains(modes, string(p.mode)) {
-		errs = append(errs, unknown("mode", string(n.Mode), modes).in("mode", 0, string(n.Mode)))
+		errs = append(errs, unknown("mode", string(n.Mode), modes).asEntry("mode", 0, string(n.Mode)))
 	}
 	if guards := []string{string(GuardSNI), string(GuardOff)}; !slices.Contains(guards, string(p.guard)) {
-		errs = append(errs, unknown("guard", string(n.Guard), guards).in("guard", 0, string(n.Guard)))
+		errs = append(errs, unknown("guard", string(n.Guard), guards).asEntry("guard", 0, string(n.Guard)))
 	}
 	if errs = append(errs, p.add(n)...); len(errs) > 0 {
 		return nil, errs
@@ -98,7 +98,7 @@ func (p *Policy) InMode(m Mode) *Policy {
 // may share the indexes that n has entries for.
 func (p *Policy) add(n Network) (errs []EntryError) {
 	fail := func(list string, index int, text string, bad *problem) {
-		errs = append(errs, bad.in(list, index, text))
+		errs = append(errs, bad.asEntry(list, index, text))
 	}
 	p.network.Presets = slices.Concat(p.network.Presets, n.Presets)
 	p.network.Allow = slices.Concat(p.network.Allow, n.Allow)

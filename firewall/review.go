@@ -15,29 +15,29 @@ func (p *Policy) Review() []EntryError {
 	n, r := p.network, review{}
 	switch p.mode {
 	case ModeAudit:
-		r.say("mode", 0, string(n.Mode), complain(`write "allowlist" when the list is complete`, "the whole internet is open, and recorded"))
+		r.note("mode", 0, string(n.Mode), complain(`write "allowlist" when the list is complete`, "the whole internet is open, and recorded"))
 	case ModeHost:
-		r.say("mode", 0, string(n.Mode), complain(`write "allowlist", or "audit" to learn what the list must hold`, "there is no firewall"))
+		r.note("mode", 0, string(n.Mode), complain(`write "allowlist", or "audit" to learn what the list must hold`, "there is no firewall"))
 	}
 	for i, name := range n.Presets {
 		if slices.Contains(n.Presets[:i], name) {
-			r.say("presets", i, name, complain("remove it", "the preset %q is listed already", name))
+			r.note("presets", i, name, complain("remove it", "the preset %q is listed already", name))
 		}
 	}
 	var before matcher
 	for _, a := range r.read("allow", n.Allow) {
 		a.entry = withWebPorts(a.entry)
 		if bad := p.noEffect(&a.entry, &before); bad != nil {
-			r.say("allow", a.index, a.rule, bad)
+			r.note("allow", a.index, a.rule, bad)
 		} else {
-			r.say("allow", a.index, a.rule, a.opensMore())
+			r.note("allow", a.index, a.rule, a.opensMore())
 		}
 		before.add(a.entry)
 	}
 	var earlier matcher
 	for _, d := range r.read("deny", n.Deny) {
 		if o := earlier.containing(&d.entry, opensAllOf(&d.entry)); o != nil {
-			r.say("deny", d.index, d.rule, complain("remove it", "%s is denied by %s already", d.rule, o.rule))
+			r.note("deny", d.index, d.rule, complain("remove it", "%s is denied by %s already", d.rule, o.rule))
 		}
 		earlier.add(d.entry)
 	}
@@ -46,9 +46,9 @@ func (p *Policy) Review() []EntryError {
 		earlier := slices.IndexFunc(private[:i], func(o listed) bool { return o.contains(&e.entry) })
 		switch {
 		case earlier >= 0:
-			r.say("private", e.index, e.rule, complain("remove it", "%s is covered by %s", e.rule, private[earlier].rule))
+			r.note("private", e.index, e.rule, complain("remove it", "%s is covered by %s", e.rule, private[earlier].rule))
 		case p.mode != ModeAudit && !slices.ContainsFunc(p.allow.entries, func(o entry) bool { return e.overlaps(&o) }):
-			r.say("private", e.index, e.rule, complain("add it to allow with its port, as in "+e.rule+":5432",
+			r.note("private", e.index, e.rule, complain("add it to allow with its port, as in "+e.rule+":5432",
 				"%s has no effect: no entry allows it", e.rule))
 		}
 	}
@@ -63,9 +63,9 @@ type listed struct {
 	index int
 }
 
-func (r *review) say(list string, index int, text string, bad *problem) {
+func (r *review) note(list string, index int, text string, bad *problem) {
 	if bad != nil {
-		r.found = append(r.found, bad.in(list, index, text))
+		r.found = append(r.found, bad.asEntry(list, index, text))
 	}
 }
 

@@ -33,7 +33,7 @@ func (r rules) filter() Table {
 		in = append(in, Rule{fmt.Sprintf("-p tcp -m tcp --dport %d -m conntrack --ctstate NEW -j ACCEPT", port), "network.inbound"})
 	}
 	in = append(in, drop("everything else, whatever rules stand behind ours"))
-	chains := []Chain{{ChainOut, out}, {ChainIn, in}, past(), r.refuse()}
+	chains := []Chain{{ChainOut, out}, {ChainIn, in}, pastChain(), r.refuse()}
 	if r.policy.mode == ModeAudit {
 		chains = append(chains, r.pass())
 	}

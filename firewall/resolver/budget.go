@@ -76,7 +76,7 @@ func (b *budget) spend(rule, name string) bool {
 	now := b.now()
 	names := b.spent[a]
 	if first, known := names[name]; known && now.Sub(first) < budgetWindow {
-		return b.again(rule, now)
+		return b.spendRepeat(rule, now)
 	}
 	if names == nil {
 		names = map[string]time.Time{}
@@ -96,8 +96,8 @@ func (b *budget) spend(rule, name string) bool {
 	return true
 }
 
-// again takes a question for a known name from the rule's bucket.
-func (b *budget) again(rule string, now time.Time) bool {
+// spendRepeat takes a question for a known name from the rule's bucket.
+func (b *budget) spendRepeat(rule string, now time.Time) bool {
 	k := b.repeats[rule]
 	if k == nil {
 		k = &bucket{budgetRepeats, now}

@@ -60,9 +60,9 @@ func (c *cache) clear() {
 	clear(c.answers)
 }
 
-// begin returns the generation that put wants to know of the time when a question
-// began.
-func (c *cache) begin() int {
+// currentGeneration returns the generation that put wants to know of the time when
+// a question began.
+func (c *cache) currentGeneration() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.generation

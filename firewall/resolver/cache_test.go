@@ -139,13 +139,13 @@ func TestAnswerUnderWayIsNotKept(t *testing.T) {
 	c := newCache(10, time.Now)
 	key := cacheKey{"ok.example", dnsmessage.TypeA}
 	l := answer{exists: true, addrs: []netip.Addr{netip.MustParseAddr(public)}, ttl: time.Minute}
-	generation := c.begin()
+	generation := c.currentGeneration()
 	c.clear()
 	c.put(generation, key, l)
 	if _, _, ok := c.get(key); ok {
 		t.Error("it was kept")
 	}
-	c.put(c.begin(), key, l)
+	c.put(c.currentGeneration(), key, l)
 	if _, _, ok := c.get(key); !ok {
 		t.Error("nothing is kept at all")
 	}
@@ -270,7 +270,7 @@ func TestPendingQuestionIsShared(t *testing.T) {
 			}
 		})
 	}
-	key := pendingKey{cacheKey{"ok.example", dnsmessage.TypeA}, l.server.cache.begin()}
+	key := pendingKey{cacheKey{"ok.example", dnsmessage.TypeA}, l.server.cache.currentGeneration()}
 	for waiting := 0; waiting < clients-1; runtime.Gosched() {
 		l.server.pending.mu.Lock()
 		waiting = len(l.server.pending.clients[key])

@@ -154,7 +154,7 @@ var errBudget = errors.New("too many questions upstream under this wildcard")
 
 // askUpstream asks upstream for an allowed name and grants what comes back.
 func (s *Server) askUpstream(ctx context.Context, key cacheKey, rec audit.Record) response {
-	generation := s.cache.begin()
+	generation := s.cache.currentGeneration()
 	a, err := s.pending.do(ctx, pendingKey{key, generation}, func() (answer, error) {
 		if !s.budget.spend(rec.Rule, key.name) {
 			return answer{}, errBudget
