@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -30,4 +31,28 @@ func closedEntries(dir string, owner int) (names []string) {
 		}
 	}
 	return names
+}
+
+// devContainerUID is the user of a dev container that root starts: the one of our
+// images. For other users the dev container CLI gives the container's user their uid.
+const devContainerUID = 1000
+
+// ClosedToDevContainer says why the user of a dev container that the user caller
+// starts could not change the project in dir, with the command that helps; "" = it
+// can.
+func ClosedToDevContainer(dir string, caller int) string {
+	info, err := os.Stat(dir)
+	if err != nil || caller < 0 {
+		return ""
+	}
+	uid := caller
+	if uid == 0 {
+		uid = devContainerUID
+	}
+	owner, _ := Owner(info)
+	if onReadOnly(dir) || owner == uid && mayWrite(info, uid) || info.Mode().Perm()&0o002 != 0 {
+		return ""
+	}
+	return fmt.Sprintf("the project belongs to user %d, and the agent in the dev container is user %d, who can read it and not change it: 'chown -R %d:%d %q' lets it",
+		owner, uid, uid, uid, dir)
 }

@@ -125,5 +125,6 @@ func (a *app) writeExtension(x *adopt.Extension) error {
 			x.Dir.Path(templates.LocalFeatureFolder), (size+500_000)/1_000_000)
 	}
 	a.notes(notes)
+	a.noteClosed(string(x.Dir))
 	return nil
 }

@@ -151,6 +151,7 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	}
 	a.wrote(dir, written)
 	a.notes(notes)
+	a.noteClosed(string(dir))
 	for _, f := range draft.Files {
 		if f.Path == filepath.ToSlash(defaultSettings) {
 			a.acceptOwn(string(dir), f.Content, "init")
@@ -159,7 +160,7 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	fmt.Fprint(a.stderr, `sbx-devc: next:
   sbx-devc image load               put sbx-init where the Dockerfile takes it from
   code . (or: devcontainer up)      then "Reopen in Container"
-  sbx-devc policy check HOST        ask what is allowed; edit .devcontainer/sandbox.jsonc and rebuild
+  sbx-devc allow HOST               open a host, in sandbox.jsonc and in what runs
 `+endsContainer)
 	return nil
 }

@@ -97,6 +97,9 @@ func (a *app) validate(ctx context.Context, o validateOptions, paths []string) e
 	if err := write(a.stdout, findings, sources); err != nil {
 		return exitWith(exitNoCheck, err)
 	}
+	for _, path := range paths {
+		a.noteClosed(path)
+	}
 	bad := diag.Worst(v.findings, limit)
 	fmt.Fprintf(a.stderr, "sbx-devc: %s checked, %s, %d at %s or worse\n",
 		count(v.files, "file"), count(len(v.findings), "finding"), bad, limit)
