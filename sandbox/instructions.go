@@ -30,6 +30,14 @@ func notes(o Options, w *workspace.Workspace, mode firewall.Mode) (out []string)
 		}
 		out = append(out, fmt.Sprintf("the preset github leaves %s closed in a run, and %s opens it", gists, open))
 	}
+	if len(w.Filters) > 0 {
+		text := "git in the sandbox has none of this machine's filters (" + strings.Join(w.Filters, ", ") + " in .gitattributes): " +
+			"what the agent commits of such files is their whole content, unless the image brings the filter"
+		if slices.Contains(w.Filters, "lfs") {
+			text += "; 'git add --renormalize .' here makes LFS's pointers of it again"
+		}
+		out = append(out, text)
+	}
 	if w.Owner.IsDefault && slices.ContainsFunc(w.Git.Repositories, func(r gitdir.Repository) bool { return len(r.Stores) > 0 }) {
 		out = append(out, fmt.Sprintf("git on this machine names no author: the agent's commits are by %s <%s>; "+
 			"'git config --global user.name NAME' and 'git config --global user.email ADDRESS' name one", w.Owner.Name, w.Owner.Email))

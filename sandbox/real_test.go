@@ -36,7 +36,7 @@ const canary = "sk-ant-api03-canary-5f2c8e1b7a904d36"
 // testDockerfile is the image of firewall and agent in these tests: Debian
 // with the packet filter's programs, what the attacks use, and Claude Code.
 const testDockerfile = `FROM debian:bookworm-slim
-RUN apt-get update && apt-get install -y --no-install-recommends bash ca-certificates curl dnsutils git iproute2 ipset iptables procps python3-minimal && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends bash ca-certificates curl dnsutils git git-lfs iproute2 ipset iptables procps python3-minimal && rm -rf /var/lib/apt/lists/*
 COPY claude /usr/local/bin/claude
 RUN chmod 0111 /usr/local/bin/claude
 `

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -49,6 +50,7 @@ func (w *Workspace) lookAtGit() {
 		w.Notes = append(w.Notes, w.Dir+" does not tell upper from lower case: the agent may write to protected files by another spelling, such as .MCP.json; "+
 			"what it changed there is named at the end, and only a clone on another file system prevents it")
 	}
+	w.Filters = gitFilters(w.Dir)
 	w.Owner = gitdir.Identity(context.Background(), w.hostGit())
 	w.coverSubmodules()
 }
@@ -100,6 +102,24 @@ func (w *Workspace) coverSubmodules() {
 		w.Notes = append(w.Notes, fmt.Sprintf("submodules that are not checked out: %d, such as %s; the agent cannot write there; 'git submodule update --init' checks them out", n, absent[0]))
 	}
 	w.Protect = append(w.Protect, absent...)
+}
+
+// filterName is a filter in a line of .gitattributes.
+var filterName = regexp.MustCompile(`\sfilter=([A-Za-z0-9_.-]+)`)
+
+// gitFilters lists the filters that the project's own .gitattributes names, such as
+// lfs: programs of the host's, which the agent's git is not told of.
+func gitFilters(dir string) (names []string) {
+	text, err := readStart(filepath.Join(dir, ".gitattributes"), maxConfig)
+	if kind, kindErr := KindOf(filepath.Join(dir, ".gitattributes")); err != nil || kindErr != nil || kind != File {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		if found := filterName.FindStringSubmatch(line); found != nil && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			names = union(names, found[1:])
+		}
+	}
+	return names[:min(len(names), 8)]
 }
 
 // hostGit is the git directory that the project's own .git is, or leads to and is

@@ -51,7 +51,9 @@ type Workspace struct {
 
 	Git   gitdir.Facts // the repositories that the agent gets its own of
 	Owner gitdir.Owner // how the agent signs
-	Above string       // the repository that Dir is a part of; "" when Dir is one, or in none
+	// Filters are those that .gitattributes names, which the agent's git lacks.
+	Filters []string
+	Above   string // the repository that Dir is a part of; "" when Dir is one, or in none
 	// Spellings are other names that may lead to a .git of Git, by its path.
 	Spellings map[string][]string
 

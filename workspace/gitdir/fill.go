@@ -125,8 +125,8 @@ func (f *filler) objects(s Inner) error {
 	err := errors.Join(
 		f.folder(path.Join(s.Sub, "objects")), f.folder(path.Join(s.Sub, "objects/info")), f.folder(path.Join(s.Sub, "objects/pack")),
 		f.text(path.Join(s.Sub, "objects/info/alternates"), s.Objects+"\n"))
-	for i, big := range s.Store.Big {
-		err = errors.Join(err, f.folder(path.Join(s.Sub, path.Dir(big))), f.link(path.Join(s.Sub, big), s.Big[i]))
+	for _, link := range s.Links {
+		err = errors.Join(err, f.folder(path.Join(s.Sub, path.Dir(link.Path))), f.link(path.Join(s.Sub, link.Path), link.Target))
 	}
 	return err
 }

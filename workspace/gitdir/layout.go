@@ -11,7 +11,8 @@ import (
 const (
 	// Volumes holds the volumes in the firewall's container, by their numbers.
 	Volumes = "/.sbx-git"
-	// objectsPlace holds the host's object folders in the agent's container.
+	// objectsPlace holds what the agent's container has of the host's git
+	// directories, by number: their objects, and LFS's next to them.
 	objectsPlace = "/.sbx-host"
 )
 
@@ -37,10 +38,13 @@ type Private struct {
 // submodule or linked worktree in it.
 type Inner struct {
 	Store
-	Objects  string   // the host's objects, in the agent's container; "" = those of the one around it
-	Worktree string   // the folder of its files there; "" = git finds it itself
-	Big      []string // as Store.Big, in the container
+	Objects  string // the host's objects, in the agent's container; "" = those of the one around it
+	Worktree string // the folder of its files there; "" = git finds it itself
+	Links    []Link // to what the host has, in the container
 }
+
+// Link is a symbolic link in a git directory.
+type Link struct{ Path, Target string }
 
 // File is a .git file of ours over one of the host's.
 type File struct {
@@ -89,9 +93,13 @@ func (l *Layout) add(r Repository, target string) {
 	for _, s := range r.Stores {
 		inner := Inner{Store: s}
 		if own := !strings.Contains("/"+s.Sub, "/worktrees/") || s.Dir == s.Common; own {
-			inner.Objects = l.mount(filepath.Join(s.Common, "objects"))
+			host := path.Join(objectsPlace, strconv.Itoa(len(l.Mounts)))
+			inner.Objects = l.mount(s, host, "objects")
 			for _, big := range s.Big {
-				inner.Big = append(inner.Big, l.mount(filepath.Join(s.Common, filepath.FromSlash(big))))
+				place := l.mount(s, host, big)
+				if big != lfsObjects { // git-lfs looks next to the objects that are behind ours
+					inner.Links = append(inner.Links, Link{big, place})
+				}
 			}
 		}
 		if s.Sub != "" && s.Checkout != "" {
@@ -105,9 +113,9 @@ func (l *Layout) add(r Repository, target string) {
 	l.Private = append(l.Private, p)
 }
 
-// mount shows a folder of the host's and returns its place.
-func (l *Layout) mount(source string) string {
-	m := Mount{Source: source, Target: path.Join(objectsPlace, strconv.Itoa(len(l.Mounts)))}
+// mount shows a folder of the host's git directory below host and returns its place.
+func (l *Layout) mount(s Store, host, name string) string {
+	m := Mount{Source: filepath.Join(s.Common, filepath.FromSlash(name)), Target: path.Join(host, name)}
 	l.Mounts = append(l.Mounts, m)
 	return m.Target
 }

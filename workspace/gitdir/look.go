@@ -285,13 +285,16 @@ func (l *looker) configure(r *Repository) {
 			r.Problem, r.Hint, r.Stores = err.Error(), "look at its configuration; git must be installed on this machine, too", nil
 			return
 		}
-		for _, big := range []string{"lfs/objects", "annex/objects"} {
+		for _, big := range []string{lfsObjects, "annex/objects"} {
 			if isPlainFolder(s.Common, big) {
 				s.Big = append(s.Big, big)
 			}
 		}
 	}
 }
+
+// lfsObjects holds the files of Git LFS, in a git directory.
+const lfsObjects = "lfs/objects"
 
 // isPlainFolder reports whether name is a folder below dir, without symbolic
 // links on the way.
