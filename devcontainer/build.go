@@ -126,13 +126,3 @@ func (b *Build) Sources() []source {
 	}
 	return out
 }
-
-// user returns the user that the Dockerfile ends with; known is false when
-// that depends on the image below or on the build.
-func (b *Build) User() (name string, known bool) {
-	if b == nil || b.Final == nil || b.Final.User == "" || strings.Contains(b.Final.User, "$") {
-		return "", false
-	}
-	name, _, _ = strings.Cut(b.Final.User, ":")
-	return name, true
-}

@@ -136,8 +136,10 @@ func (p *Project) understand() {
 	if p.Composed != nil {
 		s.Compose, s.Service = p.Composed.Project, p.Composed.Service
 	}
+	if p.Build = readBuild(p); p.Build != nil {
+		s.Stage, s.Dockerfile = p.Build.Final, p.Build.File.Doc
+	}
 	p.Rights = rights.List(s)
-	p.Build = readBuild(p)
 }
 
 // MaxBrought bounds the mounts that volumes_from brings, and the Features that

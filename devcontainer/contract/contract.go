@@ -158,7 +158,7 @@ func nameOf(s *compose.Service) *compose.Node {
 // firewallHook returns the lifecycle command that raises a firewall, and its
 // place among the hooks.
 func firewallHook(v *rule.View) (n *jsonc.Node, at int, ok bool) {
-	for at, hook := range rule.Hooks {
+	for at, hook := range rights.Hooks {
 		n := v.Root.Member(hook)
 		n.Walk(func(s *jsonc.Node) { ok = ok || s.Kind == jsonc.String && raising.MatchString(s.Text) })
 		if ok {
@@ -174,7 +174,7 @@ func firewallInHook(v *rule.View) []rule.Finding {
 	if !ok || !raisesItself(v) {
 		return nil
 	}
-	return []rule.Finding{v.AtValue(n, rule.Hooks[at]+" raises the firewall: when it fails the container goes on without one",
+	return []rule.Finding{v.AtValue(n, rights.Hooks[at]+" raises the firewall: when it fails the container goes on without one",
 		"raise it in the image's ENTRYPOINT with overrideCommand false, as sbx-devc init does")}
 }
 
@@ -186,14 +186,14 @@ func attachedEarly(v *rule.View) []rule.Finding {
 	if !set {
 		wait = "updateContentCommand"
 	}
-	if !ok || !raisesItself(v) || slices.Index(rule.Hooks, wait) >= at {
+	if !ok || !raisesItself(v) || slices.Index(rights.Hooks, wait) >= at {
 		return nil
 	}
 	if place == nil {
 		place = n
 	}
 	return []rule.Finding{v.AtValue(place, "tools attach after "+wait+" and do not wait for the firewall",
-		`set "waitFor": "`+rule.Hooks[at]+`"`).FixedBy(v.Setting("waitFor", jsonc.Quote(rule.Hooks[at])))}
+		`set "waitFor": "`+rights.Hooks[at]+`"`).FixedBy(v.Setting("waitFor", jsonc.Quote(rights.Hooks[at])))}
 }
 
 // hasCapability reports whether the configuration itself adds a capability.
@@ -237,16 +237,7 @@ func undone(v *rule.View) []rule.Finding {
 			return changesOwner(v, dev)
 		}
 	}
-	user, known := v.Root.Member("remoteUser").Str()
-	if !known {
-		user, known = containerUser(v)
-	}
-	if dev != nil && !known && dev.Get("user") != nil {
-		user, known = dev.Get("user").String(), true
-	}
-	if !known {
-		user, known = v.Build.User()
-	}
+	user, known := v.SessionUser()
 	if !known || rule.IsRoot(user) {
 		return []rule.Finding{v.AtMissing(v.Root.Member("remoteUser"), "sessions run as root, who can change the firewall",
 			`set "remoteUser" to an unprivileged user`)}
@@ -255,17 +246,6 @@ func undone(v *rule.View) []rule.Finding {
 		return nil
 	}
 	return []rule.Finding{setuidOpen(v)}
-}
-
-// containerUser is who the file says the container runs as. The reference CLI
-// puts runArgs behind containerUser, and the engine takes the last word.
-func containerUser(c *rule.View) (user string, known bool) {
-	for _, a := range c.RunArgs {
-		if a.Flag == "user" {
-			return a.Value, true
-		}
-	}
-	return c.Root.Member("containerUser").Str()
 }
 
 // noNewPrivileges reports whether the option is on. The engine takes the last

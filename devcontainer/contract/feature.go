@@ -13,36 +13,20 @@ import (
 
 // firstProcess reports a container with the firewall Feature whose first process
 // is not root's, who raises the firewall.
-func firstProcess(v *rule.View) (out []rule.Finding) {
+func firstProcess(v *rule.View) []rule.Finding {
 	if _, ok := v.FirewallFeature(); !ok || !v.Sandboxed() {
 		return nil
 	}
-	const hint = `name the agent's user in "remoteUser" and leave the first process to root`
-	message := func(user string) string {
-		return fmt.Sprintf("the container starts as %s, who cannot raise the firewall, and ends", user)
+	user, known := v.StartUser()
+	if !known || rule.IsRoot(user.Value) {
+		return nil
 	}
-	known := false
-	for _, r := range v.Of(rights.User) {
-		switch {
-		case r.Next:
-		case r.Notation == rights.Compose:
-			if !known && !rule.IsRoot(r.Value) && !strings.Contains(r.Value, "$") {
-				out = append(out, rule.AtRight(r, message(r.Value), hint))
-				known = true
-			}
-		case !rule.IsRoot(r.Value):
-			out = append(out, rule.AtRight(r, message(r.Value), hint))
-			known = true
-		default:
-			known = known || r.Notation == rights.Property
-		}
+	hint := `name the agent's user in "remoteUser" and leave the first process to root`
+	if user.Notation == rights.Dockerfile {
+		hint += `, with "containerUser": "root"`
 	}
-	if user, ok := v.Build.User(); ok && !known && !rule.IsRoot(user) {
-		last := v.Build.Final.Last("USER")
-		out = append(out, rule.Finding{Place: rights.Place{Doc: v.Build.File.Doc, Start: last.Start, End: last.HeadEnd}, Message: message(user),
-			Hint: hint + `, with "containerUser": "root"`})
-	}
-	return out
+	return []rule.Finding{rule.AtRight(user, fmt.Sprintf("the container starts as %s, who cannot raise the firewall, and ends",
+		user.Value), hint)}
 }
 
 // featureUsers reports an agent that is root, who can take the firewall away.
@@ -61,15 +45,12 @@ func featureUsers(c *rule.View, feature jsonc.Member) []rule.Finding {
 // startsAsRoot reports whether nothing but root can be the image's user: what
 // Docker Hub's own images have. Others may name a user in a label.
 func startsAsRoot(c *rule.View) bool {
+	if user, known := c.StartUser(); known {
+		return rule.IsRoot(user.Value)
+	}
 	image, _ := c.Root.Member("image").Str()
 	if s := c.Composed.Dev(); s != nil {
-		if s.Get("user") != nil {
-			return rule.IsRoot(s.Get("user").String())
-		}
 		image = s.Get("image").String()
-	}
-	if user, ok := c.Build.User(); ok {
-		return rule.IsRoot(user)
 	}
 	if c.Build != nil && c.Build.Final != nil {
 		image = c.Build.Final.Base().Image

@@ -439,7 +439,7 @@ func scripts(c *rule.View) []string {
 			}
 		}
 	}
-	for _, hook := range rule.Hooks {
+	for _, hook := range rights.Hooks {
 		c.Root.Member(hook).Walk(func(n *jsonc.Node) {
 			if n.Kind == jsonc.String {
 				for _, name := range scriptName.FindAllString(n.Text, -1) {

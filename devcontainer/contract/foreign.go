@@ -40,19 +40,8 @@ func Inspect(p *devcontainer.Project) Foreign {
 	if v.Root == nil {
 		return Foreign{}
 	}
-	return Foreign{StartUser: startUser(v), Claude: installsClaude(v), Login: keepsLogin(v), Compose: serviceLines(v)}
-}
-
-// startUser returns the user of the first process, or "".
-func startUser(c *rule.View) string {
-	if s, ok := c.Root.Member("containerUser").Str(); ok {
-		return s
-	}
-	if s := c.Composed.Dev(); s != nil && s.Get("user").String() != "" {
-		return s.Get("user").String()
-	}
-	user, _ := c.Build.User()
-	return user
+	start, _ := v.StartUser()
+	return Foreign{StartUser: start.Value, Claude: installsClaude(v), Login: keepsLogin(v), Compose: serviceLines(v)}
 }
 
 // installsClaude reports whether Claude Code will be in the container. An
@@ -68,7 +57,7 @@ func installsClaude(c *rule.View) bool {
 			return strings.Contains(path.Base(id), "claude")
 		})
 	}
-	for _, hook := range rule.Hooks {
+	for _, hook := range rights.Hooks {
 		c.Root.Member(hook).Walk(func(n *jsonc.Node) { found = found || n.Kind == jsonc.String && installs(n.Text) })
 	}
 	return found
@@ -87,9 +76,7 @@ func serviceLines(c *rule.View) *ServiceLines {
 		return nil
 	}
 	lines := ServiceLines{File: nameOf(dev).Doc.File, Service: dev.Name}
-	if user := dev.Get("user").String(); user != "" && !rule.IsRoot(user) {
-		lines.User = "root"
-	} else if built, ok := c.Build.User(); ok && user == "" && !rule.IsRoot(built) {
+	if user, known := c.StartUser(); known && !rule.IsRoot(user.Value) && user.Notation != rights.Property {
 		lines.User = "root"
 	}
 	if e, ok := exposed(c); ok && e.volume != nil {

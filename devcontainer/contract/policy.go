@@ -113,7 +113,7 @@ func refusedCommands(v *rule.View) (out []rule.Finding) {
 	if !ok {
 		return nil
 	}
-	for _, hook := range rule.Hooks {
+	for _, hook := range rights.Hooks {
 		v.EachCommand(v.Root.Member(hook), func(n *jsonc.Node, cmd *shell.Command) {
 			if message, hint := policy.refuses(hook, cmd); message != "" {
 				out = append(out, v.AtValue(n, message, hint))

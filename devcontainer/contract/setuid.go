@@ -39,21 +39,22 @@ type setuidUse struct {
 // initializeCommand runs on the host and does not count.
 func setuidUses(c *rule.View) []setuidUse {
 	s := &setuidSearch{View: c, seen: map[string]bool{}}
-	hookRoot := hooksRunAsRoot(c)
-	for _, hook := range rule.Hooks {
-		s.hook(c.Root.Member(hook), hook, hookRoot, true)
+	root := hooksRunAsRoot(c)
+	for _, r := range c.Of(rights.Hook) {
+		if r.Notation == rights.Feature {
+			s.hook(r.Node, fmt.Sprintf("%s of the Feature %s", r.Key, r.From.Name), root, false)
+		} else {
+			s.hook(r.Node, r.Key, root, true)
+		}
 	}
 	s.entrypoint()
-	s.features(hookRoot)
+	s.features()
 	return s.found
 }
 
 // hooksRunAsRoot reports whether lifecycle commands surely run as root.
 func hooksRunAsRoot(c *rule.View) bool {
-	if n := c.NamedUser(); n != nil {
-		return rule.IsRoot(n.Text)
-	}
-	if user, known := containerUser(c); known {
+	if user, known := c.SessionUser(); known {
 		return rule.IsRoot(user)
 	}
 	return startsAsRoot(c)
@@ -96,17 +97,11 @@ func (s *setuidSearch) hook(n *jsonc.Node, name string, root, own bool) {
 
 // entrypoint looks at the first process, whether or not a shell replaces it.
 func (s *setuidSearch) entrypoint() {
-	user, known := containerUser(s.View)
+	user, known := s.StartUser()
+	root := !known || rule.IsRoot(user.Value)
 	if dev := s.Composed.Dev(); dev != nil {
-		if n := dev.Get("user"); !known && n != nil {
-			user, known = n.String(), true
-		}
-		s.words(append(dev.Get("entrypoint").Words(), dev.Get("command").Words()...), "the service's entrypoint", !known || rule.IsRoot(user))
+		s.words(append(dev.Get("entrypoint").Words(), dev.Get("command").Words()...), "the service's entrypoint", root)
 	}
-	if !known {
-		user, known = s.Build.User()
-	}
-	root := !known || rule.IsRoot(user)
 	for _, a := range s.RunArgs {
 		if a.Flag == "entrypoint" {
 			s.words([]string{a.Value}, "--entrypoint", root)
@@ -124,9 +119,9 @@ func (s *setuidSearch) entrypoint() {
 	}
 }
 
-// features looks at the lifecycle commands and entrypoints of local Features. A
+// features looks at the entrypoints and programs of local Features. A
 // Feature from elsewhere cannot be read; the firewall's own is known.
-func (s *setuidSearch) features(hookRoot bool) {
+func (s *setuidSearch) features() {
 	features := s.Root.Member("features")
 	if features == nil {
 		return
@@ -135,9 +130,6 @@ func (s *setuidSearch) features(hookRoot bool) {
 		meta := s.LocalFeature(m.Name)
 		switch {
 		case meta != nil:
-			for _, hook := range rule.Hooks {
-				s.hook(meta.Member(hook), fmt.Sprintf("%s of the Feature %s", hook, m.Name), hookRoot, false)
-			}
 			if entrypoint, ok := meta.Member("entrypoint").Str(); ok {
 				s.words(strings.Fields(entrypoint), "the entrypoint of the Feature "+m.Name, true)
 			}

@@ -38,7 +38,7 @@ func TestComposeRules(t *testing.T) {
 		{"unconfined", "    security_opt: ['seccomp:unconfined']\n", "SBX405 'seccomp:unconfined'"},
 		{"device", "    devices: ['/dev/kvm:/dev/kvm']\n", "SBX406 '/dev/kvm:/dev/kvm'"},
 		{"device, long form", "    devices:\n      - source: /dev/sda\n        target: /dev/x\n", "SBX406 /dev/sda"},
-		{"reserved devices", "    deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}\n", "SBX406 {capabilities: [gpu]}]}}}"},
+		{"reserved devices", "    deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}\n", "SBX406 {capabilities: [gpu]}"},
 		{"all GPUs", "    gpus: all\n", "SBX406 all"},
 		{"no device", "    devices: ['/dev/null:/dev/x']\n", ""},
 		{"root of the host", "    volumes: ['/:/host']\n", "SBX407 '/:/host'"},

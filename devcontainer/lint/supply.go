@@ -189,14 +189,15 @@ func dependedOn(entries *jsonc.Node, id string) bool {
 
 // piped reports downloads that are run unseen.
 func pipedToShell(v *rule.View) (out []rule.Finding) {
-	for _, name := range lifecycle {
-		v.Root.Member(name).Walk(func(n *jsonc.Node) {
+	for _, r := range v.Of(rights.HostCommand, rights.Hook) {
+		r.Node.Walk(func(n *jsonc.Node) {
 			if n.Kind != jsonc.String || !strings.Contains(n.Text, "curl") && !strings.Contains(n.Text, "wget") {
 				return
 			}
 			commands := v.CommandsOf(n, n.Text)
 			if slices.ContainsFunc(commands, func(cmd *shell.Command) bool { _, ok := ranDownload(cmd); return ok }) {
-				out = append(out, v.AtValue(n, name+" runs what it downloads unseen",
+				r.Place.Start, r.Place.End, r.Place.Pointer = n.Start, n.End, n.Pointer
+				out = append(out, v.PolicyFinding(r, r.Key+" runs what it downloads unseen",
 					"install a pinned version in the Dockerfile, or download, check the sum, then run"))
 			}
 		})

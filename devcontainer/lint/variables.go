@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -20,7 +21,7 @@ var knownVariables = []string{"localEnv", "containerEnv", "localWorkspaceFolder"
 
 // lifecycle lists the properties that hold commands. A shell reads them, so
 // they may have variables of its own.
-var lifecycle = append([]string{"initializeCommand"}, rule.Hooks...)
+var lifecycle = append([]string{"initializeCommand"}, rights.Hooks...)
 
 // beforeStart lists the properties that the container is made from.
 var beforeStart = []string{"image", "build", "dockerFile", "context", "dockerComposeFile", "runArgs", "mounts", "workspaceMount",

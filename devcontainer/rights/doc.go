@@ -7,7 +7,8 @@
 //	devcontainer.json ─ property.go ─┐
 //	runArgs ─ options.go ────────────┤
 //	Compose services ─ compose.go ───┼─► []Right{Kind, Name, Value, Place, …} ─► rules, policies, reports
-//	Feature metadata ─ feature.go ───┘
+//	Feature metadata ─ feature.go ───┤
+//	Dockerfile ─ dockerfile.go ──────┘
 //
 // A Right says what is written and judges nothing: whether a mount opens the
 // host is for the reader of the list. A new notation is one more reader here,

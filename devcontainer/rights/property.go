@@ -8,6 +8,9 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
+// Hooks are the lifecycle commands that run inside, in this order.
+var Hooks = []string{"onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand"}
+
 // metadata reads the properties that devcontainer.json and a Feature's metadata
 // have in common. what is the right without its kind and value.
 func (l *lister) metadata(doc *jsonc.Document, root *jsonc.Node, what Right) {
@@ -48,6 +51,13 @@ func (l *lister) metadata(doc *jsonc.Document, root *jsonc.Node, what Right) {
 			}
 		}
 	}
+	for _, hook := range Hooks {
+		if n := root.Member(hook); n != nil && n.Kind != jsonc.Null {
+			r := right(hook, n, Hook, "", n.TextOr(""))
+			r.Node = n
+			l.add(r)
+		}
+	}
 	for _, n := range extensions(root) {
 		l.add(right("extensions", n, Extension, "", n.Text))
 	}
@@ -75,7 +85,7 @@ func (l *lister) properties() {
 		right("containerUser", n, User, "", n.Text)
 	}
 	if n := root.Member("initializeCommand"); n != nil && n.Kind != jsonc.Null {
-		right("initializeCommand", n, HostCommand, "", n.TextOr(""))
+		l.add(Right{Kind: HostCommand, Value: n.TextOr(""), Key: "initializeCommand", Node: n, Place: placeOf(l.Config, n)})
 	}
 	if args := root.Member("build").Member("args"); args != nil {
 		for _, m := range args.Members {

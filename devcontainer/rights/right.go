@@ -6,6 +6,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -32,9 +33,10 @@ const (
 	Sysctl                  // Name, with dots; Value
 	User                    // Value: who the first process is
 	BuildOption             // Name: the option of docker build; Value
-	HostCommand             // initializeCommand
+	HostCommand             // initializeCommand: Node
 	HostProgram             // Value: a provider of Compose
 	Extension               // Value: PUBLISHER.NAME
+	Hook                    // Node: a lifecycle command that runs inside; Key: its property
 )
 
 // Notation is where a right is written.
@@ -42,10 +44,11 @@ type Notation int
 
 // The notations.
 const (
-	Property Notation = iota // of devcontainer.json
-	Option                   // runArgs and build.options
-	Compose                  // a service of a Compose file
-	Feature                  // metadata of a Feature of the repository, or what is known of a published one
+	Property   Notation = iota // of devcontainer.json
+	Option                     // runArgs and build.options
+	Compose                    // a service of a Compose file
+	Feature                    // metadata of a Feature of the repository, or what is known of a published one
+	Dockerfile                 // of the stage that becomes the container
 )
 
 // Right is one thing that a container gets.
@@ -53,6 +56,7 @@ type Right struct {
 	Kind  Kind
 	Name  string
 	Value string
+	Node  *jsonc.Node // of a command, in any of its forms
 	Mount Mount
 	// Host is the variable of the host that Value comes from; "" = it is literal.
 	Host string
@@ -118,6 +122,9 @@ type Sources struct {
 	Build     []Arg // build.options, as docker build reads it
 	Compose   *compose.Project
 	Service   *compose.Service // the dev container's; nil when it is not there
+	// Stage of the Dockerfile becomes the container; nil without one.
+	Stage      *dockerfile.Stage
+	Dockerfile *jsonc.Document
 	// Budget bounds how many mounts volumes_from and how many Features
 	// dependsOn may bring; nil = any number.
 	Budget *budget.Budget
@@ -126,13 +133,14 @@ type Sources struct {
 	Metadata func(id string) *jsonc.Document
 }
 
-// List reads all notations: properties, runArgs, Compose, Features.
+// List reads all notations: properties, runArgs, Compose, Features, Dockerfile.
 func List(s Sources) []Right {
 	l := &lister{Sources: s, seen: map[shared]bool{}}
 	l.properties()
 	l.options()
 	l.services()
 	l.features()
+	l.dockerfile()
 	return l.out
 }
 

@@ -9,9 +9,6 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// hooks run inside, in this order.
-var Hooks = []string{"onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand"}
-
 // eachCommand calls visit for every command of a lifecycle property: a text for
 // a shell, an array that is one command, or an object of those.
 func (c *View) EachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command)) {

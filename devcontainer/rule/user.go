@@ -10,7 +10,31 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// namedUser returns the user that the configuration names, and where.
+// StartUser returns the user of the container's first process, as far as the
+// files say. The reference CLI puts runArgs behind containerUser, and the engine
+// takes the last word; a Compose service's user wins over the Dockerfile's.
+func (v *View) StartUser() (user rights.Right, known bool) {
+	for _, notation := range []rights.Notation{rights.Option, rights.Property, rights.Compose, rights.Dockerfile} {
+		for _, r := range v.Of(rights.User) {
+			if r.Notation == notation && !r.Next && !strings.Contains(r.Value, "$") {
+				return r, true
+			}
+		}
+	}
+	return rights.Right{}, false
+}
+
+// SessionUser returns the user of an editor's sessions and of lifecycle commands,
+// as far as the files say.
+func (v *View) SessionUser() (user string, known bool) {
+	if user, known = v.Root.Member("remoteUser").Str(); known {
+		return user, true
+	}
+	start, known := v.StartUser()
+	return start.Value, known
+}
+
+// NamedUser returns the user that the configuration names, and where.
 func (c *View) NamedUser() *jsonc.Node {
 	for _, key := range []string{"remoteUser", "containerUser"} {
 		if n := c.Root.Member(key); n != nil && n.Kind == jsonc.String {

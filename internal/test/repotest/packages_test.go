@@ -117,7 +117,7 @@ var allowed = map[string][]string{
 	"devcontainer/org":           {"devcontainer/rights", "devcontainer/schema", "internal/jsonc"},
 	"devcontainer/compose":       {"devcontainer/budget", "internal/jsonc"},
 	"devcontainer/dockerfile":    {"devcontainer/budget", "devcontainer/shell", "internal/jsonc"},
-	"devcontainer/rights":        {"devcontainer/budget", "devcontainer/compose", "internal/jsonc"},
+	"devcontainer/rights":        {"devcontainer/budget", "devcontainer/compose", "devcontainer/dockerfile", "internal/jsonc"},
 	"devcontainer/schema":        {"devcontainer/rights", "internal/jsonc"},
 	"devcontainer/effective":     {"devcontainer", "devcontainer/budget", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/rights", "internal/jsonc"},
 	"templates":                  {"devcontainer", "devcontainer/lint", "settings", "internal/jsonc", "workspace", "workspace/obeyed"},

@@ -1,0 +1,31 @@
+package rights
+
+import (
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+)
+
+// dockerfile reads the stage that becomes the container: its last USER, and its
+// variables. One that depends on the build is not known.
+func (l *lister) dockerfile() {
+	if l.Stage == nil {
+		return
+	}
+	right := func(key string, kind Kind, name, value string, start, end int) {
+		l.add(Right{Kind: kind, Name: name, Value: value, Notation: Dockerfile, Key: key, Place: Place{Doc: l.Dockerfile, Start: start,
+			End: end}})
+	}
+	if user, _, _ := strings.Cut(l.Stage.User, ":"); user != "" && !strings.Contains(l.Stage.User, "$") {
+		last := l.Stage.Last("USER")
+		right("USER", User, "", user, last.Start, last.HeadEnd)
+	}
+	for _, i := range l.Stage.History() {
+		if env, ok := i.Command.(*instructions.EnvCommand); ok {
+			for _, kv := range env.Env {
+				start, end := i.Find(kv.Key)
+				right("ENV", Env, kv.Key, strings.Trim(kv.Value, `"'`), start, end)
+			}
+		}
+	}
+}
