@@ -69,7 +69,7 @@ func readBuild(p *Project) *Build {
 	return b
 }
 
-// context returns the folder in the tree that the build gets.
+// Context returns the folder in the tree that the build gets.
 func (p *Project) Context() string {
 	if dev := p.Composed.Dev(); dev != nil {
 		if s, _, _, ok := dev.Build(); ok {
@@ -84,7 +84,7 @@ func (p *Project) Context() string {
 	return p.Dir
 }
 
-// history returns the instructions that make the container, or nothing.
+// History returns the instructions that make the container, or nothing.
 func (b *Build) History() []*dockerfile.Instruction {
 	if b == nil || b.Final == nil {
 		return nil
@@ -92,7 +92,7 @@ func (b *Build) History() []*dockerfile.Instruction {
 	return b.Final.History()
 }
 
-// instructions returns those of every stage that the container needs.
+// Instructions returns those of every stage that the container needs.
 func (b *Build) Instructions() []*dockerfile.Instruction {
 	var out []*dockerfile.Instruction
 	if b != nil {
@@ -109,7 +109,7 @@ type source struct {
 	Start, End int
 }
 
-// sources returns the images that COPY --from and RUN --mount=from= name.
+// Sources returns the images that COPY --from and RUN --mount=from= name.
 func (b *Build) Sources() []source {
 	var out []source
 	for _, i := range b.Instructions() {

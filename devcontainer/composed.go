@@ -74,7 +74,7 @@ func (p *Project) Document(name string) (*jsonc.Document, error) {
 	return jsonc.Text(p.Quoted(rel), src), nil
 }
 
-// dev returns the service that becomes the dev container, or nil.
+// Dev returns the service that becomes the dev container, or nil.
 func (c *Composed) Dev() *compose.Service {
 	if c == nil {
 		return nil

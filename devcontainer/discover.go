@@ -110,7 +110,7 @@ func collection(tree Tree) []string {
 	return found
 }
 
-// places lists the configurations of the project in the folder home of tree,
+// Places lists the configurations of the project in the folder home of tree,
 // in the order of the specification.
 func Places(tree Tree, home string) []string {
 	folder := slash.Join(home, ".devcontainer")

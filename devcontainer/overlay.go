@@ -50,7 +50,7 @@ func (o layered) List(dir string) []string {
 	return slices.Compact(all)
 }
 
-// with is the project with another text of its configuration.
+// With is the project with another text of its configuration.
 func (p *Project) With(src []byte) *Project {
 	if p.Tree == nil {
 		next := Parse(p.Config.File, src)

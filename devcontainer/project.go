@@ -151,7 +151,7 @@ const MaxBrought = 20_000
 // MaxBrought, so that Rights lacks some.
 func (p *Project) TooMuchBrought() bool { return p.work.Spent() }
 
-// featureMetadata returns the metadata of a Feature of the repository, or nil.
+// FeatureMetadata returns the metadata of a Feature of the repository, or nil.
 func (p *Project) FeatureMetadata(id string) *jsonc.Document {
 	if doc, ok := p.metadata[id]; ok {
 		return doc
@@ -185,7 +185,7 @@ func (p *Project) byCompose() bool {
 		root.Member("build").Member("dockerfile") == nil
 }
 
-// engineOnly returns a property that becomes an option of the engine's command
+// EngineOnly returns a property that becomes an option of the engine's command
 // line; nil with Compose, where it does nothing.
 func (p *Project) EngineOnly(name string) *jsonc.Node {
 	if p.byCompose() {
@@ -217,14 +217,14 @@ func (p *Project) Documents() []*jsonc.Document {
 	return slices.DeleteFunc(docs, func(d *jsonc.Document) bool { return d == nil || p.Bare && d == p.Config })
 }
 
-// also adds a file that another one names, once.
+// Also adds a file that another one names, once.
 func (p *Project) Also(doc *jsonc.Document) {
 	if !slices.ContainsFunc(p.Documents(), func(d *jsonc.Document) bool { return d.File == doc.File }) {
 		p.more = append(p.more, doc)
 	}
 }
 
-// object is the configuration's object, or nil.
+// Object is the configuration's object, or nil.
 func (p *Project) Object() *jsonc.Node {
 	if p.Config.Root == nil || p.Config.Root.Kind != jsonc.Object {
 		return nil
@@ -243,7 +243,7 @@ func (p *Project) Path(name string) (string, bool) {
 	return full, !LeavesTree(full)
 }
 
-// quoted is how findings name a file given relative to the configuration.
+// Quoted is how findings name a file given relative to the configuration.
 func (p *Project) Quoted(name string) string {
 	return filepath.Join(p.base, filepath.FromSlash(name))
 }
@@ -267,7 +267,7 @@ func (p *Project) text(name string, n *jsonc.Node) *jsonc.Document {
 	return jsonc.Text(p.Quoted(name), src)
 }
 
-// readable reads a file that something else than the configuration names, or
+// Readable reads a file that something else than the configuration names, or
 // returns nil.
 func (p *Project) Readable(name string) *jsonc.Document {
 	full, ok := p.Path(name)
@@ -319,16 +319,16 @@ func (p *Project) settings() {
 	p.Syntax = append(p.Syntax, findings...)
 }
 
-// inFolder reports whether the configuration lies in .devcontainer, and not
+// InFolder reports whether the configuration lies in .devcontainer, and not
 // as .devcontainer.json in the project's folder.
 func (p *Project) InFolder() bool { return p.Tree != nil && p.Dir != p.Home }
 
-// gitHere reports whether the project's folder holds a .git folder.
+// GitHere reports whether the project's folder holds a .git folder.
 func (p *Project) GitHere() bool {
 	return p.Tree != nil && p.Tree.Kind(path.Join(p.Home, ".git")) == Folder
 }
 
-// gitAbove reports whether only a folder above the project's is a repository.
+// GitAbove reports whether only a folder above the project's is a repository.
 func (p *Project) GitAbove() bool {
 	if p.Tree == nil || p.GitHere() {
 		return false

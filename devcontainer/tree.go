@@ -118,7 +118,7 @@ func (m Memory) List(dir string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// leavesTree reports whether a cleaned name leads out of the tree.
+// LeavesTree reports whether a cleaned name leads out of the tree.
 func LeavesTree(name string) bool {
 	return name == ".." || strings.HasPrefix(name, "../") || path.IsAbs(name)
 }

@@ -23,7 +23,7 @@ func (p *Project) gap(n *jsonc.Node, name, why string, severity diag.Severity) {
 	p.Gaps = append(p.Gaps, gap{n, fmt.Sprintf("%s is not checked: %s", name, why), severity})
 }
 
-// unreadable says why a file that is there cannot be used; "" when it can, and
+// Unreadable says why a file that is there cannot be used; "" when it can, and
 // when there is none.
 func (p *Project) Unreadable(full string, src []byte, err error) string {
 	switch {

@@ -45,7 +45,7 @@ func rules(v *rule.View) (rules rulesOf, ok bool) {
 	return rulesOf{network, policy, "the Feature's option %s", "use forwardPorts; the Feature lets no connection in on port %d"}, policy != nil
 }
 
-// featureEntries reports options of the firewall Feature that are no policy.
+// FeatureEntries reports options of the firewall Feature that are no policy.
 func FeatureEntries(v *rule.View) (out []rule.Finding) {
 	feature, ok := v.FirewallFeature()
 	if !ok {

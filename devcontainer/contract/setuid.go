@@ -376,7 +376,7 @@ func setuidOpen(v *rule.View) rule.Finding {
 	return f
 }
 
-// newPrivileges advises an agent's container that is no sandbox of ours, whose
+// NewPrivileges advises an agent's container that is no sandbox of ours, whose
 // own contract asks for it (SBX805).
 func NewPrivileges(v *rule.View) []rule.Finding {
 	if v.Root.Member("dockerComposeFile") != nil || noNewPrivileges(v) || v.Sandboxed() || !v.Agent() {

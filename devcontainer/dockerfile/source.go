@@ -182,8 +182,8 @@ func blank(b []byte) {
 // wholly matches a RUN whose shell text is nothing but here-documents.
 var wholly = regexp.MustCompile(`^<<-?\s*["']?[A-Za-z0-9_.-]+["']?\s*$`)
 
-// gitURL matches repositories that ADD clones.
+// GitURL matches repositories that ADD clones.
 var GitURL = regexp.MustCompile(`^(git@|git://|ssh://)|^https?://[^?#]*\.git([?#]|$)`)
 
-// archiveOrProgram matches files that are unpacked or run.
+// ArchiveOrProgram matches files that are unpacked or run.
 var ArchiveOrProgram = regexp.MustCompile(`(?i)(\.(tar(\.\w+)?|tgz|txz|zip|deb|rpm|apk|gz|xz|bz2|sh|run|whl|jar|py|AppImage)|/bin/[^/]+)$`)

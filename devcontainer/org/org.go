@@ -11,7 +11,7 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// Org is an organisation's policy: what its configurations may hold. Each part
+// Policy is an organisation's policy: what its configurations may hold. Each part
 // has up to three lists: allow names all that may be there, forbid what may
 // not, require what must.
 //
@@ -25,7 +25,7 @@ import (
 // A * in an entry stands for anything but a slash.
 type Policy struct{ doc *jsonc.Document }
 
-// ParseOrg reads a policy. It is nil when a finding is an error.
+// Parse reads a policy. It is nil when a finding is an error.
 func Parse(file string, src []byte) (*Policy, []diag.Finding) {
 	doc, findings := jsonc.Parse(file, src)
 	for _, m := range schema.Policy(doc) {
@@ -39,7 +39,7 @@ func Parse(file string, src []byte) (*Policy, []diag.Finding) {
 	return &Policy{doc}, findings
 }
 
-// entries returns one of the policy's lists; none when there is no policy.
+// Entries returns one of the policy's lists; none when there is no policy.
 func (o *Policy) Entries(part, list string) []*jsonc.Node {
 	if o == nil {
 		return nil
@@ -47,13 +47,13 @@ func (o *Policy) Entries(part, list string) []*jsonc.Node {
 	return rights.Texts(o.doc.Root.Member(part).Member(list))
 }
 
-// at quotes the place of an entry, or of a list.
+// At quotes the place of an entry, or of a list.
 func (o *Policy) At(n *jsonc.Node) string {
 	line, column := o.doc.Position(n.Start)
 	return fmt.Sprintf("%s:%d:%d", o.doc.File, line, column)
 }
 
-// judge says whether something may be there: "" or why not, and which place of
+// Judge says whether something may be there: "" or why not, and which place of
 // the policy says so.
 func (o *Policy) Judge(part string, match func(entry string) bool) (why, where string) {
 	for _, n := range o.Entries(part, "forbid") {
@@ -76,7 +76,7 @@ func (o *Policy) Judge(part string, match func(entry string) bool) (why, where s
 	return "it is not among what the policy allows", o.At(allow) + " lists what is allowed"
 }
 
-// registryMatch compares whole parts of a name, so that ghcr.io/acme is not
+// RegistryMatch compares whole parts of a name, so that ghcr.io/acme is not
 // ghcr.io/acme-evil.
 func RegistryMatch(entry, name string) bool {
 	want, have := strings.Split(strings.ToLower(strings.Trim(entry, "/")), "/"), strings.Split(name, "/")
@@ -91,7 +91,7 @@ func RegistryMatch(entry, name string) bool {
 	return true
 }
 
-// pathMatch reports whether a path is an entry or lies below it. An absolute
+// PathMatch reports whether a path is an entry or lies below it. An absolute
 // path and one below the home folder are never the same.
 func PathMatch(entry, name string) bool {
 	entry, name = path.Clean(entry), path.Clean(name)
@@ -113,7 +113,7 @@ func PathMatch(entry, name string) bool {
 	return true
 }
 
-// image judges one image by its name: "" or why it is refused. What depends on
+// Image judges one image by its name: "" or why it is refused. What depends on
 // a variable can be anything, which a list of what is allowed does not allow.
 func (o *Policy) Image(name string) (why, where string) {
 	switch {

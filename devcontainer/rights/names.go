@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// registryName writes an image's or Feature's name out: Docker Hub is what a
+// RegistryName writes an image's or Feature's name out: Docker Hub is what a
 // name without a registry means.
 func RegistryName(s string) string {
 	name, _, _ := SplitImage(s)
@@ -18,7 +18,7 @@ func RegistryName(s string) string {
 	return strings.ToLower("docker.io/library/" + name)
 }
 
-// splitImage takes an image reference apart: name, tag, digest.
+// SplitImage takes an image reference apart: name, tag, digest.
 func SplitImage(s string) (name, tag, digest string) {
 	s, digest, _ = strings.Cut(s, "@")
 	if i := strings.LastIndexByte(s, ':'); i > strings.LastIndexByte(s, '/') {

@@ -9,7 +9,7 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// eachCommand calls visit for every command of a lifecycle property: a text for
+// EachCommand calls visit for every command of a lifecycle property: a text for
 // a shell, an array that is one command, or an object of those.
 func (c *View) EachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command)) {
 	if n == nil {
@@ -41,7 +41,7 @@ type parsed struct {
 	Cut      bool
 }
 
-// commandsOf reads shell text that n holds.
+// CommandsOf reads shell text that n holds.
 func (v *View) CommandsOf(n *jsonc.Node, text string) []*shell.Command {
 	p, ok := v.Commands[n]
 	if !ok {
@@ -52,7 +52,7 @@ func (v *View) CommandsOf(n *jsonc.Node, text string) []*shell.Command {
 	return p.commands
 }
 
-// quotedLine writes words as shell text.
+// QuotedLine writes words as shell text.
 func QuotedLine(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

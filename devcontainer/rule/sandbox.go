@@ -11,10 +11,10 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// firewallWord is a program that raises a firewall.
+// FirewallWord is a program that raises a firewall.
 var FirewallWord = regexp.MustCompile(`\b(sbx-init|init-firewall)\b`)
 
-// sandboxed reports whether this configuration claims to be a sandbox: only
+// Sandboxed reports whether this configuration claims to be a sandbox: only
 // then do the contract's rules apply.
 func (c *View) Sandboxed() bool { return c.isSandbox() }
 
@@ -40,7 +40,7 @@ func (c *View) DockerfileText() string {
 	return string(c.Dockerfile.Src)
 }
 
-// firewallFeature returns the firewall Feature among the configuration's, under
+// FirewallFeature returns the firewall Feature among the configuration's, under
 // any version, of any publisher, as a tarball or in a folder.
 func (c *View) FirewallFeature() (jsonc.Member, bool) {
 	features := c.Root.Member("features")
@@ -54,7 +54,7 @@ func (c *View) FirewallFeature() (jsonc.Member, bool) {
 	return features.Members[i], true
 }
 
-// raisesFirewall reports whether id names the firewall Feature.
+// RaisesFirewall reports whether id names the firewall Feature.
 func (c *View) RaisesFirewall(id string) bool {
 	switch rights.SourceOf(id) {
 	case rights.RegistryFeature:
@@ -73,7 +73,7 @@ func (c *View) RaisesFirewall(id string) bool {
 	return false
 }
 
-// localFeature returns the metadata of a Feature of the repository, or nil.
+// LocalFeature returns the metadata of a Feature of the repository, or nil.
 func (c *View) LocalFeature(id string) *jsonc.Node {
 	if doc := c.FeatureMetadata(id); doc != nil {
 		return doc.Root
@@ -89,7 +89,7 @@ func namesAgent(s string) bool {
 	return slices.ContainsFunc(agentWords, func(w string) bool { return strings.Contains(s, w) })
 }
 
-// agent reports whether the configuration installs or starts Claude Code.
+// Agent reports whether the configuration installs or starts Claude Code.
 func (v *View) Agent() bool { return v.hasAgent() }
 
 func (v *View) looksLikeAgent() bool {

@@ -49,10 +49,10 @@ func IsRoot(user string) bool {
 	return name == "root" || name == "0"
 }
 
-// forDevContainers are images whose label names a remoteUser.
+// ForDevContainers are images whose label names a remoteUser.
 var ForDevContainers = regexp.MustCompile(`(^|/)(devcontainers?|vscode/devcontainers)/|^ghcr\.io/[^/]+/claude-sandbox`)
 
-// sudoersPath matches the files with the rules of sudo.
+// SudoersPath matches the files with the rules of sudo.
 var SudoersPath = regexp.MustCompile(`/etc/sudoers(\.d/|$|\.d$)`)
 
 func (c *View) HasFeatures() bool {
@@ -60,7 +60,7 @@ func (c *View) HasFeatures() bool {
 	return n != nil && len(n.Members) > 0
 }
 
-// buildContext reports whether build.options, or the Compose service, names a
+// BuildContext reports whether build.options, or the Compose service, names a
 // further context, which --from may mean.
 func (c *View) BuildContext(name string) bool {
 	if s := c.Composed.Dev(); s != nil && slices.ContainsFunc(s.Get("build").Get("additional_contexts").Variables(),

@@ -15,7 +15,7 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// view is what the rules look at: a project, and what several of them ask of
+// View is what the rules look at: a project, and what several of them ask of
 // it. Nothing in it depends on the order in which they ask.
 type View struct {
 	*devcontainer.Project
@@ -43,10 +43,10 @@ func NewView(p *devcontainer.Project) *View {
 	return v
 }
 
-// of returns the rights of the given kinds.
+// Of returns the rights of the given kinds.
 func (v *View) Of(kinds ...rights.Kind) []rights.Right { return rights.Of(v.Rights, kinds...) }
 
-// mounts returns what the configuration itself mounts: properties and runArgs,
+// Mounts returns what the configuration itself mounts: properties and runArgs,
 // without tmpfs.
 func (v *View) Mounts() []rights.Right {
 	return slices.DeleteFunc(v.Of(rights.Mounted), func(r rights.Right) bool {
@@ -54,7 +54,7 @@ func (v *View) Mounts() []rights.Right {
 	})
 }
 
-// serviceMounts returns what the dev container's service mounts, by itself and
+// ServiceMounts returns what the dev container's service mounts, by itself and
 // by volumes_from, without tmpfs.
 func (v *View) ServiceMounts() []rights.Right {
 	return slices.DeleteFunc(v.Of(rights.Mounted), func(r rights.Right) bool {
@@ -65,7 +65,7 @@ func (v *View) ServiceMounts() []rights.Right {
 // Check is one rule's look at a project.
 type Check func(v *View) []Finding
 
-// finding is what a check says; the rule that the check is of adds its id and
+// Finding is what a check says; the rule that the check is of adds its id and
 // severity.
 type Finding struct {
 	rights.Place
@@ -74,12 +74,12 @@ type Finding struct {
 	Edits         []jsonc.Edit  // of the configuration, that repair it
 }
 
-// atRight is a finding at a right.
+// AtRight is a finding at a right.
 func AtRight(r rights.Right, message, hint string) Finding {
 	return Finding{Place: r.Place, Message: message, Hint: hint}
 }
 
-// atCompose is a finding at a value of a Compose file.
+// AtCompose is a finding at a value of a Compose file.
 func AtCompose(n *compose.Node, message, hint string) Finding {
 	return Finding{Place: ComposePlace(n), Message: message, Hint: hint}
 }
@@ -91,39 +91,39 @@ func ComposePlace(n *compose.Node) rights.Place {
 	return rights.Place{Doc: n.Doc, Start: n.Start, End: n.End}
 }
 
-// atFeature is a finding at the name of the Feature that brings a right.
+// AtFeature is a finding at the name of the Feature that brings a right.
 func (v *View) AtFeature(r rights.Right, message, hint string) Finding {
 	return v.AtName(r.From, message, hint)
 }
 
-// atDockerfile is a finding in the Dockerfile.
+// AtDockerfile is a finding in the Dockerfile.
 func (v *View) AtDockerfile(start, end int, message, hint string) Finding {
 	return Finding{Place: rights.Place{Doc: v.Build.File.Doc, Start: start, End: end}, Message: message, Hint: hint}
 }
 
-// atWord is a finding at a word of the Dockerfile.
+// AtWord is a finding at a word of the Dockerfile.
 func (v *View) AtWord(w shell.Word, message, hint string) Finding {
 	return v.AtDockerfile(w.Start, w.End, message, hint)
 }
 
-// atCommand is a finding at a command of the Dockerfile. A command over several
+// AtCommand is a finding at a command of the Dockerfile. A command over several
 // lines is shown by its program.
 func (v *View) AtCommand(cmd *shell.Command, message, hint string) Finding {
 	return v.AtWord(cmd.Words[0], message, hint)
 }
 
-// atName is a finding at the name of a member of the configuration.
+// AtName is a finding at the name of a member of the configuration.
 func (v *View) AtName(m jsonc.Member, message, hint string) Finding {
 	return Finding{Place: rights.Place{Doc: v.Config, Start: m.NameStart, End: m.NameEnd, Pointer: m.Value.Pointer}, Message: message,
 		Hint: hint}
 }
 
-// atValue is a finding at a value of the configuration.
+// AtValue is a finding at a value of the configuration.
 func (v *View) AtValue(n *jsonc.Node, message, hint string) Finding {
 	return Finding{Place: rights.Place{Doc: v.Config, Start: n.Start, End: n.End, Pointer: n.Pointer}, Message: message, Hint: hint}
 }
 
-// atMissing is a finding that something is not there, at the value that should
+// AtMissing is a finding that something is not there, at the value that should
 // have it, or at the opening bracket of the configuration.
 func (v *View) AtMissing(n *jsonc.Node, message, hint string) Finding {
 	if n == nil || n == v.Root {
@@ -132,13 +132,13 @@ func (v *View) AtMissing(n *jsonc.Node, message, hint string) Finding {
 	return v.AtValue(n, message, hint)
 }
 
-// fixedBy adds the edits that repair what the finding says.
+// FixedBy adds the edits that repair what the finding says.
 func (f Finding) FixedBy(edits []jsonc.Edit) Finding {
 	f.Edits = edits
 	return f
 }
 
-// policyFinding is a finding at a right: where it stands, or at the name of the
+// PolicyFinding is a finding at a right: where it stands, or at the name of the
 // Feature that brings it.
 func (v *View) PolicyFinding(r rights.Right, message, hint string) Finding {
 	if r.Notation != rights.Feature {
@@ -147,7 +147,7 @@ func (v *View) PolicyFinding(r rights.Right, message, hint string) Finding {
 	return v.AtFeature(r, fmt.Sprintf("by the Feature %s, %s", r.From.Name, message), hint)
 }
 
-// setting gives a property of the configuration a value, which is JSON.
+// Setting gives a property of the configuration a value, which is JSON.
 func (c *View) Setting(name, value string) []jsonc.Edit {
 	if n := c.Root.Member(name); n != nil {
 		return jsonc.Replace(n, value)
@@ -155,7 +155,7 @@ func (c *View) Setting(name, value string) []jsonc.Edit {
 	return c.Config.AddMember(c.Root, name, value)
 }
 
-// listing adds texts to a list of the configuration.
+// Listing adds texts to a list of the configuration.
 func (c *View) Listing(name string, values ...string) []jsonc.Edit {
 	quoted := make([]string, len(values))
 	for i, v := range values {

@@ -124,5 +124,5 @@ func (c *Command) Sources() []*Command {
 	return out
 }
 
-// downloaders are programs that fetch files.
+// Downloaders are programs that fetch files.
 var Downloaders = []string{"curl", "wget", "aria2c", "http", "fetch", "lwp-download"}

@@ -1,0 +1,54 @@
+package org_test
+
+import (
+	"testing"
+
+	"github.com/org/claude-sandbox/devcontainer/org"
+)
+
+// A forbidden entry wins, and a list of what is allowed forbids the rest. The
+// answer names the line that says so. No policy refuses nothing.
+func TestJudge(t *testing.T) {
+	policy, findings := org.Parse("p.jsonc", []byte("{\n\"capabilities\": {\"allow\": [\"CHOWN\", \"KILL\"], \"forbid\": [\"KILL\"]},\n\"mounts\": {}\n}"))
+	if policy == nil {
+		t.Fatal(findings)
+	}
+	for name, want := range map[string]string{
+		"CHOWN": "", "KILL": "p.jsonc:2:57 forbids it", "BPF": "p.jsonc:2:27 lists what is allowed",
+	} {
+		why, where := policy.Judge("capabilities", func(entry string) bool { return entry == name })
+		if where != want || (why == "") != (want == "") {
+			t.Errorf("%s: %q, %q, want %q", name, why, where, want)
+		}
+	}
+	if why, _ := policy.Judge("mounts", func(string) bool { return true }); why != "" {
+		t.Error(why)
+	}
+	if why, _ := (*org.Policy)(nil).Judge("mounts", func(string) bool { return true }); why != "" {
+		t.Error(why)
+	}
+}
+
+// Whole parts of a name are compared.
+func TestRegistryMatch(t *testing.T) {
+	for _, c := range []struct {
+		entry, name string
+		want        bool
+	}{
+		{"ghcr.io/acme", "ghcr.io/acme/a", true}, {"ghcr.io/acme", "ghcr.io/acme-evil/a", false},
+		{"ghcr.io/*/a", "ghcr.io/acme/a", true}, {"ghcr.io/*", "evil.io/acme", false}, {"ghcr.io/acme/a/b", "ghcr.io/acme/a", false},
+	} {
+		if got := org.RegistryMatch(c.entry, c.name); got != c.want {
+			t.Errorf("%s, %s: %v", c.entry, c.name, got)
+		}
+	}
+}
+
+// A policy with an unknown part or a value of a wrong type is none.
+func TestParseRefuses(t *testing.T) {
+	for _, text := range []string{`[]`, `{"capability": {}}`, `{"mounts": {"allow": "/srv"}}`, `{`} {
+		if policy, findings := org.Parse("p", []byte(text)); policy != nil || len(findings) != 1 {
+			t.Errorf("%s: %v", text, findings)
+		}
+	}
+}
