@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/amend"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/settings/trust"
@@ -138,7 +139,7 @@ func (a *app) amendPlace(o amendOptions) (amend.Place, error) {
 		if err := dir.Check(""); err != nil {
 			return place, exitWith(exitRefused, err)
 		}
-		place.File = real(dir.File(userSettings)) // people keep their settings elsewhere, behind a link
+		place.File = real(dir.File(session.OwnSettingsName)) // people keep their settings elsewhere, behind a link
 		return place, nil
 	}
 	project := o.project
@@ -164,9 +165,6 @@ func (a *app) amendPlace(o amendOptions) (amend.Place, error) {
 	}
 	return place, nil
 }
-
-// userSettings is the name of a user's own settings in his folder.
-const userSettings = "settings.jsonc"
 
 // showAmend prints the change of the file.
 func (a *app) showAmend(place amend.Place, r amend.Request) error {

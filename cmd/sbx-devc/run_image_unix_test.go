@@ -34,7 +34,7 @@ func TestRunOnImagesOfOthers(t *testing.T) {
 	for name, image := range map[string]string{"Debian": "debian:bookworm-slim", "musl": musl, "Node": "node:22-bookworm-slim"} {
 		t.Run(name, func(t *testing.T) {
 			cmd := runProgram(t, []string{scripted(t, "type claude >found; echo evil >>/opt/claude-sandbox/claude; echo evil >/opt/claude-sandbox/new; "+
-				"cat /opt/claude-sandbox/claude >copy; :")}, "--image", image)
+				"cat /opt/claude-sandbox/claude >copy; :")}, "--image", image, "--output-format", "stream-json")
 			var stdout, stderr bytes.Buffer
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("go"), &stdout, &stderr
 			if err := cmd.Run(); err != nil {
