@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
@@ -10,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
@@ -75,6 +77,12 @@ type Result struct {
 	Notes        []string         // what the run left closed or unread, and the user may not expect
 	Commits      []gitdir.Commits // of the agent, that can be applied
 	Warnings     []string         // what the user should know, of the plan and of what the agent left behind
+}
+
+// About is a run in one line, for people. The words may be the agent's.
+func About(id, folder, prompt, model string, usd float64, conclusion string) string {
+	return visible.Line(fmt.Sprintf("%s in %s: \"%s\", model %s, $%.2f, %s",
+		id, folder, prompt, cmp.Or(model, "unknown"), usd, cmp.Or(conclusion, "unknown")))
 }
 
 // Timings are wall-clock times of a run's steps.

@@ -439,7 +439,8 @@ func (r *run) keepPage() error {
 		return err
 	}
 	r.result.Files.Page = name
-	return errors.Join(r.result.Egress.WriteHTML(f, r.plan.ID), f.Close())
+	title := About(r.plan.ID, r.result.Folder, r.result.Prompt, r.result.Model, r.result.MeteredUSD, string(r.result.Outcome.Conclusion))
+	return errors.Join(r.result.Egress.WriteHTML(f, title), f.Close())
 }
 
 func (r *run) stateFile(name string) (string, *os.File, error) {

@@ -3,12 +3,20 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/agent/transcript"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/filekind"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/runs"
 )
 
 // logsOptions are the flags of logs.
@@ -24,29 +32,31 @@ func (a *app) logsCommand() *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
 		Use:   "logs [RUN | DIR | FILE]",
-		Short: "Show the decisions of the firewall, as they happen",
-		Long: `Show the decisions of a firewall, one a line: those of the newest run of the
-project in the current folder (with --all: of any project) or of its dev container
-where it has no run, of the run RUN, of the dev container of the project in DIR or
-of its newest run where it has none, or of an audit.jsonl. A run or a dev container
-that is up is asked through the engine. The agent's own output is transcript.jsonl
-in the run's folder. 'sbx-devc report' sums the same log up.
+		Short: "Show what the agent did in a run, or with --net what its firewall decided",
+		Long: `Show what the agent said and did in the run RUN, or in the newest run of the project
+in DIR or in the current folder (with --all: of any project), in a form for people;
+--json is Claude's own output. -f goes on until the run ends.
+
+With --net or --denied, where a project has no run, and for an audit.jsonl it shows
+the decisions of the firewall, one a line, of the run or of the project's dev
+container. What is up is asked through the engine. 'sbx-devc report' sums the same
+log up, and 'sbx-devc ls' lists the runs.
 
 Exit code 66: there is no such log; 69: the container engine does not answer.`,
 		Example: `  sbx-devc logs -f
   sbx-devc logs --denied ~/src/app
-  sbx-devc logs --json 20260102-150405-ab12cd | jq .name`,
+  sbx-devc logs --net --json 20260102-150405-ab12cd | jq .name`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.logs(cmd.Context(), o, args)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.net, "net", false, "the decisions of the firewall, the default")
-	f.BoolVarP(&o.follow, "follow", "f", false, "show new records, until the run ends or you interrupt")
+	f.BoolVar(&o.net, "net", false, "the decisions of the firewall")
+	f.BoolVarP(&o.follow, "follow", "f", false, "show what comes, until the run ends or you interrupt")
 	f.BoolVar(&o.denied, "denied", false, "only what was denied")
 	f.BoolVar(&o.all, "all", false, "without a name: the newest run of any project")
-	f.BoolVar(&o.json, "json", false, "the records themselves, one JSON object a line")
+	f.BoolVar(&o.json, "json", false, "Claude's output, or the records, one JSON object a line")
 	return cmd
 }
 
@@ -54,6 +64,9 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 	project, err := a.projectAsked(o.all, args)
 	if err != nil {
 		return err
+	}
+	if run, ok := a.runMeant(args, project); ok && !o.net && !o.denied {
+		return a.transcript(ctx, run, o)
 	}
 	arg := ""
 	if len(args) == 1 {
@@ -66,6 +79,40 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 		return err
 	}
 	return log.Tail(ctx, o.follow, a.lineOf(o))
+}
+
+// runMeant is the run whose transcript is asked for: the one that is named, or the
+// newest one of a project; false when there is none.
+func (a *app) runMeant(args []string, project string) (runs.Run, bool) {
+	if len(args) == 1 {
+		folder := a.runs().Find(args[0])
+		if run, ok := a.runs().Run(folder); ok && filekind.IsFolder(folder) {
+			return run, true
+		}
+		abs, err := filepath.Abs(args[0])
+		if err != nil || !filekind.IsFolder(abs) || filekind.IsRegular(filepath.Join(abs, sandbox.AuditFile)) {
+			return runs.Run{}, false
+		}
+		project = real(abs)
+	}
+	for _, run := range a.runs().List(project) {
+		return run, true
+	}
+	return runs.Run{}, false
+}
+
+// transcript shows what the agent did in a run.
+func (a *app) transcript(ctx context.Context, run runs.Run, o logsOptions) error {
+	fmt.Fprintf(a.stderr, "sbx-devc: %s\n", run)
+	if o.json {
+		return a.runs().Transcript(ctx, run, o.follow, shown(a.stdout))
+	}
+	printer := transcript.New(a.stdout)
+	scanner := agent.NewScanner(io.Discard, printer.Event)
+	if err := a.runs().Transcript(ctx, run, o.follow, scanner); err != nil {
+		return err
+	}
+	return errors.Join(scanner.Close(), printer.Err())
 }
 
 // lineOf shows one line of a log in the form that the flags ask for. What is no

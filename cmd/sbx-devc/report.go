@@ -72,6 +72,11 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 	if o.denied {
 		r = r.Denied()
 	}
+	title := log.Title
+	run, isRun := a.runs().Run(a.runs().Find(log.Title))
+	if isRun = isRun && run.Project != ""; isRun {
+		title = run.String()
+	}
 	write := func(w io.Writer) error {
 		switch format {
 		case "json":
@@ -79,7 +84,12 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 		case "markdown":
 			return r.WriteMarkdown(w)
 		case "html":
-			return r.WriteHTML(w, log.Title)
+			return r.WriteHTML(w, title)
+		}
+		if isRun {
+			if _, err := fmt.Fprintf(w, "%s\n\n", title); err != nil {
+				return err
+			}
 		}
 		return r.WriteText(w)
 	}

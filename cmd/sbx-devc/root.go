@@ -149,6 +149,7 @@ func (a *app) root() *cobra.Command {
 		a.applyCommand(),
 		a.reportCommand(),
 		a.logsCommand(),
+		a.lsCommand(),
 		a.demoCommand(),
 		a.actionCommand(),
 	)

@@ -30,8 +30,9 @@ type runOptions struct {
 	prompt        string // given as an argument
 	promptFile    string
 	outputFormat  string
-	goOn          bool     // with the project's newest conversation
-	resume        string   // the conversation to go on with
+	goOn          bool   // with the project's newest conversation
+	resume        string // the conversation to go on with
+	keep          runs.Keep
 	userTexts     []string // of the user's instructions, below ~/.claude
 	projectHooks  bool     // obey the project's settings
 	projectMCP    bool     // start the project's servers
@@ -136,6 +137,8 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.StringVar(&o.promptFile, "prompt-file", "", "read the prompt from this file instead of standard input")
 	f.BoolVarP(&o.goOn, "continue", "c", false, "go on with the newest conversation of a run in this project")
 	f.StringVarP(&o.resume, "resume", "r", "", "go on with the conversation of this run, or of this session of Claude's")
+	f.IntVar(&o.keep.Runs, "keep-runs", runs.DefaultKeep.Runs, "keep so many of the newest runs on this machine")
+	f.IntVar(&o.keep.Days, "keep-days", runs.DefaultKeep.Days, "keep runs for so many days")
 	f.StringSliceVar(&o.userTexts, "user-instructions", nil,
 		"your own instructions that Claude gets: CLAUDE.md, skills, agents/NAME.md and the like, below ~/.claude")
 	f.BoolVar(&o.projectHooks, "project-settings", false, "obey the project's .claude/settings.json with its hooks: you have read it")
@@ -164,10 +167,10 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 // limitsLimit refuses limits of zero and less, and what is no number: whoever gives
 // one would have a run without that limit, and not know it.
 func limitsLimit(flags *pflag.FlagSet) error {
-	for _, name := range []string{"max-turns", "max-budget-usd", "cpus", "pids", "timeout"} {
+	for _, name := range []string{"max-turns", "max-budget-usd", "cpus", "pids", "timeout", "keep-runs", "keep-days"} {
 		f := flags.Lookup(name)
 		value := f.Value.String()
-		if f.Changed && (value == f.DefValue || strings.HasPrefix(value, "-") || value == "NaN" || value == "+Inf") {
+		if f.Changed && (value == "0" || value == "0s" || strings.HasPrefix(value, "-") || value == "NaN" || value == "+Inf") {
 			return diag.WithHint(fmt.Errorf("--%s %s is no limit", name, f.Value), "give more than 0, or leave it out")
 		}
 	}
@@ -259,7 +262,6 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if host.StateDir, err = a.runs().Make(plan.ID); err != nil {
 		return err
 	}
-	a.runs().Prune(ctx, e, time.Now())
 	// From here on signals go to the agent, so they must not cancel what
 	// supervises it.
 	ctx = context.WithoutCancel(ctx)
@@ -268,6 +270,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	result, err := sandbox.Run(ctx, e, plan, *host)
 	out.finish(result)
 	a.report(result, plan.Network.Mode)
+	a.runs().Prune(ctx, e, time.Now(), o.keep)
 	a.offerCommits(result)
 	if summary != nil {
 		if saveErr := summary.Save(result, err); saveErr != nil {

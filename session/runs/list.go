@@ -25,6 +25,11 @@ type Run struct {
 	SessionID    string    `json:"sessionId"`
 }
 
+// String is the run in one line.
+func (r Run) String() string {
+	return sandbox.About(r.ID, r.Project, r.Prompt, r.Model, r.CostUSD, r.Result)
+}
+
 // Running is the result of a run that goes on.
 const Running = "running"
 

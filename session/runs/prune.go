@@ -15,7 +15,6 @@ import (
 
 // Runs that are kept. A run leaves up to 700 MiB behind, some MiB mostly.
 const (
-	keptRuns  = 50
 	keptBytes = 2 << 30
 	// keptAnyway is the age below which a run always stays: it may be starting,
 	// and its result may be on somebody's screen.
@@ -24,6 +23,15 @@ const (
 	// agent's: they may be nowhere else.
 	keptCommits = 30 * 24 * time.Hour
 )
+
+// Keep says which runs stay.
+type Keep struct {
+	Runs int // the newest so many
+	Days int // those that are at most so old
+}
+
+// DefaultKeep holds where nobody says anything.
+var DefaultKeep = Keep{Runs: 50, Days: 30}
 
 // commitsFiles are where a run keeps the commits that the agent made, see
 // workspace/gitdir.
@@ -37,14 +45,15 @@ type keptRun struct {
 	commits bool
 }
 
-// surplus lists the runs that may go: those beyond keptRuns and keptBytes, the
-// newest counted first, as runs are sorted.
-func surplus(runs []keptRun) (gone []keptRun) {
+// surplus lists the runs that may go: those beyond keep and keptBytes, the newest
+// counted first, as runs are sorted.
+func surplus(runs []keptRun, keep Keep) (gone []keptRun) {
+	oldest := time.Duration(keep.Days) * 24 * time.Hour
 	number, bytes := 0, int64(0)
 	for _, r := range runs {
 		number, bytes = number+1, bytes+r.bytes
 		switch {
-		case number <= keptRuns && bytes <= keptBytes, r.age < keptAnyway, r.commits && r.age < keptCommits:
+		case number <= keep.Runs && r.age <= oldest && bytes <= keptBytes, r.age < keptAnyway, r.commits && r.age < keptCommits:
 		default:
 			gone = append(gone, r)
 		}
@@ -54,10 +63,10 @@ func surplus(runs []keptRun) (gone []keptRun) {
 
 // Prune removes the runs of long ago, and notes it. One that has containers stays, and so
 // do all of them where the engine does not say. It never fails a run.
-func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time) {
+func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time, keep Keep) {
 	removed, commits := 0, 0
-	for _, r := range surplus(h.list(now)) {
-		if alive, err := e.List(ctx, sandbox.LabelRun, r.id); err != nil || len(alive) > 0 {
+	for _, r := range surplus(h.list(now), keep) {
+		if alive, err := e.List(ctx, sandbox.LabelRun, r.id); err != nil || len(alive) > 0 || h.goesOn(r.id) {
 			continue
 		}
 		if os.RemoveAll(filepath.Join(h.Dir(), r.id)) == nil {

@@ -15,6 +15,7 @@ import (
 
 func TestOldRunsThatMayGo(t *testing.T) {
 	const day = 24 * time.Hour
+	keep := Keep{Runs: 50, Days: 100}
 	runs := func(n int, each keptRun) (all []keptRun) {
 		for i := range n {
 			each.id = fmt.Sprint(i)
@@ -26,14 +27,15 @@ func TestOldRunsThatMayGo(t *testing.T) {
 		runs []keptRun
 		want int
 	}{
-		"as many as are kept": {runs(keptRuns, keptRun{age: day}), 0},
-		"more":                {runs(keptRuns+7, keptRun{age: day}), 7},
-		"more, but young":     {runs(keptRuns+7, keptRun{age: time.Minute}), 0},
+		"as many as are kept": {runs(keep.Runs, keptRun{age: day}), 0},
+		"more":                {runs(keep.Runs+7, keptRun{age: day}), 7},
+		"more, but young":     {runs(keep.Runs+7, keptRun{age: time.Minute}), 0},
 		"too large":           {runs(5, keptRun{age: day, bytes: 1 << 30}), 3},
-		"with commits":        {runs(keptRuns+7, keptRun{age: 29 * day, commits: true}), 0},
-		"with old commits":    {runs(keptRuns+7, keptRun{age: 31 * day, commits: true}), 7},
+		"too old":             {append(runs(5, keptRun{age: 99 * day}), keptRun{id: "5", age: 101 * day}), 1},
+		"with commits":        {runs(keep.Runs+7, keptRun{age: 29 * day, commits: true}), 0},
+		"with old commits":    {runs(keep.Runs+7, keptRun{age: 31 * day, commits: true}), 7},
 	} {
-		gone := surplus(c.runs)
+		gone := surplus(c.runs, keep)
 		if len(gone) != c.want {
 			t.Errorf("%s: %d go, want %d", name, len(gone), c.want)
 		}
@@ -46,6 +48,7 @@ func TestOldRunsThatMayGo(t *testing.T) {
 // A run that has containers is never removed, and what is no run stays.
 func TestARunThatLivesIsNotRemoved(t *testing.T) {
 	e := enginetest.Connect(t)
+	keep := Keep{Runs: 50, Days: 100_000}
 	var said []string
 	state := t.TempDir()
 	h := HomeOf(func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }, func(line string) { said = append(said, line) })
@@ -59,7 +62,7 @@ func TestARunThatLivesIsNotRemoved(t *testing.T) {
 		}
 	}
 	make("something else")
-	for i := range keptRuns + 3 {
+	for i := range keep.Runs + 3 {
 		make(fmt.Sprintf("20250102-1504%02d-ab12cd", i))
 	}
 	alive := "20250102-150401-ab12cd"
@@ -72,12 +75,12 @@ func TestARunThatLivesIsNotRemoved(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	h.Prune(t.Context(), e, time.Now())
+	h.Prune(t.Context(), e, time.Now(), keep)
 	var left []string
 	for _, r := range h.list(time.Now()) {
 		left = append(left, r.id)
 	}
-	if len(left) != keptRuns+1 || !slices.Contains(left, alive) || slices.Contains(left, "20250102-150400-ab12cd") || slices.Contains(left, "20250102-150402-ab12cd") {
+	if len(left) != keep.Runs+1 || !slices.Contains(left, alive) || slices.Contains(left, "20250102-150400-ab12cd") || slices.Contains(left, "20250102-150402-ab12cd") {
 		t.Errorf("%d are left: %q", len(left), left[:4])
 	}
 	if !exists(filepath.Join(home, "something else")) {

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/session/runs"
+)
+
+// lsOptions are the flags of ls.
+type lsOptions struct{ all, json bool }
+
+func (a *app) lsCommand() *cobra.Command {
+	var o lsOptions
+	cmd := &cobra.Command{
+		Use:   "ls [DIR]",
+		Short: "List the runs of a project",
+		Long: `List the runs of the project in DIR (default: the project around the current folder),
+the newest first: when each began, its prompt's first words, model, cost at list
+price and result. --all lists those of all projects.
+
+logs, report, diff, apply and run --resume take a run's name.`,
+		Example: `  sbx-devc ls
+  sbx-devc ls --all --json | jq '.runs[] | select(.result != "success")'`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.ls(o, args) },
+	}
+	cmd.Flags().BoolVar(&o.all, "all", false, "the runs of all projects")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) ls(o lsOptions, args []string) error {
+	project, err := a.projectAsked(o.all, args)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		if project, err = filepath.Abs(args[0]); err != nil {
+			return exitWith(exitInternal, err)
+		}
+		project = real(project)
+	}
+	list := a.runs().List(project)
+	if o.json {
+		return printJSON(a.stdout, struct {
+			SchemaVersion int        `json:"schemaVersion"`
+			Runs          []runs.Run `json:"runs"`
+		}{1, append([]runs.Run{}, list...)})
+	}
+	if len(list) == 0 {
+		fmt.Fprintf(a.stderr, "sbx-devc: no runs of %s\n", visible.Line(cmp.Or(project, "any project")))
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
+	head, of := "RUN\tBEGAN\t", func(runs.Run) string { return "" }
+	if o.all {
+		head, of = head+"PROJECT\t", func(r runs.Run) string { return inList(r.Project) + "\t" }
+	}
+	fmt.Fprintln(w, head+"PROMPT\tMODEL\tCOST\tRESULT")
+	for _, r := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t$%.2f\t%s\n", r.ID, r.Began.Local().Format(time.DateTime), of(r), inList(r.Prompt), inList(r.Model), r.CostUSD,
+			inList(r.Result))
+	}
+	return w.Flush()
+}
+
+// maxInList bounds the words of a column, in runes.
+const maxInList = 50
+
+// inList makes words fit a column: they may be the agent's.
+func inList(words string) string {
+	text := []rune(visible.Line(words))
+	if len(text) > maxInList {
+		text = append(text[:maxInList-1], '…')
+	}
+	return cmp.Or(string(text), "-")
+}

@@ -1,0 +1,58 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+)
+
+// transcriptFile is where sandbox.Run keeps what Claude printed.
+const transcriptFile = "transcript.jsonl"
+
+// followPause is how often Transcript looks for more.
+const followPause = 200 * time.Millisecond
+
+// Transcript copies what Claude printed in a run to w, and with follow what it
+// prints until the run's end, or until ctx is done.
+func (h Home) Transcript(ctx context.Context, r Run, follow bool, w io.Writer) error {
+	f, err := os.Open(filepath.Join(r.Folder, transcriptFile))
+	for follow && errors.Is(err, fs.ErrNotExist) && h.goesOn(r.ID) && pause(ctx) {
+		f, err = os.Open(filepath.Join(r.Folder, transcriptFile))
+	}
+	if err != nil {
+		what := "no transcript"
+		if h.goesOn(r.ID) {
+			what += " yet"
+		}
+		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run %s has %s", r.ID, what),
+			"--net shows what its firewall decided; -f waits for a run that has just begun"))
+	}
+	defer f.Close()
+	for {
+		goesOn := follow && h.goesOn(r.ID) // asked first: what comes before the end is read below
+		if _, err := io.Copy(w, f); err != nil {
+			return fmt.Errorf("showing the transcript: %w", err)
+		}
+		if !goesOn || !pause(ctx) {
+			return nil
+		}
+	}
+}
+
+// pause waits a moment; false when ctx is done.
+func pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(followPause):
+		return true
+	}
+}
