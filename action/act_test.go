@@ -38,6 +38,7 @@ jobs:
     runs-on: ubuntu-latest
     steps:
       - uses: actions/checkout@v6
+      - run: if [ "$(id -u)" = 0 ]; then chown -R 1000:1000 .; fi # the agent never is root
       - id: agent
         uses: org/claude-sandbox@v1
         continue-on-error: true
