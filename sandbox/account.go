@@ -30,7 +30,9 @@ func accountMounts() (mounts []engine.Mount) {
 // KeepAccounts leaves the account files of the agent's image in their places: its user
 // has no name then.
 func (p *Plan) KeepAccounts() {
-	p.Agent.Mounts = slices.DeleteFunc(slices.Clone(p.Agent.Mounts), func(m engine.Mount) bool { return slices.Contains(AccountFiles(), m.Target) })
+	p.Agent.Mounts = slices.DeleteFunc(slices.Clone(p.Agent.Mounts), func(m engine.Mount) bool {
+		return slices.Contains(AccountFiles(), m.Target)
+	})
 }
 
 // accountText returns the content of an account file for a user: ssh, node, whoami

@@ -54,7 +54,8 @@ func fillHome(ctx context.Context, e *engine.Engine, sidecar string, p *Plan, fi
 	for _, f := range files {
 		name := path.Join(path.Base(claudeHome), f.Path)
 		err = errors.Join(err, folder(path.Dir(name)),
-			tw.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(f.Data)), Uid: p.gitOwner.UID, Gid: p.gitOwner.GID}))
+			tw.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(f.Data)), Uid: p.gitOwner.UID,
+				Gid: p.gitOwner.GID}))
 		if err == nil {
 			_, err = tw.Write(f.Data)
 		}

@@ -27,7 +27,8 @@ const takeTimeout = 30 * time.Second
 // bundles into folder, the run's. The agent's container must have ended.
 // What git refuses is said in the notes. With an error a volume could not be read
 // to its end, and the commits are those of the other volumes.
-func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git gitdir.Layout) (commits []gitdir.Commits, notes []string, err error) {
+func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git gitdir.Layout) (commits []gitdir.Commits,
+	notes []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, takeTimeout)
 	defer cancel()
 	t := &gitdir.Taker{Run: id, Folder: folder}
@@ -83,7 +84,8 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 	}
 	if r.plan.inAction && len(r.result.Commits) > 0 { // a workflow has git, and no sbx-devc on its PATH
 		bundle := filepath.Join(r.host.StateDir, r.result.Commits[0].Bundle)
-		r.host.Say(fmt.Sprintf("your repository has none of its commits yet; to add them as branches: git fetch '%s' 'refs/heads/sbx/*:refs/heads/sbx/*'", bundle))
+		r.host.Say(fmt.Sprintf("your repository has none of its commits yet; to add them as branches: git fetch '%s' "+
+			"'refs/heads/sbx/*:refs/heads/sbx/*'", bundle))
 	}
 }
 

@@ -27,7 +27,8 @@ func checkClaudePath(name string) error {
 		return nil
 	}
 	no := func(why string) error {
-		return diag.WithHint(fmt.Errorf("%w: the path of claude, %s, %s", ErrConfig, name, why), "give the path in the image, such as %s", DefaultClaudePath)
+		return diag.WithHint(fmt.Errorf("%w: the path of claude, %s, %s", ErrConfig, name, why), "give the path in the image, "+
+			"such as %s", DefaultClaudePath)
 	}
 	if !path.IsAbs(name) || path.Clean(name) != name {
 		return no("is not absolute or not in its shortest form")
@@ -44,7 +45,8 @@ func checkClaudePath(name string) error {
 // that the user passes on by prefix. Ours cannot be replaced: they keep the
 // agent on the proxy and quiet.
 func (p *Plan) environment(o Options, s settings.Settings) error {
-	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress, Memory: len(o.Headless.MemoryOf) > 0}), "HOME="+agentHome, "USER=agent")
+	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress, Memory: len(o.Headless.MemoryOf) > 0}),
+		"HOME="+agentHome, "USER=agent")
 	env = append(env, gitVariables()...)
 	taken := map[string]bool{}
 	for _, v := range env {
@@ -57,7 +59,8 @@ func (p *Plan) environment(o Options, s settings.Settings) error {
 	names := make([]string, 0, len(s.Env))
 	for name := range s.Env {
 		if taken[name] {
-			return diag.WithHint(fmt.Errorf("%w: env: %s is set by the sandbox itself", ErrConfig, name), "remove it from env; keys stay on the host, see docs/threat-model.md")
+			return diag.WithHint(fmt.Errorf("%w: env: %s is set by the sandbox itself", ErrConfig, name), "remove it from env; keys stay on "+
+				"the host, see docs/threat-model.md")
 		}
 		names = append(names, name)
 	}

@@ -20,7 +20,8 @@ func notes(o Options, w *workspace.Workspace, mode firewall.Mode) (out []string)
 			if o.InputsNotFlags {
 				open = "the input \"presets: " + strings.Join(hosting, ", ") + "\""
 			}
-			out = append(out, fmt.Sprintf("the project's sandbox.jsonc opens %s for its dev container; this run leaves that closed, and %s opens it", strings.Join(hosting, ", "), open))
+			out = append(out, fmt.Sprintf("the project's sandbox.jsonc opens %s for its dev container; this run leaves that closed, and %s "+
+				"opens it", strings.Join(hosting, ", "), open))
 		}
 	}
 	if closesGists(o.users().Network) && (mode == firewall.ModeAllowlist || mode == firewall.ModeAudit) {

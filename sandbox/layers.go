@@ -243,7 +243,8 @@ func offerInputs(found []wide) string {
 	}
 	var parts []string
 	if len(inputs) > 0 {
-		parts = append(parts, fmt.Sprintf("allow it in the workflow with %s, or take it out of .devcontainer/sandbox.jsonc", strings.Join(inputs, " and ")))
+		parts = append(parts, fmt.Sprintf("allow it in the workflow with %s, or take it out of "+
+			".devcontainer/sandbox.jsonc", strings.Join(inputs, " and ")))
 	}
 	if len(none) > 0 {
 		parts = append(parts, "no input allows this, take it out of .devcontainer/sandbox.jsonc: "+strings.Join(none, "; "))

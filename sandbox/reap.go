@@ -107,6 +107,7 @@ func (l *live) keep(ctx context.Context, failure error) []string {
 		return nil
 	}
 	name := FirewallContainer(l.run.ID)
-	return []string{fmt.Sprintf("warning: the run %s in %s ended without its program, and the commits of its agent could not be taken: %v; its container %s is kept, and %d more starts try again; to give the commits up: docker rm -fv %s",
+	return []string{fmt.Sprintf("warning: the run %s in %s ended without its program, and the commits of its agent could not be taken: "+
+		"%v; its container %s is kept, and %d more starts try again; to give the commits up: docker rm -fv %s",
 		l.run.ID, l.run.Folder, errors.Join(failure, err), name, rescueTries-l.run.Tries, name)}
 }

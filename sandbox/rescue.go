@@ -41,7 +41,8 @@ func rescueCommits(ctx context.Context, e *engine.Engine, n liveRun) (said []str
 		return nil, err
 	}
 	if _, err := os.Lstat(n.StateDir); errors.Is(err, fs.ErrNotExist) {
-		return []string{fmt.Sprintf("warning: the folder %s of the run %s is gone; commits that its agent made are not kept", n.StateDir, n.ID)}, nil
+		return []string{fmt.Sprintf("warning: the folder %s of the run %s is gone; commits that its agent made are "+
+			"not kept", n.StateDir, n.ID)}, nil
 	}
 	commits, notes, err := TakeCommits(ctx, e, n.ID, n.StateDir, layoutOf(labels[labelGit]))
 	if saveErr := n.saveCommits(commits, notes); saveErr != nil {
@@ -55,7 +56,8 @@ func rescueCommits(ctx context.Context, e *engine.Engine, n liveRun) (said []str
 		count += c.Count
 	}
 	if count > 0 {
-		said = append(said, fmt.Sprintf("the run %s ended without its program; its %s kept: sbx-devc apply %s", n.ID, areCommits(count), n.applyName()))
+		said = append(said, fmt.Sprintf("the run %s ended without its program; its %s kept: sbx-devc "+
+			"apply %s", n.ID, areCommits(count), n.applyName()))
 	}
 	return said, err
 }

@@ -23,7 +23,8 @@ func ExitCode(err error) int {
 		kind error
 		code int
 	}{
-		{workspace.ErrRefused, 77}, {ErrConfig, 65}, {workspace.ErrInput, 66}, {ErrNoKey, 78}, {ErrKey, 78}, {ErrTimeout, exitcode.Timeout}, {ErrUpstream, exitcode.Failed},
+		{workspace.ErrRefused, 77}, {ErrConfig, 65}, {workspace.ErrInput, 66}, {ErrNoKey, 78}, {ErrKey, 78}, {ErrTimeout,
+			exitcode.Timeout}, {ErrUpstream, exitcode.Failed},
 		{engine.ErrUnavailable, 69}, {ErrNoStart, 125},
 	} {
 		if errors.Is(err, c.kind) {

@@ -59,7 +59,8 @@ const cleanupTimeout = 30 * time.Second
 func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result, err error) {
 	say := h.Say
 	h.Say = func(line string) { say(visible.Line(line)) }
-	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}), reach: newReach()}
+	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}),
+		reach: newReach()}
 	r.result.ID, r.result.Folder = p.ID, p.Folder()
 	defer func() {
 		r.result.Warnings = append(r.result.Warnings, p.Warnings...)

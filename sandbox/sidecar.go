@@ -164,7 +164,8 @@ type tunnelHost struct {
 // handler to it. It returns when the agent's side accepts connections.
 func openTunnel(ctx context.Context, e *engine.Engine, sidecar string, handler http.Handler) (*tunnelHost, error) {
 	// ExecSpec.User: the exec would otherwise be root with NET_ADMIN.
-	stream, err := e.Exec(ctx, sidecar, engine.ExecSpec{Command: []string{InitPath, "tunnel"}, User: "65534:65534", WorkingDir: "/", Stdin: true})
+	stream, err := e.Exec(ctx, sidecar, engine.ExecSpec{Command: []string{InitPath, "tunnel"}, User: "65534:65534", WorkingDir: "/",
+		Stdin: true})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
 	}

@@ -54,13 +54,17 @@ func obeyedByPrograms(name string) bool {
 		"LD_", "DYLD_", "GCONV", "GLIBC_", "MALLOC_", // loader and libc
 		"BASH", "ZSH", "FPATH", "FZF_", "LESS", "VIM", "NVIM", "EMACS", // shells and what they start
 		"NODE", "BUN_", "DENO_", "NPM_", "YARN_", "PNPM_", "COREPACK_", "NVM_", "VOLTA_", // JavaScript
-		"PYTHON", "PYENV_", "PIP_", "PIPX_", "POETRY_", "UV_", "CONDA_", "PERL", "RUBY", "RBENV_", "GEM_", "BUNDLE_", "LUA", "PHP", "COMPOSER_", // other interpreters
-		"JAVA_", "_JAVA", "JDK_", "JVM_", "KOTLIN_", "SBT_", "MAVEN_", "MVN_", "GRADLE_", "DOTNET_", "CORECLR_", "COR_", "COMPLUS_", "MSBUILD", "NUGET_", "MONO_",
+		"PYTHON", "PYENV_", "PIP_", "PIPX_", "POETRY_", "UV_", "CONDA_", "PERL", "RUBY", "RBENV_", "GEM_", "BUNDLE_", "LUA", "PHP",
+		"COMPOSER_", // other interpreters
+		"JAVA_", "_JAVA", "JDK_", "JVM_", "KOTLIN_", "SBT_", "MAVEN_", "MVN_", "GRADLE_", "DOTNET_", "CORECLR_", "COR_", "COMPLUS_",
+		"MSBUILD", "NUGET_", "MONO_",
 		"R_", "JULIA_", "ERL_", "ELIXIR_", "MIX_", "HEX_", "GHC", "CABAL_", "STACK_", "OCAML", "OPAM", "SWIFT_",
 		"CARGO_", "RUST", "MAKE", "CMAKE_", "NINJA_", "BAZEL", "CCACHE_", "GO1", "GOFLAGS", // build tools
-		"GIT_", "SSH_", "GPG_", "GNUPG", "DOCKER_", "COMPOSE_", "BUILDX_", "BUILDKIT_", "CONTAINER_", "PODMAN_", "KUBE", "HELM_", "TF_", // that act for the user
+		"GIT_", "SSH_", "GPG_", "GNUPG", "DOCKER_", "COMPOSE_", "BUILDX_", "BUILDKIT_", "CONTAINER_", "PODMAN_", "KUBE", "HELM_", "TF_",
+		// that act for the user
 		"SSL_", "CURL_", "OPENSSL_", "REQUESTS_", "WGET", "RES_", "LOCALDOMAIN", "HOSTALIASES", // trust and names
-		"ANTHROPIC_", "CLAUDE", "MCP_", "OTEL_", "DISABLE_", "ENABLE_", "USE_BUILTIN_", "AWS_", "GOOGLE_", "VERTEX_", "AZURE_", "XDG_", "SBX_", // Claude Code, its providers
+		"ANTHROPIC_", "CLAUDE", "MCP_", "OTEL_", "DISABLE_", "ENABLE_", "USE_BUILTIN_", "AWS_", "GOOGLE_", "VERTEX_", "AZURE_", "XDG_",
+		"SBX_", // Claude Code, its providers
 		"GTK_", "GIO_", "QT_", "RIPGREP_", "PLAYWRIGHT_", "PUPPETEER_", "HUSKY",
 	} {
 		if strings.HasPrefix(name, prefix) {
@@ -70,7 +74,8 @@ func obeyedByPrograms(name string) bool {
 	if slices.Contains([]string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "ENV", "IFS", "PS4", "IS_SANDBOX"}, name) {
 		return true
 	}
-	for _, part := range []string{"PRELOAD", "PROXY", "OPTIONS", "HOOK", "PROFILE", "CONFIG", "INIT", "INSECURE", "VERIFY", "SSL", "TLS", "CERT"} {
+	for _, part := range []string{"PRELOAD", "PROXY", "OPTIONS", "HOOK", "PROFILE", "CONFIG", "INIT", "INSECURE", "VERIFY", "SSL",
+		"TLS", "CERT"} {
 		if strings.Contains(name, part) {
 			return true
 		}
@@ -83,6 +88,7 @@ func harmlessNames() []string {
 	return []string{
 		"NODE_ENV", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "RUST_BACKTRACE", "RUST_LOG", "MIX_ENV",
 		"AWS_REGION", "AWS_DEFAULT_REGION", "GOOS", "GOARCH", "CGO_ENABLED", "HUSKY",
-		"TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CI", "DEBUG", "PORT", "HOST", "VERSION",
+		"TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CI", "DEBUG",
+		"PORT", "HOST", "VERSION",
 	}
 }

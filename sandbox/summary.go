@@ -74,7 +74,8 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
 		Commits: result.Commits, Prompt: result.Prompt, Model: result.Model,
 		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD,
-		Egress: []report.Row{}, Changed: []string{}, Warnings: append([]string{}, result.Warnings...), Notes: append([]string{}, result.Notes...), Milliseconds: result.Timings.milliseconds(),
+		Egress: []report.Row{}, Changed: []string{}, Warnings: append([]string{}, result.Warnings...), Notes: append([]string{},
+			result.Notes...), Milliseconds: result.Timings.milliseconds(),
 	}
 	switch {
 	case failure != nil:

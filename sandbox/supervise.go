@@ -102,7 +102,8 @@ func (r *run) attachOutput(ctx context.Context) error {
 		return err
 	}
 	if err := r.engine.Start(ctx, p.id); err != nil {
-		return diag.WithHint(fmt.Errorf("%w: %w", ErrNoStart, err), "does the image %s hold the program %q?", r.plan.Agent.Image, r.plan.Agent.Entrypoint[0])
+		return diag.WithHint(fmt.Errorf("%w: %w", ErrNoStart, err), "does the image %s hold the "+
+			"program %q?", r.plan.Agent.Image, r.plan.Agent.Entrypoint[0])
 	}
 	if err := r.checkMounted(ctx); err != nil {
 		return err
@@ -209,7 +210,8 @@ wait:
 		case <-refused:
 			refused = nil
 			ended = agent.EndedHopeless
-			failure = diag.WithHint(fmt.Errorf("%w (HTTP 401 or 403)", ErrKey), "check ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN, and that it belongs to %s", r.host.Upstream)
+			failure = diag.WithHint(fmt.Errorf("%w (HTTP 401 or 403)", ErrKey), "check ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN, and "+
+				"that it belongs to %s", r.host.Upstream)
 			stop.interrupt()
 		case <-unreachable:
 			unreachable = nil
@@ -281,7 +283,8 @@ func (r *run) firewallEnded(e engine.Exit) error {
 	if d := time.Duration(r.plan.Timeout); d > 0 && time.Since(r.agent.started) >= d {
 		return fmt.Errorf("%w: %s", ErrTimeout, d) // this process was stopped meanwhile
 	}
-	return fmt.Errorf("%w with exit code %d while the agent ran; the agent was stopped: %s", ErrFirewall, e.Code, strings.TrimSpace(r.sidecar.stderr.String()))
+	return fmt.Errorf("%w with exit code %d while the agent ran; the agent was "+
+		"stopped: %s", ErrFirewall, e.Code, strings.TrimSpace(r.sidecar.stderr.String()))
 }
 
 // newsLag is how much later than one container's end the engine may tell of

@@ -38,7 +38,8 @@ for folder; do
 		sed -n 's/^:000000 160000 [^	]*	//p' | git update-index --force-remove --stdin || exit 1
 	tree=$(git write-tree) || exit 1
 	test "$tree" = "$(git rev-parse "$base^{tree}")" && continue
-	commit=$(git commit-tree ${head:+-p $head} -m "$message" "$tree") && git update-ref --create-reflog -m 'sbx-devc run --commit' HEAD "$commit" || exit 1
+	commit=$(git commit-tree ${head:+-p $head} -m "$message" "$tree") &&
+		git update-ref --create-reflog -m 'sbx-devc run --commit' HEAD "$commit" || exit 1
 	echo "$commit"
 done
 exit $failed

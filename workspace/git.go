@@ -43,11 +43,13 @@ func (w *Workspace) lookAtGit() {
 	w.Git = gitdir.Look(w.Dir, folders, files)
 	for _, r := range w.Git.Repositories {
 		if r.Problem != "" {
-			w.Notes = append(w.Notes, fmt.Sprintf("git does not work for the agent in %s: %s; %s", filepath.Join(w.Dir, filepath.FromSlash(path.Dir(r.Path))), r.Problem, r.Hint))
+			w.Notes = append(w.Notes, fmt.Sprintf("git does not work for the agent in "+
+				"%s: %s; %s", filepath.Join(w.Dir, filepath.FromSlash(path.Dir(r.Path))), r.Problem, r.Hint))
 		}
 	}
 	if w.FoldsCase {
-		w.Notes = append(w.Notes, w.Dir+" does not tell upper from lower case: the agent may write to protected files by another spelling, such as .MCP.json; "+
+		w.Notes = append(w.Notes, w.Dir+" does not tell upper from lower case: the agent may write to protected files by another "+
+			"spelling, such as .MCP.json; "+
 			"what it changed there is named at the end, and only a clone on another file system prevents it")
 	}
 	w.Filters = gitFilters(w.Dir)
@@ -82,7 +84,8 @@ func (w *Workspace) coverSubmodules() {
 		}
 		folders, err := gitdir.Submodules(hosts[rel])
 		if err != nil {
-			w.Notes = append(w.Notes, fmt.Sprintf("%v: submodules of it that are not checked out are not protected from the agent, and git on this machine obeys a repository there", err))
+			w.Notes = append(w.Notes, fmt.Sprintf("%v: submodules of it that are not checked out are not protected from the agent, and git "+
+				"on this machine obeys a repository there", err))
 		}
 		for _, folder := range folders {
 			at, err := filepath.Rel(w.Dir, filepath.Join(w.Dir, filepath.FromSlash(path.Dir(rel)), filepath.FromSlash(folder)))
@@ -95,11 +98,13 @@ func (w *Workspace) coverSubmodules() {
 		}
 	}
 	if n := len(absent); n > maxSubmodules {
-		w.Notes = append(w.Notes, fmt.Sprintf("%d submodules are not checked out: %s and all later ones are not protected from the agent, and git on this machine obeys a repository there", n, absent[maxSubmodules]))
+		w.Notes = append(w.Notes, fmt.Sprintf("%d submodules are not checked out: %s and all later ones are not protected from the agent, "+
+			"and git on this machine obeys a repository there", n, absent[maxSubmodules]))
 		absent = absent[:maxSubmodules]
 	}
 	if n := len(absent); n > 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("submodules that are not checked out: %d, such as %s; the agent cannot write there; 'git submodule update --init' checks them out", n, absent[0]))
+		w.Notes = append(w.Notes, fmt.Sprintf("submodules that are not checked out: %d, such as %s; the agent cannot write there; 'git "+
+			"submodule update --init' checks them out", n, absent[0]))
 	}
 	w.Protect = append(w.Protect, absent...)
 }

@@ -12,7 +12,8 @@ import (
 // choose where the credential goes. A run brings some of them as text.
 func instructionPaths() []string {
 	return []string{
-		"CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/agents", ".claude/commands", ".claude/output-styles", ".claude/rules", ".claude/skills",
+		"CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/agents", ".claude/commands", ".claude/output-styles",
+		".claude/rules", ".claude/skills",
 		".claude/settings.json", ".claude/settings.local.json", ".mcp.json",
 	}
 }

@@ -37,11 +37,13 @@ func openingFiles(dir string) (protect, notes []string) {
 			case File:
 				protect = append(protect, p)
 			case Symlink:
-				notes = append(notes, fmt.Sprintf("%s names %s, which leads over a symbolic link: what the agent puts there is obeyed on this machine", rel, p))
+				notes = append(notes, fmt.Sprintf("%s names %s, which leads over a symbolic link: what the agent puts there is obeyed on "+
+					"this machine", rel, p))
 			}
 		}
 		if command {
-			notes = append(notes, rel+" has an initializeCommand, which runs on this machine each time the dev container is opened: before that, look at what the agent changed of what it reads")
+			notes = append(notes, rel+" has an initializeCommand, which runs on this machine each time the dev container is opened: before "+
+				"that, look at what the agent changed of what it reads")
 		}
 	}
 	slices.Sort(protect)

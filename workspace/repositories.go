@@ -97,7 +97,8 @@ func (r *repositories) gitEntry(file, rel string, d fs.DirEntry) error {
 func gitProtection(dir string, r repositories, whole bool) (protect, notes []string) {
 	for i, rel := range nested(r) {
 		if i == protectedRepos {
-			notes = append(notes, fmt.Sprintf("more than %d nested repositories: %s and all later ones are not protected from the agent, and git on this machine obeys their configuration", protectedRepos, rel))
+			notes = append(notes, fmt.Sprintf("more than %d nested repositories: %s and all later ones are not protected from the agent, and "+
+				"git on this machine obeys their configuration", protectedRepos, rel))
 			break
 		}
 		if kind := r.found[rel]; kind == obeyed.BareFolder || kind == obeyed.BareLedAway {
@@ -183,7 +184,8 @@ func configuredPaths(dir string) (protect, notes []string) {
 	}
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
-		return nil, []string{"git's configuration cannot be read to its end: what it makes git run or read in the project is not protected from the agent"}
+		return nil, []string{"git's configuration cannot be read to its end: what it makes git run or read in the project is not " +
+			"protected from the agent"}
 	}
 	if err != nil {
 		return nil, nil // no repository, or none that git would use
@@ -222,7 +224,8 @@ func configuredPaths(dir string) (protect, notes []string) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(origin), value)); err == nil || filepath.IsAbs(value) {
 				add(filepath.Dir(origin), value)
 			} else {
-				notes = append(notes, fmt.Sprintf("git's configuration includes %s, which is missing: what the agent writes there is obeyed on this machine", value))
+				notes = append(notes, fmt.Sprintf("git's configuration includes %s, which is missing: what the agent writes there is obeyed on "+
+					"this machine", value))
 			}
 		}
 	}

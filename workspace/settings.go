@@ -30,7 +30,8 @@ func protectable(dir string) (rels, notes []string) {
 	}
 	slices.Sort(rels)
 	if len(rels) > maxSettings {
-		notes = append(notes, fmt.Sprintf("more than %d settings of agents and editors: %s and all later ones are not protected from the agent", maxSettings, rels[maxSettings]))
+		notes = append(notes, fmt.Sprintf("more than %d settings of agents and editors: %s and all later ones are not protected from "+
+			"the agent", maxSettings, rels[maxSettings]))
 		rels = rels[:maxSettings]
 	}
 	return rels, notes

@@ -114,7 +114,8 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	w.Protect, w.Notes = union(w.Protect, targets), append(w.Notes, loose...)
 	w.Protect = slices.DeleteFunc(w.Protect, w.Git.Covers) // hidden behind the agent's own
 	for _, p := range leftTokens(dir, w.Protect) {
-		w.Notes = append(w.Notes, p+" holds a password or a token, which the agent can read and use at every host that the policy allows: keep it in a credential helper, outside of the project")
+		w.Notes = append(w.Notes, p+" holds a password or a token, which the agent can read and use at every host that the policy allows: "+
+			"keep it in a credential helper, outside of the project")
 	}
 	w.Spellings = map[string][]string{}
 	if w.FoldsCase {
@@ -151,7 +152,8 @@ func (w *Workspace) coverSockets() error {
 		return diag.WithHint(err, "remove those that no program uses: find . -type s -o -type p")
 	}
 	w.Sockets = sockets
-	w.Notes = append(w.Notes, fmt.Sprintf("%s: sockets or pipes, which the agent does not see; it can talk to a program of this machine at one that is made here while it works", strings.Join(w.Sockets, ", ")))
+	w.Notes = append(w.Notes, fmt.Sprintf("%s: sockets or pipes, which the agent does not see; it can talk to a program of this "+
+		"machine at one that is made here while it works", strings.Join(w.Sockets, ", ")))
 	return nil
 }
 

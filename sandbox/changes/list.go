@@ -236,7 +236,8 @@ func (s *Set) Warnings(limit int) (sentences []string) {
 		build = len(dangerous)
 	}
 	if text := named(dangerous[:build], limit); text != "" {
-		sentences = append(sentences, "changed since the run began, and programs on this machine obey it unasked, such as git, shells, editors, agents and hooks: "+text)
+		sentences = append(sentences, "changed since the run began, and programs on this machine obey it unasked, such as git, shells, "+
+			"editors, agents and hooks: "+text)
 	}
 	if text := named(dangerous[build:], limit); text != "" {
 		sentences = append(sentences, "changed since the run began, and builds or CI run it: "+text)

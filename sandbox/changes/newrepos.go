@@ -97,5 +97,6 @@ func (s *Set) repositoriesWarning(limit int) string {
 	}
 	return fmt.Sprintf("new since the run began: %s; the configuration of a repository can name programs, "+
 		"and git, a shell prompt or an editor on this machine would run them, also from the folder above; "+
-		"look at it without git (ls, cat .../config), and remove or approve it, before you go there or open the folder", strings.Join(names, ", "))
+		"look at it without git (ls, cat .../config), and remove or approve it, before you go there or open "+
+		"the folder", strings.Join(names, ", "))
 }

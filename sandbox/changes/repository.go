@@ -65,16 +65,19 @@ func gitsOwn(rel string, was *node) bool {
 	name := parts[len(parts)-1]
 	for _, part := range parts {
 		switch part {
-		case "hooks", "config", "config.worktree", "commondir", "gitdir", "attributes", "exclude", "grafts", "git-rebase-todo", "todo", "replace", "alternates", "alternate_refs":
+		case "hooks", "config", "config.worktree", "commondir", "gitdir", "attributes", "exclude", "grafts", "git-rebase-todo", "todo",
+			"replace", "alternates", "alternate_refs":
 			return false
 		}
 	}
 	switch parts[0] {
 	case "objects":
-		return len(parts) == 3 && (parts[1] == "pack" || parts[1] == "info" || len(parts[1]) == 2) || len(parts) == 4 && parts[1] == "info" || len(parts) == 2
+		return len(parts) == 3 && (parts[1] == "pack" || parts[1] == "info" || len(parts[1]) == 2) ||
+			len(parts) == 4 && parts[1] == "info" || len(parts) == 2
 	case "refs", "logs":
 		return true
-	case "index", "HEAD", "packed-refs", "COMMIT_EDITMSG", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "SQUASH_MSG", "description", "shallow", "gc.log", "gc.pid":
+	case "index", "HEAD", "packed-refs", "COMMIT_EDITMSG", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "SQUASH_MSG", "description",
+		"shallow", "gc.log", "gc.pid":
 		return len(parts) == 1
 	}
 	matched, _ := path.Match("*_HEAD", name)

@@ -27,7 +27,8 @@ type node struct {
 
 // newNode describes an entry. ctime and id depend on the system.
 func newNode(name string, info fs.FileInfo) node {
-	n := node{name: name, what: whatOf(info.Mode()), mode: unixMode(info.Mode()), size: info.Size(), mtime: info.ModTime().UnixNano(), links: 1}
+	n := node{name: name, what: whatOf(info.Mode()), mode: unixMode(info.Mode()), size: info.Size(), mtime: info.ModTime().UnixNano(),
+		links: 1}
 	n.ctime = n.mtime
 	n.system(info)
 	if n.what != File {

@@ -19,7 +19,8 @@ import (
 func Apply(ctx context.Context, folder string, commits []Commits) error {
 	first := commits[0]
 	if !isGitDir(first.Dir) || !isGitDir(first.Common) {
-		return diag.WithHint(fmt.Errorf("the repository %s of the run is gone", first.Dir), "'git fetch %s' takes the commits into another clone", filepath.Join(folder, first.Bundle))
+		return diag.WithHint(fmt.Errorf("the repository %s of the run is gone", first.Dir), "'git fetch %s' takes the commits into "+
+			"another clone", filepath.Join(folder, first.Bundle))
 	}
 	store := Store{Dir: first.Dir, Common: first.Common}
 	config, err := readConfig(store.Common, store.Dir)
@@ -35,7 +36,8 @@ func Apply(ctx context.Context, folder string, commits []Commits) error {
 			if strings.TrimSpace(there) == c.Head {
 				continue
 			}
-			return diag.WithHint(fmt.Errorf("the branch %s is in %s already, at another commit", c.Branch, store.Dir), "rename it with 'git branch -m %s NAME', and try again", c.Branch)
+			return diag.WithHint(fmt.Errorf("the branch %s is in %s already, at another commit", c.Branch, store.Dir), "rename it with 'git "+
+				"branch -m %s NAME', and try again", c.Branch)
 		}
 		fmt.Fprintf(&create, "create %s %s\n", ref, c.Head)
 	}

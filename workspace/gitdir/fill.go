@@ -57,7 +57,8 @@ type filler struct {
 // Files of a git directory that are copied. What a worktree has of its own
 // comes from its own folder, the rest from the one it shares.
 var (
-	ownFiles    = []string{"index", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "ORIG_HEAD", "FETCH_HEAD", "info/sparse-checkout"}
+	ownFiles = []string{"index", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD",
+		"ORIG_HEAD", "FETCH_HEAD", "info/sparse-checkout"}
 	ownFolders  = []string{"rebase-merge", "rebase-apply", "sequencer"}
 	sharedFiles = []string{"packed-refs", "shallow", "info/exclude", "info/attributes"}
 	// refs/stash needs its log, and what is stashed is not part of the project.
@@ -103,7 +104,8 @@ func (f *filler) store(s Inner) error {
 			f.text(path.Join(s.Sub, "commondir"), "../..\n"),
 			f.text(path.Join(s.Sub, "gitdir"), path.Join(s.Worktree, ".git")+"\n"))
 	}
-	return errors.Join(f.each(shared, s.Sub, sharedFiles), f.tree(shared, s.Sub, "refs", leftRefs), f.objects(s), f.text(path.Join(s.Sub, "config"), f.config(s)))
+	return errors.Join(f.each(shared, s.Sub, sharedFiles), f.tree(shared, s.Sub, "refs", leftRefs), f.objects(s),
+		f.text(path.Join(s.Sub, "config"), f.config(s)))
 }
 
 // headText is what HEAD says; very old repositories have a symbolic link.
@@ -136,7 +138,8 @@ func (f *filler) config(s Inner) string {
 	values := append([]Value{{Section: "core", Name: "repositoryformatversion", Value: "0"}, {Section: "core", Name: "bare", Value: "false"},
 		{Section: "user", Name: "name", Value: f.owner.Name}, {Section: "user", Name: "email", Value: f.owner.Email}}, s.Config...)
 	// The index may say that a cache or a monitor of the host's is to be used.
-	values = append(values, Value{Section: "core", Name: "untrackedcache", Value: "false"}, Value{Section: "core", Name: "fsmonitor", Value: "false"})
+	values = append(values, Value{Section: "core", Name: "untrackedcache", Value: "false"}, Value{Section: "core", Name: "fsmonitor",
+		Value: "false"})
 	if s.Worktree != "" {
 		values = append(values, Value{Section: "core", Name: "worktree", Value: s.Worktree})
 	}

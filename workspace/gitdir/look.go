@@ -149,7 +149,8 @@ func (l *looker) pointer(rel string) {
 		return
 	}
 	if rel == ".git" {
-		l.facts.Repositories = append(l.facts.Repositories, Repository{Path: rel, File: true, Problem: "its .git file leads to no repository", Hint: "look at " + filepath.Join(folder, ".git")})
+		l.facts.Repositories = append(l.facts.Repositories, Repository{Path: rel, File: true, Problem: "its .git file leads to no " +
+			"repository", Hint: "look at " + filepath.Join(folder, ".git")})
 		return
 	}
 	l.facts.Pointers = append(l.facts.Pointers, p)

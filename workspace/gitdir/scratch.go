@@ -68,7 +68,8 @@ func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (str
 	if err != nil {
 		return "", errors.New("there is no git on this machine")
 	}
-	cmd := exec.CommandContext(ctx, program, append(append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}, r.extra...), args...)...)
+	cmd := exec.CommandContext(ctx, program, append(append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c",
+		"core.fsmonitor=false"}, r.extra...), args...)...)
 	cmd.Dir = r.dir
 	// A protocol that nobody has: git fetches nothing.
 	cmd.Env = append(environment(), "GIT_DIR="+r.dir, "GIT_ALLOW_PROTOCOL=none", "GIT_ALLOC_LIMIT="+maxAlloc)

@@ -318,10 +318,12 @@ func (t *Taker) branches(ctx context.Context, a *arrival) ([]Commits, error) {
 		if count == 0 {
 			continue
 		}
-		out = append(out, Commits{Repository: a.repository, From: c.from, Branch: c.branch, Head: c.head, Count: count, Dir: a.store.Dir, Common: a.store.Common})
+		out = append(out, Commits{Repository: a.repository, From: c.from, Branch: c.branch, Head: c.head, Count: count, Dir: a.store.Dir,
+			Common: a.store.Common})
 	}
 	if left > 0 {
-		t.notes = append(t.notes, fmt.Sprintf("%d more branches of the agent's in %s do not come back: at most %d do", left, a.name(), maxBranches))
+		t.notes = append(t.notes, fmt.Sprintf("%d more branches of the agent's in %s do not come back: at "+
+			"most %d do", left, a.name(), maxBranches))
 	}
 	return out, nil
 }

@@ -274,13 +274,17 @@ func (w *Watch) Await() error {
 }
 
 func lostMounts(points []string) error {
-	err := fmt.Errorf("%s: removed, renamed or replaced from outside while it was protected here; everything in this container was ended, because the agent could have written to the next file in that place", few(points))
-	return diag.WithHint(err, "look at these paths on the host, before git, an editor or a prompt there obeys them, and start again; in a dev container 'git config', 'git remote add', 'git push -u', 'git checkout' and 'git clean' on the host do this")
+	err := fmt.Errorf("%s: removed, renamed or replaced from outside while it was protected here; everything in this container was "+
+		"ended, because the agent could have written to the next file in that place", few(points))
+	return diag.WithHint(err, "look at these paths on the host, before git, an editor or a prompt there obeys them, and start again; "+
+		"in a dev container 'git config', 'git remote add', 'git push -u', 'git checkout' and 'git clean' on the host do this")
 }
 
 func changedFiles(points []string) error {
-	err := fmt.Errorf("%s: written to while it was protected here, from outside or by another name that the file has, as in other letters where the host does not tell upper from lower case; everything in this container was ended", few(points))
-	return diag.WithHint(err, "look at these files on the host, before git or a prompt there obeys them, and start again; git itself never writes to them in place")
+	err := fmt.Errorf("%s: written to while it was protected here, from outside or by another name that the file has, as in other "+
+		"letters where the host does not tell upper from lower case; everything in this container was ended", few(points))
+	return diag.WithHint(err, "look at these files on the host, before git or a prompt there obeys them, and start again; git itself "+
+		"never writes to them in place")
 }
 
 // few names some of the points.

@@ -21,7 +21,8 @@ const (
 )
 
 // names are the classes as text, in changes.json and elsewhere.
-var names = [...]string{None: "", Hidden: "hidden", Build: "build", CI: "ci", Hook: "hook", Agent: "agent", Editor: "editor", Shell: "shell", Git: "git"}
+var names = [...]string{None: "", Hidden: "hidden", Build: "build", CI: "ci", Hook: "hook", Agent: "agent", Editor: "editor",
+	Shell: "shell", Git: "git"}
 
 // String is the class's name; "" for None.
 func (c Class) String() string { return names[c] }
