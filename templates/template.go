@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/release"
 )
 
@@ -93,6 +94,24 @@ func Load(id string) (*Template, error) {
 
 // Manifest returns the template's devcontainer-template.json.
 func (t *Template) Manifest() []byte { return bytes.Clone(t.manifest) }
+
+// Presets returns the presets that the template's own policy has with these options.
+func (t *Template) Presets(options map[string]string) (names []string) {
+	files, err := t.Render(options)
+	if err != nil {
+		return nil
+	}
+	for _, f := range files {
+		if path.Base(f.Path) != "sandbox.jsonc" {
+			continue
+		}
+		doc, _ := jsonc.Parse(f.Path, f.Content)
+		for _, e := range doc.Root.Find("/network/presets").Elements {
+			names = append(names, e.Text)
+		}
+	}
+	return names
+}
 
 // values completes what the user gave with the defaults, or says which option
 // is wrong.

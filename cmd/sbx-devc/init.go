@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/ask"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/detect"
 	"github.com/org/claude-sandbox/templates/scaffold"
@@ -133,6 +135,9 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 		return initError(err)
 	}
 	a.showTools(report, in)
+	if to != nil || o.dryRun {
+		a.showOpenings(draft.Files)
+	}
 	if o.dryRun {
 		if err := a.showFiles(dir, draft.Files, "changed, needs --force"); err != nil {
 			return err
@@ -141,6 +146,11 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 			fmt.Fprintf(a.stderr, "sbx-devc: note: there is a dev container, which --force would replace; %s\n", hint)
 		}
 		return nil
+	}
+	if to != nil {
+		if err := agree(ctx, to, "Write the dev container?"); err != nil {
+			return err
+		}
 	}
 	written, notes, err := draft.Write(o.force)
 	if err != nil {
@@ -157,12 +167,27 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 			a.acceptOwn(string(dir), f.Content, "init")
 		}
 	}
+	a.loadInit(ctx)
 	fmt.Fprint(a.stderr, `sbx-devc: next:
-  sbx-devc image load               put sbx-init where the Dockerfile takes it from
-  code . (or: devcontainer up)      then "Reopen in Container"
-  sbx-devc allow HOST               open a host, in sandbox.jsonc and in what runs
+  devcontainer up --workspace-folder .             or "Reopen in Container" in the editor
+  devcontainer exec --workspace-folder . claude    or claude in the editor's terminal; log in there, once
+  sbx-devc allow HOST                              open another host
+In another clone 'sbx-devc image load' comes first.
 `+endsContainer)
 	return nil
+}
+
+// loadInit puts the image that holds sbx-init into the engine, where the Dockerfile
+// takes it from. Without an engine the files are good, too.
+func (a *app) loadInit(ctx context.Context) {
+	err := withEngine(ctx, func(e *engine.Engine) error {
+		_, err := imagebuild.LoadInit(ctx, e)
+		return err
+	})
+	if err != nil {
+		fmt.Fprintln(a.stderr,
+			"sbx-devc: note: sbx-init could not be put into a container engine; 'sbx-devc image load' says why, and comes before the first build")
+	}
 }
 
 // endsContainer says what ends a running dev container, before it happens.

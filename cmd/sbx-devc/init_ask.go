@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/ask"
@@ -43,8 +44,8 @@ func askInput(ctx context.Context, to *ask.Terminal, r detect.Report, request sc
 	if c, err = scaffold.Choose(request, r); err != nil {
 		return c, initError(err)
 	}
-	if c.Presets, err = to.Some(ctx, "Presets to add", ask.Options(firewall.PresetNames()), c.Presets); err != nil {
-		return c, unanswered(err)
+	if c.Presets, err = askPresets(ctx, to, r, c); err != nil {
+		return c, err
 	}
 	if err := askAllow(ctx, to, r, &c); err != nil {
 		return c, err
@@ -52,7 +53,40 @@ func askInput(ctx context.Context, to *ask.Terminal, r detect.Report, request sc
 	if c.Workflow, err = to.Confirm(ctx, "Add a GitHub workflow?", c.Workflow); err != nil {
 		return c, unanswered(err)
 	}
-	return c, agree(ctx, to, "Write the dev container?")
+	return c, nil
+}
+
+// askPresets asks which lists to add to those of the template, the proposed ones
+// first, each with a line about it.
+func askPresets(ctx context.Context, to *ask.Terminal, r detect.Report, c lock.Input) ([]string, error) {
+	t, err := templates.Load(c.Template)
+	if err != nil {
+		return nil, exitWith(exitInternal, err)
+	}
+	fixed := t.Presets(c.Options)
+	var options []ask.Option
+	for _, name := range proposedFirst(firewall.PresetNames(), c.Presets...) {
+		if slices.Contains(fixed, name) {
+			continue
+		}
+		about := presetLine(name)
+		if i := slices.IndexFunc(r.Presets, func(p detect.Proposal) bool { return p.Value == name }); i >= 0 {
+			about = fmt.Sprintf("%s (%s)", r.Presets[i].Reason, r.Presets[i].Where())
+		}
+		options = append(options, ask.Option{Value: name, Label: name + ": " + about})
+	}
+	chosen, err := to.Some(ctx, "Presets to add to "+strings.Join(fixed, ", "), options, c.Presets)
+	return chosen, unanswered(err)
+}
+
+// presetLine says in at most a line what a preset opens.
+func presetLine(name string) string {
+	entries, _ := firewall.Preset(name)
+	const most = 3
+	if len(entries) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(entries[:most], ", "), len(entries)-most)
+	}
+	return strings.Join(entries, ", ")
 }
 
 // proposedFirst returns the values with those that are proposed before the others.

@@ -77,7 +77,7 @@ func askedProject(t *testing.T, environment string) (dir, command string) {
 // The lines at whose end init waits.
 const (
 	atTemplate = "Template: a number from 1 to 11, or Enter for claude-node:"
-	atPresets  = "Presets to add: numbers turn on or off, Enter goes on:"
+	atPresets  = "Presets to add to anthropic, github, npm, vscode: numbers turn on or off, Enter goes on:"
 	atHosts    = "The project's files name them: numbers turn on or off, Enter goes on:"
 	atWorkflow = "Add a GitHub workflow? [y/N]"
 	atLast     = "Write the dev container? [Y/n]"
@@ -109,6 +109,10 @@ func TestInitAsks(t *testing.T) {
 			}
 			term.expect(atHosts, "Enter")
 			term.expect(atWorkflow, "Enter")
+			term.expect("preset  npm: ")
+			if tt.check && tt.lines > 20 { // of a small screen the first lines have gone up
+				term.expect("host    npm.corp.example")
+			}
 			term.expect(atLast, "Enter")
 			term.expect("exit=0")
 			text, err := os.ReadFile(filepath.Join(dir, ".devcontainer", "sandbox.jsonc"))
@@ -170,6 +174,7 @@ func TestInitAsksAgain(t *testing.T) {
 		term.expect(atTemplate, "99", "Enter")
 		term.expect(`"99" is not a number from 1 to 11`, "x", "Enter")
 		term.expect(`"x" is not a number from 1 to 11`, "2", "Enter")
+		const atPresets = "Presets to add to anthropic, github, vscode: numbers turn on or off, Enter goes on:" // of the template claude
 		term.expect(atPresets, "0", "Enter")
 		term.expect(`"0" is not a number`, "Enter")
 		term.expect(atHosts, "7", "Enter")

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/adopt"
 	"github.com/org/claude-sandbox/templates/detect"
@@ -74,6 +76,21 @@ func (a *app) showTools(r detect.Report, c lock.Input) {
 			how = "--option extraPackages=" + l.Packages + " adds Debian's"
 		}
 		fmt.Fprintf(a.stderr, "sbx-devc: note: no tools for %s (%s): %s\n", l.Name, detect.Proposal{File: l.File}.Where(), how)
+	}
+}
+
+// showOpenings says in words what the sandbox will reach and get.
+func (a *app) showOpenings(files []templates.File) {
+	for _, f := range files {
+		if f.Path != filepath.ToSlash(defaultSettings) {
+			continue
+		}
+		accepted, _ := settings.Parse(f.Path, f.Content, settings.NoFiles)
+		if accepted == nil {
+			return // New has said why
+		}
+		fmt.Fprintln(a.stderr, "sbx-devc: the sandbox will have this, and nothing else of the network:")
+		writeOpenings(a.stderr, accepted.Openings())
 	}
 }
 

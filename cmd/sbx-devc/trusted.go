@@ -89,6 +89,10 @@ func (t *projectTrust) show(w io.Writer) {
 		return
 	}
 	fmt.Fprintln(w, "With them a run has:")
+	writeOpenings(w, openings)
+}
+
+func writeOpenings(w io.Writer, openings []settings.Opening) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, o := range openings {
 		fmt.Fprintf(table, "  %s\t%s\n", o.Kind, o.Text)

@@ -76,6 +76,11 @@ func TestLook(t *testing.T) {
 			"", []string{"gitlab .git/config:2"}, []string{"git.corp.example .gitmodules:2"}},
 		{"bitbucket", map[string]string{".git/config": "[remote \"origin\"]\n\turl = https://bitbucket.org/a/b.git\n"},
 			"", []string{"bitbucket .git/config:2"}, nil},
+		{"browsers", map[string]string{"package.json": "{\n\"puppeteer\": \"24\",\n\"@playwright/test\": \"1.50\",\n\"cypress\": \"15\",\n\"not-playwright-core\": \"1\"}"},
+			"claude-node package.json", []string{"npm package.json", "playwright package.json:3"},
+			[]string{"cdn.cypress.io package.json:4", "download.cypress.io package.json:4", "storage.googleapis.com package.json:2"}},
+		{"browsers of python", map[string]string{"requirements.txt": "pytest-playwright>=0.5\n"},
+			"claude-python requirements.txt", []string{"pypi requirements.txt", "playwright requirements.txt:1"}, nil},
 		{"mcp", map[string]string{".mcp.json": "{\"mcpServers\": {\n\"a\": {\"command\": \"npx\", \"env\": {\"K\": \"https://not.example\"}},\n\"b\": {\"url\": \"https://mcp.example/sse\"}}}"},
 			"", []string{"npm .mcp.json:2"}, []string{"mcp.example .mcp.json:3"}},
 	}

@@ -3,6 +3,7 @@
 //
 //	folder -> tree (bounded, follows no link) ─┬ stack.go: languages by weight, versions.go: the versions that files state
 //	                                          ├ hosts.go: registries named in configuration and lock files
+//	                                          ├ browsers.go: browsers that tests fetch
 //	                                          ├ git.go:   remotes, submodules
 //	                                          ├ firewall.go: hosts of a firewall's own script
 //	                                          └ mcp.go:   MCP servers          └─> Report

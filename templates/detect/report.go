@@ -73,6 +73,7 @@ func Look(dir string) (Report, error) {
 	defer t.close()
 	l := &look{tree: t, places: newPlaces()}
 	l.stack()
+	l.browsers()
 	l.registries()
 	l.git()
 	l.mcp()

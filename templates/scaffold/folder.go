@@ -153,9 +153,8 @@ func (d Folder) MakeFolders(seen templates.Observation) (notes []string, undo fu
 		notes = append(notes, "made an empty .git/hooks, so that it can be protected")
 	}
 	if len(seen.NoFolders) > 0 {
-		notes = append(notes, "made empty folders ("+strings.Join(seen.NoFolders, ", ")+"): programs on this machine would obey what an agent "+
-			"writes there, so the container covers them; git shows none of them, and 'sbx-devc clean' removes them when you no longer use "+
-			"the dev container")
+		notes = append(notes, "made empty folders ("+strings.Join(seen.NoFolders, ", ")+
+			"), which the container covers: programs on this machine obey files of these names; 'sbx-devc clean' removes them")
 	}
 	return notes, undo, nil
 }

@@ -1,6 +1,7 @@
 # sbx:begin caches
 # What package managers fetch stays in one folder: a volume of this project's own.
-# The installers of git hooks do nothing, because the hooks are the host's.
+# The installers of git hooks do nothing, because the hooks are the host's. Puppeteer's
+# browser is fetched by 'npx puppeteer browsers install', where its host is allowed.
 ENV npm_config_cache=/home/agent/.cache/npm \
     pnpm_config_store_dir=/home/agent/.cache/pnpm \
     YARN_GLOBAL_FOLDER=/home/agent/.cache/yarn-global \
@@ -16,6 +17,7 @@ ENV npm_config_cache=/home/agent/.cache/npm \
     BUNDLE_PATH=/home/agent/.cache/bundle \
     COMPOSER_CACHE_DIR=/home/agent/.cache/composer \
     NUGET_PACKAGES=/home/agent/.cache/nuget \
+    PUPPETEER_SKIP_DOWNLOAD=1 \
     HUSKY=0 \
     LEFTHOOK=0 \
     SKIP_INSTALL_SIMPLE_GIT_HOOKS=1

@@ -8,6 +8,18 @@ ENV DISABLE_AUTOUPDATER=1 \
 # No program may lend root's rights, whatever the packages brought along.
 RUN find / -xdev -perm /6000 -type f -exec chmod a-s {} +
 
+# Inside this container Claude asks nothing that the container answers: its theme,
+# whether the folder is trusted, and for leave to use its tools, because the
+# firewall is the boundary. Shift+tab and --permission-mode choose another mode.
+ENV CLAUDE_CODE_SANDBOXED=1
+RUN set -eu; \
+    mkdir -p /etc/claude-code; \
+    echo '{"permissions":{"defaultMode":"bypassPermissions"},"skipDangerousModePermissionPrompt":true}' \
+      >/etc/claude-code/managed-settings.json; \
+    echo '{"hasCompletedOnboarding":true}' >/home/agent/.claude/.claude.json; \
+    chown agent:agent /home/agent/.claude/.claude.json; \
+    chmod 0600 /home/agent/.claude/.claude.json
+
 # Claude reads this at its start, in every project, so that it knows a refusal
 # of the firewall when it meets one.
 RUN set -eu; \
