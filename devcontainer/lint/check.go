@@ -48,7 +48,8 @@ type pass struct {
 	*rule.View
 	table   map[string]*rule.Rule
 	reports []report
-	said    map[diag.Finding]bool // one mistake is one report
+	ignores map[*jsonc.Document][]*suppression // comments that were found
+	said    map[diag.Finding]bool              // one mistake is one report
 	// What is wrong in itself: what follows from it is judged when it is corrected.
 	mistyped map[[2]string]bool // files and pointers
 	broken   map[string]bool    // top-level properties of the configuration
@@ -61,7 +62,8 @@ type report struct {
 }
 
 func newPass(v *rule.View, table map[string]*rule.Rule) *pass {
-	return &pass{View: v, table: table, said: map[diag.Finding]bool{}, mistyped: map[[2]string]bool{}, broken: map[string]bool{}}
+	return &pass{View: v, table: table, said: map[diag.Finding]bool{}, mistyped: map[[2]string]bool{}, broken: map[string]bool{},
+		ignores: map[*jsonc.Document][]*suppression{}}
 }
 
 // run applies the rules in the order of their phases and numbers.
@@ -165,12 +167,14 @@ func (c *pass) restsOnBroken(r *rule.Rule) bool {
 // noteSpoiled notes which values are wrong in themselves, by the reports so far
 // that no comment excuses.
 func (c *pass) noteSpoiled() {
-	excused, _ := c.suppressions()
 	for _, r := range c.reports {
-		if covered(excused, r.Finding) {
+		spoils := c.table[r.Rule].Spoils
+		if spoils == rule.Nothing {
 			continue
 		}
-		spoils := c.table[r.Rule].Spoils
+		if excused, _ := c.suppressions(); covered(excused, r.Finding) {
+			continue
+		}
 		if spoils == rule.Mistyped {
 			c.mistyped[[2]string{r.File, r.Pointer}] = true
 		}

@@ -43,12 +43,14 @@ const maxSuppressions = 500
 // there are too many, and then none counts.
 func (c *pass) suppressions() (all []*suppression, ok bool) {
 	for _, doc := range c.Documents() {
-		if bytes.Contains(doc.Src, []byte("sbx-ignore")) {
-			all = append(all, suppressionsOf(doc, maxSuppressions+1-len(all))...)
+		found, ok := c.ignores[doc]
+		if !ok && bytes.Contains(doc.Src, []byte("sbx-ignore")) {
+			found = suppressionsOf(doc, maxSuppressions+1-len(all))
 		}
-	}
-	if len(all) > maxSuppressions {
-		return nil, false
+		c.ignores[doc] = found
+		if all = append(all, found...); len(all) > maxSuppressions {
+			return nil, false
+		}
 	}
 	return all, true
 }
