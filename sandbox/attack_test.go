@@ -558,11 +558,17 @@ func TestTheNamespaceStaysClosedWithoutItsFirewall(t *testing.T) {
 	image := testImage(t, e)
 	p := plan(t, shell("sleep infinity"), folder(t))
 	p.Sidecar.Name, p.Sidecar.Image = fmt.Sprintf("sbx-sandbox-test-dead-%d-firewall", os.Getpid()), image
-	s, err := startSidecar(ctx, e, p, &Timings{})
+	s, err := createSidecar(ctx, e, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Remove(ctx, s.id)
+	if err := s.start(ctx, e, p, &Timings{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.verified(ctx, &Timings{}); err != nil {
+		t.Fatal(err)
+	}
 	id, err := e.Create(ctx, engine.Spec{
 		Name: fmt.Sprintf("sbx-sandbox-test-dead-%d-agent", os.Getpid()), Image: image, Entrypoint: []string{"sleep", "infinity"},
 		Network: "container:" + s.id, User: "1000:1000", CapDrop: []string{"ALL"},

@@ -158,7 +158,7 @@ func TestClaudeIsNeverTakenFromWhereTheAgentWrites(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrConfig", name, err)
 		}
 	}
-	if p := plan(t, Options{ClaudePath: "/opt/claude/claude"}, folder(t)); p.Agent.Entrypoint[4] != "/opt/claude/claude" {
+	if p := plan(t, Options{ClaudePath: "/opt/claude/claude"}, folder(t)); p.Agent.Entrypoint[5] != "/opt/claude/claude" {
 		t.Errorf("%q", p.Agent.Entrypoint)
 	}
 }

@@ -3,13 +3,12 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
@@ -38,13 +37,64 @@ func fillGit(ctx context.Context, e *engine.Engine, sidecar string, p *Plan) err
 	return nil
 }
 
-// checkMounted compares the mounts of the running agent's container with the
-// plan. A container that ended meanwhile never got a prompt; the supervisor
-// reports how it ended.
-func (r *run) checkMounted(ctx context.Context) error {
-	err := r.askMounted(ctx, r.agent.id)
-	if err == nil {
-		return nil
+// mountReport takes the first line of the agent's container's output, in which its
+// first process tells what is mounted there (sbx-init reap --mounts). The rest goes on
+// to next. No program of the agent's exists when the line is written.
+type mountReport struct {
+	next io.Writer
+	line []byte
+	told chan string // receives the text of mountinfo, and is closed at the end
+	done bool
+}
+
+// maxMountReport bounds the line, in bytes; a mount takes some 200.
+const maxMountReport = 4 << 20
+
+func (m *mountReport) Write(p []byte) (int, error) {
+	if m.done {
+		return m.next.Write(p)
+	}
+	end := bytes.IndexByte(p, '\n')
+	if end < 0 && len(m.line)+len(p) <= maxMountReport {
+		m.line = append(m.line, p...)
+		return len(p), nil
+	}
+	m.done = true
+	var report struct{ Mounts string }
+	if end >= 0 && json.Unmarshal(append(m.line, p[:end]...), &report) == nil {
+		m.told <- report.Mounts
+	}
+	n, err := m.next.Write(p[end+1:])
+	return end + 1 + n, err
+}
+
+// errNotTold reports a container that ended, or says nothing about its mounts.
+var errNotTold = errors.New("what is mounted in the container is not known")
+
+// compareMounts waits for what a container tells and compares it with the plan.
+func (p *Plan) compareMounts(ctx context.Context, told <-chan string) error {
+	timeout := time.NewTimer(readyTimeout)
+	defer timeout.Stop()
+	select {
+	case text, ok := <-told:
+		if ok {
+			return p.Project.Compare(text)
+		}
+		return fmt.Errorf("%w: %w: its output ended", ErrNoStart, errNotTold)
+	case <-timeout.C:
+		return fmt.Errorf("%w: %w: nothing was told within %s", ErrNoStart, errNotTold, readyTimeout)
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w: %w", ErrNoStart, errNotTold, context.Cause(ctx))
+	}
+}
+
+// checkMounted compares the mounts of the running agent's container with the plan.
+// A container that ended meanwhile never got a prompt; the supervisor reports how it
+// ended.
+func (r *run) checkMounted(ctx context.Context, told <-chan string) error {
+	err := r.plan.compareMounts(ctx, told)
+	if !errors.Is(err, errNotTold) {
+		return err
 	}
 	select {
 	case exit := <-r.agent.exit:
@@ -53,27 +103,6 @@ func (r *run) checkMounted(ctx context.Context) error {
 	case <-time.After(graceTerminate): // the news of an end may lag behind
 		return err
 	}
-}
-
-// askMounted has a program in a container tell what is mounted there. The
-// program comes from the image, which the user chose and the agent cannot
-// write; no variable of the project reaches it.
-func (r *run) askMounted(ctx context.Context, container string) error {
-	stream, err := r.engine.Exec(ctx, container, engine.ExecSpec{
-		Command: []string{"/bin/cat", "/proc/self/mountinfo"},
-		Env:     []string{"LD_PRELOAD=", "LD_LIBRARY_PATH=", "LD_AUDIT="},
-	})
-	var out, problem bytes.Buffer
-	if err == nil {
-		err = stream.Copy(&out, &problem)
-		_ = stream.Close()
-	}
-	if err != nil || out.Len() == 0 {
-		err = errors.Join(err, errors.New(strings.TrimSpace(problem.String())))
-		err = fmt.Errorf("%w: asking what is mounted in the container: %w", ErrNoStart, err)
-		return diag.WithHint(err, "the image needs /bin/cat")
-	}
-	return r.plan.Project.Compare(out.String())
 }
 
 // ended is a channel that holds the exit that was taken from another.

@@ -405,7 +405,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	return engine.Spec{
 		Name:         agentContainer(p.ID),
 		Image:        s.Image,
-		Entrypoint:   append([]string{agentInit, "reap", "--lifeline", "--"}, command...),
+		Entrypoint:   append([]string{agentInit, "reap", "--lifeline", "--mounts", "--"}, command...),
 		WorkingDir:   workingDir(o.Folder),
 		User:         fmt.Sprintf("%d:%d", p.gitOwner.UID, p.gitOwner.GID),
 		Labels:       p.labels("agent", f.Workspace.Dir),

@@ -70,7 +70,7 @@ func TestTheAgentsContainerHasNoWayUp(t *testing.T) {
 		t.Errorf("the agent's container is %+v", a)
 	}
 	// Its first process is ours, and comes from the firewall's container.
-	if want := []string{agentInit, "reap", "--lifeline", "--", DefaultClaudePath}; !slices.Equal(a.Entrypoint[:5], want) || !slices.Contains(p.Sidecar.Volumes, initFolder) || a.Volumes != nil {
+	if want := []string{agentInit, "reap", "--lifeline", "--mounts", "--", DefaultClaudePath}; !slices.Equal(a.Entrypoint[:6], want) || !slices.Contains(p.Sidecar.Volumes, initFolder) || a.Volumes != nil {
 		t.Errorf("it begins with %q; volumes %q and %q", a.Entrypoint, p.Sidecar.Volumes, a.Volumes)
 	}
 	if a.User != "4242:4243" || a.Pids != 1024 {
@@ -126,7 +126,7 @@ func TestClaudeCodeOfAVolume(t *testing.T) {
 	if want := (engine.Mount{Named: "the-volume", Target: "/opt/claude-sandbox", ReadOnly: true}); p.Agent.Mounts[len(p.Agent.Mounts)-1] != want {
 		t.Errorf("mounts %+v", p.Agent.Mounts)
 	}
-	if p.Agent.Entrypoint[4] != "/opt/claude-sandbox/claude" || !slices.Contains(p.Agent.Env, "PATH=/own/bin:/opt/claude-sandbox") {
+	if p.Agent.Entrypoint[5] != "/opt/claude-sandbox/claude" || !slices.Contains(p.Agent.Env, "PATH=/own/bin:/opt/claude-sandbox") {
 		t.Errorf("it starts %q with %q", p.Agent.Entrypoint, p.Agent.Env)
 	}
 	p = plan(t, Options{}, folder(t))
@@ -174,7 +174,7 @@ func TestAVariableOfOursCannotBeReplaced(t *testing.T) {
 
 func TestThePromptIsNoArgument(t *testing.T) {
 	p := plan(t, Options{Headless: agent.Headless{Model: "m"}}, folder(t))
-	if p.Agent.Entrypoint[4] != DefaultClaudePath || !slices.Contains(p.Agent.Entrypoint, "--model") || !p.Agent.Stdin {
+	if p.Agent.Entrypoint[5] != DefaultClaudePath || !slices.Contains(p.Agent.Entrypoint, "--model") || !p.Agent.Stdin {
 		t.Errorf("the agent runs %q", p.Agent.Entrypoint)
 	}
 }

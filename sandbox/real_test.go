@@ -228,7 +228,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		tr.options.Image = testImage(t, e)
 	}
 	if tr.options.FirewallImage == "" {
-		tr.options.FirewallImage = testImage(t, e)
+		tr.options.FirewallImage = tr.options.Image
 	}
 	if tr.plan, err = NewPlan(tr.options, Facts{Workspace: w, HostAddresses: tr.hostAddresses}); err != nil {
 		t.Fatal(err)

@@ -89,6 +89,7 @@ func About(id, folder, prompt, model string, usd float64, conclusion string) str
 // Timings are wall-clock times of a run's steps.
 type Timings struct {
 	SidecarCreate time.Duration // create and fill the firewall's container
+	SidecarStart  time.Duration // the engine starts it
 	SidecarReady  time.Duration // its start until it says that the firewall is verified
 	Firewall      time.Duration // the part of SidecarReady that sbx-init measured itself
 	AgentStart    time.Duration // tunnel, create and start of the agent

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -182,53 +184,86 @@ type run struct {
 	ending  *ending             // nil until the agent has ended
 }
 
-// start brings up everything until the agent runs.
+// start brings up everything until the agent runs. The tunnel, the agent's container
+// and its git directories come up side by side with the firewall; the agent starts
+// when all are there.
 func (r *run) start(ctx context.Context) error {
 	var err error
-	if r.sidecar, err = startSidecar(ctx, r.engine, r.plan, &r.result.Timings); err != nil {
+	if r.sidecar, err = createSidecar(ctx, r.engine, r.plan); err != nil {
+		return err
+	}
+	err = together(
+		func() error { return r.startSidecar(ctx) },
+		func() error { return r.createAgent(ctx) },
+		func() error {
+			return errors.Join(fillGit(ctx, r.engine, r.sidecar.id, r.plan), fillHome(ctx, r.engine, r.sidecar.id, r.plan, r.host.Home))
+		},
+		r.waitBefore,
+	)
+	if err != nil {
 		return err
 	}
 	begin := time.Now()
-	// The agent's container is made while the tunnel comes up.
-	opened := make(chan error, 1)
-	go func() {
-		var err error
-		r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.proxy)
-		opened <- err
-	}()
+	if err := r.startAgent(ctx); err != nil {
+		return err
+	}
+	r.result.Timings.AgentStart = time.Since(begin)
+	r.result.Timings.Startup = time.Since(r.begin)
+	return nil
+}
+
+// startSidecar starts the firewall's container, which create has made, and returns
+// when the firewall is verified and the tunnel accepts connections.
+func (r *run) startSidecar(ctx context.Context) error {
+	if err := r.sidecar.start(ctx, r.engine, r.plan, &r.result.Timings); err != nil {
+		return err
+	}
+	return together(
+		func() error { return r.sidecar.verified(ctx, &r.result.Timings) },
+		func() (err error) {
+			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.proxy)
+			return err
+		},
+	)
+}
+
+// together runs steps side by side and returns when all have ended, with the error of
+// the first one in the list that failed: the others may have failed because of it.
+func together(steps ...func() error) error {
+	errs := make([]error, len(steps))
+	var wait sync.WaitGroup
+	for i, step := range steps {
+		wait.Go(func() { errs[i] = step() })
+	}
+	wait.Wait()
+	return cmp.Or(errs...)
+}
+
+// createAgent makes the agent's container, which joins the network of the
+// firewall's.
+func (r *run) createAgent(ctx context.Context) error {
 	spec := r.plan.Agent
 	spec.Network, spec.VolumesOf = "container:"+r.sidecar.id, r.sidecar.id
-	spec.Env = append([]string{}, spec.Env...)
+	spec.Env = slices.Clone(spec.Env)
 	for i, v := range spec.Env {
 		if v == tokenVariable {
 			spec.Env[i] += r.token
 		}
 	}
 	r.plan.limitMemory(ctx, r.engine, &spec)
-	filled := make(chan error, 1)
-	go func() {
-		filled <- errors.Join(fillGit(ctx, r.engine, r.sidecar.id, r.plan), fillHome(ctx, r.engine, r.sidecar.id, r.plan, r.host.Home))
-	}()
 	mounts, err := r.plan.Project.WriteGitFiles(r.host.StateDir)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrNoStart, err)
-	} else {
-		spec.Mounts = append(engineMounts(mounts), spec.Mounts[len(mounts):]...) // Claude's folder and Claude Code come last
-		if err = r.plan.writeAccount(r.host.StateDir, spec.Mounts); err == nil {
-			r.agent, err = createAgent(ctx, r.engine, spec)
-		}
+		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	if err := errors.Join(<-opened, <-filled, err); err != nil {
+	spec.Mounts = append(engineMounts(mounts), spec.Mounts[len(mounts):]...) // Claude's folder and Claude Code come last
+	if err := r.plan.writeAccount(r.host.StateDir, spec.Mounts); err != nil {
 		return err
 	}
-	if err := r.waitBefore(); err != nil {
-		return err
+	id, err := r.engine.Create(ctx, spec)
+	if err != nil {
+		return imageError(err, spec.Image)
 	}
-	if err := r.attachOutput(ctx); err != nil {
-		return err
-	}
-	r.result.Timings.AgentStart = time.Since(begin)
-	r.result.Timings.Startup = time.Since(r.begin)
+	r.agent = &process{id: id, copied: make(chan error, 1)}
 	return nil
 }
 

@@ -32,28 +32,32 @@ type sidecar struct {
 	conn   io.ReadWriteCloser // its standard streams; both containers end with them
 }
 
-// startSidecar creates the firewall's container, puts this program's own
-// sbx-init and the policy into it, and waits until it says that the firewall
-// is verified.
-func startSidecar(ctx context.Context, e *engine.Engine, p *Plan, t *Timings) (*sidecar, error) {
+// createSidecar creates the firewall's container.
+func createSidecar(ctx context.Context, e *engine.Engine, p *Plan) (*sidecar, error) {
+	id, err := e.Create(ctx, p.Sidecar)
+	if err != nil {
+		return nil, imageError(err, p.Sidecar.Image)
+	}
+	return &sidecar{id: id, stderr: &tail{}}, nil
+}
+
+// start puts this program's own sbx-init and the policy into the container, and
+// starts it.
+func (s *sidecar) start(ctx context.Context, e *engine.Engine, p *Plan, t *Timings) error {
 	begin := time.Now()
 	binary, _, err := imagebuild.CarriedInit(ctx, e)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	policy, err := p.policyFile()
 	if err != nil {
-		return nil, fmt.Errorf("writing the policy: %w", err)
-	}
-	s := &sidecar{stderr: &tail{}}
-	if s.id, err = e.Create(ctx, p.Sidecar); err != nil {
-		return nil, imageError(err, p.Sidecar.Image)
+		return fmt.Errorf("writing the policy: %w", err)
 	}
 	// Nobody may read it: what nobody may read cannot be traced or dumped from
 	// its first instruction on.
 	err = e.CopyTo(ctx, s.id, initFolder, []engine.File{{Path: agentInit, Mode: 0o111, Data: binary}})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
+		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
 	// Folders are listed so that they belong to root whatever the image holds.
 	err = e.CopyIn(ctx, s.id, []engine.File{
@@ -63,26 +67,30 @@ func startSidecar(ctx context.Context, e *engine.Engine, p *Plan, t *Timings) (*
 		{Path: policyPath, Mode: 0o644, Data: policy},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
+		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
 	t.SidecarCreate = time.Since(begin)
 	begin = time.Now()
 	stream, err := e.Attach(ctx, s.id, true)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
+		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
 	s.conn = stream.Conn(s.stderr)
 	s.exit = e.Wait(context.WithoutCancel(ctx), s.id)
 	if err := e.Start(ctx, s.id); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
+		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
 	go lifeline.Keep(s.conn)
-	firewall, err := s.waitReady(ctx, s.conn)
-	if err != nil {
-		return nil, err
-	}
-	t.Firewall, t.SidecarReady = firewall, time.Since(begin)
-	return s, nil
+	t.SidecarStart = time.Since(begin)
+	return nil
+}
+
+// verified waits until the firewall says that it is verified.
+func (s *sidecar) verified(ctx context.Context, t *Timings) (err error) {
+	begin := time.Now()
+	t.Firewall, err = s.waitReady(ctx, s.conn)
+	t.SidecarReady = t.SidecarStart + time.Since(begin)
+	return err
 }
 
 // waitReady waits for the line in which sbx-init says that the firewall is

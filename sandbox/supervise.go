@@ -66,16 +66,9 @@ func (b *beginning) String() string {
 	return string(b.text)
 }
 
-func createAgent(ctx context.Context, e *engine.Engine, spec engine.Spec) (*process, error) {
-	id, err := e.Create(ctx, spec)
-	if err != nil {
-		return nil, imageError(err, spec.Image)
-	}
-	return &process{id: id, copied: make(chan error, 1)}, nil
-}
-
-// attachOutput connects the agent's streams and starts it.
-func (r *run) attachOutput(ctx context.Context) error {
+// startAgent connects the agent's streams, starts it, looks at its mounts and gives it
+// its prompt.
+func (r *run) startAgent(ctx context.Context) error {
 	p := r.agent
 	var err error
 	if p.stream, err = r.engine.Attach(ctx, p.id, true); err != nil {
@@ -105,17 +98,19 @@ func (r *run) attachOutput(ctx context.Context) error {
 		return diag.WithHint(fmt.Errorf("%w: %w", ErrNoStart, err), "does the image %s hold the "+
 			"program %q?", r.plan.Agent.Image, r.plan.Agent.Entrypoint[0])
 	}
-	if err := r.checkMounted(ctx); err != nil {
+	report := &mountReport{next: p.scanner, told: make(chan string, 1)}
+	go func() {
+		err := p.stream.Copy(report, stderr)
+		close(report.told)
+		p.copied <- errors.Join(err, stderr.Close(), out.close())
+	}()
+	if err := r.checkMounted(ctx, report.told); err != nil {
 		return err
 	}
 	p.started = time.Now()
 	go func() {
 		_, _ = io.Copy(p.stream, io.TeeReader(r.host.Prompt, &p.prompt)) // fails when the agent is gone, which its exit tells
 		_ = p.stream.CloseWrite()
-	}()
-	go func() {
-		err := p.stream.Copy(p.scanner, stderr)
-		p.copied <- errors.Join(err, stderr.Close(), out.close())
 	}()
 	return nil
 }

@@ -446,22 +446,25 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 			p.Agent.Network, p.Agent.Entrypoint = "none", options.Command // there is no firewall that our init and the volumes come from
 			p.Project.List = slices.DeleteFunc(p.Project.List, func(m workspace.Mount) bool { return m.Volume != "" })
 			p.Agent.Mounts = engineMounts(p.Project.List)
-			agent, err := createAgent(ctx, e, p.Agent)
+			agent, err := e.Create(ctx, p.Agent)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if attacked {
 				swap(t, w)
 			}
-			agent.exit = e.Wait(ctx, agent.id)
-			if err := e.Start(ctx, agent.id); err != nil {
+			if err := e.Start(ctx, agent); err != nil {
 				t.Error(err)
 			}
-			err = (&run{engine: e, plan: p, agent: agent}).checkMounted(ctx)
+			mounted, err := exec.Command("docker", "exec", agent, "cat", "/proc/self/mountinfo").Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = p.Project.Compare(string(mounted))
 			if errors.Is(err, workspace.ErrRefused) != attacked || err != nil && !attacked {
 				t.Errorf("swapped %t: got %v", attacked, err)
 			}
-			if err := e.Remove(ctx, agent.id); err != nil {
+			if err := e.Remove(ctx, agent); err != nil {
 				t.Error(err)
 			}
 			placed.Remove()

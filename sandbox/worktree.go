@@ -59,7 +59,7 @@ func (r *run) commitWorkTree(ctx context.Context) (commits []string, err error) 
 	spec.Name = "sbx-devc-" + r.plan.ID + "-commit"
 	message := fmt.Sprintf("Work tree at the end of run %s\n\nWhat the agent of 'sbx-devc run' left uncommitted.", r.plan.ID)
 	command := append([]string{"/bin/sh", "-c", commitScript, "commit", message}, folders...)
-	spec.Entrypoint = append([]string{agentInit, "reap", "--deadline", (2 * commitTimeout).String(), "--"}, command...)
+	spec.Entrypoint = append([]string{agentInit, "reap", "--mounts", "--deadline", (2 * commitTimeout).String(), "--"}, command...)
 	spec.Network = "none"
 	owner := r.plan.gitOwner
 	// A monitor that sees no change, or a hook, would leave something out.
@@ -127,8 +127,13 @@ func (r *run) runLikeAgent(ctx context.Context, spec engine.Spec) (out, problem 
 	}
 	stdout, stderr := &tail{}, &tail{}
 	copied := make(chan error, 1)
-	go func() { copied <- stream.Copy(stdout, stderr) }()
-	if err = r.askMounted(ctx, id); err == nil {
+	report := &mountReport{next: stdout, told: make(chan string, 1)}
+	go func() {
+		err := stream.Copy(report, stderr)
+		close(report.told)
+		copied <- err
+	}()
+	if err = r.plan.compareMounts(ctx, report.told); err == nil {
 		_, err = stream.Write([]byte("go\n"))
 	}
 	if err != nil {

@@ -106,12 +106,19 @@ func (m *Mounts) Compare(text string) error {
 		default:
 			continue
 		}
-		if !isMounted || got != want {
+		if !isMounted || !m.same(got, want) {
 			rel, _ := m.place(mount)
 			return swapped(rel, fmt.Errorf("%s shows %q of device %s, not %q of %s", mount.Target, got.path, got.device, want.path, want.device))
 		}
 	}
 	return nil
+}
+
+// same reports whether two mounts show the same path. Where the file system does not
+// tell upper from lower case, the kernel names a folder by the spelling that was
+// looked up last, whoever did that.
+func (m *Mounts) same(a, b shown) bool {
+	return a == b || m.FoldsCase && a.device == b.device && strings.EqualFold(a.path, b.path)
 }
 
 // isOfGit reports whether a mount shows a folder of a host's repository.
@@ -125,12 +132,12 @@ func (m *Mounts) isOfGit(mount Mount) bool {
 func (m *Mounts) compareOutside(mount Mount, got, top shown) error {
 	own, _ := os.ReadFile("/proc/self/mountinfo")
 	want := placeOf(string(own), mount.Source)
-	if placeOf(string(own), m.Dir) != top {
+	if !m.same(placeOf(string(own), m.Dir), top) {
 		names := strings.Split(strings.Trim(filepath.ToSlash(mount.Source), "/"), "/")
 		if strings.HasSuffix(got.path, "/"+strings.Join(names[max(0, len(names)-sameNames):], "/")) {
 			return nil
 		}
-	} else if got == want {
+	} else if m.same(got, want) {
 		return nil
 	}
 	return swapped(mount.Source, fmt.Errorf("%s shows %q of device %s", mount.Target, got.path, got.device))

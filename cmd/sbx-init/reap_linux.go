@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -28,12 +29,13 @@ func (p *program) reap(args []string) error {
 	fs := newFlags("reap")
 	tied := fs.Bool("lifeline", false, "")
 	limit := fs.Duration("deadline", 0, "")
+	tell := fs.Bool("mounts", false, "")
 	rest, err := parseFlags(fs, flags)
 	if err != nil {
 		return err
 	}
 	if len(rest) > 0 || !found || len(command) == 0 {
-		return usageError("reap takes nothing but --lifeline, --deadline and a command behind \"--\"")
+		return usageError("reap takes nothing but --lifeline, --deadline, --mounts and a command behind \"--\"")
 	}
 	if *limit < 0 || *limit > 0 && *tied {
 		return usageError("reap: --deadline takes a time above 0, and --lifeline has its own")
@@ -44,6 +46,11 @@ func (p *program) reap(args []string) error {
 	}
 	if err := initproc.Shield(); err != nil {
 		return err
+	}
+	if *tell { // first: to look a path up can change how the kernel names it
+		if err := p.tellMounts(); err != nil {
+			return err
+		}
 	}
 	if err := owner.Answer(os.Environ()); err != nil {
 		p.printWarning(fmt.Errorf("the firewall's records will name no process: %w", err))
@@ -71,6 +78,21 @@ func (p *program) reap(args []string) error {
 	}
 	argv := append([]string{"sbx-init", confineCommand, "--"}, command...)
 	return first.Run(argv, os.Environ(), func() error { return nil })
+}
+
+// tellMounts writes what is mounted here as the first line of the output, for who
+// started the container: no program of the agent's exists yet.
+func (p *program) tellMounts() error {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err == nil {
+		err = json.NewEncoder(p.stdout).Encode(struct {
+			Mounts string `json:"mounts"`
+		}{string(text)})
+	}
+	if err != nil {
+		return fmt.Errorf("telling what is mounted: %w", err)
+	}
+	return nil
 }
 
 // lossOf waits until a mount that protects is lost, which has an exit code of its
