@@ -44,13 +44,13 @@ func TestAttackTheRunnersHomeOpensHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := Job{ID: "test", Inputs: Inputs{WorkingDirectory: dir, Prompt: "x"}, Progress: io.Discard}
-	if _, err := planJob(job); !errors.Is(err, sandbox.ErrWidens) {
+	if _, _, err := planJob(job); !errors.Is(err, sandbox.ErrWidens) {
 		t.Errorf("with trust in the runner's home: %v, want a refusal", err)
 	}
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := planJob(job)
+	_, plan, err := planJob(job)
 	if err != nil || len(plan.Network.Allow) > 0 {
 		t.Errorf("with settings in the runner's home: %v, %v", plan, err)
 	}

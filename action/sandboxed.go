@@ -32,7 +32,7 @@ type Sandboxed struct {
 func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 	home := runs.HomeOf(s.Getenv, func(line string) { fmt.Fprintf(job.Progress, "sbx-devc: %s\n", line) })
 	home.Reap(ctx)
-	plan, err := planJob(job)
+	project, plan, err := planJob(job)
 	if err != nil {
 		return Report{Outcome: agent.Outcome{Conclusion: ConfigError, Message: err.Error()}}, err
 	}
@@ -53,7 +53,7 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		return setupFailed(err)
 	}
 	bring := images.Images{
-		Engine: e, Getenv: s.Getenv, Progress: &progress.Reporter{Out: job.Progress}, Option: "the input image", Cache: cache,
+		Engine: e, Getenv: s.Getenv, Progress: &progress.Reporter{Out: job.Progress}, Option: "the input image", Cache: cache, Choice: project.Choice,
 	}
 	if err := bring.Bring(ctx, plan); err != nil {
 		return setupFailed(err)
@@ -74,21 +74,23 @@ func setupFailed(err error) (Report, error) {
 }
 
 // planJob decides everything about the run that needs no engine.
-func planJob(job Job) (*sandbox.Plan, error) {
+func planJob(job Job) (project *session.Project, plan *sandbox.Plan, err error) {
 	in := job.Inputs
-	plan, err := session.Plan(in.WorkingDirectory, sandbox.Options{
-		ID: job.ID, User: in.Settings(),
-		InputsNotFlags: true,
-		AllowHostedWeb: in.AllowHostedWeb,
-		Headless: agent.Headless{
-			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
-			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
-		},
-	})
+	if project, err = session.ReadProject(in.WorkingDirectory); err == nil {
+		plan, err = project.Plan(sandbox.Options{
+			ID: job.ID, User: in.Settings(),
+			InputsNotFlags: true,
+			AllowHostedWeb: in.AllowHostedWeb,
+			Headless: agent.Headless{
+				Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
+				AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
+			},
+		})
+	}
 	if wrong := (*session.SettingsError)(nil); errors.As(err, &wrong) {
 		_ = diag.WriteText(job.Progress, wrong.Findings) // best effort, as all of the log
 	}
-	return plan, err
+	return project, plan, err
 }
 
 // host is this side of a run.

@@ -177,6 +177,17 @@ func globPattern(glob string) (*regexp.Regexp, error) {
 	return regexp.Compile(b.String())
 }
 
+// ParseIgnore reads a .dockerignore and returns which files and folders it leaves
+// out, by their paths relative to the build's context, slash-separated. A folder
+// that may hold exceptions is not left out as a whole.
+func ParseIgnore(r io.Reader) (excludes func(rel string, folder bool) bool, err error) {
+	list, err := parseIgnore(r)
+	if err != nil {
+		return nil, err
+	}
+	return func(rel string, folder bool) bool { return list.excludes(rel) && !(folder && list.hasExceptions) }, nil
+}
+
 func (l ignoreList) excludes(rel string) bool {
 	for i := len(l.rules) - 1; i >= 0; i-- {
 		if l.rules[i].pattern.MatchString(rel) {

@@ -19,6 +19,7 @@ type BuildOptions struct {
 	Context    string            // folder that COPY reads from
 	Dockerfile string            // path inside Context, slash separated; "" = Dockerfile
 	Tag        string            // name of the result; "" = none
+	Target     string            // stage to build; "" = the last one
 	Args       map[string]string // build arguments; they end up in the image's history: never a secret
 	Progress   io.Writer         // the builder's output
 	Classic    bool              // not with BuildKit, although the engine has it
@@ -46,7 +47,7 @@ func BuildDockerfile(ctx context.Context, e *engine.Engine, o BuildOptions) (id 
 	if _, err := LoadInit(ctx, e); err != nil {
 		return "", err
 	}
-	spec := engine.BuildSpec{Dockerfile: o.Dockerfile, Classic: o.Classic, Args: map[string]*string{}}
+	spec := engine.BuildSpec{Dockerfile: o.Dockerfile, Target: o.Target, Classic: o.Classic, Args: map[string]*string{}}
 	if o.Tag != "" {
 		spec.Tags = []string{o.Tag}
 	}

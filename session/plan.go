@@ -15,35 +15,36 @@ import (
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/images"
+	"github.com/org/claude-sandbox/session/recipe"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/settings/trust"
 	"github.com/org/claude-sandbox/workspace"
 )
 
-// Project is a folder that a run is about, with its own settings as they were read
-// once: nothing that decides about them reads the file again.
+// Project is a folder that a run is about, with its own settings and its dev container
+// as they were read once: nothing that decides about them reads the files again.
 type Project struct {
 	Dir      string
 	Settings *settings.File // nil = it has none
+	Recipe   *recipe.Recipe // of its dev container's image; nil = it has none
+	Choice   images.Choice  // of the image, after Plan
 }
 
 // ReadProject reads the project in the folder dir. Errors carry an exit code;
 // *SettingsError is one of them.
 func ReadProject(dir string) (*Project, error) {
 	file, err := projectSettings(dir)
-	return &Project{dir, file}, err
+	return &Project{Dir: dir, Settings: file, Recipe: recipe.Read(dir)}, err
 }
 
-// Plan plans a run on the folder dir; see ReadProject and Project.Plan.
-func Plan(dir string, o sandbox.Options) (*sandbox.Plan, error) {
-	p, err := ReadProject(dir)
-	if err != nil {
-		return nil, err
-	}
-	return p.Plan(o)
+// Content is what a user accepts of the project: its settings, and the image of its
+// dev container where a run can take that.
+func (p *Project) Content() trust.Content {
+	return recipe.Accepted(p.Settings, p.Recipe, nil)
 }
 
-// Plan plans a run with the default image, by o and by the project's own settings,
-// which may narrow it and protect more. Errors carry an exit code; sandbox.ErrWidens
+// Plan plans a run with the image that images.Choose finds, by o and by the project's
+// own settings, which may narrow it and protect more. Errors carry an exit code; sandbox.ErrWidens
 // is one that o.TrustProject avoids.
 func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
 	o = p.complete(o)
@@ -59,8 +60,25 @@ func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
 	if err != nil {
 		return nil, planError(err)
 	}
+	if o.User.Image == "" {
+		if p.Choice, err = images.Choose(p.Dir, p.Recipe, notAccepted(o)); err != nil {
+			return nil, planError(err)
+		}
+		o.Image = p.Choice.Name
+	}
 	plan, err := sandbox.NewPlan(o, sandbox.Facts{Workspace: folder, HostAddresses: addrs})
 	return plan, planError(err)
+}
+
+// notAccepted says why the project's dev container is not taken, "" if it is.
+func notAccepted(o sandbox.Options) string {
+	switch {
+	case o.TrustProject:
+		return ""
+	case o.InputsNotFlags:
+		return "it belongs to the code that the agent works on: name its image with the input image to use it"
+	}
+	return "you have not accepted it: " + cmp.Or(o.AcceptCommand, "sbx-devc trust") + " shows it and asks"
 }
 
 // Widens is the error of Plan that says that the project's settings ask for more than

@@ -15,7 +15,7 @@ func TestRunTellsTheFirewallOfThisMachinesAddresses(t *testing.T) {
 	dir := t.TempDir()
 	var plan *sandbox.Plan
 	var err error
-	lab.Sandbox.Do(func() { plan, err = Plan(dir, sandbox.Options{ID: "test"}) })
+	lab.Sandbox.Do(func() { plan, err = planOf(dir, sandbox.Options{ID: "test"}) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func project(t *testing.T, text string) (dir, file string) {
 
 func TestPlanByTheProjectsFile(t *testing.T) {
 	dir, _ := project(t, `{"network": {"deny": ["no.example"]}, "limits": {"pids": 64}, "workspace": {"protect": ["deploy"]}}`)
-	plan, err := Plan(dir, sandbox.Options{ID: "test"})
+	plan, err := planOf(dir, sandbox.Options{ID: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestPlanByTheProjectsFile(t *testing.T) {
 	}
 	for text, code := range map[string]int{`{"network": {"allow": ["evil.example"]}}`: exitcode.Refused, `{"nothing": 1, "network": {"allow": ["*"]}}`: exitcode.Config} {
 		dir, file := project(t, text)
-		_, err := Plan(dir, sandbox.Options{ID: "test"})
+		_, err := planOf(dir, sandbox.Options{ID: "test"})
 		if got, _ := exitcode.Of(err, 0); got != code || diag.HintOf(err) == "" {
 			t.Errorf("%s: exit code %d, want %d: %v", text, got, code, err)
 		}
@@ -61,7 +61,7 @@ func TestAttackTheProjectsSettingsAreALink(t *testing.T) {
 		if err := link(dir); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Plan(dir, sandbox.Options{ID: "test"})
+		_, err := planOf(dir, sandbox.Options{ID: "test"})
 		if code, _ := exitcode.Of(err, 0); code != exitcode.Refused || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("%s: exit code %d: %v", what, code, err)
 		}
@@ -104,4 +104,12 @@ func TestPrompts(t *testing.T) {
 	if _, err := ReadPrompt(strings.NewReader(strings.Repeat("x", maxPrompt+1))); err == nil || diag.HintOf(err) == "" {
 		t.Errorf("a larger one: %v", err)
 	}
+}
+
+func planOf(dir string, o sandbox.Options) (*sandbox.Plan, error) {
+	p, err := ReadProject(dir)
+	if err != nil {
+		return nil, err
+	}
+	return p.Plan(o)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -162,11 +161,11 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	a.wrote(dir, written)
 	a.notes(notes)
 	a.noteClosed(string(dir))
+	own := map[string][]byte{}
 	for _, f := range draft.Files {
-		if f.Path == filepath.ToSlash(defaultSettings) {
-			a.acceptOwn(string(dir), f.Content, "init")
-		}
+		own[f.Path] = f.Content
 	}
+	a.acceptOwn(string(dir), own, "init")
 	a.loadInit(ctx)
 	fmt.Fprint(a.stderr, `sbx-devc: next:
   devcontainer up --workspace-folder .             or "Reopen in Container" in the editor

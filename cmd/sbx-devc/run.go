@@ -255,7 +255,7 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return exitWith(exitInternal, err)
 	}
-	bring := images.Images{Engine: e, Getenv: a.getenv, Progress: a.progress(o.verbose, cache), Option: "--image", Cache: cache}
+	bring := images.Images{Engine: e, Getenv: a.getenv, Progress: a.progress(o.verbose, cache), Option: "--image", Cache: cache, Choice: project.Choice}
 	if err := bring.Bring(ctx, plan); err != nil {
 		return runError(err)
 	}

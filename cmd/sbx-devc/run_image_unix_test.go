@@ -33,8 +33,8 @@ func TestRunOnImagesOfOthers(t *testing.T) {
 	}
 	for name, image := range map[string]string{"Debian": "debian:bookworm-slim", "musl": musl, "Node": "node:22-bookworm-slim"} {
 		t.Run(name, func(t *testing.T) {
-			cmd := runProgram(t, []string{scripted(t, "type claude >found; echo evil >>/opt/claude-sandbox/claude; echo evil >/opt/claude-sandbox/new; "+
-				"cat /opt/claude-sandbox/claude >copy; :")}, "--image", image, "--output-format", "stream-json")
+			cmd := runProgram(t, []string{scripted(t, "type claude >found; exec 2>refused; echo evil >>/opt/claude-sandbox/claude; "+
+				"echo evil >/opt/claude-sandbox/new; cat /opt/claude-sandbox/claude >copy; :")}, "--image", image)
 			var stdout, stderr bytes.Buffer
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("go"), &stdout, &stderr
 			if err := cmd.Run(); err != nil {
@@ -47,9 +47,10 @@ func TestRunOnImagesOfOthers(t *testing.T) {
 			if copied, err := os.ReadFile(filepath.Join(cmd.Dir, "copy")); err != nil || len(copied) > 0 {
 				t.Errorf("%d bytes of Claude Code's program were read: %v", len(copied), err)
 			}
+			refused, err := os.ReadFile(filepath.Join(cmd.Dir, "refused"))
 			for _, want := range []string{"claude: Permission denied", "new: Read-only file system"} {
-				if !strings.Contains(stdout.String(), want) {
-					t.Errorf("it was not told %q: %s", want, &stdout)
+				if err != nil || !strings.Contains(string(refused), want) {
+					t.Errorf("it was not told %q: %s %v", want, refused, err)
 				}
 			}
 		})
@@ -94,5 +95,74 @@ func TestAProjectOfRootsIsRefused(t *testing.T) {
 	again.Env, again.Dir, again.Stdin = cmd.Env, cmd.Dir, strings.NewReader("go")
 	if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "the agent can read "+cmd.Dir+" and not change it") {
 		t.Errorf("accepted: %v: %s", err, out)
+	}
+}
+
+// A run takes the project's dev container when its user has accepted it, as it was
+// accepted. Attack: a Dockerfile that nobody accepted, or that changed since, would
+// run its steps on the engine, with the network. It is not built.
+func TestRunOnTheProjectsDevContainer(t *testing.T) {
+	upstream := scripted(t, "cat /from-the-project >found 2>&1; :")
+	cmd := runProgram(t, []string{upstream, "XDG_CONFIG_HOME=" + t.TempDir()})
+	project, env := cmd.Dir, cmd.Env
+	write := func(step string) {
+		t.Helper()
+		folder := filepath.Join(project, ".devcontainer")
+		err := os.MkdirAll(folder, 0o755)
+		for name, text := range map[string]string{
+			"devcontainer.json": `{"build": {"dockerfile": "Dockerfile", "args": {"WORD": "argued"}}, "initializeCommand": "touch /tmp/sbx-image-hook-ran"}`,
+			"Dockerfile":        "FROM debian:bookworm-slim\nARG WORD\nCOPY word /word\nRUN echo \"" + step + " $WORD $(cat /word)\" >/from-the-project\n",
+			"word":              "copied",
+		} {
+			if err == nil {
+				err = os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	call := func(want string, args ...string) (stderr string) {
+		t.Helper()
+		var errs bytes.Buffer
+		c := exec.CommandContext(t.Context(), builtProgram(t), args...)
+		c.Dir, c.Env, c.Stdin, c.Stderr = project, env, strings.NewReader("go"), &errs
+		if err := c.Run(); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, &errs)
+		}
+		if !strings.Contains(errs.String(), want) {
+			t.Errorf("%q does not say %q:\n%s", args, want, &errs)
+		}
+		return errs.String()
+	}
+	found := func() string {
+		text, err := os.ReadFile(filepath.Join(project, "found"))
+		if err != nil {
+			t.Error(err)
+		}
+		return strings.TrimSpace(string(text))
+	}
+	run := []string{"run", "--print", "--verbose"}
+	write("evil")
+	said := call("not the dev container's (.devcontainer/devcontainer.json), because you have not accepted it", run...)
+	if !strings.Contains(found(), "No such file") || strings.Contains(said, "evil") {
+		t.Errorf("a Dockerfile that nobody accepted: the agent finds %q\n%s", found(), said)
+	}
+	write("good")
+	call("built from .devcontainer/Dockerfile, whose steps run on this engine with the network", "trust", "--yes")
+	said = call("the image is the one of the project's dev container, built from .devcontainer/Dockerfile", run...)
+	if got := found(); got != "good argued copied" {
+		t.Errorf("the agent finds %q\n%s", got, said)
+	}
+	if said = call("", run...); strings.Contains(said, "building") {
+		t.Errorf("it is built again:\n%s", said)
+	}
+	write("evil")
+	said = call("because you have not accepted it", run...)
+	if !strings.Contains(found(), "No such file") || strings.Contains(said, "evil") {
+		t.Errorf("a Dockerfile that changed: the agent finds %q\n%s", found(), said)
+	}
+	if _, err := os.Stat("/tmp/sbx-image-hook-ran"); err == nil {
+		t.Error("a hook of the project ran on the host")
 	}
 }

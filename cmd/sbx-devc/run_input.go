@@ -13,7 +13,6 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/instructions"
@@ -33,7 +32,7 @@ func (o *runOptions) settingsFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
 	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass environment variables with this prefix")
 	f.StringVar(&o.image, "image", "",
-		"the agent's image, which needs none of our programs (default "+release.Image()+" if the engine has it, else one that is built here, once)")
+		"the agent's image, which needs none of our programs (default: of the dev container if you accepted it, else of the project's template)")
 	f.StringVar(&o.memory, "memory", "", "limit of memory, such as 4g (default 8g, at most half of the engine's)")
 	f.Float64Var(&o.cpus, "cpus", 0, "limit of processors, such as 1.5")
 	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads (default 1024)")

@@ -29,7 +29,11 @@ func TestAgentCannotChangeTheListOfAFlag(t *testing.T) {
 	if !slices.Equal(user.Workspace.Protect, []string{"hosts.txt"}) {
 		t.Fatalf("the files are %q", user.Workspace.Protect)
 	}
-	plan, err := session.Plan(project, sandbox.Options{ID: "test", User: user})
+	p, err := session.ReadProject(project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := p.Plan(sandbox.Options{ID: "test", User: user})
 	if err != nil {
 		t.Fatal(err)
 	}

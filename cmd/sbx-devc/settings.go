@@ -105,7 +105,7 @@ func (a *app) settingsOf(o runOptions, dir string, source map[string]string) ([]
 	}
 	options := sandbox.Options{User: user, Own: own}
 	if project.Settings != nil {
-		t, err := a.trustOf(dir, project.Settings)
+		t, err := a.trustOf(project)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"text/tabwriter"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session"
-	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/settings/trust"
 )
 
@@ -30,9 +28,10 @@ func (a *app) trustCommand() *cobra.Command {
 		Use:   "trust [DIR]",
 		Short: "Accept a project's sandbox.jsonc, until it changes",
 		Long: `Show what .devcontainer/sandbox.jsonc of the project in DIR opens (default: the
-project around the current folder), and accept it. From then on 'run' takes the file
-as it is. It asks again, with the difference, when the file or a list that it names
-has changed. A copy of the project in another folder is another project; linked
+project around the current folder) and which image its dev container has, and accept
+both. From then on 'run' takes the file as it is, and the image, which it builds from
+the dev container's Dockerfile. It asks again, with the difference, when the file, a
+list that it names, or a file that the image is made of has changed. A copy of the project in another folder is another project; linked
 worktrees of a repository are one.
 
 What was accepted is kept in trust.json in sbx-devc in your folder of settings
@@ -77,24 +76,27 @@ func (a *app) trust(ctx context.Context, o trustOptions, dir string) error {
 	if err != nil {
 		return a.planError(err)
 	}
-	if p.Settings == nil {
+	if len(p.Content()) == 0 {
 		err := fmt.Errorf("there is no %s in %s", filepath.ToSlash(defaultSettings), dir)
+		if p.Recipe != nil {
+			err = fmt.Errorf("%w, and a run takes no image of %s, because %s", err, p.Recipe.File, p.Recipe.Unusable)
+		}
 		return exitWith(exitNoInput, diag.WithHint(err, "'sbx-devc init' writes one; a run without it needs no trust"))
 	}
-	t, err := a.trustOf(dir, p.Settings)
+	t, err := a.trustOf(p)
 	if err != nil {
 		return err
 	}
 	trusted := t.answer.Standing == trust.Trusted
 	if o.show {
-		fmt.Fprintf(a.stdout, "%s is %s.\n", visible.Line(p.Settings.Path), inWords(t.answer.Standing))
+		fmt.Fprintf(a.stdout, "%s is %s.\n", whatToAccept(p), inWords(t.answer.Standing))
 		t.show(a.stdout)
 		if !trusted {
 			return exitWith(exitFindings, nil)
 		}
 		return nil
 	}
-	fmt.Fprintf(a.stderr, "sbx-devc: %s is %s\n", visible.Line(p.Settings.Path), inWords(t.answer.Standing))
+	fmt.Fprintf(a.stderr, "sbx-devc: %s is %s\n", whatToAccept(p), inWords(t.answer.Standing))
 	t.show(a.stderr)
 	if trusted {
 		return nil
@@ -185,11 +187,11 @@ func (a *app) trustList(asJSON bool) error {
 
 // stateOf says how a project's settings stand to what was accepted of it.
 func stateOf(e trust.Entry) string {
-	file, err := settings.ReadFile(filepath.Join(e.Project, defaultSettings))
+	p, err := session.ReadProject(e.Project)
 	switch {
-	case errors.Is(err, os.ErrNotExist):
+	case err == nil && len(p.Content()) == 0:
 		return "gone"
-	case err == nil && trust.Of(file).Digest() == e.Digest:
+	case err == nil && p.Content().Digest() == e.Digest:
 		return "trusted"
 	}
 	return "changed"

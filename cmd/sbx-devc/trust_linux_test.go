@@ -154,7 +154,7 @@ func TestAttackTheQuestionIsDrawnOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := p2.app.trustOf(dir, accepted.Settings)
+	before, err := p2.app.trustOf(accepted)
 	if err != nil {
 		t.Fatal(err)
 	}

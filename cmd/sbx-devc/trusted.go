@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
+	projectrecipe "github.com/org/claude-sandbox/session/recipe" // recipe is the one of image build
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/settings/trust"
 )
@@ -25,18 +27,18 @@ import (
 type projectTrust struct {
 	store   *trust.Store
 	name    string // in the store
-	file    *settings.File
+	project *session.Project
 	content trust.Content
 	answer  trust.Answer
 }
 
-// trustOf asks the user's folder about settings as they were read.
-func (a *app) trustOf(dir string, file *settings.File) (*projectTrust, error) {
-	t, err := a.ownTrust(dir)
+// trustOf asks the user's folder about a project as it was read.
+func (a *app) trustOf(p *session.Project) (*projectTrust, error) {
+	t, err := a.ownTrust(p.Dir)
 	if err != nil {
 		return nil, err
 	}
-	t.file, t.content = file, trust.Of(file)
+	t.project, t.content = p, p.Content()
 	if t.answer, err = t.store.Look(t.name, t.content); err != nil {
 		return nil, trustError(err)
 	}
@@ -83,7 +85,7 @@ func (t *projectTrust) show(w io.Writer) {
 	for _, dir := range t.answer.Elsewhere {
 		fmt.Fprintf(w, "You accepted the same text in %s.\n", visible.ASCII(dir))
 	}
-	openings := runOpenings(t.file.Settings.Settings)
+	openings := t.openings()
 	if len(openings) == 0 {
 		fmt.Fprintln(w, "They open nothing.")
 		return
@@ -98,6 +100,22 @@ func writeOpenings(w io.Writer, openings []settings.Opening) {
 		fmt.Fprintf(table, "  %s\t%s\n", o.Kind, o.Text)
 	}
 	table.Flush()
+}
+
+// openings are what a run has with the project as it is.
+func (t *projectTrust) openings() (openings []settings.Opening) {
+	if t.project.Settings != nil {
+		openings = runOpenings(t.project.Settings.Settings.Settings)
+	}
+	switch r := t.project.Recipe; {
+	case r == nil || r.Unusable != "":
+	case r.Image != "":
+		openings = append(openings, settings.Opening{Kind: "image", Text: visible.ASCII(r.Image) + ", of " + r.File})
+	default:
+		openings = append(openings, settings.Opening{Kind: "image",
+			Text: "built from " + visible.ASCII(r.Dockerfile) + ", whose steps run on this engine with the network and without a firewall"})
+	}
+	return openings
 }
 
 // Bounds of a difference that is shown, so that it does not push away what follows.
@@ -130,10 +148,10 @@ func runOpenings(s settings.Settings) []settings.Opening {
 // acceptProject lets o take the project's settings as they are, if the user has
 // accepted them, or does now. Settings that only narrow need no word.
 func (a *app) acceptProject(ctx context.Context, p *session.Project, o *sandbox.Options, mayAsk bool) error {
-	if o.TrustProject || p.Settings == nil {
+	if o.TrustProject || len(p.Content()) == 0 {
 		return nil
 	}
-	t, err := a.trustOf(p.Dir, p.Settings)
+	t, err := a.trustOf(p)
 	if err != nil {
 		return err
 	}
@@ -149,11 +167,11 @@ func (a *app) acceptProject(ctx context.Context, p *session.Project, o *sandbox.
 		return nil
 	case to == nil || !mayAsk:
 		if t.answer.Standing == trust.Changed {
-			fmt.Fprintf(a.stderr, "sbx-devc: %s has changed since you accepted it\n", visible.Line(p.Settings.Path))
+			fmt.Fprintf(a.stderr, "sbx-devc: %s has changed since you accepted it\n", whatToAccept(p))
 		}
 		return refused
 	}
-	fmt.Fprintf(a.stderr, "sbx-devc: %s asks for more than a run opens by itself\n", visible.Line(p.Settings.Path))
+	fmt.Fprintf(a.stderr, "sbx-devc: %s asks for more than a run opens by itself\n", whatToAccept(p))
 	t.show(a.stderr)
 	yes, err := to.Confirm(ctx, "Trust these settings, until they change?", false)
 	if err != nil {
@@ -166,13 +184,40 @@ func (a *app) acceptProject(ctx context.Context, p *session.Project, o *sandbox.
 	return t.accept("run")
 }
 
-// acceptOwn remembers settings that a command of ours wrote in the place of whatever
-// was accepted before: what they open was the user's word. The command has done its
-// work, so a failure is a note.
-func (a *app) acceptOwn(dir string, text []byte, by string) {
+// whatToAccept names the files that a question of trust is about.
+func whatToAccept(p *session.Project) string {
+	switch {
+	case p.Settings == nil:
+		return visible.Line(p.Recipe.File)
+	case p.Recipe == nil || p.Recipe.Unusable != "":
+		return visible.Line(p.Settings.Path)
+	}
+	return visible.Line(p.Settings.Path) + ", with the dev container,"
+}
+
+// acceptOwn remembers files that a command of ours wrote in the place of whatever
+// was accepted before: what they open was the user's word. A file that is another one
+// by now is not accepted. The command has done its work, so a failure is a note.
+func (a *app) acceptOwn(dir string, written map[string][]byte, by string) {
 	t, err := a.ownTrust(dir)
+	var p *session.Project
 	if err == nil {
-		err = t.store.Accept(t.name, trust.Content{filepath.Base(defaultSettings): text}, by)
+		p, err = session.ReadProject(dir)
+	}
+	if err == nil {
+		content := p.Content()
+		for name, text := range content {
+			own := written[strings.TrimSuffix(name, " (executable)")]
+			if name == filepath.Base(defaultSettings) {
+				own = written[filepath.ToSlash(defaultSettings)]
+			}
+			if !bytes.Equal(own, text) {
+				err = fmt.Errorf("%s is not the file that was written", name)
+			}
+		}
+		if err == nil {
+			err = t.store.Accept(t.name, content, by)
+		}
 	}
 	if err != nil {
 		fmt.Fprintf(a.stderr, "sbx-devc: note: 'run' will ask about %s: %v\n", filepath.ToSlash(defaultSettings), err)
@@ -184,7 +229,7 @@ func (a *app) acceptOwn(dir string, text []byte, by string) {
 func (a *app) keepTrust(dir string, before *settings.File, now []byte, by string) {
 	t, err := a.ownTrust(dir)
 	if err == nil {
-		old := trust.Of(before)
+		old := projectrecipe.Accepted(before, projectrecipe.Read(dir), now)
 		var kept bool
 		if kept, err = t.store.Keep(t.name, old, old.With(filepath.Base(before.Path), now), by); kept {
 			return

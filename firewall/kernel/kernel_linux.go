@@ -300,13 +300,13 @@ func (k *Kernel) openSets() (err error) {
 	if _, _, err := k.sets.IpsetProtocol(); err != nil {
 		return errSets("asking the kernel for ipset", err)
 	}
-	if k.adder, err = dial(unix.NETLINK_NETFILTER, answerLimit); err != nil {
+	if k.adder, err = dial(unix.NETLINK_NETFILTER); err != nil {
 		return fmt.Errorf("opening a netlink socket for ipset: %w", err)
 	}
-	if k.lister, err = dial(unix.NETLINK_NETFILTER, answerLimit); err != nil {
+	if k.lister, err = dial(unix.NETLINK_NETFILTER); err != nil {
 		return fmt.Errorf("opening a netlink socket for ipset: %w", err)
 	}
-	if k.diag, err = dial(unix.NETLINK_INET_DIAG, answerLimit); err != nil {
+	if k.diag, err = dial(unix.NETLINK_INET_DIAG); err != nil {
 		return fmt.Errorf("opening a netlink socket for sockets: %w", err)
 	}
 	return nil

@@ -20,11 +20,12 @@ import (
 // conn is a netlink socket of the namespace that it was opened in. It is safe
 // for concurrent use; ask and read must not be mixed.
 type conn struct {
-	mu   sync.Mutex
-	file *os.File
-	seq  uint32
-	out  []byte
-	in   []byte
+	mu    sync.Mutex
+	file  *os.File
+	limit time.Duration // how long ask waits for an answer
+	seq   uint32
+	out   []byte
+	in    []byte
 }
 
 const (
@@ -40,24 +41,9 @@ const (
 	typeMask  = 0x3fff // NLA_TYPE_MASK of linux/netlink.h
 )
 
-// dial opens a socket of a protocol such as unix.NETLINK_NETFILTER, for
-// questions: ask waits for an answer until limit. The runtime does not watch the
-// socket, because each message would wake a thread for nothing.
-func dial(protocol int, limit time.Duration) (*conn, error) {
-	c, err := open(protocol, 0)
-	if err != nil {
-		return nil, err
-	}
-	wait := unix.NsecToTimeval(limit.Nanoseconds())
-	if err := unix.SetsockoptTimeval(int(c.file.Fd()), unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
-		c.close()
-		return nil, os.NewSyscallError("setsockopt", err)
-	}
-	return c, nil
-}
-
-func open(protocol, flags int) (*conn, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|flags, protocol)
+// dial opens a socket of a protocol such as unix.NETLINK_NETFILTER.
+func dial(protocol int) (*conn, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
@@ -65,7 +51,7 @@ func open(protocol, flags int) (*conn, error) {
 		unix.Close(fd)
 		return nil, os.NewSyscallError("bind", err)
 	}
-	return &conn{file: os.NewFile(uintptr(fd), "netlink"), in: make([]byte, datagramBytes)}, nil
+	return &conn{file: os.NewFile(uintptr(fd), "netlink"), limit: answerLimit, in: make([]byte, datagramBytes)}, nil
 }
 
 // close closes the socket; of no socket, nothing.
@@ -100,6 +86,9 @@ func (c *conn) ask(kind, flags uint16, fill func(*message), each func(body []byt
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.sendLocked(kind, flags, fill); err != nil {
+		return err
+	}
+	if err := c.file.SetReadDeadline(time.Now().Add(c.limit)); err != nil {
 		return err
 	}
 	for {
@@ -269,7 +258,7 @@ func (s subscription) fill(m *message) {
 // subscribe opens a socket that receives packets; it errs unless the kernel
 // agrees.
 func subscribe(s subscription) (*conn, error) {
-	c, err := open(unix.NETLINK_NETFILTER, unix.SOCK_NONBLOCK) // close ends a receive
+	c, err := dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return nil, err
 	}
@@ -285,6 +274,9 @@ func subscribe(s subscription) (*conn, error) {
 	}
 	if err == nil {
 		err = c.ask(s.kind, unix.NLM_F_ACK, s.fill, nil)
+	}
+	if err == nil {
+		err = c.file.SetReadDeadline(time.Time{}) // packets come when they come
 	}
 	if err != nil {
 		c.close()

@@ -60,10 +60,11 @@ type Sockets struct{ conn *conn }
 // OpenSockets returns those of the calling thread's network namespace. A search
 // waits for the kernel's answer until limit.
 func OpenSockets(limit time.Duration) (*Sockets, error) {
-	c, err := dial(unix.NETLINK_INET_DIAG, limit)
+	c, err := dial(unix.NETLINK_INET_DIAG)
 	if err != nil {
 		return nil, fmt.Errorf("looking for sockets: %w", err)
 	}
+	c.limit = limit
 	return &Sockets{c}, nil
 }
 

@@ -18,6 +18,7 @@ import (
 type BuildSpec struct {
 	Dockerfile string             // path inside the context
 	Tags       []string           // names of the result
+	Target     string             // stage to build; "" = the last one
 	Args       map[string]*string // build arguments; nil = unset
 	Labels     map[string]string
 	Classic    bool // use the classic builder although the engine has BuildKit
@@ -41,7 +42,7 @@ func (e *Engine) Build(ctx context.Context, spec BuildSpec, contextTar io.Reader
 		}
 	}
 	r, err := e.client.ImageBuild(ctx, contextTar, client.ImageBuildOptions{
-		Dockerfile: spec.Dockerfile, Tags: spec.Tags, BuildArgs: spec.Args, Labels: spec.Labels,
+		Dockerfile: spec.Dockerfile, Tags: spec.Tags, Target: spec.Target, BuildArgs: spec.Args, Labels: spec.Labels,
 		Remove: true, ForceRemove: true, Version: version,
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/filelock"
+	"github.com/org/claude-sandbox/session/recipe"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/settings/trust"
 )
@@ -96,10 +97,13 @@ func (p Place) keepTrust(file *settings.File, edit *Edit) (trusted bool, err err
 	if err != nil {
 		return false, err
 	}
-	old := trust.Of(file)
+	image := recipe.Read(p.Project)
+	old := recipe.Accepted(file, image, edit.After)
 	now := old.With(filepath.Base(p.File), edit.After)
 	if !bytes.Equal(edit.Before, edit.After) && string(edit.Before) == newFile {
-		return true, p.Trust.Accept(project, now, "allow")
+		if old = recipe.Accepted(nil, image, edit.After); len(old) == 0 {
+			return true, p.Trust.Accept(project, now, "allow")
+		}
 	}
 	return p.Trust.Keep(project, old, now, "allow")
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/sandbox"
 )
 
 //go:embed firewall.Dockerfile
@@ -21,19 +19,28 @@ func FirewallName() string { return "claude-sandbox-firewall:" + short(firewallD
 // bringFirewall returns the id of the firewall's image, which it builds where this
 // user has not built it before or the engine has lost it.
 func (i Images) bringFirewall(ctx context.Context) (id string, err error) {
-	built := i.note("firewall", string(firewallDockerfile))
+	id, err = i.bringBuilt(ctx, "firewall", string(firewallDockerfile), func() (string, error) {
+		return i.build(ctx, "the firewall's image", FirewallName(), map[string][]byte{"Dockerfile": firewallDockerfile})
+	})
+	if err != nil {
+		err = diag.WithHint(err,
+			"it is built once, from debian:bookworm-slim and its package iptables; name an image that has iptables with --firewall-image")
+	}
+	return id, err
+}
+
+// bringBuilt returns the id of an image that build makes of content, if this user has
+// not built it before or the engine has lost it.
+func (i Images) bringBuilt(ctx context.Context, kind, content string, build func() (id string, err error)) (id string, err error) {
+	built := i.note(kind, content)
 	if id := built.read(); id != "" {
-		switch _, err := i.Engine.ImageInspect(ctx, id); {
-		case err == nil:
-			return id, nil
-		case !errors.Is(err, engine.ErrNotFound):
-			return "", err
+		_, err := i.Engine.ImageInspect(ctx, id)
+		if err == nil || !errors.Is(err, engine.ErrNotFound) {
+			return id, err
 		}
 	}
-	id, err = i.build(ctx, "the firewall's image", FirewallName(), map[string][]byte{"Dockerfile": firewallDockerfile})
-	if err != nil {
-		return "", diag.WithHint(fmt.Errorf("%w: %w", sandbox.ErrNoStart, err),
-			"it is built once, from debian:bookworm-slim and its package iptables; name an image that has iptables with --firewall-image")
+	if id, err = build(); err != nil {
+		return "", err
 	}
 	return id, built.write(id)
 }

@@ -28,6 +28,7 @@ type Images struct {
 	Progress *progress.Reporter
 	Option   string // names another image, for people, such as "--image"
 	Cache    string // the user's folder for what can be made again; see CacheDir
+	Choice   Choice // of the agent's image, where the plan names none
 }
 
 // CacheDir is the folder of sbx-devc in the user's cache folder.
@@ -57,8 +58,9 @@ func (i Images) Bring(ctx context.Context, plan *sandbox.Plan) (err error) {
 		return err
 	}
 	var image engine.Image
-	if plan.Agent.Image == release.Image() {
-		plan.Agent.Image, image, err = i.bringDefault(ctx)
+	if plan.Agent.Image == i.Choice.Name {
+		plan.Notes = append(plan.Notes, i.Choice.Why)
+		plan.Agent.Image, image, err = i.bringChoice(ctx)
 	} else {
 		plan.Agent.Image, image, err = i.bringNamed(ctx, plan.Agent.Image)
 	}

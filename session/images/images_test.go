@@ -63,6 +63,7 @@ func TestNobodysImageIsPulledUnasked(t *testing.T) {
 		t.Skipf("the engine has %s: %v", release.Image(), err)
 	}
 	plan := planWith(release.Image())
+	i.Choice = Choice{Name: release.Image()}
 	if err := i.Bring(t.Context(), plan); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,174 @@
+package recipe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/imagebuild"
+)
+
+// readBuild reads a Dockerfile and what it takes from the folder context. Both are
+// relative to the project.
+func (r *Recipe) readBuild(root *os.Root, name, context string) (unusable string) {
+	if !filepath.IsLocal(filepath.FromSlash(name)) || !filepath.IsLocal(filepath.FromSlash(context)) {
+		return "its Dockerfile or build context lies outside of the project"
+	}
+	text, err := readFile(root, name, maxFile)
+	if err != nil {
+		return fmt.Sprintf("its Dockerfile %s cannot be read (%v)", name, withoutPath(err))
+	}
+	r.Dockerfile = name
+	r.Content[name] = text
+	ignored, err := r.readIgnore(root, context)
+	if err != nil {
+		return fmt.Sprintf("its .dockerignore cannot be read (%v)", withoutPath(err))
+	}
+	for _, source := range taken(dockerfile.Parse(name, text, dockerfile.Options{})) {
+		if err := r.take(root, context, source, ignored); err != nil {
+			return fmt.Sprintf("its build context %s cannot be taken: %v", context, withoutPath(err))
+		}
+	}
+	return ""
+}
+
+// withoutPath is a failure without the path that the sentence names already.
+func withoutPath(err error) error {
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
+
+// ignore says what a .dockerignore leaves out, see imagebuild.ParseIgnore.
+type ignore func(rel string, folder bool) bool
+
+// readIgnore reads the .dockerignore of the context, which the builder heeds too.
+func (r *Recipe) readIgnore(root *os.Root, context string) (ignored ignore, err error) {
+	const name = ".dockerignore"
+	text, err := readFile(root, path.Join(context, name), maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return func(string, bool) bool { return false }, nil
+	}
+	if err == nil {
+		ignored, err = imagebuild.ParseIgnore(bytes.NewReader(text))
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.add(context, file{name: name, data: text})
+	return ignored, nil
+}
+
+// taken returns what a Dockerfile takes from its context, as paths relative to it
+// that may name folders; "." is all of it.
+func taken(f *dockerfile.File) (sources []string) {
+	add := func(source string) {
+		if strings.Contains(source, "://") || strings.HasPrefix(source, "git@") {
+			return // from the network, as the Dockerfile says
+		}
+		if at := strings.IndexAny(source, "*?[$\\"); at >= 0 { // a pattern, or a variable: the folder that holds all of it
+			source = path.Dir(source[:at] + "x")
+		}
+		source = strings.TrimPrefix(path.Clean("/"+source), "/")
+		if source == "" {
+			source = "."
+		}
+		if !slices.Contains(sources, source) {
+			sources = append(sources, source)
+		}
+	}
+	for _, stage := range f.Stages {
+		for _, i := range stage.Instructions {
+			switch c := i.Command.(type) {
+			case *instructions.CopyCommand:
+				if c.From == "" {
+					for _, source := range c.SourcePaths {
+						add(source)
+					}
+				}
+			case *instructions.AddCommand:
+				for _, source := range c.SourcePaths {
+					add(source)
+				}
+			case *instructions.RunCommand:
+				for _, m := range instructions.GetMounts(c) {
+					if m.Type == instructions.MountTypeBind && m.From == "" {
+						add(m.Source)
+					}
+				}
+			case *instructions.OnbuildCommand:
+				add(".")
+			}
+		}
+	}
+	return sources
+}
+
+// take reads a file or a folder of the context. One that is missing is the
+// builder's to complain about.
+func (r *Recipe) take(root *os.Root, context, source string, ignored ignore) error {
+	return fs.WalkDir(root.FS(), path.Join(context, source), func(name string, entry fs.DirEntry, err error) error {
+		rel := strings.TrimPrefix(strings.TrimPrefix(name, context), "/")
+		if context == "." {
+			rel = name
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case rel != "" && rel != "." && ignored(rel, entry.IsDir()):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			if entry.Name() == ".git" {
+				return fs.SkipDir // changes all the time, and nobody can read it
+			}
+			return nil
+		case !entry.Type().IsRegular():
+			return fmt.Errorf("%s is no file", rel)
+		case r.has(rel):
+			return nil
+		case len(r.context) == maxFiles:
+			return fmt.Errorf("it has more than %d files", maxFiles)
+		}
+		data, err := readFile(root, name, maxBytes)
+		if err != nil {
+			return err
+		}
+		if r.bytes += len(data); r.bytes > maxBytes {
+			return fmt.Errorf("it has more than %d MiB", maxBytes>>20)
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		r.add(context, file{rel, info.Mode()&0o111 != 0, data})
+		return nil
+	})
+}
+
+func (r *Recipe) has(rel string) bool {
+	return slices.ContainsFunc(r.context, func(f file) bool { return f.name == rel })
+}
+
+func (r *Recipe) add(context string, f file) {
+	r.context = append(r.context, f)
+	name := path.Join(context, f.name)
+	if f.executable {
+		name += " (executable)"
+	}
+	r.Content[name] = f.data
+}

@@ -1,0 +1,15 @@
+// Package recipe reads what the image of a project's dev container is made of,
+// once: everything that decides it, as bytes.
+//
+//	project ─ Read ─► Recipe ─┬─ Content: to be shown, accepted and remembered (package trust)
+//	                          └─ In: the same bytes in a folder of their own ─► the engine's builder
+//
+// A project's Dockerfile is code of the project. Its RUN steps have the network, and
+// no firewall. So nobody builds it who has not accepted exactly these bytes, and
+// nothing is read a second time: a file that changes meanwhile counts for nothing.
+// Of the build's context only files are read that the Dockerfile copies or mounts,
+// within bounds, and none through a link.
+//
+// Nothing of the project is run here. A dev container with Features or Compose
+// services is described as unusable, in a sentence.
+package recipe

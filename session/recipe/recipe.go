@@ -1,0 +1,188 @@
+package recipe
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Bounds of what is read of a build context: somebody must be able to read it too.
+const (
+	maxFiles = 500
+	maxBytes = 8 << 20
+	maxFile  = 1 << 20 // of devcontainer.json, the Dockerfile and .dockerignore
+)
+
+// DockerfileName is the name of the Dockerfile in a folder that In makes.
+const DockerfileName = "Dockerfile.sbx-devc"
+
+// Recipe is what the image of a dev container is made of.
+type Recipe struct {
+	File       string            // devcontainer.json, slash-separated, relative to the project
+	Image      string            // an image to take as it is; "" = there is a Dockerfile
+	Dockerfile string            // as File; "" = there is an Image
+	Target     string            // stage of the Dockerfile; "" = the last one
+	Args       map[string]string // of the build
+	// Unusable says why a run cannot take the dev container, as half a sentence
+	// about it; "" = it can.
+	Unusable string
+	// Content is everything that decides the image: texts by their names, relative
+	// to the project. A name says when its file may be executed.
+	Content map[string][]byte
+
+	context []file // in the order of reading
+	bytes   int
+}
+
+// file is a file of the build's context.
+type file struct {
+	name       string // relative to the context
+	executable bool
+	data       []byte
+}
+
+// Read reads the dev container of the project in dir: .devcontainer/devcontainer.json
+// or .devcontainer.json. It returns nil where there is none.
+func Read(dir string) *Recipe {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	for _, name := range []string{".devcontainer/devcontainer.json", ".devcontainer.json"} {
+		text, err := readFile(root, name, maxFile)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			continue
+		}
+		r := &Recipe{File: name, Content: map[string][]byte{name: text}, Args: map[string]string{}}
+		if err != nil {
+			r.Unusable = fmt.Sprintf("it cannot be read (%v)", withoutPath(err))
+			return r
+		}
+		r.Unusable = r.read(root, text)
+		return r
+	}
+	return nil
+}
+
+// readFile reads a regular file; a link that leads out of the project is an error.
+func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not be waited for
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no file")
+	}
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("it is larger than %d bytes", limit)
+	}
+	return text, err
+}
+
+// read fills in the recipe from the text of devcontainer.json and returns why it is
+// unusable.
+func (r *Recipe) read(root *os.Root, text []byte) (unusable string) {
+	doc, _ := jsonc.Parse(r.File, text)
+	if doc == nil || doc.Root.Kind != jsonc.Object {
+		return "it is not well formed"
+	}
+	config := doc.Root
+	build := config.Member("build")
+	switch {
+	case config.Member("dockerComposeFile") != nil:
+		return "it has Docker Compose services"
+	case len(members(config.Member("features"))) > 0:
+		return "it has Features, which need the dev container CLI"
+	case build.Member("options") != nil:
+		return "its build has options of the command line"
+	}
+	dockerfile, context := "", "."
+	if n := config.Member("image"); n != nil {
+		r.Image = n.TextOr("")
+	}
+	if n := config.Member("dockerFile"); n != nil { // the older form
+		dockerfile, context = n.TextOr(""), config.Member("context").TextOr(".")
+	}
+	if n := build.Member("dockerfile"); n != nil {
+		dockerfile, context, r.Target = n.TextOr(""), build.Member("context").TextOr("."), build.Member("target").TextOr("")
+	}
+	for _, arg := range members(build.Member("args")) {
+		r.Args[arg.Name] = arg.Value.TextOr("")
+	}
+	values := []string{r.Image, dockerfile, context, r.Target}
+	for _, value := range r.Args {
+		values = append(values, value)
+	}
+	for _, value := range values {
+		if strings.Contains(value, "${") {
+			return "it refers to variables of this machine"
+		}
+	}
+	switch {
+	case dockerfile == "" && r.Image == "":
+		return "it names neither an image nor a Dockerfile"
+	case dockerfile == "":
+		return ""
+	}
+	r.Image = "" // the Dockerfile decides, as for the reference CLI
+	folder := path.Dir(r.File)
+	return r.readBuild(root, path.Join(folder, dockerfile), path.Join(folder, context))
+}
+
+func members(n *jsonc.Node) []jsonc.Member {
+	if n == nil {
+		return nil
+	}
+	return n.Members
+}
+
+// Encode returns everything that decides the image as one text, which is equal for
+// equal recipes alone.
+func (r *Recipe) Encode() []byte {
+	text, err := json.Marshal(r.Content) // in the order of the names
+	if err != nil {
+		panic(err) // a map of texts can be written
+	}
+	return text
+}
+
+// In writes the build's context and the Dockerfile into a folder of their own for as
+// long as use works.
+func (r *Recipe) In(use func(folder string) error) error {
+	dir, err := os.MkdirTemp("", "claude-sandbox-image-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	files := append([]file{{name: DockerfileName, data: r.Content[r.Dockerfile]}}, r.context...)
+	for _, f := range files {
+		mode := fs.FileMode(0o644)
+		if f.executable {
+			mode = 0o755
+		}
+		name := filepath.Join(dir, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, f.data, mode); err != nil {
+			return err
+		}
+	}
+	return use(dir)
+}

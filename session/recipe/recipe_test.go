@@ -1,0 +1,192 @@
+package recipe
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// project writes the files of a project.
+func project(t *testing.T, files string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, f := range txtar.Parse([]byte(files)).Files {
+		name, executable := strings.CutSuffix(f.Name, "*")
+		mode := fs.FileMode(0o644)
+		if executable {
+			mode = 0o755
+		}
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, f.Data, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestRead(t *testing.T) {
+	const config = "-- .devcontainer/devcontainer.json --\n"
+	for _, c := range []struct {
+		what, files string
+		unusable    string
+		content     string // names of Content
+	}{
+		{"none", "-- main.go --\n", "", ""},
+		{"an image", config + `{"image": "node:22", /* why not */}`, "", ".devcontainer/devcontainer.json"},
+		{"a Dockerfile that copies nothing", config + `{"build": {"dockerfile": "Dockerfile"}}
+-- .devcontainer/Dockerfile --
+FROM scratch
+-- .devcontainer/other --
+`, "", ".devcontainer/Dockerfile .devcontainer/devcontainer.json"},
+		{"the older form", "-- .devcontainer.json --\n" + `{"dockerFile": "Dockerfile"}
+-- Dockerfile --
+FROM scratch
+`, "", ".devcontainer.json Dockerfile"},
+		{"files of the project", config + `{"build": {"dockerfile": "Dockerfile", "context": "..", "target": "x", "args": {"A": "b"}}}
+-- .devcontainer/Dockerfile --
+FROM debian AS x
+COPY requirements.txt tools/setup* /tmp/
+COPY --from=x /a /b
+ADD https://example.com/x /y
+-- requirements.txt --
+-- tools/setup.sh* --
+-- tools/.git/objects/x --
+-- lock --
+-- src/main.py --
+`, "", ".devcontainer/Dockerfile .devcontainer/devcontainer.json requirements.txt tools/setup.sh (executable)"},
+		{"all that a mount may show", config + `{"build": {"dockerfile": "Dockerfile"}}
+-- .devcontainer/Dockerfile --
+FROM debian
+RUN --mount=type=bind,target=/x true
+-- .devcontainer/a --
+`, "", ".devcontainer/Dockerfile .devcontainer/a .devcontainer/devcontainer.json"},
+		{"all of a folder but what is ignored", config + `{"build": {"dockerfile": "Dockerfile"}}
+-- .devcontainer/Dockerfile --
+FROM debian
+COPY . /x
+-- .devcontainer/.dockerignore --
+secret
+-- .devcontainer/a --
+-- .devcontainer/secret/b --
+`, "", ".devcontainer/.dockerignore .devcontainer/Dockerfile .devcontainer/a .devcontainer/devcontainer.json"},
+		{"Features", config + `{"image": "a", "features": {"x": {}}}`, "Features", ".devcontainer/devcontainer.json"},
+		{"no Features", config + `{"image": "a", "features": {}}`, "", ".devcontainer/devcontainer.json"},
+		{"Compose", config + `{"dockerComposeFile": "c.yml", "service": "x"}`, "Compose", ".devcontainer/devcontainer.json"},
+		{"variables", config + `{"image": "a:${localEnv:X}"}`, "variables of this machine", ".devcontainer/devcontainer.json"},
+		{"nothing", config + `{}`, "neither an image", ".devcontainer/devcontainer.json"},
+		{"half a text", config + `{"image": `, "well formed", ".devcontainer/devcontainer.json"},
+		{"a Dockerfile outside", config + `{"build": {"dockerfile": "../../Dockerfile"}}`, "outside of the project", ".devcontainer/devcontainer.json"},
+		{"a context outside", config + `{"build": {"dockerfile": "Dockerfile", "context": "../.."}}`, "outside of the project", ".devcontainer/devcontainer.json"},
+		{"no Dockerfile", config + `{"build": {"dockerfile": "Dockerfile"}}`, "no such file", ".devcontainer/devcontainer.json"},
+	} {
+		r := Read(project(t, c.files))
+		if c.content == "" {
+			if r != nil {
+				t.Errorf("%s: %+v", c.what, r)
+			}
+			continue
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(r.Content)), " "); got != c.content {
+			t.Errorf("%s: read %s, want %s", c.what, got, c.content)
+		}
+		if (r.Unusable == "") != (c.unusable == "") || !strings.Contains(r.Unusable, c.unusable) {
+			t.Errorf("%s: unusable because %q, want %q", c.what, r.Unusable, c.unusable)
+		}
+	}
+}
+
+// Attack: a link, a pipe or very much in the build context of a project leads to
+// files of the user's, waits for ever, or is more than anybody could read.
+func TestAttackTheBuildContext(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(secret, []byte("canary"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const files = `-- .devcontainer/devcontainer.json --
+{"build": {"dockerfile": "Dockerfile"}}
+-- .devcontainer/Dockerfile --
+FROM debian
+COPY . /x
+-- .devcontainer/a --
+`
+	for what, attack := range map[string]func(folder string) error{
+		"a link to a file": func(f string) error { return os.Symlink(secret, filepath.Join(f, "key")) },
+		"a link to a folder": func(f string) error {
+			return os.Symlink(filepath.Dir(secret), filepath.Join(f, "keys"))
+		},
+		"a link in the place of the Dockerfile": func(f string) error {
+			_ = os.Remove(filepath.Join(f, "Dockerfile"))
+			return os.Symlink(secret, filepath.Join(f, "Dockerfile"))
+		},
+		"a pipe": func(f string) error { return syscall.Mkfifo(filepath.Join(f, "pipe"), 0o644) },
+		"a pipe in the place of the Dockerfile": func(f string) error {
+			_ = os.Remove(filepath.Join(f, "Dockerfile"))
+			return syscall.Mkfifo(filepath.Join(f, "Dockerfile"), 0o644)
+		},
+		"a large file": func(f string) error { return os.WriteFile(filepath.Join(f, "large"), make([]byte, maxBytes+1), 0o600) },
+		"many files": func(f string) (err error) {
+			for i := range maxFiles {
+				err = os.WriteFile(filepath.Join(f, strings.Repeat("x", 1+i%200)+string(rune('a'+i/200))), nil, 0o600)
+			}
+			return err
+		},
+	} {
+		dir := project(t, files)
+		if err := attack(filepath.Join(dir, ".devcontainer")); err != nil {
+			t.Fatal(err)
+		}
+		r := Read(dir)
+		if r.Unusable == "" {
+			t.Errorf("%s: taken", what)
+			continue
+		}
+		for name, text := range r.Content {
+			if strings.Contains(string(text), "canary") {
+				t.Errorf("%s: %s holds the secret", what, name)
+			}
+		}
+	}
+}
+
+// What is built is what was read, whatever the project's files are by then.
+func TestWhatWasReadIsWhatIsBuilt(t *testing.T) {
+	dir := project(t, `-- .devcontainer/devcontainer.json --
+{"build": {"dockerfile": "Dockerfile"}}
+-- .devcontainer/Dockerfile --
+FROM debian
+COPY setup.sh /x
+-- .devcontainer/setup.sh* --
+good
+`)
+	r := Read(dir)
+	for _, name := range []string{"Dockerfile", "setup.sh"} {
+		if err := os.WriteFile(filepath.Join(dir, ".devcontainer", name), []byte("evil"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := r.In(func(folder string) error {
+		for name, want := range map[string]string{DockerfileName: "FROM debian\nCOPY setup.sh /x\n", "setup.sh": "good\n"} {
+			if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(text) != want {
+				t.Errorf("%s holds %q: %v", name, text, err)
+			}
+		}
+		info, err := os.Stat(filepath.Join(folder, "setup.sh"))
+		if err == nil && info.Mode().Perm()&0o111 == 0 {
+			t.Error("it cannot be executed")
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
