@@ -60,6 +60,7 @@ func (a *app) drift(edits bool, dir scaffold.Folder) error {
 	if len(found.Findings) > 0 {
 		return exitWith(exitFindings, nil)
 	}
+	fmt.Fprintln(a.stderr, "sbx-devc: no drift: the dev container is what the lock says")
 	return nil
 }
 

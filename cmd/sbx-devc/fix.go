@@ -71,6 +71,8 @@ func (a *app) fix(o fixOptions, paths []string) error {
 		return exitWith(exitNoCheck, nil)
 	case o.diff && changed > 0:
 		return exitWith(exitFindings, nil)
+	case changed == 0:
+		fmt.Fprintln(a.stderr, "sbx-devc: nothing to fix; 'sbx-devc validate' says what only a person can decide")
 	}
 	return nil
 }

@@ -70,7 +70,11 @@ func (h handler) reload(ctx context.Context, p *program) error {
 		code, show := exitcode.Of(err, exitcode.Internal)
 		return exitWith(code, diag.WithHint(show, "correct the policy file and reload again; the old policy stays in force"))
 	}
-	return h.enforce(ctx, p, next)
+	if err := h.enforce(ctx, p, next); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.stderr, "sbx-init: the policy is in force")
+	return nil
 }
 
 // enforce puts a policy in force and shows it to the agent.
@@ -122,6 +126,7 @@ func (h handler) amend(ctx context.Context, p *program, input []byte) error {
 func (h handler) verify(ctx context.Context, p *program) error {
 	err := h.firewall.Verify(ctx)
 	if err == nil {
+		fmt.Fprintln(p.stderr, "sbx-init: the firewall is in force as the policy says")
 		return nil
 	}
 	for _, difference := range live.Differences(err) {
