@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -104,7 +103,6 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 		t.Errorf("arrived outside: %v", leaks)
 	}
 
-	t.Run("ReadmePutsAPolicyInForce", func(t *testing.T) { testReadmeReload(t, p.in(t)) })
 
 	// Each of the two changes is needed: so the container was written before.
 	t.Run("OldHookFails", func(t *testing.T) {
@@ -128,36 +126,5 @@ func failsToComeUp(t *testing.T, p *devProject) {
 	t.Helper()
 	if outcome, log := p.up(); outcome == "success" {
 		t.Errorf("the container came up: %s", log)
-	}
-}
-
-// testReadmeReload puts a policy in force by the commands of the README. The file
-// belongs to the agent's user on this machine, as to every user who is not root,
-// and must not do so inside.
-func testReadmeReload(t *testing.T, p *devProject) {
-	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands := regexp.MustCompile("`(docker exec [^`]*(?:tee|reload)[^`]*)`").FindAllStringSubmatch(string(readme), -1)
-	if len(commands) != 2 {
-		t.Fatalf("the README has %d commands for this: %q", len(commands), commands)
-	}
-	p.write(".devcontainer/sandbox.jsonc", `{"network": {"presets": ["anthropic"], "allow": ["late.example"]}}`)
-	if err := os.Chown(filepath.Join(p.dir, ".devcontainer", "sandbox.jsonc"), agentUID, agentUID); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range commands {
-		line := strings.Replace(c[1], "CONTAINER", p.containers()[0], 1)
-		if out, err := p.try("sh", "-c", "cd "+p.dir+" && "+line); err != nil {
-			t.Errorf("%s: %v: %s", line, err, out)
-		}
-	}
-	if out, err := p.exec("sbx-init check late.example"); err != nil {
-		t.Errorf("the policy is not in force: %v: %s", err, out)
-	}
-	if err := os.Remove(filepath.Join(p.dir, ".devcontainer", "sandbox.jsonc")); err != nil {
-		t.Fatal(err)
 	}
 }

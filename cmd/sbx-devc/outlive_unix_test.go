@@ -144,7 +144,7 @@ func (r *restless) isReaped(t *testing.T) {
 	}
 }
 
-// volumes lists the anonymous volumes of the run's containers.
+// volumes lists the volumes that the run's containers have for themselves.
 func (r *restless) volumes(t *testing.T) (names []string) {
 	t.Helper()
 	for _, id := range r.containers(t, "-a") {
@@ -152,7 +152,11 @@ func (r *restless) volumes(t *testing.T) (names []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names = append(names, strings.Fields(string(out))...)
+		for _, name := range strings.Fields(string(out)) {
+			if !strings.HasPrefix(name, "sbx-devc-claude-") { // Claude Code's own, which all runs share and which stays
+				names = append(names, name)
+			}
+		}
 	}
 	return names
 }
