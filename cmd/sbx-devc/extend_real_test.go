@@ -103,7 +103,6 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 		t.Errorf("arrived outside: %v", leaks)
 	}
 
-
 	// Each of the two changes is needed: so the container was written before.
 	t.Run("OldHookFails", func(t *testing.T) {
 		p := p.in(t)
