@@ -134,9 +134,7 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 		return initError(err)
 	}
 	a.showTools(report, in)
-	if to != nil || o.dryRun {
-		a.showOpenings(draft.Files)
-	}
+	a.showOpenings(draft.Files)
 	if o.dryRun {
 		if err := a.showFiles(dir, draft.Files, "changed, needs --force"); err != nil {
 			return err
@@ -168,7 +166,8 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	a.acceptOwn(string(dir), own, "init")
 	a.loadInit(ctx)
 	fmt.Fprint(a.stderr, `sbx-devc: next:
-  devcontainer up --workspace-folder .             or "Reopen in Container" in the editor
+  sbx-devc run "PROMPT"                            Claude Code does one task in it; its commits wait for you
+  devcontainer up --workspace-folder .             or "Reopen in Container" in the editor, to work in it yourself
   devcontainer exec --workspace-folder . claude    or claude in the editor's terminal; log in there, once
   sbx-devc allow HOST                              open another host
 In another clone 'sbx-devc image load' comes first.
