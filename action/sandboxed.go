@@ -53,7 +53,8 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		return setupFailed(err)
 	}
 	bring := images.Images{
-		Engine: e, Getenv: s.Getenv, Progress: &progress.Reporter{Out: job.Progress}, Option: "the input image", Cache: cache, Choice: project.Choice,
+		Engine: e, Getenv: s.Getenv, Progress: &progress.Reporter{Out: job.Progress}, Option: "the input image", Cache: cache,
+		Choice: project.Choice,
 	}
 	if err := bring.Bring(ctx, plan); err != nil {
 		return setupFailed(err)

@@ -22,7 +22,8 @@ func (r reported) writeSummary(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### Claude in the sandbox: %s\n\n", r.Outcome.Conclusion)
 	// Of these, duration, tokens and the metered cost are measured outside the sandbox.
-	b.WriteString("| Turns | Cost (Claude's figure) | Cost (metered) | Tokens in, out (metered) | Duration | Model | Session |\n|--:|--:|--:|--:|--:|---|---|\n")
+	b.WriteString("| Turns | Cost (Claude's figure) | Cost (metered) | Tokens in, out (metered) | Duration | Model | Session " +
+		"|\n|--:|--:|--:|--:|--:|---|---|\n")
 	turns, cost, session := "", "", ""
 	if r.Result != nil {
 		turns, cost, session = fmt.Sprint(r.Result.Turns), fmt.Sprintf("$%.4f", r.Result.CostUSD), r.Result.SessionID

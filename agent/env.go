@@ -55,9 +55,13 @@ func Env(o EnvOptions) []string {
 // firewall's refusals look, so that it neither retries nor takes them for an
 // outage.
 const NetworkNotice = `Network: you run in a sandbox whose firewall only lets allowlisted destinations through. ` +
-	`A refusal is final, comes at once and looks like this: a name that is not allowed does not resolve ("could not resolve host", DNS status REFUSED); ` +
-	`a connection that is not allowed fails ("connection refused", "connection reset", "no route to host", "network is unreachable", "operation not permitted"); ` +
-	`a site that is not allowed, on an address that others use too, gets the TLS alert "access denied", or in plain HTTP a response 403 with the field X-Sandbox-Refused, whose body names the reason and the allowlist line that would open it. ` +
+	`A refusal is final, comes at once and looks like this: ` +
+	`a name that is not allowed does not resolve ("could not resolve host", DNS status REFUSED); ` +
+	`a connection that is not allowed fails ("connection refused", "connection reset", "no route to host", ` +
+	`"network is unreachable", "operation not permitted"); ` +
+	`a site that is not allowed, on an address that others use too, gets the TLS alert "access denied", ` +
+	`or in plain HTTP a response 403 with the field X-Sandbox-Refused, ` +
+	`whose body names the reason and the allowlist line that would open it. ` +
 	`Web search and web fetch at the model's provider (the WebSearch tool) are refused too, unless the user allowed them. ` +
 	`Do not retry a refused destination, look for mirrors or tunnels, or try to change the firewall. ` +
 	`Go on without it where you can, and say in your final answer which host names and ports were refused and what they were needed for. ` +

@@ -89,7 +89,8 @@ func (m Materials) image(s Spec, o *opened, p lock.BasePlatform) (artifact.Manif
 		return artifact.Manifest{}, err
 	}
 	if want := s.Lock.Init.SHA256[p.Platform]; sum != want {
-		return artifact.Manifest{}, diag.WithHint(fmt.Errorf("%w: this sbx-devc carries another sbx-init for %s (sha256 %.12s…, the lock has %.12s… of version %s)", ErrLock, p.Platform, sum, want, s.Lock.Init.Version),
+		return artifact.Manifest{}, diag.WithHint(fmt.Errorf("%w: this sbx-devc carries another sbx-init for %s (sha256 %.12s…, the "+
+			"lock has %.12s… of version %s)", ErrLock, p.Platform, sum, want, s.Lock.Init.Version),
 			"take it with 'sbx-devc image lock --update sbx'")
 	}
 	config, err := m.configLayer(s.Policy, withClaude)

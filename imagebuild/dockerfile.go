@@ -69,7 +69,8 @@ func BuildDockerfile(ctx context.Context, e *engine.Engine, o BuildOptions) (id 
 	if err != nil && strings.Contains(err.Error(), "no active sessions") {
 		// BuildKit asks the client of the build for secrets and keys, over a
 		// connection that we do not offer.
-		err = diag.WithHint(err, "secrets and ssh need 'docker build --secret … --tag NAME'; 'sbx-devc image push --image NAME' publishes what it made")
+		err = diag.WithHint(err, "secrets and ssh need 'docker build --secret … --tag NAME'; 'sbx-devc image push --image NAME' "+
+			"publishes what it made")
 	}
 	if err != nil {
 		return "", fmt.Errorf("building %s: %w", file, err)

@@ -41,7 +41,8 @@ func OwnSettings(own userdir.Dir, project string) (*settings.File, error) {
 		return nil, exitcode.With(exitcode.NoInput, fmt.Errorf("reading your own settings: %w", err))
 	}
 	if file.Settings == nil {
-		return nil, exitcode.With(exitcode.Config, diag.WithHint(&SettingsError{file.Path, file.Findings}, "correct it; 'sbx-devc settings check' checks it"))
+		return nil, exitcode.With(exitcode.Config,
+			diag.WithHint(&SettingsError{file.Path, file.Findings}, "correct it; 'sbx-devc settings check' checks it"))
 	}
 	for i, m := range file.Settings.Mounts {
 		if !filepath.IsAbs(m.Host) && m.Host != "~" && !strings.HasPrefix(m.Host, "~/") {

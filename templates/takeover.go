@@ -91,7 +91,8 @@ func (e *extender) startAsRoot(user string) {
 		e.apply(doc.AddMember(doc.Root, "containerUser", `"root"`))
 	}
 	e.member("", "remoteUser", jsonc.Quote(user))
-	e.changes = append(e.changes, "containerUser is root, who raises the firewall and then waits; you and the agent work as remoteUser, as before")
+	e.changes = append(e.changes, "containerUser is root, who raises the firewall and then waits; you and the agent work as "+
+		"remoteUser, as before")
 }
 
 func memberIndex(n *jsonc.Node, name string) int {

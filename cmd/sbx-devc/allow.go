@@ -48,7 +48,8 @@ or the file is wrong, or it denies what is to be allowed; 69: no engine answers;
 73: the file cannot be written; 75: another command changes it.`
 
 func (a *app) allowCommand() *cobra.Command {
-	return a.amendCommand("allow", "HOST…", "Open hosts, in the project's settings and in what runs", `Open hosts for a project. HOST is a name, *.DOMAIN, HOST:PORT, or NETWORK:PORT.
+	return a.amendCommand("allow", "HOST…", "Open hosts, in the project's settings and in what runs",
+		`Open hosts for a project. HOST is a name, *.DOMAIN, HOST:PORT, or NETWORK:PORT.
 `+amendLong, `  sbx-devc allow docs.example.com
   sbx-devc allow '*.example.org' git.example.net:22
   sbx-devc allow --private db.internal:5432
@@ -120,7 +121,8 @@ func (a *app) amend(ctx context.Context, o amendOptions) error {
 		return nil
 	}
 	if !trusted && o.request.Opens() {
-		fmt.Fprintln(a.stderr, "sbx-devc: note: you have not trusted this file, and 'sbx-devc run' refuses what it opens: read it, then say 'sbx-devc trust'")
+		fmt.Fprintln(a.stderr, "sbx-devc: note: you have not trusted this file, and 'sbx-devc run' refuses what it opens: read it, "+
+			"then say 'sbx-devc trust'")
 	}
 	if o.noReload {
 		return nil
@@ -222,7 +224,8 @@ func (a *app) amendRunning(ctx context.Context, project string, r amend.Request)
 		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", visible.Line(note))
 	}
 	if len(firewalls) == 0 {
-		fmt.Fprintln(a.stderr, "sbx-devc: nothing of this project runs now; it holds from the next run on, and in a dev container once that is rebuilt")
+		fmt.Fprintln(a.stderr, "sbx-devc: nothing of this project runs now; it holds from the next run on, and in a dev container once "+
+			"that is rebuilt")
 		return nil
 	}
 	var failed error

@@ -55,7 +55,8 @@ func (a *app) applyCommits(ctx context.Context, args []string) error {
 	}
 	f, err := os.Open(filepath.Join(run, sandbox.SummaryFile))
 	if err != nil {
-		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("the run left no summary: %w", err), "its commits are taken when it ends; runs are kept in %s", a.runs().Dir()))
+		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("the run left no summary: %w", err),
+			"its commits are taken when it ends; runs are kept in %s", a.runs().Dir()))
 	}
 	defer f.Close()
 	folder, commits, err := sandbox.ReadCommits(f)
@@ -120,7 +121,8 @@ func (a *app) sayNext(ctx context.Context, dir string, c gitdir.Commits) {
 	keeps, born := gitdir.KeepsHead(ctx, c)
 	a.sayLine("to look at them: %s log -p %s", git, newCommits(branch, born))
 	if !keeps {
-		a.sayLine("your branch has commits that %s lacks, and the agent's files are in the folder already: commit those first, then: %s merge %s", c.Branch, git, branch)
+		a.sayLine("your branch has commits that %s lacks, and the agent's files are in the folder already: commit those first, then: "+
+			"%s merge %s", c.Branch, git, branch)
 		return
 	}
 	a.sayLine("the files are in the folder already; to take the commits into your branch, too: %s reset %s", git, branch)
@@ -156,7 +158,8 @@ func (a *app) namedRun(args []string) (string, error) {
 	}
 	run := a.runs().Find(args[0])
 	if !filekind.IsFolder(run) {
-		return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run at %s", run), "give a run's id or its folder; runs are kept in %s", a.runs().Dir()))
+		return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run at %s", run),
+			"give a run's id or its folder; runs are kept in %s", a.runs().Dir()))
 	}
 	return filepath.Abs(run)
 }

@@ -94,7 +94,8 @@ func (a *app) changedRun(args []string) (string, error) {
 	if len(args) == 1 {
 		folder := a.runs().Find(args[0])
 		if !filekind.IsRegular(filepath.Join(folder, changes.SetFile)) {
-			return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no run that kept what changed", args[0]), "give a run's id or its folder; runs are kept in %s", a.runs().Dir()))
+			return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no run that kept what changed", args[0]),
+				"give a run's id or its folder; runs are kept in %s", a.runs().Dir()))
 		}
 		return folder, nil
 	}
@@ -107,7 +108,8 @@ func (a *app) changedRun(args []string) (string, error) {
 			return folder, nil
 		}
 	}
-	return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run of %s in %s", project, a.runs().Dir()), "name a run, or go to the project's folder; a run that still works has no changes yet"))
+	return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run of %s in %s", project, a.runs().Dir()),
+		"name a run, or go to the project's folder; a run that still works has no changes yet"))
 }
 
 func readChanges(folder string) (*changes.Set, error) {

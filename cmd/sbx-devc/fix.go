@@ -52,7 +52,8 @@ func (a *app) fix(o fixOptions, paths []string) error {
 	for i, word := range o.rules {
 		r, ok := findRule(word)
 		if !ok || r.Fix == "" {
-			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that fix can correct", word), "%s'sbx-devc rules' marks those with *", suggestion(word, "", ruleWords(true))))
+			return exitWith(exitCheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that fix can correct", word),
+				"%s'sbx-devc rules' marks those with *", suggestion(word, "", ruleWords(true))))
 		}
 		o.rules[i] = r.ID
 	}
@@ -139,5 +140,6 @@ func stillBroken(file string, src []byte) error {
 	if devcontainer.Parse(file, src).Config.Root != nil {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s is not well formed, and no machine knows what was meant", file), "'sbx-devc validate %s' says where", file)
+	return diag.WithHint(fmt.Errorf("%s is not well formed, and no machine knows what was meant", file),
+		"'sbx-devc validate %s' says where", file)
 }

@@ -27,7 +27,8 @@ func (a *app) gitHead(ctx context.Context, dir string) string {
 // git asks git about the folder; "" when there is no answer.
 func git(ctx context.Context, dir string, args ...string) string {
 	// No program that the repository names is started for a look at its head.
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", cmp.Or(dir, "."), "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", cmp.Or(dir, "."),
+		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	if cmd.Run() != nil {

@@ -97,10 +97,12 @@ func (a *app) registryOptions(l login) (registry.Options, error) {
 			return registry.Options{}, fmt.Errorf("reading the password: %w", err)
 		}
 		if c.Password = strings.TrimRight(string(secret), "\r\n"); c.Password == "" {
-			return registry.Options{}, exitWith(exitNoSecret, diag.WithHint(errors.New("the password on standard input is empty"), "pipe the token in: gh auth token | sbx-devc image push … --username me --password-stdin"))
+			return registry.Options{}, exitWith(exitNoSecret, diag.WithHint(errors.New("the password on standard input is empty"),
+				"pipe the token in: gh auth token | sbx-devc image push … --username me --password-stdin"))
 		}
 	} else if l.username != "" {
-		return registry.Options{}, exitWith(exitUsage, diag.WithHint(errors.New("--username without --password-stdin"), "pipe the password in, and add --password-stdin"))
+		return registry.Options{}, exitWith(exitUsage,
+			diag.WithHint(errors.New("--username without --password-stdin"), "pipe the password in, and add --password-stdin"))
 	}
 	return registry.Real(c, func(text string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", text) }), nil
 }
@@ -122,7 +124,8 @@ func (a *app) materials(l login, npmRegistry string) (imagebuild.Materials, erro
 	}
 	return imagebuild.Materials{
 		Store: s, Registry: options, Init: carried.Init, InitSHA256: carried.Sums(),
-		NPM:    npm.Registry{URL: cmp.Or(npmRegistry, a.getenv("NPM_CONFIG_REGISTRY"), npm.DefaultURL()), HTTP: &http.Client{Transport: options.Transport}},
+		NPM: npm.Registry{URL: cmp.Or(npmRegistry, a.getenv("NPM_CONFIG_REGISTRY"), npm.DefaultURL()),
+			HTTP: &http.Client{Transport: options.Transport}},
 		Save:   saveFromEngine,
 		Notice: func(format string, args ...any) { fmt.Fprintf(a.stderr, "sbx-devc: "+format+"\n", args...) },
 	}, nil

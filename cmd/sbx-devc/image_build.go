@@ -127,12 +127,14 @@ func (a *app) imageBuild(ctx context.Context, o imageBuildOptions) error {
 func (o *imageBuildOptions) nameable() error {
 	if o.tag != "" {
 		if _, err := name.NewTag(o.tag); err != nil {
-			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--tag %q: %w", o.tag, err), "write NAME:TAG, the name in lower case letters, digits, '.', '_', '-' and '/'"))
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--tag %q: %w", o.tag, err),
+				"write NAME:TAG, the name in lower case letters, digits, '.', '_', '-' and '/'"))
 		}
 	}
 	if o.tar != "" {
 		if info, err := os.Stat(o.tar); err == nil && info.IsDir() {
-			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--tar %q is a folder", o.tar), "name the file to write; --oci writes an image layout into a folder"))
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--tar %q is a folder", o.tar),
+				"name the file to write; --oci writes an image layout into a folder"))
 		}
 		if _, err := os.Stat(filepath.Dir(o.tar)); err != nil {
 			return exitWith(exitNoInput, fmt.Errorf("--tar %q: %w", o.tar, err))
@@ -147,7 +149,8 @@ func (o *imageBuildOptions) nameable() error {
 func knownPlatforms(list []string) error {
 	for _, p := range list {
 		if p != "linux/amd64" && p != "linux/arm64" {
-			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--platform %q: there is no sbx-init for it", p), "accepted: linux/amd64, linux/arm64"))
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--platform %q: there is no sbx-init for it", p),
+				"accepted: linux/amd64, linux/arm64"))
 		}
 	}
 	return nil
@@ -217,7 +220,8 @@ func (a *app) initArtifact(ctx context.Context, r *recipe) (artifact.Artifact, e
 // buildDockerfile builds with the engine and prints the image's id.
 func (a *app) buildDockerfile(ctx context.Context, o imageBuildOptions, args map[string]string) (id string, err error) {
 	dir, dockerfile := buildFolder(o.dir, o.dockerfile)
-	if _, statErr := os.Stat(filepath.Join(dir, dockerfile)); o.dockerfile == "" && errors.Is(statErr, fs.ErrNotExist) && filekind.IsFolder(dir) {
+	_, statErr := os.Stat(filepath.Join(dir, dockerfile))
+	if o.dockerfile == "" && errors.Is(statErr, fs.ErrNotExist) && filekind.IsFolder(dir) {
 		fmt.Fprintf(a.stderr, "sbx-devc: note: %s has no Dockerfile: building the image that a run takes by default\n", o.dir)
 		err = images.InFolder(images.DefaultFiles(), func(folder string) error {
 			o.dir, o.dockerfile = folder, "Dockerfile"

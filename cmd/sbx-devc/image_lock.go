@@ -59,7 +59,8 @@ accept the credentials.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.making.Bases, "base", nil, "base image, or PLATFORM=SOURCE (repeatable)")
-	f.StringSliceVar(&o.making.Platforms, "platform", nil, "platforms to take of the base (default: linux/amd64 and linux/arm64 as far as it has them)")
+	f.StringSliceVar(&o.making.Platforms, "platform", nil,
+		"platforms to take of the base (default: linux/amd64 and linux/arm64 as far as it has them)")
 	f.StringVar(&o.making.Claude, "claude", "", "version of Claude Code: latest or X.Y.Z")
 	f.BoolVar(&o.making.NoClaude, "without-claude", false, "lock no Claude Code")
 	f.StringSliceVar(&o.making.Update, "update", nil, "bring only these parts up to date: base, claude, sbx")
@@ -98,7 +99,8 @@ func (a *app) imageLock(ctx context.Context, o imageLockOptions) error {
 		o.making.Old = &have
 	}
 	if o.making.Old == nil && len(o.making.Bases) == 0 {
-		return exitWith(exitUsage, diag.WithHint(errors.New("no base is named"), "name one with --base, for example --base engine:my-base; see --help for its forms"))
+		return exitWith(exitUsage, diag.WithHint(errors.New("no base is named"),
+			"name one with --base, for example --base engine:my-base; see --help for its forms"))
 	}
 	if o.making.SourceDate, err = a.sourceDate(ctx, o.dir); err != nil {
 		return err
@@ -144,7 +146,8 @@ func lockable(dir string, bases []string) error {
 		kind, rest := base.KindOf(source)
 		switch {
 		case kind == base.KindRootfs && (rest == "" || platform == ""):
-			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--base %q: a root file system does not say which platform it is for", b), "write --base linux/amd64=rootfs:FILE, and the same for linux/arm64 if you have it"))
+			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--base %q: a root file system does not say which platform it is for", b),
+				"write --base linux/amd64=rootfs:FILE, and the same for linux/arm64 if you have it"))
 		case rest == "" || strings.HasSuffix(rest, ":"):
 			return exitWith(exitUsage, diag.WithHint(fmt.Errorf("--base %q names nothing", b), "see --help for its forms"))
 		}

@@ -76,7 +76,8 @@ func (b *bars) draw() {
 			continue // nothing to see yet
 		}
 		full := int(p.Sent * barWidth / p.Size)
-		line := fmt.Sprintf("  [%s%s] %9s of %9s  %s", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), size(p.Sent), size(p.Size), p.What)
+		line := fmt.Sprintf("  [%s%s] %9s of %9s  %s", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full),
+			size(p.Sent), size(p.Size), p.What)
 		if len(line) >= b.width {
 			line = line[:b.width-1]
 		}

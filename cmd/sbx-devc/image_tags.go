@@ -116,7 +116,8 @@ func (a *app) decideTags(ctx context.Context, c *registry.Client, g gitRef, dir,
 		s.Ref = a.gitHead(ctx, dir)
 	}
 	if s.Commit == "" || s.Ref == "" {
-		return tags.Decision{}, exitWith(exitNoInput, diag.WithHint(errors.New("git does not say what is checked out here"), "name it with --ref and --commit"))
+		return tags.Decision{}, exitWith(exitNoInput,
+			diag.WithHint(errors.New("git does not say what is checked out here"), "name it with --ref and --commit"))
 	}
 	var existing []string
 	if c != nil {

@@ -39,7 +39,8 @@ The files are validated first; either all of them are written or none, and
 existing ones are kept unless --force is given.
 
 init proposes a template, the images of the languages in the versions that the
-project states, presets and hosts, and says which project file suggested each. On a terminal it asks; otherwise, and with --yes, it takes the template and
+project states, presets and hosts, and says which project file suggested each.
+On a terminal it asks; otherwise, and with --yes, it takes the template and
 well-known presets. It never allows a host that a project file names without your
 word: it lists the host, and --allow adds it.
 

@@ -65,7 +65,8 @@ func (a *app) ls(o lsOptions, args []string) error {
 	}
 	fmt.Fprintln(w, head+"PROMPT\tMODEL\tCOST\tRESULT")
 	for _, r := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t$%.2f\t%s\n", r.ID, r.Began.Local().Format(time.DateTime), of(r), inList(r.Prompt), inList(r.Model), r.CostUSD,
+		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t$%.2f\t%s\n", r.ID, r.Began.Local().Format(time.DateTime), of(r), inList(r.Prompt),
+			inList(r.Model), r.CostUSD,
 			inList(r.Result))
 	}
 	return w.Flush()

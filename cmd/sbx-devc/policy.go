@@ -24,7 +24,8 @@ func (a *app) policyCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.policyCheckCommand(), a.policyExplainCommand(), a.policyPresetsCommand(), a.policyCompileCommand(), a.policyLearnCommand())
+	cmd.AddCommand(a.policyCheckCommand(), a.policyExplainCommand(), a.policyPresetsCommand(), a.policyCompileCommand(),
+		a.policyLearnCommand())
 	return cmd
 }
 
@@ -88,7 +89,8 @@ func loadPolicy(file string) (projectPolicy, error) {
 		policy, bad := adopt.Policy(scaffold.Folder(filepath.Dir(filepath.Dir(file))))
 		switch {
 		case bad != nil:
-			return projectPolicy{}, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", scaffold.ConfigPath, bad), "'sbx-devc validate' shows everything that is wrong")
+			return projectPolicy{}, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", scaffold.ConfigPath, bad),
+				"'sbx-devc validate' shows everything that is wrong")
 		case policy == nil:
 			return projectPolicy{}, diag.WithHint(err, "name the settings with --file; 'sbx-devc init' writes a project's")
 		}
@@ -188,7 +190,8 @@ func (a *app) policyCompile(file string) error {
 	if err != nil {
 		return exitWith(exitConfig, err)
 	}
-	_, err = fmt.Fprintf(a.stdout, "# The machine is assumed: all kernel modules, resolver 192.0.2.53, networks 192.0.2.0/24 and 2001:db8::/64.\n"+
+	_, err = fmt.Fprintf(a.stdout, "# The machine is assumed: all kernel modules, resolver 192.0.2.53, networks 192.0.2.0/24 and "+
+		"2001:db8::/64.\n"+
 		"# 'sbx-init plan' in the sandbox prints the rules of a real one.\n%s", plan)
 	return err
 }

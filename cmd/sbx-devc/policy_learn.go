@@ -85,7 +85,9 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(o.file); errors.Is(err, fs.ErrNotExist) && isDefaultSettings(o.file) && !o.write && !o.enforce && o.format == "diff" {
+	_, statErr := os.Lstat(o.file)
+	missing := errors.Is(statErr, fs.ErrNotExist) && isDefaultSettings(o.file)
+	if missing && !o.write && !o.enforce && o.format == "diff" {
 		fmt.Fprintf(a.stderr, "sbx-devc: note: the project has no %s, so these are flags for 'run'\n", filepath.ToSlash(defaultSettings))
 		o.format = "flags"
 	}
@@ -110,7 +112,8 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 // addLesson shows what the settings become with the lesson's entries, and with
 // --write writes them.
 func (a *app) addLesson(o learnOptions, file *settings.File, lesson *learn.Lesson) error {
-	x := settings.Change{Add: settings.Lists{Presets: lesson.Entries("presets"), Allow: lesson.Entries("allow"), Private: lesson.Entries("private")}}
+	x := settings.Change{Add: settings.Lists{Presets: lesson.Entries("presets"), Allow: lesson.Entries("allow"),
+		Private: lesson.Entries("private")}}
 	if o.enforce {
 		x.Mode = firewall.ModeAllowlist
 	}

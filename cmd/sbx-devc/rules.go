@@ -106,7 +106,8 @@ func sarifTool() diag.Tool {
 				tags = append(tags, "security")
 			}
 			tool.Rules = append(tool.Rules, diag.RuleInfo{ID: r.ID, Name: r.Name, Severity: r.Severity, Title: r.Title, Reason: r.Reason,
-				Markdown: fmt.Sprintf("**%s**: %s.\n\n%s\n\n[More about %s](%s)", r.Name, r.Title, r.Reason, r.ID, ruleURI(r)), URI: ruleURI(r), Tags: tags})
+				Markdown: fmt.Sprintf("**%s**: %s.\n\n%s\n\n[More about %s](%s)", r.Name, r.Title, r.Reason, r.ID,
+					ruleURI(r)), URI: ruleURI(r), Tags: tags})
 		}
 	}
 	return tool

@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"slices"
@@ -98,45 +99,10 @@ func fence(language, text string) string {
 	return "```" + language + "\n" + text + "```\n"
 }
 
-const checksBegin = `# Checks
-
-` + "`sbx-devc validate`" + ` reads devcontainer.json in all three places of the specification, the Dockerfile and Compose files that it names, sandbox.jsonc, lock files, Features and Templates. This page and those that it leads to are generated from the table of rules and checked by a test, outputs included. ` + "`sbx-devc explain SBX402`" + ` shows the same about one rule.
-
-- ` + "`--format text|json|sarif|github`" + `, ` + "`--fail-on error|warning|note`" + `: see ` + "`sbx-devc validate --help`" + `.
-- ` + "`// sbx-ignore SBX408: reason`" + ` (in Dockerfiles and Compose files ` + "`# sbx-ignore …`" + `) switches a rule off for its line or for what follows. The reason is mandatory. A comment that switches nothing off is a finding.
-- ` + "`sbx-devc fix`" + ` fixes the errors and warnings that are marked with *fix*. It fixes a note only by name: ` + "`sbx-devc fix --rule SBX506`" + `.
-- ` + "`--policy FILE`" + ` adds an organisation's own rules: see [below](#policy-of-an-organisation).
-
-`
-
-const checksEnd = `## In practice
-
-[What the checks say about two published configurations](published-configurations.md) that let Claude Code work without asking.
-
-## Agreement with the official schema
-
-For devcontainer.json and devcontainer-feature.json the verdict of SBX2xx and SBX301 to SBX303 is that of the specification's own JSON Schema, on every file of our corpora and on 20,000 random changes of them, but for these:
-
-| file | official schema | here | why |
-|---|---|---|---|
-| ` + "`{}`" + ` | valid | SBX205 | a slip in the schema; no tool can start it |
-| ` + "`dockerFile` together with `build.dockerfile` and a name that `build` does not know" + ` | valid | SBX205 | the schema refuses the two only without the unknown name |
-| ` + "a name in `secrets` that holds `additionalProperties`" + ` | not valid | valid | a slip in the schema, which takes a keyword for a pattern |
-
-## Policy of an organisation
-
-A policy file says what configurations of an organisation may hold:
-
-` + "```jsonc" + `
-{
-  "registries": {"allow": ["ghcr.io/example", "mcr.microsoft.com/devcontainers"]},
-  "features": {"forbid": ["docker-in-docker"], "require": ["ghcr.io/example/features/ca"]},
-  "capabilities": {"forbid": ["NET_RAW"]},
-  "extensions": {"allow": ["ms-python.*", "golang.go"]},
-  "mounts": {"forbid": ["~/.ssh"]},
-  "properties": {"forbid": ["privileged", "initializeCommand"]}
-}
-` + "```" + `
-
-Every list is optional. ` + "`allow`" + ` names everything that may be there, ` + "`forbid`" + ` things that may not, ` + "`require`" + ` things that must. Each finding names the line of the policy. The policy covers every way to write a thing: runArgs, Compose, Dockerfiles with the images that they copy from, build caches and Dockerfile frontends. A privileged container counts as having every capability. A value that depends on a variable of the host is not allowed by any list. Of Features, the policy sees those in the repository and a few well-known ones. It does not ask registries for the metadata of other Features and of image labels; ` + "`sbx-devc effective --online`" + ` shows it.
-`
+// The texts before and after the tables of docs/checks.md.
+var (
+	//go:embed pages/checks_begin.md
+	checksBegin string
+	//go:embed pages/checks_end.md
+	checksEnd string
+)

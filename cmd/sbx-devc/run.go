@@ -148,7 +148,8 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	f.Float64Var(&o.maxBudgetUSD, "max-budget-usd", 0, "end after this many US dollars at list price")
 	f.StringVar(&o.systemPrompt, "append-system-prompt", "", "text to add to Claude's system prompt")
 	o.settingsFlags(f)
-	f.StringVar(&o.firewallImage, "firewall-image", "", "the firewall's image, with iptables in it (default: one that is built here, once); you trust it")
+	f.StringVar(&o.firewallImage, "firewall-image", "",
+		"the firewall's image, with iptables in it (default: one that is built here, once); you trust it")
 	f.StringVar(&o.engineNetwork, "engine-network", "",
 		"join this network of the engine, to reach services on it (as --allow and --private name them)")
 	f.StringVar(&o.claudePath, "claude-path", "", "run the image's own Claude Code at this path (default: the pinned one, from npm)")
@@ -158,9 +159,11 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 		"with --network host: you know that the agent then reaches everything that this machine can")
 	f.StringVar(&o.summaryFile, "summary-file", "", "write what happened as JSON to this file")
 	f.BoolVar(&o.verbose, "verbose", false, "show all that a build or download of the image says")
-	f.BoolVar(&o.commit, "commit", false, "also commit what is not committed at the end, on the agent's branch; your index and files stay as they are")
+	f.BoolVar(&o.commit, "commit", false, "also commit what is not committed at the end, on the agent's branch; your index and "+
+		"files stay as they are")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan as JSON and touch nothing")
-	f.BoolVar(&o.trustProject, "trust-project", false, "accept the project's sandbox.jsonc as it is, and its skills, commands, agents and output styles: you have read them")
+	f.BoolVar(&o.trustProject, "trust-project", false,
+		"accept the project's sandbox.jsonc as it is, and its skills, commands, agents and output styles: you have read them")
 	return cmd
 }
 
@@ -255,7 +258,8 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return exitWith(exitInternal, err)
 	}
-	bring := images.Images{Engine: e, Getenv: a.getenv, Progress: a.progress(o.verbose, cache), Option: "--image", Cache: cache, Choice: project.Choice}
+	bring := images.Images{Engine: e, Getenv: a.getenv, Progress: a.progress(o.verbose, cache), Option: "--image", Cache: cache,
+		Choice: project.Choice}
 	if err := bring.Bring(ctx, plan); err != nil {
 		return runError(err)
 	}

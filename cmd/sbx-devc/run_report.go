@@ -44,7 +44,8 @@ func (a *app) report(r *sandbox.Result, mode firewall.Mode) {
 	t := r.Timings
 	if t.Startup > 0 {
 		fmt.Fprintf(a.stderr, "sbx-devc: started in %s (firewall %s), ran %s; %s\n",
-			t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond), t.Agent.Round(time.Millisecond), cmp.Or(filepath.Dir(r.Files.Summary), "nothing was kept"))
+			t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond), t.Agent.Round(time.Millisecond),
+			cmp.Or(filepath.Dir(r.Files.Summary), "nothing was kept"))
 	}
 }
 

@@ -29,7 +29,8 @@ func (a *app) templatesCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.templatesListCommand(), a.templatesShowCommand(), a.templatesTestCommand(), a.templatesPackCommand(), a.templatesPushCommand())
+	cmd.AddCommand(a.templatesListCommand(), a.templatesShowCommand(), a.templatesTestCommand(), a.templatesPackCommand(),
+		a.templatesPushCommand())
 	return cmd
 }
 
@@ -160,7 +161,8 @@ func collections() (templateArtifacts, featureArtifacts []publish.Artifact, err 
 	if err != nil {
 		return nil, nil, diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
 	}
-	featureArtifacts, err = publish.Pack(publish.Features, []publish.Source{{ID: f.ID, Version: f.Version, Metadata: f.Metadata, Archive: archive}})
+	featureArtifacts, err = publish.Pack(publish.Features,
+		[]publish.Source{{ID: f.ID, Version: f.Version, Metadata: f.Metadata, Archive: archive}})
 	return templateArtifacts, featureArtifacts, err
 }
 
@@ -221,7 +223,8 @@ another content; 78: the registry does not accept the credentials.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, namespace := range []string{args[0], featureSpace} {
 				if _, err := name.NewRepository(namespace + "/x"); err != nil && namespace != "" {
-					return exitWith(exitUsage, diag.WithHint(fmt.Errorf("%q is no namespace: %w", namespace, err), "write it as REGISTRY/NAME, for example ghcr.io/me/templates"))
+					return exitWith(exitUsage, diag.WithHint(fmt.Errorf("%q is no namespace: %w", namespace, err),
+						"write it as REGISTRY/NAME, for example ghcr.io/me/templates"))
 				}
 			}
 			ts, fs, err := collections()

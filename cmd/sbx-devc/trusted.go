@@ -141,7 +141,8 @@ func writeBounded(w io.Writer, text string) {
 // runOpenings are the openings of a run that takes settings as they are: presets of a
 // person's session stay closed in it.
 func runOpenings(s settings.Settings) []settings.Opening {
-	s.Network.Presets = slices.DeleteFunc(slices.Clone(s.Network.Presets), func(p string) bool { return slices.Contains(settings.SessionPresets(), p) })
+	s.Network.Presets = slices.DeleteFunc(slices.Clone(s.Network.Presets),
+		func(p string) bool { return slices.Contains(settings.SessionPresets(), p) })
 	return s.Openings()
 }
 

@@ -86,7 +86,8 @@ func usageError(cmd *cobra.Command, err error) error {
 		case strings.HasPrefix(own, "accepts 1 arg"):
 			err = fmt.Errorf("%s takes one argument, and got %d: %s", cmd.CommandPath(), len(argument.args), strings.Join(argument.args, " "))
 		case strings.HasPrefix(own, "accepts at most 1 arg"):
-			err = fmt.Errorf("%s takes one argument at most, and got %d: %s", cmd.CommandPath(), len(argument.args), strings.Join(argument.args, " "))
+			err = fmt.Errorf("%s takes one argument at most, and got %d: %s", cmd.CommandPath(), len(argument.args),
+				strings.Join(argument.args, " "))
 		}
 	}
 	return diag.WithHint(err, "%s", hint)

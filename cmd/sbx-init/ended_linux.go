@@ -32,7 +32,8 @@ func keepEnd(err error) {
 	if info, err := os.Lstat(endedFolder); err != nil || !info.IsDir() {
 		return
 	}
-	text := fmt.Sprintf("sbx-init: this container was ended at %s: %s\n", time.Now().UTC().Format("2006-01-02 15:04:05 UTC"), visible.Line(why.Error()))
+	text := fmt.Sprintf("sbx-init: this container was ended at %s: %s\n", time.Now().UTC().Format("2006-01-02 15:04:05 UTC"),
+		visible.Line(why.Error()))
 	if hint := diag.HintOf(why); hint != "" {
 		text += fmt.Sprintf("sbx-init: hint: %s\n", visible.Line(hint))
 	}

@@ -41,7 +41,8 @@ func noArchive(file string, err error) error {
 	if zipped, err := isGzip(file); err == nil && zipped {
 		return diag.WithHint(failed, "the file is compressed: unpack it first, as with gunzip")
 	}
-	return diag.WithHint(failed, "docker-archive: is for what 'docker save NAME -o FILE' writes; the tar of a root file system is named with --base linux/amd64=rootfs:%s", file)
+	return diag.WithHint(failed, "docker-archive: is for what 'docker save NAME -o FILE' writes; the tar of a root file system is "+
+		"named with --base linux/amd64=rootfs:%s", file)
 }
 
 // isGzip reports whether the file begins as gzip does (RFC 1952 section 2.3.1).

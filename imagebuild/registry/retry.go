@@ -131,10 +131,12 @@ func (c *Client) unreachable(err error) string {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &lookup) && lookup.IsNotFound && !lookup.IsTemporary && !lookup.IsTimeout:
-		return fmt.Sprintf("there is no host %s: check the spelling, and whether this machine needs a VPN or a proxy (HTTPS_PROXY) to find it; a reference is HOST/NAME:TAG", lookup.Name)
+		return fmt.Sprintf("there is no host %s: check the spelling, and whether this machine needs a VPN or a proxy (HTTPS_PROXY) to "+
+			"find it; a reference is HOST/NAME:TAG", lookup.Name)
 	case c.repo.Scheme() == "http":
 	case errors.As(err, &certificate):
-		return "the certificate of the registry is not one that this machine trusts: install the authority that signed it (SSL_CERT_FILE names a file with it), or check that nobody stands between"
+		return "the certificate of the registry is not one that this machine trusts: install the authority that signed it " +
+			"(SSL_CERT_FILE names a file with it), or check that nobody stands between"
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "that port speaks HTTP without TLS, which is done with localhost alone; put TLS in front of the registry"
 	}
@@ -236,7 +238,8 @@ func (c *Client) explain(operation, what string, err error) error {
 			hint = "no credentials were found; "
 		}
 		if host == "ghcr.io" {
-			hint += "ghcr.io needs a token with packages: write (in a workflow: permissions: packages: write, and the package must grant this repository access)"
+			hint += "ghcr.io needs a token with packages: write (in a workflow: permissions: packages: write, and the package must grant " +
+				"this repository access)"
 		} else {
 			hint += fmt.Sprintf("log in with 'docker login %s'", host)
 		}

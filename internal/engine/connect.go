@@ -149,7 +149,8 @@ func unavailable(failures []error, getenv func(string) string) error {
 	err := fmt.Errorf("%w: %w", ErrUnavailable, failures[0])
 	switch {
 	case slices.ContainsFunc(failures, denied):
-		return diag.WithHint(err, "your user may not open the engine's socket: join the group docker (sudo usermod -aG docker $USER, then log in again)")
+		return diag.WithHint(err, "your user may not open the engine's socket: join the group docker (sudo usermod -aG docker $USER, "+
+			"then log in again)")
 	case getenv("DOCKER_HOST") != "":
 		return diag.WithHint(err, "DOCKER_HOST is %s: start the engine there, or unset DOCKER_HOST to use the local one",
 			getenv("DOCKER_HOST"))
@@ -158,5 +159,6 @@ func unavailable(failures []error, getenv func(string) string) error {
 	case "darwin", "windows":
 		return diag.WithHint(err, "start Docker Desktop (or 'podman machine start'), wait until it says it is running, and try again")
 	}
-	return diag.WithHint(err, "start it with 'sudo systemctl start docker' (or 'sudo systemctl start podman.socket', and run this as root); if none is installed: https://docs.docker.com/engine/install/")
+	return diag.WithHint(err, "start it with 'sudo systemctl start docker' (or 'sudo systemctl start podman.socket', and run this "+
+		"as root); if none is installed: https://docs.docker.com/engine/install/")
 }

@@ -37,8 +37,10 @@ func (e *Engine) podman(ctx context.Context) (bool, error) {
 		return true, err
 	}
 	if info.Rootless == nil || *info.Rootless {
-		return true, diag.WithHint(errors.New("this Podman does not run as root, which is not supported: the agent could not write to the project, and limits might not hold"),
-			"use the Podman of root (sudo systemctl start podman.socket, then run this as root with DOCKER_HOST=unix:///run/podman/podman.sock), or Docker")
+		return true, diag.WithHint(errors.New("this Podman does not run as root, which is not supported: the agent could not write to "+
+			"the project, and limits might not hold"),
+			"use the Podman of root (sudo systemctl start podman.socket, then run this as root with "+
+				"DOCKER_HOST=unix:///run/podman/podman.sock), or Docker")
 	}
 	return true, nil
 }

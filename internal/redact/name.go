@@ -7,7 +7,8 @@ import (
 
 // secretWords are what the name of a secret has in it; names come in lower case
 // with _ for every separator.
-var secretWords = regexp.MustCompile(`passw|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|credential|auth|bearer|cookie|signature|session|(?:^|_)(?:pass|otp|sig)(?:_|$)|_key$`)
+var secretWords = regexp.MustCompile(`passw|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|credential|` +
+	`auth|bearer|cookie|signature|session|(?:^|_)(?:pass|otp|sig)(?:_|$)|_key$`)
 
 // harmless are words that have one of them in theirs.
 var harmless = strings.NewReplacer("authori", "auth", "author", "", "-", "_", ".", "_")

@@ -61,7 +61,8 @@ func (d Dir) outside(project string) error {
 	project, own := resolved(project), resolved(string(d))
 	for _, tree := range []string{project, repositoryOf(project)} {
 		if tree != "" && within(own, tree) && (tree == project || tree != homeDir()) {
-			return diag.WithHint(fmt.Errorf("the folder of your own settings, %s, is inside the project %s, which must not decide about itself", d, tree),
+			return diag.WithHint(fmt.Errorf("the folder of your own settings, %s, is inside the project %s, which must not decide about "+
+				"itself", d, tree),
 				"set XDG_CONFIG_HOME to a folder of yours elsewhere, or unset it; does a .env file of the project set it?")
 		}
 	}

@@ -146,7 +146,8 @@ func (j *judge) allow(entry string) {
 		j.done = append(j.done, entry)
 	}
 	t, err := firewall.ParseTarget(entry)
-	if err == nil && firewall.IsLocalName(t.Name) && !j.request.Private && j.policy.MayBePrivate(t.Name) == "" && !firewall.IsMetadataName(t.Name) {
+	local := err == nil && firewall.IsLocalName(t.Name) && !firewall.IsMetadataName(t.Name)
+	if local && !j.request.Private && j.policy.MayBePrivate(t.Name) == "" {
 		j.note("%s most likely leads to a private address, which stays closed: sbx-devc allow --private %s", t.Name, shellWord(entry))
 	}
 }

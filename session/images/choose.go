@@ -38,7 +38,8 @@ func Choose(dir string, r *recipe.Recipe, notAccepted string) (Choice, error) {
 	case r == nil:
 		return chooseTemplate(dir, "")
 	case r.Unusable != "":
-		return chooseTemplate(dir, fmt.Sprintf("; not the dev container's (%s), because %s: build it with the dev container CLI and name it to use it",
+		return chooseTemplate(dir, fmt.Sprintf("; not the dev container's (%s), because %s: build it with the dev container CLI and "+
+			"name it to use it",
 			r.File, r.Unusable))
 	case notAccepted != "":
 		return chooseTemplate(dir, fmt.Sprintf("; not the dev container's (%s), because %s", r.File, notAccepted))
@@ -46,7 +47,8 @@ func Choose(dir string, r *recipe.Recipe, notAccepted string) (Choice, error) {
 		return Choice{Name: r.Image, Why: "the image is the one of the project's dev container, " + r.File, recipe: r}, nil
 	}
 	return Choice{
-		Name: "sbx-devc-project-" + short([]byte(dir)), Why: "the image is the one of the project's dev container, built from " + r.Dockerfile, recipe: r,
+		Name: "sbx-devc-project-" + short([]byte(dir)), Why: "the image is the one of the project's dev container, built from " +
+			"" + r.Dockerfile, recipe: r,
 	}, nil
 }
 
@@ -81,7 +83,8 @@ func chooseTemplate(dir, not string) (Choice, error) {
 
 // forDevContainers are the regions of a template's Dockerfile that a run has no use
 // for: it brings Claude Code and the firewall along.
-var forDevContainers = regexp.MustCompile(`(?ms)^# sbx:begin (claude-stage|claude|firewall|gate|entrypoint)\n.*?^# sbx:end (claude-stage|claude|firewall|gate|entrypoint)\n`)
+var forDevContainers = regexp.MustCompile(
+	`(?ms)^# sbx:begin (claude-stage|claude|firewall|gate|entrypoint)\n.*?^# sbx:end (claude-stage|claude|firewall|gate|entrypoint)\n`)
 
 // templateDockerfile returns the Dockerfile of a template as a run builds it. It
 // takes nothing from its context.
@@ -126,7 +129,8 @@ func (i Images) buildRecipe(ctx context.Context, c Choice) (id string, err error
 	step := i.Progress.Begin("building the image of the project's dev container, " + c.recipe.Dockerfile)
 	err = c.recipe.In(func(folder string) error {
 		id, err = imagebuild.BuildDockerfile(ctx, i.Engine, imagebuild.BuildOptions{
-			Context: folder, Dockerfile: filepath.Base(recipe.DockerfileName), Tag: c.Name, Args: c.recipe.Args, Target: c.recipe.Target, Progress: step,
+			Context: folder, Dockerfile: filepath.Base(recipe.DockerfileName), Tag: c.Name, Args: c.recipe.Args, Target: c.recipe.Target,
+			Progress: step,
 		})
 		return err
 	})

@@ -162,10 +162,12 @@ func (i Images) giveClaude(ctx context.Context, plan *sandbox.Plan, image engine
 	}
 	if s.Links {
 		plan.KeepAccounts()
-		plan.Notes = append(plan.Notes, fmt.Sprintf("the agent's user has no name: in the image %s the list of users is not a plain file", plan.Agent.Image))
+		plan.Notes = append(plan.Notes, fmt.Sprintf("the agent's user has no name: in the image %s the list of users is not a plain file",
+			plan.Agent.Image))
 	}
 	if !s.Bash {
-		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has neither bash nor zsh, and Claude's Bash tool needs one of them", plan.Agent.Image))
+		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has neither bash nor zsh, and Claude's Bash tool needs one of them",
+			plan.Agent.Image))
 	}
 	switch {
 	case chosen && s.Claude || s.Closed:

@@ -36,12 +36,14 @@ func (i Images) look(ctx context.Context, image engine.Image, claude string) (se
 	}
 	err = blobs.Know(fmt.Sprintf("agent's image 2 %s %s %s", image.ID, image.Arch, claude), &s, func() error {
 		loader := loaders[image.Arch]
-		files, err := i.Engine.ImageFiles(ctx, image.ID, slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl], "/etc"}, shells, sandbox.AccountFiles())...)
+		files, err := i.Engine.ImageFiles(ctx, image.ID,
+			slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl], "/etc"}, shells, sandbox.AccountFiles())...)
 		if err != nil {
 			return err
 		}
 		has := func(path string) bool { _, ok := files[path]; return ok }
-		s = seen{Claude: has(claude), Closed: files[claude] == 0o111 && claude == sandbox.DefaultClaudePath, Bash: slices.ContainsFunc(shells, has)}
+		s = seen{Claude: has(claude), Closed: files[claude] == 0o111 && claude == sandbox.DefaultClaudePath,
+			Bash: slices.ContainsFunc(shells, has)}
 		etc, there := files["/etc"] // Docker puts a folder in the place of a link
 		s.Links = there && !etc.IsDir() || slices.ContainsFunc(sandbox.AccountFiles(), func(path string) bool { return !files[path].IsRegular() })
 		switch {

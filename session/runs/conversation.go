@@ -34,7 +34,8 @@ func (e Earlier) Files(workDir string) []sandbox.HomeFile {
 func (h Home) Conversation(project, name string) (Earlier, error) {
 	if name != "" && !idForm.MatchString(name) && !conversation.IsID(name) {
 		err := fmt.Errorf("%q is the name of no run and of no conversation", name)
-		return Earlier{}, exitcode.With(exitcode.Usage, diag.WithHint(err, "'sbx-devc ls' lists the runs; --continue goes on with the newest one"))
+		return Earlier{}, exitcode.With(exitcode.Usage,
+			diag.WithHint(err, "'sbx-devc ls' lists the runs; --continue goes on with the newest one"))
 	}
 	for run, folder := range h.Newest() {
 		summary := readSummary(folder)
@@ -43,7 +44,8 @@ func (h Home) Conversation(project, name string) (Earlier, error) {
 		}
 		if summary.Folder != project {
 			err := fmt.Errorf("the run %s was in %s, and this one is in %s", run, summary.Folder, project)
-			return Earlier{}, exitcode.With(exitcode.NoInput, diag.WithHint(err, "go on there: sbx-devc run %s --resume %s 'PROMPT'", summary.Folder, name))
+			return Earlier{}, exitcode.With(exitcode.NoInput,
+				diag.WithHint(err, "go on there: sbx-devc run %s --resume %s 'PROMPT'", summary.Folder, name))
 		}
 		text, err := os.ReadFile(filepath.Join(folder, sandbox.ConversationFile))
 		switch {

@@ -114,7 +114,8 @@ var (
 		{"setup.py", regexp.MustCompile(`\bpython_requires\s*=\s*["']([^"']+)["']`), pythonRange},
 	}
 	goVersions = []versionFile{
-		{"go.work", regexp.MustCompile(`(?m)^toolchain[ \t]+go(\S+)`), chooseGo}, {"go.mod", regexp.MustCompile(`(?m)^toolchain[ \t]+go(\S+)`), chooseGo},
+		{"go.work", regexp.MustCompile(`(?m)^toolchain[ \t]+go(\S+)`), chooseGo},
+		{"go.mod", regexp.MustCompile(`(?m)^toolchain[ \t]+go(\S+)`), chooseGo},
 		{"go.work", regexp.MustCompile(`(?m)^go[ \t]+(\S+)`), chooseGo}, {"go.mod", regexp.MustCompile(`(?m)^go[ \t]+(\S+)`), chooseGo},
 		toolVersions("golang", chooseGo),
 	}
@@ -138,7 +139,8 @@ var (
 			return chooseJava(major)
 		}),
 		{".sdkmanrc", regexp.MustCompile(`(?m)^java=(\d+)`), chooseJava},
-		{"pom.xml", regexp.MustCompile(`<(?:java\.version|maven\.compiler\.release|maven\.compiler\.source|release)>\s*(1\.\d+|\d+)\s*</`), chooseJava},
+		{"pom.xml", regexp.MustCompile(
+			`<(?:java\.version|maven\.compiler\.release|maven\.compiler\.source|release)>\s*(1\.\d+|\d+)\s*</`), chooseJava},
 		{"build.gradle", javaInGradle, chooseJava}, {"build.gradle.kts", javaInGradle, chooseJava},
 	}
 	javaInGradle = regexp.MustCompile(`(?:JavaLanguageVersion\.of\(|jvmToolchain\(|sourceCompatibility\s*=\s*["']?|VERSION_)(1[._]\d+|\d+)`)

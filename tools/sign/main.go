@@ -94,7 +94,8 @@ func attest(digest, repository, dir string) error {
 		return err
 	}
 	signed := sha256.Sum256(signature)
-	token := timestamp.Timestamp{HashAlgorithm: crypto.SHA256, HashedMessage: signed[:], Time: time.Now(), Policy: asn1.ObjectIdentifier{1, 2, 3}}
+	token := timestamp.Timestamp{HashAlgorithm: crypto.SHA256, HashedMessage: signed[:], Time: time.Now(),
+		Policy: asn1.ObjectIdentifier{1, 2, 3}}
 	stamp, err := token.CreateResponseWithOpts(clock.cert, clock.key, crypto.SHA256)
 	if err != nil {
 		return err
