@@ -208,7 +208,7 @@ func (a *app) acceptOwn(dir string, written map[string][]byte, by string) {
 	if err == nil {
 		content := p.Content()
 		for name, text := range content {
-			own := written[strings.TrimSuffix(name, " (executable)")]
+			own := written[strings.TrimSuffix(strings.TrimPrefix(name, projectrecipe.ImagePrefix), projectrecipe.Executable)]
 			if name == filepath.Base(defaultSettings) {
 				own = written[filepath.ToSlash(defaultSettings)]
 			}

@@ -23,7 +23,7 @@ func (r *Recipe) readBuild(root *os.Root, name, context string) (unusable string
 	if !filepath.IsLocal(filepath.FromSlash(name)) || !filepath.IsLocal(filepath.FromSlash(context)) {
 		return "its Dockerfile or build context lies outside of the project"
 	}
-	text, err := readFile(root, name, maxFile)
+	text, err := r.readOnce(root, name, maxFile)
 	if err != nil {
 		return fmt.Sprintf("its Dockerfile %s cannot be read (%v)", name, withoutPath(err))
 	}
@@ -55,7 +55,7 @@ type ignore func(rel string, folder bool) bool
 // readIgnore reads the .dockerignore of the context, which the builder heeds too.
 func (r *Recipe) readIgnore(root *os.Root, context string) (ignored ignore, err error) {
 	const name = ".dockerignore"
-	text, err := readFile(root, path.Join(context, name), maxFile)
+	text, err := r.readOnce(root, path.Join(context, name), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return func(string, bool) bool { return false }, nil
 	}
@@ -141,10 +141,12 @@ func (r *Recipe) take(root *os.Root, context, source string, ignored ignore) err
 			return fmt.Errorf("%s is no file", rel)
 		case r.has(rel):
 			return nil
+		case strings.HasPrefix(strings.ToLower(rel), strings.ToLower(DockerfileName)):
+			return fmt.Errorf("%s has the name that a run gives to the Dockerfile", rel)
 		case len(r.context) == maxFiles:
 			return fmt.Errorf("it has more than %d files", maxFiles)
 		}
-		data, err := readFile(root, name, maxBytes)
+		data, err := r.readOnce(root, name, maxBytes)
 		if err != nil {
 			return err
 		}
@@ -160,6 +162,18 @@ func (r *Recipe) take(root *os.Root, context, source string, ignored ignore) err
 	})
 }
 
+// readOnce is readFile for a file that may decide in two places, with the same bytes.
+func (r *Recipe) readOnce(root *os.Root, name string, limit int64) (text []byte, err error) {
+	name = path.Clean(name)
+	text, ok := r.read[name]
+	if !ok {
+		if text, err = readFile(root, name, limit); err == nil {
+			r.read[name] = text
+		}
+	}
+	return text, err
+}
+
 func (r *Recipe) has(rel string) bool {
 	return slices.ContainsFunc(r.context, func(f file) bool { return f.name == rel })
 }
@@ -168,7 +182,7 @@ func (r *Recipe) add(context string, f file) {
 	r.context = append(r.context, f)
 	name := path.Join(context, f.name)
 	if f.executable {
-		name += " (executable)"
+		name += Executable
 	}
 	r.Content[name] = f.data
 }

@@ -36,12 +36,16 @@ type Recipe struct {
 	// about it; "" = it can.
 	Unusable string
 	// Content is everything that decides the image: texts by their names, relative
-	// to the project. A name says when its file may be executed.
+	// to the project. Behind the name of a file that may be executed is Executable.
 	Content map[string][]byte
 
-	context []file // in the order of reading
+	context []file            // in the order of reading
+	read    map[string][]byte // texts of files, by their paths in the project
 	bytes   int
 }
+
+// Executable marks names in Recipe.Content. No path has two slashes in a row.
+const Executable = "// (executable)"
 
 // file is a file of the build's context.
 type file struct {
@@ -63,12 +67,13 @@ func Read(dir string) *Recipe {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue
 		}
-		r := &Recipe{File: name, Content: map[string][]byte{name: text}, Args: map[string]string{}}
+		r := &Recipe{File: name, Content: map[string][]byte{name: text}, Args: map[string]string{}, read: map[string][]byte{}}
 		if err != nil {
 			r.Unusable = fmt.Sprintf("it cannot be read (%v)", withoutPath(err))
 			return r
 		}
-		r.Unusable = r.read(root, text)
+		r.read[name] = text
+		r.Unusable = r.readConfig(root, text)
 		return r
 	}
 	return nil
@@ -95,9 +100,9 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	return text, err
 }
 
-// read fills in the recipe from the text of devcontainer.json and returns why it is
+// readConfig fills in the recipe from the text of devcontainer.json and returns why it is
 // unusable.
-func (r *Recipe) read(root *os.Root, text []byte) (unusable string) {
+func (r *Recipe) readConfig(root *os.Root, text []byte) (unusable string) {
 	doc, _ := jsonc.Parse(r.File, text)
 	if doc == nil || doc.Root.Kind != jsonc.Object {
 		return "it is not well formed"

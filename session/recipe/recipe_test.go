@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/org/claude-sandbox/settings"
 )
 
 // project writes the files of a project.
@@ -63,7 +65,7 @@ ADD https://example.com/x /y
 -- tools/.git/objects/x --
 -- lock --
 -- src/main.py --
-`, "", ".devcontainer/Dockerfile .devcontainer/devcontainer.json requirements.txt tools/setup.sh (executable)"},
+`, "", ".devcontainer/Dockerfile .devcontainer/devcontainer.json requirements.txt tools/setup.sh// (executable)"},
 		{"all that a mount may show", config + `{"build": {"dockerfile": "Dockerfile"}}
 -- .devcontainer/Dockerfile --
 FROM debian
@@ -183,6 +185,86 @@ good
 		info, err := os.Stat(filepath.Join(folder, "setup.sh"))
 		if err == nil && info.Mode().Perm()&0o111 == 0 {
 			t.Error("it cannot be executed")
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Attack: a file of the image has the name by which something else is remembered, and
+// the other one changes later.
+func TestAttackAnAcceptedNameThatTwoFilesHave(t *testing.T) {
+	const config = `-- .devcontainer/devcontainer.json --
+{"build": {"dockerfile": "Dockerfile", "context": ".."}}
+-- .devcontainer/sandbox.jsonc --
+{"network": {"allow": ["@hosts.txt"]}}
+-- .devcontainer/hosts.txt --
+docs.example.com
+-- .devcontainer/Dockerfile --
+FROM debian
+COPY . /x
+-- .dockerignore --
+.devcontainer
+`
+	for what, c := range map[string]struct{ files, changed string }{
+		"of the settings":           {"-- sandbox.jsonc --\n{}\n", ".devcontainer/sandbox.jsonc"},
+		"of the settings' list":     {"-- @hosts.txt --\nx\n", ".devcontainer/hosts.txt"},
+		"of a file to be executed":  {"-- run.sh* --\ngood\n-- run.sh (executable) --\n", "run.sh"},
+		"of one in a folder":        {"-- a/run.sh* --\ngood\n-- a/run.sh (executable) --\n", "a/run.sh"},
+		"with a blank, of a folder": {"-- run.sh* --\ngood\n-- run.sh.d/ (executable) --\n", "run.sh"},
+	} {
+		dir := project(t, config+c.files)
+		digest := func() string {
+			file, err := settings.ReadFile(filepath.Join(dir, ".devcontainer", "sandbox.jsonc"))
+			r := Read(dir)
+			if err != nil || r.Unusable != "" {
+				t.Fatal(what, err, r.Unusable)
+			}
+			return Accepted(file, r, nil).Digest()
+		}
+		accepted := digest()
+		name := filepath.Join(dir, c.changed)
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(name, append(text, "\n  \n"...), 0o600)
+		}
+		if err == nil && strings.Contains(c.files, "*") {
+			err = os.Chmod(name, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if digest() == accepted {
+			t.Errorf("a file with the name %s: %s has changed, and is still accepted", what, c.changed)
+		}
+	}
+}
+
+// Attack: the context brings a file that would take the place of the Dockerfile that
+// was shown, or of what the builder is told to leave out.
+func TestAttackTheContextReplacesTheDockerfile(t *testing.T) {
+	r := Read(project(t, `-- .devcontainer/devcontainer.json --
+{"build": {"dockerfile": "Dockerfile"}}
+-- .devcontainer/Dockerfile --
+FROM debian
+COPY . /x
+-- .devcontainer/Dockerfile.sbx-devc --
+FROM evil
+-- .devcontainer/Dockerfile.sbx-devc.dockerignore --
+*
+`))
+	if r.Unusable != "" {
+		return
+	}
+	err := r.In(func(folder string) error {
+		text, err := os.ReadFile(filepath.Join(folder, DockerfileName))
+		if !strings.Contains(string(text), "FROM debian") {
+			t.Errorf("what is built is %q", text)
+		}
+		if _, err := os.Stat(filepath.Join(folder, DockerfileName+".dockerignore")); err == nil {
+			t.Error("the builder heeds another .dockerignore")
 		}
 		return err
 	})
