@@ -96,7 +96,7 @@ func shown(w io.Writer) io.Writer {
 
 // printJSON writes v as JSON for programs that people read along with.
 func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(shown(w)) // JSON leaves control characters above ASCII as they are
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)

@@ -55,6 +55,33 @@ func TestAttackARepositorysFilesDriveTheTerminal(t *testing.T) {
 	}
 }
 
+// TestAttackJSONDrivesTheTerminal: JSON may hold control characters above ASCII as they
+// are, and the agent chooses the name of its conversation.
+func TestAttackJSONDrivesTheTerminal(t *testing.T) {
+	state := t.TempDir()
+	run := filepath.Join(state, "sbx-devc", "runs", "20260102-150405-ab12cd")
+	if err := os.MkdirAll(run, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(run, "summary.json"), []byte(`{"folder": "/x", "sessionId": "a\u009b2J\u202eb"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	master, terminal := openTerminal(t)
+	a := &app{stdin: strings.NewReader(""), stdout: terminal, stderr: terminal, getenv: func(name string) string {
+		return map[string]string{"XDG_STATE_HOME": state}[name]
+	}}
+	read := make(chan []byte)
+	go func() {
+		out, _ := io.ReadAll(master) // EIO when the terminal is closed
+		read <- out
+	}()
+	a.main(t.Context(), []string{"ls", "--all", "--json"})
+	terminal.Close()
+	if out := string(<-read); !strings.Contains(out, "2J") || strings.ContainsAny(out, "\u009b\u202e") {
+		t.Errorf("it shows %q", out)
+	}
+}
+
 // A person who gives - by mistake is told so, instead of a program that waits.
 func TestATerminalIsNoFile(t *testing.T) {
 	for _, command := range []string{"validate", "fix"} {

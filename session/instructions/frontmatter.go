@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -27,7 +29,10 @@ func textOnly(text []byte) ([]byte, error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	if string(bytes.TrimSpace(first)) != "---" {
-		if bytes.HasPrefix(bytes.TrimSpace(text), []byte("---")) { // other readers may take it for one
+		// Other readers may take it for one: to JavaScript a byte order mark is a blank, and
+		// one of UTF-16, which is no UTF-8, names another encoding.
+		blank := func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
+		if !utf8.Valid(text) || bytes.HasPrefix(bytes.TrimLeftFunc(text, blank), []byte("---")) {
 			return nil, errFrontMatter
 		}
 		return text, nil

@@ -22,7 +22,9 @@ func TestOfAFrontMatterOnlyPlainMembersStay(t *testing.T) {
 			t.Errorf("%q\ngot  %q %v\nwant %q", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"---\nname: a\n", "---\n- a\n---\n", "---\na: [\n---\n", "\n---\nhooks: x\n---\n", "--- # x\nhooks: x\n---\n",
+	for _, in := range []string{"\xef\xbb\xbf\xef\xbb\xbf---\nhooks: x\n---\n", "\n\xef\xbb\xbf---\nhooks: x\n---\n", // JavaScript takes it for a blank
+		"\xff\xfe-\x00-\x00-\x00\n\x00h\x00o\x00o\x00k\x00s\x00:\x00 \x00x\x00\n\x00-\x00-\x00-\x00\n\x00", // UTF-16
+		"---\nname: a\n", "---\n- a\n---\n", "---\na: [\n---\n", "\n---\nhooks: x\n---\n", "--- # x\nhooks: x\n---\n",
 		"---\n" + strings.Repeat("x: y\n", 20000) + "---\n"} {
 		if got, err := textOnly([]byte(in)); err == nil {
 			t.Errorf("%.40q is taken as %.80q", in, got)
