@@ -9,10 +9,18 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/workspace"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // agentName is the name of the agent's user in its container, whatever its uid.
 const agentName = "agent"
+
+// MountPlaces are places of the agent's container where a run mounts its own, and whether
+// its image may have a folder there. It may have nothing else: the engine follows a link,
+// also into the project, and the mount of the project then covers that of the run.
+func MountPlaces() map[string]bool {
+	return map[string]bool{initFolder: false, claudeHomes: false, gitdir.Volumes: false, workspaceTarget: true}
+}
 
 // AccountFiles are the files of the agent's container that a run mounts its own over.
 // In its image they must be plain files or missing, and their folder no link: the

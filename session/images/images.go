@@ -160,6 +160,10 @@ func (i Images) giveClaude(ctx context.Context, plan *sandbox.Plan, image engine
 	if err != nil {
 		return err
 	}
+	if s.InTheWay != "" {
+		return diag.WithHint(fmt.Errorf("the image %s has something at %s, where a run mounts its own", plan.Agent.Image, s.InTheWay),
+			"name another image with %s", i.Option)
+	}
 	if s.Links {
 		plan.KeepAccounts()
 		plan.Notes = append(plan.Notes, fmt.Sprintf("the agent's user has no name: in the image %s the list of users is not a plain file",

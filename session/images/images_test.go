@@ -117,6 +117,20 @@ func TestAttackTheFirewallsImageByItsName(t *testing.T) {
 	}
 }
 
+// Attack: an image has a link to the project where a run mounts its first process, the
+// engine follows it, and the mount of the project covers that process with the project's.
+func TestAttackAnImageWithALinkWhereARunMounts(t *testing.T) {
+	for _, link := range []string{"/workspace/x /out/.sbx", "/workspace/x /out/.sbx-claude", "/x /out/workspace"} {
+		var said bytes.Buffer
+		i := bringer(t, &said)
+		evil := buildFrom(t, "sbx-images-evil:"+strings.ToLower(t.Name()), "FROM debian:bookworm-slim AS made\nRUN mkdir /out && ln -s "+link+
+			"\nFROM debian:bookworm-slim\nCOPY --from=made /out/ /\n")
+		if err := i.Bring(t.Context(), planWith(evil)); !errors.Is(err, sandbox.ErrNoStart) || !strings.Contains(err.Error(), "where a run mounts") {
+			t.Errorf("%s: %v", link, err)
+		}
+	}
+}
+
 // Attack: somebody has made a volume of the name under which Claude Code lies: an
 // engine makes one for any container that mounts it, and a volume can be another
 // name for a folder of the machine.

@@ -3,6 +3,7 @@ package images
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/org/claude-sandbox/imagebuild/npm"
@@ -12,11 +13,12 @@ import (
 
 // seen is what a run must know of the files of an agent's image.
 type seen struct {
-	Claude bool   // at the path that was asked for
-	Closed bool   // and it can be run and not read
-	Libc   string // npm.Glibc, npm.Musl or "" for neither
-	Bash   bool   // or zsh: a shell that Claude's Bash tool takes
-	Links  bool   // a place of sandbox.AccountFiles is more than a plain file
+	Claude   bool   // at the path that was asked for
+	Closed   bool   // and it can be run and not read
+	Libc     string // npm.Glibc, npm.Musl or "" for neither
+	Bash     bool   // or zsh: a shell that Claude's Bash tool takes
+	InTheWay string // one of sandbox.MountPlaces that an image must not have so; "" = none
+	Links    bool   // a place of sandbox.AccountFiles is more than a plain file
 }
 
 // loaders are the programs that start those of a C library, by architecture.
@@ -34,16 +36,22 @@ func (i Images) look(ctx context.Context, image engine.Image, claude string) (se
 	if err != nil {
 		return s, err
 	}
-	err = blobs.Know(fmt.Sprintf("agent's image 2 %s %s %s", image.ID, image.Arch, claude), &s, func() error {
+	err = blobs.Know(fmt.Sprintf("agent's image 4 %s %s %s", image.ID, image.Arch, claude), &s, func() error {
 		loader := loaders[image.Arch]
 		files, err := i.Engine.ImageFiles(ctx, image.ID,
-			slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl], "/etc"}, shells, sandbox.AccountFiles())...)
+			slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl], "/etc"}, shells, sandbox.AccountFiles(),
+				slices.Collect(maps.Keys(sandbox.MountPlaces())))...)
 		if err != nil {
 			return err
 		}
 		has := func(path string) bool { _, ok := files[path]; return ok }
 		s = seen{Claude: has(claude), Closed: files[claude] == 0o111 && claude == sandbox.DefaultClaudePath,
 			Bash: slices.ContainsFunc(shells, has)}
+		for place, folder := range sandbox.MountPlaces() {
+			if mode, there := files[place]; there && !(folder && mode.IsDir()) {
+				s.InTheWay = place
+			}
+		}
 		etc, there := files["/etc"] // Docker puts a folder in the place of a link
 		s.Links = there && !etc.IsDir() || slices.ContainsFunc(sandbox.AccountFiles(), func(path string) bool { return !files[path].IsRegular() })
 		switch {
