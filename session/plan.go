@@ -60,14 +60,23 @@ func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
 	if err != nil {
 		return nil, planError(err)
 	}
-	if o.User.Image == "" {
-		if p.Choice, err = images.Choose(p.Dir, p.Recipe, notAccepted(o)); err != nil {
-			return nil, planError(err)
-		}
-		o.Image = p.Choice.Name
+	if err := p.chooseImage(&o); err != nil {
+		return nil, err
 	}
 	plan, err := sandbox.NewPlan(o, sandbox.Facts{Workspace: folder, HostAddresses: addrs})
 	return plan, planError(err)
+}
+
+// chooseImage finds the image of a run whose user named none.
+func (p *Project) chooseImage(o *sandbox.Options) (err error) {
+	if o.User.Image != "" {
+		return nil
+	}
+	if p.Choice, err = images.Choose(p.Dir, p.Recipe, notAccepted(*o)); err != nil {
+		return planError(err)
+	}
+	o.Image = p.Choice.Name
+	return nil
 }
 
 // notAccepted says why the project's dev container is not taken, "" if it is.
@@ -87,7 +96,11 @@ func (p *Project) Widens(o sandbox.Options) error { return planError(p.complete(
 
 // Effective returns the settings that Plan would take.
 func (p *Project) Effective(o sandbox.Options) (settings.Settings, error) {
-	s, err := p.complete(o).Effective()
+	o = p.complete(o)
+	if err := p.chooseImage(&o); err != nil {
+		return settings.Settings{}, err
+	}
+	s, err := o.Effective()
 	return s, planError(err)
 }
 

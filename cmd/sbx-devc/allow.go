@@ -120,14 +120,15 @@ func (a *app) amend(ctx context.Context, o amendOptions) error {
 		fmt.Fprintln(a.stderr, "sbx-devc: it holds for every run of yours that starts from now on")
 		return nil
 	}
-	if !trusted && o.request.Opens() {
+	refused := !trusted && o.request.Opens()
+	if refused {
 		fmt.Fprintln(a.stderr, "sbx-devc: note: you have not trusted this file, and 'sbx-devc run' refuses what it opens: read it, "+
 			"then say 'sbx-devc trust'")
 	}
 	if o.noReload {
 		return nil
 	}
-	return a.amendRunning(ctx, place.Project, o.request)
+	return a.amendRunning(ctx, place.Project, o.request, refused)
 }
 
 // amendPlace is the file that the request is about.
@@ -209,8 +210,9 @@ func (a *app) amendError(err error) error {
 	return exitWith(exitConfig, err)
 }
 
-// amendRunning makes the change in what runs, and says what is open now.
-func (a *app) amendRunning(ctx context.Context, project string, r amend.Request) error {
+// amendRunning makes the change in what runs, and says what is open now. refused says
+// that the next run would not take the file.
+func (a *app) amendRunning(ctx context.Context, project string, r amend.Request, refused bool) error {
 	e, err := engine.Connect(ctx)
 	if err != nil {
 		return exitWith(exitUnavailable, fmt.Errorf("the file is changed, and containers that run could not be told: %w", err))
@@ -224,8 +226,11 @@ func (a *app) amendRunning(ctx context.Context, project string, r amend.Request)
 		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", visible.Line(note))
 	}
 	if len(firewalls) == 0 {
-		fmt.Fprintln(a.stderr, "sbx-devc: nothing of this project runs now; it holds from the next run on, and in a dev container once "+
-			"that is rebuilt")
+		from := "from the next run on"
+		if refused {
+			from = "in runs once you trust the file"
+		}
+		a.sayLine("nothing of this project runs now; it holds %s, and in a dev container once that is rebuilt", from)
 		return nil
 	}
 	var failed error

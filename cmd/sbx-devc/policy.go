@@ -92,6 +92,7 @@ func loadPolicy(file string) (projectPolicy, error) {
 			return projectPolicy{}, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", scaffold.ConfigPath, bad),
 				"'sbx-devc validate' shows everything that is wrong")
 		case policy == nil:
+			err = &fs.PathError{Op: "open", Path: file, Err: fs.ErrNotExist} // and not that of a folder above it
 			return projectPolicy{}, diag.WithHint(err, "name the settings with --file; 'sbx-devc init' writes a project's")
 		}
 		return projectPolicy{Policy: policy, feature: true}, nil

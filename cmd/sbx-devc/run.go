@@ -74,9 +74,10 @@ func (a *app) runCommand() *cobra.Command {
 		Short:       "Run Claude Code on a folder, sandboxed",
 		Long: `Run Claude Code on DIR in two containers: a firewall that lets only allowlisted
 traffic out, and the agent, which has no capability and no key. Without DIR it is the
-project around the current folder, and the agent begins in that folder. The prompt is an argument, comes from --prompt-file or on
-standard input, whose text is added to an argument. An argument that names a folder
-is DIR; a prompt of one word comes after DIR or after --.
+project around the current folder, and the agent begins in that folder. The prompt is
+an argument, comes from --prompt-file or on standard input, whose text is added to an
+argument. An argument that names a folder is DIR; a prompt of one word comes after DIR
+or after --.
 
 The agent reaches the model, through a proxy here, and nothing else: --preset and
 --allow open hosts, such as --preset npm. The project's

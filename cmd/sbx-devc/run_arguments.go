@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/filekind"
+	"github.com/org/claude-sandbox/session"
 )
 
 // runArguments are run's words that are no flags.
@@ -62,6 +63,9 @@ func isPrompt(word string) bool {
 
 // noFolder is the error of a word that is neither a folder nor clearly a prompt.
 func noFolder(word string) error {
+	if strings.TrimSpace(word) == "" {
+		return exitWith(exitNoInput, diag.WithHint(session.ErrEmptyPrompt, "give it as an argument: sbx-devc run 'fix the tests'"))
+	}
 	if info, err := os.Stat(word); err == nil && !info.IsDir() {
 		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no folder", word),
 			"name the project's folder; --prompt-file %s takes the prompt from there", shellWord(word)))

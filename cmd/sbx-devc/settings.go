@@ -119,6 +119,9 @@ func (a *app) settingsOf(o runOptions, dir string, source map[string]string) ([]
 	if err != nil {
 		return nil, err
 	}
+	if s.Image == project.Choice.Name {
+		a.sayLine("note: %s", project.Choice.Why)
+	}
 	layers := []settings.Layer{{Settings: user, Origin: func(key string) string {
 		for flag, from := range source {
 			if settingsKeys[flag] == key {

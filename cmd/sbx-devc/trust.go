@@ -31,8 +31,8 @@ func (a *app) trustCommand() *cobra.Command {
 project around the current folder) and which image its dev container has, and accept
 both. From then on 'run' takes the file as it is, and the image, which it builds from
 the dev container's Dockerfile. It asks again, with the difference, when the file, a
-list that it names, or a file that the image is made of has changed. A copy of the project in another folder is another project; linked
-worktrees of a repository are one.
+list that it names, or a file that the image is made of has changed. A copy of the
+project in another folder is another project; linked worktrees of a repository are one.
 
 What was accepted is kept in trust.json in sbx-devc in your folder of settings
 ($XDG_CONFIG_HOME or ~/.config). 'init' accepts the file that it wrote itself. The

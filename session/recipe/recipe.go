@@ -55,7 +55,8 @@ type file struct {
 }
 
 // Read reads the dev container of the project in dir: .devcontainer/devcontainer.json
-// or .devcontainer.json. It returns nil where there is none.
+// or .devcontainer.json. It returns nil where there is none. A folder of that name is
+// none: a run makes an empty one, which its container covers.
 func Read(dir string) *Recipe {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -65,6 +66,9 @@ func Read(dir string) *Recipe {
 	for _, name := range []string{".devcontainer/devcontainer.json", ".devcontainer.json"} {
 		text, err := readFile(root, name, maxFile)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			continue
+		}
+		if info, statErr := root.Stat(name); statErr == nil && info.IsDir() {
 			continue
 		}
 		r := &Recipe{File: name, Content: map[string][]byte{name: text}, Args: map[string]string{}, read: map[string][]byte{}}

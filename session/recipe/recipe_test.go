@@ -44,6 +44,7 @@ func TestRead(t *testing.T) {
 		content     string // names of Content
 	}{
 		{"none", "-- main.go --\n", "", ""},
+		{"the folders that another run made", "-- .devcontainer.json/x --\n-- .devcontainer/devcontainer.json/x --\n", "", ""},
 		{"an image", config + `{"image": "node:22", /* why not */}`, "", ".devcontainer/devcontainer.json"},
 		{"a Dockerfile that copies nothing", config + `{"build": {"dockerfile": "Dockerfile"}}
 -- .devcontainer/Dockerfile --
