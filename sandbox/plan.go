@@ -458,7 +458,7 @@ const ClaudeName = "claude"
 
 // claudeFolder is where such a volume is in the agent's container. It is the last
 // folder of PATH.
-const claudeFolder = "/opt/claude-sandbox"
+const claudeFolder = "/.sbx-program"
 
 // MountClaude gives the agent's container Claude Code from a volume of the engine,
 // read-only, and not from its image. path is what the image has as PATH; "" = the

@@ -123,14 +123,14 @@ func TestTheFirewallNeverRunsInAnImageOfTheProject(t *testing.T) {
 func TestClaudeCodeOfAVolume(t *testing.T) {
 	p := plan(t, Options{User: settings.Settings{Env: map[string]string{"PATH": "/own/bin"}}}, folder(t))
 	p.MountClaude("the-volume", "/image/bin")
-	if want := (engine.Mount{Named: "the-volume", Target: "/opt/claude-sandbox", ReadOnly: true}); p.Agent.Mounts[len(p.Agent.Mounts)-1] != want {
+	if want := (engine.Mount{Named: "the-volume", Target: "/.sbx-program", ReadOnly: true}); p.Agent.Mounts[len(p.Agent.Mounts)-1] != want {
 		t.Errorf("mounts %+v", p.Agent.Mounts)
 	}
-	if p.Agent.Entrypoint[5] != "/opt/claude-sandbox/claude" || !slices.Contains(p.Agent.Env, "PATH=/own/bin:/opt/claude-sandbox") {
+	if p.Agent.Entrypoint[5] != "/.sbx-program/claude" || !slices.Contains(p.Agent.Env, "PATH=/own/bin:/.sbx-program") {
 		t.Errorf("it starts %q with %q", p.Agent.Entrypoint, p.Agent.Env)
 	}
 	p = plan(t, Options{}, folder(t))
-	if p.MountClaude("the-volume", "/image/bin"); !slices.Contains(p.Agent.Env, "PATH=/image/bin:/opt/claude-sandbox") {
+	if p.MountClaude("the-volume", "/image/bin"); !slices.Contains(p.Agent.Env, "PATH=/image/bin:/.sbx-program") {
 		t.Errorf("its variables are %q", p.Agent.Env)
 	}
 }

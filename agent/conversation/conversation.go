@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strings"
 )
 
 // Bounds of a conversation, in bytes. A model's context holds some MiB, images
@@ -24,6 +23,9 @@ var ErrTooLarge = errors.New("the conversation is too large to be kept")
 // idForm is how claude names its conversations.
 var idForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
+// notPlain is what claude replaces in a folder's path to name its conversations'.
+var notPlain = regexp.MustCompile(`[^a-zA-Z0-9]`)
+
 // IsID reports whether id has the form of a conversation's, so that it is safe as a
 // file's name.
 func IsID(id string) bool { return idForm.MatchString(id) }
@@ -31,7 +33,7 @@ func IsID(id string) bool { return idForm.MatchString(id) }
 // Path is where claude looks for a conversation, relative to its folder ~/.claude,
 // when it works in the folder workDir.
 func Path(workDir, id string) string {
-	return "projects/" + strings.NewReplacer("/", "-", ".", "-").Replace(workDir) + "/" + id + ".jsonl"
+	return "projects/" + notPlain.ReplaceAllString(workDir, "-") + "/" + id + ".jsonl"
 }
 
 // line is a message as claude keeps it, with the members that it needs to go on

@@ -78,6 +78,9 @@ func TestIDsAreNoPaths(t *testing.T) {
 			t.Errorf("%q", name)
 		}
 	}
+	if got := Path("/workspace/my_app/v1.0 é", id); got != "projects/-workspace-my-app-v1-0--/"+id+".jsonl" {
+		t.Errorf("the path is %s", got)
+	}
 	if got := Path("/workspace", id); got != "projects/-workspace/"+id+".jsonl" {
 		t.Error(got)
 	}

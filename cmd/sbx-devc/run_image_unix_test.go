@@ -33,14 +33,14 @@ func TestRunOnImagesOfOthers(t *testing.T) {
 	}
 	for name, image := range map[string]string{"Debian": "debian:bookworm-slim", "musl": musl, "Node": "node:22-bookworm-slim"} {
 		t.Run(name, func(t *testing.T) {
-			cmd := runProgram(t, []string{scripted(t, "type claude >found; exec 2>refused; echo evil >>/opt/claude-sandbox/claude; "+
-				"echo evil >/opt/claude-sandbox/new; cat /opt/claude-sandbox/claude >copy; :")}, "--image", image)
+			cmd := runProgram(t, []string{scripted(t, "type claude >found; exec 2>refused; echo evil >>/.sbx-program/claude; "+
+				"echo evil >/.sbx-program/new; cat /.sbx-program/claude >copy; :")}, "--image", image)
 			var stdout, stderr bytes.Buffer
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("go"), &stdout, &stderr
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v\n%s%s", err, &stderr, &stdout)
 			}
-			if found, err := os.ReadFile(filepath.Join(cmd.Dir, "found")); err != nil || string(found) != "claude is /opt/claude-sandbox/claude\n" {
+			if found, err := os.ReadFile(filepath.Join(cmd.Dir, "found")); err != nil || string(found) != "claude is /.sbx-program/claude\n" {
 				t.Errorf("the agent finds %q: %v", found, err)
 			}
 			// Attack: it can neither be changed nor read.

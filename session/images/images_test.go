@@ -120,7 +120,7 @@ func TestAttackTheFirewallsImageByItsName(t *testing.T) {
 // Attack: an image has a link to the project where a run mounts its first process, the
 // engine follows it, and the mount of the project covers that process with the project's.
 func TestAttackAnImageWithALinkWhereARunMounts(t *testing.T) {
-	for _, link := range []string{"/workspace/x /out/.sbx", "/workspace/x /out/.sbx-claude", "/x /out/workspace"} {
+	for _, link := range []string{"/workspace/x /out/.sbx", "/workspace/x /out/.sbx-claude", "/workspace/x /out/.sbx-program", "/x /out/workspace"} {
 		var said bytes.Buffer
 		i := bringer(t, &said)
 		evil := buildFrom(t, "sbx-images-evil:"+strings.ToLower(t.Name()), "FROM debian:bookworm-slim AS made\nRUN mkdir /out && ln -s "+link+
