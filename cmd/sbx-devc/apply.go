@@ -97,7 +97,13 @@ func (a *app) offerCommits(r *sandbox.Result) {
 		git, branch := gitIn(commitsDir(r.Folder, c)), shellWord(c.Branch)
 		a.sayLine("to look at them: %s%s log -p %s", apply, git, newCommits(branch, c.HeadIsBorn))
 		if c.KeepsHead {
-			a.sayLine("to take them into your branch: %s%s reset %s", apply, git, branch)
+			// A commit that you make before you paste the line is not in the branch, and
+			// the reset would take it out of yours.
+			unless := ""
+			if c.HeadIsBorn {
+				unless = git + " merge-base --is-ancestor HEAD " + branch + " && "
+			}
+			a.sayLine("to take them into your branch: %s%s%s reset %s", apply, unless, git, branch)
 		} else {
 			a.sayLine("to take them into your branch, which has commits that they lack, commit the files first, then: %s%s merge %s",
 				apply, git, branch)

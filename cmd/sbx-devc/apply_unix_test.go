@@ -227,6 +227,15 @@ func TestTheCommandsAfterARunWorkAsPrinted(t *testing.T) {
 			if code, out, problem := r.shell(t, r.project, lines[0][1]); code != 0 || !strings.Contains(out, "+left") || !strings.Contains(out, "three") {
 				t.Errorf("%s ends with %d: %s%s", lines[0][1], code, out, problem)
 			}
+			if c.meanwhile == "" { // pasted too late, the line takes no commit out of the branch
+				if code, out, problem := r.shell(t, r.project, "git commit -q --allow-empty -m mine && "+lines[1][1]); code == 0 {
+					t.Errorf("%s: %s%s", lines[1][1], out, problem)
+				}
+				if log := r.git(t, r.project, "log", "--format=%s"); !strings.HasPrefix(log, "mine\n") {
+					t.Errorf("the user's commit is gone: %s", log)
+				}
+				r.git(t, r.project, "reset", "-q", "--soft", "HEAD~1")
+			}
 			if code, out, problem := r.shell(t, r.project, c.then+lines[1][1]); code != 0 {
 				t.Fatalf("%s ends with %d: %s%s", lines[1][1], code, out, problem)
 			}
