@@ -7,11 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
 )
+
+// settingsPath is where a dev container's settings are.
+const settingsPath = ".devcontainer/" + devcontainer.SettingsName
 
 // Draft is a dev container that is not written yet.
 type Draft struct {
@@ -59,6 +65,16 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 	return &Draft{dir, files, seen}, nil
 }
 
+// quoted are entries as a shell takes them; none holds a quote.
+func quoted(entries []string) []string {
+	for i, e := range entries {
+		if strings.ContainsAny(e, "*[") {
+			entries[i] = "'" + e + "'"
+		}
+	}
+	return entries
+}
+
 // inTheWay is templates.InTheWay with the kind of its error: where nobody may
 // look, nothing can be written either.
 func inTheWay(dir Folder, files []templates.File) ([]string, error) {
@@ -89,8 +105,36 @@ func (d *Draft) Write(overwrite bool) (written []templates.File, notes []string,
 		}
 		return nil, nil, Failure(ErrRefused, diag.WithHint(err, "%s", hint))
 	}
+	dropped := d.dropped(written)
 	made, err := d.Dir.Write(d.Seen, written, overwrite)
-	return written, slices.Concat(d.Seen.Notes, made), err
+	return written, slices.Concat(d.Seen.Notes, made, dropped), err
+}
+
+// dropped says which hosts and presets of the settings that are there are not in
+// the ones that replace them: they may have been the user's own.
+func (d *Draft) dropped(written []templates.File) (notes []string) {
+	for _, f := range written {
+		if f.Path != settingsPath {
+			continue
+		}
+		old, _ := settings.Parse(f.Path, d.Dir.Read(f.Path), settings.NoFiles)
+		now, _ := settings.Parse(f.Path, f.Content, settings.NoFiles)
+		if old == nil || now == nil {
+			continue // it opened nothing, or is no file of settings
+		}
+		before, after := old.Network, now.Network
+		for _, list := range []struct {
+			what        string
+			before, now []string
+		}{{"allow", before.Allow, after.Allow}, {"preset", before.Presets, after.Presets}, {"deny", before.Deny, after.Deny}} {
+			gone := slices.DeleteFunc(slices.Clone(list.before), func(entry string) bool { return slices.Contains(list.now, entry) })
+			if len(gone) > 0 {
+				notes = append(notes, fmt.Sprintf("the %s that was there had more; to have it again: sbx-devc %s %s",
+					f.Path, list.what, visible.Line(strings.Join(quoted(gone), " "))))
+			}
+		}
+	}
+	return notes
 }
 
 // render makes the files, with the lock that describes them.
