@@ -49,6 +49,7 @@ func ListenLifeline(limit time.Duration) (*Lifeline, error) {
 func (l *Lifeline) Await(supervisor io.Reader) error {
 	joined := make(chan *net.UnixConn, 1)
 	go func() {
+		defer close(joined)
 		conn, err := l.listener.AcceptUnix()
 		_ = l.listener.Close()
 		if err == nil {
@@ -58,24 +59,31 @@ func (l *Lifeline) Await(supervisor io.Reader) error {
 	gone := make(chan error, 1)
 	go func() { gone <- lifeline.Await(supervisor, lifeline.Silence) }()
 	var agent *net.UnixConn
-	var over <-chan time.Time
-	for {
-		var err error
+	err := func() error {
 		select {
-		case agent = <-joined:
-			if l.limit > 0 {
-				over = time.After(l.limit)
-			}
-			continue
-		case err = <-gone:
+		case agent = <-joined: // nil = none will come
+		case err := <-gone:
+			return err
+		}
+		var over <-chan time.Time
+		if agent != nil && l.limit > 0 {
+			over = time.After(l.limit)
+		}
+		select {
+		case err := <-gone:
+			return err
 		case <-over:
-			err = errDeadline
+			return errDeadline
 		}
-		if agent != nil {
-			_ = agent.Close()
-		}
-		return err
+	}()
+	_ = l.listener.Close()
+	if agent == nil { // it may have joined at this very moment
+		agent = <-joined
 	}
+	if agent != nil {
+		_ = agent.Close()
+	}
+	return err
 }
 
 // errFirewallEnded is why a container ends that joined another one's life.
