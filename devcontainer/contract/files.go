@@ -7,12 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moby/buildkit/frontend/dockerfile/instructions"
-
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
-	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
@@ -178,26 +175,6 @@ func mountable(c *rule.View) bool {
 		rights.ParseMount(text).Target == folder)
 }
 
-// gitMounts are the lines that keep a repository's hooks and configuration; none
-// where something else is mounted, or where this clone lacks what every other
-// one would need for its container to start.
-func gitMounts(c *rule.View) []string {
-	var lines []string
-	if !covered(c, "/.git", false) {
-		lines = append(lines, overItself(".git"))
-	}
-	for _, p := range []string{".git/hooks", ".git/config"} {
-		switch {
-		case covered(c, "/"+p, true):
-		case covered(c, "/"+p, false) || !c.GitHere() || c.Tree.Kind(path.Join(c.Home, p)) == devcontainer.Nothing:
-			return nil
-		default:
-			lines = append(lines, overItself(p)+",readonly")
-		}
-	}
-	return lines
-}
-
 // mountedAgain reports writable mounts that show what is protected at another
 // place, where nothing covers it: .devcontainer, or else git's hooks.
 func mountedAgain(v *rule.View, protected string) (out []rule.Finding) {
@@ -229,79 +206,6 @@ func isWorkspace(c *rule.View, target string) bool {
 	folder, _ := c.Root.Member("workspaceFolder").Str()
 	places := []string{"${containerWorkspaceFolder}", "/workspaces/${localWorkspaceFolderBasename}", strings.TrimRight(folder, "/")}
 	return slices.Contains(places, strings.TrimRight(target, "/"))
-}
-
-// gitIsFile reports whether .git is a file that names the repository.
-func gitIsFile(v *rule.View) bool {
-	return v.Tree != nil && v.Tree.Kind(path.Join(v.Home, ".git")) == devcontainer.File
-}
-
-// openGitFile returns the .git file when no mount covers it.
-func (e exposure) openGitFile() []string {
-	if !gitIsFile(e.View) || covered(e.View, "/.git", true) {
-		return nil
-	}
-	return []string{".git:ro"}
-}
-
-// gitFileWritable reports a .git file that can be changed.
-func gitFileWritable(v *rule.View) []rule.Finding {
-	e, ok := exposed(v)
-	if !ok || e.openGitFile() == nil {
-		return nil
-	}
-	return []rule.Finding{e.finding("the .git file is writable from inside, and it says which repository git on the host obeys",
-		"mount it over itself, readonly", nil, e.openGitFile())}
-}
-
-// openGit returns what of the repository's folder no mount covers: the folder
-// itself, which then can be renamed, its hooks and its configuration.
-func (e exposure) openGit() (open []string) {
-	if covered(e.View, "/.git", true) || gitIsFile(e.View) || !e.GitHere() && (!e.GitAbove() || e.custom) {
-		return nil
-	}
-	if !covered(e.View, "/.git", false) {
-		open = append(open, ".git")
-	}
-	for _, p := range []string{".git/hooks", ".git/config"} {
-		if !covered(e.View, "/"+p, true) {
-			open = append(open, p+":ro")
-		}
-	}
-	return open
-}
-
-// gitWritable reports a repository whose hooks or configuration can be changed.
-func gitWritable(v *rule.View) (out []rule.Finding) {
-	if v.Sandboxed() {
-		out = mountedAgain(v, ".git/hooks")
-	}
-	e, ok := exposed(v)
-	if !ok {
-		return out
-	}
-	inside := e.openGit()
-	var open []string
-	for _, p := range inside {
-		if name, ok := strings.CutSuffix(p, ":ro"); ok {
-			open = append(open, name)
-		}
-	}
-	are := "is"
-	if len(open) > 1 {
-		are = "are"
-	}
-	switch {
-	case len(open) > 0:
-		out = append(out, e.finding(strings.Join(open, " and ")+" "+are+" writable from inside, and git on the host runs what it says there",
-			"mount each over itself, readonly, and .git over itself, writable, so that nobody renames it; sbx-devc init writes the lines",
-			gitMounts(e.View), inside))
-	case len(inside) > 0:
-		out = append(out, e.finding(".git is no mount point, so the agent can rename it with the read-only mounts inside and put another in "+
-			"its place",
-			"mount .git over itself, writable; sbx-devc init writes the lines", gitMounts(e.View), inside))
-	}
-	return out
 }
 
 func hostWritable(m rights.Mount) bool { return m.Type == "bind" && !m.ReadOnly }
@@ -391,124 +295,4 @@ func uncontained(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return out
-}
-
-// firewallScripts looks into the scripts of the project that set a packet
-// filter: those that the Dockerfile copies, and those that hooks name.
-func firewallScripts(v *rule.View) (out []rule.Finding) {
-	if v.Tree == nil || !raisesItself(v) {
-		return nil
-	}
-	for _, name := range scripts(v) {
-		src, err := v.Tree.Read(name)
-		if err != nil || len(src) > jsonc.MaxSize {
-			continue
-		}
-		commands, err := shell.Parse(string(src), nil)
-		if err != nil || !slices.ContainsFunc(commands, func(x *shell.Command) bool { return x.Is("iptables") }) {
-			continue
-		}
-		rel := strings.TrimPrefix(name, v.Dir+"/")
-		if rel == name && v.Dir != "." {
-			rel = strings.Repeat("../", strings.Count(v.Dir, "/")+1) + name
-		}
-		doc := jsonc.Text(v.Quoted(rel), src)
-		v.Also(doc)
-		out = append(out, leaks(doc, commands)...)
-	}
-	return out
-}
-
-var scriptName = regexp.MustCompile(`[\w./-]+\.(sh|bash)\b`)
-
-// scripts names the shell scripts in the tree that the project uses.
-func scripts(c *rule.View) []string {
-	var out []string
-	add := func(name string) {
-		if !devcontainer.LeavesTree(name) && c.Tree.Kind(name) == devcontainer.File && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	context := c.Context()
-	for _, i := range c.Build.History() {
-		if copied, ok := i.Command.(*instructions.CopyCommand); ok && copied.From == "" {
-			for _, source := range copied.SourcePaths {
-				if scriptName.MatchString(source) {
-					add(path.Join(context, i.Expand(source)))
-				}
-			}
-		}
-	}
-	for _, hook := range rights.Hooks {
-		c.Root.Member(hook).Walk(func(n *jsonc.Node) {
-			if n.Kind == jsonc.String {
-				for _, name := range scriptName.FindAllString(n.Text, -1) {
-					add(path.Join(c.Home, name))
-					add(path.Join(c.Dir, path.Base(name)))
-				}
-			}
-		})
-	}
-	return out
-}
-
-// leaks reports the known holes of a firewall's script, each once.
-func leaks(doc *jsonc.Document, commands []*shell.Command) (out []rule.Finding) {
-	said := map[string]bool{}
-	say := func(cmd *shell.Command, message, hint string) {
-		if !said[message] {
-			said[message] = true
-			word := cmd.Words[0]
-			out = append(out, rule.Finding{Place: rights.Place{Doc: doc, Start: word.Start, End: word.End}, Message: message, Hint: hint})
-		}
-	}
-	var first, fetched *shell.Command
-	six := false
-	for _, cmd := range commands {
-		switch {
-		case cmd.Is("ip6tables", "ip6tables-restore", "nft"), cmd.Is("sysctl") && strings.Contains(joinWords(cmd), "disable_ipv6"):
-			six = true
-		case cmd.Is("curl", "wget", "dig", "host", "nslookup", "getent") && fetched == nil:
-			fetched = cmd
-		case cmd.Is("iptables"):
-			if first == nil {
-				first = cmd
-			}
-			leak(cmd, fetched, say)
-		}
-	}
-	if !six && first != nil {
-		say(first, "IPv6 is not filtered: iptables knows IPv4 only", "write the same rules with ip6tables, or use sbx-init")
-	}
-	return out
-}
-
-func joinWords(cmd *shell.Command) string {
-	var words []string
-	for _, w := range cmd.Words {
-		words = append(words, w.Text)
-	}
-	return strings.Join(words, " ")
-}
-
-func leak(cmd, fetched *shell.Command, say func(*shell.Command, string, string)) {
-	line := joinWords(cmd) + " "
-	chain, _ := cmd.Value("-A", "-I", "--append", "--insert")
-	policy, _ := cmd.Value("-P", "--policy")
-	target, _ := cmd.Value("-j", "--jump")
-	to, limited := cmd.Value("-d", "--destination", "-o", "--out-interface")
-	port, _ := cmd.Value("--dport", "--destination-port")
-	switch {
-	case policy.Text == "OUTPUT" && strings.HasSuffix(strings.TrimSpace(line), "DROP") && fetched != nil && fetched.Start < cmd.Start:
-		say(cmd, "the default becomes DROP only after names were looked up and files fetched",
-			"close first, on both address families, then open what is allowed")
-	case chain.Text != "OUTPUT" || target.Text != "ACCEPT" || strings.Contains(line, "ESTABLISHED"):
-	case port.Text == "53" && !limited:
-		say(cmd, "DNS to any server is allowed, and DNS carries data to anybody",
-			"allow the one resolver that is used, and let it answer for allowed names only")
-	case port.Text == "22" && !limited:
-		say(cmd, "SSH to any server is allowed", "allow it to the addresses that need it")
-	case limited && regexp.MustCompile(`(?i)host_?(network|net|ip)|/(8|12|16|24)$`).MatchString(to.Text):
-		say(cmd, "the host's network is allowed as a whole", "allow the one service that is needed, with its port")
-	}
 }
