@@ -14,6 +14,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/filelock"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -145,7 +146,7 @@ func TestAttackAnotherProjectWithAnAcceptedText(t *testing.T) {
 	}
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(project, link); err != nil {
-		t.Skip(err)
+		testenv.Missing(t, "the right to make links", err.Error())
 	}
 	if name, err := Project(link); err != nil || name != project {
 		t.Errorf("a link to the project is %q, %v", name, err)
