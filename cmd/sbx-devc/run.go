@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
@@ -23,47 +22,37 @@ import (
 	"github.com/org/claude-sandbox/session/runs"
 )
 
-// runOptions are the flags of run as given.
+// runOptions are the flags of run. Each group is about one subject and has a file of its own.
 type runOptions struct {
-	print         bool
-	folder        string // where in the project the user stands
-	prompt        string // given as an argument
-	promptFile    string
-	outputFormat  string
-	goOn          bool   // with the project's newest conversation
-	resume        string // the conversation to go on with
-	keep          runs.Keep
-	userTexts     []string // of the user's instructions, below ~/.claude
-	projectHooks  bool     // obey the project's settings
-	projectMCP    bool     // start the project's servers
-	model         string
-	maxTurns      int
-	maxBudgetUSD  float64
-	systemPrompt  string
-	network       string
-	allow         []string
-	whitelist     []string
-	whitelistFile string
-	presets       []string
-	deny          []string
-	private       []string
-	envPrefixes   []string
-	image         string
-	firewallImage string
-	engineNetwork string
-	memory        string
-	cpus          float64
-	pids          int64
-	timeout       time.Duration
-	summaryFile   string
-	dryRun        bool
-	trustProject  bool
-	verbose       bool
-	claudePath    string
-	hostedWeb     bool
-	noFirewall    bool
-	readOnly      bool
-	commit        bool
+	prompt       promptFlags
+	agent        agentFlags
+	settings     settingsFlags
+	instructions instructionFlags
+	containers   containerFlags
+	output       outputFlags
+	result       resultFlags
+	dryRun       bool
+}
+
+// runGroup is a group of run's flags.
+type runGroup interface {
+	register(f *pflag.FlagSet)
+	// check refuses values that no run can have. f knows which flags were given.
+	check(f *pflag.FlagSet) error
+	// plan adds what the flags ask of the plan. It reads no file.
+	plan(p *sandbox.Options)
+}
+
+func (o *runOptions) groups() []runGroup {
+	return []runGroup{
+		&o.prompt,
+		&o.agent,
+		&o.settings,
+		&o.instructions,
+		&o.containers,
+		&o.output,
+		&o.result,
+	}
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -110,68 +99,31 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 			if err := flagsFromEnv(cmd.Flags(), a.getenv); err != nil {
 				return exitWith(exitUsage, err)
 			}
-			if err := limitsLimit(cmd.Flags()); err != nil {
-				return exitWith(exitUsage, err)
-			}
 			given, err := readRunArguments(args, cmd.ArgsLenAtDash())
 			if err != nil {
 				return err
 			}
-			if o.prompt = given.prompt; o.prompt != "" && o.promptFile != "" {
-				return exitWith(exitUsage, errors.New("the prompt is given as an argument and with --prompt-file: leave one out"))
-			}
-			if !slices.Contains(outputFormats, o.outputFormat) {
-				return exitWith(exitUsage, unknownValue("output-format", o.outputFormat, outputFormats[1:]...))
-			}
-			if o.goOn && o.resume != "" {
-				return exitWith(exitUsage, errors.New("--continue and --resume exclude each other"))
+			o.prompt.text, o.agent.arguments = given.prompt, given.claude
+			for _, group := range o.groups() {
+				if err := group.check(cmd.Flags()); err != nil {
+					return exitWith(exitUsage, err)
+				}
 			}
 			dir, folder := a.runDir(given.dir)
-			o.folder = folder
-			return a.run(cmd.Context(), dir, given.claude, o)
+			return a.run(cmd.Context(), dir, folder, o)
 		},
 	}
-	f := cmd.Flags()
-	f.BoolVarP(&o.print, "print", "p", false, "run headless, which is the only way yet: one prompt in, one answer out")
-	f.StringVar(&o.outputFormat, "output-format", "",
-		"text, json or stream-json (default: the agent's work on a terminal, else text)")
-	f.StringVar(&o.promptFile, "prompt-file", "", "read the prompt from this file instead of standard input")
-	f.BoolVarP(&o.goOn, "continue", "c", false, "go on with the newest conversation of a run in this project")
-	f.StringVarP(&o.resume, "resume", "r", "", "go on with the conversation of this run, or of this session of Claude's")
-	f.IntVar(&o.keep.Runs, "keep-runs", runs.DefaultKeep.Runs, "keep so many of the newest runs on this machine")
-	f.IntVar(&o.keep.Days, "keep-days", runs.DefaultKeep.Days, "keep runs for so many days")
-	f.StringSliceVar(&o.userTexts, "user-instructions", nil,
-		"your own instructions that Claude gets: CLAUDE.md, skills, agents/NAME.md and the like, below ~/.claude")
-	f.BoolVar(&o.projectHooks, "project-settings", false, "obey the project's .claude/settings.json with its hooks: you have read it")
-	f.BoolVar(&o.projectMCP, "project-mcp", false, "start the servers in the project's .mcp.json in the sandbox: you have read it")
-	f.StringVar(&o.model, "model", "", "Claude's model")
-	f.IntVar(&o.maxTurns, "max-turns", 0, "end after this many turns")
-	f.Float64Var(&o.maxBudgetUSD, "max-budget-usd", 0, "end after this many US dollars at list price")
-	f.StringVar(&o.systemPrompt, "append-system-prompt", "", "text to add to Claude's system prompt")
-	o.settingsFlags(f)
-	f.StringVar(&o.firewallImage, "firewall-image", "",
-		"the firewall's image, with iptables in it (default: one that is built here, once); you trust it")
-	f.StringVar(&o.engineNetwork, "engine-network", "",
-		"join this network of the engine, to reach services on it (as --allow and --private name them)")
-	f.StringVar(&o.claudePath, "claude-path", "", "run the image's own Claude Code at this path (default: the pinned one, from npm)")
-	f.BoolVar(&o.hostedWeb, "allow-hosted-web", false, "let the model's provider search and fetch web pages for the agent, past the firewall")
-	f.BoolVar(&o.readOnly, "accept-read-only", false, "you know that the agent cannot change the project, as where the folder is root's")
-	f.BoolVar(&o.noFirewall, "accept-no-firewall", false,
-		"with --network host: you know that the agent then reaches everything that this machine can")
-	f.StringVar(&o.summaryFile, "summary-file", "", "write what happened as JSON to this file")
-	f.BoolVar(&o.verbose, "verbose", false, "show all that a build or download of the image says")
-	f.BoolVar(&o.commit, "commit", false, "also commit what is not committed at the end, on the agent's branch; your index and "+
-		"files stay as they are")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan as JSON and touch nothing")
-	f.BoolVar(&o.trustProject, "trust-project", false,
-		"accept the project's sandbox.jsonc as it is, and its skills, commands, agents and output styles: you have read them")
+	for _, group := range o.groups() {
+		group.register(cmd.Flags())
+	}
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the plan as JSON and touch nothing")
 	return cmd
 }
 
-// limitsLimit refuses limits of zero and less, and what is no number: whoever gives
-// one would have a run without that limit, and not know it.
-func limitsLimit(flags *pflag.FlagSet) error {
-	for _, name := range []string{"max-turns", "max-budget-usd", "cpus", "pids", "timeout", "keep-runs", "keep-days"} {
+// limitsLimit refuses flags of these names that are zero, negative or no number: a user
+// who gives one would have a run without that limit, and not know it.
+func limitsLimit(flags *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
 		f := flags.Lookup(name)
 		value := f.Value.String()
 		if f.Changed && (value == "0" || value == "0s" || strings.HasPrefix(value, "-") || value == "NaN" || value == "+Inf") {
@@ -181,19 +133,17 @@ func limitsLimit(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// run does one run from flags to exit code.
-func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOptions) error {
-	if err := agent.CheckExtraArgs(claudeArgs); err != nil {
-		return exitWith(exitUsage, err)
-	}
-	user, err := o.settings(dir)
+// run does one run on the project in dir, from flags to exit code. folder is where in it
+// the user stands.
+func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
+	user, err := o.settings.read(dir)
 	if err != nil {
 		return err
 	}
 	if !o.dryRun {
 		a.runs().Reap(ctx)
 	}
-	earlier, err := a.earlierConversation(dir, o)
+	earlier, err := a.earlierConversation(dir, o.prompt)
 	if err != nil {
 		return err
 	}
@@ -205,20 +155,15 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return a.planError(err)
 	}
-	options := sandbox.Options{
-		ID: runs.NewID(), User: user, Own: own, TrustProject: o.trustProject, Folder: o.folder,
-		FirewallImage: o.firewallImage, EngineNetwork: o.engineNetwork, Environ: os.Environ(),
-		ClaudePath: o.claudePath, AllowHostedWeb: o.hostedWeb, AcceptNoFirewall: o.noFirewall, AcceptReadOnly: o.readOnly,
-		CommitLeft: o.commit,
-		Headless: agent.Headless{
-			Resume: earlier.ID, Model: o.model, MaxTurns: o.maxTurns, MaxBudgetUSD: o.maxBudgetUSD, ExtraArgs: claudeArgs,
-			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + o.systemPrompt),
-		},
+	options := sandbox.Options{ID: runs.NewID(), User: user, Own: own, Folder: folder, Environ: os.Environ()}
+	for _, group := range o.groups() {
+		group.plan(&options)
 	}
+	options.Headless.Resume = earlier.ID
 	if err := a.acceptProject(ctx, project, &options, !o.dryRun); err != nil {
 		return err
 	}
-	texts, err := a.instructions(dir, o, &options)
+	texts, err := a.instructions(dir, o.instructions, &options)
 	if err != nil {
 		return err
 	}
@@ -230,14 +175,11 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 		_, err := fmt.Fprintln(a.stdout, plan)
 		return err
 	}
-	// Found out now, and not when the run has been paid for.
-	var summary *session.SummaryFile
-	if o.summaryFile != "" {
-		if summary, err = session.OpenSummary(o.summaryFile, plan.Folder()); err != nil {
-			return exitWith(exitNoInput, fmt.Errorf("--summary-file: %w", err))
-		}
+	summary, err := o.result.openSummary(plan)
+	if err != nil {
+		return err
 	}
-	host, err := a.runHost(o, plan)
+	host, err := a.runHost(o.prompt, plan)
 	if err != nil {
 		return err
 	}
@@ -245,6 +187,12 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err := plan.Closed(); err != nil {
 		return runError(err)
 	}
+	return a.start(ctx, o, project.Choice, plan, host, summary)
+}
+
+// start brings the images, does the run and tells what became of it.
+func (a *app) start(ctx context.Context, o runOptions, choice images.Choice, plan *sandbox.Plan, host *sandbox.Host,
+	summary *session.SummaryFile) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -259,8 +207,8 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	if err != nil {
 		return exitWith(exitInternal, err)
 	}
-	bring := images.Images{Engine: e, Getenv: a.getenv, Progress: a.progress(o.verbose, cache), Option: "--image", Cache: cache,
-		Choice: project.Choice}
+	bring := images.Images{Engine: e, Getenv: a.getenv, Progress: a.progress(o.containers.verbose, cache), Option: "--image", Cache: cache,
+		Choice: choice}
 	if err := bring.Bring(ctx, plan); err != nil {
 		return runError(err)
 	}
@@ -271,26 +219,34 @@ func (a *app) run(ctx context.Context, dir string, claudeArgs []string, o runOpt
 	// supervises it.
 	ctx = context.WithoutCancel(ctx)
 	host.Say("the run " + plan.ID + " starts in " + plan.Folder())
-	out := a.attachOutput(host, o.outputFormat)
+	out := a.attachOutput(host, o.output.format)
 	result, err := sandbox.Run(ctx, e, plan, *host)
 	out.finish(result)
 	a.report(result, plan.Network.Mode)
-	a.runs().Prune(ctx, e, time.Now(), o.keep)
+	a.runs().Prune(ctx, e, time.Now(), o.result.keep)
 	a.offerCommits(result)
 	if summary != nil {
 		if saveErr := summary.Save(result, err); saveErr != nil {
 			err = errors.Join(err, saveErr)
 		}
 	}
+	return exitOfRun(result, err)
+}
+
+// runHost gathers what a run needs on this side: prompt, key, streams, folder.
+// Everything that can be missing is found missing here, before a container starts.
+func (a *app) runHost(o promptFlags, plan *sandbox.Plan) (*sandbox.Host, error) {
+	prompt, err := a.readPrompt(o, plan.Folder())
 	if err != nil {
-		return runError(err)
+		return nil, exitWith(exitNoInput, err)
 	}
-	if !result.Outcome.OK() {
-		return exitWith(result.ExitCode, errors.New(result.Outcome.Message))
+	upstream, credential, err := session.ModelAPI(a.getenv)
+	if err != nil {
+		return nil, err
 	}
-	if result.Lost != nil {
-		err := fmt.Errorf("the output could not be passed on: %w", result.Lost)
-		return exitWith(result.ExitCode, diag.WithHint(err, "the agent did its work; all that it said is in %s", result.Files.Transcript))
-	}
-	return exitWith(result.ExitCode, nil)
+	say := func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) }
+	return &sandbox.Host{
+		Prompt: strings.NewReader(prompt), Title: firstWords(prompt), Stderr: a.stderr, Say: say,
+		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, LiveDir: a.runs().Live(),
+	}, nil
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/agent/transcript"
@@ -16,6 +19,25 @@ import (
 // outputFormats are the forms of a run's standard output; "" = the agent's work on
 // a terminal, otherwise text.
 var outputFormats = []string{"", "text", "json", "stream-json"}
+
+// outputFlags say what standard output gets.
+type outputFlags struct {
+	format string
+}
+
+func (o *outputFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&o.format, "output-format", "",
+		"text, json or stream-json (default: the agent's work on a terminal, else text)")
+}
+
+func (o *outputFlags) check(*pflag.FlagSet) error {
+	if !slices.Contains(outputFormats, o.format) {
+		return unknownValue("output-format", o.format, outputFormats[1:]...)
+	}
+	return nil
+}
+
+func (o *outputFlags) plan(*sandbox.Options) {}
 
 // runOutput is a run's standard output.
 type runOutput struct {

@@ -35,7 +35,7 @@ and may open what a project's file may not. Nobody else may be able to write it.
 }
 
 func (a *app) settingsShowCommand() *cobra.Command {
-	var o runOptions
+	var o settingsFlags
 	var origin, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show [DIR] [flags of run]",
@@ -48,7 +48,7 @@ that asks for more than you allowed, is left out with a note.`,
   sbx-devc settings show --json`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	o.settingsFlags(cmd.Flags())
+	o.register(cmd.Flags())
 	cmd.Flags().BoolVar(&origin, "origin", false, "also show where each value comes from")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with origins")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -90,8 +90,8 @@ var settingsKeys = map[string]string{
 
 // settingsOf are the settings of a run on dir with where each value is from. source
 // names the flag or variable of each flag that was given.
-func (a *app) settingsOf(o runOptions, dir string, source map[string]string) ([]settings.Value, error) {
-	user, err := o.settings(dir)
+func (a *app) settingsOf(o settingsFlags, dir string, source map[string]string) ([]settings.Value, error) {
+	user, err := o.read(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,8 @@ func TestAgentCannotChangeTheListOfAFlag(t *testing.T) {
 	if err := os.WriteFile(mine, []byte("mine.example.com\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := runOptions{allow: []string{"a.example.com", "@" + filepath.Join(project, "hosts.txt"), "@" + mine}}
-	user, err := o.settings(project)
+	o := settingsFlags{allow: []string{"a.example.com", "@" + filepath.Join(project, "hosts.txt"), "@" + mine}}
+	user, err := o.read(project)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/instructions"
+)
+
+// instructionFlags say what of the project, and of the user's own, Claude obeys.
+type instructionFlags struct {
+	userTexts    []string // of the user's instructions, below ~/.claude
+	projectHooks bool     // obey the project's settings
+	projectMCP   bool     // start the project's servers
+	trustProject bool
+}
+
+func (o *instructionFlags) register(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.userTexts, "user-instructions", nil,
+		"your own instructions that Claude gets: CLAUDE.md, skills, agents/NAME.md and the like, below ~/.claude")
+	f.BoolVar(&o.projectHooks, "project-settings", false, "obey the project's .claude/settings.json with its hooks: you have read it")
+	f.BoolVar(&o.projectMCP, "project-mcp", false, "start the servers in the project's .mcp.json in the sandbox: you have read it")
+	f.BoolVar(&o.trustProject, "trust-project", false,
+		"accept the project's sandbox.jsonc as it is, and its skills, commands, agents and output styles: you have read them")
+}
+
+func (o *instructionFlags) check(*pflag.FlagSet) error { return nil }
+
+func (o *instructionFlags) plan(p *sandbox.Options) {
+	p.TrustProject = o.trustProject
+	p.Instructions = sandbox.Instructions{Memory: true, Settings: o.projectHooks, MCP: o.projectMCP}
+}
+
+// instructions gathers what Claude reads of the project's instructions and the
+// user's. dir is the project's folder, and options say whether it is trusted.
+func (a *app) instructions(dir string, o instructionFlags, options *sandbox.Options) ([]sandbox.HomeFile, error) {
+	options.Instructions.Texts = options.TrustProject
+	folder := a.getenv("CLAUDE_CONFIG_DIR")
+	if folder == "" {
+		folder = filepath.Join(a.getenv("HOME"), ".claude")
+	}
+	texts, err := instructions.User(folder, o.userTexts)
+	if err != nil {
+		return nil, exitWith(exitNoInput, err)
+	}
+	if options.TrustProject && !o.projectHooks { // with its settings Claude reads them where they are
+		of, err := instructions.Project(dir)
+		if err != nil {
+			return nil, exitWith(exitNoInput, err)
+		}
+		texts.Add(of)
+	}
+	options.Instructions.LeftOut = texts.LeftOut
+	return texts.Files, nil
+}

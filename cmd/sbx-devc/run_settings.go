@@ -1,0 +1,106 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// settingsFlags are those flags that stand for settings.
+type settingsFlags struct {
+	network       string
+	allow         []string
+	whitelist     []string
+	whitelistFile string
+	presets       []string
+	deny          []string
+	private       []string
+	envPrefixes   []string
+	image         string
+	memory        string
+	cpus          float64
+	pids          int64
+	timeout       time.Duration
+}
+
+func (o *settingsFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&o.network, "network", "",
+		"none, allowlist (what --allow and --preset name), audit (the internet, recorded) or host (no firewall) (default allowlist)")
+	f.StringSliceVar(&o.allow, "allow", nil, "open a destination: HOST, *.DOMAIN, HOST:PORT, NETWORK:PORT, or @FILE with one a line")
+	f.StringSliceVar(&o.whitelist, "whitelist", nil, "the same as --allow")
+	f.StringVar(&o.whitelistFile, "whitelist-file", "", "the same as --allow @FILE")
+	f.StringSliceVar(&o.presets, "preset", nil, "open a named list of hosts, such as npm or pypi; github leaves gist.github.com closed")
+	f.StringSliceVar(&o.deny, "deny", nil, "deny a destination; wins over everything that allows it")
+	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
+	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass environment variables with this prefix")
+	f.StringVar(&o.image, "image", "",
+		"the agent's image, which needs none of our programs (default: of the dev container if you accepted it, else of the project's template)")
+	f.StringVar(&o.memory, "memory", "", "limit of memory, such as 4g (default 8g, at most half of the engine's)")
+	f.Float64Var(&o.cpus, "cpus", 0, "limit of processors, such as 1.5")
+	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads (default 1024)")
+	f.DurationVar(&o.timeout, "timeout", 0, "end after this time, such as 30m")
+}
+
+func (o *settingsFlags) check(f *pflag.FlagSet) error {
+	return limitsLimit(f, "cpus", "pids", "timeout")
+}
+
+// plan adds nothing: settings need the project's folder, see read.
+func (o *settingsFlags) plan(*sandbox.Options) {}
+
+// read turns the flags into the user's settings. Lists among the project's own
+// files are protected: they are the user's word, so the agent must not change them.
+func (o *settingsFlags) read(project string) (settings.Settings, error) {
+	given := settings.Given{Settings: settings.Settings{Image: o.image, Limits: settings.Limits{PIDs: o.pids, Timeout: o.timeout}}}
+	given.Read = func(name string) ([]byte, error) {
+		name = homePath(name)
+		if rel, ok := session.InProject(name, project); ok {
+			given.Workspace.Protect = append(given.Workspace.Protect, filepath.ToSlash(rel))
+		}
+		return os.ReadFile(name)
+	}
+	mode := o.network
+	if mode == "whitelist" { // the word of older tools
+		mode = string(firewall.ModeAllowlist)
+	}
+	given.Mode("--network", mode)
+	given.Entries("presets", "--preset", o.presets)
+	given.Entries("allow", "--allow", o.allow)
+	given.Entries("allow", "--whitelist", o.whitelist)
+	if o.whitelistFile != "" {
+		given.Entries("allow", "--whitelist-file", []string{"@" + o.whitelistFile})
+	}
+	given.Entries("deny", "--deny", o.deny)
+	given.Entries("private", "--private", o.private)
+	given.EnvPrefixes("--env-prefix", o.envPrefixes)
+	given.Memory("--memory", o.memory)
+	given.CPUs("--cpus", o.cpus)
+	s, bad := given.Accept()
+	if bad != nil {
+		return settings.Settings{}, exitWith(exitUsage, diag.OrHint(bad[0], "see 'sbx-devc run --help'"))
+	}
+	return s.Settings, nil
+}
+
+// homePath puts the user's home in the place of "~/": shells do so only at the
+// beginning of a word, and not in @~/hosts.txt.
+func homePath(name string) string {
+	rest, ok := strings.CutPrefix(name, "~/")
+	if !ok {
+		return name
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return name
+	}
+	return filepath.Join(home, rest)
+}
