@@ -7,6 +7,16 @@
 //	RUN, DIR or FILE ─ Home.Log ─► Log: a file here, or in a container that is asked ─ Tail ─► lines
 //	                                └─► the policy that it was made under, where somebody kept it
 //
+//	RUN ─ Home.Work ─► Work: base (changes.json says what each path was) and result (the tree that holds the files now)
+//
+// A run leaves its result in one form, whatever its workspace was. changes.json and
+// changes.diff compare the tree in which the agent worked, as changes.Take saw it
+// before the agent began, with the tree as the agent left it. A run that works on a
+// copy or a clone takes and compares that copy, keeps it as a folder below the run's
+// own, and names it in the summary as workTree. Nothing else tells the two apart:
+// review shows both alike, and apply writes accepted changes of such a tree into
+// the project, path by path, if the project still has there what the copy began with.
+//
 // A run's name begins with its time, so that names sort by it. Prune never removes
 // a run that has containers, and does nothing where the engine does not say.
 package runs

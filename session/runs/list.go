@@ -79,6 +79,7 @@ func (h Home) goesOn(id string) bool {
 // summary is what is read of a run's summary.
 type summary struct {
 	Folder, Prompt, Model, Conclusion, SessionID string
+	WorkTree                                     string // the copy of a run that worked on one, below its folder; see Work
 	MeteredUSD                                   float64
 }
 
