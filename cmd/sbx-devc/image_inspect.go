@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/internal/progress"
 )
 
 func (a *app) imageInspectCommand() *cobra.Command {
@@ -56,9 +57,9 @@ the credentials; 1: it could not be read.`,
 func (a *app) printInspection(i *imagebuild.Inspection) {
 	fmt.Fprintf(a.stdout, "%s@%s\n", i.Repository, i.Digest)
 	for _, p := range i.Platforms {
-		fmt.Fprintf(a.stdout, "\n%s  %s  %s in %d layers\n", p.Platform, p.Digest, size(p.Size), len(p.Layers))
+		fmt.Fprintf(a.stdout, "\n%s  %s  %s in %d layers\n", p.Platform, p.Digest, progress.Size(p.Size), len(p.Layers))
 		for _, l := range p.Layers {
-			fmt.Fprintf(a.stdout, "  %s %10s  %s\n", l.Digest, size(l.Size), l.CreatedBy)
+			fmt.Fprintf(a.stdout, "  %s %10s  %s\n", l.Digest, progress.Size(l.Size), l.CreatedBy)
 		}
 		for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
 			fmt.Fprintf(a.stdout, "  %s: %s\n", key, p.Labels[key])

@@ -21,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/tags"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/progress"
 )
 
 type imagePushOptions struct {
@@ -198,8 +199,8 @@ func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m 
 		}
 		to.tags = append(to.tags, decision.Tags...)
 	}
-	bars := a.newBars()
-	options := registry.PushOptions{Tags: to.tags, ForceTag: o.forceTag, Jobs: o.jobs, Sign: signer, Progress: bars.update}
+	bars := (&progress.Reporter{Out: a.stderr, Columns: a.columns()}).Transfers()
+	options := registry.PushOptions{Tags: to.tags, ForceTag: o.forceTag, Jobs: o.jobs, Sign: signer, Progress: func(p registry.Progress) { bars.Update(transfer(p)) }}
 	if o.fromLock() && !o.noSBOM {
 		options.Kinds = imagebuild.Kinds()
 		options.Referrers = func(ctx context.Context) ([]artifact.Manifest, error) {
@@ -211,7 +212,7 @@ func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m 
 		push = registry.Plan
 	}
 	report, err := push(ctx, c, made, options)
-	bars.end()
+	bars.End()
 	if err != nil {
 		return err
 	}
@@ -225,6 +226,11 @@ func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m 
 		return writePinned(o.pinned, report)
 	}
 	return nil
+}
+
+// transfer is the state of a blob as people see it. Only one that has ended has a How.
+func transfer(p registry.Progress) progress.Transfer {
+	return progress.Transfer{ID: p.Digest.String(), Name: p.What, Size: p.Size, Sent: p.Sent, Done: string(p.How), Quiet: p.How == registry.Exists}
 }
 
 // writePinned writes what was pushed as one line NAME@DIGEST, which stands for
@@ -284,7 +290,7 @@ func (a *app) printPush(r *registry.Report, o imagePushOptions) error {
 		for _, b := range r.Blobs {
 			// What would be done, not what was.
 			how := map[registry.Outcome]registry.Outcome{registry.Uploaded: "upload", registry.Mounted: "mount"}[b.How]
-			fmt.Fprintf(a.stdout, "%-8s %10s  %s  %s\n", cmp.Or(how, b.How), size(b.Size), b.Digest, b.What)
+			fmt.Fprintf(a.stdout, "%-8s %10s  %s  %s\n", cmp.Or(how, b.How), progress.Size(b.Size), b.Digest, b.What)
 		}
 		for _, t := range r.Tags {
 			state := "new"
@@ -296,14 +302,14 @@ func (a *app) printPush(r *registry.Report, o imagePushOptions) error {
 			}
 			fmt.Fprintf(a.stdout, "tag      %s:%s  %s\n", r.Repository, t.Name, state)
 		}
-		_, err := fmt.Fprintf(a.stdout, "digest   %s@%s  %s to upload\n", r.Repository, r.Digest, size(r.Sent))
+		_, err := fmt.Fprintf(a.stdout, "digest   %s@%s  %s to upload\n", r.Repository, r.Digest, progress.Size(r.Sent))
 		return err
 	}
 	switch {
 	case r.Unchanged:
 		fmt.Fprintf(a.stderr, "sbx-devc: %s has this image already (%d requests)\n", r.Repository, r.Requests)
 	default:
-		fmt.Fprintf(a.stderr, "sbx-devc: pushed to %s: %s sent, %d requests, read back\n", r.Repository, size(r.Sent), r.Requests)
+		fmt.Fprintf(a.stderr, "sbx-devc: pushed to %s: %s sent, %d requests, read back\n", r.Repository, progress.Size(r.Sent), r.Requests)
 	}
 	for _, t := range r.Tags {
 		if _, err := fmt.Fprintf(a.stdout, "%s:%s@%s\n", r.Repository, t.Name, r.Digest); err != nil {

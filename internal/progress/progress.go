@@ -1,14 +1,3 @@
-// Package progress tells people which step of a long piece of work goes on, and
-// keeps the full log of it.
-//
-//	Reporter.Begin ─► Step ─┬─ Write: the full log ─► LogFile, and people when Verbose
-//	                        │         └─ its last line that names a part ─► the line on the terminal
-//	                        └─ End ─► "… took 12 s", or after a failure the log's place
-//
-// On a terminal a step is one line that is drawn again in place, with its time.
-// Elsewhere it is a plain line at the begin and one at the end, so that a log holds
-// no control characters. Everything that is shown passes through package visible:
-// builders and downloads repeat words of other people.
 package progress
 
 import (
@@ -33,7 +22,7 @@ type Reporter struct {
 	LogFile string // the full log of the last step that failed; "" = none is kept
 }
 
-// tick is how often a line is drawn again at most.
+// tick is how often lines are drawn again at most.
 const tick = 200 * time.Millisecond
 
 // maxLog bounds what is kept of a step's log, in bytes: the end of it.
@@ -53,7 +42,7 @@ type Step struct {
 	part    string // of the work, as the log names it
 }
 
-// Begin tells that work begins, in words such as "building the image X". End must
+// Begin tells that a step begins, in words such as "building the image X". End must
 // follow.
 func (r *Reporter) Begin(text string) *Step {
 	s := &Step{r: r, text: visible.Line(text), begin: time.Now(), stop: make(chan struct{})}
@@ -68,37 +57,27 @@ func (r *Reporter) Begin(text string) *Step {
 func (s *Step) redraw() {
 	again := time.NewTicker(tick)
 	defer again.Stop()
+	line := lines{out: s.r.Out, columns: s.r.Columns}
 	for {
-		s.draw()
+		line.show(s.line())
 		select {
 		case <-again.C:
 		case <-s.stop:
-			fmt.Fprint(s.r.Out, "\r\x1b[K")
+			line.show()
 			return
 		}
 	}
 }
 
-func (s *Step) draw() {
+// line says what goes on, and for how long.
+func (s *Step) line() string {
 	s.mu.Lock()
-	part := s.part
-	s.mu.Unlock()
+	defer s.mu.Unlock()
 	line := fmt.Sprintf("%s · %s", s.text, seconds(time.Since(s.begin)))
-	if part != "" {
-		line += " · " + part
+	if s.part != "" {
+		line += " · " + s.part
 	}
-	if runes := []rune(line); len(runes) >= s.r.Columns {
-		line = string(runes[:s.r.Columns-1])
-	}
-	fmt.Fprintf(s.r.Out, "\r%s\x1b[K", line)
-}
-
-// seconds prints a duration as people read it.
-func seconds(d time.Duration) string {
-	if d < 10*time.Second {
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	return fmt.Sprintf("%d s", int(d.Seconds()))
+	return line
 }
 
 // Write takes a piece of the step's log. It never fails.
@@ -106,8 +85,8 @@ func (s *Step) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = append(s.log, p...)
-	if extra := len(s.log) - maxLog; extra > 0 {
-		s.log = append(s.log[:0], s.log[extra:]...)
+	if len(s.log) > 2*maxLog { // twice, so that not every write moves all of it
+		s.log = append(s.log[:0], s.log[len(s.log)-maxLog:]...)
 	}
 	s.partial = append(s.partial, p...)
 	for {
@@ -158,7 +137,7 @@ func (s *Step) End(done string, err error) {
 	}
 	saveErr := os.MkdirAll(filepath.Dir(s.r.LogFile), 0o700)
 	if saveErr == nil {
-		saveErr = os.WriteFile(s.r.LogFile, s.log, 0o600)
+		saveErr = os.WriteFile(s.r.LogFile, s.log[max(0, len(s.log)-maxLog):], 0o600)
 	}
 	if saveErr == nil {
 		fmt.Fprintf(s.r.Out, "sbx-devc: the full log is in %s\n", s.r.LogFile)
