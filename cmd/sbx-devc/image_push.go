@@ -200,7 +200,8 @@ func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m 
 		to.tags = append(to.tags, decision.Tags...)
 	}
 	bars := (&progress.Reporter{Out: a.stderr, Columns: a.columns()}).Transfers()
-	options := registry.PushOptions{Tags: to.tags, ForceTag: o.forceTag, Jobs: o.jobs, Sign: signer, Progress: func(p registry.Progress) { bars.Update(transfer(p)) }}
+	show := func(p registry.Progress) { bars.Update(transfer(p)) }
+	options := registry.PushOptions{Tags: to.tags, ForceTag: o.forceTag, Jobs: o.jobs, Sign: signer, Progress: show}
 	if o.fromLock() && !o.noSBOM {
 		options.Kinds = imagebuild.Kinds()
 		options.Referrers = func(ctx context.Context) ([]artifact.Manifest, error) {
@@ -230,7 +231,8 @@ func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m 
 
 // transfer is the state of a blob as people see it. Only one that has ended has a How.
 func transfer(p registry.Progress) progress.Transfer {
-	return progress.Transfer{ID: p.Digest.String(), Name: p.What, Size: p.Size, Sent: p.Sent, Done: string(p.How), Quiet: p.How == registry.Exists}
+	return progress.Transfer{ID: p.Digest.String(), Name: p.What, Size: p.Size, Sent: p.Sent,
+		Done: string(p.How), Quiet: p.How == registry.Exists}
 }
 
 // writePinned writes what was pushed as one line NAME@DIGEST, which stands for
