@@ -95,8 +95,7 @@ func (r *run) startAgent(ctx context.Context) error {
 		return err
 	}
 	if err := r.engine.Start(ctx, p.id); err != nil {
-		return diag.WithHint(fmt.Errorf("%w: %w", ErrNoStart, err), "does the image %s hold the "+
-			"program %q?", r.plan.Agent.Image, r.plan.Agent.Entrypoint[0])
+		return diag.WithHint(fmt.Errorf("%w: %w", ErrNoStart, err), "does the agent's image hold the program %q?", r.plan.Agent.Entrypoint[0])
 	}
 	report := &mountReport{next: p.scanner, told: make(chan string, 1)}
 	go func() {

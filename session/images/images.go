@@ -41,23 +41,25 @@ func CacheDir() (string, error) {
 }
 
 // Bring makes sure that the engine has what the containers of the plan are made
-// of: the firewall's image, the agent's, and Claude Code for it. The plan then names
-// what the engine has. Errors wrap sandbox.ErrNoStart.
+// of: the firewall's image, the agent's, and Claude Code for it. The plan then has the
+// ids of the images, because a name can come to mean another image than the one that
+// was looked at. Errors wrap sandbox.ErrNoStart.
 func (i Images) Bring(ctx context.Context, plan *sandbox.Plan) (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, sandbox.ErrNoStart) {
 			err = fmt.Errorf("%w: %w", sandbox.ErrNoStart, err)
 		}
 	}()
+	var image engine.Image
 	if plan.Sidecar.Image == FirewallName() {
 		plan.Sidecar.Image, err = i.bringFirewall(ctx)
 	} else {
-		plan.Sidecar.Image, _, err = i.bringNamed(ctx, plan.Sidecar.Image)
+		_, image, err = i.bringNamed(ctx, plan.Sidecar.Image)
+		plan.Sidecar.Image = image.ID
 	}
 	if err != nil {
 		return err
 	}
-	var image engine.Image
 	if plan.Agent.Image == i.Choice.Name {
 		plan.Notes = append(plan.Notes, i.Choice.Why)
 		plan.Agent.Image, image, err = i.bringChoice(ctx)
@@ -67,7 +69,11 @@ func (i Images) Bring(ctx context.Context, plan *sandbox.Plan) (err error) {
 	if err != nil {
 		return err
 	}
-	return i.giveClaude(ctx, plan, image)
+	if err := i.giveClaude(ctx, plan, image); err != nil {
+		return err
+	}
+	plan.Agent.Image = image.ID
+	return nil
 }
 
 // bringNamed pulls an image that the engine does not have. It returns what the

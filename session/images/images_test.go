@@ -67,7 +67,8 @@ func TestNobodysImageIsPulledUnasked(t *testing.T) {
 	if err := i.Bring(t.Context(), plan); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(said.String(), "pulling") || plan.Agent.Image != DefaultName(DefaultFiles()) {
+	built, err := i.Engine.ImageInspect(t.Context(), DefaultName(DefaultFiles()))
+	if err != nil || strings.Contains(said.String(), "pulling") || plan.Agent.Image != built.ID {
 		t.Errorf("the run takes %s: %s", plan.Agent.Image, &said)
 	}
 }
@@ -113,6 +114,36 @@ func TestAttackTheFirewallsImageByItsName(t *testing.T) {
 		}
 		if image, err := i.Engine.ImageInspect(t.Context(), id); err != nil || image.Labels["evil"] != "" {
 			t.Errorf("the user %s takes the image with the labels %v: %v", who, image.Labels, err)
+		}
+	}
+}
+
+// Attack: the name of an image comes to mean another one, between the look at it and
+// the container that is made of it.
+func TestAttackTheNameOfAnImageMoves(t *testing.T) {
+	var said bytes.Buffer
+	i := bringer(t, &said)
+	name := "sbx-images-moves:" + strings.ToLower(t.Name())
+	evil := buildFrom(t, name+"-evil", "FROM debian:bookworm-slim\nLABEL evil=yes\n")
+	buildFrom(t, name+"-agent", "FROM debian:bookworm-slim\nLABEL evil=no\n")
+	buildFrom(t, name+"-firewall", "FROM debian:bookworm-slim\nLABEL evil=no firewall=yes\n")
+	plan := planWith(name + "-agent")
+	plan.Sidecar.Image = name + "-firewall"
+	if err := i.Bring(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	for role, spec := range map[string]engine.Spec{"agent": plan.Agent, "firewall": plan.Sidecar} {
+		if err := i.Engine.Tag(t.Context(), evil, name+"-"+role); err != nil {
+			t.Fatal(err)
+		}
+		id, err := i.Engine.Create(t.Context(), engine.Spec{Image: spec.Image, Command: []string{"/none"}, Network: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer i.Engine.Remove(t.Context(), id) //nolint:errcheck // it never ran
+		out, err := exec.Command("docker", "inspect", "--format", `{{index .Config.Labels "evil"}}`, id).CombinedOutput()
+		if err != nil || strings.TrimSpace(string(out)) != "no" {
+			t.Errorf("the container of the %s is made of another image than the one that was looked at: %s %v", role, out, err)
 		}
 	}
 }
