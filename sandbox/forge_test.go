@@ -127,7 +127,7 @@ func TestATerminalEscapeOfTheAgentArrivesAsText(t *testing.T) {
 // memory.
 func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
 	p := plan(t, Options{}, folder(t))
-	if p.Agent.MemoryBytes != 8<<30 || !p.sharedLimit {
+	if p.Agent.MemoryBytes != 4<<30 || p.Agent.CPUs != 2 || p.open != (openLimits{true, true}) {
 		t.Errorf("the limit is %d bytes", p.Agent.MemoryBytes)
 	}
 	for dir, options := range p.Agent.Tmpfs {
@@ -136,19 +136,19 @@ func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
 		}
 	}
 	p = plan(t, Options{User: settings.Settings{Limits: settings.Limits{Memory: 64 << 30}}}, folder(t))
-	if p.Agent.MemoryBytes != 64<<30 || p.sharedLimit {
+	if p.Agent.MemoryBytes != 64<<30 || p.open.memory {
 		t.Errorf("the user's own limit became %d bytes", p.Agent.MemoryBytes)
 	}
 	e := connect(t)
-	memory, err := e.Memory(t.Context())
-	if err != nil || memory <= 0 {
-		t.Fatal(memory, err)
+	has, err := e.Capacity(t.Context())
+	if err != nil || has.Memory <= 0 || has.CPUs <= 0 {
+		t.Fatal(has, err)
 	}
 	p = plan(t, Options{}, folder(t))
-	p.Agent.MemoryBytes = 1 << 50
-	p.limitMemory(t.Context(), e, &p.Agent)
-	if p.Agent.MemoryBytes != memory/2 {
-		t.Errorf("the limit is %d bytes of %d", p.Agent.MemoryBytes, memory)
+	p.Agent.MemoryBytes, p.Agent.CPUs = 1<<50, 1<<20
+	p.fitEngine(t.Context(), e, &p.Agent)
+	if p.Agent.MemoryBytes != has.Memory/2 || p.Agent.CPUs != float64(has.CPUs) {
+		t.Errorf("the limits are %d bytes and %g processors of %+v", p.Agent.MemoryBytes, p.Agent.CPUs, has)
 	}
 }
 

@@ -24,7 +24,7 @@ func Defaults() settings.Settings {
 	return settings.Settings{
 		Network:  firewall.Network{Mode: firewall.ModeAllowlist},
 		Topology: settings.TopologySidecar,
-		Limits:   settings.Limits{PIDs: 1024, Memory: 8 << 30}, // and at most half of the engine's memory, see limitMemory
+		Limits:   defaultLimits(),
 	}
 }
 
@@ -164,7 +164,7 @@ func widening(base, project settings.Settings) ([]wide, error) {
 	limit("cpus", fmt.Sprintf("--cpus %g", p.CPUs), above(p.CPUs, b.CPUs))
 	limit("pids", fmt.Sprintf("--pids %d", p.PIDs), above(p.PIDs, b.PIDs))
 	limit("timeout", "--timeout "+p.Timeout.String(), above(p.Timeout, b.Timeout))
-	limit("disk", "", above(p.Disk, b.Disk))
+	limit("disk", fmt.Sprintf("--disk %d", p.Disk), above(p.Disk, b.Disk))
 	return found, nil
 }
 

@@ -108,6 +108,10 @@ type Options struct {
 	// AcceptReadOnly says that the user knows that the agent cannot change the project.
 	AcceptReadOnly bool
 
+	// IdleTimeout ends a run whose Claude writes nothing and asks the model nothing for
+	// this time; 0 = never.
+	IdleTimeout time.Duration
+
 	// Command replaces Claude Code, for tests of the walls; nil = Claude Code.
 	Command []string
 }
@@ -132,15 +136,17 @@ type Plan struct {
 	Warnings []string          `json:"warnings,omitempty"`
 	Notes    []string          `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
 
-	policy      *firewall.Policy // of Network
-	gitOwner    gitdir.Owner     // the agent's user, and as whom it commits
-	inAction    bool             // Options.InputsNotFlags
-	claudePath  string           // in the agent's image
-	closed      error            // see Closed
-	hostedWeb   bool             // Options.AllowHostedWeb
-	commitLeft  bool             // Options.CommitLeft
-	limits      credproxy.Limits
-	sharedLimit bool // nobody chose a limit of memory: it depends on the engine's too
+	policy     *firewall.Policy // of Network
+	gitOwner   gitdir.Owner     // the agent's user, and as whom it commits
+	inAction   bool             // Options.InputsNotFlags
+	claudePath string           // in the agent's image
+	closed     error            // see Closed
+	hostedWeb  bool             // Options.AllowHostedWeb
+	commitLeft bool             // Options.CommitLeft
+	limits     credproxy.Limits
+	open       openLimits
+	idle       time.Duration // Options.IdleTimeout
+	disk       int64         // bytes; 0 = no limit
 	// obeysProject says that Claude obeys the project's settings.
 	obeysProject bool
 
@@ -200,7 +206,12 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	p.hostedWeb, p.commitLeft = o.AllowHostedWeb, o.CommitLeft
 	p.inAction = o.InputsNotFlags
 	p.limits.Turns, p.limits.BudgetUSD = o.Headless.Limits()
-	p.sharedLimit = o.users().Limits.Memory == 0 && (o.Project == nil || o.Project.Limits.Memory == 0)
+	chosen := o.users().Limits
+	if o.Project != nil {
+		chosen = settings.Limits{Memory: max(chosen.Memory, o.Project.Limits.Memory), CPUs: max(chosen.CPUs, o.Project.Limits.CPUs)}
+	}
+	p.open = openLimits{memory: chosen.Memory == 0, cpus: chosen.CPUs == 0}
+	p.idle, p.disk = o.IdleTimeout, s.Limits.Disk
 	if err := checkClaudePath(o.ClaudePath); err != nil {
 		return nil, err
 	}
@@ -226,9 +237,6 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		p.Warnings = append(p.Warnings,
 			f.Workspace.Dir+" has no git repository of its own: the agent can make one, which ends with the run; run 'git init' there first if "+
 				"its commits should stay")
-	}
-	if s.Limits.Disk > 0 {
-		p.Warnings = append(p.Warnings, "limits.disk is not enforced by this version")
 	}
 	return p, nil
 }
@@ -405,7 +413,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	return engine.Spec{
 		Name:         agentContainer(p.ID),
 		Image:        s.Image,
-		Entrypoint:   append([]string{agentInit, "reap", "--lifeline", "--mounts", "--"}, command...),
+		Entrypoint:   slices.Concat([]string{agentInit, "reap", "--lifeline", "--mounts"}, p.diskFlag(), []string{"--"}, command),
 		WorkingDir:   workingDir(o.Folder),
 		User:         fmt.Sprintf("%d:%d", p.gitOwner.UID, p.gitOwner.GID),
 		Labels:       p.labels("agent", f.Workspace.Dir),

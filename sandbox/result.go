@@ -24,7 +24,7 @@ func ExitCode(err error) int {
 		code int
 	}{
 		{workspace.ErrRefused, 77}, {ErrConfig, 65}, {workspace.ErrInput, 66}, {ErrNoKey, 78}, {ErrKey, 78}, {ErrTimeout,
-			exitcode.Timeout}, {ErrUpstream, exitcode.Failed},
+			exitcode.Timeout}, {ErrDisk, exitcode.DiskFull}, {ErrUpstream, exitcode.Failed},
 		{engine.ErrUnavailable, 69}, {ErrNoStart, 125},
 	} {
 		if errors.Is(err, c.kind) {
@@ -68,6 +68,7 @@ type Result struct {
 	MeteredUSD float64
 	Egress     *report.Report // nil when the sidecar left no audit log
 	Timings    Timings
+	Use        *Use   // of the agent's container; nil when the engine did not say
 	Prompt     string // its first words, without secrets
 	Model      string // as Claude names it; "" when it never began
 	// Conversation is Claude's name of the one in ConversationFile; "" = none was

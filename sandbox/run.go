@@ -62,7 +62,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	say := h.Say
 	h.Say = func(line string) { say(visible.Line(line)) }
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}),
-		reach: newReach()}
+		reach: newReach(), activity: newActivity()}
 	r.result.ID, r.result.Folder = p.ID, p.Folder()
 	defer func() {
 		r.result.Warnings = append(r.result.Warnings, p.Warnings...)
@@ -175,6 +175,7 @@ type run struct {
 	refuse     sync.Once
 
 	reach       *reach
+	activity    *activity
 	unreachable sync.Once // says why the model API does not answer
 
 	before  *changes.Before // the project's files before the run; nil until looked is closed
@@ -221,7 +222,7 @@ func (r *run) startSidecar(ctx context.Context) error {
 	return together(
 		func() error { return r.sidecar.verified(ctx, &r.result.Timings) },
 		func() (err error) {
-			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.proxy)
+			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.activity.handler(r.proxy))
 			return err
 		},
 	)
@@ -250,7 +251,7 @@ func (r *run) createAgent(ctx context.Context) error {
 			spec.Env[i] += r.token
 		}
 	}
-	r.plan.limitMemory(ctx, r.engine, &spec)
+	r.plan.fitEngine(ctx, r.engine, &spec)
 	mounts, err := r.plan.Project.WriteGitFiles(r.host.StateDir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)

@@ -179,6 +179,53 @@ func TestTimeLimit(t *testing.T) {
 	if !strings.Contains(tr.stdout.String(), "interrupted") {
 		t.Errorf("the agent was not asked to stop first: %q", tr.stdout.String())
 	}
+	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "warning: the time limit of 1s is over in 200ms") {
+		t.Errorf("nobody was warned: %s", said)
+	}
+	if use := tr.result.Use; use == nil || use.PeakMemory < 1<<20 || use.PeakPIDs < 2 || use.CPU <= 0 {
+		t.Errorf("it used %+v", use)
+	}
+	if text, err := os.ReadFile(tr.result.Files.Summary); err != nil || !strings.Contains(string(text), `"peakMemoryBytes": `) {
+		t.Errorf("summary: %s %v", text, err)
+	}
+}
+
+// Claude that waits for nothing, as behind a program that asks a person, is ended. One
+// that writes goes on.
+func TestIdleTimeLimit(t *testing.T) {
+	e := connect(t)
+	o := shell("trap 'echo interrupted; exit 5' INT; for i in 1 2 3 4; do echo $i; sleep 0.5; done; while :; do sleep 0.1; done")
+	o.IdleTimeout = 1200 * time.Millisecond
+	tr := (&trial{options: o}).run(t, e)
+	if !errors.Is(tr.err, ErrTimeout) || tr.result.ExitCode != 124 || tr.result.Outcome.Conclusion != agent.Timeout {
+		t.Errorf("got %v, exit code %d, %+v", tr.err, tr.result.ExitCode, tr.result.Outcome)
+	}
+	if got := tr.stdout.String(); got != "1\n2\n3\n4\ninterrupted\n" {
+		t.Errorf("the agent wrote %q", got)
+	}
+}
+
+// Attack: the agent fills the host's disk. The run ends, what it wrote stays, and what
+// lies in memory does not count.
+func TestTheAgentCannotFillTheDisk(t *testing.T) {
+	e := connect(t)
+	for name, folder := range map[string]string{"the project": ".", "a hidden folder": "/home/agent/.claude/hidden"} {
+		t.Run(name, func(t *testing.T) {
+			o := shell("trap 'echo interrupted; exit 0' INT; [ " + folder + " = . ] || mkdir -m 300 " + folder + "; head -c 60m /dev/zero >/tmp/memory; sleep 2.5; echo still here; " +
+				"for i in $(seq 1000); do head -c 4m /dev/zero >" + folder + "/$i || break; sleep 0.1; done")
+			o.User.Limits.Disk = 40 << 20
+			tr := (&trial{options: o}).run(t, e)
+			if !errors.Is(tr.err, ErrDisk) || tr.result.ExitCode != 74 {
+				t.Errorf("got %v, exit code %d, %+v", tr.err, tr.result.ExitCode, tr.result.Outcome)
+			}
+			if got := tr.stdout.String(); got != "still here\ninterrupted\n" {
+				t.Errorf("the agent wrote %q", got)
+			}
+			if _, err := os.Stat(tr.dir + "/1"); err != nil && folder == "." {
+				t.Errorf("the work is lost: %v", err)
+			}
+		})
+	}
 }
 
 func TestSignalsReachTheAgent(t *testing.T) {

@@ -42,6 +42,14 @@ const (
 	maxSummaryPaths = 1000 // changed files
 )
 
+// use is Use as the summary has it.
+type use struct {
+	PeakMemoryBytes int64   `json:"peakMemoryBytes"`
+	CPUSeconds      float64 `json:"cpuSeconds"`
+	PeakPIDs        int64   `json:"peakPids"`
+	WrittenBytes    int64   `json:"writtenBytes"`
+}
+
 // WriteSummary writes a result as one JSON object (schemaVersion 1).
 func WriteSummary(w io.Writer, result *Result, failure error) error {
 	summary := struct {
@@ -69,6 +77,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Commits       []gitdir.Commits `json:"commits,omitempty"` // that 'sbx-devc apply' makes branches of
 		Notes         []string         `json:"notes"`             // what the run left closed or unread
 		Milliseconds  map[string]int64 `json:"milliseconds"`
+		Use           *use             `json:"use,omitempty"` // of the agent's container, counted by the engine
 	}{
 		SchemaVersion: 1, ID: result.ID, Folder: result.Folder, ExitCode: result.ExitCode,
 		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
@@ -82,6 +91,9 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		summary.Error = failure.Error()
 	case result.Outcome.Conclusion == agent.Cancelled: // it ended from our side, too
 		summary.Error = result.Outcome.Message
+	}
+	if u := result.Use; u != nil {
+		summary.Use = &use{u.PeakMemory, u.CPU.Seconds(), u.PeakPIDs, u.Written}
 	}
 	if a := result.Agent; a != nil {
 		summary.SessionID, summary.CostUSD, summary.Turns, summary.Result = a.SessionID, agent.RoundUSD(a.CostUSD), a.Turns, a.Text

@@ -97,7 +97,7 @@ func (r *run) startAgent(ctx context.Context) error {
 	if err := r.engine.Start(ctx, p.id); err != nil {
 		return diag.WithHint(fmt.Errorf("%w: %w", ErrNoStart, err), "does the agent's image hold the program %q?", r.plan.Agent.Entrypoint[0])
 	}
-	report := &mountReport{next: p.scanner, told: make(chan string, 1)}
+	report := &mountReport{next: r.activity.writer(p.scanner), told: make(chan string, 1)}
 	go func() {
 		err := p.stream.Copy(report, stderr)
 		close(report.told)
@@ -171,15 +171,23 @@ func (r *run) supervise(ctx context.Context) error {
 		tunnel      = r.tunnel.Done()
 		done        = ctx.Done()
 		look        = time.NewTicker(placesPause)
-		limit       <-chan time.Time
+		idle        = newIdleTimer(r.plan.idle)
+		warn, limit <-chan time.Time
 		caught      syscall.Signal
 	)
 	if d := time.Duration(r.plan.Timeout); d > 0 {
 		t := time.NewTimer(d)
 		defer t.Stop()
 		limit = t.C
+		soon := time.NewTimer(d - warnBefore(d))
+		defer soon.Stop()
+		warn = soon.C
 	}
 	defer look.Stop()
+	defer idle.timer.Stop()
+	counting, stopCounting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopCounting()
+	use := watchUse(counting, r.engine, r.agent.id)
 	stop.timer = time.NewTimer(time.Hour)
 	stop.timer.Stop() // until somebody stops the agent
 	defer stop.timer.Stop()
@@ -197,6 +205,15 @@ wait:
 			caught, ended = sig.(syscall.Signal), agent.EndedCancel
 			r.host.Say("stopping the agent; a second signal kills it")
 			stop.send(signalName(caught))
+		case <-warn:
+			d := time.Duration(r.plan.Timeout)
+			r.host.Say(fmt.Sprintf("warning: the time limit of %s is over in %s", d, warnBefore(d)))
+		case <-idle.timer.C:
+			if idle.over(r.activity) {
+				r.host.Say(fmt.Sprintf("Claude has done nothing for %s: stopping the agent", r.plan.idle))
+				ended, failure = agent.EndedTimeout, fmt.Errorf("%w: Claude did nothing for %s", ErrTimeout, r.plan.idle)
+				stop.interrupt()
+			}
 		case <-limit:
 			r.host.Say(fmt.Sprintf("the time limit of %s is over: stopping the agent", time.Duration(r.plan.Timeout)))
 			ended, failure = agent.EndedTimeout, fmt.Errorf("%w: %s", ErrTimeout, time.Duration(r.plan.Timeout))
@@ -237,6 +254,12 @@ wait:
 	}
 	if exit.Code == exitcode.Internal && (failure == nil || errors.Is(failure, ErrTunnel)) { // the tunnel goes with the firewall
 		failure = cmp.Or(r.endedInside(), failure)
+	}
+	stopCounting()
+	r.result.Use = <-use
+	if exit.Code == exitcode.DiskFull && failure == nil && r.plan.disk > 0 {
+		failure = diag.WithHint(fmt.Errorf("%w, %s", ErrDisk, size(r.plan.disk)),
+			"what it did is kept; raise the limit with --disk, or leave that out")
 	}
 	if errors.Is(failure, ErrTimeout) {
 		ended = agent.EndedTimeout
@@ -309,6 +332,9 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		r.warn(unprotected)
 	case errors.Is(failure, ErrTimeout):
 		r.result.ExitCode = exitcode.Timeout
+	case errors.Is(failure, ErrDisk):
+		r.result.ExitCode = exitcode.DiskFull
+		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: failure.Error()}
 	case errors.Is(failure, ErrUpstream):
 		r.result.ExitCode = exitcode.Failed
 		r.result.Outcome.Message = failure.Error()

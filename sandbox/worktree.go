@@ -98,7 +98,7 @@ func (p *Plan) checkouts() (folders []string) {
 // fails. It needs a line on its standard input to begin.
 func (r *run) runLikeAgent(ctx context.Context, spec engine.Spec) (out, problem string, err error) {
 	spec.VolumesOf = r.sidecar.id
-	r.plan.limitMemory(ctx, r.engine, &spec)
+	r.plan.fitEngine(ctx, r.engine, &spec)
 	mounts, err := r.plan.Project.WriteGitFiles(r.host.StateDir)
 	if err == nil {
 		spec.Mounts = engineMounts(mounts)

@@ -55,6 +55,15 @@ func (g *Given) Memory(name, text string) {
 	}
 }
 
+// Disk sets the limit of disk, such as "10g"; "" leaves it open.
+func (g *Given) Disk(name, text string) {
+	if text != "" {
+		var bad *problem
+		g.Limits.Disk, bad = parseSize(text)
+		g.check(name, bad)
+	}
+}
+
 // CPUs sets the limit of processors; 0 leaves it open.
 func (g *Given) CPUs(name string, n float64) {
 	if n != 0 {

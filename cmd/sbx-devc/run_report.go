@@ -47,6 +47,9 @@ func (a *app) report(r *sandbox.Result, mode firewall.Mode) {
 			t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond), t.Agent.Round(time.Millisecond),
 			cmp.Or(filepath.Dir(r.Files.Summary), "nothing was kept"))
 	}
+	if r.Use != nil {
+		fmt.Fprintf(a.stderr, "sbx-devc: the agent used %s\n", r.Use)
+	}
 }
 
 // maxEndChanges bounds the list of changes at a run's end, in lines.

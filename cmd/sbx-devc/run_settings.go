@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -26,10 +25,7 @@ type settingsFlags struct {
 	private       []string
 	envPrefixes   []string
 	image         string
-	memory        string
-	cpus          float64
-	pids          int64
-	timeout       time.Duration
+	limits        limitFlags
 }
 
 func (o *settingsFlags) register(f *pflag.FlagSet) {
@@ -44,15 +40,10 @@ func (o *settingsFlags) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass environment variables with this prefix")
 	f.StringVar(&o.image, "image", "",
 		"the agent's image, which needs none of our programs (default: of the dev container if you accepted it, else of the project's template)")
-	f.StringVar(&o.memory, "memory", "", "limit of memory, such as 4g (default 8g, at most half of the engine's)")
-	f.Float64Var(&o.cpus, "cpus", 0, "limit of processors, such as 1.5")
-	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads (default 1024)")
-	f.DurationVar(&o.timeout, "timeout", 0, "end after this time, such as 30m")
+	o.limits.register(f)
 }
 
-func (o *settingsFlags) check(f *pflag.FlagSet) error {
-	return limitsLimit(f, "cpus", "pids", "timeout")
-}
+func (o *settingsFlags) check(f *pflag.FlagSet) error { return o.limits.check(f) }
 
 // plan adds nothing: settings need the project's folder, see read.
 func (o *settingsFlags) plan(*sandbox.Options) {}
@@ -60,7 +51,7 @@ func (o *settingsFlags) plan(*sandbox.Options) {}
 // read turns the flags into the user's settings. Lists among the project's own
 // files are protected: they are the user's word, so the agent must not change them.
 func (o *settingsFlags) read(project string) (settings.Settings, error) {
-	given := settings.Given{Settings: settings.Settings{Image: o.image, Limits: settings.Limits{PIDs: o.pids, Timeout: o.timeout}}}
+	given := settings.Given{Settings: settings.Settings{Image: o.image}}
 	given.Read = func(name string) ([]byte, error) {
 		name = homePath(name)
 		if rel, ok := session.InProject(name, project); ok {
@@ -82,8 +73,7 @@ func (o *settingsFlags) read(project string) (settings.Settings, error) {
 	given.Entries("deny", "--deny", o.deny)
 	given.Entries("private", "--private", o.private)
 	given.EnvPrefixes("--env-prefix", o.envPrefixes)
-	given.Memory("--memory", o.memory)
-	given.CPUs("--cpus", o.cpus)
+	o.limits.give(&given)
 	s, bad := given.Accept()
 	if bad != nil {
 		return settings.Settings{}, exitWith(exitUsage, diag.OrHint(bad[0], "see 'sbx-devc run --help'"))

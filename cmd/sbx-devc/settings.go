@@ -85,7 +85,8 @@ that asks for more than you allowed, is left out with a note.`,
 var settingsKeys = map[string]string{
 	"network": "network.mode", "allow": "network.allow", "whitelist": "network.allow", "whitelist-file": "network.allow",
 	"preset": "network.presets", "deny": "network.deny", "private": "network.private", "env-prefix": "envPrefixes",
-	"image": "image", "memory": "limits.memory", "cpus": "limits.cpus", "pids": "limits.pids", "timeout": "limits.timeout",
+	"image": "image", "memory": "limits.memory", "cpus": "limits.cpus", "cpu": "limits.cpus", "pids": "limits.pids",
+	"disk": "limits.disk", "timeout": "limits.timeout",
 }
 
 // settingsOf are the settings of a run on dir with where each value is from. source

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/workspace/diskwatch"
 	"github.com/org/claude-sandbox/workspace/mountwatch"
 )
 
@@ -29,13 +32,17 @@ func (p *program) reap(args []string) error {
 	fs := newFlags("reap")
 	tied := fs.Bool("lifeline", false, "")
 	limit := fs.Duration("deadline", 0, "")
+	disk := fs.Int64("disk", 0, "")
 	tell := fs.Bool("mounts", false, "")
 	rest, err := parseFlags(fs, flags)
 	if err != nil {
 		return err
 	}
 	if len(rest) > 0 || !found || len(command) == 0 {
-		return usageError("reap takes nothing but --lifeline, --deadline, --mounts and a command behind \"--\"")
+		return usageError("reap takes nothing but --lifeline, --deadline, --disk, --mounts and a command behind \"--\"")
+	}
+	if *disk < 0 {
+		return usageError("reap: --disk takes bytes above 0")
 	}
 	if *limit < 0 || *limit > 0 && *tied {
 		return usageError("reap: --deadline takes a time above 0, and --lifeline has its own")
@@ -76,8 +83,38 @@ func (p *program) reap(args []string) error {
 			return errors.New("the command's time is over, and everything in this container was ended")
 		})
 	}
+	var full atomic.Bool
+	if *disk > 0 {
+		watch, err := diskwatch.Start(*disk)
+		if err != nil {
+			return err
+		}
+		first.Watches = append(first.Watches, func() error {
+			err := watch.Await()
+			full.Store(true)
+			p.printWarning(fmt.Errorf("%w, %d MiB: everything in this container is asked to end", err, *disk>>20))
+			askToEnd()
+			return exitWith(exitcode.DiskFull, err)
+		})
+	}
 	argv := append([]string{"sbx-init", confineCommand, "--"}, command...)
-	return first.Run(argv, os.Environ(), func() error { return nil })
+	err = first.Run(argv, os.Environ(), func() error { return nil })
+	if full.Load() { // it ended in order, with a code of its own
+		err = exitWith(exitcode.DiskFull, nil)
+	}
+	return err
+}
+
+// askToEnd gives every process of this container, which is all that the kernel lets us
+// signal, time to end in order.
+func askToEnd() {
+	for _, step := range []struct {
+		signal syscall.Signal
+		grace  time.Duration
+	}{{syscall.SIGINT, 10 * time.Second}, {syscall.SIGTERM, 5 * time.Second}} {
+		_ = syscall.Kill(-1, step.signal)
+		time.Sleep(step.grace)
+	}
 }
 
 // tellMounts writes what is mounted here as the first line of the output, for who

@@ -24,16 +24,6 @@ func (e *Engine) Info(ctx context.Context) (Info, error) {
 	return Info{Arch: v.Arch, Server: v.Version}, nil
 }
 
-// Memory returns the memory of the engine's machine in bytes; 0 when it does
-// not say.
-func (e *Engine) Memory(ctx context.Context) (int64, error) {
-	r, err := e.client.Info(ctx, client.InfoOptions{})
-	if err != nil {
-		return 0, wrap(err, "asking", e.host)
-	}
-	return r.Info.MemTotal, nil
-}
-
 // Image is what the engine knows of an image.
 type Image struct {
 	ID     string // sha256:…

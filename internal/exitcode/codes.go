@@ -14,6 +14,7 @@ const (
 	// outside, and the command was ended. The Feature's entrypoint knows it, too.
 	Unprotected = 71
 	CantWrite   = 73
+	DiskFull    = 74 // the work took more disk than its limit, and was ended
 	Locked      = 75 // somebody else uses it: try again
 	Refused     = 77 // it is not allowed
 	NoSecret    = 78 // there is no key for the model API, or a wrong one

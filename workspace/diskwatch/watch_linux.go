@@ -1,0 +1,147 @@
+package diskwatch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/internal/mountinfo"
+)
+
+// ErrFull reports that the limit is reached.
+var ErrFull = errors.New("the limit of disk is reached")
+
+// pause is the time between two looks at how full the disks are.
+const pause = time.Second
+
+// Watch is a limit in force.
+type Watch struct {
+	limit   int64
+	begin   time.Time
+	folders []string         // that can be written, on disks
+	disks   map[uint64]*disk // by their device
+	spare   int64            // bytes that the disks may grow by before the next count
+}
+
+// disk is a file system.
+type disk struct {
+	folder string // on it
+	used   int64  // bytes in use at the last count, or fewer
+}
+
+// Start remembers how full the disks are. limit is in bytes.
+func Start(limit int64) (*Watch, error) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("looking for what can be written: %w", err)
+	}
+	w := &Watch{limit: limit, spare: limit, disks: map[uint64]*disk{}}
+	for m := range mountinfo.Parse(string(text)) {
+		if !m.ReadOnly {
+			w.add(m.Point)
+		}
+	}
+	// The kernel's time of files may be a tick behind ours.
+	w.begin = time.Now().Add(-10 * time.Millisecond)
+	return w, nil
+}
+
+// add watches a folder that lies on a disk.
+func (w *Watch) add(folder string) {
+	var stat unix.Stat_t
+	var system unix.Statfs_t
+	if unix.Stat(folder, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFDIR || unix.Statfs(folder, &system) != nil {
+		return
+	}
+	switch int64(system.Type) {
+	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.DEVPTS_SUPER_MAGIC, mqueueMagic,
+		unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC:
+		return
+	}
+	if system.Flags&unix.ST_RDONLY != 0 {
+		return
+	}
+	w.folders = append(w.folders, folder)
+	if w.disks[stat.Dev] == nil {
+		w.disks[stat.Dev] = &disk{folder, inUse(system)}
+	}
+}
+
+const mqueueMagic = 0x19800202 // MQUEUE_MAGIC
+
+// inUse is how many bytes of a file system are in use.
+func inUse(s unix.Statfs_t) int64 { return int64(s.Blocks-s.Bfree) * s.Bsize }
+
+// Await returns ErrFull when the limit is reached.
+func (w *Watch) Await() error {
+	for {
+		begin := time.Now()
+		if w.full() {
+			return ErrFull
+		}
+		time.Sleep(max(pause, 10*time.Since(begin)))
+	}
+}
+
+// full looks at the disks, and counts when they have grown by more than what the last
+// count left of the limit: others fill and empty them, too.
+func (w *Watch) full() bool {
+	var growth int64
+	now := map[*disk]int64{}
+	for _, d := range w.disks {
+		var system unix.Statfs_t
+		if unix.Statfs(d.folder, &system) != nil {
+			continue
+		}
+		now[d] = inUse(system)
+		d.used = min(d.used, now[d])
+		growth += now[d] - d.used
+	}
+	if growth <= w.spare {
+		return false
+	}
+	found, hidden := w.count()
+	if found > w.limit || hidden {
+		return true
+	}
+	w.spare = w.limit - found
+	for d, used := range now {
+		d.used = used
+	}
+	return false
+}
+
+// count adds up the files that changed since the start, in bytes on disk. hidden says
+// that a folder among them cannot be read.
+func (w *Watch) count() (bytes int64, hidden bool) {
+	seen := map[[2]uint64]bool{}
+	for _, folder := range w.folders {
+		_ = filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+			info, infoErr := os.Lstat(name)
+			if infoErr != nil {
+				return nil // it is gone
+			}
+			stat := info.Sys().(*syscall.Stat_t)
+			changed := !time.Unix(stat.Ctim.Unix()).Before(w.begin)
+			if err != nil { // a folder that cannot be listed
+				hidden = hidden || changed
+				return nil
+			}
+			if id := [2]uint64{stat.Dev, stat.Ino}; changed && !seen[id] {
+				seen[id] = true
+				bytes += stat.Blocks * 512
+			}
+			if entry.IsDir() && w.disks[stat.Dev] == nil { // another file system
+				return fs.SkipDir
+			}
+			return nil
+		})
+	}
+	return bytes, hidden
+}

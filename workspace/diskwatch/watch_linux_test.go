@@ -1,0 +1,92 @@
+package diskwatch
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/test/testenv"
+)
+
+// watched is a watch of one folder on a disk.
+func watched(t *testing.T, limit int64) (*Watch, string) {
+	t.Helper()
+	dir, err := os.MkdirTemp(".", "watched") // the folder of temporary files may be in memory
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = os.Chmod(filepath.Join(dir, "hidden"), 0o700)
+		_ = os.RemoveAll(dir)
+	})
+	write(t, filepath.Join(dir, "before"), 4<<20)
+	w, err := Start(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.folders, w.disks = nil, map[uint64]*disk{}
+	w.add(dir)
+	if len(w.folders) == 0 {
+		testenv.Missing(t, "a disk", "the repository lies in memory")
+	}
+	return w, dir
+}
+
+func write(t *testing.T, file string, bytes int) {
+	t.Helper()
+	text := make([]byte, bytes)
+	text[0] = 1 // a file system may leave blocks of zeros out
+	for i := range text {
+		text[i] = byte(i>>8 ^ i)
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync(); err != nil { // blocks are taken late
+		t.Fatal(err)
+	}
+	f.Close()
+}
+
+// others makes the disk look fuller, as by other programs of the host.
+func (w *Watch) others(bytes int64) {
+	for _, d := range w.disks {
+		d.used -= bytes
+	}
+}
+
+func TestWhatOthersWriteIsNotCounted(t *testing.T) {
+	w, dir := watched(t, 8<<20)
+	w.others(100 << 20)
+	if w.full() {
+		t.Fatal("the limit is reached by what others wrote")
+	}
+	write(t, filepath.Join(dir, "a"), 6<<20)
+	w.others(100 << 20)
+	if w.full() || w.spare > 2<<20 {
+		t.Fatalf("with 6 of 8 MiB, %d are left", w.spare)
+	}
+	write(t, filepath.Join(dir, "b"), 4<<20)
+	w.others(2 << 20)
+	if !w.full() {
+		t.Error("10 of 8 MiB are not too much")
+	}
+}
+
+func TestALinkedFileCountsOnce(t *testing.T) {
+	w, dir := watched(t, 8<<20)
+	write(t, filepath.Join(dir, "a"), 5<<20)
+	if err := os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	if n, hidden := w.count(); n < 5<<20 || n > 6<<20 || hidden {
+		t.Errorf("5 MiB with two names count as %d, %v", n, hidden)
+	}
+}
