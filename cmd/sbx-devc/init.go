@@ -164,7 +164,7 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	for _, f := range draft.Files {
 		own[f.Path] = f.Content
 	}
-	a.acceptOwn(string(dir), own, "init")
+	a.acceptWritten(string(dir), own, "init")
 	a.loadInit(ctx)
 	fmt.Fprint(a.stderr, `sbx-devc: next:
   sbx-devc run "PROMPT"                            Claude Code does one task in it; its commits wait for you

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/adopt"
@@ -90,7 +91,7 @@ func (a *app) showOpenings(files []templates.File) {
 			return // New has said why
 		}
 		fmt.Fprintln(a.stderr, "sbx-devc: the sandbox will have this, and nothing else of the network:")
-		writeOpenings(a.stderr, accepted.Openings())
+		accept.WriteOpenings(a.stderr, accepted.Openings())
 	}
 }
 

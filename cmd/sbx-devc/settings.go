@@ -110,7 +110,7 @@ func (a *app) settingsOf(o settingsFlags, dir string, source map[string]string) 
 		if err != nil {
 			return nil, err
 		}
-		options.TrustProject = t.answer.Standing == trust.Trusted
+		options.TrustProject = t.Standing() == trust.Trusted
 		if refused := project.Widens(options); refused != nil {
 			fmt.Fprintf(a.stderr, "sbx-devc: note: %v; it is left out here, and 'run' asks about it\n", refused)
 			project.Settings = nil
@@ -185,12 +185,12 @@ func (a *app) settingsPathCommand() *cobra.Command {
 		Example: `  $EDITOR "$(sbx-devc settings path)"`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			folder, err := userdir.Find(a.getenv)
-			if err == nil {
-				err = folder.Make() // so that an editor can write the file
-			}
+			folder, err := a.ownFolder()
 			if err != nil {
-				return trustError(err)
+				return err
+			}
+			if err := folder.Make(); err != nil { // so that an editor can write the file
+				return exitWith(exitCantWrite, err)
 			}
 			_, err = fmt.Fprintln(a.stdout, folder.File(session.OwnSettingsName))
 			return err

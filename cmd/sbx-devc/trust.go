@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"text/tabwriter"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/settings/trust"
 )
 
@@ -83,21 +83,21 @@ func (a *app) trust(ctx context.Context, o trustOptions, dir string) error {
 		}
 		return exitWith(exitNoInput, diag.WithHint(err, "'sbx-devc init' writes one; a run without it needs no trust"))
 	}
-	t, err := a.trustOf(p)
+	question, err := a.trustOf(p)
 	if err != nil {
 		return err
 	}
-	trusted := t.answer.Standing == trust.Trusted
+	trusted := question.Standing() == trust.Trusted
 	if o.show {
-		fmt.Fprintf(a.stdout, "%s is %s.\n", whatToAccept(p), inWords(t.answer.Standing))
-		t.show(a.stdout)
+		fmt.Fprintf(a.stdout, "%s is %s.\n", question.Subject(), inWords(question.Standing()))
+		question.Show(a.stdout)
 		if !trusted {
 			return exitWith(exitFindings, nil)
 		}
 		return nil
 	}
-	fmt.Fprintf(a.stderr, "sbx-devc: %s is %s\n", whatToAccept(p), inWords(t.answer.Standing))
-	t.show(a.stderr)
+	fmt.Fprintf(a.stderr, "sbx-devc: %s is %s\n", question.Subject(), inWords(question.Standing()))
+	question.Show(a.stderr)
 	if trusted {
 		return nil
 	}
@@ -106,14 +106,14 @@ func (a *app) trust(ctx context.Context, o trustOptions, dir string) error {
 		if to == nil {
 			return exitWith(exitRefused, diag.WithHint(errors.New("nobody is there to ask"), "read the file, then add --yes"))
 		}
-		switch yes, err := to.Confirm(ctx, "Trust these settings, until they change?", false); {
+		switch yes, err := to.Confirm(ctx, trustQuestion, false); {
 		case err != nil:
 			return unanswered(err)
 		case !yes:
 			return exitWith(exitRefused, errors.New("the settings are not trusted"))
 		}
 	}
-	if err := t.accept("trust"); err != nil {
+	if err := question.Accept("trust"); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.stderr, "sbx-devc: trusted until the settings change; 'sbx-devc trust --remove' takes it back")
@@ -131,51 +131,31 @@ func inWords(s trust.Standing) string {
 }
 
 func (a *app) trustRemove(dir string) error {
-	name, err := trust.Project(dir)
-	if errors.Is(err, fs.ErrNotExist) { // a project that is gone has a name still
-		name, err = filepath.Abs(dir)
-	}
-	if err != nil {
-		return exitWith(exitNoInput, err)
-	}
-	store, err := a.trustStore("")
+	own, err := a.ownFolder()
 	if err != nil {
 		return err
 	}
-	removed, err := store.Remove(name)
+	name, err := accept.Remove(own, dir)
 	if err != nil {
-		return trustError(err)
-	}
-	if !removed {
-		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is not trusted", name), "'sbx-devc trust --list' shows the names"))
+		return err
 	}
 	fmt.Fprintf(a.stderr, "sbx-devc: %s is not trusted any more\n", visible.Line(name))
 	return nil
 }
 
-// trustedProject is a line of trust --list.
-type trustedProject struct {
-	trust.Entry
-	State string `json:"state"` // "trusted", "changed" or "gone"
-}
-
 func (a *app) trustList(asJSON bool) error {
-	store, err := a.trustStore("")
+	own, err := a.ownFolder()
 	if err != nil {
 		return err
 	}
-	entries, err := store.List()
+	projects, err := accept.List(own)
 	if err != nil {
-		return trustError(err)
-	}
-	projects := []trustedProject{}
-	for _, e := range entries {
-		projects = append(projects, trustedProject{e, stateOf(e)})
+		return err
 	}
 	if asJSON {
 		return printJSON(a.stdout, struct {
 			SchemaVersion int              `json:"schemaVersion"`
-			Projects      []trustedProject `json:"projects"`
+			Projects      []accept.Project `json:"projects"`
 		}{1, projects})
 	}
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
@@ -183,16 +163,4 @@ func (a *app) trustList(asJSON bool) error {
 		fmt.Fprintf(table, "%s\t%s\tby %s\t%s\n", visible.Line(p.Project), p.State, visible.Line(p.By), p.Time.Format(time.DateOnly))
 	}
 	return table.Flush()
-}
-
-// stateOf says how a project's settings stand to what was accepted of it.
-func stateOf(e trust.Entry) string {
-	p, err := session.ReadProject(e.Project)
-	switch {
-	case err == nil && len(p.Content()) == 0:
-		return "gone"
-	case err == nil && p.Content().Digest() == e.Digest:
-		return "trusted"
-	}
-	return "changed"
 }

@@ -150,6 +150,11 @@ func TestAttackTheQuestionIsDrawnOver(t *testing.T) {
 	}
 	// Changed from an accepted text, so that the difference is shown, too.
 	p2 := newPerson(t, "n", nil)
+	evil, err := os.ReadFile(filepath.Join(dir, defaultSettings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeSettings(t, dir, "{}")
 	accepted, err := session.ReadProject(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -158,10 +163,10 @@ func TestAttackTheQuestionIsDrawnOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before.content = before.content.With("sandbox.jsonc", []byte("{}"))
-	if err := before.accept("test"); err != nil {
+	if err := before.Accept("test"); err != nil {
 		t.Fatal(err)
 	}
+	writeSettings(t, dir, string(evil))
 	if _, err := p2.planned(dir); err == nil {
 		t.Error("accepted")
 	}

@@ -147,6 +147,7 @@ var allowed = map[string][]string{
 	"workspace/mountwatch":       {"workspace/obeyed", "internal/mountinfo"},
 	"workspace/gitdir":           {},
 	"session":                    {"credproxy", "devcontainer", "sandbox", "session/images", "settings", "internal/engine", "internal/exitcode", "internal/userdir", "workspace", "session/recipe", "settings/trust"},
+	"session/accept":             {"session", "session/recipe", "settings", "settings/trust", "internal/userdir"},
 	"session/images":             {"imagebuild", "imagebuild/npm", "imagebuild/registry", "imagebuild/store", "sandbox", "internal/engine", "internal/filelock", "internal/progress", "session/recipe", "templates/detect", "templates/lock", "templates/scaffold"},
 	"session/instructions":       {"sandbox"},
 	"session/recipe":             {"devcontainer", "devcontainer/dockerfile", "imagebuild", "settings", "settings/trust", "internal/jsonc"},

@@ -1,0 +1,179 @@
+package accept_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/userdir"
+	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/accept"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/settings/trust"
+)
+
+// project is a folder with these files.
+func project(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, files)
+	return dir
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func about(t *testing.T, own userdir.Dir, dir string) *accept.Question {
+	t.Helper()
+	p, err := session.ReadProject(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := accept.About(own, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func shown(q *accept.Question) string {
+	var out bytes.Buffer
+	q.Show(&out)
+	return out.String()
+}
+
+const (
+	settingsFile = ".devcontainer/sandbox.jsonc"
+	container    = ".devcontainer/devcontainer.json"
+)
+
+func TestQuestion(t *testing.T) {
+	own := userdir.Dir(filepath.Join(t.TempDir(), "own"))
+	dir := project(t, map[string]string{settingsFile: `{"network": {"allow": ["a.example"], "presets": ["npm", "vscode"]}}`})
+	q := about(t, own, dir)
+	if q.Standing() != trust.Unknown || !strings.HasSuffix(q.Subject(), settingsFile) {
+		t.Errorf("%v, %s", q.Standing(), q.Subject())
+	}
+	// vscode is for a person's session, and a run does not have it.
+	want := "With them a run has:\n  host    a.example\n  preset  npm: *.npmjs.org, "
+	if got := shown(q); !strings.HasPrefix(got, want) || strings.Contains(got, "vscode") {
+		t.Errorf("got\n%s", got)
+	}
+	if err := q.Accept("test"); err != nil {
+		t.Fatal(err)
+	}
+	if q := about(t, own, dir); q.Standing() != trust.Trusted {
+		t.Errorf("accepted, and %v", q.Standing())
+	}
+	if got := shown(about(t, own, project(t, map[string]string{settingsFile: `{"network": {"allow": ["a.example"], "presets": ["npm", "vscode"]}}`}))); !strings.HasPrefix(got, "You accepted the same text in "+dir) {
+		t.Errorf("a copy elsewhere shows\n%s", got)
+	}
+	write(t, dir, map[string]string{settingsFile: "{}", container: `{"image": "debian:13"}`})
+	q = about(t, own, dir)
+	got := shown(q)
+	if q.Standing() != trust.Changed || !strings.HasSuffix(q.Subject(), ", with the dev container,") ||
+		!strings.Contains(got, "\n  -{\"network\"") || !strings.HasSuffix(got, "With them a run has:\n  image  debian:13, of "+container+"\n") {
+		t.Errorf("%v, %s:\n%s", q.Standing(), q.Subject(), got)
+	}
+}
+
+// Attack: the difference from what was accepted is so long that it pushes away what a
+// run would have, or holds a line without an end.
+func TestAttackALongDifference(t *testing.T) {
+	own := userdir.Dir(filepath.Join(t.TempDir(), "own"))
+	dir := project(t, map[string]string{settingsFile: "{}"})
+	if err := about(t, own, dir).Accept("test"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{settingsFile: `{"image": "evil"} //` + strings.Repeat("x", 10000) + strings.Repeat("\n//", 10000)})
+	got := shown(about(t, own, dir))
+	if len(got) > 5000 || !strings.Contains(got, "more lines: look at the file") || !strings.Contains(got, "evil") {
+		t.Errorf("%d bytes are shown: %.2000s", len(got), got)
+	}
+}
+
+// Attack: a process of the agent's writes the file again before init has accepted it.
+func TestAttackAnotherFileThanTheWrittenOne(t *testing.T) {
+	own := userdir.Dir(filepath.Join(t.TempDir(), "own"))
+	const mine = `{"network": {"allow": ["a.example"]}}`
+	dir := project(t, map[string]string{settingsFile: strings.Replace(mine, "a.example", "b.example", 1)})
+	files := map[string][]byte{settingsFile: []byte(mine)}
+	if err := accept.Written(own, dir, files, "init"); err == nil || about(t, own, dir).Standing() != trust.Unknown {
+		t.Errorf("accepted: %v", err)
+	}
+	write(t, dir, map[string]string{settingsFile: mine})
+	if err := accept.Written(own, dir, files, "init"); err != nil || about(t, own, dir).Standing() != trust.Trusted {
+		t.Errorf("not accepted: %v", err)
+	}
+}
+
+func TestKeep(t *testing.T) {
+	own := userdir.Dir(filepath.Join(t.TempDir(), "own"))
+	dir := project(t, map[string]string{settingsFile: "{}"})
+	file := filepath.Join(dir, settingsFile)
+	for i, trusted := range []bool{false, true} {
+		before, err := settings.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := fmt.Sprintf(`{"network": {"allow": ["host%d.example"]}}`, i)
+		write(t, dir, map[string]string{settingsFile: now})
+		kept, err := accept.Keep(own, dir, before, []byte(now), "test")
+		if err != nil || kept != trusted || (about(t, own, dir).Standing() == trust.Trusted) != trusted {
+			t.Errorf("trusted before: %t; kept %t, %v", trusted, kept, err)
+		}
+		if err := about(t, own, dir).Accept("test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestListAndRemove(t *testing.T) {
+	own := userdir.Dir(filepath.Join(t.TempDir(), "own"))
+	dirs := map[string]string{}
+	for _, state := range []string{"trusted", "changed", "gone"} {
+		dir := project(t, map[string]string{settingsFile: "{}"})
+		if err := about(t, own, dir).Accept(state); err != nil {
+			t.Fatal(err)
+		}
+		dirs[state] = dir
+	}
+	write(t, dirs["changed"], map[string]string{settingsFile: "{ }"})
+	if err := os.RemoveAll(filepath.Join(dirs["gone"], ".devcontainer")); err != nil {
+		t.Fatal(err)
+	}
+	list, err := accept.List(own)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	for _, p := range list {
+		if p.State != p.By { // the tests accepted under the state's name
+			t.Errorf("%s is %s, want %s", p.Project, p.State, p.By)
+		}
+	}
+	if err := os.RemoveAll(dirs["gone"]); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := accept.Remove(own, dirs["gone"]); err != nil || name != dirs["gone"] {
+		t.Errorf("%s, %v", name, err)
+	}
+	_, err = accept.Remove(own, dirs["gone"])
+	if exit := (*exitcode.Error)(nil); !errors.As(err, &exit) || exit.Code != exitcode.NoInput {
+		t.Errorf("removed twice: %v", err)
+	}
+}

@@ -1,0 +1,151 @@
+package accept
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/userdir"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/settings/trust"
+)
+
+// Question is whether a user accepts what a project's files open.
+type Question struct {
+	project *session.Project
+	answer  trust.Answer
+	entry
+}
+
+// entry is the place of a project in the user's store.
+type entry struct {
+	store *trust.Store
+	name  string
+}
+
+// About asks the user's folder own about a project as it was read.
+func About(own userdir.Dir, p *session.Project) (*Question, error) {
+	e, err := entryOf(own, p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := e.store.Look(e.name, p.Content())
+	return &Question{p, answer, e}, exitError(err)
+}
+
+func entryOf(own userdir.Dir, dir string) (e entry, err error) {
+	if e.name, err = trust.Project(dir); err != nil {
+		return e, exitcode.With(exitcode.NoInput, err)
+	}
+	e.store, err = trust.Open(own, dir)
+	return e, exitError(err)
+}
+
+// exitError gives an error of the user's folder its exit code.
+func exitError(err error) error {
+	var file *fs.PathError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, trust.ErrBusy):
+		return exitcode.With(exitcode.Locked, diag.WithHint(err, "try again"))
+	case errors.As(err, &file):
+		return exitcode.With(exitcode.CantWrite, fmt.Errorf("your list of trusted projects: %w", err))
+	}
+	return exitcode.With(exitcode.Config, err)
+}
+
+// Standing says whether the files are accepted as they are.
+func (q *Question) Standing() trust.Standing { return q.answer.Standing }
+
+// Accept remembers the files as they were read. by names the command.
+func (q *Question) Accept(by string) error {
+	return exitError(q.store.Accept(q.name, q.project.Content(), by))
+}
+
+// Subject names the files that the question is about.
+func (q *Question) Subject() string {
+	p := q.project
+	switch {
+	case p.Settings == nil:
+		return visible.Line(p.Recipe.File)
+	case p.Recipe == nil || p.Recipe.Unusable != "":
+		return visible.Line(p.Settings.Path)
+	}
+	return visible.Line(p.Settings.Path) + ", with the dev container,"
+}
+
+// Show says what the files open and what has changed since they were accepted.
+func (q *Question) Show(w io.Writer) {
+	if old := q.answer.Accepted; old != nil {
+		fmt.Fprintln(w, "The difference from what you accepted:")
+		writeBounded(w, q.project.Content().Diff(old))
+	}
+	for _, dir := range q.answer.Elsewhere {
+		fmt.Fprintf(w, "You accepted the same text in %s.\n", visible.ASCII(dir))
+	}
+	openings := q.openings()
+	if len(openings) == 0 {
+		fmt.Fprintln(w, "They open nothing.")
+		return
+	}
+	fmt.Fprintln(w, "With them a run has:")
+	WriteOpenings(w, openings)
+}
+
+// WriteOpenings writes one line for each opening.
+func WriteOpenings(w io.Writer, openings []settings.Opening) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, o := range openings {
+		fmt.Fprintf(table, "  %s\t%s\n", o.Kind, o.Text)
+	}
+	table.Flush()
+}
+
+// openings are what a run has with the project as it is. Presets of a person's session
+// stay closed in a run.
+func (q *Question) openings() (openings []settings.Opening) {
+	if q.project.Settings != nil {
+		s := q.project.Settings.Settings.Settings
+		s.Network.Presets = slices.DeleteFunc(slices.Clone(s.Network.Presets),
+			func(p string) bool { return slices.Contains(settings.SessionPresets(), p) })
+		openings = s.Openings()
+	}
+	switch r := q.project.Recipe; {
+	case r == nil || r.Unusable != "":
+	case r.Image != "":
+		openings = append(openings, settings.Opening{Kind: "image", Text: visible.ASCII(r.Image) + ", of " + r.File})
+	default:
+		openings = append(openings, settings.Opening{Kind: "image",
+			Text: "built from " + visible.ASCII(r.Dockerfile) + ", whose steps run on this engine with the network and without a firewall"})
+	}
+	return openings
+}
+
+// Bounds of a difference that is shown, so that it does not push away what follows.
+const (
+	maxDifference     = 60  // lines
+	maxDifferenceLine = 300 // bytes
+)
+
+func writeBounded(w io.Writer, text string) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range lines {
+		if i == maxDifference {
+			fmt.Fprintf(w, "  and %d more lines: look at the file\n", len(lines)-i)
+			return
+		}
+		if len(line) > maxDifferenceLine {
+			line = line[:maxDifferenceLine] + " (cut)"
+		}
+		fmt.Fprintf(w, "  %s\n", visible.Line(line))
+	}
+}
