@@ -276,6 +276,7 @@ func TestDevcontainer(t *testing.T) {
 		return
 	}
 	t.Run("AllowWhileItRuns", func(t *testing.T) { testAllow(t, p.in(t)) })
+	t.Run("ClaudeAsksWithoutTheFirewall", func(t *testing.T) { testClaudeAsksWithoutTheFirewall(t, p.in(t)) })
 	t.Run("LoginShellWaitsForTheFirewall", func(t *testing.T) { testLoginShell(t, p.in(t)) })
 	t.Run("ProtectedPathReplacedOnTheHost", func(t *testing.T) { testReplacedOnTheHost(t, p.in(t), 71) })
 	t.Run("TheSameUnderTheEnginesInit", func(t *testing.T) {

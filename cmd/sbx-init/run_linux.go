@@ -127,6 +127,9 @@ func (p *program) run(args []string) (err error) {
 	}
 	// Before ctx ends, and the change with it.
 	defer func() { err = errors.Join(err, k.Settle()) }()
+	if err := unmarkVerified(o.audit); err != nil {
+		return err
+	}
 	mounts, err := mountwatch.Start()
 	if err != nil {
 		return err
@@ -169,9 +172,6 @@ func (p *program) run(args []string) (err error) {
 			p.printWarning(fmt.Errorf("the audit log is not complete: %w", err))
 		}
 	}()
-	if err := writeEffective(o.audit, policy.network); err != nil {
-		return err
-	}
 	firewall, err := live.Open(ctx, live.Options{
 		Kernel: k, Resolvers: resolvers, Topology: o.topology(), Record: recorder.Record, Lookup: lookup,
 		Programs: first.Children.Pause, Tell: p.printError, Warn: p.printWarning,
@@ -180,6 +180,13 @@ func (p *program) run(args []string) (err error) {
 		return err
 	}
 	closeFirewall = firewall.Close
+	if err := markVerified(o.audit, policy.Mode()); err != nil {
+		return err
+	}
+	// The last one: login shells wait for it.
+	if err := writeEffective(o.audit, policy.network); err != nil {
+		return err
+	}
 	socket, err := control.Listen(control.Path(o.audit, o.sidecar))
 	if err != nil {
 		return err

@@ -8,14 +8,17 @@ ENV DISABLE_AUTOUPDATER=1 \
 # No program may lend root's rights, whatever the packages brought along.
 RUN find / -xdev -perm /6000 -type f -exec chmod a-s {} +
 
-# Inside this container Claude asks nothing that the container answers: its theme,
-# whether the folder is trusted, and for leave to use its tools, because the
-# firewall is the boundary. Shift+tab and --permission-mode choose another mode.
-ENV CLAUDE_CODE_SANDBOXED=1
+# Claude asks nothing that the container answers: its theme, whether the folder is
+# trusted, and for leave to use its tools, because the firewall is the boundary.
+# Shift+tab and --permission-mode choose another mode. The settings count only while
+# /etc/sbx/verified leads somewhere: sbx-init makes its target at each start, once the
+# firewall is verified, and not in mode audit or host.
 RUN set -eu; \
-    mkdir -p /etc/claude-code; \
+    mkdir -p /etc/claude-code /etc/sbx/if-verified; \
+    ln -s /run/sbx/verified /etc/sbx/verified; \
+    ln -s /etc/sbx/verified/managed-settings.json /etc/claude-code/managed-settings.json; \
     echo '{"permissions":{"defaultMode":"bypassPermissions"},"skipDangerousModePermissionPrompt":true}' \
-      >/etc/claude-code/managed-settings.json; \
+      >/etc/sbx/if-verified/managed-settings.json; \
     echo '{"hasCompletedOnboarding":true}' >/home/agent/.claude/.claude.json; \
     chown agent:agent /home/agent/.claude/.claude.json; \
     chmod 0600 /home/agent/.claude/.claude.json

@@ -1,8 +1,9 @@
 # sbx:begin gate
 # The engine lets sessions in a moment before the firewall is up. A login shell
 # reads the user's files, which the agent may have written for this moment; so
-# it waits until sbx-init has closed the network, and gives up rather than go on.
+# it waits until the firewall is up, and gives up rather than go on.
 # zsh reads /etc/zsh/zshenv before any file of the user's, and no profile.
+# Behind a verified firewall Claude takes the folder for trusted.
 # A shell also says why the container was ended the last time, if sbx-init did it.
 RUN set -eu; \
     mkdir -p /var/lib/sbx; \
@@ -16,6 +17,7 @@ RUN set -eu; \
       '  done' \
       '  unset sbx_tries' \
       'fi' \
+      'if [ -d /etc/sbx/verified ]; then export CLAUDE_CODE_SANDBOXED=1; fi' \
       'case $- in *i*)' \
       '  if [ -z "${sbx_told:-}" ] && [ -r /run/sbx/last-end.txt ]; then sbx_told=1; cat /run/sbx/last-end.txt >&2; fi' \
       'esac' >/etc/profile.d/00-sbx.sh; \
