@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // maxNamed is how many paths one warning names.
@@ -15,6 +16,10 @@ const maxNamed = 20
 // waitBefore waits for the end of that. The agent starts after it.
 func (r *run) lookBefore(ctx context.Context) {
 	r.looked = make(chan struct{})
+	if r.plan.mode != workspace.Bind { // the agent can change nothing of the project
+		close(r.looked)
+		return
+	}
 	go func() {
 		defer close(r.looked)
 		var ours []string

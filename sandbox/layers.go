@@ -43,7 +43,7 @@ func Overlay(base, top settings.Settings) settings.Settings {
 	}
 	s.Workspace.Mode = cmp.Or(top.Workspace.Mode, base.Workspace.Mode)
 	s.Workspace.Protect = union(base.Workspace.Protect, top.Workspace.Protect)
-	s.Mounts = append(slices.Clone(base.Mounts), top.Mounts...)
+	s.Mounts = overlaidMounts(base.Mounts, top.Mounts)
 	s.Secrets = append(slices.Clone(base.Secrets), top.Secrets...)
 	s.Env = merged(base.Env, top.Env)
 	s.EnvPrefixes = union(base.EnvPrefixes, top.EnvPrefixes)
@@ -60,17 +60,25 @@ func Overlay(base, top settings.Settings) settings.Settings {
 	return s
 }
 
+// overlaidMounts puts mounts on top of others: of two at one place the top one counts.
+func overlaidMounts(base, top []settings.Mount) []settings.Mount {
+	kept := slices.DeleteFunc(slices.Clone(base), func(m settings.Mount) bool {
+		return slices.ContainsFunc(top, func(t settings.Mount) bool { return t.Container == m.Container })
+	})
+	return append(kept, top...)
+}
+
 // narrow returns the settings of a run: base, which the user or the workflow
 // trusts, narrowed by the project's own file, which belongs to the code that is
 // being sandboxed. Whatever the file would widen is refused, all of it at once.
 //
 // Presets that only a dev container needs are left out first; see
 // devContainerPresets. Where the file has a list of presets or of entries, also
-// an empty one, it takes the place of the default ones; own are the entries
-// that the user gave by flag, which stay. offer says how to allow what is
-// refused.
-func narrow(base settings.Settings, own firewall.Network, project settings.Settings, offer func([]wide) string) (settings.Settings, error) {
+// an empty one, it takes the place of the default ones; own is what the user gave
+// by flag, which stays. offer says how to allow what is refused.
+func narrow(base, own, project settings.Settings, offer func([]wide) string) (settings.Settings, error) {
 	project.Network.Presets, _ = devContainerPresets(project.Network.Presets, base.Network.Presets)
+	project.Workspace.Mode = cmp.Or(own.Workspace.Mode, project.Workspace.Mode)
 	widened, err := widening(base, project)
 	if err != nil {
 		return settings.Settings{}, err
@@ -80,14 +88,15 @@ func narrow(base settings.Settings, own firewall.Network, project settings.Setti
 	}
 	s := base
 	if project.Network.Presets != nil {
-		s.Network.Presets = union(project.Network.Presets, own.Presets)
+		s.Network.Presets = union(project.Network.Presets, own.Network.Presets)
 	}
 	if project.Network.Allow != nil {
-		s.Network.Allow = union(project.Network.Allow, own.Allow)
+		s.Network.Allow = union(project.Network.Allow, own.Network.Allow)
 	}
 	s.Network.Mode = cmp.Or(project.Network.Mode, base.Network.Mode)
 	s.Network.Guard = cmp.Or(project.Network.Guard, base.Network.Guard)
 	s.Network.Deny = union(base.Network.Deny, project.Network.Deny)
+	s.Workspace.Mode = cmp.Or(project.Workspace.Mode, base.Workspace.Mode)
 	s.Workspace.Protect = union(base.Workspace.Protect, project.Workspace.Protect) // only ever more
 	s.Env = merged(project.Env, base.Env)                                          // the user's values win
 	s.Limits = settings.Limits{
@@ -128,6 +137,9 @@ func widening(base, project settings.Settings) ([]wide, error) {
 			found = append(found, w)
 		}
 	}
+	if mode := project.Workspace.Mode; mode != "" && modeReach(mode) > modeReach(base.Workspace.Mode) {
+		found = append(found, wide{"workspace.mode: " + mode, "--workspace " + mode})
+	}
 	for _, m := range project.Mounts {
 		if !slices.Contains(base.Mounts, m) {
 			found = append(found, wide{"mounts: " + m.Host, ""})
@@ -166,6 +178,18 @@ func widening(base, project settings.Settings) ([]wide, error) {
 	limit("timeout", "--timeout "+p.Timeout.String(), above(p.Timeout, b.Timeout))
 	limit("disk", fmt.Sprintf("--disk %d", p.Disk), above(p.Disk, b.Disk))
 	return found, nil
+}
+
+// modeReach orders the modes of a workspace by what they give the agent: to change the
+// project, to see it, nothing.
+func modeReach(mode string) int {
+	switch workspace.Mode(mode) {
+	case workspace.Bind, "":
+		return 2
+	case workspace.None:
+		return 0
+	}
+	return 1
 }
 
 // flagFor returns the flag that allows one entry of firewall.Policy.Wider.

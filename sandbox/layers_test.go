@@ -195,7 +195,7 @@ func TestEmptyListOfTheProjectIsEmpty(t *testing.T) {
 		"no presets":   {firewall.Network{Presets: []string{}}, own.Presets, base.Network.Allow},
 		"some of them": {firewall.Network{Presets: []string{"npm"}, Allow: []string{"a.example"}}, []string{"npm", "pypi"}, []string{"a.example", "b.example"}},
 	} {
-		s, err := narrow(base, own, network(c.project), func(found []wide) string { return offerFlags(found, "sbx-devc trust") })
+		s, err := narrow(base, network(own), network(c.project), func(found []wide) string { return offerFlags(found, "sbx-devc trust") })
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

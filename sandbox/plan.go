@@ -83,9 +83,10 @@ type Options struct {
 	// its inputs.
 	InputsNotFlags bool
 
-	Folder        string // where in the project the agent begins, slash-separated; "" = at its root
-	Image         string // of the agent, when neither User nor a trusted Project names one
-	FirewallImage string // of the sidecar; no file of the project's can name it
+	OwnFolders    []string // of this program's files on this machine, absolute; none is ever mounted
+	Folder        string   // where in the project the agent begins, slash-separated; "" = at its root
+	Image         string   // of the agent, when neither User nor a trusted Project names one
+	FirewallImage string   // of the sidecar; no file of the project's can name it
 	Headless      agent.Headless
 	EngineNetwork string   // network of the engine that the sidecar joins, to reach services on it; "" = the engine's default
 	Environ       []string // the caller's environment, NAME=value, for User.EnvPrefixes; nothing else of it is passed on
@@ -147,6 +148,7 @@ type Plan struct {
 	open       openLimits
 	idle       time.Duration // Options.IdleTimeout
 	disk       int64         // bytes; 0 = no limit
+	mode       workspace.Mode
 	// obeysProject says that Claude obeys the project's settings.
 	obeysProject bool
 
@@ -163,9 +165,6 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 // workspace.ErrRefused what the project's file would widen and folders that no agent may
 // work in, and with ErrConfig what cannot be done.
 func NewPlan(o Options, f Facts) (*Plan, error) {
-	if err := f.Workspace.Refuse(); err != nil {
-		return nil, err
-	}
 	s, err := effective(o)
 	if err != nil {
 		return nil, err
@@ -181,19 +180,25 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	project, err := f.Workspace.Mounts(workspaceTarget, s.Workspace.Protect)
+	mode, err := workspaceMode(o, s, f.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range s.Mounts {
-		if err := project.AddFolder(f.Workspace, m.Host, m.Container, m.ReadOnly); err != nil {
-			return nil, err
-		}
+	project, err := f.Workspace.Mounts(workspaceTarget, mode, s.Workspace.Protect)
+	if err != nil {
+		return nil, err
 	}
 	p := &Plan{
-		ID: o.ID, Network: s.Network, policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout),
-		Warnings: slices.Clone(f.Workspace.Notes),
+		ID: o.ID, Network: s.Network, policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), mode: mode,
 	}
+	if mode == workspace.Bind { // they are about what the agent could change
+		p.Warnings = slices.Clone(f.Workspace.Notes)
+	}
+	shown, err := addMounts(project, f.Workspace, s.Mounts, o)
+	if err != nil {
+		return nil, err
+	}
+	p.Warnings = append(p.Warnings, shown...)
 	p.Warnings = append(p.Warnings, open...)
 	if asked := o.User.Network.Mode; asked != "" && s.Network.Mode != asked { // only the project's file comes between
 		p.Warnings = append(p.Warnings,
@@ -223,10 +228,13 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err := p.environment(o, s); err != nil {
 		return nil, err
 	}
-	var closed []string
-	closed, p.closed = closedProject(o, f.Workspace, p.gitOwner.UID, p.gitOwner.GID)
-	p.Warnings = append(p.Warnings, closed...)
+	if mode == workspace.Bind {
+		var closed []string
+		closed, p.closed = closedProject(o, f.Workspace, p.gitOwner.UID, p.gitOwner.GID)
+		p.Warnings = append(p.Warnings, closed...)
+	}
 	switch {
+	case mode == workspace.None:
 	case f.Workspace.Paths[".git"] != workspace.Missing:
 	case f.Workspace.Above != "":
 		p.Warnings = append(p.Warnings,
@@ -265,7 +273,7 @@ func effective(o Options) (settings.Settings, error) {
 		if o.InputsNotFlags {
 			offer = offerInputs
 		}
-		return narrow(base, o.User.Network, *o.Project, offer)
+		return narrow(base, o.User, *o.Project, offer)
 	}
 	s, trusted := Overlay(Defaults(), o.Own), *o.Project
 	if trusted.Network.Presets != nil { // the file's lists take the place of the default ones
@@ -410,7 +418,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.Args()...)
 	}
 	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", p.gitOwner.UID, p.gitOwner.GID)
-	return engine.Spec{
+	spec := engine.Spec{
 		Name:         agentContainer(p.ID),
 		Image:        s.Image,
 		Entrypoint:   slices.Concat([]string{agentInit, "reap", "--lifeline", "--mounts"}, p.diskFlag(), []string{"--"}, command),
@@ -438,6 +446,14 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		// is 70 bytes there. The transcript is ours.
 		NoLog: true,
 	}
+	if p.mode == workspace.None {
+		spec.WorkingDir = workspaceTarget
+		spec.Tmpfs[workspaceTarget] = own + ",mode=0755,size=4g"
+	}
+	for _, dir := range foldersToMounts(spec.Mounts) {
+		spec.Tmpfs[dir] = own + ",mode=0700,size=4g"
+	}
+	return spec
 }
 
 // String prints the redacted plan as indented JSON.

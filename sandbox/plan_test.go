@@ -404,14 +404,20 @@ func TestNetworkNoneHasNoNetwork(t *testing.T) {
 }
 
 func TestTrustedMountsAreResolved(t *testing.T) {
-	w := folder(t)
-	w.Home = filepath.FromSlash("/home/me")
+	w := folder(t, ".devcontainer/data/")
+	var err error
+	if w.Home, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(w.Home, ".cache", "go-build"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	project := &settings.Settings{Mounts: []settings.Mount{
 		{Host: "~/.cache/go-build", Container: "/cache"}, {Host: "data", Container: "/data", ReadOnly: true},
 	}}
 	p := plan(t, Options{Project: project, TrustProject: true}, w)
 	for _, want := range []engine.Mount{
-		{Source: filepath.FromSlash("/home/me/.cache/go-build"), Target: "/cache"},
+		{Source: filepath.Join(w.Home, ".cache", "go-build"), Target: "/cache"},
 		{Source: filepath.Join(w.Dir, ".devcontainer", "data"), Target: "/data", ReadOnly: true},
 	} {
 		if !slices.Contains(p.Agent.Mounts, want) {

@@ -52,7 +52,7 @@ func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
 	if o.Project != nil {
 		protect = append(protect, o.Project.Workspace.Protect...)
 	}
-	folder, err := workspace.Inspect(p.Dir, protect)
+	folder, err := p.inspect(o, protect)
 	if err != nil {
 		return nil, planError(err)
 	}
@@ -65,6 +65,18 @@ func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
 	}
 	plan, err := sandbox.NewPlan(o, sandbox.Facts{Workspace: folder, HostAddresses: addrs})
 	return plan, planError(err)
+}
+
+// inspect looks at the project's folder as far as the run shows it.
+func (p *Project) inspect(o sandbox.Options, protect []string) (*workspace.Workspace, error) {
+	s, err := o.Effective()
+	if err != nil {
+		return nil, err
+	}
+	if workspace.Mode(s.Workspace.Mode) == workspace.None {
+		return workspace.Unseen(p.Dir)
+	}
+	return workspace.Inspect(p.Dir, protect)
 }
 
 // chooseImage finds the image of a run whose user named none.

@@ -2,7 +2,9 @@ package settings
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -43,6 +45,26 @@ func (g *Given) EnvPrefixes(name string, prefixes []string) {
 	for _, prefix := range g.expand(name, prefixes) {
 		g.check(name, checkVariable(prefix))
 		g.Settings.EnvPrefixes = append(g.Settings.EnvPrefixes, prefix)
+	}
+}
+
+// WorkspaceMode sets how the project gets into the sandbox; "" leaves it open.
+func (g *Given) WorkspaceMode(name, mode string) {
+	if g.Settings.Workspace.Mode = mode; mode != "" && !slices.Contains(WorkspaceModes, mode) {
+		g.check(name, &problem{quote(mode) + " is no way into the sandbox", "accepted: " + strings.Join(WorkspaceModes, ", ")})
+	}
+}
+
+// Mounts adds mounts as ParseMount reads them. Relative host paths are those of the
+// folder dir.
+func (g *Given) Mounts(name string, texts []string, dir string) {
+	for _, text := range texts {
+		m, bad := parseMount(text)
+		if bad == nil && strings.HasPrefix(m.Host, ".") {
+			m.Host = filepath.Join(dir, filepath.FromSlash(m.Host))
+		}
+		g.check(name, bad)
+		g.Settings.Mounts = append(g.Settings.Mounts, m)
 	}
 }
 

@@ -53,7 +53,7 @@ func (d *decoder) settings(root *jsonc.Node) *Settings {
 		"network": func(n *jsonc.Node) { d.networkSection(n, &s.Network) },
 		"workspace": func(n *jsonc.Node) {
 			d.object(n, fields{
-				"mode":    func(n *jsonc.Node) { d.choice(n, &s.Workspace.Mode, "bind") },
+				"mode":    func(n *jsonc.Node) { d.choice(n, &s.Workspace.Mode, WorkspaceModes...) },
 				"protect": func(n *jsonc.Node) { s.Workspace.Protect = d.protect(n) },
 			})
 		},
@@ -95,8 +95,10 @@ func (d *decoder) mount(n *jsonc.Node) Mount {
 		"container": func(n *jsonc.Node) { d.nonEmpty(n, &m.Container) },
 		"readonly":  func(n *jsonc.Node) { d.boolean(n, &m.ReadOnly) },
 	}, "host", "container")
-	if c := n.Member("container"); m.Container != "" && !path.IsAbs(m.Container) {
-		d.node(c, RuleValue, "the container path "+quote(m.Container)+" is not absolute", "start it with /")
+	if c := n.Member("container"); m.Container != "" && m.Host != "" && c != nil {
+		if bad := checkMount(m); bad != nil {
+			d.node(c, RuleValue, bad.message, bad.hint)
+		}
 	}
 	return m
 }

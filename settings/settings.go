@@ -35,9 +35,13 @@ const (
 
 // Workspace says how the project gets into the sandbox.
 type Workspace struct {
-	Mode    string   // "bind": the folder itself, changes are seen at once
+	Mode    string   // one of WorkspaceModes
 	Protect []string // paths below the workspace that the agent may read and not write; slash-separated, relative
 }
+
+// WorkspaceModes are the ways into the sandbox: the folder itself, whose changes are seen
+// at once; the same, read-only; or an empty folder.
+var WorkspaceModes = []string{"bind", "ro", "none"}
 
 // Mount is one folder or file of the host that the sandbox sees.
 type Mount struct {

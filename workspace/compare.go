@@ -40,6 +40,11 @@ func (m *Mounts) CheckSources() error {
 			}
 		}
 	}
+	for _, f := range m.folders {
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -98,7 +103,7 @@ func (m *Mounts) Compare(text string) error {
 			}
 		case err == nil && filepath.IsLocal(rel):
 			want = shown{top.device, path.Join(top.path, filepath.ToSlash(rel))}
-		case m.isOfGit(mount):
+		case m.isOfGit(mount), m.isAdded(mount):
 			if err := m.compareOutside(mount, got, top); err != nil {
 				return err
 			}
@@ -131,13 +136,12 @@ func (m *Mounts) isOfGit(mount Mount) bool {
 // elsewhere the folder's own names must be the last ones of the path.
 func (m *Mounts) compareOutside(mount Mount, got, top shown) error {
 	own, _ := os.ReadFile("/proc/self/mountinfo")
-	want := placeOf(string(own), mount.Source)
-	if !m.same(placeOf(string(own), m.Dir), top) {
-		names := strings.Split(strings.Trim(filepath.ToSlash(mount.Source), "/"), "/")
-		if strings.HasSuffix(got.path, "/"+strings.Join(names[max(0, len(names)-sameNames):], "/")) {
-			return nil
-		}
-	} else if m.same(got, want) {
+	if m.same(got, placeOf(string(own), mount.Source)) {
+		return nil
+	}
+	sharesKernel := m.mode != None && m.same(placeOf(string(own), m.Dir), top)
+	names := strings.Split(strings.Trim(filepath.ToSlash(mount.Source), "/"), "/")
+	if !sharesKernel && strings.HasSuffix(got.path, "/"+strings.Join(names[max(0, len(names)-sameNames):], "/")) {
 		return nil
 	}
 	return swapped(mount.Source, fmt.Errorf("%s shows %q of device %s", mount.Target, got.path, got.device))

@@ -31,11 +31,25 @@ type Mounts struct {
 	List         []Mount       `json:"-"` // in the order of mounting: the project's by their targets, then others
 	Placeholders []Placeholder `json:"placeholders,omitempty"`
 	Git          gitdir.Layout `json:"git"` // the agent's own git directories
+
+	mode    Mode
+	folders []addedFolder // of the host's, in addition to the project
 }
 
-// Mounts decides how the project is shown at target with the protected paths and
-// those in more read-only, and which placeholders that needs. All of them are
-// relative to the project, slash-separated, and known to Inspect.
+// Mode says how the project gets into the sandbox.
+type Mode string
+
+// The modes.
+const (
+	Bind     Mode = "bind" // the folder itself; changes are seen at once
+	ReadOnly Mode = "ro"   // the folder itself, which the agent can read and not change
+	None     Mode = "none" // an empty folder, which ends with the run
+)
+
+// Mounts decides how the project is shown at target in a mode, with the protected paths
+// and those in more read-only, and which placeholders that needs. All of them are
+// relative to the project, slash-separated, and known to Inspect. In the mode ReadOnly
+// nothing is made in the project, and in the mode None nothing of it is shown.
 //
 // A mount point cannot be renamed or removed from inside, but its parent could:
 // after `mv .git old` a new .git/hooks would be writable. Every parent is
@@ -48,16 +62,23 @@ type Mounts struct {
 //
 // A symbolic link on the way is refused with ErrRefused: the engine would follow
 // it on the host, and a project could have any folder of the host mounted that way.
-func (w *Workspace) Mounts(target string, more []string) (*Mounts, error) {
-	m := &Mounts{Dir: w.Dir, Target: target, FoldsCase: w.FoldsCase, Git: gitdir.NewLayout(w.Git, target)}
+func (w *Workspace) Mounts(target string, mode Mode, more []string) (*Mounts, error) {
+	m := &Mounts{Dir: w.Dir, Target: target, FoldsCase: w.FoldsCase, mode: mode}
+	if mode == None {
+		return m, nil
+	}
+	m.Git = gitdir.NewLayout(w.Git, target)
 	outside, covers := m.gitMounts(w.Spellings)
 	b := mountBuilder{
 		workspace: w, target: target, covers: covers,
-		mounts:       map[string]Mount{".": {Source: w.Dir, Target: target}},
+		mounts:       map[string]Mount{".": {Source: w.Dir, Target: target, ReadOnly: mode == ReadOnly}},
 		placeholders: map[string]Placeholder{},
 	}
-	protect := slices.DeleteFunc(union(w.Protect, more), w.Git.Covers)
-	for _, p := range append(protect, slices.Sorted(maps.Keys(covers))...) {
+	protect := append(slices.DeleteFunc(union(w.Protect, more), w.Git.Covers), slices.Sorted(maps.Keys(covers))...)
+	if mode == ReadOnly { // all is, and what is not there cannot come
+		protect = slices.DeleteFunc(slices.Sorted(maps.Keys(covers)), func(p string) bool { return w.Paths[p] != Folder && w.Paths[p] != File })
+	}
+	for _, p := range protect {
 		p = path.Clean(p)
 		if !filepath.IsLocal(filepath.FromSlash(p)) || p == "." {
 			return nil, fmt.Errorf("%w: %q is not a path below the workspace and cannot be protected", ErrRefused, p)
@@ -140,39 +161,5 @@ func (b *mountBuilder) protect(p string) error {
 			b.bind(step, false)
 		}
 	}
-	return nil
-}
-
-// AddFolder shows a folder of the host's at target in addition to the project:
-// "~/" in its name is the user's home, and a relative one is relative to the
-// project's .devcontainer. With ErrRefused it refuses a folder that holds an
-// engine's socket, whoever asks for it, and one by which the agent could write to
-// what is protected in the project.
-func (m *Mounts) AddFolder(w *Workspace, name, target string, readOnly bool) error {
-	source := filepath.FromSlash(name)
-	if rest, ok := strings.CutPrefix(name, "~/"); ok {
-		source = filepath.Join(w.Home, filepath.FromSlash(rest))
-	} else if !filepath.IsAbs(source) {
-		source = filepath.Join(w.Dir, ".devcontainer", source)
-	}
-	source = filepath.Clean(source)
-	if real, err := filepath.EvalSymlinks(source); err == nil { // as the engine will
-		source = real
-	}
-	for _, p := range append(slices.Clone(w.Protect), w.Git.Paths()...) {
-		protected := filepath.Join(w.Dir, filepath.FromSlash(p))
-		if !readOnly && (Below(source, protected) || Below(protected, source)) {
-			err := fmt.Errorf("%w: the mount of %s would show %s of the project to the agent once more, where it could be written to",
-				ErrRefused, name, p)
-			return diag.WithHint(err, "mount it read-only, or a folder next to the project")
-		}
-	}
-	for _, socket := range EngineSockets() {
-		if Below(source, filepath.FromSlash(socket)) || strings.HasSuffix(source, ".sock") {
-			err := fmt.Errorf("%w: the mount of %s would give the agent the container engine, and with it this machine", ErrRefused, name)
-			return diag.WithHint(err, "mount the folder that the agent needs, not one that holds a socket")
-		}
-	}
-	m.List = append(m.List, Mount{Source: source, Target: target, ReadOnly: readOnly})
 	return nil
 }

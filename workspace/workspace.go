@@ -70,24 +70,9 @@ var (
 // that a run protects (the built-in ones, what git obeys in it, and more). A folder that is not there
 // wraps ErrInput.
 func Inspect(dir string, more []string) (*Workspace, error) {
-	named := dir
-	dir, err := filepath.Abs(dir)
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.WithHint(fmt.Errorf("%w: the folder %s does not exist", ErrInput, named),
-			"name the project's folder; a prompt of one word comes after --: sbx-devc run -- PROMPT")
-	}
+	dir, info, err := projectFolder(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInput, err)
-	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInput, err)
-	}
-	if !info.IsDir() {
-		return nil, diag.WithHint(fmt.Errorf("%w: %s is no folder", ErrInput, dir), "name the project's folder: sbx-devc run DIR 'PROMPT'")
+		return nil, err
 	}
 	w := &Workspace{Dir: dir, Paths: map[string]Kind{}}
 	w.Home = homeFolder()
@@ -136,6 +121,39 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 		}
 	}
 	return w, nil
+}
+
+// Unseen is a project's folder of which an agent is shown nothing: only the folder itself
+// is looked at. A folder that is not there wraps ErrInput.
+func Unseen(dir string) (*Workspace, error) {
+	dir, info, err := projectFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &Workspace{Dir: dir, Home: homeFolder(), Writable: true, Paths: map[string]Kind{}}
+	w.UID, w.GID = Owner(info)
+	return w, nil
+}
+
+// projectFolder resolves the name of a project's folder.
+func projectFolder(named string) (dir string, info fs.FileInfo, err error) {
+	if dir, err = filepath.Abs(named); err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, diag.WithHint(fmt.Errorf("%w: the folder %s does not exist", ErrInput, named),
+			"name the project's folder; a prompt of one word comes after --: sbx-devc run -- PROMPT")
+	}
+	if err == nil {
+		info, err = os.Stat(dir)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	if !info.IsDir() {
+		return "", nil, diag.WithHint(fmt.Errorf("%w: %s is no folder", ErrInput, dir), "name the project's folder: sbx-devc run DIR 'PROMPT'")
+	}
+	return dir, info, nil
 }
 
 // coverSockets chooses the sockets and pipes that the agent must not see: whoever

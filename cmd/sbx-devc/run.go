@@ -155,7 +155,7 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 	if err != nil {
 		return a.planError(err)
 	}
-	options := sandbox.Options{ID: runs.NewID(), User: user, Own: own, Folder: folder, Environ: os.Environ()}
+	options := sandbox.Options{ID: runs.NewID(), User: user, Own: own, Folder: folder, Environ: os.Environ(), OwnFolders: a.ownFolders()}
 	for _, group := range o.groups() {
 		group.plan(&options)
 	}

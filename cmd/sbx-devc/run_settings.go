@@ -26,6 +26,7 @@ type settingsFlags struct {
 	envPrefixes   []string
 	image         string
 	limits        limitFlags
+	workspace     workspaceFlags
 }
 
 func (o *settingsFlags) register(f *pflag.FlagSet) {
@@ -40,6 +41,7 @@ func (o *settingsFlags) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass environment variables with this prefix")
 	f.StringVar(&o.image, "image", "",
 		"the agent's image, which needs none of our programs (default: of the dev container if you accepted it, else of the project's template)")
+	o.workspace.register(f)
 	o.limits.register(f)
 }
 
@@ -74,6 +76,9 @@ func (o *settingsFlags) read(project string) (settings.Settings, error) {
 	given.Entries("private", "--private", o.private)
 	given.EnvPrefixes("--env-prefix", o.envPrefixes)
 	o.limits.give(&given)
+	if err := o.workspace.give(&given); err != nil {
+		return settings.Settings{}, err
+	}
 	s, bad := given.Accept()
 	if bad != nil {
 		return settings.Settings{}, exitWith(exitUsage, diag.OrHint(bad[0], "see 'sbx-devc run --help'"))

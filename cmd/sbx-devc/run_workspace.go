@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/userdir"
+	"github.com/org/claude-sandbox/session/images"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
+)
+
+// workspaceFlags say which folders of this machine the agent gets, and how. They are a
+// part of settingsFlags.
+type workspaceFlags struct {
+	mode   string
+	none   bool
+	mounts []string
+}
+
+func (o *workspaceFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&o.mode, "workspace", "", "how the agent gets the project: bind (the folder itself), ro (read-only) or none (an empty folder)")
+	f.BoolVar(&o.none, "no-mount", false, "the same as --workspace none")
+	f.StringArrayVar(&o.mounts, "mount", nil,
+		"a folder or file in addition: HOST:CONTAINER[:ro], or type=bind,source=HOST,target=CONTAINER[,readonly]")
+}
+
+// give adds what the flags say to settings.
+func (o *workspaceFlags) give(given *settings.Given) error {
+	mode := o.mode
+	if o.none {
+		if mode != "" && mode != string(workspace.None) {
+			return exitWith(exitUsage, diag.WithHint(errors.New("--no-mount and --workspace "+mode+" exclude each other"), "leave one out"))
+		}
+		mode = string(workspace.None)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return exitWith(exitInternal, err)
+	}
+	given.WorkspaceMode("--workspace", mode)
+	given.Mounts("--mount", o.mounts, here)
+	return nil
+}
+
+// ownFolders are where this program keeps the user's settings, runs and images.
+func (a *app) ownFolders() (dirs []string) {
+	if own, err := userdir.Find(a.getenv); err == nil {
+		dirs = append(dirs, real(string(own)))
+	}
+	if cache, err := images.CacheDir(); err == nil {
+		dirs = append(dirs, real(cache))
+	}
+	return append(dirs, real(filepath.Dir(a.runs().Dir())))
+}

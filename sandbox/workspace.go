@@ -1,0 +1,99 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
+)
+
+// workspaceMode is how the run shows the project. A folder that is more than a project is
+// refused, unless nothing of it is shown.
+func workspaceMode(o Options, s settings.Settings, w *workspace.Workspace) (workspace.Mode, error) {
+	mode := workspace.Mode(cmp.Or(s.Workspace.Mode, string(workspace.Bind)))
+	if mode == workspace.None {
+		return mode, nil
+	}
+	if o.CommitLeft && mode == workspace.ReadOnly {
+		return mode, fmt.Errorf("%w: --commit: the agent leaves nothing uncommitted in a project that it can only read", ErrConfig)
+	}
+	return mode, w.Refuse()
+}
+
+// addMounts adds the folders that the settings mount in addition to the project, and
+// returns what must be said about them.
+func addMounts(project *workspace.Mounts, w *workspace.Workspace, mounts []settings.Mount, o Options) (said []string, err error) {
+	for i, m := range mounts {
+		if err := checkTarget(m.Container, o.ClaudePath); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(mounts[:i], func(other settings.Mount) bool { return other.Container == m.Container }) {
+			return nil, diag.WithHint(fmt.Errorf("%w: two mounts are at %s", ErrConfig, m.Container), "leave one out")
+		}
+		host, err := settings.HostPath(m.Host, machine())
+		if err != nil {
+			return nil, fmt.Errorf("%w: mounts: %w", ErrConfig, err)
+		}
+		notes, err := project.AddFolder(w, host, m.Container, m.ReadOnly, o.OwnFolders)
+		if err != nil {
+			return nil, err
+		}
+		said = append(said, notes...)
+	}
+	return said, nil
+}
+
+// checkTarget refuses places in the agent's container where a mount would hide what the
+// run puts there, or change Claude Code's own program.
+func checkTarget(target, claudePath string) error {
+	places := []string{"/proc", "/sys", "/dev", "/etc/sbx", "/etc/passwd", "/etc/group", "/usr/local/sbin", recordsPath,
+		agentHome + "/.claude", path.Dir(cmp.Or(claudePath, DefaultClaudePath))}
+	hint := "choose another place, such as /mnt/NAME or " + agentHome + "/NAME"
+	err := fmt.Errorf("%w: a mount cannot be at %s", ErrConfig, target)
+	switch {
+	case target == workspaceTarget || strings.HasPrefix(target, workspaceTarget+"/"):
+		return diag.WithHint(fmt.Errorf("%w: that is the project, and the engine would make the place in it", err), "%s", hint)
+	case target == agentHome, strings.HasPrefix(target, "/.sbx"),
+		slices.ContainsFunc(places, func(p string) bool { return within(p, target) || within(target, p) }):
+		return diag.WithHint(fmt.Errorf("%w: the run has its own files there", err), "%s", hint)
+	}
+	return nil
+}
+
+// within reports whether a clean path is dir or in it.
+func within(name, dir string) bool {
+	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
+}
+
+// foldersToMounts lists the folders of the agent's home on the way to mounts in it. The
+// engine would make them root's, and the agent could not write next to the mount.
+func foldersToMounts(mounts []engine.Mount) (dirs []string) {
+	for _, m := range mounts {
+		for dir := path.Dir(m.Target); strings.HasPrefix(dir, agentHome+"/"); dir = path.Dir(dir) {
+			if taken := func(other engine.Mount) bool { return within(dir, other.Target) }; !slices.ContainsFunc(mounts, taken) {
+				dirs = union(dirs, []string{dir})
+			}
+		}
+	}
+	return dirs
+}
+
+// machine is how this machine writes its paths.
+func machine() settings.Machine {
+	if runtime.GOOS == "windows" {
+		return settings.Windows
+	}
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	if strings.Contains(strings.ToLower(string(release)), "microsoft") {
+		return settings.WSL
+	}
+	return settings.Unix
+}
