@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -27,6 +28,17 @@ type Entry struct {
 	File   string
 	Line   int // 1-based
 	Column int // 1-based, in bytes
+}
+
+// Place is FILE:LINE:COLUMN of an entry of a list, "" where the list has none with that
+// text.
+func (a *Accepted) Place(list, text string) string {
+	entries := a.Entries()
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.List == list && e.Text == text })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d:%d", entries[i].File, entries[i].Line, entries[i].Column)
 }
 
 // Entries returns the entries of the network lists, sorted by their place.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/explain"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates/adopt"
@@ -42,68 +42,39 @@ func isDefaultSettings(file string) bool {
 	return filepath.Base(file) == devcontainer.SettingsName && filepath.Base(filepath.Dir(file)) == ".devcontainer"
 }
 
-// projectPolicy is a policy and the place that it was read from.
-type projectPolicy struct {
-	*firewall.Policy
-	entries []settings.Entry // where they stand; nil for a Feature's options
-	feature bool             // the firewall Feature's options hold it
-}
-
-// list names a list of entries where the user keeps it.
-func (p projectPolicy) list(name string) string {
-	if p.feature {
-		return fmt.Sprintf("the Feature's option %q", name)
-	}
-	return "network." + name
-}
-
-// fix says which entry opens a target, in mode allowlist if verdict says that it
-// is open now; why says why none does.
-func (p projectPolicy) fix(t firewall.Target, verdict firewall.Verdict) (hint, why string) {
-	entry, why := audit.Fix(p.Policy, t)
-	if entry == "" {
-		return "", why
-	}
-	to := "to open it"
-	if verdict == firewall.Allow {
-		to = `to open it in mode "allowlist" too`
-	}
-	return fmt.Sprintf("%s, add to %s: %q", to, p.list("allow"), entry), ""
-}
-
-// privateFix says which entry lets a name of a local network lead to a private
-// address, as it most likely does; "" = none is needed.
-func (p projectPolicy) privateFix(t firewall.Target) string {
-	if !firewall.IsLocalName(t.Name) || !p.Resolves() || p.MayBePrivate(t.Name) != "" || firewall.IsMetadataName(t.Name) {
-		return ""
-	}
-	return fmt.Sprintf("%s most likely leads to a private address: add %q to %s too", t.Name, t.Name, p.list("private"))
-}
-
-// loadPolicy reads the policy of a file of settings, or of the firewall Feature
+// loadPolicy reads the policy, with the places of its entries, of a file of settings, or of the firewall Feature
 // in the project's devcontainer.json when there is no such file.
-func loadPolicy(file string) (projectPolicy, error) {
+func loadPolicy(file string) (explain.Explainer, error) {
+	none := explain.Explainer{}
 	s, err := settings.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && isDefaultSettings(file) {
 		// A dev container with the Feature keeps its policy in the Feature's options.
 		policy, bad := adopt.Policy(scaffold.Folder(filepath.Dir(filepath.Dir(file))))
 		switch {
 		case bad != nil:
-			return projectPolicy{}, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", scaffold.ConfigPath, bad),
+			return none, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", scaffold.ConfigPath, bad),
 				"'sbx-devc validate' shows everything that is wrong")
 		case policy == nil:
 			err = &fs.PathError{Op: "open", Path: file, Err: fs.ErrNotExist} // and not that of a folder above it
-			return projectPolicy{}, diag.WithHint(err, "name the settings with --file; 'sbx-devc init' writes a project's")
+			return none, diag.WithHint(err, "name the settings with --file; 'sbx-devc init' writes a project's")
 		}
-		return projectPolicy{Policy: policy, feature: true}, nil
+		return explain.Explainer{
+			Policy: policy,
+			List:   func(list string) string { return fmt.Sprintf("the Feature's option %q", list) },
+			Place:  func(string, string) string { return "" },
+		}, nil
 	}
 	if err != nil {
-		return projectPolicy{}, err
+		return none, err
 	}
 	if s.Settings == nil {
-		return projectPolicy{}, diag.WithHint(s.Err(), "sbx-devc validate %s shows everything that is wrong", file)
+		return none, diag.WithHint(s.Err(), "sbx-devc validate %s shows everything that is wrong", file)
 	}
-	return projectPolicy{Policy: s.Settings.Policy(), entries: s.Settings.Entries()}, nil
+	return explain.Explainer{
+		Policy: s.Settings.Policy(),
+		List:   func(list string) string { return "network." + list },
+		Place:  s.Settings.Place,
+	}, nil
 }
 
 func (a *app) policyCheckCommand() *cobra.Command {
@@ -139,13 +110,13 @@ func (a *app) policyCheck(file, target string) error {
 	}
 	d := t.Decide(policy.Policy)
 	fmt.Fprintf(a.stdout, "%s %s: %s\n", d.Verdict, target, d.Reason)
-	switch hint, why := policy.fix(t, d.Verdict); {
+	switch hint, why := policy.Fix(t, d.Verdict); {
 	case hint != "":
 		fmt.Fprintf(a.stderr, "sbx-devc: hint: %s\n", hint)
 	case why != "" && why != d.Reason:
 		fmt.Fprintf(a.stderr, "sbx-devc: no entry is offered: %s\n", why)
 	}
-	if hint := policy.privateFix(t); hint != "" {
+	if hint := policy.PrivateFix(t); hint != "" {
 		fmt.Fprintf(a.stderr, "sbx-devc: hint: %s\n", hint)
 	}
 	if d.Allowed() {

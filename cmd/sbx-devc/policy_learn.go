@@ -15,11 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/learn"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -93,7 +91,7 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	}
 	if o.format != "diff" {
 		lesson := learn.New(records, log.Policy, o.learn)
-		a.explainLesson(lesson, records, log.Policy, o.learn)
+		a.sayNotes(lesson)
 		return a.printEntries(lesson, o.format)
 	}
 	file, err := settingsToExtend(o.file)
@@ -102,7 +100,7 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	}
 	policy := file.Settings.Policy()
 	lesson := learn.New(records, policy, o.learn)
-	a.explainLesson(lesson, records, policy, o.learn)
+	a.sayNotes(lesson)
 	if policy.Mode() == firewall.ModeAudit && !o.enforce {
 		fmt.Fprintf(a.stderr, "sbx-devc: the mode of %s is still audit, which lets everything out; --enforce sets it to allowlist\n", o.file)
 	}
@@ -206,58 +204,26 @@ func settingsToExtend(file string) (*settings.File, error) {
 	return f, nil
 }
 
-// maxLeft bounds what is said about one lesson.
-const maxLeft = 20
-
-// explainLesson says what a person should know before the entries are added.
-func (a *app) explainLesson(l *learn.Lesson, records []audit.Record, policy *firewall.Policy, o learn.Options) {
-	for _, p := range l.Add {
-		if p.Note != "" {
-			fmt.Fprintf(a.stderr, "sbx-devc: note: %s: %s\n", p.Entry, p.Note)
-		}
-	}
-	for i, h := range l.Left {
-		if i == maxLeft {
-			fmt.Fprintf(a.stderr, "sbx-devc: left out: %d more\n", len(l.Left)-i)
-			break
-		}
-		fmt.Fprintf(a.stderr, "sbx-devc: left out: %s: %s\n", visible.ASCII(h.Host), visible.ASCII(h.Why))
-	}
-	refused := 0
-	if !o.Denied {
-		o.Denied = true
-		wider := learn.New(records, policy, o)
-		refused = max(0, len(wider.Add)-len(l.Add))
-	}
-	switch {
-	case refused > 0:
-		fmt.Fprintf(a.stderr, "sbx-devc: left out: what was refused; --include denied proposes %d more\n", refused)
-	case len(l.Add) == 0:
-		fmt.Fprintln(a.stderr, "sbx-devc: the allowlist lacks nothing of what was seen")
+// sayNotes says what a person should know before the entries are added.
+func (a *app) sayNotes(l *learn.Lesson) {
+	for _, note := range l.Notes() {
+		fmt.Fprintf(a.stderr, "sbx-devc: %s\n", note)
 	}
 }
 
 // printEntries prints the entries for a command line or for a list.
 func (a *app) printEntries(l *learn.Lesson, format string) error {
-	flags := map[string]string{"presets": "--preset", "allow": "--allow", "private": "--private"}
-	var words []string
-	for _, p := range l.Add {
-		switch {
-		case format == "flags":
-			words = append(words, flags[p.List]+" '"+p.Entry+"'") // an entry holds no quote
-		case p.List == "allow":
-			words = append(words, p.Entry)
-		default:
+	text := l.Flags()
+	if format == "lines" {
+		hosts, others := l.Hosts()
+		for _, p := range others {
 			fmt.Fprintf(a.stderr, "sbx-devc: note: %s belongs to \"%s\", not to a list of hosts\n", p.Entry, p.List)
 		}
+		text = strings.Join(hosts, "\n")
 	}
-	if len(words) == 0 {
+	if text == "" {
 		return nil
 	}
-	separator := "\n"
-	if format == "flags" {
-		separator = " "
-	}
-	_, err := fmt.Fprintln(a.stdout, strings.Join(words, separator))
+	_, err := fmt.Fprintln(a.stdout, text)
 	return err
 }

@@ -39,8 +39,9 @@ type LeftOut struct {
 
 // Lesson is what an allowlist lacks.
 type Lesson struct {
-	Add  []Proposal // in the order of the lists, then by entry
-	Left []LeftOut  // by host
+	Add     []Proposal // in the order of the lists, then by entry
+	Left    []LeftOut  // by host
+	Refused int        // entries that Options.Denied would add
 }
 
 // Bounds of what a lesson takes for somebody's hosts rather than data.
@@ -54,6 +55,15 @@ const (
 // New compares what was seen with a policy as it is in mode allowlist; its own mode
 // does not matter. nil is one without an entry.
 func New(records []audit.Record, policy *firewall.Policy, o Options) *Lesson {
+	l := newLesson(records, policy, o)
+	if !o.Denied {
+		o.Denied = true
+		l.Refused = max(0, len(newLesson(records, policy, o).Add)-len(l.Add))
+	}
+	return l
+}
+
+func newLesson(records []audit.Record, policy *firewall.Policy, o Options) *Lesson {
 	if policy == nil {
 		policy, _ = firewall.NewPolicy(firewall.Network{}) // which is one
 	}

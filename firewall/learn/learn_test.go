@@ -251,3 +251,24 @@ func TestLearnedPolicyAllowsWhatWasSeenAndNoMore(t *testing.T) {
 		}
 	}
 }
+
+// Attack: names that the agent asked for draw on the screen, or are so many that they
+// push the proposal away.
+func TestAttackTheNotesAreDrawnOver(t *testing.T) {
+	l := &Lesson{Refused: 2}
+	for i := range 1000 {
+		l.Left = append(l.Left, LeftOut{Host: fmt.Sprintf("h%d\x1b[2J\u202e.example", i), Why: "it looks\nlike data"})
+	}
+	l.Add = []Proposal{{List: "allow", Entry: "a.example"}, {List: "private", Entry: "db.internal", Note: "it may be private"}}
+	notes := l.Notes()
+	if all := strings.Join(notes, "|"); strings.ContainsAny(all, "\x1b\n\u202e") || len(notes) > 30 ||
+		!strings.HasSuffix(all, "left out: 980 more|left out: what was refused; --include denied proposes 2 more") {
+		t.Errorf("%d notes: %s", len(notes), all)
+	}
+	if flags := l.Flags(); flags != "--allow 'a.example' --private 'db.internal'" {
+		t.Error(flags)
+	}
+	if hosts, others := l.Hosts(); len(hosts) != 1 || len(others) != 1 || others[0].Entry != "db.internal" {
+		t.Error(hosts, others)
+	}
+}

@@ -1,0 +1,9 @@
+// Package explain says why a policy decides as it does about one host.
+//
+//	firewall.Policy ─┐
+//	firewall.Target ─┼─ Explainer.Write ─► one line for each port: verdict, reason, the entry that
+//	places of entries┘                     decides and where it stands, the entry that would open it
+//
+// It asks the matcher that enforces the policy, and so cannot say anything else than
+// what happens. Nothing is resolved and nothing is connected to.
+package explain
