@@ -76,7 +76,7 @@ func (p *Plan) environment(o Options, s settings.Settings) error {
 			p.passed = append(p.passed, name)
 		}
 	}
-	p.Agent.Env = env
+	p.Agent.Env = withCaches(env, taken)
 	return nil
 }
 

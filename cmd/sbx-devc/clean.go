@@ -10,47 +10,130 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/filekind"
+	"github.com/org/claude-sandbox/internal/progress"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/runs"
+	"github.com/org/claude-sandbox/session/volumes"
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
-func (a *app) cleanCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "clean [DIR]",
-		Short: "Remove the empty folders that a dev container or a run left in a project",
-		Long: `Remove the empty folders in DIR, by default the project around the current folder,
-that init or a run made because programs on this machine would obey files of an
-agent there: .vscode, .idea, commondir and the like. Folders with content stay.
-
-They are mount points while a container uses the project, so nothing is removed
-during that time. The next start of a dev container makes them again.
-
-Exit code 0: they are gone; 66: DIR is missing; 69: the container engine does not
-answer; 73: a folder could not be removed; 75: a container uses the project.`,
-		Example: "  sbx-devc clean",
-		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.clean(cmd.Context(), a.projectDir(args)) },
-	}
+// cleanOptions are the flags of clean.
+type cleanOptions struct {
+	dryRun      bool
+	allProjects bool
 }
 
-func (a *app) clean(ctx context.Context, dir string) error {
+func (a *app) cleanCommand() *cobra.Command {
+	var o cleanOptions
+	cmd := &cobra.Command{
+		Use:   "clean [DIR]",
+		Short: "Remove a project's caches, old programs, and the empty folders in it",
+		Long: `Remove what runs keep for DIR, by default the project around the current folder:
+
+- the caches of its package managers, a volume of the engine; the next run begins
+  with an empty one
+- volumes with versions of Claude Code that this sbx-devc does not use
+- the empty folders that init or a run made because programs on this machine would
+  obey files of an agent there: .vscode, .idea, commondir and the like. Folders with
+  content stay. They are mount points while a container uses the project; the next
+  start of a dev container makes them again.
+
+--all-projects removes the caches of every project, also of those that are gone.
+Nothing is removed while a container uses the project.
+
+Exit code 0: they are gone; 66: DIR is missing; 69: the container engine does not
+answer; 73: something could not be removed; 75: a container uses it.`,
+		Example: `  sbx-devc clean --dry-run
+  sbx-devc clean`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.clean(cmd.Context(), a.projectDir(args), o) },
+	}
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list what would be removed, with sizes, and remove nothing")
+	cmd.Flags().BoolVar(&o.allProjects, "all-projects", false, "remove the caches of all of your projects")
+	return cmd
+}
+
+func (a *app) clean(ctx context.Context, dir string, o cleanOptions) error {
 	if !filekind.IsFolder(dir) {
 		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no folder", dir), "name the project's folder"))
 	}
-	if err := withEngine(ctx, func(e *engine.Engine) error { return unused(ctx, e, real(dir)) }); err != nil {
+	removed := 0
+	err := withEngine(ctx, func(e *engine.Engine) (err error) {
+		if !o.dryRun {
+			if err := unused(ctx, e, real(dir)); err != nil {
+				return err
+			}
+		}
+		removed, err = a.cleanVolumes(ctx, e, real(dir), o)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	removed, err := scaffold.Folder(dir).RemoveFolders()
-	if err != nil {
-		return exitWith(exitCantWrite, err)
+	folders, verb := scaffold.Folder(dir).EmptyFolders(), "would remove"
+	if !o.dryRun {
+		verb = "removed"
+		if folders, err = scaffold.Folder(dir).RemoveFolders(); err != nil {
+			return exitWith(exitCantWrite, err)
+		}
 	}
-	if len(removed) > 0 {
-		fmt.Fprintf(a.stderr, "sbx-devc: removed empty folders: %s\n", strings.Join(removed, ", "))
-	} else {
+	if len(folders) > 0 {
+		fmt.Fprintf(a.stderr, "sbx-devc: %s empty folders: %s\n", verb, strings.Join(folders, ", "))
+	} else if removed == 0 {
 		fmt.Fprintln(a.stderr, "sbx-devc: nothing to remove")
 	}
 	return nil
+}
+
+// cleanVolumes removes the volumes, or lists them, and returns how many there are.
+func (a *app) cleanVolumes(ctx context.Context, e *engine.Engine, dir string, o cleanOptions) (int, error) {
+	cache, err := images.CacheDir()
+	if err != nil {
+		return 0, exitWith(exitInternal, err)
+	}
+	kept := volumes.Store{Engine: e, Dir: cache}
+	var caches []volumes.Kept
+	if o.allProjects {
+		caches, err = kept.List(ctx, volumes.Cache)
+	} else {
+		caches, err = kept.CachesOf(ctx, dir)
+	}
+	if err != nil {
+		return 0, err
+	}
+	programs, err := images.OldClaude(ctx, kept)
+	if err != nil {
+		return 0, err
+	}
+	all := append(caches, programs...)
+	if len(all) > 0 {
+		if err := kept.Measure(ctx, all); err != nil {
+			return 0, err
+		}
+	}
+	for _, v := range all {
+		what := "an old version of Claude Code, " + v.Name
+		if v.Kind == volumes.Cache {
+			what = "the package managers' caches of " + v.Project()
+		}
+		if v.Bytes >= 0 {
+			what += ", " + progress.Size(v.Bytes)
+		}
+		if o.dryRun {
+			fmt.Fprintf(a.stderr, "sbx-devc: would remove %s\n", what)
+			continue
+		}
+		switch err := kept.Remove(ctx, v); {
+		case err != nil && v.Kind == volumes.Claude:
+			fmt.Fprintf(a.stderr, "sbx-devc: note: %s stays: %v\n", what, err)
+			continue
+		case err != nil:
+			return 0, exitWith(exitLocked, diag.WithHint(err, "end the run that uses it first"))
+		}
+		fmt.Fprintf(a.stderr, "sbx-devc: removed %s\n", what)
+	}
+	return len(all), nil
 }
 
 // unused refuses a project that a container has mounted: to remove a place of a

@@ -212,6 +212,11 @@ func (a *app) start(ctx context.Context, o runOptions, choice images.Choice, pla
 	if err := bring.Bring(ctx, plan); err != nil {
 		return runError(err)
 	}
+	if !o.containers.noCache {
+		if err := bring.Volumes().GiveCache(ctx, plan, plan.Folder()); err != nil {
+			return runError(err)
+		}
+	}
 	if host.StateDir, err = a.runs().Make(plan.ID); err != nil {
 		return err
 	}

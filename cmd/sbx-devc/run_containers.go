@@ -12,6 +12,7 @@ type containerFlags struct {
 	engineNetwork string
 	noFirewall    bool
 	readOnly      bool
+	noCache       bool
 	verbose       bool
 }
 
@@ -23,6 +24,7 @@ func (o *containerFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.readOnly, "accept-read-only", false, "you know that the agent cannot change the project, as where the folder is root's")
 	f.BoolVar(&o.noFirewall, "accept-no-firewall", false,
 		"with --network host: you know that the agent then reaches everything that this machine can")
+	f.BoolVar(&o.noCache, "no-cache", false, "without the caches that the project's package managers have kept; nothing is kept either")
 	f.BoolVar(&o.verbose, "verbose", false, "show all that a build or download of the image says")
 }
 

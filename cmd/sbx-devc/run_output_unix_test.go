@@ -14,12 +14,14 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
 // A run's standard output is what 'claude -p' gives, and the prompt is what the
 // argument and standard input say together.
 func TestRunAnswersAsClaudeDoes(t *testing.T) {
+	testenv.Slow(t)
 	api := &fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo one"}}}, Final: "two"}}
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)

@@ -36,9 +36,13 @@ func (e *Engine) Volume(ctx context.Context, name string) (Volume, error) {
 	return volumeOf(r.Volume), nil
 }
 
-// Volumes returns all volumes with the label key=value.
+// Volumes returns all volumes with the label key=value; "" = any value.
 func (e *Engine) Volumes(ctx context.Context, key, value string) ([]Volume, error) {
-	r, err := e.client.VolumeList(ctx, client.VolumeListOptions{Filters: make(client.Filters).Add("label", key+"="+value)})
+	label := key
+	if value != "" {
+		label += "=" + value
+	}
+	r, err := e.client.VolumeList(ctx, client.VolumeListOptions{Filters: make(client.Filters).Add("label", label)})
 	if err != nil {
 		return nil, wrap(err, "listing volumes with label", key)
 	}
@@ -57,4 +61,20 @@ func (e *Engine) RemoveVolume(ctx context.Context, name string) error {
 		return nil
 	}
 	return err
+}
+
+// VolumeSizes returns how much room the content of each volume takes, in bytes, by
+// the volume's name. The engine reads all of them for that.
+func (e *Engine) VolumeSizes(ctx context.Context) (map[string]int64, error) {
+	r, err := e.client.DiskUsage(ctx, client.DiskUsageOptions{Volumes: true, Verbose: true})
+	if err != nil {
+		return nil, wrap(err, "measuring", "volumes")
+	}
+	sizes := map[string]int64{}
+	for _, v := range r.Volumes.Items {
+		if v.UsageData != nil && v.UsageData.Size >= 0 {
+			sizes[v.Name] = v.UsageData.Size
+		}
+	}
+	return sizes, nil
 }

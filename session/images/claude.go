@@ -3,14 +3,13 @@ package images
 import (
 	"archive/tar"
 	"context"
-	"crypto/rand"
 	"crypto/sha512"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -18,12 +17,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/npm"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
-)
-
-// Labels of a volume with Claude Code.
-const (
-	labelProgram = "sbx-devc.claude"       // npm's checksum of the package that it was filled from
-	labelOwner   = "sbx-devc.claude.owner" // the note of the user who filled it
+	"github.com/org/claude-sandbox/session/volumes"
 )
 
 // bringClaude returns the volume that holds Claude Code for a C library, filled when
@@ -34,61 +28,44 @@ func (i Images) bringClaude(ctx context.Context, arch, libc, firewall string) (v
 	if err != nil {
 		return "", err
 	}
-	filled := i.note("claude", pinned.Integrity)
-	labels := map[string]string{labelProgram: pinned.Integrity, labelOwner: short([]byte(filled))}
-	if volume, err := i.filledVolume(ctx, filled, labels); volume != "" || err != nil {
-		return volume, err
-	}
-	release, err := filled.hold()
-	if err != nil {
-		return "", err
-	}
-	defer release()
-	if volume, err := i.filledVolume(ctx, filled, labels); volume != "" || err != nil {
-		return volume, err // by the process that held the lock
-	}
-	step := i.Progress.Begin(fmt.Sprintf("fetching Claude Code %s for linux/%s (%s) from npm", pinned.Version, arch, libc))
-	volume, err = i.fillVolume(ctx, pinned, arch, labels, firewall, step)
-	if err == nil {
-		err = filled.write(volume)
-	}
-	step.End(fmt.Sprintf("fetched Claude Code %s, checked by npm's sha512", pinned.Version), err)
+	wanted := volumes.Wanted{Kind: volumes.Claude, Key: pinned.Integrity, Content: pinned.Integrity, Name: pinned.Version}
+	volume, err = i.Volumes().Take(ctx, wanted, func(volume string) error {
+		step := i.Progress.Begin(fmt.Sprintf("fetching Claude Code %s for linux/%s (%s) from npm", pinned.Version, arch, libc))
+		err := i.fillVolume(ctx, volume, pinned, arch, firewall, step)
+		step.End(fmt.Sprintf("fetched Claude Code %s, checked by npm's sha512", pinned.Version), err)
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("bringing Claude Code to the engine: %w", err)
 	}
-	i.removeOldVolumes(ctx, labels, volume)
 	return volume, nil
 }
 
-// filledVolume returns the volume of the note, "" unless it is one that was filled
-// here: its labels are those that it was made with, and the engine keeps its content.
-// A volume that an engine makes for somebody's mount has no label.
-func (i Images) filledVolume(ctx context.Context, filled note, labels map[string]string) (string, error) {
-	name := filled.read()
-	if name == "" {
-		return "", nil
+// OldClaude lists this user's volumes with Claude Code of other packages than this
+// program's.
+func OldClaude(ctx context.Context, kept volumes.Store) ([]volumes.Kept, error) {
+	current := map[string]bool{}
+	for _, arch := range []string{"amd64", "arm64"} {
+		for _, libc := range []string{npm.Glibc, npm.Musl} {
+			pinned, err := npm.Pinned(arch, libc)
+			if err != nil {
+				return nil, err
+			}
+			current[pinned.Integrity] = true
+		}
 	}
-	v, err := i.Engine.Volume(ctx, name)
-	if errors.Is(err, engine.ErrNotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if !v.Plain || v.Labels[labelProgram] != labels[labelProgram] || v.Labels[labelOwner] != labels[labelOwner] {
-		return "", nil
-	}
-	return name, nil
+	all, err := kept.List(ctx, volumes.Claude)
+	return slices.DeleteFunc(all, func(k volumes.Kept) bool { return current[k.Content] }), err
 }
 
-// fillVolume makes a volume and puts the program of a package into it. A volume
-// that was not filled to its end is removed.
-func (i Images) fillVolume(ctx context.Context, pinned npm.Package, arch string, labels map[string]string, firewall string, log io.Writer) (
-	volume string, err error,
-) {
+// Volumes are those of the same user.
+func (i Images) Volumes() volumes.Store { return volumes.Store{Engine: i.Engine, Dir: i.Cache} }
+
+// fillVolume puts the program of a package into a volume.
+func (i Images) fillVolume(ctx context.Context, volume string, pinned npm.Package, arch, firewall string, log io.Writer) (err error) {
 	blobs, err := i.store()
 	if err != nil {
-		return "", err
+		return err
 	}
 	m := imagebuild.Materials{
 		Store: blobs, NPM: npm.Registry{URL: i.npmURL(), HTTP: &http.Client{Transport: i.registry(log).Transport}},
@@ -97,37 +74,26 @@ func (i Images) fillVolume(ctx context.Context, pinned npm.Package, arch string,
 	pinned.Tarball = m.NPM.TarballURL(pinned.Name, pinned.Version)
 	tarball, err := m.FetchClaude(ctx, pinned, arch)
 	if err != nil {
-		return "", err
+		return err
 	}
 	packed, err := blobs.Opener(tarball.SHA256)(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer packed.Close()
 
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	volume = "sbx-devc-claude-" + pinned.Version + "-" + hex.EncodeToString(random[:])
-	if err := i.Engine.CreateVolume(ctx, volume, labels); err != nil {
-		return "", err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, i.Engine.RemoveVolume(context.WithoutCancel(ctx), volume))
-		}
-	}()
 	const place = "/claude"
 	container, err := i.Engine.Create(ctx, engine.Spec{
 		Image: firewall, Command: []string{"/none"}, Network: "none", Mounts: []engine.Mount{{Named: volume, Target: place}},
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { err = errors.Join(err, i.Engine.Remove(context.WithoutCancel(ctx), container)) }()
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(writeProgram(w, packed, pinned.Integrity)) }()
 	defer r.Close()
-	return volume, i.Engine.CopyTar(ctx, container, place, r)
+	return i.Engine.CopyTar(ctx, container, place, r)
 }
 
 // writeProgram writes the program of npm's package as an archive that holds nothing
@@ -168,18 +134,4 @@ func writeProgram(to io.Writer, packed io.Reader, integrity string) error {
 		return fmt.Errorf("the package of Claude Code in the cache folder has the checksum %s, not %s", got, integrity)
 	}
 	return tw.Close()
-}
-
-// removeOldVolumes removes the volumes that this user filled for the same note and
-// that no container uses, such as one that lost its labels' match.
-func (i Images) removeOldVolumes(ctx context.Context, labels map[string]string, keep string) {
-	volumes, err := i.Engine.Volumes(ctx, labelOwner, labels[labelOwner])
-	if err != nil {
-		return // they cost room alone
-	}
-	for _, v := range volumes {
-		if v.Name != keep {
-			_ = i.Engine.RemoveVolume(ctx, v.Name)
-		}
-	}
 }

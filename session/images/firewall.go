@@ -7,6 +7,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/session/volumes"
 )
 
 //go:embed firewall.Dockerfile
@@ -32,8 +33,8 @@ func (i Images) bringFirewall(ctx context.Context) (id string, err error) {
 // bringBuilt returns the id of an image that build makes of content, if this user has
 // not built it before or the engine has lost it.
 func (i Images) bringBuilt(ctx context.Context, kind, content string, build func() (id string, err error)) (id string, err error) {
-	built := i.note(kind, content)
-	if id := built.read(); id != "" {
+	built := volumes.NoteOf(i.Cache, i.Engine.Host(), kind, content)
+	if id := built.Read(); id != "" {
 		_, err := i.Engine.ImageInspect(ctx, id)
 		if err == nil || !errors.Is(err, engine.ErrNotFound) {
 			return id, err
@@ -42,5 +43,5 @@ func (i Images) bringBuilt(ctx context.Context, kind, content string, build func
 	if id, err = build(); err != nil {
 		return "", err
 	}
-	return id, built.write(id)
+	return id, built.Write(id)
 }

@@ -3,6 +3,8 @@ package images
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -205,4 +207,10 @@ func pathOf(env []string) (path string) {
 		}
 	}
 	return path
+}
+
+// short is the beginning of content's digest, 64 bits in hex.
+func short(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8])
 }

@@ -162,10 +162,8 @@ func TestAttackAnImageWithALinkWhereARunMounts(t *testing.T) {
 	}
 }
 
-// Attack: somebody has made a volume of the name under which Claude Code lies: an
-// engine makes one for any container that mounts it, and a volume can be another
-// name for a folder of the machine.
-func TestAttackTheVolumeOfClaudeCode(t *testing.T) {
+// Claude Code is put into a volume once, by its package.
+func TestClaudeCodeIsBroughtOnce(t *testing.T) {
 	var said bytes.Buffer
 	i := bringer(t, &said)
 	firewall, err := i.bringFirewall(t.Context())
@@ -192,32 +190,6 @@ func TestAttackTheVolumeOfClaudeCode(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command("docker", "volume", "rm", "-f", good).Run() })
 	if again, err := i.bringClaude(t.Context(), arch, npm.Glibc, firewall); err != nil || again != good {
 		t.Errorf("a filled volume is filled again: %s, %v", again, err)
-	}
-	pinned, err := npm.Pinned(arch, npm.Glibc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	notes, _ := filepath.Glob(filepath.Join(i.Cache, "made", "claude-*[0-9a-f]"))
-	if len(notes) != 1 {
-		t.Fatalf("notes %q", notes)
-	}
-	filled := note(notes[0])
-	want := map[string]string{labelProgram: pinned.Integrity, labelOwner: short([]byte(filled))}
-	labels := []string{"--label", labelProgram + "=" + want[labelProgram], "--label", labelOwner + "=" + want[labelOwner]}
-	for what, args := range map[string][]string{
-		"made by a mount":         nil,
-		"a folder of the machine": append([]string{"-o", "type=none", "-o", "o=bind", "-o", "device=" + t.TempDir()}, labels...),
-		"of another package":      {"--label", labelProgram + "=sha512-x", labels[2], labels[3]},
-	} {
-		if out, err := exec.Command("docker", "volume", "rm", good).CombinedOutput(); err != nil {
-			t.Fatalf("%v %s", err, out)
-		}
-		if out, err := exec.Command("docker", append(append([]string{"volume", "create"}, args...), good)...).CombinedOutput(); err != nil {
-			t.Fatalf("%v %s", err, out)
-		}
-		if got, err := i.filledVolume(t.Context(), filled, want); err != nil || got != "" {
-			t.Errorf("a volume that is %s is taken: %v", what, err)
-		}
 	}
 }
 

@@ -178,16 +178,23 @@ func (d Folder) Write(seen templates.Observation, files []templates.File, overwr
 	return nil, Failure(ErrWrite, fmt.Errorf("writing into %s: %w", d, err))
 }
 
-// RemoveFolders removes the folders that MakeFolders or a run made, as long as
-// they are empty, and returns which.
-func (d Folder) RemoveFolders() (removed []string, err error) {
+// EmptyFolders lists the folders that MakeFolders or a run made, as long as they are empty.
+func (d Folder) EmptyFolders() (empty []string) {
 	for _, p := range append(obeyed.ProjectPaths(), obeyed.BareStop) {
 		folder := filepath.Join(string(d), p)
 		entries, err := os.ReadDir(folder)
-		if info, statErr := os.Lstat(folder); err != nil || statErr != nil || !info.IsDir() || len(entries) > 0 {
-			continue
+		if info, statErr := os.Lstat(folder); err == nil && statErr == nil && info.IsDir() && len(entries) == 0 {
+			empty = append(empty, p)
 		}
-		if err := os.Remove(folder); err != nil {
+	}
+	return empty
+}
+
+// RemoveFolders removes the folders that MakeFolders or a run made, as long as
+// they are empty, and returns which.
+func (d Folder) RemoveFolders() (removed []string, err error) {
+	for _, p := range d.EmptyFolders() {
+		if err := os.Remove(filepath.Join(string(d), p)); err != nil {
 			return removed, Failure(ErrWrite, fmt.Errorf("removing the empty folder: %w", err))
 		}
 		removed = append(removed, p)

@@ -1,4 +1,4 @@
-package images
+package volumes
 
 import (
 	"crypto/sha256"
@@ -13,17 +13,21 @@ import (
 	"github.com/org/claude-sandbox/internal/filelock"
 )
 
-// note is a file of the cache folder that says what this user made on an engine:
-// the id of an image or the name of a volume.
-type note string
+// Note is a file of the user's cache folder that says what this user made on an
+// engine: the id of an image or the name of a volume.
+type Note string
 
-// note names the note about what was made of content on the engine.
-func (i Images) note(kind, content string) note {
-	return note(filepath.Join(i.Cache, "made", kind+"-"+short([]byte(i.Engine.Host()+"\n"+content))))
+// NoteOf names the note in the cache folder about what was made of content on the
+// engine host.
+func NoteOf(cache, host, kind, content string) Note {
+	return Note(filepath.Join(cache, notes, kind+"-"+short(host+"\n"+content)))
 }
 
-// read returns "" where there is no note.
-func (n note) read() string {
+// notes is the folder of the notes in the cache folder.
+const notes = "made"
+
+// Read returns "" where there is no note.
+func (n Note) Read() string {
 	text, err := os.ReadFile(string(n))
 	if err != nil {
 		return ""
@@ -31,7 +35,8 @@ func (n note) read() string {
 	return string(text)
 }
 
-func (n note) write(text string) error {
+// Write replaces the note's text.
+func (n Note) Write(text string) error {
 	err := os.MkdirAll(filepath.Dir(string(n)), 0o700)
 	if err == nil {
 		err = atomicfile.WriteBytes(string(n), 0o600, []byte(text))
@@ -43,11 +48,11 @@ func (n note) write(text string) error {
 }
 
 // hold waits until no other process makes what the note is about.
-func (n note) hold() (release func(), err error) {
+func (n Note) hold() (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(string(n)), 0o700); err != nil {
 		return nil, fmt.Errorf("writing the image cache: %w", err)
 	}
-	f, err := os.OpenFile(string(n)+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(string(n)+lockSuffix, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("writing the image cache: %w", err)
 	}
@@ -64,8 +69,14 @@ func (n note) hold() (release func(), err error) {
 	}
 }
 
-// short is the beginning of content's digest, 64 bits in hex.
-func short(content []byte) string {
-	sum := sha256.Sum256(content)
+// lockSuffix ends the name of a note's lock.
+const lockSuffix = ".lock"
+
+// owner is what a volume says of the note that names it.
+func (n Note) owner() string { return short(string(n)) }
+
+// short is the beginning of a text's digest, 64 bits in hex.
+func short(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }

@@ -1,0 +1,62 @@
+package sandbox
+
+import (
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/engine"
+)
+
+// cacheFolder is where the programs that fetch and compile for the agent keep what
+// they need again.
+const cacheFolder = agentHome + "/.cache"
+
+// cacheVariables lead package managers to cacheFolder that would keep their caches
+// elsewhere: below a home folder that ends with the run, in an image that is
+// read-only, or, as pnpm does, in the project. The same ones are in the dev
+// container's Dockerfiles; see templates/parts/shared/caches.dockerfile. Installers
+// of git hooks do nothing, because the project's are the host's, and Puppeteer's
+// browser is fetched by a command of its own, which fails aloud where its host is
+// closed.
+func cacheVariables() []string {
+	return []string{
+		"npm_config_cache=" + cacheFolder + "/npm",
+		"pnpm_config_store_dir=" + cacheFolder + "/pnpm",
+		"YARN_GLOBAL_FOLDER=" + cacheFolder + "/yarn-global",
+		"COREPACK_HOME=" + cacheFolder + "/corepack",
+		"COREPACK_ENABLE_DOWNLOAD_PROMPT=0",
+		"UV_PYTHON_INSTALL_DIR=" + cacheFolder + "/uv-python",
+		"UV_LINK_MODE=copy",
+		"GOMODCACHE=" + cacheFolder + "/go-mod",
+		"CARGO_HOME=" + cacheFolder + "/cargo",
+		"MAVEN_ARGS=-Dmaven.repo.local=" + cacheFolder + "/maven",
+		"MAVEN_USER_HOME=" + cacheFolder + "/maven-user",
+		"GRADLE_USER_HOME=" + cacheFolder + "/gradle",
+		"BUNDLE_PATH=" + cacheFolder + "/bundle",
+		"COMPOSER_CACHE_DIR=" + cacheFolder + "/composer",
+		"NUGET_PACKAGES=" + cacheFolder + "/nuget",
+		"PUPPETEER_SKIP_DOWNLOAD=1",
+		"HUSKY=0",
+		"LEFTHOOK=0",
+		"SKIP_INSTALL_SIMPLE_GIT_HOOKS=1",
+	}
+}
+
+// withCaches adds the variables that nobody has set.
+func withCaches(env []string, taken map[string]bool) []string {
+	for _, v := range cacheVariables() {
+		if name, _, _ := strings.Cut(v, "="); !taken[name] {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+// MountCache gives the agent a volume of the engine for what its package managers
+// keep, which belongs to its user. Without one they begin anew in each run. It comes
+// after whatever holds the agent's home.
+func (p *Plan) MountCache(volume string) {
+	p.Agent.Mounts = append(p.Agent.Mounts, engine.Mount{Named: volume, Target: cacheFolder})
+}
+
+// AgentUser is the user of the agent's processes.
+func (p *Plan) AgentUser() (uid, gid int) { return p.gitOwner.UID, p.gitOwner.GID }

@@ -1,0 +1,103 @@
+package volumes
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/settings/trust"
+)
+
+// GiveCache gives the agent of a plan the package managers' caches of the project in
+// dir, by its real path.
+func (s Store) GiveCache(ctx context.Context, plan *sandbox.Plan, dir string) error {
+	uid, gid := plan.AgentUser()
+	w, err := cacheOf(dir, uid, gid)
+	if err != nil {
+		return fmt.Errorf("%w: the project's caches: %w", sandbox.ErrNoStart, err)
+	}
+	name, err := s.Take(ctx, w, func(name string) error {
+		s.forgetGone(ctx)
+		return s.giveTo(ctx, name, plan.Sidecar.Image, uid, gid)
+	})
+	if err != nil {
+		return fmt.Errorf("%w: the project's caches: %w", sandbox.ErrNoStart, err)
+	}
+	plan.MountCache(name)
+	return nil
+}
+
+// cacheOf is the cache of the project in dir for an agent's user.
+func cacheOf(dir string, uid, gid int) (Wanted, error) {
+	project, err := trust.Project(dir)
+	if err != nil {
+		return Wanted{}, err
+	}
+	if _, err := os.Stat(project); err != nil { // the main worktree does not have this folder
+		project = dir
+	}
+	info, err := os.Stat(project)
+	if err != nil {
+		return Wanted{}, err
+	}
+	return Wanted{Kind: Cache, Key: project, Content: fmt.Sprintf("%s%s%s-%d-%d", project, contentEnd, identity(project, info), uid, gid)}, nil
+}
+
+// contentEnd divides a cache's content label: the project's folder comes before it.
+const contentEnd = " #"
+
+// forgetGone removes the caches of projects that are no longer there: they cost room
+// alone.
+func (s Store) forgetGone(ctx context.Context) {
+	all, _ := s.List(ctx, Cache)
+	for _, k := range all {
+		if _, err := os.Lstat(k.Project()); errors.Is(err, fs.ErrNotExist) {
+			_ = s.Remove(ctx, k)
+		}
+	}
+}
+
+// CachesOf lists this user's caches of the project in dir, also those of a project that
+// was in its place before.
+func (s Store) CachesOf(ctx context.Context, dir string) ([]Kept, error) {
+	w, err := cacheOf(dir, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.List(ctx, Cache)
+	return slices.DeleteFunc(all, func(k Kept) bool { return k.Project() != w.Key }), err
+}
+
+// Project is the folder that a cache is for.
+func (k Kept) Project() string {
+	at := strings.LastIndex(k.Content, contentEnd)
+	return k.Content[:max(at, 0)]
+}
+
+// giveTo makes the root of an empty volume a user's. image is of the container that
+// this is done in, which is not started.
+func (s Store) giveTo(ctx context.Context, volume, image string, uid, gid int) (err error) {
+	const place = "/cache"
+	container, err := s.Engine.Create(ctx, engine.Spec{
+		Image: image, Command: []string{"/none"}, Network: "none", Mounts: []engine.Mount{{Named: volume, Target: place}},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Engine.Remove(context.WithoutCancel(ctx), container)) }()
+	var archive bytes.Buffer
+	tw := tar.NewWriter(&archive)
+	err = tw.WriteHeader(&tar.Header{Name: place[1:] + "/", Typeflag: tar.TypeDir, Mode: 0o700, Uid: uid, Gid: gid})
+	if err = errors.Join(err, tw.Close()); err != nil {
+		return err
+	}
+	return s.Engine.CopyTar(ctx, container, "/", &archive)
+}

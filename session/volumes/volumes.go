@@ -1,0 +1,171 @@
+package volumes
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/engine"
+)
+
+// Store are the volumes that one user has on an engine. Both fields are required.
+type Store struct {
+	Engine *engine.Engine
+	Dir    string // the user's cache folder; see images.CacheDir
+}
+
+// Kinds of volumes. A volume has the labels sbx-devc.KIND, its content, and
+// sbx-devc.KIND.owner, its note.
+const (
+	Claude = "claude" // the program Claude Code
+	Cache  = "cache"  // what package managers of a project fetched
+)
+
+func contentLabel(kind string) string { return "sbx-devc." + kind }
+func ownerLabel(kind string) string   { return "sbx-devc." + kind + ".owner" }
+
+// Wanted is a volume that somebody needs.
+type Wanted struct {
+	Kind    string
+	Key     string // what there is one of: a checksum, a project's folder
+	Content string // the volume is taken while this stays, and replaced when it changes
+	Name    string // for people, in the volume's name; "" = none
+}
+
+func (s Store) note(w Wanted) Note { return NoteOf(s.Dir, s.Engine.Host(), w.Kind, w.Key) }
+
+// Find returns the name of a volume that was filled before, "" for none.
+func (s Store) Find(ctx context.Context, w Wanted) (name string, err error) {
+	note := s.note(w)
+	name = note.Read()
+	if name == "" {
+		return "", nil
+	}
+	v, err := s.Engine.Volume(ctx, name)
+	if errors.Is(err, engine.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if !v.Plain || v.Labels[contentLabel(w.Kind)] != w.Content || v.Labels[ownerLabel(w.Kind)] != note.owner() {
+		return "", nil
+	}
+	return name, nil
+}
+
+// Take returns the name of a volume, which it makes where there is none: fill gets
+// the name of an empty one, once for all processes of this user. A volume that could
+// not be filled is removed, and so are earlier ones of the same kind and key that no
+// container uses.
+func (s Store) Take(ctx context.Context, w Wanted, fill func(name string) error) (name string, err error) {
+	if name, err := s.Find(ctx, w); name != "" || err != nil {
+		return name, err
+	}
+	note := s.note(w)
+	release, err := note.hold()
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	if name, err := s.Find(ctx, w); name != "" || err != nil {
+		return name, err // by the process that held the lock
+	}
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails
+	name = strings.Join(slices.DeleteFunc([]string{"sbx-devc", w.Kind, w.Name, hex.EncodeToString(random[:])},
+		func(part string) bool { return part == "" }), "-")
+	labels := map[string]string{contentLabel(w.Kind): w.Content, ownerLabel(w.Kind): note.owner()}
+	if err := s.Engine.CreateVolume(ctx, name, labels); err != nil {
+		return "", err
+	}
+	if err = fill(name); err == nil {
+		err = note.Write(name)
+	}
+	if err != nil {
+		return "", errors.Join(err, s.Engine.RemoveVolume(context.WithoutCancel(ctx), name))
+	}
+	_ = s.removeOwned(ctx, w.Kind, note, name) // they cost room alone
+	return name, nil
+}
+
+// removeOwned removes the volumes of a note but keep.
+func (s Store) removeOwned(ctx context.Context, kind string, note Note, keep string) error {
+	volumes, err := s.Engine.Volumes(ctx, ownerLabel(kind), note.owner())
+	errs := []error{err}
+	for _, v := range volumes {
+		if v.Name != keep {
+			errs = append(errs, s.Engine.RemoveVolume(ctx, v.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Kept is a volume of this user's.
+type Kept struct {
+	Name    string
+	Kind    string
+	Content string // see Wanted
+	Bytes   int64  // -1 = not measured
+
+	note Note
+}
+
+// List returns this user's volumes of a kind, by their content. The engine does not
+// measure them: see Measure.
+func (s Store) List(ctx context.Context, kind string) ([]Kept, error) {
+	folder := filepath.Join(s.Dir, notes)
+	files, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]Note{}
+	for _, f := range files {
+		if name := strings.TrimSuffix(f.Name(), lockSuffix); strings.HasPrefix(name, kind+"-") {
+			note := Note(filepath.Join(folder, name))
+			of[note.owner()] = note
+		}
+	}
+	volumes, err := s.Engine.Volumes(ctx, ownerLabel(kind), "")
+	var kept []Kept
+	for _, v := range volumes {
+		if note, own := of[v.Labels[ownerLabel(kind)]]; own {
+			kept = append(kept, Kept{Name: v.Name, Kind: kind, Content: v.Labels[contentLabel(kind)], Bytes: -1, note: note})
+		}
+	}
+	slices.SortFunc(kept, func(a, b Kept) int { return cmp.Or(cmp.Compare(a.Content, b.Content), cmp.Compare(a.Name, b.Name)) })
+	return kept, err
+}
+
+// Measure fills in how much room volumes take. The engine reads all of its volumes.
+func (s Store) Measure(ctx context.Context, kept []Kept) error {
+	sizes, err := s.Engine.VolumeSizes(ctx)
+	for i, k := range kept {
+		if size, known := sizes[k.Name]; known {
+			kept[i].Bytes = size
+		}
+	}
+	return err
+}
+
+// Remove removes a volume, and the note that names it. One that a container uses is
+// an error.
+func (s Store) Remove(ctx context.Context, k Kept) error {
+	if err := s.Engine.RemoveVolume(ctx, k.Name); err != nil {
+		return err
+	}
+	if k.note.Read() != k.Name {
+		return nil
+	}
+	return os.Remove(string(k.note)) // not its lock: another process may wait for it
+}
