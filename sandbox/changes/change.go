@@ -53,6 +53,12 @@ type Change struct {
 	Minus   int          `json:"minus"`
 	Note    string       `json:"note,omitempty"` // why the content is not shown, for people; "" = it is in the diff
 
+	When   int64  `json:"when,omitempty"`  // when the kernel last noted a change of it as it is now, in nanoseconds since 1970; 0 = unknown
+	Twin   string `json:"twin,omitempty"`  // a path that some file systems take for the same name
+	Sum    string `json:"sum,omitempty"`   // SHA-256 in hex of the file as it is now; "" = it was not read
+	Patch  Piece  `json:"patch,omitzero"`  // of PatchFile: its part of the diff
+	Former Piece  `json:"former,omitzero"` // of FormerFile: what a binary file held
+
 	// A folder with very many new or removed files is one Change.
 	Folded bool  `json:"folded,omitempty"`
 	Files  int   `json:"files,omitempty"` // in it
@@ -60,8 +66,15 @@ type Change struct {
 
 	old, new []byte // content, while the diff is made; nil = none, or see Note
 	patch    []byte // of this change; nil = none, or see Note
+	former   []byte // what a binary file held
 	moved    fileID // to find From
 	gits     bool   // git's own files, which are no work of anybody's
+}
+
+// Piece is a part of a file in the run's folder; the zero value is none.
+type Piece struct {
+	At   int64 `json:"at"` // bytes from the file's beginning
+	Size int64 `json:"size"`
 }
 
 // Set is what changed. Changes are sorted: the most dangerous class first, then
@@ -90,6 +103,7 @@ const (
 	maxKept      = 64 << 20  // of all copies that Take makes
 	maxRead      = 192 << 20 // of what Compare reads
 	maxPatch     = 16 << 20  // of the diff
+	maxFormer    = 16 << 20  // of binary files as they were
 	maxChanges   = 20_000    // in a Set
 	foldFrom     = 1000      // files of a new or a removed folder that becomes one Change
 	maxInFolded  = 100       // dangerous files that are named nevertheless

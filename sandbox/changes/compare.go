@@ -14,7 +14,7 @@ import (
 func (b *Before) Compare(ctx context.Context) *Set {
 	w := &walk{ctx: ctx, root: b.root, before: b.tree, table: b.table, left: maxEntries, unseen: unseen{lines: slices.Clone(b.seen)}}
 	after := w.run()
-	c := &comparison{b: b, after: after, removed: map[fileID]string{}}
+	c := &comparison{b: b, after: after, removed: map[fileID]string{}, twins: map[string]string{}}
 	c.folder(".", b.tree, after)
 	c.findMoves()
 	if n := b.sums.missed; n > 0 {
@@ -34,6 +34,7 @@ type comparison struct {
 	after   *node
 	changes []Change
 	removed map[fileID]string // files that are gone, by what they were
+	twins   map[string]string // paths that some file systems take for each other's, by the new one
 	inGit   bool              // these are a repository's own files
 }
 
@@ -48,6 +49,7 @@ func (c *comparison) folder(rel string, before, after *node) {
 			c.gone(at, was)
 		}
 	}
+	c.findTwins(rel, before, after)
 	for i := range after.kids {
 		now := &after.kids[i]
 		if before.kid(now.name) != nil {
@@ -156,6 +158,9 @@ func (c *comparison) below(rel string, n *node, kind Kind) {
 		return
 	}
 	newRepository := kind == Added && isRepository(n.name)
+	if kind == Added {
+		c.findTwins(rel, nil, n)
+	}
 	if !newRepository && (files <= foldFrom || manyBelow(n, files)) {
 		for i := range n.kids {
 			if k := &n.kids[i]; k.what == Folder {
@@ -235,7 +240,8 @@ func (c *comparison) add(rel string, kind Kind, was, now *node) {
 		change.Before = was.state()
 	}
 	if now != nil {
-		change.After, change.moved = now.state(), now.id
+		change.After, change.moved, change.When = now.state(), now.id, now.ctime
+		change.Twin = c.twinOf(rel)
 	}
 	change.Class = c.class(rel)
 	c.changes = append(c.changes, change)

@@ -48,7 +48,7 @@ func (s *Set) Rows() []Row {
 		c := &s.Changes[i]
 		group := groups[key(c)]
 		if len(group) < groupFrom {
-			rows = append(rows, c.row())
+			rows = append(rows, c.Row())
 		} else if group[0] == i {
 			rows = append(rows, s.grouped(group))
 		}
@@ -89,8 +89,8 @@ func (k Kind) adjective() string {
 	return string(k)
 }
 
-// row is the line of one change.
-func (c *Change) row() Row {
+// Row is the line of one change.
+func (c *Change) Row() Row {
 	row := Row{Path: visible.Line(c.Path), Class: c.Class, Note: c.Note}
 	switch {
 	case c.Folded:
@@ -133,7 +133,7 @@ func (s *State) inWords() string {
 
 // inWords is a change on one line.
 func (c *Change) inWords() string {
-	r := c.row()
+	r := c.Row()
 	return r.Path + ": " + r.Words()
 }
 
@@ -167,7 +167,7 @@ func (s *Set) WriteList(w io.Writer, limit int) error {
 func (s *Set) WriteAll(w io.Writer) error {
 	rows := make([]Row, len(s.Changes))
 	for i := range s.Changes {
-		rows[i] = s.Changes[i].row()
+		rows[i] = s.Changes[i].Row()
 	}
 	return s.write(w, rows, len(rows))
 }

@@ -2,6 +2,8 @@ package changes
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"strings"
@@ -18,8 +20,12 @@ const (
 
 // makePatch turns the two sides of a change into its patch, or notes why there
 // is none. left is how many bytes the whole diff may still take.
-func (c *Change) makePatch(left *int64) {
+func (c *Change) makePatch(left, formerLeft *int64) {
 	defer func() { c.old, c.new = nil, nil }()
+	if c.new != nil {
+		sum := sha256.Sum256(c.new)
+		c.Sum = hex.EncodeToString(sum[:])
+	}
 	if c.Folded || c.Note != "" && c.new == nil {
 		return
 	}
@@ -30,6 +36,10 @@ func (c *Change) makePatch(left *int64) {
 	}
 	*left -= int64(len(text))
 	c.patch = text
+	if c.Note == NoteBinary && len(c.old) > 0 && int64(len(c.old)) <= *formerLeft {
+		*formerLeft -= int64(len(c.old))
+		c.former = c.old
+	}
 }
 
 // patchText is a change in the form that git apply reads; nil where it has none,
@@ -80,7 +90,7 @@ func (c *Change) side(out *bytes.Buffer, before, after *State, old, new []byte) 
 	switch {
 	case c.Kind == Mode || bytes.Equal(old, new):
 	case binary(old) || binary(new):
-		c.Note = noteBinary
+		c.Note = NoteBinary
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", a, b)
 	default:
 		text := diff.Diff("a", old, "b", new)
@@ -154,15 +164,23 @@ func gitQuoted(name string) string {
 // form that git apply reads. Lines of our own between two files say what is not
 // in it. What it holds is the agent's: escape it before a terminal shows it.
 func (s *Set) WritePatch(w io.Writer) error {
+	at := int64(0)
 	for i := range s.Changes {
 		c := &s.Changes[i]
+		c.Patch = Piece{at, int64(len(c.patch))}
+		if len(c.patch) == 0 {
+			c.Patch = Piece{}
+		}
 		if _, err := w.Write(c.patch); err != nil {
 			return err
 		}
-		if c.patch == nil || c.Note == noteBinary {
-			if _, err := fmt.Fprintf(w, "sbx-devc: %s\n", c.inWords()); err != nil {
+		at += c.Patch.Size
+		if c.patch == nil || c.Note == NoteBinary {
+			n, err := fmt.Fprintf(w, "sbx-devc: %s\n", c.inWords())
+			if err != nil {
 				return err
 			}
+			at += int64(n)
 		}
 	}
 	if s.More > 0 {
@@ -172,6 +190,23 @@ func (s *Set) WritePatch(w io.Writer) error {
 	}
 	for _, line := range s.Unseen {
 		if _, err := fmt.Fprintf(w, "sbx-devc: not looked at: %s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFormer writes what binary files held, and notes in each change where.
+func (s *Set) writeFormer(w io.Writer) error {
+	at := int64(0)
+	for i := range s.Changes {
+		c := &s.Changes[i]
+		if c.former == nil {
+			continue
+		}
+		c.Former = Piece{at, int64(len(c.former))}
+		at += c.Former.Size
+		if _, err := w.Write(c.former); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,8 @@ type reader struct {
 const (
 	noteLarge  = "too large to show"
 	noteEnough = "not shown: the diff is full"
-	noteBinary = "binary"
+	// NoteBinary is the note of a file whose content git would call binary.
+	NoteBinary = "binary"
 )
 
 // settle decides about files of which only times, inode or mode changed, and
@@ -126,14 +127,14 @@ func (r *reader) withOld(changes []Change, which []int, do func(i int, old []byt
 // diff makes the content of the set's changes ready for the patch: both sides
 // of what is shown, and a note for the rest.
 func (r *reader) diff(set *Set) {
-	patchLeft := int64(maxPatch)
+	patchLeft, formerLeft := int64(maxPatch), int64(maxFormer)
 	const pieces = 200 // changes whose contents are in memory at a time
 	for from := 0; from < len(set.Changes); from += pieces {
 		piece := set.Changes[from:min(from+pieces, len(set.Changes))]
 		r.contents(piece)
 		for i := range piece {
 			c := &piece[i]
-			c.makePatch(&patchLeft)
+			c.makePatch(&patchLeft, &formerLeft)
 			set.Plus, set.Minus = set.Plus+c.Plus, set.Minus+c.Minus
 			set.Cut = set.Cut || c.Note == noteEnough
 		}

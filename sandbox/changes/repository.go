@@ -27,7 +27,7 @@ func inRepository(rel string) bool {
 
 // repository compares a repository's own folder.
 func (c *comparison) repository(rel string, was, now *node) {
-	inner := &comparison{b: c.b, after: c.after, removed: map[fileID]string{}, inGit: true}
+	inner := &comparison{b: c.b, after: c.after, removed: map[fileID]string{}, twins: map[string]string{}, inGit: true}
 	inner.folder(rel, was, now)
 	bulk := newChange(rel, Changed, was.state(), now.state())
 	bulk.Folded, bulk.gits, bulk.Note = true, true, "git's own files, whose content is not shown"

@@ -12,8 +12,9 @@ import (
 
 // Files of a run's folder.
 const (
-	PatchFile = "changes.diff" // the unified diff
-	SetFile   = "changes.json" // the Set
+	PatchFile  = "changes.diff"   // the unified diff
+	SetFile    = "changes.json"   // the Set
+	FormerFile = "changes.former" // what changed binary files held, one after the other
 )
 
 // file is the form of SetFile.
@@ -22,10 +23,11 @@ type file struct {
 	*Set
 }
 
-// Save writes both files into a run's folder.
+// Save writes the files into a run's folder.
 func (s *Set) Save(dir string) error {
 	err := errors.Join(
 		atomicfile.Write(filepath.Join(dir, PatchFile), 0o600, s.WritePatch),
+		atomicfile.Write(filepath.Join(dir, FormerFile), 0o600, s.writeFormer),
 		atomicfile.Write(filepath.Join(dir, SetFile), 0o600, func(w io.Writer) error {
 			enc := json.NewEncoder(w)
 			enc.SetEscapeHTML(false)

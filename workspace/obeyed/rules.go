@@ -13,7 +13,9 @@ func rules() map[Class]string {
 
 		// Prompts and version managers obey these when a shell enters the folder,
 		// and consoles and debuggers when they start there.
-		Shell: `.envrc .envrc.* .env .direnv/ direnvrc .autoenv .autoenv.zsh .autoenv_leave.zsh .shadowenv.d/
+		Shell: `.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
+			.inputrc .cshrc .tcshrc .kshrc .mkshrc config.fish fish/conf.d/* .xprofile .xinitrc
+			.envrc .envrc.* .env .direnv/ direnvrc .autoenv .autoenv.zsh .autoenv_leave.zsh .shadowenv.d/
 			mise.toml .mise.toml mise.*.toml .mise.*.toml .mise/ mise/config.toml mise/config.*.toml mise/conf.d/* .config/mise.toml
 			.config/mise.*.toml
 			.config/mise/ .rtx.toml .rtx.*.toml .tool-versions .prototools
@@ -73,7 +75,8 @@ func rules() map[Class]string {
 
 		// Manifests, lock files and configuration that is code: a build, a test, an
 		// install or a deployment runs them.
-		Build: `makefile gnumakefile makefile.am makefile.in makefile.inc *.mk justfile .justfile *.just taskfile.* rakefile *.rake thorfile
+		Build: `binding.gyp
+			makefile gnumakefile makefile.am makefile.in makefile.inc *.mk justfile .justfile *.just taskfile.* rakefile *.rake thorfile
 			gruntfile.* gulpfile.* jakefile* cakefile
 			magefile.go noxfile.py tox.ini tasks.py fabfile.py invoke.* dodo.py wscript sconstruct sconscript configure configure.ac *.m4
 			meson.build meson_options.txt

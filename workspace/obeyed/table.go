@@ -52,12 +52,16 @@ func (t *Table) add(class Class, pattern string) {
 }
 
 // Class is the greatest class that the rules give to a slash-separated path in
-// the project. Upper and lower case count as the same, as on some file systems
+// the project. Names count as the same where Folded is, as on some file systems
 // of hosts. isRoot says of a folder, "." for the project's own, whether a
 // repository begins there; nil = only the project's own does.
 func (t *Table) Class(rel string, isRoot func(dir string) bool) Class {
-	lower := strings.ToLower(rel)
-	parts := strings.Split(lower, "/")
+	parts := strings.Split(rel, "/")
+	for i, part := range parts {
+		if parts[i] = Folded(part); IsGitName(parts[i]) {
+			parts[i] = ".git"
+		}
+	}
 	best := None
 	try := func(r rule, end int) {
 		if r.class > best && r.matches(parts[:end], rel, isRoot) {

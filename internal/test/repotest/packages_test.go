@@ -152,6 +152,7 @@ var allowed = map[string][]string{
 	"session/volumes":            {"sandbox", "settings/trust", "internal/engine", "internal/filelock"},
 	"session/images":             {"imagebuild", "imagebuild/npm", "imagebuild/registry", "imagebuild/store", "sandbox", "session/volumes", "internal/engine", "internal/progress", "session/recipe", "templates/detect", "templates/lock", "templates/scaffold"},
 	"session/instructions":       {"sandbox"},
+	"session/review":             {"agent", "firewall", "firewall/audit", "sandbox/changes", "workspace/obeyed"},
 	"session/recipe":             {"devcontainer", "devcontainer/dockerfile", "imagebuild", "settings", "settings/trust", "internal/jsonc"},
 	"session/runs":               {"agent/conversation", "internal/filelock", "devcontainer", "firewall", "firewall/audit", "sandbox", "settings", "templates/adopt", "templates/scaffold", "internal/engine", "internal/exitcode"},
 	"session/amend":              {"firewall", "firewall/control", "sandbox", "session/recipe", "session/runs", "settings", "settings/trust", "internal/engine", "internal/filelock", "workspace"},

@@ -1,0 +1,303 @@
+package review
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/workspace/obeyed"
+)
+
+// Bounds of a line, in bytes: beyond one a reader's screen or patience ends.
+const (
+	longLine = 1000
+	longGap  = 60 // blanks in a line, behind which something follows
+)
+
+// installRules are lines by which a manifest has an install run a program, by the
+// file's name in lower case.
+var installRules = map[string]*regexp.Regexp{
+	"package.json": regexp.MustCompile(
+		`"(pre|post)?(install|prepare|pack|publish|version|uninstall|dependencies)"\s*:|"prepublishOnly"\s*:|"(gypfile|bin)"\s*:`),
+	"composer.json":  regexp.MustCompile(`"(pre|post)-[a-z-]+"\s*:|"allow-plugins"\s*:`),
+	"pyproject.toml": regexp.MustCompile(`^\s*(build-backend|backend-path|requires|\[build-system\]|\[tool\.[\w.-]*build)`),
+	"setup.py":       regexp.MustCompile(`\S`),
+	"cargo.toml":     regexp.MustCompile(`^\s*(build|links|proc-macro)\s*=|^\s*\[build-dependencies`),
+	"build.rs":       regexp.MustCompile(`\S`),
+	"binding.gyp":    regexp.MustCompile(`\S`),
+	".npmrc":         regexp.MustCompile(`\S`),
+	".yarnrc.yml":    regexp.MustCompile(`\S`),
+	".pnpmfile.cjs":  regexp.MustCompile(`\S`),
+	"pip.conf":       regexp.MustCompile(`\S`),
+	"extconf.rb":     regexp.MustCompile(`\S`),
+}
+
+// fetches finds a program that comes from the network, or from a text that nobody can
+// read, and is run at once.
+var fetches = regexp.MustCompile(`(?i)\b(curl|wget|base64|xxd|invoke-webrequest|iwr|irm)\b.*(\|\s*(sudo\s+)?(env\s+)?(/\S*/)?` +
+	`((ba|z|da|k|a|fi)?sh|python[0-9.]*|perl|ruby|node|php|iex|source)\b)` +
+	`|\b(eval|source|sh|bash|zsh|iex)\b.*(\$\(|<\(|` + "`" + `|\()\s*(curl|wget|base64|xxd|iwr|irm|invoke-webrequest)\b`)
+
+// fetchWords must be in a line that fetches.
+var fetchWords = [][]byte{[]byte("curl"), []byte("wget"), []byte("base64"), []byte("xxd"), []byte("iwr"), []byte("irm"),
+	[]byte("invoke-webrequest")}
+
+// secretWords may be near a secret; a line without one of them, and without a long
+// word, has none.
+var secretWords = regexp.MustCompile(`(?i)(secret|token|passw|api_?-?key|private_?key|credential|authorization)[\w-]*["']?\s*[:=]\s*` +
+	`["']?(bearer\s+)?[A-Za-z0-9+/_.=-]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY-----|://[^\s/:@"'$<{]+:[^\s/:@"'$<{]{6,}@`)
+
+// look looks at the lines that a file got.
+type look struct {
+	install *regexp.Regexp // nil = the file installs nothing
+	json    bool
+	secrets *redact.Redactor
+	tokens  bool // the hunk holds one of a known form
+}
+
+func newLook(file string, secrets *redact.Redactor) *look {
+	name := obeyed.Folded(path.Base(file))
+	return &look{install: installRules[name], json: strings.HasSuffix(name, ".json"), secrets: secrets}
+}
+
+// hunk finds what is dangerous in the lines that a hunk brings: of each kind the
+// first line, and how many more there are.
+func (l *look) hunk(h *Hunk) (found []Finding) {
+	more := map[Kind]int{}
+	note := func(k Kind, line int, text string) {
+		if text == "" {
+			return
+		}
+		if more[k]++; more[k] == 1 {
+			found = append(found, Finding{k, line, text})
+		}
+	}
+	l.tokens = l.secrets.String(string(h.Text)) != string(h.Text)
+	number := h.NewStart
+	for text := h.Text; len(text) > 0; {
+		var line []byte
+		line, text = cutLine(text)
+		switch line[0] {
+		case ' ':
+			number++
+		case '+':
+			l.line(bytes.TrimSuffix(line[1:], []byte("\n")), number, note)
+			number++
+		}
+	}
+	for i := range found {
+		if n := more[found[i].Kind] - 1; n > 0 {
+			found[i].Text += fmt.Sprintf("; and %d more such line(s)", n)
+		}
+	}
+	return found
+}
+
+// line looks at one new line.
+func (l *look) line(line []byte, number int, note func(Kind, int, string)) {
+	note(Unseen, number, unseen(line, number == 1))
+	note(Long, number, leavesScreen(line))
+	if l.install != nil {
+		text := line
+		if l.json {
+			text = unescaped(line)
+		}
+		if l.install.Match(text) {
+			note(Install, number, "an install runs or obeys it: "+shortened(text))
+		}
+	}
+	if len(line) > 8*longLine { // a search for patterns there costs more than it tells
+		line = line[:8*longLine]
+	}
+	if hasAny(bytes.ToLower(line), fetchWords) && fetches.Match(line) {
+		note(Fetch, number, "fetches or decodes a program and runs it: "+shortened(line))
+	}
+	if l.isSecret(line) {
+		note(Secret, number, "looks like a secret")
+	}
+}
+
+func hasAny(line []byte, words [][]byte) bool {
+	for _, w := range words {
+		if bytes.Contains(line, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSecret reports whether a line holds a token of a known form, or a random value
+// that is named as a secret.
+func (l *look) isSecret(line []byte) bool {
+	if len(line) < 16 {
+		return false
+	}
+	if l.tokens && l.secrets.String(string(line)) != string(line) {
+		return true
+	}
+	return hasSecretWord(line) && secretWords.Match(line)
+}
+
+func hasSecretWord(line []byte) bool {
+	if bytes.Contains(line, []byte("://")) && bytes.ContainsRune(line, '@') || bytes.Contains(line, []byte("PRIVATE KEY")) {
+		return true
+	}
+	lower := bytes.ToLower(line)
+	for _, w := range []string{"secret", "token", "passw", "key", "credential", "authorization"} {
+		if bytes.Contains(lower, []byte(w)) {
+			return true
+		}
+	}
+	return false
+}
+
+// unescaped is a line of JSON in which escapes cannot hide a name.
+func unescaped(line []byte) []byte {
+	return unicodeEscape.ReplaceAllFunc(line, func(e []byte) []byte {
+		n, _ := strconv.ParseUint(string(e[2:]), 16, 32) // of four hexadecimal digits
+		return utf8.AppendRune(nil, rune(n))
+	})
+}
+
+var unicodeEscape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
+
+// shortened is the beginning of a line without the blanks around it.
+func shortened(line []byte) string {
+	text := strings.TrimSpace(string(line[:min(len(line), 400)]))
+	if len(text) > 120 {
+		end := 120
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end] + "…"
+	}
+	return text
+}
+
+// leavesScreen says why a line is longer than people read; "" when it is not.
+func leavesScreen(line []byte) string {
+	gap, blanks := 0, 0
+	for i, c := range line {
+		if c == ' ' || c == '\t' {
+			blanks++
+			continue
+		}
+		if blanks >= longGap && i > longGap {
+			gap = max(gap, i)
+		}
+		blanks = 0
+	}
+	switch {
+	case gap > 0:
+		return fmt.Sprintf("text behind many blanks, from byte %d on", gap+1)
+	case len(line) > longLine:
+		return fmt.Sprintf("a line of %d bytes", len(line))
+	}
+	return ""
+}
+
+const mixedLetters = "a word in letters of two alphabets that look alike"
+
+// unseen says what a reader does not see in a line; "" for nothing.
+func unseen(line []byte, isFirst bool) string {
+	before, mixed := rune(0), scripts{}
+	for at := 0; at < len(line); {
+		c := line[at]
+		if c < utf8.RuneSelf {
+			switch {
+			case c == '\t', c >= ' ' && c != 0x7f, c == '\r' && at == len(line)-1, c == '\f':
+			default:
+				return fmt.Sprintf("the control character U+%04X", c)
+			}
+			before, at = rune(c), at+1
+			if mixed.add(before) {
+				return mixedLetters
+			}
+			continue
+		}
+		r, n := utf8.DecodeRune(line[at:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			return "bytes that are no UTF-8"
+		case r == 0xFEFF && at == 0 && isFirst: // a byte order mark
+		case joins(before, r):
+		case obeyed.Unseen(r), unicode.IsControl(r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r), unicode.Is(unicode.Co, r):
+			return fmt.Sprintf("the character U+%04X, which cannot be seen or changes the order of others", r)
+		}
+		if mixed.add(r) {
+			return mixedLetters
+		}
+		before, at = r, at+n
+	}
+	return ""
+}
+
+// joins reports whether a joiner or a variation selector does what it is for: between
+// the parts of an emoji, or in scripts that need it.
+func joins(before, r rune) bool {
+	symbol := unicode.In(before, unicode.So, unicode.Sk, unicode.Sm, unicode.Po) && before >= 0xA9 || before == 0xFE0F || before == 0x20E3
+	switch r {
+	case 0xFE0F, 0xFE0E:
+		return symbol || before >= '0' && before <= '9' || before == '#' || before == '*'
+	case 0x200D, 0x200C:
+		return symbol || unicode.In(before, unicode.Arabic, unicode.Devanagari, unicode.Bengali, unicode.Tamil, unicode.Telugu, unicode.Kannada,
+			unicode.Malayalam, unicode.Sinhala, unicode.Gujarati, unicode.Gurmukhi, unicode.Oriya, unicode.Myanmar, unicode.Khmer)
+	}
+	return false
+}
+
+// scripts tells words of two alphabets.
+type scripts struct{ latin, other bool }
+
+// add takes the next character and reports whether the word so far mixes alphabets
+// whose letters look alike.
+func (s *scripts) add(r rune) bool {
+	switch {
+	case r < utf8.RuneSelf && (r|0x20 >= 'a' && r|0x20 <= 'z'):
+		s.latin = true
+	case r < utf8.RuneSelf && r != '_' && (r < '0' || r > '9'):
+		*s = scripts{}
+	case unicode.In(r, unicode.Cyrillic, unicode.Armenian), strings.ContainsRune("ονΑΕΟΡΤ", r), r >= 0xFF21 && r <= 0xFF5A,
+		r >= 0x1D400 && r <= 0x1D7FF:
+		s.other = true
+	case r >= utf8.RuneSelf && !unicode.IsLetter(r):
+		*s = scripts{}
+	}
+	return s.latin && s.other
+}
+
+// reserved are names that Windows takes for devices.
+var reserved = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
+
+// misleads says why a path is another one than it looks like; "" when it is not.
+func misleads(rel string) string {
+	if text := unseen([]byte(rel), false); text != "" {
+		return "its name holds " + text
+	}
+	if strings.ContainsAny(rel, "\t") {
+		return "its name holds a tabulator"
+	}
+	for part := range strings.SplitSeq(rel, "/") {
+		switch {
+		case obeyed.IsGitName(obeyed.Folded(part)) && part != ".git":
+			return "some file systems take it for .git"
+		case strings.TrimRight(part, ". ") != part:
+			return "its name ends with a dot or a blank, which Windows drops"
+		case strings.ContainsAny(part, `\:`):
+			return "its name holds a character that Windows takes for part of a path"
+		case reserved.MatchString(part):
+			return "Windows takes its name for a device"
+		case strings.HasPrefix(part, "-"):
+			return "commands take its name for an option"
+		case strings.Contains(part, "     "):
+			return "its name holds many blanks"
+		}
+	}
+	return ""
+}

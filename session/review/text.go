@@ -1,0 +1,301 @@
+package review
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/org/claude-sandbox/internal/visible"
+)
+
+// Screen is the first screen of the review, of at most rows lines of at most columns
+// columns each: every dangerous file on a line of its own, or, where there are more
+// of them than lines, every kind with the number of its files. Fewer rows than there
+// are kinds do not make it leave out one.
+func (r *Review) Screen(rows, columns int) string {
+	lines := []string{r.title()}
+	for _, text := range r.Unlooked {
+		lines = append(lines, "  ! not looked at: "+text)
+	}
+	if len(lines) > 4 {
+		lines = append(lines[:3], fmt.Sprintf("  ! %d more places were not looked at", len(r.Unlooked)-2))
+	}
+	end := ""
+	if more := len(r.Files) - r.Dangerous; more > 0 {
+		end = fmt.Sprintf("    and %s in which nothing dangerous was found", counted(more, "change"))
+	}
+	room := rows - len(lines) - 1
+	if r.Dangerous <= room {
+		for i := range r.Files[:r.Dangerous] {
+			lines = append(lines, r.Files[i].line(columns))
+		}
+	} else {
+		lines = append(lines, r.byKind(columns)...)
+	}
+	if end != "" {
+		lines = append(lines, end)
+	}
+	for i, line := range lines {
+		lines[i] = fit(line, columns)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// title says how much there is to look at.
+func (r *Review) title() string {
+	text := r.Run + ": " + r.Headline
+	switch r.Dangerous {
+	case 0:
+		return text + "; nothing dangerous was found"
+	case 1:
+		return text + "; look at 1 of them first"
+	}
+	return text + fmt.Sprintf("; look at %d of them first", r.Dangerous)
+}
+
+// line is a dangerous file on the first screen.
+func (f *File) line(columns int) string {
+	return "  ! " + shortPath(printable(f.Path), columns/2) + "  " + f.words()
+}
+
+// words are what is dangerous about the file, the most dangerous first.
+func (f *File) words() string {
+	var parts []string
+	for _, k := range f.Kinds {
+		parts = append(parts, k.info().Words)
+	}
+	text := strings.Join(parts, "; ")
+	for at := range f.all() {
+		if at.Kind == f.Kinds[0] && at.Text != "" && at.Text != parts[0] {
+			where := ""
+			if at.Line > 0 {
+				where = fmt.Sprintf("line %d: ", at.Line)
+			}
+			return text + " (" + where + printable(at.Text) + ")"
+		}
+	}
+	return text
+}
+
+// byKind is a line for each kind: how many files, and the first of them.
+func (r *Review) byKind(columns int) (lines []string) {
+	for _, info := range kinds {
+		var names []string
+		for i := range r.Files[:r.Dangerous] {
+			if slices.Contains(r.Files[i].Kinds, info.Kind) {
+				names = append(names, r.Files[i].Path)
+			}
+		}
+		if len(names) == 0 {
+			continue
+		}
+		line := fmt.Sprintf("  ! %s: %s: ", counted(len(names), "file"), info.Words)
+		for i, name := range names {
+			next := shortPath(printable(name), columns/2)
+			if more := fmt.Sprintf(" and %d more", len(names)-i); i > 0 && width(line)+width(next)+2+len(more) > columns {
+				line = strings.TrimSuffix(line, ", ") + more
+				break
+			}
+			line += next
+			if i < len(names)-1 {
+				line += ", "
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// WriteText writes the review for people: the first screen, the dangerous changes
+// with their hunks, and a line for each of the others.
+func (r *Review) WriteText(w io.Writer, rows, columns int) error {
+	var out bytes.Buffer
+	out.WriteString(r.Screen(rows, columns))
+	for i := range r.Files {
+		f := &r.Files[i]
+		if !f.Dangerous() {
+			fmt.Fprintf(&out, "%s%s\n", map[bool]string{true: "\n"}[i == r.Dangerous], f.Head())
+		} else {
+			fmt.Fprintf(&out, "\n%s", f.Shown())
+		}
+		if out.Len() > 1<<16 || i == len(r.Files)-1 {
+			if _, err := w.Write(out.Bytes()); err != nil {
+				return err
+			}
+			out.Reset()
+		}
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// Head is the file on one line.
+func (f *File) Head() string {
+	mark := " "
+	if f.Dangerous() {
+		mark = "!"
+	}
+	text := "  " + mark + " " + printable(f.Path) + "  " + printable(f.What)
+	if f.Size != "" {
+		text += ", " + f.Size
+	}
+	if f.Note != "" {
+		text += ", " + printable(f.Note)
+	}
+	return text
+}
+
+// Shown is the file with its findings and hunks, for people.
+func (f *File) Shown() string {
+	var out strings.Builder
+	out.WriteString(f.Head() + "\n")
+	writeFindings(&out, f.Findings)
+	for i := range f.Hunks {
+		out.WriteString(f.Hunks[i].Shown())
+	}
+	return out.String()
+}
+
+// Shown is the hunk with its findings and its origin, for people. What cannot be
+// printed is an escape.
+func (h *Hunk) Shown() string {
+	var out strings.Builder
+	writeFindings(&out, h.Findings)
+	fmt.Fprintf(&out, "      by %s\n", h.Origin.String())
+	if h.Part == Content {
+		fmt.Fprintf(&out, "    %s\n", h.head())
+	}
+	if h.Part == Bits {
+		out.WriteString("    its permissions\n")
+	}
+	for text := h.Text; len(text) > 0; {
+		var line []byte
+		line, text = cutLine(text)
+		out.WriteString("    " + visible.Line(strings.TrimSuffix(string(line), "\n")) + "\n")
+	}
+	return out.String()
+}
+
+func writeFindings(out *strings.Builder, findings []Finding) {
+	for _, at := range findings {
+		where := ""
+		if at.Line > 0 {
+			where = fmt.Sprintf("line %d: ", at.Line)
+		}
+		fmt.Fprintf(out, "    ! %s%s\n", where, printable(at.Text))
+	}
+}
+
+// String is the origin in half a sentence.
+func (o Origin) String() string {
+	text := printable(o.Tool)
+	if o.Tool == unknown {
+		text = "an unknown call"
+	}
+	if o.Command != "" {
+		text += ": " + printable(o.Command)
+	}
+	switch {
+	case o.ReadUnknown:
+		text += "; whether anything was read from the network before it is unknown"
+	case len(o.Read) == 0:
+		text += "; nothing was read from the network before it"
+	default:
+		text += "; read from the network before it: " + printable(strings.Join(o.Read, ", "))
+		if o.ReadMore > 0 {
+			text += fmt.Sprintf(" and %s", counted(o.ReadMore, "more host"))
+		}
+	}
+	return text
+}
+
+// WriteJSON writes the review as one JSON object (schemaVersion 1). A hunk's lines are
+// its text.
+func (r *Review) WriteJSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(struct {
+		SchemaVersion int `json:"schemaVersion"`
+		*Review
+	}{1, r})
+}
+
+// MarshalJSON adds the hunk's lines, in which bytes that are no UTF-8 are escapes.
+func (h Hunk) MarshalJSON() ([]byte, error) {
+	type plain Hunk
+	text := string(h.Text)
+	if !utf8.ValidString(text) {
+		text = visible.Line(text)
+	}
+	return json.Marshal(struct {
+		plain
+		Text string `json:"text,omitempty"`
+	}{plain(h), text})
+}
+
+// printable is a text on one line, without tabulators.
+func printable(text string) string { return strings.ReplaceAll(visible.Line(text), "\t", `\t`) }
+
+// shortPath shortens a path in its middle: both ends tell more.
+func shortPath(path string, columns int) string {
+	if width(path) <= columns {
+		return path
+	}
+	runes := []rune(path)
+	head, tail := 0, len(runes)
+	for used := 1; ; {
+		if used += runeWidth(runes[tail-1]); used > columns || tail-1 <= head {
+			break
+		}
+		tail--
+		if (len(runes)-tail)%3 == 0 {
+			if used += runeWidth(runes[head]); used > columns {
+				break
+			}
+			head++
+		}
+	}
+	return string(runes[:head]) + "…" + string(runes[tail:])
+}
+
+// fit cuts a line at its end.
+func fit(line string, columns int) string {
+	if width(line) <= columns {
+		return line
+	}
+	used := 1
+	for i, c := range line {
+		if used += runeWidth(c); used > columns {
+			return line[:i] + "…"
+		}
+	}
+	return line
+}
+
+// width is how many columns a printable text may take on a screen.
+func width(text string) (n int) {
+	for _, c := range text {
+		n += runeWidth(c)
+	}
+	return n
+}
+
+// runeWidth is 2 for what may be wide.
+func runeWidth(c rune) int {
+	if c >= 0x1100 && c != '…' {
+		return 2
+	}
+	return 1
+}
+
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
