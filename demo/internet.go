@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bufio"
@@ -13,17 +13,17 @@ import (
 	"github.com/org/claude-sandbox/session/runs"
 )
 
-// demoInternet is a web server in a container that answers to both of the
-// demo's names and notes under which name it was asked.
-type demoInternet struct {
+// internet is a web server in a container that answers to both of the demo's names and
+// notes under which name it was asked.
+type internet struct {
 	engine    *engine.Engine
 	network   string
 	container string
 }
 
-// demoServer answers every request with one line and appends the Host that was
+// webServer answers every request with one line and appends the Host that was
 // asked for to a file. Debian's base system has Perl and no other web server.
-const demoServer = `
+const webServer = `
 use IO::Socket::INET; $| = 1;
 my $s = IO::Socket::INET->new(LocalPort => 80, Listen => 16, ReuseAddr => 1) or die $!;
 open(my $log, ">>", "/arrivals") or die $!; $log->autoflush(1);
@@ -37,9 +37,9 @@ while (my $c = $s->accept) {
   close $c;
 }`
 
-// startDemoInternet makes the network and its server and waits until that listens.
-func startDemoInternet(ctx context.Context, e *engine.Engine) (_ *demoInternet, err error) {
-	d := &demoInternet{engine: e, network: "sandbox-demo-" + runs.NewID()}
+// startInternet makes the network and its server and waits until that listens.
+func startInternet(ctx context.Context, e *engine.Engine) (_ *internet, err error) {
+	d := &internet{engine: e, network: "sandbox-demo-" + runs.NewID()}
 	defer func() {
 		if err != nil {
 			d.close(ctx)
@@ -49,10 +49,10 @@ func startDemoInternet(ctx context.Context, e *engine.Engine) (_ *demoInternet, 
 		return nil, err
 	}
 	d.container, err = e.Create(ctx, engine.Spec{
-		Name: d.network, Image: demoImage, User: "0:0",
-		Entrypoint: []string{"perl", "-e", demoServer},
+		Name: d.network, Image: image, User: "0:0",
+		Entrypoint: []string{"perl", "-e", webServer},
 		Labels:     map[string]string{"sbx-devc.demo": "true"},
-		Network:    d.network, Aliases: []string{demoAllowedHost, demoDeniedHost},
+		Network:    d.network, Aliases: []string{allowedHost, deniedHost},
 	})
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func startDemoInternet(ctx context.Context, e *engine.Engine) (_ *demoInternet, 
 }
 
 // arrivals counts the requests that came in, by the name that they asked for.
-func (d *demoInternet) arrivals(ctx context.Context) (map[string]int, error) {
+func (d *internet) arrivals(ctx context.Context) (map[string]int, error) {
 	var log bytes.Buffer
 	if err := d.engine.CopyOut(ctx, d.container, "/arrivals", &log); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (d *demoInternet) arrivals(ctx context.Context) (map[string]int, error) {
 }
 
 // close removes the server and its network.
-func (d *demoInternet) close(ctx context.Context) {
+func (d *internet) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	if d.container != "" {
