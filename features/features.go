@@ -13,9 +13,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/carried"
+	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 //go:embed src
@@ -39,6 +41,17 @@ func Firewall() (*Feature, error) {
 		return nil, fmt.Errorf("the Feature firewall: %w", err)
 	}
 	return f, nil
+}
+
+// IsFirewall reports whether a devcontainer-feature.json is that of the Feature
+// firewall, of any version.
+func IsFirewall(metadata []byte) bool {
+	doc, _ := jsonc.Parse("", metadata)
+	if doc == nil {
+		return false
+	}
+	entrypoint, _ := doc.Root.Member("entrypoint").Str()
+	return strings.HasPrefix(entrypoint, "/usr/local/share/sbx/")
 }
 
 // File is one file of a Feature's folder.

@@ -196,3 +196,36 @@ func (l ignoreList) excludes(rel string) bool {
 	}
 	return false
 }
+
+// File is a file of a build context.
+type File struct {
+	Name       string // slash-separated, relative to the context
+	Executable bool
+	Data       []byte
+}
+
+// InFolder writes files into a folder of their own for as long as use works.
+func InFolder(files []File, use func(folder string) error) error {
+	dir, err := os.MkdirTemp("", "claude-sandbox-image-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, f := range files {
+		mode := fs.FileMode(0o644)
+		if f.Executable {
+			mode = 0o755
+		}
+		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
+			return fmt.Errorf("%s leads out of its folder", f.Name)
+		}
+		name := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, f.Data, mode); err != nil {
+			return err
+		}
+	}
+	return use(dir)
+}

@@ -223,7 +223,7 @@ func (a *app) buildDockerfile(ctx context.Context, o imageBuildOptions, args map
 	_, statErr := os.Stat(filepath.Join(dir, dockerfile))
 	if o.dockerfile == "" && errors.Is(statErr, fs.ErrNotExist) && filekind.IsFolder(dir) {
 		fmt.Fprintf(a.stderr, "sbx-devc: note: %s has no Dockerfile: building the image that a run takes by default\n", o.dir)
-		err = images.InFolder(images.DefaultFiles(), func(folder string) error {
+		err = imagebuild.InFolder(images.DefaultFiles(), func(folder string) error {
 			o.dir, o.dockerfile = folder, "Dockerfile"
 			id, err = a.buildDockerfile(ctx, o, args)
 			return err

@@ -166,3 +166,39 @@ func TestRunOnTheProjectsDevContainer(t *testing.T) {
 		t.Error("a hook of the project ran on the host")
 	}
 }
+
+// A run takes the image of a Compose service with its Features, and says which parts it
+// leaves out. Attack: a Feature's script that nobody accepted, or that changed since,
+// would run on the engine, with the network. It is not run.
+func TestRunOnADevContainerWithFeaturesAndCompose(t *testing.T) {
+	upstream := scripted(t, "{ cat /told; echo $FROM_FEATURE; } >found 2>&1; :")
+	cmd := runProgram(t, []string{upstream, "XDG_CONFIG_HOME=" + t.TempDir()})
+	p := &devProject{t: t, dir: cmd.Dir}
+	p.write("compose.yaml", "services: {app: {build: {context: .devcontainer, args: [WORD=argued]}, environment: {A: b}}, db: {image: nowhere.example/db}}\n")
+	p.write(".devcontainer/Dockerfile", "FROM debian:bookworm-slim\nARG WORD\nRUN echo $WORD >/told\n")
+	p.write(".devcontainer/devcontainer.json", `{"dockerComposeFile": "../compose.yaml", "service": "app", "features": {"./ours": {"word": "given"}}}`)
+	p.write(".devcontainer/ours/devcontainer-feature.json", `{"id": "ours", "version": "1.0.0", "containerEnv": {"FROM_FEATURE": "set"}}`)
+	p.write(".devcontainer/ours/install.sh", "echo \"$WORD as $_REMOTE_USER\" >>/told\n")
+	run := func(want string, args ...string) {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), builtProgram(t), args...)
+		c.Dir, c.Env, c.Stdin = cmd.Dir, cmd.Env, strings.NewReader("go")
+		if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+			t.Fatalf("%q: %v, does not say %q:\n%s", args, err, want, out)
+		}
+	}
+	found := func(want string) {
+		t.Helper()
+		if text, err := os.ReadFile(filepath.Join(cmd.Dir, "found")); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("the agent finds %q, want %q: %v", text, want, err)
+		}
+	}
+	run("because you have not accepted it", "run", "--print", "--verbose")
+	found("No such file")
+	run("with the Features ./ours, whose scripts run on this engine with the network", "trust", "--yes")
+	run("built from .devcontainer/Dockerfile, with its Features ./ours; left out: of its Compose file the other services (db)", "run", "--print", "--verbose")
+	found("argued\ngiven as root\nset\n")
+	p.write(".devcontainer/ours/install.sh", "echo evil >>/told\n")
+	run("because you have not accepted it", "run", "--print", "--verbose")
+	found("No such file")
+}

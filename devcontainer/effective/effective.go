@@ -52,6 +52,8 @@ type Result struct {
 	// Compose is what Docker Compose starts; nil without it, and when nothing is
 	// known of the service.
 	Compose *Compose
+	// Features are those that are installed, in their order.
+	Features []Feature
 	// Unknown lists what could not be found out, in sentences without a full
 	// stop. Empty means that Configuration is whole.
 	Unknown []string
@@ -86,14 +88,15 @@ func Compute(p *devcontainer.Project, options Options) (*Result, error) {
 		r.composeFiles(config.object)
 	}
 	image, entries := r.image(config.object, raw)
+	result := &Result{Folder: folder, Mount: mount}
 	for _, f := range r.features(config.object) {
+		result.Features = append(result.Features, f.installed())
 		f.entry.object, _ = r.sub.value(pick(f.entry.object, fromFeature)).(Object)
 		entries = append(entries, f.entry)
 	}
 	picked := config
 	picked.object = pick(config.object, fromConfig)
 	entries = slices.DeleteFunc(append(entries, picked), func(e entry) bool { return len(e.object) == 0 })
-	result := &Result{Folder: folder, Mount: mount}
 	result.Configuration, result.Origins = merge(config, entries)
 	if r.isCompose(config.object) {
 		result.Compose = r.compose(config.object, result, image)

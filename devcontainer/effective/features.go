@@ -4,10 +4,57 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Feature is one Feature as it is installed.
+type Feature struct {
+	ID      string     // as the configuration, or a Feature that depends on it, names it
+	Folder  string     // of a local one, in the project's tree; "" = it lies in a registry
+	Options []Variable // of install.sh: those that were given, and the defaults of others
+	Env     []Variable // containerEnv: of the image, from the installation on
+}
+
+// Variable is one of the environment.
+type Variable struct{ Name, Value string }
+
+// installed says how f is installed.
+func (f *feature) installed() Feature {
+	out := Feature{ID: f.id, Folder: f.path}
+	env, _ := f.entry.object.Get("containerEnv").(Object)
+	for _, m := range env {
+		out.Env = append(out.Env, Variable{m.Name, text(m.Value)})
+	}
+	values := Object{}
+	declared, _ := f.entry.object.Get("options").(Object)
+	for _, m := range declared {
+		if option, ok := m.Value.(Object); ok && option.Has("default") {
+			values.set(m.Name, option.Get("default"))
+		}
+	}
+	switch given := f.options.(type) {
+	case Object:
+		for _, m := range given {
+			values.set(m.Name, m.Value)
+		}
+	case string:
+		values.set("version", given)
+	}
+	for _, m := range values {
+		name := strings.ToUpper(leadingDigits.ReplaceAllString(notInNames.ReplaceAllString(m.Name, "_"), "_"))
+		out.Options = append(out.Options, Variable{name, text(m.Value)})
+	}
+	return out
+}
+
+// What the specification replaces in the name of an option ("Option resolution").
+var (
+	notInNames    = regexp.MustCompile(`[^\w_]`)
+	leadingDigits = regexp.MustCompile(`^[\d_]+`)
 )
 
 // feature is a node of the graph that decides the order of installation

@@ -127,6 +127,10 @@ func (q *Question) openings() (openings []settings.Opening) {
 		openings = append(openings, settings.Opening{Kind: "image",
 			Text: "built from " + visible.ASCII(r.Dockerfile) + ", whose steps run on this engine with the network and without a firewall"})
 	}
+	if r := q.project.Recipe; r != nil && r.Unusable == "" && len(r.Features) > 0 {
+		openings = append(openings, settings.Opening{Kind: "image", Text: "with the Features " + visible.ASCII(strings.Join(r.Features, ", ")) +
+			", whose scripts run on this engine with the network and without a firewall"})
+	}
 	return openings
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -43,13 +44,28 @@ func Choose(dir string, r *recipe.Recipe, notAccepted string) (Choice, error) {
 			r.File, r.Unusable))
 	case notAccepted != "":
 		return chooseTemplate(dir, fmt.Sprintf("; not the dev container's (%s), because %s", r.File, notAccepted))
-	case r.Image != "":
-		return Choice{Name: r.Image, Why: "the image is the one of the project's dev container, " + r.File, recipe: r}, nil
+	case r.Image != "" && len(r.Features) == 0:
+		return Choice{Name: r.Image, Why: "the image is the one of the project's dev container, " + r.File + without(r), recipe: r}, nil
 	}
-	return Choice{
-		Name: "sbx-devc-project-" + short([]byte(dir)), Why: "the image is the one of the project's dev container, built from " +
-			"" + r.Dockerfile, recipe: r,
-	}, nil
+	c := Choice{Name: "sbx-devc-project-" + short([]byte(dir)), Why: "the image is the one of the project's dev container, ", recipe: r}
+	if r.Image != "" {
+		c.Why += r.File
+	} else {
+		c.Why += "built from " + r.Dockerfile
+	}
+	if len(r.Features) > 0 {
+		c.Why += ", with its Features " + strings.Join(r.Features, ", ")
+	}
+	c.Why += without(r)
+	return c, nil
+}
+
+// without says what of a dev container a run leaves out.
+func without(r *recipe.Recipe) string {
+	if len(r.LeftOut) == 0 {
+		return ""
+	}
+	return "; left out: " + strings.Join(r.LeftOut, "; ")
 }
 
 // chooseTemplate takes the template that speaks for the project. of the project only
@@ -105,13 +121,13 @@ func templateDockerfile(input lock.Input) ([]byte, error) {
 func (i Images) bringChoice(ctx context.Context) (name string, image engine.Image, err error) {
 	c := i.Choice
 	switch {
-	case c.recipe != nil && c.recipe.Image != "":
+	case c.recipe != nil && c.recipe.Image != "" && len(c.recipe.Features) == 0:
 		return i.bringNamed(ctx, c.Name)
 	case c.recipe != nil:
 		name, err = i.bringBuilt(ctx, "project", c.Name+string(c.recipe.Encode()), func() (string, error) { return i.buildRecipe(ctx, c) })
 	case c.dockerfile != nil:
 		name, err = i.bringBuilt(ctx, "template", string(c.dockerfile), func() (string, error) {
-			return i.build(ctx, "the image of the project's template", c.Name, map[string][]byte{"Dockerfile": c.dockerfile})
+			return i.build(ctx, "the image of the project's template", c.Name, dockerfileAlone(c.dockerfile))
 		})
 	default:
 		return i.bringDefault(ctx)
@@ -123,9 +139,16 @@ func (i Images) bringChoice(ctx context.Context) (name string, image engine.Imag
 	return name, image, err
 }
 
-// buildRecipe builds the Dockerfile of the project's dev container, from the bytes
-// that were accepted.
+// buildRecipe builds the image of the project's dev container, from the bytes that
+// were accepted: its Dockerfile, where there is one, and its Features.
 func (i Images) buildRecipe(ctx context.Context, c Choice) (id string, err error) {
+	if c.recipe.Image != "" {
+		_, image, err := i.bringNamed(ctx, c.recipe.Image)
+		if err != nil {
+			return "", err
+		}
+		return i.installFeatures(ctx, c, image)
+	}
 	step := i.Progress.Begin("building the image of the project's dev container, " + c.recipe.Dockerfile)
 	err = c.recipe.In(func(folder string) error {
 		id, err = imagebuild.BuildDockerfile(ctx, i.Engine, imagebuild.BuildOptions{
@@ -138,5 +161,12 @@ func (i Images) buildRecipe(ctx context.Context, c Choice) (id string, err error
 	if err != nil {
 		return "", fmt.Errorf("building the image of the project's dev container: %w", err)
 	}
-	return id, nil
+	if len(c.recipe.Features) == 0 {
+		return id, nil
+	}
+	image, err := i.Engine.ImageInspect(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return i.installFeatures(ctx, c, image)
 }

@@ -21,7 +21,7 @@ func FirewallName() string { return "claude-sandbox-firewall:" + short(firewallD
 // user has not built it before or the engine has lost it.
 func (i Images) bringFirewall(ctx context.Context) (id string, err error) {
 	id, err = i.bringBuilt(ctx, "firewall", string(firewallDockerfile), func() (string, error) {
-		return i.build(ctx, "the firewall's image", FirewallName(), map[string][]byte{"Dockerfile": firewallDockerfile})
+		return i.build(ctx, "the firewall's image", FirewallName(), dockerfileAlone(firewallDockerfile))
 	})
 	if err != nil {
 		err = diag.WithHint(err,

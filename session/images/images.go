@@ -128,11 +128,10 @@ func (i Images) bringDefault(ctx context.Context) (string, engine.Image, error) 
 	return built, image, err
 }
 
-// build builds files, by their paths in a folder with a Dockerfile, as the image
-// called what for people.
-func (i Images) build(ctx context.Context, what, tag string, files map[string][]byte) (id string, err error) {
+// build builds files with a Dockerfile as the image called what for people.
+func (i Images) build(ctx context.Context, what, tag string, files []imagebuild.File) (id string, err error) {
 	step := i.Progress.Begin("building " + what + ", once")
-	err = InFolder(files, func(dir string) error {
+	err = imagebuild.InFolder(files, func(dir string) error {
 		id, err = imagebuild.BuildDockerfile(ctx, i.Engine, imagebuild.BuildOptions{Context: dir, Tag: tag, Progress: step})
 		return err
 	})
@@ -141,22 +140,6 @@ func (i Images) build(ctx context.Context, what, tag string, files map[string][]
 		return "", fmt.Errorf("building %s: %w", what, err)
 	}
 	return id, nil
-}
-
-// InFolder writes files, by their names, into a folder of their own for as long as
-// use works.
-func InFolder(files map[string][]byte, use func(folder string) error) error {
-	dir, err := os.MkdirTemp("", "claude-sandbox-image-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			return err
-		}
-	}
-	return use(dir)
 }
 
 // giveClaude makes sure that the agent's container has Claude Code: at the path that

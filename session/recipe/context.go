@@ -65,7 +65,7 @@ func (r *Recipe) readIgnore(root *os.Root, context string) (ignored ignore, err 
 	if err != nil {
 		return nil, err
 	}
-	r.add(context, file{name: name, data: text})
+	r.add(context, imagebuild.File{Name: name, Data: text})
 	return ignored, nil
 }
 
@@ -117,9 +117,23 @@ func taken(f *dockerfile.File) (sources []string) {
 // take reads a file or a folder of the context. One that is missing is the
 // builder's to complain about.
 func (r *Recipe) take(root *os.Root, context, source string, ignored ignore) error {
-	return fs.WalkDir(root.FS(), path.Join(context, source), func(name string, entry fs.DirEntry, err error) error {
-		rel := strings.TrimPrefix(strings.TrimPrefix(name, context), "/")
-		if context == "." {
+	return r.walk(root, context, source, ignored, func(f imagebuild.File) error {
+		switch {
+		case r.has(f.Name):
+			return nil
+		case strings.HasPrefix(strings.ToLower(f.Name), strings.ToLower(DockerfileName)):
+			return fmt.Errorf("%s has the name that a run gives to the Dockerfile", f.Name)
+		}
+		r.add(context, f)
+		return nil
+	})
+}
+
+// walk reads the files of a folder, below top and source, within the bounds.
+func (r *Recipe) walk(root *os.Root, top, source string, ignored ignore, add func(imagebuild.File) error) error {
+	return fs.WalkDir(root.FS(), path.Join(top, source), func(name string, entry fs.DirEntry, err error) error {
+		rel := strings.TrimPrefix(strings.TrimPrefix(name, top), "/")
+		if top == "." {
 			rel = name
 		}
 		switch {
@@ -139,26 +153,27 @@ func (r *Recipe) take(root *os.Root, context, source string, ignored ignore) err
 			return nil
 		case !entry.Type().IsRegular():
 			return fmt.Errorf("%s is no file", rel)
-		case r.has(rel):
-			return nil
-		case strings.HasPrefix(strings.ToLower(rel), strings.ToLower(DockerfileName)):
-			return fmt.Errorf("%s has the name that a run gives to the Dockerfile", rel)
-		case len(r.context) == maxFiles:
-			return fmt.Errorf("it has more than %d files", maxFiles)
 		}
+		_, again := r.read[path.Clean(name)]
 		data, err := r.readOnce(root, name, maxBytes)
 		if err != nil {
 			return err
 		}
-		if r.bytes += len(data); r.bytes > maxBytes {
+		if !again {
+			r.files++
+			r.bytes += len(data)
+		}
+		switch {
+		case r.files > maxFiles:
+			return fmt.Errorf("it has more than %d files", maxFiles)
+		case r.bytes > maxBytes:
 			return fmt.Errorf("it has more than %d MiB", maxBytes>>20)
 		}
 		info, err := entry.Info()
 		if err != nil {
 			return err
 		}
-		r.add(context, file{rel, info.Mode()&0o111 != 0, data})
-		return nil
+		return add(imagebuild.File{Name: rel, Executable: info.Mode()&0o111 != 0, Data: data})
 	})
 }
 
@@ -175,14 +190,19 @@ func (r *Recipe) readOnce(root *os.Root, name string, limit int64) (text []byte,
 }
 
 func (r *Recipe) has(rel string) bool {
-	return slices.ContainsFunc(r.context, func(f file) bool { return f.name == rel })
+	return slices.ContainsFunc(r.context, func(f imagebuild.File) bool { return f.Name == rel })
 }
 
-func (r *Recipe) add(context string, f file) {
+func (r *Recipe) add(context string, f imagebuild.File) {
 	r.context = append(r.context, f)
-	name := path.Join(context, f.name)
-	if f.executable {
+	r.accept(context, f)
+}
+
+// accept makes a file of a folder a part of what is accepted.
+func (r *Recipe) accept(folder string, f imagebuild.File) {
+	name := path.Join(folder, f.Name)
+	if f.Executable {
 		name += Executable
 	}
-	r.Content[name] = f.data
+	r.Content[name] = f.Data
 }

@@ -10,6 +10,8 @@
 // Of the build's context only files are read that the Dockerfile copies or mounts,
 // within bounds, and none through a link.
 //
-// Nothing of the project is run here. A dev container with Features or Compose
-// services is described as unusable, in a sentence.
+// Nothing of the project is run here. Local Features are read with their folders; of
+// those in a registry the configuration and its lock say which they are. Of Compose
+// files the image or the Dockerfile of the dev container's service counts. What cannot
+// be taken is described in a sentence.
 package recipe

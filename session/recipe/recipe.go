@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -32,6 +33,9 @@ type Recipe struct {
 	Dockerfile string            // as File; "" = there is an Image
 	Target     string            // stage of the Dockerfile; "" = the last one
 	Args       map[string]string // of the build
+	Features   []string          // names of those that are installed on it, as the configuration has them
+	// LeftOut names parts of the dev container that a run does without, for people.
+	LeftOut []string
 	// Unusable says why a run cannot take the dev container, as half a sentence
 	// about it; "" = it can.
 	Unusable string
@@ -39,20 +43,15 @@ type Recipe struct {
 	// to the project. Behind the name of a file that may be executed is Executable.
 	Content map[string][]byte
 
-	context []file            // in the order of reading
-	read    map[string][]byte // texts of files, by their paths in the project
+	context []imagebuild.File            // in the order of reading
+	folders map[string][]imagebuild.File // of local Features, by their paths in the project
+	read    map[string][]byte            // texts of files, by their paths in the project
+	files   int
 	bytes   int
 }
 
 // Executable marks names in Recipe.Content. No path has two slashes in a row.
 const Executable = "// (executable)"
-
-// file is a file of the build's context.
-type file struct {
-	name       string // relative to the context
-	executable bool
-	data       []byte
-}
 
 // Read reads the dev container of the project in dir: .devcontainer/devcontainer.json
 // or .devcontainer.json. It returns nil where there is none. A folder of that name is
@@ -71,7 +70,8 @@ func Read(dir string) *Recipe {
 		if info, statErr := root.Stat(name); statErr == nil && info.IsDir() {
 			continue
 		}
-		r := &Recipe{File: name, Content: map[string][]byte{name: text}, Args: map[string]string{}, read: map[string][]byte{}}
+		r := &Recipe{File: name, Content: map[string][]byte{name: text}, Args: map[string]string{}, read: map[string][]byte{},
+			folders: map[string][]imagebuild.File{}}
 		if err != nil {
 			r.Unusable = fmt.Sprintf("it cannot be read (%v)", withoutPath(err))
 			return r
@@ -112,13 +112,11 @@ func (r *Recipe) readConfig(root *os.Root, text []byte) (unusable string) {
 		return "it is not well formed"
 	}
 	config := doc.Root
+	if unusable := r.readFeatures(root, config.Member("features")); unusable != "" {
+		return unusable
+	}
 	build := config.Member("build")
-	switch {
-	case config.Member("dockerComposeFile") != nil:
-		return "it has Docker Compose services"
-	case len(members(config.Member("features"))) > 0:
-		return "it has Features, which need the dev container CLI"
-	case build.Member("options") != nil:
+	if build.Member("options") != nil {
 		return "its build has options of the command line"
 	}
 	dockerfile, context := "", "."
@@ -134,7 +132,16 @@ func (r *Recipe) readConfig(root *os.Root, text []byte) (unusable string) {
 	for _, arg := range members(build.Member("args")) {
 		r.Args[arg.Name] = arg.Value.TextOr("")
 	}
-	values := []string{r.Image, dockerfile, context, r.Target}
+	if dockerfile == "" && r.Image == "" && config.Member("dockerComposeFile") != nil {
+		return r.readCompose(root)
+	}
+	folder := path.Dir(r.File)
+	return r.readImage(root, path.Join(folder, context), path.Join(folder, dockerfile), dockerfile != "")
+}
+
+// readImage takes the Dockerfile name, relative to the project, or else Image.
+func (r *Recipe) readImage(root *os.Root, context, name string, builds bool) (unusable string) {
+	values := []string{r.Image, name, context, r.Target}
 	for _, value := range r.Args {
 		values = append(values, value)
 	}
@@ -144,14 +151,13 @@ func (r *Recipe) readConfig(root *os.Root, text []byte) (unusable string) {
 		}
 	}
 	switch {
-	case dockerfile == "" && r.Image == "":
+	case !builds && r.Image == "":
 		return "it names neither an image nor a Dockerfile"
-	case dockerfile == "":
+	case !builds:
 		return ""
 	}
 	r.Image = "" // the Dockerfile decides, as for the reference CLI
-	folder := path.Dir(r.File)
-	return r.readBuild(root, path.Join(folder, dockerfile), path.Join(folder, context))
+	return r.readBuild(root, name, context)
 }
 
 func members(n *jsonc.Node) []jsonc.Member {
@@ -174,24 +180,5 @@ func (r *Recipe) Encode() []byte {
 // In writes the build's context and the Dockerfile into a folder of their own for as
 // long as use works.
 func (r *Recipe) In(use func(folder string) error) error {
-	dir, err := os.MkdirTemp("", "claude-sandbox-image-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	files := append([]file{{name: DockerfileName, data: r.Content[r.Dockerfile]}}, r.context...)
-	for _, f := range files {
-		mode := fs.FileMode(0o644)
-		if f.executable {
-			mode = 0o755
-		}
-		name := filepath.Join(dir, filepath.FromSlash(f.name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, f.data, mode); err != nil {
-			return err
-		}
-	}
-	return use(dir)
+	return imagebuild.InFolder(append([]imagebuild.File{{Name: DockerfileName, Data: r.Content[r.Dockerfile]}}, r.context...), use)
 }

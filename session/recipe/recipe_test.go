@@ -82,9 +82,62 @@ secret
 -- .devcontainer/a --
 -- .devcontainer/secret/b --
 `, "", ".devcontainer/.dockerignore .devcontainer/Dockerfile .devcontainer/a .devcontainer/devcontainer.json"},
-		{"Features", config + `{"image": "a", "features": {"x": {}}}`, "Features", ".devcontainer/devcontainer.json"},
+		{"a Feature without its registry", config + `{"image": "a", "features": {"x": {}}}`, "its Feature x does not come from a registry", ".devcontainer/devcontainer.json"},
+		{"a Feature of a web address", config + `{"image": "a", "features": {"https://x.example/a.tgz": {}}}`, "does not come from a registry", ".devcontainer/devcontainer.json"},
+		{"Features of a registry, and their lock", config + `{"image": "a", "features": {"ghcr.io/x/y:1": {}}}
+-- .devcontainer/devcontainer-lock.json --
+{}
+`, "", ".devcontainer/devcontainer-lock.json .devcontainer/devcontainer.json"},
+		{"a local Feature", config + `{"image": "a", "features": {"./x": {"o": "v"}}}
+-- .devcontainer/x/devcontainer-feature.json --
+{"id": "x"}
+-- .devcontainer/x/install.sh* --
+-- .devcontainer/x/lib/a --
+`, "", ".devcontainer/devcontainer.json .devcontainer/x/devcontainer-feature.json .devcontainer/x/install.sh// (executable) .devcontainer/x/lib/a"},
+		{"what a run brings along", config + `{"image": "a", "features": {"./firewall": {}, "ghcr.io/anthropics/devcontainer-features/claude-code:1": {}}}
+-- .devcontainer/firewall/devcontainer-feature.json --
+{"id": "firewall", "entrypoint": "/usr/local/share/sbx/entrypoint.sh"}
+-- .devcontainer/firewall/sbx-init-linux-amd64.gz --
+`, "", ".devcontainer/devcontainer.json"},
+		{"a Feature outside", config + `{"image": "a", "features": {"../../x": {}}}`, "lies outside of the project", ".devcontainer/devcontainer.json"},
+		{"a Feature that is not there", config + `{"image": "a", "features": {"./x": {}}}`, "its Feature ./x cannot be read", ".devcontainer/devcontainer.json"},
+		{"an option from this machine", config + `{"image": "a", "features": {"ghcr.io/x/y:1": {"o": "${localEnv:HOME}"}}}`, "variables of this machine", ".devcontainer/devcontainer.json"},
 		{"no Features", config + `{"image": "a", "features": {}}`, "", ".devcontainer/devcontainer.json"},
-		{"Compose", config + `{"dockerComposeFile": "c.yml", "service": "x"}`, "Compose", ".devcontainer/devcontainer.json"},
+		{"a Compose file that is not there", config + `{"dockerComposeFile": "c.yml", "service": "x"}`, "Compose files cannot be read", ".devcontainer/devcontainer.json"},
+		{"the image of a Compose service", config + `{"dockerComposeFile": "../c.yml", "service": "x"}
+-- c.yml --
+services: {x: {image: "a:${TAG}"}, db: {image: postgres}}
+-- .env --
+TAG=1
+`, "", ".devcontainer/devcontainer.json .env c.yml"},
+		{"the Dockerfile of a Compose service", config + `{"dockerComposeFile": ["../c.yml", "more.yml"], "service": "x"}
+-- c.yml --
+services: {x: {build: {context: sub, dockerfile: D, args: [A=1]}}, db: {image: postgres}}
+-- .devcontainer/more.yml --
+services: {x: {build: {target: y}}}
+-- .devcontainer/sandbox.jsonc --
+{}
+-- sub/D --
+FROM debian AS y
+COPY a /a
+-- sub/a --
+`, "", ".devcontainer/devcontainer.json .devcontainer/more.yml c.yml sub/D sub/a"},
+		{"a Compose service that is not there", config + `{"dockerComposeFile": "c.yml", "service": "x"}
+-- .devcontainer/c.yml --
+services: {y: {image: a}}
+`, "do not have its service", ".devcontainer/devcontainer.json"},
+		{"a Compose file of this machine", config + `{"dockerComposeFile": "c.yml", "service": "x"}
+-- .devcontainer/c.yml --
+services: {x: {image: "a:${TAG}"}}
+`, "variables of this machine", ".devcontainer/c.yml .devcontainer/devcontainer.json"},
+		{"a Compose build outside", config + `{"dockerComposeFile": "c.yml", "service": "x"}
+-- .devcontainer/c.yml --
+services: {x: {build: ../..}}
+`, "outside of the project", ".devcontainer/c.yml .devcontainer/devcontainer.json"},
+		{"a Compose build with options", config + `{"dockerComposeFile": "c.yml", "service": "x"}
+-- .devcontainer/c.yml --
+services: {x: {build: {context: ., dockerfile_inline: "FROM a"}}}
+`, "has the option dockerfile_inline", ".devcontainer/c.yml .devcontainer/devcontainer.json"},
 		{"variables", config + `{"image": "a:${localEnv:X}"}`, "variables of this machine", ".devcontainer/devcontainer.json"},
 		{"nothing", config + `{}`, "neither an image", ".devcontainer/devcontainer.json"},
 		{"half a text", config + `{"image": `, "well formed", ".devcontainer/devcontainer.json"},

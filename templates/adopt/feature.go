@@ -21,7 +21,8 @@ import (
 // localFeature is the Feature that this program carries, as files of the
 // project. A folder of that name that holds something else is left alone.
 func localFeature(dir scaffold.Folder) ([]templates.File, error) {
-	if there := dir.Read(templates.LocalFeatureFolder + "/" + devcontainer.FeatureName); !ourFeature(there) {
+	there := dir.Read(templates.LocalFeatureFolder + "/" + devcontainer.FeatureName)
+	if there != nil && !features.IsFirewall(there) {
 		err := fmt.Errorf("%s is there and is not this Feature", dir.Path(templates.LocalFeatureFolder))
 		return nil, refused(diag.WithHint(err, "rename that folder, and what names it"))
 	}
@@ -42,19 +43,6 @@ func localFeature(dir scaffold.Folder) ([]templates.File, error) {
 		out = append(out, templates.File{Path: templates.LocalFeatureFolder + "/" + f.Name, Content: f.Content})
 	}
 	return out, nil
-}
-
-// ourFeature reports whether a Feature's metadata is ours, or not there at all.
-func ourFeature(metadata []byte) bool {
-	if metadata == nil {
-		return true
-	}
-	doc, _ := jsonc.Parse("", metadata)
-	if doc == nil {
-		return false
-	}
-	entrypoint, _ := doc.Root.Member("entrypoint").Str()
-	return strings.HasPrefix(entrypoint, "/usr/local/share/sbx/")
 }
 
 // OwnFeature reports whether a file is one of the Feature that this program
