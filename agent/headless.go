@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,38 +38,62 @@ type Headless struct {
 // --strict-mcp-config): in print mode claude does not ask for trust, and a
 // project's settings can start programs and send the credential elsewhere.
 func (h Headless) Args() []string {
-	sources := "user"
-	if h.ProjectSettings {
-		sources = "user,project,local"
-	}
 	args := []string{
 		"-p",
 		"--output-format", "stream-json",
 		"--verbose", // print mode refuses stream-json without it
-		"--dangerously-skip-permissions",
-		"--setting-sources", sources,
-		"--strict-mcp-config",
-		"--settings", runSettings,
 	}
-	option := func(name, value string) {
-		if value != "" {
-			args = append(args, name, value)
-		}
-	}
-	option("--model", h.Model)
-	option("--resume", h.Resume)
+	args = append(args, h.guards(runSettings)...)
+	args = option(args, "--model", h.Model)
+	args = option(args, "--resume", h.Resume)
 	if h.MaxTurns > 0 {
-		option("--max-turns", strconv.Itoa(h.MaxTurns))
+		args = option(args, "--max-turns", strconv.Itoa(h.MaxTurns))
 	}
 	if h.MaxBudgetUSD > 0 {
-		option("--max-budget-usd", strconv.FormatFloat(h.MaxBudgetUSD, 'f', -1, 64))
+		args = option(args, "--max-budget-usd", strconv.FormatFloat(h.MaxBudgetUSD, 'f', -1, 64))
 	}
-	option("--append-system-prompt", h.AppendSystemPrompt)
-	option("--mcp-config", h.MCPConfig)
+	return h.texts(args)
+}
+
+// TerminalArgs are Args for Claude's own interface on a terminal, which begins, or with
+// Resume goes on with, the conversation session. Limits are the proxy's there: Claude
+// knows them in print mode alone.
+func (h Headless) TerminalArgs(session string) []string {
+	args := option(h.guards(terminalSettings), "--model", h.Model)
+	if h.Resume != "" {
+		args = option(args, "--resume", h.Resume)
+	} else {
+		args = option(args, "--session-id", session)
+	}
+	return h.texts(args)
+}
+
+// guards keep the project's settings and servers out, and questions that the sandbox
+// answers.
+func (h Headless) guards(settings string) []string {
+	sources := "user"
+	if h.ProjectSettings {
+		sources = "user,project,local"
+	}
+	return []string{"--dangerously-skip-permissions", "--setting-sources", sources, "--strict-mcp-config", "--settings", settings}
+}
+
+// texts adds what Claude reads, and the user's own arguments.
+func (h Headless) texts(args []string) []string {
+	args = option(args, "--append-system-prompt", h.AppendSystemPrompt)
+	args = option(args, "--mcp-config", h.MCPConfig)
 	for _, folder := range h.MemoryOf {
-		option("--add-dir", folder)
+		args = option(args, "--add-dir", folder)
 	}
 	return append(args, h.ExtraArgs...)
+}
+
+// option adds an option that has a value.
+func option(args []string, name, value string) []string {
+	if value == "" {
+		return args
+	}
+	return append(args, name, value)
 }
 
 // runSettings are settings of claude's that every run has. Before WebFetch
@@ -76,6 +101,23 @@ func (h Headless) Args() []string {
 // is safe, whatever the base URL is. That host is closed in a run, and the
 // firewall decides which domains may be fetched.
 const runSettings = `{"skipWebFetchPreflight":true}`
+
+// terminalSettings are runSettings for a person on a terminal, whom Claude would ask
+// whether to work without permissions: the sandbox stands for them.
+const terminalSettings = `{"skipDangerousModePermissionPrompt":true,"skipWebFetchPreflight":true}`
+
+// StateFile is Claude's file of what it has asked and shown, in its own folder.
+const StateFile = ".claude.json"
+
+// State is a StateFile with which Claude asks nothing at its start: neither for a theme
+// nor, for what is below folder, for trust, which concerns the host.
+func State(folder string) []byte {
+	text, _ := json.Marshal(map[string]any{ // of plain data: never fails
+		"hasCompletedOnboarding": true,
+		"projects":               map[string]any{folder: map[string]any{"hasTrustDialogAccepted": true}},
+	})
+	return text
+}
 
 // Limits returns the limits that claude is given: MaxTurns and MaxBudgetUSD, or
 // what ExtraArgs says instead, as claude takes the last one. 0 = no limit. A

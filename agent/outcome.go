@@ -9,7 +9,7 @@ import (
 // Conclusion is the kind of end that a run came to.
 type Conclusion string
 
-// The conclusions. All but Success are failures.
+// The conclusions. All but Success and Attended are failures.
 const (
 	Success   Conclusion = "success"
 	Failure   Conclusion = "failure"    // the agent ended with an error of its own
@@ -20,6 +20,7 @@ const (
 	NoResult  Conclusion = "no_result"  // the agent ended without a result event
 	Timeout   Conclusion = "timeout"
 	Cancelled Conclusion = "cancelled"
+	Attended  Conclusion = "attended" // a person worked with it on a terminal until it ended; no failure
 	Tampered  Conclusion = "tampered" // the output cannot be Claude's alone, or no model stands behind it
 	// Unprotected: somebody on the host took away what protected a path of the
 	// workspace, and the agent was ended.
@@ -44,8 +45,8 @@ type Outcome struct {
 	Message    string // one line for people; "" for Success
 }
 
-// OK reports success.
-func (o Outcome) OK() bool { return o.Conclusion == Success }
+// OK reports that it is no failure.
+func (o Outcome) OK() bool { return o.Conclusion == Success || o.Conclusion == Attended }
 
 // Evidence is what a run left to judge by. All but Result comes from outside
 // of the sandbox; Tampered is read out of the agent's output too.
@@ -126,6 +127,15 @@ func Judge(e Evidence) Outcome {
 		return Outcome{Failure, "the result says success, but a hook of claude's had not ended its check"}
 	}
 	return Outcome{Conclusion: Success}
+}
+
+// JudgeAttended is Judge for a session with a person on a terminal. The person saw what
+// became of it; its exit code is the program's.
+func JudgeAttended(e Evidence) Outcome {
+	if e.Unprotected != "" || e.End != EndedItself {
+		return Judge(e)
+	}
+	return Outcome{Conclusion: Attended}
 }
 
 // reports are the commands of claude's own that only report on the session.

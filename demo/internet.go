@@ -57,7 +57,7 @@ func startInternet(ctx context.Context, e *engine.Engine) (_ *internet, err erro
 	if err != nil {
 		return nil, err
 	}
-	stream, err := e.Attach(ctx, d.container, false)
+	stream, err := e.Attach(ctx, d.container, false, false)
 	if err != nil {
 		return nil, err
 	}

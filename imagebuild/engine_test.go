@@ -63,7 +63,7 @@ func runInit(t *testing.T, e *engine.Engine, image string) {
 		t.Fatal(err)
 	}
 	defer e.Remove(ctx, c)
-	stream, err := e.Attach(ctx, c, false)
+	stream, err := e.Attach(ctx, c, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}

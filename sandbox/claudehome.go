@@ -10,6 +10,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/agent/conversation"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
@@ -31,6 +32,9 @@ const keepTimeout = 30 * time.Second
 
 // fillHome makes Claude's own folder the agent's, with the files that it begins with.
 func fillHome(ctx context.Context, e *engine.Engine, sidecar string, p *Plan, files []HomeFile) error {
+	if p.Agent.TTY {
+		files = append([]HomeFile{{agent.StateFile, agent.State(workspaceTarget)}}, files...)
+	}
 	if !p.obeysProject {
 		files = append([]HomeFile{{"settings.json", []byte(userSettings)}}, files...)
 	}
@@ -69,10 +73,27 @@ func fillHome(ctx context.Context, e *engine.Engine, sidecar string, p *Plan, fi
 	return nil
 }
 
+// keepAsTranscript keeps a conversation as the run's transcript: its lines have the form
+// of Claude's output.
+func (r *run) keepAsTranscript(messages []byte) error {
+	name, file, err := r.stateFile(TranscriptFile)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(messages)
+	if err = errors.Join(err, file.Close()); err == nil {
+		r.result.Files.Transcript = name
+	}
+	return err
+}
+
 // keepConversation keeps what a later run needs to go on. A run without a
 // conversation has none to keep, and one that cannot be kept fails no run.
 func (r *run) keepConversation(ctx context.Context) {
 	begun := r.agent.scanner.Init()
+	if r.plan.session != "" {
+		begun = &agent.Init{SessionID: r.plan.session}
+	}
 	if begun != nil {
 		r.result.Model = visible.Line(begun.Model[:min(len(begun.Model), 60)])
 	}
@@ -95,6 +116,9 @@ func (r *run) keepConversation(ctx context.Context) {
 		if _, file, err = r.stateFile(ConversationFile); err == nil {
 			_, err = file.Write(kept.Bytes())
 			err = errors.Join(err, file.Close())
+		}
+		if err == nil && r.plan.Agent.TTY { // there is no other transcript
+			err = r.keepAsTranscript(kept.Bytes())
 		}
 	}
 	switch {

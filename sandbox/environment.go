@@ -47,6 +47,9 @@ func checkClaudePath(name string) error {
 func (p *Plan) environment(o Options, s settings.Settings) error {
 	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress, Memory: len(o.Headless.MemoryOf) > 0}),
 		"HOME="+agentHome, "USER=agent")
+	if o.Terminal {
+		env = append(env, terminalVariables(o.Environ)...)
+	}
 	env = append(env, gitVariables()...)
 	taken := map[string]bool{}
 	for _, v := range env {
@@ -79,6 +82,36 @@ func (p *Plan) environment(o Options, s settings.Settings) error {
 	p.Agent.Env = withCaches(env, taken)
 	return nil
 }
+
+// terminalValue matches values of the terminal's variables: they come from the
+// person's side and name a kind, not a file.
+var terminalValue = regexp.MustCompile(`^[A-Za-z0-9_.@-]{1,64}$`)
+
+// terminalVariables are those of the caller's environ by which programs know what a
+// terminal can do, and in which language its person reads. A TERM that an image may
+// not know is one that all know and that does the same. Claude's folder holds its state
+// as well, so that the run can give it.
+func terminalVariables(environ []string) []string {
+	kind, out := "xterm-256color", []string{"CLAUDE_CONFIG_DIR=" + agentHome + "/.claude"}
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		if !terminalValue.MatchString(value) {
+			continue
+		}
+		switch name {
+		case "TERM":
+			if slices.Contains(knownTerminals, value) {
+				kind = value
+			}
+		case "COLORTERM", "LANG", "NO_COLOR":
+			out = append(out, v)
+		}
+	}
+	return append(out, "TERM="+kind)
+}
+
+// knownTerminals are in the smallest terminfo of Debian and of Alpine.
+var knownTerminals = []string{"xterm", "xterm-256color", "screen", "screen-256color", "tmux", "tmux-256color", "linux", "vt100", "dumb"}
 
 // gitVariables let git work where the engine shows files as another user's, which it
 // would refuse, with more settings of the form NAME=VALUE.

@@ -113,6 +113,14 @@ type Options struct {
 	// this time; 0 = never.
 	IdleTimeout time.Duration
 
+	// Terminal gives the agent a terminal, for a person: Claude Code shows its own
+	// interface there, or with Shell the image's shell does in its place.
+	Terminal bool
+	Shell    bool
+	// Session names the conversation on a terminal that Headless.Resume does not, as
+	// conversation.NewID does.
+	Session string
+
 	// Command replaces Claude Code, for tests of the walls; nil = Claude Code.
 	Command []string
 }
@@ -149,6 +157,7 @@ type Plan struct {
 	idle       time.Duration // Options.IdleTimeout
 	disk       int64         // bytes; 0 = no limit
 	mode       workspace.Mode
+	session    string // Claude's name of the conversation on a terminal; "" = it is Claude's choice
 	// obeysProject says that Claude obeys the project's settings.
 	obeysProject bool
 
@@ -221,6 +230,9 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	p.claudePath = o.ClaudePath
+	if o.Terminal && !o.Shell {
+		p.session = cmp.Or(o.Headless.Resume, o.Session)
+	}
 	p.Sidecar = p.sidecar(o, f)
 	p.gitOwner = f.Workspace.Owner
 	p.gitOwner.UID, p.gitOwner.GID = agentUser(f.Workspace)
@@ -414,7 +426,13 @@ func workingDir(folder string) string {
 // engine's socket, and a read-only system.
 func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	command := o.Command
-	if command == nil {
+	switch {
+	case command != nil:
+	case o.Shell:
+		command = []string{"bash", "-l"}
+	case o.Terminal:
+		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.TerminalArgs(p.session)...)
+	default:
 		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.Args()...)
 	}
 	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", p.gitOwner.UID, p.gitOwner.GID)
@@ -426,6 +444,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		User:         fmt.Sprintf("%d:%d", p.gitOwner.UID, p.gitOwner.GID),
 		Labels:       p.labels("agent", f.Workspace.Dir),
 		Stdin:        true,
+		TTY:          o.Terminal,
 		CapDrop:      []string{"ALL"},
 		SecurityOpt:  []string{"no-new-privileges"},
 		ReadOnlyRoot: true,

@@ -101,9 +101,10 @@ type Timings struct {
 
 // Files of a run's folder that others read.
 const (
-	SummaryFile = "summary.json" // WriteSummary's; "folder" in it says which project the run was of
-	AuditFile   = "audit.jsonl"  // the firewall's decisions, one JSON record a line
-	PolicyFile  = "policy.json"  // the policy in force, a settings file itself
+	SummaryFile    = "summary.json"     // WriteSummary's; "folder" in it says which project the run was of
+	TranscriptFile = "transcript.jsonl" // Claude's standard output, without secrets
+	AuditFile      = "audit.jsonl"      // the firewall's decisions, one JSON record a line
+	PolicyFile     = "policy.json"      // the policy in force, a settings file itself
 )
 
 // Files are what a run leaves on the host; "" where one could not be written.

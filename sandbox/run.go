@@ -46,6 +46,9 @@ type Host struct {
 	// those whose program was killed; "" = this one is not. One user's runs on one
 	// machine share it.
 	LiveDir string
+	// Terminal is that of a run with Options.Terminal, which needs no Prompt, Stdout
+	// and OnEvent.
+	Terminal Terminal
 	// OnEvent hears what the agent does; nil = nobody listens.
 	OnEvent func(agent.Event)
 }
@@ -165,14 +168,15 @@ type run struct {
 	token  string // of the proxy; worthless outside this run
 	result Result
 
-	live       *live // nil = nobody reaps this run
-	placed     *workspace.Placed
-	sidecar    *sidecar
-	tunnel     *tunnelHost
-	agent      *process
-	proxy      *credproxy.Proxy
-	keyRefused chan struct{} // closed when the API refused the credential
-	refuse     sync.Once
+	live          *live // nil = nobody reaps this run
+	placed        *workspace.Placed
+	sidecar       *sidecar
+	tunnel        *tunnelHost
+	agent         *process
+	proxy         *credproxy.Proxy
+	terminalEnded chan struct{} // closed when the agent has the terminal no more; nil = it never had it
+	keyRefused    chan struct{} // closed when the API refused the credential
+	refuse        sync.Once
 
 	reach       *reach
 	activity    *activity

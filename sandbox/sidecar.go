@@ -71,7 +71,7 @@ func (s *sidecar) start(ctx context.Context, e *engine.Engine, p *Plan, t *Timin
 	}
 	t.SidecarCreate = time.Since(begin)
 	begin = time.Now()
-	stream, err := e.Attach(ctx, s.id, true)
+	stream, err := e.Attach(ctx, s.id, true, false)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}

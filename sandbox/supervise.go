@@ -71,22 +71,19 @@ func (b *beginning) String() string {
 func (r *run) startAgent(ctx context.Context) error {
 	p := r.agent
 	var err error
-	if p.stream, err = r.engine.Attach(ctx, p.id, true); err != nil {
+	if p.stream, err = r.engine.Attach(ctx, p.id, true, r.plan.Agent.TTY); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
 	out := &output{to: r.host.Stdout}
 	p.output = out
 	stderr := visible.NewWriter(&limited{to: r.host.Stderr, left: maxStderr}, "claude: ")
-	name, file, err := r.stateFile("transcript.jsonl")
-	if err != nil {
-		r.host.Say("warning: " + err.Error())
-	} else {
-		r.result.Files.Transcript = name
-		out.keep(&transcript{file: file, left: maxTranscript, full: func() {
-			r.host.Say(fmt.Sprintf("warning: the transcript ends at %d MiB; standard output stays complete", maxTranscript>>20))
-		}}, r.plan.redactor())
-	}
 	p.scanner = agent.NewScanner(out, r.onEvent)
+	shown := io.Writer(p.scanner)
+	if r.plan.Agent.TTY {
+		shown = r.host.Terminal
+	} else {
+		r.keepTranscript(out)
+	}
 	p.exit = r.engine.Wait(context.WithoutCancel(ctx), p.id)
 	if err := r.plan.Project.CheckSources(); err != nil {
 		return err
@@ -97,7 +94,7 @@ func (r *run) startAgent(ctx context.Context) error {
 	if err := r.engine.Start(ctx, p.id); err != nil {
 		return diag.WithHint(fmt.Errorf("%w: %w", ErrNoStart, err), "does the agent's image hold the program %q?", r.plan.Agent.Entrypoint[0])
 	}
-	report := &mountReport{next: r.activity.writer(p.scanner), told: make(chan string, 1)}
+	report := &mountReport{next: r.activity.writer(shown), told: make(chan string, 1)}
 	go func() {
 		err := p.stream.Copy(report, stderr)
 		close(report.told)
@@ -107,11 +104,28 @@ func (r *run) startAgent(ctx context.Context) error {
 		return err
 	}
 	p.started = time.Now()
+	if r.plan.Agent.TTY {
+		r.openTerminal(ctx)
+		return nil
+	}
 	go func() {
 		_, _ = io.Copy(p.stream, io.TeeReader(r.host.Prompt, &p.prompt)) // fails when the agent is gone, which its exit tells
 		_ = p.stream.CloseWrite()
 	}()
 	return nil
+}
+
+// keepTranscript makes out keep what Claude writes.
+func (r *run) keepTranscript(out *output) {
+	name, file, err := r.stateFile(TranscriptFile)
+	if err != nil {
+		r.host.Say("warning: " + err.Error())
+		return
+	}
+	r.result.Files.Transcript = name
+	out.keep(&transcript{file: file, left: maxTranscript, full: func() {
+		r.host.Say(fmt.Sprintf("warning: the transcript ends at %d MiB; standard output stays complete", maxTranscript>>20))
+	}}, r.plan.redactor())
 }
 
 // onEvent hears what the agent prints, from the goroutine that copies it.
@@ -188,6 +202,9 @@ func (r *run) supervise(ctx context.Context) error {
 	counting, stopCounting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopCounting()
 	use := watchUse(counting, r.engine, r.agent.id)
+	if r.plan.Agent.TTY {
+		unreachable = nil // Claude tells the person, who may wait or try again
+	}
 	stop.timer = time.NewTimer(time.Hour)
 	stop.timer.Stop() // until somebody stops the agent
 	defer stop.timer.Stop()
@@ -269,6 +286,7 @@ wait:
 	r.agent.places.Close()
 	r.result.Timings.Agent = time.Since(r.agent.started)
 	r.drain(r.ending.look)
+	r.closeTerminal()
 	_ = r.tunnel.Close() // its handlers end, and the meter is complete
 	if exit.Err != nil {
 		failure = errors.Join(failure, exit.Err)
@@ -321,11 +339,16 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	limit := map[credproxy.Reached]agent.Conclusion{
 		credproxy.ReachedTurns: agent.MaxTurns, credproxy.ReachedBudget: agent.MaxBudget,
 	}[r.proxy.Reached()]
-	r.result.Outcome = agent.Judge(agent.Evidence{
+	evidence := agent.Evidence{
 		Result: r.result.Agent, Tampered: r.agent.scanner.Tampered(), ExitCode: exit.Code, End: ended, Answers: r.result.Answers,
 		Unprotected: unprotected, Last: agent.Answer(r.proxy.LastAnswer()), HookOpen: r.proxy.HookOpen(),
 		Prompt: r.agent.prompt.String(), Limit: limit,
-	})
+	}
+	if r.plan.Agent.TTY {
+		r.result.Outcome = agent.JudgeAttended(evidence)
+	} else {
+		r.result.Outcome = agent.Judge(evidence)
+	}
 	switch {
 	case unprotected != "":
 		r.result.ExitCode = exitcode.Unprotected

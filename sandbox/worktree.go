@@ -116,7 +116,7 @@ func (r *run) runLikeAgent(ctx context.Context, spec engine.Spec) (out, problem 
 		defer cancel()
 		err = errors.Join(err, r.engine.Remove(done, id))
 	}()
-	stream, err := r.engine.Attach(ctx, id, true)
+	stream, err := r.engine.Attach(ctx, id, true, false)
 	if err != nil {
 		return "", "", err
 	}

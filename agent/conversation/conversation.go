@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"bufio"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,14 @@ var notPlain = regexp.MustCompile(`[^a-zA-Z0-9]`)
 // IsID reports whether id has the form of a conversation's, so that it is safe as a
 // file's name.
 func IsID(id string) bool { return idForm.MatchString(id) }
+
+// NewID is a name for a new conversation.
+func NewID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
 
 // Path is where claude looks for a conversation, relative to its folder ~/.claude,
 // when it works in the folder workDir.

@@ -12,22 +12,22 @@ import (
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
-// terminal is a program on a real terminal.
-type terminal struct {
+// screen is a program on a real terminal.
+type screen struct {
 	t      *testing.T
 	tmux   string
 	socket string
 }
 
-func newTerminal(t *testing.T, columns, lines int, command string) *terminal {
+func newTerminal(t *testing.T, columns, lines int, command string) *screen {
 	t.Helper()
-	tt := &terminal{t: t, tmux: testenv.Program(t, "tmux"), socket: filepath.Join(t.TempDir(), "tmux")}
+	tt := &screen{t: t, tmux: testenv.Program(t, "tmux"), socket: filepath.Join(t.TempDir(), "tmux")}
 	tt.run("new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(lines), command)
 	t.Cleanup(func() { exec.Command(tt.tmux, "-S", tt.socket, "kill-server").Run() }) //nolint:errcheck // it may have ended
 	return tt
 }
 
-func (tt *terminal) run(args ...string) string {
+func (tt *screen) run(args ...string) string {
 	tt.t.Helper()
 	cmd := exec.Command(tt.tmux, append([]string{"-S", tt.socket, "-f", "/dev/null"}, args...)...)
 	cmd.Env = append(os.Environ(), "TERM=xterm", "CI=", "LC_ALL=C.UTF-8")
@@ -38,19 +38,25 @@ func (tt *terminal) run(args ...string) string {
 	return string(out)
 }
 
-// expect waits for text on the screen and then presses keys.
-func (tt *terminal) expect(text string, keys ...string) {
+// expect waits for text on the screen, which it returns, and then presses keys.
+func (tt *screen) expect(text string, keys ...string) (shown string) {
 	tt.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		screen := tt.run("capture-pane", "-p", "-J")
-		if strings.Contains(screen, text) {
+		shown = tt.run("capture-pane", "-p", "-J")
+		if strings.Contains(shown, text) {
 			break
 		}
 		if time.Now().After(deadline) {
-			tt.t.Fatalf("the screen does not show %q:\n%s", text, screen)
+			tt.t.Fatalf("the screen does not show %q:\n%s", text, shown)
 		}
 	}
+	tt.press(keys...)
+	return shown
+}
+
+func (tt *screen) press(keys ...string) {
+	tt.t.Helper()
 	for _, key := range keys {
 		tt.run("send-keys", key)
 	}

@@ -30,6 +30,7 @@ type runOptions struct {
 	instructions instructionFlags
 	containers   containerFlags
 	output       outputFlags
+	terminal     terminalFlags
 	result       resultFlags
 	dryRun       bool
 }
@@ -51,6 +52,7 @@ func (o *runOptions) groups() []runGroup {
 		&o.instructions,
 		&o.containers,
 		&o.output,
+		&o.terminal,
 		&o.result,
 	}
 }
@@ -63,7 +65,10 @@ func (a *app) runCommand() *cobra.Command {
 		Short:       "Run Claude Code on a folder, sandboxed",
 		Long: `Run Claude Code on DIR in two containers: a firewall that lets only allowlisted
 traffic out, and the agent, which has no capability and no key. Without DIR it is the
-project around the current folder, and the agent begins in that folder. The prompt is
+project around the current folder, and the agent begins in that folder.
+
+On a terminal, without a prompt, it is Claude Code's own interface, as 'claude' is.
+With a prompt the agent works alone and answers, as 'claude -p' does: the prompt is
 an argument, comes from --prompt-file or on standard input, whose text is added to an
 argument. An argument that names a folder is DIR; a prompt of one word comes after DIR
 or after --.
@@ -75,7 +80,7 @@ a terminal run asks once, 'sbx-devc trust' does it elsewhere, and --trust-projec
 for this run alone. It is then taken as it is, but for the presets anthropic,
 claude-code and vscode, which only a dev container needs.
 
-On a terminal the agent's work is shown as it goes on; elsewhere standard output
+With a prompt, a terminal shows the agent's work as it goes on; elsewhere standard output
 is the final answer, as with 'claude -p'. --output-format text, json (Claude's
 result event) or stream-json (Claude's output, byte for byte) chooses. The exit
 code is Claude's own, or 64 usage, 65 bad settings, 66 input missing, 69 no engine,
@@ -87,7 +92,8 @@ a proxy here adds it to the agent's requests. SBX_DEVC_UPSTREAM names another
 base URL of the API, for gateways and tests. Every flag that takes a value can
 be given as a variable too, such as SBX_DEVC_ALLOW or SBX_DEVC_TIMEOUT; other
 variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
-		Example: `  sbx-devc run "fix the failing test"
+		Example: `  sbx-devc run
+  sbx-devc run "fix the failing test"
   sbx-devc run ~/src/app --prompt-file task.md --allow docs.example.com --preset npm --timeout 30m
   git diff | sbx-devc run -p "review this change" >review.md
   sbx-devc run --dry-run`,
@@ -104,6 +110,7 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 				return err
 			}
 			o.prompt.text, o.agent.arguments = given.prompt, given.claude
+			o.terminal.on = a.onTerminal(&o)
 			for _, group := range o.groups() {
 				if err := group.check(cmd.Flags()); err != nil {
 					return exitWith(exitUsage, err)
@@ -179,7 +186,7 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	host, err := a.runHost(o.prompt, plan)
+	host, err := a.runHost(o, plan)
 	if err != nil {
 		return err
 	}
@@ -224,6 +231,9 @@ func (a *app) start(ctx context.Context, o runOptions, choice images.Choice, pla
 	// supervises it.
 	ctx = context.WithoutCancel(ctx)
 	host.Say("the run " + plan.ID + " starts in " + plan.Folder())
+	if o.terminal.on {
+		defer a.joinTerminal(o.terminal, host)()
+	}
 	out := a.attachOutput(host, o.output.format)
 	result, err := sandbox.Run(ctx, e, plan, *host)
 	out.finish(result)
@@ -240,10 +250,13 @@ func (a *app) start(ctx context.Context, o runOptions, choice images.Choice, pla
 
 // runHost gathers what a run needs on this side: prompt, key, streams, folder.
 // Everything that can be missing is found missing here, before a container starts.
-func (a *app) runHost(o promptFlags, plan *sandbox.Plan) (*sandbox.Host, error) {
-	prompt, err := a.readPrompt(o, plan.Folder())
-	if err != nil {
-		return nil, exitWith(exitNoInput, err)
+func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
+	var prompt string
+	if !o.terminal.on {
+		var err error
+		if prompt, err = a.readPrompt(o.prompt, plan.Folder()); err != nil {
+			return nil, exitWith(exitNoInput, err)
+		}
 	}
 	upstream, credential, err := session.ModelAPI(a.getenv)
 	if err != nil {

@@ -25,9 +25,9 @@ type promptFlags struct {
 }
 
 func (o *promptFlags) register(f *pflag.FlagSet) {
-	f.BoolVarP(&o.print, "print", "p", false, "run headless, which is the only way yet: one prompt in, one answer out")
+	f.BoolVarP(&o.print, "print", "p", false, "run headless, also on a terminal: one prompt in, one answer out")
 	f.StringVar(&o.file, "prompt-file", "", "read the prompt from this file instead of standard input")
-	f.BoolVarP(&o.goOn, "continue", "c", false, "go on with the newest conversation of a run in this project")
+	f.BoolVarP(&o.goOn, "continue", "c", false, "go on with the newest conversation of a run in this project, on a terminal or with a prompt")
 	f.StringVarP(&o.resume, "resume", "r", "", "go on with the conversation of this run, or of this session of Claude's")
 }
 

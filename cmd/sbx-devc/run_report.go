@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -41,6 +42,9 @@ func (a *app) report(r *sandbox.Result, mode firewall.Mode) {
 		}
 	}
 	a.reportChanges(r)
+	if r.Outcome.Conclusion == agent.Attended && r.Conversation != "" {
+		fmt.Fprintln(a.stderr, "sbx-devc: go on with this conversation: sbx-devc run --continue")
+	}
 	t := r.Timings
 	if t.Startup > 0 {
 		fmt.Fprintf(a.stderr, "sbx-devc: started in %s (firewall %s), ran %s; %s\n",

@@ -123,7 +123,7 @@ func TestContainerOnARealEngine(t *testing.T) {
 
 	t.Run("streams and exit code", func(t *testing.T) {
 		id := create(t, e, Spec{Image: image, Command: []string{"cat"}, Stdin: true})
-		stream, err := e.Attach(ctx, id, true)
+		stream, err := e.Attach(ctx, id, true, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestContainerOnARealEngine(t *testing.T) {
 
 	t.Run("exec signal files", func(t *testing.T) {
 		id := create(t, e, Spec{Image: image, Command: []string{"wait"}, Labels: map[string]string{"sbx-engine-test": t.Name()}})
-		stream, err := e.Attach(ctx, id, false)
+		stream, err := e.Attach(ctx, id, false, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,7 @@ type Spec struct {
 	User       string            `json:"user,omitempty"`       // uid:gid
 	Labels     map[string]string `json:"labels,omitempty"`
 	Stdin      bool              `json:"stdin,omitempty"` // open, and closed when the attached stream is
+	TTY        bool              `json:"tty,omitempty"`   // a terminal of its own is its streams; see Attach and Resize
 
 	Network      string            `json:"network,omitempty"` // "bridge", "none", "container:ID", or the name of a network
 	Aliases      []string          `json:"aliases,omitempty"` // names that the engine's DNS gives it on Network; not on "bridge"
@@ -131,6 +132,7 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 			AttachStdin:  spec.Stdin,
 			AttachStdout: true,
 			AttachStderr: true,
+			Tty:          spec.TTY,
 		},
 		HostConfig:       host,
 		NetworkingConfig: networks,

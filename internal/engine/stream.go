@@ -20,6 +20,7 @@ import (
 type Stream struct {
 	conn client.HijackedResponse
 	exec string // id of the exec; "" for a container's first process
+	tty  bool   // its output is one stream, a terminal's
 }
 
 // Write sends to the process's standard input.
@@ -35,9 +36,15 @@ func (s *Stream) Close() error {
 }
 
 // Copy copies the process's output to stdout and stderr until it ends or the
-// stream is closed. It returns the first error of a write.
+// stream is closed. It returns the first error of a write. All output of a
+// process that has a terminal goes to stdout.
 func (s *Stream) Copy(stdout, stderr io.Writer) error {
-	_, err := stdcopy.StdCopy(stdout, stderr, s.conn.Reader)
+	var err error
+	if s.tty {
+		_, err = io.Copy(stdout, s.conn.Reader)
+	} else {
+		_, err = stdcopy.StdCopy(stdout, stderr, s.conn.Reader)
+	}
 	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}
@@ -68,13 +75,26 @@ func (c *conn) Close() error {
 }
 
 // Attach connects to the streams of a container's first process. Attach before
-// Start, so that nothing it writes is missed.
-func (e *Engine) Attach(ctx context.Context, id string, stdin bool) (*Stream, error) {
+// Start, so that nothing it writes is missed. tty says whether Spec.TTY was set.
+func (e *Engine) Attach(ctx context.Context, id string, stdin, tty bool) (*Stream, error) {
 	r, err := e.client.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: stdin, Stdout: true, Stderr: true})
 	if err != nil {
 		return nil, wrap(cmp.Or(e.attachRefusal(ctx, id), err), "attaching to container", short(id))
 	}
-	return &Stream{conn: r.HijackedResponse}, nil
+	return &Stream{conn: r.HijackedResponse, tty: tty}, nil
+}
+
+// Resize tells a running container's terminal its size, in characters. Its program
+// gets SIGWINCH.
+func (e *Engine) Resize(ctx context.Context, id string, columns, rows uint) error {
+	_, err := e.client.ContainerResize(ctx, id, client.ContainerResizeOptions{Width: columns, Height: rows})
+	return wrap(err, "resizing the terminal of container", short(id))
+}
+
+// ResizeExec is Resize for the terminal of a process started by Exec.
+func (e *Engine) ResizeExec(ctx context.Context, s *Stream, columns, rows uint) error {
+	_, err := e.client.ExecResize(ctx, s.exec, client.ExecResizeOptions{Width: columns, Height: rows})
+	return wrap(err, "resizing the terminal of exec", short(s.exec))
 }
 
 // attachRefusal asks once more, for the reason why the engine refuses to attach;
@@ -122,22 +142,23 @@ type ExecSpec struct {
 	WorkingDir string // "" = the container's
 	Env        []string
 	Stdin      bool // connect standard input
+	TTY        bool // a terminal of its own is its streams
 }
 
 // Exec starts a further process in a running container.
 func (e *Engine) Exec(ctx context.Context, id string, spec ExecSpec) (*Stream, error) {
 	created, err := e.client.ExecCreate(ctx, id, client.ExecCreateOptions{
 		Cmd: spec.Command, User: spec.User, WorkingDir: spec.WorkingDir, Env: spec.Env,
-		AttachStdin: spec.Stdin, AttachStdout: true, AttachStderr: true,
+		AttachStdin: spec.Stdin, AttachStdout: true, AttachStderr: true, TTY: spec.TTY,
 	})
 	if err != nil {
 		return nil, wrap(err, "running "+spec.Command[0]+" in container", short(id))
 	}
-	r, err := e.client.ExecAttach(ctx, created.ID, client.ExecAttachOptions{})
+	r, err := e.client.ExecAttach(ctx, created.ID, client.ExecAttachOptions{TTY: spec.TTY})
 	if err != nil {
 		return nil, wrap(err, "running "+spec.Command[0]+" in container", short(id))
 	}
-	return &Stream{conn: r.HijackedResponse, exec: created.ID}, nil
+	return &Stream{conn: r.HijackedResponse, exec: created.ID, tty: spec.TTY}, nil
 }
 
 // ExecExit returns the exit code of a process started by Exec. Call it after

@@ -141,7 +141,7 @@ var allowed = map[string][]string{
 	"imagebuild/layer":           {"imagebuild/artifact", "imagebuild/store"},
 	"imagebuild/registry":        {"imagebuild/artifact", "imagebuild/tags"},
 	"imagebuild/sbom":            {"imagebuild/artifact"},
-	"sandbox":                    {"agent", "agent/conversation", "credproxy", "firewall", "firewall/audit", "firewall/report", "imagebuild", "sandbox/*", "settings", "internal/carried", "internal/engine", "internal/filelock", "internal/lifeline", "internal/tunnel", "workspace", "workspace/gitdir"},
+	"sandbox":                    {"agent", "agent/conversation", "credproxy", "firewall", "firewall/audit", "firewall/report", "imagebuild", "sandbox/*", "settings", "internal/carried", "internal/engine", "internal/filelock", "internal/lifeline", "internal/terminal", "internal/tunnel", "workspace", "workspace/gitdir"},
 	"sandbox/changes":            {"workspace/obeyed"},
 	"workspace":                  {"internal/mountinfo", "workspace/gitdir", "workspace/obeyed"},
 	"workspace/obeyed":           {"internal/jsonc"},

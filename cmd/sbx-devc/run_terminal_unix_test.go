@@ -1,0 +1,102 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/fakeapi"
+)
+
+// onScreen starts a run on a terminal of its own, in a shell that goes on after it.
+func onScreen(t *testing.T, script fakeapi.Script, args string) (*screen, *programRun) {
+	t.Helper()
+	api := httptest.NewServer(&fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: script})
+	t.Cleanup(api.Close)
+	r := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + api.URL})
+	rc := filepath.Join(t.TempDir(), "rc")
+	text := "PS1='host$ '\ncd " + r.Dir + "\n"
+	for _, v := range r.Env[len(os.Environ()):] {
+		name, value, _ := strings.Cut(v, "=")
+		text += fmt.Sprintf("export %s='%s'\n", name, value)
+	}
+	text += fmt.Sprintf("sbx() { %s \"$@\"; }\n", r.Path)
+	if err := os.WriteFile(rc, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, id := range r.containers(t, "-a") {
+			_ = r.engine.Remove(t.Context(), id)
+		}
+	})
+	s := newTerminal(t, 100, 30, "bash --rcfile "+rc+" -i")
+	s.expect("host$")
+	s.press("before=$(stty -g); clear; sbx run "+args, "Enter")
+	return s, r
+}
+
+// A person types sbx-devc run in the place of claude --dangerously-skip-permissions:
+// Claude Code's own interface comes without a question, answers, and leaves the terminal
+// as it was. The next day the conversation goes on.
+func TestClaudeOnATerminal(t *testing.T) {
+	script := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo made > made"}}}, Final: "It is made."}
+	s, r := onScreen(t, script, "; echo code=$?; [ \"$before\" = \"$(stty -g)\" ] && echo the terminal is as it was")
+	begin := s.expect("bypass permissions on")
+	for _, question := range []string{"theme", "trust", "Yes", "login", "API key"} {
+		if strings.Contains(begin, question) {
+			t.Errorf("it asks about %q:\n%s", question, begin)
+		}
+	}
+	s.press("make it", "Enter")
+	s.expect("It is made.")
+	if _, err := os.Stat(filepath.Join(r.Dir, "made")); err != nil {
+		t.Error(err)
+	}
+	s.press("C-c")
+	s.expect("again to exit")
+	s.press("C-c")
+	end := s.expect("the terminal is as it was")
+	for _, want := range []string{"made  new", "go on with this conversation: sbx-devc run --continue", "started in", "code=0"} {
+		if !strings.Contains(end, want) {
+			t.Errorf("the end lacks %q:\n%s", want, end)
+		}
+	}
+	s.press("clear; sbx run --continue", "Enter")
+	s.expect("bypass permissions on")
+	s.expect("It is made.")
+	s.press("/exit", "Enter")
+	s.expect("started in")
+	if left := r.containers(t, "-a"); len(left) > 0 {
+		t.Errorf("containers are left: %v", left)
+	}
+}
+
+// A shell in the sandbox has the terminal's size, keys and colours, and its exit code is
+// the run's.
+func TestAShellOnATerminal(t *testing.T) {
+	s, _ := onScreen(t, fakeapi.Script{}, "--shell; echo code=$?")
+	s.expect("agent@")
+	s.press("clear; stty size; echo $TERM; id -un; grep NoNewPrivs /proc/self/status", "Enter")
+	shown := s.expect("NoNewPrivs:")
+	for _, want := range []string{"30 100", "tmux-256color", "agent", "NoNewPrivs:     1"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the shell does not show %q:\n%s", want, shown)
+		}
+	}
+	s.run("resize-window", "-x", "70", "-y", "20")
+	s.press("clear; until stty size | grep '^20 70'; do sleep 0.1; done", "Enter")
+	s.expect("20 70")
+	s.press("clear; sleep 1000", "Enter")
+	s.expect("sleep 1000")
+	s.press("C-c")
+	s.press("echo 'a''b'; printf '\\033]0;EVIL\\a'; exit 7", "Enter")
+	s.expect("code=7")
+	if title := s.run("display-message", "-p", "#{pane_title}"); strings.Contains(title, "EVIL") {
+		t.Errorf("the shell set the title: %s", title)
+	}
+}

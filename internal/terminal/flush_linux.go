@@ -1,0 +1,8 @@
+package terminal
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// forgetTyped drops what was typed and not read.
+func forgetTyped(file Input) { _ = unix.IoctlSetInt(int(file.Fd()), unix.TCFLSH, unix.TCIFLUSH) }

@@ -1,0 +1,27 @@
+//go:build !unix
+
+package terminal
+
+import "os"
+
+const canStop = false
+
+func notifyResize(chan<- os.Signal) {}
+func notifyStop(chan<- os.Signal)   {}
+func stopSelf(chan<- os.Signal)     {}
+
+// waiter returns ready, which reports true until stop was called; the read that follows
+// waits.
+func waiter(Input) (ready func() bool, stop func(), err error) {
+	stopped := make(chan struct{})
+	return func() bool {
+		select {
+		case <-stopped:
+			return false
+		default:
+			return true
+		}
+	}, func() { close(stopped) }, nil
+}
+
+func forgetTyped(Input) {}

@@ -1,0 +1,61 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/terminal"
+)
+
+// Terminal is a person's terminal, which the agent has between Begin and End. What it
+// writes there is the agent's: the Terminal filters it. See package terminal.
+type Terminal interface {
+	io.ReadWriter
+	Begin()
+	End()
+	Sizes() <-chan terminal.Size
+}
+
+// openTerminal gives the running agent the person's terminal.
+func (r *run) openTerminal(ctx context.Context) {
+	r.host.Terminal.Begin()
+	r.terminalEnded = make(chan struct{})
+	go r.resizeTerminal(context.WithoutCancel(ctx), r.terminalEnded)
+	go func() {
+		_, _ = io.Copy(r.agent.stream, r.host.Terminal) // fails when the agent is gone, which its exit tells
+	}()
+}
+
+// closeTerminal restores the person's terminal.
+func (r *run) closeTerminal() {
+	if r.terminalEnded != nil {
+		close(r.terminalEnded)
+		r.host.Terminal.End()
+	}
+}
+
+// The engine may refuse the first size of a container that has just started (measured
+// with API 1.41, which also ignores a size at its creation).
+const (
+	resizeTries = 20
+	resizePause = 50 * time.Millisecond
+)
+
+// resizeTerminal passes the screen's sizes on until the terminal's time has ended.
+func (r *run) resizeTerminal(ctx context.Context, ended <-chan struct{}) {
+	sizes := r.host.Terminal.Sizes()
+	for {
+		select {
+		case size := <-sizes:
+			for range resizeTries {
+				if r.engine.Resize(ctx, r.agent.id, uint(size.Columns), uint(size.Rows)) == nil {
+					break
+				}
+				time.Sleep(resizePause)
+			}
+		case <-ended:
+			return
+		}
+	}
+}
