@@ -31,6 +31,7 @@ func projectOf(t *testing.T, uid int) (dir string) {
 }
 
 func TestTheAgentIsAUserOfItsContainer(t *testing.T) {
+	t.Parallel()
 	testenv.Root(t)
 	e := connect(t)
 	for _, uid := range []int{1000, 1001, 1234} {
@@ -44,6 +45,7 @@ func TestTheAgentIsAUserOfItsContainer(t *testing.T) {
 
 // Attack: images whose lists of users are a trap.
 func TestAttackListsOfUsersOfAnImage(t *testing.T) {
+	t.Parallel()
 	testenv.Root(t)
 	e := connect(t)
 	for name, step := range map[string]string{

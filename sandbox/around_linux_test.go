@@ -51,7 +51,7 @@ func newSites(t *testing.T, e *engine.Engine, names ...string) *sites {
 		testenv.Missing(t, "root", "the servers listen in a container's network")
 	}
 	ctx := context.Background()
-	s := &sites{network: fmt.Sprintf("sbx-sandbox-test-%d-%d", os.Getpid(), trials), names: names}
+	s := &sites{network: fmt.Sprintf("sbx-sandbox-test-%d-%d", os.Getpid(), trials.Add(1)), names: names}
 	if _, err := e.CreateNetwork(ctx, s.network, map[string]string{"sbx-devc.test": "true"}); err != nil {
 		t.Fatal(err)
 	}
@@ -178,6 +178,7 @@ func (s *sites) defaultsHere() Options {
 // agent. It is tried with the settings that hold when nobody says anything, in
 // a folder without settings and in one that init has set up.
 func TestForeignKeyReachesTheModelsProvider(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	s := newSites(t, e, "api.anthropic.com", "claude.ai", "api.github.com", "gist.github.com", "github.com")
 	var commands []string

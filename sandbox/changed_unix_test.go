@@ -91,6 +91,7 @@ func TestARunThatChangesNothingShowsNothing(t *testing.T) {
 // Attack: names by the thousand that programs obey, sparse, so that they cost the
 // agent nothing: before and after a run nothing reads them all or names them all.
 func TestAttackObeyedFilesByTheThousand(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -150,6 +151,7 @@ func TestAttackRefusalsByTheThousand(t *testing.T) {
 // Attack: the agent fills the caller's log through its standard error, at four
 // bytes for one.
 func TestAttackStandardErrorWithoutEnd(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	tr := (&trial{options: shell(`head -c 33554432 /dev/zero | tr '\0' '\033' >&2; echo the end`)}).run(t, e)
 	if tr.err != nil || !strings.Contains(tr.stdout.String(), "the end") {

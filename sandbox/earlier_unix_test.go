@@ -14,6 +14,7 @@ import (
 // Attack: an earlier run's agent leaves a repository whose files never end when the
 // next run reads them on the host: a pipe, or a terabyte that takes no place.
 func TestAttackARepositoryOfAnEarlierRunHoldsUpTheNext(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	for _, c := range []struct {
 		name string

@@ -20,10 +20,12 @@ every() { for g in .{g,G}{i,I}{t,T} {g,G}{i,I}{t,T}~1; do evil "$1$g"; done 2>/d
 // agent writes to the host's .git by another spelling. Judged by the folder that
 // the file system keeps its files in.
 func TestAttackReachTheHostsGitByAnotherSpelling(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	for name, places := range map[string]foldtest.Places{"one place": foldtest.OnePlace, "a place for each spelling": foldtest.PlaceEach} {
 		for _, kind := range []string{"a repository", "without a repository", "a linked worktree", "with a submodule"} {
 			t.Run(name+", "+kind, func(t *testing.T) {
+				t.Parallel()
 				r := newRepository(t)
 				r.write(".mcp.json", "{}\n")
 				var own []string // what must not change

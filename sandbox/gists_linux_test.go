@@ -12,6 +12,7 @@ import (
 // TestAttackGistWithThePresetGithub: the agent publishes the project's files as a
 // gist, in a folder without settings or with a file that asks for gists itself.
 func TestAttackGistWithThePresetGithub(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	s := newSites(t, e, "gist.github.com", "github.com")
 	var commands []string

@@ -14,6 +14,7 @@ import (
 // The real Claude Code in the Action reads none of the project's instructions, and
 // the run says so: on standard error and in summary.json.
 func TestUnreadInstructionsAreSaid(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	dir := newProject(t, false)
 	for name, text := range map[string]string{

@@ -18,6 +18,7 @@ import (
 // A project keeps files in Git LFS. With git-lfs in the image and without it, git
 // works, the host's store does not change, and the run says what is committed.
 func TestFilesOfLFS(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	for name, c := range map[string]struct{ system, committed string }{
 		"with git-lfs in the image": {"", "version https://git-lfs.github.com/spec/v1\n"},

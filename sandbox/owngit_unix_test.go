@@ -35,6 +35,7 @@ func snapshot(t *testing.T, dir string) string {
 // TestTheAgentHasAGitDirectoryOfItsOwn: everything that people do with git works
 // inside, and the host's git directory does not change by a byte.
 func TestTheAgentHasAGitDirectoryOfItsOwn(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	r := newRepository(t)
 	r.write("a.txt", "one\n")
@@ -80,6 +81,7 @@ echo finished
 // TestGitOnTheHostDoesNotEndARun: a person goes on with the repository while the
 // agent works in it.
 func TestGitOnTheHostDoesNotEndARun(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	r := newRepository(t)
 	tr := &trial{dir: r.dir, options: shell(`cd /workspace; git status --short; echo ready; while ! test -e stop; do git log >/dev/null; done; git status --short; git commit -q --allow-empty -m done; echo finished`)}
@@ -106,6 +108,7 @@ func TestGitOnTheHostDoesNotEndARun(t *testing.T) {
 // Attack: the agent waits until the host's .git is moved or removed, and makes a
 // new one in its place.
 func TestAGitDirectoryThatGoesEndsTheRun(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	for _, how := range []string{"moved", "removed"} {
 		t.Run(how, func(t *testing.T) {
@@ -145,6 +148,7 @@ git gc -q; echo packed >> a.txt; git commit -q -a -m 'after gc'; echo finished
 // TestCommitsComeBackByRequest: what an agent committed is a branch on the host
 // once somebody asks for it, and nothing before.
 func TestCommitsComeBackByRequest(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	for _, c := range []struct {
 		name string
@@ -224,6 +228,7 @@ func (r *repository) clone(args ...string) {
 // agent where no list of paths named it. Judged by what runs and what is shown on
 // the host afterwards.
 func TestAttackGitOnTheHostObeysTheAgent(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	for _, c := range []struct {
 		name  string

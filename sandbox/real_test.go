@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -193,7 +194,7 @@ func newProject(t *testing.T, git bool) string {
 	return dir
 }
 
-var trials int
+var trials atomic.Int64
 
 // run carries the trial out and checks that it left nothing behind.
 func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
@@ -222,8 +223,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		t.Fatal(err)
 	}
 	tr.state = t.TempDir()
-	trials++
-	tr.options.ID = fmt.Sprintf("test-%d-%d", os.Getpid(), trials)
+	tr.options.ID = fmt.Sprintf("test-%d-%d", os.Getpid(), trials.Add(1))
 	if tr.options.Image = tr.image; tr.image == "" {
 		tr.options.Image = testImage(t, e)
 	}

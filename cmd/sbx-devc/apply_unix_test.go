@@ -191,6 +191,7 @@ func TestThePrintedApplyCommandMakesTheBranch(t *testing.T) {
 // The commands after a run show the agent's commits and take them, as they are printed
 // and with nothing typed in addition: of what it committed and of what it left.
 func TestTheCommandsAfterARunWorkAsPrinted(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		meanwhile string // what the user does in the project before the commands
 		then      string // and between them
@@ -199,6 +200,7 @@ func TestTheCommandsAfterARunWorkAsPrinted(t *testing.T) {
 		"a commit of the user's": {"echo u >user; git add user; git commit -qm user", "git add . && git commit -qm files; "},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := startCommitting(t, twoCommits+` && echo left >>sub/a.txt && echo new >new.txt && until test -e go-on; do sleep 0.1; done; rm go-on`, "--commit")
 			for i, v := range []string{"safe.directory=*", "user.name=me", "user.email=me@example.com", "core.pager=cat", "core.editor=true"} {
 				key, value, _ := strings.Cut(v, "=")

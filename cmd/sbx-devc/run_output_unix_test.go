@@ -22,6 +22,7 @@ import (
 // argument and standard input say together.
 func TestRunAnswersAsClaudeDoes(t *testing.T) {
 	testenv.Slow(t)
+	t.Parallel()
 	api := &fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo one"}}}, Final: "two"}}
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)
@@ -127,6 +128,7 @@ func TestALostAnswerIsNoSuccess(t *testing.T) {
 
 // A person goes on with what a run began, in the words that the help has.
 func TestRunGoesOnWithTheNewestConversation(t *testing.T) {
+	t.Parallel()
 	api := &fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Final: "noted"}}
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)

@@ -152,6 +152,7 @@ func TestRunIsInterruptedWhileItsImageComes(t *testing.T) {
 // In "sbx-devc run … | head" the reader leaves, and an interrupt ends a reader
 // as well. Whoever dies of that leaves an agent at work that nobody can stop.
 func TestReaderOfTheOutputLeaves(t *testing.T) {
+	t.Parallel()
 	const key = "sk-ant-key-of-this-test"
 	api := httptest.NewServer(&fakeapi.Server{APIKey: key, Script: fakeapi.Script{Turns: []fakeapi.Turn{
 		{Bash: []string{"seq 20000"}}, {Bash: []string{"echo done > after"}},
@@ -198,6 +199,7 @@ func TestReaderOfTheOutputLeaves(t *testing.T) {
 // Claude asks again for minutes. Who looks at a silent terminal meanwhile learns
 // what it waits for.
 func TestModelAPIThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -233,6 +235,7 @@ func TestModelAPIThatIsNotThere(t *testing.T) {
 // A model API that never answers is an end of its own, long before Claude gives up
 // and before any time limit, and the message names it.
 func TestModelAPIThatNeverAnswersEndsTheRun(t *testing.T) {
+	t.Parallel()
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -240,6 +243,7 @@ func TestModelAPIThatNeverAnswersEndsTheRun(t *testing.T) {
 	nobody.Close()
 	for name, upstream := range map[string]string{"nobody listens": "http://" + nobody.Addr().String(), "no such name": "https://model.invalid"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			summary := filepath.Join(t.TempDir(), "summary.json")
 			cmd := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + upstream}, "--summary-file", summary, "--timeout", "100s")
 			cmd.Stdin = strings.NewReader("x")

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -142,6 +143,9 @@ func TestUnreadableDevcontainer(t *testing.T) {
 	}
 }
 
+// randomName is the part of a temporary file's name that differs each time.
+var randomName = regexp.MustCompile(`[0-9]{4,}`)
+
 // A disk that becomes full, at every single step on the way, leaves nothing
 // behind, be it new files, overwritten ones or a dev container that is extended.
 func TestInitOnAFullDisk(t *testing.T) {
@@ -158,13 +162,14 @@ func TestInitOnAFullDisk(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for limit, least := range map[string]int{"nr_inodes": 4, "nr_blocks": 1} {
 				full := 0
-				for n := least; ; n++ {
+				// try returns at which step the disk was full, "" = it was not.
+				try := func(n int) string {
 					dir := small(t, fmt.Sprintf("%s=%d", limit, n))
 					c.prepare(t, dir)
 					before := tree(t, dir)
 					code, people := writing(t, append([]string{"init", dir, "--no-detect"}, c.args...)...)
 					if code == 0 {
-						break
+						return ""
 					}
 					full++
 					if code != exitCantWrite || !strings.Contains(people, "no space left") || !strings.Contains(people, "hint: the disk") {
@@ -173,6 +178,23 @@ func TestInitOnAFullDisk(t *testing.T) {
 					if after := tree(t, dir); after != before {
 						t.Fatalf("%s=%d: left behind:\n%s", limit, n, after)
 					}
+					return randomName.ReplaceAllString(strings.ReplaceAll(people, dir, ""), "")
+				}
+				// Each step is tried at its first and its last size: a program of some
+				// megabytes is one step.
+				for n, step := least, try(least); step != ""; step = try(n) {
+					last, next := n, n+1
+					for try(next) == step {
+						last, next = next, next+2*(next-n)
+					}
+					for next-last > 1 {
+						if between := (last + next) / 2; try(between) == step {
+							last = between
+						} else {
+							next = between
+						}
+					}
+					n = next
 				}
 				if full == 0 {
 					t.Errorf("%s: was never full", limit)
