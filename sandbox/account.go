@@ -19,7 +19,8 @@ const agentName = "agent"
 // its image may have a folder there. It may have nothing else: the engine follows a link,
 // also into the project, and the mount of the project then covers that of the run.
 func MountPlaces() map[string]bool {
-	return map[string]bool{initFolder: false, claudeFolder: false, claudeHomes: false, gitdir.Volumes: false, workspaceTarget: true}
+	return map[string]bool{initFolder: false, claudeFolder: false, claudeHomes: false, keptHomes: false,
+		gitdir.Volumes: false, workspaceTarget: true}
 }
 
 // AccountFiles are the files of the agent's container that a run mounts its own over.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/engine"
@@ -53,8 +54,12 @@ func withCaches(env []string, taken map[string]bool) []string {
 
 // MountCache gives the agent a volume of the engine for what its package managers
 // keep, which belongs to its user. Without one they begin anew in each run. It comes
-// after whatever holds the agent's home.
+// after whatever holds the agent's home. A mount of the user's at its place stays.
 func (p *Plan) MountCache(volume string) {
+	if slices.ContainsFunc(p.Agent.Mounts, func(m engine.Mount) bool { return m.Target == cacheFolder }) {
+		return
+	}
+	delete(p.Agent.Tmpfs, cacheFolder) // on the way to a mount in it
 	p.Agent.Mounts = append(p.Agent.Mounts, engine.Mount{Named: volume, Target: cacheFolder})
 }
 

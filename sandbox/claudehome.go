@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/agent/conversation"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/kept"
 )
 
 // HomeFile is a file that Claude's own folder, ~/.claude, begins with.
@@ -30,41 +30,26 @@ const ConversationFile = "conversation.jsonl"
 // to a limit.
 const keepTimeout = 30 * time.Second
 
-// fillHome makes Claude's own folder the agent's, with the files that it begins with.
-func fillHome(ctx context.Context, e *engine.Engine, sidecar string, p *Plan, files []HomeFile) error {
+// fillHome makes Claude's own folder the agent's, with the files that it begins with,
+// and what earlier runs left behind them. prefer are members of Claude's settings that
+// those files may have as well.
+func fillHome(ctx context.Context, e *engine.Engine, sidecar string, p *Plan, files []HomeFile, prefer map[string]map[string]any) error {
+	all := map[string][]byte{}
 	if p.Agent.TTY {
-		files = append([]HomeFile{{agent.StateFile, agent.State(workspaceTarget)}}, files...)
+		all[agent.StateFile] = agent.State(workspaceTarget)
 	}
 	if !p.obeysProject {
-		files = append([]HomeFile{{"settings.json", []byte(userSettings)}}, files...)
+		all["settings.json"] = []byte(userSettings)
+	}
+	for _, f := range files {
+		all[f.Path] = f.Data
+	}
+	for name, members := range prefer {
+		all[name] = kept.WithPreferences(all[name], members)
 	}
 	var archive bytes.Buffer
-	tw := tar.NewWriter(&archive)
-	made := map[string]bool{}
-	var folder func(name string) error
-	folder = func(name string) error {
-		if made[name] {
-			return nil
-		}
-		made[name] = true
-		if name != path.Base(claudeHome) {
-			if err := folder(path.Dir(name)); err != nil {
-				return err
-			}
-		}
-		return tw.WriteHeader(&tar.Header{Name: name + "/", Typeflag: tar.TypeDir, Mode: 0o700, Uid: p.gitOwner.UID, Gid: p.gitOwner.GID})
-	}
-	err := folder(path.Base(claudeHome))
-	for _, f := range files {
-		name := path.Join(path.Base(claudeHome), f.Path)
-		err = errors.Join(err, folder(path.Dir(name)),
-			tw.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(f.Data)), Uid: p.gitOwner.UID,
-				Gid: p.gitOwner.GID}))
-		if err == nil {
-			_, err = tw.Write(f.Data)
-		}
-	}
-	if err = errors.Join(err, tw.Close()); err == nil {
+	err := kept.Pack(&archive, path.Base(claudeHome), all, p.gitOwner.UID, p.gitOwner.GID)
+	if err == nil {
 		err = e.CopyTar(ctx, sidecar, claudeHomes, &archive)
 	}
 	if err != nil {
@@ -85,6 +70,21 @@ func (r *run) keepAsTranscript(messages []byte) error {
 		r.result.Files.Transcript = name
 	}
 	return err
+}
+
+// fillHomes fills what the agent's home begins with: what earlier runs left, and over it
+// the run's own files.
+func (r *run) fillHomes(ctx context.Context) error {
+	var prefer map[string]map[string]any
+	if store := r.host.Kept; store != nil {
+		if err := fillKept(ctx, r.engine, r.sidecar.id, store, r.plan.persist, r.plan.gitOwner); err != nil {
+			return err
+		}
+		if store.KeepsClaude() {
+			prefer = store.Preferences()
+		}
+	}
+	return fillHome(ctx, r.engine, r.sidecar.id, r.plan, r.host.Home, prefer)
 }
 
 // keepConversation keeps what a later run needs to go on. A run without a

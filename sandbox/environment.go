@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/tunnel"
+	"github.com/org/claude-sandbox/sandbox/kept"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -49,6 +50,9 @@ func (p *Plan) environment(o Options, s settings.Settings) error {
 		"HOME="+agentHome, "USER=agent")
 	if o.Terminal {
 		env = append(env, terminalVariables(o.Environ)...)
+	}
+	if o.KeepClaude {
+		env = append(env, "HISTFILE="+path.Join(agentHome, ".claude", kept.ShellHistory))
 	}
 	env = append(env, gitVariables()...)
 	taken := map[string]bool{}

@@ -21,7 +21,12 @@ type liveRun struct {
 	Machine  string `json:"machine"`  // this one's name
 	// Placed is what may have been put into the project, relative to it.
 	Placed []workspace.Placeholder `json:"placed,omitempty"`
-	Tries  int                     `json:"tries,omitempty"` // to take the commits, which failed
+	// Kept is the folder of what outlives the run, see package kept, "" = nothing does;
+	// Persist its paths of the agent's home, and WorkDir where the agent began.
+	Kept    string   `json:"kept,omitempty"`
+	Persist []string `json:"persist,omitempty"`
+	WorkDir string   `json:"workDir,omitempty"`
+	Tries   int      `json:"tries,omitempty"` // to take the commits, which failed
 }
 
 // liveSuffix ends the names of complete notes.
@@ -48,6 +53,9 @@ func (r *run) noteLive() error {
 			p.Path = rel
 			note.Placed = append(note.Placed, p)
 		}
+	}
+	if r.host.Kept != nil {
+		note.Kept, note.Persist, note.WorkDir = r.host.Kept.Dir(), r.plan.persist, r.plan.Agent.WorkingDir
 	}
 	var err error
 	if note.StateDir, err = filepath.Abs(r.host.StateDir); err == nil {

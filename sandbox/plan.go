@@ -83,6 +83,8 @@ type Options struct {
 	// its inputs.
 	InputsNotFlags bool
 
+	Persist       []string // paths of the agent's home that outlive the run, as HomePaths returns them
+	KeepClaude    bool     // a profile keeps what of Claude's own folder does not act
 	OwnFolders    []string // of this program's files on this machine, absolute; none is ever mounted
 	Folder        string   // where in the project the agent begins, slash-separated; "" = at its root
 	Image         string   // of the agent, when neither User nor a trusted Project names one
@@ -157,7 +159,8 @@ type Plan struct {
 	idle       time.Duration // Options.IdleTimeout
 	disk       int64         // bytes; 0 = no limit
 	mode       workspace.Mode
-	session    string // Claude's name of the conversation on a terminal; "" = it is Claude's choice
+	session    string   // Claude's name of the conversation on a terminal; "" = it is Claude's choice
+	persist    []string // Options.Persist
 	// obeysProject says that Claude obeys the project's settings.
 	obeysProject bool
 
@@ -198,7 +201,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		ID: o.ID, Network: s.Network, policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), mode: mode,
+		ID: o.ID, Network: s.Network, policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), mode: mode, persist: o.Persist,
 	}
 	if mode == workspace.Bind { // they are about what the agent could change
 		p.Warnings = slices.Clone(f.Workspace.Notes)
@@ -389,7 +392,7 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 		MemoryBytes: 512 << 20,
 		Pids:        128,
 		// The audit log and the policy in force, for the agent to read, and its init.
-		Volumes: append([]string{recordsPath, initFolder, claudeHome}, p.Project.Git.Volumes()...),
+		Volumes: slices.Concat([]string{recordsPath, initFolder, claudeHome}, keptVolumes(p.persist), p.Project.Git.Volumes()),
 	}
 }
 
@@ -448,8 +451,8 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		CapDrop:      []string{"ALL"},
 		SecurityOpt:  []string{"no-new-privileges"},
 		ReadOnlyRoot: true,
-		Mounts: append(engineMounts(p.Project.List),
-			append(accountMounts(), engine.Mount{Volume: claudeHome, Target: agentHome + "/.claude"})...),
+		Mounts: slices.Concat(engineMounts(p.Project.List), accountMounts(), []engine.Mount{{Volume: claudeHome, Target: agentHome + "/.claude"}},
+			keptMounts(p.persist)),
 		Tmpfs: map[string]string{
 			// Without a size each could take half of the host's memory; what
 			// they hold counts against the memory limit besides.

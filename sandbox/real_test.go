@@ -26,6 +26,7 @@ import (
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/sandbox/kept"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -115,6 +116,7 @@ type trial struct {
 	options Options
 	prompt  io.Reader
 	home    []HomeFile
+	store   *kept.Store
 	script  fakeapi.Script
 	key     string // that the API accepts; "" = canary
 	faults  *fakeapi.Fault
@@ -252,7 +254,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		})
 	}
 	tr.result, tr.err = Run(ctx, e, tr.plan, Host{
-		Prompt: tr.prompt, Home: tr.home, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
+		Prompt: tr.prompt, Home: tr.home, Kept: tr.store, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
 		Say:      func(line string) { tr.said = append(tr.said, line) },
 		Upstream: upstream, Credential: credential, StateDir: tr.state,
 	})

@@ -26,7 +26,10 @@ const rescueTries = 3
 // the volumes.
 func rescue(ctx context.Context, e *engine.Engine, n liveRun) (said []string, err error) {
 	rescueAudit(ctx, e, n)
-	return rescueCommits(ctx, e, n)
+	if said, err = rescueCommits(ctx, e, n); err != nil {
+		return said, err // tried again, with the agent's home
+	}
+	return append(said, rescueHome(ctx, e, n)...), nil
 }
 
 // rescueCommits takes the agent's commits into the run's folder, as a run does at

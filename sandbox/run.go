@@ -19,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/sandbox/kept"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -28,6 +29,7 @@ type Host struct {
 	Prompt  io.Reader        // goes to Claude's standard input; never on a command line
 	Title   string           // the prompt's first words, for lists of runs
 	Home    []HomeFile       // that Claude's own folder begins with
+	Kept    *kept.Store      // of what outlives the run in the agent's home; nil = nothing does
 	Stdout  io.Writer        // receives Claude's standard output, byte for byte
 	Stderr  io.Writer        // receives Claude's standard error
 	Say     func(string)     // one line for people: warnings and what is going on
@@ -201,7 +203,7 @@ func (r *run) start(ctx context.Context) error {
 		func() error { return r.startSidecar(ctx) },
 		func() error { return r.createAgent(ctx) },
 		func() error {
-			return errors.Join(fillGit(ctx, r.engine, r.sidecar.id, r.plan), fillHome(ctx, r.engine, r.sidecar.id, r.plan, r.host.Home))
+			return errors.Join(fillGit(ctx, r.engine, r.sidecar.id, r.plan), r.fillHomes(ctx))
 		},
 		r.waitBefore,
 	)

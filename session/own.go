@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/userdir"
+	"github.com/org/claude-sandbox/sandbox/kept"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -23,13 +24,40 @@ const OwnSettingsName = "settings.jsonc"
 // alone, and not in the project: see package userdir. Relative mounts are the folder's.
 // Errors carry an exit code; *SettingsError is one of them.
 func OwnSettings(own userdir.Dir, project string) (*settings.File, error) {
-	name := own.File(OwnSettingsName)
+	return ownFile(own, OwnSettingsName, project, "your own settings", "'sbx-devc settings check' checks it")
+}
+
+// ProfilesFolder holds the settings of profiles, in the user's folder.
+const ProfilesFolder = "profiles"
+
+// ProfileFile is the path of a profile's settings in the user's folder.
+func ProfileFile(profile string) string { return filepath.Join(ProfilesFolder, profile+".jsonc") }
+
+// ProfileSettings reads the file of a profile, as OwnSettings reads that for all runs; nil
+// when there is none. The name of the profile must be one.
+func ProfileSettings(own userdir.Dir, profile, project string) (*settings.File, error) {
+	if err := kept.CheckName(profile); err != nil {
+		return nil, exitcode.With(exitcode.Usage, err)
+	}
+	folder := own.File(ProfilesFolder)
+	if info, err := os.Stat(folder); err == nil {
+		if err := userdir.CheckOwner(folder, info); err != nil {
+			return nil, exitcode.With(exitcode.Config, err)
+		}
+	}
+	return ownFile(own, ProfileFile(profile), project, "the profile "+profile, "'sbx-devc profile validate "+profile+"' checks it")
+}
+
+// ownFile reads a file of settings in the user's folder. what it is, and how it is
+// checked, is for errors.
+func ownFile(own userdir.Dir, rel, project, what, check string) (*settings.File, error) {
+	name := own.File(rel)
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, exitcode.With(exitcode.NoInput, fmt.Errorf("reading your own settings: %w", err))
+		return nil, exitcode.With(exitcode.NoInput, fmt.Errorf("reading %s: %w", what, err))
 	case !info.Mode().IsRegular():
 		return nil, exitcode.With(exitcode.Config, diag.WithHint(fmt.Errorf("%s is not a regular file", name), "move it away"))
 	}
@@ -38,11 +66,11 @@ func OwnSettings(own userdir.Dir, project string) (*settings.File, error) {
 	}
 	file, err := settings.ReadFile(name)
 	if err != nil {
-		return nil, exitcode.With(exitcode.NoInput, fmt.Errorf("reading your own settings: %w", err))
+		return nil, exitcode.With(exitcode.NoInput, fmt.Errorf("reading %s: %w", what, err))
 	}
 	if file.Settings == nil {
 		return nil, exitcode.With(exitcode.Config,
-			diag.WithHint(&SettingsError{file.Path, file.Findings}, "correct it; 'sbx-devc settings check' checks it"))
+			diag.WithHint(&SettingsError{file.Path, file.Findings}, "correct it; %s", check))
 	}
 	for i, m := range file.Settings.Mounts {
 		if !filepath.IsAbs(m.Host) && m.Host != "~" && !strings.HasPrefix(m.Host, "~/") {

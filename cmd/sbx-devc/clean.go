@@ -11,7 +11,9 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/progress"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/kept"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/session/volumes"
@@ -22,6 +24,7 @@ import (
 type cleanOptions struct {
 	dryRun      bool
 	allProjects bool
+	profile     string // of which to remove what is kept, and nothing else
 }
 
 func (a *app) cleanCommand() *cobra.Command {
@@ -39,7 +42,8 @@ func (a *app) cleanCommand() *cobra.Command {
   content stay. They are mount points while a container uses the project; the next
   start of a dev container makes them again.
 
---all-projects removes the caches of every project, also of those that are gone.
+--profile NAME removes what the profile keeps of all projects, and nothing else: its
+settings stay. --all-projects removes the caches of every project, also of those that are gone.
 Nothing is removed while a container uses the project.
 
 Exit code 0: they are gone; 66: DIR is missing; 69: the container engine does not
@@ -47,11 +51,41 @@ answer; 73: something could not be removed; 75: a container uses it.`,
 		Example: `  sbx-devc clean --dry-run
   sbx-devc clean`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.clean(cmd.Context(), a.projectDir(args), o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.profile != "" {
+				return a.cleanProfile(o)
+			}
+			return a.clean(cmd.Context(), a.projectDir(args), o)
+		},
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list what would be removed, with sizes, and remove nothing")
 	cmd.Flags().BoolVar(&o.allProjects, "all-projects", false, "remove the caches of all of your projects")
+	cmd.Flags().StringVar(&o.profile, "profile", "", "remove what this profile keeps")
 	return cmd
+}
+
+// cleanProfile removes what a profile keeps, or lists it.
+func (a *app) cleanProfile(o cleanOptions) error {
+	if err := kept.CheckName(o.profile); err != nil {
+		return exitWith(exitUsage, err)
+	}
+	root := a.runs().Kept()
+	list, err := root.List(o.profile)
+	verb := "would remove"
+	if !o.dryRun {
+		list, err = root.Remove(o.profile)
+		verb = "removed"
+	}
+	if err != nil {
+		return err
+	}
+	for _, k := range list {
+		a.sayLine("%s %s of %s, kept under the profile %s", verb, progress.Size(k.Bytes), visible.Line(k.Project), o.profile)
+	}
+	if len(list) == 0 {
+		a.sayLine("the profile %s keeps nothing", o.profile)
+	}
+	return nil
 }
 
 func (a *app) clean(ctx context.Context, dir string, o cleanOptions) error {
@@ -92,23 +126,23 @@ func (a *app) cleanVolumes(ctx context.Context, e *engine.Engine, dir string, o 
 	if err != nil {
 		return 0, exitWith(exitInternal, err)
 	}
-	kept := volumes.Store{Engine: e, Dir: cache}
+	store := volumes.Store{Engine: e, Dir: cache}
 	var caches []volumes.Kept
 	if o.allProjects {
-		caches, err = kept.List(ctx, volumes.Cache)
+		caches, err = store.List(ctx, volumes.Cache)
 	} else {
-		caches, err = kept.CachesOf(ctx, dir)
+		caches, err = store.CachesOf(ctx, dir)
 	}
 	if err != nil {
 		return 0, err
 	}
-	programs, err := images.OldClaude(ctx, kept)
+	programs, err := images.OldClaude(ctx, store)
 	if err != nil {
 		return 0, err
 	}
 	all := append(caches, programs...)
 	if len(all) > 0 {
-		if err := kept.Measure(ctx, all); err != nil {
+		if err := store.Measure(ctx, all); err != nil {
 			return 0, err
 		}
 	}
@@ -124,7 +158,7 @@ func (a *app) cleanVolumes(ctx context.Context, e *engine.Engine, dir string, o 
 			fmt.Fprintf(a.stderr, "sbx-devc: would remove %s\n", what)
 			continue
 		}
-		switch err := kept.Remove(ctx, v); {
+		switch err := store.Remove(ctx, v); {
 		case err != nil && v.Kind == volumes.Claude:
 			fmt.Fprintf(a.stderr, "sbx-devc: note: %s stays: %v\n", what, err)
 			continue

@@ -127,6 +127,7 @@ func (a *app) root() *cobra.Command {
 		a.initCommand(),
 		a.updateCommand(),
 		a.cleanCommand(),
+		a.profileCommand(),
 		a.driftCommand(),
 		a.lockCommand(),
 		a.templatesCommand(),

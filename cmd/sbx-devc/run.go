@@ -27,6 +27,7 @@ type runOptions struct {
 	prompt       promptFlags
 	agent        agentFlags
 	settings     settingsFlags
+	profile      profileFlags
 	instructions instructionFlags
 	containers   containerFlags
 	output       outputFlags
@@ -49,6 +50,7 @@ func (o *runOptions) groups() []runGroup {
 		&o.prompt,
 		&o.agent,
 		&o.settings,
+		&o.profile,
 		&o.instructions,
 		&o.containers,
 		&o.output,
@@ -154,7 +156,7 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	own, _, err := a.ownSettings(dir)
+	own, _, err := a.userLayers(dir, o.profile.name)
 	if err != nil {
 		return a.planError(err)
 	}
@@ -194,6 +196,12 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 	if err := plan.Closed(); err != nil {
 		return runError(err)
 	}
+	if host.Kept, err = o.profile.open(a, plan); err != nil {
+		return err
+	}
+	if host.Kept != nil {
+		defer host.Kept.Close()
+	}
 	return a.start(ctx, o, project.Choice, plan, host, summary)
 }
 
@@ -219,7 +227,7 @@ func (a *app) start(ctx context.Context, o runOptions, choice images.Choice, pla
 	if err := bring.Bring(ctx, plan); err != nil {
 		return runError(err)
 	}
-	if !o.containers.noCache {
+	if !o.containers.noCache && !o.profile.fresh {
 		if err := bring.Volumes().GiveCache(ctx, plan, plan.Folder()); err != nil {
 			return runError(err)
 		}

@@ -22,7 +22,8 @@ func (a *app) settingsCommand() *cobra.Command {
 		Use:   "settings",
 		Short: "Show the settings of a run, and check your own",
 		Long: `Settings come from the flags of run, SBX_DEVC_* variables, the project's
-.devcontainer/sandbox.jsonc, your own settings.jsonc and defaults, in this order.
+.devcontainer/sandbox.jsonc, the profile, your own settings.jsonc and defaults, in
+this order.
 
 Your own file is in sbx-devc in your folder of settings ($XDG_CONFIG_HOME or
 ~/.config). It has the form of a sandbox.jsonc, holds for the runs of all projects,
@@ -36,6 +37,7 @@ and may open what a project's file may not. Nobody else may be able to write it.
 
 func (a *app) settingsShowCommand() *cobra.Command {
 	var o settingsFlags
+	var profile string
 	var origin, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show [DIR] [flags of run]",
@@ -49,6 +51,7 @@ that asks for more than you allowed, is left out with a note.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	o.register(cmd.Flags())
+	cmd.Flags().StringVar(&profile, "profile", "", "with the settings of this profile")
 	cmd.Flags().BoolVar(&origin, "origin", false, "also show where each value comes from")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with origins")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -72,7 +75,7 @@ that asks for more than you allowed, is left out with a note.`,
 			named = args[0]
 		}
 		dir, _ := a.runDir(named)
-		values, err := a.settingsOf(o, dir, source)
+		values, err := a.settingsOf(o, profile, dir, source)
 		if err != nil {
 			return err
 		}
@@ -91,13 +94,13 @@ var settingsKeys = map[string]string{
 }
 
 // settingsOf are the settings of a run on dir with where each value is from. source
-// names the flag or variable of each flag that was given.
-func (a *app) settingsOf(o settingsFlags, dir string, source map[string]string) ([]settings.Value, error) {
+// names the flag or variable of each flag that was given; profile is "" for none.
+func (a *app) settingsOf(o settingsFlags, profile, dir string, source map[string]string) ([]settings.Value, error) {
 	user, err := o.read(dir)
 	if err != nil {
 		return nil, err
 	}
-	own, ownFile, err := a.ownSettings(dir)
+	own, users, err := a.userLayers(dir, profile)
 	if err != nil {
 		return nil, a.planError(err)
 	}
@@ -136,10 +139,7 @@ func (a *app) settingsOf(o settingsFlags, dir string, source map[string]string) 
 		layers = append(layers, settings.Layer{
 			Settings: project.Settings.Settings.Settings, File: project.Settings, Origin: func(string) string { return "project" }})
 	}
-	if ownFile != nil {
-		layers = append(layers, settings.Layer{Settings: own, File: ownFile, Origin: func(string) string { return "user" }})
-	}
-	return settings.Origins(s, layers), nil
+	return settings.Origins(s, append(layers, users...)), nil
 }
 
 func (a *app) showValues(values []settings.Value, origin, asJSON bool) error {

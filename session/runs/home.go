@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/kept"
 )
 
 // Home is where a user's runs are kept.
@@ -42,6 +43,9 @@ func HomeOf(getenv func(string) string, note func(string)) Home {
 
 // Dir holds the runs, each in a folder of its name.
 func (h Home) Dir() string { return filepath.Join(h.state, "runs") }
+
+// Kept is where what outlives runs is, see package kept.
+func (h Home) Kept() kept.Root { return kept.Root(h.state) }
 
 // Live is where runs that go on are noted, see sandbox.Reap.
 func (h Home) Live() string { return filepath.Join(h.state, "live") }

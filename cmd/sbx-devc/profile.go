@@ -1,0 +1,202 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/progress"
+	"github.com/org/claude-sandbox/internal/userdir"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/session"
+)
+
+func (a *app) profileCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "profile",
+		Short: "List, show and check profiles: named settings of runs, with what the runs keep",
+		Long: `A profile is a name for settings of runs and for what they keep: 'run --profile NAME'.
+
+Its settings are profiles/NAME.jsonc next to your settings.jsonc, and have the same
+form; they stand above that file and below a project's. A profile needs no file.
+
+A run under a profile finds the conversations, the history of prompts, Claude's notes
+and plans, and the folders of --persist that earlier runs of the same project left
+under it. Projects share only how Claude looks, such as its theme. What acts, such as
+hooks, servers, helpers and permissions, is never kept: name it in a settings file.
+'sbx-devc clean --profile NAME' removes what is kept.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.profileListCommand(), a.profileShowCommand(), a.profileValidateCommand())
+	return cmd
+}
+
+// profileRow is a profile in a list.
+type profileRow struct {
+	Name     string      `json:"name"`
+	Settings string      `json:"settings,omitempty"` // the path of its file; "" = it has none
+	Kept     []kept.Kept `json:"kept"`
+}
+
+func (a *app) profileListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the profiles that have settings or keep something",
+		Example: "  sbx-devc profile list",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			rows, err := a.profiles()
+			if err != nil {
+				return exitWith(exitInternal, err)
+			}
+			if asJSON {
+				return printJSON(a.stdout, struct {
+					SchemaVersion int          `json:"schemaVersion"`
+					Profiles      []profileRow `json:"profiles"`
+				}{1, rows})
+			}
+			if len(rows) == 0 {
+				a.sayLine("there are no profiles yet: 'sbx-devc run --profile NAME' makes one")
+				return nil
+			}
+			table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+			for _, r := range rows {
+				fmt.Fprintf(table, "%s\t%s\n", r.Name, r.inWords())
+			}
+			return table.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with what each keeps of which project")
+	return cmd
+}
+
+// profiles lists all profiles by their names.
+func (a *app) profiles() ([]profileRow, error) {
+	files := map[string]string{}
+	if folder, err := userdir.Find(a.getenv); err == nil {
+		found, _ := filepath.Glob(filepath.Join(folder.File(session.ProfilesFolder), "*.jsonc")) // a good pattern
+		for _, file := range found {
+			if name := strings.TrimSuffix(filepath.Base(file), ".jsonc"); kept.CheckName(name) == nil {
+				files[name] = file
+			}
+		}
+	}
+	names := a.runs().Kept().Profiles()
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	rows := []profileRow{}
+	for _, name := range slices.Compact(names) {
+		list, err := a.runs().Kept().List(name)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, profileRow{name, files[name], list})
+	}
+	return rows, nil
+}
+
+func (r profileRow) inWords() string {
+	words := []string{"no settings of its own"}
+	if r.Settings != "" {
+		words[0] = "settings in " + visible.Line(r.Settings)
+	}
+	for _, k := range r.Kept {
+		line := fmt.Sprintf("keeps %s of %s, used %s", progress.Size(k.Bytes), visible.Line(cmp.Or(k.Project, "a project")),
+			k.Used.Local().Format(time.DateTime))
+		if k.InUse != "" {
+			line += ", in use by the run " + visible.Line(k.InUse)
+		}
+		words = append(words, line)
+	}
+	return strings.Join(words, "; ")
+}
+
+func (a *app) profileShowCommand() *cobra.Command {
+	var origin, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show NAME [DIR]",
+		Short: "Show the settings of a run under a profile, and where each comes from",
+		Long: `Show the settings that 'run --profile NAME' has on the project in DIR (default: the
+project around the current folder), as 'settings show --profile NAME' does.`,
+		Example: `  sbx-devc profile show work --origin`,
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := kept.CheckName(args[0]); err != nil {
+				return exitWith(exitUsage, err)
+			}
+			named := ""
+			if len(args) > 1 {
+				named = args[1]
+			}
+			dir, _ := a.runDir(named)
+			values, err := a.settingsOf(settingsFlags{}, args[0], dir, nil)
+			if err != nil {
+				return err
+			}
+			return a.showValues(values, origin, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&origin, "origin", false, "also show where each value comes from")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with origins")
+	return cmd
+}
+
+func (a *app) profileValidateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate NAME…",
+		Short: "Check the settings of profiles",
+		Long: `Check the settings of profiles as 'validate' checks a project's. Exit code 0: nothing is
+wrong; 1: findings; 3: a file is missing or could not be read.`,
+		Example:     "  sbx-devc profile validate work",
+		Args:        cobra.MinimumNArgs(1),
+		Annotations: map[string]string{annotationChecker: ""},
+		RunE: func(_ *cobra.Command, names []string) error {
+			folder, err := userdir.Find(a.getenv)
+			if err != nil {
+				return exitWith(exitNoCheck, err)
+			}
+			worst := 0
+			for _, name := range names {
+				file, err := session.ProfileSettings(folder, name, "")
+				wrong := (*session.SettingsError)(nil)
+				var findings []diag.Finding
+				switch {
+				case errors.As(err, &wrong):
+					findings = wrong.Findings
+				case err != nil:
+					return exitWith(exitNoCheck, cmp.Or(errors.Unwrap(err), err))
+				case file == nil:
+					err := fmt.Errorf("the profile %s has no settings", name)
+					return exitWith(exitNoCheck, diag.WithHint(err, "they would be in %s", folder.File(session.ProfileFile(name))))
+				default:
+					findings = file.Findings
+				}
+				if err := diag.WriteExcerpts(a.stdout, findings, func(name string) []byte { text, _ := os.ReadFile(name); return text }); err != nil {
+					return exitWith(exitNoCheck, err)
+				}
+				worst += diag.Worst(findings, diag.SeverityWarning)
+				if len(findings) == 0 {
+					a.sayLine("%s is valid", folder.File(session.ProfileFile(name)))
+				}
+			}
+			if worst > 0 {
+				return exitWith(exitFindings, nil)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,134 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/workspace/gitdir"
+)
+
+// keptHomes holds the volumes of the firewall's container for the paths of the agent's
+// home that outlive the run, by their numbers.
+const keptHomes = "/.sbx-home"
+
+// keepHomeTimeout bounds keeping what outlives the run: the agent decides how much there
+// is.
+const keepHomeTimeout = time.Minute
+
+// HomePaths reads the paths in the agent's home that a user wants to keep.
+func HomePaths(texts []string) ([]string, error) { return kept.CheckPaths(agentHome, texts) }
+
+// keptVolumes are the places of the volumes for the kept paths.
+func keptVolumes(paths []string) (places []string) {
+	for i := range paths {
+		places = append(places, path.Join(keptHomes, strconv.Itoa(i)))
+	}
+	return places
+}
+
+// keptMounts show the agent the kept paths.
+func keptMounts(paths []string) (mounts []engine.Mount) {
+	for i, place := range keptVolumes(paths) {
+		mounts = append(mounts, engine.Mount{Volume: place, Target: path.Join(agentHome, paths[i])})
+	}
+	return mounts
+}
+
+// fillKept gives the agent's home what earlier runs left, before the run's own files come.
+func fillKept(ctx context.Context, e *engine.Engine, sidecar string, store *kept.Store, paths []string, owner gitdir.Owner) error {
+	if store == nil {
+		return nil
+	}
+	fill := func(folder string, write func(w io.Writer) error) error {
+		from, to := io.Pipe()
+		go func() { to.CloseWithError(write(to)) }()
+		err := e.CopyTar(ctx, sidecar, folder, from)
+		_ = from.CloseWithError(err)
+		if err != nil {
+			return fmt.Errorf("%w: giving the agent what earlier runs left: %w", ErrNoStart, err)
+		}
+		return nil
+	}
+	if store.KeepsClaude() {
+		err := fill(claudeHomes, func(w io.Writer) error { return store.Fill(w, path.Base(claudeHome), owner.UID, owner.GID) })
+		if err != nil {
+			return err
+		}
+	}
+	for i, rel := range paths {
+		write := func(w io.Writer) error { return store.FillTree(w, rel, strconv.Itoa(i), owner.UID, owner.GID) }
+		if err := fill(keptHomes, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeKept keeps what the agent's home holds for later runs, out of the volumes of the
+// firewall's container, running or not. The agent's container must have ended. With
+// an error what was kept before of that part stays.
+func takeKept(ctx context.Context, e *engine.Engine, sidecar string, store *kept.Store, paths []string, how kept.Taking) (notes []string,
+	err error) {
+	ctx, cancel := context.WithTimeout(ctx, keepHomeTimeout)
+	defer cancel()
+	take := func(place string, read func(io.Reader) error) error {
+		archive, err := e.OpenTar(ctx, sidecar, place)
+		if err != nil {
+			return err
+		}
+		defer archive.Close()
+		return read(archive)
+	}
+	if store.KeepsClaude() {
+		err = take(claudeHome, func(in io.Reader) (err error) {
+			notes, err = store.Take(in, how)
+			return err
+		})
+	}
+	for i, place := range keptVolumes(paths) {
+		if problem := take(place, func(in io.Reader) error { return store.TakeTree(in, paths[i]) }); problem != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", paths[i], problem))
+		}
+	}
+	return notes, err
+}
+
+// keepHome keeps what outlives the run.
+func (r *run) keepHome(ctx context.Context) {
+	if r.host.Kept == nil {
+		return
+	}
+	how := kept.Taking{WorkDir: r.plan.Agent.WorkingDir, Clean: r.plan.redactor().String}
+	notes, err := takeKept(ctx, r.engine, r.sidecar.id, r.host.Kept, r.plan.persist, how)
+	for _, n := range notes {
+		r.host.Say("note: " + n)
+	}
+	if err != nil {
+		r.warn(fmt.Sprintf("not all of the agent's home is kept for later runs, and these find it as it was before: %v", err))
+	}
+}
+
+// rescueHome keeps what outlives a dead run, as it does at its end. The secrets that the
+// run knew are not known any more; what looks like one is taken out.
+func rescueHome(ctx context.Context, e *engine.Engine, n liveRun) (said []string) {
+	if n.Kept == "" {
+		return nil
+	}
+	store, err := kept.Reopen(n.Kept, n.ID)
+	if err == nil {
+		defer store.Close()
+		_, err = takeKept(ctx, e, FirewallContainer(n.ID), store, n.Persist,
+			kept.Taking{WorkDir: n.WorkDir, Clean: (&Plan{}).redactor().String})
+	}
+	if err != nil {
+		return []string{fmt.Sprintf("warning: the run %s ended without its program, and not all of its agent's home is kept: %v", n.ID, err)}
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package kept
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/agent/conversation"
+	"github.com/org/claude-sandbox/internal/atomicfile"
+)
+
+// Bounds of what is kept of Claude's own folder, in bytes.
+const (
+	maxText  = 4 << 20   // of a file that is no conversation
+	maxAll   = 128 << 20 // of all conversations and texts
+	maxTaken = 4 << 30   // of the archive that is read
+)
+
+// texts are the files of Claude's own folder, besides conversations, that hold words and
+// start nothing: prompts, notes that it takes for itself, lists of what is to be done,
+// plans, and the lines of its shell (measured with 2.1.329).
+var texts = regexp.MustCompile(`^(history\.jsonl|shell_history|todos/[A-Za-z0-9_-]{1,100}\.json|plans/[A-Za-z0-9_-]{1,100}\.md|` +
+	`projects/[A-Za-z0-9-]{1,200}/memory/[A-Za-z0-9_-]{1,100}\.md)$`)
+
+// ShellHistory is where a shell's lines are kept, in Claude's own folder.
+const ShellHistory = "shell_history"
+
+// conversations are Claude's files of messages.
+var conversations = regexp.MustCompile(`^projects/[A-Za-z0-9-]{1,200}/[0-9a-f-]{36}\.jsonl$`)
+
+// Taking is how Take reads a folder.
+type Taking struct {
+	WorkDir string // where the agent worked
+	// Clean takes secrets of the run out of a text.
+	Clean func(string) string
+}
+
+// Take keeps what of Claude's own folder, whose archive in is, a later run gets: the
+// messages of conversations in WorkDir, texts, and preferences. Conversations of other
+// folders stay as they were kept. It returns sentences about what is left out. With an
+// error all stays as it was.
+func (s *Store) Take(in io.Reader, how Taking) (notes []string, err error) {
+	taken := map[string][]byte{}
+	settings := map[string][]byte{}
+	source := &cut{Reader: io.LimitReader(in, maxTaken)}
+	archive := tar.NewReader(source)
+	all, large := 0, 0
+	for {
+		h, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading Claude's folder: %w", err)
+		}
+		_, name, _ := strings.Cut(h.Name, "/")
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		var text []byte
+		switch id := strings.TrimSuffix(path.Base(name), ".jsonl"); {
+		case (name == "settings.json" || name == ".claude.json") && h.Size <= maxText:
+			if settings[name], err = io.ReadAll(archive); err != nil {
+				return nil, fmt.Errorf("reading Claude's folder: %w", err)
+			}
+			continue
+		case conversation.IsID(id) && name == conversation.Path(how.WorkDir, id):
+			var messages bytes.Buffer
+			if n, err := conversation.Keep(&messages, archive, how.WorkDir, id); err != nil || n == 0 {
+				if err != nil {
+					large++
+				}
+				continue
+			}
+			text = messages.Bytes()
+		case texts.MatchString(name):
+			if h.Size > maxText {
+				large++
+				continue
+			}
+			if text, err = io.ReadAll(archive); err != nil {
+				return nil, fmt.Errorf("reading Claude's folder: %w", err)
+			}
+		default:
+			continue
+		}
+		if all += len(text); all > maxAll || len(taken) > maxEntries {
+			large++
+			all -= len(text)
+			continue
+		}
+		taken[name] = []byte(how.Clean(string(text)))
+	}
+	if err := source.err(); err != nil {
+		return nil, fmt.Errorf("reading Claude's folder: %w", err)
+	}
+	if large > 0 {
+		notes = append(notes, fmt.Sprintf("%d of Claude's files are too large, or no text of Claude's, and are not kept", large))
+	}
+	if err := s.carryOver(taken, how.WorkDir); err != nil {
+		return notes, err
+	}
+	if err := s.savePreferences(settings); err != nil {
+		return notes, err
+	}
+	return notes, atomicfile.Write(filepath.Join(s.dir, claudeFile), 0o600, func(w io.Writer) error { return Pack(w, "kept", taken, 0, 0) })
+}
+
+// carryOver adds the kept conversations of other folders than workDir.
+func (s *Store) carryOver(taken map[string][]byte, workDir string) error {
+	mine := path.Dir(conversation.Path(workDir, "x"))
+	return s.each(func(name string, text []byte) {
+		if conversations.MatchString(name) && path.Dir(name) != mine {
+			taken[name] = text
+		}
+	})
+}
+
+// each calls do with each kept file of Claude's. A store without any has none.
+func (s *Store) each(do func(name string, text []byte)) error {
+	file, err := os.Open(filepath.Join(s.dir, claudeFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	archive := tar.NewReader(file)
+	for {
+		h, err := archive.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading what is kept: %w", err)
+		}
+		_, name, _ := strings.Cut(h.Name, "/")
+		if h.Typeflag != tar.TypeReg || !texts.MatchString(name) && !conversations.MatchString(name) {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(archive, maxAll))
+		if err != nil {
+			return fmt.Errorf("reading what is kept: %w", err)
+		}
+		do(name, text)
+	}
+}
+
+// Fill writes an archive of the folder to with Claude's kept files, as a user's.
+func (s *Store) Fill(w io.Writer, to string, uid, gid int) error {
+	files := map[string][]byte{}
+	if err := s.each(func(name string, text []byte) { files[name] = text }); err != nil {
+		return err
+	}
+	return Pack(w, to, files, uid, gid)
+}
+
+// Pack writes an archive of the folder to with files by their paths in it, as a user's.
+func Pack(w io.Writer, to string, files map[string][]byte, uid, gid int) error {
+	out := tar.NewWriter(w)
+	made := map[string]bool{}
+	var folder func(dir string) error
+	folder = func(dir string) error {
+		if made[dir] {
+			return nil
+		}
+		made[dir] = true
+		if dir != to {
+			if err := folder(path.Dir(dir)); err != nil {
+				return err
+			}
+		}
+		return out.WriteHeader(&tar.Header{Name: dir + "/", Typeflag: tar.TypeDir, Mode: 0o700, Uid: uid, Gid: gid})
+	}
+	err := folder(to)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		at := path.Join(to, name)
+		err = errors.Join(err, folder(path.Dir(at)),
+			out.WriteHeader(&tar.Header{Name: at, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(files[name])), Uid: uid, Gid: gid}))
+		if err != nil {
+			return err
+		}
+		if _, err = out.Write(files[name]); err != nil {
+			return err
+		}
+	}
+	return errors.Join(err, out.Close())
+}
+
+// preferences are the members of Claude's settings files that a profile keeps for all its
+// projects, with the values that each may have. They say how Claude looks, and nothing
+// of them can carry a text from one project to another.
+var preferences = map[string]map[string][]any{
+	"settings.json": {
+		"theme": themes, "editorMode": {"normal", "vim"}, "verbose": switches, "spinnerTipsEnabled": switches,
+		"alwaysThinkingEnabled": switches, "prefersReducedMotion": switches, "effortLevel": {"low", "medium", "high"},
+	},
+	".claude.json": {
+		"theme": themes, "editorMode": {"normal", "vim"}, "verbose": switches, "autoCompactEnabled": switches,
+		"preferredNotifChannel": {"auto", "iterm2", "terminal_bell", "notifications_disabled"}, "diffTool": {"auto", "terminal"},
+	},
+}
+
+var (
+	switches = []any{true, false}
+	themes   = []any{"dark", "light", "dark-daltonized", "light-daltonized", "dark-ansi", "light-ansi", "auto"}
+)
+
+// savePreferences keeps what of the settings files is a preference.
+func (s *Store) savePreferences(files map[string][]byte) error {
+	all := s.Preferences()
+	for name, text := range files {
+		var members map[string]any
+		if json.Unmarshal(text, &members) != nil {
+			continue // what Claude itself could not read has none
+		}
+		all[name] = map[string]any{}
+		for member, allowed := range preferences[name] {
+			if value, ok := members[member]; ok && isOneOf(allowed, value) {
+				all[name][member] = value
+			}
+		}
+	}
+	text, err := json.Marshal(all)
+	if err == nil {
+		err = atomicfile.WriteBytes(filepath.Join(s.profile, preferencesFile), 0o600, append(text, '\n'))
+	}
+	return err
+}
+
+func isOneOf(allowed []any, value any) bool {
+	switch value.(type) {
+	case bool, string:
+		return slices.Contains(allowed, value)
+	}
+	return false
+}
+
+// Preferences are the profile's, by the names of Claude's settings files.
+func (s *Store) Preferences() map[string]map[string]any {
+	read, all := map[string]map[string]any{}, map[string]map[string]any{}
+	if text, err := os.ReadFile(filepath.Join(s.profile, preferencesFile)); err == nil {
+		_ = json.Unmarshal(text, &read) // a broken file is as none
+	}
+	for name, members := range read {
+		for member, value := range members {
+			if isOneOf(preferences[name][member], value) {
+				if all[name] == nil {
+					all[name] = map[string]any{}
+				}
+				all[name][member] = value
+			}
+		}
+	}
+	return all
+}
+
+// WithPreferences adds a profile's preferences to a settings file of Claude's, whose own
+// members win.
+func WithPreferences(text []byte, members map[string]any) []byte {
+	all := maps.Clone(members)
+	if all == nil {
+		return text
+	}
+	if len(text) > 0 {
+		var own map[string]any
+		if json.Unmarshal(text, &own) != nil {
+			return text
+		}
+		maps.Copy(all, own)
+	}
+	out, err := json.Marshal(all)
+	if err != nil {
+		return text
+	}
+	return out
+}

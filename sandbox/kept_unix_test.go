@@ -1,0 +1,88 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/sandbox/kept"
+)
+
+// Claude goes on with what it knew of the project under a profile, and the next run's
+// Claude starts nothing that it left.
+func TestAProfileKeepsConversations(t *testing.T) {
+	e := connect(t)
+	root, dir := kept.Root(t.TempDir()), newProject(t, false)
+	open := func(run string) *kept.Store {
+		s, err := root.Open("work", dir, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		return s
+	}
+	store := open("one")
+	first := (&trial{
+		options: Options{KeepClaude: true, Persist: []string{".config/tool"}}, dir: dir, store: store, prompt: strings.NewReader("remember the canary 71c0ffee\n"),
+		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
+			"echo 'echo line' >$HISTFILE; mkdir -p ~/.claude/plans && echo plan >~/.claude/plans/a.md; echo x >~/.config/tool/file && echo y >~/.config/other",
+			`echo '{"theme":"light","hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch /workspace/hooked"}]}]}}' >~/.claude/settings.json`,
+		}}}, Final: "noted"},
+	}).run(t, e)
+	if first.err != nil || !first.result.Outcome.OK() {
+		t.Fatal(first.err, first.result.Outcome)
+	}
+	store.Close()
+	store = open("two")
+	second := (&trial{
+		options: Options{KeepClaude: true, Persist: []string{".config/tool"}}, dir: dir, store: store,
+		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
+			"cat $HISTFILE ~/.claude/plans/a.md ~/.config/tool/file ~/.claude/settings.json ~/.config/other; grep -l 71c0ffee ~/.claude/projects/*/*.jsonl; ls -l ~/.claude",
+		}}}, Final: "done"},
+	}).run(t, e)
+	if second.err != nil || !second.result.Outcome.OK() {
+		t.Fatal(second.err, second.result.Outcome)
+	}
+	out := second.stdout.String()
+	for _, want := range []string{"echo line", "plan", `\nx\n`, `"disableSkillShellExecution`, `theme\\\":\\\"light`, "/.claude/projects/-workspace/", "No such file"} {
+		if !strings.Contains(out, want) && !strings.Contains(out, strings.ReplaceAll(want, `\\\"`, `\"`)) {
+			t.Errorf("the second run lacks %q", want)
+		}
+	}
+	if strings.Contains(out, "SessionStart") {
+		t.Error("the hook is in the second run's settings")
+	}
+	if _, err := os.Lstat(dir + "/hooked"); err == nil {
+		t.Error("the hook ran")
+	}
+	store.Close()
+	// What a run left is found without a profile, or under another, by nobody.
+	other, err := root.Open("", dir, "three")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Close)
+	o := shell("ls -A ~/.claude ~/.config/tool")
+	o.Persist = []string{".config/tool"}
+	third := (&trial{options: o, dir: dir, store: other}).run(t, e)
+	if out := third.stdout.String(); third.err != nil || strings.Contains(out, "plans") || strings.Contains(out, "file") {
+		t.Errorf("%v: %s", third.err, out)
+	}
+}
+
+// The name that docs/threat-model.md gives for what --persist keeps.
+func TestPersistedFoldersAreTheProjects(t *testing.T) {
+	w := folder(t)
+	p := plan(t, Options{Persist: []string{".config/tool/deep", "bin"}}, w)
+	for i, target := range []string{"/home/agent/.config/tool/deep", "/home/agent/bin"} {
+		if m := p.Agent.Mounts[len(p.Agent.Mounts)-2+i]; m.Target != target || m.Volume == "" || m.ReadOnly {
+			t.Errorf("%+v", m)
+		}
+	}
+	if p.Agent.Tmpfs["/home/agent/.config"] == "" || p.Agent.Tmpfs["/home/agent/.config/tool"] == "" {
+		t.Errorf("the folders on the way are root's: %v", p.Agent.Tmpfs)
+	}
+}
