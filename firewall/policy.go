@@ -65,6 +65,18 @@ func NewPolicy(n Network) (*Policy, []EntryError) {
 	return p, nil
 }
 
+// Closed returns the policy without an entry, in mode allowlist.
+func Closed() *Policy {
+	p, _ := NewPolicy(Network{}) // which is one
+	return p
+}
+
+// ValidAllow reports whether an entry may stand in "allow".
+func ValidAllow(entry string) bool {
+	_, errs := NewPolicy(Network{Allow: []string{entry}})
+	return errs == nil
+}
+
 // With returns the policy with the entries of more's lists behind its own. Its mode
 // and its guard stay. No entry of its own is read again: it copies the index of each
 // list that more has entries for, and shares the others. Errors are NewPolicy's;

@@ -138,16 +138,24 @@ func relative(from, to string) string {
 	return path.Clean("./" + up + rest)
 }
 
-// FirewallNetwork returns the policy that the options of the firewall Feature
-// in the configuration are; ok is false without that Feature, and where an
-// option depends on a variable.
-func FirewallNetwork(p *devcontainer.Project) (network firewall.Network, ok bool) {
-	c := rule.NewView(p)
-	feature, found := c.FirewallFeature()
-	if c.Root == nil || !found {
-		return network, false
+// FirewallPolicy returns the policy that the options of the firewall Feature in the
+// configuration are, or everything that is wrong with them. Both are nil without that
+// Feature, and where an option depends on a variable.
+func FirewallPolicy(p *devcontainer.Project) (*firewall.Policy, []firewall.EntryError) {
+	return featurePolicy(rule.NewView(p))
+}
+
+// featurePolicy is FirewallPolicy for a view.
+func featurePolicy(v *rule.View) (*firewall.Policy, []firewall.EntryError) {
+	feature, found := v.FirewallFeature()
+	if v.Root == nil || !found {
+		return nil, nil
 	}
-	return featureNetwork(feature)
+	network, known := featureNetwork(feature)
+	if !known {
+		return nil, nil
+	}
+	return firewall.NewPolicy(network)
 }
 
 // featureNetwork reads the options of the Feature, which are its policy.

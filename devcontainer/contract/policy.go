@@ -29,20 +29,18 @@ func rules(v *rule.View) (rules rulesOf, ok bool) {
 	if !v.Sandboxed() {
 		return rules, false
 	}
-	feature, byFeature := v.FirewallFeature()
-	if !byFeature {
+	if _, byFeature := v.FirewallFeature(); !byFeature {
 		if v.Policy == nil || v.Policy.Network.Mode == firewall.ModeHost || v.Policy.Network.Mode == firewall.ModeAudit {
 			return rules, false // SBX212 says that these keep nothing in
 		}
 		return rulesOf{v.Policy.Network, v.Policy.Policy(), "network.%s in sandbox.jsonc",
 			"use forwardPorts, or add %d to network.inbound in sandbox.jsonc"}, true
 	}
-	network, known := featureNetwork(feature)
-	if !known {
+	policy, _ := featurePolicy(v) // FeatureEntries reports the errors
+	if policy == nil {
 		return rules, false
 	}
-	policy, _ := firewall.NewPolicy(network) // featureEntries says what is wrong
-	return rulesOf{network, policy, "the Feature's option %s", "use forwardPorts; the Feature lets no connection in on port %d"}, policy != nil
+	return rulesOf{policy.Network(), policy, "the Feature's option %s", "use forwardPorts; the Feature lets no connection in on port %d"}, true
 }
 
 // FeatureEntries reports options of the firewall Feature that are no policy.
@@ -51,11 +49,7 @@ func FeatureEntries(v *rule.View) (out []rule.Finding) {
 	if !ok {
 		return nil
 	}
-	network, known := featureNetwork(feature)
-	if !known {
-		return nil
-	}
-	_, errs := firewall.NewPolicy(network)
+	_, errs := featurePolicy(v)
 	for _, e := range errs {
 		if n := feature.Value.Member(e.List); n != nil {
 			out = append(out, v.AtValue(n, fmt.Sprintf("%s: %s", e.List, e.Message), e.Hint))

@@ -65,7 +65,7 @@ func New(records []audit.Record, policy *firewall.Policy, o Options) *Lesson {
 
 func newLesson(records []audit.Record, policy *firewall.Policy, o Options) *Lesson {
 	if policy == nil {
-		policy, _ = firewall.NewPolicy(firewall.Network{}) // which is one
+		policy = firewall.Closed()
 	}
 	policy = policy.InMode(firewall.ModeAllowlist)
 	l := &Lesson{}
@@ -221,7 +221,7 @@ func (l *Lesson) wildcards(hosts []*host) []*host {
 		if port, same := onlyPort(group); same {
 			entry += ":" + port
 		}
-		if _, errs := firewall.NewPolicy(firewall.Network{Allow: []string{entry}}); len(errs) > 0 {
+		if !firewall.ValidAllow(entry) {
 			continue // a public registry
 		}
 		l.propose("allow", entry, group, "it opens every name below "+parent)

@@ -115,7 +115,7 @@ type rowKey struct {
 // NewCollector begins a report; see New.
 func NewCollector(inForce *firewall.Policy) *Collector {
 	if inForce == nil {
-		inForce, _ = firewall.NewPolicy(firewall.Network{}) // which is one
+		inForce = firewall.Closed()
 	}
 	network := inForce.Network()
 	return &Collector{

@@ -213,7 +213,7 @@ func opens(policy *firewall.Policy, entry string) (open bool, by string) {
 
 // deniedBy returns the entry of "deny" that takes all of an entry away, or "".
 func deniedBy(network firewall.Network, entry string) string {
-	nothing, _ := firewall.NewPolicy(firewall.Network{})
+	nothing := firewall.Closed()
 	for _, rule := range network.Deny {
 		one, bad := firewall.NewPolicy(firewall.Network{Allow: []string{entry}, Deny: []string{rule}})
 		if bad == nil && len(one.Wider(nothing)) == 0 {

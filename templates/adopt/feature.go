@@ -55,12 +55,8 @@ func OwnFeature(f templates.File) bool {
 // options; nil for every other. It errs when the options are none.
 func Policy(dir scaffold.Folder) (policy *firewall.Policy, err error) {
 	_ = devcontainer.Open(dir.Path(scaffold.ConfigPath), func(p *devcontainer.Project) error {
-		network, ok := contract.FirewallNetwork(p)
-		if !ok {
-			return nil
-		}
 		var bad []firewall.EntryError
-		if policy, bad = firewall.NewPolicy(network); bad != nil {
+		if policy, bad = contract.FirewallPolicy(p); bad != nil {
 			err = bad[0]
 		}
 		return nil

@@ -77,7 +77,7 @@ func (l *look) offer(address, reason, file string, line int) {
 	if port != 443 && port != 80 {
 		entry = fmt.Sprintf("%s:%d", name, port)
 	}
-	if _, bad := firewall.NewPolicy(firewall.Network{Allow: []string{entry}}); len(bad) == 0 {
+	if firewall.ValidAllow(entry) {
 		add(&l.report.Hosts, Proposal{Value: entry, Reason: reason, File: file, Line: line})
 	}
 }
