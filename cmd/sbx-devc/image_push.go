@@ -6,19 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/imagebuild/artifact"
-	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/sign"
-	"github.com/org/claude-sandbox/imagebuild/tags"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/progress"
@@ -96,47 +91,10 @@ version's tag would move; 78: the registry does not accept the credentials.`,
 	return cmd
 }
 
-// destination is one repository and the tags it gets.
-type destination struct {
-	repo string
-	tags []tags.Tag
-}
-
-// imageTag is what registries take for a tag (OCI distribution specification 1.1,
-// "Pulling manifests").
-var imageTag = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
-
-// destinations groups references by repository, in the order given.
-func destinations(refs []string) ([]destination, error) {
-	var out []destination
-	for _, ref := range refs {
-		if strings.Contains(ref, "@") {
-			return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("%s: a push decides the digest", ref), "write REGISTRY/NAME:TAG"))
-		}
-		repo, tag := base.SplitRef(ref)
-		i := slices.IndexFunc(out, func(d destination) bool { return d.repo == repo })
-		if i < 0 {
-			i = len(out)
-			out = append(out, destination{repo: repo})
-		}
-		if _, err := name.NewRepository(repo); err != nil { // before a lock is read
-			return nil, exitWith(exitUsage, diag.WithHint(err, "write it as REGISTRY/NAME, for example ghcr.io/me/sandbox"))
-		}
-		if repo != ref {
-			if !imageTag.MatchString(tag) { // before anything is sent: the other tags would be written
-				return nil, exitWith(exitUsage, diag.WithHint(fmt.Errorf("%q: %q is no tag", ref, tag),
-					"a tag has letters, digits, '_', '.' and '-', and at most 128 of them"))
-			}
-			out[i].tags = append(out[i].tags, tags.Tag{Name: tag, Immutable: tags.IsImmutable(tag)})
-		}
-	}
-	return out, nil
-}
-
 func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) error {
-	to, err := destinations(refs)
+	to, err := imagebuild.Destinations(refs)
 	if err != nil {
-		return err
+		return exitWith(exitUsage, err)
 	}
 	switch {
 	case o.pinned != "" && len(to) > 1:
@@ -178,13 +136,13 @@ func (a *app) imagePush(ctx context.Context, o imagePushOptions, refs []string) 
 func (o *imagePushOptions) fromLock() bool { return o.image == "" && o.oci == "" && !o.initOnly }
 
 // pushTo pushes to one repository, or says what that would cost.
-func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m imagebuild.Materials, s imagebuild.Spec,
+func (a *app) pushTo(ctx context.Context, o imagePushOptions, to imagebuild.Destination, m imagebuild.Materials, s imagebuild.Spec,
 	signer sign.Func) error {
 	made, err := a.toPush(ctx, o, m, s)
 	if err != nil {
 		return err
 	}
-	c, err := registry.Dial(ctx, to.repo, !o.dryRun, mountSources(made), m.Registry)
+	c, err := registry.Dial(ctx, to.Repository, !o.dryRun, made.Sources(), m.Registry)
 	if err != nil {
 		return err
 	}
@@ -197,15 +155,15 @@ func (a *app) pushTo(ctx context.Context, o imagePushOptions, to destination, m 
 		if err != nil {
 			return err
 		}
-		to.tags = append(to.tags, decision.Tags...)
+		to.Tags = append(to.Tags, decision.Tags...)
 	}
 	bars := (&progress.Reporter{Out: a.stderr, Columns: a.columns()}).Transfers()
 	show := func(p registry.Progress) { bars.Update(transfer(p)) }
-	options := registry.PushOptions{Tags: to.tags, ForceTag: o.forceTag, Jobs: o.jobs, Sign: signer, Progress: show}
+	options := registry.PushOptions{Tags: to.Tags, ForceTag: o.forceTag, Jobs: o.jobs, Sign: signer, Progress: show}
 	if o.fromLock() && !o.noSBOM {
 		options.Kinds = imagebuild.Kinds()
 		options.Referrers = func(ctx context.Context) ([]artifact.Manifest, error) {
-			return imagebuild.Documents(ctx, m, s, made, to.repo, a.runner())
+			return imagebuild.Documents(ctx, m, s, made, to.Repository, a.runner())
 		}
 	}
 	push := registry.Push
@@ -259,17 +217,6 @@ func (a *app) toPush(ctx context.Context, o imagePushOptions, m imagebuild.Mater
 		return imagebuild.FromLayout(o.oci)
 	}
 	return imagebuild.Assemble(m, s)
-}
-
-// mountSources lists the repositories that blobs may be taken from.
-func mountSources(made artifact.Artifact) []string {
-	var out []string
-	for _, b := range made.Blobs() {
-		if b.From != "" && !slices.Contains(out, b.From) {
-			out = append(out, b.From)
-		}
-	}
-	return out
 }
 
 // runner says who builds, as GitHub Actions tells it.

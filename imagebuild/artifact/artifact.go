@@ -139,6 +139,16 @@ func (a Artifact) Manifests() []Manifest { return append([]Manifest{a.Index}, a.
 // Blobs returns the blobs of all manifests, each digest once.
 func (a Artifact) Blobs() []Blob { return Unique(a.Manifests()...) }
 
+// Sources returns the repositories that have blobs of it already, each once.
+func (a Artifact) Sources() (repositories []string) {
+	for _, b := range a.Blobs() {
+		if b.From != "" && !slices.Contains(repositories, b.From) {
+			repositories = append(repositories, b.From)
+		}
+	}
+	return repositories
+}
+
 // Unique returns the blobs of manifests, each digest once, in order.
 func Unique(manifests ...Manifest) []Blob {
 	var blobs []Blob
