@@ -153,7 +153,8 @@ func (r *restless) volumes(t *testing.T) (names []string) {
 			t.Fatal(err)
 		}
 		for _, name := range strings.Fields(string(out)) {
-			if !strings.HasPrefix(name, "sbx-devc-claude-") { // Claude Code's own, which all runs share and which stays
+			// Those of Claude Code and sbx-init are for all runs, and stay.
+			if !strings.HasPrefix(name, "sbx-devc-claude-") && !strings.HasPrefix(name, "sbx-devc-init-") {
 				names = append(names, name)
 			}
 		}
