@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"archive/tar"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -207,7 +206,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 			}
 		}
 		var filled strings.Builder
-		if err := p.Project.Git.Fill(tar.NewWriter(&filled), p.gitOwner); err != nil || strings.Contains(filled.String(), "root:") {
+		if err := p.Project.Git.Fill(&filled, p.gitOwner); err != nil || strings.Contains(filled.String(), "root:") {
 			t.Errorf("%s: %v, %s", link, err, filled.String())
 		}
 	}

@@ -1,11 +1,7 @@
 package sandbox
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,7 +116,7 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = e.Remove(context.Background(), id) }()
-			if err := e.Fill(t.Context(), id, []string{recordsPath}, archive(t, files)); err != nil {
+			if err := e.CopyTo(t.Context(), id, recordsPath, files); err != nil {
 				t.Fatal(err)
 			}
 			r := &run{engine: e, plan: &Plan{ID: "x"}, host: Host{StateDir: t.TempDir()}, sidecar: &sidecar{id: id}}
@@ -145,15 +141,4 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 			}
 		})
 	}
-}
-
-// archive packs files for a container's root.
-func archive(t *testing.T, files []engine.File) io.Reader {
-	t.Helper()
-	var packed bytes.Buffer
-	tw := tar.NewWriter(&packed)
-	if err := errors.Join(engine.WriteTar(tw, files), tw.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return &packed
 }

@@ -15,13 +15,16 @@ import (
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/decision"
+	"github.com/org/claude-sandbox/session/review"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 func (a *app) applyCommand() *cobra.Command {
-	return &cobra.Command{
+	var accept []string
+	cmd := &cobra.Command{
 		Use:   "apply [RUN]",
-		Short: "Make branches of the commits that a run's agent made",
+		Short: "Make branches of the commits that a run's agent made, and take the files of a run on a copy",
 		Long: `Put the commits that a run's agent made into the repository that they were made
 for, as the branch sbx/RUN; further branches become sbx/RUN-NAME. Without RUN it is
 the newest run of the project around the current folder.
@@ -33,22 +36,36 @@ branch that is checked out change, no hook runs, and a branch that is there alre
 is never replaced. The names of branches and the messages of commits are the
 agent's words.
 
+A run that worked on a copy of the project has changed no file of it: apply takes
+the files, too. One that you changed since is left as it is, and named.
+
+First it lists what is dangerous about the changes, as 'sbx-devc review' does, and on
+a terminal asks once. Elsewhere it refuses what acts although nobody runs the project
+(git, shells, editors, agents, hooks, CI and installs obey it, or it is not what it
+looks like), unless --accept-dangerous names it.
+
 The commits of a run whose program was killed are taken by the next 'sbx-devc run',
 which says so.
 
-Exit code 1: the repository has another branch of that name, or git refuses the
-commits; 64: wrong usage; 66: there is no such run, or it made no commits.`,
+Exit code 1: the repository has another branch of that name, git refuses the commits,
+or a file is left as it is; 64: wrong usage; 66: there is no such run, or it left
+nothing to take; 77: it is dangerous, and nobody accepted it.`,
 		Example: `  sbx-devc apply
   sbx-devc apply 20260102-150405-ab12cd
   git log -p main..sbx/20260102-150405-ab12cd
   git reset sbx/20260102-150405-ab12cd    # the files are there already: take the commits, too
   git merge sbx/20260102-150405-ab12cd    # where your branch has new commits, after you committed the files`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.applyCommits(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.apply(cmd.Context(), accept, args) },
 	}
+	cmd.Flags().StringArrayVar(&accept, "accept-dangerous", nil, "accept dangerous changes of what this `GLOB` names; repeatable")
+	return cmd
 }
 
-func (a *app) applyCommits(ctx context.Context, args []string) error {
+func (a *app) apply(ctx context.Context, accept, args []string) error {
+	if err := checkGlobs(accept); err != nil {
+		return err
+	}
 	run, err := a.namedRun(args)
 	if err != nil {
 		return err
@@ -63,10 +80,36 @@ func (a *app) applyCommits(ctx context.Context, args []string) error {
 	if err != nil {
 		return exitWith(exitNoInput, err)
 	}
-	if len(commits) == 0 {
+	over, err := decision.Open(a.runs(), run)
+	if err != nil {
+		return err
+	}
+	files := !over.InPlace() && over.Undecided() > 0
+	if len(commits) == 0 && !files {
 		return exitWith(exitNoInput, fmt.Errorf("the agent of the run %s made no commits in %s", filepath.Base(run), folder))
 	}
 	var errs []error
+	var reviews []*review.Review
+	what := "Make the branch"
+	if files {
+		reviews, what = append(reviews, over.Review), "Take the files into "+over.Project
+	}
+	for _, c := range commits {
+		if gitdir.IsApplied(ctx, c) {
+			continue
+		}
+		r, err := over.OfCommits(ctx, c)
+		if err != nil {
+			return exitWith(exitFailed, err)
+		}
+		reviews = append(reviews, r)
+	}
+	if err := a.gate(ctx, reviews, accept, what); err != nil {
+		return err
+	}
+	if files {
+		errs = append(errs, a.settle(over, over.All()))
+	}
 	for _, some := range byBundle(commits) {
 		if err := gitdir.Apply(ctx, run, some); err != nil {
 			errs = append(errs, err)

@@ -153,8 +153,7 @@ func (r *restless) volumes(t *testing.T) (names []string) {
 			t.Fatal(err)
 		}
 		for _, name := range strings.Fields(string(out)) {
-			// Those of Claude Code and sbx-init are for all runs, and stay.
-			if !strings.HasPrefix(name, "sbx-devc-claude-") && !strings.HasPrefix(name, "sbx-devc-init-") {
+			if !strings.HasPrefix(name, "sbx-devc-claude-") { // Claude Code's own, which all runs share and which stays
 				names = append(names, name)
 			}
 		}

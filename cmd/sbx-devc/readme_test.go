@@ -175,6 +175,8 @@ var runElsewhere = map[string]string{
 	"sbx-devc report":                "TestScripts",
 	"sbx-devc diff":                  "TestScripts",
 	"sbx-devc apply":                 "TestThePrintedApplyCommandMakesTheBranch",
+	"sbx-devc review":                "TestReviewOnATerminal",
+	"sbx-devc discard":               "TestDiscard",
 	"sbx-devc policy learn":          "TestScripts",
 	"devcontainer exec":              "TestStrictDevcontainer",
 	"git fetch work.bundle":          "TestStrictDevcontainer",

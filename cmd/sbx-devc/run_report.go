@@ -72,7 +72,8 @@ func (a *app) reportChanges(r *sandbox.Result) {
 	fmt.Fprintf(a.stderr, "\n%s\n", set.Headline())
 	_ = set.WriteList(a.stderr, maxEndChanges)
 	if len(set.Dangerous()) > 0 {
-		fmt.Fprintln(a.stderr, "! is obeyed outside of the sandbox: look at it before you build, commit, push, or open the folder")
+		fmt.Fprintf(a.stderr, "! is obeyed outside of the sandbox: look at it before you build, commit, push, or open the folder: "+
+			"sbx-devc review %s\n", r.ID)
 	}
 	fmt.Fprintf(a.stderr, "sbx-devc: all of it: sbx-devc diff %s\n", r.ID)
 }

@@ -136,7 +136,7 @@ func problems(t *templates.Template, options map[string]string) []string {
 	return out
 }
 
-// collections packs the templates and the Features.
+// collections packs the templates and the Feature.
 func collections() (templateArtifacts, featureArtifacts []publish.Artifact, err error) {
 	var sources []publish.Source
 	for _, id := range templates.IDs() {
@@ -153,19 +153,16 @@ func collections() (templateArtifacts, featureArtifacts []publish.Artifact, err 
 	if templateArtifacts, err = publish.Pack(publish.Templates, sources); err != nil {
 		return nil, nil, err
 	}
-	sources = nil
-	for _, load := range []func() (*features.Feature, error){features.Claude, features.Firewall} {
-		f, err := load()
-		if err != nil {
-			return nil, nil, err
-		}
-		archive, err := f.Archive()
-		if err != nil {
-			return nil, nil, diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
-		}
-		sources = append(sources, publish.Source{ID: f.ID, Version: f.Version, Metadata: f.Metadata, Archive: archive})
+	f, err := features.Firewall()
+	if err != nil {
+		return nil, nil, err
 	}
-	featureArtifacts, err = publish.Pack(publish.Features, sources)
+	archive, err := f.Archive()
+	if err != nil {
+		return nil, nil, diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
+	}
+	featureArtifacts, err = publish.Pack(publish.Features,
+		[]publish.Source{{ID: f.ID, Version: f.Version, Metadata: f.Metadata, Archive: archive}})
 	return templateArtifacts, featureArtifacts, err
 }
 

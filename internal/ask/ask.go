@@ -115,6 +115,27 @@ func (t *Terminal) Confirm(ctx context.Context, question string, proposed bool) 
 	}
 }
 
+// Key asks for one of the options, whose values are single letters; "?" explains them.
+// An empty line is no answer.
+func (t *Terminal) Key(ctx context.Context, question string, options []Option) (string, error) {
+	var keys []string
+	for _, o := range options {
+		keys = append(keys, o.Value)
+	}
+	for {
+		line, err := t.line(ctx, fmt.Sprintf("%s [%s,?] ", question, strings.Join(keys, ",")))
+		if err != nil {
+			return "", err
+		}
+		if slices.Contains(keys, strings.ToLower(line)) {
+			return strings.ToLower(line), nil
+		}
+		for _, o := range options {
+			fmt.Fprintf(t.out, "  %s  %s\n", o.Value, o.Label)
+		}
+	}
+}
+
 // numbers asks until a line holds nothing but numbers from 1 to n, separated by
 // spaces or commas, and returns them as indexes.
 func (t *Terminal) numbers(ctx context.Context, prompt string, n int) ([]int, error) {

@@ -115,3 +115,14 @@ func TestContextEndsTheQuestion(t *testing.T) {
 	}
 	asked.Close()
 }
+
+func TestKey(t *testing.T) {
+	var out strings.Builder
+	got, err := New(strings.NewReader("\n?\nyes\nN\n"), &out).Key(t.Context(), "Keep it?", []Option{{"y", "keep it"}, {"n", "give it back"}})
+	if got != "n" || err != nil || strings.Count(out.String(), "Keep it? [y,n,?] ") != 4 || strings.Count(out.String(), "  n  give it back\n") != 3 {
+		t.Errorf("%q %v\n%s", got, err, &out)
+	}
+	if _, err := New(strings.NewReader("y"), io.Discard).Key(t.Context(), "Keep it?", []Option{{"y", ""}}); !errors.Is(err, ErrEnded) {
+		t.Error(err)
+	}
+}

@@ -1,9 +1,9 @@
 // Package ask puts questions to somebody at a terminal: a numbered list to choose
-// from, and yes or no. The terminal stays in its usual mode, a question is
+// from, a letter, and yes or no. The terminal stays in its usual mode, a question is
 // answered with a line, and so screen readers and terminals without cursor keys
 // are served by the same text.
 //
-//	One, Some, Confirm -> text on out -> line from in -> answer
+//	One, Some, Key, Confirm -> text on out -> line from in -> answer
 //	                         ▲                  │
 //	                         └── not understood ┘
 //

@@ -37,6 +37,12 @@ func newNode(name string, info fs.FileInfo) node {
 	return n
 }
 
+// ChangedAt is when the kernel last noted a change of a file, as Change.When.
+func ChangedAt(info fs.FileInfo) int64 {
+	n := newNode(info.Name(), info)
+	return n.ctime
+}
+
 // state is what a Change says of the entry.
 func (n *node) state() *State {
 	return &State{What: n.what, Mode: n.mode, Size: n.size, Target: n.target}

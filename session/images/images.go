@@ -62,11 +62,6 @@ func (i Images) Bring(ctx context.Context, plan *sandbox.Plan) (err error) {
 	if err != nil {
 		return err
 	}
-	volume, err := i.bringInit(ctx, plan.Sidecar.Image)
-	if err != nil {
-		return err
-	}
-	plan.MountInit(volume)
 	if plan.Agent.Image == i.Choice.Name {
 		plan.Notes = append(plan.Notes, i.Choice.Why)
 		plan.Agent.Image, image, err = i.bringChoice(ctx)
@@ -166,8 +161,7 @@ func (i Images) giveClaude(ctx context.Context, plan *sandbox.Plan, image engine
 			plan.Agent.Image))
 	}
 	if !s.Bash {
-		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has neither bash nor zsh, and Claude's Bash tool needs one of them: "+
-			"install bash in it, such as with 'apk add bash'",
+		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has neither bash nor zsh, and Claude's Bash tool needs one of them",
 			plan.Agent.Image))
 	}
 	switch {
@@ -178,7 +172,7 @@ func (i Images) giveClaude(ctx context.Context, plan *sandbox.Plan, image engine
 			"leave --claude-path out, and the run brings Claude Code along")
 	case s.Libc == "":
 		return diag.WithHint(fmt.Errorf("the image %s has no C library, neither glibc nor musl, and Claude Code needs one", plan.Agent.Image),
-			"name an image of a distribution with %s, such as debian:bookworm-slim, or alpine:3 with bash", i.Option)
+			"name an image of a distribution with %s, such as debian:bookworm-slim or alpine:3", i.Option)
 	}
 	volume, err := i.bringClaude(ctx, image.Arch, s.Libc, plan.Sidecar.Image)
 	if err != nil {

@@ -32,7 +32,7 @@ type KindInfo struct {
 	Kind  Kind
 	Words string // for people
 	// Unasked says that it acts when nobody runs the project: git, a shell, an editor,
-	// an agent, a hook, CI or an install obeys it, or a reader cannot see what it is.
+	// an agent, a hook, CI or an install obeys it; or that it is not what it looks like.
 	Unasked bool
 }
 
@@ -50,12 +50,12 @@ var kinds = [...]KindInfo{
 	{Link, "a link or a special file", true},
 	{Name, "a name that misleads", true},
 	{Unseen, "text that a reader does not see", true},
-	{Long, "a line that leaves the screen", true},
+	{Long, "a line that leaves the screen", false},
 	{Mode, "may be executed, or gives rights", false},
 	{Build, "builds and tests obey it", false},
 	{Binary, "binary", false},
 	{Secret, "looks like a secret", false},
-	{NotShown, "not shown", true},
+	{NotShown, "not shown", false},
 }
 
 // Kinds is the table of the kinds, the most dangerous first.

@@ -48,6 +48,17 @@ type File struct {
 	Hunks    []Hunk    `json:"hunks"`              // at least one
 
 	Change changes.Change `json:"-"`
+
+	diff []Hunk // of its part of the diff, also where it is one item
+}
+
+// Before are the hunks that lead from what the file held before the run to what it
+// holds; those of a path that became another type of thing only take away.
+func (f *File) Before() []Hunk {
+	if f.Change.Kind == changes.Type && len(f.diff) > 1 {
+		return f.diff[:1]
+	}
+	return f.diff
 }
 
 // New makes the review. It errs when the diff is not that of the set.
@@ -131,6 +142,7 @@ func (at *finder) file(c changes.Change, patch []byte) (File, error) {
 	for i := range f.Hunks {
 		f.Hunks[i].name(c.Path, about)
 	}
+	f.diff = hunks
 	at.find(&f, hunks)
 	return f, nil
 }
@@ -276,7 +288,7 @@ func (f *File) rank() int {
 func (f *File) Dangerous() bool { return len(f.Kinds) > 0 }
 
 // Unasked reports whether something obeys the file although nobody runs the project,
-// or a reader cannot see what it holds.
+// or it is not what it looks like.
 func (f *File) Unasked() bool {
 	return slices.ContainsFunc(f.Kinds, func(k Kind) bool { return k.info().Unasked })
 }

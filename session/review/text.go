@@ -149,11 +149,18 @@ func (f *File) Head() string {
 	return text
 }
 
-// Shown is the file with its findings and hunks, for people.
-func (f *File) Shown() string {
+// Heading is the file with its findings, without its hunks.
+func (f *File) Heading() string {
 	var out strings.Builder
 	out.WriteString(f.Head() + "\n")
 	writeFindings(&out, f.Findings)
+	return out.String()
+}
+
+// Shown is the file with its findings and hunks, for people.
+func (f *File) Shown() string {
+	var out strings.Builder
+	out.WriteString(f.Heading())
 	for i := range f.Hunks {
 		out.WriteString(f.Hunks[i].Shown())
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
-// transcriptFile is where sandbox.Run keeps what Claude printed.
-const transcriptFile = "transcript.jsonl"
+// TranscriptFile is where sandbox.Run keeps what Claude printed.
+const TranscriptFile = "transcript.jsonl"
 
 // followPause is how often Transcript looks for more.
 const followPause = 200 * time.Millisecond
@@ -23,9 +23,9 @@ const followPause = 200 * time.Millisecond
 // Transcript copies what Claude printed in a run to w, and with follow what it
 // prints until the run's end, or until ctx is done.
 func (h Home) Transcript(ctx context.Context, r Run, follow bool, w io.Writer) error {
-	f, err := os.Open(filepath.Join(r.Folder, transcriptFile))
+	f, err := os.Open(filepath.Join(r.Folder, TranscriptFile))
 	for follow && errors.Is(err, fs.ErrNotExist) && h.goesOn(r.ID) && pause(ctx) {
-		f, err = os.Open(filepath.Join(r.Folder, transcriptFile))
+		f, err = os.Open(filepath.Join(r.Folder, TranscriptFile))
 	}
 	if err != nil {
 		what := "no transcript"

@@ -21,6 +21,7 @@ type scratch struct {
 	partial bool
 	known   map[string]bool // what the host's refs name
 	extra   []string        // arguments of git before the command
+	index   string          // "" = the repository's
 }
 
 // newScratch makes one for what comes from, or goes to, a repository of the host's.
@@ -73,6 +74,9 @@ func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (str
 	cmd.Dir = r.dir
 	// A protocol that nobody has: git fetches nothing.
 	cmd.Env = append(environment(), "GIT_DIR="+r.dir, "GIT_ALLOW_PROTOCOL=none", "GIT_ALLOC_LIMIT="+maxAlloc)
+	if r.index != "" {
+		cmd.Env = append(cmd.Env, "GIT_INDEX_FILE="+r.index)
+	}
 	cmd.Stdin = stdin
 	var out bytes.Buffer
 	problem := &tail{}

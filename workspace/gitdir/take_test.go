@@ -45,9 +45,7 @@ func newVolume(t *testing.T) *volume {
 	}
 	v.layout = NewLayout(Look(v.host, []string{".git"}, nil), "/workspace")
 	var archive bytes.Buffer
-	tw := tar.NewWriter(&archive)
-	err = v.layout.Fill(tw, Owner{UID: os.Getuid(), GID: os.Getgid(), Name: "a", Email: "a@b.example"})
-	if err := errors.Join(err, tw.Close()); err != nil {
+	if err := v.layout.Fill(&archive, Owner{UID: os.Getuid(), GID: os.Getgid(), Name: "a", Email: "a@b.example"}); err != nil {
 		t.Fatal(err)
 	}
 	for tr := tar.NewReader(&archive); ; {
@@ -55,7 +53,7 @@ func newVolume(t *testing.T) *volume {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		name := strings.TrimPrefix("/"+h.Name, Volumes+"/0")
+		_, name, _ := strings.Cut(h.Name, "/")
 		file := filepath.Join(v.dir, filepath.FromSlash(name))
 		if h.Typeflag == tar.TypeDir {
 			err = errors.Join(err, os.MkdirAll(file, 0o755))

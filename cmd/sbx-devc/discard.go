@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/decision"
+	"github.com/org/claude-sandbox/workspace/gitdir"
+)
+
+func (a *app) discardCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "discard [RUN | FOLDER]",
+		Short: "Undo the changes of a run",
+		Long: `Make the project's files what they were before a run, and remove the branches that
+'sbx-devc apply' made of its commits. A file that changed since the run is left as it
+is, and named; so is one whose former content the run did not keep. Of a run on a copy
+the copy is removed, and the project stays as it is.
+
+No commit is lost: they stay in the run's folder, for as long as that is kept, and
+'sbx-devc apply' brings the branches back.
+
+Exit code 1: something is left as it is; 64: wrong usage; 66: there is no such run; 77:
+nobody said yes.`,
+		Example: `  sbx-devc discard
+  sbx-devc discard --yes 20260102-150405-ab12cd`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.discard(cmd.Context(), yes, args) },
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do it without a question")
+	return cmd
+}
+
+func (a *app) discard(ctx context.Context, yes bool, args []string) error {
+	folder, err := a.changedRun(args)
+	if err != nil {
+		return err
+	}
+	run, err := decision.Open(a.runs(), folder)
+	if err != nil {
+		return err
+	}
+	rows, columns := a.screen()
+	fmt.Fprint(shown(a.stderr), run.Review.Screen(rows, columns))
+	question := fmt.Sprintf("Make %s in %s what they were before the run?", count(len(run.Review.Files), "path"), run.Project)
+	if !run.InPlace() {
+		question = fmt.Sprintf("Remove the run's copy of the project, with %s?", count(len(run.Review.Files), "changed path"))
+	}
+	if !yes {
+		to := a.questions()
+		if to == nil {
+			return exitWith(exitRefused, diag.WithHint(errors.New("nobody can be asked; nothing was discarded"), "--yes says it"))
+		}
+		if said, err := to.Confirm(ctx, question, false); err != nil || !said {
+			return errors.Join(unanswered(err), exitWith(exitRefused, errors.New("nobody said yes; nothing was discarded")))
+		}
+	}
+	dropErr := a.dropBranches(ctx, folder)
+	if !run.InPlace() {
+		if err := os.RemoveAll(run.Tree); err != nil {
+			return exitWith(exitFailed, err)
+		}
+		a.sayLine("removed %s", run.Tree)
+		return dropErr
+	}
+	decided := decision.Taken{}
+	for i := range run.Review.Files {
+		for _, h := range run.Review.Files[i].Hunks {
+			decided[h.ID] = false
+		}
+	}
+	return errors.Join(a.settle(run, decided), dropErr)
+}
+
+// dropBranches removes the branches that were made of a run's commits.
+func (a *app) dropBranches(ctx context.Context, folder string) error {
+	f, err := os.Open(filepath.Join(folder, sandbox.SummaryFile))
+	if err != nil {
+		return nil // then it made none
+	}
+	defer f.Close()
+	_, commits, err := sandbox.ReadCommits(f)
+	if err != nil {
+		return exitWith(exitNoInput, err)
+	}
+	var errs []error
+	for _, c := range commits {
+		dropped, err := gitdir.Drop(ctx, c)
+		if dropped {
+			a.sayLine("removed the branch %s; its commits stay in %s", c.Branch, filepath.Join(folder, c.Bundle))
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return exitWith(exitFailed, err)
+	}
+	return nil
+}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/org/claude-sandbox/internal/ask"
+	"github.com/org/claude-sandbox/internal/atomicfile"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/session/decision"
+	"github.com/org/claude-sandbox/session/review"
+	"github.com/org/claude-sandbox/workspace/gitdir"
+)
+
+// reviewOptions are the flags of review.
+type reviewOptions struct {
+	json      bool
+	html      string
+	auto      []string
+	dangerous []string
+	commit    bool
+}
+
+func (a *app) reviewCommand() *cobra.Command {
+	var o reviewOptions
+	cmd := &cobra.Command{
+		Use:   "review [RUN | FOLDER]",
+		Short: "Look at the changes of a run, the dangerous first, and accept or refuse them",
+		Long: `Show the changes of a run by their danger: first what git, shells, editors, agents,
+hooks, CI or an install obeys, what a reader does not see, links, misleading names,
+permissions, builds, binaries and what looks like a secret; then everything else. The
+first screen names every dangerous file, or counts them by kind. Each change has the
+tool call that wrote it, by the transcript, and the hosts that were read before it.
+
+On a terminal it asks about each dangerous hunk, and once about all others. A run that
+worked in the project has changed the files already: what you refuse becomes what it
+was before the run. Of a run on a copy, what you accept comes into the project. A file
+that changed since the run is left as it is, and named. Elsewhere than on a terminal
+review only reports.
+
+--auto-apply accepts without a question what a glob names and is not dangerous;
+--accept-dangerous accepts also dangerous changes, of the paths that its own globs
+name. In a glob "**" stands for any number of folders.
+
+Exit code 1: something is left as it is, or undecided after --auto-apply; 64: wrong
+usage; 66: there is no such run; 73: the page could not be written.`,
+		Example: `  sbx-devc review
+  sbx-devc review --html review.html
+  sbx-devc review --auto-apply 'src/**' --auto-apply 'docs/**'
+  sbx-devc review --accept-dangerous go.mod --accept-dangerous go.sum
+  sbx-devc review --commit`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.review(cmd.Context(), o, args) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.json, "json", false, "print the review as JSON and decide nothing")
+	f.StringVar(&o.html, "html", "", "write the review as one HTML page to this `FILE` and decide nothing")
+	f.StringArrayVar(&o.auto, "auto-apply", nil, "accept what this `GLOB` names and is not dangerous; repeatable")
+	f.StringArrayVar(&o.dangerous, "accept-dangerous", nil, "accept what this `GLOB` names, also when it is dangerous; repeatable")
+	f.BoolVar(&o.commit, "commit", false, "make a branch with a commit of what is accepted, with a trailer that names the run")
+	exclusive(cmd, "json", "html", "commit")
+	exclusive(cmd, "json", "html", "auto-apply")
+	exclusive(cmd, "json", "html", "accept-dangerous")
+	return cmd
+}
+
+func (a *app) review(ctx context.Context, o reviewOptions, args []string) error {
+	if err := checkGlobs(o.auto, o.dangerous); err != nil {
+		return err
+	}
+	folder, err := a.changedRun(args)
+	if err != nil {
+		return err
+	}
+	run, err := decision.Open(a.runs(), folder)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.json:
+		return run.Review.WriteJSON(shown(a.stdout))
+	case o.html != "":
+		if err := atomicfile.Write(o.html, 0o644, run.Review.WriteHTML); err != nil {
+			return exitWith(exitCantWrite, fmt.Errorf("writing the page: %w", err))
+		}
+		return nil
+	}
+	decided := run.Auto(o.auto, o.dangerous)
+	to := a.questions()
+	if to == nil && len(decided) == 0 && !o.commit {
+		return run.Review.WriteText(a.stdout, screenRows, screenColumns)
+	}
+	if to != nil {
+		if err := a.askReview(ctx, to, run, decided); err != nil {
+			return err
+		}
+	}
+	if err := a.settle(run, decided); err != nil {
+		return err
+	}
+	if o.commit {
+		if err := a.commitAccepted(ctx, run); err != nil {
+			return err
+		}
+	}
+	if left := run.Undecided(); left > 0 && len(o.auto)+len(o.dangerous) > 0 {
+		return exitWith(exitFindings, diag.WithHint(fmt.Errorf("%s undecided", count(left, "change")),
+			"look at them: sbx-devc review %s", run.Work.Run))
+	}
+	return nil
+}
+
+// checkGlobs errs on a malformed glob.
+func checkGlobs(lists ...[]string) error {
+	for _, list := range lists {
+		for _, g := range list {
+			if err := review.CheckGlob(g); err != nil {
+				err = fmt.Errorf("%q is no glob: %w", g, err)
+				return exitWith(exitUsage, diag.WithHint(err, "for example 'src/**' or '*.go'; one ** at most"))
+			}
+		}
+	}
+	return nil
+}
+
+// settle makes the decisions true and says what was done.
+func (a *app) settle(run *decision.Run, decided decision.Taken) error {
+	if len(decided) == 0 {
+		return nil
+	}
+	outcomes, err := run.Settle(decided)
+	if err != nil {
+		return exitWith(exitInternal, err)
+	}
+	left := 0
+	for _, o := range outcomes {
+		if o.Err != nil {
+			left++
+			a.sayLine("! %s: %v", o.Path, o.Err)
+			continue
+		}
+		a.sayLine("%s: %s", o.Path, o.Done)
+	}
+	accepted := 0
+	for _, stays := range decided {
+		if stays {
+			accepted++
+		}
+	}
+	a.sayLine("%s accepted, %d refused", count(accepted, "change"), len(decided)-accepted)
+	if left > 0 {
+		return exitWith(exitFailed, fmt.Errorf("left alone: %s, as said above", count(left, "path")))
+	}
+	return nil
+}
+
+// Size of a screen where nobody says it.
+const (
+	screenRows    = 24
+	screenColumns = 80
+)
+
+// screen is the size of the terminal behind standard error, in lines and columns.
+func (a *app) screen() (rows, columns int) {
+	if f, ok := a.stderr.(interface{ Fd() uintptr }); ok {
+		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && rows > 0 && columns > 0 {
+			return rows - 1, columns // the last line is the question's
+		}
+	}
+	return screenRows, screenColumns
+}
+
+// Answers about a hunk, as git add -p has them.
+var hunkKeys = []ask.Option{
+	{Value: "y", Label: "accept this change"}, {Value: "n", Label: "refuse it"},
+	{Value: "a", Label: "accept this and the other changes of the file"}, {Value: "d", Label: "refuse this and the other changes of the file"},
+	{Value: "q", Label: "decide nothing more; what is decided counts"},
+}
+
+// askReview asks about each dangerous hunk and once about all others, and notes the
+// answers in decided.
+func (a *app) askReview(ctx context.Context, to *ask.Terminal, run *decision.Run, decided decision.Taken) error {
+	out := shown(a.stderr)
+	rows, columns := a.screen()
+	fmt.Fprint(out, run.Review.Screen(rows, columns))
+	open := func(h *review.Hunk) bool {
+		_, before := run.Taken[h.ID]
+		_, now := decided[h.ID]
+		return !before && !now
+	}
+	ofFile := func(f *review.File, key string) (string, error) {
+		head := false
+		for i := range f.Hunks {
+			h := &f.Hunks[i]
+			if !open(h) {
+				continue
+			}
+			if key == "" || key == "y" || key == "n" {
+				if !head {
+					fmt.Fprint(out, "\n"+f.Heading())
+				}
+				head = true
+				fmt.Fprint(out, h.Shown())
+				var err error
+				if key, err = to.Key(ctx, "accept this change to "+visible.Line(f.Path)+"?", hunkKeys); err != nil || key == "q" {
+					return key, unanswered(err)
+				}
+			}
+			decided[h.ID] = key == "y" || key == "a"
+		}
+		return "", nil
+	}
+	for i := range run.Review.Files[:run.Review.Dangerous] {
+		if key, err := ofFile(&run.Review.Files[i], ""); err != nil || key == "q" {
+			return err
+		}
+	}
+	var others []*review.File
+	for i := range run.Review.Files[run.Review.Dangerous:] {
+		f := &run.Review.Files[run.Review.Dangerous+i]
+		for j := range f.Hunks {
+			if open(&f.Hunks[j]) {
+				others = append(others, f)
+				break
+			}
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	question := fmt.Sprintf("\naccept the other %s, in which nothing dangerous was found?", count(len(others), "file"))
+	key, err := to.Key(ctx, question, []ask.Option{
+		{Value: "y", Label: "accept all of them"}, {Value: "n", Label: "refuse all of them"}, {Value: "s", Label: "ask about each"},
+		{Value: "q", Label: "decide nothing more; what is decided counts"},
+	})
+	if err != nil || key == "q" {
+		return unanswered(err)
+	}
+	for _, f := range others {
+		answer := map[string]string{"y": "a", "n": "d"}[key]
+		if key, err := ofFile(f, answer); err != nil || key == "q" {
+			return err
+		}
+	}
+	return nil
+}
+
+// commitAccepted makes a branch with a commit of the accepted changes.
+func (a *app) commitAccepted(ctx context.Context, run *decision.Run) error {
+	paths := run.Accepted()
+	if len(paths) == 0 {
+		return exitWith(exitNoInput, errors.New("nothing is accepted, and there is nothing to commit"))
+	}
+	branch := "sbx/" + run.Work.Run + "-accepted"
+	message := fmt.Sprintf("Changes of a run that a person accepted\n\n%s: %s\n", runTrailer, run.Work.Run)
+	if _, err := gitdir.Commit(ctx, run.Project, branch, message, paths); err != nil {
+		return exitWith(exitFailed, fmt.Errorf("committing what is accepted: %w", err))
+	}
+	fmt.Fprintln(a.stdout, branch)
+	a.sayLine("to take it into your branch, the files of which are there already: %s reset %s", gitIn(run.Project), shellWord(branch))
+	return nil
+}
+
+// runTrailer names the run in a commit's message.
+const runTrailer = "Sandbox-Run"
+
+// gate shows what is dangerous about reviews before what they are about counts. On a
+// terminal it asks once; elsewhere it refuses what acts when nobody runs the project,
+// unless a glob accepts it.
+func (a *app) gate(ctx context.Context, reviews []*review.Review, accept []string, what string) error {
+	var open, unasked []string
+	for _, r := range reviews {
+		for i := range r.Files[:r.Dangerous] {
+			f := &r.Files[i]
+			if review.MatchAny(accept, f.Path) {
+				continue
+			}
+			open = append(open, f.Path)
+			if f.Unasked() {
+				unasked = append(unasked, f.Path)
+			}
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	rows, columns := a.screen()
+	for _, r := range reviews {
+		if r.Dangerous > 0 {
+			fmt.Fprint(a.stderr, r.Screen(rows, columns))
+		}
+	}
+	if to := a.questions(); to != nil {
+		yes, err := to.Confirm(ctx, what+"?", false)
+		if err != nil {
+			return unanswered(err)
+		}
+		if !yes {
+			return exitWith(exitRefused, errors.New("nobody said yes; nothing was done"))
+		}
+		return nil
+	}
+	if len(unasked) == 0 {
+		return nil
+	}
+	return exitWith(exitRefused, diag.WithHint(fmt.Errorf("%s would act without being run, such as %s; nothing was done",
+		count(len(unasked), "changed file"), visible.Line(unasked[0])),
+		"look at it first (sbx-devc review), and name what you accept: %s", strings.Join(acceptFlags(unasked), " ")))
+}
+
+// acceptFlags are flags that accept paths, at most some of them.
+func acceptFlags(paths []string) (flags []string) {
+	const most = 3
+	for _, p := range paths[:min(len(paths), most)] {
+		flags = append(flags, "--accept-dangerous "+shellWord(visible.Line(p)))
+	}
+	if len(paths) > most {
+		flags = append(flags, "…")
+	}
+	return flags
+}

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/workspace/gitdir"
+)
+
+// reviewedRun is a run in a project of its own, as it is when it has ended.
+type reviewedRun struct {
+	t                       *testing.T
+	state, project, folder  string
+	commits                 []gitdir.Commits
+	answers, stdout, stderr string
+}
+
+const reviewedID = "20260102-150405-ab12cd"
+
+// newReviewedRun makes a project with a script, and a run that does something in it, or
+// in a copy of it.
+func newReviewedRun(t *testing.T, before, during string, copied bool) *reviewedRun {
+	t.Helper()
+	home := t.TempDir()
+	for name, value := range map[string]string{"HOME": home, "XDG_CONFIG_HOME": "", "GIT_CONFIG_NOSYSTEM": "1", "GIT_EDITOR": "true",
+		"GIT_AUTHOR_NAME": "u", "GIT_AUTHOR_EMAIL": "u@example.com", "GIT_COMMITTER_NAME": "u", "GIT_COMMITTER_EMAIL": "u@example.com"} {
+		t.Setenv(name, value)
+	}
+	r := &reviewedRun{t: t, state: filepath.Join(home, "state"), project: filepath.Join(home, "project")}
+	r.folder = filepath.Join(r.state, "sbx-devc", "runs", reviewedID)
+	for _, dir := range []string{r.folder, r.project} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.shell(r.project, "git init -qb main .; "+before+"; git add -A; git commit -qm first; sleep 0.01")
+	work, summary := r.project, map[string]any{"folder": r.project}
+	if copied {
+		work = filepath.Join(r.folder, "tree")
+		summary["workTree"] = "tree"
+		r.shell(home, "cp -a project "+work)
+	}
+	taken, err := changes.Take(t.Context(), work, changes.Options{Keep: r.folder, OutOfReach: []string{".git"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	r.shell(work, during)
+	if err := taken.Compare(t.Context()).Save(r.folder); err != nil {
+		t.Fatal(err)
+	}
+	r.write(sandbox.SummaryFile, summary)
+	return r
+}
+
+func (r *reviewedRun) write(name string, v any) {
+	r.t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.folder, name), text, 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *reviewedRun) shell(dir, script string) string {
+	r.t.Helper()
+	cmd := exec.Command("sh", "-euc", script)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return string(out)
+}
+
+// commit makes the commits that the run's agent made, elsewhere.
+func (r *reviewedRun) commit(script string) {
+	r.t.Helper()
+	branch := "sbx/" + reviewedID
+	r.shell(r.state, "git clone -q ../project agent; cd agent; git switch -qc "+branch+"; "+script+"; git add -A; git commit -qm agents; git bundle create -q "+
+		r.folder+"/commits.bundle main.."+branch)
+	head := strings.TrimSpace(r.shell(filepath.Join(r.state, "agent"), "git rev-parse HEAD"))
+	git := filepath.Join(r.project, ".git")
+	r.commits = []gitdir.Commits{{From: "main", Branch: branch, Head: head, Count: 1, Bundle: "commits.bundle", Dir: git, Common: git}}
+	r.write(sandbox.SummaryFile, map[string]any{"folder": r.project, "commits": r.commits})
+}
+
+// devc runs a command line, without a terminal unless there are answers.
+func (r *reviewedRun) devc(args ...string) int {
+	r.t.Helper()
+	var out, people bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &people, getenv: func(name string) string {
+		return map[string]string{"XDG_STATE_HOME": r.state, "HOME": os.Getenv("HOME")}[name]
+	}}
+	done := func() {}
+	if r.answers != "" {
+		master, terminal := openTerminal(r.t)
+		a.stdin, a.stderr = terminal, terminal
+		read := make(chan []byte)
+		go func() {
+			shown, _ := io.ReadAll(master) // EIO when the terminal is closed
+			read <- shown
+		}()
+		if _, err := io.WriteString(master, r.answers); err != nil {
+			r.t.Fatal(err)
+		}
+		done = func() {
+			terminal.Close()
+			people.Write(<-read)
+		}
+	}
+	code := a.main(r.t.Context(), args)
+	done()
+	r.stdout, r.stderr = out.String(), people.String()
+	return code
+}
+
+func (r *reviewedRun) wants(code, want int, said ...string) {
+	r.t.Helper()
+	if code != want {
+		r.t.Errorf("exit code %d, want %d", code, want)
+	}
+	for _, text := range said {
+		if !strings.Contains(r.stdout+r.stderr, text) {
+			r.t.Errorf("%q is not said", text)
+		}
+	}
+	if r.t.Failed() {
+		r.t.Fatalf("stdout:\n%s\nstderr:\n%s", r.stdout, r.stderr)
+	}
+}
+
+const (
+	someFiles  = `mkdir src; echo a >src/a.go; echo b >src/b.go; printf 'all:\n' >Makefile`
+	mixedEdits = `echo a2 >>src/a.go; echo b2 >>src/b.go; printf '\tevil\n' >>Makefile; mkdir -p .github/workflows; echo on: push >.github/workflows/ci.yml`
+)
+
+// A person answers on a terminal: one dangerous change stays, one goes, the others stay
+// with one answer; a second review asks nothing.
+func TestReviewOnATerminal(t *testing.T) {
+	r := newReviewedRun(t, someFiles, mixedEdits, false)
+	r.answers = "?\ny\nn\ny\n"
+	r.wants(r.devc("review", reviewedID), exitOK, "! .github/workflows/ci.yml  CI obeys it", "! Makefile", "and 2 changes in which nothing dangerous was found",
+		"refuse it", "+\tevil", "by an unknown call", "accept the other 2 files", "3 changes accepted, 1 refused")
+	if got := r.shell(r.project, "cat Makefile src/a.go .github/workflows/ci.yml"); got != "all:\na\na2\non: push\n" {
+		t.Errorf("%q", got)
+	}
+	if strings.Index(r.stderr, "ci.yml") > strings.Index(r.stderr, "src/a.go") && strings.Contains(r.stderr, "src/a.go") {
+		t.Error("a harmless file comes first")
+	}
+	r.answers = "\n"
+	r.wants(r.devc("review", reviewedID), exitOK)
+	if strings.Contains(r.stderr, "accept this") {
+		t.Errorf("it asks again:\n%s", r.stderr)
+	}
+	// What is accepted becomes a commit, and nothing else does.
+	r.answers = ""
+	r.wants(r.devc("review", "--commit", reviewedID), exitOK, "sbx/"+reviewedID+"-accepted\n")
+	if got := r.shell(r.project, "git diff --name-only main sbx/"+reviewedID+"-accepted; git log -1 --format=%B sbx/"+reviewedID+"-accepted; git status --short"); !strings.Contains(got, "Sandbox-Run: "+reviewedID) ||
+		!strings.HasPrefix(got, ".github/workflows/ci.yml\nsrc/a.go\nsrc/b.go\n") {
+		t.Errorf("%s", got)
+	}
+}
+
+// Attack: a project's hooks and filters run when a person commits what was accepted.
+func TestAttackCommittingRunsNothingOfTheProjects(t *testing.T) {
+	r := newReviewedRun(t, someFiles+`; echo '*.go filter=evil' >.gitattributes`, mixedEdits, false)
+	r.shell(r.project, `git config filter.evil.clean 'touch ../pwned; cat'; mkdir -p .git/hooks; for h in pre-commit post-commit reference-transaction commit-msg; do
+		printf '#!/bin/sh\ntouch '"$PWD"'/../pwned\n' >.git/hooks/$h; chmod +x .git/hooks/$h; done`)
+	r.wants(r.devc("review", "--auto-apply", "src/**", "--commit", reviewedID), exitFindings, "-accepted")
+	r.wants(r.devc("review", "--commit", reviewedID), exitFailed, "is there already")
+	if exists(filepath.Join(r.project, "..", "pwned")) {
+		t.Error("a program of the project ran")
+	}
+}
+
+// Attack: a glob that people write for their sources accepts what is dangerous in them.
+func TestAttackAutoApplyTakesNothingDangerous(t *testing.T) {
+	r := newReviewedRun(t, someFiles, mixedEdits+`; printf 'x\342\200\256y\n' >src/bidi.go; ln -s /etc src/etc; printf '#!/bin/sh\n' >src/run; chmod 755 src/run`, true)
+	r.wants(r.devc("review", "--auto-apply", "**", reviewedID), exitFindings, "5 changes undecided", "sbx-devc review "+reviewedID)
+	if got := r.shell(r.project, "git status --short"); got != " M src/a.go\n M src/b.go\n" {
+		t.Errorf("%s", got)
+	}
+	r.wants(r.devc("review", "--auto-apply", "**", "--accept-dangerous", "Makefile", reviewedID), exitFindings, "Makefile: taken")
+	r.wants(r.devc("review", "--auto-apply", "[", reviewedID), exitUsage)
+}
+
+// A run on a copy: apply takes harmless files in one step; what acts unasked only with
+// the user's word. The user's own edits stay.
+func TestApplyOfACopy(t *testing.T) {
+	r := newReviewedRun(t, someFiles, `echo a2 >>src/a.go; printf '\tx\n' >>Makefile`, true)
+	r.wants(r.devc("apply", reviewedID), exitOK, "src/a.go: taken", "Makefile", "builds and tests obey it")
+	r = newReviewedRun(t, someFiles, mixedEdits, true)
+	r.wants(r.devc("apply", reviewedID), exitRefused, ".github/workflows/ci.yml", "--accept-dangerous .github/workflows/ci.yml", "nothing was done")
+	if got := r.shell(r.project, "git status --short"); got != "" {
+		t.Errorf("%s", got)
+	}
+	r.answers = "n\n"
+	r.wants(r.devc("apply", reviewedID), exitRefused, "nobody said yes")
+	r.answers = ""
+	r.shell(r.project, "echo mine >>src/b.go")
+	r.wants(r.devc("apply", "--accept-dangerous", ".github/**", reviewedID), exitFailed, "src/b.go: it has changed since", "src/a.go: taken")
+	if got := r.shell(r.project, "cat src/b.go; git status --short -uall"); got != "b\nmine\n M Makefile\n M src/a.go\n M src/b.go\n?? .github/workflows/ci.yml\n" {
+		t.Errorf("%s", got)
+	}
+	r.wants(r.devc("discard", "--yes", reviewedID), exitOK, "removed "+filepath.Join(r.folder, "tree"))
+	if got := r.shell(r.project, "git status --short"); !strings.Contains(got, "src/a.go") || exists(filepath.Join(r.folder, "tree")) {
+		t.Errorf("%s", got)
+	}
+}
+
+// Attack: the agent commits a trap that is not in the files of the folder. apply shows it
+// and makes no branch of it without the user's word; harmless commits need none.
+func TestAttackApplyShowsTrapsInCommits(t *testing.T) {
+	r := newReviewedRun(t, someFiles, "true", false)
+	r.commit(`mkdir -p .husky; echo evil >.husky/post-merge; echo a2 >>src/a.go; git mv src/b.go src/c.go; printf '\0\1' >logo.bin`)
+	r.wants(r.devc("apply", reviewedID), exitRefused, "! .husky/post-merge  commit hooks obey it", "! logo.bin", "nothing was done")
+	r.answers = "n\n"
+	r.wants(r.devc("apply", reviewedID), exitRefused, "Make the branch?")
+	if got := r.shell(r.project, "git branch --list 'sbx/*'"); got != "" {
+		t.Errorf("%s", got)
+	}
+	r.answers = "y\n"
+	r.wants(r.devc("apply", reviewedID), exitOK, "sbx/"+reviewedID+"\n")
+	r.answers = ""
+	r.wants(r.devc("apply", reviewedID), exitOK, "sbx/"+reviewedID+"\n") // it is there
+	r.wants(r.devc("discard", "-y", reviewedID), exitOK, "removed the branch", "its commits stay in")
+	if got := r.shell(r.project, "git branch --list 'sbx/*'"); got != "" {
+		t.Errorf("%s", got)
+	}
+	r.wants(r.devc("apply", "--accept-dangerous", ".husky/**", reviewedID), exitOK, "sbx/"+reviewedID+"\n") // nothing was lost
+
+	r = newReviewedRun(t, someFiles, "true", false)
+	r.commit(`echo a2 >>src/a.go`)
+	r.wants(r.devc("apply", reviewedID), exitOK, "sbx/"+reviewedID+"\n")
+	if strings.Contains(r.stderr, "!") {
+		t.Error(r.stderr)
+	}
+}
+
+// discard gives everything back that nobody has changed since, and says the rest.
+func TestDiscard(t *testing.T) {
+	r := newReviewedRun(t, someFiles, mixedEdits+"; rm src/b.go; printf '\\0' >new.bin", false)
+	r.wants(r.devc("discard", reviewedID), exitRefused, "--yes", "! .github/workflows/ci.yml")
+	r.answers = "\n"
+	r.wants(r.devc("discard", reviewedID), exitRefused, "nobody said yes")
+	r.answers = ""
+	r.shell(r.project, "echo mine >>src/a.go")
+	r.wants(r.devc("discard", "--yes", reviewedID), exitFailed, "src/a.go: it has changed since", "src/b.go: brought back", "new.bin: removed")
+	if got := r.shell(r.project, "cat src/a.go; git status --short"); got != "a\na2\nmine\n M src/a.go\n" {
+		t.Errorf("%s", got)
+	}
+}
+
+// Without a terminal review reports: text, JSON, and a page that loads and runs nothing.
+func TestReviewReports(t *testing.T) {
+	r := newReviewedRun(t, someFiles, mixedEdits+`; printf '<script>alert(1)</script>\033[2J\n' >src/'<img src=x onerror=alert(1)>'`, false)
+	if err := os.WriteFile(filepath.Join(r.folder, "transcript.jsonl"), []byte(`{"type":"system","subtype":"init","cwd":"/workspace"}
+{"type":"assistant","timestamp":"2026-01-02T03:04:05Z","message":{"content":[{"type":"tool_use","name":"Write","input":{"file_path":"/workspace/.github/workflows/ci.yml","content":"on: push\n"}}]}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.folder, "audit.jsonl"), []byte(`{"ts":"2026-01-02T03:04:05Z","verdict":"allow","layer":"dns","name":"evil.example"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(r.devc("review", reviewedID), exitOK, "by Write; read from the network before it: evil.example", "+\tevil", "      src/a.go  changed, +1 -0"[2:])
+	if strings.Contains(r.stdout, "\x1b") {
+		t.Error("an escape sequence reaches the terminal")
+	}
+	page := filepath.Join(t.TempDir(), "review.html")
+	r.wants(r.devc("review", "--html", page, reviewedID), exitOK)
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []string{"<script", "<img", "\x1b", "http://", "https://"} {
+		if bytes.Contains(text, []byte(wrong)) {
+			t.Errorf("the page has %q", wrong)
+		}
+	}
+	for _, want := range []string{"default-src &#39;none&#39;", "&lt;script&gt;alert(1)", "CI obeys it", "evil.example"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	r.wants(r.devc("review", "--json", reviewedID), exitOK, `"schemaVersion":1`, `"kind":"ci"`, `"tool":"Write"`, `"read":["evil.example"]`)
+	r.wants(r.devc("review", "--json", "--commit", reviewedID), exitUsage)
+	r.wants(r.devc("review", fmt.Sprint(reviewedID, "x")), exitNoInput)
+}

@@ -1,0 +1,66 @@
+package changes
+
+import (
+	"bytes"
+
+	"github.com/org/claude-sandbox/workspace/obeyed"
+)
+
+// Pair is a path that differs between two trees which somebody else compared, such as
+// those of two commits.
+type Pair struct {
+	Path          string
+	Before, After *State // nil = it is not there
+	Old, New      []byte // of files; nil where Note says why
+	Note          string
+}
+
+// Large reports whether a file of so many bytes is too large to be shown.
+func Large(size int64) bool { return size > maxFile }
+
+// NoteLarge is the note of a file that is too large to be shown.
+const NoteLarge = noteLarge
+
+// Of makes a set of pairs. Of the last one with a path, case and other differences
+// of names aside, the earlier is the twin.
+func Of(pairs []Pair) *Set {
+	c := &comparison{b: &Before{table: obeyed.NewTable()}}
+	named := map[string]string{}
+	for _, p := range pairs {
+		change := newChange(p.Path, p.kind(), p.Before, p.After)
+		change.Note, change.old, change.new = p.Note, p.Old, p.New
+		change.Class = c.b.table.Class(p.Path, nil)
+		if p.After != nil {
+			form := foldedPath(p.Path)
+			change.Twin = named[form]
+			named[form] = p.Path
+		}
+		c.changes = append(c.changes, change)
+	}
+	set := &Set{}
+	c.into(set)
+	left, former := int64(maxPatch), int64(maxFormer)
+	for i := range set.Changes {
+		change := &set.Changes[i]
+		change.makePatch(&left, &former)
+		set.Plus, set.Minus = set.Plus+change.Plus, set.Minus+change.Minus
+		set.Cut = set.Cut || change.Note == noteEnough
+	}
+	return set
+}
+
+func (p *Pair) kind() Kind {
+	switch {
+	case p.Before == nil:
+		return Added
+	case p.After == nil:
+		return Removed
+	case p.Before.What != p.After.What:
+		return Type
+	case p.After.What == Symlink:
+		return Link
+	case p.Before.Mode != p.After.Mode && p.Note == "" && bytes.Equal(p.Old, p.New):
+		return Mode
+	}
+	return Changed
+}

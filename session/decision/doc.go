@@ -1,0 +1,15 @@
+// Package decision makes a person's word about the hunks of a run true in the project.
+//
+//	review.File + which hunks stay ──► what the path must hold now, and what it shall hold ──► Settle ──► project
+//	                                                │                                            ▲
+//	   the run worked in the project: holds the result, refused hunks go back to what was ───────┤
+//	   the run worked on a copy: holds what was, accepted hunks come from the copy ──────────────┘
+//
+// A path is written only if it still holds what the run left there (or, for a copy,
+// what the copy began with): by its sum, or where there is none by its size and the
+// kernel's time. Everything else is left alone and said, so that no later edit is ever
+// lost. A file is replaced whole or not at all, and no link is followed.
+//
+// Taken remembers decisions in the run's folder, so that a later review asks about the
+// rest.
+package decision

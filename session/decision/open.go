@@ -1,0 +1,229 @@
+package decision
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/session/review"
+	"github.com/org/claude-sandbox/session/runs"
+	"github.com/org/claude-sandbox/workspace/gitdir"
+)
+
+// Run is a run that is over, with everything that a decision about it needs.
+type Run struct {
+	runs.Work
+	Folder string // the run's
+	Review *review.Review
+	Taken  Taken
+	input  review.Input // without set and diff
+}
+
+// Open reads a run from its folder and reviews the changes of its files.
+func Open(h runs.Home, folder string) (*Run, error) {
+	r := &Run{Folder: folder}
+	var err error
+	if r.Work, err = h.Work(folder); err != nil {
+		return nil, err
+	}
+	if r.Taken, err = Read(folder); err != nil {
+		return nil, exitcode.With(exitcode.Config, err)
+	}
+	r.input = review.Input{Run: r.Work.Run, Project: r.Project, NoAudit: true}
+	if err := errors.Join(r.readTranscript(), r.readAudit()); err != nil {
+		return nil, exitcode.With(exitcode.Config, err)
+	}
+	in := r.input
+	if in.Set, in.Patch, err = readChanges(folder); err != nil {
+		return nil, err
+	}
+	if r.Review, err = review.New(in); err != nil {
+		return nil, exitcode.With(exitcode.Config, err)
+	}
+	return r, nil
+}
+
+// readChanges reads what changed in the files, and its diff. A run whose agent never
+// began has neither.
+func readChanges(folder string) (*changes.Set, []byte, error) {
+	f, err := os.Open(filepath.Join(folder, changes.SetFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &changes.Set{}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, exitcode.With(exitcode.NoInput, err)
+	}
+	defer f.Close()
+	set, err := changes.Read(f)
+	if err != nil {
+		return nil, nil, exitcode.With(exitcode.Config, err)
+	}
+	patch, err := os.ReadFile(filepath.Join(folder, changes.PatchFile))
+	if err != nil {
+		return nil, nil, exitcode.With(exitcode.NoInput, err)
+	}
+	return set, patch, nil
+}
+
+func (r *Run) readTranscript() error {
+	f, err := os.Open(filepath.Join(r.Folder, runs.TranscriptFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // who wrote what is unknown then
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r.input.WorkDir = agent.WorkDir(f)
+	if _, err := f.Seek(0, 0); err != nil {
+		return err
+	}
+	return agent.Calls(f, func(c agent.Call) { r.input.Calls = append(r.input.Calls, c) })
+}
+
+func (r *Run) readAudit() error {
+	f, err := os.Open(filepath.Join(r.Folder, sandbox.AuditFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r.input.NoAudit = false
+	return audit.Each(f, func(rec audit.Record) { r.input.Audit = append(r.input.Audit, rec) })
+}
+
+// OfCommits reviews the commits of one branch of the run's: what they bring to the
+// repository that it has not.
+func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits) (*review.Review, error) {
+	found, err := gitdir.Diff(ctx, r.Folder, c)
+	if err != nil {
+		return nil, err
+	}
+	var pairs []changes.Pair
+	for _, d := range found {
+		p := changes.Pair{Path: d.Path, Before: gitState(d.OldMode, d.OldSize, d.Old), After: gitState(d.NewMode, d.NewSize, d.New),
+			Old: d.Old, New: d.New}
+		switch {
+		case d.NewMode == 0o160000:
+			p.Note = "a submodule, at commit " + d.NewID
+		case p.Before != nil && p.Before.What == changes.File && d.Old == nil, p.After != nil && p.After.What == changes.File && d.New == nil:
+			p.Note = changes.NoteLarge
+		}
+		pairs = append(pairs, p)
+	}
+	in := r.input
+	in.Run, in.Set = c.Branch, changes.Of(pairs)
+	var patch bytes.Buffer
+	if err := in.Set.WritePatch(&patch); err != nil {
+		return nil, err
+	}
+	in.Patch = patch.Bytes()
+	return review.New(in)
+}
+
+// gitState is what git's mode says of a path; nil where it is not there.
+func gitState(mode uint32, size int64, content []byte) *changes.State {
+	switch mode {
+	case 0:
+		return nil
+	case 0o120000:
+		return &changes.State{What: changes.Symlink, Mode: 0o777, Target: string(content)}
+	case 0o160000:
+		return &changes.State{What: changes.Special}
+	}
+	return &changes.State{What: changes.File, Mode: mode & 0o777, Size: size}
+}
+
+// Settle makes the project hold the hunks that stay, of those that are decided, and
+// remembers the decisions about paths that it could settle. A hunk without a decision
+// is left as it is.
+func (r *Run) Settle(decided Taken) ([]Outcome, error) {
+	former, err := os.Open(filepath.Join(r.Folder, changes.FormerFile))
+	if err == nil {
+		defer former.Close()
+	}
+	stays := func(id string) bool {
+		stay, known := decided[id]
+		if !known {
+			stay = r.InPlace()
+		}
+		return stay
+	}
+	outcomes, err := Settle(r.Work, former, r.Review.Files, stays)
+	if err != nil {
+		return nil, err
+	}
+	failed := map[string]bool{}
+	for _, o := range outcomes {
+		if o.Err != nil {
+			failed[o.Path] = true
+		}
+	}
+	for i := range r.Review.Files {
+		f := &r.Review.Files[i]
+		for _, h := range f.Hunks {
+			if stay, known := decided[h.ID]; known && !failed[f.Path] {
+				r.Taken[h.ID] = stay
+			}
+		}
+	}
+	if err := r.Taken.Save(r.Folder); err != nil {
+		return outcomes, fmt.Errorf("the files are settled: %w", err)
+	}
+	return outcomes, nil
+}
+
+// Auto accepts what globs name: with auto what is not dangerous, with dangerous
+// everything. Hunks that are decided already stay so.
+func (r *Run) Auto(auto, dangerous []string) Taken {
+	decided := Taken{}
+	for i := range r.Review.Files {
+		f := &r.Review.Files[i]
+		if review.MatchAny(dangerous, f.Path) || !f.Dangerous() && review.MatchAny(auto, f.Path) {
+			for _, h := range f.Hunks {
+				if _, known := r.Taken[h.ID]; !known {
+					decided[h.ID] = true
+				}
+			}
+		}
+	}
+	return decided
+}
+
+// Undecided is how many hunks nobody has decided about.
+func (r *Run) Undecided() (n int) {
+	for i := range r.Review.Files {
+		for _, h := range r.Review.Files[i].Hunks {
+			if _, known := r.Taken[h.ID]; !known {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Accepted are the paths of which at least one hunk was accepted.
+func (r *Run) Accepted() (paths []string) {
+	for i := range r.Review.Files {
+		f := &r.Review.Files[i]
+		if slices.ContainsFunc(f.Hunks, func(h review.Hunk) bool { return r.Taken[h.ID] }) {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
+// All accepts everything that nobody has decided about.
+func (r *Run) All() Taken { return r.Auto(nil, []string{"**"}) }

@@ -1,0 +1,281 @@
+//go:build unix
+
+package decision
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/session/review"
+	"github.com/org/claude-sandbox/session/runs"
+)
+
+// lines are so many different ones.
+func lines(n int, changed ...string) string {
+	var out strings.Builder
+	for i := range n {
+		if j := slices.IndexFunc(changed, func(c string) bool { return strings.HasPrefix(c, fmt.Sprint(i, ":")) }); j >= 0 {
+			out.WriteString(strings.SplitN(changed[j], ":", 2)[1] + "\n")
+			continue
+		}
+		fmt.Fprintln(&out, "line", i)
+	}
+	return out.String()
+}
+
+// project is what the tests begin with, as a shell script makes it.
+const project = `
+mkdir -p src docs empty.d
+printf 'old\n' >docs/removed.txt; printf 'binary\0old' >logo.bin; : >empty.txt; printf 'x\n' >mode.sh
+printf 'file\n' >becomes-link; ln -s old-target link; printf 'no newline' >end.txt; printf 'f\n' >becomes-folder
+`
+
+// agentDoes is what the run does.
+const agentDoes = `
+rm docs/removed.txt; printf 'binary\0new' >logo.bin; echo full >empty.txt; chmod 755 mode.sh
+rm becomes-link; ln -s /etc/passwd becomes-link; ln -sfn new-target link; printf 'changed, no newline' >end.txt
+mkdir -p new/deep; echo new >new/deep/file; ln -s x new/link; rm becomes-folder; mkdir becomes-folder; echo i >becomes-folder/inner
+`
+
+// tried is a run with its review.
+type tried struct {
+	work   runs.Work
+	keep   string
+	former *os.File
+	review *review.Review
+}
+
+// try runs the agent's script in a project, or in a copy of it.
+func try(t *testing.T, copied bool) tried {
+	t.Helper()
+	base := t.TempDir()
+	r := tried{keep: filepath.Join(base, "run"), work: runs.Work{Run: "run", Project: filepath.Join(base, "project")}}
+	r.work.Tree = r.work.Project
+	shell(t, base, "mkdir run project")
+	shell(t, r.work.Project, project)
+	write(t, r.work.Project, "src/many.go", lines(60))
+	if copied {
+		r.work.Tree = filepath.Join(r.keep, "tree")
+		shell(t, base, "cp -a project run/tree")
+	}
+	before, err := changes.Take(t.Context(), r.work.Tree, changes.Options{Keep: r.keep})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell(t, r.work.Tree, agentDoes)
+	write(t, r.work.Tree, "src/many.go", lines(60, "3:first", "30:second", "55:third"))
+	set := before.Compare(t.Context())
+	if err := errors.Join(set.Save(r.keep), before.Close()); err != nil {
+		t.Fatal(err)
+	}
+	patch, err := os.ReadFile(filepath.Join(r.keep, changes.PatchFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.former, err = os.Open(filepath.Join(r.keep, changes.FormerFile)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.former.Close() })
+	if r.review, err = review.New(review.Input{Run: "run", Set: set, Patch: patch}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func shell(t *testing.T, dir, script string) string {
+	t.Helper()
+	cmd := exec.Command("sh", "-euc", script)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+func write(t *testing.T, dir, rel, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, rel), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// state is everything that a folder holds but folders that the run made.
+func state(t *testing.T, dir string) string {
+	t.Helper()
+	return shell(t, dir, `find . -mindepth 1 ! -path './new' ! -path './new/deep' -printf '%P %y %m %l ' \( -type f -exec sha256sum {} \; -o -printf '\n' \) | sed 's/  .*//' | sort`)
+}
+
+func settle(t *testing.T, r tried, stays func(id string) bool) map[string]error {
+	t.Helper()
+	outcomes, err := Settle(r.work, r.former, r.review.Files, stays)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := map[string]error{}
+	for _, o := range outcomes {
+		if o.Err != nil {
+			failed[o.Path] = o.Err
+		} else if o.Done == "" {
+			t.Errorf("%s: nothing is said", o.Path)
+		}
+	}
+	return failed
+}
+
+func none(string) bool { return false }
+func all(string) bool  { return true }
+
+// A run that worked in the project: what is refused is as it was before, of every type
+// of change, and a part of a file's hunks, too.
+func TestRefusedIsAsItWasBefore(t *testing.T) {
+	pristine := t.TempDir()
+	shell(t, pristine, project)
+	write(t, pristine, "src/many.go", lines(60))
+	r := try(t, false)
+	if failed := settle(t, r, all); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	if failed := settle(t, r, none); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	if got, want := state(t, r.work.Project), state(t, pristine); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if failed := settle(t, r, none); len(failed) != len(r.review.Files) { // nothing is as the run left it
+		t.Errorf("a second time: %v", failed)
+	}
+	if got, want := state(t, r.work.Project), state(t, pristine); got != want {
+		t.Errorf("a second time: got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestRefusedHunksOfAFile(t *testing.T) {
+	for name, copied := range map[string]bool{"in place": false, "of a copy": true} {
+		t.Run(name, func(t *testing.T) {
+			r := try(t, copied)
+			refused := ""
+			for _, f := range r.review.Files {
+				if f.Path == "src/many.go" {
+					if len(f.Hunks) != 3 {
+						t.Fatal(f.Hunks)
+					}
+					refused = f.Hunks[1].ID
+				}
+			}
+			if failed := settle(t, r, func(id string) bool { return id != refused }); len(failed) > 0 {
+				t.Fatal(failed)
+			}
+			got, err := os.ReadFile(filepath.Join(r.work.Project, "src/many.go"))
+			if want := lines(60, "3:first", "55:third"); err != nil || string(got) != want {
+				t.Errorf("%v\n%s", err, got)
+			}
+		})
+	}
+}
+
+// A run on a copy: nothing is in the project until it is accepted, and then all of it.
+func TestAcceptedComesFromTheCopy(t *testing.T) {
+	r := try(t, true)
+	untouched := state(t, r.work.Project)
+	if failed := settle(t, r, none); len(failed) > 0 || state(t, r.work.Project) != untouched {
+		t.Fatal(failed)
+	}
+	if failed := settle(t, r, all); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	if got, want := state(t, r.work.Project), state(t, r.work.Tree); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Attack on the user's work: whatever the user did after the run is not lost, neither
+// by refusing nor by accepting, and everything else is settled.
+func TestAttackALaterEditIsNeverLost(t *testing.T) {
+	for name, copied := range map[string]bool{"in place": false, "of a copy": true} {
+		t.Run(name, func(t *testing.T) {
+			r := try(t, copied)
+			edits := `echo mine >>src/many.go; echo mine >docs/removed.txt; echo mine >logo.bin; echo mine >empty.txt; rm -f mode.sh; echo mine >mode.sh
+				rm -f becomes-link; echo mine >becomes-link; rm -f link; ln -s mine link; echo mine >end.txt; mkdir -p new/deep; echo mine >new/deep/file; rm -f new/link
+				echo mine >new/link; rm -rf becomes-folder; mkdir becomes-folder; echo mine >becomes-folder/inner`
+			shell(t, r.work.Project, edits)
+			mine := state(t, r.work.Project)
+			failed := settle(t, r, map[bool]func(string) bool{true: all, false: none}[copied])
+			if got := state(t, r.work.Project); got != mine {
+				t.Errorf("got\n%s\nwant\n%s", got, mine)
+			}
+			if len(failed) != len(r.review.Files) {
+				t.Errorf("%d of %d are said to be left: %v", len(failed), len(r.review.Files), failed)
+			}
+		})
+	}
+}
+
+// Attack: between the run and the decision something makes a folder a link that leads
+// out. Nothing is written, removed or read behind it.
+func TestAttackAFolderBecomesALink(t *testing.T) {
+	for name, copied := range map[string]bool{"in place": false, "of a copy": true} {
+		t.Run(name, func(t *testing.T) {
+			r := try(t, copied)
+			inside := filepath.Join(r.work.Project, "elsewhere")
+			shell(t, r.work.Project, `mkdir elsewhere; cp -a src/. docs/. elsewhere; rm -rf src docs; ln -s elsewhere src; ln -s elsewhere docs`)
+			before := state(t, inside)
+			failed := settle(t, r, map[bool]func(string) bool{true: all, false: none}[copied])
+			if state(t, inside) != before || failed["src/many.go"] == nil || failed["docs/removed.txt"] == nil {
+				t.Errorf("%v\n%s", failed, state(t, inside))
+			}
+		})
+	}
+}
+
+// Attack: a decision gives rights that the user has not given.
+func TestAttackSetuidIsNotTaken(t *testing.T) {
+	r := try(t, true)
+	i := slices.IndexFunc(r.review.Files, func(f review.File) bool { return f.Path == "new/deep/file" })
+	r.review.Files[i].Change.After.Mode = 0o6755
+	if failed := settle(t, r, all); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	info, err := os.Stat(filepath.Join(r.work.Project, "new/deep/file"))
+	if err != nil || info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+		t.Error(info.Mode(), err)
+	}
+}
+
+// A content that nobody kept is not guessed.
+func TestWhatWasNotKeptIsLeft(t *testing.T) {
+	r := try(t, false)
+	for i := range r.review.Files {
+		if r.review.Files[i].Path == "logo.bin" {
+			r.review.Files[i].Change.Former = changes.Piece{}
+		}
+	}
+	failed := settle(t, r, none)
+	if !errors.Is(failed["logo.bin"], ErrNotKept) || len(failed) != 1 {
+		t.Error(failed)
+	}
+	if got, _ := os.ReadFile(filepath.Join(r.work.Project, "logo.bin")); !bytes.Equal(got, []byte("binary\x00new")) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestDecisionsAreRemembered(t *testing.T) {
+	dir := t.TempDir()
+	if got, err := Read(dir); err != nil || len(got) != 0 {
+		t.Error(got, err)
+	}
+	if err := (Taken{"a": true, "b": false}).Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(dir); err != nil || !got["a"] || got["b"] || len(got) != 2 {
+		t.Error(got, err)
+	}
+}

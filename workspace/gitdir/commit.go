@@ -1,0 +1,159 @@
+package gitdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// Commit makes a branch with one commit on top of what is checked out in the repository
+// around a folder: the given paths below the folder, as they are there now. A path that
+// is gone is removed. It changes neither files nor the index, runs no hook and no
+// filter, and replaces no branch. It returns the commit's name.
+func Commit(ctx context.Context, folder, branch, message string, paths []string) (string, error) {
+	dir, prefix, err := repositoryAround(folder)
+	if err != nil {
+		return "", err
+	}
+	found := &scratch{dir: dir}
+	head, err := found.git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if err != nil {
+		return "", diag.WithHint(errors.New("the repository has no commit yet"), "make a first one")
+	}
+	head = strings.TrimSpace(head)
+	if _, err := found.git(ctx, nil, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch); err == nil {
+		return "", diag.WithHint(fmt.Errorf("the branch %s is there already", branch), "rename it with 'git branch -m %s NAME'", branch)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	work, err := os.MkdirTemp("", "sbx-commit-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	found.index = filepath.Join(work, "index")
+	if _, err := found.git(ctx, nil, "read-tree", head); err != nil {
+		return "", err
+	}
+	var lines strings.Builder
+	for _, rel := range paths {
+		mode, id, err := found.store(ctx, root, rel, strings.Repeat("0", len(head)))
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", rel, err)
+		}
+		fmt.Fprintf(&lines, "%s %s\t%s\x00", mode, id, path.Join(prefix, rel))
+	}
+	if _, err := found.git(ctx, strings.NewReader(lines.String()), "update-index", "-z", "--index-info"); err != nil {
+		return "", err
+	}
+	tree, err := found.git(ctx, nil, "write-tree")
+	if err != nil {
+		return "", err
+	}
+	owner := Identity(ctx, dir)
+	found.extra = []string{"-c", "user.name=" + owner.Name, "-c", "user.email=" + owner.Email, "-c", "commit.gpgSign=false"}
+	commit, err := found.git(ctx, strings.NewReader(message), "commit-tree", strings.TrimSpace(tree), "-p", head, "-F", "-")
+	if err != nil {
+		return "", err
+	}
+	commit = strings.TrimSpace(commit)
+	_, err = found.git(ctx, strings.NewReader(fmt.Sprintf("create refs/heads/%s %s\n", branch, commit)), "update-ref", "-m", "sbx-devc review",
+		"--stdin")
+	return commit, err
+}
+
+// repositoryAround is the git directory of a folder, and the folder's place in its files.
+func repositoryAround(folder string) (dir, prefix string, err error) {
+	for at := folder; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			dir = filepath.Join(at, ".git")
+			if text, err := os.ReadFile(dir); err == nil { // of a linked worktree or a submodule
+				to, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+				if !ok {
+					return "", "", fmt.Errorf("%s names no repository", dir)
+				}
+				if dir = filepath.FromSlash(to); !filepath.IsAbs(dir) {
+					dir = filepath.Join(at, dir)
+				}
+			}
+			if !isGitDir(dir) {
+				return "", "", fmt.Errorf("%s is no repository", dir)
+			}
+			rel, err := filepath.Rel(at, folder)
+			return dir, filepath.ToSlash(rel), err
+		}
+		if at == filepath.Dir(at) {
+			return "", "", fmt.Errorf("%s is in no repository", folder)
+		}
+	}
+}
+
+// store puts the content of a path into the repository; git reads it from its standard
+// input alone. Of a path that is gone the mode is 0 and the name is none.
+func (r *scratch) store(ctx context.Context, root *os.Root, rel, none string) (mode, id string, err error) {
+	name := filepath.FromSlash(rel)
+	info, err := root.Lstat(name)
+	var text string
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "0", none, nil
+	case err != nil:
+		return "", "", err
+	case info.Mode()&fs.ModeSymlink != 0:
+		mode = "120000"
+		text, err = root.Readlink(name)
+	case info.Mode().IsRegular():
+		mode = "100644"
+		if info.Mode()&0o100 != 0 {
+			mode = "100755"
+		}
+		var content []byte
+		content, err = root.ReadFile(name)
+		text = string(content)
+	default:
+		return "", "", errors.New("it is neither a file nor a link")
+	}
+	if err != nil {
+		return "", "", err
+	}
+	id, err = r.git(ctx, strings.NewReader(text), "hash-object", "-w", "--stdin", "--no-filters")
+	return mode, strings.TrimSpace(id), err
+}
+
+// Drop removes a branch that Apply made, if it is still where Apply put it and is
+// checked out nowhere. It reports whether it did. The bundle stays.
+func Drop(ctx context.Context, c Commits) (bool, error) {
+	host := &scratch{dir: c.Dir}
+	ref := "refs/heads/" + c.Branch
+	if !IsApplied(ctx, c) {
+		return false, nil
+	}
+	list, err := host.git(ctx, nil, "worktree", "list", "--porcelain")
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(list) {
+		if strings.TrimSpace(line) == "branch "+ref {
+			return false, fmt.Errorf("the branch %s is checked out, and stays", c.Branch)
+		}
+	}
+	_, err = host.git(ctx, strings.NewReader(fmt.Sprintf("delete %s %s\n", ref, c.Head)), "update-ref", "--stdin")
+	return err == nil, err
+}
+
+// IsApplied reports whether the branch is in the host's repository as Apply makes it.
+func IsApplied(ctx context.Context, c Commits) bool {
+	host := &scratch{dir: c.Dir}
+	there, err := host.git(ctx, nil, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.Branch)
+	return err == nil && strings.TrimSpace(there) == c.Head
+}

@@ -1,0 +1,187 @@
+package gitdir
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Bounds on reading the trees of commits: the agent made them.
+const (
+	maxDiffed = 100_000  // paths
+	maxBlob   = 1 << 20  // bytes of one file that is read
+	maxBlobs  = 64 << 20 // and of all
+)
+
+// Difference is a path that commits change. Modes are git's (100644, 100755, 120000,
+// 160000); 0 = it is not there.
+type Difference struct {
+	Path             string
+	OldMode, NewMode uint32
+	OldSize, NewSize int64
+	Old, New         []byte // content, or the target of a link; nil where it was not read
+	NewID            string // git's name of the new content
+}
+
+// Diff compares the last commit of a branch with what the host's repository has of it:
+// the commit at which both histories part, or nothing. The bundle in folder, the run's,
+// passes git's checks in a repository of ours, as in Apply. Nothing is written to the
+// host's.
+func Diff(ctx context.Context, folder string, c Commits) (found []Difference, err error) {
+	store := Store{Dir: c.Dir, Common: c.Common}
+	if store.Config, err = readConfig(store.Common, store.Dir); err != nil {
+		return nil, err
+	}
+	work, err := os.MkdirTemp(folder, "review-")
+	if err != nil {
+		return nil, fmt.Errorf("reading the agent's commits: %w", err)
+	}
+	defer os.RemoveAll(work)
+	clean, err := newScratch(filepath.Join(work, "clean"), store)
+	if err == nil {
+		err = clean.receive(ctx, filepath.Join(folder, c.Bundle), []Commits{c})
+	}
+	if err == nil {
+		found, err = clean.diff(ctx, clean.base(ctx, &scratch{dir: store.Dir}, c.Head), c.Head)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the agent's commits: %w", err)
+	}
+	return found, nil
+}
+
+// base is the commit at which a branch and the host's HEAD part; "" = they share none.
+func (r *scratch) base(ctx context.Context, host *scratch, head string) string {
+	here, err := host.git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if err != nil {
+		return ""
+	}
+	base, err := r.git(ctx, nil, "merge-base", strings.TrimSpace(here), head)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(base)
+}
+
+// diff compares two commits; an empty base is the empty tree.
+func (r *scratch) diff(ctx context.Context, base, head string) ([]Difference, error) {
+	if base == "" {
+		empty, err := r.git(ctx, strings.NewReader(""), "hash-object", "-t", "tree", "--stdin")
+		if err != nil {
+			return nil, err
+		}
+		base = strings.TrimSpace(empty)
+	}
+	text, err := r.git(ctx, nil, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, head)
+	if err != nil {
+		return nil, err
+	}
+	found, ids, err := parseRaw(text)
+	if err != nil {
+		return nil, err
+	}
+	return found, r.fill(ctx, found, ids)
+}
+
+var errRaw = errors.New("git's list of differences has another form than expected")
+
+// parseRaw reads ":OLDMODE NEWMODE OLD NEW STATUS\0PATH\0". ids are the names of both
+// contents of each.
+func parseRaw(text string) (found []Difference, ids [][2]string, err error) {
+	for text != "" {
+		head, rest, ok := strings.Cut(text, "\x00")
+		name, rest, ok2 := strings.Cut(rest, "\x00")
+		fields := strings.Fields(strings.TrimPrefix(head, ":"))
+		if !ok || !ok2 || len(fields) != 5 {
+			return nil, nil, errRaw
+		}
+		old, errOld := strconv.ParseUint(fields[0], 8, 32)
+		now, errNow := strconv.ParseUint(fields[1], 8, 32)
+		if errOld != nil || errNow != nil {
+			return nil, nil, errRaw
+		}
+		if len(found) == maxDiffed {
+			return nil, nil, fmt.Errorf("they change more than %d paths", maxDiffed)
+		}
+		found = append(found, Difference{Path: name, OldMode: uint32(old), NewMode: uint32(now), NewID: fields[3]})
+		ids = append(ids, [2]string{fields[2], fields[3]})
+		text = rest
+	}
+	return found, ids, nil
+}
+
+// fill reads the contents, within the bounds.
+func (r *scratch) fill(ctx context.Context, found []Difference, ids [][2]string) error {
+	var names []string
+	for i, d := range found {
+		for side, mode := range []uint32{d.OldMode, d.NewMode} {
+			if mode != 0 && mode != 0o160000 {
+				names = append(names, ids[i][side])
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	text, err := r.git(ctx, strings.NewReader(strings.Join(names, "\n")+"\n"), "cat-file", "--batch-check=%(objectname) %(objectsize)")
+	if err != nil {
+		return err
+	}
+	sizes, wanted, left := map[string]int64{}, []string(nil), int64(maxBlobs)
+	for line := range strings.Lines(text) {
+		name, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+		size, err := strconv.ParseInt(number, 10, 64)
+		if _, known := sizes[name]; err != nil || known {
+			continue // such as "missing", in a partial clone
+		}
+		sizes[name] = size
+		if size <= maxBlob && size <= left {
+			left -= size
+			wanted = append(wanted, name)
+		}
+	}
+	contents, err := r.contents(ctx, wanted, sizes)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		d := &found[i]
+		d.OldSize, d.NewSize = sizes[ids[i][0]], sizes[ids[i][1]]
+		d.Old, d.New = contents[ids[i][0]], contents[ids[i][1]]
+	}
+	return nil
+}
+
+// contents reads blobs of known sizes.
+func (r *scratch) contents(ctx context.Context, names []string, sizes map[string]int64) (map[string][]byte, error) {
+	contents := map[string][]byte{}
+	if len(names) == 0 {
+		return contents, nil
+	}
+	text, err := r.git(ctx, strings.NewReader(strings.Join(names, "\n")+"\n"), "cat-file", "--batch")
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(strings.NewReader(text))
+	for _, name := range names {
+		head, err := in.ReadString('\n')
+		if err != nil || head != fmt.Sprintf("%s blob %d\n", name, sizes[name]) {
+			return nil, errors.New("git's answer has another form than expected")
+		}
+		content := make([]byte, sizes[name])
+		if _, err := io.ReadFull(in, content); err != nil {
+			return nil, err
+		}
+		contents[name] = content
+		if _, err := in.Discard(1); err != nil {
+			return nil, err
+		}
+	}
+	return contents, nil
+}
