@@ -19,6 +19,7 @@ type liveRun struct {
 	StateDir string `json:"stateDir"` // Host.StateDir, absolute
 	Engine   string `json:"engine"`   // engine.Host
 	Machine  string `json:"machine"`  // this one's name
+	PID      int    `json:"pid"`      // of the program that supervises it
 	// Placed is what may have been put into the project, relative to it.
 	Placed []workspace.Placeholder `json:"placed,omitempty"`
 	// Kept is the folder of what outlives the run, see package kept, "" = nothing does;
@@ -47,7 +48,7 @@ func (r *run) noteLive() error {
 	if r.host.LiveDir == "" {
 		return nil
 	}
-	note := liveRun{ID: r.plan.ID, Folder: r.plan.Folder(), Engine: r.engine.Host()}
+	note := liveRun{ID: r.plan.ID, Folder: r.plan.Folder(), Engine: r.engine.Host(), PID: os.Getpid()}
 	for _, p := range r.plan.Project.Placeholders {
 		if rel, err := filepath.Rel(note.Folder, p.Path); err == nil {
 			p.Path = rel
@@ -132,6 +133,21 @@ func (l *live) leave() {
 	if l != nil {
 		_ = l.file.Close()
 	}
+}
+
+// Supervisor returns the process that supervises the run id, which is noted in liveDir
+// (Host.LiveDir) and goes on; false when it does not.
+func Supervisor(liveDir, id string) (pid int, ok bool) {
+	f, err := os.OpenFile(filepath.Join(liveDir, id+liveSuffix), os.O_RDWR, 0)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	l := &live{file: f, name: f.Name()}
+	if free, err := filelock.Try(f); err != nil || free || !l.isOurs() || !l.read() {
+		return 0, false
+	}
+	return l.run.PID, l.run.PID > 1
 }
 
 // takeDead opens the note name if its run's program is dead; nil if it lives, or

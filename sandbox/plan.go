@@ -27,6 +27,7 @@ const (
 	LabelRun       = "sbx-devc.run"       // the run's id
 	LabelRole      = "sbx-devc.role"      // "sidecar" or "agent"
 	LabelWorkspace = "sbx-devc.workspace" // the project's folder on the host
+	LabelName      = "sbx-devc.name"      // Options.Name
 )
 
 // labelPlaced is what the run has put into the project's folder, on the
@@ -64,7 +65,8 @@ const fallbackUID = 1000
 // Options is what a run is asked to be. All of it but Project comes from the
 // user or the workflow and is trusted.
 type Options struct {
-	ID string // names the containers and the state folder: lower case letters, digits, "-"
+	ID   string // names the containers and the state folder: lower case letters, digits, "-"
+	Name string // by which a person calls the run; "" = its id alone
 
 	// User holds what flags and variables say. Below it stand the project's file, Own
 	// and Defaults().
@@ -139,6 +141,7 @@ type Facts struct {
 // passed on; Redacted takes that away.
 type Plan struct {
 	ID       string            `json:"id"`
+	Name     string            `json:"name,omitempty"`
 	Network  firewall.Network  `json:"network"` // the policy in force
 	Sidecar  engine.Spec       `json:"sidecar"`
 	Agent    engine.Spec       `json:"agent"`             // its network is the sidecar's, known when that exists
@@ -201,7 +204,8 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		ID: o.ID, Network: s.Network, policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), mode: mode, persist: o.Persist,
+		ID: o.ID, Name: o.Name, Network: s.Network, policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), mode: mode,
+		persist: o.Persist,
 	}
 	if mode == workspace.Bind { // they are about what the agent could change
 		p.Warnings = slices.Clone(f.Workspace.Notes)
@@ -364,7 +368,11 @@ func agentContainer(id string) string { return "sbx-devc-" + id + "-agent" }
 func (p *Plan) Folder() string { return p.Project.Dir }
 
 func (p *Plan) labels(role, dir string) map[string]string {
-	return map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir}
+	labels := map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir}
+	if p.Name != "" {
+		labels[LabelName] = p.Name
+	}
+	return labels
 }
 
 // sidecar is the container that owns the network namespace and its rules. Its

@@ -52,6 +52,7 @@ func (r *Result) settleExit(failure error) {
 // in which the plan was tried, also with an error.
 type Result struct {
 	ID     string
+	Name   string // Options.Name
 	Folder string // the project's, on this side, without symbolic links
 	// ExitCode is what the caller should exit with: Claude's own code, or one
 	// of ours (see ExitCode), or 128+n after a signal. It is 0 only for a success

@@ -68,7 +68,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	h.Say = func(line string) { say(visible.Line(line)) }
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}),
 		reach: newReach(), activity: newActivity()}
-	r.result.ID, r.result.Folder = p.ID, p.Folder()
+	r.result.ID, r.result.Name, r.result.Folder = p.ID, p.Name, p.Folder()
 	defer func() {
 		r.result.Warnings = append(r.result.Warnings, p.Warnings...)
 		for _, n := range p.Notes {

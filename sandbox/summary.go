@@ -55,6 +55,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 	summary := struct {
 		SchemaVersion int              `json:"schemaVersion"`
 		ID            string           `json:"id"`
+		Name          string           `json:"name,omitempty"`
 		Folder        string           `json:"folder"`
 		ExitCode      int              `json:"exitCode"`
 		Conclusion    string           `json:"conclusion"`
@@ -79,7 +80,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Milliseconds  map[string]int64 `json:"milliseconds"`
 		Use           *use             `json:"use,omitempty"` // of the agent's container, counted by the engine
 	}{
-		SchemaVersion: 1, ID: result.ID, Folder: result.Folder, ExitCode: result.ExitCode,
+		SchemaVersion: 1, ID: result.ID, Name: result.Name, Folder: result.Folder, ExitCode: result.ExitCode,
 		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
 		Commits: result.Commits, Prompt: result.Prompt, Model: result.Model,
 		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD,

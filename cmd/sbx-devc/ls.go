@@ -25,7 +25,8 @@ func (a *app) lsCommand() *cobra.Command {
 the newest first: when each began, its prompt's first words, model, cost at list
 price and result. --all lists those of all projects.
 
-logs, report, diff, apply and run --resume take a run's name.`,
+logs, report, diff, apply, exec, status, stop and run --resume take a run's id or
+its name, which run --name gives.`,
 		Example: `  sbx-devc ls
   sbx-devc ls --all --json | jq '.runs[] | select(.result != "success")'`,
 		Args: cobra.MaximumNArgs(1),
@@ -59,13 +60,13 @@ func (a *app) ls(o lsOptions, args []string) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
-	head, of := "RUN\tBEGAN\t", func(runs.Run) string { return "" }
+	head, of := "RUN\tBEGAN\tNAME\t", func(runs.Run) string { return "" }
 	if o.all {
 		head, of = head+"PROJECT\t", func(r runs.Run) string { return inList(r.Project) + "\t" }
 	}
 	fmt.Fprintln(w, head+"PROMPT\tMODEL\tCOST\tRESULT")
 	for _, r := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s%s\t%s\t$%.2f\t%s\n", r.ID, r.Began.Local().Format(time.DateTime), of(r), inList(r.Prompt),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s%s\t%s\t$%.2f\t%s\n", r.ID, r.Began.Local().Format(time.DateTime), inList(r.Name), of(r), inList(r.Prompt),
 			inList(r.Model), r.CostUSD,
 			inList(r.Result))
 	}

@@ -153,6 +153,11 @@ func (a *app) root() *cobra.Command {
 		a.reportCommand(),
 		a.logsCommand(),
 		a.lsCommand(),
+		a.statusCommand(),
+		a.execCommand(),
+		a.shellCommand(),
+		a.stopCommand(),
+		a.usageCommand(),
 		a.demoCommand(),
 		a.actionCommand(),
 	)

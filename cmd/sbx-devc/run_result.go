@@ -12,14 +12,16 @@ import (
 	"github.com/org/claude-sandbox/session/runs"
 )
 
-// resultFlags say what stays of a run.
+// resultFlags say what stays of a run, and by which name.
 type resultFlags struct {
+	name        string
 	keep        runs.Keep
 	summaryFile string
 	commit      bool
 }
 
 func (o *resultFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&o.name, "name", "", "a name by which other commands find the run, such as fix-tests")
 	f.IntVar(&o.keep.Runs, "keep-runs", runs.DefaultKeep.Runs, "keep so many of the newest runs on this machine")
 	f.IntVar(&o.keep.Days, "keep-days", runs.DefaultKeep.Days, "keep runs for so many days")
 	f.StringVar(&o.summaryFile, "summary-file", "", "write what happened as JSON to this file")
@@ -27,9 +29,16 @@ func (o *resultFlags) register(f *pflag.FlagSet) {
 		"files stay as they are")
 }
 
-func (o *resultFlags) check(f *pflag.FlagSet) error { return limitsLimit(f, "keep-runs", "keep-days") }
+func (o *resultFlags) check(f *pflag.FlagSet) error {
+	if f.Changed("name") {
+		if err := runs.CheckName(o.name); err != nil {
+			return err
+		}
+	}
+	return limitsLimit(f, "keep-runs", "keep-days")
+}
 
-func (o *resultFlags) plan(p *sandbox.Options) { p.CommitLeft = o.commit }
+func (o *resultFlags) plan(p *sandbox.Options) { p.Name, p.CommitLeft = o.name, o.commit }
 
 // openSummary opens the file for the summary, nil = none is wanted. A file that cannot
 // be written is found before the run has been paid for.

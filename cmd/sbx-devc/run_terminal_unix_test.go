@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
 )
@@ -98,5 +100,71 @@ func TestAShellOnATerminal(t *testing.T) {
 	s.expect("code=7")
 	if title := s.run("display-message", "-p", "#{pane_title}"); strings.Contains(title, "EVIL") {
 		t.Errorf("the shell set the title: %s", title)
+	}
+}
+
+// A person looks into a run that goes on: a shell and a command in its sandbox, as the
+// agent's user and without privileges, its state, and its end. What was started there
+// ends with whoever started it.
+func TestLookIntoARun(t *testing.T) {
+	script := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"touch begun; for i in $(seq 900); do sleep 0.1; done"}}}}
+	s, r := onScreen(t, script, "--name long 'work long' &")
+	waitFor(t, func() bool { _, err := os.Stat(filepath.Join(r.Dir, "begun")); return err == nil })
+	devc := func(stdin string, args ...string) (string, int) {
+		t.Helper()
+		cmd := exec.Command(r.Path, args...)
+		cmd.Env, cmd.Dir, cmd.Stdin = r.Env, r.Dir, strings.NewReader(stdin)
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if out, code := devc("in", "exec", "long", "--", "sh", "-c", "cat; id -u; pwd; grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status; exit 5"); code != 5 ||
+		out != "in1000\n/workspace\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n" {
+		t.Errorf("exec ends with %d: %s", code, out)
+	}
+	if out, code := devc("", "exec", "--", "curl", "-sS", "-m", "5", "https://example.com"); code == 0 {
+		t.Errorf("a command reaches what the agent does not: %s", out)
+	}
+	if out, code := devc("", "status", "--json", "long"); code != 0 || !strings.Contains(out, `"result": "running"`) || !strings.Contains(out, `"name": "long"`) {
+		t.Errorf("status ends with %d: %s", code, out)
+	}
+	s.press("clear; sbx shell long; echo code=$?", "Enter")
+	s.expect("agent@")
+	s.press("sleep 777 & exit 3", "Enter")
+	s.expect("code=3")
+	killed := exec.Command(r.Path, "exec", "long", "--", "sleep", "778")
+	killed.Env, killed.Dir = r.Env, r.Dir
+	in, _ := killed.StdinPipe()
+	defer in.Close()
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	agents := func() string { out, _ := devc("", "exec", "long", "--", "sh", "-c", `cat /proc/[0-9]*/cmdline | tr '\0' ' '`); return out }
+	waitFor(t, func() bool { return strings.Contains(agents(), "sleep 778") })
+	_ = killed.Process.Kill()
+	_ = killed.Wait()
+	waitFor(t, func() bool { return !strings.Contains(agents(), "sleep 77") })
+	if out, code := devc("", "stop", "long"); code != 0 || !strings.Contains(out, "stopped") {
+		t.Errorf("stop ends with %d: %s", code, out)
+	}
+	if out, code := devc("", "status", "long"); code != 0 || !strings.Contains(out, "cancelled") {
+		t.Errorf("status ends with %d: %s", code, out)
+	}
+	if out, code := devc("", "exec", "--", "true"); code != exitNoInput || !strings.Contains(out, "no run goes on") {
+		t.Errorf("exec ends with %d: %s", code, out)
+	}
+	if out, code := devc("", "usage"); code != 0 || !strings.Contains(out, "1 run ") {
+		t.Errorf("usage ends with %d: %s", code, out)
+	}
+	if left := r.containers(t, "-a"); len(left) > 0 {
+		t.Errorf("containers are left: %v", left)
+	}
+}
+
+func waitFor(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come to that")
+		}
 	}
 }

@@ -102,6 +102,8 @@ func (p *program) dispatch(args []string) error {
 		return p.reap(args)
 	case confineCommand:
 		return p.confine(args)
+	case attendCommand:
+		return p.attend(args)
 	case "check":
 		return p.check(args)
 	case "plan":

@@ -22,6 +22,7 @@ import (
 const (
 	shimCommand    = "shim"    // UID GID GROUPS -- CMD
 	confineCommand = "confine" // -- CMD
+	attendCommand  = "attend"  // [--terminal] -- CMD
 )
 
 // reap is the first process of a container that has no capability: it starts

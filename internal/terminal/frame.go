@@ -20,6 +20,7 @@ const (
 	pause    kind = 'z' // the person suspends the Client: nothing is shown
 	goOn     kind = 'c' // the Client is back
 	received kind = 'k' // a signal of the Client's, 1 byte
+	noInput  kind = 'n' // of a Remote: the program's input ends
 )
 
 // From the Server.

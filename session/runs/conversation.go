@@ -32,6 +32,9 @@ func (e Earlier) Files(workDir string) []sandbox.HomeFile {
 // means, a run's id or claude's own, or for "" the newest one of the project. It
 // errs when there is none, or it is another project's.
 func (h Home) Conversation(project, name string) (Earlier, error) {
+	if folder := h.Find(name); folder != name {
+		name = filepath.Base(folder)
+	}
 	if name != "" && !idForm.MatchString(name) && !conversation.IsID(name) {
 		err := fmt.Errorf("%q is the name of no run and of no conversation", name)
 		return Earlier{}, exitcode.With(exitcode.Usage,

@@ -75,13 +75,35 @@ func (h Home) Make(id string) (string, error) {
 	return folder, nil
 }
 
-// Find returns the folder of the run that name is the id of. Any other name, and
-// that of a file which is there, is returned as it is.
+// Find returns the folder of the run whose id or name is given, of several of that name
+// the newest. Any other word, and the name of a file which is there, is returned as it is.
 func (h Home) Find(name string) string {
-	if idForm.MatchString(name) && !exists(name) {
+	if exists(name) {
+		return name
+	}
+	if idForm.MatchString(name) {
 		return filepath.Join(h.Dir(), name)
 	}
+	if CheckName(name) == nil {
+		for _, folder := range h.Newest() {
+			if readSummary(folder).Name == name {
+				return folder
+			}
+		}
+	}
 	return name
+}
+
+// nameForm is a name that a person gives a run: no path and no flag.
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
+
+// CheckName errs on what cannot be the name of a run.
+func CheckName(name string) error {
+	if !nameForm.MatchString(name) || idForm.MatchString(name) {
+		return diag.WithHint(fmt.Errorf("%q cannot be a run's name", name),
+			"a name has lower case letters, digits, - and _, at most 40, and begins with one of the first two")
+	}
+	return nil
 }
 
 // Newest yields the ids and folders of all runs, the newest first. What has no

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/filelock"
+	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -14,6 +14,7 @@ import (
 // Result.
 type Run struct {
 	ID           string    `json:"id"`
+	Name         string    `json:"name,omitempty"`
 	Began        time.Time `json:"began"`
 	Folder       string    `json:"folder"` // its files
 	Project      string    `json:"project"`
@@ -23,6 +24,8 @@ type Run struct {
 	Result       string    `json:"result"`  // agent.Conclusion; "running" while it goes on
 	Conversation bool      `json:"conversation"`
 	SessionID    string    `json:"sessionId"`
+	// Metered is what it used of the model API, known at its end.
+	Metered credproxy.Usage `json:"metered"`
 }
 
 // String is the run in one line.
@@ -43,6 +46,19 @@ func (h Home) List(project string) (runs []Run) {
 	return runs
 }
 
+// Sum adds up what runs used of the model; nothing else of it is set.
+func Sum(list []Run) (total Run) {
+	for _, r := range list {
+		total.CostUSD += r.CostUSD
+		total.Metered.Requests += r.Metered.Requests
+		total.Metered.Input += r.Metered.Input
+		total.Metered.Output += r.Metered.Output
+		total.Metered.CacheRead += r.Metered.CacheRead
+		total.Metered.CacheWrite += r.Metered.CacheWrite
+	}
+	return total
+}
+
 // Run is what is known of the run in a folder; false when it is none.
 func (h Home) Run(folder string) (Run, bool) {
 	id := filepath.Base(folder)
@@ -56,8 +72,8 @@ func (h Home) run(id, folder string) Run {
 	s := readSummary(folder)
 	began, _ := time.Parse(idTime, id[:len(idTime)]) // of idForm; a date that is none is the zero time
 	r := Run{
-		ID: id, Began: began, Folder: folder, Project: s.Folder, Prompt: s.Prompt, Model: s.Model, CostUSD: s.MeteredUSD,
-		Result: s.Conclusion, SessionID: s.SessionID, Conversation: isKept(folder, sandbox.ConversationFile),
+		ID: id, Name: s.Name, Began: began, Folder: folder, Project: s.Folder, Prompt: s.Prompt, Model: s.Model, CostUSD: s.MeteredUSD,
+		Result: s.Conclusion, SessionID: s.SessionID, Metered: s.Metered, Conversation: isKept(folder, sandbox.ConversationFile),
 	}
 	if h.goesOn(id) {
 		r.Result = Running
@@ -65,22 +81,18 @@ func (h Home) run(id, folder string) Run {
 	return r
 }
 
-// goesOn reports whether the program of a run lives: it holds the run's note.
+// goesOn reports whether the program of a run lives.
 func (h Home) goesOn(id string) bool {
-	f, err := os.OpenFile(filepath.Join(h.Live(), id+".json"), os.O_RDWR, 0)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	free, err := filelock.Try(f)
-	return err == nil && !free
+	_, ok := sandbox.Supervisor(h.Live(), id)
+	return ok
 }
 
 // summary is what is read of a run's summary.
 type summary struct {
-	Folder, Prompt, Model, Conclusion, SessionID string
-	WorkTree                                     string // the copy of a run that worked on one, below its folder; see Work
-	MeteredUSD                                   float64
+	Name, Folder, Prompt, Model, Conclusion, SessionID string
+	WorkTree                                           string // the copy of a run that worked on one, below its folder; see Work
+	MeteredUSD                                         float64
+	Metered                                            credproxy.Usage
 }
 
 // readSummary is empty where a run has left none.

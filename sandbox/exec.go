@@ -1,0 +1,75 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/terminal"
+)
+
+// ExecOptions is a further program in the agent's container of a run.
+type ExecOptions struct {
+	Command []string
+	Environ []string // the caller's, of which the terminal's variables are passed on
+	// Terminal gives it a person's terminal; nil = it has the three streams.
+	Terminal       Terminal
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// Exec runs a program in the agent's container of the run id and returns its exit code.
+// It is the agent's user, with the agent's mounts and network, without any privilege, and
+// it ends with the run, and with ctx or this process at the latest.
+func Exec(ctx context.Context, e *engine.Engine, id string, o ExecOptions) (code int, err error) {
+	command := []string{agentInit, "attend"}
+	if o.Terminal != nil {
+		command = append(command, "--terminal")
+	}
+	spec := engine.ExecSpec{
+		Command: append(append(command, "--"), o.Command...), Env: terminalVariables(o.Environ), Stdin: true,
+	}
+	stream, err := e.Exec(ctx, agentContainer(id), spec)
+	if errors.Is(err, engine.ErrNotFound) {
+		return 0, diag.WithHint(fmt.Errorf("%w: the run %s has no container on this engine", ErrNotRunning, id), "'sbx-devc ls' says which run")
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = stream.Close() })()
+	remote := terminal.NewRemote(stream)
+	if o.Terminal != nil {
+		o.Terminal.Begin()
+		defer o.Terminal.End()
+		o.Stdin, o.Stdout = o.Terminal, o.Terminal
+		ended := make(chan struct{})
+		defer close(ended)
+		go func() {
+			for {
+				select {
+				case size := <-o.Terminal.Sizes():
+					_ = remote.Resize(size) // a program that is gone is noticed below
+				case <-ended:
+					return
+				}
+			}
+		}()
+	}
+	go func() {
+		_, _ = io.Copy(remote, o.Stdin)
+		_ = remote.CloseInput()
+	}()
+	if err := stream.Copy(o.Stdout, o.Stderr); err != nil {
+		return 0, err
+	}
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	return e.ExecExit(ctx, stream)
+}
+
+// ErrNotRunning reports a run that does not go on.
+var ErrNotRunning = errors.New("it does not run")

@@ -1,0 +1,81 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox"
+)
+
+// Going finds the run that goes on and that name means, an id or a name; "" means the
+// only one of the project, or the only one at all. It errs when there is none, or more
+// than one.
+func (h Home) Going(project, name string) (Run, error) {
+	if name != "" {
+		r, ok := h.Run(h.Find(name))
+		switch {
+		case !ok || r.Project == "":
+			return Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("there is no run %q", name), "'sbx-devc ls --all' lists them"))
+		case r.Result != Running:
+			return Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run %s has ended", r.ID), "'sbx-devc ls' lists the runs"))
+		}
+		return r, nil
+	}
+	for _, of := range []string{project, ""} {
+		going := slices.DeleteFunc(h.List(of), func(r Run) bool { return r.Result != Running })
+		switch {
+		case len(going) == 1:
+			return going[0], nil
+		case len(going) > 1:
+			var ids []string
+			for _, r := range going {
+				ids = append(ids, r.ID)
+			}
+			err := fmt.Errorf("%d runs go on: name one", len(going))
+			return Run{}, exitcode.With(exitcode.Usage, diag.WithHint(err, "%s", strings.Join(ids, ", ")))
+		}
+	}
+	return Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(errors.New("no run goes on"), "start one with 'sbx-devc run'"))
+}
+
+// stopPatience bounds the wait for a run's orderly end: its agent's, the look at what it
+// left, and the removal of its containers.
+const stopPatience = 3 * time.Minute
+
+// Stop asks the program of a run to end it, as its first Ctrl-C does, and returns when
+// the run has ended.
+func (h Home) Stop(ctx context.Context, r Run) error {
+	pid, ok := sandbox.Supervisor(h.Live(), r.ID)
+	if !ok {
+		return nil
+	}
+	process, err := os.FindProcess(pid)
+	if err == nil {
+		err = process.Signal(os.Interrupt)
+	}
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return exitcode.With(exitcode.Internal, fmt.Errorf("telling the program of the run %s, process %d, to end it: %w", r.ID, pid, err))
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
+	for h.goesOn(r.ID) {
+		if !pause(ctx) {
+			return exitcode.With(exitcode.Internal, fmt.Errorf("the run %s has not ended: %w", r.ID, context.Cause(ctx)))
+		}
+	}
+	return nil
+}
+
+// socketSuffix ends the name of the socket at which a run's terminal is joined.
+const socketSuffix = ".sock"
+
+// Socket is where the terminal of the run id can be joined while it goes on.
+func (h Home) Socket(id string) string { return filepath.Join(h.Live(), id+socketSuffix) }
