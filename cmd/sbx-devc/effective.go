@@ -2,17 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -60,8 +55,7 @@ that could not be found out.`,
 }
 
 func (a *app) effective(ctx context.Context, o effectiveOptions, path string) error {
-	write := map[string]func(io.Writer, *effective.Result) error{"text": writeEffective, "json": writeEffectiveJSON}[o.format]
-	if write == nil {
+	if !slices.Contains([]string{"text", "json"}, o.format) {
 		return exitWith(exitCheckUsage, unknownValue("format", o.format, "text", "json"))
 	}
 	found, err := devcontainer.Discover(path)
@@ -105,7 +99,10 @@ func (a *app) effective(ctx context.Context, o effectiveOptions, path string) er
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	return write(shown(a.stdout), result)
+	if o.format == "json" {
+		return printJSON(a.stdout, result.Form())
+	}
+	return result.WriteText(shown(a.stdout))
 }
 
 // hostOf says what variables of the host stand for when config is opened.
@@ -126,121 +123,4 @@ func hostOf(config string) (effective.Host, error) {
 		host.Env[name] = value
 	}
 	return host, nil
-}
-
-// writeEffectiveJSON prints the versioned JSON form.
-func writeEffectiveJSON(w io.Writer, r *effective.Result) error {
-	type workspace struct {
-		Folder string `json:"folder"`
-		Mount  string `json:"mount"`
-	}
-	type composed struct {
-		Project    string                        `json:"project"`
-		Service    effective.Object              `json:"service"`
-		Provenance map[string][]effective.Origin `json:"provenance"`
-		Override   string                        `json:"override"`
-		Up         []string                      `json:"up"`
-	}
-	var compose *composed
-	if c := r.Compose; c != nil {
-		compose = &composed{c.Project, c.Service, c.Origins, c.Override, c.Up}
-	}
-	return printJSON(w, struct {
-		SchemaVersion int                           `json:"schemaVersion"`
-		Configuration effective.Object              `json:"configuration"`
-		Provenance    map[string][]effective.Origin `json:"provenance"`
-		Workspace     workspace                     `json:"workspace"`
-		Run           []string                      `json:"run"`
-		Compose       *composed                     `json:"compose"`
-		Unknown       []string                      `json:"unknown"`
-	}{1, r.Configuration, r.Origins, workspace{r.Folder, r.Mount}, append([]string{}, r.Run...), compose, append([]string{}, r.Unknown...)})
-}
-
-// writeEffective prints a line per value: its name, what it is and where it
-// comes from.
-func writeEffective(w io.Writer, r *effective.Result) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if err := originRows(table, "", r.Origins, r.At); err != nil {
-		return err
-	}
-	fmt.Fprintf(table, "workspace folder\t%s\n", r.Folder)
-	if c := r.Compose; c != nil {
-		fmt.Fprintf(table, "\nCompose service of %s\n", c.Project)
-		if err := originRows(table, "  ", c.Origins, func(pointer string) any { return effective.At(c.Service, pointer) }); err != nil {
-			return err
-		}
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if len(r.Run) > 0 {
-		fmt.Fprintf(w, "\n%s\n", commandLine(r.Run))
-	}
-	if c := r.Compose; c != nil {
-		fmt.Fprintf(w, "\n%s\n\n%s:\n%s", commandLine(c.Up), effective.OverrideName, indent(c.Override))
-	}
-	if len(r.Unknown) > 0 {
-		fmt.Fprintf(w, "\nnot known:\n  %s\n", strings.Join(r.Unknown, "\n  "))
-	}
-	return nil
-}
-
-// originRows prints what stands at each pointer, and where that comes from.
-func originRows(w io.Writer, before string, origins map[string][]effective.Origin, at func(pointer string) any) error {
-	for _, pointer := range slices.SortedFunc(maps.Keys(origins), naturally) {
-		var from []string
-		for _, o := range origins[pointer] {
-			from = append(from, o.String())
-		}
-		value, err := json.Marshal(at(pointer))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "%s%s\t%s\t%s\n", before, strings.ReplaceAll(pointer[1:], "/", "."), clip(string(value)), strings.Join(from, ", "))
-	}
-	return nil
-}
-
-// naturally orders pointers by their parts, numbers by value.
-func naturally(a, b string) int {
-	x, y := strings.Split(a, "/"), strings.Split(b, "/")
-	return slices.CompareFunc(x, y, func(a, b string) int {
-		m, errA := strconv.Atoi(a)
-		n, errB := strconv.Atoi(b)
-		if errA == nil && errB == nil {
-			return m - n
-		}
-		return strings.Compare(a, b)
-	})
-}
-
-func clip(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:79]) + "…"
-	}
-	return s
-}
-
-// commandLine writes a command for a POSIX shell, an option per line.
-func commandLine(words []string) string {
-	var b strings.Builder
-	for i, word := range words {
-		switch {
-		case i == 0:
-		case strings.HasPrefix(word, "-") && word != "-" && i > 1:
-			b.WriteString(" \\\n  ")
-		default:
-			b.WriteByte(' ')
-		}
-		b.WriteString(shellQuote(word))
-	}
-	return b.String()
-}
-
-func shellQuote(word string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-"
-	if word != "" && strings.Trim(word, plain) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

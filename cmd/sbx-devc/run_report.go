@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
@@ -15,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/shellword"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 )
@@ -101,14 +101,7 @@ func projectFlag(folder string) string {
 }
 
 // shellWord quotes text for a shell where it needs that.
-func shellWord(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-+:@", r))
-	}) {
-		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-	}
-	return text
-}
+func shellWord(text string) string { return shellword.Quote(text) }
 
 // runError gives the failure of a run its exit code.
 func runError(err error) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/shellword"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -137,7 +138,7 @@ func (j *judge) fail(hint, format string, args ...any) {
 
 func (j *judge) allow(entry string) {
 	if rule := deniedBy(j.network(), entry); rule != "" {
-		j.fail("take it out first: sbx-devc deny --remove "+shellWord(rule),
+		j.fail("take it out first: sbx-devc deny --remove "+shellword.Quote(rule),
 			"%s would stay closed: %s denies %s, and deny wins over allow", entry, j.at("deny", rule), rule)
 		return
 	}
@@ -148,7 +149,7 @@ func (j *judge) allow(entry string) {
 	t, err := firewall.ParseTarget(entry)
 	local := err == nil && firewall.IsLocalName(t.Name) && !firewall.IsMetadataName(t.Name)
 	if local && !j.request.Private && j.policy.MayBePrivate(t.Name) == "" {
-		j.note("%s most likely leads to a private address, which stays closed: sbx-devc allow --private %s", t.Name, shellWord(entry))
+		j.note("%s most likely leads to a private address, which stays closed: sbx-devc allow --private %s", t.Name, shellword.Quote(entry))
 	}
 }
 
@@ -175,7 +176,7 @@ func (j *judge) remove(entry string) {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	if open, by := opens(j.policy, entry); j.request.List == "allow" && open {
-		hint = fmt.Sprintf("it is open%s; 'sbx-devc deny %s' closes it", by, shellWord(entry))
+		hint = fmt.Sprintf("it is open%s; 'sbx-devc deny %s' closes it", by, shellword.Quote(entry))
 	}
 	j.fail(hint, "network.%s of %s has no %q", j.request.List, j.file.Path, entry)
 }
@@ -221,12 +222,4 @@ func deniedBy(network firewall.Network, entry string) string {
 		}
 	}
 	return ""
-}
-
-// shellWord quotes an entry for a shell, to which brackets and stars are patterns.
-func shellWord(entry string) string {
-	if strings.ContainsAny(entry, "*[]") {
-		return "'" + entry + "'"
-	}
-	return entry
 }

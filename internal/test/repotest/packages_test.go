@@ -172,7 +172,7 @@ var allowed = map[string][]string{
 }
 
 // everywhere may be imported by every room.
-var everywhere = []string{"internal/apierror", "internal/atomicfile", "internal/diag", "internal/exitcode", "internal/filekind", "internal/pathwalk", "internal/redact", "internal/release", "internal/visible"}
+var everywhere = []string{"internal/apierror", "internal/atomicfile", "internal/diag", "internal/exitcode", "internal/filekind", "internal/pathwalk", "internal/redact", "internal/release", "internal/shellword", "internal/visible"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	for dir, p := range packages(t) {
