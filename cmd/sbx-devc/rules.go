@@ -3,14 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/devcontainer/lint"
-	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/manual"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/release"
 )
 
 func (a *app) rulesCommand() *cobra.Command {
@@ -82,7 +80,7 @@ func rulesJSON(w io.Writer) error {
 	list := []rule{}
 	for _, f := range lint.Families() {
 		for _, r := range f.Rules {
-			list = append(list, rule{r.ID, r.Name, r.Severity, f.Title, r.Title, r.Reason, r.Fix, r.Bad.String(), r.Good.String(), ruleURI(r)})
+			list = append(list, rule{r.ID, r.Name, r.Severity, f.Title, r.Title, r.Reason, r.Fix, r.Bad.String(), r.Good.String(), manual.URI(r)})
 		}
 	}
 	return printJSON(w, struct {
@@ -91,24 +89,16 @@ func rulesJSON(w io.Writer) error {
 	}{1, list})
 }
 
-// ruleURI is where the rule is explained.
-func ruleURI(r rule.Rule) string {
-	return "https://github.com/" + release.Org + "/claude-sandbox/blob/main/docs/" + rulePage(r)
-}
-
-// sarifTool describes this program and its rules in a report.
-func sarifTool() diag.Tool {
-	tool := diag.Tool{Name: "sbx-devc", Version: release.Version, URI: "https://github.com/" + release.Org + "/claude-sandbox"}
-	for _, f := range lint.Families() {
-		for _, r := range f.Rules {
-			tags := []string{"devcontainer"}
-			if strings.ContainsRune("45678", rune(f.Digit)) {
-				tags = append(tags, "security")
-			}
-			tool.Rules = append(tool.Rules, diag.RuleInfo{ID: r.ID, Name: r.Name, Severity: r.Severity, Title: r.Title, Reason: r.Reason,
-				Markdown: fmt.Sprintf("**%s**: %s.\n\n%s\n\n[More about %s](%s)", r.Name, r.Title, r.Reason, r.ID,
-					ruleURI(r)), URI: ruleURI(r), Tags: tags})
+// rulesMarkdown writes the pages of the documentation one after another.
+func rulesMarkdown(w io.Writer) error {
+	pages, err := manual.Pages()
+	if err != nil {
+		return err
+	}
+	for _, p := range pages {
+		if _, err := io.WriteString(w, p.Text); err != nil {
+			return err
 		}
 	}
-	return tool
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/contract"
 	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/devcontainer/manual"
 	"github.com/org/claude-sandbox/devcontainer/org"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -122,7 +123,7 @@ func findingsWriter(format string, errs *[]diag.Problem) (func(io.Writer, []diag
 		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error { return diag.WriteJSON(w, f, *errs) }, nil
 	case "sarif":
 		return func(w io.Writer, f []diag.Finding, s diag.Sources) error {
-			return diag.WriteSARIF(w, f, sarifTool(), s)
+			return diag.WriteSARIF(w, f, manual.Tool(), s)
 		}, nil
 	case "github":
 		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error { return diag.WriteGitHub(w, f) }, nil

@@ -115,6 +115,7 @@ var allowed = map[string][]string{
 	"devcontainer/rule":          {"devcontainer", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/pages", "devcontainer/rights", "devcontainer/schema", "devcontainer/shell", "internal/jsonc"},
 	"devcontainer/contract":      {"devcontainer", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/rights", "devcontainer/rule", "devcontainer/shell", "firewall", "internal/jsonc", "workspace/obeyed"},
 	"devcontainer/lint":          {"devcontainer", "devcontainer/compose", "devcontainer/contract", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/pages", "devcontainer/rights", "devcontainer/rule", "devcontainer/schema", "devcontainer/shell", "internal/jsonc", "workspace/obeyed"},
+	"devcontainer/manual":        {"devcontainer/lint", "devcontainer/pages", "devcontainer/rule"},
 	"devcontainer/org":           {"devcontainer/rights", "devcontainer/schema", "internal/jsonc"},
 	"devcontainer/compose":       {"devcontainer/budget", "internal/jsonc"},
 	"devcontainer/dockerfile":    {"devcontainer/budget", "devcontainer/shell", "internal/jsonc"},

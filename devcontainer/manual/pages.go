@@ -1,26 +1,26 @@
-package main
+package manual
 
 import (
 	_ "embed"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/release"
 )
 
-// checksPage is a page of documentation that is made of the table of rules.
-type checksPage struct {
-	name string // from docs/
-	text string
+// Page is a page of documentation that is made of the table of rules.
+type Page struct {
+	Name string // from docs/
+	Text string
 }
 
-// checksPages returns the index of all rules and a page for each family.
-func checksPages() ([]checksPage, error) {
-	var pages []checksPage
+// Pages returns the index of all rules and a page for each family.
+func Pages() ([]Page, error) {
+	var pages []Page
 	index := new(strings.Builder)
 	index.WriteString(checksBegin)
 	for _, f := range lint.Families() {
@@ -37,11 +37,14 @@ func checksPages() ([]checksPage, error) {
 		if err != nil {
 			return nil, err
 		}
-		pages = append(pages, checksPage{familyPage(f.Digit), page})
+		pages = append(pages, Page{familyPage(f.Digit), page})
 	}
 	index.WriteString(checksEnd)
-	return slices.Insert(pages, 0, checksPage{"checks.md", index.String()}), nil
+	return slices.Insert(pages, 0, Page{"checks.md", index.String()}), nil
 }
+
+// repository is where the program and its documentation are.
+var repository = "https://github.com/" + release.Org + "/claude-sandbox"
 
 // familyPage is the page that explains a family's rules, from docs/.
 func familyPage(digit byte) string { return fmt.Sprintf("checks/SBX%cxx.md", digit) }
@@ -51,18 +54,9 @@ func rulePage(r rule.Rule) string {
 	return familyPage(r.ID[len("SBX")]) + "#" + strings.ToLower(r.ID)
 }
 
-// rulesMarkdown writes the pages one after another.
-func rulesMarkdown(w io.Writer) error {
-	pages, err := checksPages()
-	if err != nil {
-		return err
-	}
-	for _, p := range pages {
-		if _, err := io.WriteString(w, p.text); err != nil {
-			return err
-		}
-	}
-	return nil
+// URI is where a rule is explained.
+func URI(r rule.Rule) string {
+	return repository + "/blob/main/docs/" + rulePage(r)
 }
 
 func familyMarkdown(f lint.Family) (string, error) {
@@ -101,8 +95,8 @@ func fence(language, text string) string {
 
 // The texts before and after the tables of docs/checks.md.
 var (
-	//go:embed pages/checks_begin.md
+	//go:embed text/checks_begin.md
 	checksBegin string
-	//go:embed pages/checks_end.md
+	//go:embed text/checks_end.md
 	checksEnd string
 )
