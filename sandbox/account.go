@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/org/claude-sandbox/internal/delivery"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/workspace"
@@ -19,8 +20,10 @@ const agentName = "agent"
 // its image may have a folder there. It may have nothing else: the engine follows a link,
 // also into the project, and the mount of the project then covers that of the run.
 func MountPlaces() map[string]bool {
-	return map[string]bool{initFolder: false, claudeFolder: false, claudeHomes: false, keptHomes: false,
-		gitdir.Volumes: false, workspaceTarget: true}
+	return map[string]bool{
+		initFolder: false, claudeFolder: false, claudeHomes: false, keptHomes: false, delivery.Folder: false, gitdir.Volumes: false,
+		workspaceTarget: true,
+	}
 }
 
 // AccountFiles are the files of the agent's container that a run mounts its own over.

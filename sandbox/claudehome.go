@@ -108,7 +108,7 @@ func (r *run) keepConversation(ctx context.Context) {
 		to.CloseWithError(r.engine.CopyOut(ctx, r.sidecar.id, path.Join(claudeHome, conversation.Path(workDir, begun.SessionID)), to))
 	}()
 	var kept bytes.Buffer
-	clean := r.plan.redactor().Writer(&kept)
+	clean := r.redactor.Writer(&kept)
 	n, err := conversation.Keep(clean, from, workDir, begun.SessionID)
 	_ = from.CloseWithError(err)
 	if err = errors.Join(err, clean.Close()); err == nil && n > 0 {

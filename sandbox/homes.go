@@ -105,7 +105,7 @@ func (r *run) keepHome(ctx context.Context) {
 	if r.host.Kept == nil {
 		return
 	}
-	how := kept.Taking{WorkDir: r.plan.Agent.WorkingDir, Clean: r.plan.redactor().String}
+	how := kept.Taking{WorkDir: r.plan.Agent.WorkingDir, Clean: r.redactor.String}
 	notes, err := takeKept(ctx, r.engine, r.sidecar.id, r.host.Kept, r.plan.persist, how)
 	for _, n := range notes {
 		r.host.Say("note: " + n)
@@ -115,17 +115,22 @@ func (r *run) keepHome(ctx context.Context) {
 	}
 }
 
-// rescueHome keeps what outlives a dead run, as it does at its end. The secrets that the
-// run knew are not known any more; what looks like one is taken out.
+// rescueHome keeps what outlives a dead run, as it does at its end. It keeps nothing of a
+// run with secrets, which cannot be taken out any more; variables that were passed on
+// stay, unless they look like a token.
 func rescueHome(ctx context.Context, e *engine.Engine, n liveRun) (said []string) {
 	if n.Kept == "" {
 		return nil
+	}
+	if n.Secrets {
+		return []string{fmt.Sprintf("warning: the run %s ended without its program, which alone knew the run's secrets: its conversation is not "+
+			"kept, which may hold some", n.ID)}
 	}
 	store, err := kept.Reopen(n.Kept, n.ID)
 	if err == nil {
 		defer store.Close()
 		_, err = takeKept(ctx, e, FirewallContainer(n.ID), store, n.Persist,
-			kept.Taking{WorkDir: n.WorkDir, Clean: (&Plan{}).redactor().String})
+			kept.Taking{WorkDir: n.WorkDir, Clean: (&Plan{}).redactor(nil).String})
 	}
 	if err != nil {
 		return []string{fmt.Sprintf("warning: the run %s ended without its program, and not all of its agent's home is kept: %v", n.ID, err)}

@@ -44,9 +44,11 @@ func Overlay(base, top settings.Settings) settings.Settings {
 	s.Workspace.Mode = cmp.Or(top.Workspace.Mode, base.Workspace.Mode)
 	s.Workspace.Protect = union(base.Workspace.Protect, top.Workspace.Protect)
 	s.Mounts = overlaidMounts(base.Mounts, top.Mounts)
-	s.Secrets = append(slices.Clone(base.Secrets), top.Secrets...)
+	s.Secrets = settings.MergeSecrets(base.Secrets, top.Secrets)
 	s.Env = merged(base.Env, top.Env)
-	s.EnvPrefixes = union(base.EnvPrefixes, top.EnvPrefixes)
+	if s.EnvPrefixes = union(base.EnvPrefixes, top.EnvPrefixes); s.EnvPrefixes == nil && (base.EnvPrefixes != nil || top.EnvPrefixes != nil) {
+		s.EnvPrefixes = []string{}
+	}
 	s.Limits = settings.Limits{
 		Memory:  cmp.Or(top.Limits.Memory, base.Limits.Memory),
 		CPUs:    cmp.Or(top.Limits.CPUs, base.Limits.CPUs),
@@ -145,9 +147,9 @@ func widening(base, project settings.Settings) ([]wide, error) {
 			found = append(found, wide{"mounts: " + m.Host, ""})
 		}
 	}
-	for _, s := range project.Secrets {
-		if !slices.Contains(base.Secrets, s) {
-			found = append(found, wide{"secrets: " + s.Name, ""})
+	for _, s := range project.Secrets { // the user says where one comes from
+		if !slices.ContainsFunc(base.Secrets, func(b settings.Secret) bool { return b.Name == s.Name }) {
+			found = append(found, wide{"secrets: " + s.Name, "--secret " + s.Name})
 		}
 	}
 	for _, p := range project.EnvPrefixes {

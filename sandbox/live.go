@@ -27,7 +27,8 @@ type liveRun struct {
 	Kept    string   `json:"kept,omitempty"`
 	Persist []string `json:"persist,omitempty"`
 	WorkDir string   `json:"workDir,omitempty"`
-	Tries   int      `json:"tries,omitempty"` // to take the commits, which failed
+	Secrets bool     `json:"secrets,omitempty"` // the run had secrets, which only it knew
+	Tries   int      `json:"tries,omitempty"`   // to take the commits, which failed
 }
 
 // liveSuffix ends the names of complete notes.
@@ -57,6 +58,7 @@ func (r *run) noteLive() error {
 	}
 	if r.host.Kept != nil {
 		note.Kept, note.Persist, note.WorkDir = r.host.Kept.Dir(), r.plan.persist, r.plan.Agent.WorkingDir
+		note.Secrets = len(r.plan.Secrets) > 0
 	}
 	var err error
 	if note.StateDir, err = filepath.Abs(r.host.StateDir); err == nil {

@@ -93,7 +93,11 @@ type Options struct {
 	FirewallImage string   // of the sidecar; no file of the project's can name it
 	Headless      agent.Headless
 	EngineNetwork string   // network of the engine that the sidecar joins, to reach services on it; "" = the engine's default
-	Environ       []string // the caller's environment, NAME=value, for User.EnvPrefixes; nothing else of it is passed on
+	Environ       []string // the caller's environment, NAME=value, for EnvPrefixes; nothing else of it is passed on
+	// Variables are what the user gives the agent, NAME=value. They win over those of
+	// EnvPrefixes and of the settings, and may hold secrets.
+	Variables []string
+	NoSecrets []string // names of secrets that the run does without, whoever asks for them
 
 	// ClaudePath is where Claude Code is in the agent's image; "" = nobody says,
 	// and it is at DefaultClaudePath or comes from a volume, see Plan.MountClaude.
@@ -137,8 +141,8 @@ type Facts struct {
 	HostAddresses []netip.Addr
 }
 
-// Plan is a run before it happens. It holds no secret but what User.EnvPrefixes
-// passed on; Redacted takes that away.
+// Plan is a run before it happens. What it prints holds no secret, and neither do the
+// containers' configurations.
 type Plan struct {
 	ID       string            `json:"id"`
 	Name     string            `json:"name,omitempty"`
@@ -147,6 +151,8 @@ type Plan struct {
 	Agent    engine.Spec       `json:"agent"`             // its network is the sidecar's, known when that exists
 	Project  *workspace.Mounts `json:"project"`           // how the agent's container shows the project
 	Timeout  Duration          `json:"timeout,omitempty"` // 0 = none
+	Passed   []string          `json:"passed,omitempty"`  // names of variables that only the agent's process gets
+	Secrets  []Secret          `json:"secrets,omitempty"` // as Passed, or as files; Host.Secrets has their values
 	Warnings []string          `json:"warnings,omitempty"`
 	Notes    []string          `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
 
@@ -167,7 +173,7 @@ type Plan struct {
 	// obeysProject says that Claude obeys the project's settings.
 	obeysProject bool
 
-	passed []string // names of variables that came from the caller's environment
+	variables []string // Passed with their values, NAME=value
 }
 
 // Duration is a time.Duration that prints as "30m0s".
@@ -275,7 +281,7 @@ func (o Options) users() settings.Settings { return Overlay(o.Own, o.User) }
 func (o Options) Effective() (settings.Settings, error) { return effective(o) }
 
 // effective puts the layers together: defaults, the user's file, the project's, flags.
-func effective(o Options) (settings.Settings, error) {
+func effective(o Options) (_ settings.Settings, err error) {
 	users := o.users()
 	if closesGists(users.Network) {
 		o.User.Network.Deny = append(slices.Clone(o.User.Network.Deny), gists)
@@ -284,9 +290,14 @@ func effective(o Options) (settings.Settings, error) {
 	if base.Image == "" {
 		base.Image = o.Image
 	}
+	base.Secrets = o.wantedSecrets(base.Secrets)
+	base.EnvPrefixes = o.prefixes(base.EnvPrefixes)
 	if o.Project == nil {
 		return base, nil
 	}
+	asked := *o.Project
+	asked.Secrets = o.wantedSecrets(asked.Secrets)
+	o.Project = &asked
 	if !o.TrustProject {
 		offer := func(found []wide) string { return offerFlags(found, cmp.Or(o.AcceptCommand, "sbx-devc trust")) }
 		if o.InputsNotFlags {
@@ -294,7 +305,7 @@ func effective(o Options) (settings.Settings, error) {
 		}
 		return narrow(base, o.User, *o.Project, offer)
 	}
-	s, trusted := Overlay(Defaults(), o.Own), *o.Project
+	s, trusted := Overlay(Defaults(), o.Own), asked
 	if trusted.Network.Presets != nil { // the file's lists take the place of the default ones
 		s.Network.Presets = nil
 	}
@@ -303,6 +314,10 @@ func effective(o Options) (settings.Settings, error) {
 	}
 	trusted.Network.Presets = trustedPresets(trusted, users.Network.Presets)
 	s = Overlay(Overlay(s, trusted), o.User)
+	s.EnvPrefixes = o.prefixes(s.EnvPrefixes)
+	if s.Secrets, err = trustedSecrets(trusted.Secrets, base.Secrets); err != nil {
+		return settings.Settings{}, err
+	}
 	if s.Image == "" {
 		s.Image = o.Image
 	}
@@ -325,8 +340,6 @@ func supported(s settings.Settings) error {
 	switch {
 	case s.Topology != settings.TopologySidecar:
 		what, hint = "topology "+string(s.Topology), "run always uses the sidecar topology; leave the setting out"
-	case len(s.Secrets) > 0:
-		what, hint = "secrets", "pass variables with envPrefixes in the meantime; the model API's key needs neither"
 	case len(s.MCP.Servers) > 0:
 		what, hint = "mcp.servers", "give Claude Code its own --mcp-config after -- in the meantime"
 	default:
@@ -486,9 +499,9 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	return spec
 }
 
-// String prints the redacted plan as indented JSON.
+// String prints the plan as indented JSON.
 func (p *Plan) String() string {
-	text, err := json.MarshalIndent(p.Redacted(), "", "  ")
+	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return err.Error()
 	}

@@ -143,7 +143,7 @@ func TestOnlyChosenVariablesEnter(t *testing.T) {
 			"ANTHROPIC_API_KEY=canary", "ANTHROPIC_AUTH_TOKEN=canary", "CLAUDE_CODE_OAUTH_TOKEN=canary", "ANTHROPIC_BASE_URL=http://evil",
 		},
 	}, folder(t))
-	env := strings.Join(p.Agent.Env, "\n") + "\n"
+	env := strings.Join(slices.Concat(p.Agent.Env, p.variables), "\n") + "\n"
 	for _, want := range []string{"MY_VALUE=v1\n", "NODE_ENV=test\n", "ANTHROPIC_BASE_URL=http://127.0.0.1:8790\n", "HOME=/home/agent\n"} {
 		if !strings.Contains(env, want) {
 			t.Errorf("the environment lacks %q:\n%s", want, env)
@@ -154,7 +154,7 @@ func TestOnlyChosenVariablesEnter(t *testing.T) {
 			t.Errorf("%q entered the environment:\n%s", leak, env)
 		}
 	}
-	if text := p.String(); strings.Contains(text, "v1") || !strings.Contains(text, "MY_VALUE=[redacted]") {
+	if text := p.String(); strings.Contains(text, "v1") || !strings.Contains(text, `"MY_VALUE"`) {
 		t.Errorf("the printed plan shows a passed value:\n%s", text)
 	}
 	if !json.Valid([]byte(p.String())) {

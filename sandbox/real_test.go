@@ -117,6 +117,7 @@ type trial struct {
 	prompt  io.Reader
 	home    []HomeFile
 	store   *kept.Store
+	secrets map[string]string
 	script  fakeapi.Script
 	key     string // that the API accepts; "" = canary
 	faults  *fakeapi.Fault
@@ -256,7 +257,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 	tr.result, tr.err = Run(ctx, e, tr.plan, Host{
 		Prompt: tr.prompt, Home: tr.home, Kept: tr.store, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
 		Say:      func(line string) { tr.said = append(tr.said, line) },
-		Upstream: upstream, Credential: credential, StateDir: tr.state,
+		Upstream: upstream, Credential: credential, Secrets: tr.secrets, StateDir: tr.state,
 	})
 	during.Wait()
 	if left, err := e.List(context.Background(), LabelRun, tr.options.ID); err != nil || len(left) > 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/sandbox/kept"
@@ -38,6 +39,9 @@ type Host struct {
 	// it. Both stay in this process.
 	Upstream   *url.URL
 	Credential credproxy.Credential
+	// Secrets are the values of Plan.Secrets by name. They go to the agent and are taken
+	// out of all that the run keeps and says.
+	Secrets map[string]string
 	// UpstreamProxy says how to reach the API from here, such as
 	// http.ProxyFromEnvironment; nil = directly.
 	UpstreamProxy func(*http.Request) (*url.URL, error)
@@ -65,9 +69,10 @@ const cleanupTimeout = 30 * time.Second
 // ErrKey); an agent that fails is none: see Result.Outcome.
 func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result, err error) {
 	say := h.Say
-	h.Say = func(line string) { say(visible.Line(line)) }
+	known := p.redactor(h.Secrets)
+	h.Say = func(line string) { say(known.String(visible.Line(line))) }
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}),
-		reach: newReach(), activity: newActivity()}
+		reach: newReach(), activity: newActivity(), redactor: known}
 	r.result.ID, r.result.Name, r.result.Folder = p.ID, p.Name, p.Folder()
 	defer func() {
 		r.result.Warnings = append(r.result.Warnings, p.Warnings...)
@@ -86,7 +91,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 		}
 		r.forgetBefore()
 		for i, w := range r.result.Warnings { // names in them may be the agent's
-			r.result.Warnings[i] = visible.Line(w)
+			r.result.Warnings[i] = known.String(visible.Line(w))
 		}
 		r.result.Timings.Total = time.Since(r.begin)
 		r.result.settleExit(err)
@@ -95,7 +100,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 			h.Say("warning: " + saveErr.Error())
 		}
 	}()
-	r.result.Prompt = p.redactor().String(visible.Line(h.Title))
+	r.result.Prompt = known.String(visible.Line(h.Title))
 	r.lookBefore(ctx)
 	if err := r.saveFirstSummary(); err != nil {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
@@ -182,7 +187,8 @@ type run struct {
 
 	reach       *reach
 	activity    *activity
-	unreachable sync.Once // says why the model API does not answer
+	redactor    *redact.Redactor // of all that is kept and said
+	unreachable sync.Once        // says why the model API does not answer
 
 	before  *changes.Before // the project's files before the run; nil until looked is closed
 	looked  chan struct{}

@@ -70,8 +70,7 @@ func TestTranscriptKeepsNoSecrets(t *testing.T) {
 // The agent decides how its output is cut into pieces.
 func TestASecretInPiecesIsNotKept(t *testing.T) {
 	const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD"
-	p := &Plan{passed: []string{"X"}}
-	p.Agent.Env = []string{"X=opaque-Value-7f3a9c"}
+	p := &Plan{variables: []string{"X=opaque-Value-7f3a9c"}}
 	for _, size := range []int{1, 3, 7, 1 << 10} {
 		file, err := os.Create(t.TempDir() + "/transcript")
 		if err != nil {
@@ -79,7 +78,7 @@ func TestASecretInPiecesIsNotKept(t *testing.T) {
 		}
 		var passedOn bytes.Buffer
 		out := &output{to: &passedOn}
-		out.keep(&transcript{file: file, left: 1 << 20}, p.redactor())
+		out.keep(&transcript{file: file, left: 1 << 20}, p.redactor(nil))
 		text := "{\"a\":\"" + secret + "\"}\n{\"b\":\"opaque-Value-7f3a9c\"}\nopaque-Val"
 		for rest := text; rest != ""; {
 			n := min(size, len(rest))
@@ -109,7 +108,7 @@ func TestATranscriptThatCannotBeWrittenIsSaid(t *testing.T) {
 	}
 	var passedOn bytes.Buffer
 	out := &output{to: &passedOn}
-	out.keep(&transcript{file: full, left: 1 << 20}, (&Plan{}).redactor())
+	out.keep(&transcript{file: full, left: 1 << 20}, (&Plan{}).redactor(nil))
 	for range 2 {
 		if _, err := out.Write([]byte("line\n")); err != nil {
 			t.Fatal(err)

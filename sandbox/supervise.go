@@ -76,7 +76,8 @@ func (r *run) startAgent(ctx context.Context) error {
 	}
 	out := &output{to: r.host.Stdout}
 	p.output = out
-	stderr := visible.NewWriter(&limited{to: r.host.Stderr, left: maxStderr}, "claude: ")
+	seen := visible.NewWriter(&limited{to: r.host.Stderr, left: maxStderr}, "claude: ")
+	stderr := r.redactor.Writer(seen)
 	p.scanner = agent.NewScanner(out, r.onEvent)
 	shown := io.Writer(p.scanner)
 	if r.plan.Agent.TTY {
@@ -98,9 +99,12 @@ func (r *run) startAgent(ctx context.Context) error {
 	go func() {
 		err := p.stream.Copy(report, stderr)
 		close(report.told)
-		p.copied <- errors.Join(err, stderr.Close(), out.close())
+		p.copied <- errors.Join(err, stderr.Close(), seen.Close(), out.close())
 	}()
 	if err := r.checkMounted(ctx, report.told); err != nil {
+		return err
+	}
+	if err := r.deliver(ctx); err != nil {
 		return err
 	}
 	p.started = time.Now()
@@ -125,7 +129,7 @@ func (r *run) keepTranscript(out *output) {
 	r.result.Files.Transcript = name
 	out.keep(&transcript{file: file, left: maxTranscript, full: func() {
 		r.host.Say(fmt.Sprintf("warning: the transcript ends at %d MiB; standard output stays complete", maxTranscript>>20))
-	}}, r.plan.redactor())
+	}}, r.redactor)
 }
 
 // onEvent hears what the agent prints, from the goroutine that copies it.
@@ -400,7 +404,7 @@ func (r *run) warn(text string) {
 // hideSecrets takes the secrets of the run out of what is kept of the agent's
 // closing words.
 func (r *run) hideSecrets() {
-	secrets := r.plan.redactor()
+	secrets := r.redactor
 	r.result.Outcome.Message = secrets.String(r.result.Outcome.Message)
 	if r.result.Agent != nil {
 		clean := *r.result.Agent
@@ -449,11 +453,14 @@ func (r *run) collect(ctx context.Context) error {
 		return err
 	}
 	defer file.Close()
-	// A full log goes on in a new file; what it held before comes first.
-	if err := r.engine.CopyOut(ctx, r.sidecar.id, auditPath+audit.RotatedSuffix, file); err != nil && !errors.Is(err, engine.ErrNotFound) {
-		return fmt.Errorf("no audit log: %w", err)
+	// A full log goes on in a new file; what it held before comes first. Its writer knows
+	// no secret of the run's, and an agent may look up a name that is one.
+	clean := r.redactor.Writer(file)
+	err = r.engine.CopyOut(ctx, r.sidecar.id, auditPath+audit.RotatedSuffix, clean)
+	if err == nil || errors.Is(err, engine.ErrNotFound) {
+		err = r.engine.CopyOut(ctx, r.sidecar.id, auditPath, clean)
 	}
-	if err := r.engine.CopyOut(ctx, r.sidecar.id, auditPath, file); err != nil {
+	if err = errors.Join(err, clean.Close()); err != nil {
 		return fmt.Errorf("no audit log: %w", err)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
-// ModelAPI reads the API's base URL and the key from the environment.
+// ModelAPI reads the API's base URL and the key from the environment. An empty variable is
+// not set.
 func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error) {
 	var none credproxy.Credential
 	upstream, err := url.Parse(cmp.Or(getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream))

@@ -78,7 +78,7 @@ func (n *noticed) Read(p []byte) (int, error) {
 // link that the agent has made, and its content goes to the agent: it must not lead
 // out of the project.
 func ReadPromptFile(file, project string) (string, error) {
-	f, err := openPromptFile(file, project)
+	f, err := OpenFile(file, project)
 	if err != nil {
 		return "", fmt.Errorf("reading the prompt: %w", err)
 	}
@@ -86,7 +86,10 @@ func ReadPromptFile(file, project string) (string, error) {
 	return ReadPrompt(f)
 }
 
-func openPromptFile(file, project string) (*os.File, error) {
+// OpenFile opens a file that the user names, whose content goes to the agent. One of the
+// project's may be a symbolic link that the agent has made: it must not lead out of the
+// project.
+func OpenFile(file, project string) (*os.File, error) {
 	rel, inside := InProject(file, project)
 	if !inside {
 		return os.Open(file)

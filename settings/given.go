@@ -42,6 +42,9 @@ func (g *Given) Entries(list, name string, entries []string) {
 
 // EnvPrefixes adds to the prefixes of variables that are passed on.
 func (g *Given) EnvPrefixes(name string, prefixes []string) {
+	if prefixes != nil && g.Settings.EnvPrefixes == nil {
+		g.Settings.EnvPrefixes = []string{} // nothing, and not what is passed on by default
+	}
 	for _, prefix := range g.expand(name, prefixes) {
 		g.check(name, checkVariable(prefix))
 		g.Settings.EnvPrefixes = append(g.Settings.EnvPrefixes, prefix)
@@ -110,6 +113,9 @@ func (g *Given) Accept() (*Accepted, []error) {
 	}
 	return &Accepted{Settings: g.Settings, policy: policy}, nil
 }
+
+// Expand returns a list with the lines of "@name" files in their place.
+func (g *Given) Expand(name string, entries []string) []string { return g.expand(name, entries) }
 
 func (g *Given) expand(name string, entries []string) (out []string) {
 	for _, e := range entries {

@@ -125,8 +125,15 @@ func (d *decoder) secret(n *jsonc.Node) []Secret {
 				d.envName(entry{s.Name, d.placeOf(n)})
 			}
 		},
-		"from": func(n *jsonc.Node) { d.nonEmpty(n, &s.From) },
-		"as":   func(n *jsonc.Node) { d.choice(n, &s.As, "env", "file") },
+		"from": func(n *jsonc.Node) {
+			if !d.text(n, &s.From) {
+				return
+			}
+			if _, bad := parseReference(s.From); bad != nil {
+				d.value(n, RuleValue, bad)
+			}
+		},
+		"as": func(n *jsonc.Node) { d.choice(n, &s.As, "env", "file") },
 	}, "name")
 	return []Secret{s}
 }
@@ -147,7 +154,7 @@ func (d *decoder) env(n *jsonc.Node) map[string]string {
 }
 
 func (d *decoder) envPrefixes(n *jsonc.Node) []string {
-	var out []string
+	out := []string{} // a list without entries says that nothing is passed on
 	for _, e := range d.list(n) {
 		if d.envName(e) {
 			out = append(out, e.text)

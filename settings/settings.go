@@ -17,7 +17,7 @@ type Settings struct {
 	Mounts      []Mount
 	Secrets     []Secret
 	Env         map[string]string
-	EnvPrefixes []string // names of the caller's environment that are passed on, by prefix
+	EnvPrefixes []string // names of the caller's environment that are passed on, by prefix; empty and not nil: none
 	Limits      Limits
 	MCP         MCP
 	Image       string // image reference of the sandbox
@@ -53,7 +53,7 @@ type Mount struct {
 // Secret names a value that is resolved on the host when a run starts.
 type Secret struct {
 	Name string // name of the variable or of the file
-	From string // where to ask, such as "op://vault/item/field"; "" asks the caller's environment for Name
+	From string // where to ask, see Reference; "" asks the caller's environment for Name
 	As   string // "env" or "file"; "" means env
 }
 

@@ -169,6 +169,9 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 		group.plan(&options)
 	}
 	options.Headless.Resume = earlier.ID
+	if options.Variables, err = a.variables(&o.settings.secrets, dir); err != nil {
+		return err
+	}
 	if err := a.acceptProject(ctx, project, &options, !o.dryRun); err != nil {
 		return err
 	}
@@ -188,7 +191,7 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	host, err := a.runHost(o, plan)
+	host, err := a.runHost(ctx, o, plan)
 	if err != nil {
 		return err
 	}
@@ -258,7 +261,7 @@ func (a *app) start(ctx context.Context, o runOptions, choice images.Choice, pla
 
 // runHost gathers what a run needs on this side: prompt, key, streams, folder.
 // Everything that can be missing is found missing here, before a container starts.
-func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
+func (a *app) runHost(ctx context.Context, o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
 	var prompt string
 	if !o.terminal.on {
 		var err error
@@ -266,13 +269,18 @@ func (a *app) runHost(o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
 			return nil, exitWith(exitNoInput, err)
 		}
 	}
-	upstream, credential, err := session.ModelAPI(a.getenv)
+	upstream, credential, err := session.ModelAPI(a.modelKey(&o.settings.secrets))
+	if err != nil {
+		return nil, err
+	}
+	values, err := a.resolveSecrets(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
 	say := func(line string) { fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line) }
 	return &sandbox.Host{
-		Prompt: strings.NewReader(prompt), Title: firstWords(prompt), Stderr: a.stderr, Say: say,
+		Secrets: values,
+		Prompt:  strings.NewReader(prompt), Title: firstWords(prompt), Stderr: a.stderr, Say: say,
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, LiveDir: a.runs().Live(),
 	}, nil
 }

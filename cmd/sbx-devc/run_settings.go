@@ -23,9 +23,9 @@ type settingsFlags struct {
 	presets       []string
 	deny          []string
 	private       []string
-	envPrefixes   []string
 	image         string
 	limits        limitFlags
+	secrets       secretFlags
 	workspace     workspaceFlags
 }
 
@@ -38,17 +38,17 @@ func (o *settingsFlags) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.presets, "preset", nil, "open a named list of hosts, such as npm or pypi; github leaves gist.github.com closed")
 	f.StringSliceVar(&o.deny, "deny", nil, "deny a destination; wins over everything that allows it")
 	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
-	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil, "pass environment variables with this prefix")
 	f.StringVar(&o.image, "image", "",
 		"the agent's image, which needs none of our programs (default: of the dev container if you accepted it, else of the project's template)")
 	o.workspace.register(f)
 	o.limits.register(f)
+	o.secrets.register(f)
 }
 
 func (o *settingsFlags) check(f *pflag.FlagSet) error { return o.limits.check(f) }
 
-// plan adds nothing: settings need the project's folder, see read.
-func (o *settingsFlags) plan(*sandbox.Options) {}
+// plan adds what is no setting: those need the project's folder, see read.
+func (o *settingsFlags) plan(p *sandbox.Options) { p.NoSecrets = o.secrets.noSecrets }
 
 // read turns the flags into the user's settings. Lists among the project's own
 // files are protected: they are the user's word, so the agent must not change them.
@@ -74,7 +74,7 @@ func (o *settingsFlags) read(project string) (settings.Settings, error) {
 	}
 	given.Entries("deny", "--deny", o.deny)
 	given.Entries("private", "--private", o.private)
-	given.EnvPrefixes("--env-prefix", o.envPrefixes)
+	o.secrets.give(&given)
 	o.limits.give(&given)
 	if err := o.workspace.give(&given); err != nil {
 		return settings.Settings{}, err

@@ -87,7 +87,7 @@ that asks for more than you allowed, is left out with a note.`,
 // settingsKeys are the settings that run's flags stand for.
 var settingsKeys = map[string]string{
 	"network": "network.mode", "allow": "network.allow", "whitelist": "network.allow", "whitelist-file": "network.allow",
-	"preset": "network.presets", "deny": "network.deny", "private": "network.private", "env-prefix": "envPrefixes",
+	"preset": "network.presets", "deny": "network.deny", "private": "network.private", "env-prefix": "envPrefixes", "secret": "secrets",
 	"workspace": "workspace.mode", "no-mount": "workspace.mode", "mount": "mounts",
 	"image": "image", "memory": "limits.memory", "cpus": "limits.cpus", "cpu": "limits.cpus", "pids": "limits.pids",
 	"disk": "limits.disk", "timeout": "limits.timeout",
@@ -108,7 +108,7 @@ func (a *app) settingsOf(o settingsFlags, profile, dir string, source map[string
 	if err != nil {
 		return nil, a.planError(err)
 	}
-	options := sandbox.Options{User: user, Own: own}
+	options := sandbox.Options{User: user, Own: own, NoSecrets: o.secrets.noSecrets}
 	if project.Settings != nil {
 		t, err := a.trustOf(project)
 		if err != nil {

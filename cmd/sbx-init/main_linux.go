@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/org/claude-sandbox/internal/delivery"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
@@ -104,6 +105,8 @@ func (p *program) dispatch(args []string) error {
 		return p.confine(args)
 	case attendCommand:
 		return p.attend(args)
+	case deliverCommand:
+		return delivery.Send(os.Stdin)
 	case "check":
 		return p.check(args)
 	case "plan":

@@ -11,6 +11,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/initproc"
+	"github.com/org/claude-sandbox/internal/delivery"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/workspace/diskwatch"
@@ -25,6 +26,9 @@ const (
 	attendCommand  = "attend"  // [--terminal] -- CMD
 )
 
+// deliverCommand passes what is on its standard input on to reap --delivery.
+const deliverCommand = "deliver"
+
 // reap is the first process of a container that has no capability: it starts
 // the command, passes signals on, collects orphans, tells the firewall which
 // process holds a socket, and ends with the command's exit code.
@@ -35,12 +39,13 @@ func (p *program) reap(args []string) error {
 	limit := fs.Duration("deadline", 0, "")
 	disk := fs.Int64("disk", 0, "")
 	tell := fs.Bool("mounts", false, "")
+	await := fs.Bool("delivery", false, "")
 	rest, err := parseFlags(fs, flags)
 	if err != nil {
 		return err
 	}
 	if len(rest) > 0 || !found || len(command) == 0 {
-		return usageError("reap takes nothing but --lifeline, --deadline, --disk, --mounts and a command behind \"--\"")
+		return usageError("reap takes nothing but --lifeline, --deadline, --disk, --mounts, --delivery and a command behind \"--\"")
 	}
 	if *disk < 0 {
 		return usageError("reap: --disk takes bytes above 0")
@@ -72,11 +77,11 @@ func (p *program) reap(args []string) error {
 	}
 	first := p.newInit(lossOf(mounts))
 	if *tied {
-		await, err := initproc.JoinLifeline()
+		firewallEnds, err := initproc.JoinLifeline()
 		if err != nil {
 			return err
 		}
-		first.Watches = append(first.Watches, await)
+		first.Watches = append(first.Watches, firewallEnds)
 	}
 	if *limit > 0 {
 		first.Watches = append(first.Watches, func() error {
@@ -98,8 +103,16 @@ func (p *program) reap(args []string) error {
 			return exitWith(exitcode.DiskFull, err)
 		})
 	}
+	env := os.Environ()
+	if *await {
+		given, err := delivery.Receive()
+		if err != nil {
+			return err
+		}
+		env = delivery.Merge(env, given)
+	}
 	argv := append([]string{"sbx-init", confineCommand, "--"}, command...)
-	err = first.Run(argv, os.Environ(), func() error { return nil })
+	err = first.Run(argv, env, func() error { return nil })
 	if full.Load() { // it ended in order, with a code of its own
 		err = exitWith(exitcode.DiskFull, nil)
 	}

@@ -18,7 +18,7 @@ type idleKey struct {
 var idleKeys = []idleKey{
 	{"workspace", false, "a dev container protects what its mounts lay over themselves, readonly"},
 	{"mounts", false, `use "mounts" in devcontainer.json`},
-	{"secrets", true, "give the key to a proxy outside, or leave it out"},
+	{"secrets", false, `pass it from your machine: "remoteEnv": {"NAME": "${localEnv:NAME}"} in devcontainer.json`},
 	{"env", false, `use "containerEnv" or "remoteEnv" in devcontainer.json`},
 	{"envPrefixes", false, `use "remoteEnv" in devcontainer.json`},
 	{"limits", false, `use "runArgs" in devcontainer.json: "--memory=4g", "--cpus=2", "--pids-limit=1024"`},

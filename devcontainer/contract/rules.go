@@ -30,5 +30,5 @@ var Rules = []rule.Rule{
 	{ID: "SBX822", Name: "firewall-program", Severity: diag.SeverityWarning, Check: firewallProgram},
 	{ID: "SBX823", Name: "settings-missing", Severity: diag.SeverityError, Check: settingsMissing},
 	{ID: "SBX824", Name: "setuid-refused", Severity: diag.SeverityError, Check: setuidRefused},
-	{ID: "SBX825", Name: "settings-without-effect", Severity: diag.SeverityWarning, Check: idleSettings},
+	{ID: "SBX825", Name: "settings-without-effect", Severity: diag.SeverityNote, Check: idleSettings},
 }

@@ -26,7 +26,7 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		"limits":      {`{"memory": "4g"}`, diag.SeverityNote, ""},
 		"image":       {`"a:1"`, diag.SeverityNote, ""},
 		"topology":    {`"sidecar"`, diag.SeverityNote, ""},
-		"secrets":     {`["A"]`, diag.SeverityWarning, diag.SeverityWarning},
+		"secrets":     {`["A"]`, diag.SeverityNote, ""},
 		"mcp":         {`{"servers": [{"name": "x", "command": "y"}]}`, diag.SeverityWarning, diag.SeverityWarning},
 	} {
 		text := `{"` + key + `": ` + tt.value + `}`

@@ -1,12 +1,12 @@
 package redact
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -65,16 +65,16 @@ func forms(secret string) []string {
 	if len(secret) < minSecret {
 		return nil
 	}
-	list := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)),
-		strings.ToUpper(hex.EncodeToString([]byte(secret)))}
-	if escaped, err := json.Marshal(secret); err == nil {
-		list = append(list, string(escaped[1:len(escaped)-1]))
+	list := []string{secret, hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret)))}
+	for _, escaped := range []string{url.QueryEscape(secret), url.PathEscape(secret)} {
+		list = append(list, escaped, percent.ReplaceAllStringFunc(escaped, strings.ToLower))
 	}
-	var plain bytes.Buffer
-	enc := json.NewEncoder(&plain)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(secret) == nil {
-		list = append(list, strings.TrimSuffix(plain.String()[1:], "\"\n"))
+	for _, html := range []bool{true, false} {
+		text := secret
+		for range jsonLevels {
+			text = jsonEscaped(text, html)
+			list = append(list, text)
+		}
 	}
 	list = append(list, base64Forms(secret)...)
 	// A key in PEM form is printed line by line.
@@ -88,6 +88,28 @@ func forms(secret string) []string {
 	return list
 }
 
+// percent matches a percent-escaped byte, whose letters some programs write small.
+var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+// jsonLevels is how often a text may stand in JSON that stands in JSON: a program's
+// output in an event, and a file of such events that the program printed.
+const jsonLevels = 3
+
+// jsonEscaped is text as it stands between the quotes of JSON, with the characters of
+// HTML escaped or not.
+func jsonEscaped(text string, html bool) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(html)
+	if enc.Encode(text) != nil {
+		return text
+	}
+	return strings.TrimSuffix(b.String()[1:], "\"\n")
+}
+
+// base64Line is the length of base64's lines where a program breaks them.
+const base64Line = 76
+
 // base64Forms returns what base64 makes of secret at each of the three places
 // it can have in a longer text. Characters that also depend on the secret's
 // neighbours are left out.
@@ -100,6 +122,15 @@ func base64Forms(secret string) []string {
 			text = text[(before*8+5)/6:]
 			if len(padded)%3 != 0 {
 				text = text[:len(text)-1]
+			}
+			if len(text) >= minSecret {
+				list = append(list, text)
+			}
+			if before > 0 { // lines are found where the secret begins the text
+				continue
+			}
+			for len(text) > base64Line {
+				list, text = append(list, text[:base64Line]), text[base64Line:]
 			}
 			if len(text) >= minSecret {
 				list = append(list, text)

@@ -142,3 +142,33 @@ func BenchmarkWriter(b *testing.B) {
 		_, _ = w.Write(text)
 	}
 }
+
+// Attack: a secret comes in forms that programs give it on the way: JSON in JSON, base64
+// in lines, small hex digits.
+func TestFormsThatProgramsMake(t *testing.T) {
+	long := strings.Repeat(`a-long/"secret"\value+`, 6)
+	r := New(Options{Secrets: []string{long}})
+	encoded := base64.StdEncoding.EncodeToString([]byte(long))
+	var lines strings.Builder
+	for ; len(encoded) > 76; encoded = encoded[76:] {
+		lines.WriteString(encoded[:76] + "\n")
+	}
+	lines.WriteString(encoded)
+	inJSON := long
+	for range 3 {
+		text, err := json.Marshal(inJSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inJSON = string(text)
+		if got := r.String(inJSON); strings.Contains(got, "secret") {
+			t.Errorf("%s became %s", inJSON, got)
+		}
+	}
+	for _, text := range []string{lines.String(), strings.ReplaceAll(lines.String(), "\n", `\n`), strings.ToLower(url.QueryEscape(long))} {
+		got := r.String(text)
+		if left := strings.NewReplacer(Placeholder, "", "\n", "", `\n`, "", "=", "").Replace(got); len(left) > 4 {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}

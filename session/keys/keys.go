@@ -51,7 +51,11 @@ func Hide() Keys {
 		_ = os.Unsetenv(name)
 	}
 	if len(found) > 0 {
-		closeMemory()
+		CloseMemory()
 	}
 	return found
 }
+
+// CloseMemory makes this process one that others of the same user can neither trace nor
+// read, as far as the system can, and that leaves no core file: before it holds a secret.
+func CloseMemory() { closeMemory() }

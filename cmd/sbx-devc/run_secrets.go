@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/keys"
+	"github.com/org/claude-sandbox/session/secrets"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// secretFlags choose the variables and secrets that the agent gets.
+type secretFlags struct {
+	secrets     []string
+	noSecrets   []string
+	noAPIKey    bool
+	env         []string
+	envFiles    []string
+	envPrefixes []string
+}
+
+func (o *secretFlags) register(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.secrets, "secret", nil,
+		"give the agent a secret, NAME or NAME=SOURCE: env:VARIABLE (default), op://…, keyring:SERVICE/ACCOUNT, pass:ENTRY, "+
+			"file:PATH, cmd:COMMAND")
+	f.StringSliceVar(&o.noSecrets, "no-secret", nil, "run without this secret of your settings or the project's")
+	f.BoolVar(&o.noAPIKey, "no-api-key", false, "do not use ANTHROPIC_API_KEY, for an account whose token is CLAUDE_CODE_OAUTH_TOKEN")
+	f.StringArrayVar(&o.env, "env", nil, "give the agent a variable, NAME=VALUE, or NAME for your own value")
+	f.StringArrayVar(&o.envFiles, "env-file", nil, "give the agent the variables of a file, NAME=VALUE or NAME a line")
+	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil,
+		"pass your variables with this prefix, but none of Claude's that choose where it connects and what it obeys (default CLAUDE_)")
+}
+
+// give adds the flags to what the user gives.
+func (o *secretFlags) give(given *settings.Given) {
+	given.AddSecrets("--secret", o.secrets)
+	given.EnvPrefixes("--env-prefix", o.envPrefixes)
+	o.noSecrets = given.Expand("--no-secret", o.noSecrets)
+}
+
+// variables are those that --env and --env-file give to a run on a project. Of a name the
+// last one counts, and --env wins.
+func (a *app) variables(o *secretFlags, project string) ([]string, error) {
+	var all, missing []string
+	lookup := func(name string) (string, bool) {
+		if value := a.getenv(name); value != "" { // the model's key is no more in the environment; the plan refuses it
+			return value, true
+		}
+		return os.LookupEnv(name)
+	}
+	files := o.envFiles
+	for _, text := range o.env {
+		if name, ok := strings.CutPrefix(text, "@"); ok {
+			files = append(files, name)
+		}
+	}
+	for _, name := range files {
+		variables, lacking, err := readEnvFile(homePath(name), project, lookup)
+		if err != nil {
+			return nil, exitWith(exitNoInput, fmt.Errorf("--env-file %s: %w", name, err))
+		}
+		all, missing = append(all, variables...), append(missing, lacking...)
+	}
+	for _, text := range o.env {
+		if strings.HasPrefix(text, "@") {
+			continue
+		}
+		variable, found, err := secrets.Variable(text, lookup)
+		if err != nil {
+			return nil, exitWith(exitUsage, fmt.Errorf("--env: %w", err))
+		}
+		if !found {
+			missing = append(missing, text)
+			continue
+		}
+		all = append(all, variable)
+	}
+	if len(missing) > 0 {
+		a.sayLine("note: the agent does not get %s: not set here", strings.Join(missing, ", "))
+	}
+	return all, nil
+}
+
+func readEnvFile(name, project string, lookup func(string) (string, bool)) (variables, missing []string, err error) {
+	f, err := session.OpenFile(name, project)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 4<<20))
+	if err != nil {
+		return nil, nil, err
+	}
+	return secrets.ReadEnv(text, lookup)
+}
+
+// modelKey is the environment as far as the model's key is looked for.
+func (a *app) modelKey(o *secretFlags) func(string) string {
+	return func(name string) string {
+		if name == "ANTHROPIC_API_KEY" && o.noAPIKey {
+			return ""
+		}
+		return a.getenv(name)
+	}
+}
+
+// resolveSecrets finds the values of a plan's secrets. All are there, or the run does not
+// start.
+func (a *app) resolveSecrets(ctx context.Context, plan *sandbox.Plan) (map[string]string, error) {
+	if len(plan.Secrets) == 0 {
+		return nil, nil
+	}
+	keys.CloseMemory()
+	wanted := make([]secrets.Wanted, len(plan.Secrets))
+	for i, s := range plan.Secrets {
+		wanted[i] = secrets.Wanted{Name: s.Name, From: s.From, File: s.File != ""}
+	}
+	from := secrets.Sources{Getenv: os.Getenv, Open: func(name string) (io.ReadCloser, error) {
+		name = homePath(name)
+		info, err := os.Stat(name)
+		if err == nil && info.IsDir() {
+			return nil, errors.New("it is a folder")
+		}
+		f, err := session.OpenFile(name, plan.Folder())
+		if err != nil {
+			return nil, diag.OrHint(err, "name a file that you can read")
+		}
+		return f, nil
+	}}
+	return from.Resolve(ctx, wanted)
+}

@@ -1,0 +1,164 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
+)
+
+// The canaries: a secret of each form, and a variable of the user's.
+const (
+	canarySecret   = `c4nary-Env/"7f3a9c"+Value`
+	canaryFile     = "c4nary-File-5d1e\nsecond line of it 88aa\n"
+	canaryVariable = "c4nary-Passed-0b77"
+)
+
+// canaryForms are texts that show a canary.
+func canaryForms() (forms []string) {
+	for _, c := range []string{canarySecret, strings.TrimSpace(canaryFile), canaryVariable} {
+		inJSON, _ := json.Marshal(c)
+		base := base64.StdEncoding.EncodeToString([]byte(c))
+		forms = append(forms, c, strings.Trim(string(inJSON), `"`), base[:len(base)-4], url.QueryEscape(c), hex.EncodeToString([]byte(c)))
+	}
+	return append(forms, "second line of it 88aa", "c4nary")
+}
+
+// searchCanaries fails the test when a text has a canary.
+func searchCanaries(t *testing.T, where string, text []byte) {
+	t.Helper()
+	for _, form := range canaryForms() {
+		if bytes.Contains(text, []byte(form)) {
+			t.Errorf("%s has %q", where, form)
+			return
+		}
+	}
+}
+
+// searchContainers looks at what the engine and the machine tell of the run's containers.
+func searchContainers(t *testing.T, id string) {
+	t.Helper()
+	for _, name := range []string{FirewallContainer(id), agentContainer(id)} {
+		for _, command := range []string{"inspect", "logs", "diff", "top"} {
+			out, _ := exec.Command("docker", command, name).CombinedOutput() // an agent's container has no log
+			searchCanaries(t, "docker "+command+" "+name, out)
+		}
+	}
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(lines) == 0 {
+		t.Error("no process has a command line", err)
+	}
+	first, _ := exec.Command("docker", "inspect", "--format", "{{.State.Pid}}", agentContainer(id)).Output()
+	for _, file := range append(lines, "/proc/"+strings.TrimSpace(string(first))+"/environ") {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			searchCanaries(t, file, text)
+		} else if strings.HasSuffix(file, "environ") && os.Geteuid() == 0 {
+			t.Error(err)
+		}
+	}
+	root, err := exec.Command("docker", "info", "--format", "{{.DockerRootDir}}").Output()
+	if err != nil {
+		t.Error(err)
+	}
+	// What the engine keeps on the disk: configurations, logs, volumes.
+	for _, folder := range []string{"containers", "volumes"} {
+		searchFolder(t, filepath.Join(strings.TrimSpace(string(root)), folder))
+	}
+}
+
+func searchFolder(t *testing.T, folder string) {
+	t.Helper()
+	_ = filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		info, infoErr := os.Lstat(name)
+		if err != nil || infoErr != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+			return nil // others of this machine come and go
+		}
+		text, err := os.ReadFile(name)
+		if err == nil {
+			searchCanaries(t, name, text)
+		}
+		return nil
+	})
+}
+
+// Attack: a secret of the run stays where others look later, or where others of the
+// machine look while the agent works: it is in the environment and in a file in memory
+// of the agent alone, and nothing of what the run keeps or says shows it.
+func TestAttackTheSecretIsNowhereElse(t *testing.T) {
+	e := connect(t)
+	const show = `for v in "$CANARY_SECRET" "$(cat "$CANARY_KEY_FILE")" "$CANARY_PASSED"; do
+	printf '%s\n' "$v"; printf '%s' "$v" | base64 -w0; echo; printf 'x%s' "$v" | base64; printf '%s' "$v" | od -An -tx1 | tr -d ' \n'; echo
+	printf '%s\n' "$v" >&2; printf '%s' "$v" >&2; printf '%s' "$v" | sed 's/["\\]/\\&/g' | sed 's/["\\]/\\&/g'; echo
+done
+stat -c '%a %U %n' "$CANARY_KEY_FILE" "$(dirname "$CANARY_KEY_FILE")"; stat -f -c %T "$CANARY_KEY_FILE"; wc -c <"$CANARY_KEY_FILE"; env | grep -c CANARY_
+ls -A /.sbx-secrets; cat /proc/1/environ; echo ready; cat >/dev/null; `
+	for name, end := range map[string]struct {
+		script  string
+		timeout time.Duration
+	}{
+		"it ends":       {"exit 3", 0},
+		"it is stopped": {"trap '' INT TERM; while :; do sleep 0.1; done", 4 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := shell(show + end.script)
+			o.Environ = []string{"CANARY_PASSED=" + canaryVariable, "OTHER=x"}
+			o.User = settings.Settings{
+				Secrets:     []settings.Secret{{Name: "CANARY_SECRET"}, {Name: "CANARY_KEY", From: "op://a/b/c", As: "file"}},
+				EnvPrefixes: []string{"CANARY_"},
+			}
+			prompt, finish, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr := (&trial{
+				options: o, prompt: prompt, secrets: map[string]string{"CANARY_SECRET": canarySecret, "CANARY_KEY": canaryFile},
+				adjust: func(p *Plan) { p.Timeout = Duration(end.timeout) },
+				during: func(p *Plan, w *workspace.Workspace) {
+					searchContainers(t, p.ID)
+					finish.Close()
+				},
+			}).run(t, e)
+			if end.timeout > 0 != errors.Is(tr.err, ErrTimeout) {
+				t.Fatalf("%v, %+v", tr.err, tr.result.Outcome)
+			}
+			// It has them, or the search proves nothing.
+			want := fmt.Sprintf("400 agent /.sbx-secrets/CANARY_KEY\n700 agent /.sbx-secrets\ntmpfs\n%d\n3\n", len(canaryFile))
+			if got := tr.stdout.String(); !strings.Contains(got, canarySecret+"\n") || !strings.Contains(got, canaryVariable+"\n") ||
+				!strings.Contains(got, canaryFile) || !strings.Contains(got, want) || strings.Contains(got, ".pipe") {
+				t.Errorf("the agent has %s", got)
+			}
+			searchFolder(t, tr.state)
+			searchCanaries(t, "standard error", tr.stderr.Bytes())
+			searchCanaries(t, "what was said", []byte(strings.Join(tr.said, "\n")))
+			searchCanaries(t, "the plan", []byte(tr.plan.String()))
+			if text, err := os.ReadFile(tr.result.Files.Transcript); err != nil || bytes.Count(text, []byte("[redacted]")) < 10 {
+				t.Errorf("transcript: %s %v", text, err)
+			}
+		})
+	}
+}
+
+// Attack: the agent starts without a secret that it needs, and takes another way.
+func TestWithoutASecretTheAgentDoesNotStart(t *testing.T) {
+	e := connect(t)
+	o := shell("echo ready")
+	o.User.Secrets = []settings.Secret{{Name: "A"}, {Name: "B"}}
+	tr := (&trial{options: o, secrets: map[string]string{"A": canarySecret}}).run(t, e)
+	if !errors.Is(tr.err, ErrNoKey) || tr.result.ExitCode != 78 || tr.stdout.String() != "" {
+		t.Errorf("got %v, exit code %d: %s", tr.err, tr.result.ExitCode, tr.stdout.String())
+	}
+}

@@ -1,0 +1,260 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/delivery"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/internal/tunnel"
+	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
+)
+
+// Secret is a value that the agent gets and nobody else sees.
+type Secret struct {
+	Name string `json:"name"`
+	From string `json:"from"`           // its reference
+	File string `json:"file,omitempty"` // where the agent finds it, its variable NAME_FILE; "" = the variable Name
+}
+
+// Variable is the name of the agent's variable that has the secret or its file.
+func (s Secret) Variable() string {
+	if s.File != "" {
+		return s.Name + "_FILE"
+	}
+	return s.Name
+}
+
+// credentialVariables never enter a container, whoever asks for them.
+var credentialVariables = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}
+
+// defaultPrefixes choose the variables that a run passes on when nobody names others.
+func defaultPrefixes() []string { return []string{"CLAUDE_"} }
+
+// prefixes are those of a run. A job's environment is set up by many, so that the Action
+// passes on what it is told alone.
+func (o Options) prefixes(chosen []string) []string {
+	if chosen == nil && !o.InputsNotFlags {
+		return defaultPrefixes()
+	}
+	return chosen
+}
+
+// wantedSecrets leaves out those that the run does without.
+func (o Options) wantedSecrets(list []settings.Secret) []settings.Secret {
+	return slices.DeleteFunc(slices.Clone(list), func(s settings.Secret) bool { return slices.Contains(o.NoSecrets, s.Name) })
+}
+
+// trustedSecrets are the secrets of a run whose project's file is trusted. The file says
+// which ones the project needs; a source that runs a program or reads a file of this
+// machine's is the user's word alone.
+func trustedSecrets(project, users []settings.Secret) ([]settings.Secret, error) {
+	all := settings.MergeSecrets(project, users)
+	for _, s := range project {
+		if slices.ContainsFunc(users, func(u settings.Secret) bool { return u.Name == s.Name && u.From != "" }) {
+			continue
+		}
+		if r, err := s.Reference(); err == nil && r.Kind != settings.ReferenceEnv {
+			err := fmt.Errorf("%w: the project's sandbox.jsonc takes the secret %s from %s: a project may name a secret, and only "+
+				"you say where it comes from", workspace.ErrRefused, s.Name, r.Kind)
+			return nil, diag.WithHint(err, "give --secret '%s=%s', or put that into \"secrets\" of your own settings.jsonc; "+
+				"--no-secret %s runs without it", s.Name, s.From, s.Name)
+		}
+	}
+	return all, nil
+}
+
+// environment gives the agent its variables: ours, the settings', what the user gives or
+// passes on by prefix, and secrets. Ours cannot be replaced: they keep the agent on the
+// proxy and quiet. What is the user's is in no container's configuration: see deliver.
+func (p *Plan) environment(o Options, s settings.Settings) error {
+	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress, Memory: len(o.Headless.MemoryOf) > 0}),
+		"HOME="+agentHome, "USER=agent")
+	if o.Terminal {
+		env = append(env, terminalVariables(o.Environ)...)
+	}
+	if o.KeepClaude {
+		env = append(env, "HISTFILE="+path.Join(agentHome, ".claude", kept.ShellHistory))
+	}
+	env = append(env, gitVariables()...)
+	ours := slices.Clone(credentialVariables)
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		ours = append(ours, name)
+	}
+	check := func(what, name string) error {
+		if !slices.Contains(ours, name) {
+			return nil
+		}
+		return diag.WithHint(fmt.Errorf("%w: %s: %s is set by the sandbox itself", ErrConfig, what, name), "remove it from %s; the model's "+
+			"key stays on the host, see docs/threat-model.md", what)
+	}
+	names, taken := make([]string, 0, len(s.Env)), map[string]bool{}
+	for name := range s.Env {
+		if err := check("env", name); err != nil {
+			return err
+		}
+		names, taken[name] = append(names, name), true
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		env = append(env, name+"="+s.Env[name])
+	}
+	p.Agent.Env = withCaches(env, taken)
+	var passed []string
+	for _, v := range o.Environ {
+		name, _, _ := strings.Cut(v, "=")
+		matches := slices.ContainsFunc(s.EnvPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		if _, set := s.Env[name]; matches && !set && !slices.Contains(ours, name) && !steersClaude(name) {
+			passed = append(passed, v)
+		}
+	}
+	for _, v := range o.Variables {
+		name, _, _ := strings.Cut(v, "=")
+		if err := check("--env", name); err != nil {
+			return err
+		}
+	}
+	for _, secret := range s.Secrets {
+		if err := check("secrets", secret.Name); err != nil {
+			return err
+		}
+		r, err := secret.Reference()
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+		if r.Kind == settings.ReferenceEnv && slices.Contains(credentialVariables, r.Of) {
+			return check("secrets", r.Of)
+		}
+		out := Secret{Name: secret.Name, From: r.String()}
+		if secret.As == "file" {
+			out.File = delivery.File(secret.Name)
+		}
+		p.Secrets = append(p.Secrets, out)
+	}
+	p.variables = delivery.Merge(passed, o.Variables)
+	for _, v := range p.variables {
+		name, _, _ := strings.Cut(v, "=")
+		p.Passed = append(p.Passed, name)
+	}
+	if len(p.variables)+len(p.Secrets) > 0 {
+		at := slices.Index(p.Agent.Entrypoint, "--")
+		p.Agent.Entrypoint = slices.Insert(p.Agent.Entrypoint, at, "--delivery")
+		p.Agent.Tmpfs[delivery.Folder] = fmt.Sprintf("rw,nosuid,nodev,noexec,mode=0700,size=8m,uid=%d,gid=%d", p.gitOwner.UID, p.gitOwner.GID)
+	}
+	return nil
+}
+
+// steersClaude reports whether a variable of Claude Code's may change where it connects,
+// as whom, and what it runs or obeys. No prefix passes one on; --env NAME does. A name
+// that begins otherwise is the user's own.
+func steersClaude(name string) bool {
+	rest, claudes := strings.CutPrefix(name, "CLAUDE_")
+	if !claudes {
+		rest, claudes = strings.CutPrefix(name, "ANTHROPIC_")
+	}
+	if !claudes {
+		return false
+	}
+	return slices.ContainsFunc(strings.Split(rest, "_"), func(word string) bool { return slices.Contains(steeringWords, word) })
+}
+
+// steeringWords are words in names of Claude Code's variables (2.1) that choose its
+// endpoint and provider, its credentials, files and settings, programs that it starts,
+// the editor or session that it belongs to, and what it asks before it acts.
+var steeringWords = []string{
+	"URL", "URI", "HOST", "PORT", "ENDPOINT", "PROXY", "REGION", "BEDROCK", "VERTEX", "FOUNDRY", "GATEWAY", "MANTLE", "PROVIDER",
+	"UPSTREAM", "USE", "SKIP", "KEY", "TOKEN", "AUTH", "OAUTH", "SECRET", "CREDENTIAL", "CREDENTIALS", "CERT", "CERTS", "CA", "HEADERS",
+	"CUSTOM", "CONFIG", "SETTINGS", "MANAGED", "DIR", "DIRS", "DIRECTORIES", "PATH", "FILE", "FILES", "ROOT", "HOME", "TMPDIR", "CWD",
+	"HOOK", "HOOKS", "HELPER", "SHELL", "PREFIX", "COMMAND", "EXEC", "BASH", "POWERSHELL", "GIT", "NODE", "PLUGIN", "PLUGINS",
+	"MARKETPLACE", "MCP", "ENTRYPOINT", "SSE", "IDE", "SESSION", "REMOTE", "CHILD", "PARENT", "TEAM", "WORKER", "ENVIRONMENT", "CONTAINER",
+	"ACCOUNT", "ORGANIZATION", "PERMISSION", "PERMISSIONS", "SANDBOX", "SCRUB", "TELEMETRY", "OTEL", "NONESSENTIAL", "DEBUG", "LOGS",
+	"DUMP", "ENV", "BETAS",
+}
+
+// parcel is what the agent's first process is given for the agent alone. secrets are the
+// values of p.Secrets by name.
+func (p *Plan) parcel(secrets map[string]string) (delivery.Parcel, error) {
+	parcel := delivery.Parcel{Env: slices.Clone(p.variables), Files: map[string][]byte{}}
+	for _, s := range p.Secrets {
+		value, ok := secrets[s.Name]
+		if !ok {
+			return parcel, fmt.Errorf("%w: the secret %s has no value", ErrNoKey, s.Name)
+		}
+		if s.File != "" {
+			parcel.Files[s.Name] = []byte(value)
+			value = s.File
+		}
+		parcel.Env = append(parcel.Env, s.Variable()+"="+value)
+	}
+	return parcel, nil
+}
+
+// deliver gives the agent's first process what the agent's configuration must not hold.
+// The agent starts after that.
+func (r *run) deliver(ctx context.Context) error {
+	parcel, err := r.plan.parcel(r.host.Secrets)
+	if err != nil || parcel.Empty() {
+		return err
+	}
+	text, err := parcel.Encode()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	stream, err := r.engine.Exec(ctx, r.agent.id, engine.ExecSpec{Command: []string{agentInit, "deliver"}, User: r.plan.Agent.User,
+		WorkingDir: "/", Stdin: true})
+	if err != nil {
+		return fmt.Errorf("%w: delivering secrets: %w", ErrNoStart, err)
+	}
+	defer stream.Close()
+	sent := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(stream, bytes.NewReader(text))
+		sent <- errors.Join(err, stream.CloseWrite())
+	}()
+	var problem tail
+	if err = errors.Join(stream.Copy(&problem, &problem), <-sent); err == nil {
+		var code int
+		if code, err = r.engine.ExecExit(ctx, stream); err == nil && code != 0 {
+			err = errors.New(strings.TrimSpace(problem.String()))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: delivering secrets: %w", ErrNoStart, err)
+	}
+	return nil
+}
+
+// plainValue matches a word or a number, which is a setting and no secret: it
+// may stand anywhere in a transcript.
+var plainValue = regexp.MustCompile(`^([a-z_]+|[0-9.]+)$`)
+
+// redactor knows the secrets of the run that the agent may print: the given values, those
+// of variables that were passed on and of those whose names say secret, and whatever
+// looks like a well-known token.
+func (p *Plan) redactor(values map[string]string) *redact.Redactor {
+	secrets := redact.SecretsOf(p.Agent.Env)
+	for _, v := range p.variables {
+		if _, value, _ := strings.Cut(v, "="); !plainValue.MatchString(value) {
+			secrets = append(secrets, value)
+		}
+	}
+	for _, value := range values {
+		secrets = append(secrets, value)
+	}
+	return redact.New(redact.Options{Secrets: secrets, Patterns: true})
+}

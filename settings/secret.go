@@ -1,0 +1,118 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Reference says where the value of a secret comes from.
+type Reference struct {
+	Kind ReferenceKind
+	Of   string // what to ask there, see the kinds
+}
+
+// ReferenceKind is a kind of source.
+type ReferenceKind string
+
+// The kinds of sources.
+const (
+	ReferenceEnv     ReferenceKind = "env"     // a variable of the caller's environment
+	ReferenceOp      ReferenceKind = "op"      // 1Password: "//vault/item/field" or "//vault/item/section/field"
+	ReferenceKeyring ReferenceKind = "keyring" // the keyring of the user's session: "service/account"
+	ReferencePass    ReferenceKind = "pass"    // an entry of pass, whose first line counts
+	ReferenceFile    ReferenceKind = "file"    // a file's content without the line end at its end
+	ReferenceCommand ReferenceKind = "cmd"     // a line for the user's shell, which prints the value
+)
+
+// String is the reference as it is written.
+func (r Reference) String() string { return string(r.Kind) + ":" + r.Of }
+
+// Reference is where the secret's value comes from: From, or the variable of its name.
+// It errs on a From that Parse refuses.
+func (s Secret) Reference() (Reference, error) {
+	if s.From == "" {
+		return Reference{ReferenceEnv, s.Name}, nil
+	}
+	r, bad := parseReference(s.From)
+	if bad != nil {
+		return Reference{}, fmt.Errorf("the secret %s: %s", s.Name, bad.message)
+	}
+	return r, nil
+}
+
+const referenceHint = "accepted: env:NAME, op://VAULT/ITEM/FIELD, keyring:SERVICE/ACCOUNT, pass:ENTRY, file:PATH, cmd:COMMAND"
+
+// parseReference reads a reference. What is wrong with one is said without its text,
+// which may be a secret that somebody wrote in the wrong place.
+func parseReference(text string) (Reference, *problem) {
+	kind, of, found := strings.Cut(text, ":")
+	r := Reference{ReferenceKind(kind), of}
+	no := func(why string) (Reference, *problem) { return Reference{}, &problem{why, referenceHint} }
+	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return no("the source of a secret is one line without control characters")
+	}
+	parts := strings.Split(of, "/")
+	empty := slices.Contains(parts, "")
+	switch {
+	case !found:
+		return no("the source of a secret has no kind; a value itself belongs in no file and no argument")
+	case of == "":
+		return no("after the kind of a source nothing follows")
+	case r.Kind == ReferenceEnv:
+		if checkVariable(of) != nil {
+			return no("after env: there is no name of a variable")
+		}
+	case r.Kind == ReferenceOp:
+		if rest, ok := strings.CutPrefix(of, "//"); !ok || slices.Contains(strings.Split(rest, "/"), "") || strings.Count(rest, "/") < 2 {
+			return no("a source of 1Password is op://VAULT/ITEM/FIELD")
+		}
+	case r.Kind == ReferenceKeyring:
+		if len(parts) < 2 || parts[0] == "" || parts[len(parts)-1] == "" {
+			return no("a source in the keyring is keyring:SERVICE/ACCOUNT")
+		}
+	case r.Kind == ReferencePass:
+		if empty || strings.HasPrefix(of, "-") || slices.Contains(parts, "..") {
+			return no("after pass: there is no name of an entry")
+		}
+	case r.Kind == ReferenceFile, r.Kind == ReferenceCommand:
+	default:
+		return no("a kind of source is not known")
+	}
+	return r, nil
+}
+
+// AddSecrets adds secrets that are given as NAME or NAME=SOURCE. Of a name the last one
+// counts.
+func (g *Given) AddSecrets(name string, list []string) {
+	for _, text := range g.expand(name, list) {
+		secret, from, found := strings.Cut(text, "=")
+		g.check(name, checkVariable(secret))
+		if found {
+			_, bad := parseReference(from)
+			g.check(name, bad)
+		}
+		g.Secrets = MergeSecrets(g.Secrets, []Secret{{Name: secret, From: from}})
+	}
+}
+
+// MergeSecrets returns the secrets of both lists, each name once: what top says of one
+// counts, and the rest of it is base's.
+func MergeSecrets(base, top []Secret) []Secret {
+	out := slices.Clone(base)
+	for _, s := range top {
+		i := slices.IndexFunc(out, func(b Secret) bool { return b.Name == s.Name })
+		switch {
+		case i < 0:
+			out = append(out, s)
+		case s.From != "":
+			out[i].From = s.From
+			fallthrough
+		default:
+			if s.As != "" {
+				out[i].As = s.As
+			}
+		}
+	}
+	return out
+}
