@@ -136,6 +136,11 @@ func TestThePrintedApplyCommandMakesTheBranch(t *testing.T) {
 		t.Fatalf("the run prints no command: %s", r.said(t))
 	}
 	branch := "sbx/" + found[2]
+	// The review knows which call wrote a file, from the run's own transcript.
+	if code, review, said := r.shell(t, r.project, "sbx-devc review --json"); code != exitOK ||
+		!strings.Contains(review, `"path":"sub/a.txt"`) || !strings.Contains(review, `"tool":"Bash"`) || strings.Contains(review, `"readUnknown"`) {
+		t.Errorf("the review ends with %d: %s%s", code, review, said)
+	}
 	var head string
 	for _, c := range []struct{ name, dir, line string }{
 		{"as printed, in the project's folder", r.project, found[1]},

@@ -224,8 +224,8 @@ func TestApplyOfACopy(t *testing.T) {
 // and makes no branch of it without the user's word; harmless commits need none.
 func TestAttackApplyShowsTrapsInCommits(t *testing.T) {
 	r := newReviewedRun(t, someFiles, "true", false)
-	r.commit(`mkdir -p .husky; echo evil >.husky/post-merge; echo a2 >>src/a.go; git mv src/b.go src/c.go; printf '\0\1' >logo.bin`)
-	r.wants(r.devc("apply", reviewedID), exitRefused, "! .husky/post-merge  commit hooks obey it", "! logo.bin", "nothing was done")
+	r.commit(`mkdir -p .husky; echo evil >.husky/post-merge; echo a2 >>src/a.go; git mv src/b.go src/c.go; mkdir Src; echo x >Src/A.go; ln -s /etc etc; chmod +x Makefile; printf '\0\1' >logo.bin`)
+	r.wants(r.devc("apply", reviewedID), exitRefused, "! .husky/post-merge  commit hooks obey it", "! logo.bin", "! etc ", "! Src/A.go  a name that misleads (some file systems take it for src", "! Makefile  may be executed", "nothing was done")
 	r.answers = "n\n"
 	r.wants(r.devc("apply", reviewedID), exitRefused, "Make the branch?")
 	if got := r.shell(r.project, "git branch --list 'sbx/*'"); got != "" {
@@ -239,7 +239,7 @@ func TestAttackApplyShowsTrapsInCommits(t *testing.T) {
 	if got := r.shell(r.project, "git branch --list 'sbx/*'"); got != "" {
 		t.Errorf("%s", got)
 	}
-	r.wants(r.devc("apply", "--accept-dangerous", ".husky/**", reviewedID), exitOK, "sbx/"+reviewedID+"\n") // nothing was lost
+	r.wants(r.devc("apply", "--accept-dangerous", ".husky/**", "--accept-dangerous", "etc", "--accept-dangerous", "Src/*", reviewedID), exitOK, "sbx/"+reviewedID+"\n") // nothing was lost
 
 	r = newReviewedRun(t, someFiles, "true", false)
 	r.commit(`echo a2 >>src/a.go`)

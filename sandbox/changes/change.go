@@ -54,6 +54,7 @@ type Change struct {
 	Note    string       `json:"note,omitempty"` // why the content is not shown, for people; "" = it is in the diff
 
 	When   int64  `json:"when,omitempty"`  // when the kernel last noted a change of it as it is now, in nanoseconds since 1970; 0 = unknown
+	Fresh  string `json:"fresh,omitempty"` // the topmost folder that came with it; "" = its folder was there
 	Twin   string `json:"twin,omitempty"`  // a path that some file systems take for the same name
 	Sum    string `json:"sum,omitempty"`   // SHA-256 in hex of the file as it is now; "" = it was not read
 	Patch  Piece  `json:"patch,omitzero"`  // of PatchFile: its part of the diff

@@ -35,6 +35,7 @@ type comparison struct {
 	changes []Change
 	removed map[fileID]string // files that are gone, by what they were
 	twins   map[string]string // paths that some file systems take for each other's, by the new one
+	top     string            // the new folder that is being noted
 	inGit   bool              // these are a repository's own files
 }
 
@@ -136,7 +137,9 @@ func (c *comparison) gone(rel string, was *node) {
 // fresh notes a new path.
 func (c *comparison) fresh(rel string, now *node) {
 	if now.what == Folder {
+		c.top = rel
 		c.below(rel, now, Added)
+		c.top = ""
 		return
 	}
 	c.add(rel, Added, nil, now)
@@ -241,7 +244,7 @@ func (c *comparison) add(rel string, kind Kind, was, now *node) {
 	}
 	if now != nil {
 		change.After, change.moved, change.When = now.state(), now.id, now.ctime
-		change.Twin = c.twinOf(rel)
+		change.Fresh, change.Twin = c.top, c.twinOf(rel)
 	}
 	change.Class = c.class(rel)
 	c.changes = append(c.changes, change)

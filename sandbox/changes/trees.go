@@ -2,6 +2,7 @@ package changes
 
 import (
 	"bytes"
+	"path"
 
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
@@ -21,19 +22,35 @@ func Large(size int64) bool { return size > maxFile }
 // NoteLarge is the note of a file that is too large to be shown.
 const NoteLarge = noteLarge
 
-// Of makes a set of pairs. Of the last one with a path, case and other differences
-// of names aside, the earlier is the twin.
-func Of(pairs []Pair) *Set {
+// Of makes a set of pairs. names are all paths of the tree after; one that some file
+// systems take for a new path is its twin.
+func Of(pairs []Pair, names []string) *Set {
 	c := &comparison{b: &Before{table: obeyed.NewTable()}}
-	named := map[string]string{}
+	named := map[string]string{} // by the folded path, also of folders
+	added := map[string]bool{}
+	for _, p := range pairs {
+		added[p.Path] = p.Before == nil
+	}
+	for _, name := range names {
+		for at := name; at != "." && !added[name]; at = path.Dir(at) {
+			form := foldedPath(at)
+			if _, known := named[form]; known {
+				break
+			}
+			named[form] = at
+		}
+	}
 	for _, p := range pairs {
 		change := newChange(p.Path, p.kind(), p.Before, p.After)
 		change.Note, change.old, change.new = p.Note, p.Old, p.New
 		change.Class = c.b.table.Class(p.Path, nil)
-		if p.After != nil {
-			form := foldedPath(p.Path)
-			change.Twin = named[form]
-			named[form] = p.Path
+		for at := p.Path; p.Before == nil && at != "."; at = path.Dir(at) {
+			form := foldedPath(at)
+			if other, known := named[form]; !known {
+				named[form] = at
+			} else if other != at && change.Twin == "" {
+				change.Twin = other
+			}
 		}
 		c.changes = append(c.changes, change)
 	}

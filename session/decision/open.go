@@ -107,7 +107,7 @@ func (r *Run) readAudit() error {
 // OfCommits reviews the commits of one branch of the run's: what they bring to the
 // repository that it has not.
 func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits) (*review.Review, error) {
-	found, err := gitdir.Diff(ctx, r.Folder, c)
+	found, names, err := gitdir.Diff(ctx, r.Folder, c)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits) (*review.Review, 
 		pairs = append(pairs, p)
 	}
 	in := r.input
-	in.Run, in.Set = c.Branch, changes.Of(pairs)
+	in.Run, in.Set = c.Branch, changes.Of(pairs, names)
 	var patch bytes.Buffer
 	if err := in.Set.WritePatch(&patch); err != nil {
 		return nil, err
@@ -161,7 +161,11 @@ func (r *Run) Settle(decided Taken) ([]Outcome, error) {
 		}
 		return stay
 	}
-	outcomes, err := Settle(r.Work, former, r.Review.Files, stays)
+	ended := int64(0)
+	if info, err := os.Stat(filepath.Join(r.Folder, changes.SetFile)); err == nil {
+		ended = info.ModTime().UnixNano()
+	}
+	outcomes, err := Settle(r.Work, former, ended, r.Review.Files, stays)
 	if err != nil {
 		return nil, err
 	}

@@ -40,8 +40,9 @@ type Outcome struct {
 
 // Settle makes the project hold the hunks that stay and none of the others. former
 // holds what binary files held (changes.FormerFile). It returns what it did, for each
-// path that it had to touch. It errs when a folder cannot be opened.
-func Settle(w runs.Work, former io.ReaderAt, files []review.File, stays func(hunk string) bool) ([]Outcome, error) {
+// path that it had to touch. ended is when the run's changes were written, in
+// nanoseconds since 1970. It errs when a folder cannot be opened.
+func Settle(w runs.Work, former io.ReaderAt, ended int64, files []review.File, stays func(hunk string) bool) ([]Outcome, error) {
 	project, err := os.OpenRoot(w.Project)
 	if err != nil {
 		return nil, err
@@ -52,10 +53,20 @@ func Settle(w runs.Work, former io.ReaderAt, files []review.File, stays func(hun
 		return nil, err
 	}
 	defer tree.Close()
-	s := &settler{project: project, tree: tree, former: former, inPlace: w.InPlace()}
+	s := &settler{project: project, tree: tree, former: former, ended: ended, inPlace: w.InPlace()}
 	var steps []*step
 	var outcomes []Outcome
+	var folders []*folderStep
 	for i := range files {
+		if files[i].Change.Folded {
+			st, err := s.planFolder(&files[i], files, stays)
+			if err != nil {
+				outcomes = append(outcomes, Outcome{Path: files[i].Path, Err: err})
+			} else if st != nil {
+				folders = append(folders, st)
+			}
+			continue
+		}
 		st, err := s.plan(&files[i], stays)
 		switch {
 		case err != nil:
@@ -66,10 +77,23 @@ func Settle(w runs.Work, former io.ReaderAt, files []review.File, stays func(hun
 	}
 	slices.SortStableFunc(steps, inOrder)
 	for _, st := range steps {
+		if slices.ContainsFunc(folders, func(f *folderStep) bool { return f.remove && strings.HasPrefix(st.path, f.path+"/") }) {
+			continue // it goes with the folder
+		}
 		outcomes = append(outcomes, Outcome{st.path, st.words(s.inPlace), s.do(st)})
 		if at := &outcomes[len(outcomes)-1]; at.Err != nil {
 			at.Done = ""
 		}
+	}
+	for _, st := range folders {
+		o := Outcome{Path: st.path, Done: map[bool]string{true: "removed", false: "taken"}[st.remove], Err: s.doFolder(st)}
+		if o.Err != nil {
+			o.Done = ""
+		}
+		outcomes = append(outcomes, o)
+	}
+	if s.inPlace {
+		s.removeEmpty(files)
 	}
 	return outcomes, nil
 }
@@ -91,6 +115,7 @@ func inOrder(a, b *step) int {
 type settler struct {
 	project, tree *os.Root
 	former        io.ReaderAt // nil = nothing was kept
+	ended         int64       // of the run, in nanoseconds since 1970
 	inPlace       bool
 }
 
@@ -133,9 +158,6 @@ func (s *settler) plan(f *review.File, stays func(string) bool) (*step, error) {
 		return nil, nil
 	}
 	c := f.Change
-	if c.Folded {
-		return nil, ErrMany
-	}
 	after := thing{state: c.After, sum: c.Sum, when: c.When}
 	var mixed thing
 	var err error

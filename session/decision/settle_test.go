@@ -56,6 +56,11 @@ type tried struct {
 // try runs the agent's script in a project, or in a copy of it.
 func try(t *testing.T, copied bool) tried {
 	t.Helper()
+	return tryWith(t, copied, agentDoes)
+}
+
+func tryWith(t *testing.T, copied bool, agentDoes string) tried {
+	t.Helper()
 	base := t.TempDir()
 	r := tried{keep: filepath.Join(base, "run"), work: runs.Work{Run: "run", Project: filepath.Join(base, "project")}}
 	r.work.Tree = r.work.Project
@@ -90,6 +95,50 @@ func try(t *testing.T, copied bool) tried {
 	return r
 }
 
+// manyFiles is what an install leaves, with a link out, a repository and a file that
+// programs obey in it.
+const manyFiles = `mkdir -p node_modules/p/.git; for i in $(seq 1001); do : >node_modules/p/$i.js; done; echo x >node_modules/p/.git/config
+ln -s /etc node_modules/p/out; ln -s 1.js node_modules/p/in; echo evil >node_modules/p/.envrc; `
+
+// A new folder with very many files is taken or removed whole: not over what the user
+// has there, not when the user wrote into it, and without links out and repositories.
+func TestAFolderWithVeryManyFiles(t *testing.T) {
+	exists := func(r tried, rel string) bool {
+		_, err := os.Lstat(filepath.Join(r.work.Project, rel))
+		return err == nil
+	}
+	agentDoes := agentDoes + manyFiles
+	accepts := func(r tried) func(string) bool { // all but what is dangerous in it
+		return func(id string) bool {
+			return slices.ContainsFunc(r.review.Files, func(f review.File) bool {
+				return f.Hunks[0].ID == id && !strings.HasSuffix(f.Path, ".envrc") && !strings.HasSuffix(f.Path, ".git")
+			})
+		}
+	}
+	r := tryWith(t, true, agentDoes)
+	if failed := settle(t, r, accepts(r)); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	if !exists(r, "node_modules/p/1001.js") || !exists(r, "node_modules/p/in") || exists(r, "node_modules/p/out") || exists(r, "node_modules/p/.git") ||
+		exists(r, "node_modules/p/.envrc") {
+		t.Error(shell(t, r.work.Project, "ls -lA node_modules node_modules/p | grep -v js"))
+	}
+	r = tryWith(t, true, agentDoes)
+	shell(t, r.work.Project, "mkdir -p node_modules/p; echo mine >node_modules/p/7.js")
+	if failed := settle(t, r, accepts(r)); !errors.Is(failed["node_modules/p"], ErrChanged) || shell(t, r.work.Project, "cat node_modules/p/7.js") != "mine\n" {
+		t.Error(failed)
+	}
+	r = tryWith(t, false, agentDoes)
+	if failed := settle(t, r, none); exists(r, "node_modules") {
+		t.Error(failed)
+	}
+	r = tryWith(t, false, agentDoes)
+	shell(t, r.work.Project, "sleep 0.02; echo mine >node_modules/p/7.js")
+	if failed := settle(t, r, none); !errors.Is(failed["node_modules/p"], ErrChanged) || shell(t, r.work.Project, "cat node_modules/p/7.js") != "mine\n" {
+		t.Error(failed)
+	}
+}
+
 func shell(t *testing.T, dir, script string) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-euc", script)
@@ -108,15 +157,19 @@ func write(t *testing.T, dir, rel, text string) {
 	}
 }
 
-// state is everything that a folder holds but folders that the run made.
+// state is everything that a folder holds.
 func state(t *testing.T, dir string) string {
 	t.Helper()
-	return shell(t, dir, `find . -mindepth 1 ! -path './new' ! -path './new/deep' -printf '%P %y %m %l ' \( -type f -exec sha256sum {} \; -o -printf '\n' \) | sed 's/  .*//' | sort`)
+	return shell(t, dir, `find . -mindepth 1 -printf '%P %y %m %l ' \( -type f -exec sha256sum {} \; -o -printf '\n' \) | sed 's/  .*//' | sort`)
 }
 
 func settle(t *testing.T, r tried, stays func(id string) bool) map[string]error {
 	t.Helper()
-	outcomes, err := Settle(r.work, r.former, r.review.Files, stays)
+	info, err := os.Stat(filepath.Join(r.keep, changes.SetFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes, err := Settle(r.work, r.former, info.ModTime().UnixNano(), r.review.Files, stays)
 	if err != nil {
 		t.Fatal(err)
 	}

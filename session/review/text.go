@@ -47,14 +47,10 @@ func (r *Review) Screen(rows, columns int) string {
 
 // title says how much there is to look at.
 func (r *Review) title() string {
-	text := r.Run + ": " + r.Headline
-	switch r.Dangerous {
-	case 0:
-		return text + "; nothing dangerous was found"
-	case 1:
-		return text + "; look at 1 of them first"
+	if r.Dangerous == 0 {
+		return r.Run + ": nothing dangerous was found; " + r.Headline
 	}
-	return text + fmt.Sprintf("; look at %d of them first", r.Dangerous)
+	return r.Run + fmt.Sprintf(": look at %d first; ", r.Dangerous) + r.Headline
 }
 
 // line is a dangerous file on the first screen.

@@ -271,7 +271,7 @@ func TestAttackAFloodOfTrapsIsCounted(t *testing.T) {
 			t.Errorf("%s is not on the screen:\n%s", info.Kind, screen)
 		}
 	}
-	if !strings.Contains(screen, fmt.Sprintf("look at %d of them", r.Dangerous)) {
+	if !strings.Contains(screen, fmt.Sprintf("look at %d first", r.Dangerous)) {
 		t.Errorf("no number:\n%s", screen)
 	}
 	for _, line := range strings.Split(screen, "\n") {

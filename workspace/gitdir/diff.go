@@ -32,15 +32,15 @@ type Difference struct {
 // Diff compares the last commit of a branch with what the host's repository has of it:
 // the commit at which both histories part, or nothing. The bundle in folder, the run's,
 // passes git's checks in a repository of ours, as in Apply. Nothing is written to the
-// host's.
-func Diff(ctx context.Context, folder string, c Commits) (found []Difference, err error) {
+// host's. names are all paths of the last commit.
+func Diff(ctx context.Context, folder string, c Commits) (found []Difference, names []string, err error) {
 	store := Store{Dir: c.Dir, Common: c.Common}
 	if store.Config, err = readConfig(store.Common, store.Dir); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	work, err := os.MkdirTemp(folder, "review-")
 	if err != nil {
-		return nil, fmt.Errorf("reading the agent's commits: %w", err)
+		return nil, nil, fmt.Errorf("reading the agent's commits: %w", err)
 	}
 	defer os.RemoveAll(work)
 	clean, err := newScratch(filepath.Join(work, "clean"), store)
@@ -50,10 +50,15 @@ func Diff(ctx context.Context, folder string, c Commits) (found []Difference, er
 	if err == nil {
 		found, err = clean.diff(ctx, clean.base(ctx, &scratch{dir: store.Dir}, c.Head), c.Head)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the agent's commits: %w", err)
+	if err == nil {
+		var text string
+		text, err = clean.git(ctx, nil, "ls-tree", "-r", "-z", "--name-only", "--full-tree", c.Head)
+		names = strings.Split(strings.TrimSuffix(text, "\x00"), "\x00")
 	}
-	return found, nil
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the agent's commits: %w", err)
+	}
+	return found, names, nil
 }
 
 // base is the commit at which a branch and the host's HEAD part; "" = they share none.
