@@ -58,7 +58,8 @@ func (s *settler) doFolder(st *folderStep) error {
 	if st.remove {
 		return s.removeFolder(st)
 	}
-	if info, err := s.project.Lstat(filepath.FromSlash(st.path)); err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	info, err := s.project.Lstat(filepath.FromSlash(st.path))
+	if err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return ErrChanged
 	}
 	return s.copyFolder(st)
