@@ -16,7 +16,7 @@ const maxNamed = 20
 // waitBefore waits for the end of that. The agent starts after it.
 func (r *run) lookBefore(ctx context.Context) {
 	r.looked = make(chan struct{})
-	if r.plan.mode != workspace.Bind { // the agent can change nothing of the project
+	if r.plan.mode != workspace.Bind && !r.plan.mode.IsCopy() { // the agent can change nothing of the project
 		close(r.looked)
 		return
 	}
@@ -28,7 +28,8 @@ func (r *run) lookBefore(ctx context.Context) {
 				ours = append(ours, filepath.ToSlash(rel))
 			}
 		}
-		r.before, r.lookErr = changes.Take(ctx, r.plan.Folder(), changes.Options{Keep: r.host.StateDir, Ours: ours, OutOfReach: r.outOfReach()})
+		r.before, r.lookErr = changes.Take(ctx, r.plan.Project.Dir,
+			changes.Options{Keep: r.host.StateDir, Ours: ours, OutOfReach: r.outOfReach()})
 	}()
 }
 
@@ -73,13 +74,16 @@ func (r *run) lookAfter(ctx context.Context) {
 	}
 	set := <-r.found
 	if set == nil {
+		r.dropTree()
 		return
 	}
 	r.result.Changes = set
-	warnings := set.Warnings(maxNamed)
-	r.result.Warnings = append(r.result.Warnings, warnings...)
-	if len(set.Repositories) > 0 {
-		r.host.Say("warning: " + warnings[0])
+	if !r.plan.mode.IsCopy() { // there nothing obeys them yet
+		warnings := set.Warnings(maxNamed)
+		r.result.Warnings = append(r.result.Warnings, warnings...)
+		if len(set.Repositories) > 0 {
+			r.host.Say("warning: " + warnings[0])
+		}
 	}
 	for _, line := range set.Unseen {
 		r.result.Warnings = append(r.result.Warnings, "the search for changes did not look at everything: "+line)
@@ -89,6 +93,7 @@ func (r *run) lookAfter(ctx context.Context) {
 		return
 	}
 	r.result.Files.Changes = filepath.Join(r.host.StateDir, changes.PatchFile)
+	r.settleTree()
 }
 
 // forgetBefore removes the copies that lookBefore made.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ const (
 	LabelRole      = "sbx-devc.role"      // "sidecar" or "agent"
 	LabelWorkspace = "sbx-devc.workspace" // the project's folder on the host
 	LabelName      = "sbx-devc.name"      // Options.Name
+	LabelMode      = "sbx-devc.mode"      // workspace.Mode; containers without it have the project mounted
 )
 
 // labelPlaced is what the run has put into the project's folder, on the
@@ -85,6 +87,7 @@ type Options struct {
 	// its inputs.
 	InputsNotFlags bool
 
+	Tree          string   // a path on this machine for a copy of the project, in the modes that make one; it must not exist
 	Persist       []string // paths of the agent's home that outlive the run, as HomePaths returns them
 	KeepClaude    bool     // a profile keeps what of Claude's own folder does not act
 	OwnFolders    []string // of this program's files on this machine, absolute; none is ever mounted
@@ -168,8 +171,10 @@ type Plan struct {
 	idle       time.Duration // Options.IdleTimeout
 	disk       int64         // bytes; 0 = no limit
 	mode       workspace.Mode
-	session    string   // Claude's name of the conversation on a terminal; "" = it is Claude's choice
-	persist    []string // Options.Persist
+	folder     string       // the project's on the host
+	git        gitdir.Facts // its repositories
+	session    string       // Claude's name of the conversation on a terminal; "" = it is Claude's choice
+	persist    []string     // Options.Persist
 	// obeysProject says that Claude obeys the project's settings.
 	obeysProject bool
 
@@ -205,13 +210,13 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	project, err := f.Workspace.Mounts(workspaceTarget, mode, s.Workspace.Protect)
+	project, err := projectMounts(o, f.Workspace, mode, s.Workspace.Protect)
 	if err != nil {
 		return nil, err
 	}
 	p := &Plan{
 		ID: o.ID, Name: o.Name, Network: s.Network, policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), mode: mode,
-		persist: o.Persist,
+		folder: f.Workspace.Dir, git: f.Workspace.Git, persist: o.Persist,
 	}
 	if mode == workspace.Bind { // they are about what the agent could change
 		p.Warnings = slices.Clone(f.Workspace.Notes)
@@ -248,7 +253,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	}
 	p.Sidecar = p.sidecar(o, f)
 	p.gitOwner = f.Workspace.Owner
-	p.gitOwner.UID, p.gitOwner.GID = agentUser(f.Workspace)
+	p.gitOwner.UID, p.gitOwner.GID = agentUser(f.Workspace, mode)
 	p.Agent = p.agent(o, s, f)
 	if err := p.environment(o, s); err != nil {
 		return nil, err
@@ -378,12 +383,15 @@ func FirewallContainer(id string) string { return "sbx-devc-" + id + "-firewall"
 func agentContainer(id string) string { return "sbx-devc-" + id + "-agent" }
 
 // Folder is the project's folder on the host, without symbolic links.
-func (p *Plan) Folder() string { return p.Project.Dir }
+func (p *Plan) Folder() string { return p.folder }
 
 func (p *Plan) labels(role, dir string) map[string]string {
 	labels := map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir}
 	if p.Name != "" {
 		labels[LabelName] = p.Name
+	}
+	if p.mode != workspace.Bind {
+		labels[LabelMode] = string(p.mode)
 	}
 	return labels
 }
@@ -429,8 +437,12 @@ func (p *Plan) lifeline() []string {
 	return []string{"--lifeline", "--deadline", (time.Duration(p.Timeout) + deadlineGrace).String()}
 }
 
-// agentUser is the user of the agent: the one that the project's folder belongs to.
-func agentUser(w *workspace.Workspace) (uid, gid int) {
+// agentUser is the user of the agent: the one that the project's folder, or its copy,
+// belongs to.
+func agentUser(w *workspace.Workspace, mode workspace.Mode) (uid, gid int) {
+	if mode.IsCopy() && os.Geteuid() > 0 { // who makes a copy owns it
+		return os.Geteuid(), os.Getegid()
+	}
 	if w.UID <= 0 {
 		return fallbackUID, fallbackUID
 	}

@@ -226,6 +226,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		t.Fatal(err)
 	}
 	tr.state = t.TempDir()
+	tr.options.Tree = filepath.Join(tr.state, TreeFolder)
 	tr.options.ID = fmt.Sprintf("test-%d-%d", os.Getpid(), trials.Add(1))
 	if tr.options.Image = tr.image; tr.image == "" {
 		tr.options.Image = testImage(t, e)

@@ -54,6 +54,9 @@ type Result struct {
 	ID     string
 	Name   string // Options.Name
 	Folder string // the project's, on this side, without symbolic links
+	// WorkTree is the folder in the run's own that the agent worked in, "" where that
+	// was Folder itself, or nothing changed in the copy.
+	WorkTree string
 	// ExitCode is what the caller should exit with: Claude's own code, or one
 	// of ours (see ExitCode), or 128+n after a signal. It is 0 only for a success
 	// whose output was passed on.

@@ -82,6 +82,9 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 		if r.agent != nil && r.ending == nil { // it may have run, though it did not come to its end
 			r.ending = newEnding(ctx, h.Signals, h.Say)
 		}
+		if r.agent == nil {
+			r.dropTree()
+		}
 		if r.ending != nil {
 			r.lookAfter(r.ending.look)
 			r.ending.stop()
@@ -101,6 +104,12 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 		}
 	}()
 	r.result.Prompt = known.String(visible.Line(h.Title))
+	if err := r.makeTree(ctx); err != nil {
+		r.looked = make(chan struct{})
+		close(r.looked)
+		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
+		return nil, err
+	}
 	r.lookBefore(ctx)
 	if err := r.saveFirstSummary(); err != nil {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
@@ -158,7 +167,7 @@ func (r *run) meetOthers(ctx context.Context) {
 	}
 	for _, labels := range others {
 		placed, first := labels[labelPlaced] // of each run's two containers one has it
-		if !first {
+		if !first || labels[LabelMode] != "" || r.plan.mode != workspace.Bind {
 			continue
 		}
 		r.placed.Adopt(placed)
@@ -312,12 +321,13 @@ func (r *run) cleanup(ctx context.Context) {
 }
 
 // folderInUse reports whether another run or a dev container works in a project's
-// folder. Placeholders are mounted there: removing a mount point on the host would
+// folder itself, and not on a copy of it. Placeholders are mounted there: removing a mount point on the host would
 // take the mount away from that run's agent, and end the dev container. An engine
 // that does not say counts as yes.
 func folderInUse(ctx context.Context, e *engine.Engine, folder string) bool {
 	for _, label := range []string{LabelWorkspace, "devcontainer.local_folder"} {
-		if others, err := e.InUse(ctx, label, folder); err != nil || len(others) > 0 {
+		others, err := e.InUse(ctx, label, folder)
+		if err != nil || slices.ContainsFunc(others, func(labels map[string]string) bool { return labels[LabelMode] == "" }) {
 			return true
 		}
 	}

@@ -57,6 +57,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		ID            string           `json:"id"`
 		Name          string           `json:"name,omitempty"`
 		Folder        string           `json:"folder"`
+		WorkTree      string           `json:"workTree,omitempty"` // the copy that the agent worked in, in the run's folder
 		ExitCode      int              `json:"exitCode"`
 		Conclusion    string           `json:"conclusion"`
 		Message       string           `json:"message,omitempty"`
@@ -80,7 +81,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Milliseconds  map[string]int64 `json:"milliseconds"`
 		Use           *use             `json:"use,omitempty"` // of the agent's container, counted by the engine
 	}{
-		SchemaVersion: 1, ID: result.ID, Name: result.Name, Folder: result.Folder, ExitCode: result.ExitCode,
+		SchemaVersion: 1, ID: result.ID, Name: result.Name, Folder: result.Folder, WorkTree: result.WorkTree, ExitCode: result.ExitCode,
 		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
 		Commits: result.Commits, Prompt: result.Prompt, Model: result.Model,
 		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD,

@@ -28,6 +28,17 @@ func workspaceMode(o Options, s settings.Settings, w *workspace.Workspace) (work
 	return mode, w.Refuse()
 }
 
+// projectMounts decides how the project is shown.
+func projectMounts(o Options, w *workspace.Workspace, mode workspace.Mode, protect []string) (*workspace.Mounts, error) {
+	if !mode.IsCopy() {
+		return w.Mounts(workspaceTarget, mode, protect)
+	}
+	if o.Tree == "" {
+		return nil, diag.WithHint(fmt.Errorf("%w: workspace mode %s is for 'sbx-devc run'", ErrConfig, mode), "use bind, ro or none here")
+	}
+	return w.CopyMounts(workspaceTarget, mode, o.Tree)
+}
+
 // addMounts adds the folders that the settings mount in addition to the project, and
 // returns what must be said about them.
 func addMounts(project *workspace.Mounts, w *workspace.Workspace, mounts []settings.Mount, o Options) (said []string, err error) {

@@ -40,8 +40,9 @@ type Workspace struct {
 }
 
 // WorkspaceModes are the ways into the sandbox: the folder itself, whose changes are seen
-// at once; the same, read-only; or an empty folder.
-var WorkspaceModes = []string{"bind", "ro", "none"}
+// at once; the same, read-only; an empty folder; a copy; or the files of the repository's
+// last commit.
+var WorkspaceModes = []string{"bind", "ro", "none", "copy", "clone"}
 
 // Mount is one folder or file of the host that the sandbox sees.
 type Mount struct {

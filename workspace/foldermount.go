@@ -107,7 +107,7 @@ func (m *Mounts) refuseAdded(w *Workspace, source string, readOnly bool, own []s
 		return "", ""
 	}
 	if m.mode != Bind && overlap(source, w.Dir) {
-		return "would let the agent change the project, which it can only read", "':ro' mounts it read-only"
+		return "would let the agent change the project itself, which this run does not", "':ro' mounts it read-only"
 	}
 	for _, p := range append(slices.Clone(w.Protect), w.Git.Paths()...) {
 		if overlap(source, filepath.Join(w.Dir, filepath.FromSlash(p))) {

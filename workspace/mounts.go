@@ -44,6 +44,11 @@ const (
 	Bind     Mode = "bind" // the folder itself; changes are seen at once
 	ReadOnly Mode = "ro"   // the folder itself, which the agent can read and not change
 	None     Mode = "none" // an empty folder, which ends with the run
+
+	// In these the agent works in a folder of the run's, and what it left there is taken
+	// into the project later.
+	Copy  Mode = "copy"  // a copy of the folder as it is
+	Clone Mode = "clone" // the files of the repository's last commit
 )
 
 // Mounts decides how the project is shown at target in a mode, with the protected paths
@@ -96,6 +101,47 @@ func (w *Workspace) Mounts(target string, mode Mode, more []string) (*Mounts, er
 	slices.SortFunc(m.List, func(a, b Mount) int { return strings.Compare(a.Target, b.Target) })
 	m.Placeholders = slices.SortedFunc(maps.Values(b.placeholders), func(a, b Placeholder) int { return strings.Compare(a.Path, b.Path) })
 	return m, nil
+}
+
+// IsCopy reports whether the agent works in a folder of the run's.
+func (m Mode) IsCopy() bool { return m == Copy || m == Clone }
+
+// CopyMounts decides how tree, a folder for the run alone, is shown at target in the
+// mode Copy or Clone, with git directories of the agent's own. Nothing in it is
+// protected, because programs of the host obey nothing there; a person looks at what
+// changed before it comes into the project. A clone needs a repository of the
+// project's own: the error wraps ErrRefused.
+func (w *Workspace) CopyMounts(target string, mode Mode, tree string) (*Mounts, error) {
+	facts := w.Git
+	if mode == Clone {
+		at := slices.IndexFunc(facts.Repositories, func(r gitdir.Repository) bool { return r.Path == ".git" && len(r.Stores) > 0 })
+		if at < 0 {
+			return nil, w.noClone()
+		}
+		own := facts.Repositories[at]
+		own.Stores = own.Stores[:1]
+		facts = gitdir.Facts{Repositories: []gitdir.Repository{own}}
+	}
+	m := &Mounts{Dir: tree, Target: target, mode: mode, Git: gitdir.NewLayout(facts, target)}
+	outside, covers := m.gitMounts(nil)
+	m.List = slices.AppendSeq(append(outside, Mount{Source: tree, Target: target}), maps.Values(covers))
+	slices.SortFunc(m.List, func(a, b Mount) int { return strings.Compare(a.Target, b.Target) })
+	return m, nil
+}
+
+// noClone says why there is nothing to clone.
+func (w *Workspace) noClone() error {
+	err := fmt.Errorf("%w: %s has no git repository of its own to clone", ErrRefused, w.Dir)
+	hint := "--workspace copy works on a copy of the folder"
+	for _, r := range w.Git.Repositories {
+		if r.Path == ".git" && r.Problem != "" {
+			err, hint = fmt.Errorf("%w: %s", err, r.Problem), r.Hint+"; "+hint
+		}
+	}
+	if w.Above != "" {
+		hint = fmt.Sprintf("run it on %s, whose part it is; %s", w.Above, hint)
+	}
+	return diag.WithHint(err, "%s", hint)
 }
 
 // mountBuilder collects the mounts of protected paths, by the path in the project.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -165,6 +166,7 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 		return a.planError(err)
 	}
 	options := sandbox.Options{ID: runs.NewID(), User: user, Own: own, Folder: folder, Environ: os.Environ(), OwnFolders: a.ownFolders()}
+	options.Tree = filepath.Join(a.runs().Dir(), options.ID, sandbox.TreeFolder)
 	for _, group := range o.groups() {
 		group.plan(&options)
 	}

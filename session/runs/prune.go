@@ -43,6 +43,7 @@ type keptRun struct {
 	age     time.Duration
 	bytes   int64
 	commits bool
+	tree    bool // a copy of the project with work that is not taken
 }
 
 // surplus lists the runs that may go: those beyond keep and keptBytes, the newest
@@ -53,7 +54,7 @@ func surplus(runs []keptRun, keep Keep) (gone []keptRun) {
 	for _, r := range runs {
 		number, bytes = number+1, bytes+r.bytes
 		switch {
-		case number <= keep.Runs && r.age <= oldest && bytes <= keptBytes, r.age < keptAnyway, r.commits && r.age < keptCommits:
+		case number <= keep.Runs && r.age <= oldest && bytes <= keptBytes, r.age < keptAnyway, r.commits && r.age < keptCommits, r.tree:
 		default:
 			gone = append(gone, r)
 		}
@@ -94,7 +95,11 @@ func (h Home) list(now time.Time) (runs []keptRun) {
 			continue
 		}
 		r := keptRun{id: id, age: now.Sub(began)}
-		_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		r.tree = filekind.IsFolder(filepath.Join(folder, sandbox.TreeFolder))
+		_ = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+			if name == filepath.Join(folder, sandbox.TreeFolder) {
+				return fs.SkipDir
+			}
 			if err == nil && d.Type().IsRegular() {
 				if info, err := d.Info(); err == nil {
 					r.bytes += info.Size()

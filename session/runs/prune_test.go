@@ -33,6 +33,7 @@ func TestOldRunsThatMayGo(t *testing.T) {
 		"too large":           {runs(5, keptRun{age: day, bytes: 1 << 30}), 3},
 		"too old":             {append(runs(5, keptRun{age: 99 * day}), keptRun{id: "5", age: 101 * day}), 1},
 		"with commits":        {runs(keep.Runs+7, keptRun{age: 29 * day, commits: true}), 0},
+		"with a copy":         {runs(keep.Runs+7, keptRun{age: 400 * day, tree: true}), 0},
 		"with old commits":    {runs(keep.Runs+7, keptRun{age: 31 * day, commits: true}), 7},
 	} {
 		gone := surplus(c.runs, keep)

@@ -89,6 +89,9 @@ func (f *filler) store(s Inner) error {
 	if err := f.folder(path.Join(s.Sub, "info")); err != nil {
 		return err
 	}
+	if s.Index != "" {
+		return errors.Join(f.newIndex(s), f.shared(shared, s))
+	}
 	err = f.each(own, s.Sub, ownFiles)
 	if indexes, globErr := fs.Glob(own.FS(), "sharedindex.*"); globErr == nil {
 		err = errors.Join(err, f.each(own, s.Sub, indexes))
@@ -104,8 +107,27 @@ func (f *filler) store(s Inner) error {
 			f.text(path.Join(s.Sub, "commondir"), "../..\n"),
 			f.text(path.Join(s.Sub, "gitdir"), path.Join(s.Worktree, ".git")+"\n"))
 	}
+	return f.shared(shared, s)
+}
+
+// shared copies what a linked worktree has from the repository around it.
+func (f *filler) shared(shared *os.Root, s Inner) error {
 	return errors.Join(f.each(shared, s.Sub, sharedFiles), f.tree(shared, s.Sub, "refs", leftRefs), f.objects(s),
 		f.text(path.Join(s.Sub, "config"), f.config(s)))
+}
+
+// newIndex copies an index of ours.
+func (f *filler) newIndex(s Inner) error {
+	file, err := os.Open(s.Index)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return f.copy(path.Join(s.Sub, "index"), file, info.Size(), info.ModTime())
 }
 
 // headText is what HEAD says; very old repositories have a symbolic link.

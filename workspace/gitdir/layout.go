@@ -41,6 +41,9 @@ type Inner struct {
 	Objects  string // the host's objects, in the agent's container; "" = those of the one around it
 	Worktree string // the folder of its files there; "" = git finds it itself
 	Links    []Link // to what the host has, in the container
+	// Index is a file of ours that the agent begins with instead of the host's index and
+	// of what the host is in the middle of; "" = the host's.
+	Index string `json:",omitempty"`
 }
 
 // Link is a symbolic link in a git directory.

@@ -1,0 +1,157 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/workspace"
+	"github.com/org/claude-sandbox/workspace/copytree"
+)
+
+// TreeFolder is the folder in a run's own that holds the copy of the project.
+const TreeFolder = "tree"
+
+// makeTree makes the copy of the project that the agent works in. It is a folder of the
+// run's and no volume: what a killed run left is where all look for it, and the search
+// for changes goes by the kernel's data of each file.
+func (r *run) makeTree(ctx context.Context) error {
+	p := r.plan
+	if !p.mode.IsCopy() {
+		return nil
+	}
+	if p.Project.Dir != filepath.Join(r.host.StateDir, TreeFolder) {
+		return fmt.Errorf("%w: the copy of the project is to be in %s, and the run's folder is %s", ErrConfig,
+			p.Project.Dir, r.host.StateDir)
+	}
+	uid, gid := -1, -1
+	if os.Geteuid() == 0 {
+		uid, gid = p.gitOwner.UID, p.gitOwner.GID
+	}
+	var err error
+	if p.mode == workspace.Clone {
+		err = r.clone(ctx, uid, gid)
+	} else {
+		var notes []string
+		notes, err = copytree.Copy(ctx, p.folder, p.Project.Dir, copytree.Options{Empty: p.git.Paths(), UID: uid, GID: gid})
+		p.Notes = append(p.Notes, notes...)
+	}
+	if err == nil {
+		err = p.makePlaces(uid, gid)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("%w: %w", ErrNoStart, err), os.RemoveAll(p.Project.Dir))
+	}
+	r.result.WorkTree = TreeFolder
+	return nil
+}
+
+// clone checks the repository's last commit out.
+func (r *run) clone(ctx context.Context, uid, gid int) error {
+	p := r.plan
+	inner := &p.Project.Git.Private[0].Stores[0]
+	head, err := inner.Head()
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(p.Project.Dir, 0o755); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(r.host.StateDir, "clone-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	index := filepath.Join(r.host.StateDir, "clone.index")
+	if err := inner.CheckOut(ctx, head.Commit, work, p.Project.Dir, index); err != nil {
+		return diag.OrHint(err, "--workspace copy works on a copy of the folder")
+	}
+	inner.Index = index
+	if uid >= 0 {
+		err = filepath.WalkDir(p.Project.Dir, func(name string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(name, uid, gid))
+		})
+	}
+	on := head.Branch
+	if on == "" {
+		on = "no branch"
+	}
+	p.Notes = append(p.Notes, fmt.Sprintf("the agent works on a clone of %s (%s): what is not committed is not in it",
+		head.Commit[:min(10, len(head.Commit))], on))
+	return err
+}
+
+// makePlaces makes what the copy may lack: places for the agent's git directories, and
+// the folder in which it begins.
+func (p *Plan) makePlaces(uid, gid int) error {
+	tree, err := os.OpenRoot(p.Project.Dir)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	made := func(rel string, err error) error {
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		if err == nil && uid >= 0 {
+			err = tree.Lchown(filepath.FromSlash(rel), uid, gid)
+		}
+		return err
+	}
+	for _, own := range p.Project.Git.Private {
+		if own.Place == workspaceTarget+"/"+own.Path {
+			if err := made(own.Path, tree.Mkdir(filepath.FromSlash(own.Path), 0o755)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range p.Project.Git.Files {
+		file, err := tree.OpenFile(filepath.FromSlash(f.Path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err == nil {
+			err = file.Close()
+		}
+		if err := made(f.Path, err); err != nil {
+			return err
+		}
+	}
+	begins, _ := strings.CutPrefix(p.Agent.WorkingDir, workspaceTarget+"/")
+	if begins == p.Agent.WorkingDir {
+		return nil
+	}
+	for _, step := range workspace.Steps(begins) {
+		if err := made(step, tree.Mkdir(filepath.FromSlash(step), 0o755)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleTree says where the agent's work is. A copy in which nothing changed is removed.
+func (r *run) settleTree() {
+	if r.result.WorkTree == "" {
+		return
+	}
+	_ = os.Remove(filepath.Join(r.host.StateDir, "clone.index"))
+	if r.result.Changes.Empty() {
+		r.dropTree()
+		return
+	}
+	r.host.Say(fmt.Sprintf("the project is as it was; the agent's work is in %s until it is applied or discarded", r.plan.Project.Dir))
+}
+
+// dropTree removes a copy in which nobody has worked.
+func (r *run) dropTree() {
+	if r.result.WorkTree == "" {
+		return
+	}
+	if err := os.RemoveAll(r.plan.Project.Dir); err != nil {
+		r.warn("the copy of the project stays: " + err.Error())
+		return
+	}
+	r.result.WorkTree = ""
+}
