@@ -37,36 +37,38 @@ func findRepositories(ctx context.Context, dir string) repositories {
 	r := repositories{found: map[string]obeyed.RepositoryKind{}}
 	seen := 0
 	_ = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
-		rel, relErr := filepath.Rel(dir, file)
-		rel = filepath.ToSlash(rel)
+		rel := func() string { // most entries need none
+			rel, _ := filepath.Rel(dir, file) // it is below dir
+			return filepath.ToSlash(rel)
+		}
 		switch {
-		case relErr != nil || errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
-			r.blind = append(r.blind, rel)
+			r.blind = append(r.blind, rel())
 			return nil
 		}
 		if ctx.Err() != nil {
-			r.blind = append(r.blind, fmt.Sprintf("everything after %s (%v)", rel, context.Cause(ctx)))
+			r.blind = append(r.blind, fmt.Sprintf("everything after %s (%v)", rel(), context.Cause(ctx)))
 			return fs.SkipAll
 		}
 		if seen++; seen > scanLimit {
-			r.blind = append(r.blind, fmt.Sprintf("everything after %s (%d entries were looked at)", rel, scanLimit))
+			r.blind = append(r.blind, fmt.Sprintf("everything after %s (%d entries were looked at)", rel(), scanLimit))
 			return fs.SkipAll
 		}
 		// Some file systems of hosts do not tell upper from lower case.
 		switch {
 		case d.Type()&(fs.ModeSocket|fs.ModeNamedPipe) != 0:
-			r.sockets = append(r.sockets, rel)
-		case strings.EqualFold(d.Name(), ".git") && rel != ".":
-			return r.gitEntry(file, rel, d)
+			r.sockets = append(r.sockets, rel())
+		case strings.EqualFold(d.Name(), ".git") && file != dir:
+			return r.gitEntry(file, rel(), d)
 		case strings.EqualFold(d.Name(), "HEAD"):
 			kind := obeyed.Bare(func(name string) bool {
 				_, err := os.Lstat(filepath.Join(filepath.Dir(file), name))
 				return err == nil
 			})
 			if kind != "" {
-				r.found[path.Dir(rel)] = kind
+				r.found[path.Dir(rel())] = kind
 			}
 		}
 		return nil

@@ -138,13 +138,17 @@ func parseIndex(in *bufio.Reader, prefix string) (map[string]tracked, error) {
 		}
 		meta, name, ok := strings.Cut(strings.TrimSuffix(head, "\x00"), "\t")
 		fields := strings.Fields(meta)
+		var f tracked
 		var lines [5]string
 		for i := range lines {
-			if lines[i], err = in.ReadString('\n'); err != nil {
+			line, err := in.ReadSlice('\n')
+			if err != nil {
 				return nil, fmt.Errorf("reading git's index: %w", err)
 			}
+			if i != 3 { // user and group: no text is made of it
+				lines[i] = string(line)
+			}
 		}
-		var f tracked
 		if ok && len(fields) == 3 {
 			f.blob = fields[1]
 			err = errors.Join(parseTime(lines[0], &f.ctime), parseTime(lines[1], &f.mtime),
@@ -172,11 +176,15 @@ func parseTime(line string, to *int64) error {
 
 // parsePair reads the value at a place of "  NAME: VALUE\tNAME: VALUE".
 func parsePair(line string, at, base int, to *uint64) (err error) {
-	pairs := strings.Split(strings.TrimSpace(line), "\t")
-	if at >= len(pairs) {
+	pair := strings.TrimSpace(line)
+	for range at {
+		_, pair, _ = strings.Cut(pair, "\t")
+	}
+	pair, _, _ = strings.Cut(pair, "\t")
+	_, value, found := strings.Cut(pair, ":")
+	if !found {
 		return fmt.Errorf("no value in %q", line)
 	}
-	_, value, _ := strings.Cut(pairs[at], ":")
 	*to, err = strconv.ParseUint(strings.TrimSpace(value), base, 64)
 	return err
 }
