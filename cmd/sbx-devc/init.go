@@ -57,6 +57,9 @@ nothing if the result has an error, gives the agent the container engine or woul
 not start. A hook that only runs an init-firewall.sh, as in Anthropic's reference
 container, is replaced by ours.
 
+In a repository's subfolder init asks whether the repository is meant: git does not
+work in a container of a part of it.
+
 Your home folder, / and the system's folders are refused.
 
 Exit code 0: written; 64: wrong usage; 66: DIR is missing; 73: the files could
@@ -104,6 +107,12 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	var to *ask.Terminal // nil = ask nobody
 	if !o.yes && !o.dryRun {
 		to = a.questions()
+	}
+	if to != nil && dir == "." {
+		var err error
+		if dir, err = askProject(ctx, to, dir); err != nil {
+			return err
+		}
 	}
 	if to != nil && !o.force && !o.extend {
 		if err := askExisting(ctx, to, dir, &o); err != nil {

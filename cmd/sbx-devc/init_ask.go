@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/ask"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/detect"
 	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/templates/scaffold"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // questions returns whom to ask; nil when nobody is there to answer. Both ends
@@ -94,6 +97,30 @@ func proposedFirst(values []string, proposed ...string) []string {
 	isProposed := func(v string) bool { return slices.Contains(proposed, v) }
 	return append(slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !isProposed(v) }),
 		slices.DeleteFunc(slices.Clone(values), isProposed)...)
+}
+
+// askProject asks whether the repository around the current folder is meant, where git
+// would not work in a container of the folder alone.
+func askProject(ctx context.Context, to *ask.Terminal, dir scaffold.Folder) (scaffold.Folder, error) {
+	full, err := filepath.Abs(string(dir))
+	if err != nil {
+		return dir, exitWith(exitInternal, err)
+	}
+	above := workspace.RepositoryOf(full)
+	if above == "" || above == full || workspace.CheckFolder(above) != nil {
+		return dir, nil
+	}
+	answer, err := to.One(ctx, "This is a part of the repository "+visible.Line(above), []ask.Option{
+		{Value: "all", Label: "Write a dev container for all of it"},
+		{Value: "part", Label: "Write one for this folder alone, in which git does not work"},
+	}, "")
+	if err != nil {
+		return dir, unanswered(err)
+	}
+	if answer == "all" {
+		return scaffold.Folder(above), nil
+	}
+	return dir, nil
 }
 
 // askExisting asks what to do where a dev container exists, before anything else

@@ -232,3 +232,39 @@ func TestInitAsksFirstWhereADevContainerExists(t *testing.T) {
 		})
 	}
 }
+
+// In a repository's subfolder the first question is which of both is meant: git does
+// not work in a container of a part of a repository.
+func TestInitAsksWhetherTheRepositoryIsMeant(t *testing.T) {
+	for key, written := range map[string]string{"1": ".", "2": "part"} {
+		t.Run(written, func(t *testing.T) {
+			dir, command := askedProject(t, "")
+			if out, err := exec.Command(testenv.Program(t, "git"), "init", "-q", dir).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if err := os.Mkdir(filepath.Join(dir, "part"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			command = "cd " + dir + "/part; " + strings.Replace(command, " init "+dir, " init", 1)
+			term := newTerminal(t, 100, 40, command)
+			term.expect("This is a part of the repository "+dir, key, "Enter")
+			if key == "1" {
+				for _, question := range []string{atTemplate, atPresets, atHosts, atWorkflow} {
+					term.expect(question, "Enter")
+				}
+			} else {
+				for _, question := range []string{"Template: a number from 1 to 11", "Presets to add to", atWorkflow} {
+					term.expect(question, "Enter")
+				}
+			}
+			term.expect(atLast, "Enter")
+			term.expect("exit=0")
+			for _, folder := range []string{".", "part"} {
+				_, err := os.Stat(filepath.Join(dir, folder, ".devcontainer", "devcontainer.json"))
+				if (err == nil) != (folder == written) {
+					t.Errorf("in %s: %v", folder, err)
+				}
+			}
+		})
+	}
+}
