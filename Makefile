@@ -9,6 +9,7 @@ BENCHTIME ?= 1s
 SOAK ?= 10m
 MUTANTS ?= 200000
 TEMPLATE ?= .*
+JOURNEY ?= .*
 
 # Packages with a test, fuzz test or benchmark that matches $(1).
 packages_with = $$(grep -rlE --include='*_test.go' '$(1)' . | xargs -r dirname | sort -u)
@@ -48,6 +49,10 @@ matrix: setup build ## build every template and bring it up with the official CL
 	SBX_TEMPLATE_MATRIX=1 go test -count=1 -timeout 40m -run '^TestTemplateMatrix$$/^$(TEMPLATE)$$' -v ./cmd/sbx-devc
 	@# claude-strict has two containers and a test of its own.
 	$(if $(filter .* claude-strict,$(TEMPLATE)),go test -count=1 -timeout 20m -run '^TestStrictDevcontainer$$' -v ./cmd/sbx-devc)
+
+.PHONY: journeys
+journeys: setup build ## from a clone to the agent's branch in projects of each kind, as users 1000, 1001 and root; takes minutes (JOURNEY=go: only those)
+	SBX_JOURNEYS=1 go test -count=1 -timeout 60m -run '^TestJourneys$$/$(JOURNEY)' -v ./cmd/sbx-devc
 
 # Renovate is no part of tools/package.json: six hundred packages for one test.
 .PHONY: renovate

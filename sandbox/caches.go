@@ -22,6 +22,7 @@ func cacheVariables() []string {
 	return []string{
 		"npm_config_cache=" + cacheFolder + "/npm",
 		"pnpm_config_store_dir=" + cacheFolder + "/pnpm",
+		"PNPM_HOME=" + cacheFolder + "/pnpm", // before version 11
 		"YARN_GLOBAL_FOLDER=" + cacheFolder + "/yarn-global",
 		"COREPACK_HOME=" + cacheFolder + "/corepack",
 		"COREPACK_ENABLE_DOWNLOAD_PROMPT=0",

@@ -505,6 +505,9 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		spec.WorkingDir = workspaceTarget
 		spec.Tmpfs[workspaceTarget] = own + ",mode=0755,size=4g"
 	}
+	for _, dir := range p.Project.Scratch {
+		spec.Tmpfs[dir] = own + ",mode=0755,size=16m"
+	}
 	for _, dir := range foldersToMounts(spec.Mounts) {
 		spec.Tmpfs[dir] = own + ",mode=0700,size=4g"
 	}

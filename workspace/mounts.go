@@ -30,7 +30,8 @@ type Mounts struct {
 	FoldsCase    bool          `json:"-"` // as Workspace.FoldsCase
 	List         []Mount       `json:"-"` // in the order of mounting: the project's by their targets, then others
 	Placeholders []Placeholder `json:"placeholders,omitempty"`
-	Git          gitdir.Layout `json:"git"` // the agent's own git directories
+	Git          gitdir.Layout `json:"git"`               // the agent's own git directories
+	Scratch      []string      `json:"scratch,omitempty"` // folders in the container to cover by empty ones in memory
 
 	mode    Mode
 	folders []addedFolder // of the host's, in addition to the project
@@ -91,6 +92,9 @@ func (w *Workspace) Mounts(target string, mode Mode, more []string) (*Mounts, er
 		if err := b.protect(p); err != nil {
 			return nil, err
 		}
+	}
+	if mode == Bind && w.Paths[".husky"] == Folder {
+		b.coverHusky(m)
 	}
 	for _, socket := range w.Sockets {
 		// Not read-only: its program may end and take it away, and sbx-init in
@@ -166,6 +170,23 @@ func (b *mountBuilder) hold(rel string, kind Kind, text string, shared bool) {
 		at := filepath.Join(b.workspace.Dir, filepath.FromSlash(rel))
 		b.placeholders[rel] = Placeholder{Path: at, Kind: kind, Text: text, Shared: shared}
 	}
+}
+
+// huskyOwn is where husky before version 8 puts a script, whatever HUSKY says, and where
+// its install fails if it cannot. Git on this machine obeys what is there.
+const huskyOwn = ".husky/_"
+
+// coverHusky covers huskyOwn, below the read-only mount of .husky. Where the cover is
+// lost, that mount is what the agent finds.
+func (b *mountBuilder) coverHusky(m *Mounts) {
+	switch b.workspace.Paths[huskyOwn] {
+	case Missing:
+		b.hold(huskyOwn, Folder, "", false)
+	case Folder:
+	default: // the engine would follow a link
+		return
+	}
+	m.Scratch = append(m.Scratch, path.Join(b.target, huskyOwn))
 }
 
 // protect mounts p and each folder on the way to it.

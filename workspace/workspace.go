@@ -108,7 +108,7 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 			w.Spellings[rel] = otherNames(dir, rel)
 		}
 	}
-	for _, p := range slices.Concat(w.Protect, more, w.Git.Paths()) {
+	for _, p := range slices.Concat(w.Protect, more, w.Git.Paths(), []string{huskyOwn}) {
 		for _, step := range Steps(p) {
 			kind, err := KindOf(filepath.Join(dir, filepath.FromSlash(step)))
 			if err != nil {

@@ -4,6 +4,7 @@
 # browser is fetched by 'npx puppeteer browsers install', where its host is allowed.
 ENV npm_config_cache=/home/agent/.cache/npm \
     pnpm_config_store_dir=/home/agent/.cache/pnpm \
+    PNPM_HOME=/home/agent/.cache/pnpm \
     YARN_GLOBAL_FOLDER=/home/agent/.cache/yarn-global \
     COREPACK_HOME=/home/agent/.cache/corepack \
     COREPACK_ENABLE_DOWNLOAD_PROMPT=0 \

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/md5"
+	"crypto/sha256"
+	"fmt"
+)
+
+// serveStatic is a stand-in of a package registry: its files by HTTP, under the name that
+// follows, on the journey's network.
+const serveStatic = `serve() { docker run -d --network $NETWORK --network-alias $1 -v $PWD:/srv:ro node:22-bookworm-slim node -e '
+	const fs = require("fs");
+	require("http").createServer((q, r) => {
+		const path = "/srv" + decodeURIComponent(q.url.split("?")[0]);
+		for (const name of [path, path + "/index.html"]) {
+			if (!fs.existsSync(name) || !fs.statSync(name).isFile()) continue;
+			r.setHeader("Content-Type", name.endsWith(".html") ? "text/html" : "application/octet-stream");
+			return r.end(fs.readFileSync(name));
+		}
+		r.statusCode = 404; r.end();
+	}).listen(80)'; }; serve`
+
+// wheel is a package of PyPI with its simple index.
+func wheel() map[string][]byte {
+	var out bytes.Buffer
+	zw := zip.NewWriter(&out)
+	for _, f := range [][2]string{
+		{"hello.py", "def word():\n    return 'hello'\n"},
+		{"hello-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: hello\nVersion: 1.0\n"},
+		{"hello-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{"hello-1.0.dist-info/RECORD", "hello.py,,\nhello-1.0.dist-info/METADATA,,\nhello-1.0.dist-info/WHEEL,,\nhello-1.0.dist-info/RECORD,,\n"},
+	} {
+		w, _ := zw.Create(f[0]) // into memory
+		_, _ = w.Write([]byte(f[1]))
+	}
+	_ = zw.Close()
+	const name = "hello-1.0-py3-none-any.whl"
+	return map[string][]byte{
+		"simple/hello/index.html": []byte(`<!DOCTYPE html><a href="/files/` + name + `">` + name + `</a>`),
+		"files/" + name:           out.Bytes(),
+	}
+}
+
+// crate is a package of crates.io with its sparse index.
+func crate() map[string][]byte {
+	packed := zipped(tarred("hello-1.0.0/Cargo.toml", "[package]\nname = \"hello\"\nversion = \"1.0.0\"\nedition = \"2021\"\n",
+		"hello-1.0.0/src/lib.rs", "pub const WORD: &str = \"hello\";\n"))
+	return map[string][]byte{
+		"index/config.json": []byte(`{"dl": "http://crates.test/dl"}`),
+		"index/he/ll/hello": fmt.Appendf(nil, `{"name":"hello","vers":"1.0.0","deps":[],"cksum":"%x","features":{},"yanked":false}`+"\n",
+			sha256.Sum256(packed)),
+		"dl/hello/1.0.0/download": packed,
+	}
+}
+
+// gem is a package of RubyGems with its compact index.
+func gem() map[string][]byte {
+	metadata := `--- !ruby/object:Gem::Specification
+name: hello
+version: !ruby/object:Gem::Version
+  version: 1.0.0
+platform: ruby
+authors: [A]
+bindir: bin
+date: 2026-01-01 00:00:00.000000000 Z
+dependencies: []
+executables: []
+extensions: []
+extra_rdoc_files: []
+files: [lib/hello.rb]
+require_paths: [lib]
+required_ruby_version: !ruby/object:Gem::Requirement
+  requirements:
+  - - ">="
+    - !ruby/object:Gem::Version
+      version: '0'
+required_rubygems_version: !ruby/object:Gem::Requirement
+  requirements:
+  - - ">="
+    - !ruby/object:Gem::Version
+      version: '0'
+rubygems_version: 3.3.0
+specification_version: 4
+summary: x
+`
+	packed := tarred("metadata.gz", string(zipped([]byte(metadata))), "data.tar.gz", string(zipped(tarred("lib/hello.rb", "HELLO = \"hello\"\n"))))
+	info := fmt.Appendf(nil, "---\n1.0.0 |checksum:%x\n", sha256.Sum256(packed))
+	return map[string][]byte{
+		"versions":             fmt.Appendf(nil, "created_at: 2026-01-01T00:00:00Z\n---\nhello 1.0.0 %x\n", md5.Sum(info)),
+		"info/hello":           info,
+		"gems/hello-1.0.0.gem": packed,
+	}
+}
+
+// tarred packs files, each after its name.
+func tarred(namesAndTexts ...string) []byte {
+	var out bytes.Buffer
+	tw := tar.NewWriter(&out)
+	for i := 0; i < len(namesAndTexts); i += 2 {
+		_ = tw.WriteHeader(&tar.Header{Name: namesAndTexts[i], Mode: 0o644, Size: int64(len(namesAndTexts[i+1])), Typeflag: tar.TypeReg})
+		_, _ = tw.Write([]byte(namesAndTexts[i+1])) // into memory
+	}
+	_ = tw.Close()
+	return out.Bytes()
+}
+
+func zipped(data []byte) []byte {
+	var out bytes.Buffer
+	zw := gzip.NewWriter(&out)
+	_, _ = zw.Write(data) // into memory
+	_ = zw.Close()
+	return out.Bytes()
+}
