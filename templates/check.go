@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"fmt"
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -26,4 +27,23 @@ func Check(files []File, git bool) ([]diag.Finding, error) {
 		return nil, err
 	}
 	return lint.Check(p), nil
+}
+
+// Problems says what is wrong with the template under these options, above a note.
+func (t *Template) Problems(options map[string]string) []string {
+	files, err := t.Render(options)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	findings, err := Check(files, false)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var out []string
+	for _, f := range findings {
+		if f.Severity.AtLeast(diag.SeverityWarning) {
+			out = append(out, fmt.Sprintf("%s:%d: %s: %s [%s]", f.File, f.Line, f.Severity, f.Message, f.Rule))
+		}
+	}
+	return out
 }

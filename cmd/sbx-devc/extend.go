@@ -35,7 +35,7 @@ func (a *app) extend(ctx context.Context, to *ask.Terminal, o initOptions, dir s
 		return exitWith(exitInternal, err)
 	}
 	report.Template = detect.Proposal{}
-	a.showReport(report, in)
+	a.say(scaffold.Reasons(report, in))
 	x, err := adopt.Plan(dir, config, in.Presets, in.Allow)
 	if err != nil {
 		return initError(err)

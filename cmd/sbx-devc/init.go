@@ -133,7 +133,7 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	if err != nil {
 		return initError(err)
 	}
-	a.showReport(report, in)
+	a.say(scaffold.Reasons(report, in))
 	if to != nil {
 		if in, err = askInput(ctx, to, report, o.Request, in); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	if err != nil {
 		return initError(err)
 	}
-	a.showTools(report, in)
+	a.say(scaffold.MissingTools(report, in))
 	a.showOpenings(draft.Files)
 	if o.dryRun {
 		if err := a.showFiles(dir, draft.Files, "changed, needs --force"); err != nil {

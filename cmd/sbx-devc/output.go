@@ -114,3 +114,10 @@ func count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// say shows lines for people.
+func (a *app) say(lines []string) {
+	for _, line := range lines {
+		fmt.Fprintf(a.stderr, "sbx-devc: %s\n", line)
+	}
+}

@@ -91,7 +91,7 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	}
 	if o.format != "diff" {
 		lesson := learn.New(records, log.Policy, o.learn)
-		a.sayNotes(lesson)
+		a.say(lesson.Notes())
 		return a.printEntries(lesson, o.format)
 	}
 	file, err := settingsToExtend(o.file)
@@ -100,7 +100,7 @@ func (a *app) policyLearn(ctx context.Context, o learnOptions, args []string) er
 	}
 	policy := file.Settings.Policy()
 	lesson := learn.New(records, policy, o.learn)
-	a.sayNotes(lesson)
+	a.say(lesson.Notes())
 	if policy.Mode() == firewall.ModeAudit && !o.enforce {
 		fmt.Fprintf(a.stderr, "sbx-devc: the mode of %s is still audit, which lets everything out; --enforce sets it to allowlist\n", o.file)
 	}
@@ -202,13 +202,6 @@ func settingsToExtend(file string) (*settings.File, error) {
 		return nil, exitWith(exitConfig, diag.WithHint(f.Err(), "sbx-devc validate %s shows everything that is wrong", file))
 	}
 	return f, nil
-}
-
-// sayNotes says what a person should know before the entries are added.
-func (a *app) sayNotes(l *learn.Lesson) {
-	for _, note := range l.Notes() {
-		fmt.Fprintf(a.stderr, "sbx-devc: %s\n", note)
-	}
 }
 
 // printEntries prints the entries for a command line or for a list.

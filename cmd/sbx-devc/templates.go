@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/features"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -102,7 +101,7 @@ Exit code 0: nothing above a note; 1: findings; 2: wrong usage.`,
 				}
 				combinations := t.Combinations()
 				for _, options := range combinations {
-					for _, p := range problems(t, options) {
+					for _, p := range t.Problems(options) {
 						bad++
 						fmt.Fprintf(a.stdout, "%s %v: %s\n", id, options, p)
 					}
@@ -117,55 +116,6 @@ Exit code 0: nothing above a note; 1: findings; 2: wrong usage.`,
 	}
 }
 
-// problems says what is wrong with a template under these options.
-func problems(t *templates.Template, options map[string]string) []string {
-	files, err := t.Render(options)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	findings, err := templates.Check(files, false)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	var out []string
-	for _, f := range findings {
-		if f.Severity.AtLeast(diag.SeverityWarning) {
-			out = append(out, fmt.Sprintf("%s:%d: %s: %s [%s]", f.File, f.Line, f.Severity, f.Message, f.Rule))
-		}
-	}
-	return out
-}
-
-// collections packs the templates and the Feature.
-func collections() (templateArtifacts, featureArtifacts []publish.Artifact, err error) {
-	var sources []publish.Source
-	for _, id := range templates.IDs() {
-		t, err := templates.Load(id)
-		if err != nil {
-			return nil, nil, err
-		}
-		archive, err := t.Archive()
-		if err != nil {
-			return nil, nil, err
-		}
-		sources = append(sources, publish.Source{ID: t.ID, Version: t.Version, Metadata: t.Manifest(), Archive: archive})
-	}
-	if templateArtifacts, err = publish.Pack(publish.Templates, sources); err != nil {
-		return nil, nil, err
-	}
-	f, err := features.Firewall()
-	if err != nil {
-		return nil, nil, err
-	}
-	archive, err := f.Archive()
-	if err != nil {
-		return nil, nil, diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
-	}
-	featureArtifacts, err = publish.Pack(publish.Features,
-		[]publish.Source{{ID: f.ID, Version: f.Version, Metadata: f.Metadata, Archive: archive}})
-	return templateArtifacts, featureArtifacts, err
-}
-
 func (a *app) templatesPackCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "pack DIR",
@@ -176,7 +126,7 @@ bytes. The written files are printed.`,
 		Example: "  sbx-devc templates pack out",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			ts, fs, err := collections()
+			ts, fs, err := publish.Collections()
 			if err != nil {
 				return exitWith(exitInternal, err)
 			}
@@ -227,7 +177,7 @@ another content; 78: the registry does not accept the credentials.`,
 						"write it as REGISTRY/NAME, for example ghcr.io/me/templates"))
 				}
 			}
-			ts, fs, err := collections()
+			ts, fs, err := publish.Collections()
 			if errors.Is(err, carried.ErrNotCarried) && featureSpace == "" {
 				err = nil
 			}

@@ -2,7 +2,7 @@
 // that dev container tools read (containers.dev, "Distribution"), and pushes
 // them.
 //
-//	Template.Archive ─┐
+//	Template.Archive ─┐ Collections: those that this program carries
 //	Feature.Archive ──┼-> Pack -> []Artifact{repository, tags, manifest} -> Push -> registry
 //	collection.json ──┘
 //

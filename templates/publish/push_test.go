@@ -15,7 +15,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/test/registrytest"
+	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/publish"
 )
 
@@ -113,5 +115,16 @@ func TestVersionNeverMoves(t *testing.T) {
 		if _, err := publish.Pack(publish.Templates, []publish.Source{{ID: "x", Version: version, Metadata: json.RawMessage(`{}`)}}); err == nil {
 			t.Errorf("the version %q is accepted", version)
 		}
+	}
+}
+
+// The templates can be published also where the program carries no sbx-init.
+func TestCollections(t *testing.T) {
+	ts, fs, err := publish.Collections()
+	if errors.Is(err, carried.ErrNotCarried) {
+		err, fs = nil, make([]publish.Artifact, 2)
+	}
+	if want := len(templates.IDs()) + 1; err != nil || len(ts) != want || len(fs) != 2 { // each with its collection
+		t.Errorf("%d templates, want %d; %d Features; %v", len(ts), want, len(fs), err)
 	}
 }

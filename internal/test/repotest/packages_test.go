@@ -128,7 +128,7 @@ var allowed = map[string][]string{
 	"templates/detect":           {"firewall", "internal/jsonc"},
 	"templates/lock":             {"templates", "templates/merge", "devcontainer/compose", "devcontainer/dockerfile", "internal/jsonc"},
 	"templates/merge":            {"internal/jsonc"},
-	"templates/publish":          {"imagebuild/artifact", "imagebuild/registry", "imagebuild/tags"},
+	"templates/publish":          {"features", "templates", "imagebuild/artifact", "imagebuild/registry", "imagebuild/tags"},
 	"features":                   {"internal/carried", "internal/jsonc"},
 	"agent":                      {},
 	"agent/conversation":         {},
