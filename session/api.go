@@ -40,5 +40,6 @@ func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error
 		}
 	}
 	return nil, none, exitcode.With(exitcode.NoSecret, diag.WithHint(errors.New("there is no key for the model API"),
-		"set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from 'claude setup-token'; it stays on this machine and never enters the sandbox"))
+		"set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from 'claude setup-token', or keep one with "+
+			"'sbx-devc login'; it stays on this machine and never enters the sandbox"))
 }

@@ -128,6 +128,8 @@ func (a *app) root() *cobra.Command {
 		a.updateCommand(),
 		a.cleanCommand(),
 		a.profileCommand(),
+		a.loginCommand(),
+		a.logoutCommand(),
 		a.driftCommand(),
 		a.lockCommand(),
 		a.templatesCommand(),

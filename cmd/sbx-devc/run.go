@@ -271,7 +271,11 @@ func (a *app) runHost(ctx context.Context, o runOptions, plan *sandbox.Plan) (*s
 			return nil, exitWith(exitNoInput, err)
 		}
 	}
-	upstream, credential, err := session.ModelAPI(a.modelKey(&o.settings.secrets))
+	getenv, err := a.keyOf(&o.settings.secrets, plan.Folder())
+	if err != nil {
+		return nil, err
+	}
+	upstream, credential, err := session.ModelAPI(getenv)
 	if err != nil {
 		return nil, err
 	}

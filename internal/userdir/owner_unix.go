@@ -49,3 +49,6 @@ func systemDir(getenv func(string) string) (string, error) {
 	}
 	return filepath.Join(home, ".config"), nil
 }
+
+// OthersRead reports whether others than its owner may read a file.
+func OthersRead(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }

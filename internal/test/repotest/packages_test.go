@@ -156,6 +156,7 @@ var allowed = map[string][]string{
 	"session/volumes":            {"sandbox", "settings/trust", "internal/engine", "internal/filelock"},
 	"session/images":             {"devcontainer", "devcontainer/effective", "features", "imagebuild", "imagebuild/feature", "imagebuild/npm", "imagebuild/registry", "imagebuild/store", "sandbox", "session/volumes", "internal/engine", "internal/progress", "session/recipe", "templates/detect", "templates/lock", "templates/scaffold"},
 	"session/instructions":       {"sandbox"},
+	"session/storedkey":          {"internal/userdir"},
 	"session/decision":           {"agent", "firewall/audit", "sandbox", "sandbox/changes", "session/review", "session/runs", "workspace/gitdir", "workspace/obeyed"},
 	"session/review":             {"agent", "firewall", "firewall/audit", "sandbox/changes", "workspace/obeyed"},
 	"session/recipe":             {"devcontainer", "devcontainer/dockerfile", "features", "imagebuild", "settings", "settings/trust", "internal/jsonc"},
