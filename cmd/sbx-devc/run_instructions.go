@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/instructions"
 )
 
@@ -46,12 +47,29 @@ func (a *app) instructions(dir string, o instructionFlags, options *sandbox.Opti
 		return nil, exitWith(exitNoInput, err)
 	}
 	if options.TrustProject && !o.projectHooks { // with its settings Claude reads them where they are
-		of, err := instructions.Project(dir)
+		of, err := a.projectTexts(dir, o.trustProject)
 		if err != nil {
-			return nil, exitWith(exitNoInput, err)
+			return nil, err
 		}
 		texts.Add(of)
 	}
 	options.Instructions.LeftOut = texts.LeftOut
 	return texts.Files, nil
+}
+
+// projectTexts are the texts for Claude of a trusted project: all of them for this run
+// alone, or those that the user has accepted as they are.
+func (a *app) projectTexts(dir string, all bool) (*instructions.Set, error) {
+	if all {
+		of, err := instructions.Project(dir)
+		if err != nil {
+			return nil, exitWith(exitNoInput, err)
+		}
+		return of, nil
+	}
+	own, err := a.ownFolder()
+	if err != nil {
+		return nil, err
+	}
+	return accept.Texts(own, dir)
 }

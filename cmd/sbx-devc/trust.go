@@ -33,6 +33,8 @@ both. From then on 'run' takes the file as it is, and the image, which it builds
 the dev container's Dockerfile. It asks again, with the difference, when the file, a
 list that it names, or a file that the image is made of has changed. A copy of the
 project in another folder is another project; linked worktrees of a repository are one.
+Skills, commands, agents and output styles in .claude are accepted with it; one that is
+new or changes later stays away from Claude until you accept it here.
 
 What was accepted is kept in trust.json in sbx-devc in your folder of settings
 ($XDG_CONFIG_HOME or ~/.config). 'init' accepts the file that it wrote itself. The
@@ -87,16 +89,16 @@ func (a *app) trust(ctx context.Context, o trustOptions, dir string) error {
 	if err != nil {
 		return err
 	}
-	trusted := question.Standing() == trust.Trusted
+	trusted := question.Standing() == trust.Trusted && !question.NewTexts()
 	if o.show {
-		fmt.Fprintf(a.stdout, "%s is %s.\n", question.Subject(), inWords(question.Standing()))
+		fmt.Fprintf(a.stdout, "%s is %s.\n", question.Subject(), inWords(question))
 		question.Show(a.stdout)
 		if !trusted {
 			return exitWith(exitFindings, nil)
 		}
 		return nil
 	}
-	fmt.Fprintf(a.stderr, "sbx-devc: %s is %s\n", question.Subject(), inWords(question.Standing()))
+	fmt.Fprintf(a.stderr, "sbx-devc: %s is %s\n", question.Subject(), inWords(question))
 	question.Show(a.stderr)
 	if trusted {
 		return nil
@@ -120,9 +122,12 @@ func (a *app) trust(ctx context.Context, o trustOptions, dir string) error {
 	return nil
 }
 
-func inWords(s trust.Standing) string {
-	switch s {
+func inWords(q *accept.Question) string {
+	switch q.Standing() {
 	case trust.Trusted:
+		if q.NewTexts() {
+			return "trusted, and texts for Claude are not"
+		}
 		return "trusted"
 	case trust.Changed:
 		return "not trusted: it has changed since you accepted it"

@@ -22,6 +22,7 @@ import (
 type Question struct {
 	project *session.Project
 	answer  trust.Answer
+	texts   texts
 	entry
 }
 
@@ -38,7 +39,11 @@ func About(own userdir.Dir, p *session.Project) (*Question, error) {
 		return nil, err
 	}
 	answer, err := e.store.Look(e.name, p.Content())
-	return &Question{p, answer, e}, exitError(err)
+	if err != nil {
+		return nil, exitError(err)
+	}
+	texts, err := e.texts(p.Dir)
+	return &Question{p, answer, texts, e}, exitError(err)
 }
 
 func entryOf(own userdir.Dir, dir string) (e entry, err error) {
@@ -68,7 +73,11 @@ func (q *Question) Standing() trust.Standing { return q.answer.Standing }
 
 // Accept remembers the files as they were read. by names the command.
 func (q *Question) Accept(by string) error {
-	return exitError(q.store.Accept(q.name, q.project.Content(), by))
+	err := q.store.Accept(q.name, q.project.Content(), by)
+	if err == nil {
+		err = q.acceptTexts(q.texts, by)
+	}
+	return exitError(err)
 }
 
 // Subject names the files that the question is about.
@@ -89,6 +98,7 @@ func (q *Question) Show(w io.Writer) {
 		fmt.Fprintln(w, "The difference from what you accepted:")
 		writeBounded(w, q.project.Content().Diff(old))
 	}
+	q.showTexts(w)
 	for _, dir := range q.answer.Elsewhere {
 		fmt.Fprintf(w, "You accepted the same text in %s.\n", visible.ASCII(dir))
 	}

@@ -41,7 +41,14 @@ func Written(own userdir.Dir, dir string, files map[string][]byte, by string) er
 			return fmt.Errorf("%s is not the file that was written", name)
 		}
 	}
-	return exitError(e.store.Accept(e.name, content, by))
+	err = e.store.Accept(e.name, content, by)
+	if err == nil {
+		var t texts
+		if t, err = e.texts(dir); err == nil && t.accepted == nil {
+			err = e.acceptTexts(t, by)
+		}
+	}
+	return exitError(err)
 }
 
 // Keep follows a change of the settings of the project in dir by the user's word:
@@ -70,6 +77,9 @@ func List(own userdir.Dir) ([]Project, error) {
 	entries, err := store.List()
 	projects := []Project{}
 	for _, e := range entries {
+		if strings.HasSuffix(e.Project, textsName("")) {
+			continue
+		}
 		projects = append(projects, Project{e, stateOf(e)})
 	}
 	return projects, exitError(err)
@@ -101,7 +111,11 @@ func Remove(own userdir.Dir, dir string) (name string, err error) {
 	if err != nil {
 		return "", exitError(err)
 	}
-	removed, err := store.Remove(name)
+	_, err = store.Remove(textsName(name))
+	removed := false
+	if err == nil {
+		removed, err = store.Remove(name)
+	}
 	if err != nil {
 		return "", exitError(err)
 	}

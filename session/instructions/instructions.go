@@ -1,6 +1,7 @@
 package instructions
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -179,4 +180,32 @@ func reason(err error) string {
 		return at.Err.Error()
 	}
 	return err.Error()
+}
+
+// Texts returns the texts by their paths.
+func (s *Set) Texts() map[string][]byte {
+	texts := map[string][]byte{}
+	for _, f := range s.Files {
+		texts[f.Path] = f.Data
+	}
+	return texts
+}
+
+// Other lists the texts that are not in accepted in just this form, by their paths.
+func (s *Set) Other(accepted map[string][]byte) (names []string) {
+	for _, f := range s.Files {
+		if text, ok := accepted[f.Path]; !ok || !bytes.Equal(text, f.Data) {
+			names = append(names, f.Path)
+		}
+	}
+	return names
+}
+
+// Only leaves out the texts that are not in accepted in just this form.
+func (s *Set) Only(accepted map[string][]byte, why string) {
+	other := s.Other(accepted)
+	for _, name := range other {
+		s.leave(".claude/"+name, why)
+	}
+	s.Files = slices.DeleteFunc(s.Files, func(f sandbox.HomeFile) bool { return slices.Contains(other, f.Path) })
 }
