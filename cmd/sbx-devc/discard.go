@@ -25,6 +25,9 @@ func (a *app) discardCommand() *cobra.Command {
 is, and named; so is one whose former content the run did not keep. Of a run on a copy
 the copy is removed, and the project stays as it is.
 
+Changes that you or others made while the run worked are among those of the run, and
+are undone as well. What is text comes back with 'sbx-devc diff RUN | git apply'.
+
 No commit is lost: they stay in the run's folder, for as long as that is kept, and
 'sbx-devc apply' brings the branches back.
 

@@ -263,6 +263,25 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
+// The diff of a run brings back what was discarded, in the words of discard's help.
+func TestTheDiffBringsBackWhatWasDiscarded(t *testing.T) {
+	r := newReviewedRun(t, someFiles, mixedEdits+"; rm src/b.go; ln -s a.go src/link; chmod 755 Makefile", false)
+	state := "git status --short -uall; cat src/a.go Makefile .github/workflows/ci.yml; readlink src/link"
+	changed := r.shell(r.project, state)
+	r.wants(r.devc("discard", "--yes", reviewedID), exitOK)
+	if left := r.shell(r.project, "git status --short -uall"); left != "" {
+		t.Fatal(left)
+	}
+	r.wants(r.devc("diff", reviewedID), exitOK)
+	if err := os.WriteFile(filepath.Join(r.state, "diff"), []byte(r.stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.shell(r.project, "git apply ../state/diff")
+	if got := r.shell(r.project, state); got != changed {
+		t.Errorf("got\n%s\nwant\n%s", got, changed)
+	}
+}
+
 // Without a terminal review reports: text, JSON, and a page that loads and runs nothing.
 func TestReviewReports(t *testing.T) {
 	r := newReviewedRun(t, someFiles, mixedEdits+`; printf '<script>alert(1)</script>\033[2J\n' >src/'<img src=x onerror=alert(1)>'`, false)

