@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ func (a *app) explainCommand() *cobra.Command {
   sbx-devc explain privileged`,
 		Args:        cobra.ExactArgs(1),
 		Annotations: map[string]string{annotationChecker: ""},
-		RunE:        func(_ *cobra.Command, args []string) error { return a.explain(args[0]) },
+		RunE:        func(_ *cobra.Command, args []string) error { return explainRule(a.stdout, args[0]) },
 	}
 }
 
@@ -32,7 +33,7 @@ func findRule(word string) (rule.Rule, bool) {
 	return lint.LookupRule(strings.ToLower(word))
 }
 
-func (a *app) explain(word string) error {
+func explainRule(to io.Writer, word string) error {
 	r, ok := findRule(word)
 	if !ok {
 		err := fmt.Errorf("there is no rule %q", word)
@@ -41,7 +42,7 @@ func (a *app) explain(word string) error {
 		}
 		return exitWith(exitCheckUsage, diag.WithHint(err, "sbx-devc rules lists them"))
 	}
-	if err := manual.Explain(a.stdout, r); err != nil {
+	if err := manual.Explain(to, r); err != nil {
 		return exitWith(exitNoCheck, err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates/adopt"
@@ -63,7 +64,7 @@ func (a *app) driftExtended(dir scaffold.Folder) error {
 }
 
 // lockShowExtended shows which Feature an extended dev container has.
-func (a *app) lockShowExtended(dir scaffold.Folder) error {
+func lockShowExtended(to io.Writer, dir scaffold.Folder) error {
 	list, err := adopt.Features(dir)
 	if err != nil {
 		return exitWith(exitInternal, err)
@@ -78,7 +79,7 @@ func (a *app) lockShowExtended(dir scaffold.Folder) error {
 		case pin == "":
 			pin = "(not looked up)"
 		}
-		fmt.Fprintf(shown(a.stdout), "feature   %s %s\n", f.Name, pin)
+		fmt.Fprintf(shown(to), "feature   %s %s\n", f.Name, pin)
 	}
 	return nil
 }

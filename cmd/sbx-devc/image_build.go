@@ -119,7 +119,7 @@ func (a *app) imageBuild(ctx context.Context, o imageBuildOptions) error {
 	if err != nil {
 		return imageError(err)
 	}
-	return imageError(a.writeImage(ctx, o, made))
+	return imageError(writeImage(ctx, a.stdout, o, made))
 }
 
 // nameable refuses, before anything is built, names that no engine takes,
@@ -158,7 +158,7 @@ func knownPlatforms(list []string) error {
 
 // writeImage writes the image wherever the flags say, and prints what it is
 // called there.
-func (a *app) writeImage(ctx context.Context, o imageBuildOptions, made artifact.Artifact) error {
+func writeImage(ctx context.Context, to io.Writer, o imageBuildOptions, made artifact.Artifact) error {
 	if o.oci != "" {
 		if err := artifact.WriteLayout(ctx, o.oci, made, nil, o.tag); err != nil {
 			return err
@@ -191,7 +191,7 @@ func (a *app) writeImage(ctx context.Context, o imageBuildOptions, made artifact
 			return err
 		}
 	}
-	_, err := fmt.Fprintln(a.stdout, name)
+	_, err := fmt.Fprintln(to, name)
 	return err
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -45,7 +46,7 @@ the credentials; 1: it could not be read.`,
 			if asJSON {
 				return printJSON(a.stdout, i)
 			}
-			a.printInspection(i)
+			printInspection(a.stdout, i)
 			return nil
 		},
 	}
@@ -54,21 +55,21 @@ the credentials; 1: it could not be read.`,
 	return cmd
 }
 
-func (a *app) printInspection(i *imagebuild.Inspection) {
-	fmt.Fprintf(a.stdout, "%s@%s\n", i.Repository, i.Digest)
+func printInspection(to io.Writer, i *imagebuild.Inspection) {
+	fmt.Fprintf(to, "%s@%s\n", i.Repository, i.Digest)
 	for _, p := range i.Platforms {
-		fmt.Fprintf(a.stdout, "\n%s  %s  %s in %d layers\n", p.Platform, p.Digest, progress.Size(p.Size), len(p.Layers))
+		fmt.Fprintf(to, "\n%s  %s  %s in %d layers\n", p.Platform, p.Digest, progress.Size(p.Size), len(p.Layers))
 		for _, l := range p.Layers {
-			fmt.Fprintf(a.stdout, "  %s %10s  %s\n", l.Digest, progress.Size(l.Size), l.CreatedBy)
+			fmt.Fprintf(to, "  %s %10s  %s\n", l.Digest, progress.Size(l.Size), l.CreatedBy)
 		}
 		for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
-			fmt.Fprintf(a.stdout, "  %s: %s\n", key, p.Labels[key])
+			fmt.Fprintf(to, "  %s: %s\n", key, p.Labels[key])
 		}
 	}
 	if len(i.Referrers) > 0 {
-		fmt.Fprintln(a.stdout, "\nattached:")
+		fmt.Fprintln(to, "\nattached:")
 	}
 	for _, r := range i.Referrers {
-		fmt.Fprintf(a.stdout, "  %s  %s\n", r.Digest, r.Kind)
+		fmt.Fprintf(to, "  %s  %s\n", r.Digest, r.Kind)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -92,7 +93,7 @@ func (a *app) imageVerify(ctx context.Context, o imageVerifyOptions, ref string)
 	if err != nil {
 		return exitWith(exitNoCheck, err)
 	}
-	if err := a.printVerified(result, o.json); err != nil {
+	if err := printVerified(a.stdout, result, o.json); err != nil {
 		return err
 	}
 	if !result.OK {
@@ -143,16 +144,16 @@ func (o *imageVerifyOptions) verification(m imagebuild.Materials) (v imagebuild.
 }
 
 // printVerified prints the checks and how they ended.
-func (a *app) printVerified(v *imagebuild.Verified, asJSON bool) error {
+func printVerified(to io.Writer, v *imagebuild.Verified, asJSON bool) error {
 	if asJSON {
-		return printJSON(a.stdout, v)
+		return printJSON(to, v)
 	}
 	for _, check := range v.Checks {
 		word := "ok"
 		if !check.OK {
 			word = "WRONG"
 		}
-		if _, err := fmt.Fprintf(a.stdout, "%-6s %s: %s\n", word, check.Name, check.Detail); err != nil {
+		if _, err := fmt.Fprintf(to, "%-6s %s: %s\n", word, check.Name, check.Detail); err != nil {
 			return err
 		}
 	}

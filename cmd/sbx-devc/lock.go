@@ -68,7 +68,7 @@ is written then.`,
 func (a *app) lockShow(dir scaffold.Folder) error {
 	l, err := scaffold.ReadLock(dir)
 	if errors.Is(err, scaffold.ErrExtended) {
-		return a.lockShowExtended(dir)
+		return lockShowExtended(a.stdout, dir)
 	}
 	if err != nil {
 		return exitWith(exitNoCheck, err)

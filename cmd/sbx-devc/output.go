@@ -71,8 +71,8 @@ func wantsJSON(args []string) bool {
 
 // answerError is the answer in JSON of a command that has none: one object on
 // one line, without the keys that a result would have.
-func (a *app) answerError(err error) {
-	enc := json.NewEncoder(a.stdout)
+func answerError(to io.Writer, err error) {
+	enc := json.NewEncoder(to)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(struct { // a stream that cannot be written has been spoken of
 		SchemaVersion int            `json:"schemaVersion"`

@@ -18,11 +18,11 @@ func (a *app) policyPresetsCommand() *cobra.Command {
 		Short: "List the presets: the hosts of each, their source, and the risks",
 		Example: `  sbx-devc policy presets
   sbx-devc policy presets npm github`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.policyPresets(args) },
+		RunE: func(_ *cobra.Command, args []string) error { return policyPresets(a.stdout, args) },
 	}
 }
 
-func (a *app) policyPresets(names []string) error {
+func policyPresets(to io.Writer, names []string) error {
 	for _, name := range names {
 		if _, ok := firewall.Preset(name); !ok {
 			_, bad := firewall.NewPolicy(firewall.Network{Presets: []string{name}})
@@ -39,6 +39,6 @@ func (a *app) policyPresets(names []string) error {
 			fmt.Fprintf(&b, "    note    %s\n", p.Note)
 		}
 	}
-	_, err := io.WriteString(a.stdout, b.String())
+	_, err := io.WriteString(to, b.String())
 	return err
 }

@@ -76,7 +76,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if exit.Err != nil {
 		a.printError(exit.Err)
 		if wantsJSON(args) {
-			a.answerError(exit.Err)
+			answerError(a.stdout, exit.Err)
 		}
 	}
 	return exit.Code

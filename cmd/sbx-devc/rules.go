@@ -22,21 +22,21 @@ wrong. "*" marks those that 'sbx-devc fix' can correct.`,
   sbx-devc rules --format json`,
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{annotationChecker: ""},
-		RunE:        func(*cobra.Command, []string) error { return a.rules(format) },
+		RunE:        func(*cobra.Command, []string) error { return rules(a.stdout, format) },
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or markdown (docs/checks.md and docs/checks)")
 	return cmd
 }
 
-func (a *app) rules(format string) error {
+func rules(to io.Writer, format string) error {
 	var err error
 	switch format {
 	case "text":
-		err = rulesText(a.stdout)
+		err = rulesText(to)
 	case "json":
-		err = rulesJSON(a.stdout)
+		err = rulesJSON(to)
 	case "markdown":
-		err = rulesMarkdown(a.stdout)
+		err = rulesMarkdown(to)
 	default:
 		return exitWith(exitCheckUsage, unknownValue("format", format, "text", "json", "markdown"))
 	}

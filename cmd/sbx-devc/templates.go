@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -188,10 +189,10 @@ another content; 78: the registry does not accept the credentials.`,
 			if err != nil {
 				return err
 			}
-			if err := a.pushAll(cmd.Context(), ts, args[0], force, options); err != nil || featureSpace == "" {
+			if err := pushAll(cmd.Context(), a.stdout, ts, args[0], force, options); err != nil || featureSpace == "" {
 				return err
 			}
-			return a.pushAll(cmd.Context(), fs, featureSpace, force, options)
+			return pushAll(cmd.Context(), a.stdout, fs, featureSpace, force, options)
 		},
 	}
 	cmd.Flags().StringVar(&featureSpace, "features", "", "also push the Feature, below this namespace")
@@ -199,13 +200,14 @@ another content; 78: the registry does not accept the credentials.`,
 	return cmd
 }
 
-func (a *app) pushAll(ctx context.Context, artifacts []publish.Artifact, namespace string, force bool, options registry.Options) error {
+func pushAll(ctx context.Context, to io.Writer, artifacts []publish.Artifact, namespace string, force bool,
+	options registry.Options) error {
 	for _, artifact := range artifacts {
 		reference, err := publish.Push(ctx, artifact, namespace, force, options)
 		if err != nil {
 			return imageError(err)
 		}
-		fmt.Fprintln(a.stdout, reference)
+		fmt.Fprintln(to, reference)
 	}
 	return nil
 }
