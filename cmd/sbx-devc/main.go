@@ -10,6 +10,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 
@@ -31,7 +32,7 @@ func main() {
 	if err != nil {
 		self = os.Args[0]
 	}
-	app := &app{self: self, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: found.Getenv}
+	app := &app{self: self, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: found.Getenv, hand: found.Hand}
 	os.Exit(app.main(ctx, os.Args[1:]))
 }
 
@@ -56,4 +57,7 @@ type app struct {
 	stderr io.Writer // everything for people
 	getenv func(string) string
 	self   string // path of this program
+	args   []string
+	// hand gives the keys to another process of this program, which cmd will start.
+	hand func(cmd *exec.Cmd) (done func(), err error)
 }

@@ -42,7 +42,7 @@ func exitWith(code int, err error) error { return exitcode.With(code, err) }
 func (a *app) main(ctx context.Context, args []string) int {
 	out := &results{to: a.stdout}
 	own := *a
-	own.stdout = out
+	own.stdout, own.args = out, args
 	root := own.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -156,6 +156,7 @@ func (a *app) root() *cobra.Command {
 		a.logsCommand(),
 		a.lsCommand(),
 		a.statusCommand(),
+		a.attachCommand(),
 		a.execCommand(),
 		a.shellCommand(),
 		a.stopCommand(),

@@ -71,6 +71,7 @@ traffic out, and the agent, which has no capability and no key. Without DIR it i
 project around the current folder, and the agent begins in that folder.
 
 On a terminal, without a prompt, it is Claude Code's own interface, as 'claude' is.
+Ctrl-P Ctrl-Q leaves it running for 'sbx-devc attach', Ctrl-Z suspends your side.
 With a prompt the agent works alone and answers, as 'claude -p' does: the prompt is
 an argument, comes from --prompt-file or on standard input, whose text is added to an
 argument. An argument that names a folder is DIR; a prompt of one word comes after DIR
@@ -118,6 +119,9 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 				if err := group.check(cmd.Flags()); err != nil {
 					return exitWith(exitUsage, err)
 				}
+			}
+			if o.terminal.needsSupervisor() && !o.dryRun {
+				return a.supervise(cmd.Context(), o.terminal)
 			}
 			dir, folder := a.runDir(given.dir)
 			return a.run(cmd.Context(), dir, folder, o)
@@ -212,7 +216,7 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 
 // start brings the images, does the run and tells what became of it.
 func (a *app) start(ctx context.Context, o runOptions, choice images.Choice, plan *sandbox.Plan, host *sandbox.Host,
-	summary *session.SummaryFile) error {
+	summary *session.SummaryFile) (err error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -244,8 +248,12 @@ func (a *app) start(ctx context.Context, o runOptions, choice images.Choice, pla
 	// supervises it.
 	ctx = context.WithoutCancel(ctx)
 	host.Say("the run " + plan.ID + " starts in " + plan.Folder())
-	if o.terminal.on {
-		defer a.joinTerminal(o.terminal, host)()
+	if o.terminal.on || o.terminal.detach {
+		leave, failure := a.joinTerminal(o.terminal, plan, host)
+		if failure != nil {
+			return failure
+		}
+		defer func() { err = leave(err) }()
 	}
 	out := a.attachOutput(host, o.output.format)
 	result, err := sandbox.Run(ctx, e, plan, *host)

@@ -1,32 +1,49 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/agent/conversation"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/terminal"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
-// terminalFlags are about a run on a terminal.
+// terminalFlags are about a run on a terminal, and one that goes on without it.
 type terminalFlags struct {
 	shell     bool
 	clipboard bool
+	detach    bool
+	client    int  // the descriptor of a supervisor's first Client; 0 = this is none
 	on        bool // the run is one; no flag
 }
+
+// clientFlag is the hidden flag of a supervisor.
+const clientFlag = "supervise-for"
 
 func (o *terminalFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.shell, "shell", false, "start bash on your terminal in place of Claude Code")
 	f.BoolVar(&o.clipboard, "clipboard", false, "let programs in the sandbox write your terminal's clipboard (OSC 52)")
+	f.BoolVarP(&o.detach, "detach", "d", false, "leave the run to a supervisor in the background; attach, logs -f, status and stop find it")
+	f.IntVar(&o.client, clientFlag, 0, "")
+	f.Lookup(clientFlag).Hidden = true
 }
 
 func (o *terminalFlags) check(*pflag.FlagSet) error {
 	if o.shell && !o.on {
 		return diag.WithHint(errors.New("--shell needs a terminal, and takes no prompt"), "run it on a terminal: sbx-devc run --shell")
+	}
+	if o.detach && !canSupervise {
+		return errors.New("--detach is not supported on this system")
 	}
 	return nil
 }
@@ -38,6 +55,12 @@ func (o *terminalFlags) plan(p *sandbox.Options) {
 	}
 }
 
+// needsSupervisor reports whether another process has to do the run: one that goes on
+// when this one leaves its terminal, or is suspended.
+func (o *terminalFlags) needsSupervisor() bool {
+	return (o.on || o.detach) && o.client == 0 && canSupervise
+}
+
 // onTerminal reports whether a run shows a person Claude's own interface: with claude
 // that is the way without -p, and a prompt or another form of output asks for an answer
 // and no conversation.
@@ -46,23 +69,121 @@ func (a *app) onTerminal(o *runOptions) bool {
 	return !asked && isTerminal(a.stdin) && isTerminal(a.stdout)
 }
 
-// joinTerminal gives a run the terminal of this process. finish ends it, when the run's
-// last words for people are said.
-func (a *app) joinTerminal(o terminalFlags, host *sandbox.Host) (finish func()) {
+// joinTerminal gives a run its person: the Client of another process, or a terminal here.
+// What people read goes to the Client from here on. leave ends that: it tells the Client
+// how the run ended, which err says, and returns what is left to say.
+func (a *app) joinTerminal(o terminalFlags, plan *sandbox.Plan, host *sandbox.Host) (leave func(err error) error, err error) {
 	s := terminal.NewServer()
 	s.Suspends, s.Clipboard = !o.shell, o.clipboard
-	host.Terminal = s
-	here, there := net.Pipe()
-	s.Serve(there)
-	client := terminal.Client{In: a.stdin.(terminal.Input), Out: a.stdout.(terminal.Output), Words: a.stderr, Clipboard: o.clipboard}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		client.Run(here)
-	}()
-	a.stderr = s.Words()
-	return func() {
-		s.Close(0)
-		<-ended
+	s.Farewell = "sbx-devc: the run " + plan.ID + " goes on"
+	join := "sbx-devc attach " + plan.ID
+	if !o.on {
+		join = "sbx-devc logs -f " + plan.ID
 	}
+	s.Farewell += "; to see it: " + join + ", to end it: sbx-devc stop " + plan.ID + "\n"
+	s.OnDetach = leaveStreams
+	ended := make(chan struct{})
+	if o.client == 0 {
+		here, there := net.Pipe()
+		s.Serve(there)
+		client := a.client(o.clipboard)
+		go func() {
+			defer close(ended)
+			client.Run(here)
+		}()
+	} else {
+		close(ended)
+		conn, err := connOf(o.client)
+		if err != nil {
+			return nil, exitWith(exitInternal, err)
+		}
+		s.Serve(conn)
+		leaveGroup()
+	}
+	host.Signals = bothSignals(host.Signals, s.Signals())
+	a.stderr = s.Words()
+	var listener net.Listener
+	if o.on {
+		host.Terminal = s
+		listener = a.listen(plan.ID, s)
+	} else {
+		a.stdout = io.Discard // the transcript is kept
+		s.Begin()
+	}
+	return func(err error) error {
+		code, show := exitcode.Of(err, exitInternal)
+		if show != nil {
+			s.End()
+			diag.WriteError(s.Words(), "sbx-devc", withHint(show))
+		}
+		if listener != nil {
+			_ = listener.Close()
+		}
+		s.Close(code)
+		<-ended
+		return exitWith(code, nil)
+	}, nil
+}
+
+// client is the Client that has this process's terminal.
+func (a *app) client(clipboard bool) *terminal.Client {
+	c := &terminal.Client{Words: a.stderr, Clipboard: clipboard}
+	c.In, _ = a.stdin.(terminal.Input)
+	c.Out, _ = a.stdout.(terminal.Output)
+	return c
+}
+
+// listen lets other processes of the user join the run's terminal; nil = none can.
+func (a *app) listen(id string, s *terminal.Server) net.Listener {
+	name := a.runs().Socket(id)
+	err := os.MkdirAll(filepath.Dir(name), 0o700)
+	var l net.Listener
+	if err == nil {
+		l, err = net.Listen("unix", name)
+	}
+	if err != nil {
+		fmt.Fprintf(a.stderr, "sbx-devc: note: no other terminal can join this run: %v\n", err)
+		return nil
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.Serve(conn)
+		}
+	}()
+	return l
+}
+
+// bothSignals are those of two channels.
+func bothSignals(one, other <-chan os.Signal) <-chan os.Signal {
+	both := make(chan os.Signal, 4)
+	go func() {
+		for {
+			var next os.Signal
+			select {
+			case next = <-one:
+			case next = <-other:
+			}
+			both <- next
+		}
+	}()
+	return both
+}
+
+// follow is a Client's time at a supervisor, and the exit code of this process.
+func (a *app) follow(ctx context.Context, c *terminal.Client, conn io.ReadWriteCloser) (how terminal.Ending, err error) {
+	signals, stop := catchSignals()
+	defer stop()
+	c.Signals = signals
+	how, code := c.Run(conn)
+	switch how {
+	case terminal.Ended:
+		return how, exitWith(code, nil)
+	case terminal.Taken:
+		fmt.Fprintln(a.stderr, "sbx-devc: another terminal has joined the run in the place of this one")
+	}
+	return how, nil
 }

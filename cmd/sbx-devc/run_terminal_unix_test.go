@@ -138,7 +138,10 @@ func TestLookIntoARun(t *testing.T) {
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
-	agents := func() string { out, _ := devc("", "exec", "long", "--", "sh", "-c", `cat /proc/[0-9]*/cmdline | tr '\0' ' '`); return out }
+	agents := func() string {
+		out, _ := devc("", "exec", "long", "--", "sh", "-c", `cat /proc/[0-9]*/cmdline | tr '\0' ' '`)
+		return out
+	}
 	waitFor(t, func() bool { return strings.Contains(agents(), "sleep 778") })
 	_ = killed.Process.Kill()
 	_ = killed.Wait()
@@ -166,5 +169,72 @@ func waitFor(t *testing.T, is func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not come to that")
 		}
+	}
+}
+
+// A person leaves Claude's interface and comes back, suspends it and goes on, and the
+// run goes on all the time. When the person's program is killed, the run ends in order.
+func TestDetachAttachSuspend(t *testing.T) {
+	s, r := onScreen(t, fakeapi.Script{Final: "It is made."}, "; echo code=$?")
+	s.expect("bypass permissions on")
+	s.press("C-p", "C-q")
+	s.expect("to end it: sbx-devc stop")
+	s.expect("code=0")
+	if up := r.containers(t); len(up) != 2 {
+		t.Errorf("containers of the run that goes on: %v", up)
+	}
+	s.press("clear; sbx attach; echo code=$?", "Enter")
+	s.expect("bypass permissions on")
+	s.press("make it", "Enter")
+	s.expect("It is made.")
+	s.press("C-z")
+	s.expect("Stopped")
+	s.press("clear; stty -a | grep -o ' icanon'", "Enter")
+	s.expect(" icanon")
+	s.press("fg", "Enter")
+	s.expect("bypass permissions on")
+	s.expect("It is made.")
+	clients, err := exec.Command("pgrep", "-f", r.Path+" attach$").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid := range strings.FieldsSeq(string(clients)) {
+		_ = exec.Command("kill", "-9", pid).Run()
+	}
+	waitFor(t, func() bool { return len(r.containers(t, "-a")) == 0 })
+	waitFor(t, func() bool {
+		text, _ := os.ReadFile(filepath.Join(onlyRun(t, r.state()), "summary.json"))
+		return strings.Contains(string(text), `"conclusion": "cancelled"`)
+	})
+}
+
+// When a run's supervisor is killed, the person's terminal is as it was, and the
+// containers end by themselves.
+func TestTheSupervisorOfATerminalIsKilled(t *testing.T) {
+	s, r := onScreen(t, fakeapi.Script{}, "--shell; echo code=$?; stty -a | grep -o ' icanon'")
+	s.expect("agent@")
+	out, err := exec.Command("pgrep", "-f", r.Path+" run --shell --"+clientFlag).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = exec.Command("kill", "-9", strings.TrimSpace(string(out))).Run()
+	shown := s.expect(" icanon")
+	if !strings.Contains(shown, "the run's supervisor was ended by a signal: killed") || !strings.Contains(shown, "code=70") {
+		t.Errorf("the screen shows\n%s", shown)
+	}
+	waitFor(t, func() bool { return len(r.containers(t)) == 0 })
+}
+
+// A prompt's run goes on without its terminal, and says at once by which name.
+func TestAPromptDetached(t *testing.T) {
+	s, r := onScreen(t, fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"touch begun; sleep 2; touch done"}}}}, "-d 'make it'; echo code=$?")
+	if shown := s.expect("code=0"); !strings.Contains(shown, "sbx-devc logs -f") {
+		t.Errorf("the screen shows\n%s", shown)
+	}
+	s.press("clear; sbx logs -f", "Enter")
+	s.expect("this answer was scripted")
+	waitFor(t, func() bool { return len(r.containers(t, "-a")) == 0 })
+	if _, err := os.Stat(filepath.Join(r.Dir, "done")); err != nil {
+		t.Error(err)
 	}
 }

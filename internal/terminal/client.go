@@ -31,6 +31,8 @@ type Client struct {
 	Words io.Writer // gets the lines for the person while the terminal is as it was
 	// Clipboard is Filter.Clipboard.
 	Clipboard bool
+	// Detach leaves the program as soon as it has begun: the terminal stays as it is.
+	Detach bool
 	// Signals go to the supervisor; nil = none come.
 	Signals <-chan os.Signal
 
@@ -75,6 +77,10 @@ func (c *Client) Run(conn io.ReadWriteCloser) (how Ending, code int) {
 		}
 		switch k {
 		case begin:
+			if c.Detach {
+				c.send(detach, nil)
+				continue
+			}
 			if err := c.raw(len(content) == 1 && content[0] == 1); err != nil {
 				c.say([]byte("sbx-devc: error: " + err.Error() + "\n"))
 				return Lost, 0
@@ -254,12 +260,12 @@ func (c *Client) suspend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.before == nil {
-		stopSelf(c.stopped)
+		stopSelf()
 		return
 	}
 	c.send(pause, nil)
 	c.leave()
-	stopSelf(c.stopped)
+	stopSelf()
 	if err := c.enter(); err != nil {
 		_ = c.conn.Close()
 		return

@@ -16,8 +16,12 @@ const (
 	maxWords   = 4 << 20
 )
 
-// redrawPause is between the two sizes that make a program draw its screen anew.
-const redrawPause = 150 * time.Millisecond
+// redrawPatience bounds the time between the two sizes that make a program draw its
+// screen anew: a program that is busy may see only the second one.
+const redrawPatience = time.Second
+
+// cleared is what a program writes that draws its whole screen.
+const cleared = "\x1b[2J"
 
 // Server is the supervisor's end of a terminal: what the program in the sandbox reads
 // and writes. Without a Client the output is dropped. NewServer makes one; all methods
@@ -27,6 +31,8 @@ type Server struct {
 	Suspends bool
 	// Clipboard is Filter.Clipboard.
 	Clipboard bool
+	// Farewell is what a person reads who leaves.
+	Farewell string
 	// OnDetach is called when the person leaves the program to the supervisor; nil = nothing.
 	OnDetach func()
 
@@ -39,6 +45,7 @@ type Server struct {
 	screen  *Filter
 	shown   bytes.Buffer // screen's output of one Write
 	size    Size         // the newest
+	redraws bool         // the program has another size than that, for a moment
 	sizes   chan Size
 	signals chan os.Signal
 }
@@ -161,6 +168,7 @@ func (s *Server) hear(p *peer, k kind, content []byte) (detached bool) {
 		}
 	case detach:
 		if s.open {
+			p.send(words, []byte(s.Farewell))
 			p.send(left, nil)
 			s.client, p.gone = nil, true
 			return true
@@ -177,13 +185,21 @@ func (s *Server) resize(p *peer, to Size) {
 		push(s.sizes, to)
 		return
 	}
-	p.redraw = false
+	p.redraw, s.redraws = false, true
 	push(s.sizes, Size{to.Columns, max(to.Rows, 2) - 1})
-	time.AfterFunc(redrawPause, func() {
+	time.AfterFunc(redrawPatience, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		push(s.sizes, s.size)
+		s.redrawn()
 	})
+}
+
+// redrawn gives a program its right size after the other one.
+func (s *Server) redrawn() {
+	if s.redraws {
+		s.redraws = false
+		push(s.sizes, s.size)
+	}
 }
 
 func push(sizes chan Size, newest Size) {
@@ -248,6 +264,9 @@ func (s *Server) Write(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	s.shown.Reset()
 	_, _ = s.screen.Write(p)
+	if s.redraws && bytes.Contains(s.shown.Bytes(), []byte(cleared)) {
+		s.redrawn()
+	}
 	for s.client != nil && !s.client.paused && s.client.queue.Len() > maxWaiting && !s.over {
 		s.changed.Wait()
 	}

@@ -8,7 +8,7 @@ const canStop = false
 
 func notifyResize(chan<- os.Signal) {}
 func notifyStop(chan<- os.Signal)   {}
-func stopSelf(chan<- os.Signal)     {}
+func stopSelf()                     {}
 
 // waiter returns ready, which reports true until stop was called; the read that follows
 // waits.

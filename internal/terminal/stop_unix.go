@@ -17,20 +17,22 @@ const canStop = true
 func notifyResize(c chan<- os.Signal) { signal.Notify(c, syscall.SIGWINCH) }
 func notifyStop(c chan<- os.Signal)   { signal.Notify(c, syscall.SIGTSTP) }
 
-// stopPatience bounds the wait for the stop: a group that no shell can continue is
-// never stopped.
+// stopPatience bounds the wait for the stop, which comes some moments after the signal.
 const stopPatience = 300 * time.Millisecond
 
 // stopSelf stops this process and its group, as the terminal's own key would, and
-// returns when it is continued. stopped is notifyStop's.
-func stopSelf(stopped chan<- os.Signal) {
+// returns when it is continued. The group of a session's first process is not stopped: no
+// shell is there to continue it. The signal is SIGSTOP, because Go's runtime takes the
+// default action of SIGTSTP away for good once it was caught.
+func stopSelf() {
+	if session, err := unix.Getsid(0); err != nil || session == unix.Getpgrp() {
+		return
+	}
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)
-	signal.Reset(syscall.SIGTSTP)
-	defer notifyStop(stopped)
-	_ = syscall.Kill(0, syscall.SIGTSTP)
-	select { // the signal may come some moments after the call
+	_ = syscall.Kill(0, syscall.SIGSTOP)
+	select {
 	case <-continued:
 	case <-time.After(stopPatience):
 	}

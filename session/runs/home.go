@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -180,6 +181,12 @@ func (h Home) Reap(ctx context.Context) {
 	defer cancel()
 	for _, line := range sandbox.Reap(ctx, h.Live(), engine.Connect) {
 		h.note(line)
+	}
+	sockets, _ := filepath.Glob(filepath.Join(h.Live(), "*"+socketSuffix)) // the pattern is ours
+	for _, name := range sockets {
+		if id := strings.TrimSuffix(filepath.Base(name), socketSuffix); idForm.MatchString(id) && !h.goesOn(id) {
+			_ = os.Remove(name)
+		}
 	}
 }
 

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/terminal"
+)
+
+func (a *app) attachCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "attach [RUN]",
+		Short: "Give your terminal to a run that goes on",
+		Long: `Show the interface of RUN, a run's id or name, on your terminal; without RUN it is the
+run that goes on in the project around the current folder, or the only one. Ctrl-P
+Ctrl-Q leaves it running again. A terminal that has the run loses it to yours.
+
+The exit code is the run's, when it ends here. 66: no such run goes on, or it has no
+terminal because it answers a prompt; 'sbx-devc logs -f' shows that one.`,
+		Example: `  sbx-devc run --detach
+  sbx-devc attach`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.attach(cmd.Context(), args) },
+	}
+}
+
+func (a *app) attach(ctx context.Context, args []string) error {
+	if !isTerminal(a.stdin) || !isTerminal(a.stdout) {
+		return exitWith(exitUsage, diag.WithHint(errors.New("attach needs a terminal"), "'sbx-devc logs -f' shows a run anywhere"))
+	}
+	run, err := a.goingRun(args)
+	if err != nil {
+		return err
+	}
+	conn, err := net.Dial("unix", a.runs().Socket(run.ID))
+	if err != nil {
+		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("the run %s has no terminal to join: %w", run.ID, err),
+			"see what it does: sbx-devc logs -f %s", run.ID))
+	}
+	how, err := a.follow(ctx, a.client(false), conn)
+	if how == terminal.Lost {
+		return exitWith(exitInternal, fmt.Errorf("the supervisor of the run %s is gone", run.ID))
+	}
+	return err
+}
