@@ -26,7 +26,7 @@ type Headless struct {
 	// ProjectSettings makes Claude obey the project's settings, with hooks, and read
 	// all of its instructions itself.
 	ProjectSettings bool
-	MCPConfig       string   // file with MCP servers that Claude starts; "" = none
+	MCPConfigs      []string // files with MCP servers that Claude starts
 	Resume          string   // the conversation to go on with, which claude finds in its folder; "" = a new one
 	ExtraArgs       []string // appended as they are; see CheckExtraArgs
 }
@@ -81,7 +81,9 @@ func (h Headless) guards(settings string) []string {
 // texts adds what Claude reads, and the user's own arguments.
 func (h Headless) texts(args []string) []string {
 	args = option(args, "--append-system-prompt", h.AppendSystemPrompt)
-	args = option(args, "--mcp-config", h.MCPConfig)
+	for _, file := range h.MCPConfigs {
+		args = append(args, "--mcp-config="+file) // a value of its own would take the words behind it along
+	}
 	for _, folder := range h.MemoryOf {
 		args = option(args, "--add-dir", folder)
 	}

@@ -114,7 +114,7 @@ func (i Instructions) note(unread []string, inputs bool) string {
 func (i Instructions) of(h agent.Headless, workDir string) agent.Headless {
 	h.ProjectSettings = i.Settings
 	if i.MCP {
-		h.MCPConfig = workspaceTarget + "/.mcp.json"
+		h.MCPConfigs = append(slices.Clone(h.MCPConfigs), workspaceTarget+"/.mcp.json")
 	}
 	if !i.Memory || i.Settings {
 		return h

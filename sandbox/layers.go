@@ -56,7 +56,7 @@ func Overlay(base, top settings.Settings) settings.Settings {
 		Disk:    cmp.Or(top.Limits.Disk, base.Limits.Disk),
 		Timeout: cmp.Or(top.Limits.Timeout, base.Limits.Timeout),
 	}
-	s.MCP.Servers = append(slices.Clone(base.MCP.Servers), top.MCP.Servers...)
+	s.MCP.Servers = settings.MergeMCPServers(base.MCP.Servers, top.MCP.Servers)
 	s.Image = cmp.Or(top.Image, base.Image)
 	s.Topology = cmp.Or(top.Topology, base.Topology)
 	return s
@@ -151,6 +151,9 @@ func widening(base, project settings.Settings) ([]wide, error) {
 		if !slices.ContainsFunc(base.Secrets, func(b settings.Secret) bool { return b.Name == s.Name }) {
 			found = append(found, wide{"secrets: " + s.Name, "--secret " + s.Name})
 		}
+	}
+	for _, m := range project.MCP.Servers {
+		found = append(found, wide{"mcp.servers: " + m.Name, "--mcp-servers " + m.Name})
 	}
 	for _, p := range project.EnvPrefixes {
 		if !slices.ContainsFunc(base.EnvPrefixes, func(b string) bool { return strings.HasPrefix(p, b) }) {

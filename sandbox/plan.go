@@ -99,8 +99,9 @@ type Options struct {
 	Environ       []string // the caller's environment, NAME=value, for EnvPrefixes; nothing else of it is passed on
 	// Variables are what the user gives the agent, NAME=value. They win over those of
 	// EnvPrefixes and of the settings, and may hold secrets.
-	Variables []string
-	NoSecrets []string // names of secrets that the run does without, whoever asks for them
+	Variables  []string
+	MCPServers []string // names of the MCP servers that start; nil = all
+	NoSecrets  []string // names of secrets that the run does without, whoever asks for them
 
 	// ClaudePath is where Claude Code is in the agent's image; "" = nobody says,
 	// and it is at DefaultClaudePath or comes from a volume, see Plan.MountClaude.
@@ -155,6 +156,7 @@ type Plan struct {
 	Project  *workspace.Mounts `json:"project"`           // how the agent's container shows the project
 	Timeout  Duration          `json:"timeout,omitempty"` // 0 = none
 	Passed   []string          `json:"passed,omitempty"`  // names of variables that only the agent's process gets
+	MCP      []string          `json:"mcp,omitempty"`     // names of the MCP servers that Claude starts
 	Secrets  []Secret          `json:"secrets,omitempty"` // as Passed, or as files; Host.Secrets has their values
 	Warnings []string          `json:"warnings,omitempty"`
 	Notes    []string          `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
@@ -179,6 +181,8 @@ type Plan struct {
 	obeysProject bool
 
 	variables []string // Passed with their values, NAME=value
+	mcp       []byte   // Claude's list of MCP servers; nil = none
+	hidden    []string // values of it that may be secrets
 }
 
 // Duration is a time.Duration that prints as "30m0s".
@@ -233,8 +237,11 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 				"there, or give --trust-project as well", asked, s.Network.Mode))
 	}
 	o.Headless = o.Instructions.of(o.Headless, workingDir(o.Folder))
+	if err := p.servers(&o, s); err != nil {
+		return nil, err
+	}
 	p.obeysProject = o.Instructions.Settings
-	p.Notes = notes(o, f.Workspace, s.Network.Mode)
+	p.Notes = append(p.Notes, notes(o, f.Workspace, s.Network.Mode)...)
 	p.hostedWeb, p.commitLeft = o.AllowHostedWeb, o.CommitLeft
 	p.inAction = o.InputsNotFlags
 	p.limits.Turns, p.limits.BudgetUSD = o.Headless.Limits()
@@ -297,12 +304,20 @@ func effective(o Options) (_ settings.Settings, err error) {
 	}
 	base.Secrets = o.wantedSecrets(base.Secrets)
 	base.EnvPrefixes = o.prefixes(base.EnvPrefixes)
+	if err := o.checkServers(base.MCP.Servers); err != nil {
+		return settings.Settings{}, err
+	}
+	base.MCP.Servers = o.namedServers(base.MCP.Servers)
 	if o.Project == nil {
 		return base, nil
 	}
 	asked := *o.Project
 	asked.Secrets = o.wantedSecrets(asked.Secrets)
 	o.Project = &asked
+	if !o.TrustProject && o.MCPServers != nil { // those that the user names are accepted, and no other one starts
+		base.MCP.Servers = o.namedServers(settings.MergeMCPServers(asked.MCP.Servers, base.MCP.Servers))
+		asked.MCP.Servers = nil
+	}
 	if !o.TrustProject {
 		offer := func(found []wide) string { return offerFlags(found, cmp.Or(o.AcceptCommand, "sbx-devc trust")) }
 		if o.InputsNotFlags {
@@ -320,6 +335,7 @@ func effective(o Options) (_ settings.Settings, err error) {
 	trusted.Network.Presets = trustedPresets(trusted, users.Network.Presets)
 	s = Overlay(Overlay(s, trusted), o.User)
 	s.EnvPrefixes = o.prefixes(s.EnvPrefixes)
+	s.MCP.Servers = o.namedServers(s.MCP.Servers)
 	if s.Secrets, err = trustedSecrets(trusted.Secrets, base.Secrets); err != nil {
 		return settings.Settings{}, err
 	}
@@ -345,8 +361,6 @@ func supported(s settings.Settings) error {
 	switch {
 	case s.Topology != settings.TopologySidecar:
 		what, hint = "topology "+string(s.Topology), "run always uses the sidecar topology; leave the setting out"
-	case len(s.MCP.Servers) > 0:
-		what, hint = "mcp.servers", "give Claude Code its own --mcp-config after -- in the meantime"
 	default:
 		return nil
 	}

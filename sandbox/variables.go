@@ -149,7 +149,7 @@ func (p *Plan) environment(o Options, s settings.Settings) error {
 		name, _, _ := strings.Cut(v, "=")
 		p.Passed = append(p.Passed, name)
 	}
-	if len(p.variables)+len(p.Secrets) > 0 {
+	if len(p.variables)+len(p.Secrets)+len(p.mcp) > 0 {
 		at := slices.Index(p.Agent.Entrypoint, "--")
 		p.Agent.Entrypoint = slices.Insert(p.Agent.Entrypoint, at, "--delivery")
 		p.Agent.Tmpfs[delivery.Folder] = fmt.Sprintf("rw,nosuid,nodev,noexec,mode=0700,size=8m,uid=%d,gid=%d", p.gitOwner.UID, p.gitOwner.GID)
@@ -199,6 +199,9 @@ func (p *Plan) parcel(secrets map[string]string) (delivery.Parcel, error) {
 		}
 		parcel.Env = append(parcel.Env, s.Variable()+"="+value)
 	}
+	if p.mcp != nil {
+		parcel.Files[mcpFile] = p.mcp
+	}
 	return parcel, nil
 }
 
@@ -247,7 +250,7 @@ var plainValue = regexp.MustCompile(`^([a-z_]+|[0-9.]+)$`)
 // of variables that were passed on and of those whose names say secret, and whatever
 // looks like a well-known token.
 func (p *Plan) redactor(values map[string]string) *redact.Redactor {
-	secrets := redact.SecretsOf(p.Agent.Env)
+	secrets := append(redact.SecretsOf(p.Agent.Env), p.hidden...)
 	for _, v := range p.variables {
 		if _, value, _ := strings.Cut(v, "="); !plainValue.MatchString(value) {
 			secrets = append(secrets, value)

@@ -176,7 +176,11 @@ func (d *decoder) limits(n *jsonc.Node, l *Limits) {
 func (d *decoder) server(n *jsonc.Node) MCPServer {
 	var s MCPServer
 	d.object(n, fields{
-		"name":    func(n *jsonc.Node) { d.nonEmpty(n, &s.Name) },
+		"name": func(n *jsonc.Node) {
+			if d.text(n, &s.Name) && !IsMCPName(s.Name) {
+				d.node(n, RuleValue, where(n)+" is not the name of a server", "letters, digits, _ and -, at most 64")
+			}
+		},
 		"command": func(n *jsonc.Node) { d.nonEmpty(n, &s.Command) },
 		"args": func(n *jsonc.Node) {
 			// Arguments may start with @ ("@scope/package"), so no list files here.

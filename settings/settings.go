@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
@@ -72,10 +74,32 @@ type MCP struct {
 	Servers []MCPServer
 }
 
-// MCPServer is one program that speaks the protocol on its standard streams.
+// MCPServer is one program that speaks the protocol on its standard streams, or one that
+// is reached by HTTP. All values may hold ${NAME}, taken from the agent's environment.
 type MCPServer struct {
 	Name    string
+	Type    string // "stdio", "http" or "sse"; "" means stdio
 	Command string
 	Args    []string
-	Env     map[string]string // values may hold ${NAME}, taken from the sandbox's environment
+	Env     map[string]string
+	URL     string            // instead of Command; no file of settings has one
+	Headers map[string]string // of the requests to URL
+}
+
+var mcpName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// IsMCPName reports whether Claude Code takes name for a server's.
+func IsMCPName(name string) bool { return mcpName.MatchString(name) }
+
+// MergeMCPServers returns the servers of both lists, each name once: top's counts.
+func MergeMCPServers(base, top []MCPServer) []MCPServer {
+	out := slices.Clone(base)
+	for _, s := range top {
+		if i := slices.IndexFunc(out, func(b MCPServer) bool { return b.Name == s.Name }); i >= 0 {
+			out[i] = s
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
 }

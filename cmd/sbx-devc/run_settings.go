@@ -26,6 +26,7 @@ type settingsFlags struct {
 	image         string
 	limits        limitFlags
 	secrets       secretFlags
+	mcp           mcpFlags
 	workspace     workspaceFlags
 }
 
@@ -43,12 +44,15 @@ func (o *settingsFlags) register(f *pflag.FlagSet) {
 	o.workspace.register(f)
 	o.limits.register(f)
 	o.secrets.register(f)
+	o.mcp.register(f)
 }
 
 func (o *settingsFlags) check(f *pflag.FlagSet) error { return o.limits.check(f) }
 
 // plan adds what is no setting: those need the project's folder, see read.
-func (o *settingsFlags) plan(p *sandbox.Options) { p.NoSecrets = o.secrets.noSecrets }
+func (o *settingsFlags) plan(p *sandbox.Options) {
+	p.NoSecrets, p.MCPServers = o.secrets.noSecrets, o.mcp.servers
+}
 
 // read turns the flags into the user's settings. Lists among the project's own
 // files are protected: they are the user's word, so the agent must not change them.
@@ -75,6 +79,9 @@ func (o *settingsFlags) read(project string) (settings.Settings, error) {
 	given.Entries("deny", "--deny", o.deny)
 	given.Entries("private", "--private", o.private)
 	o.secrets.give(&given)
+	if err := o.mcp.give(&given, project); err != nil {
+		return settings.Settings{}, err
+	}
 	o.limits.give(&given)
 	if err := o.workspace.give(&given); err != nil {
 		return settings.Settings{}, err

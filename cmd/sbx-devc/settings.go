@@ -108,7 +108,7 @@ func (a *app) settingsOf(o settingsFlags, profile, dir string, source map[string
 	if err != nil {
 		return nil, a.planError(err)
 	}
-	options := sandbox.Options{User: user, Own: own, NoSecrets: o.secrets.noSecrets}
+	options := sandbox.Options{User: user, Own: own, NoSecrets: o.secrets.noSecrets, MCPServers: o.mcp.servers}
 	if project.Settings != nil {
 		t, err := a.trustOf(project)
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// Every key but network is said to do nothing in a dev container, and only
-// those that run refuses too are said to do nothing at all.
+// Every key but network is said to do nothing in a dev container, and nothing is said
+// where run reads the file.
 func TestSettingsWithoutEffect(t *testing.T) {
 	for key, tt := range map[string]struct {
 		value         string
@@ -27,7 +27,7 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		"image":       {`"a:1"`, diag.SeverityNote, ""},
 		"topology":    {`"sidecar"`, diag.SeverityNote, ""},
 		"secrets":     {`["A"]`, diag.SeverityNote, ""},
-		"mcp":         {`{"servers": [{"name": "x", "command": "y"}]}`, diag.SeverityWarning, diag.SeverityWarning},
+		"mcp":         {`{"servers": [{"name": "x", "command": "y"}]}`, diag.SeverityNote, ""},
 	} {
 		text := `{"` + key + `": ` + tt.value + `}`
 		of := func(findings []diag.Finding) (found diag.Severity) {

@@ -32,7 +32,7 @@ func (p Parcel) Empty() bool { return len(p.Env) == 0 && len(p.Files) == 0 }
 // File is where the file of a name is in the container.
 func File(name string) string { return path.Join(Folder, name) }
 
-var fileName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var fileName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
 // Encode returns the parcel as bytes. It errs on what Decode refuses.
 func (p Parcel) Encode() ([]byte, error) {

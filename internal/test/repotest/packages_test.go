@@ -161,6 +161,7 @@ var allowed = map[string][]string{
 	"session/review":             {"agent", "firewall", "firewall/audit", "sandbox/changes", "workspace/obeyed"},
 	"session/recipe":             {"devcontainer", "devcontainer/dockerfile", "features", "imagebuild", "settings", "settings/trust", "internal/jsonc"},
 	"session/runs":               {"agent/conversation", "credproxy", "internal/filelock", "devcontainer", "firewall", "firewall/audit", "sandbox", "sandbox/kept", "settings", "templates/adopt", "templates/scaffold", "internal/engine", "internal/exitcode"},
+	"session/mcp":                {"settings"},
 	"session/secrets":            {"settings", "internal/exitcode"},
 	"session/amend":              {"firewall", "firewall/control", "sandbox", "session/recipe", "session/runs", "settings", "settings/trust", "internal/engine", "internal/filelock", "workspace"},
 	"action":                     {"agent", "firewall/report", "sandbox", "sandbox/changes", "session", "session/images", "session/runs", "settings", "internal/engine", "internal/progress", "workspace"},

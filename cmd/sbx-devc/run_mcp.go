@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/mcp"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// mcpFlags choose the MCP servers that Claude starts in the sandbox.
+type mcpFlags struct {
+	configs []string
+	servers []string
+}
+
+func (o *mcpFlags) register(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.configs, "mcp-config", nil,
+		"start the MCP servers of this JSON or YAML file in the sandbox; ${NAME} is the agent's variable or secret")
+	f.StringSliceVar(&o.servers, "mcp-servers", nil, "start these MCP servers alone, by name, of those in settings and --mcp-config")
+}
+
+// give adds the servers to what the user gives.
+func (o *mcpFlags) give(given *settings.Given, project string) error {
+	o.servers = given.Expand("--mcp-servers", o.servers)
+	for _, name := range o.configs {
+		list, err := readServers(homePath(name), project)
+		if err != nil {
+			return exitWith(exitNoInput, fmt.Errorf("--mcp-config %s: %w", name, err))
+		}
+		given.MCP.Servers = settings.MergeMCPServers(given.MCP.Servers, list)
+	}
+	return nil
+}
+
+func readServers(name, project string) ([]settings.MCPServer, error) {
+	f, err := session.OpenFile(name, project)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mcp.MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	return mcp.Read(text)
+}

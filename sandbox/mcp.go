@@ -1,0 +1,98 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/delivery"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// mcpFile is the name of the list of servers among the delivered files. It is no name of
+// a secret.
+const mcpFile = "mcp.json"
+
+// namedServers are those of list that the user has named; all when he names none.
+func (o Options) namedServers(list []settings.MCPServer) []settings.MCPServer {
+	if o.MCPServers == nil {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(s settings.MCPServer) bool { return !slices.Contains(o.MCPServers, s.Name) })
+}
+
+// checkServers errs on a name of the user's that no server has.
+func (o Options) checkServers(list []settings.MCPServer) error {
+	if o.Project != nil {
+		list = settings.MergeMCPServers(list, o.Project.MCP.Servers)
+	}
+	var known []string
+	for _, s := range list {
+		known = append(known, s.Name)
+	}
+	for _, name := range o.MCPServers {
+		if !slices.Contains(known, name) {
+			hint := "name it in \"mcp\" of your own settings or in a file for --mcp-config"
+			if len(known) > 0 {
+				hint = "there are: " + strings.Join(known, ", ")
+			}
+			return diag.WithHint(fmt.Errorf("%w: there is no MCP server %q", ErrConfig, name), "%s", hint)
+		}
+	}
+	return nil
+}
+
+// servers has Claude start the servers of a run, inside, from a file that is delivered:
+// it may hold keys.
+func (p *Plan) servers(o *Options, s settings.Settings) error {
+	if len(s.MCP.Servers) == 0 {
+		return nil
+	}
+	type server struct {
+		Type    string            `json:"type,omitempty"`
+		Command string            `json:"command,omitempty"`
+		Args    []string          `json:"args,omitempty"`
+		Env     map[string]string `json:"env,omitempty"`
+		URL     string            `json:"url,omitempty"`
+		Headers map[string]string `json:"headers,omitempty"`
+	}
+	all := map[string]server{}
+	for _, m := range s.MCP.Servers {
+		all[m.Name] = server{m.Type, m.Command, m.Args, m.Env, m.URL, m.Headers}
+		p.MCP = append(p.MCP, m.Name)
+		for _, values := range []map[string]string{m.Env, m.Headers} {
+			for name, value := range values {
+				if !strings.Contains(value, "${") {
+					p.hidden = append(p.hidden, redact.SecretsOf([]string{name + "=" + value})...)
+				}
+			}
+		}
+		if preset := packagesOf(m.Command); preset != "" && !slices.Contains(s.Network.Presets, preset) {
+			p.Notes = append(p.Notes, fmt.Sprintf("the MCP server %s runs %s: without --preset %s it starts only if the image or the project's "+
+				"cache has its package", m.Name, m.Command, preset))
+		}
+	}
+	text, err := json.Marshal(map[string]any{"mcpServers": all})
+	if err != nil {
+		return fmt.Errorf("%w: mcp: %w", ErrConfig, err)
+	}
+	p.mcp = text
+	o.Headless.MCPConfigs = append(slices.Clone(o.Headless.MCPConfigs), delivery.File(mcpFile))
+	return nil
+}
+
+// packagesOf is the preset from which a program gets the packages that it runs; "" = it
+// gets none.
+func packagesOf(command string) string {
+	switch path.Base(command) {
+	case "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun":
+		return "npm"
+	case "uvx", "uv", "pipx":
+		return "pypi"
+	}
+	return ""
+}

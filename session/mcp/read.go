@@ -1,0 +1,168 @@
+package mcp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/org/claude-sandbox/settings"
+)
+
+// Bounds of a file.
+const (
+	MaxSize    = 256 << 10 // bytes
+	maxServers = 100
+)
+
+// server is one as files have it.
+type server struct {
+	Name    string            `yaml:"name"`
+	Type    string            `yaml:"type"`
+	Command string            `yaml:"command"`
+	Args    []string          `yaml:"args"`
+	Env     map[string]string `yaml:"env"`
+	URL     string            `yaml:"url"`
+	Headers map[string]string `yaml:"headers"`
+}
+
+// Read reads JSON or YAML: a list of servers or an object of them by name, alone or under
+// one of the keys mcpServers, mcp_servers and servers.
+func Read(text []byte) ([]settings.MCPServer, error) {
+	if len(text) > MaxSize {
+		return nil, fmt.Errorf("it is larger than %d KiB", MaxSize>>10)
+	}
+	var root yaml.Node
+	in := yaml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
+	if err := in.Decode(&root); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("it is empty")
+		}
+		return nil, errors.New("it is neither JSON nor YAML")
+	}
+	if err := in.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("it holds more than one document")
+	}
+	if hasAlias(&root) { // a few lines of them may stand for gigabytes
+		return nil, errors.New("it holds an alias (*name): write out what it stands for")
+	}
+	list, err := servers(root.Content[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || len(list) > maxServers {
+		return nil, fmt.Errorf("it names %d servers, and 1 to %d are possible", len(list), maxServers)
+	}
+	var out []settings.MCPServer
+	var bad []error
+	for i, s := range list {
+		name := s.Name
+		if name == "" {
+			name = fmt.Sprintf("number %d", i+1)
+		}
+		if why := s.wrong(); why != "" {
+			bad = append(bad, fmt.Errorf("the server %q %s", name, why))
+		}
+		if slices.ContainsFunc(out, func(o settings.MCPServer) bool { return o.Name == s.Name }) {
+			bad = append(bad, fmt.Errorf("the server %q is there twice", name))
+		}
+		out = append(out, settings.MCPServer(s))
+	}
+	if err := errors.Join(bad...); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (s server) wrong() string {
+	switch {
+	case !settings.IsMCPName(s.Name):
+		return "needs a name of letters, digits, _ and -"
+	case s.Command == "" && s.URL == "":
+		return "has neither command nor url"
+	case s.Command != "" && s.URL != "":
+		return "has both command and url"
+	case s.Command != "" && s.Type != "" && s.Type != "stdio", s.URL != "" && s.Type != "http" && s.Type != "sse":
+		return "has a type that does not fit: stdio with command, http or sse with url"
+	}
+	return ""
+}
+
+// servers finds the list of servers.
+func servers(n *yaml.Node) ([]server, error) {
+	if n.Kind == yaml.MappingNode {
+		for _, key := range []string{"mcpServers", "mcp_servers", "servers"} {
+			if under := member(n, key); under != nil {
+				n = under
+				break
+			}
+		}
+	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		var list []server
+		for i, e := range n.Content {
+			var s server
+			if err := strict(e, &s); err != nil {
+				return nil, fmt.Errorf("server number %d: %w", i+1, err)
+			}
+			list = append(list, s)
+		}
+		return list, nil
+	case yaml.MappingNode:
+		byName := map[string]server{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			name := n.Content[i].Value
+			var s server
+			if err := strict(n.Content[i+1], &s); err != nil {
+				return nil, fmt.Errorf("the server %q: %w", name, err)
+			}
+			if _, twice := byName[name]; twice || s.Name != "" && s.Name != name {
+				return nil, fmt.Errorf("the server %q has two names or is there twice", name)
+			}
+			s.Name = name
+			byName[name] = s
+		}
+		var list []server
+		for _, name := range slices.Sorted(maps.Keys(byName)) {
+			list = append(list, byName[name])
+		}
+		return list, nil
+	}
+	return nil, errors.New("it is no list of servers")
+}
+
+// strict decodes a server and refuses keys that it does not have: to drop one in silence
+// would start another server than the one that was meant.
+func strict(n *yaml.Node, s *server) error {
+	if n.Kind != yaml.MappingNode {
+		return errors.New("it is no object")
+	}
+	known := []string{"name", "type", "command", "args", "env", "url", "headers", "description"}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if key := n.Content[i].Value; !slices.Contains(known, key) {
+			return fmt.Errorf("%q is not known: %q are", key, known)
+		}
+	}
+	if n.Decode(s) != nil { // the error would show a value
+		return errors.New("a key has a value of another kind: args is a list of texts, env and headers are objects of texts")
+	}
+	return nil
+}
+
+func member(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func hasAlias(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
+}

@@ -1,0 +1,92 @@
+package mcp
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/settings"
+)
+
+func TestFormsOfAList(t *testing.T) {
+	want := []settings.MCPServer{
+		{Name: "files", Command: "npx", Args: []string{"-y", "@scope/files", "/workspace"}},
+		{Name: "github", Command: "github-mcp", Env: map[string]string{"GITHUB_TOKEN": "${GITHUB_TOKEN}"}},
+	}
+	for name, text := range map[string]string{
+		"JSON": `{"mcpServers": {"github": {"type": "stdio", "command": "github-mcp", "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}"}},
+	"files": {"command": "npx", "args": ["-y", "@scope/files", "/workspace"]}}}`,
+		"YAML": `
+# servers of the team
+servers:
+  - name: files
+    command: npx
+    args: ["-y", "@scope/files", "/workspace"]
+  - name: github
+    command: github-mcp
+    env:
+      GITHUB_TOKEN: ${GITHUB_TOKEN}
+`,
+		"a YAML list":    "- {name: files, command: npx, args: [-y, '@scope/files', /workspace]}\n- {name: github, command: github-mcp, env: {GITHUB_TOKEN: '${GITHUB_TOKEN}'}}\n",
+		"YAML by name":   "mcp_servers:\n  files: {command: npx, args: [-y, '@scope/files', /workspace]}\n  github: {command: github-mcp, env: {GITHUB_TOKEN: '${GITHUB_TOKEN}'}}\n",
+		"with a BOM, \r": "\xef\xbb\xbf- {name: files, command: npx, args: [-y, '@scope/files', /workspace]}\r\n- {name: github, command: github-mcp, env: {GITHUB_TOKEN: '${GITHUB_TOKEN}'}}\r\n",
+	} {
+		got, err := Read([]byte(text))
+		for i := range got {
+			got[i].Type = ""
+		}
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v %v", name, got, err)
+		}
+	}
+	got, err := Read([]byte(`{"mcpServers": {"far": {"type": "http", "url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}}}}`))
+	if err != nil || len(got) != 1 || got[0].URL == "" || got[0].Headers["Authorization"] != "Bearer ${T}" {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	const secret = "hunter2-secret"
+	for text, part := range map[string]string{
+		"":                                "empty",
+		"[":                               "neither JSON nor YAML",
+		"a":                               "no list of servers",
+		"[]":                              "0 servers",
+		"- {name: a b, command: x}":       "needs a name",
+		"- {name: a}":                     "neither command nor url",
+		"- {name: a, command: x, url: y}": "both",
+		"- {name: a, url: http://x}":      "type",
+		"- {name: a, comand: x}":          `"comand" is not known`,
+		"- {name: a, command: x}\n- {name: a, command: y}":                  "twice",
+		"- {name: a, command: x, env: {A: [" + secret + "]}}":               "another kind",
+		"- &x {name: a, command: b}\n- *x":                                  "alias",
+		"- {name: a, command: x}\n---\n- {name: b, command: x}":             "more than one",
+		"mcpServers: {a: {name: b, command: x}}":                            "two names",
+		"- {name: a, command: x, headers: {A: " + secret + "}, headers: 1}": "",
+	} {
+		_, err := Read([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%q: got %v, want %q", text, err, part)
+		}
+	}
+}
+
+// What is read can be started: each server has a name and one way to reach it.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{`{"mcpServers":{"a":{"command":"x"}}}`, "- {name: a, command: x}", "servers:\n- name: a\n  command: b\n  env: {A: 1}\n", "&a [*a]"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, err := Read(text)
+		if err != nil {
+			return
+		}
+		names := map[string]bool{}
+		for _, s := range list {
+			if names[s.Name] || !settings.IsMCPName(s.Name) || (s.Command == "") == (s.URL == "") {
+				t.Errorf("%q became %+v", text, list)
+			}
+			names[s.Name] = true
+		}
+	})
+}
