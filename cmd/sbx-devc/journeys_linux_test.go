@@ -60,17 +60,18 @@ func TestJourneys(t *testing.T) {
 
 // walk is one user on one journey.
 type walk struct {
-	t       *testing.T
-	uid     int
-	home    string
-	project string
-	dir     string // where the user works
-	top     string // of the repository there
-	env     []string
-	script  *fakeapi.Server
-	steps   []string      // the user's commands, with their times
-	words   int           // of these commands
-	again   time.Duration // of a second run
+	t         *testing.T
+	uid       int
+	home      string
+	project   string
+	dir       string // where the user works
+	top       string // of the repository there
+	env       []string
+	script    *fakeapi.Server
+	steps     []string      // the user's commands, with their times
+	words     int           // of these commands
+	questions int           // that a terminal would have asked
+	again     time.Duration // of a second run
 }
 
 // newWalk gives a user a home folder and a copy of the program, and the model a key.
@@ -158,7 +159,8 @@ func (w *walk) step(line, sign string, while func()) string {
 	if err != nil {
 		w.t.Fatalf("%s: %v\n%s%s", line, err, out.text.String(), w.answers())
 	}
-	w.steps = append(w.steps, fmt.Sprintf("%s %.1f s", firstWords(line), time.Since(begin).Seconds()))
+	typed, _, _ := strings.Cut(line, " ||")
+	w.steps = append(w.steps, fmt.Sprintf("%s %.1f s", firstWords(typed), time.Since(begin).Seconds()))
 	w.words += len(strings.Fields(line))
 	return out.text.String()
 }
@@ -186,7 +188,7 @@ func (w *walk) line(failed bool) string {
 	if failed {
 		verdict = "FAIL"
 	}
-	text := fmt.Sprintf("%s uid %-4d  %d commands of %d words, 0 questions: %s", verdict, w.uid, len(w.steps), w.words, strings.Join(w.steps, ", "))
+	text := fmt.Sprintf("%s uid %-4d  %d commands of %d words, %d questions: %s", verdict, w.uid, len(w.steps), w.words, w.questions, strings.Join(w.steps, ", "))
 	if w.again > 0 {
 		text += fmt.Sprintf("; again without a network %.1f s", w.again.Seconds())
 	}
@@ -219,8 +221,18 @@ func (w *walk) do(j journey) {
 	}
 	w.agentDoes(j.work)
 	run := strings.TrimSpace("sbx-devc run 'do it' " + strings.ReplaceAll(j.flags, "NETWORK", network))
-	w.committed(w.step(run, "starts in", func() { w.sh("git on the host, meanwhile", w.dir, meanwhile) }))
-	w.step("sbx-devc apply", "", nil)
+	said := w.step(run, "starts in", func() { w.sh("git on the host, meanwhile", w.dir, meanwhile) })
+	w.committed(said)
+	for _, line := range j.says {
+		if !strings.Contains(said, line) {
+			w.t.Errorf("%q is not in\n%s", line, said)
+		}
+	}
+	words := w.words // a terminal asks about what is dangerous, once
+	if strings.Contains(w.step("sbx-devc apply || { test $? = 77 && sbx-devc apply --accept-dangerous '**'; }", "", nil), "nothing was done") {
+		w.questions++
+	}
+	w.words = words + len(strings.Fields("sbx-devc apply"))
 	branch := strings.TrimSpace(w.sh("the agent's branch", w.dir, "git for-each-ref --format='%(refname:short)' 'refs/heads/sbx/*' | tail -n 1"))
 	w.sh("the user merges", w.top, "git stash -q -u || true; git merge -q --no-edit "+branch+" 2>&1")
 	w.sh("afterwards", w.top, j.check+"\ntest -n \"$(git log --format=%s | grep 'The user, meanwhile')\" && test -z \"$(git status --short)\"")

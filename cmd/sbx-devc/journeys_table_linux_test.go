@@ -15,9 +15,10 @@ type journey struct {
 	// network $NETWORK, from a folder with the files of serve; "" = nothing.
 	network string
 	serve   map[string][]byte
-	work    string // the agent's: install, test; what it leaves is committed after it
-	again   string // the agent's second run, in a sandbox without a network: caches; "" = none
-	check   string // on the host in the repository, with the agent's branch merged
+	says    []string // lines of run's report
+	work    string   // the agent's: install, test; what it leaves is committed after it
+	again   string   // the agent's second run, in a sandbox without a network: caches; "" = none
+	check   string   // on the host in the repository, with the agent's branch merged
 }
 
 var journeys = []journey{
@@ -58,6 +59,14 @@ X
 			done; test ! -e .pnpm-store`,
 		again: `rm -rf node_modules && npx --offline -y pnpm@10.20.0 install --offline --frozen-lockfile && test -d node_modules/is-number && echo done >done`,
 		check: `test ! -e .pnpm-store && test -e pnpm-lock.yaml`,
+	},
+	{
+		name:  "node, browsers",
+		clone: `echo node_modules >.gitignore; echo '{"name": "app", "private": true}' >package.json`,
+		work: `npm install --no-audit --no-fund puppeteer@24.10.0 playwright@1.53.0
+			! timeout 60 npx puppeteer browsers install chrome; ! timeout 60 npx playwright install chromium`,
+		says:  []string{"sbx-devc allow storage.googleapis.com", "sbx-devc allow cdn.playwright.dev"},
+		check: `test -e package-lock.json`,
 	},
 	{
 		name: "go",
