@@ -141,7 +141,8 @@ func (r *run) settleTree() {
 		r.dropTree()
 		return
 	}
-	r.host.Say(fmt.Sprintf("the project is as it was; the agent's work is in %s until it is applied or discarded", r.plan.Project.Dir))
+	r.host.Say(fmt.Sprintf("the project is as it was; the agent's work is in %s until it is applied or discarded: "+
+		"sbx-devc review %s", r.plan.Project.Dir, r.plan.ID))
 }
 
 // dropTree removes a copy in which nobody has worked.
