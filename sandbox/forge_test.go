@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/settings"
@@ -166,6 +167,15 @@ func TestClaudeIsNeverTakenFromWhereTheAgentWrites(t *testing.T) {
 	}
 }
 
+// useReadable makes the agent run a Claude Code that its tools can read, as an image of a
+// user's own may have it. No user's mount may be there, so the plan gets it.
+func (tr *trial) useReadable(claude string) {
+	tr.options.ClaudePath = "/opt/claude/" + filepath.Base(claude)
+	tr.adjust = func(p *Plan) {
+		p.Agent.Mounts = append(p.Agent.Mounts, engine.Mount{Source: filepath.Dir(claude), Target: "/opt/claude", ReadOnly: true})
+	}
+}
+
 // Attack: in an image in which claude's file can be read, a tool writes a success
 // to claude's own output, with claude's session, and interrupts claude, which then
 // ends with code 0. Claude's file comes from a folder of the host here: readable,
@@ -183,8 +193,7 @@ func TestAForgedResultIsNoSuccessWhereClaudeCanBeRead(t *testing.T) {
 			tr := &trial{script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
 				`printf '%s\n' '` + result + `' >"/proc/$CLAUDE_PID/fd/1" && ` + end,
 			}}}}}
-			tr.options.ClaudePath = "/opt/claude/" + filepath.Base(claude)
-			tr.options.User.Mounts = []settings.Mount{{Host: filepath.Dir(claude), Container: "/opt/claude", ReadOnly: true}}
+			tr.useReadable(claude)
 			tr.run(t, e)
 			if !strings.Contains(tr.stdout.String(), "FORGED") {
 				t.Fatalf("the tool could not write to claude's output, the test shows nothing: %s", tr.stdout.String())
@@ -221,8 +230,7 @@ for i in $(seq 200); do curl -s -o /dev/null -w '%{http_code}\n' "$ANTHROPIC_BAS
 		t.Run(name, func(t *testing.T) {
 			tr := &trial{script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{ask}}}}}
 			tr.options.Headless = c.headless
-			tr.options.ClaudePath = "/opt/claude/" + filepath.Base(claude)
-			tr.options.User.Mounts = []settings.Mount{{Host: filepath.Dir(claude), Container: "/opt/claude", ReadOnly: true}}
+			tr.useReadable(claude)
 			tr.run(t, e)
 			if n := len(tr.api.Requests()); n < 10 || n > c.most {
 				t.Errorf("%d requests arrived, want more than 10 and at most %d: %s", n, c.most, tr.stdout.String())
