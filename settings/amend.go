@@ -31,6 +31,21 @@ func (l Lists) all() []list {
 
 func listsOf(n firewall.Network) Lists { return Lists{n.Presets, n.Allow, n.Deny, n.Private} }
 
+// OnlyLists returns the entries of a settings file that holds nothing else, not even a
+// comment, as one that Amend made of an empty one; ok is false for any other.
+func OnlyLists(file string, src []byte) (lists Lists, ok bool) {
+	s, _ := Parse(file, src, NoFiles)
+	if s == nil {
+		return lists, false
+	}
+	lists = listsOf(s.Network)
+	again, err := Amend(file, []byte("{}"), Change{Add: lists}, NoFiles)
+	words := func(text []byte) string {
+		return strings.Join(strings.Fields(strings.ReplaceAll(string(text), ",", ", ")), "")
+	}
+	return lists, err == nil && words(again) == words(src)
+}
+
 // Empty reports whether there is no entry in any list.
 func (l Lists) Empty() bool {
 	return !slices.ContainsFunc(l.all(), func(l list) bool { return len(l.entries) > 0 })

@@ -24,6 +24,9 @@ type Draft struct {
 	Dir   Folder
 	Files []templates.File // with the lock that describes them, sorted
 	Seen  templates.Observation
+	// taken says that the settings that are there, and nothing else of a dev container,
+	// are in Files with all that they held.
+	taken bool
 }
 
 // New looks at the folder and makes the dev container for it. What it returns has
@@ -57,12 +60,33 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 	if _, err := inTheWay(dir, files); err != nil {
 		return nil, err
 	}
+	files, taken, err := takeOver(dir, files)
+	if err != nil {
+		return nil, err
+	}
 	if dir.Read(plainPath) != nil && !overwrite {
 		err := fmt.Errorf("%s: %s %w", dir, plainPath, templates.ErrExists)
 		return nil, Failure(ErrRefused, diag.WithHint(err, "move it to %s and use --extend, or write another next to it with --force",
 			ConfigPath))
 	}
-	return &Draft{dir, files, seen}, nil
+	return &Draft{dir, files, seen, taken}, nil
+}
+
+// takeOver puts the entries of settings that 'sbx-devc allow' and its like made before
+// there was a dev container into those that come in their place.
+func takeOver(dir Folder, files []templates.File) (merged []templates.File, taken bool, err error) {
+	at := slices.IndexFunc(files, func(f templates.File) bool { return f.Path == settingsPath })
+	there := dir.Read(settingsPath)
+	if at < 0 || there == nil || dir.Existing() != None {
+		return files, false, nil
+	}
+	lists, ok := settings.OnlyLists(settingsPath, there)
+	if !ok {
+		return files, false, nil
+	}
+	files = slices.Clone(files)
+	files[at].Content, err = settings.Amend(settingsPath, files[at].Content, settings.Change{Add: lists}, settings.NoFiles)
+	return files, true, err
 }
 
 // quoted are entries as a shell takes them; none holds a quote.
@@ -96,6 +120,10 @@ func (d *Draft) Write(overwrite bool) (written []templates.File, notes []string,
 	existing, err := inTheWay(d.Dir, written)
 	if err != nil {
 		return nil, nil, err
+	}
+	if d.taken && slices.Equal(existing, []string{settingsPath}) {
+		overwrite = true
+		d.Seen.Notes = append(slices.Clone(d.Seen.Notes), "the entries of the "+settingsPath+" that was there are in the new one")
 	}
 	if len(existing) > 0 && !overwrite {
 		err := fmt.Errorf("%s: %s %w", d.Dir, strings.Join(existing, ", "), templates.ErrExists)
