@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,10 +18,12 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/runs"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // runOptions are the flags of run. Each group is about one subject and has a file of its own.
@@ -154,6 +157,9 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := a.foldersOutside(dir); err != nil {
+		return err
+	}
 	if !o.dryRun {
 		a.runs().Reap(ctx)
 	}
@@ -212,6 +218,26 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 		defer host.Kept.Close()
 	}
 	return a.start(ctx, o, project.Choice, plan, host, summary)
+}
+
+// foldersOutside refuses folders of runs and of images in the project, whose agent could
+// write there: the first is believed about what a run left, the second about which image
+// is the firewall's.
+func (a *app) foldersOutside(project string) error {
+	if workspace.CheckFolder(project) != nil {
+		return nil // which Plan refuses
+	}
+	cache, err := images.CacheDir()
+	if err != nil {
+		return exitWith(exitInternal, err)
+	}
+	err = cmp.Or(
+		userdir.Outside("runs", a.runs().Dir(), project, "XDG_STATE_HOME"),
+		userdir.Outside("images", cache, project, "XDG_CACHE_HOME"))
+	if err != nil {
+		return exitWith(exitConfig, err)
+	}
+	return nil
 }
 
 // start brings the images, does the run and tells what became of it.

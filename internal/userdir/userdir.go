@@ -39,7 +39,7 @@ func (d Dir) Make() error { return os.MkdirAll(string(d), 0o700) }
 // stand in a good place.
 func (d Dir) Check(project string) error {
 	if project != "" {
-		if err := d.outside(project); err != nil {
+		if err := Outside("your own settings", string(d), project, "XDG_CONFIG_HOME"); err != nil {
 			return err
 		}
 	}
@@ -55,15 +55,17 @@ func (d Dir) Check(project string) error {
 	return CheckOwner(string(d), info)
 }
 
-// outside reports an error where the folder is in the project or its repository.
-// The home folder may be a repository: people keep their dot files so.
-func (d Dir) outside(project string) error {
-	project, own := resolved(project), resolved(string(d))
+// Outside refuses a folder of the user's in the project or its repository: the agent
+// could change what a later run believes. The home folder may be a repository: people
+// keep their dot files so. what names what the folder holds, and variable is what
+// chooses the folder, both for people.
+func Outside(what, folder, project, variable string) error {
+	project, own := resolved(project), resolved(folder)
 	for _, tree := range []string{project, repositoryOf(project)} {
 		if tree != "" && within(own, tree) && (tree == project || tree != homeDir()) {
-			return diag.WithHint(fmt.Errorf("the folder of your own settings, %s, is inside the project %s, which must not decide about "+
-				"itself", d, tree),
-				"set XDG_CONFIG_HOME to a folder of yours elsewhere, or unset it; does a .env file of the project set it?")
+			return diag.WithHint(fmt.Errorf("the folder of %s, %s, is inside the project %s, which must not decide about itself",
+				what, folder, tree),
+				"set %s to a folder of yours elsewhere, or unset it; does a .env file of the project set it?", variable)
 		}
 	}
 	return nil
