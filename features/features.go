@@ -1,8 +1,9 @@
-// Package features holds the dev container Feature "firewall", in the standard
-// layout, which puts the firewall into a dev container that somebody else made.
+// Package features holds two dev container Features in the standard layout, for dev
+// containers that somebody else made: "firewall" puts the firewall into one, and
+// "claude" Claude Code with a volume for its login.
 //
-//	embedded src/firewall + carried sbx-init -> Archive -> OCI artifact
-//	                                        -> Files   -> .devcontainer/firewall of a project
+//	embedded src/ + carried sbx-init         -> Archive -> OCI artifact
+//	                                        -> Files   -> .devcontainer of a project
 //	official CLI: install.sh at build, entrypoint.sh at every start -> sbx-init
 package features
 
@@ -30,15 +31,20 @@ type Feature struct {
 	Metadata []byte `json:"-"` // devcontainer-feature.json
 }
 
-// Firewall returns the Feature.
-func Firewall() (*Feature, error) {
-	text, err := embedded.ReadFile("src/firewall/devcontainer-feature.json")
+// Firewall returns the Feature that raises the firewall.
+func Firewall() (*Feature, error) { return load("firewall") }
+
+// Claude returns the Feature that installs Claude Code.
+func Claude() (*Feature, error) { return load("claude") }
+
+func load(id string) (*Feature, error) {
+	text, err := embedded.ReadFile("src/" + id + "/devcontainer-feature.json")
 	if err != nil {
 		return nil, err
 	}
 	f := &Feature{Metadata: text}
 	if err := json.Unmarshal(text, f); err != nil {
-		return nil, fmt.Errorf("the Feature firewall: %w", err)
+		return nil, fmt.Errorf("the Feature %s: %w", id, err)
 	}
 	return f, nil
 }
@@ -46,12 +52,26 @@ func Firewall() (*Feature, error) {
 // IsFirewall reports whether a devcontainer-feature.json is that of the Feature
 // firewall, of any version.
 func IsFirewall(metadata []byte) bool {
+	return strings.HasPrefix(textAt(metadata, "entrypoint"), "/usr/local/share/sbx/")
+}
+
+// IsClaude does the same for the Feature claude.
+func IsClaude(metadata []byte) bool {
+	return strings.HasPrefix(textAt(metadata, "containerEnv", "CLAUDE_CONFIG_DIR"), "/var/lib/claude/")
+}
+
+// textAt returns the text of a member, "" where there is none.
+func textAt(metadata []byte, names ...string) string {
 	doc, _ := jsonc.Parse("", metadata)
 	if doc == nil {
-		return false
+		return ""
 	}
-	entrypoint, _ := doc.Root.Member("entrypoint").Str()
-	return strings.HasPrefix(entrypoint, "/usr/local/share/sbx/")
+	n := doc.Root
+	for _, name := range names {
+		n = n.Member(name)
+	}
+	text, _ := n.Str()
+	return text
 }
 
 // File is one file of a Feature's folder.
@@ -60,8 +80,8 @@ type File struct {
 	Content []byte
 }
 
-// Files returns what the Feature's folder holds, sorted by name but with the
-// sbx-init that this program carries for both architectures at the end. The
+// Files returns what the Feature's folder holds, sorted by name. The Feature firewall
+// has the sbx-init that this program carries for both architectures at the end; the
 // error wraps carried.ErrNotCarried when it carries none.
 func (f *Feature) Files() ([]File, error) {
 	var files []File
@@ -76,6 +96,9 @@ func (f *Feature) Files() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.ID != "firewall" {
+		return files, nil
+	}
 	for _, arch := range []string{"amd64", "arm64"} {
 		packed, err := carried.Packed(arch)
 		if err != nil {
@@ -87,8 +110,7 @@ func (f *Feature) Files() ([]File, error) {
 }
 
 // Archive returns the Feature as the registry gets it: its files in one tar. The
-// same program gives the same bytes. The error wraps carried.ErrNotCarried when
-// it carries no sbx-init.
+// same program gives the same bytes. Errors are those of Files.
 func (f *Feature) Archive() ([]byte, error) {
 	files, err := f.Files()
 	if err != nil {

@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/org/claude-sandbox/features"
+	"github.com/org/claude-sandbox/imagebuild/npm"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
@@ -19,10 +21,6 @@ import (
 // TestFeatureIsStandard compares the Feature's metadata with the specification's
 // own schema, where that is at hand.
 func TestFeatureIsStandard(t *testing.T) {
-	f, err := features.Firewall()
-	if err != nil || f.ID != "firewall" || f.Version == "" {
-		t.Fatal(f, err)
-	}
 	file := filepath.Join("..", "..", "shared", "data", "schema", "devContainerFeature.schema.json")
 	if _, err := os.Stat(file); err != nil {
 		t.Skipf("the official schema is not there: %v", err)
@@ -31,12 +29,43 @@ func TestFeatureIsStandard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(f.Metadata))
+	for id, load := range map[string]func() (*features.Feature, error){"firewall": features.Firewall, "claude": features.Claude} {
+		f, err := load()
+		if err != nil || f.ID != id || f.Version == "" {
+			t.Fatal(f, err)
+		}
+		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(f.Metadata))
+		if err == nil {
+			err = schema.Validate(v)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		if features.IsFirewall(f.Metadata) != (id == "firewall") || features.IsClaude(f.Metadata) != (id == "claude") {
+			t.Errorf("%s passes for the other one", id)
+		}
+	}
+}
+
+// The Feature claude installs what a run brings along.
+func TestClaudeIsPinned(t *testing.T) {
+	f, err := features.Claude()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Validate(v); err != nil {
-		t.Error(err)
+	files, err := f.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(files, func(f features.File) bool { return f.Name == "install.sh" })
+	for arch, name := range map[string]string{"amd64": "x64", "arm64": "arm64"} {
+		p, err := npm.Pinned(arch, npm.Glibc)
+		if want := "version=" + p.Version + "\n"; err != nil || !bytes.Contains(files[at].Content, []byte(want)) {
+			t.Errorf("install.sh lacks %q: %v", want, err)
+		}
+		if want := "integrity_" + name + "=" + p.Integrity + "\n"; !bytes.Contains(files[at].Content, []byte(want)) {
+			t.Errorf("install.sh lacks %q", want)
+		}
 	}
 }
 

@@ -22,6 +22,13 @@ const LocalFeature = "./firewall"
 // LocalFeatureFolder is where init puts the Feature that sbx-devc carries.
 const LocalFeatureFolder = ".devcontainer/firewall"
 
+// LocalClaude and LocalClaudeFolder are the same for the Feature that installs Claude
+// Code.
+const (
+	LocalClaude       = "./claude"
+	LocalClaudeFolder = ".devcontainer/claude"
+)
+
 // firewallFeature is the Feature by tag, by digest, by neither, in a folder or
 // as a tarball.
 var firewallFeature = regexp.MustCompile(`/(firewall([:@]|$)|devcontainer-feature-firewall\.tgz$)`)
@@ -34,6 +41,8 @@ type Extension struct {
 	// StartUser is the user of the container's first process now; "" when nothing
 	// but the image says it.
 	StartUser string
+	// Claude adds the Feature that installs Claude Code.
+	Claude bool
 }
 
 // Extend puts the firewall Feature of LocalFeatureFolder into a devcontainer.json
@@ -70,6 +79,10 @@ func Extend(src []byte, x Extension) (out []byte, changes []string, err error) {
 		e.object("features")
 		e.member("/features", LocalFeature, options+"}")
 	}
+	if x.Claude {
+		e.object("features")
+		e.member("/features", LocalClaude, "{}")
+	}
 	e.object("remoteEnv")
 	for _, name := range obeyed.EditorVariables() {
 		e.member("/remoteEnv", name, "null")
@@ -79,6 +92,8 @@ func Extend(src []byte, x Extension) (out []byte, changes []string, err error) {
 		// over a read-only volume of the service.
 		return e.src, e.changes, e.err
 	}
+	// Empty at every start, so that sbx-init may say there that its firewall is verified.
+	e.mount("/run/sbx", "type=tmpfs,target=/run/sbx,tmpfs-mode=0755,tmpfs-size=160m")
 	const inside = "${containerWorkspaceFolder}/"
 	bind := func(p string) string {
 		return "type=bind,source=${localWorkspaceFolder}/" + p + ",target=" + inside + p
@@ -123,6 +138,13 @@ func Composed(src []byte) bool {
 func ExtendedLocally(src []byte) bool {
 	doc, _ := jsonc.Parse("", src)
 	return doc != nil && doc.Root.Member("features").Member(LocalFeature) != nil
+}
+
+// HasLocalClaude reports whether a devcontainer.json has the Feature in
+// LocalClaudeFolder. It is pure.
+func HasLocalClaude(src []byte) bool {
+	doc, _ := jsonc.Parse("", src)
+	return doc != nil && doc.Root.Member("features").Member(LocalClaude) != nil
 }
 
 // FirewallLacks lists what a firewall Feature that is in src already neither has

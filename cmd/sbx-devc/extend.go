@@ -69,7 +69,7 @@ func (a *app) extend(ctx context.Context, to *ask.Terminal, o initOptions, dir s
 	fmt.Fprint(a.stderr, `sbx-devc: next:
   sbx-devc validate                     what else opens it
   devcontainer up --remove-existing-container, or "Rebuild Container" in the editor
-  claude --dangerously-skip-permissions in its terminal
+  claude                                in its terminal; /login once
 `+endsContainer)
 	return nil
 }
@@ -121,8 +121,9 @@ func (a *app) writeExtension(x *adopt.Extension) error {
 	a.wrote(x.Dir, named)
 	if size > 0 {
 		fmt.Fprintf(a.stderr,
-			"sbx-devc: wrote %s, the Feature with sbx-init (%d MB); commit it, so that the container can be built from every clone\n",
-			x.Dir.Path(templates.LocalFeatureFolder), (size+500_000)/1_000_000)
+			"sbx-devc: wrote the Features with sbx-init and Claude Code's installer below %s (%d MB); commit them, so that the "+
+				"container can be built from every clone\n",
+			x.Dir.Path(".devcontainer"), (size+500_000)/1_000_000)
 	}
 	a.notes(notes)
 	a.noteClosed(string(x.Dir))

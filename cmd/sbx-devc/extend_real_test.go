@@ -70,13 +70,13 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 	}
 	for _, want := range []string{
 		"not allowed: telemetry.example: the dev container's own firewall allows it (.devcontainer/init-firewall.sh:5); --allow telemetry.example adds it",
-		`postStartCommand no longer runs "sudo /usr/local/bin/init-firewall.sh"`, "containerUser is root", "nothing here installs Claude Code",
+		`postStartCommand no longer runs "sudo /usr/local/bin/init-firewall.sh"`, "containerUser is root", "Claude Code's installer",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("init --extend does not say %q:\n%s", want, said)
 		}
 	}
-	if strings.Contains(said, "login is lost") || strings.Contains(said, "not allowed: api.anthropic.com") {
+	if strings.Contains(said, "login is lost") || strings.Contains(said, "nothing here installs") || strings.Contains(said, "not allowed: api.anthropic.com") {
 		t.Errorf("init --extend proposes what is there:\n%s", said)
 	}
 	config, err := os.ReadFile(filepath.Join(p.dir, ".devcontainer", "devcontainer.json"))
@@ -92,6 +92,19 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 	if out, err := p.exec(fmt.Sprintf("id -un; curl -sS --max-time 10 http://allowed.example:%d/", p.world.allowed)); err != nil || !strings.Contains(out, "node\nhello from outside") {
 		t.Errorf("an allowed host: %q %v", out, err)
 	}
+	t.Run("ClaudeIsThereAndAsksNothing", func(t *testing.T) {
+		p := p.in(t)
+		out, err := p.exec(`bash -lc 'command -v claude; stat -c %a /usr/local/bin/claude; cat $CLAUDE_CONFIG_DIR/.claude.json; ` + strings.ReplaceAll(askMode, "'", `'\''`) + `'`)
+		if err != nil || !strings.HasPrefix(out, "/usr/local/bin/claude\n111\n{\"hasCompletedOnboarding\":true}\n") || !strings.Contains(out, unasked) {
+			t.Errorf("%v: %s", err, out)
+		}
+		root := func(script string) { p.must(p.docker, "exec", "-u", "root", p.containers()[0], "sh", "-c", script) }
+		root(`sed -i 's/"mode": "allowlist"/"mode": "audit"/' /etc/sbx/sandbox.jsonc; sbx-init reload`)
+		if out, err = p.exec("bash -lc '" + strings.ReplaceAll(askMode, "'", `'\''`) + "'"); err != nil || strings.Contains(out, "bypassPermissions") {
+			t.Errorf("in mode audit it does not ask: %v: %s", err, out)
+		}
+		root(`sed -i 's/"mode": "audit"/"mode": "allowlist"/' /etc/sbx/sandbox.jsonc; sbx-init reload`)
+	})
 	p.repel(t, []attack{
 		{"another name", fmt.Sprintf("curl -sS --max-time 5 http://other.example:%d/", p.world.allowed)},
 		{"an address", fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", p.world.addr, p.world.other)},

@@ -89,7 +89,7 @@ func resolveFeatures(ctx context.Context, registries registry.Options, r *recipe
 		if f.Folder != "" {
 			files = r.FeatureFiles(f.Folder)
 		}
-		if recipe.LeavesOutFeature(f.ID) || len(files) == 0 || features.IsFirewall(metadataOf(files)) {
+		if recipe.LeavesOutFeature(f.ID) || len(files) == 0 || features.IsFirewall(metadataOf(files)) || features.IsClaude(metadataOf(files)) {
 			continue
 		}
 		list = append(list, feature.Feature{Name: f.ID, Options: variables(f.Options), Env: variables(f.Env), Files: files})

@@ -161,7 +161,8 @@ func (i Images) giveClaude(ctx context.Context, plan *sandbox.Plan, image engine
 			plan.Agent.Image))
 	}
 	if !s.Bash {
-		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has neither bash nor zsh, and Claude's Bash tool needs one of them",
+		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has neither bash nor zsh, and Claude's Bash tool needs one of them: "+
+			"install bash in it, such as with 'apk add bash'",
 			plan.Agent.Image))
 	}
 	switch {
@@ -172,7 +173,7 @@ func (i Images) giveClaude(ctx context.Context, plan *sandbox.Plan, image engine
 			"leave --claude-path out, and the run brings Claude Code along")
 	case s.Libc == "":
 		return diag.WithHint(fmt.Errorf("the image %s has no C library, neither glibc nor musl, and Claude Code needs one", plan.Agent.Image),
-			"name an image of a distribution with %s, such as debian:bookworm-slim or alpine:3", i.Option)
+			"name an image of a distribution with %s, such as debian:bookworm-slim, or alpine:3 with bash", i.Option)
 	}
 	volume, err := i.bringClaude(ctx, image.Arch, s.Libc, plan.Sidecar.Image)
 	if err != nil {

@@ -31,12 +31,12 @@ func (r *Recipe) readFeatures(root *os.Root, named *jsonc.Node) (unusable string
 		case refersToMachine(m.Value):
 			return "its Features refer to variables of this machine"
 		case strings.HasPrefix(m.Name, "./") || strings.HasPrefix(m.Name, "../"):
-			ours, why := r.readFeature(root, path.Join(path.Dir(r.File), m.Name))
+			brought, why := r.readFeature(root, path.Join(path.Dir(r.File), m.Name))
 			if why != "" {
 				return fmt.Sprintf("its Feature %s %s", m.Name, why)
 			}
-			if ours {
-				r.LeftOut = append(r.LeftOut, "the Feature "+m.Name+", because a run has its own firewall")
+			if brought {
+				r.LeftOut = append(r.LeftOut, "the Feature "+m.Name+", because a run brings what it installs")
 				continue
 			}
 		case strings.Contains(m.Name, "://") || strings.Count(m.Name, "/") < 2:
@@ -72,14 +72,15 @@ func refersToMachine(n *jsonc.Node) (found bool) {
 	return found
 }
 
-// readFeature reads the folder of a local Feature, of ours the metadata alone.
-func (r *Recipe) readFeature(root *os.Root, folder string) (ours bool, unusable string) {
+// readFeature reads the folder of a local Feature, and the metadata alone of one whose
+// work a run does anyway.
+func (r *Recipe) readFeature(root *os.Root, folder string) (brought bool, unusable string) {
 	if devcontainer.LeavesTree(folder) {
 		return false, "lies outside of the project"
 	}
 	metadata, err := r.readOnce(root, path.Join(folder, devcontainer.FeatureName), maxFile)
 	if err == nil {
-		if ours = features.IsFirewall(metadata); ours {
+		if features.IsFirewall(metadata) || features.IsClaude(metadata) {
 			return true, ""
 		}
 		err = r.walk(root, folder, ".", func(string, bool) bool { return false }, func(f imagebuild.File) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/contract"
 	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/features"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/templates"
@@ -107,13 +108,20 @@ func Plan(dir scaffold.Folder, config []byte, presets, allow []string) (*Extensi
 		return nil, refused(err)
 	}
 	text, changes, err := templates.Extend(config, templates.Extension{Facts: x.Seen.Facts, Presets: presets, Allow: allow,
-		StartUser: before.StartUser})
+		StartUser: before.StartUser, Claude: !before.Claude && !templates.Extended(config)})
 	if err != nil {
 		return nil, refused(err)
 	}
 	x.Files = []templates.File{{Path: scaffold.ConfigPath, Content: text}}
 	if templates.ExtendedLocally(text) {
-		feature, err := localFeature(dir)
+		feature, err := localFeature(dir, templates.LocalFeatureFolder, features.IsFirewall, features.Firewall)
+		if err != nil {
+			return nil, err
+		}
+		x.Files = append(x.Files, feature...)
+	}
+	if templates.HasLocalClaude(text) {
+		feature, err := localFeature(dir, templates.LocalClaudeFolder, features.IsClaude, features.Claude)
 		if err != nil {
 			return nil, err
 		}
@@ -154,9 +162,7 @@ func withoutMounts(seen templates.Observation) templates.Observation {
 // containers.
 func lacks(after contract.Foreign, others []string) (out []string) {
 	if !after.Claude {
-		out = append(out, `nothing here installs Claude Code: `+
-			`add "ghcr.io/anthropics/devcontainer-features/claude-code:1": {} to "features", `+
-			`or RUN npm install -g @anthropic-ai/claude-code to the Dockerfile`)
+		out = append(out, `nothing here installs Claude Code: add "`+templates.LocalClaude+`": {} to "features" and run 'sbx-devc update'`)
 	}
 	if !after.Login {
 		out = append(out, `Claude Code's login is lost at every rebuild: `+

@@ -18,15 +18,17 @@ import (
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
-// localFeature is the Feature that this program carries, as files of the
-// project. A folder of that name that holds something else is left alone.
-func localFeature(dir scaffold.Folder) ([]templates.File, error) {
-	there := dir.Read(templates.LocalFeatureFolder + "/" + devcontainer.FeatureName)
-	if there != nil && !features.IsFirewall(there) {
-		err := fmt.Errorf("%s is there and is not this Feature", dir.Path(templates.LocalFeatureFolder))
+// localFeature is a Feature that this program carries, as files of the project. A
+// folder of that name that holds something else is left alone.
+func localFeature(dir scaffold.Folder, folder string, ours func(metadata []byte) bool, load func() (*features.Feature, error)) (
+	[]templates.File, error,
+) {
+	there := dir.Read(folder + "/" + devcontainer.FeatureName)
+	if there != nil && !ours(there) {
+		err := fmt.Errorf("%s is there and is not this Feature", dir.Path(folder))
 		return nil, refused(diag.WithHint(err, "rename that folder, and what names it"))
 	}
-	feature, err := features.Firewall()
+	feature, err := load()
 	if err != nil {
 		return nil, err
 	}
@@ -38,17 +40,17 @@ func localFeature(dir scaffold.Folder) ([]templates.File, error) {
 		return nil, err
 	}
 	// Git on Windows must not put carriage returns into scripts for a shell.
-	out := []templates.File{{Path: templates.LocalFeatureFolder + "/.gitattributes", Content: []byte("* -text\n")}}
+	out := []templates.File{{Path: folder + "/.gitattributes", Content: []byte("* -text\n")}}
 	for _, f := range files {
-		out = append(out, templates.File{Path: templates.LocalFeatureFolder + "/" + f.Name, Content: f.Content})
+		out = append(out, templates.File{Path: folder + "/" + f.Name, Content: f.Content})
 	}
 	return out, nil
 }
 
-// OwnFeature reports whether a file is one of the Feature that this program
-// carries, with its binaries.
+// OwnFeature reports whether a file is one of the Features that this program
+// carries, with their binaries.
 func OwnFeature(f templates.File) bool {
-	return strings.HasPrefix(f.Path, templates.LocalFeatureFolder+"/")
+	return strings.HasPrefix(f.Path, templates.LocalFeatureFolder+"/") || strings.HasPrefix(f.Path, templates.LocalClaudeFolder+"/")
 }
 
 // Policy returns the policy of a dev container that has the Feature, which is its

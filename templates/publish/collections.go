@@ -6,8 +6,8 @@ import (
 	"github.com/org/claude-sandbox/templates"
 )
 
-// Collections packs the templates and the Feature that this program carries. Without the
-// Feature's binaries it errs with carried.ErrNotCarried, and returns the templates.
+// Collections packs the templates and the Features that this program carries. Without the
+// firewall's binaries it errs with carried.ErrNotCarried, and returns the templates.
 func Collections() (templateArtifacts, featureArtifacts []Artifact, err error) {
 	var sources []Source
 	for _, id := range templates.IDs() {
@@ -24,15 +24,18 @@ func Collections() (templateArtifacts, featureArtifacts []Artifact, err error) {
 	if templateArtifacts, err = Pack(Templates, sources); err != nil {
 		return nil, nil, err
 	}
-	f, err := features.Firewall()
-	if err != nil {
-		return templateArtifacts, nil, err
+	sources = nil
+	for _, load := range []func() (*features.Feature, error){features.Claude, features.Firewall} {
+		f, err := load()
+		if err != nil {
+			return templateArtifacts, nil, err
+		}
+		archive, err := f.Archive()
+		if err != nil {
+			return templateArtifacts, nil, diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
+		}
+		sources = append(sources, Source{ID: f.ID, Version: f.Version, Metadata: f.Metadata, Archive: archive})
 	}
-	archive, err := f.Archive()
-	if err != nil {
-		return templateArtifacts, nil, diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
-	}
-	featureArtifacts, err = Pack(Features,
-		[]Source{{ID: f.ID, Version: f.Version, Metadata: f.Metadata, Archive: archive}})
+	featureArtifacts, err = Pack(Features, sources)
 	return templateArtifacts, featureArtifacts, err
 }

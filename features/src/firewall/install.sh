@@ -65,6 +65,8 @@ until [ -e "$sbx_up" ]; do
   sleep 0.1
 done
 unset sbx_tries sbx_up
+# Behind a verified firewall Claude takes the folder for trusted.
+if [ -d /etc/sbx/verified ]; then export CLAUDE_CODE_SANDBOXED=1; fi
 # Why the container was ended the last time, if sbx-init did it.
 case $- in *i*)
   if [ -z "${sbx_told:-}" ] && [ -r /run/sbx/last-end.txt ]; then sbx_told=1; cat /run/sbx/last-end.txt >&2; fi
