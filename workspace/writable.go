@@ -53,7 +53,11 @@ func ClosedToDevContainer(dir string, caller int) string {
 	if onReadOnly(dir) || owner == uid && mayWrite(info, uid) || info.Mode().Perm()&0o002 != 0 {
 		return ""
 	}
-	return fmt.Sprintf("the project belongs to user %d, and the agent in the dev container is user %d, who can read it and not change "+
+	why := fmt.Sprintf("the project belongs to user %d, and the agent in the dev container is user %d, who can read it and not change "+
 		"it: 'chown -R %d:%d %q' lets it",
 		owner, uid, uid, uid, dir)
+	if caller == 0 {
+		why += fmt.Sprintf(", and 'git config --global --add safe.directory %q' is for your own git then", dir)
+	}
+	return why
 }

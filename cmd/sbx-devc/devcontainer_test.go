@@ -35,6 +35,9 @@ type devProject struct {
 	// ownImages says that no other test builds what this one builds, so that
 	// even its nameless images can go.
 	ownImages bool
+	// owner is whom the project belongs to, nil for the agent's user; as, who starts
+	// the official CLI, nil for root.
+	owner, as *int
 	docker    string
 	world     *outside
 }
@@ -116,8 +119,21 @@ func (p *devProject) try(program string, args ...string) (string, error) {
 
 // official is a command of the official CLI about the project.
 func (p *devProject) official(ctx context.Context, command string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, p.cli, append([]string{command, "--workspace-folder", p.dir}, args...)...)
+	program := []string{p.cli}
+	if p.as != nil { // who may still read the program, which lies in root's home, and write to the engine's socket
+		id := fmt.Sprint(*p.as)
+		program = []string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=+dac_override", "--ambient-caps=+dac_override", p.cli}
+	}
+	args = append(append(program, command, "--workspace-folder", p.dir), args...)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+p.tmp)
+	if p.as != nil { // the CLI asks for a name, which a user of a real machine has
+		fake := filepath.Join(p.tmp, "id")
+		if err := os.WriteFile(fake, []byte("#!/bin/sh\n[ \"$*\" = '-u -n' ] && exec echo other\nexec /usr/bin/id \"$@\"\n"), 0o755); err != nil {
+			p.t.Fatal(err)
+		}
+		cmd.Env = append(cmd.Env, "PATH="+p.tmp+":"+os.Getenv("PATH"))
+	}
 	return cmd
 }
 
@@ -131,8 +147,12 @@ func (p *devProject) build() (string, error) {
 // up brings the container up with the official CLI and returns its outcome.
 func (p *devProject) up() (outcome string, log []byte) {
 	p.t.Helper()
+	owner := agentUID
+	if p.owner != nil {
+		owner = *p.owner
+	}
 	chown := func(path string, _ os.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, agentUID, agentUID))
+		return errors.Join(err, os.Lchown(path, owner, owner))
 	}
 	if err := filepath.WalkDir(p.dir, chown); err != nil {
 		p.t.Fatal(err)
@@ -291,6 +311,7 @@ func TestDevcontainer(t *testing.T) {
 		}
 		testReplacedOnTheHost(t, p, 71)
 	})
+	t.Run("OtherUsersOfTheHost", func(t *testing.T) { testHostUsers(t, p.in(t)) })
 	t.Run("SubstitutedClaudeCodeIsNotInstalled", func(t *testing.T) { testSubstitutedClaude(t, p.in(t)) })
 	t.Run("BrokenPolicyGivesNoContainer", func(t *testing.T) { testBrokenPolicy(t, p.in(t)) })
 }

@@ -1,0 +1,126 @@
+package amend
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/session/recipe"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/settings/trust"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/scaffold"
+)
+
+// readOptions reads devcontainer.json, and the options of its firewall Feature as a
+// settings file, whose lists stand in the same lines.
+func (p Place) readOptions() (config []byte, file *settings.File, err error) {
+	config = scaffold.Folder(p.Project).Read(scaffold.ConfigPath)
+	options := templates.FirewallOptions(config)
+	if options == nil {
+		return nil, nil, fmt.Errorf("%s has no firewall Feature whose options can be changed", p.File)
+	}
+	slices.SortStableFunc(options, func(a, b templates.FirewallOption) int { return a.Line - b.Line })
+	var b strings.Builder
+	b.WriteString(`{"network": {"mode": "allowlist"`)
+	line := 1
+	for _, o := range options {
+		if o.Entries == nil {
+			o.Entries = []string{}
+		}
+		entries, err := json.Marshal(o.Entries)
+		if err != nil {
+			return nil, nil, err
+		}
+		b.WriteString(strings.Repeat("\n", max(o.Line-line, 0)))
+		line = max(o.Line, line)
+		fmt.Fprintf(&b, `, %q: %s`, o.Name, entries)
+	}
+	b.WriteString("}}\n")
+	file = &settings.File{Path: p.File, Source: []byte(b.String())}
+	if file.Settings, file.Findings = settings.Parse(p.File, file.Source, settings.NoFiles); file.Settings == nil {
+		return nil, nil, diag.WithHint(file.Err(), "sbx-devc validate %s shows everything that is wrong", p.File)
+	}
+	return config, file, nil
+}
+
+// judgeOptions decides a request for the options. The edit is one of devcontainer.json.
+func (p Place) judgeOptions(r Request) (*Edit, error) {
+	config, file, err := p.readOptions()
+	if err != nil {
+		return nil, err
+	}
+	judged, err := Judge(file, r)
+	if err != nil {
+		return nil, err
+	}
+	edit := &Edit{Before: config, After: config, Notes: judged.Notes}
+	if bytes.Equal(judged.Before, judged.After) {
+		return edit, nil
+	}
+	after, findings := settings.Parse(p.File, judged.After, settings.NoFiles)
+	if after == nil {
+		return nil, fmt.Errorf("changing %s: the result would not be valid: %s", p.File, findings[0].Message)
+	}
+	was, now := file.Settings.Network, after.Network
+	for _, list := range []struct {
+		name     string
+		was, now []string
+	}{
+		{"presets", was.Presets, now.Presets}, {"allow", was.Allow, now.Allow},
+		{"deny", was.Deny, now.Deny}, {"private", was.Private, now.Private},
+	} {
+		if slices.Equal(list.was, list.now) {
+			continue
+		}
+		if edit.After, err = templates.SetFirewallOption(edit.After, list.name, list.now); err != nil {
+			return nil, err
+		}
+	}
+	return edit, nil
+}
+
+// editOptions carries a request out in the options. A dev container whose image the
+// user has accepted stays accepted: the bytes that were judged are remembered.
+func (p Place) editOptions(r Request) (*Edit, error) {
+	edit, err := p.judgeOptions(r)
+	if err != nil || bytes.Equal(edit.Before, edit.After) {
+		return edit, err
+	}
+	old := recipe.Accepted(nil, recipe.Read(p.Project), nil)
+	if err := p.write(edit); err != nil {
+		return nil, fmt.Errorf("writing the options: %w", err)
+	}
+	const name = recipe.ImagePrefix + scaffold.ConfigPath
+	if !bytes.Equal(old[name], edit.Before) {
+		return edit, nil
+	}
+	project, err := trust.Project(p.Project)
+	if err == nil {
+		_, err = p.Trust.Keep(project, old, old.With(name, edit.After), "allow")
+	}
+	return edit, err
+}
+
+// Preview returns what Edit would do, and does nothing.
+func (p Place) Preview(r Request) (*Edit, error) {
+	if p.Options {
+		return p.judgeOptions(r)
+	}
+	file, err := p.Read()
+	if err != nil {
+		return nil, err
+	}
+	return Judge(file, r)
+}
+
+// OptionsOf returns the place of a project whose policy is in the options of its
+// firewall Feature.
+func (p Place) OptionsOf() Place {
+	p.File, p.Options = filepath.Join(p.Project, filepath.FromSlash(scaffold.ConfigPath)), true
+	return p
+}
