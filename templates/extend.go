@@ -173,6 +173,77 @@ func FirewallLacks(src []byte, presets, allow []string) []string {
 	return lacks
 }
 
+// FirewallOption is an option of the firewall Feature: a list, as its owner wrote it.
+type FirewallOption struct {
+	Name    string // "presets", "allow", "deny" or "private", as in the settings
+	Entries []string
+	Line    int // where it stands; 0 = it is the Feature's default
+}
+
+// FirewallOptions returns the options of the firewall Feature in a devcontainer.json;
+// nil where there is none, or one depends on a variable. It is pure.
+func FirewallOptions(src []byte) []FirewallOption {
+	doc, feature := firewallIn(src)
+	if feature == nil {
+		return nil
+	}
+	var out []FirewallOption
+	for _, o := range []struct{ name, byDefault string }{
+		{"presets", "anthropic,github,vscode"}, {"allow", ""}, {"deny", "gist.github.com"}, {"private", ""},
+	} {
+		option := FirewallOption{Name: o.name}
+		text, ok := feature.Member(o.name).Str()
+		if ok {
+			option.Line, _ = doc.Position(feature.Member(o.name).Start)
+		} else {
+			text = o.byDefault
+		}
+		if strings.Contains(text, "${") {
+			return nil
+		}
+		for entry := range strings.SplitSeq(text, ",") {
+			if entry = strings.TrimSpace(entry); entry != "" {
+				option.Entries = append(option.Entries, entry)
+			}
+		}
+		out = append(out, option)
+	}
+	return out
+}
+
+// SetFirewallOption returns a devcontainer.json with another list in an option of the
+// firewall Feature. Everything else stays byte for byte. The error wraps ErrExtend. It
+// is pure.
+func SetFirewallOption(src []byte, name string, entries []string) ([]byte, error) {
+	doc, feature := firewallIn(src)
+	if feature == nil || feature.Kind != jsonc.Object {
+		return nil, fmt.Errorf("devcontainer.json %w: the firewall Feature has no options to change", ErrExtend)
+	}
+	text := jsonc.Quote(strings.Join(entries, ","))
+	var edits []jsonc.Edit
+	if n := feature.Member(name); n != nil {
+		edits = jsonc.Replace(n, text)
+	} else {
+		edits = doc.AddMember(feature, name, text)
+	}
+	out, _ := jsonc.Apply(src, edits)
+	return out, nil
+}
+
+// firewallIn returns the options of the firewall Feature; nil without that.
+func firewallIn(src []byte) (*jsonc.Document, *jsonc.Node) {
+	doc, _ := jsonc.Parse("", src)
+	if doc == nil {
+		return nil, nil
+	}
+	list := members(doc.Root.Member("features"))
+	at := slices.IndexFunc(list, func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
+	if at < 0 {
+		return nil, nil
+	}
+	return doc, list[at].Value
+}
+
 func members(n *jsonc.Node) []jsonc.Member {
 	if n == nil {
 		return nil

@@ -128,7 +128,7 @@ func (a *app) amend(ctx context.Context, o amendOptions) error {
 	if o.noReload {
 		return nil
 	}
-	return a.amendRunning(ctx, place.Project, o.request, refused)
+	return a.amendRunning(ctx, place, o.request, refused)
 }
 
 // amendPlace is the file that the request is about.
@@ -160,8 +160,7 @@ func (a *app) amendPlace(o amendOptions) (amend.Place, error) {
 	}
 	place.File = filepath.Join(project, defaultSettings)
 	if policy, _ := adopt.Policy(scaffold.Folder(project)); policy != nil && isMissing(place.File) {
-		err := fmt.Errorf("the policy of this project stands in the options of its firewall Feature, in %s", scaffold.ConfigPath)
-		return place, exitWith(exitConfig, diag.WithHint(err, "add the entries there, and rebuild the container"))
+		place = place.OptionsOf()
 	}
 	if place.Trust, err = trust.Open(dir, place.Project); err != nil {
 		return place, exitWith(exitRefused, err)
@@ -171,11 +170,7 @@ func (a *app) amendPlace(o amendOptions) (amend.Place, error) {
 
 // showAmend prints the change of the file.
 func (a *app) showAmend(place amend.Place, r amend.Request) error {
-	file, err := place.Read()
-	if err != nil {
-		return a.amendError(err)
-	}
-	edit, err := amend.Judge(file, r)
+	edit, err := place.Preview(r)
 	if err != nil {
 		return a.amendError(err)
 	}
@@ -212,13 +207,13 @@ func (a *app) amendError(err error) error {
 
 // amendRunning makes the change in what runs, and says what is open now. refused says
 // that the next run would not take the file.
-func (a *app) amendRunning(ctx context.Context, project string, r amend.Request, refused bool) error {
+func (a *app) amendRunning(ctx context.Context, place amend.Place, r amend.Request, refused bool) error {
 	e, err := engine.Connect(ctx)
 	if err != nil {
 		return exitWith(exitUnavailable, fmt.Errorf("the file is changed, and containers that run could not be told: %w", err))
 	}
 	defer e.Close()
-	firewalls, notes, err := amend.Find(ctx, e, project, amend.Ours(a.runs()))
+	firewalls, notes, err := amend.Find(ctx, e, place.Project, amend.Ours(a.runs()))
 	if err != nil {
 		return exitWith(exitUnavailable, fmt.Errorf("looking for containers of the project: %w", err))
 	}
@@ -226,11 +221,14 @@ func (a *app) amendRunning(ctx context.Context, project string, r amend.Request,
 		fmt.Fprintf(a.stderr, "sbx-devc: note: %s\n", visible.Line(note))
 	}
 	if len(firewalls) == 0 {
-		from := "from the next run on"
-		if refused {
-			from = "in runs once you trust the file"
+		from := "from the next run on, and in a dev container once that is rebuilt"
+		switch {
+		case place.Options:
+			from = "in the dev container once that is rebuilt; a run opens hosts with --allow"
+		case refused:
+			from = "in runs once you trust the file, and in a dev container once that is rebuilt"
 		}
-		a.sayLine("nothing of this project runs now; it holds %s, and in a dev container once that is rebuilt", from)
+		a.sayLine("nothing of this project runs now; it holds %s", from)
 		return nil
 	}
 	var failed error

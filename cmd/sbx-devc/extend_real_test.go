@@ -105,6 +105,28 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 		}
 		root(`sed -i 's/"mode": "audit"/"mode": "allowlist"/' /etc/sbx/sandbox.jsonc; sbx-init reload`)
 	})
+	t.Run("AllowWhileItRuns", func(t *testing.T) {
+		p := p.in(t)
+		reach := fmt.Sprintf("curl -sS --max-time 5 http://allowed.example:%d/", newSite(t))
+		entry := strings.TrimSuffix(reach[strings.Index(reach, "http://")+len("http://"):], "/")
+		for _, step := range []struct {
+			args []string
+			says string
+			open bool
+		}{{[]string{"allow"}, "is open now in the dev container", true}, {[]string{"allow", "--remove"}, "is closed now in the dev container", false}} {
+			code, out, said := call(t, append(step.args, "--project", p.dir, entry)...)
+			if code != 0 || !strings.Contains(out, step.says) {
+				t.Errorf("%q: exit %d: %s%s", step.args, code, out, said)
+			}
+			if out, err := p.exec(reach); (err == nil && strings.Contains(out, "hello from the site")) != step.open {
+				t.Errorf("%q: %v %s", step.args, err, out)
+			}
+			config, err := os.ReadFile(filepath.Join(p.dir, ".devcontainer", "devcontainer.json"))
+			if err != nil || !strings.Contains(string(config), "// ours") || strings.Contains(string(config), ","+entry+`"`) != step.open {
+				t.Errorf("%q: %v\n%s", step.args, err, config)
+			}
+		}
+	})
 	p.repel(t, []attack{
 		{"another name", fmt.Sprintf("curl -sS --max-time 5 http://other.example:%d/", p.world.allowed)},
 		{"an address", fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", p.world.addr, p.world.other)},

@@ -31,14 +31,22 @@ type Place struct {
 	// accepted; "" and nil for the user's own file.
 	Project string
 	Trust   *trust.Store
+	// Options says that File is the project's devcontainer.json, where the options of
+	// the firewall Feature are the policy.
+	Options bool
 }
 
 // newFile is what an edit begins with where there is no file.
 const newFile = "{\n}\n"
 
 // Read reads the file, or a new one's beginning where it is missing. A file that is
-// not valid is an error with the first mistake.
+// not valid is an error with the first mistake. With Options it is the options in the
+// form of a settings file.
 func (p Place) Read() (*settings.File, error) {
+	if p.Options {
+		_, file, err := p.readOptions()
+		return file, err
+	}
 	file, err := settings.ReadFile(p.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		file = &settings.File{Path: p.File, Source: []byte(newFile)}
@@ -61,6 +69,10 @@ func (p Place) Edit(r Request) (edit *Edit, trusted bool, err error) {
 		return nil, false, err
 	}
 	defer lock.Close()
+	if p.Options {
+		edit, err = p.editOptions(r)
+		return edit, true, err
+	}
 	file, err := p.Read()
 	if err != nil {
 		return nil, false, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/features"
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -30,16 +31,16 @@ func (r *Recipe) readFeatures(root *os.Root, named *jsonc.Node) (unusable string
 			continue
 		case refersToMachine(m.Value):
 			return "its Features refer to variables of this machine"
-		case strings.HasPrefix(m.Name, "./") || strings.HasPrefix(m.Name, "../"):
+		case rights.SourceOf(m.Name) == rights.LocalFeature:
 			brought, why := r.readFeature(root, path.Join(path.Dir(r.File), m.Name))
 			if why != "" {
 				return fmt.Sprintf("its Feature %s %s", m.Name, why)
 			}
-			if brought {
-				r.LeftOut = append(r.LeftOut, "the Feature "+m.Name+", because a run brings what it installs")
+			if brought != "" {
+				r.LeftOut = append(r.LeftOut, "the Feature "+m.Name+", because "+brought)
 				continue
 			}
-		case strings.Contains(m.Name, "://") || strings.Count(m.Name, "/") < 2:
+		case rights.SourceOf(m.Name) != rights.RegistryFeature:
 			return "its Feature " + m.Name + " does not come from a registry"
 		default:
 			remote = true
@@ -73,15 +74,18 @@ func refersToMachine(n *jsonc.Node) (found bool) {
 }
 
 // readFeature reads the folder of a local Feature, and the metadata alone of one whose
-// work a run does anyway.
-func (r *Recipe) readFeature(root *os.Root, folder string) (brought bool, unusable string) {
+// work a run does anyway: brought says why.
+func (r *Recipe) readFeature(root *os.Root, folder string) (brought, unusable string) {
 	if devcontainer.LeavesTree(folder) {
-		return false, "lies outside of the project"
+		return "", "lies outside of the project"
 	}
 	metadata, err := r.readOnce(root, path.Join(folder, devcontainer.FeatureName), maxFile)
 	if err == nil {
-		if features.IsFirewall(metadata) || features.IsClaude(metadata) {
-			return true, ""
+		switch {
+		case features.IsFirewall(metadata):
+			return "a run has its own firewall, which opens the hosts of --preset and --allow and not this one's", ""
+		case features.IsClaude(metadata):
+			return "a run brings Claude Code along", ""
 		}
 		err = r.walk(root, folder, ".", func(string, bool) bool { return false }, func(f imagebuild.File) error {
 			r.folders[folder] = append(r.folders[folder], f)
@@ -90,9 +94,9 @@ func (r *Recipe) readFeature(root *os.Root, folder string) (brought bool, unusab
 		})
 	}
 	if err != nil {
-		return false, fmt.Sprintf("cannot be read (%v)", withoutPath(err))
+		return "", fmt.Sprintf("cannot be read (%v)", withoutPath(err))
 	}
-	return false, ""
+	return "", ""
 }
 
 // FeatureFiles returns the files of a local Feature's folder in the project.

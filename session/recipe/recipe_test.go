@@ -84,6 +84,7 @@ secret
 `, "", ".devcontainer/.dockerignore .devcontainer/Dockerfile .devcontainer/a .devcontainer/devcontainer.json"},
 		{"a Feature without its registry", config + `{"image": "a", "features": {"x": {}}}`, "its Feature x does not come from a registry", ".devcontainer/devcontainer.json"},
 		{"a Feature of a web address", config + `{"image": "a", "features": {"https://x.example/a.tgz": {}}}`, "does not come from a registry", ".devcontainer/devcontainer.json"},
+		{"a Feature of a repository's releases", config + `{"image": "a", "features": {"owner/repository/x": {}}}`, "does not come from a registry", ".devcontainer/devcontainer.json"},
 		{"Features of a registry, and their lock", config + `{"image": "a", "features": {"ghcr.io/x/y:1": {}}}
 -- .devcontainer/devcontainer-lock.json --
 {}
