@@ -201,12 +201,19 @@ func withWebPorts(e entry) entry {
 	return e
 }
 
+// maxAccepted is how many accepted words a hint lists next to a suggestion.
+const maxAccepted = 12
+
 // unknown says that a word is none of the accepted ones, and which it was
 // probably meant to be.
 func unknown(kind, word string, accepted []string) *problem {
 	hint := "use one of: " + strings.Join(accepted, ", ")
 	if best := diag.Suggest(word, accepted); best != "" {
-		hint = fmt.Sprintf("did you mean %q? accepted: %s", best, strings.Join(accepted, ", "))
+		all := "accepted: " + strings.Join(accepted, ", ")
+		if len(accepted) > maxAccepted {
+			all = "'sbx-devc policy presets' lists all" // the only list that is so long
+		}
+		hint = fmt.Sprintf("did you mean %q? %s", best, all)
 	}
 	return complain(hint, "unknown %s %q", kind, word)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -212,14 +213,30 @@ func flagFor(entry string) string {
 	if strings.Contains(entry, " ") { // private, inbound, guard
 		return ""
 	}
-	return "--allow " + entry
+	return "--allow " + asciiEntry(entry)
+}
+
+// asciiEntry is an entry with its name in the form that DNS has, if that is another one.
+func asciiEntry(entry string) string {
+	name, wild := strings.CutPrefix(entry, "*.")
+	t, err := firewall.ParseTarget(name)
+	if err != nil || t.Name == "" || visible.ASCII(name) == name {
+		return entry
+	}
+	if wild {
+		t.Name = "*." + t.Name
+	}
+	if _, port, ok := strings.Cut(name, ":"); ok {
+		return t.Name + ":" + port
+	}
+	return t.Name
 }
 
 // refuseWidening says everything that is wider, and how to allow it.
 func refuseWidening(found []wide, offer func([]wide) string) error {
 	var what []string
 	for _, w := range found {
-		what = append(what, w.what)
+		what = append(what, visible.ASCII(w.what)) // a name cannot look like another one
 	}
 	err := fmt.Errorf("%w: %w: %s", workspace.ErrRefused, ErrWidens, strings.Join(what, "; "))
 	return diag.WithHint(err, "%s", offer(found))

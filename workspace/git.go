@@ -82,7 +82,7 @@ func (w *Workspace) coverSubmodules() {
 		if hosts[rel] == "" {
 			continue
 		}
-		folders, err := gitdir.Submodules(hosts[rel])
+		folders, err := gitdir.Submodules(hosts[rel], rel != ".git" && filepath.IsLocal(filepath.FromSlash(rel)))
 		if err != nil {
 			w.Notes = append(w.Notes, fmt.Sprintf("%v: submodules of it that are not checked out are not protected from the agent, and git "+
 				"on this machine obeys a repository there", err))

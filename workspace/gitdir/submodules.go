@@ -31,13 +31,18 @@ func HostOf(folder string) string {
 // Submodules lists the folders in which the index of the git directory dir has a
 // submodule, checked out or not: git on the host looks for a repository in each.
 // They are slash-separated and below the folder of the repository's files. Git
-// reads the index in a repository of ours, so nothing of dir's is obeyed.
-func Submodules(dir string) ([]string, error) {
+// reads the index in a repository of ours, so nothing of dir's is obeyed. nested says
+// that an earlier run's agent may have made the repository, and less of it is read.
+func Submodules(dir string, nested bool) ([]string, error) {
+	limit := int64(maxIndex)
+	if nested {
+		limit = maxNested
+	}
 	index := filepath.Join(dir, "index")
 	if info, err := os.Lstat(index); err != nil {
 		return nil, nil // an empty one
-	} else if !info.Mode().IsRegular() || info.Size() > maxIndex {
-		return nil, fmt.Errorf("%s is no index", index)
+	} else if !info.Mode().IsRegular() || info.Size() > limit {
+		return nil, fmt.Errorf("%s is no index, or larger than %d MiB", index, limit>>20)
 	}
 	work, err := os.MkdirTemp("", "sbx-index-")
 	if err != nil {
