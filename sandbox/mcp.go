@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -49,6 +50,12 @@ func (o Options) checkServers(list []settings.MCPServer) error {
 // servers has Claude start the servers of a run, inside, from a file that is delivered:
 // it may hold keys.
 func (p *Plan) servers(o *Options, s settings.Settings) error {
+	p.through = o.Passthroughs
+	for _, one := range o.Passthroughs {
+		s.MCP.Servers = settings.MergeMCPServers(s.MCP.Servers, []settings.MCPServer{one.server()})
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the agent can ask the MCP server %s on this machine (%s), which no firewall of the run's "+
+			"holds", one.Name, cmp.Or(one.Socket, one.URL.String())))
+	}
 	if len(s.MCP.Servers) == 0 {
 		return nil
 	}

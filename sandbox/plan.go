@@ -101,7 +101,9 @@ type Options struct {
 	// EnvPrefixes and of the settings, and may hold secrets.
 	Variables  []string
 	MCPServers []string // names of the MCP servers that start; nil = all
-	NoSecrets  []string // names of secrets that the run does without, whoever asks for them
+	// Passthroughs are MCP servers of this machine's that the agent may ask.
+	Passthroughs []Passthrough
+	NoSecrets    []string // names of secrets that the run does without, whoever asks for them
 
 	// ClaudePath is where Claude Code is in the agent's image; "" = nobody says,
 	// and it is at DefaultClaudePath or comes from a volume, see Plan.MountClaude.
@@ -181,6 +183,7 @@ type Plan struct {
 	obeysProject bool
 
 	variables []string // Passed with their values, NAME=value
+	through   []Passthrough
 	mcp       []byte   // Claude's list of MCP servers; nil = none
 	hidden    []string // values of it that may be secrets
 }

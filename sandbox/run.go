@@ -243,7 +243,7 @@ func (r *run) startSidecar(ctx context.Context) error {
 	return together(
 		func() error { return r.sidecar.verified(ctx, &r.result.Timings) },
 		func() (err error) {
-			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.activity.handler(r.proxy))
+			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.activity.handler(r.plan.passthroughs(r.proxy)))
 			return err
 		},
 	)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/mcp"
 	"github.com/org/claude-sandbox/settings"
@@ -15,12 +16,28 @@ import (
 type mcpFlags struct {
 	configs []string
 	servers []string
+	through []string
+
+	passthroughs []sandbox.Passthrough
 }
 
 func (o *mcpFlags) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.configs, "mcp-config", nil,
 		"start the MCP servers of this JSON or YAML file in the sandbox; ${NAME} is the agent's variable or secret")
+	f.StringArrayVar(&o.through, "mcp-passthrough", nil,
+		"let the agent ask an MCP server on this machine, NAME=http://127.0.0.1:PORT/PATH or NAME=unix:/PATH; it is outside of the sandbox")
 	f.StringSliceVar(&o.servers, "mcp-servers", nil, "start these MCP servers alone, by name, of those in settings and --mcp-config")
+}
+
+func (o *mcpFlags) check() error {
+	for _, text := range o.through {
+		p, err := sandbox.ParsePassthrough(text)
+		if err != nil {
+			return fmt.Errorf("--mcp-passthrough: %w", err)
+		}
+		o.passthroughs = append(o.passthroughs, p)
+	}
+	return nil
 }
 
 // give adds the servers to what the user gives.

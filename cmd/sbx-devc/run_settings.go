@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,11 +48,13 @@ func (o *settingsFlags) register(f *pflag.FlagSet) {
 	o.mcp.register(f)
 }
 
-func (o *settingsFlags) check(f *pflag.FlagSet) error { return o.limits.check(f) }
+func (o *settingsFlags) check(f *pflag.FlagSet) error {
+	return errors.Join(o.limits.check(f), o.mcp.check())
+}
 
 // plan adds what is no setting: those need the project's folder, see read.
 func (o *settingsFlags) plan(p *sandbox.Options) {
-	p.NoSecrets, p.MCPServers = o.secrets.noSecrets, o.mcp.servers
+	p.NoSecrets, p.MCPServers, p.Passthroughs = o.secrets.noSecrets, o.mcp.servers, o.mcp.passthroughs
 }
 
 // read turns the flags into the user's settings. Lists among the project's own
