@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -33,7 +34,7 @@ func onScreen(t *testing.T, script fakeapi.Script, args string) (*screen, *progr
 	}
 	t.Cleanup(func() {
 		for _, id := range r.containers(t, "-a") {
-			_ = r.engine.Remove(t.Context(), id)
+			_ = r.engine.Remove(context.WithoutCancel(t.Context()), id)
 		}
 	})
 	s := newTerminal(t, 100, 30, "bash --rcfile "+rc+" -i")
