@@ -332,7 +332,7 @@ func (w *walk) world(j journey) (network string) {
 	p := &devProject{t: w.t, docker: "docker"}
 	p.must("docker", "network", "create", network)
 	w.t.Cleanup(func() {
-		_, _ = p.try("sh", "-c", "docker ps -aq --filter network="+network+" | xargs -r docker rm -fv")
+		_, _ = p.try("sh", "-c", "docker ps -aq --filter network="+network+" | xargs -r docker rm -fv; docker rmi -f "+network)
 		p.must("docker", "network", "rm", network)
 	})
 	served := filepath.Join(dir, "served")

@@ -152,8 +152,8 @@ X
 			echo 'public class ATest { @org.junit.Test public void says() { org.junit.Assert.assertEquals("hello", new A().word()); } }' >src/test/java/ATest.java
 			echo 'public class A { String word() { return null; } }' >src/main/java/A.java`,
 		network: `printf 'FROM debian:bookworm-slim\nRUN mkdir -p /usr/share/man/man1 && apt-get update && apt-get install -y --no-install-recommends python3 junit4 \
-			libmaven-compiler-plugin-java libmaven-resources-plugin-java libsurefire-java\n' >Dockerfile; docker build -q -t sbx-journey-maven .
-			docker run -d --network $NETWORK --network-alias maven.test -w /usr/share/maven-repo sbx-journey-maven python3 -m http.server 80`,
+			libmaven-compiler-plugin-java libmaven-resources-plugin-java libsurefire-java\n' >Dockerfile; docker build -q -t $NETWORK .
+			docker run -d --network $NETWORK --network-alias maven.test -w /usr/share/maven-repo $NETWORK python3 -m http.server 80`,
 		flags: "--engine-network NETWORK --allow maven.test --private maven.test",
 		work:  `echo 'public class A { String word() { return "hello"; } }' >src/main/java/A.java && mvn -B $MAVEN_ARGS test`,
 		again: `rm -rf target && mvn -B -o $MAVEN_ARGS test && echo '// again' >>src/main/java/A.java`,
