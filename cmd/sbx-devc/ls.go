@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -60,13 +61,17 @@ func (a *app) ls(o lsOptions, args []string) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
-	head, of := "RUN\tBEGAN\tNAME\t", func(runs.Run) string { return "" }
+	head, name := "RUN\tBEGAN\t", func(runs.Run) string { return "" }
+	of := name
+	if slices.ContainsFunc(list, func(r runs.Run) bool { return r.Name != "" }) {
+		head, name = head+"NAME\t", func(r runs.Run) string { return inList(r.Name) + "\t" }
+	}
 	if o.all {
 		head, of = head+"PROJECT\t", func(r runs.Run) string { return inList(r.Project) + "\t" }
 	}
 	fmt.Fprintln(w, head+"PROMPT\tMODEL\tCOST\tRESULT")
 	for _, r := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s%s\t%s\t$%.2f\t%s\n", r.ID, r.Began.Local().Format(time.DateTime), inList(r.Name), of(r), inList(r.Prompt),
+		fmt.Fprintf(w, "%s\t%s\t%s%s%s\t%s\t$%.2f\t%s\n", r.ID, r.Began.Local().Format(time.DateTime), name(r), of(r), inList(r.Prompt),
 			inList(r.Model), r.CostUSD,
 			inList(r.Result))
 	}
