@@ -284,19 +284,22 @@ func TestLifelineEndsBothContainers(t *testing.T) {
 		testenv.Root(t)
 		sandbox := netnstest.New(t).Sandbox
 		var firewall *Lifeline
-		var agentGone func() error
-		var err1, err2 error
-		sandbox.Do(func() {
-			if firewall, err1 = ListenLifeline(tt.limit); err1 == nil {
-				agentGone, err2 = JoinLifeline()
-			}
-		})
-		if err := errors.Join(err1, err2); err != nil {
+		var err error
+		sandbox.Do(func() { firewall, err = ListenLifeline(tt.limit) })
+		if err != nil {
 			t.Fatal(err)
 		}
 		r, w := io.Pipe()
 		ended := make(chan error, 1)
 		go func() { ended <- firewall.Await(r) }()
+		if _, err := w.Write([]byte{lifeline.Begin}); err != nil { // before the agent's container has joined
+			t.Fatal(err)
+		}
+		var agentGone func() error
+		sandbox.Do(func() { agentGone, err = JoinLifeline() })
+		if err != nil {
+			t.Fatal(err)
+		}
 		if tt.limit == 0 { // the agent's container has joined, and nobody else can
 			for joins := true; joins; {
 				sandbox.Do(func() {
@@ -314,6 +317,32 @@ func TestLifelineEndsBothContainers(t *testing.T) {
 		if err := agentGone(); !errors.Is(err, errFirewallEnded) {
 			t.Errorf("%s: the agent's container ends with %v", name, err)
 		}
+	}
+}
+
+// Attack: begin the agent's command before the supervisor says so. The connection to
+// the firewall's process is not enough, and its end is none.
+func TestAttackACommandThatBeginsTooEarly(t *testing.T) {
+	testenv.Root(t)
+	sandbox := netnstest.New(t).Sandbox
+	var firewall *Lifeline
+	var err error
+	sandbox.Do(func() { firewall, err = ListenLifeline(0) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := make(chan error, 1)
+	go sandbox.Do(func() {
+		_, err := JoinLifeline()
+		joined <- err
+	})
+	conn, err := firewall.listener.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	if err := <-joined; !errors.Is(err, errFirewallEnded) {
+		t.Errorf("the command begins: %v", err)
 	}
 }
 

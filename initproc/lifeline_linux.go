@@ -18,6 +18,9 @@ import (
 // the first process of the agent's container holds a connection to the
 // firewall's, which ends with it.
 //
+// The command of the agent's container begins when the supervisor says so, see
+// lifeline.Begin: the firewall's process passes that on.
+//
 // The agent can touch nothing of this. Its user can neither trace nor end the two
 // processes, and the connection has no name once it is there: the firewall
 // listens before anything of the agent's can run, takes one connection and closes
@@ -56,8 +59,15 @@ func (l *Lifeline) Await(supervisor io.Reader) error {
 			joined <- conn
 		}
 	}()
-	gone := make(chan error, 1)
-	go func() { gone <- lifeline.Await(supervisor, lifeline.Silence) }()
+	gone, begin := make(chan error, 1), make(chan struct{}, 1)
+	go func() {
+		gone <- lifeline.Await(supervisor, lifeline.Silence, func() {
+			select {
+			case begin <- struct{}{}:
+			default: // it was said before
+			}
+		})
+	}()
 	var agent *net.UnixConn
 	err := func() error {
 		select {
@@ -69,11 +79,17 @@ func (l *Lifeline) Await(supervisor io.Reader) error {
 		if agent != nil && l.limit > 0 {
 			over = time.After(l.limit)
 		}
-		select {
-		case err := <-gone:
-			return err
-		case <-over:
-			return errDeadline
+		for {
+			select {
+			case err := <-gone:
+				return err
+			case <-over:
+				return errDeadline
+			case <-begin:
+				if agent != nil {
+					_, _ = agent.Write([]byte{lifeline.Begin}) // fails when the container has ended
+				}
+			}
 		}
 	}()
 	_ = l.listener.Close()
@@ -90,8 +106,9 @@ func (l *Lifeline) Await(supervisor io.Reader) error {
 var errFirewallEnded = errors.New("the firewall's process has ended this container: " +
 	"it ended itself, the run's supervisor is gone, or the run's time is over")
 
-// JoinLifeline connects the agent's container to the firewall's. The returned
-// await waits until the firewall's process has ended or wants us to end.
+// JoinLifeline connects the agent's container to the firewall's and waits until the
+// run's supervisor lets the command begin. The returned await waits until the
+// firewall's process has ended or wants us to end.
 func JoinLifeline() (await func() error, err error) {
 	fail := func(err error) (func() error, error) {
 		return nil, diag.WithHint(fmt.Errorf("tying this container's life to the firewall's: %w", err),
@@ -104,6 +121,10 @@ func JoinLifeline() (await func() error, err error) {
 	if uid, err := peercred.UID(conn); err != nil || uid != 0 {
 		_ = conn.Close()
 		return fail(errors.Join(fmt.Errorf("user %d listens there, not root", uid), err))
+	}
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		_ = conn.Close()
+		return nil, errFirewallEnded
 	}
 	return func() error {
 		_, _ = io.Copy(io.Discard, conn) // nothing comes but the end

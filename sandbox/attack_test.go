@@ -563,7 +563,13 @@ func TestTheNamespaceStaysClosedWithoutItsFirewall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Remove(ctx, s.id)
-	if err := s.start(ctx, e, p, &Timings{}); err != nil {
+	if err := s.fill(ctx, e, p, Host{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.start(ctx, e, &Timings{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.closed(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.verified(ctx, &Timings{}); err != nil {

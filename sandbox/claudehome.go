@@ -1,12 +1,14 @@
 package sandbox
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
@@ -30,10 +32,11 @@ const ConversationFile = "conversation.jsonl"
 // to a limit.
 const keepTimeout = 30 * time.Second
 
-// fillHome makes Claude's own folder the agent's, with the files that it begins with,
-// and what earlier runs left behind them. prefer are members of Claude's settings that
-// those files may have as well.
-func fillHome(ctx context.Context, e *engine.Engine, sidecar string, p *Plan, files []HomeFile, prefer map[string]map[string]any) error {
+// fillHome adds Claude's own folder, which is the agent's, to an archive for the
+// firewall's container, with the files that it begins with: files, and what earlier runs
+// left behind them. prefer are members of Claude's settings that those files may have as
+// well.
+func (p *Plan) fillHome(tw *tar.Writer, files []HomeFile, prefer map[string]map[string]any) error {
 	all := map[string][]byte{}
 	if p.Agent.TTY {
 		all[agent.StateFile] = agent.State(workspaceTarget)
@@ -47,15 +50,9 @@ func fillHome(ctx context.Context, e *engine.Engine, sidecar string, p *Plan, fi
 	for name, members := range prefer {
 		all[name] = kept.WithPreferences(all[name], members)
 	}
-	var archive bytes.Buffer
-	err := kept.Pack(&archive, path.Base(claudeHome), all, p.gitOwner.UID, p.gitOwner.GID)
-	if err == nil {
-		err = e.CopyTar(ctx, sidecar, claudeHomes, &archive)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: giving Claude a folder of its own: %w", ErrNoStart, err)
-	}
-	return nil
+	return addArchive(tw, claudeHomes, func(w io.Writer) error {
+		return kept.Pack(w, path.Base(claudeHome), all, p.gitOwner.UID, p.gitOwner.GID)
+	})
 }
 
 // keepAsTranscript keeps a conversation as the run's transcript: its lines have the form
@@ -72,19 +69,43 @@ func (r *run) keepAsTranscript(messages []byte) error {
 	return err
 }
 
-// fillHomes fills what the agent's home begins with: what earlier runs left, and over it
+// fillHomes adds what the agent's home begins with: what earlier runs left, and over it
 // the run's own files.
-func (r *run) fillHomes(ctx context.Context) error {
+func (p *Plan) fillHomes(tw *tar.Writer, h Host) error {
 	var prefer map[string]map[string]any
-	if store := r.host.Kept; store != nil {
-		if err := fillKept(ctx, r.engine, r.sidecar.id, store, r.plan.persist, r.plan.gitOwner); err != nil {
+	if h.Kept != nil {
+		if err := fillKept(tw, h.Kept, p.persist, p.gitOwner); err != nil {
 			return err
 		}
-		if store.KeepsClaude() {
-			prefer = store.Preferences()
+		if h.Kept.KeepsClaude() {
+			prefer = h.Kept.Preferences()
 		}
 	}
-	return fillHome(ctx, r.engine, r.sidecar.id, r.plan, r.host.Home, prefer)
+	return p.fillHome(tw, h.Home, prefer)
+}
+
+// addArchive adds what write writes, an archive for folder, to one for the root.
+func addArchive(tw *tar.Writer, folder string, write func(io.Writer) error) error {
+	from, to := io.Pipe()
+	go func() { to.CloseWithError(write(to)) }()
+	defer from.Close()
+	in := tar.NewReader(from)
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		h.Name = strings.TrimPrefix(folder, "/") + "/" + h.Name
+		if err := tw.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := io.Copy(tw, in); err != nil {
+			return err
+		}
+	}
 }
 
 // keepConversation keeps what a later run needs to go on. A run without a

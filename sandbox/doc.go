@@ -7,10 +7,12 @@
 //	        │
 //	       Run ─► sidecar: sbx-init run --sidecar   owns the network namespace, NET_ADMIN only
 //	        │       └─ exec: sbx-init tunnel ══ credproxy in this process, which has the key
-//	        └───► agent: claude -p                  joins the namespace, no capability at all
+//	        └───► agent: sbx-init reap              joins the namespace, no capability at all
+//	                 └─► claude -p                  when the firewall is verified
 //	                 └─► Result: exit code, what Claude reported, egress report, timings
 //
-// The agent starts only after the sidecar has said that the firewall is
-// verified, and it is stopped when the sidecar dies. The namespace's rules stay
+// The agent's container comes up when the network is closed, and the agent in it starts
+// only after the sidecar has said that the firewall is verified. It is stopped when the
+// sidecar dies. The namespace's rules stay
 // in force as long as anything lives in it.
 package sandbox

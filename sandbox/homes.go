@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -41,31 +42,19 @@ func keptMounts(paths []string) (mounts []engine.Mount) {
 	return mounts
 }
 
-// fillKept gives the agent's home what earlier runs left, before the run's own files come.
-func fillKept(ctx context.Context, e *engine.Engine, sidecar string, store *kept.Store, paths []string, owner gitdir.Owner) error {
-	if store == nil {
-		return nil
-	}
-	fill := func(folder string, write func(w io.Writer) error) error {
-		from, to := io.Pipe()
-		go func() { to.CloseWithError(write(to)) }()
-		err := e.CopyTar(ctx, sidecar, folder, from)
-		_ = from.CloseWithError(err)
-		if err != nil {
-			return fmt.Errorf("%w: giving the agent what earlier runs left: %w", ErrNoStart, err)
-		}
-		return nil
-	}
+// fillKept adds what earlier runs left in the agent's home to an archive for the
+// firewall's container, before the run's own files come.
+func fillKept(tw *tar.Writer, store *kept.Store, paths []string, owner gitdir.Owner) error {
 	if store.KeepsClaude() {
-		err := fill(claudeHomes, func(w io.Writer) error { return store.Fill(w, path.Base(claudeHome), owner.UID, owner.GID) })
-		if err != nil {
-			return err
+		write := func(w io.Writer) error { return store.Fill(w, path.Base(claudeHome), owner.UID, owner.GID) }
+		if err := addArchive(tw, claudeHomes, write); err != nil {
+			return fmt.Errorf("giving the agent what earlier runs left: %w", err)
 		}
 	}
 	for i, rel := range paths {
 		write := func(w io.Writer) error { return store.FillTree(w, rel, strconv.Itoa(i), owner.UID, owner.GID) }
-		if err := fill(keptHomes, write); err != nil {
-			return err
+		if err := addArchive(tw, keptHomes, write); err != nil {
+			return fmt.Errorf("giving the agent what earlier runs left: %w", err)
 		}
 	}
 	return nil

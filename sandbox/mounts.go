@@ -11,7 +11,6 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/workspace"
-	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // engineMounts are the engine's words for mounts.
@@ -20,21 +19,6 @@ func engineMounts(list []workspace.Mount) (mounts []engine.Mount) {
 		mounts = append(mounts, engine.Mount{Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly, Volume: m.Volume})
 	}
 	return mounts
-}
-
-// fillGit fills the volumes of the agent's own git directories.
-func fillGit(ctx context.Context, e *engine.Engine, sidecar string, p *Plan) error {
-	if len(p.Project.Git.Private) == 0 {
-		return nil
-	}
-	from, to := io.Pipe()
-	go func() { to.CloseWithError(p.Project.Git.Fill(to, p.gitOwner)) }()
-	err := e.CopyTar(ctx, sidecar, gitdir.Volumes, from)
-	_ = from.CloseWithError(err)
-	if err != nil {
-		return fmt.Errorf("%w: giving the agent its own git directory: %w", ErrNoStart, err)
-	}
-	return nil
 }
 
 // mountReport takes the first line of the agent's container's output, in which its

@@ -551,6 +551,13 @@ func (p *Plan) ClaudePath() (path string, chosen bool) {
 	return cmp.Or(p.claudePath, DefaultClaudePath), p.claudePath != ""
 }
 
+// MountInit gives both containers sbx-init from a volume of the engine, which holds
+// InitFile. Without it Run copies sbx-init into a volume of its own, which takes longer.
+func (p *Plan) MountInit(volume string) {
+	p.Sidecar.Volumes = slices.DeleteFunc(slices.Clone(p.Sidecar.Volumes), func(place string) bool { return place == initFolder })
+	p.Sidecar.Mounts = append(slices.Clone(p.Sidecar.Mounts), engine.Mount{Named: volume, Target: initFolder, ReadOnly: true})
+}
+
 // ClaudeName is the name of Claude Code's program at the root of a volume that
 // MountClaude takes.
 const ClaudeName = "claude"

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"archive/tar"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -206,7 +207,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 			}
 		}
 		var filled strings.Builder
-		if err := p.Project.Git.Fill(&filled, p.gitOwner); err != nil || strings.Contains(filled.String(), "root:") {
+		if err := p.Project.Git.Fill(tar.NewWriter(&filled), p.gitOwner); err != nil || strings.Contains(filled.String(), "root:") {
 			t.Errorf("%s: %v, %s", link, err, filled.String())
 		}
 	}

@@ -1,7 +1,11 @@
 package sandbox
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -116,10 +121,10 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = e.Remove(context.Background(), id) }()
-			if err := e.CopyTo(t.Context(), id, recordsPath, files); err != nil {
+			if err := e.Fill(t.Context(), id, []string{recordsPath}, archive(t, files)); err != nil {
 				t.Fatal(err)
 			}
-			r := &run{engine: e, plan: &Plan{ID: "x"}, host: Host{StateDir: t.TempDir()}, sidecar: &sidecar{id: id}}
+			r := &run{engine: e, plan: &Plan{ID: "x"}, host: Host{StateDir: t.TempDir()}, sidecar: &sidecar{id: id}, redactor: redact.New(redact.Options{})}
 			if err := r.collect(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -141,4 +146,15 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 			}
 		})
 	}
+}
+
+// archive packs files for a container's root.
+func archive(t *testing.T, files []engine.File) io.Reader {
+	t.Helper()
+	var packed bytes.Buffer
+	tw := tar.NewWriter(&packed)
+	if err := errors.Join(engine.WriteTar(tw, files), tw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return &packed
 }

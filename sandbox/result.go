@@ -97,7 +97,7 @@ type Timings struct {
 	SidecarStart  time.Duration // the engine starts it
 	SidecarReady  time.Duration // its start until it says that the firewall is verified
 	Firewall      time.Duration // the part of SidecarReady that sbx-init measured itself
-	AgentStart    time.Duration // tunnel, create and start of the agent
+	AgentStart    time.Duration // start of the agent's container until its mounts are known
 	Startup       time.Duration // begin of Run until the agent's start
 	Agent         time.Duration // the agent's start until its exit
 	Total         time.Duration // begin of Run until everything is removed

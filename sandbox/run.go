@@ -206,47 +206,64 @@ type run struct {
 	ending  *ending             // nil until the agent has ended
 }
 
-// start brings up everything until the agent runs. The tunnel, the agent's container
-// and its git directories come up side by side with the firewall; the agent starts
-// when all are there.
+// start brings up everything until the agent runs. The agent's container comes up side
+// by side with the firewall, as soon as the network is closed: all that runs in it is
+// our own first process, which starts the agent when begin says so. That is last, when
+// the firewall is verified, the mounts are those of the plan, the tunnel accepts
+// connections and the project's files have been looked at.
 func (r *run) start(ctx context.Context) error {
 	var err error
 	if r.sidecar, err = createSidecar(ctx, r.engine, r.plan); err != nil {
 		return err
 	}
 	err = together(
-		func() error { return r.startSidecar(ctx) },
-		func() error { return r.createAgent(ctx) },
-		func() error {
-			return errors.Join(fillGit(ctx, r.engine, r.sidecar.id, r.plan), r.fillHomes(ctx))
-		},
+		func() error { return r.startContainers(ctx) },
 		r.waitBefore,
 	)
 	if err != nil {
 		return err
 	}
-	begin := time.Now()
-	if err := r.startAgent(ctx); err != nil {
+	if err := r.beginAgent(ctx); err != nil {
 		return err
 	}
-	r.result.Timings.AgentStart = time.Since(begin)
 	r.result.Timings.Startup = time.Since(r.begin)
 	return nil
 }
 
-// startSidecar starts the firewall's container, which create has made, and returns
-// when the firewall is verified and the tunnel accepts connections.
-func (r *run) startSidecar(ctx context.Context) error {
-	if err := r.sidecar.start(ctx, r.engine, r.plan, &r.result.Timings); err != nil {
+// startContainers starts both containers, and the tunnel.
+func (r *run) startContainers(ctx context.Context) error {
+	err := together(
+		func() error { return r.startSidecar(ctx) },
+		func() error { return r.createAgent(ctx) },
+	)
+	if err != nil {
 		return err
 	}
 	return together(
-		func() error { return r.sidecar.verified(ctx, &r.result.Timings) },
+		func() error {
+			if err := r.sidecar.closed(ctx); err != nil {
+				return err
+			}
+			return together(
+				func() error { return r.sidecar.verified(ctx, &r.result.Timings) },
+				func() error { return r.startAgent(ctx) },
+			)
+		},
 		func() (err error) {
 			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.activity.handler(r.plan.passthroughs(r.proxy)))
 			return err
 		},
 	)
+}
+
+// startSidecar fills and starts the firewall's container, which createSidecar has made.
+func (r *run) startSidecar(ctx context.Context) error {
+	begin := time.Now()
+	if err := r.sidecar.fill(ctx, r.engine, r.plan, r.host); err != nil {
+		return err
+	}
+	r.result.Timings.SidecarCreate = time.Since(begin)
+	return r.sidecar.start(ctx, r.engine, &r.result.Timings)
 }
 
 // together runs steps side by side and returns when all have ended, with the error of

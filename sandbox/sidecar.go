@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"archive/tar"
 	"bufio"
 	"bytes"
 	"context"
@@ -9,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/lifeline"
 	"github.com/org/claude-sandbox/internal/tunnel"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // readyTimeout bounds the sidecar's way from start to a verified firewall. It
@@ -30,6 +34,14 @@ type sidecar struct {
 	exit   <-chan engine.Exit
 	stderr *tail
 	conn   io.ReadWriteCloser // its standard streams; both containers end with them
+	said   chan said          // what it says on its output; closed at its end
+}
+
+// said is a line in which sbx-init says how far the firewall is.
+type said struct {
+	Closed         bool    `json:"closed"` // nothing passes
+	Ready          bool    `json:"ready"`  // and what may pass is open and verified
+	FirewallMillis float64 `json:"firewallMillis"`
 }
 
 // createSidecar creates the firewall's container.
@@ -41,36 +53,62 @@ func createSidecar(ctx context.Context, e *engine.Engine, p *Plan) (*sidecar, er
 	return &sidecar{id: id, stderr: &tail{}}, nil
 }
 
-// start puts this program's own sbx-init and the policy into the container, and
-// starts it.
-func (s *sidecar) start(ctx context.Context, e *engine.Engine, p *Plan, t *Timings) error {
-	begin := time.Now()
-	binary, _, err := imagebuild.CarriedInit(ctx, e)
-	if err != nil {
-		return err
-	}
+// fill puts this program's own sbx-init, if no volume has it, the policy, what the
+// agent's home begins with, and its git directories into the container.
+func (s *sidecar) fill(ctx context.Context, e *engine.Engine, p *Plan, h Host) error {
 	policy, err := p.policyFile()
 	if err != nil {
 		return fmt.Errorf("writing the policy: %w", err)
 	}
-	// Nobody may read it: what nobody may read cannot be traced or dumped from
-	// its first instruction on.
-	err = e.CopyTo(ctx, s.id, initFolder, []engine.File{{Path: agentInit, Mode: 0o111, Data: binary}})
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNoStart, err)
-	}
-	// Folders are listed so that they belong to root whatever the image holds.
-	err = e.CopyIn(ctx, s.id, []engine.File{
+	files := []engine.File{
+		// Folders are listed so that they belong to root whatever the image holds.
 		{Path: "/usr/local/sbin", Mode: 0o755},
 		{Path: InitPath, Link: agentInit},
 		{Path: "/etc/sbx", Mode: 0o755},
 		{Path: policyPath, Mode: 0o644, Data: policy},
-	})
+	}
+	if slices.Contains(p.Sidecar.Volumes, initFolder) { // see MountInit
+		binary, _, err := imagebuild.CarriedInit(ctx, e)
+		if err != nil {
+			return err
+		}
+		file := InitFile(binary)
+		file.Path = agentInit
+		files = append([]engine.File{file}, files...)
+	}
+	from, to := io.Pipe()
+	go func() { to.CloseWithError(p.writeFiles(tar.NewWriter(to), files, h)) }()
+	err = e.Fill(ctx, s.id, []string{initFolder, claudeHomes, keptHomes, gitdir.Volumes}, from)
+	_ = from.CloseWithError(err)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	t.SidecarCreate = time.Since(begin)
-	begin = time.Now()
+	return nil
+}
+
+// InitFile is sbx-init as it lies in its volume, at the root. It can be run and not
+// read: what nobody may read cannot be traced or dumped from its first instruction on.
+func InitFile(binary []byte) engine.File {
+	return engine.File{Path: "/" + path.Base(agentInit), Mode: 0o111, Data: binary}
+}
+
+// writeFiles writes the archive that the firewall's container is filled with.
+func (p *Plan) writeFiles(tw *tar.Writer, files []engine.File, h Host) error {
+	if err := engine.WriteTar(tw, files); err != nil {
+		return err
+	}
+	if err := p.fillHomes(tw, h); err != nil {
+		return fmt.Errorf("giving Claude a folder of its own: %w", err)
+	}
+	if err := p.Project.Git.Fill(tw, p.gitOwner); err != nil {
+		return fmt.Errorf("giving the agent its own git directory: %w", err)
+	}
+	return tw.Close()
+}
+
+// start starts the container, which is filled.
+func (s *sidecar) start(ctx context.Context, e *engine.Engine, t *Timings) error {
+	begin := time.Now()
 	stream, err := e.Attach(ctx, s.id, true, false)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
@@ -81,55 +119,74 @@ func (s *sidecar) start(ctx context.Context, e *engine.Engine, p *Plan, t *Timin
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
 	go lifeline.Keep(s.conn)
+	s.said = make(chan said, 2) // it says no more than two things
+	go s.listen()
 	t.SidecarStart = time.Since(begin)
 	return nil
 }
 
-// verified waits until the firewall says that it is verified.
-func (s *sidecar) verified(ctx context.Context, t *Timings) (err error) {
+// closed waits until the firewall says that nothing passes.
+func (s *sidecar) closed(ctx context.Context) error {
+	l, err := s.wait(ctx, "closed the network")
+	if err == nil && !l.Closed {
+		err = s.failed("sbx-init did not close the network first")
+	}
+	return err
+}
+
+// verified waits until the firewall says that it is verified. It comes after closed.
+func (s *sidecar) verified(ctx context.Context, t *Timings) error {
 	begin := time.Now()
-	t.Firewall, err = s.waitReady(ctx, s.conn)
+	l, err := s.wait(ctx, "got ready")
+	if err == nil && !l.Ready {
+		err = s.failed("sbx-init is not ready")
+	}
+	t.Firewall = time.Duration(l.FirewallMillis * float64(time.Millisecond))
 	t.SidecarReady = t.SidecarStart + time.Since(begin)
 	return err
 }
 
-// waitReady waits for the line in which sbx-init says that the firewall is
-// verified, and returns how long that took it.
-func (s *sidecar) waitReady(ctx context.Context, out io.Reader) (time.Duration, error) {
-	type line struct {
-		Ready          bool    `json:"ready"`
-		FirewallMillis float64 `json:"firewallMillis"`
+// begin lets the agent's container start its command.
+func (s *sidecar) begin() error {
+	if _, err := s.conn.Write([]byte{lifeline.Begin}); err != nil {
+		return fmt.Errorf("%w: telling the firewall's container: %w", ErrNoStart, err)
 	}
-	ready := make(chan line, 1)
-	go func() {
-		defer close(ready)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			var l line
-			if json.Unmarshal(lines.Bytes(), &l) == nil && l.Ready {
-				ready <- l
-				break
-			}
+	return nil
+}
+
+// listen reads what the container says, to its end: it must never block on its output.
+func (s *sidecar) listen() {
+	lines := bufio.NewScanner(s.conn)
+	for n := 0; n < cap(s.said) && lines.Scan(); {
+		var l said
+		if json.Unmarshal(lines.Bytes(), &l) == nil && (l.Closed || l.Ready) {
+			s.said <- l
+			n++
 		}
-		_, _ = io.Copy(io.Discard, out) // so that the sidecar never blocks on its output
-	}()
+	}
+	close(s.said)
+	_, _ = io.Copy(io.Discard, s.conn)
+}
+
+// wait waits for the next thing that sbx-init says, which is that it did what.
+func (s *sidecar) wait(ctx context.Context, what string) (said, error) {
 	timeout := time.NewTimer(readyTimeout)
 	defer timeout.Stop()
 	select {
-	case l, ok := <-ready:
+	case l, ok := <-s.said:
 		if ok {
-			return time.Duration(l.FirewallMillis * float64(time.Millisecond)), nil
+			return l, nil
 		}
 		select {
 		case exit := <-s.exit:
-			return 0, s.failed(fmt.Sprintf("sbx-init ended with exit code %d", exit.Code))
+			return said{}, s.failed(fmt.Sprintf("sbx-init ended with exit code %d", exit.Code))
 		case <-timeout.C:
-			return 0, s.failed("sbx-init closed its output")
+			return said{}, s.failed("sbx-init closed its output")
 		}
 	case <-timeout.C:
-		return 0, s.failed(fmt.Sprintf("sbx-init did not get ready within %s", readyTimeout))
+		return said{}, s.failed(fmt.Sprintf("sbx-init has not %s within %s", what, readyTimeout))
 	case <-ctx.Done():
-		return 0, fmt.Errorf("%w: waiting for the firewall: %w", ErrNoStart, context.Cause(ctx))
+		return said{}, fmt.Errorf("%w: waiting for the firewall: %w", ErrNoStart, context.Cause(ctx))
 	}
 }
 

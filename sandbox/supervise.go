@@ -66,10 +66,12 @@ func (b *beginning) String() string {
 	return string(b.text)
 }
 
-// startAgent connects the agent's streams, starts it, looks at its mounts and gives it
-// its prompt.
+// startAgent connects the streams of the agent's container, starts it and looks at its
+// mounts.
 func (r *run) startAgent(ctx context.Context) error {
 	p := r.agent
+	begin := time.Now()
+	defer func() { r.result.Timings.AgentStart = time.Since(begin) }()
 	var err error
 	if p.stream, err = r.engine.Attach(ctx, p.id, true, r.plan.Agent.TTY); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
@@ -101,9 +103,15 @@ func (r *run) startAgent(ctx context.Context) error {
 		close(report.told)
 		p.copied <- errors.Join(err, stderr.Close(), seen.Close(), out.close())
 	}()
-	if err := r.checkMounted(ctx, report.told); err != nil {
+	return r.checkMounted(ctx, report.told)
+}
+
+// beginAgent lets the agent begin, and gives it its prompt or its terminal.
+func (r *run) beginAgent(ctx context.Context) error {
+	if err := r.sidecar.begin(); err != nil {
 		return err
 	}
+	p := r.agent
 	if err := r.deliver(ctx); err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (a *app) cleanVolumes(ctx context.Context, e *engine.Engine, dir string, o 
 	if err != nil {
 		return 0, err
 	}
-	programs, err := images.OldClaude(ctx, store)
+	programs, err := images.OldPrograms(ctx, store)
 	if err != nil {
 		return 0, err
 	}
@@ -148,6 +148,9 @@ func (a *app) cleanVolumes(ctx context.Context, e *engine.Engine, dir string, o 
 	}
 	for _, v := range all {
 		what := "an old version of Claude Code, " + v.Name
+		if v.Kind == volumes.Init {
+			what = "an old version of sbx-init, " + v.Name
+		}
 		if v.Kind == volumes.Cache {
 			what = "the package managers' caches of " + v.Project()
 		}
@@ -159,7 +162,7 @@ func (a *app) cleanVolumes(ctx context.Context, e *engine.Engine, dir string, o 
 			continue
 		}
 		switch err := store.Remove(ctx, v); {
-		case err != nil && v.Kind == volumes.Claude:
+		case err != nil && v.Kind != volumes.Cache:
 			fmt.Fprintf(a.stderr, "sbx-devc: note: %s stays: %v\n", what, err)
 			continue
 		case err != nil:

@@ -153,7 +153,8 @@ func (r *restless) volumes(t *testing.T) (names []string) {
 			t.Fatal(err)
 		}
 		for _, name := range strings.Fields(string(out)) {
-			if !strings.HasPrefix(name, "sbx-devc-claude-") { // Claude Code's own, which all runs share and which stays
+			// Those of Claude Code, sbx-init and caches are for later runs, too, and stay.
+			if !strings.HasPrefix(name, "sbx-devc-claude-") && !strings.HasPrefix(name, "sbx-devc-init-") && !strings.HasPrefix(name, "sbx-devc-cache-") {
 				names = append(names, name)
 			}
 		}

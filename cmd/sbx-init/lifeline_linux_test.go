@@ -77,8 +77,11 @@ func tied(t *testing.T, flags ...string) (firewall, agent *exec.Cmd, supervisor 
 	}
 	b.start(firewall)
 	go lifeline.Keep(supervisor)
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "ready") {
-		t.Fatalf("the firewall says %q, %v", line, err)
+	said := bufio.NewReader(out)
+	for _, want := range []string{`{"closed":true}`, `{"ready":true`} {
+		if line, err := said.ReadString('\n'); err != nil || !strings.HasPrefix(line, want) {
+			t.Fatalf("the firewall says %q, %v", line, err)
+		}
 	}
 	agent = firstWith(t, 0o111, []string{"--lifeline"}, filepath.Join(binaries(t), "agent"))
 	agent.Env = append(agent.Env, agentEnv+"=cling")
@@ -95,6 +98,9 @@ func tied(t *testing.T, flags ...string) (firewall, agent *exec.Cmd, supervisor 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(-agent.Process.Pid, syscall.SIGKILL) })
+	if _, err := supervisor.Write([]byte{lifeline.Begin}); err != nil {
+		t.Fatal(err)
+	}
 	lines := bufio.NewReaderSize(read, 4096)
 	for {
 		line, err := lines.ReadString('\n')

@@ -33,13 +33,15 @@ const usage = `usage: sbx-init COMMAND
         --process-lookup: their first process is 'sbx-init reap', and is asked for the
         processes behind what was decided
         --lifeline: standard input is the supervisor; this and what is tied to it
-        ends with it, in its silence, or TIME (such as 30m) after 'reap' began
+        ends with it, in its silence, or TIME (such as 30m) after 'reap' began. The
+        first line of the output says that the network is closed, and 'reap' may begin
         --around PREFIX[,...], with both: addresses that no name may lead to, like the
         networks that the namespace is on, such as the host's others
   reap [--lifeline | --deadline TIME] -- CMD [ARG...]
         be the first process of a container without capabilities: start CMD, collect
         orphans, tell the firewall whose a connection is, and be out of CMD's reach
-        (its user cannot trace, read or end this one); --lifeline: end with the firewall;
+        (its user cannot trace, read or end this one); --lifeline: start CMD when the
+        firewall's supervisor says so, and end with the firewall;
         --deadline: end after TIME, such as 30s
   run and reap end everything with exit code 71 when a read-only mount is taken away
   from outside

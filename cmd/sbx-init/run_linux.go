@@ -135,6 +135,19 @@ func (p *program) run(args []string) (err error) {
 		return err
 	}
 	first := p.newInit(lossOf(mounts))
+	if o.lifeline {
+		// The agent's container may come up meanwhile: its command waits for the supervisor.
+		life, err := initproc.ListenLifeline(o.deadline)
+		if err != nil {
+			return err
+		}
+		first.Watches = append(first.Watches, func() error { return life.Await(p.stdin) })
+		if err := p.report(struct {
+			Closed bool `json:"closed"`
+		}{true}); err != nil {
+			return err
+		}
+	}
 	first.Tell = func(err error) int { // where another process is the first, it ends with this
 		keepEnd(err)
 		return p.exitCode(err)
@@ -213,19 +226,15 @@ func (p *program) run(args []string) (err error) {
 			return nil
 		})
 	}
-	if o.lifeline {
-		life, err := initproc.ListenLifeline(o.deadline)
-		if err != nil {
-			return err
-		}
-		first.Watches = append(first.Watches, func() error { return life.Await(p.stdin) })
-	}
 	return first.Serve(func() error {
 		if err := initproc.KeepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW); err != nil {
 			return err
 		}
 		begin()
-		return p.reportReady(time.Since(started))
+		return p.report(struct {
+			Ready          bool  `json:"ready"`
+			FirewallMillis int64 `json:"firewallMillis"`
+		}{true, time.Since(started).Milliseconds()})
 	})
 }
 
@@ -247,15 +256,10 @@ func findProcesses(o runOptions, who initproc.Account, resolvers live.Resolvers)
 	return l, nil
 }
 
-// reportReady tells the program that waits on our standard output that the
-// firewall stands.
-func (p *program) reportReady(took time.Duration) error {
-	ready := struct {
-		Ready          bool  `json:"ready"`
-		FirewallMillis int64 `json:"firewallMillis"`
-	}{true, took.Milliseconds()}
-	if err := json.NewEncoder(p.stdout).Encode(ready); err != nil {
-		return fmt.Errorf("reporting that the firewall stands: %w", err)
+// report tells the program that waits on our standard output how far the firewall is.
+func (p *program) report(state any) error {
+	if err := json.NewEncoder(p.stdout).Encode(state); err != nil {
+		return fmt.Errorf("reporting how far the firewall is: %w", err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -31,6 +32,9 @@ const pingTimeout = 10 * time.Second
 type Engine struct {
 	client *client.Client
 	host   string // the address that answered, for example "unix:///var/run/docker.sock"
+
+	asking sync.Mutex
+	known  *client.ServerVersionResult // what server returned
 }
 
 // Host is the engine's address, such as "unix:///var/run/docker.sock".

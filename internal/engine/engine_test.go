@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/moby/moby/client"
+
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -65,7 +67,7 @@ func testImage(t *testing.T, e *Engine) string {
 	}
 	var archive bytes.Buffer
 	tw := tar.NewWriter(&archive)
-	for name, data := range map[string][]byte{"Dockerfile": []byte("FROM scratch\nCOPY tool /tool\nENTRYPOINT [\"/tool\"]\n"), "tool": program} {
+	for name, data := range map[string][]byte{"Dockerfile": []byte("FROM scratch\nCOPY tool /tool\nENTRYPOINT [\"/tool\"]\nHEALTHCHECK --interval=1s CMD [\"/tool\", \"cat\"]\n"), "tool": program} {
 		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(data))}); err != nil {
 			t.Fatal(err)
 		}
@@ -121,6 +123,18 @@ func TestContainerOnARealEngine(t *testing.T) {
 	image := testImage(t, e)
 	ctx := context.Background()
 
+	// Attack: a program that the engine starts by itself, next to our first process, which
+	// would have confined it.
+	t.Run("the health check of an image is not run", func(t *testing.T) {
+		id := create(t, e, Spec{Image: image, Command: []string{"wait"}})
+		if err := e.Start(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+		if err != nil || r.Container.State.Health != nil {
+			t.Errorf("the engine keeps a state of its health: %+v, %v", r.Container.State.Health, err)
+		}
+	})
 	t.Run("streams and exit code", func(t *testing.T) {
 		id := create(t, e, Spec{Image: image, Command: []string{"cat"}, Stdin: true})
 		stream, err := e.Attach(ctx, id, true, false)

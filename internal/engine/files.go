@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -21,18 +22,20 @@ type File struct {
 
 // CopyIn writes files into a container, started or not. Folders that are
 // missing must be listed before what they hold. What lies in a volume goes by
-// CopyTo.
+// CopyTar.
 func (e *Engine) CopyIn(ctx context.Context, id string, files []File) error {
-	return e.CopyTo(ctx, id, "/", files)
-}
-
-// CopyTo is CopyIn for files below folder, which exists and may be a volume.
-func (e *Engine) CopyTo(ctx context.Context, id, folder string, files []File) error {
-	below := len(strings.TrimSuffix(folder, "/")) + 1
 	var archive bytes.Buffer
 	tw := tar.NewWriter(&archive)
+	if err := errors.Join(WriteTar(tw, files), tw.Close()); err != nil {
+		return err
+	}
+	return e.CopyTar(ctx, id, "/", &archive)
+}
+
+// WriteTar adds files to an archive for a container's root.
+func WriteTar(tw *tar.Writer, files []File) error {
 	for _, f := range files {
-		h := &tar.Header{Name: f.Path[below:], Mode: f.Mode, Size: int64(len(f.Data)), Typeflag: tar.TypeReg}
+		h := &tar.Header{Name: strings.TrimPrefix(f.Path, "/"), Mode: f.Mode, Size: int64(len(f.Data)), Typeflag: tar.TypeReg}
 		switch {
 		case f.Link != "":
 			h.Linkname, h.Typeflag, h.Mode = f.Link, tar.TypeSymlink, 0o777
@@ -46,11 +49,7 @@ func (e *Engine) CopyTo(ctx context.Context, id, folder string, files []File) er
 			return fmt.Errorf("packing %s: %w", f.Path, err)
 		}
 	}
-	if err := tw.Close(); err != nil {
-		return fmt.Errorf("packing files: %w", err)
-	}
-	_, err := e.client.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: folder, Content: &archive})
-	return wrap(err, "copying files into container", short(id))
+	return nil
 }
 
 // CopyTar unpacks an archive below folder of a container, which exists. Owners
@@ -58,6 +57,82 @@ func (e *Engine) CopyTo(ctx context.Context, id, folder string, files []File) er
 func (e *Engine) CopyTar(ctx context.Context, id, folder string, archive io.Reader) error {
 	_, err := e.client.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: folder, Content: archive})
 	return wrap(err, "copying files into container", short(id))
+}
+
+// Fill unpacks an archive for the root of a container that has not started, into
+// its volumes, too. An engine takes the container for itself each time that something
+// is copied in, so one archive is faster than several. folders are those that hold
+// volumes: Podman reaches a volume by its own folder alone, so there each folder's
+// entries, which must follow one another, are an archive of their own.
+func (e *Engine) Fill(ctx context.Context, id string, folders []string, archive io.Reader) error {
+	podman, err := e.podman(ctx)
+	if err != nil {
+		return wrap(err, "copying files into container", short(id))
+	}
+	if !podman {
+		return e.CopyTar(ctx, id, "/", archive)
+	}
+	in := &pieces{tar: tar.NewReader(archive), folders: folders}
+	for in.next(); in.err == nil; {
+		folder := in.folder()
+		r, w := io.Pipe()
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			w.CloseWithError(in.piece(w, folder))
+		}()
+		err := e.CopyTar(ctx, id, folder, r)
+		_ = r.CloseWithError(err)
+		<-written
+		if err != nil {
+			return err
+		}
+	}
+	if errors.Is(in.err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("packing files: %w", in.err)
+}
+
+// pieces cuts an archive for a container's root into one for each folder.
+type pieces struct {
+	tar     *tar.Reader
+	folders []string
+	header  *tar.Header // the next entry
+	err     error
+}
+
+func (p *pieces) next() { p.header, p.err = p.tar.Next() }
+
+// folder is the one of the folders that holds the next entry, or the root.
+func (p *pieces) folder() string {
+	for _, folder := range p.folders {
+		if strings.HasPrefix("/"+p.header.Name, folder+"/") {
+			return folder
+		}
+	}
+	return "/"
+}
+
+// piece writes the entries that follow one another in a folder.
+func (p *pieces) piece(to io.Writer, folder string) error {
+	tw := tar.NewWriter(to)
+	for ; p.err == nil && p.folder() == folder; p.next() {
+		h := *p.header
+		h.Name = strings.TrimPrefix("/"+h.Name, strings.TrimSuffix(folder, "/")+"/")
+		if err := tw.WriteHeader(&h); err != nil {
+			p.err = err
+			return err
+		}
+		if _, err := io.Copy(tw, p.tar); err != nil {
+			p.err = err
+			return err
+		}
+	}
+	if p.err != nil && !errors.Is(p.err, io.EOF) {
+		return p.err
+	}
+	return tw.Close()
 }
 
 // OpenTar reads a folder of a container, running or not, as an archive whose

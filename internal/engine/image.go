@@ -17,11 +17,26 @@ type Info struct {
 
 // Info asks the engine about itself.
 func (e *Engine) Info(ctx context.Context) (Info, error) {
-	v, err := e.client.ServerVersion(ctx, client.ServerVersionOptions{})
+	v, err := e.server(ctx)
 	if err != nil {
 		return Info{}, wrap(err, "asking", e.host)
 	}
 	return Info{Arch: v.Arch, Server: v.Version}, nil
+}
+
+// server is what the engine says about its programs. It asks them, so it is asked
+// once.
+func (e *Engine) server(ctx context.Context) (client.ServerVersionResult, error) {
+	e.asking.Lock()
+	defer e.asking.Unlock()
+	if e.known != nil {
+		return *e.known, nil
+	}
+	v, err := e.client.ServerVersion(ctx, client.ServerVersionOptions{})
+	if err == nil {
+		e.known = &v
+	}
+	return v, err
 }
 
 // Image is what the engine knows of an image.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/moby/moby/api/types/system"
-	"github.com/moby/moby/client"
 
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -23,7 +22,7 @@ import (
 // network interfaces of the host are seen; and on control groups of version 1 no
 // limit of memory or processes is obeyed. Measured with Podman 4.3.
 func (e *Engine) podman(ctx context.Context) (bool, error) {
-	v, err := e.client.ServerVersion(ctx, client.ServerVersionOptions{})
+	v, err := e.server(ctx)
 	if err != nil {
 		return false, err
 	}

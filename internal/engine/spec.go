@@ -60,7 +60,8 @@ type Mount struct {
 }
 
 // Create makes a container from spec without starting it and returns its id.
-// A missing image is ErrNotFound; it is not pulled.
+// A missing image is ErrNotFound; it is not pulled. The image's health check is never
+// run.
 func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 	podman, err := e.podman(ctx)
 	if err != nil {
@@ -133,6 +134,8 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 			AttachStdout: true,
 			AttachStderr: true,
 			Tty:          spec.TTY,
+			// The engine would run an image's check by itself, in no order with ours.
+			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 		},
 		HostConfig:       host,
 		NetworkingConfig: networks,

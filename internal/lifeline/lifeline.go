@@ -1,6 +1,7 @@
 package lifeline
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,10 @@ const (
 	// and for somebody who stops the program for a moment to look at something.
 	Silence = 2 * time.Minute
 )
+
+// Begin is the sign with which the supervisor lets the agent's command begin. Every
+// other byte is a sign of life alone.
+const Begin = 'b'
 
 // ErrEnded reports that the stream is over: the supervisor ended or was killed.
 var ErrEnded = errors.New("the run's supervisor is gone")
@@ -32,14 +37,18 @@ func Keep(w io.Writer) {
 }
 
 // Await returns when r is over, with an error that wraps ErrEnded, or when
-// nothing came from it for the time silence. It goes on reading r after that.
-func Await(r io.Reader, silence time.Duration) error {
+// nothing came from it for the time silence. It goes on reading r after that. It
+// calls begin, in another goroutine, each time that it reads Begin.
+func Await(r io.Reader, silence time.Duration, begin func()) error {
 	signs, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
 		buf := make([]byte, 512)
 		for {
 			n, err := r.Read(buf)
+			if bytes.IndexByte(buf[:n], Begin) >= 0 {
+				begin()
+			}
 			if n > 0 {
 				select {
 				case signs <- struct{}{}:

@@ -10,7 +10,7 @@ import (
 func TestAwaitEndsWithTheStream(t *testing.T) {
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- Await(r, time.Hour) }()
+	go func() { ended <- Await(r, time.Hour, func() {}) }()
 	if _, err := w.Write([]byte{'.'}); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestAwaitEndsWithTheStream(t *testing.T) {
 func TestAwaitEndsInSilence(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
-	if err := Await(r, time.Millisecond); err == nil || errors.Is(err, ErrEnded) {
+	if err := Await(r, time.Millisecond, func() {}); err == nil || errors.Is(err, ErrEnded) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -37,4 +37,20 @@ func TestKeepEndsWithItsStream(t *testing.T) {
 	r, w := io.Pipe()
 	r.Close()
 	Keep(w)
+}
+
+func TestAwaitBeginsOnlyWhenToldTo(t *testing.T) {
+	r, w := io.Pipe()
+	begun := make(chan struct{}, 2)
+	go func() { _ = Await(r, time.Hour, func() { begun <- struct{}{} }) }()
+	for _, sign := range []byte{'.', '.', Begin, '.'} {
+		if _, err := w.Write([]byte{sign}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	<-begun
+	if len(begun) > 0 {
+		t.Error("one word begins it twice")
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/imagebuild/npm"
+	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/volumes"
@@ -31,7 +32,7 @@ func (i Images) bringClaude(ctx context.Context, arch, libc, firewall string) (v
 	wanted := volumes.Wanted{Kind: volumes.Claude, Key: pinned.Integrity, Content: pinned.Integrity, Name: pinned.Version}
 	volume, err = i.Volumes().Take(ctx, wanted, func(volume string) error {
 		step := i.Progress.Begin(fmt.Sprintf("fetching Claude Code %s for linux/%s (%s) from npm", pinned.Version, arch, libc))
-		err := i.fillVolume(ctx, volume, pinned, arch, firewall, step)
+		err := i.fetchClaude(ctx, volume, pinned, arch, firewall, step)
 		step.End(fmt.Sprintf("fetched Claude Code %s, checked by npm's sha512", pinned.Version), err)
 		return err
 	})
@@ -41,10 +42,13 @@ func (i Images) bringClaude(ctx context.Context, arch, libc, firewall string) (v
 	return volume, nil
 }
 
-// OldClaude lists this user's volumes with Claude Code of other packages than this
-// program's.
-func OldClaude(ctx context.Context, kept volumes.Store) ([]volumes.Kept, error) {
+// OldPrograms lists this user's volumes with Claude Code of other packages than this
+// program's, and with another sbx-init.
+func OldPrograms(ctx context.Context, kept volumes.Store) ([]volumes.Kept, error) {
 	current := map[string]bool{}
+	for _, sum := range carried.Sums() {
+		current[sum] = true
+	}
 	for _, arch := range []string{"amd64", "arm64"} {
 		for _, libc := range []string{npm.Glibc, npm.Musl} {
 			pinned, err := npm.Pinned(arch, libc)
@@ -54,15 +58,17 @@ func OldClaude(ctx context.Context, kept volumes.Store) ([]volumes.Kept, error) 
 			current[pinned.Integrity] = true
 		}
 	}
-	all, err := kept.List(ctx, volumes.Claude)
-	return slices.DeleteFunc(all, func(k volumes.Kept) bool { return current[k.Content] }), err
+	claude, err := kept.List(ctx, volumes.Claude)
+	inits, initErr := kept.List(ctx, volumes.Init)
+	old := slices.DeleteFunc(append(claude, inits...), func(k volumes.Kept) bool { return current[k.Content] })
+	return old, errors.Join(err, initErr)
 }
 
 // Volumes are those of the same user.
 func (i Images) Volumes() volumes.Store { return volumes.Store{Engine: i.Engine, Dir: i.Cache} }
 
-// fillVolume puts the program of a package into a volume.
-func (i Images) fillVolume(ctx context.Context, volume string, pinned npm.Package, arch, firewall string, log io.Writer) (err error) {
+// fetchClaude puts the program of a package into a volume.
+func (i Images) fetchClaude(ctx context.Context, volume string, pinned npm.Package, arch, firewall string, log io.Writer) (err error) {
 	blobs, err := i.store()
 	if err != nil {
 		return err
@@ -82,7 +88,13 @@ func (i Images) fillVolume(ctx context.Context, volume string, pinned npm.Packag
 	}
 	defer packed.Close()
 
-	const place = "/claude"
+	return i.fillVolume(ctx, volume, firewall, func(w io.Writer) error { return writeProgram(w, packed, pinned.Integrity) })
+}
+
+// fillVolume puts an archive into a volume, in a container of the firewall's image,
+// which is not started.
+func (i Images) fillVolume(ctx context.Context, volume, firewall string, write func(io.Writer) error) (err error) {
+	const place = "/program"
 	container, err := i.Engine.Create(ctx, engine.Spec{
 		Image: firewall, Command: []string{"/none"}, Network: "none", Mounts: []engine.Mount{{Named: volume, Target: place}},
 	})
@@ -91,7 +103,7 @@ func (i Images) fillVolume(ctx context.Context, volume string, pinned npm.Packag
 	}
 	defer func() { err = errors.Join(err, i.Engine.Remove(context.WithoutCancel(ctx), container)) }()
 	r, w := io.Pipe()
-	go func() { w.CloseWithError(writeProgram(w, packed, pinned.Integrity)) }()
+	go func() { w.CloseWithError(write(w)) }()
 	defer r.Close()
 	return i.Engine.CopyTar(ctx, container, place, r)
 }

@@ -3,6 +3,7 @@
 //	firewall.Dockerfile ─► built once ─► image of the firewall, by its id
 //	--image, the project, default.Dockerfile ─► pulled or built ─► image of the agent
 //	npm's pinned package ─► cache folder, checked ─► volume ─► read-only in the agent's container
+//	the sbx-init that this program carries ─► volume ─► read-only in both containers
 //	                                                              │
 //	                                   Images.Bring fills in ─► sandbox.Plan
 //
@@ -13,7 +14,7 @@
 //
 // Claude Code comes from npm by a checksum that is part of this program. It lies in a
 // volume of the engine, root's and not readable, and every container of ours mounts
-// it read-only. The volume's name holds 128 random bits, which only the cache
+// it read-only. So does sbx-init. The volume's name holds 128 random bits, which only the cache
 // folder keeps: no file of a project can name the volume before it exists, and a
 // volume that was made by anybody else, or leads to a folder of the machine, is not
 // taken. Trusted are the engine, whoever may give it orders (which is root on its

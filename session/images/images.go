@@ -62,6 +62,11 @@ func (i Images) Bring(ctx context.Context, plan *sandbox.Plan) (err error) {
 	if err != nil {
 		return err
 	}
+	volume, err := i.bringInit(ctx, plan.Sidecar.Image)
+	if err != nil {
+		return err
+	}
+	plan.MountInit(volume)
 	if plan.Agent.Image == i.Choice.Name {
 		plan.Notes = append(plan.Notes, i.Choice.Why)
 		plan.Agent.Image, image, err = i.bringChoice(ctx)

@@ -1,5 +1,5 @@
 // Package volumes keeps volumes of the engine that outlive a run: one with Claude
-// Code for each of its packages, and one with the package managers' caches for each
+// Code for each of its packages, one with sbx-init for each of its versions, and one with the package managers' caches for each
 // project.
 //
 //	kind, what it is for ─► Note in the user's cache folder ─► name of the volume, with 128 random bits

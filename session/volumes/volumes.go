@@ -25,6 +25,7 @@ type Store struct {
 // sbx-devc.KIND.owner, its note.
 const (
 	Claude = "claude" // the program Claude Code
+	Init   = "init"   // the program sbx-init
 	Cache  = "cache"  // what package managers of a project fetched
 )
 

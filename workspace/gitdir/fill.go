@@ -26,12 +26,12 @@ type Owner struct {
 	IsDefault   bool   // the host's git names no author
 }
 
-// Fill writes the archive that a layout's volumes are filled with, to be
-// unpacked in Volumes.
-func (l Layout) Fill(w io.Writer, o Owner) error {
-	f := &filler{tar: tar.NewWriter(w), owner: o, files: maxFiles, bytes: maxBytes}
+// Fill adds what a layout's volumes are filled with to an archive for the root of
+// the firewall's container.
+func (l Layout) Fill(tw *tar.Writer, o Owner) error {
+	f := &filler{tar: tw, owner: o, files: maxFiles, bytes: maxBytes}
 	for _, p := range l.Private {
-		f.top = path.Base(p.Volume)
+		f.top = strings.TrimPrefix(p.Volume, "/")
 		if err := f.folder(""); err != nil {
 			return err
 		}
@@ -41,10 +41,10 @@ func (l Layout) Fill(w io.Writer, o Owner) error {
 			}
 		}
 	}
-	return f.tar.Close()
+	return nil
 }
 
-// filler writes one archive.
+// filler writes to one archive.
 type filler struct {
 	tar   *tar.Writer
 	owner Owner

@@ -20,7 +20,7 @@ func TestACopyOfAnIndexIsAsOldAsTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	var archive bytes.Buffer
-	if err := v.layout.Fill(&archive, Owner{}); err != nil {
+	if err := v.layout.Fill(tar.NewWriter(&archive), Owner{}); err != nil {
 		t.Fatal(err)
 	}
 	for tr := tar.NewReader(&archive); ; {

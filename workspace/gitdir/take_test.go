@@ -45,7 +45,9 @@ func newVolume(t *testing.T) *volume {
 	}
 	v.layout = NewLayout(Look(v.host, []string{".git"}, nil), "/workspace")
 	var archive bytes.Buffer
-	if err := v.layout.Fill(&archive, Owner{UID: os.Getuid(), GID: os.Getgid(), Name: "a", Email: "a@b.example"}); err != nil {
+	tw := tar.NewWriter(&archive)
+	err = v.layout.Fill(tw, Owner{UID: os.Getuid(), GID: os.Getgid(), Name: "a", Email: "a@b.example"})
+	if err := errors.Join(err, tw.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for tr := tar.NewReader(&archive); ; {
@@ -53,7 +55,7 @@ func newVolume(t *testing.T) *volume {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		_, name, _ := strings.Cut(h.Name, "/")
+		name := strings.TrimPrefix("/"+h.Name, Volumes+"/0")
 		file := filepath.Join(v.dir, filepath.FromSlash(name))
 		if h.Typeflag == tar.TypeDir {
 			err = errors.Join(err, os.MkdirAll(file, 0o755))

@@ -154,7 +154,7 @@ var allowed = map[string][]string{
 	"session":                    {"credproxy", "devcontainer", "sandbox", "sandbox/kept", "session/images", "settings", "internal/engine", "internal/exitcode", "internal/userdir", "workspace", "session/recipe", "settings/trust"},
 	"session/accept":             {"session", "session/instructions", "session/recipe", "settings", "settings/trust", "internal/userdir"},
 	"session/volumes":            {"sandbox", "settings/trust", "internal/engine", "internal/filelock"},
-	"session/images":             {"devcontainer", "devcontainer/effective", "features", "imagebuild", "imagebuild/feature", "imagebuild/npm", "imagebuild/registry", "imagebuild/store", "sandbox", "session/volumes", "internal/engine", "internal/progress", "session/recipe", "templates/detect", "templates/lock", "templates/scaffold"},
+	"session/images":             {"devcontainer", "devcontainer/effective", "features", "imagebuild", "imagebuild/feature", "imagebuild/npm", "imagebuild/registry", "imagebuild/store", "sandbox", "session/volumes", "internal/carried", "internal/engine", "internal/progress", "session/recipe", "templates/detect", "templates/lock", "templates/scaffold"},
 	"session/instructions":       {"sandbox"},
 	"session/storedkey":          {"internal/userdir"},
 	"session/decision":           {"agent", "firewall/audit", "sandbox", "sandbox/changes", "session/review", "session/runs", "workspace/gitdir", "workspace/obeyed"},
