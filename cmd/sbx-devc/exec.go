@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 
@@ -80,13 +81,12 @@ func (a *app) goingRun(args []string) (runs.Run, error) {
 
 // exec runs a command in the sandbox of a run, from streams to exit code.
 func (a *app) exec(ctx context.Context, run runs.Run, command []string) error {
-	o := sandbox.ExecOptions{Command: command, Environ: os.Environ(), Stdin: a.stdin, Stdout: a.stdout, Stderr: a.stderr}
-	if isTerminal(a.stdout) { // of the sandbox: colours pass
-		o.Stdout = terminal.NewFilter(a.stdout)
-	}
-	if isTerminal(a.stderr) {
-		o.Stderr = terminal.NewFilter(a.stderr)
-	}
+	o := sandbox.ExecOptions{Command: command, Environ: os.Environ(), Stdin: a.stdin}
+	var undoOut, undoErr func()
+	o.Stdout, undoOut = ofSandbox(a.stdout)
+	defer undoOut()
+	o.Stderr, undoErr = ofSandbox(a.stderr)
+	defer undoErr()
 	if isTerminal(a.stdin) && isTerminal(a.stdout) {
 		server := terminal.NewServer()
 		o.Terminal = server
@@ -122,4 +122,14 @@ func (a *app) exec(ctx context.Context, run runs.Run, command []string) error {
 		return fmt.Errorf("running %s in the run %s: %w", command[0], run.ID, err)
 	}
 	return exitWith(code, nil)
+}
+
+// ofSandbox is out for a program of the sandbox: of what it writes to a terminal colours and
+// the like pass, until they are undone.
+func ofSandbox(out io.Writer) (to io.Writer, undo func()) {
+	if !isTerminal(out) {
+		return out, func() {}
+	}
+	filter := terminal.NewFilter(out)
+	return filter, func() { _, _ = io.WriteString(out, filter.Undo()) }
 }

@@ -169,6 +169,7 @@ func (f *Filter) escape(b byte) {
 		if b == '=' || b == '>' {
 			f.modes.keypad = b == '='
 		}
+		f.modes.save(b == '7')
 		f.out.Write([]byte{esc, b})
 	case b < 0x20: // a control in between
 	default:
@@ -218,7 +219,7 @@ func (f *Filter) Modes() string { return f.modes.on() }
 // begins anew.
 func (f *Filter) Undo() string {
 	undo := f.modes.off()
-	f.modes = modes{}
+	f.modes = modes{saved: f.modes.saved}
 	f.begin(ground)
 	return undo
 }

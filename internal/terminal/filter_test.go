@@ -42,7 +42,7 @@ func TestAttackTheTerminalActsForTheProgram(t *testing.T) {
 		"runs a tmux command": "\x1bPtmux;\x1b\x1b]52;c;eA==\a\x1b\\", "runs a screen command": "\x1bkls\x1b\\", "marks a prompt": "\x1b]133;A\a",
 		"asks for a report": "\x1b[5n\x1b[6n\x1b[?6n\x1b[>c\x1b[=c\x1b[>q\x1b[x\x1b[?1$p\x1b[?996n", "reads the screen back": "\x1b[1;1;1;1;80;24*y",
 		"prints": "\x1b[i\x1b[5i\x1b[?5i", "moves and resizes the window": "\x1b[8;10;10t\x1b[3;0;0t\x1b[2t\x1b[18t", "resets the terminal": "\x1bc",
-		"deletes what was there before": "\x1b[3J\x1b[03J\x1b[2;3J", "asks who it is": "\x05\x1bZ", "waits for an answer to mouse tracking": "\x1b[1;1;1;1;1T\x1b[?1001h",
+		"deletes what was there before": "\x1b[3J\x1b[03J\x1b[2;3J\x1b[?3J\x1b[3:1J\x1b[?2;3J", "asks who it is": "\x05\x1bZ", "waits for an answer to mouse tracking": "\x1b[1;1;1;1;1T\x1b[?1001h",
 		"changes the columns": "\x1b[?3h\x1b[?40h", "changes the alphabet": "\x1b%G\x1bn\x1b#8\x1b(K", "C1 in UTF-8": "\u009b21t\u009d52;c;eA==\u009c\u0090q\u009c",
 		"C1 as bytes": "\x9b\x9d\x90", "is busy for long": "\x1b[999999999b", "hides in controls": "\x1b\x00]\x00" + "0;t\a\x1b]\n0;t\a",
 		"a text that reads otherwise": "\u202e\u2066\u2069", "stops the line": "\x11\x13", "goes back to a mode that was saved": "\x1b[?1000s\x1b[?1000r",
@@ -83,7 +83,7 @@ func TestModesAreUndone(t *testing.T) {
 		"\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?2004h": {"\x1b[?25l\x1b[?1000h\x1b[?1049h\x1b[?2004h", "\x1b[?2004l\x1b[?1049l\x1b[?1000l\x1b[?25h"},
 		"\x1b[?25l\x1b[?25h\x1b[?1;2004h\x1b[?2004l": {"\x1b[?1h", "\x1b[?1l"},
 		"\x1b[>1u\x1b[>5u\x1b[<u\x1b[>4;2m\x1b[3 q":  {"\x1b[>1u\x1b[>4;2m\x1b[3 q", "\x1b[<1u\x1b[>4m\x1b[0 q"},
-		"\x1b[31mred": {"", "\x1b[m"}, "\x1b[31mred\x1b[0m": {"", ""}, "\x1b[2;5r\x1b(0\x0e\x1b=": {"\x1b=", "\x1b7\x1b[r\x1b8\x1b(B\x1b)B\x0f\x1b>"},
+		"\x1b[31mred": {"", "\x1b[m"}, "\x1b[31mred\x1b[0m": {"", ""}, "\x1b[2;5r\x1b(0\x0e\x1b=": {"\x1b=", "\x1b7\x1b[r\x1b8\x1b>\x1b(B\x1b)B\x0f"},
 	} {
 		_, f := filtered(s)
 		if got := [2]string{f.Modes(), f.Undo()}; got != want {
@@ -91,6 +91,26 @@ func TestModesAreUndone(t *testing.T) {
 		}
 		if f.Modes()+f.Undo() != "" {
 			t.Errorf("%q: something is left", s)
+		}
+	}
+}
+
+// Attack: hidden letters or a mode come back when the terminal has left the program's
+// screen, and the warnings at the end of a run cannot be seen, or the mouse types into the
+// shell.
+func TestAttackAModeOutlivesTheProgram(t *testing.T) {
+	for name, c := range map[string]struct{ program, undone string }{
+		"hidden letters of a saved cursor":       {"\x1b[8m\x1b7\x1b[m\x1b8", "\x1b[m"},
+		"hidden letters of the other screen":     {"\x1b[8m\x1b[?1049h\x1b[m", "\x1b[?1049l\x1b[?6l\x1b[?7h\x1b(B\x1b)B\x0f\x1b[m"},
+		"hidden letters of a cursor that was so": {"\x1b[8m\x1b[s\x1b[m\x1b[u", "\x1b[m"},
+		"lines that are cut off":                 {"\x1b[?7l\x1b7\x1b[?7h\x1b8", "\x1b[?7h"},
+		"another alphabet":                       {"\x1b(0\x1b7\x1b(B\x1b8", "\x1b(B"},
+		"the mouse after a soft reset":           {"\x1b[?1003h\x1b[!p", "\x1b[?1003l"},
+		"the other screen after a soft reset":    {"\x1b[?1049h\x1b[!p", "\x1b[?1049l"},
+	} {
+		_, f := filtered(c.program)
+		if undo := f.Undo(); !strings.Contains(undo, c.undone) || strings.Contains(c.undone, "\x1b[m") && !strings.HasSuffix(undo, "\x1b[m") {
+			t.Errorf("%s: %q does not undo it", name, undo)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type modes struct {
 	keypad  bool
 	region  bool // lines scroll in a part of the screen
 	styled  bool // colours or other attributes were chosen
+	saved   bool // the terminal saved a cursor with them, which may come back
 }
 
 // initial are the private modes that a terminal has at first.
@@ -32,9 +33,6 @@ var privateModes = []int{1, 6, 7, 8, 12, 25, 47, 66, 67, 1000, 1002, 1003, 1004,
 
 // plainModes are insertion and new lines.
 var plainModes = []int{4, 20}
-
-// alternate are the private modes that show the other screen.
-var alternate = []int{47, 1047, 1049}
 
 // movements are the finals of sequences without marker and intermediate bytes that
 // draw, move, scroll, or erase on the screen.
@@ -50,7 +48,7 @@ func (m *modes) judge(s string) string {
 	marker, s := split(s, "<=>?")
 	params, rest := split(s, "0123456789;:")
 	inter, final := rest[:len(rest)-1], rest[len(rest)-1:]
-	if len(marker) > 1 || len(inter) > 1 || !bounded(params) {
+	if len(marker) > 1 || len(inter) > 1 || inter >= "0" || !bounded(params) || final != "m" && strings.Contains(params, ":") {
 		return ""
 	}
 	list := strings.Split(params, ";")
@@ -59,8 +57,9 @@ func (m *modes) judge(s string) string {
 	case "h", "l":
 		return set(&m.plain, list, plainModes, "\x1b[", final)
 	case "?h", "?l":
+		m.save(final == "h" && slices.ContainsFunc(list, func(p string) bool { return p == "1048" || p == "1049" }))
 		return set(&m.private, list, privateModes, "\x1b[?", final)
-	case "?J", "?K":
+	case "?K":
 		return whole
 	case "r":
 		m.region = params != ""
@@ -69,13 +68,12 @@ func (m *modes) judge(s string) string {
 		if params != "" && params != "0" {
 			return ""
 		}
+		m.save(final == "s")
 		return whole
 	case " q":
 		m.cursor = params
 		return whole
-	case "!p":
-		m.plain, m.private, m.region, m.keypad, m.shifted, m.styled = nil, keepAlternate(m.private), false, false, false, false
-		m.drawing = [2]bool{}
+	case "!p": // terminals differ in what it undoes
 		return whole
 	case ">m":
 		m.others = params
@@ -103,7 +101,7 @@ func (m *modes) judge(s string) string {
 		return whole
 	}
 	switch {
-	case marker != "" || inter != "" || !strings.Contains(movements, final):
+	case marker+inter+final != "?J" && (marker != "" || inter != "" || !strings.Contains(movements, final)):
 		return ""
 	case final == "J" && slices.ContainsFunc(list, func(p string) bool { return strings.TrimLeft(p, "0") == "3" }):
 		return "" // what the terminal showed before is not the program's
@@ -159,9 +157,10 @@ func set(changed *[]int, list []string, known []int, prefix, final string) strin
 	return prefix + strings.Join(passed, ";") + final
 }
 
-// keepAlternate is what a soft reset leaves of the private modes.
-func keepAlternate(private []int) []int {
-	return slices.DeleteFunc(slices.Clone(private), func(n int) bool { return !slices.Contains(alternate, n) })
+// save notes that the terminal saves its cursor, if it does, with attributes and modes.
+func (m *modes) save(does bool) {
+	unlike := m.styled || m.shifted || m.drawing != [2]bool{} || slices.Contains(m.private, 6) || slices.Contains(m.private, 7)
+	m.saved = m.saved || does && unlike
 }
 
 // on sets the modes on a terminal that is as at first.
@@ -201,23 +200,26 @@ func (m *modes) off() string {
 	if m.region {
 		s.WriteString("\x1b7\x1b[r\x1b8")
 	}
-	if m.drawing[0] || m.drawing[1] {
-		s.WriteString("\x1b(B\x1b)B")
-	}
-	if m.shifted {
-		s.WriteString("\x0f")
-	}
 	if m.keypad {
 		s.WriteString("\x1b>")
-	}
-	if m.styled {
-		s.WriteString("\x1b[m")
 	}
 	for _, n := range m.plain {
 		fmt.Fprintf(&s, "\x1b[%dl", n)
 	}
 	for _, n := range slices.Backward(m.private) { // the screen after what has higher numbers
 		fmt.Fprintf(&s, "\x1b[?%d%s", n, letter(slices.Contains(initial, n)))
+	}
+	if m.saved { // with the cursor of the first screen, modes may have come back
+		s.WriteString("\x1b[?6l\x1b[?7h")
+	}
+	if m.saved || m.drawing != [2]bool{} {
+		s.WriteString("\x1b(B\x1b)B")
+	}
+	if m.saved || m.shifted {
+		s.WriteString("\x0f")
+	}
+	if m.saved || m.styled {
+		s.WriteString("\x1b[m")
 	}
 	if m.cursor != "" {
 		s.WriteString("\x1b[0 q")
