@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // addedFolder is a folder or file of the host's that is mounted in addition to the
@@ -67,6 +68,10 @@ func (m *Mounts) AddFolder(w *Workspace, name, target string, readOnly bool, own
 		notes = append(notes, fmt.Sprintf("the agent can write to %s, and programs on this machine obey files there, such as %s: nothing "+
 			"protects them, and a run does not say what changed; ':ro' mounts it read-only", name, filepath.Join(repository, ".git", "hooks")))
 	}
+	if socket := firstSocket(source); socket != "" {
+		notes = append(notes, fmt.Sprintf("the mount of %s holds sockets, such as %s: the agent can talk to the programs of this machine that "+
+			"listen there, also where the mount is read-only", name, socket))
+	}
 	m.folders = append(m.folders, addedFolder{source, target, info})
 	m.List = append(m.List, Mount{Source: source, Target: target, ReadOnly: readOnly})
 	return notes, nil
@@ -80,10 +85,12 @@ func (m *Mounts) refuseAdded(w *Workspace, source string, readOnly bool, own []s
 		return "would show the agent the whole machine", narrower
 	case w.Home != "" && Below(source, w.Home):
 		return "would show the agent your home folder with its keys", narrower
-	case slices.ContainsFunc(EngineSockets(), func(socket string) bool { return Below(source, filepath.FromSlash(socket)) }),
+	case slices.ContainsFunc(engineSockets(w.Home), func(socket string) bool { return Below(source, filepath.FromSlash(socket)) }),
 		strings.HasSuffix(source, ".sock"):
 		return "would give the agent the container engine, and with it this machine",
 			"mount the folder that the agent needs, not one that holds a socket"
+	case overlap(source, "/run") && !Below("/run/media", source):
+		return "would let the agent talk to this machine's services, whose sockets are there", narrower
 	case slices.ContainsFunc([]string{"/proc", "/sys", "/dev"}, func(dir string) bool { return overlap(source, dir) }):
 		return "would show the agent this machine's kernel", narrower
 	case !readOnly && refuseFolder(source, "") != nil:
@@ -103,19 +110,42 @@ func (m *Mounts) refuseAdded(w *Workspace, source string, readOnly bool, own []s
 			return "would show the agent " + dir + ", where sbx-devc keeps what decides about runs", narrower
 		}
 	}
-	if readOnly || m.mode == None {
+	if readOnly {
 		return "", ""
 	}
-	if m.mode != Bind && overlap(source, w.Dir) {
+	if m.mode != Bind && m.mode != None && overlap(source, w.Dir) {
 		return "would let the agent change the project itself, which this run does not", "':ro' mounts it read-only"
 	}
-	for _, p := range append(slices.Clone(w.Protect), w.Git.Paths()...) {
+	protected := append(slices.Clone(w.Protect), w.Git.Paths()...)
+	if m.mode == None { // it was not looked at
+		protected = append(obeyed.ProjectPaths(), ".git")
+	}
+	for _, p := range protected {
 		if overlap(source, filepath.Join(w.Dir, filepath.FromSlash(p))) {
 			return "would show " + p + " of the project to the agent once more, where it could be written to",
 				"mount it read-only, or a folder next to the project"
 		}
 	}
 	return "", ""
+}
+
+// maxLookedAt bounds how many files of a mount are looked at for sockets.
+const maxLookedAt = 10_000
+
+// firstSocket is a socket in a folder; "" = none was found.
+func firstSocket(dir string) (socket string) {
+	left := maxLookedAt
+	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if left--; left < 0 {
+			return fs.SkipAll
+		}
+		if err == nil && d.Type()&fs.ModeSocket != 0 {
+			socket = name
+			return fs.SkipAll
+		}
+		return nil // what cannot be read is not the agent's to read
+	})
+	return socket
 }
 
 // overlap reports whether one of two folders is in the other, or the same.

@@ -221,10 +221,20 @@ var (
 	systemParents = []string{"/home", "/opt", "/run", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib"}
 )
 
-// EngineSockets are where container engines listen. Whoever reaches one is root on
-// the host.
-func EngineSockets() []string {
-	return []string{"/var/run/docker.sock", "/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"}
+// engineSockets are where container engines listen, also those of a user whose home is
+// home, "" = unknown. Whoever reaches one is root on the host, or that user.
+func engineSockets(home string) []string {
+	sockets := []string{"/var/run/docker.sock", "/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"}
+	for _, rel := range []string{".docker/run/docker.sock", ".docker/desktop/docker.sock", ".colima/default/docker.sock",
+		".orbstack/run/docker.sock", ".rd/docker.sock"} {
+		if home != "" {
+			sockets = append(sockets, filepath.Join(home, filepath.FromSlash(rel)))
+		}
+	}
+	if name, found := strings.CutPrefix(os.Getenv("DOCKER_HOST"), "unix://"); found {
+		sockets = append(sockets, name)
+	}
+	return sockets
 }
 
 func union(a, b []string) []string {
@@ -273,7 +283,7 @@ func refuseFolder(dir, home string) error {
 		why = "it is the whole machine"
 	case home != "" && Below(dir, home):
 		why = "it holds your home folder with its keys"
-	case slices.ContainsFunc(EngineSockets(), func(socket string) bool { return Below(dir, filepath.FromSlash(socket)) }):
+	case slices.ContainsFunc(engineSockets(home), func(socket string) bool { return Below(dir, filepath.FromSlash(socket)) }):
 		why = "it holds the container engine's socket"
 	case slices.ContainsFunc(systemFolders, func(folder string) bool { return Below(filepath.FromSlash(folder), dir) }),
 		slices.Contains(systemParents, filepath.ToSlash(dir)):
