@@ -118,7 +118,11 @@ func (s *settler) copyFolder(st *folderStep) error {
 			if err != nil {
 				return err
 			}
-			if to := path.Join(path.Dir(rel), filepath.ToSlash(target)); path.IsAbs(target) || !strings.HasPrefix(to+"/", st.path+"/") {
+			slashed := filepath.ToSlash(target)
+			if to := path.Join(path.Dir(rel), slashed); path.IsAbs(slashed) || !strings.HasPrefix(to+"/", st.path+"/") {
+				return nil
+			}
+			if strings.TrimSuffix(slashed, "/") != path.Clean(slashed) { // ".." behind another link leads elsewhere than it reads
 				return nil
 			}
 			return s.project.Symlink(target, name)

@@ -98,7 +98,8 @@ func tryWith(t *testing.T, copied bool, agentDoes string) tried {
 // manyFiles is what an install leaves, with a link out, a repository and a file that
 // programs obey in it.
 const manyFiles = `mkdir -p node_modules/p/.git; for i in $(seq 1001); do : >node_modules/p/$i.js; done; echo x >node_modules/p/.git/config
-ln -s /etc node_modules/p/out; ln -s 1.js node_modules/p/in; echo evil >node_modules/p/.envrc; `
+ln -s /etc node_modules/p/out; ln -s 1.js node_modules/p/in
+mkdir -p node_modules/p/d/a/b/c; ln -s ../../../../d node_modules/p/d/a/b/c/up; ln -s up/../../../../etc node_modules/p/d/a/b/c/far; echo evil >node_modules/p/.envrc; `
 
 // A new folder with very many files is taken or removed whole: not over what the user
 // has there, not when the user wrote into it, and without links out and repositories.
@@ -119,7 +120,8 @@ func TestAFolderWithVeryManyFiles(t *testing.T) {
 	if failed := settle(t, r, accepts(r)); len(failed) > 0 {
 		t.Fatal(failed)
 	}
-	if !exists(r, "node_modules/p/1001.js") || !exists(r, "node_modules/p/in") || exists(r, "node_modules/p/out") || exists(r, "node_modules/p/.git") ||
+	if !exists(r, "node_modules/p/1001.js") || !exists(r, "node_modules/p/in") || exists(r, "node_modules/p/out") ||
+		!exists(r, "node_modules/p/d/a/b/c/up") || exists(r, "node_modules/p/d/a/b/c/far") || exists(r, "node_modules/p/.git") ||
 		exists(r, "node_modules/p/.envrc") {
 		t.Error(shell(t, r.work.Project, "ls -lA node_modules node_modules/p | grep -v js"))
 	}
