@@ -117,18 +117,24 @@ func (w *Watch) full() bool {
 	return false
 }
 
+// changed reports whether a file changed since the start.
+func (w *Watch) changed(info fs.FileInfo) bool {
+	return !time.Unix(info.Sys().(*syscall.Stat_t).Ctim.Unix()).Before(w.begin)
+}
+
 // count adds up the files that changed since the start, in bytes on disk. hidden says
-// that a folder among them cannot be read.
+// that something in a folder among them cannot be looked at.
 func (w *Watch) count() (bytes int64, hidden bool) {
 	seen := map[[2]uint64]bool{}
 	for _, folder := range w.folders {
 		_ = filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 			info, infoErr := os.Lstat(name)
-			if infoErr != nil {
-				return nil // it is gone
+			if infoErr != nil { // it is gone, or behind a folder that cannot be entered, or a path that is too long
+				parent, err := os.Lstat(filepath.Dir(name))
+				hidden = hidden || !errors.Is(infoErr, fs.ErrNotExist) && err == nil && w.changed(parent)
+				return nil
 			}
-			stat := info.Sys().(*syscall.Stat_t)
-			changed := !time.Unix(stat.Ctim.Unix()).Before(w.begin)
+			stat, changed := info.Sys().(*syscall.Stat_t), w.changed(info)
 			if err != nil { // a folder that cannot be listed
 				hidden = hidden || changed
 				return nil

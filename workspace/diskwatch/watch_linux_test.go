@@ -1,9 +1,12 @@
 package diskwatch
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
@@ -23,6 +26,7 @@ func watched(t *testing.T, limit int64) (*Watch, string) {
 		_ = os.RemoveAll(dir)
 	})
 	write(t, filepath.Join(dir, "before"), 4<<20)
+	time.Sleep(30 * time.Millisecond) // of which a Watch cannot know the order of what happens
 	w, err := Start(limit)
 	if err != nil {
 		t.Fatal(err)
@@ -88,5 +92,48 @@ func TestALinkedFileCountsOnce(t *testing.T) {
 	}
 	if n, hidden := w.count(); n < 5<<20 || n > 6<<20 || hidden {
 		t.Errorf("5 MiB with two names count as %d, %v", n, hidden)
+	}
+}
+
+// Attack: files lie where the path is longer than the kernel takes, or in a folder that can
+// be listed and not entered.
+func TestAttackFilesThatCannotBeLookedAt(t *testing.T) {
+	for what, hide := range map[string]func(dir string) error{
+		"a long path": func(dir string) error {
+			root, err := os.OpenRoot(dir)
+			for range 20 {
+				if err != nil {
+					return err
+				}
+				name := strings.Repeat("d", 250)
+				below := (*os.Root)(nil)
+				if err = root.Mkdir(name, 0o700); err == nil {
+					below, err = root.OpenRoot(name)
+				}
+				_ = root.Close()
+				root = below
+			}
+			if err == nil {
+				err = errors.Join(root.WriteFile("f", make([]byte, 1<<20), 0o600), root.Close())
+			}
+			return err
+		},
+		"a folder that cannot be entered": func(dir string) error {
+			if os.Geteuid() == 0 {
+				t.Log("root enters every folder")
+				return os.Mkdir(filepath.Join(dir, "hidden"), 0)
+			}
+			hidden := filepath.Join(dir, "hidden")
+			return errors.Join(os.Mkdir(hidden, 0o700), os.WriteFile(filepath.Join(hidden, "f"), make([]byte, 1<<20), 0o600), os.Chmod(hidden, 0o400))
+		},
+	} {
+		w, dir := watched(t, 8<<20)
+		if err := hide(dir); err != nil {
+			t.Fatal(err)
+		}
+		_, hidden := w.count()
+		if asRoot := os.Geteuid() == 0 && what != "a long path"; hidden == asRoot {
+			t.Errorf("%s: hidden is %v", what, hidden)
+		}
 	}
 }
