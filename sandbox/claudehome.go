@@ -99,6 +99,9 @@ func addArchive(tw *tar.Writer, folder string, write func(io.Writer) error) erro
 			return err
 		}
 		h.Name = strings.TrimPrefix(folder, "/") + "/" + h.Name
+		if h.Typeflag == tar.TypeLink {
+			h.Linkname = strings.TrimPrefix(folder, "/") + "/" + h.Linkname
+		}
 		if err := tw.WriteHeader(h); err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ func TestAProfileKeepsConversations(t *testing.T) {
 		options: Options{KeepClaude: true, Persist: []string{".config/tool"}}, dir: dir, store: store, prompt: strings.NewReader("remember the canary 71c0ffee\n"),
 		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
 			"echo 'echo line' >$HISTFILE; mkdir -p ~/.claude/plans && echo plan >~/.claude/plans/a.md; echo x >~/.config/tool/file && echo y >~/.config/other",
+			"ln -s ../../../../etc/os-release ~/.config/tool/far; ln ~/.config/tool/file ~/.config/tool/hard",
 			`echo '{"theme":"light","hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch /workspace/hooked"}]}]}}' >~/.claude/settings.json`,
 		}}}, Final: "noted"},
 	}).run(t, e)
@@ -40,14 +41,15 @@ func TestAProfileKeepsConversations(t *testing.T) {
 	second := (&trial{
 		options: Options{KeepClaude: true, Persist: []string{".config/tool"}}, dir: dir, store: store,
 		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
-			"cat $HISTFILE ~/.claude/plans/a.md ~/.config/tool/file ~/.claude/settings.json ~/.config/other; grep -l 71c0ffee ~/.claude/projects/*/*.jsonl; ls -l ~/.claude",
+			"cat $HISTFILE ~/.claude/plans/a.md ~/.config/tool/file ~/.claude/settings.json ~/.config/other; readlink ~/.config/tool/far; stat -c %h:%n ~/.config/tool/hard; grep -l 71c0ffee ~/.claude/projects/*/*.jsonl; ls -l ~/.claude",
 		}}}, Final: "done"},
 	}).run(t, e)
 	if second.err != nil || !second.result.Outcome.OK() {
 		t.Fatal(second.err, second.result.Outcome)
 	}
 	out := second.stdout.String()
-	for _, want := range []string{"echo line", "plan", `\nx\n`, `"disableSkillShellExecution`, `theme\\\":\\\"light`, "/.claude/projects/-workspace/", "No such file"} {
+	for _, want := range []string{"echo line", "plan", `\nx\n`, `"disableSkillShellExecution`, `theme\\\":\\\"light`, "/.claude/projects/-workspace/", "No such file",
+		`\n../../../../etc/os-release\n`, "2:/home/agent/.config/tool/hard"} {
 		if !strings.Contains(out, want) && !strings.Contains(out, strings.ReplaceAll(want, `\\\"`, `\"`)) {
 			t.Errorf("the second run lacks %q", want)
 		}

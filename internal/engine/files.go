@@ -120,6 +120,9 @@ func (p *pieces) piece(to io.Writer, folder string) error {
 	for ; p.err == nil && p.folder() == folder; p.next() {
 		h := *p.header
 		h.Name = strings.TrimPrefix("/"+h.Name, strings.TrimSuffix(folder, "/")+"/")
+		if h.Typeflag == tar.TypeLink {
+			h.Linkname = strings.TrimPrefix("/"+h.Linkname, strings.TrimSuffix(folder, "/")+"/")
+		}
 		if err := tw.WriteHeader(&h); err != nil {
 			p.err = err
 			return err
