@@ -25,17 +25,22 @@ type trap struct {
 	do   func(dir string) error // the agent's act
 }
 
-// writes makes a file with its folders.
+// writes makes a file with its folders. It follows no link out of dir: a trap may lie in
+// the place of another one.
 func writes(rel, text string, mode ...os.FileMode) func(string) error {
 	return func(dir string) error {
-		name := filepath.Join(dir, rel)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil || len(mode) == 0 {
+		defer root.Close()
+		if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
 			return err
 		}
-		return syscall.Chmod(name, uint32(mode[0]))
+		if err := root.WriteFile(rel, []byte(text), 0o644); err != nil || len(mode) == 0 {
+			return err
+		}
+		return root.Chmod(rel, mode[0])
 	}
 }
 
@@ -131,11 +136,11 @@ func traps() []trap {
 			if err := os.Remove(name); err != nil {
 				return err
 			}
-			return os.Symlink("/etc/passwd", name)
+			return os.Symlink("/nonexistent/passwd", name)
 		}}),
 		named("a script", trap{kind: Mode, path: "run", do: writes("run", "#!/bin/sh\n", 0o755)}),
-		named("setuid", trap{kind: Mode, path: "su", do: writes("su", "x\n", 0o4755)}),
-		named("old file, executable", trap{kind: Mode, path: "old.txt", do: func(dir string) error { return os.Chmod(filepath.Join(dir, "old.txt"), 0o755) }}),
+		named("setuid", trap{kind: Mode, path: "su", do: writes("su", "x\n", 0o755|os.ModeSetuid)}),
+		named("old file, executable", trap{kind: Mode, path: "old.txt", do: writes("old.txt", "one\ntwo\n", 0o755)}),
 		named("old file, executable and changed", trap{kind: Mode, path: "old.txt", do: writes("old.txt", "new\n", 0o755)}),
 		named("upper and lower case", file(Name, "OLD.txt", "x\n")),
 		named("composed and decomposed", trap{kind: Name, path: "cafe\u0301.txt", set: writes("caf\u00e9.txt", "x\n"), do: writes("cafe\u0301.txt", "x\n")}),
