@@ -82,6 +82,7 @@ func planJob(job Job) (project *session.Project, plan *sandbox.Plan, err error) 
 			ID: job.ID, User: in.Settings(),
 			InputsNotFlags: true,
 			AllowHostedWeb: in.AllowHostedWeb,
+			Instructions:   sandbox.Instructions{Memory: true},
 			Headless: agent.Headless{
 				Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
 				AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),

@@ -88,11 +88,7 @@ func (i Instructions) reads(name string) bool {
 func (i Instructions) note(unread []string, inputs bool) string {
 	text := fmt.Sprintf("Claude does not read %s in a run", strings.Join(unread, ", "))
 	if inputs {
-		text += ": its instructions are the prompt"
-		if at := slices.IndexFunc(unread, func(p string) bool { return strings.HasSuffix(p, ".md") }); at >= 0 {
-			text += fmt.Sprintf("; to follow %[1]s, let the prompt say \"read %[1]s first\"", unread[at])
-		}
-		return text
+		return text + ": its instructions are the prompt and CLAUDE.md"
 	}
 	var ways []string
 	for _, way := range []struct {

@@ -58,6 +58,7 @@ func Overlay(base, top settings.Settings) settings.Settings {
 		Timeout: cmp.Or(top.Limits.Timeout, base.Limits.Timeout),
 	}
 	s.MCP.Servers = settings.MergeMCPServers(base.MCP.Servers, top.MCP.Servers)
+	s.Instructions = union(base.Instructions, top.Instructions)
 	s.Image = cmp.Or(top.Image, base.Image)
 	s.Topology = cmp.Or(top.Topology, base.Topology)
 	return s
@@ -159,6 +160,11 @@ func widening(base, project settings.Settings) ([]wide, error) {
 	for _, p := range project.EnvPrefixes {
 		if !slices.ContainsFunc(base.EnvPrefixes, func(b string) bool { return strings.HasPrefix(p, b) }) {
 			found = append(found, wide{"envPrefixes: " + p, ""})
+		}
+	}
+	for _, name := range project.Instructions {
+		if !slices.Contains(base.Instructions, name) {
+			found = append(found, wide{"instructions: your own " + name, "--user-instructions " + name})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(project.Env)) {

@@ -43,6 +43,16 @@ func (p *Project) Content() trust.Content {
 	return recipe.Accepted(p.Settings, p.Recipe, nil)
 }
 
+// Instructions names the user's own texts that a run by o gives to Claude: those of the
+// user's settings and flags, and of the project's file where it is trusted.
+func (p *Project) Instructions(o sandbox.Options) []string {
+	s := sandbox.Overlay(o.Own, o.User)
+	if o.TrustProject && p.Settings != nil {
+		s = sandbox.Overlay(s, p.Settings.Settings.Settings)
+	}
+	return s.Instructions
+}
+
 // Plan plans a run with the image that images.Choose finds, by o and by the project's
 // own settings, which may narrow it and protect more. Errors carry an exit code; sandbox.ErrWidens
 // is one that o.TrustProject avoids.

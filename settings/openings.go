@@ -57,6 +57,7 @@ func (s *Settings) Openings() []Opening {
 	if s.Topology == TopologySingle {
 		add("topology", "firewall and agent share a container")
 	}
+	add("instructions", each(s.Instructions, func(name string) string { return "Claude reads your own " + word(name) })...)
 	add("mcp", each(s.MCP.Servers, MCPServer.inWords)...)
 	// Wildcards and networks open the most, and stand before single hosts.
 	allow := slices.Clone(s.Network.Allow)

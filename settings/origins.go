@@ -93,6 +93,7 @@ func (s *Settings) values() []Value {
 		add(limit.key, limit.of.inWords()...)
 	}
 	add("mcp.servers", each(s.MCP.Servers, MCPServer.inWords)...)
+	add("instructions", s.Instructions...)
 	add("image", s.Image)
 	add("topology", string(s.Topology))
 	return out

@@ -67,7 +67,8 @@ func (d *decoder) settings(root *jsonc.Node) *Settings {
 				d.each(n, func(e *jsonc.Node) { s.MCP.Servers = append(s.MCP.Servers, d.server(e)) })
 			}})
 		},
-		"image": func(n *jsonc.Node) { d.nonEmpty(n, &s.Image) },
+		"instructions": func(n *jsonc.Node) { s.Instructions = d.instructions(n) },
+		"image":        func(n *jsonc.Node) { d.nonEmpty(n, &s.Image) },
 		"topology": func(n *jsonc.Node) {
 			d.choice(n, (*string)(&s.Topology), string(TopologySingle), string(TopologySidecar))
 		},
@@ -159,6 +160,19 @@ func (d *decoder) envPrefixes(n *jsonc.Node) []string {
 		if d.envName(e) {
 			out = append(out, e.text)
 		}
+	}
+	return out
+}
+
+func (d *decoder) instructions(n *jsonc.Node) []string {
+	var out []string
+	for _, e := range d.list(n) {
+		if !localPath(e.text) {
+			d.at(e.place, RuleValue, "instructions: "+quote(e.text)+" is not a path below your folder of Claude Code",
+				`such as "CLAUDE.md", "skills" or "agents/NAME.md", without ..`)
+			continue
+		}
+		out = append(out, e.text)
 	}
 	return out
 }

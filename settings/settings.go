@@ -22,8 +22,11 @@ type Settings struct {
 	EnvPrefixes []string // names of the caller's environment that are passed on, by prefix; empty and not nil: none
 	Limits      Limits
 	MCP         MCP
-	Image       string // image reference of the sandbox
-	Topology    Topology
+	// Instructions are the user's own texts that Claude gets, below the user's folder of
+	// Claude Code: "CLAUDE.md", "skills", "agents/NAME.md" and the like.
+	Instructions []string
+	Image        string // image reference of the sandbox
+	Topology     Topology
 }
 
 // Topology says which container owns the network namespace.

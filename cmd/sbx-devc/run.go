@@ -187,7 +187,7 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 	if err := a.acceptProject(ctx, project, &options, !o.dryRun); err != nil {
 		return err
 	}
-	texts, err := a.instructions(dir, o.instructions, &options)
+	texts, err := a.instructions(project, o.instructions, &options)
 	if err != nil {
 		return err
 	}

@@ -6,21 +6,19 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/instructions"
 )
 
 // instructionFlags say what of the project, and of the user's own, Claude obeys.
 type instructionFlags struct {
-	userTexts    []string // of the user's instructions, below ~/.claude
-	projectHooks bool     // obey the project's settings
-	projectMCP   bool     // start the project's servers
+	projectHooks bool // obey the project's settings
+	projectMCP   bool // start the project's servers
 	trustProject bool
 }
 
 func (o *instructionFlags) register(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.userTexts, "user-instructions", nil,
-		"your own instructions that Claude gets: CLAUDE.md, skills, agents/NAME.md and the like, below ~/.claude")
 	f.BoolVar(&o.projectHooks, "project-settings", false, "obey the project's .claude/settings.json with its hooks: you have read it")
 	f.BoolVar(&o.projectMCP, "project-mcp", false, "start the servers in the project's .mcp.json in the sandbox: you have read it")
 	f.BoolVar(&o.trustProject, "trust-project", false,
@@ -35,19 +33,19 @@ func (o *instructionFlags) plan(p *sandbox.Options) {
 }
 
 // instructions gathers what Claude reads of the project's instructions and the
-// user's. dir is the project's folder, and options say whether it is trusted.
-func (a *app) instructions(dir string, o instructionFlags, options *sandbox.Options) ([]sandbox.HomeFile, error) {
+// user's. options say whether the project is trusted.
+func (a *app) instructions(project *session.Project, o instructionFlags, options *sandbox.Options) ([]sandbox.HomeFile, error) {
 	options.Instructions.Texts = options.TrustProject
 	folder := a.getenv("CLAUDE_CONFIG_DIR")
 	if folder == "" {
 		folder = filepath.Join(a.getenv("HOME"), ".claude")
 	}
-	texts, err := instructions.User(folder, o.userTexts)
+	texts, err := instructions.User(folder, project.Instructions(*options))
 	if err != nil {
 		return nil, exitWith(exitNoInput, err)
 	}
 	if options.TrustProject && !o.projectHooks { // with its settings Claude reads them where they are
-		of, err := a.projectTexts(dir, o.trustProject)
+		of, err := a.projectTexts(project.Dir, o.trustProject)
 		if err != nil {
 			return nil, err
 		}

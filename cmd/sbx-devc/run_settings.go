@@ -24,6 +24,7 @@ type settingsFlags struct {
 	presets       []string
 	deny          []string
 	private       []string
+	instructions  []string // the user's, below ~/.claude
 	image         string
 	limits        limitFlags
 	secrets       secretFlags
@@ -40,6 +41,8 @@ func (o *settingsFlags) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.presets, "preset", nil, "open a named list of hosts, such as npm or pypi; github leaves gist.github.com closed")
 	f.StringSliceVar(&o.deny, "deny", nil, "deny a destination; wins over everything that allows it")
 	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
+	f.StringSliceVar(&o.instructions, "user-instructions", nil,
+		"your own instructions that Claude gets: CLAUDE.md, skills, agents/NAME.md and the like, below ~/.claude")
 	f.StringVar(&o.image, "image", "",
 		"the agent's image, which needs none of our programs (default: of the dev container if you accepted it, else of the project's template)")
 	o.workspace.register(f)
@@ -60,7 +63,7 @@ func (o *settingsFlags) plan(p *sandbox.Options) {
 // read turns the flags into the user's settings. Lists among the project's own
 // files are protected: they are the user's word, so the agent must not change them.
 func (o *settingsFlags) read(project string) (settings.Settings, error) {
-	given := settings.Given{Settings: settings.Settings{Image: o.image}}
+	given := settings.Given{Settings: settings.Settings{Image: o.image, Instructions: o.instructions}}
 	given.Read = func(name string) ([]byte, error) {
 		name = homePath(name)
 		if rel, ok := session.InProject(name, project); ok {

@@ -88,7 +88,7 @@ that asks for more than you allowed, is left out with a note.`,
 var settingsKeys = map[string]string{
 	"network": "network.mode", "allow": "network.allow", "whitelist": "network.allow", "whitelist-file": "network.allow",
 	"preset": "network.presets", "deny": "network.deny", "private": "network.private", "env-prefix": "envPrefixes", "secret": "secrets",
-	"workspace": "workspace.mode", "no-mount": "workspace.mode", "mount": "mounts",
+	"user-instructions": "instructions", "workspace": "workspace.mode", "no-mount": "workspace.mode", "mount": "mounts",
 	"image": "image", "memory": "limits.memory", "cpus": "limits.cpus", "cpu": "limits.cpus", "pids": "limits.pids",
 	"disk": "limits.disk", "timeout": "limits.timeout",
 }

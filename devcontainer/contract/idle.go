@@ -22,6 +22,7 @@ var idleKeys = []idleKey{
 	{"envPrefixes", `use "remoteEnv" in devcontainer.json`},
 	{"limits", `use "runArgs" in devcontainer.json: "--memory=4g", "--cpus=2", "--pids-limit=1024"`},
 	{"mcp", "configure the server in Claude Code, and allow its host"},
+	{"instructions", "Claude Code in a dev container reads what its own folder holds"},
 	{"image", `use "image" or "build" in devcontainer.json`},
 	{"topology", "the form of a dev container is what its files say; sbx-devc init --topology writes both"},
 }

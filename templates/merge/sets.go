@@ -23,7 +23,7 @@ func keyerOf(pointer string) keyer {
 	case "/capAdd", "/securityOpt", "/forwardPorts", "/overrideFeatureInstallOrder",
 		"/customizations/vscode/extensions",
 		"/network/presets", "/network/allow", "/network/deny", "/network/private", "/network/inbound",
-		"/workspace/protect", "/secrets", "/envPrefixes":
+		"/workspace/protect", "/secrets", "/envPrefixes", "/instructions":
 		return byValue
 	}
 	return nil
