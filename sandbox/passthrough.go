@@ -111,3 +111,10 @@ func (p *Plan) passthroughs(next http.Handler) http.Handler {
 		}
 	})
 }
+
+// tunneled answers what comes through the tunnel, with model for the model API. Claude keeps
+// a request to a passthrough open for as long as it runs: only those to the model say that
+// it does something.
+func (r *run) tunneled(model http.Handler) http.Handler {
+	return r.plan.passthroughs(r.activity.handler(model))
+}

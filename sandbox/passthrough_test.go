@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/org/claude-sandbox/firewall"
 )
@@ -78,4 +79,40 @@ ask "$at/port?admin=1"; ask -X PUT $at/port; ask -X CONNECT --request-target 127
 	if said := strings.Join(tr.said, "\n"); strings.Count(said, "warning: the agent can ask the MCP server") != 2 {
 		t.Errorf("said: %s", said)
 	}
+}
+
+// Attack: a request to a server of this machine stays open, as Claude's own do, and the time
+// without activity never begins.
+func TestAttackAPassthroughKeepsTheRunFromBeingIdle(t *testing.T) {
+	asked, end := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(asked)
+		<-end
+	}))
+	defer server.Close()
+	p, err := ParsePassthrough("slow=" + server.URL + "/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{plan: &Plan{through: []Passthrough{p}}, activity: newActivity()}
+	model := make(chan struct{})
+	tunnel := httptest.NewServer(r.tunneled(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(model) })))
+	defer tunnel.Close()
+	defer close(end) // first: the servers wait for their requests
+	go func() {
+		if answer, err := http.Get(tunnel.URL + passthroughPath + "slow"); err == nil {
+			answer.Body.Close()
+		}
+	}()
+	<-asked
+	time.Sleep(time.Millisecond)
+	if r.activity.idle() == 0 {
+		t.Error("the run is not idle while a server is asked")
+	}
+	answer, err := http.Get(tunnel.URL + "/v1/messages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	<-model
 }

@@ -250,7 +250,7 @@ func (r *run) startContainers(ctx context.Context) error {
 			)
 		},
 		func() (err error) {
-			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.activity.handler(r.plan.passthroughs(r.proxy)))
+			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.tunneled(r.proxy))
 			return err
 		},
 	)
