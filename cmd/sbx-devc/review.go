@@ -314,11 +314,14 @@ func (a *app) gate(ctx context.Context, reviews []*review.Review, accept []strin
 		"look at it first (sbx-devc review), and name what you accept: %s", strings.Join(acceptFlags(unasked), " ")))
 }
 
+// globName makes a glob that names nothing but one path.
+var globName = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+
 // acceptFlags are flags that accept paths, at most some of them.
 func acceptFlags(paths []string) (flags []string) {
 	const most = 3
 	for _, p := range paths[:min(len(paths), most)] {
-		flags = append(flags, "--accept-dangerous "+shellWord(visible.Line(p)))
+		flags = append(flags, "--accept-dangerous "+shellWord(visible.Line(globName.Replace(p))))
 	}
 	if len(paths) > most {
 		flags = append(flags, "…")
