@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/decision"
 	"github.com/org/claude-sandbox/session/review"
+	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -69,6 +70,10 @@ func (a *app) apply(ctx context.Context, accept, args []string) error {
 	run, err := a.namedRun(args)
 	if err != nil {
 		return err
+	}
+	if r, ok := a.runs().Run(run); ok && r.Result == runs.Running {
+		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("the run %s goes on: its commits are taken when it ends", r.ID),
+			"'sbx-devc stop %s' ends it and keeps its work", r.ID))
 	}
 	f, err := os.Open(filepath.Join(run, sandbox.SummaryFile))
 	if err != nil {

@@ -182,8 +182,12 @@ func unused(ctx context.Context, e *engine.Engine, folder string) error {
 			return err
 		}
 		if len(ids) > 0 {
-			err := fmt.Errorf("%s is used by a %s", folder, what)
-			return exitWith(exitLocked, diag.WithHint(err, "remove its container first: docker rm -f %s", ids[0][:min(12, len(ids[0]))]))
+			remove := "docker rm -f " + ids[0][:min(12, len(ids[0]))]
+			hint := "remove its container first: " + remove
+			if label == sandbox.LabelWorkspace {
+				hint = "'sbx-devc stop' ends the run; if its program was killed: " + remove
+			}
+			return exitWith(exitLocked, diag.WithHint(fmt.Errorf("%s is used by a %s", folder, what), "%s", hint))
 		}
 	}
 	return nil

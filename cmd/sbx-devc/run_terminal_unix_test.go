@@ -131,6 +131,15 @@ func TestLookIntoARun(t *testing.T) {
 	if out, code := devc("", "status", "--json", "long"); code != 0 || !strings.Contains(out, `"result": "running"`) || !strings.Contains(out, `"name": "long"`) {
 		t.Errorf("status ends with %d: %s", code, out)
 	}
+	if out, code := devc("", "status", "long"); code != 0 || !strings.Contains(out, "known when the run has ended") || strings.Contains(out, "…") {
+		t.Errorf("status for people ends with %d: %s", code, out)
+	}
+	if out, code := devc("", "apply", "long"); code != exitNoInput || !strings.Contains(out, "goes on: its commits") || !strings.Contains(out, "sbx-devc stop") {
+		t.Errorf("apply while the run goes on ends with %d: %s", code, out)
+	}
+	if out, code := devc("", "clean"); code != exitLocked || !strings.Contains(out, "sbx-devc stop") {
+		t.Errorf("clean while the run goes on ends with %d: %s", code, out)
+	}
 	s.press("clear; sbx shell long; echo code=$?", "Enter")
 	s.expect("agent@")
 	s.press("sleep 777 & exit 3", "Enter")

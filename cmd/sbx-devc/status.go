@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session/runs"
 )
 
@@ -41,15 +42,19 @@ func (a *app) status(args []string, asJSON bool) error {
 			runs.Run
 		}{1, run})
 	}
+	cost := fmt.Sprintf("$%.2f at list price", run.CostUSD)
+	if run.Result == runs.Running {
+		cost = "known when the run has ended"
+	}
 	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
 	for _, row := range [][2]string{
 		{"run", run.ID}, {"name", run.Name}, {"project", run.Project}, {"result", run.Result},
 		{"began", fmt.Sprintf("%s (%s ago)", run.Began.Local().Format(time.DateTime), time.Since(run.Began).Round(time.Second))},
-		{"prompt", run.Prompt}, {"model", run.Model}, {"cost", fmt.Sprintf("$%.2f at list price, known at the end", run.CostUSD)},
+		{"prompt", run.Prompt}, {"model", run.Model}, {"cost", cost},
 		{"conversation", run.SessionID}, {"files", run.Folder},
 	} {
 		if row[1] != "" {
-			fmt.Fprintf(w, "%s\t%s\n", row[0], inList(row[1]))
+			fmt.Fprintf(w, "%s\t%s\n", row[0], visible.Line(row[1]))
 		}
 	}
 	return w.Flush()

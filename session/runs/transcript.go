@@ -28,12 +28,12 @@ func (h Home) Transcript(ctx context.Context, r Run, follow bool, w io.Writer) e
 		f, err = os.Open(filepath.Join(r.Folder, TranscriptFile))
 	}
 	if err != nil {
-		what := "no transcript"
+		what, hint := "no transcript", "--net shows what its firewall decided"
 		if h.goesOn(r.ID) {
 			what += " yet"
+			hint += "; a run on a terminal gets one at its end, and 'sbx-devc attach' shows it now; -f waits"
 		}
-		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run %s has %s", r.ID, what),
-			"--net shows what its firewall decided; -f waits for a run that has just begun"))
+		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run %s has %s", r.ID, what), "%s", hint))
 	}
 	defer f.Close()
 	for {
