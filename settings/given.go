@@ -54,7 +54,7 @@ func (g *Given) EnvPrefixes(name string, prefixes []string) {
 // WorkspaceMode sets how the project gets into the sandbox; "" leaves it open.
 func (g *Given) WorkspaceMode(name, mode string) {
 	if g.Settings.Workspace.Mode = mode; mode != "" && !slices.Contains(WorkspaceModes, mode) {
-		g.check(name, &problem{quote(mode) + " is no way into the sandbox", "accepted: " + strings.Join(WorkspaceModes, ", ")})
+		g.check(name, &problem{quote(mode) + " is not known", "accepted: " + strings.Join(WorkspaceModes, ", ")})
 	}
 }
 

@@ -60,7 +60,8 @@ func (a *app) discard(ctx context.Context, yes bool, args []string) error {
 	if !yes {
 		to := a.questions()
 		if to == nil {
-			return exitWith(exitRefused, diag.WithHint(errors.New("nobody can be asked; nothing was discarded"), "--yes says it"))
+			return exitWith(exitRefused, diag.WithHint(errors.New("there is no terminal to ask on; nothing was discarded"),
+				"to discard all of it: sbx-devc discard --yes %s", filepath.Base(folder)))
 		}
 		if said, err := to.Confirm(ctx, question, false); err != nil || !said {
 			return errors.Join(unanswered(err), exitWith(exitRefused, errors.New("nobody said yes; nothing was discarded")))

@@ -2,13 +2,16 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/session/keys"
 	"github.com/org/claude-sandbox/session/storedkey"
 )
@@ -37,6 +40,9 @@ API's console is taken as well, a refresh token is not.`,
 			if err != nil {
 				return exitWith(exitNoInput, err)
 			}
+			if key == "" {
+				return exitWith(exitNoInput, diag.WithHint(errors.New("no key was given"), "'claude setup-token' prints one: paste it, or pipe it in"))
+			}
 			if err := storedkey.Check(key); err != nil {
 				return exitWith(exitUsage, err)
 			}
@@ -58,7 +64,7 @@ func (a *app) readKey() (string, error) {
 		return strings.TrimSpace(string(key)), err
 	}
 	line, err := bufio.NewReader(a.stdin).ReadString('\n')
-	if line != "" {
+	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return strings.TrimSpace(line), err
