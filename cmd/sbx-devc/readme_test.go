@@ -170,6 +170,7 @@ var runElsewhere = map[string]string{
 	"sbx-devc image inspect":         "TestImageFromLockToDevContainer",
 	"sbx-devc image verify":          "TestImageFromLockToDevContainer",
 	"sbx-devc templates push":        "TestFeatureFirewall",
+	"sbx-devc run":                   "TestClaudeOnATerminal",
 	"sbx-devc run ":                  "TestRunAnswersAsClaudeDoes",
 	"git diff | sbx-devc run":        "TestRunAnswersAsClaudeDoes",
 	"sbx-devc report":                "TestScripts",

@@ -91,8 +91,8 @@ With a prompt, a terminal shows the agent's work as it goes on; elsewhere standa
 is the final answer, as with 'claude -p'. --output-format text, json (Claude's
 result event) or stream-json (Claude's output, byte for byte) chooses. The exit
 code is Claude's own, or 64 usage, 65 bad settings, 66 input missing, 69 no engine,
-70 internal, 71 a protected path was replaced on this machine, 74 too much disk, 77 refused,
-78 no key, 124 timeout, 125 a container did not start.
+70 internal, 71 a protected path was replaced on this machine, 74 too much disk, 75 the profile
+is in use, 77 refused, 78 no key, 124 timeout, 125 a container did not start.
 
 The key (ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN) stays in this process:
 a proxy here adds it to the agent's requests. SBX_DEVC_UPSTREAM names another
