@@ -176,6 +176,7 @@ func (a *app) init(ctx context.Context, o initOptions, dir scaffold.Folder) erro
 	a.acceptWritten(string(dir), own, "init")
 	a.loadInit(ctx)
 	fmt.Fprint(a.stderr, `sbx-devc: next:
+  sbx-devc run                                     Claude Code in it, on your terminal
   sbx-devc run "PROMPT"                            Claude Code does one task in it; its commits wait for you
   devcontainer up --workspace-folder .             or "Reopen in Container" in the editor, to work in it yourself
   devcontainer exec --workspace-folder . claude    or claude in the editor's terminal; log in there, once
