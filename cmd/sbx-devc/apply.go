@@ -91,7 +91,11 @@ func (a *app) apply(ctx context.Context, accept, args []string) error {
 	}
 	files := !over.InPlace() && over.Undecided() > 0
 	if len(commits) == 0 && !files {
-		return exitWith(exitNoInput, fmt.Errorf("the agent of the run %s made no commits in %s", filepath.Base(run), folder))
+		err := fmt.Errorf("the agent of the run %s made no commits in %s", filepath.Base(run), folder)
+		if over.InPlace() && len(over.Review.Files) > 0 {
+			err = diag.WithHint(err, "the files that it changed are there already: sbx-devc review %s", filepath.Base(run))
+		}
+		return exitWith(exitNoInput, err)
 	}
 	var errs []error
 	var reviews []*review.Review

@@ -252,6 +252,7 @@ func TestAttackApplyShowsTrapsInCommits(t *testing.T) {
 // discard gives everything back that nobody has changed since, and says the rest.
 func TestDiscard(t *testing.T) {
 	r := newReviewedRun(t, someFiles, mixedEdits+"; rm src/b.go; printf '\\0' >new.bin", false)
+	r.wants(r.devc("apply", reviewedID), exitNoInput, "made no commits", "sbx-devc review "+reviewedID)
 	r.wants(r.devc("discard", reviewedID), exitRefused, "sbx-devc discard --yes "+reviewedID, "! .github/workflows/ci.yml")
 	r.answers = "\n"
 	r.wants(r.devc("discard", reviewedID), exitRefused, "nobody said yes")
