@@ -39,9 +39,14 @@ func markVerified(log string, mode firewall.Mode) error {
 	return nil
 }
 
-// unmarkVerified removes the link.
+// unmarkVerified removes the link, if there is one. A read-only place does not say so by
+// itself.
 func unmarkVerified(log string) error {
-	if err := os.Remove(filepath.Join(filepath.Dir(log), verifiedName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	name := filepath.Join(filepath.Dir(log), verifiedName)
+	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := os.Remove(name); err != nil {
 		return fmt.Errorf("removing the mark of a verified firewall: %w", err)
 	}
 	return nil
