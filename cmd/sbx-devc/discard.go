@@ -69,7 +69,7 @@ func (a *app) discard(ctx context.Context, yes bool, args []string) error {
 	}
 	dropErr := a.dropBranches(ctx, folder)
 	if !run.InPlace() {
-		if err := os.RemoveAll(run.Tree); err != nil {
+		if err := run.RemoveTree(); err != nil {
 			return exitWith(exitFailed, err)
 		}
 		a.sayLine("removed %s", run.Tree)

@@ -2,6 +2,8 @@ package runs
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -35,4 +37,19 @@ func (h Home) Work(folder string) (Work, error) {
 		}
 	}
 	return w, nil
+}
+
+// RemoveTree removes the run's copy of the project, with folders that the agent has closed
+// to their owner. It errs for a run that has none.
+func (w Work) RemoveTree() error {
+	if w.InPlace() {
+		return fmt.Errorf("the run worked in %s itself", w.Project)
+	}
+	_ = filepath.WalkDir(w.Tree, func(name string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(name, 0o700) // a folder that stays is told below
+		}
+		return nil
+	})
+	return os.RemoveAll(w.Tree)
 }
