@@ -318,3 +318,32 @@ func TestReviewReports(t *testing.T) {
 	r.wants(r.devc("review", "--json", "--commit", reviewedID), exitUsage)
 	r.wants(r.devc("review", fmt.Sprint(reviewedID, "x")), exitNoInput)
 }
+
+// What the user had not committed, such as the files of init, and the agent committed as
+// it is, is no danger of the run's. Attack: it is another text, the agent wrote it during
+// the run, or it comes into the place of a link.
+func TestApplyOfTheUsersOwnFiles(t *testing.T) {
+	const own = "mkdir .husky docs; echo mine >.husky/pre-push; echo mine >docs/post-merge; ln -s docs hooks; mkdir .devcontainer; " +
+		"echo {} >.devcontainer/devcontainer.json; printf '.husky\n.devcontainer\n' >.git/info/exclude"
+	const same = "mkdir .husky .devcontainer; echo mine >.husky/pre-push; echo {} >.devcontainer/devcontainer.json"
+	for name, c := range map[string]struct {
+		own, during, commit string
+		code                int
+	}{
+		"as they are":    {own, "echo x >a", same, 0},
+		"another text":   {own, "echo x >a", same + "; echo evil >.husky/pre-push", exitRefused},
+		"another mode":   {own, "echo x >a", same + "; chmod +x .husky/pre-push", exitRefused},
+		"by the agent":   {own, "echo evil >.husky/pre-push", same + "; echo evil >.husky/pre-push", exitRefused},
+		"a whole folder": {own, "for i in $(seq 1200); do echo x >.husky/$i; done; echo evil >.husky/pre-push", same + "; echo evil >.husky/pre-push", exitRefused},
+		"below a link": {own + "; git config core.symlinks true; ln -s docs .githooks", "echo x >a",
+			"rm .githooks; mkdir .githooks; echo mine >.githooks/post-merge", exitRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReviewedRun(t, c.own, c.during, false)
+			r.commit(c.commit)
+			if code := r.devc("apply", reviewedID); code != c.code {
+				t.Errorf("exit %d, want %d:\n%s", code, c.code, r.stderr)
+			}
+		})
+	}
+}

@@ -2,13 +2,16 @@ package decision
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall/audit"
@@ -105,7 +108,8 @@ func (r *Run) readAudit() error {
 }
 
 // OfCommits reviews the commits of one branch of the run's: what they bring to the
-// repository that it has not.
+// repository that it has not. Files that the user had not committed, and the agent
+// committed as they are, are the user's own.
 func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits) (*review.Review, error) {
 	found, names, err := gitdir.Diff(ctx, r.Folder, c)
 	if err != nil {
@@ -113,6 +117,9 @@ func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits) (*review.Review, 
 	}
 	var pairs []changes.Pair
 	for _, d := range found {
+		if r.isUsersOwn(path.Join(c.Repository, d.Path), d) {
+			continue
+		}
 		p := changes.Pair{Path: d.Path, Before: gitState(d.OldMode, d.OldSize, d.Old), After: gitState(d.NewMode, d.NewSize, d.New),
 			Old: d.Old, New: d.New}
 		switch {
@@ -131,6 +138,37 @@ func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits) (*review.Review, 
 	}
 	in.Patch = patch.Bytes()
 	return review.New(in)
+}
+
+// isUsersOwn reports whether what a commit holds at name, below the project, is the file
+// that the project has there, which the run did not change. It reads files alone, and no
+// link: a commit may put a folder in the place of one that leads to the user's own files.
+func (r *Run) isUsersOwn(name string, d gitdir.Difference) bool {
+	if len(r.Review.Unlooked) > 0 || d.New == nil || d.NewMode != 0o100644 && d.NewMode != 0o100755 {
+		return false
+	}
+	for i := range r.Review.Files {
+		changed := cmp.Or(string(r.Review.Files[i].RawPath), r.Review.Files[i].Path)
+		if within := name + "/"; len(within) > len(changed) && strings.EqualFold(within[:len(changed)+1], changed+"/") {
+			return false
+		}
+	}
+	root, err := os.OpenRoot(r.Project)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := root.Lstat(dir); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	info, err := root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(d.New)) || (info.Mode()&0o100 != 0) != (d.NewMode == 0o100755) {
+		return false
+	}
+	content, err := root.ReadFile(name)
+	return err == nil && bytes.Equal(content, d.New)
 }
 
 // gitState is what git's mode says of a path; nil where it is not there.
