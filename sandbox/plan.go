@@ -360,15 +360,25 @@ func (o Options) Widens() error {
 // supported refuses settings that this version does not act on. To drop one in
 // silence would let somebody rely on it.
 func supported(s settings.Settings) error {
-	var what, hint string
-	switch {
+	switch l := s.Limits; {
 	case s.Topology != settings.TopologySidecar:
-		what, hint = "topology "+string(s.Topology), "run always uses the sidecar topology; leave the setting out"
-	default:
-		return nil
+		return diag.WithHint(fmt.Errorf("%w: run does not support topology %s yet", ErrConfig, s.Topology),
+			"run always uses the sidecar topology; leave the setting out")
+	case l.Memory > 0 && l.Memory < leastMemory:
+		return diag.WithHint(fmt.Errorf("%w: no agent works in %d bytes of memory (limits.memory, --memory)", ErrConfig, l.Memory),
+			"give 64m or more; Claude Code itself needs some 500m")
+	case l.PIDs > 0 && l.PIDs < leastPIDs:
+		return diag.WithHint(fmt.Errorf("%w: no agent works with %d processes and threads (limits.pids, --pids)", ErrConfig, l.PIDs),
+			"give %d or more", leastPIDs)
 	}
-	return diag.WithHint(fmt.Errorf("%w: run does not support %s yet", ErrConfig, what), "%s", hint)
+	return nil
 }
+
+// The least that a container's first process, which is ours, works with.
+const (
+	leastMemory = 64 << 20
+	leastPIDs   = 32
+)
 
 // openNetwork returns what must be said about a mode that opens the internet.
 // Mode host needs the user's own word twice, and no file of the project's

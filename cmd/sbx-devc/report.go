@@ -90,6 +90,7 @@ func (a *app) writeReport(ctx context.Context, o reportOptions, args []string) e
 			if _, err := fmt.Fprintf(w, "%s\n\n", title); err != nil {
 				return err
 			}
+			return r.WriteRunText(w, projectFlag(run.Project))
 		}
 		return r.WriteText(w)
 	}
