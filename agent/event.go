@@ -17,6 +17,13 @@ type Init struct {
 	Version   string // of Claude Code
 	WorkDir   string
 	Tools     []string
+	MCP       []MCPServer
+}
+
+// MCPServer is a server of the Model Context Protocol as the session begins.
+type MCPServer struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // such as "connected", "pending" or "failed"
 }
 
 // Text is something the assistant said. For an API error, which claude prints

@@ -20,10 +20,11 @@ type wireLine struct {
 	SessionID string `json:"session_id"`
 
 	// system/init
-	Model   string   `json:"model"`
-	Version string   `json:"claude_code_version"`
-	CWD     string   `json:"cwd"`
-	Tools   []string `json:"tools"`
+	Model   string      `json:"model"`
+	Version string      `json:"claude_code_version"`
+	CWD     string      `json:"cwd"`
+	Tools   []string    `json:"tools"`
+	MCP     []MCPServer `json:"mcp_servers"`
 
 	// system/api_retry
 	Attempt    int     `json:"attempt"`
@@ -112,7 +113,7 @@ func parseSystem(line []byte) []Event {
 	lenient(line, &w)
 	switch w.Subtype {
 	case "init":
-		return []Event{Init{SessionID: w.SessionID, Model: w.Model, Version: w.Version, WorkDir: w.CWD, Tools: w.Tools}}
+		return []Event{Init{SessionID: w.SessionID, Model: w.Model, Version: w.Version, WorkDir: w.CWD, Tools: w.Tools, MCP: w.MCP}}
 	case "api_retry":
 		kind, _ := w.Error.(string)
 		return []Event{APIRetry{

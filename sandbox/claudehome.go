@@ -119,6 +119,7 @@ func (r *run) keepConversation(ctx context.Context) {
 		begun = &agent.Init{SessionID: r.plan.session}
 	}
 	if begun != nil {
+		r.result.Warnings = append(r.result.Warnings, r.plan.failedServers(begun)...)
 		r.result.Model = visible.Line(begun.Model[:min(len(begun.Model), 60)])
 	}
 	if begun == nil || !conversation.IsID(begun.SessionID) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/delivery"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/redact"
@@ -102,4 +103,15 @@ func packagesOf(command string) string {
 		return "pypi"
 	}
 	return ""
+}
+
+// failedServers says which servers of the run did not start. Claude goes on without
+// them. The names are the agent's word.
+func (p *Plan) failedServers(begun *agent.Init) (lines []string) {
+	for _, s := range begun.MCP {
+		if s.Status == "failed" && slices.Contains(p.MCP, s.Name) {
+			lines = append(lines, fmt.Sprintf("the MCP server %s did not start: its program, its variables or its host is missing", s.Name))
+		}
+	}
+	return lines
 }

@@ -41,15 +41,20 @@ func TestServersRunInTheSandbox(t *testing.T) {
 		Secrets: []settings.Secret{{Name: "CANARY_SECRET"}},
 		MCP: settings.MCP{Servers: []settings.MCPServer{
 			{Name: "tool", Command: "bash", Args: []string{"/workspace/server.sh", "${STAGE}"}, Env: map[string]string{"KEY": "${CANARY_SECRET}"}},
+			{Name: "broken", Command: "no-such-program"},
 			{Name: "left-out", Command: "touch", Args: []string{"/workspace/started"}},
 		}},
-	}, Variables: []string{"STAGE=test-stage"}, MCPServers: []string{"tool"}}
+	}, Variables: []string{"STAGE=test-stage"}, MCPServers: []string{"tool", "broken"}}
 	o.Headless.ExtraArgs = []string{"--settings", `{"env":{"ENABLE_TOOL_SEARCH":"false"}}`}
 	tr := (&trial{dir: dir, options: o, secrets: map[string]string{"CANARY_SECRET": canarySecret}, script: fakeapi.Script{
 		Turns: []fakeapi.Turn{{Calls: []fakeapi.Call{{Name: "mcp__tool__look", Input: map[string]any{}}}}}, Final: "done",
 	}}).run(t, e)
 	if tr.err != nil || !tr.result.Outcome.OK() {
 		t.Fatalf("%v, %+v", tr.err, tr.result.Outcome)
+	}
+	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "warning: the MCP server broken did not start") || strings.Contains(said, "server tool") ||
+		!slices.ContainsFunc(tr.result.Warnings, func(w string) bool { return strings.Contains(w, "broken") }) {
+		t.Errorf("said %s", said)
 	}
 	if got := tr.stdout.String(); !strings.Contains(got, "pong test-stage 25") { // the length of the secret
 		t.Errorf("the server says %s", got)

@@ -145,6 +145,11 @@ func (r *run) onEvent(ev agent.Event) {
 	if retry, ok := ev.(agent.APIRetry); ok && retry.Hopeless() {
 		r.refuseKey()
 	}
+	if begun, ok := ev.(agent.Init); ok {
+		for _, line := range r.plan.failedServers(&begun) {
+			r.host.Say("warning: " + line)
+		}
+	}
 	if r.host.OnEvent != nil {
 		r.host.OnEvent(ev)
 	}
