@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,10 @@ const agentEnv = "SBX_INIT_TEST_AGENT"
 func TestMain(m *testing.M) {
 	if job := os.Getenv(agentEnv); job != "" {
 		os.Exit(agent(job, os.Args[1:]))
+	}
+	if err := testenv.OwnMounts(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	code := m.Run()
 	if buildDir != "" {
