@@ -344,8 +344,8 @@ func TestARootOwnedFolderIsNotWorkedInAsRoot(t *testing.T) {
 func TestWhatRunDoesNotDoIsRefusedAloud(t *testing.T) {
 	for name, user := range map[string]settings.Settings{
 		"topology": {Topology: settings.TopologySingle},
-		"secrets":  {Secrets: []settings.Secret{{Name: "X"}}},
-		"mcp":      {MCP: settings.MCP{Servers: []settings.MCPServer{{Name: "m"}}}},
+		"memory":   {Limits: settings.Limits{Memory: 1 << 20}},
+		"pids":     {Limits: settings.Limits{PIDs: 2}},
 	} {
 		_, err := NewPlan(Options{User: user}, Facts{Workspace: folder(t)})
 		if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {

@@ -93,7 +93,7 @@ func (w *Workspace) Mounts(target string, mode Mode, more []string) (*Mounts, er
 			return nil, err
 		}
 	}
-	if mode == Bind && w.Paths[".husky"] == Folder {
+	if mode == Bind && w.Husky {
 		b.coverHusky(m)
 	}
 	for _, socket := range w.Sockets {

@@ -48,6 +48,7 @@ type Workspace struct {
 	Notes     []string        // sentences for the user about what cannot be protected
 	Unread    []string        // the project's instructions for Claude, which a run does not read, alike
 	Sockets   []string        // sockets and pipes, which may lead to a program outside, alike
+	Husky     bool            // .husky is a folder that holds something: an empty one is another run's placeholder
 
 	Git   gitdir.Facts // the repositories that the agent gets its own of
 	Owner gitdir.Owner // how the agent signs
@@ -120,7 +121,19 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 			}
 		}
 	}
+	w.Husky = w.Paths[".husky"] == Folder && !isEmpty(filepath.Join(dir, ".husky"))
 	return w, nil
+}
+
+// isEmpty reports whether a folder has no entry, or cannot be read.
+func isEmpty(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(1)
+	return len(names) == 0
 }
 
 // Unseen is a project's folder of which an agent is shown nothing: only the folder itself
