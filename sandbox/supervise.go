@@ -5,24 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
-	"github.com/org/claude-sandbox/firewall/audit"
-	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
-	"github.com/org/claude-sandbox/internal/visible"
-	"github.com/org/claude-sandbox/workspace"
 )
 
 // How long the agent gets after each step of being stopped: an interrupted
@@ -33,130 +25,6 @@ const (
 	// drainTimeout bounds reading what is left in the pipes after an exit.
 	drainTimeout = 10 * time.Second
 )
-
-// process is the agent's container.
-type process struct {
-	id      string
-	stream  *engine.Stream
-	exit    <-chan engine.Exit
-	scanner *agent.Scanner
-	copied  chan error // receives one value when all output has been passed on
-	output  *output
-	started time.Time
-	places  workspace.Places // that are protected
-	prompt  beginning
-}
-
-// beginning keeps the first bytes of what is written to it.
-type beginning struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (b *beginning) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.text = append(b.text, p[:min(len(p), 1<<10-len(b.text))]...)
-	return len(p), nil
-}
-
-func (b *beginning) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return string(b.text)
-}
-
-// startAgent connects the streams of the agent's container, starts it and looks at its
-// mounts.
-func (r *run) startAgent(ctx context.Context) error {
-	p := r.agent
-	begin := time.Now()
-	defer func() { r.result.Timings.AgentStart = time.Since(begin) }()
-	var err error
-	if p.stream, err = r.engine.Attach(ctx, p.id, true, r.plan.Agent.TTY); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoStart, err)
-	}
-	out := &output{to: r.host.Stdout}
-	p.output = out
-	seen := visible.NewWriter(&limited{to: r.host.Stderr, left: maxStderr}, "claude: ")
-	stderr := r.redactor.Writer(seen)
-	p.scanner = agent.NewScanner(out, r.onEvent)
-	shown := io.Writer(p.scanner)
-	if r.plan.Agent.TTY {
-		shown = r.host.Terminal
-	} else {
-		r.keepTranscript(out)
-	}
-	p.exit = r.engine.Wait(context.WithoutCancel(ctx), p.id)
-	if err := r.plan.Project.CheckSources(); err != nil {
-		return err
-	}
-	if p.places, err = r.plan.Project.Remember(); err != nil {
-		return err
-	}
-	if err := r.engine.Start(ctx, p.id); err != nil {
-		return diag.WithHint(fmt.Errorf("%w: %w", ErrNoStart, err), "does the agent's image hold the program %q?", r.plan.Agent.Entrypoint[0])
-	}
-	report := &mountReport{next: r.activity.writer(shown), told: make(chan string, 1)}
-	go func() {
-		err := p.stream.Copy(report, stderr)
-		close(report.told)
-		p.copied <- errors.Join(err, stderr.Close(), seen.Close(), out.close())
-	}()
-	return r.checkMounted(ctx, report.told)
-}
-
-// beginAgent lets the agent begin, and gives it its prompt or its terminal.
-func (r *run) beginAgent(ctx context.Context) error {
-	if err := r.sidecar.begin(); err != nil {
-		return err
-	}
-	p := r.agent
-	if err := r.deliver(ctx); err != nil {
-		return err
-	}
-	p.started = time.Now()
-	if r.plan.Agent.TTY {
-		r.openTerminal(ctx)
-		return nil
-	}
-	go func() {
-		_, _ = io.Copy(p.stream, io.TeeReader(r.host.Prompt, &p.prompt)) // fails when the agent is gone, which its exit tells
-		_ = p.stream.CloseWrite()
-	}()
-	return nil
-}
-
-// keepTranscript makes out keep what Claude writes.
-func (r *run) keepTranscript(out *output) {
-	name, file, err := r.stateFile(TranscriptFile)
-	if err != nil {
-		r.host.Say("warning: " + err.Error())
-		return
-	}
-	r.result.Files.Transcript = name
-	out.keep(&transcript{file: file, left: maxTranscript, full: func() {
-		r.host.Say(fmt.Sprintf("warning: the transcript ends at %d MiB; standard output stays complete", maxTranscript>>20))
-	}}, r.redactor)
-}
-
-// onEvent hears what the agent prints, from the goroutine that copies it.
-func (r *run) onEvent(ev agent.Event) {
-	if retry, ok := ev.(agent.APIRetry); ok && retry.Hopeless() {
-		r.refuseKey()
-	}
-	if begun, ok := ev.(agent.Init); ok {
-		for _, line := range r.plan.failedServers(&begun) {
-			r.host.Say("warning: " + line)
-		}
-	}
-	if r.host.OnEvent != nil {
-		r.host.OnEvent(ev)
-	}
-}
-
-// refuseKey notes that the API refused the credential.
-func (r *run) refuseKey() { r.refuse.Do(func() { close(r.keyRefused) }) }
 
 // newProxy makes the proxy that holds the key. It fails on an upstream or a
 // key that cannot be used.
@@ -412,109 +280,4 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 func (r *run) warn(text string) {
 	r.host.Say("warning: " + text)
 	r.result.Warnings = append(r.result.Warnings, text)
-}
-
-// hideSecrets takes the secrets of the run out of what is kept of the agent's
-// closing words.
-func (r *run) hideSecrets() {
-	secrets := r.redactor
-	r.result.Outcome.Message = secrets.String(r.result.Outcome.Message)
-	if r.result.Agent != nil {
-		clean := *r.result.Agent
-		clean.Text = secrets.String(clean.Text)
-		r.result.Agent = &clean
-	}
-}
-
-// drain waits until the agent's last output has been passed on.
-func (r *run) drain(ctx context.Context) {
-	select {
-	case err := <-r.agent.copied:
-		if err != nil {
-			r.host.Say("warning: the agent's output: " + err.Error())
-		}
-	case <-time.After(drainTimeout):
-		r.cutOutput()
-	case <-ctx.Done():
-		r.cutOutput()
-	}
-	_ = r.agent.scanner.Close()
-	r.result.Lost = r.agent.output.lost
-}
-
-// cutOutput gives up an output that does not end.
-func (r *run) cutOutput() {
-	_ = r.agent.stream.Close()
-	<-r.agent.copied
-	r.host.Say("warning: the agent's output did not end; its last lines may be missing")
-}
-
-// collect stops the sidecar, so that its log is complete, reads the log and
-// keeps it with the policy that it was made under and a page that shows both.
-func (r *run) collect(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
-	defer cancel()
-	if r.sidecar.exit != nil && r.engine.Kill(ctx, r.sidecar.id, "TERM") == nil {
-		select {
-		case <-r.sidecar.exit:
-		case <-time.After(graceTerminate):
-		case <-ctx.Done():
-		}
-	}
-	name, file, err := r.stateFile(AuditFile)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	// A full log goes on in a new file; what it held before comes first. Its writer knows
-	// no secret of the run's, and an agent may look up a name that is one.
-	clean := r.redactor.Writer(file)
-	err = r.engine.CopyOut(ctx, r.sidecar.id, auditPath+audit.RotatedSuffix, clean)
-	if err == nil || errors.Is(err, engine.ErrNotFound) {
-		err = r.engine.CopyOut(ctx, r.sidecar.id, auditPath, clean)
-	}
-	if err = errors.Join(err, clean.Close()); err != nil {
-		return fmt.Errorf("no audit log: %w", err)
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("reading the audit log: %w", err)
-	}
-	rows := report.NewCollector(r.plan.policy)
-	if err := audit.Each(file, rows.Add); err != nil {
-		return fmt.Errorf("reading the audit log: %w", err)
-	}
-	r.result.Files.Audit, r.result.Egress = name, rows.Report()
-	return errors.Join(r.keepPolicy(), r.keepPage())
-}
-
-func (r *run) keepPolicy() error {
-	text, err := r.plan.policyFile()
-	if err != nil {
-		return fmt.Errorf("writing the policy: %w", err)
-	}
-	_, f, err := r.stateFile(PolicyFile)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	return errors.Join(err, f.Close())
-}
-
-func (r *run) keepPage() error {
-	name, f, err := r.stateFile("report.html")
-	if err != nil {
-		return err
-	}
-	r.result.Files.Page = name
-	title := About(r.plan.ID, r.result.Folder, r.result.Prompt, r.result.Model, r.result.MeteredUSD, string(r.result.Outcome.Conclusion))
-	return errors.Join(r.result.Egress.WriteHTML(f, title), f.Close())
-}
-
-func (r *run) stateFile(name string) (string, *os.File, error) {
-	name = filepath.Join(r.host.StateDir, name)
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return "", nil, fmt.Errorf("writing the run's files: %w", err)
-	}
-	return name, f, nil
 }

@@ -1,0 +1,160 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
+)
+
+// labelPlaced is what the run has put into the project's folder, on the
+// sidecar's container: see placeholders.
+const labelPlaced = "sbx-devc.placed"
+
+// fallbackUID is the user of the agent where the project's folder belongs to
+// root or to nobody in particular. It is the one that our images create.
+const fallbackUID = 1000
+
+// FirewallContainer is the name of the container of a run's firewall, which
+// holds the audit log while the run lasts.
+func FirewallContainer(id string) string { return "sbx-devc-" + id + "-firewall" }
+
+// agentContainer is the name of the container of a run's agent.
+func agentContainer(id string) string { return "sbx-devc-" + id + "-agent" }
+
+func (p *Plan) labels(role, dir string) map[string]string {
+	labels := map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir}
+	if p.Name != "" {
+		labels[LabelName] = p.Name
+	}
+	if p.mode != workspace.Bind {
+		labels[LabelMode] = string(p.mode)
+	}
+	return labels
+}
+
+// sidecar is the container that owns the network namespace and its rules. Its
+// image is trusted: it is never one that the project names.
+func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
+	network := cmp.Or(o.EngineNetwork, "bridge")
+	if p.Network.Mode == firewall.ModeNone {
+		network = "none"
+	}
+	entrypoint := []string{InitPath, "run", "--policy", policyPath, "--sidecar", "--process-lookup"}
+	entrypoint = append(entrypoint, aroundFlag(f.HostAddresses)...)
+	return engine.Spec{
+		Name:       FirewallContainer(p.ID),
+		Image:      o.FirewallImage,
+		Entrypoint: append(entrypoint, p.lifeline()...),
+		Stdin:      true, // we are the supervisor, see package lifeline
+		WorkingDir: "/",
+		User:       "0:0",
+		Labels:     p.labels("sidecar", f.Workspace.Dir),
+		Network:    network,
+		CapDrop:    []string{"ALL"},
+		// iptables opens a raw socket to talk about ipsets (measured with 1.8.9).
+		CapAdd:      []string{"NET_ADMIN", "NET_RAW"},
+		SecurityOpt: []string{"no-new-privileges"},
+		MemoryBytes: 512 << 20,
+		Pids:        128,
+		// The audit log and the policy in force, for the agent to read, and its init.
+		Volumes: slices.Concat([]string{recordsPath, initFolder, claudeHome}, keptVolumes(p.persist), p.Project.Git.Volumes()),
+	}
+}
+
+// deadlineGrace is how much longer than its time limit a run may take before its
+// containers end by themselves: to stop an agent takes less.
+const deadlineGrace = graceInterrupt + graceTerminate + 15*time.Second
+
+// lifeline is how the containers end without us: see package lifeline.
+func (p *Plan) lifeline() []string {
+	if p.Timeout == 0 {
+		return []string{"--lifeline"}
+	}
+	return []string{"--lifeline", "--deadline", (time.Duration(p.Timeout) + deadlineGrace).String()}
+}
+
+// agentUser is the user of the agent: the one that the project's folder, or its copy,
+// belongs to.
+func agentUser(w *workspace.Workspace, mode workspace.Mode) (uid, gid int) {
+	if mode.IsCopy() && os.Geteuid() > 0 { // who makes a copy owns it
+		return os.Geteuid(), os.Getegid()
+	}
+	if w.UID <= 0 {
+		return fallbackUID, fallbackUID
+	}
+	return w.UID, w.GID
+}
+
+// workingDir is where the agent begins. A git directory of the project is another one
+// in a run, which may lack the folder.
+func workingDir(folder string) string {
+	if slices.Contains(strings.Split(folder, "/"), ".git") {
+		return workspaceTarget
+	}
+	return path.Join(workspaceTarget, path.Join("/", folder))
+}
+
+// agent is the container of Claude Code: no capability, no way to get one, no
+// engine's socket, and a read-only system.
+func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
+	command := o.Command
+	switch {
+	case command != nil:
+	case o.Shell:
+		command = []string{"bash", "-l"}
+	case o.Terminal:
+		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.TerminalArgs(p.session)...)
+	default:
+		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.Args()...)
+	}
+	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", p.gitOwner.UID, p.gitOwner.GID)
+	spec := engine.Spec{
+		Name:         agentContainer(p.ID),
+		Image:        s.Image,
+		Entrypoint:   slices.Concat([]string{agentInit, "reap", "--lifeline", "--mounts"}, p.diskFlag(), []string{"--"}, command),
+		WorkingDir:   workingDir(o.Folder),
+		User:         fmt.Sprintf("%d:%d", p.gitOwner.UID, p.gitOwner.GID),
+		Labels:       p.labels("agent", f.Workspace.Dir),
+		Stdin:        true,
+		TTY:          o.Terminal,
+		CapDrop:      []string{"ALL"},
+		SecurityOpt:  []string{"no-new-privileges"},
+		ReadOnlyRoot: true,
+		Mounts: slices.Concat(engineMounts(p.Project.List), accountMounts(), []engine.Mount{{Volume: claudeHome, Target: agentHome + "/.claude"}},
+			keptMounts(p.persist)),
+		Tmpfs: map[string]string{
+			// Without a size each could take half of the host's memory; what
+			// they hold counts against the memory limit besides.
+			agentHome:  own + ",mode=0700,size=4g",
+			"/tmp":     "rw,nosuid,nodev,exec,mode=1777,size=4g",
+			"/var/tmp": "rw,nosuid,nodev,exec,mode=1777,size=1g",
+			"/run":     "rw,nosuid,nodev,noexec,mode=1777,size=64m",
+		},
+		MemoryBytes: s.Limits.Memory,
+		CPUs:        s.Limits.CPUs,
+		Pids:        s.Limits.PIDs,
+		// An engine's log has no limit unless somebody set one, and a line feed
+		// is 70 bytes there. The transcript is ours.
+		NoLog: true,
+	}
+	if p.mode == workspace.None {
+		spec.WorkingDir = workspaceTarget
+		spec.Tmpfs[workspaceTarget] = own + ",mode=0755,size=4g"
+	}
+	for _, dir := range p.Project.Scratch {
+		spec.Tmpfs[dir] = own + ",mode=0755,size=16m"
+	}
+	for _, dir := range foldersToMounts(spec.Mounts) {
+		spec.Tmpfs[dir] = own + ",mode=0700,size=4g"
+	}
+	return spec
+}

@@ -1,0 +1,164 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
+)
+
+// Options is what a run is asked to be. All of it but Project comes from the
+// user or the workflow and is trusted.
+type Options struct {
+	ID   string // names the containers and the state folder: lower case letters, digits, "-"
+	Name string // by which a person calls the run; "" = its id alone
+
+	// User holds what flags and variables say. Below it stand the project's file, Own
+	// and Defaults().
+	User settings.Settings
+	// Own is the user's file of settings for all projects; paths in it are absolute or
+	// begin with "~/".
+	Own settings.Settings
+	// Project is the project's own sandbox.jsonc; nil = it has none. It may
+	// only narrow, unless TrustProject says that somebody has read it.
+	Project      *settings.Settings
+	TrustProject bool
+	// AcceptCommand is the command with which a user accepts Project for longer, for
+	// hints; "" = sbx-devc trust.
+	AcceptCommand string
+	// InputsNotFlags is set in the Action, whose users have no flags: hints name
+	// its inputs.
+	InputsNotFlags bool
+
+	Tree          string   // a path on this machine for a copy of the project, in the modes that make one; it must not exist
+	Persist       []string // paths of the agent's home that outlive the run, as HomePaths returns them
+	KeepClaude    bool     // a profile keeps what of Claude's own folder does not act
+	OwnFolders    []string // of this program's files on this machine, absolute; none is ever mounted
+	Folder        string   // where in the project the agent begins, slash-separated; "" = at its root
+	Image         string   // of the agent, when neither User nor a trusted Project names one
+	FirewallImage string   // of the sidecar; no file of the project's can name it
+	Headless      agent.Headless
+	EngineNetwork string   // network of the engine that the sidecar joins, to reach services on it; "" = the engine's default
+	Environ       []string // the caller's environment, NAME=value, for EnvPrefixes; nothing else of it is passed on
+	// Variables are what the user gives the agent, NAME=value. They win over those of
+	// EnvPrefixes and of the settings, and may hold secrets.
+	Variables  []string
+	MCPServers []string // names of the MCP servers that start; nil = all
+	// Passthroughs are MCP servers of this machine's that the agent may ask.
+	Passthroughs []Passthrough
+	NoSecrets    []string // names of secrets that the run does without, whoever asks for them
+
+	// ClaudePath is where Claude Code is in the agent's image; "" = nobody says,
+	// and it is at DefaultClaudePath or comes from a volume, see Plan.MountClaude.
+	// It is absolute: a name would be looked up in folders that the agent's
+	// variables choose.
+	ClaudePath string
+	// Instructions says what Claude reads of the project's instructions and settings.
+	Instructions Instructions
+	// AllowHostedWeb lets the model's provider search and fetch pages for the
+	// agent, which no firewall on this side sees.
+	AllowHostedWeb bool
+	// CommitLeft makes a commit of what the agent left uncommitted, on its branch.
+	CommitLeft bool
+	// AcceptNoFirewall says that the user knows what mode host is.
+	AcceptNoFirewall bool
+
+	// AcceptReadOnly says that the user knows that the agent cannot change the project.
+	AcceptReadOnly bool
+
+	// IdleTimeout ends a run whose Claude writes nothing and asks the model nothing for
+	// this time; 0 = never.
+	IdleTimeout time.Duration
+
+	// Terminal gives the agent a terminal, for a person: Claude Code shows its own
+	// interface there, or with Shell the image's shell does in its place.
+	Terminal bool
+	Shell    bool
+	// Session names the conversation on a terminal that Headless.Resume does not, as
+	// conversation.NewID does.
+	Session string
+
+	// Command replaces Claude Code, for tests of the walls; nil = Claude Code.
+	Command []string
+}
+
+// Facts is what NewPlan must know of the machine.
+type Facts struct {
+	Workspace *workspace.Workspace // see Inspect
+	// HostAddresses are those of this machine that no network of the sandbox's
+	// shows; see HostAddresses. None is allowed.
+	HostAddresses []netip.Addr
+}
+
+// users is everything that the user says, without the project.
+func (o Options) users() settings.Settings { return Overlay(o.Own, o.User) }
+
+// Effective returns the settings of a run, as NewPlan takes them.
+func (o Options) Effective() (settings.Settings, error) { return effective(o) }
+
+// effective puts the layers together: defaults, the user's file, the project's, flags.
+func effective(o Options) (_ settings.Settings, err error) {
+	users := o.users()
+	if closesGists(users.Network) {
+		o.User.Network.Deny = append(slices.Clone(o.User.Network.Deny), gists)
+	}
+	base := Overlay(Overlay(Defaults(), o.Own), o.User)
+	if base.Image == "" {
+		base.Image = o.Image
+	}
+	base.Secrets = o.wantedSecrets(base.Secrets)
+	base.EnvPrefixes = o.prefixes(base.EnvPrefixes)
+	if err := o.checkServers(base.MCP.Servers); err != nil {
+		return settings.Settings{}, err
+	}
+	base.MCP.Servers = o.namedServers(base.MCP.Servers)
+	if o.Project == nil {
+		return base, nil
+	}
+	asked := *o.Project
+	asked.Secrets = o.wantedSecrets(asked.Secrets)
+	o.Project = &asked
+	if !o.TrustProject && o.MCPServers != nil { // those that the user names are accepted, and no other one starts
+		base.MCP.Servers = o.namedServers(settings.MergeMCPServers(asked.MCP.Servers, base.MCP.Servers))
+		asked.MCP.Servers = nil
+	}
+	if !o.TrustProject {
+		offer := func(found []wide) string { return offerFlags(found, cmp.Or(o.AcceptCommand, "sbx-devc trust")) }
+		if o.InputsNotFlags {
+			offer = offerInputs
+		}
+		return narrow(base, o.User, *o.Project, offer)
+	}
+	s, trusted := Overlay(Defaults(), o.Own), asked
+	if trusted.Network.Presets != nil { // the file's lists take the place of the default ones
+		s.Network.Presets = nil
+	}
+	if trusted.Network.Allow != nil {
+		s.Network.Allow = nil
+	}
+	trusted.Network.Presets = trustedPresets(trusted, users.Network.Presets)
+	s = Overlay(Overlay(s, trusted), o.User)
+	s.EnvPrefixes = o.prefixes(s.EnvPrefixes)
+	s.MCP.Servers = o.namedServers(s.MCP.Servers)
+	if s.Secrets, err = trustedSecrets(trusted.Secrets, base.Secrets); err != nil {
+		return settings.Settings{}, err
+	}
+	if s.Image == "" {
+		s.Image = o.Image
+	}
+	return s, nil
+}
+
+// Widens returns what NewPlan would say of a project's file that asks for more than
+// the user allowed; nil = it does not, or may.
+func (o Options) Widens() error {
+	if _, err := effective(o); errors.Is(err, ErrWidens) {
+		return err
+	}
+	return nil
+}
