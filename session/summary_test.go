@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -78,9 +79,12 @@ func TestAttackLinkInThePlaceOfTheSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pipe.Close()
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no /dev/fd")
+	}
 	s, err := OpenSummary(fmt.Sprintf("/dev/fd/%d", in.Fd()), project)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	in.Close()
 	if err := s.Save(&sandbox.Result{ID: "two"}, nil); err != nil {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // project makes a folder with .devcontainer in it, and a settings file outside.
@@ -23,9 +25,7 @@ func project(t *testing.T) (dir, outside string) {
 
 func link(t *testing.T, target, name string) {
 	t.Helper()
-	if err := os.Symlink(target, name); err != nil {
-		t.Skip(err) // Windows, without the right to
-	}
+	testenv.Symlink(t, target, name)
 }
 
 func TestFileIsReadWithItsLists(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // oracleEnv are the variables of the host for both readers.
@@ -69,14 +70,14 @@ func TestEqualsComposeGo(t *testing.T) {
 // The Compose files of real dev containers are the same to both.
 func TestCorpusEqualsComposeGo(t *testing.T) {
 	var files []string
-	err := filepath.WalkDir("../../../shared/data/corpus", func(file string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(testenv.Corpus(t, "corpus"), func(file string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && strings.Contains(filepath.Base(file), "compose") && strings.Contains(filepath.Ext(file), "y") {
 			files = append(files, file)
 		}
 		return err
 	})
-	if err != nil {
-		t.Skip("no corpus next to the repository")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(filepath.Dir(filepath.Dir(file))), func(t *testing.T) {

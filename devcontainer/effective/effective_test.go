@@ -295,13 +295,7 @@ func TestRunLineEqualsTheReferenceCLI(t *testing.T) {
 // The same for real files, without what needs a registry or files that are not
 // in the corpus. All of them take minutes, so usually a few are picked.
 func TestCorpusEqualsTheReferenceCLI(t *testing.T) {
-	corpus, err := filepath.Abs("../../../shared/data/corpus")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(corpus); err != nil {
-		t.Skip("no corpus beside the repository")
-	}
+	corpus := testenv.Corpus(t, "corpus")
 	testenv.Program(t, "devcontainer")
 	docker := pretend(t)
 	every := 50
@@ -309,7 +303,7 @@ func TestCorpusEqualsTheReferenceCLI(t *testing.T) {
 		every = 1
 	}
 	seen, compared := 0, 0
-	err = filepath.WalkDir(corpus, func(file string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(corpus, func(file string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".json") || !strings.Contains(filepath.Base(file), "devcontainer") && !strings.Contains(file, "__scenarios__") {
 			return err
 		}

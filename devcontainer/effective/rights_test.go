@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/effective"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // rightsOf lists what validate judges of a project without Compose, by place.
@@ -100,15 +101,9 @@ func TestRightsAreThoseOfTheEffectiveConfiguration(t *testing.T) {
 
 // The same on real files.
 func TestRightsAreThoseOfTheEffectiveConfigurationOnTheCorpus(t *testing.T) {
-	corpus, err := filepath.Abs("../../../shared/data/corpus")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(corpus); errors.Is(err, fs.ErrNotExist) {
-		t.Skip("needs a corpus that this clone does not have")
-	}
+	corpus := testenv.Corpus(t, "corpus")
 	files, all := 0, 0
-	err = filepath.WalkDir(corpus, func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(corpus, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || d.Name() != "devcontainer.json" && d.Name() != ".devcontainer.json" {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // verdict is what independent readers said of a file: a strict JSONC parser
@@ -27,18 +27,6 @@ type verdict struct {
 	File     string `json:"file"`
 	SyntaxOK bool   `json:"syntax_ok"`
 	SchemaOK bool   `json:"schema_ok"`
-}
-
-const corpora = "../../../shared/data"
-
-// needCorpus skips the test where the corpora, which belong to others, are not.
-func needCorpus(t testing.TB, name string) string {
-	t.Helper()
-	full := filepath.Join(corpora, name)
-	if _, err := os.Stat(full); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("needs a corpus that this clone does not have: %s", full)
-	}
-	return full
 }
 
 func readVerdicts(t testing.TB, name string) []verdict {
@@ -83,7 +71,7 @@ func TestVerdictsAgree(t *testing.T) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			dir := name
 			if name == "corpus" {
-				dir = needCorpus(t, name)
+				dir = testenv.Corpus(t, name)
 			}
 			files := 0
 			for _, v := range readVerdicts(t, filepath.Join(dir, "verdicts.jsonl")) {
@@ -112,7 +100,7 @@ func TestVerdictsAgree(t *testing.T) {
 // officialSchema compiles one of the specification's own schemas.
 func officialSchema(t testing.TB, name string) *jsonschema.Schema {
 	t.Helper()
-	src, err := os.ReadFile(needCorpus(t, filepath.Join("schema", name)))
+	src, err := os.ReadFile(testenv.Corpus(t, "schema", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +137,7 @@ func official(t testing.TB, s *jsonschema.Schema, src []byte) bool {
 // the bad ones are compared, too.
 func TestFeatureVerdictsAgree(t *testing.T) {
 	schema := officialSchema(t, "devContainerFeature.schema.json")
-	names := find(t, needCorpus(t, "corpus"), "devcontainer-feature.json")
+	names := find(t, testenv.Corpus(t, "corpus"), "devcontainer-feature.json")
 	if len(names) < 100 {
 		t.Fatalf("only %d Features", len(names))
 	}
@@ -277,7 +265,7 @@ func find(t testing.TB, dir string, base ...string) []string {
 // at a warning or worse outside the supply chain. What a
 // Dockerfile or script says is not judged, because the corpus holds JSON only.
 func TestNoFalseAlarmsOnTemplates(t *testing.T) {
-	dir := needCorpus(t, "corpus/devcontainers+templates/src")
+	dir := testenv.Corpus(t, "corpus/devcontainers+templates/src")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -310,7 +298,7 @@ func TestNoFalseAlarmsOnTemplates(t *testing.T) {
 // One mistake, one finding: each bad file of the corpus has as many primary
 // findings (syntax, names, types) as places that are wrong.
 func TestOneFindingPerMistake(t *testing.T) {
-	dir := needCorpus(t, "corpus")
+	dir := testenv.Corpus(t, "corpus")
 	bad := 0
 	for _, v := range readVerdicts(t, filepath.Join(dir, "verdicts.jsonl")) {
 		if v.SchemaOK && v.SyntaxOK {
@@ -343,7 +331,7 @@ func TestOneFindingPerMistake(t *testing.T) {
 // rules, without reading from the disk.
 func BenchmarkCorpus(b *testing.B) {
 	var files [][]byte
-	dir := needCorpus(b, "corpus")
+	dir := testenv.Corpus(b, "corpus")
 	for _, v := range readVerdicts(b, filepath.Join(dir, "verdicts.jsonl")) {
 		src, err := os.ReadFile(filepath.Join(dir, v.File))
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // value is a JSON value that can be changed and written again: an object keeps
@@ -321,7 +322,7 @@ func listed(root *value) bool {
 func TestMutantsAgree(t *testing.T) {
 	t.Parallel()
 	var configs []string
-	dir := needCorpus(t, "corpus")
+	dir := testenv.Corpus(t, "corpus")
 	for _, v := range readVerdicts(t, filepath.Join(dir, "verdicts.jsonl")) {
 		configs = append(configs, filepath.Join(dir, v.File))
 	}
@@ -384,7 +385,7 @@ func number(t testing.TB, variable string, fallback int) int {
 func TestMutantsOfTheTextAgree(t *testing.T) {
 	t.Parallel()
 	schema := officialSchema(t, "devContainer.base.schema.json")
-	dir := needCorpus(t, "corpus")
+	dir := testenv.Corpus(t, "corpus")
 	var texts []string
 	for _, v := range readVerdicts(t, filepath.Join(dir, "verdicts.jsonl")) {
 		src, err := os.ReadFile(filepath.Join(dir, v.File))

@@ -9,6 +9,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 const configName = ".devcontainer/devcontainer.json"
@@ -197,7 +198,7 @@ func TestSudoersScopeIsNamed(t *testing.T) {
 // On every configuration of the corpora: fixing again changes nothing, no
 // finding is new, and the options of the kernel stay where sudo is about.
 func TestFixHarmsNoRealConfiguration(t *testing.T) {
-	names := find(t, needCorpus(t, "corpus"), "devcontainer.json", ".devcontainer.json")
+	names := find(t, testenv.Corpus(t, "corpus"), "devcontainer.json", ".devcontainer.json")
 	changed, files := 0, 0
 	for _, name := range names {
 		src, err := os.ReadFile(name)

@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
@@ -20,10 +21,7 @@ import (
 // becomes one that validate has no error about and that a second time leaves
 // alone.
 func TestExtendOnPublicConfigurations(t *testing.T) {
-	const corpus = "../../../shared/data/corpus"
-	if _, err := os.Stat(corpus); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("needs a corpus that this clone does not have: %s", corpus)
-	}
+	corpus := testenv.Corpus(t, "corpus")
 	extended, refused := 0, map[string]int{}
 	err := filepath.WalkDir(corpus, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, "devcontainer.json") {
