@@ -49,10 +49,10 @@ func startInternet(ctx context.Context, e *engine.Engine) (_ *internet, err erro
 		return nil, err
 	}
 	d.container, err = e.Create(ctx, engine.Spec{
-		Name: d.network, Image: image, User: "0:0",
-		Entrypoint: []string{"perl", "-e", webServer},
-		Labels:     map[string]string{"sbx-devc.demo": "true"},
-		Network:    d.network, Aliases: []string{allowedHost, deniedHost},
+		Name: d.network, Image: image,
+		Labels:  map[string]string{"sbx-devc.demo": "true"},
+		Process: engine.Process{User: "0:0", Entrypoint: []string{"perl", "-e", webServer}},
+		Link:    engine.Link{Network: d.network, Aliases: []string{allowedHost, deniedHost}},
 	})
 	if err != nil {
 		return nil, err

@@ -58,7 +58,10 @@ func removeImage(t *testing.T, e *engine.Engine, ref string) {
 func runInit(t *testing.T, e *engine.Engine, image string) {
 	t.Helper()
 	ctx := context.Background()
-	c, err := e.Create(ctx, engine.Spec{Name: fmt.Sprintf("sbx-imagebuild-test-%d", os.Getpid()), Image: image, Command: []string{"version"}, Network: "none"})
+	c, err := e.Create(ctx, engine.Spec{
+		Name: fmt.Sprintf("sbx-imagebuild-test-%d", os.Getpid()), Image: image,
+		Process: engine.Process{Command: []string{"version"}}, Link: engine.Link{Network: "none"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

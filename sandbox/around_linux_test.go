@@ -60,7 +60,10 @@ func newSites(t *testing.T, e *engine.Engine, names ...string) *sites {
 			t.Error(err)
 		}
 	})
-	id, err := e.Create(ctx, engine.Spec{Name: s.network, Image: testImage(t, e), Entrypoint: []string{"sleep", "infinity"}, Network: s.network, Aliases: names})
+	id, err := e.Create(ctx, engine.Spec{
+		Name: s.network, Image: testImage(t, e),
+		Process: engine.Process{Entrypoint: []string{"sleep", "infinity"}}, Link: engine.Link{Network: s.network, Aliases: names},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

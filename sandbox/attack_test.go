@@ -158,7 +158,10 @@ func TestIPv6IsClosedToo(t *testing.T) {
 	})
 	// The bridge uses its address once somebody is attached to it.
 	ctx := context.Background()
-	holder, err := e.Create(ctx, engine.Spec{Name: name, Image: testImage(t, e), Entrypoint: []string{"sleep", "infinity"}, Network: name})
+	holder, err := e.Create(ctx, engine.Spec{
+		Name: name, Image: testImage(t, e),
+		Process: engine.Process{Entrypoint: []string{"sleep", "infinity"}}, Link: engine.Link{Network: name},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -576,8 +579,10 @@ func TestTheNamespaceStaysClosedWithoutItsFirewall(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, err := e.Create(ctx, engine.Spec{
-		Name: fmt.Sprintf("sbx-sandbox-test-dead-%d-agent", os.Getpid()), Image: image, Entrypoint: []string{"sleep", "infinity"},
-		Network: "container:" + s.id, User: "1000:1000", CapDrop: []string{"ALL"},
+		Name: fmt.Sprintf("sbx-sandbox-test-dead-%d-agent", os.Getpid()), Image: image,
+		Process: engine.Process{Entrypoint: []string{"sleep", "infinity"}, User: "1000:1000"},
+		Link:    engine.Link{Network: "container:" + s.id},
+		Rights:  engine.Rights{CapDrop: []string{"ALL"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -51,22 +51,27 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 	entrypoint := []string{InitPath, "run", "--policy", policyPath, "--sidecar", "--process-lookup"}
 	entrypoint = append(entrypoint, aroundFlag(f.HostAddresses)...)
 	return engine.Spec{
-		Name:       FirewallContainer(p.ID),
-		Image:      o.FirewallImage,
-		Entrypoint: append(entrypoint, p.lifeline()...),
-		Stdin:      true, // we are the supervisor, see package lifeline
-		WorkingDir: "/",
-		User:       "0:0",
-		Labels:     p.labels("sidecar", f.Workspace.Dir),
-		Network:    network,
-		CapDrop:    []string{"ALL"},
-		// iptables opens a raw socket to talk about ipsets (measured with 1.8.9).
-		CapAdd:      []string{"NET_ADMIN", "NET_RAW"},
-		SecurityOpt: []string{"no-new-privileges"},
-		MemoryBytes: 512 << 20,
-		Pids:        128,
-		// The audit log and the policy in force, for the agent to read, and its init.
-		Volumes: slices.Concat([]string{recordsPath, initFolder, claudeHome}, keptVolumes(p.persist), p.Project.Git.Volumes()),
+		Name:   FirewallContainer(p.ID),
+		Image:  o.FirewallImage,
+		Labels: p.labels("sidecar", f.Workspace.Dir),
+		Process: engine.Process{
+			Entrypoint: append(entrypoint, p.lifeline()...),
+			Stdin:      true, // we are the supervisor, see package lifeline
+			WorkingDir: "/",
+			User:       "0:0",
+		},
+		Link: engine.Link{Network: network},
+		Rights: engine.Rights{
+			CapDrop: []string{"ALL"},
+			// iptables opens a raw socket to talk about ipsets (measured with 1.8.9).
+			CapAdd:      []string{"NET_ADMIN", "NET_RAW"},
+			SecurityOpt: []string{"no-new-privileges"},
+		},
+		Storage: engine.Storage{
+			// The audit log and the policy in force, for the agent to read, and its init.
+			Volumes: slices.Concat([]string{recordsPath, initFolder, claudeHome}, keptVolumes(p.persist), p.Project.Git.Volumes()),
+		},
+		Limits: engine.Limits{MemoryBytes: 512 << 20, Pids: 128},
 	}
 }
 
@@ -118,33 +123,37 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	}
 	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", p.gitOwner.UID, p.gitOwner.GID)
 	spec := engine.Spec{
-		Name:         agentContainer(p.ID),
-		Image:        s.Image,
-		Entrypoint:   slices.Concat([]string{agentInit, "reap", "--lifeline", "--mounts"}, p.diskFlag(), []string{"--"}, command),
-		WorkingDir:   workingDir(o.Folder),
-		User:         fmt.Sprintf("%d:%d", p.gitOwner.UID, p.gitOwner.GID),
-		Labels:       p.labels("agent", f.Workspace.Dir),
-		Stdin:        true,
-		TTY:          o.Terminal,
-		CapDrop:      []string{"ALL"},
-		SecurityOpt:  []string{"no-new-privileges"},
-		ReadOnlyRoot: true,
-		Mounts: slices.Concat(engineMounts(p.Project.List), accountMounts(), []engine.Mount{{Volume: claudeHome, Target: agentHome + "/.claude"}},
-			keptMounts(p.persist)),
-		Tmpfs: map[string]string{
-			// Without a size each could take half of the host's memory; what
-			// they hold counts against the memory limit besides.
-			agentHome:  own + ",mode=0700,size=4g",
-			"/tmp":     "rw,nosuid,nodev,exec,mode=1777,size=4g",
-			"/var/tmp": "rw,nosuid,nodev,exec,mode=1777,size=1g",
-			"/run":     "rw,nosuid,nodev,noexec,mode=1777,size=64m",
+		Name:   agentContainer(p.ID),
+		Image:  s.Image,
+		Labels: p.labels("agent", f.Workspace.Dir),
+		Process: engine.Process{
+			Entrypoint: slices.Concat([]string{agentInit, "reap", "--lifeline", "--mounts"}, p.diskFlag(), []string{"--"}, command),
+			WorkingDir: workingDir(o.Folder),
+			User:       fmt.Sprintf("%d:%d", p.gitOwner.UID, p.gitOwner.GID),
+			Stdin:      true,
+			TTY:        o.Terminal,
+			// An engine's log has no limit unless somebody set one, and a line feed
+			// is 70 bytes there. The transcript is ours.
+			NoLog: true,
 		},
-		MemoryBytes: s.Limits.Memory,
-		CPUs:        s.Limits.CPUs,
-		Pids:        s.Limits.PIDs,
-		// An engine's log has no limit unless somebody set one, and a line feed
-		// is 70 bytes there. The transcript is ours.
-		NoLog: true,
+		Rights: engine.Rights{
+			CapDrop:      []string{"ALL"},
+			SecurityOpt:  []string{"no-new-privileges"},
+			ReadOnlyRoot: true,
+		},
+		Storage: engine.Storage{
+			Mounts: slices.Concat(engineMounts(p.Project.List), accountMounts(),
+				[]engine.Mount{{Volume: claudeHome, Target: agentHome + "/.claude"}}, keptMounts(p.persist)),
+			Tmpfs: map[string]string{
+				// Without a size each could take half of the host's memory; what
+				// they hold counts against the memory limit besides.
+				agentHome:  own + ",mode=0700,size=4g",
+				"/tmp":     "rw,nosuid,nodev,exec,mode=1777,size=4g",
+				"/var/tmp": "rw,nosuid,nodev,exec,mode=1777,size=1g",
+				"/run":     "rw,nosuid,nodev,noexec,mode=1777,size=64m",
+			},
+		},
+		Limits: engine.Limits{MemoryBytes: s.Limits.Memory, CPUs: s.Limits.CPUs, Pids: s.Limits.PIDs},
 	}
 	if p.mode == workspace.None {
 		spec.WorkingDir = workspaceTarget

@@ -110,7 +110,10 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 	line := func(name string) []byte {
 		return []byte(`{"ts":"2026-01-02T03:04:05Z","verdict":"deny","layer":"dns","name":"` + name + `","reason":"r"}` + "\n")
 	}
-	spec := engine.Spec{Name: "sbx-test-collect-" + strconv.Itoa(os.Getpid()), Image: testImage(t, e), Entrypoint: []string{"sleep", "60"}, Network: "none", Volumes: []string{recordsPath}}
+	spec := engine.Spec{
+		Name: "sbx-test-collect-" + strconv.Itoa(os.Getpid()), Image: testImage(t, e),
+		Process: engine.Process{Entrypoint: []string{"sleep", "60"}}, Link: engine.Link{Network: "none"}, Storage: engine.Storage{Volumes: []string{recordsPath}},
+	}
 	for name, files := range map[string][]engine.File{
 		"one file": {{Path: auditPath, Mode: 0o644, Data: line("new.example")}},
 		"both":     {{Path: auditPath, Mode: 0o644, Data: line("new.example")}, {Path: auditPath + ".1", Mode: 0o644, Data: line("old.example")}},

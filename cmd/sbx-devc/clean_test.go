@@ -24,7 +24,10 @@ func TestCleanRemovesEmptyFoldersOnly(t *testing.T) {
 	if err := os.WriteFile(kept, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	id, err := e.Create(t.Context(), engine.Spec{Image: standIn(t, "clean"), Command: []string{"true"}, Labels: map[string]string{runs.LabelFolder: dir}})
+	id, err := e.Create(t.Context(), engine.Spec{
+		Image: standIn(t, "clean"), Labels: map[string]string{runs.LabelFolder: dir},
+		Process: engine.Process{Command: []string{"true"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

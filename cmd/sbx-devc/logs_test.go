@@ -32,7 +32,10 @@ func loggingContainer(t *testing.T, name string, labels map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := e.Create(t.Context(), engine.Spec{Name: name, Image: "debian:bookworm-slim", Entrypoint: []string{"sleep", "300"}, Labels: labels, Network: "none"})
+	id, err := e.Create(t.Context(), engine.Spec{
+		Name: name, Image: "debian:bookworm-slim", Labels: labels,
+		Process: engine.Process{Entrypoint: []string{"sleep", "300"}}, Link: engine.Link{Network: "none"},
+	})
 	if err != nil {
 		testenv.Missing(t, "the image debian:bookworm-slim", err.Error())
 	}

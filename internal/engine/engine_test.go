@@ -126,7 +126,7 @@ func TestContainerOnARealEngine(t *testing.T) {
 	// Attack: a program that the engine starts by itself, next to our first process, which
 	// would have confined it.
 	t.Run("the health check of an image is not run", func(t *testing.T) {
-		id := create(t, e, Spec{Image: image, Command: []string{"wait"}})
+		id := create(t, e, Spec{Image: image, Process: Process{Command: []string{"wait"}}})
 		if err := e.Start(ctx, id); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestContainerOnARealEngine(t *testing.T) {
 		}
 	})
 	t.Run("streams and exit code", func(t *testing.T) {
-		id := create(t, e, Spec{Image: image, Command: []string{"cat"}, Stdin: true})
+		id := create(t, e, Spec{Image: image, Process: Process{Command: []string{"cat"}, Stdin: true}})
 		stream, err := e.Attach(ctx, id, true, false)
 		if err != nil {
 			t.Fatal(err)
@@ -167,7 +167,7 @@ func TestContainerOnARealEngine(t *testing.T) {
 	})
 
 	t.Run("exec signal files", func(t *testing.T) {
-		id := create(t, e, Spec{Image: image, Command: []string{"wait"}, Labels: map[string]string{"sbx-engine-test": t.Name()}})
+		id := create(t, e, Spec{Image: image, Labels: map[string]string{"sbx-engine-test": t.Name()}, Process: Process{Command: []string{"wait"}}})
 		stream, err := e.Attach(ctx, id, false, false)
 		if err != nil {
 			t.Fatal(err)

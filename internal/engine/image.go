@@ -70,7 +70,7 @@ func (e *Engine) ImageInspect(ctx context.Context, ref string) (Image, error) {
 // ImageFiles looks at paths in an image and returns the types and permissions of
 // those that exist; a link that leads nowhere does. Nothing of the image is run.
 func (e *Engine) ImageFiles(ctx context.Context, ref string, paths ...string) (map[string]fs.FileMode, error) {
-	id, err := e.Create(ctx, Spec{Image: ref, Command: paths, Network: "none"})
+	id, err := e.Create(ctx, Spec{Image: ref, Process: Process{Command: paths}, Link: Link{Network: "none"}})
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func TestTmpfsOnPodman(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = e.Create(t.Context(), Spec{Image: "i", Tmpfs: map[string]string{"/home": "rw,exec,uid=1000,gid=1000,mode=0700,size=4g"}})
+		_, err = e.Create(t.Context(), Spec{Image: "i", Storage: Storage{Tmpfs: map[string]string{"/home": "rw,exec,uid=1000,gid=1000,mode=0700,size=4g"}}})
 		if got := created.HostConfig.Tmpfs["/home"]; err != nil || got != want {
 			t.Errorf("%s is told %q (%v), want %q", component, got, err, want)
 		}

@@ -12,36 +12,60 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Spec describes a container before it exists. It is plain data: it prints as
-// JSON, and equal Specs create equal containers. The zero value of a field
+// Spec describes a container before it exists. It is plain data: it prints as one flat
+// JSON object, and equal Specs create equal containers. The zero value of a field
 // means the engine's default unless its comment says otherwise.
 type Spec struct {
-	Name       string            `json:"name"`
-	Image      string            `json:"image"`
-	Entrypoint []string          `json:"entrypoint,omitempty"`
-	Command    []string          `json:"command,omitempty"`
-	Env        []string          `json:"env,omitempty"`        // NAME=value; never a secret: inspect shows it
-	WorkingDir string            `json:"workingDir,omitempty"` // absolute, in the container
-	User       string            `json:"user,omitempty"`       // uid:gid
-	Labels     map[string]string `json:"labels,omitempty"`
-	Stdin      bool              `json:"stdin,omitempty"` // open, and closed when the attached stream is
-	TTY        bool              `json:"tty,omitempty"`   // a terminal of its own is its streams; see Attach and Resize
+	Name   string            `json:"name"`
+	Image  string            `json:"image"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Process
+	Link
+	Rights
+	Storage
+	Limits
+}
 
-	Network      string            `json:"network,omitempty"` // "bridge", "none", "container:ID", or the name of a network
-	Aliases      []string          `json:"aliases,omitempty"` // names that the engine's DNS gives it on Network; not on "bridge"
+// Process is the first process of a container, and its streams.
+type Process struct {
+	Entrypoint []string `json:"entrypoint,omitempty"`
+	Command    []string `json:"command,omitempty"`
+	Env        []string `json:"env,omitempty"`        // NAME=value; never a secret: inspect shows it
+	WorkingDir string   `json:"workingDir,omitempty"` // absolute, in the container
+	User       string   `json:"user,omitempty"`       // uid:gid
+	Stdin      bool     `json:"stdin,omitempty"`      // open, and closed when the attached stream is
+	TTY        bool     `json:"tty,omitempty"`        // a terminal of its own is its streams; see Attach and Resize
+	NoLog      bool     `json:"noLog,omitempty"`      // the engine keeps none of its output; attached clients get all of it
+}
+
+// Link is how a container is connected.
+type Link struct {
+	Network string   `json:"network,omitempty"` // "bridge", "none", "container:ID", or the name of a network
+	Aliases []string `json:"aliases,omitempty"` // names that the engine's DNS gives it on Network; not on "bridge"
+}
+
+// Rights are what the kernel lets a container's processes do.
+type Rights struct {
 	CapDrop      []string          `json:"capDrop,omitempty"`
 	CapAdd       []string          `json:"capAdd,omitempty"`
 	SecurityOpt  []string          `json:"securityOpt,omitempty"`
 	Sysctls      map[string]string `json:"sysctls,omitempty"`
 	ReadOnlyRoot bool              `json:"readOnlyRoot,omitempty"`
-	Mounts       []Mount           `json:"mounts,omitempty"`      // in the order of mounting
-	Tmpfs        map[string]string `json:"tmpfs,omitempty"`       // path: mount options
-	Volumes      []string          `json:"volumes,omitempty"`     // paths of new, empty volumes that go with the container
-	VolumesOf    string            `json:"volumesOf,omitempty"`   // a container whose volumes this one has too, read-only
-	MemoryBytes  int64             `json:"memoryBytes,omitempty"` // with swap; 0 = no limit
-	CPUs         float64           `json:"cpus,omitempty"`        // 0 = no limit
-	Pids         int64             `json:"pids,omitempty"`        // 0 = no limit
-	NoLog        bool              `json:"noLog,omitempty"`       // the engine keeps none of its output; attached clients get all of it
+}
+
+// Storage is what a container finds in its file system, in addition to its image.
+type Storage struct {
+	Mounts    []Mount           `json:"mounts,omitempty"`    // in the order of mounting
+	Tmpfs     map[string]string `json:"tmpfs,omitempty"`     // path: mount options
+	Volumes   []string          `json:"volumes,omitempty"`   // paths of new, empty volumes that go with the container
+	VolumesOf string            `json:"volumesOf,omitempty"` // a container whose volumes this one has too, read-only
+}
+
+// Limits bound what a container takes of its machine; 0 = no limit.
+type Limits struct {
+	MemoryBytes int64   `json:"memoryBytes,omitempty"` // with swap
+	CPUs        float64 `json:"cpus,omitempty"`
+	Pids        int64   `json:"pids,omitempty"`
 }
 
 // Mount binds a folder or file of the engine's machine into the container.
@@ -70,47 +94,9 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 	if podman {
 		spec.Tmpfs = podmanTmpfs(spec.Tmpfs)
 	}
-	host := &container.HostConfig{
-		NetworkMode:    container.NetworkMode(spec.Network),
-		CapDrop:        spec.CapDrop,
-		CapAdd:         spec.CapAdd,
-		SecurityOpt:    spec.SecurityOpt,
-		Sysctls:        spec.Sysctls,
-		Init:           new(bool), // an engine may have been told to add its own init to every container
-		ReadonlyRootfs: spec.ReadOnlyRoot,
-		Tmpfs:          spec.Tmpfs,
-		Resources: container.Resources{
-			Memory:     spec.MemoryBytes,
-			MemorySwap: spec.MemoryBytes,
-			NanoCPUs:   int64(spec.CPUs * 1e9),
-		},
-	}
-	if spec.Pids > 0 {
-		host.PidsLimit = &spec.Pids
-	}
-	if spec.NoLog {
-		host.LogConfig.Type = "none"
-	}
 	volumes, err := e.volumesOf(ctx, spec)
 	if err != nil {
 		return "", err
-	}
-	for _, m := range spec.Mounts {
-		if name := cmp.Or(m.Named, volumes[m.Volume]); name != "" {
-			host.Mounts = append(host.Mounts,
-				mount.Mount{Type: mount.TypeVolume, Source: name, Target: m.Target, ReadOnly: m.ReadOnly,
-					VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
-			continue
-		}
-		// Mounts and not Binds: Binds would create a missing source as root.
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly})
-	}
-	for _, path := range spec.Volumes {
-		host.Mounts = append(host.Mounts,
-			mount.Mount{Type: mount.TypeVolume, Target: path, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
-	}
-	if spec.VolumesOf != "" {
-		host.VolumesFrom = []string{spec.VolumesOf + ":ro"}
 	}
 	var networks *network.NetworkingConfig
 	if len(spec.Aliases) > 0 {
@@ -137,13 +123,62 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 			// The engine would run an image's check by itself, in no order with ours.
 			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 		},
-		HostConfig:       host,
+		HostConfig:       spec.hostConfig(volumes),
 		NetworkingConfig: networks,
 	})
 	if err != nil {
 		return "", wrap(err, "creating container", spec.Name)
 	}
 	return created.ID, nil
+}
+
+// hostConfig is what the engine gives the container of its machine. volumes are the names
+// of the volumes of Spec.VolumesOf by their place.
+func (s Spec) hostConfig(volumes map[string]string) *container.HostConfig {
+	host := &container.HostConfig{
+		NetworkMode:    container.NetworkMode(s.Network),
+		CapDrop:        s.CapDrop,
+		CapAdd:         s.CapAdd,
+		SecurityOpt:    s.SecurityOpt,
+		Sysctls:        s.Sysctls,
+		Init:           new(bool), // an engine may have been told to add its own init to every container
+		ReadonlyRootfs: s.ReadOnlyRoot,
+		Mounts:         s.Storage.mounts(volumes),
+		Tmpfs:          s.Tmpfs,
+		Resources: container.Resources{
+			Memory:     s.MemoryBytes,
+			MemorySwap: s.MemoryBytes,
+			NanoCPUs:   int64(s.CPUs * 1e9),
+		},
+	}
+	if s.Pids > 0 {
+		host.PidsLimit = &s.Pids
+	}
+	if s.NoLog {
+		host.LogConfig.Type = "none"
+	}
+	if s.VolumesOf != "" {
+		host.VolumesFrom = []string{s.VolumesOf + ":ro"}
+	}
+	return host
+}
+
+// mounts are the mounts in the engine's words.
+func (s Storage) mounts(volumes map[string]string) []mount.Mount {
+	var list []mount.Mount
+	for _, m := range s.Mounts {
+		if name := cmp.Or(m.Named, volumes[m.Volume]); name != "" {
+			list = append(list, mount.Mount{Type: mount.TypeVolume, Source: name, Target: m.Target, ReadOnly: m.ReadOnly,
+				VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
+			continue
+		}
+		// Mounts and not Binds: Binds would create a missing source as root.
+		list = append(list, mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly})
+	}
+	for _, path := range s.Volumes {
+		list = append(list, mount.Mount{Type: mount.TypeVolume, Target: path, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
+	}
+	return list
 }
 
 // volumesOf returns the names of the volumes that spec's mounts name by their

@@ -96,7 +96,10 @@ func (i Images) fetchClaude(ctx context.Context, volume string, pinned npm.Packa
 func (i Images) fillVolume(ctx context.Context, volume, firewall string, write func(io.Writer) error) (err error) {
 	const place = "/program"
 	container, err := i.Engine.Create(ctx, engine.Spec{
-		Image: firewall, Command: []string{"/none"}, Network: "none", Mounts: []engine.Mount{{Named: volume, Target: place}},
+		Image:   firewall,
+		Process: engine.Process{Command: []string{"/none"}},
+		Link:    engine.Link{Network: "none"},
+		Storage: engine.Storage{Mounts: []engine.Mount{{Named: volume, Target: place}}},
 	})
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ func bringer(t *testing.T, said *bytes.Buffer) Images {
 func planWith(image string) *sandbox.Plan {
 	return &sandbox.Plan{
 		Sidecar: engine.Spec{Image: FirewallName()},
-		Agent:   engine.Spec{Image: image, Entrypoint: []string{"/init", "--", sandbox.DefaultClaudePath}},
+		Agent:   engine.Spec{Image: image, Process: engine.Process{Entrypoint: []string{"/init", "--", sandbox.DefaultClaudePath}}},
 	}
 }
 
@@ -136,7 +136,10 @@ func TestAttackTheNameOfAnImageMoves(t *testing.T) {
 		if err := i.Engine.Tag(t.Context(), evil, name+"-"+role); err != nil {
 			t.Fatal(err)
 		}
-		id, err := i.Engine.Create(t.Context(), engine.Spec{Image: spec.Image, Command: []string{"/none"}, Network: "none"})
+		id, err := i.Engine.Create(t.Context(), engine.Spec{
+			Image:   spec.Image,
+			Process: engine.Process{Command: []string{"/none"}}, Link: engine.Link{Network: "none"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

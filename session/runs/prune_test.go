@@ -67,7 +67,10 @@ func TestARunThatLivesIsNotRemoved(t *testing.T) {
 		make(fmt.Sprintf("20250102-1504%02d-ab12cd", i))
 	}
 	alive := "20250102-150401-ab12cd"
-	id, err := e.Create(t.Context(), engine.Spec{Image: "debian:bookworm-slim", Entrypoint: []string{"true"}, Labels: map[string]string{sandbox.LabelRun: alive}, Network: "none"})
+	id, err := e.Create(t.Context(), engine.Spec{
+		Image: "debian:bookworm-slim", Labels: map[string]string{sandbox.LabelRun: alive},
+		Process: engine.Process{Entrypoint: []string{"true"}}, Link: engine.Link{Network: "none"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

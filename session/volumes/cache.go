@@ -87,7 +87,10 @@ func (k Kept) Project() string {
 func (s Store) giveTo(ctx context.Context, volume, image string, uid, gid int) (err error) {
 	const place = "/cache"
 	container, err := s.Engine.Create(ctx, engine.Spec{
-		Image: image, Command: []string{"/none"}, Network: "none", Mounts: []engine.Mount{{Named: volume, Target: place}},
+		Image:   image,
+		Process: engine.Process{Command: []string{"/none"}},
+		Link:    engine.Link{Network: "none"},
+		Storage: engine.Storage{Mounts: []engine.Mount{{Named: volume, Target: place}}},
 	})
 	if err != nil {
 		return err
