@@ -161,6 +161,7 @@ func (a *app) root() *cobra.Command {
 		a.shellCommand(),
 		a.stopCommand(),
 		a.usageCommand(),
+		a.doctorCommand(),
 		a.demoCommand(),
 		a.actionCommand(),
 	)

@@ -22,26 +22,33 @@ import (
 // network interfaces of the host are seen; and on control groups of version 1 no
 // limit of memory or processes is obeyed. Measured with Podman 4.3.
 func (e *Engine) podman(ctx context.Context) (bool, error) {
+	podman, rootless, err := e.kind(ctx)
+	if rootless && err == nil {
+		err = diag.WithHint(errors.New("this Podman does not run as root, which is not supported: the agent could not write to "+
+			"the project, and limits might not hold"),
+			"use the Podman of root (sudo systemctl start podman.socket, then run this as root with "+
+				"DOCKER_HOST=unix:///run/podman/podman.sock), or Docker")
+	}
+	return podman, err
+}
+
+// kind reports whether the engine is Podman, and one without root. A Podman that does
+// not say is one.
+func (e *Engine) kind(ctx context.Context) (podman, rootlessPodman bool, err error) {
 	v, err := e.server(ctx)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	if !slices.ContainsFunc(v.Components, func(c system.ComponentVersion) bool { return c.Name == "Podman Engine" }) {
-		return false, nil
+		return false, false, nil
 	}
 	// Docker's form of this has no word for it, and Podman 4.3 does not say
 	// "name=rootless" among the security options.
 	var info struct{ Rootless *bool }
 	if _, err := e.plain(ctx, http.MethodGet, "/info", &info); err != nil {
-		return true, err
+		return true, true, err
 	}
-	if info.Rootless == nil || *info.Rootless {
-		return true, diag.WithHint(errors.New("this Podman does not run as root, which is not supported: the agent could not write to "+
-			"the project, and limits might not hold"),
-			"use the Podman of root (sudo systemctl start podman.socket, then run this as root with "+
-				"DOCKER_HOST=unix:///run/podman/podman.sock), or Docker")
-	}
-	return true, nil
+	return true, info.Rootless == nil || *info.Rootless, nil
 }
 
 // podmanTmpfs rewrites mount options for Podman: it knows no owner (as of 4.3,

@@ -165,6 +165,7 @@ var allowed = map[string][]string{
 	"session/secrets":            {"settings", "internal/exitcode"},
 	"session/amend":              {"firewall", "firewall/control", "sandbox", "session/recipe", "session/runs", "settings", "settings/trust", "templates", "templates/scaffold", "internal/engine", "internal/filelock", "workspace"},
 	"action":                     {"agent", "firewall/report", "sandbox", "sandbox/changes", "session", "session/images", "session/runs", "settings", "internal/engine", "internal/progress", "workspace"},
+	"doctor":                     {"internal/engine", "internal/mountinfo"},
 	"demo":                       {"agent/transcript", "sandbox", "session/runs", "internal/engine", "internal/fakeapi"},
 	"cmd/sbx-init":               {"firewall", "firewall/audit", "firewall/control", "firewall/kernel", "firewall/live", "firewall/owner", "initproc", "settings", "internal/delivery", "internal/mountinfo", "internal/terminal", "internal/tunnel", "workspace/diskwatch", "workspace/mountwatch"},
 	"cmd/sbx-devc":               {"*"},

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/moby/moby/client"
+)
+
+// Description is what an engine says about itself and its machine. Words that it does
+// not say are "".
+type Description struct {
+	Name     string   `json:"name"` // "Docker" or "Podman"
+	Version  string   `json:"version"`
+	API      string   `json:"api"` // the version that is spoken with it, such as "1.41"
+	Address  string   `json:"address"`
+	Rootless bool     `json:"rootless"` // its containers' root is no root of the machine
+	OS       string   `json:"os"`       // of its containers: "linux", "windows"
+	Kernel   string   `json:"kernel"`
+	Storage  string   `json:"storage"`           // such as "overlay2"
+	Folder   string   `json:"folder"`            // where its images are, on its machine
+	Cgroup   string   `json:"cgroup"`            // version of control groups: "1", "2"
+	Security []string `json:"security"`          // such as "apparmor", "selinux", "seccomp", "userns", without their settings
+	Runtimes []string `json:"runtimes"`          // names of the OCI runtimes that it knows, sorted
+	Lacks    []string `json:"lacks,omitempty"`   // limits that it cannot set: "memory", "cpus", "pids"
+	Memory   int64    `json:"memory,omitempty"`  // bytes
+	CPUs     int      `json:"cpus,omitempty"`    // processors
+	Machine  string   `json:"machine,omitempty"` // the host name
+}
+
+// Describe asks the engine about itself.
+func (e *Engine) Describe(ctx context.Context) (Description, error) {
+	r, err := e.client.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return Description{}, wrap(err, "asking", e.host)
+	}
+	podman, rootless, err := e.kind(ctx)
+	if err != nil {
+		return Description{}, wrap(err, "asking", e.host)
+	}
+	i := r.Info
+	d := Description{
+		Name: "Docker", Version: i.ServerVersion, API: e.client.ClientVersion(), Address: e.host, Rootless: rootless,
+		OS: cmp.Or(i.OSType, "linux"), Kernel: i.KernelVersion, Storage: i.Driver, Folder: i.DockerRootDir, Cgroup: i.CgroupVersion,
+		Memory: i.MemTotal, CPUs: i.NCPU, Machine: i.Name,
+		Runtimes: slices.Sorted(maps.Keys(i.Runtimes)), Security: securityNames(i.SecurityOptions),
+	}
+	if podman {
+		d.Name = "Podman"
+	} else {
+		d.Rootless = slices.Contains(d.Security, "rootless")
+	}
+	for _, limit := range []struct {
+		name string
+		is   bool
+	}{{"memory", i.MemoryLimit}, {"cpus", i.CPUCfsQuota}, {"pids", i.PidsLimit}} {
+		if !limit.is {
+			d.Lacks = append(d.Lacks, limit.name)
+		}
+	}
+	return d, nil
+}
+
+// securityNames are the names of security options, which engines write as "name=seccomp,profile=default".
+func securityNames(options []string) (names []string) {
+	for _, o := range options {
+		name, _, _ := strings.Cut(strings.TrimPrefix(o, "name="), ",")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
