@@ -13,7 +13,6 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/filekind"
-	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/decision"
 	"github.com/org/claude-sandbox/session/review"
@@ -192,11 +191,6 @@ func gitIn(dir string) string {
 		return "git"
 	}
 	return "git -C " + shellWord(dir)
-}
-
-// sayLine prints a line for people, in which the agent's words stay one line.
-func (a *app) sayLine(format string, args ...any) {
-	fmt.Fprintln(a.stderr, "sbx-devc: "+visible.Line(fmt.Sprintf(format, args...)))
 }
 
 // commitsDir is the folder whose repository the commits are of.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/checks"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/templates"
 )
@@ -19,9 +19,9 @@ func completeValues(root *cobra.Command) {
 		"init":           {"template": templates.IDs, "topology": fixed("single", "sidecar"), "preset": firewall.PresetNames},
 		"update":         {"prefer": fixed("mine", "template")},
 		"validate":       {"format": fixed("text", "json", "sarif", "github"), "fail-on": fixed("error", "warning", "note")},
-		"fix":            {"rule": func() []string { return ruleWords(true) }},
+		"fix":            {"rule": func() []string { return checks.RuleWords(true) }},
 		"rules":          {"format": fixed("text", "json", "markdown")},
-		"explain":        {"": func() []string { return ruleWords(false) }},
+		"explain":        {"": func() []string { return checks.RuleWords(false) }},
 		"effective":      {"format": fixed("text", "json")},
 		"report":         {"format": fixed("text", "json", "markdown", "html")},
 		"run":            {"network": fixed("none", "allowlist", "audit", "host"), "preset": firewall.PresetNames},
@@ -46,14 +46,4 @@ func completeValues(root *cobra.Command) {
 			}
 		}
 	}
-}
-
-// ruleWords are the ids and names of the rules, or of those that fix can correct.
-func ruleWords(fixable bool) (words []string) {
-	for _, r := range lint.Rules() {
-		if !fixable || r.Fix != "" {
-			words = append(words, r.ID, r.Name)
-		}
-	}
-	return words
 }

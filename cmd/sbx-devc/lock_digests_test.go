@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/org/claude-sandbox/cmd/sbx-devc/devfiles"
 	"github.com/org/claude-sandbox/imagebuild/digest"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -64,7 +65,7 @@ func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
 		var out bytes.Buffer
 		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}
 		d := newDigests(t, func(text string) { out.WriteString(text + "\n") })
-		if err := a.lockUpdate(t.Context(), scaffold.Folder(p.dir), d); err != nil {
+		if err := devfiles.LockUpdate(t.Context(), a.cli(), scaffold.Folder(p.dir), d); err != nil {
 			a.printError(err)
 			code, _ = exitcode.Of(err, exitInternal)
 		}

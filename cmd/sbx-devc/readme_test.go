@@ -102,7 +102,7 @@ func documents(t *testing.T) []string {
 // flags that it shows.
 func TestDocumentedCommandsExist(t *testing.T) {
 	a := &app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, getenv: func(string) string { return "" }}
-	root := a.root()
+	root := root(a.cli())
 	found := 0
 	check := func(where, text string) {
 		for _, m := range regexp.MustCompile("sbx-devc ([a-z]+(?: [a-z]+)?)((?: +[^ \n#|`&]+)*)").FindAllStringSubmatch(text, -1) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 )
 
 // A full disk behind standard output is no mistake on the command line.
@@ -33,7 +35,7 @@ func TestUnwritableOutputIsNoWrongUsage(t *testing.T) {
 // A cancelled job must not read like a registry that fails.
 func TestInterruptionIsSaidAndHasItsExitCode(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(interrupted{syscall.SIGTERM})
+	cancel(cli.Interrupted{By: syscall.SIGTERM})
 	var people bytes.Buffer
 	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &people, getenv: func(string) string { return "" }}
 	for _, args := range [][]string{{"image", "inspect", "localhost:1/x:y"}, {"validate", t.TempDir()}} {

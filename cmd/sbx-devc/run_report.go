@@ -91,15 +91,6 @@ func learnFlags(folder string) string {
 	return "--file " + shellWord(file) + " "
 }
 
-// projectFlag is the flag with which allow is about a project that the current folder
-// is not.
-func projectFlag(folder string) string {
-	if here, err := os.Getwd(); err == nil && real(here) == folder {
-		return ""
-	}
-	return " --project " + shellWord(folder)
-}
-
 // shellWord quotes text for a shell where it needs that.
 func shellWord(text string) string { return shellword.Quote(text) }
 

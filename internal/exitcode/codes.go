@@ -4,6 +4,7 @@ package exitcode
 // run. Up to 78 they are those of sysexits(3), above those of shells, timeout(1) and
 // docker run.
 const (
+	OK          = 0
 	Failed      = 1  // the work itself failed
 	Usage       = 64 // the command line makes no sense
 	Config      = 65 // a file of settings is wrong
@@ -21,4 +22,11 @@ const (
 	Timeout     = 124
 	NoStart     = 125 // the container did not start
 	Signal      = 128 // and the number of the signal
+)
+
+// The exit codes of checks, whose 1 and 2 are those of grep and of linters.
+const (
+	Findings   = 1
+	CheckUsage = 2 // the command line makes no sense
+	NoCheck    = 3 // it could not be checked
 )

@@ -1,0 +1,148 @@
+package checks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/internal/atomicfile"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/visible"
+)
+
+type fixOptions struct {
+	diff  bool
+	rules []string
+}
+
+func FixCommand(a *cli.App) *cobra.Command {
+	var o fixOptions
+	cmd := &cobra.Command{
+		Use:   "fix [PATH...]",
+		Short: "Correct findings of validate where that is safe",
+		Long: `Correct devcontainer.json where that is safe; "sbx-devc rules" marks the rules.
+Comments, order, layout and line ends stay as they are, and a file is replaced
+whole or not at all. fix corrects errors and warnings, and a note only when
+--rule names its rule. 'sbx-devc validate' shows the remaining findings.
+
+PATH is a project folder or a devcontainer.json; - reads standard input and
+writes the result to standard output. Without PATH it is the current folder.
+
+Exit code 0: nothing is left to correct; 1: --diff, and there is a correction;
+2: wrong usage; 3: a file could not be read or written, or is not well formed.`,
+		Example: `  sbx-devc fix --diff
+  sbx-devc fix
+  sbx-devc fix --rule SBX301,SBX302 .devcontainer/devcontainer.json
+  sbx-devc fix --rule SBX506`,
+		Annotations: map[string]string{cli.AnnotationChecker: ""},
+		RunE:        func(_ *cobra.Command, args []string) error { return fix(a, o, args) },
+	}
+	cmd.Flags().BoolVar(&o.diff, "diff", false, "print what would change and write nothing")
+	cmd.Flags().StringSliceVar(&o.rules, "rule", nil, "fix only findings of these rules, notes too")
+	return cmd
+}
+
+func fix(a *cli.App, o fixOptions, paths []string) error {
+	for i, word := range o.rules {
+		r, ok := findRule(word)
+		if !ok || r.Fix == "" {
+			return exitcode.With(exitcode.CheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that fix can correct", word),
+				"%s'sbx-devc rules' marks those with *", cli.Suggestion(word, "", RuleWords(true))))
+		}
+		o.rules[i] = r.ID
+	}
+	paths = projects.Paths(a, paths)
+	changed, failed := 0, false
+	for _, path := range paths {
+		n, err := fixPath(a, o, path)
+		changed += n
+		if err != nil {
+			failed = true
+			a.PrintError(err)
+		}
+	}
+	switch {
+	case failed:
+		return exitcode.With(exitcode.NoCheck, nil)
+	case o.diff && changed > 0:
+		return exitcode.With(exitcode.Findings, nil)
+	case changed == 0:
+		fmt.Fprintln(a.Stderr, "sbx-devc: nothing to fix; 'sbx-devc validate' says what only a person can decide")
+	}
+	return nil
+}
+
+// fixPath corrects what one argument names and returns how many files change.
+func fixPath(a *cli.App, o fixOptions, path string) (changed int, err error) {
+	if path == "-" {
+		src, err := piped(a)
+		if err != nil {
+			return 0, err
+		}
+		p := devcontainer.Parse("-", src)
+		out, fixed := lint.Fix(p, o.rules)
+		if !o.diff {
+			_, err = cli.Shown(a.Stdout).Write(out)
+			return min(len(fixed), 1), errors.Join(err, stillBroken("-", out))
+		}
+		return corrected(a, o, p, out, fixed)
+	}
+	found, err := discover(a, path)
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	for _, file := range found {
+		if filepath.Base(file) == devcontainer.SettingsName {
+			continue
+		}
+		failed = errors.Join(failed, devcontainer.Open(file, func(p *devcontainer.Project) error {
+			out, fixed := lint.Fix(p, o.rules)
+			n, err := corrected(a, o, p, out, fixed)
+			changed += n
+			return err
+		}))
+	}
+	return changed, failed
+}
+
+// corrected shows or writes the new text of a configuration.
+func corrected(a *cli.App, o fixOptions, p *devcontainer.Project, out []byte, fixed []diag.Finding) (changed int, err error) {
+	file, src := p.Config.File, p.Config.Src
+	if bytes.Equal(out, src) {
+		return 0, stillBroken(file, out)
+	}
+	if o.diff {
+		_, err := cli.Shown(a.Stdout).Write(diff.Diff(file, src, file, out))
+		return 1, err
+	}
+	target, err := filepath.EvalSymlinks(file)
+	if err == nil {
+		err = atomicfile.Replace(target, src, out)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("writing %s: %w", file, err)
+	}
+	for _, f := range fixed {
+		fmt.Fprintf(a.Stderr, "sbx-devc: %s:%d: %s: %s\n", file, f.Line, f.Rule, visible.Folded(f.Message))
+	}
+	return 1, nil
+}
+
+// stillBroken reports a configuration that fix cannot correct because it is none.
+func stillBroken(file string, src []byte) error {
+	if devcontainer.Parse(file, src).Config.Root != nil {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%s is not well formed, and no machine knows what was meant", file),
+		"'sbx-devc validate %s' says where", file)
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/org/claude-sandbox/internal/atomicfile"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// hintForPath says what to do about a path that cannot be used, which the
+// operating system's own words leave open; "" for any other error.
+func hintForPath(err error) string {
+	var path *fs.PathError
+	if link := (*os.LinkError)(nil); errors.As(err, &link) {
+		path = &fs.PathError{Path: link.New, Err: link.Err}
+	} else if !errors.As(err, &path) {
+		return ""
+	}
+	switch {
+	case errors.Is(path.Err, syscall.ENOSPC), errors.Is(path.Err, syscall.EDQUOT):
+		return "the disk, or this user's part of it, is full"
+	case errors.Is(path.Err, syscall.EROFS):
+		return "the file system is mounted read-only"
+	case path.Path == "":
+		return "the path is empty; is a variable in the command line not set?"
+	case errors.Is(path.Err, fs.ErrNotExist):
+		return missingPath(path.Path)
+	case errors.Is(path.Err, fs.ErrPermission):
+		return "look at the owner and the mode of the file and of every folder above it: the user who runs this may not use it"
+	case errors.Is(path.Err, syscall.ELOOP):
+		return "a symbolic link in it leads to itself"
+	case errors.Is(path.Err, syscall.EISDIR):
+		return "that is a folder; name a file in it"
+	case errors.Is(path.Err, atomicfile.ErrNotRegular):
+		return "name a file: it is replaced whole, and so it cannot be a device or a pipe"
+	case errors.Is(path.Err, syscall.ENOTDIR):
+		return "a part of it is a file, not a folder"
+	}
+	return ""
+}
+
+// missingPath finds the first part of path that is not there, and a name next to
+// it that was most likely meant.
+func missingPath(path string) string {
+	dir, name := filepath.Split(filepath.Clean(path))
+	for {
+		if dir == "" {
+			dir = "."
+		}
+		entries, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) && filepath.Dir(filepath.Clean(dir)) != filepath.Clean(dir) {
+			dir, name = filepath.Split(filepath.Clean(dir))
+			continue
+		}
+		var known []string
+		for _, e := range entries {
+			known = append(known, e.Name())
+		}
+		if best := diag.Suggest(name, known); best != "" && best != name {
+			return fmt.Sprintf("did you mean %s?", filepath.Join(dir, best))
+		}
+		break
+	}
+	if filepath.IsAbs(path) {
+		return fmt.Sprintf("there is no %s in %s", name, filepath.Clean(dir))
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return fmt.Sprintf("there is no %s", name)
+	}
+	return fmt.Sprintf("there is no %s in %s", name, filepath.Join(here, dir))
+}

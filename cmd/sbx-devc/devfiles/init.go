@@ -1,0 +1,223 @@
+package devfiles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/ask"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/detect"
+	"github.com/org/claude-sandbox/templates/scaffold"
+	"github.com/org/claude-sandbox/workspace"
+)
+
+type initOptions struct {
+	scaffold.Request
+	extend   bool
+	noDetect bool
+	yes      bool
+	dryRun   bool
+	force    bool
+}
+
+func InitCommand(a *cli.App) *cobra.Command {
+	var o initOptions
+	cmd := &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Write a dev container that holds Claude Code behind the firewall",
+		Long: `Write a dev container into DIR/.devcontainer, by default of the current folder.
+The files are validated first; either all of them are written or none, and
+existing ones are kept unless --force is given.
+
+init proposes a template, the images of the languages in the versions that the
+project states, presets and hosts, and says which project file suggested each.
+On a terminal it asks; otherwise, and with --yes, it takes the template and
+well-known presets. It never allows a host that a project file names without your
+word: it lists the host, and --allow adds it.
+
+Files that the host obeys, such as git's hooks and configuration, .vscode, .idea,
+.claude and .husky, are read-only inside. Existing ones are mounted over
+themselves and must exist wherever the container is created later, so keep them in
+the repository. An empty folder covers each missing or empty one. If you later add
+files there, run 'init --force' again. 'sbx-devc clean' removes these folders.
+
+Where a dev container exists, init asks whether to extend or to replace it.
+--extend keeps it and adds the firewall's Feature, from a copy in
+.devcontainer/firewall. It checks the result as 'sbx-devc validate' does, and writes
+nothing if the result has an error, gives the agent the container engine or would
+not start. A hook that only runs an init-firewall.sh, as in Anthropic's reference
+container, is replaced by ours.
+
+In a repository's subfolder init asks whether the repository is meant: git does not
+work in a container of a part of it.
+
+Your home folder, / and the system's folders are refused.
+
+Exit code 0: written; 64: wrong usage; 66: DIR is missing; 73: the files could
+not be written; 77: files are in the way, or you said no. Nothing is written
+unless the code is 0.`,
+		Example: `  sbx-devc init
+  sbx-devc init --yes --preset npm --allow docs.example.com --dry-run
+  sbx-devc init projects/api --template claude-go --option goImage=golang:1.25-bookworm --force
+  sbx-devc init --topology sidecar --with-workflow
+  sbx-devc init --extend --dry-run`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return create(cmd.Context(), a, o, scaffold.Folder(append(args, ".")[0]))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Template, "template", "",
+		"template to start from (default: what fits the project, or claude): "+strings.Join(templates.IDs(), ", "))
+	f.StringVar(&o.Topology, "topology", "",
+		"single: firewall and agent in one container; sidecar: the agent's has no capability (template claude-strict)")
+	f.StringArrayVar(&o.Options, "option", nil, "set a template option, KEY=VALUE (repeatable)")
+	f.StringArrayVar(&o.Tools, "tools", nil,
+		"add the tools of another language, NAME or NAME=IMAGE (repeatable): "+strings.Join(templates.ToolNames(), ", "))
+	f.StringSliceVar(&o.Presets, "preset", nil, "add a preset to the allowlist (repeatable): "+strings.Join(firewall.PresetNames(), ", "))
+	f.StringSliceVar(&o.Allow, "allow", nil, "add an entry to the allowlist (repeatable)")
+	f.BoolVar(&o.Workflow, "with-workflow", false, "also write "+templates.WorkflowPath+", which runs Claude with the Action")
+	f.BoolVar(&o.extend, "extend", false, "keep the dev container that is there and put the firewall's Feature into it")
+	f.BoolVar(&o.noDetect, "no-detect", false, "do not look at the project's files")
+	f.BoolVar(&o.yes, "yes", false, "accept the proposals without asking")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the files and the differences instead of writing them")
+	f.BoolVar(&o.force, "force", false, "overwrite files that exist")
+	return cmd
+}
+
+func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder) error {
+	if info, err := os.Stat(string(dir)); err != nil || !info.IsDir() {
+		if err == nil {
+			err = fmt.Errorf("%s is not a folder", dir)
+		}
+		return exitcode.With(exitcode.NoInput, diag.WithHint(err, "name the project's folder"))
+	}
+	if err := workspace.CheckFolder(string(dir)); err != nil {
+		return exitcode.With(sandbox.ExitCode(err), err)
+	}
+	var to *ask.Terminal // nil = ask nobody
+	if !o.yes && !o.dryRun {
+		to = a.Questions()
+	}
+	if to != nil && dir == "." {
+		var err error
+		if dir, err = askProject(ctx, to, dir); err != nil {
+			return err
+		}
+	}
+	if to != nil && !o.force && !o.extend {
+		if err := askExisting(ctx, to, dir, &o); err != nil {
+			return err
+		}
+	}
+	var report detect.Report
+	if !o.noDetect {
+		var err error
+		if report, err = detect.Look(string(dir)); err != nil {
+			return exitcode.With(exitcode.NoInput, err)
+		}
+	}
+	if o.extend {
+		return extend(ctx, a, to, o, dir, report)
+	}
+	in, err := scaffold.Choose(o.Request, report)
+	if err != nil {
+		return initError(err)
+	}
+	a.Say(scaffold.Reasons(report, in))
+	if to != nil {
+		if in, err = askInput(ctx, to, report, o.Request, in); err != nil {
+			return err
+		}
+	}
+	draft, err := scaffold.New(dir, in, o.force)
+	if err != nil {
+		return initError(err)
+	}
+	a.Say(scaffold.MissingTools(report, in))
+	showOpenings(a, draft.Files)
+	if o.dryRun {
+		if err := showFiles(a, dir, draft.Files, "changed, needs --force"); err != nil {
+			return err
+		}
+		if hint := dir.KeepHint(); hint != "" && !o.force {
+			fmt.Fprintf(a.Stderr, "sbx-devc: note: there is a dev container, which --force would replace; %s\n", hint)
+		}
+		return nil
+	}
+	if to != nil {
+		if err := agree(ctx, to, "Write the dev container?"); err != nil {
+			return err
+		}
+	}
+	written, notes, err := draft.Write(o.force)
+	if err != nil {
+		return initError(err)
+	}
+	if len(written) == 0 {
+		fmt.Fprintln(a.Stderr, "sbx-devc: nothing to write: the files are there as they would be written")
+	}
+	wrote(a, dir, written)
+	sayNotes(a, notes)
+	projects.NoteClosed(a, string(dir))
+	own := map[string][]byte{}
+	for _, f := range draft.Files {
+		own[f.Path] = f.Content
+	}
+	projects.AcceptWritten(a, string(dir), own, "init")
+	loadInit(ctx, a)
+	fmt.Fprint(a.Stderr, `sbx-devc: next:
+  sbx-devc run                                     Claude Code in it, on your terminal
+  sbx-devc run "PROMPT"                            Claude Code does one task in it; its commits wait for you
+  devcontainer up --workspace-folder .             or "Reopen in Container" in the editor, to work in it yourself
+  devcontainer exec --workspace-folder . claude    or claude in the editor's terminal; log in there, once
+  sbx-devc allow HOST                              open another host
+In another clone 'sbx-devc image load' comes first.
+`+endsContainer)
+	return nil
+}
+
+// loadInit puts the image that holds sbx-init into the engine, where the Dockerfile
+// takes it from. Without an engine the files are good, too.
+func loadInit(ctx context.Context, a *cli.App) {
+	err := connect.Engine(ctx, func(e *engine.Engine) error {
+		_, err := imagebuild.LoadInit(ctx, e)
+		return err
+	})
+	if err != nil {
+		fmt.Fprintln(a.Stderr,
+			"sbx-devc: note: sbx-init could not be put into a container engine; 'sbx-devc image load' says why, and comes before the first build")
+	}
+}
+
+// endsContainer says what ends a running dev container, before it happens.
+const endsContainer = "sbx-devc: note: 'git config', 'git remote add' or 'git push -u' on this machine ends the running container: " +
+	"use git inside, or stop it first\n"
+
+// initError gives an error of the packages that write dev containers init's exit
+// code.
+func initError(err error) error {
+	for kind, code := range map[error]int{
+		scaffold.ErrUsage: exitcode.Usage, scaffold.ErrMissing: exitcode.NoInput, scaffold.ErrRefused: exitcode.Refused,
+		scaffold.ErrWrite: exitcode.CantWrite,
+	} {
+		if errors.Is(err, kind) {
+			return exitcode.With(code, err)
+		}
+	}
+	return exitcode.With(exitcode.Internal, err)
+}

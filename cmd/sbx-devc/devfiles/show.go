@@ -1,0 +1,68 @@
+package devfiles
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"path/filepath"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/session/accept"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/adopt"
+	"github.com/org/claude-sandbox/templates/scaffold"
+)
+
+// showOpenings says in words what the sandbox will reach and get.
+func showOpenings(a *cli.App, files []templates.File) {
+	for _, f := range files {
+		if f.Path != filepath.ToSlash(projects.DefaultSettings) {
+			continue
+		}
+		accepted, _ := settings.Parse(f.Path, f.Content, settings.NoFiles)
+		if accepted == nil {
+			return // New has said why
+		}
+		fmt.Fprintln(a.Stderr, "sbx-devc: the sandbox will have this, and nothing else of the network:")
+		accept.WriteOpenings(a.Stderr, accepted.Openings())
+	}
+}
+
+// showFiles prints the tree of what would be written and then each change, in
+// the form that patch and git apply read. changed is said of a file that is
+// there and would get another content.
+func showFiles(a *cli.App, dir scaffold.Folder, files []templates.File, changed string) error {
+	var out bytes.Buffer
+	folder := ""
+	for _, f := range files {
+		if path.Dir(f.Path) != folder {
+			folder = path.Dir(f.Path)
+			fmt.Fprintf(&out, "%s/\n", folder)
+		}
+		state := "new"
+		switch {
+		case dir.Holds(f):
+			state = "unchanged"
+		case dir.Read(f.Path) != nil:
+			state = changed
+		}
+		fmt.Fprintf(&out, "  %s (%s)\n", path.Base(f.Path), state)
+	}
+	for _, f := range files {
+		old, from := dir.Read(f.Path), "a/"+f.Path
+		if old == nil {
+			from = "/dev/null"
+		}
+		if adopt.OwnFeature(f) {
+			continue // this program's own, with its binaries
+		}
+		out.Write(diff.Diff(from, old, "b/"+f.Path, f.Content))
+	}
+	_, err := cli.Shown(a.Stdout).Write(out.Bytes())
+	fmt.Fprintln(a.Stderr, "sbx-devc: dry run, nothing was written")
+	return err
+}

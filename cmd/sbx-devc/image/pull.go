@@ -1,0 +1,235 @@
+package image
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
+	"github.com/org/claude-sandbox/imagebuild"
+	imagelock "github.com/org/claude-sandbox/imagebuild/lock"
+	"github.com/org/claude-sandbox/imagebuild/registry"
+	"github.com/org/claude-sandbox/imagebuild/sign"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/templates/lock"
+)
+
+type pullOptions struct {
+	login               connect.Login
+	dir, lock           string
+	policy              string
+	pinned              string
+	signature           sign.Requirement
+	requireLock         bool // --lock was given
+	byLock, byImageLock []byte
+}
+
+func pullCommand(a *cli.App) *cobra.Command {
+	var o pullOptions
+	cmd := &cobra.Command{
+		Use:   "pull [REF]",
+		Short: "Pull an image from a registry into the engine, every byte checked",
+		Long: `Pull REF (by tag, or by digest as NAME@sha256:…) for the engine's architecture.
+When the project's lock (DIR/` + lock.Path + `, written by 'sbx-devc lock
+--update') has a digest for REF, exactly that is pulled under REF's name, with a
+note if the tag has moved since. Without REF, all images of the lock are pulled this
+way.
+
+--lock FILE takes another lock. With the lock of an image (` + imagelock.File + `)
+REF must be the image that it describes: layers, sbx-init, settings and, with
+--policy FILE, the policy are compared before anything is fetched. --signature
+requires a signature as 'image verify' does. --pinned FILE reads the reference from
+a file that must name a digest: one line NAME[:TAG]@sha256:…, as 'image push
+--pinned FILE' writes it.
+
+The image's id is printed; the digest goes to standard error.
+
+Exit code 0: pulled; 1: it failed, or the image is another one; 64: wrong usage;
+65: the lock has no digest; 66: there is no such image, or it is private; 69: no
+container engine; 78: the registry does not accept the credentials.`,
+		Example: `  sbx-devc image pull
+  sbx-devc image pull ghcr.io/me/sandbox:v1.2.3
+  sbx-devc image pull ghcr.io/me/sandbox:v1 --lock sbx-image.lock.json
+  sbx-devc image pull --pinned sandbox-image.txt --signature cosign --key cosign.pub`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, operands []string) error {
+			o.requireLock = cmd.Flags().Changed("lock")
+			return connect.Error(pull(cmd.Context(), a, o, operands))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.dir, "dir", ".", "the project's folder, with the lock")
+	f.StringVar(&o.lock, "lock", "", "the lock that decides (default: DIR/"+lock.Path+", if there is one)")
+	f.StringVar(&o.policy, "policy", "", "the sandbox.jsonc that must be in the image; needs --lock "+imagelock.File)
+	f.StringVar(&o.pinned, "pinned", "", "file that names the image by digest")
+	signatureFlags(f, &o.signature)
+	o.login.Flags(f)
+	return cmd
+}
+
+func pull(ctx context.Context, a *cli.App, o pullOptions, operands []string) error {
+	if err := o.readLock(); err != nil {
+		return err
+	}
+	images, err := toPull(a, o, operands)
+	if err != nil {
+		return err
+	}
+	options, err := connect.RegistryOptions(a, o.login)
+	if err != nil {
+		return err
+	}
+	check, err := o.check(options.Credentials)
+	if err != nil {
+		return err
+	}
+	moved := false
+	return connect.Engine(ctx, func(e *engine.Engine) error {
+		for _, image := range images {
+			pulled, err := imagebuild.Pull(ctx, e, options, image.Reference, imagebuild.PullOptions{Digest: image.Digest, Check: check})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Stderr, "sbx-devc: pulled %s, digest %s\n", image.Reference, pulled.Digest)
+			if pulled.Now != "" {
+				fmt.Fprintf(a.Stderr, "sbx-devc: note: %s leads to %s by now\n", pulled.Ref, pulled.Now)
+			}
+			if _, err := fmt.Fprintln(a.Stdout, pulled.ID); err != nil {
+				return err
+			}
+			moved = moved || pulled.Now != "" && image.Digest != (v1.Hash{})
+		}
+		if moved {
+			fmt.Fprintf(a.Stderr, "sbx-devc: what is newer comes with 'sbx-devc lock --update'\n")
+		}
+		return nil
+	})
+}
+
+// readLock reads the lock file and tells by its content which of the two kinds
+// it is. The project's own may be missing.
+func (o *pullOptions) readLock() error {
+	if o.pinned != "" && !o.requireLock {
+		return nil
+	}
+	o.lock = cmp.Or(o.lock, filepath.Join(o.dir, filepath.FromSlash(lock.Path)))
+	data, err := os.ReadFile(o.lock)
+	if errors.Is(err, fs.ErrNotExist) && !o.requireLock {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the lock: %w", err)
+	}
+	var kind struct{ LockVersion int }
+	if o.byLock = data; json.Unmarshal(data, &kind) == nil && kind.LockVersion == 0 {
+		o.byLock, o.byImageLock = nil, data
+	}
+	return nil
+}
+
+// toPull decides which images are pulled, and by which digest; zero = any.
+func toPull(a *cli.App, o pullOptions, operands []string) ([]lock.Pin, error) {
+	switch {
+	case len(operands) == 1 && o.pinned != "":
+		return nil, exitcode.With(exitcode.Usage, diag.WithHint(errors.New("a reference and --pinned"), "leave one of them out"))
+	case o.pinned != "":
+		ref, err := readPinned(o.pinned)
+		return []lock.Pin{{Reference: ref}}, err
+	case len(operands) == 0 && o.byImageLock != nil:
+		return nil, exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("%s says what an image is made of, and not where it is", o.lock),
+			"name the image, too"))
+	case len(operands) == 0 && o.byLock == nil:
+		return nil, exitcode.With(exitcode.Usage, diag.WithHint(errors.New("name one image"),
+			"write a reference, or --pinned FILE; in a project with a lock (%s) none is needed", lock.Path))
+	case o.byLock == nil || len(operands) == 1 && strings.Contains(operands[0], "@"):
+		return []lock.Pin{{Reference: operands[0]}}, nil
+	}
+	l, err := lock.Parse(o.byLock)
+	if err != nil && filepath.ToSlash(o.lock) == lock.Path { // which the error begins with
+		return nil, exitcode.With(exitcode.Config, err)
+	}
+	if err != nil {
+		return nil, exitcode.With(exitcode.Config, fmt.Errorf("%s: %w", o.lock, err))
+	}
+	named := append(operands, "")[0]
+	pins, err := l.Pins(named)
+	switch {
+	case errors.Is(err, lock.ErrUnpinned) && named != "" && !o.requireLock:
+	case err != nil:
+		return nil, exitcode.With(exitcode.Config, fmt.Errorf("%s: %w", o.lock, err))
+	case len(pins) > 0:
+		return pins, nil
+	case named == "":
+		return nil, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s names no image", o.lock), "name one image"))
+	case o.requireLock:
+		return nil, exitcode.With(exitcode.Config, diag.WithHint(fmt.Errorf("%s does not name %s", o.lock, named),
+			"'sbx-devc lock' shows what it names"))
+	}
+	fmt.Fprintf(a.Stderr, "sbx-devc: note: %s has no digest for %s; it is pulled as its tag leads\n", o.lock, named)
+	return []lock.Pin{{Reference: named}}, nil
+}
+
+func readPinned(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the pinned reference: %w", err)
+	}
+	ref := strings.TrimSpace(string(data))
+	if strings.ContainsAny(ref, " \t\n") || !strings.Contains(ref, "@sha256:") {
+		return "", exitcode.With(exitcode.Config, diag.WithHint(fmt.Errorf("%s does not pin an image by digest", file),
+			"write one line NAME@sha256:…, as 'sbx-devc image push --pinned FILE' does"))
+	}
+	return ref, nil
+}
+
+// check returns what an image must pass before it is fetched; nil = nothing.
+func (o *pullOptions) check(c registry.Credentials) (func(context.Context, *registry.Client, v1.Hash, string) error, error) {
+	var v imagebuild.VerifyOptions
+	var err error
+	switch v.Signature, err = o.signature.Checker(c); {
+	case errors.Is(err, sign.ErrNotInstalled):
+		return nil, exitcode.With(exitcode.NoInput, err)
+	case err != nil:
+		return nil, exitcode.With(exitcode.Usage, err)
+	}
+	if o.policy != "" {
+		if o.byImageLock == nil {
+			return nil, exitcode.With(exitcode.Usage, diag.WithHint(errors.New("--policy is compared in the layers that an image's lock names"),
+				"name it with --lock %s", imagelock.File))
+		}
+		if v.Policy, err = os.ReadFile(o.policy); err != nil {
+			return nil, fmt.Errorf("reading the policy: %w", err)
+		}
+	}
+	if o.byImageLock != nil {
+		l, err := imagelock.Parse(o.byImageLock)
+		if err != nil {
+			return nil, exitcode.With(exitcode.Config, fmt.Errorf("%s: %w", o.lock, err))
+		}
+		v.Lock, v.Sandbox = &l, true
+	}
+	if v.Lock == nil && v.Signature == nil {
+		return nil, nil
+	}
+	return func(ctx context.Context, c *registry.Client, digest v1.Hash, platform string) error {
+		v := v
+		v.Platform = platform
+		result, err := imagebuild.Verify(ctx, c, digest.String(), v)
+		if err != nil {
+			return err
+		}
+		return result.Err()
+	}, nil
+}

@@ -1,0 +1,260 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/internal/atomicfile"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/userdir"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/amend"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/settings/trust"
+	"github.com/org/claude-sandbox/templates/adopt"
+	"github.com/org/claude-sandbox/templates/scaffold"
+	"github.com/org/claude-sandbox/workspace"
+)
+
+// amendOptions are the flags of allow, deny and preset.
+type amendOptions struct {
+	request  amend.Request
+	project  string // "" = the one around the current folder
+	user     bool
+	dryRun   bool
+	noReload bool
+}
+
+const amendLong = `
+The file is .devcontainer/sandbox.jsonc of the project around the current folder;
+comments, order and indentation stay, and a file that you had trusted stays trusted.
+Dev containers and runs of the project that work at this moment get the same change,
+and it is in force when this command returns. A run keeps what it was started with:
+what it denies stays closed.
+
+Exit code 0: done; 1: a container could not be told; 64: wrong usage; 65: an entry
+or the file is wrong, or it denies what is to be allowed; 69: no engine answers;
+73: the file cannot be written; 75: another command changes it.`
+
+func AllowCommand(a *cli.App) *cobra.Command {
+	return amendCommand(a, "allow", "HOST…", "Open hosts, in the project's settings and in what runs",
+		`Open hosts for a project. HOST is a name, *.DOMAIN, HOST:PORT, or NETWORK:PORT.
+`+amendLong, `  sbx-devc allow docs.example.com
+  sbx-devc allow '*.example.org' git.example.net:22
+  sbx-devc allow --private db.internal:5432
+  sbx-devc allow --remove docs.example.com`)
+}
+
+func DenyCommand(a *cli.App) *cobra.Command {
+	return amendCommand(a, "deny", "HOST…", "Close hosts, in the project's settings and in what runs",
+		`Close hosts for a project, whatever else allows them. Connections to them end.
+`+amendLong, `  sbx-devc deny gist.github.com
+  sbx-devc deny --remove gist.github.com`)
+}
+
+func PresetCommand(a *cli.App) *cobra.Command {
+	return amendCommand(a, "presets", "NAME…", "Open a named list of hosts, in the project's settings and in what runs",
+		`Open presets for a project: named lists of hosts, such as npm or pypi.
+'sbx-devc policy presets' shows the hosts of each and its risks.
+`+amendLong, `  sbx-devc preset npm
+  sbx-devc preset --remove pypi`)
+}
+
+func amendCommand(a *cli.App, list, args, short, long, example string) *cobra.Command {
+	o := amendOptions{request: amend.Request{List: list}}
+	cmd := &cobra.Command{
+		Use: strings.TrimSuffix(list, "s") + " " + args, Short: short, Long: long, Example: example,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.request.Entries = args
+			return change(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.request.Remove, "remove", false, "take the entries out of the list")
+	f.StringVar(&o.project, "project", "", "the project's folder (default: the one around the current folder)")
+	f.BoolVar(&o.user, "user", false, "change your own settings, which hold for every run of yours from now on")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show the change of the file and make none")
+	f.BoolVar(&o.dryRun, "diff", false, "the same as --dry-run")
+	f.BoolVar(&o.noReload, "no-reload", false, "change the file alone")
+	if list == "allow" {
+		f.BoolVar(&o.request.Private, "private", false, "the hosts may be in a private network")
+	}
+	cli.Exclusive(cmd, "user", "project")
+	return cmd
+}
+
+func change(ctx context.Context, a *cli.App, o amendOptions) error {
+	place, err := amendPlace(a, o)
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		return showAmend(a, place, o.request)
+	}
+	edit, trusted, err := place.Edit(o.request)
+	if edit == nil {
+		return amendError(a, err)
+	}
+	if err != nil { // the file is written, and about it alone there is something to say
+		a.PrintError(err)
+	}
+	for _, note := range edit.Notes {
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s\n", visible.Line(note))
+	}
+	if !bytes.Equal(edit.Before, edit.After) {
+		fmt.Fprintf(a.Stderr, "sbx-devc: changed %s\n", place.File)
+	}
+	if place.Project == "" {
+		fmt.Fprintln(a.Stderr, "sbx-devc: it holds for every run of yours that starts from now on")
+		return nil
+	}
+	refused := !trusted && o.request.Opens()
+	if refused {
+		fmt.Fprintln(a.Stderr, "sbx-devc: note: you have not trusted this file, and 'sbx-devc run' refuses what it opens: read it, "+
+			"then say 'sbx-devc trust'")
+	}
+	if o.noReload {
+		return nil
+	}
+	return amendRunning(ctx, a, place, o.request, refused)
+}
+
+// amendPlace is the file that the request is about.
+func amendPlace(a *cli.App, o amendOptions) (amend.Place, error) {
+	place := amend.Place{Lock: amend.LockFile(projects.Runs(a))}
+	dir, err := userdir.Find(a.Getenv)
+	if err != nil {
+		return place, exitcode.With(exitcode.NoInput, err)
+	}
+	if o.user {
+		if err := dir.Check(""); err != nil {
+			return place, exitcode.With(exitcode.Refused, err)
+		}
+		place.File = projects.Real(dir.File(session.OwnSettingsName)) // people keep their settings elsewhere, behind a link
+		return place, nil
+	}
+	project := o.project
+	if project == "" {
+		project = projects.Dir(a, nil)
+	}
+	if place.Project, err = filepath.Abs(project); err == nil {
+		place.Project, err = filepath.EvalSymlinks(place.Project)
+	}
+	if err == nil {
+		err = workspace.CheckFolder(place.Project)
+	}
+	if err != nil {
+		return place, exitcode.With(exitcode.NoInput, err)
+	}
+	place.File = filepath.Join(project, projects.DefaultSettings)
+	if policy, _ := adopt.Policy(scaffold.Folder(project)); policy != nil && isMissing(place.File) {
+		place = place.OptionsOf()
+	}
+	if place.Trust, err = trust.Open(dir, place.Project); err != nil {
+		return place, exitcode.With(exitcode.Refused, err)
+	}
+	return place, nil
+}
+
+// showAmend prints the change of the file.
+func showAmend(a *cli.App, place amend.Place, r amend.Request) error {
+	edit, err := place.Preview(r)
+	if err != nil {
+		return amendError(a, err)
+	}
+	for _, note := range edit.Notes {
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s\n", visible.Line(note))
+	}
+	if bytes.Equal(edit.Before, edit.After) {
+		fmt.Fprintf(a.Stderr, "sbx-devc: %s needs no change\n", place.File)
+		return nil
+	}
+	name := strings.TrimLeft(filepath.ToSlash(place.File), "/")
+	_, err = cli.Shown(a.Stdout).Write(diff.Diff("a/"+name, edit.Before, "b/"+name, edit.After))
+	return err
+}
+
+// amendError shows all but the last of what is wrong, and gives it an exit code.
+func amendError(a *cli.App, err error) error {
+	var all amend.Errors
+	switch {
+	case errors.As(err, &all):
+		for _, one := range all[:len(all)-1] {
+			a.PrintError(one)
+		}
+		return exitcode.With(exitcode.Config, all[len(all)-1])
+	case errors.Is(err, settings.ErrLink):
+		return exitcode.With(exitcode.Refused, err)
+	case errors.Is(err, amend.ErrBusy), errors.Is(err, trust.ErrBusy), errors.Is(err, atomicfile.ErrChanged):
+		return exitcode.With(exitcode.Locked, diag.OrHint(err, "nothing was changed: try again"))
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrInvalid):
+		return exitcode.With(exitcode.CantWrite, err)
+	}
+	return exitcode.With(exitcode.Config, err)
+}
+
+// amendRunning makes the change in what runs, and says what is open now. refused says
+// that the next run would not take the file.
+func amendRunning(ctx context.Context, a *cli.App, place amend.Place, r amend.Request, refused bool) error {
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return exitcode.With(exitcode.Unavailable, fmt.Errorf("the file is changed, and containers that run could not be told: %w", err))
+	}
+	defer e.Close()
+	firewalls, notes, err := amend.Find(ctx, e, place.Project, amend.Ours(projects.Runs(a)))
+	if err != nil {
+		return exitcode.With(exitcode.Unavailable, fmt.Errorf("looking for containers of the project: %w", err))
+	}
+	for _, note := range notes {
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s\n", visible.Line(note))
+	}
+	if len(firewalls) == 0 {
+		from := "from the next run on, and in a dev container once that is rebuilt"
+		switch {
+		case place.Options:
+			from = "in the dev container once that is rebuilt; a run opens hosts with --allow"
+		case refused:
+			from = "in runs once you trust the file, and in a dev container once that is rebuilt"
+		}
+		a.SayLine("nothing of this project runs now; it holds %s", from)
+		return nil
+	}
+	var failed error
+	for _, f := range firewalls {
+		outcome, err := f.Amend(ctx, e, r.Change())
+		if err != nil {
+			if failed != nil {
+				a.PrintError(failed)
+			}
+			failed = err
+			continue
+		}
+		if _, err := fmt.Fprintln(a.Stdout, visible.Line(f.Line(r, outcome))); err != nil {
+			return err
+		}
+	}
+	if failed != nil {
+		return exitcode.With(exitcode.Failed, failed)
+	}
+	return nil
+}
+
+func isMissing(name string) bool {
+	_, err := os.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist)
+}
