@@ -91,7 +91,7 @@ func (a *app) exec(ctx context.Context, run runs.Run, command []string) error {
 		server := terminal.NewServer()
 		o.Terminal = server
 		here, there := net.Pipe()
-		server.Serve(there)
+		server.Serve(there, nil)
 		client := terminal.Client{In: a.stdin.(terminal.Input), Out: a.stdout.(terminal.Output), Words: a.stderr}
 		left := make(chan struct{})
 		go func() {

@@ -85,7 +85,7 @@ func (a *app) joinTerminal(o terminalFlags, plan *sandbox.Plan, host *sandbox.Ho
 	ended := make(chan struct{})
 	if o.client == 0 {
 		here, there := net.Pipe()
-		s.Serve(there)
+		s.Serve(there, nil)
 		client := a.client(o.clipboard)
 		go func() {
 			defer close(ended)
@@ -97,7 +97,7 @@ func (a *app) joinTerminal(o terminalFlags, plan *sandbox.Plan, host *sandbox.Ho
 		if err != nil {
 			return nil, exitWith(exitInternal, err)
 		}
-		s.Serve(conn)
+		s.Serve(conn, terminal.Rescue(os.Stdin, os.Stdout))
 		leaveGroup()
 	}
 	host.Signals = bothSignals(host.Signals, s.Signals())
@@ -151,7 +151,7 @@ func (a *app) listen(id string, s *terminal.Server) net.Listener {
 			if err != nil {
 				return
 			}
-			s.Serve(conn)
+			s.Serve(conn, nil)
 		}
 	}()
 	return l

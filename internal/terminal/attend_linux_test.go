@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestMain is also the program that attends, and the one that Attend starts.
+// TestMain is also the program that attends, the one that Attend starts, a supervisor and its
+// Client.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 2 && os.Args[1] == "attend":
@@ -22,6 +23,16 @@ func TestMain(m *testing.M) {
 			fmt.Println(err)
 		}
 		os.Exit(code)
+	case len(os.Args) == 4 && os.Args[1] == "terminal":
+		if err := onTerminal(os.Args[2], os.Args[3]); err != nil {
+			fmt.Println(err)
+		}
+		os.Exit(0)
+	case len(os.Args) == 2 && os.Args[1] == "client":
+		if err := asClient(); err != nil {
+			fmt.Println(err)
+		}
+		os.Exit(0)
 	case len(os.Args) > 2 && os.Args[1] == "become":
 		path, err := exec.LookPath(os.Args[2])
 		if err == nil {

@@ -7,7 +7,7 @@
 //
 // Client and Server are two processes, so that the program's supervisor lives on when
 // the person suspends or leaves; a connection that is lost without a word is told to
-// the supervisor, who ends the program.
+// the supervisor, who ends the program and, by Rescue, restores the terminal.
 //
 // A Filter decides what the program may say to the terminal: an allowlist of
 // sequences that draw, and of modes that it can undo. What it passes on it writes

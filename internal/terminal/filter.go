@@ -24,7 +24,8 @@ const (
 //   - questions whose answer the terminal types, but for CSI c and CSI ? u, whose
 //     answers are a few digits that no program chooses
 //   - the deletion of what was on the terminal before, printing, resizing, locking the
-//     keyboard, and every sequence that is not known to draw
+//     keyboard, tab stops, and every sequence that is not known to draw
+//   - states of which no sequence is known that brings every terminal back, see modes
 //   - bidirectional overrides, which show a text as another one, and C1 controls
 //
 // The output is UTF-8. Pieces may end anywhere. It is not safe for concurrent use.
@@ -164,7 +165,7 @@ func (f *Filter) escape(b byte) {
 	case b >= 0x20 && b < 0x30:
 		f.begin(designation)
 		f.seq = append(f.seq, b)
-	case strings.IndexByte("78=>DEHM", b) >= 0: // cursor saved and restored, keypad, index, tab stop
+	case strings.IndexByte("78=>DEM", b) >= 0: // cursor saved and restored, keypad, index
 		f.begin(ground)
 		if b == '=' || b == '>' {
 			f.modes.keypad = b == '='

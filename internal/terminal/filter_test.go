@@ -21,8 +21,8 @@ func TestWhatDrawsPasses(t *testing.T) {
 	for _, s := range []string{
 		"plain text, ü, 漢字, 👩‍💻\r\n\tx\b\a", "\x1b[38;2;215;119;87m▐▛\x1b[48;5;16m\x1b[4:3m\x1b[m", "\x1b[2J\x1b[H\x1b[12G\x1b[80C\x1b[22B\x1b[K\x1b[40;1H",
 		"\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?1002h\x1b[?1003h\x1b[?1006h\x1b[?1004h\x1b[?2004h\x1b[?2031h\x1b[?2026h",
-		"\x1b7\x1b[r\x1b8\x1b[?7h\x1b(B\x0f\x1b[<u\x1b[>4m\x1b[>1u\x1b[>4;2m\x1b[2 q", "\x1b(0lqk\x1b(B\x1b[5L\x1b[2M\x1b[3@\x1b[4P\x1b[10X\x1b[2S\x1b[1T\x1b[20b",
-		"\x1b=\x1b>\x1bM\x1b[4h\x1b[4l\x1b[1;24r\x1b[!p\x1b[s\x1b[u", "\x1b[c\x1b[?u",
+		"\x1b7\x1b[r\x1b8\x1b[?7h\x1b(B\x0f\x1b[>4m\x1b[>1u\x1b[>4;2m\x1b[=5u\x1b[<u\x1b[2 q", "\x1b(0lqk\x1b(B\x1b[5L\x1b[2M\x1b[3@\x1b[4P\x1b[10X\x1b[2S\x1b[1T\x1b[20b",
+		"\x1b=\x1b>\x1bM\x1b[4h\x1b[4l\x1b[1;24r\x1b[s\x1b[u", "\x1b[c\x1b[?u",
 	} {
 		if got, _ := filtered(s); got != s {
 			t.Errorf("%q becomes %q", s, got)
@@ -46,6 +46,10 @@ func TestAttackTheTerminalActsForTheProgram(t *testing.T) {
 		"changes the columns": "\x1b[?3h\x1b[?40h", "changes the alphabet": "\x1b%G\x1bn\x1b#8\x1b(K", "C1 in UTF-8": "\u009b21t\u009d52;c;eA==\u009c\u0090q\u009c",
 		"C1 as bytes": "\x9b\x9d\x90", "is busy for long": "\x1b[999999999b", "hides in controls": "\x1b\x00]\x00" + "0;t\a\x1b]\n0;t\a",
 		"a text that reads otherwise": "\u202e\u2066\u2069", "stops the line": "\x11\x13", "goes back to a mode that was saved": "\x1b[?1000s\x1b[?1000r",
+		"takes away the shell's reports of keys": "\x1b[<u\x1b[<9u", "changes what modified keys type": "\x1b[>1;3m\x1b[>2;3m\x1b[>4;1f\x1b[>4n",
+		"moves tab stops": "\x1b[3g\x1bH\x1b[?5W", "changes what differs between terminals": "\x1b[?8l\x1b[?12l\x1b[?67h\x1b[?1007l\x1b[?2027h",
+		"sets margins": "\x1b[?69h\x1b[2;5s", "colours the palette": "\x1b]4;1;red\a\x1b]10;#000\a\x1b]11;#000\a\x1b]104\a\x1b]P0000000\a",
+		"keeps titles": "\x1b[22;0t\x1b[23;0t", "protects cells": "\x1b[1\"q\x1bV", "keeps attributes": "\x1b[#{\x1b[#}",
 	} {
 		got, _ := filtered("<", s, ">")
 		got = strings.Trim(strings.TrimSuffix(strings.TrimPrefix(got, "<"), ">"), "\uFFFD")
@@ -82,8 +86,9 @@ func TestModesAreUndone(t *testing.T) {
 	for s, want := range map[string][2]string{
 		"\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?2004h": {"\x1b[?25l\x1b[?1000h\x1b[?1049h\x1b[?2004h", "\x1b[?2004l\x1b[?1049l\x1b[?1000l\x1b[?25h"},
 		"\x1b[?25l\x1b[?25h\x1b[?1;2004h\x1b[?2004l": {"\x1b[?1h", "\x1b[?1l"},
-		"\x1b[>1u\x1b[>5u\x1b[<u\x1b[>4;2m\x1b[3 q":  {"\x1b[>1u\x1b[>4;2m\x1b[3 q", "\x1b[<1u\x1b[>4m\x1b[0 q"},
-		"\x1b[31mred": {"", "\x1b[m"}, "\x1b[31mred\x1b[0m": {"", ""}, "\x1b[2;5r\x1b(0\x0e\x1b=": {"\x1b=", "\x1b7\x1b[r\x1b8\x1b>\x1b(B\x1b)B\x0f"},
+		"\x1b[>1u\x1b[>5u\x1b[<u\x1b[>4;2m\x1b[3 q":  {"\x1b[>1u\x1b[>4;2m\x1b[3 q", "\x1b[<u\x1b[>4m\x1b[0 q"},
+		"\x1b[31mred": {"", "\x1b[m"}, "\x1b[31mred\x1b[0m": {"", ""},
+		"\x1b[2;5r\x1b(0\x0e\x1b=": {"\x1b=", "\x1b7\x1b[r\x1b8\x1b>\x1b7\x1b[r\x1b8\x1b(B\x1b)B\x0f"},
 	} {
 		_, f := filtered(s)
 		if got := [2]string{f.Modes(), f.Undo()}; got != want {
@@ -121,6 +126,9 @@ func FuzzFilter(f *testing.F) {
 	for _, s := range []string{"a\x1b[31mb", "\x1b]0;t\ax", "\x1bP\x1b[31m\x1b\\", "\xe6\xbc\xa2\xe6\x1b[c", "\x1b[\x1b[?1049h\x9b", "\x1b(\x1b(0", "\x1b[>1u\x1b[=3u"} {
 		f.Add(s, 3)
 	}
+	for _, s := range outliving {
+		f.Add(s, 3)
+	}
 	f.Fuzz(func(t *testing.T, s string, at int) {
 		whole, filter := filtered(s)
 		if at = max(0, min(at, len(s))); true {
@@ -139,13 +147,14 @@ func FuzzFilter(f *testing.F) {
 				t.Fatalf("%q passes in %q", bad, whole)
 			}
 		}
-		if len(whole) > 3*len(s) || cap(filter.seq) > 2*maxClipboard || len(filter.modes.flags) > maxKeyboard {
+		if len(whole) > 6*len(s) || cap(filter.seq) > 2*maxClipboard || len(filter.modes.keys.flags[0])+len(filter.modes.keys.flags[1]) > 2*maxKeyboard {
 			t.Fatal("more is kept or written than came")
 		}
 		undo := filter.Undo()
-		if again, _ := filtered(undo); again != undo {
+		if again, _ := filtered(whole, undo); again != whole+undo {
 			t.Fatalf("%q undoes, and passes as %q", undo, again)
 		}
+		asBefore(t, whole+undo)
 	})
 }
 

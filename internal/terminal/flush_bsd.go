@@ -6,6 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const getTermios = unix.TIOCGETA
+
 // forgetTyped drops what was typed and not read.
 func forgetTyped(file Input) {
 	const read = 1

@@ -1,23 +1,38 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// modes are the modes of a terminal that a program has changed.
+// modes are the states of a terminal that a program has changed. Each state that can be
+// changed is undone by off; a sequence for any other one does not pass:
+//
+//	state                                 | undone by
+//	--------------------------------------|---------------------------------------------------
+//	private modes in privateModes         | their first value, which is the same on all terminals
+//	other private modes                   | not passed: terminals and users differ in their first value
+//	insertion, new lines                  | CSI 4 l, CSI 20 l
+//	reports of keys (kitty), each screen  | keyboard: one entry of the program's, taken from the stack again
+//	modifyOtherKeys; other XTMODKEYS      | CSI > 4 m; not passed, as formatOtherKeys
+//	lines that scroll; margins            | CSI r on both screens; not passed
+//	colours and attributes                | CSI m
+//	character sets, shift; others         | ESC ( B, ESC ) B, SI; not passed
+//	the cursor's form                     | CSI 0 SP q
+//	the keypad                            | ESC >
+//	tab stops, palette, titles and their stack, protected cells, C1 forms: not passed
 type modes struct {
-	private []int    // that are set and are not at first, and those in initial that are not; sorted
-	plain   []int    // alike, without "?"
-	flags   []string // of each change of the reports of keys (CSI > u), the newest last
-	others  string   // parameters of CSI > m, for reports of keys with modifiers; "" = none
-	cursor  string   // parameter of the cursor's form; "" = the user's
+	private []int // that are set and are not at first, and those in initial that are not; sorted
+	plain   []int // alike, without "?"
+	keys    keyboard
+	cursor  string // parameter of the cursor's form; "" = the user's
 	drawing [2]bool
 	shifted bool
 	keypad  bool
-	region  bool // lines scroll in a part of the screen
+	region  bool // once lines scrolled in a part of a screen
 	styled  bool // colours or other attributes were chosen
 	saved   bool // the terminal saved a cursor with them, which may come back
 }
@@ -25,22 +40,25 @@ type modes struct {
 // initial are the private modes that a terminal has at first.
 var initial = []int{7, 25}
 
-// drawing modes: application cursor keys, origin, wrap, repeat, blink, cursor, backspace
-// key, alternate screens, mouse, focus, wheel, paste, drawing at once, graphemes, and
-// reports of dark and light.
-var privateModes = []int{1, 6, 7, 8, 12, 25, 47, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016,
-	1047, 1048, 1049, 2004, 2026, 2027, 2031}
+// privateModes are application cursor keys, origin, wrap, cursor, alternate screens, the
+// keypad, mouse, focus, paste, drawing at once, and reports of dark and light. Not here
+// are those with another first value on some terminals, so that they could not be undone:
+// repeating keys (8), blinking (12), the backspace key (67), the wheel (1007), graphemes
+// (2027).
+var privateModes = []int{1, 6, 7, 25, 47, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 1047, 1048, 1049, 2004, 2026, 2031}
 
 // plainModes are insertion and new lines.
 var plainModes = []int{4, 20}
 
+// screenModes show the alternate screen.
+var screenModes = []int{47, 1047, 1049}
+
+// softModes are the private ones that a soft reset undoes.
+var softModes = []int{1, 6, 7, 25}
+
 // movements are the finals of sequences without marker and intermediate bytes that
 // draw, move, scroll, or erase on the screen.
-const movements = "@ABCDEFGHIJKLMPSTXZ`abdefgm"
-
-// maxKeyboard bounds how many changes of the keyboard's reports are remembered; a
-// terminal keeps fewer.
-const maxKeyboard = 16
+const movements = "@ABCDEFGHIJKLMPSTXZ`abdefm"
 
 // judge returns the control sequence s, without ESC [, as it may be passed on; "" = it
 // may not.
@@ -55,14 +73,13 @@ func (m *modes) judge(s string) string {
 	whole := "\x1b[" + marker + params + inter + final
 	switch marker + inter + final {
 	case "h", "l":
-		return set(&m.plain, list, plainModes, "\x1b[", final)
+		return m.setPlain(list, final == "h")
 	case "?h", "?l":
-		m.save(final == "h" && slices.ContainsFunc(list, func(p string) bool { return p == "1048" || p == "1049" }))
-		return set(&m.private, list, privateModes, "\x1b[?", final)
+		return m.setPrivate(list, final == "h")
 	case "?K":
 		return whole
 	case "r":
-		m.region = params != ""
+		m.region = m.region || params != ""
 		return whole
 	case "s", "u", "c", "?u": // the last two ask what a terminal and its keyboard can do
 		if params != "" && params != "0" {
@@ -71,34 +88,12 @@ func (m *modes) judge(s string) string {
 		m.save(final == "s")
 		return whole
 	case " q":
-		m.cursor = params
+		m.cursor = cmp.Or(params, "0")
 		return whole
-	case "!p": // terminals differ in what it undoes
-		return whole
-	case ">m":
-		m.others = params
-		if !strings.Contains(params, ";") {
-			m.others = ""
-		}
-		return whole
-	case ">u":
-		if len(m.flags) < maxKeyboard {
-			m.flags = append(m.flags, params)
-		}
-		return whole
-	case "<u":
-		n := 1
-		if params != "" {
-			n, _ = strconv.Atoi(list[0])
-		}
-		m.flags = m.flags[:max(0, len(m.flags)-n)]
-		return whole
-	case "=u":
-		if len(m.flags) == 0 {
-			return "" // there is nothing of the program's to change
-		}
-		m.flags[len(m.flags)-1] = list[0]
-		return whole
+	case "!p":
+		return m.softReset()
+	case ">m", ">u", "<u", "=u":
+		return m.keys.judge(marker+final, list)
 	}
 	switch {
 	case marker+inter+final != "?J" && (marker != "" || inter != "" || !strings.Contains(movements, final)):
@@ -133,28 +128,68 @@ func bounded(params string) bool {
 	return true
 }
 
-// set notes the modes of list that are known, and returns the sequence that sets them.
-func set(changed *[]int, list []string, known []int, prefix, final string) string {
-	var passed []string
+// setPrivate notes the modes of list that are known, and returns the sequences that set
+// or reset them, one for each.
+func (m *modes) setPrivate(list []string, on bool) string {
+	var s strings.Builder
+	for _, n := range known(list, privateModes) {
+		m.save(on && (n == 1048 || n == 1049))
+		note(&m.private, n, on != slices.Contains(initial, n))
+		sequence := fmt.Sprintf("\x1b[?%d%s", n, letter(on))
+		if slices.Contains(screenModes, n) {
+			sequence = m.keys.across(sequence, on)
+		}
+		s.WriteString(sequence)
+	}
+	return s.String()
+}
+
+func (m *modes) setPlain(list []string, on bool) string {
+	var s strings.Builder
+	for _, n := range known(list, plainModes) {
+		note(&m.plain, n, on)
+		fmt.Fprintf(&s, "\x1b[%d%s", n, letter(on))
+	}
+	return s.String()
+}
+
+// known are the numbers in list that are in modes.
+func known(list []string, modes []int) (numbers []int) {
 	for _, p := range list {
-		n, err := strconv.Atoi(p)
-		if err != nil || !slices.Contains(known, n) {
-			continue
-		}
-		passed = append(passed, strconv.Itoa(n))
-		at, found := slices.BinarySearch(*changed, n)
-		differs := (final == "h") != (prefix == "\x1b[?" && slices.Contains(initial, n))
-		switch {
-		case differs && !found:
-			*changed = slices.Insert(*changed, at, n)
-		case !differs && found:
-			*changed = slices.Delete(*changed, at, at+1)
+		if n, err := strconv.Atoi(p); err == nil && slices.Contains(modes, n) {
+			numbers = append(numbers, n)
 		}
 	}
-	if passed == nil {
-		return ""
+	return numbers
+}
+
+// note adds n to a sorted list, or removes it.
+func note(list *[]int, n int, in bool) {
+	at, found := slices.BinarySearch(*list, n)
+	switch {
+	case in && !found:
+		*list = slices.Insert(*list, at, n)
+	case !in && found:
+		*list = slices.Delete(*list, at, at+1)
 	}
-	return prefix + strings.Join(passed, ";") + final
+}
+
+// softReset returns the sequences for what a soft reset undoes, because terminals differ in
+// what theirs undoes.
+func (m *modes) softReset() string {
+	var s strings.Builder
+	for _, n := range softModes {
+		if slices.Contains(m.private, n) {
+			s.WriteString(m.setPrivate([]string{strconv.Itoa(n)}, slices.Contains(initial, n)))
+		}
+	}
+	s.WriteString(m.setPlain([]string{"4"}, false))
+	if m.region {
+		m.save(true)
+		s.WriteString("\x1b7\x1b[r\x1b8")
+	}
+	m.keypad, m.drawing, m.shifted, m.styled = false, [2]bool{}, false, false
+	return s.String() + "\x1b>\x1b(B\x1b)B\x0f\x1b[m"
 }
 
 // save notes that the terminal saves its cursor, if it does, with attributes and modes.
@@ -172,12 +207,7 @@ func (m *modes) on() string {
 	for _, n := range m.plain {
 		fmt.Fprintf(&s, "\x1b[%dh", n)
 	}
-	for _, f := range m.flags {
-		s.WriteString("\x1b[>" + f + "u")
-	}
-	if m.others != "" {
-		s.WriteString("\x1b[>" + m.others + "m")
-	}
+	s.WriteString(m.keys.on())
 	if m.cursor != "" {
 		s.WriteString("\x1b[" + m.cursor + " q")
 	}
@@ -187,16 +217,11 @@ func (m *modes) on() string {
 	return s.String()
 }
 
-// off undoes the modes. What concerns the keyboard comes before the alternate screen is
-// left, because some terminals keep it for each screen.
+// off undoes the modes. The reports of keys end before the alternate screen is left,
+// because some terminals keep them for each screen.
 func (m *modes) off() string {
 	var s strings.Builder
-	if n := len(m.flags); n > 0 {
-		fmt.Fprintf(&s, "\x1b[<%du", n)
-	}
-	if m.others != "" {
-		s.WriteString("\x1b[>4m")
-	}
+	s.WriteString(m.keys.off())
 	if m.region {
 		s.WriteString("\x1b7\x1b[r\x1b8")
 	}
@@ -208,6 +233,9 @@ func (m *modes) off() string {
 	}
 	for _, n := range slices.Backward(m.private) { // the screen after what has higher numbers
 		fmt.Fprintf(&s, "\x1b[?%d%s", n, letter(slices.Contains(initial, n)))
+	}
+	if m.region { // some terminals keep it for each screen
+		s.WriteString("\x1b7\x1b[r\x1b8")
 	}
 	if m.saved { // with the cursor of the first screen, modes may have come back
 		s.WriteString("\x1b[?6l\x1b[?7h")

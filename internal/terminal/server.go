@@ -53,6 +53,7 @@ type Server struct {
 // peer is a Client as the Server sees it.
 type peer struct {
 	conn   io.ReadWriteCloser
+	lost   func(undo string)
 	queue  bytes.Buffer
 	paused bool
 	redraw bool // its screen does not show what the program's does
@@ -74,15 +75,17 @@ func (s *Server) Sizes() <-chan Size { return s.sizes }
 func (s *Server) Signals() <-chan os.Signal { return s.signals }
 
 // Serve gives the terminal to the Client at the other end of conn, and takes it from
-// another one. It returns at once.
-func (s *Server) Serve(conn io.ReadWriteCloser) {
+// another one. It returns at once. lost is called when the Client is gone without a word
+// while the program has its terminal, such as after kill -9; undo takes that out of the
+// program's modes. nil = nothing is called.
+func (s *Server) Serve(conn io.ReadWriteCloser, lost func(undo string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.client; old != nil {
 		old.send(taken, nil)
 		old.gone = true
 	}
-	p := &peer{conn: conn}
+	p := &peer{conn: conn, lost: lost}
 	s.client = p
 	if s.open {
 		p.redraw = true
@@ -224,6 +227,9 @@ func (s *Server) lose(p *peer) {
 	p.gone = true
 	if s.client == p {
 		s.client = nil
+		if p.lost != nil && s.open && !p.paused {
+			go p.lost(s.screen.modes.off()) // a terminal may have been stopped
+		}
 		if !s.over {
 			s.signal(syscall.SIGHUP)
 		}

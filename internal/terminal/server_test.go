@@ -20,7 +20,7 @@ type far struct {
 func newFar(t *testing.T, s *Server) *far {
 	t.Helper()
 	here, there := net.Pipe()
-	s.Serve(there)
+	s.Serve(there, nil)
 	t.Cleanup(func() { here.Close() })
 	return &far{t, here, make([]byte, maxFrame)}
 }
