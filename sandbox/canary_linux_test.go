@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,7 @@ func TestAttackTheSecretIsNowhereElse(t *testing.T) {
 	printf '%s\n' "$v" >&2; printf '%s' "$v" >&2; printf '%s' "$v" | sed 's/["\\]/\\&/g' | sed 's/["\\]/\\&/g'; echo
 done
 stat -c '%a %U %n' "$CANARY_KEY_FILE" "$(dirname "$CANARY_KEY_FILE")"; stat -f -c %T "$CANARY_KEY_FILE"; wc -c <"$CANARY_KEY_FILE"; env | grep -c CANARY_
+printf 'k = "%s"\n' "$CANARY_SECRET" >leak.go; printf %s "$CANARY_SECRET" | base64 -w 9 >leak.txt; cp "$CANARY_KEY_FILE" leak.pem
 ls -A /.sbx-secrets; cat /proc/1/environ; echo ready; cat >/dev/null; `
 	for name, end := range map[string]struct {
 		script  string
@@ -142,6 +144,9 @@ ls -A /.sbx-secrets; cat /proc/1/environ; echo ready; cat >/dev/null; `
 				t.Errorf("the agent has %s", got)
 			}
 			searchFolder(t, tr.state)
+			if names := tr.result.Changes.Secrets(); !slices.Equal(names, []string{"CANARY_KEY", "CANARY_SECRET"}) {
+				t.Errorf("the files hold %q", names)
+			}
 			searchCanaries(t, "standard error", tr.stderr.Bytes())
 			searchCanaries(t, "what was said", []byte(strings.Join(tr.said, "\n")))
 			searchCanaries(t, "the plan", []byte(tr.plan.String()))

@@ -29,7 +29,7 @@ func (r *run) lookBefore(ctx context.Context) {
 			}
 		}
 		r.before, r.lookErr = changes.Take(ctx, r.plan.Project.Dir,
-			changes.Options{Keep: r.host.StateDir, Ours: ours, OutOfReach: r.outOfReach()})
+			changes.Options{Keep: r.host.StateDir, Ours: ours, OutOfReach: r.outOfReach(), Secrets: r.finder})
 	}()
 }
 
@@ -84,6 +84,9 @@ func (r *run) lookAfter(ctx context.Context) {
 		if len(set.Repositories) > 0 {
 			r.host.Say("warning: " + warnings[0])
 		}
+	}
+	for _, name := range set.Secrets() {
+		r.warn("the value of the secret " + name + " stands in files that the agent wrote; 'sbx-devc review' shows them first")
 	}
 	for _, line := range set.Unseen {
 		r.result.Warnings = append(r.result.Warnings, "the search for changes did not look at everything: "+line)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -25,13 +26,13 @@ const takeTimeout = 30 * time.Second
 // TakeCommits takes the commits that the agent of the run made out of the
 // volumes of its firewall's container, running or not, and writes them as
 // bundles into folder, the run's. The agent's container must have ended.
-// What git refuses is said in the notes. With an error a volume could not be read
+// secrets is what they are searched for; nil = nothing. What git refuses is said in the notes. With an error a volume could not be read
 // to its end, and the commits are those of the other volumes.
-func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git gitdir.Layout) (commits []gitdir.Commits,
-	notes []string, err error) {
+func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git gitdir.Layout, secrets *redact.Finder) (
+	commits []gitdir.Commits, notes []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, takeTimeout)
 	defer cancel()
-	t := &gitdir.Taker{Run: id, Folder: folder}
+	t := &gitdir.Taker{Run: id, Folder: folder, Secrets: secrets}
 	var errs []error
 	for _, p := range git.Private {
 		if len(p.Stores) == 0 {
@@ -65,7 +66,7 @@ func layoutLabel(git gitdir.Layout) string {
 func (r *run) takeCommits(ctx context.Context, left []string) {
 	var notes []string
 	var err error
-	r.result.Commits, notes, err = TakeCommits(ctx, r.engine, r.plan.ID, r.host.StateDir, r.plan.Project.Git)
+	r.result.Commits, notes, err = TakeCommits(ctx, r.engine, r.plan.ID, r.host.StateDir, r.plan.Project.Git, r.finder)
 	if err != nil {
 		notes = append(notes, fmt.Sprintf("not all of the agent's commits come back: %v", err))
 	}
@@ -81,6 +82,9 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 			line += ", the last one of what it left uncommitted"
 		}
 		r.host.Say(line + ", kept as " + c.Branch)
+		for _, name := range c.SecretNames() {
+			r.warn("the value of the secret " + name + " stands in commits of " + c.Branch + ": 'sbx-devc apply' asks about them")
+		}
 	}
 	if r.plan.inAction && len(r.result.Commits) > 0 { // a workflow has git, and no sbx-devc on its PATH
 		bundle := filepath.Join(r.host.StateDir, r.result.Commits[0].Bundle)

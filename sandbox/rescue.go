@@ -47,7 +47,12 @@ func rescueCommits(ctx context.Context, e *engine.Engine, n liveRun) (said []str
 		return []string{fmt.Sprintf("warning: the folder %s of the run %s is gone; commits that its agent made are "+
 			"not kept", n.StateDir, n.ID)}, nil
 	}
-	commits, notes, err := TakeCommits(ctx, e, n.ID, n.StateDir, layoutOf(labels[labelGit]))
+	commits, notes, err := TakeCommits(ctx, e, n.ID, n.StateDir, layoutOf(labels[labelGit]), nil)
+	if n.Secrets { // which nobody knows any more
+		for i := range commits {
+			commits[i].Unsearched = true
+		}
+	}
 	if saveErr := n.saveCommits(commits, notes); saveErr != nil {
 		return nil, errors.Join(err, saveErr)
 	}

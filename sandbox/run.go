@@ -72,7 +72,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	known := p.redactor(h.Secrets)
 	h.Say = func(line string) { say(known.String(visible.Line(line))) }
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}),
-		reach: newReach(), activity: newActivity(), redactor: known}
+		reach: newReach(), activity: newActivity(), redactor: known, finder: p.finder(h.Secrets)}
 	r.result.ID, r.result.Name, r.result.Folder = p.ID, p.Name, p.Folder()
 	defer func() {
 		r.result.Warnings = append(r.result.Warnings, p.Warnings...)
@@ -197,6 +197,7 @@ type run struct {
 	reach       *reach
 	activity    *activity
 	redactor    *redact.Redactor // of all that is kept and said
+	finder      *redact.Finder   // of secrets in files and commits
 	unreachable sync.Once        // says why the model API does not answer
 
 	before  *changes.Before // the project's files before the run; nil until looked is closed

@@ -261,3 +261,21 @@ func (p *Plan) redactor(values map[string]string) *redact.Redactor {
 	}
 	return redact.New(redact.Options{Secrets: secrets, Patterns: true})
 }
+
+// finder knows the secrets of the run that are looked for in the agent's files, with
+// their names: the given values, and those of variables whose names say secret.
+func (p *Plan) finder(values map[string]string) *redact.Finder {
+	var all []redact.Named
+	for name, value := range values {
+		all = append(all, redact.Named{Name: name, Value: value})
+	}
+	for _, v := range p.variables {
+		if name, value, _ := strings.Cut(v, "="); len(redact.SecretsOf([]string{v})) > 0 && !plainValue.MatchString(value) {
+			all = append(all, redact.Named{Name: name, Value: value})
+		}
+	}
+	for _, value := range p.hidden {
+		all = append(all, redact.Named{Name: "of an MCP server", Value: value})
+	}
+	return redact.NewFinder(all)
+}

@@ -309,7 +309,8 @@ func (a *app) gate(ctx context.Context, reviews []*review.Review, accept []strin
 	if len(unasked) == 0 {
 		return nil
 	}
-	return exitWith(exitRefused, diag.WithHint(fmt.Errorf("%s would act without being run, such as %s; nothing was done",
+	return exitWith(exitRefused, diag.WithHint(fmt.Errorf("%s would act without being run, or give a secret away, such as %s;"+
+		" nothing was done",
 		count(len(unasked), "changed file"), visible.Line(unasked[0])),
 		"look at it first (sbx-devc review), and name what you accept: %s", strings.Join(acceptFlags(unasked), " ")))
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/workspace/gitdir"
@@ -23,6 +24,9 @@ type reviewedRun struct {
 	commits                 []gitdir.Commits
 	answers, stdout, stderr string
 }
+
+// reviewedSecret is a secret of the run.
+const reviewedSecret = "c4nary-Value-7f3a9c"
 
 const reviewedID = "20260102-150405-ab12cd"
 
@@ -49,7 +53,8 @@ func newReviewedRun(t *testing.T, before, during string, copied bool) *reviewedR
 		summary["workTree"] = "tree"
 		r.shell(home, "cp -a project "+work)
 	}
-	taken, err := changes.Take(t.Context(), work, changes.Options{Keep: r.folder, OutOfReach: []string{".git"}})
+	taken, err := changes.Take(t.Context(), work, changes.Options{Keep: r.folder, OutOfReach: []string{".git"},
+		Secrets: redact.NewFinder([]redact.Named{{Name: "KEY", Value: reviewedSecret}})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,6 +252,51 @@ func TestAttackApplyShowsTrapsInCommits(t *testing.T) {
 	if strings.Contains(r.stderr, "!") {
 		t.Error(r.stderr)
 	}
+}
+
+// Attack: a secret of the run leaves with a harmless file, of a copy and of commits, also
+// of one that a later commit removes. apply and --auto-apply want the user's word, and
+// nothing that is printed shows it.
+func TestAttackASecretLeavesWithTheWork(t *testing.T) {
+	shows := func(r *reviewedRun) {
+		t.Helper()
+		if strings.Contains(r.stdout+r.stderr, reviewedSecret) {
+			t.Errorf("it is shown:\n%s%s", r.stdout, r.stderr)
+		}
+	}
+	const leak = `echo "x = '` + reviewedSecret + `'" >src/c.go; echo a2 >>src/a.go`
+	r := newReviewedRun(t, someFiles, leak, true)
+	r.wants(r.devc("apply", reviewedID), exitRefused, "! src/c.go  holds a secret of the run (line 1: the value of KEY",
+		"--accept-dangerous src/c.go")
+	shows(r)
+	for _, args := range [][]string{{"diff"}, {"review"}, {"review", "--json"}, {"review", "--html", "/dev/stdout"}} {
+		r.devc(append(args, reviewedID)...)
+		shows(r)
+	}
+	r.wants(r.devc("review", "--auto-apply", "**", reviewedID), exitFindings, "1 change undecided")
+	if exists(filepath.Join(r.project, "src", "c.go")) {
+		t.Error("it is there")
+	}
+	r.wants(r.devc("apply", "--accept-dangerous", "src/c.go", reviewedID), exitOK, "src/c.go: taken")
+	if got := r.shell(r.project, "cat src/c.go"); got != "x = '"+reviewedSecret+"'\n" {
+		t.Errorf("it holds %s", got)
+	}
+
+	r = newReviewedRun(t, someFiles, "true", false)
+	r.commit(leak + `; git add -A; git commit -qm one; mv src/c.go src/d.go; echo gone >src/e.go; git add -A; git commit -qm two; echo y >src/e.go`)
+	blob := func(name string) string {
+		return strings.TrimSpace(r.shell(filepath.Join(r.state, "agent"), "git rev-parse "+name))
+	}
+	in := func(object, file string) gitdir.SecretIn {
+		return gitdir.SecretIn{Place: redact.Place{Name: "KEY", At: 5, Size: len(reviewedSecret)}, Object: object, Path: file}
+	}
+	r.commits[0].Secrets = []gitdir.SecretIn{in(blob("HEAD:src/d.go"), "src/c.go"), in(blob("HEAD^:src/e.go"), "src/e.go"), in(blob("HEAD"), "")}
+	r.write(sandbox.SummaryFile, map[string]any{"folder": r.project, "commits": r.commits})
+	r.wants(r.devc("apply", reviewedID), exitRefused, "! src/d.go  holds a secret of the run (line 1: ", "! src/e.go  holds",
+		"in a commit: the value of KEY", "! message of "+blob("HEAD")[:12])
+	shows(r)
+	r.wants(r.devc("apply", "--accept-dangerous", "src/*", reviewedID), exitRefused, "--accept-dangerous 'message of "+blob("HEAD")[:12])
+	r.wants(r.devc("apply", "--accept-dangerous", "src/*", "--accept-dangerous", "message of *", reviewedID), exitOK)
 }
 
 // discard gives everything back that nobody has changed since, and says the rest.

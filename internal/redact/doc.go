@@ -5,6 +5,7 @@
 //
 //	secrets, patterns -> New -> Redactor -> String
 //	                                    \-> Writer (any chunking gives the same output)
+//	named secrets -> NewFinder -> Find -> places of a text, also of secrets in pieces
 //
 // It is a second line: what must not leak must not come near the text. An
 // agent that wants to smuggle a secret out can always encode it in a way that

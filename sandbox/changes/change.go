@@ -58,7 +58,9 @@ type Change struct {
 	Twin   string `json:"twin,omitempty"`  // a path that some file systems take for the same name
 	Sum    string `json:"sum,omitempty"`   // SHA-256 in hex of the file as it is now; "" = it was not read
 	Patch  Piece  `json:"patch,omitzero"`  // of PatchFile: its part of the diff
-	Former Piece  `json:"former,omitzero"` // of FormerFile: what a binary file held
+	Former Piece  `json:"former,omitzero"` // of FormerFile: what a file held whose former lines the diff does not show
+
+	Secrets []Secret `json:"secrets,omitempty"` // of the run, that it holds
 
 	// A folder with very many new or removed files is one Change.
 	Folded bool  `json:"folded,omitempty"`
@@ -67,7 +69,7 @@ type Change struct {
 
 	old, new []byte // content, while the diff is made; nil = none, or see Note
 	patch    []byte // of this change; nil = none, or see Note
-	former   []byte // what a binary file held
+	former   []byte // what the file held, where the patch does not tell
 	moved    fileID // to find From
 	gits     bool   // git's own files, which are no work of anybody's
 }

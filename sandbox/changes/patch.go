@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/org/claude-sandbox/internal/redact"
 )
 
 // Modes as git writes them into a patch.
@@ -19,24 +21,31 @@ const (
 )
 
 // makePatch turns the two sides of a change into its patch, or notes why there
-// is none. left is how many bytes the whole diff may still take.
-func (c *Change) makePatch(left, formerLeft *int64) {
+// is none. left is how many bytes the whole diff may still take. The secrets that f
+// finds are noted, and are asterisks in the patch.
+func (c *Change) makePatch(left, formerLeft *int64, f *redact.Finder) {
 	defer func() { c.old, c.new = nil, nil }()
 	if c.new != nil {
 		sum := sha256.Sum256(c.new)
 		c.Sum = hex.EncodeToString(sum[:])
 	}
+	for _, p := range f.Find([]byte(c.Path)) {
+		c.noteSecret(Secret{Name: p.Name, InName: true})
+	}
 	if c.Folded || c.Note != "" && c.new == nil {
 		return
 	}
-	text := c.patchText()
+	text := c.patchText(f)
+	c.Before.hideTarget(f)
+	c.After.hideTarget(f)
 	if int64(len(text)) > *left {
+		c.isUnshown(f)
 		c.Note, c.Plus, c.Minus = noteEnough, 0, 0
 		return
 	}
 	*left -= int64(len(text))
 	c.patch = text
-	if c.Note == NoteBinary && len(c.old) > 0 && int64(len(c.old)) <= *formerLeft {
+	if (c.Note == NoteBinary || c.HadSecret()) && len(c.old) > 0 && int64(len(c.old)) <= *formerLeft {
 		*formerLeft -= int64(len(c.old))
 		c.former = c.old
 	}
@@ -45,11 +54,11 @@ func (c *Change) makePatch(left, formerLeft *int64) {
 // patchText is a change in the form that git apply reads; nil where it has none,
 // such as for a folder. A path that became another type of thing is removed and
 // added.
-func (c *Change) patchText() []byte {
+func (c *Change) patchText(f *redact.Finder) []byte {
 	var out bytes.Buffer
 	if c.Kind == Type || c.Kind == Link {
-		c.side(&out, c.Before, nil, c.old, nil)
-		c.side(&out, nil, c.After, nil, c.new)
+		c.side(&out, c.Before, nil, c.old, nil, f)
+		c.side(&out, nil, c.After, nil, c.new, f)
 		return out.Bytes()
 	}
 	before := c.Before
@@ -58,12 +67,12 @@ func (c *Change) patchText() []byte {
 		fmt.Fprintf(&out, "sbx-devc: %s: %s; all that it holds now is shown as new\n", gitQuoted(c.Path), c.Note)
 		before = nil
 	}
-	c.side(&out, before, c.After, c.old, c.new)
+	c.side(&out, before, c.After, c.old, c.new, f)
 	return out.Bytes()
 }
 
 // side writes one file of a patch; nil states are what is not there.
-func (c *Change) side(out *bytes.Buffer, before, after *State, old, new []byte) {
+func (c *Change) side(out *bytes.Buffer, before, after *State, old, new []byte, f *redact.Finder) {
 	from, hasFrom := gitMode(before)
 	to, hasTo := gitMode(after)
 	if !hasFrom && !hasTo {
@@ -91,13 +100,22 @@ func (c *Change) side(out *bytes.Buffer, before, after *State, old, new []byte) 
 	case c.Kind == Mode || bytes.Equal(old, new):
 	case binary(old) || binary(new):
 		c.Note = NoteBinary
+		c.isUnshown(f)
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", a, b)
 	default:
 		text := diff.Diff("a", old, "b", new)
 		_, text, _ = bytes.Cut(text, []byte("+++ b\n")) // its own three lines of names
+		c.hideSecrets(text, f)
 		fmt.Fprintf(out, "--- %s\n+++ %s\n", a, b)
 		out.Write(text)
 		c.countLines(text)
+	}
+}
+
+// isUnshown notes the secrets of a file that the diff does not show.
+func (c *Change) isUnshown(f *redact.Finder) {
+	for _, p := range f.Find(c.new) {
+		c.noteSecret(Secret{Name: p.Name})
 	}
 }
 
@@ -196,7 +214,7 @@ func (s *Set) WritePatch(w io.Writer) error {
 	return nil
 }
 
-// writeFormer writes what binary files held, and notes in each change where.
+// writeFormer writes what files held whose former lines the diff does not show, and notes in each change where.
 func (s *Set) writeFormer(w io.Writer) error {
 	at := int64(0)
 	for i := range s.Changes {

@@ -14,6 +14,8 @@ type reader struct {
 	b     *Before
 	after *node
 	left  int64 // bytes that may still be read
+
+	unsearched int // files that were not searched for secrets
 }
 
 // Notes on changes whose content is not shown.
@@ -134,10 +136,13 @@ func (r *reader) diff(set *Set) {
 		r.contents(piece)
 		for i := range piece {
 			c := &piece[i]
-			c.makePatch(&patchLeft, &formerLeft)
+			c.makePatch(&patchLeft, &formerLeft, r.b.secrets)
 			set.Plus, set.Minus = set.Plus+c.Plus, set.Minus+c.Minus
 			set.Cut = set.Cut || c.Note == noteEnough
 		}
+	}
+	if r.unsearched > 0 {
+		set.Unseen = append(set.Unseen, counted(r.unsearched, "file was", "files were")+" not searched for the values of secrets")
 	}
 }
 
@@ -153,13 +158,21 @@ func (r *reader) contents(changes []Change) {
 	r.withOld(changes, old, func(i int, content []byte, note string) { changes[i].old, changes[i].Note = content, note })
 	for i := range changes {
 		c := &changes[i]
-		if !c.hasContent(c.After) || c.Folded || c.Kind == Mode || slices.Contains([]string{noteLarge, noteEnough}, c.Note) {
+		if c.Folded && c.Kind == Added {
+			r.searchUnshown(c)
+		}
+		if !c.hasContent(c.After) || c.Folded || c.Kind == Mode {
+			continue
+		}
+		if slices.Contains([]string{noteLarge, noteEnough}, c.Note) { // its former content already is
+			r.searchUnshown(c)
 			continue
 		}
 		content, err := r.read(c.Path)
 		switch {
 		case errors.Is(err, errLarge), errors.Is(err, errEnough):
 			c.Note = err.Error()
+			r.searchUnshown(c)
 		case err != nil:
 			c.Note = fmt.Sprintf("it cannot be read: %v", reason(err))
 		default:

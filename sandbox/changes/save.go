@@ -14,7 +14,7 @@ import (
 const (
 	PatchFile  = "changes.diff"   // the unified diff
 	SetFile    = "changes.json"   // the Set
-	FormerFile = "changes.former" // what changed binary files held, one after the other
+	FormerFile = "changes.former" // what files held whose former lines the diff does not show, one after the other
 )
 
 // file is the form of SetFile.

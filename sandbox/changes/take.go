@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
@@ -29,6 +30,8 @@ type Before struct {
 	out   map[string]bool   // see Options.OutOfReach
 	seen  []string          // what was not looked at at the beginning
 	sums  sums              // of what times do not tell of
+
+	secrets *redact.Finder // see Options.Secrets
 }
 
 // keptAt is a piece of the store.
@@ -46,6 +49,9 @@ type Options struct {
 	// .git with a volume over it. Changes in them are somebody else's and are not
 	// looked for; a folder that goes, or comes in its place, is.
 	OutOfReach []string
+	// Secrets are values of the run that no diff shows: changes that hold one name it.
+	// nil = none.
+	Secrets *redact.Finder
 }
 
 // Take remembers what is in a folder: of each file what the kernel says of it,
@@ -60,6 +66,7 @@ func Take(ctx context.Context, dir string, o Options) (*Before, error) {
 	b := &Before{
 		root: root, table: obeyed.NewTable(), taken: time.Now(), repo: findRepository(dir),
 		blobs: map[string]string{}, kept: map[string]keptAt{}, ours: map[string]bool{}, out: map[string]bool{},
+		secrets: o.Secrets,
 	}
 	for _, rel := range o.Ours {
 		b.ours[rel] = true
@@ -136,30 +143,41 @@ var errOther = errors.New("it changed while it was read")
 // readFile reads a regular file of at most maxFile bytes, which must be the one
 // that the walk saw. It follows no link and waits for no pipe.
 func readFile(root *os.Root, rel string, n *node) ([]byte, error) {
-	f, err := root.OpenFile(filepath.FromSlash(rel), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := openFile(root, rel, n)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	same := func() error {
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		if now := newNode(n.name, info); now.what != File || now.id != n.id || now.ctime != n.ctime || now.size != n.size {
-			return errOther
-		}
-		return nil
-	}
-	if err := same(); err != nil {
-		return nil, err
-	}
 	content := make([]byte, 0, min(n.size, maxFile)+1)
 	content, err = readUpTo(f, content)
 	if err != nil {
 		return nil, err
 	}
-	return content, same()
+	return content, isStill(f, n)
+}
+
+// openFile opens a file that must be the one that the walk saw.
+func openFile(root *os.Root, rel string, n *node) (*os.File, error) {
+	f, err := root.OpenFile(filepath.FromSlash(rel), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := isStill(f, n); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// isStill errs when an open file is not the one that the walk saw, or has changed since.
+func isStill(f *os.File, n *node) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if now := newNode(n.name, info); now.what != File || now.id != n.id || now.ctime != n.ctime || now.size != n.size {
+		return errOther
+	}
+	return nil
 }
 
 // readUpTo fills a buffer up to its capacity.

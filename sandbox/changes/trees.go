@@ -14,6 +14,7 @@ type Pair struct {
 	Before, After *State // nil = it is not there
 	Old, New      []byte // of files; nil where Note says why
 	Note          string
+	Secrets       []Secret // that New holds, which has asterisks in their place
 }
 
 // Large reports whether a file of so many bytes is too large to be shown.
@@ -42,7 +43,7 @@ func Of(pairs []Pair, names []string) *Set {
 	}
 	for _, p := range pairs {
 		change := newChange(p.Path, p.kind(), p.Before, p.After)
-		change.Note, change.old, change.new = p.Note, p.Old, p.New
+		change.Note, change.old, change.new, change.Secrets = p.Note, p.Old, p.New, p.Secrets
 		change.Class = c.b.table.Class(p.Path, nil)
 		for at := p.Path; p.Before == nil && at != "."; at = path.Dir(at) {
 			form := foldedPath(at)
@@ -59,7 +60,7 @@ func Of(pairs []Pair, names []string) *Set {
 	left, former := int64(maxPatch), int64(maxFormer)
 	for i := range set.Changes {
 		change := &set.Changes[i]
-		change.makePatch(&left, &former)
+		change.makePatch(&left, &former, nil)
 		set.Plus, set.Minus = set.Plus+change.Plus, set.Minus+change.Minus
 		set.Cut = set.Cut || change.Note == noteEnough
 	}

@@ -116,12 +116,15 @@ func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits) (*review.Review, 
 		return nil, err
 	}
 	var pairs []changes.Pair
+	shown := map[string]bool{} // contents, by git's name
 	for _, d := range found {
 		if r.isUsersOwn(path.Join(c.Repository, d.Path), d) {
 			continue
 		}
+		secrets := secretsOf(c, &d)
+		shown[d.NewID] = true
 		p := changes.Pair{Path: d.Path, Before: gitState(d.OldMode, d.OldSize, d.Old), After: gitState(d.NewMode, d.NewSize, d.New),
-			Old: d.Old, New: d.New}
+			Old: d.Old, New: d.New, Secrets: secrets}
 		switch {
 		case d.NewMode == 0o160000:
 			p.Note = "a submodule, at commit " + d.NewID
@@ -131,6 +134,7 @@ func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits) (*review.Review, 
 		pairs = append(pairs, p)
 	}
 	in := r.input
+	in.Earlier = earlier(c, shown)
 	in.Run, in.Set = c.Branch, changes.Of(pairs, names)
 	var patch bytes.Buffer
 	if err := in.Set.WritePatch(&patch); err != nil {
@@ -138,6 +142,46 @@ func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits) (*review.Review, 
 	}
 	in.Patch = patch.Bytes()
 	return review.New(in)
+}
+
+// secretsOf are the run's secrets in the new content of a file, which gets asterisks in
+// their place.
+func secretsOf(c gitdir.Commits, d *gitdir.Difference) (found []changes.Secret) {
+	for _, s := range c.Hide(d.NewID, d.New) {
+		at := changes.Secret{Name: s.Name, Line: gitdir.LineOf(d.New, s.At)}
+		if bytes.IndexByte(d.New, 0) >= 0 { // the diff does not show it
+			at.Line = 0
+		}
+		if !slices.Contains(found, at) {
+			found = append(found, at)
+		}
+	}
+	return found
+}
+
+// earlier are the secrets in commits that are not in the new files of the last one.
+func earlier(c gitdir.Commits, shown map[string]bool) (found []review.Earlier) {
+	for _, s := range c.Secrets {
+		e := review.Earlier{Path: s.Path, Finding: review.Finding{Kind: review.Value,
+			Text: "in a commit: the value of " + s.Name}}
+		switch {
+		case s.InName:
+			e.Text = "its name holds the value of " + s.Name
+		case s.Path == "":
+			e.Path = "message of " + s.Object[:min(len(s.Object), 12)]
+			e.Text = "the value of " + s.Name
+		case shown[s.Object]:
+			continue
+		}
+		if !slices.Contains(found, e) {
+			found = append(found, e)
+		}
+	}
+	if c.Unsearched {
+		found = append(found, review.Earlier{Path: c.Branch, Finding: review.Finding{Kind: review.NotShown,
+			Text: "not all of its commits were searched for the values of secrets"}})
+	}
+	return found
 }
 
 // isUsersOwn reports whether what a commit holds at name, below the project, is the file

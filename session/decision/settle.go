@@ -196,10 +196,10 @@ func (s *settler) before(f *review.File) (thing, error) {
 		return was, err
 	case c.Before.Size == 0:
 		was.content = []byte{}
-	case c.Note == changes.NoteBinary && c.Former.Size == c.Before.Size && s.former != nil:
-		was.content = make([]byte, c.Former.Size)
-		if _, err := s.former.ReadAt(was.content, c.Former.At); err != nil {
-			return was, fmt.Errorf("%w: %w", ErrNotKept, err)
+	case c.Note == changes.NoteBinary || c.HadSecret():
+		var err error
+		if was.content, err = s.kept(f); err != nil {
+			return was, err
 		}
 	case c.Note == "" && len(f.Before()) > 0:
 		content := []byte(nil)
@@ -210,7 +210,7 @@ func (s *settler) before(f *review.File) (thing, error) {
 			}
 		}
 		var err error
-		if was.content, err = review.Without(content, f.Before()); err != nil {
+		if was.content, err = review.Without(content, nil, f.Before()); err != nil {
 			return was, err
 		}
 	}
@@ -218,6 +218,19 @@ func (s *settler) before(f *review.File) (thing, error) {
 		return was, ErrNotKept
 	}
 	return was, nil
+}
+
+// kept is what a file held before the run, where the run kept it as a whole.
+func (s *settler) kept(f *review.File) ([]byte, error) {
+	c := f.Change
+	if c.Former.Size != c.Before.Size || s.former == nil {
+		return nil, ErrNotKept
+	}
+	content := make([]byte, c.Former.Size)
+	if _, err := s.former.ReadAt(content, c.Former.At); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotKept, err)
+	}
+	return content, nil
 }
 
 // mix is the result of the run without some of its hunks.
@@ -230,7 +243,13 @@ func (s *settler) mix(f *review.File, out []review.Hunk) (thing, error) {
 	if out[0].Part == review.Bits {
 		state.Mode, out = f.Change.Before.Mode, out[1:]
 	}
-	if content, err = review.Without(content, out); err != nil {
+	var former []byte
+	if f.Change.HadSecret() {
+		if former, err = s.kept(f); err != nil {
+			return thing{}, err
+		}
+	}
+	if content, err = review.Without(content, former, out); err != nil {
 		return thing{}, err
 	}
 	return thing{state: &state, content: content}, nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/session/review"
 	"github.com/org/claude-sandbox/session/runs"
@@ -61,22 +62,57 @@ func try(t *testing.T, copied bool) tried {
 
 func tryWith(t *testing.T, copied bool, agentDoes string) tried {
 	t.Helper()
+	return tryScript(t, copied, func(dir string) {
+		shell(t, dir, project)
+		write(t, dir, "src/many.go", lines(60))
+	}, func(dir string) {
+		shell(t, dir, agentDoes)
+		write(t, dir, "src/many.go", lines(60, "3:first", "30:second", "55:third"))
+	})
+}
+
+// tryFiles is a run that changes files.
+func tryFiles(t *testing.T, copied bool, before, after map[string]string) tried {
+	t.Helper()
+	writeAll := func(files map[string]string) func(dir string) {
+		return func(dir string) {
+			for rel, text := range files {
+				shell(t, dir, "mkdir -p "+filepath.Dir(rel))
+				write(t, dir, rel, text)
+			}
+		}
+	}
+	return tryScript(t, copied, writeAll(before), writeAll(after))
+}
+
+// file is one of the review.
+func (r tried) file(t *testing.T, rel string) *review.File {
+	t.Helper()
+	i := slices.IndexFunc(r.review.Files, func(f review.File) bool { return f.Path == rel })
+	if i < 0 {
+		t.Fatalf("%s is not in the review", rel)
+	}
+	return &r.review.Files[i]
+}
+
+// tryScript is a run of which the test's secret is known.
+func tryScript(t *testing.T, copied bool, begin, agent func(dir string)) tried {
+	t.Helper()
 	base := t.TempDir()
 	r := tried{keep: filepath.Join(base, "run"), work: runs.Work{Run: "run", Project: filepath.Join(base, "project")}}
 	r.work.Tree = r.work.Project
 	shell(t, base, "mkdir run project")
-	shell(t, r.work.Project, project)
-	write(t, r.work.Project, "src/many.go", lines(60))
+	begin(r.work.Project)
 	if copied {
 		r.work.Tree = filepath.Join(r.keep, "tree")
 		shell(t, base, "cp -a project run/tree")
 	}
-	before, err := changes.Take(t.Context(), r.work.Tree, changes.Options{Keep: r.keep})
+	before, err := changes.Take(t.Context(), r.work.Tree, changes.Options{Keep: r.keep,
+		Secrets: redact.NewFinder([]redact.Named{{Name: "KEY", Value: secretValue}})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shell(t, r.work.Tree, agentDoes)
-	write(t, r.work.Tree, "src/many.go", lines(60, "3:first", "30:second", "55:third"))
+	agent(r.work.Tree)
 	set := before.Compare(t.Context())
 	if err := errors.Join(set.Save(r.keep), before.Close()); err != nil {
 		t.Fatal(err)

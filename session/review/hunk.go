@@ -32,6 +32,8 @@ type Hunk struct {
 	Origin   Origin    `json:"origin"`
 
 	Text []byte `json:"-"` // lines of a unified diff, without the line of positions
+
+	hidden bool // asterisks may stand in its lines for values of secrets
 }
 
 // errDiff reports a diff that has another form than ours.
@@ -163,9 +165,43 @@ func (h *Hunk) sides() (old, fresh []byte) {
 // ErrOther reports a content that does not have the lines of a hunk.
 var ErrOther = errors.New("it does not hold the lines of the run any more")
 
+// withoutSecrets are the sides of a hunk in whose lines asterisks stand for secrets:
+// fresh is the beginning of content, which has its new lines, and the removed lines are
+// those of former, what all of the file held before; nil = the hunk's own are true.
+func (h *Hunk) withoutSecrets(content, former []byte) (old, fresh []byte) {
+	rest, skipped := content, former
+	for range h.OldStart - 1 {
+		_, skipped = cutLine(skipped)
+	}
+	for text := h.Text; len(text) > 0; {
+		var line, own, was []byte
+		line, text = cutLine(text)
+		if line[0] == ' ' || line[0] == '+' {
+			own, rest = cutLine(rest)
+			fresh = append(fresh, own...)
+		}
+		if line[0] == ' ' || line[0] == '-' {
+			was, skipped = cutLine(skipped)
+		}
+		switch {
+		case line[0] == ' ':
+			old = append(old, own...)
+		case line[0] == '-' && former == nil:
+			old = append(old, line[1:]...)
+			if len(text) > 0 && text[0] == '\\' {
+				old = bytes.TrimSuffix(old, []byte("\n"))
+			}
+		case line[0] == '-':
+			old = append(old, was...)
+		}
+	}
+	return old, fresh
+}
+
 // Without takes hunks out of the content that a file has after all of its hunks. It
-// fails with ErrOther where that content is another one.
-func Without(content []byte, hunks []Hunk) ([]byte, error) {
+// fails with ErrOther where that content is another one. former is what the file held
+// before them all, where a diff that hides secrets does not tell; nil = it does.
+func Without(content, former []byte, hunks []Hunk) ([]byte, error) {
 	var out []byte
 	line := 1 // of content, at its beginning
 	for _, h := range hunks {
@@ -182,6 +218,9 @@ func Without(content []byte, hunks []Hunk) ([]byte, error) {
 			out = append(out, l...)
 		}
 		old, fresh := h.sides()
+		if h.hidden {
+			old, fresh = h.withoutSecrets(content, former)
+		}
 		if line != start || !bytes.HasPrefix(content, fresh) {
 			return nil, ErrOther
 		}

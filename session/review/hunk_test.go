@@ -37,10 +37,10 @@ func FuzzWithout(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Without(b, hunks); err != nil || !bytes.Equal(got, a) {
+		if got, err := Without(b, nil, hunks); err != nil || !bytes.Equal(got, a) {
 			t.Fatalf("%v: got %q of\n%s\nwant %q", err, got, patchOf(a, b), a)
 		}
-		if got, err := Without(b, nil); err != nil || !bytes.Equal(got, b) {
+		if got, err := Without(b, nil, nil); err != nil || !bytes.Equal(got, b) {
 			t.Fatal(err)
 		}
 		var out, in []Hunk
@@ -51,7 +51,7 @@ func FuzzWithout(f *testing.F) {
 				in = append(in, h)
 			}
 		}
-		some, err := Without(b, out)
+		some, err := Without(b, nil, out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func FuzzWithout(f *testing.F) {
 			}
 			in[j].NewStart += shift
 		}
-		if got, err := Without(some, in); err != nil || !bytes.Equal(got, a) {
+		if got, err := Without(some, nil, in); err != nil || !bytes.Equal(got, a) {
 			t.Fatalf("%v: in two steps: got %q, want %q", err, got, a)
 		}
 	})

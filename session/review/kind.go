@@ -7,6 +7,7 @@ type Kind string
 
 // The kinds, the most dangerous first.
 const (
+	Value      Kind = "secret-value"
 	Repository Kind = "repository"
 	Git        Kind = "git"
 	Shell      Kind = "shell"
@@ -32,12 +33,14 @@ type KindInfo struct {
 	Kind  Kind
 	Words string // for people
 	// Unasked says that it acts when nobody runs the project: git, a shell, an editor,
-	// an agent, a hook, CI or an install obeys it; or that it is not what it looks like.
+	// an agent, a hook, CI or an install obeys it; that it is not what it looks like; or
+	// that it carries a secret to whoever gets the files.
 	Unasked bool
 }
 
 // kinds is the table of the kinds, the most dangerous first.
 var kinds = [...]KindInfo{
+	{Value, "holds a secret of the run", true},
 	{Repository, "a new repository, whose configuration names programs", true},
 	{Git, "git obeys it", true},
 	{Shell, "shells and prompts obey it", true},

@@ -24,6 +24,13 @@ type Input struct {
 	Calls   []agent.Call   // of the transcript; nil = none is known
 	Audit   []audit.Record // what the firewall decided
 	NoAudit bool           // nobody recorded what was read from the network
+	Earlier []Earlier      // in commits before the last one, whose files Set does not have
+}
+
+// Earlier is something dangerous in commits that is not in the files of the last one.
+type Earlier struct {
+	Path string // of a file, or what else it is
+	Finding
 }
 
 // Review is the changes of a run, the dangerous ones first.
@@ -75,6 +82,9 @@ func New(in Input) (*Review, error) {
 		r.Files = append(r.Files, f)
 	}
 	r.addRepositories(in.Set.Repositories, origins)
+	for _, e := range in.Earlier {
+		r.addAlone(e.Path, "in the commits", e.Finding, origins)
+	}
 	for i := range r.Files {
 		f := &r.Files[i]
 		if f.Kinds = f.kinds(); f.Dangerous() {
@@ -100,11 +110,16 @@ func (r *Review) addRepositories(found []changes.Repository, origins *origins) {
 			r.Files[i].Findings = append([]Finding{at}, r.Files[i].Findings...)
 			continue
 		}
-		f := File{Path: repo.Path, What: "new repository", Findings: []Finding{at}, Change: changes.Change{Path: repo.Path, Folded: true}}
-		f.whole("")
-		origins.fill(&f)
-		r.Files = append(r.Files, f)
+		r.addAlone(repo.Path, "new repository", at, origins)
 	}
+}
+
+// addAlone adds a finding about a path that is not among the changes.
+func (r *Review) addAlone(path, what string, at Finding, origins *origins) {
+	f := File{Path: path, What: what, Findings: []Finding{at}, Change: changes.Change{Path: path, Folded: true}}
+	f.whole("")
+	origins.fill(&f)
+	r.Files = append(r.Files, f)
 }
 
 // finder finds what is dangerous.
@@ -124,6 +139,9 @@ func (at *finder) file(c changes.Change, patch []byte) (File, error) {
 	hunks, err := splitPatch(patch)
 	if err != nil {
 		return f, err
+	}
+	for i := range hunks {
+		hunks[i].hidden = len(c.Secrets) > 0
 	}
 	about := fmt.Sprint(c.Kind, stateWords(c.Before), stateWords(c.After))
 	if c.Kind != changes.Changed || len(hunks) == 0 || c.Note != "" {
@@ -165,14 +183,32 @@ func (at *finder) find(f *File, hunks []Hunk) {
 	f.findByName(at.table)
 	f.findByState()
 	looks := newLook(f.Path, at.secrets)
+	for _, s := range f.Change.Secrets {
+		switch {
+		case s.InName:
+			f.add(Value, "its name holds the value of "+s.Name)
+		case s.Line == 0 && !s.Former:
+			f.add(Value, "the value of "+s.Name)
+		}
+	}
 	for i := range hunks {
-		found := looks.hunk(&hunks[i])
+		found := append(f.values(&hunks[i]), looks.hunk(&hunks[i])...)
 		if len(f.Hunks) == 1 {
 			f.Hunks[0].Findings = append(f.Hunks[0].Findings, found...)
 			continue
 		}
 		f.Hunks[len(f.Hunks)-len(hunks)+i].Findings = found
 	}
+}
+
+// values are the secrets whose values a hunk brings.
+func (f *File) values(h *Hunk) (found []Finding) {
+	for _, s := range f.Change.Secrets {
+		if s.Line > 0 && s.Line >= h.NewStart && s.Line < h.NewStart+h.NewLines {
+			found = append(found, Finding{Value, s.Line, "the value of " + s.Name + ", shown as asterisks"})
+		}
+	}
+	return found
 }
 
 // findByName looks at the path.

@@ -163,7 +163,7 @@ func (r *scratch) fill(ctx context.Context, found []Difference, ids [][2]string)
 	return nil
 }
 
-// contents reads blobs of known sizes.
+// contents reads blobs and commits of known sizes.
 func (r *scratch) contents(ctx context.Context, names []string, sizes map[string]int64) (map[string][]byte, error) {
 	contents := map[string][]byte{}
 	if len(names) == 0 {
@@ -176,7 +176,9 @@ func (r *scratch) contents(ctx context.Context, names []string, sizes map[string
 	in := bufio.NewReader(strings.NewReader(text))
 	for _, name := range names {
 		head, err := in.ReadString('\n')
-		if err != nil || head != fmt.Sprintf("%s blob %d\n", name, sizes[name]) {
+		hash, kindAndSize, _ := strings.Cut(head, " ")
+		kind, size, _ := strings.Cut(strings.TrimSuffix(kindAndSize, "\n"), " ")
+		if err != nil || hash != name || kind != "blob" && kind != "commit" || size != strconv.FormatInt(sizes[name], 10) {
 			return nil, errors.New("git's answer has another form than expected")
 		}
 		content := make([]byte, sizes[name])

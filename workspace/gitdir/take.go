@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/redact"
 )
 
 // Bounds on what is taken from a volume, which holds what the agent likes.
@@ -34,6 +36,9 @@ type Commits struct {
 	Dir        string `json:"gitDir"`               // the host's git directory
 	Common     string `json:"commonDir"`            // and where its refs and objects are
 
+	Secrets    []SecretIn `json:"secrets,omitempty"`    // of the run, in what its commits bring
+	Unsearched bool       `json:"unsearched,omitempty"` // not all of it was searched for secrets
+
 	// KeepsHead and HeadIsBorn are what the function KeepsHead says when Take ends.
 	KeepsHead  bool `json:"-"`
 	HeadIsBorn bool `json:"-"`
@@ -43,9 +48,11 @@ type Commits struct {
 type Taker struct {
 	Run    string // its id, for the names of the branches
 	Folder string // an existing one, for bundles
-	work   string
-	taken  []Commits
-	notes  []string
+	// Secrets are looked for in all that the commits bring; nil = none.
+	Secrets *redact.Finder
+	work    string
+	taken   []Commits
+	notes   []string
 }
 
 // Take reads the archive of a volume, and writes a bundle for each repository
@@ -256,6 +263,11 @@ func (t *Taker) finish(ctx context.Context, a *arrival) error {
 	}
 	host := &scratch{dir: a.store.Dir}
 	for i, c := range branches {
+		if t.Secrets != nil {
+			if err := clean.search(ctx, &branches[i], t.Secrets); err != nil {
+				t.notes = append(t.notes, fmt.Sprintf("the commits of %s were not searched for secrets: %v", c.Branch, err))
+			}
+		}
 		branches[i].KeepsHead, branches[i].HeadIsBorn = host.keepsHead(ctx, c, a.quarantine)
 	}
 	t.taken = append(t.taken, branches...)

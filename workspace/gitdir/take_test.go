@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -23,7 +24,8 @@ type volume struct {
 	host, dir  string // the repository's folder, and the agent's git directory
 	secret     string // another repository of the host's
 	layout     Layout
-	extra      []tar.Header // that the archive ends with
+	secrets    *redact.Finder // of the run
+	extra      []tar.Header   // that the archive ends with
 	extraBytes map[string][]byte
 }
 
@@ -161,7 +163,7 @@ func (v *volume) take() (commits []Commits, notes []string, folder string, err e
 	if err := out.Close(); err != nil {
 		v.t.Fatal(err)
 	}
-	taker := &Taker{Run: "run", Folder: v.t.TempDir()}
+	taker := &Taker{Run: "run", Folder: v.t.TempDir(), Secrets: v.secrets}
 	err = taker.Take(v.t.Context(), v.layout.Private[0], &renamed)
 	commits, notes = taker.Taken()
 	return commits, notes, taker.Folder, err
