@@ -22,6 +22,9 @@ const (
 	Cancelled Conclusion = "cancelled"
 	Attended  Conclusion = "attended" // a person worked with it on a terminal until it ended; no failure
 	Tampered  Conclusion = "tampered" // the output cannot be Claude's alone, or no model stands behind it
+	// Unsandboxed: Claude worked on this machine without a sandbox. Nothing was watched, so
+	// nothing is judged, and no reader of results takes it for a run in the sandbox.
+	Unsandboxed Conclusion = "unsandboxed"
 	// Unprotected: somebody on the host took away what protected a path of the
 	// workspace, and the agent was ended.
 	Unprotected Conclusion = "unprotected"

@@ -11,8 +11,17 @@ import (
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
+
+// sandboxOf says whether a run had a sandbox, in the words of the settings.
+func sandboxOf(result *Result) string {
+	if result.Outcome.Conclusion == agent.Unsandboxed {
+		return settings.SandboxNone
+	}
+	return settings.SandboxDevcontainer
+}
 
 // saveFirstSummary writes what a run says of itself until its end: which project
 // it is of. One that is killed outright leaves this.
@@ -57,6 +66,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		ID            string           `json:"id"`
 		Name          string           `json:"name,omitempty"`
 		Folder        string           `json:"folder"`
+		Sandbox       string           `json:"sandbox"`            // "devcontainer", or "none" for a run without a sandbox
 		WorkTree      string           `json:"workTree,omitempty"` // the copy that the agent worked in, in the run's folder
 		ExitCode      int              `json:"exitCode"`
 		Conclusion    string           `json:"conclusion"`
@@ -83,7 +93,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 	}{
 		SchemaVersion: 1, ID: result.ID, Name: result.Name, Folder: result.Folder, WorkTree: result.WorkTree, ExitCode: result.ExitCode,
 		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
-		Commits: result.Commits, Prompt: result.Prompt, Model: result.Model,
+		Sandbox: sandboxOf(result), Commits: result.Commits, Prompt: result.Prompt, Model: result.Model,
 		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD,
 		Egress: []report.Row{}, Changed: []string{}, Warnings: append([]string{}, result.Warnings...), Notes: append([]string{},
 			result.Notes...), Milliseconds: result.Timings.milliseconds(),

@@ -24,7 +24,7 @@ const OwnSettingsName = "settings.jsonc"
 // alone, and not in the project: see package userdir. Relative mounts are the folder's.
 // Errors carry an exit code; *SettingsError is one of them.
 func OwnSettings(own userdir.Dir, project string) (*settings.File, error) {
-	return ownFile(own, OwnSettingsName, project, "your own settings", "'sbx-devc settings check' checks it")
+	return ownFile(own, OwnSettingsName, project, settings.ReadOwnFile, "your own settings", "'sbx-devc settings check' checks it")
 }
 
 // ProfilesFolder holds the settings of profiles, in the user's folder.
@@ -45,12 +45,13 @@ func ProfileSettings(own userdir.Dir, profile, project string) (*settings.File, 
 			return nil, exitcode.With(exitcode.Config, err)
 		}
 	}
-	return ownFile(own, ProfileFile(profile), project, "the profile "+profile, "'sbx-devc profile validate "+profile+"' checks it")
+	check := "'sbx-devc profile validate " + profile + "' checks it"
+	return ownFile(own, ProfileFile(profile), project, settings.ReadFile, "the profile "+profile, check)
 }
 
 // ownFile reads a file of settings in the user's folder. what it is, and how it is
 // checked, is for errors.
-func ownFile(own userdir.Dir, rel, project, what, check string) (*settings.File, error) {
+func ownFile(own userdir.Dir, rel, project string, read func(string) (*settings.File, error), what, check string) (*settings.File, error) {
 	name := own.File(rel)
 	info, err := os.Stat(name)
 	switch {
@@ -64,7 +65,7 @@ func ownFile(own userdir.Dir, rel, project, what, check string) (*settings.File,
 	if err := errors.Join(own.Check(project), userdir.CheckOwner(name, info)); err != nil {
 		return nil, exitcode.With(exitcode.Config, err)
 	}
-	file, err := settings.ReadFile(name)
+	file, err := read(name)
 	if err != nil {
 		return nil, exitcode.With(exitcode.NoInput, fmt.Errorf("reading %s: %w", what, err))
 	}

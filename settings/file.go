@@ -21,6 +21,9 @@ type File struct {
 	Lists    map[string][]byte // the files that its lists name with "@", by these names; nil = none
 	Settings *Accepted         // nil when a finding is an error
 	Findings []diag.Finding
+	// SandboxMode is one of SandboxModes, or "" where the file does not say. ReadOwnFile
+	// alone sets it.
+	SandboxMode string
 }
 
 // ErrLink reports a symbolic link in the place of a project's settings.
@@ -34,7 +37,13 @@ var ErrLink = errors.New("is a symbolic link")
 // may have put a link there, to be judged by a file of somebody else's or to have
 // that changed. So neither the file nor the folder may be a link, and the file
 // must be a regular one. Every other path is the user's word, and may be a pipe.
-func ReadFile(path string) (*File, error) {
+func ReadFile(path string) (*File, error) { return readFile(path, nil) }
+
+// ReadOwnFile is ReadFile for the user's own settings, which may also say whether runs
+// have a sandbox. No other file can: see SandboxModes.
+func ReadOwnFile(path string) (*File, error) { return readFile(path, SandboxModes) }
+
+func readFile(path string, sandboxModes []string) (*File, error) {
 	project, err := projectInfo(path)
 	if err != nil {
 		return nil, err
@@ -58,7 +67,8 @@ func ReadFile(path string) (*File, error) {
 		return nil, err
 	}
 	file := &File{Path: path, Source: source}
-	file.Settings, file.Findings = Parse(path, source, file.keepLists(DirReader(filepath.Dir(path))))
+	lists := file.keepLists(DirReader(filepath.Dir(path)))
+	file.Settings, file.SandboxMode, file.Findings = parse(path, source, lists, sandboxModes)
 	return file, nil
 }
 

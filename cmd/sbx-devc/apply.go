@@ -206,12 +206,19 @@ func (a *app) namedRun(args []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return a.runs().NewestOf(false, project)
+		run, err := a.runs().NewestOf(false, project)
+		if err == nil {
+			err = runs.CheckSandbox(run)
+		}
+		return run, err
 	}
 	run := a.runs().Find(args[0])
 	if !filekind.IsFolder(run) {
 		return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run at %s", run),
 			"give a run's id or its folder; runs are kept in %s", a.runs().Dir()))
+	}
+	if err := runs.CheckSandbox(run); err != nil {
+		return "", err
 	}
 	return filepath.Abs(run)
 }

@@ -93,6 +93,9 @@ func (a *app) diff(o diffOptions, args []string) error {
 func (a *app) changedRun(args []string) (string, error) {
 	if len(args) == 1 {
 		folder := a.runs().Find(args[0])
+		if err := runs.CheckSandbox(folder); err != nil {
+			return "", err
+		}
 		if !filekind.IsRegular(filepath.Join(folder, changes.SetFile)) {
 			return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no run that kept what changed", args[0]),
 				"give a run's id or its folder; runs are kept in %s", a.runs().Dir()))
@@ -103,7 +106,10 @@ func (a *app) changedRun(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, folder := range a.runs().Newest() {
+	for id, folder := range a.runs().Newest() {
+		if runs.ProjectOf(folder) == project && runs.CheckSandbox(folder) != nil {
+			a.sayLine("note: a newer run, %s, %v", id, runs.ErrNoSandbox)
+		}
 		if runs.ProjectOf(folder) == project && filekind.IsRegular(filepath.Join(folder, changes.SetFile)) {
 			return folder, nil
 		}

@@ -36,6 +36,7 @@ type runOptions struct {
 	containers   containerFlags
 	output       outputFlags
 	terminal     terminalFlags
+	sandbox      sandboxFlags
 	result       resultFlags
 	dryRun       bool
 }
@@ -59,6 +60,7 @@ func (o *runOptions) groups() []runGroup {
 		&o.containers,
 		&o.output,
 		&o.terminal,
+		&o.sandbox,
 		&o.result,
 	}
 }
@@ -121,6 +123,25 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 			for _, group := range o.groups() {
 				if err := group.check(cmd.Flags()); err != nil {
 					return exitWith(exitUsage, err)
+				}
+			}
+			choice, err := a.sandboxChoice(&o, given.dir)
+			if err != nil {
+				return err
+			}
+			if choice.None {
+				if err := onlyPlain(cmd.Flags()); err != nil {
+					return err
+				}
+				without := o.dryRun
+				if !without {
+					if without, err = a.acceptsRisks(cmd.Context(), &o.sandbox, choice); err != nil {
+						return err
+					}
+				}
+				if without {
+					dir, folder := a.runDir(given.dir)
+					return a.runUnconfined(o, dir, folder, choice)
 				}
 			}
 			if o.terminal.needsSupervisor() && !o.dryRun {
@@ -199,7 +220,7 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 		_, err := fmt.Fprintln(a.stdout, plan)
 		return err
 	}
-	summary, err := o.result.openSummary(plan)
+	summary, err := o.result.openSummary(plan.Folder())
 	if err != nil {
 		return err
 	}

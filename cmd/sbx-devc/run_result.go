@@ -42,11 +42,11 @@ func (o *resultFlags) plan(p *sandbox.Options) { p.Name, p.CommitLeft = o.name, 
 
 // openSummary opens the file for the summary, nil = none is wanted. A file that cannot
 // be written is found before the run has been paid for.
-func (o *resultFlags) openSummary(plan *sandbox.Plan) (*session.SummaryFile, error) {
+func (o *resultFlags) openSummary(project string) (*session.SummaryFile, error) {
 	if o.summaryFile == "" {
 		return nil, nil
 	}
-	summary, err := session.OpenSummary(o.summaryFile, plan.Folder())
+	summary, err := session.OpenSummary(o.summaryFile, project)
 	if err != nil {
 		return nil, exitWith(exitNoInput, fmt.Errorf("--summary-file: %w", err))
 	}

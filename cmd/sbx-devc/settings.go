@@ -79,6 +79,13 @@ that asks for more than you allowed, is left out with a note.`,
 		if err != nil {
 			return err
 		}
+		choice, err := a.sandboxChoice(&runOptions{sandbox: sandboxFlags{mode: a.getenv(variableOf(modeFlag))}}, named)
+		if err != nil {
+			return err
+		}
+		if choice.None {
+			a.sayLine("note: sandbox_mode is none (%s): runs have no sandbox, and nothing of this holds for them", choice.Origin)
+		}
 		return a.showValues(values, origin, asJSON)
 	}
 	return cmd

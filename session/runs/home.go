@@ -125,15 +125,20 @@ func (h Home) Newest() iter.Seq2[string, string] {
 // over because it has no log yet is noted. That there is none is an error, which
 // names the run that it could be meant for.
 func (h Home) NewestOf(withLog bool, project string) (string, error) {
-	other, without := "", ""
+	other, without, bare := "", "", ""
 	for id, folder := range h.Newest() {
 		mine := project == "" || ProjectOf(folder) == project
 		switch {
+		case withLog && mine && CheckSandbox(folder) != nil:
+			bare = cmp.Or(bare, id)
 		case withLog && !filekind.IsRegular(filepath.Join(folder, sandbox.AuditFile)):
 			if mine {
 				without = cmp.Or(without, id)
 			}
 		case mine:
+			if bare != "" {
+				h.note(fmt.Sprintf("note: this is about %s; a newer run, %s, %v", id, bare, ErrNoSandbox))
+			}
 			if without != "" {
 				h.note(fmt.Sprintf("note: this is about %s; a newer run, %s, has no audit log yet: "+
 					"name it to ask its containers, while they are there", id, without))
@@ -150,6 +155,9 @@ func (h Home) NewestOf(withLog bool, project string) (string, error) {
 	}
 	if withLog {
 		what += " with an audit log"
+	}
+	if bare != "" {
+		hint = fmt.Sprintf("the run %s %v", bare, ErrNoSandbox)
 	}
 	if other != "" {
 		of := cmp.Or(ProjectOf(other), "a project that it does not name")

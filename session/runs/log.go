@@ -91,6 +91,9 @@ func (h Home) ReadLogs(ctx context.Context, args []string, project string) (Log,
 func (h Home) Log(ctx context.Context, arg string) (Log, error) {
 	file := h.Find(arg)
 	folder := file
+	if err := CheckSandbox(folder); err != nil {
+		return Log{}, err
+	}
 	if filekind.IsFolder(file) {
 		file = filepath.Join(file, sandbox.AuditFile)
 	}

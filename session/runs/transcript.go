@@ -23,6 +23,9 @@ const followPause = 200 * time.Millisecond
 // Transcript copies what Claude printed in a run to w, and with follow what it
 // prints until the run's end, or until ctx is done.
 func (h Home) Transcript(ctx context.Context, r Run, follow bool, w io.Writer) error {
+	if err := CheckSandbox(r.Folder); err != nil {
+		return err
+	}
 	f, err := os.Open(filepath.Join(r.Folder, TranscriptFile))
 	for follow && errors.Is(err, fs.ErrNotExist) && h.goesOn(r.ID) && pause(ctx) {
 		f, err = os.Open(filepath.Join(r.Folder, TranscriptFile))
