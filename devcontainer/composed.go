@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
@@ -16,6 +17,7 @@ type Composed struct {
 	Project *compose.Project
 	Service *compose.Service // the one that becomes the dev container; nil when it is not there
 	First   string           // first file as the configuration names it; paths start in its folder
+	Files   []string         // names in the tree of all that it says so by, also what they include and .env; in the order of reading
 }
 
 // readCompose reads the project's Compose files; nil when it has none.
@@ -23,7 +25,8 @@ func readCompose(p *Project) *Composed {
 	if len(p.Compose) == 0 || p.Object() == nil {
 		return nil
 	}
-	c := &Composed{Project: p.ComposeWith(nil)}
+	c := &Composed{}
+	c.Project, c.Files = p.composeWith(nil)
 	for _, n := range rights.Texts(p.Object().Member("dockerComposeFile")) {
 		if name, ok := p.Path(n.Text); ok && p.Tree.Kind(name) == File {
 			c.First = filepath.ToSlash(n.Text)
@@ -40,8 +43,14 @@ func readCompose(p *Project) *Composed {
 // with the variables of a host; see compose.Load for nil. Nil when there are no
 // files.
 func (p *Project) ComposeWith(env map[string]string) *compose.Project {
+	project, _ := p.composeWith(env)
+	return project
+}
+
+// composeWith returns the names of the files that it read as well.
+func (p *Project) composeWith(env map[string]string) (project *compose.Project, files []string) {
 	if len(p.Compose) == 0 {
-		return nil
+		return nil, nil
 	}
 	var names []string
 	for _, n := range rights.Texts(p.Object().Member("dockerComposeFile")) {
@@ -49,13 +58,18 @@ func (p *Project) ComposeWith(env map[string]string) *compose.Project {
 			names = append(names, name)
 		}
 	}
-	return compose.Load(p.Compose, names, func(name string) (*jsonc.Document, error) {
+	files = slices.Clone(names)
+	project = compose.Load(p.Compose, names, func(name string) (*jsonc.Document, error) {
 		doc, err := p.Document(name)
+		if err == nil {
+			files = append(files, path.Clean(name))
+		}
 		if err == nil && path.Base(name) != ".env" {
 			p.Also(doc)
 		}
 		return doc, err
 	}, env)
+	return project, files
 }
 
 // Document reads a file of the tree as text, named as findings quote it.

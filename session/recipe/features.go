@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -114,8 +113,7 @@ func (r *Recipe) Project() (*devcontainer.Project, error) {
 // readCompose takes the image or the Dockerfile of the service that is the dev
 // container. Of everything else in the Compose files nothing counts.
 func (r *Recipe) readCompose(root *os.Root) (unusable string) {
-	tree := &readTree{r, root, map[string]bool{}}
-	p, err := devcontainer.Load(tree, r.File, r.File)
+	p, err := devcontainer.Load(readTree{r, root}, r.File, r.File)
 	if err != nil {
 		return fmt.Sprintf("it cannot be read (%v)", withoutPath(err))
 	}
@@ -137,10 +135,8 @@ func (r *Recipe) readCompose(root *os.Root) (unusable string) {
 	if slices.Sort(others); len(others) > 0 {
 		r.LeftOut = append(r.LeftOut, "of its Compose file the other services ("+strings.Join(others, ", ")+")")
 	}
-	for name := range maps.Keys(tree.names) {
-		if base := path.Base(name); base != devcontainer.SettingsName && base != devcontainer.LockName && base != devcontainer.FeatureName {
-			r.Content[name] = r.read[name]
-		}
+	for _, name := range files.Files {
+		r.Content[name] = r.read[name]
 	}
 	service := files.Service
 	context, dockerfile, target, builds := service.Build()
@@ -170,18 +166,11 @@ func (r *Recipe) readCompose(root *os.Root) (unusable string) {
 type readTree struct {
 	recipe *Recipe
 	root   *os.Root
-	names  map[string]bool // of the files that were read
 }
 
-func (t *readTree) Read(name string) ([]byte, error) {
-	text, err := t.recipe.readOnce(t.root, name, maxFile)
-	if err == nil {
-		t.names[path.Clean(name)] = true
-	}
-	return text, err
-}
+func (t readTree) Read(name string) ([]byte, error) { return t.recipe.readOnce(t.root, name, maxFile) }
 
-func (t *readTree) Kind(name string) devcontainer.Kind {
+func (t readTree) Kind(name string) devcontainer.Kind {
 	info, err := t.root.Stat(name)
 	switch {
 	case err != nil:
@@ -194,7 +183,7 @@ func (t *readTree) Kind(name string) devcontainer.Kind {
 	return devcontainer.Nothing
 }
 
-func (t *readTree) List(dir string) (names []string) {
+func (t readTree) List(dir string) (names []string) {
 	entries, _ := fs.ReadDir(t.root.FS(), dir)
 	for _, entry := range entries {
 		names = append(names, entry.Name())

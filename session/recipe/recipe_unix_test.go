@@ -299,6 +299,49 @@ COPY . /x
 	}
 }
 
+// Attack: a Compose file, or one that it includes or extends, has the name of a file of
+// ours, and the image changes after it was accepted.
+func TestAttackAComposeFileNamedLikeOneOfOurs(t *testing.T) {
+	const with, service = `-- .devcontainer/devcontainer.json --
+{"dockerComposeFile": "`, "services: {x: {image: good}}\n"
+	for _, name := range []string{"devcontainer-feature.json", "sandbox.jsonc", "sandbox.lock", "devcontainer-lock.json"} {
+		for what, files := range map[string]string{
+			"the Compose file": with + name + `", "service": "x"}
+-- .devcontainer/` + name + " --\n" + service,
+			"one of a subfolder": with + "sub/" + name + `", "service": "x"}
+-- .devcontainer/sub/` + name + " --\n" + service,
+			"an included one": with + `c.yml", "service": "x"}
+-- .devcontainer/c.yml --
+include: [` + name + `]
+-- .devcontainer/` + name + " --\n" + service,
+			"an extended one": with + `c.yml", "service": "x"}
+-- .devcontainer/c.yml --
+services: {x: {extends: {file: ` + name + `, service: x}}}
+-- .devcontainer/` + name + " --\n" + service,
+		} {
+			dir := project(t, files)
+			read := func(image string) string {
+				r := Read(dir)
+				if r.Unusable != "" || r.Image != image {
+					t.Fatalf("%s %s: the image is %q, %s", what, name, r.Image, r.Unusable)
+				}
+				return Accepted(nil, r, nil).Digest()
+			}
+			accepted := read("good")
+			file := filepath.Join(dir, ".devcontainer", name)
+			if what == "one of a subfolder" {
+				file = filepath.Join(dir, ".devcontainer", "sub", name)
+			}
+			if err := os.WriteFile(file, []byte("services: {x: {image: evil}}\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if read("evil") == accepted {
+				t.Errorf("%s %s has another image, and is still accepted", what, name)
+			}
+		}
+	}
+}
+
 // Attack: the context brings a file that would take the place of the Dockerfile that
 // was shown, or of what the builder is told to leave out.
 func TestAttackTheContextReplacesTheDockerfile(t *testing.T) {
