@@ -291,7 +291,7 @@ func (r *run) createAgent(ctx context.Context) error {
 		}
 	}
 	r.plan.fitEngine(ctx, r.engine, &spec)
-	mounts, err := r.plan.Project.WriteGitFiles(r.host.StateDir)
+	mounts, err := r.plan.Project.WriteFiles(r.host.StateDir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
@@ -330,6 +330,7 @@ func (r *run) cleanup(ctx context.Context) {
 		r.live.leave()
 		return
 	}
+	r.plan.Project.RemoveCopies(r.host.StateDir)
 	if folderInUse(ctx, r.engine, r.plan.Folder()) {
 		r.live.end() // the last run removes what all have put there
 		return

@@ -99,7 +99,7 @@ func (p *Plan) checkouts() (folders []string) {
 func (r *run) runLikeAgent(ctx context.Context, spec engine.Spec) (out, problem string, err error) {
 	spec.VolumesOf = r.sidecar.id
 	r.plan.fitEngine(ctx, r.engine, &spec)
-	mounts, err := r.plan.Project.WriteGitFiles(r.host.StateDir)
+	mounts, err := r.plan.Project.WriteFiles(r.host.StateDir)
 	if err == nil {
 		spec.Mounts = engineMounts(mounts)
 		err = r.plan.Project.CheckSources()

@@ -98,7 +98,11 @@ func (m *Mounts) Compare(text string) error {
 		case mount.Volume != "":
 			want = mounted[mount.Volume] // all of the firewall's volumes are mounted, read-only
 		case mount.Source == "": // its source is in the run's folder
-			if m.isGitFile(mount) && strings.HasPrefix(path.Base(got.path), gitFileName) {
+			name := copyName
+			if m.isGitFile(mount) {
+				name = gitFileName
+			}
+			if strings.HasPrefix(path.Base(got.path), name) {
 				want = got
 			}
 		case err == nil && filepath.IsLocal(rel):
@@ -112,7 +116,7 @@ func (m *Mounts) Compare(text string) error {
 			continue
 		}
 		if !isMounted || !m.same(got, want) {
-			rel, _ := m.place(mount)
+			rel := strings.TrimPrefix(mount.Target, m.Target+"/")
 			return swapped(rel, fmt.Errorf("%s shows %q of device %s, not %q of %s", mount.Target, got.path, got.device, want.path, want.device))
 		}
 	}

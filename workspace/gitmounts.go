@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -47,12 +48,17 @@ func (m *Mounts) gitMounts(spellings map[string][]string) (outside []Mount, cove
 	return outside, covers
 }
 
-// gitFileName begins the names of our .git files in a run's folder.
-const gitFileName = "gitfile-"
+// gitFileName begins the names of our .git files in a run's folder, and copyName those
+// of Mounts.Files.
+const (
+	gitFileName = "gitfile-"
+	copyName    = "copy-"
+)
 
-// WriteGitFiles writes the .git files of ours, which are mounted over those of
-// the host, into folder, and returns the mounts with their sources.
-func (m *Mounts) WriteGitFiles(folder string) ([]Mount, error) {
+// WriteFiles writes the .git files of ours, which are mounted over those of
+// the host, and the copies of Files into folder, and returns the mounts with their
+// sources. RemoveCopies takes the copies away.
+func (m *Mounts) WriteFiles(folder string) ([]Mount, error) {
 	list := slices.Clone(m.List)
 	for i, f := range m.Git.Files {
 		source := filepath.Join(folder, fmt.Sprintf("%s%d", gitFileName, i))
@@ -65,7 +71,28 @@ func (m *Mounts) WriteGitFiles(folder string) ([]Mount, error) {
 			}
 		}
 	}
+	for i, f := range m.Files {
+		source := filepath.Join(folder, fmt.Sprintf("%s%d", copyName, i))
+		if err := writeForAll(source, f.Text); err != nil {
+			return nil, fmt.Errorf("writing a copy of %s for the agent: %w", f.Path, err)
+		}
+		list[slices.IndexFunc(list, func(mount Mount) bool { return mount.Target == path.Join(m.Target, f.Path) })].Source = source
+	}
 	return list, nil
+}
+
+// writeForAll writes a file that each user may write, whatever the umask says: the
+// agent's user may be another one, and the folder is closed to others.
+func writeForAll(name, text string) error {
+	return errors.Join(os.WriteFile(name, []byte(text), 0o666), os.Chmod(name, 0o666))
+}
+
+// RemoveCopies removes the copies that WriteFiles wrote into folder, with what the agent
+// wrote there.
+func (m *Mounts) RemoveCopies(folder string) {
+	for i := range m.Files {
+		_ = os.Remove(filepath.Join(folder, fmt.Sprintf("%s%d", copyName, i)))
+	}
 }
 
 // isGitFile reports whether a mount is a .git file of ours, by any spelling.

@@ -15,7 +15,7 @@ import (
 
 // Mount shows a folder or file of the host, or a volume, in the agent's container.
 type Mount struct {
-	Source   string // on the host; "" for a volume, and for a .git file of ours before WriteGitFiles
+	Source   string // on the host; "" for a volume, and for a file of ours before WriteFiles
 	Target   string // in the container, absolute
 	ReadOnly bool
 	Volume   string // instead of Source: the place of a volume in the firewall's container
@@ -32,6 +32,7 @@ type Mounts struct {
 	Placeholders []Placeholder `json:"placeholders,omitempty"`
 	Git          gitdir.Layout `json:"git"`               // the agent's own git directories
 	Scratch      []string      `json:"scratch,omitempty"` // folders in the container to cover by empty ones in memory
+	Files        []gitdir.File `json:"files,omitempty"`   // files of the project that the agent has copies of, and may write
 
 	mode    Mode
 	folders []addedFolder // of the host's, in addition to the project
@@ -93,7 +94,7 @@ func (w *Workspace) Mounts(target string, mode Mode, more []string) (*Mounts, er
 			return nil, err
 		}
 	}
-	if mode == Bind && w.Husky {
+	if mode == Bind && w.Husky.InUse {
 		b.coverHusky(m)
 	}
 	for _, socket := range w.Sockets {
@@ -170,23 +171,6 @@ func (b *mountBuilder) hold(rel string, kind Kind, text string, shared bool) {
 		at := filepath.Join(b.workspace.Dir, filepath.FromSlash(rel))
 		b.placeholders[rel] = Placeholder{Path: at, Kind: kind, Text: text, Shared: shared}
 	}
-}
-
-// huskyOwn is where husky before version 8 puts a script, whatever HUSKY says, and where
-// its install fails if it cannot. Git on this machine obeys what is there.
-const huskyOwn = ".husky/_"
-
-// coverHusky covers huskyOwn, below the read-only mount of .husky. Where the cover is
-// lost, that mount is what the agent finds.
-func (b *mountBuilder) coverHusky(m *Mounts) {
-	switch b.workspace.Paths[huskyOwn] {
-	case Missing:
-		b.hold(huskyOwn, Folder, "", false)
-	case Folder:
-	default: // the engine would follow a link
-		return
-	}
-	m.Scratch = append(m.Scratch, path.Join(b.target, huskyOwn))
 }
 
 // protect mounts p and each folder on the way to it.

@@ -48,7 +48,7 @@ type Workspace struct {
 	Notes     []string        // sentences for the user about what cannot be protected
 	Unread    []string        // the project's instructions for Claude, which a run does not read, alike
 	Sockets   []string        // sockets and pipes, which may lead to a program outside, alike
-	Husky     bool            // .husky is a folder that holds something: an empty one is another run's placeholder
+	Husky     Husky
 
 	Git   gitdir.Facts // the repositories that the agent gets its own of
 	Owner gitdir.Owner // how the agent signs
@@ -109,7 +109,7 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 			w.Spellings[rel] = otherNames(dir, rel)
 		}
 	}
-	for _, p := range slices.Concat(w.Protect, more, w.Git.Paths(), []string{huskyOwn}) {
+	for _, p := range slices.Concat(w.Protect, more, w.Git.Paths(), []string{huskyOwn, huskyIgnore}) {
 		for _, step := range Steps(p) {
 			kind, err := KindOf(filepath.Join(dir, filepath.FromSlash(step)))
 			if err != nil {
@@ -121,7 +121,7 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 			}
 		}
 	}
-	w.Husky = w.Paths[".husky"] == Folder && !isEmpty(filepath.Join(dir, ".husky"))
+	w.lookAtHusky()
 	return w, nil
 }
 

@@ -38,10 +38,10 @@ X
 			test -f package-lock.json`,
 	},
 	{
-		name: "node, husky 7 to 9 and lefthook",
-		clone: `mkdir .husky && echo 'exit 1' >.husky/pre-commit; echo 'node_modules' >.gitignore; echo '{"name": "app", "private": true}' >package.json
+		name: "node, husky 5 to 9 and lefthook",
+		clone: `mkdir .husky && echo 'exit 1' >.husky/pre-commit; echo _ >.husky/.gitignore; echo 'node_modules' >.gitignore; echo '{"name": "app", "private": true}' >package.json
 			echo 'pre-commit: {commands: {x: {run: "false"}}}' >lefthook.yml`,
-		work: `for v in 7.0.4 8.0.3 9.1.7; do
+		work: `for v in 5.2.0 6.0.0 7.0.4 8.0.3 9.1.7; do
 				case $v in 9*) prepare=husky ;; *) prepare='husky install' ;; esac
 				echo '{"name": "app", "private": true, "scripts": {"prepare": "'$prepare'"}, "devDependencies": {"husky": "'$v'"}}' >package.json
 				rm -rf node_modules package-lock.json; npm install --no-audit --no-fund || { echo "husky $v fails"; exit 1; }
