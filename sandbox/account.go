@@ -76,7 +76,7 @@ func accountText(file string, uid, gid int) string {
 func (p *Plan) writeAccount(folder string, mounts []engine.Mount) error {
 	for _, file := range AccountFiles() {
 		source := filepath.Join(folder, filepath.Base(file))
-		if err := os.WriteFile(source, []byte(accountText(file, p.gitOwner.UID, p.gitOwner.GID)), 0o644); err != nil {
+		if err := os.WriteFile(source, []byte(accountText(file, p.place.owner.UID, p.place.owner.GID)), 0o644); err != nil {
 			return fmt.Errorf("%w: writing the agent's account: %w", ErrNoStart, err)
 		}
 		for i := range mounts {
@@ -121,4 +121,4 @@ func closedProject(o Options, w *workspace.Workspace, uid, gid int) (warnings []
 
 // Closed is the error of a run whose agent could not change the project, nil where it
 // can or the user has accepted that. Ask before anything is brought or started.
-func (p *Plan) Closed() error { return p.closed }
+func (p *Plan) Closed() error { return p.place.closed }

@@ -26,6 +26,9 @@ type process struct {
 	started time.Time
 	places  workspace.Places // that are protected
 	prompt  beginning
+	// terminalEnded is closed when the agent has the person's terminal no more; nil = it
+	// never had it.
+	terminalEnded chan struct{}
 }
 
 // beginning keeps the first bytes of what is written to it.
@@ -124,7 +127,7 @@ func (r *run) keepTranscript(out *output) {
 // onEvent hears what the agent prints, from the goroutine that copies it.
 func (r *run) onEvent(ev agent.Event) {
 	if retry, ok := ev.(agent.APIRetry); ok && retry.Hopeless() {
-		r.refuseKey()
+		r.api.refuseKey()
 	}
 	if begun, ok := ev.(agent.Init); ok {
 		for _, line := range r.plan.failedServers(&begun) {
@@ -135,6 +138,3 @@ func (r *run) onEvent(ev agent.Event) {
 		r.host.OnEvent(ev)
 	}
 }
-
-// refuseKey notes that the API refused the credential.
-func (r *run) refuseKey() { r.refuse.Do(func() { close(r.keyRefused) }) }

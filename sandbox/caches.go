@@ -65,4 +65,4 @@ func (p *Plan) MountCache(volume string) {
 }
 
 // AgentUser is the user of the agent's processes.
-func (p *Plan) AgentUser() (uid, gid int) { return p.gitOwner.UID, p.gitOwner.GID }
+func (p *Plan) AgentUser() (uid, gid int) { return p.place.owner.UID, p.place.owner.GID }

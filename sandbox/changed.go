@@ -12,23 +12,63 @@ import (
 // maxNamed is how many paths one warning names.
 const maxNamed = 20
 
+// search is the look for what the agent changed.
+type search struct {
+	looked chan struct{}   // closed when the look before the run has ended
+	before *changes.Before // the project's files before the run; nil until looked is closed
+	err    error           // of that look
+	found  <-chan *changes.Set
+}
+
+func newSearch() *search { return &search{looked: make(chan struct{})} }
+
+// wait waits for the end of the look before the run.
+func (s *search) wait() error {
+	<-s.looked
+	if s.err != nil {
+		return fmt.Errorf("%w: %w", ErrNoStart, s.err)
+	}
+	return nil
+}
+
+// begin begins to look for what the agent changed; its container must have ended.
+func (s *search) begin(ctx context.Context) {
+	found := make(chan *changes.Set, 1)
+	s.found = found
+	go func() {
+		<-s.looked
+		if s.before == nil { // then the agent never ran
+			found <- nil
+			return
+		}
+		found <- s.before.Compare(ctx)
+	}()
+}
+
+// forget removes the copies that the look before the run made.
+func (s *search) forget() {
+	<-s.looked
+	if s.before != nil {
+		_ = s.before.Close() // its file is in the run's own folder
+	}
+}
+
 // lookBefore begins to look at the project's files while the containers come up;
-// waitBefore waits for the end of that. The agent starts after it.
+// search.wait waits for the end of that. The agent starts after it.
 func (r *run) lookBefore(ctx context.Context) {
-	r.looked = make(chan struct{})
-	if r.plan.mode != workspace.Bind && !r.plan.mode.IsCopy() { // the agent can change nothing of the project
-		close(r.looked)
+	if r.plan.place.mode != workspace.Bind && !r.plan.place.mode.IsCopy() { // the agent can change nothing of the project
+		close(r.search.looked)
 		return
 	}
 	go func() {
-		defer close(r.looked)
+		defer close(r.search.looked)
 		var ours []string
 		for _, p := range r.plan.Project.Placeholders {
 			if rel, err := filepath.Rel(r.plan.Folder(), p.Path); err == nil {
 				ours = append(ours, filepath.ToSlash(rel))
 			}
 		}
-		r.before, r.lookErr = changes.Take(ctx, r.plan.Project.Dir,
+		r.search.before, r.search.err = changes.Take(ctx, r.plan.Project.Dir,
 			changes.Options{Keep: r.host.StateDir, Ours: ours, OutOfReach: r.outOfReach(), Secrets: r.finder})
 	}()
 }
@@ -42,43 +82,20 @@ func (r *run) outOfReach() (rels []string) {
 	return rels
 }
 
-func (r *run) waitBefore() error {
-	<-r.looked
-	if r.lookErr != nil {
-		return fmt.Errorf("%w: %w", ErrNoStart, r.lookErr)
-	}
-	return nil
-}
-
-// beginLookAfter begins to look for what the agent changed; its container must
-// have ended.
-func (r *run) beginLookAfter(ctx context.Context) {
-	found := make(chan *changes.Set, 1)
-	r.found = found
-	go func() {
-		<-r.looked
-		if r.before == nil { // then the agent never ran
-			found <- nil
-			return
-		}
-		found <- r.before.Compare(ctx)
-	}()
-}
-
 // lookAfter finds what the agent changed and keeps it in the run's folder. It
 // goes by the files alone: what git on this machine says of them, an agent can
 // arrange.
 func (r *run) lookAfter(ctx context.Context) {
-	if r.found == nil {
-		r.beginLookAfter(ctx)
+	if r.search.found == nil {
+		r.search.begin(ctx)
 	}
-	set := <-r.found
+	set := <-r.search.found
 	if set == nil {
 		r.dropTree()
 		return
 	}
 	r.result.Changes = set
-	if !r.plan.mode.IsCopy() { // there nothing obeys them yet
+	if !r.plan.place.mode.IsCopy() { // there nothing obeys them yet
 		warnings := set.Warnings(maxNamed)
 		r.result.Warnings = append(r.result.Warnings, warnings...)
 		if len(set.Repositories) > 0 {
@@ -97,12 +114,4 @@ func (r *run) lookAfter(ctx context.Context) {
 	}
 	r.result.Files.Changes = filepath.Join(r.host.StateDir, changes.PatchFile)
 	r.settleTree()
-}
-
-// forgetBefore removes the copies that lookBefore made.
-func (r *run) forgetBefore() {
-	<-r.looked
-	if r.before != nil {
-		_ = r.before.Close() // its file is in the run's own folder
-	}
 }

@@ -189,8 +189,9 @@ func TestSignalsCountAfterTheAgentsEnd(t *testing.T) {
 // lookedBefore is a run whose agent has ended.
 func lookedBefore(t *testing.T, before *changes.Before) *run {
 	t.Helper()
-	r := &run{plan: &Plan{}, before: before, looked: make(chan struct{}), host: Host{StateDir: t.TempDir(), Say: func(s string) { t.Error(s) }}}
-	close(r.looked)
+	r := &run{plan: &Plan{}, search: newSearch(), host: Host{StateDir: t.TempDir(), Say: func(s string) { t.Error(s) }}}
+	r.search.before = before
+	close(r.search.looked)
 	return r
 }
 

@@ -41,7 +41,7 @@ func (p *Plan) fillHome(tw *tar.Writer, files []HomeFile, prefer map[string]map[
 	if p.Agent.TTY {
 		all[agent.StateFile] = agent.State(workspaceTarget)
 	}
-	if !p.obeysProject {
+	if !p.asked.Instructions.Settings {
 		all["settings.json"] = []byte(userSettings)
 	}
 	for _, f := range files {
@@ -51,7 +51,7 @@ func (p *Plan) fillHome(tw *tar.Writer, files []HomeFile, prefer map[string]map[
 		all[name] = kept.WithPreferences(all[name], members)
 	}
 	return addArchive(tw, claudeHomes, func(w io.Writer) error {
-		return kept.Pack(w, path.Base(claudeHome), all, p.gitOwner.UID, p.gitOwner.GID)
+		return kept.Pack(w, path.Base(claudeHome), all, p.place.owner.UID, p.place.owner.GID)
 	})
 }
 
@@ -74,7 +74,7 @@ func (r *run) keepAsTranscript(messages []byte) error {
 func (p *Plan) fillHomes(tw *tar.Writer, h Host) error {
 	var prefer map[string]map[string]any
 	if h.Kept != nil {
-		if err := fillKept(tw, h.Kept, p.persist, p.gitOwner); err != nil {
+		if err := fillKept(tw, h.Kept, p.asked.Persist, p.place.owner); err != nil {
 			return err
 		}
 		if h.Kept.KeepsClaude() {
@@ -115,8 +115,8 @@ func addArchive(tw *tar.Writer, folder string, write func(io.Writer) error) erro
 // conversation has none to keep, and one that cannot be kept fails no run.
 func (r *run) keepConversation(ctx context.Context) {
 	begun := r.agent.scanner.Init()
-	if r.plan.session != "" {
-		begun = &agent.Init{SessionID: r.plan.session}
+	if r.plan.asked.session() != "" {
+		begun = &agent.Init{SessionID: r.plan.asked.session()}
 	}
 	if begun != nil {
 		r.result.Warnings = append(r.result.Warnings, r.plan.failedServers(begun)...)

@@ -86,7 +86,7 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 			r.warn("the value of the secret " + name + " stands in commits of " + c.Branch + ": 'sbx-devc apply' asks about them")
 		}
 	}
-	if r.plan.inAction && len(r.result.Commits) > 0 { // a workflow has git, and no sbx-devc on its PATH
+	if r.plan.asked.InputsNotFlags && len(r.result.Commits) > 0 { // a workflow has git, and no sbx-devc on its PATH
 		bundle := filepath.Join(r.host.StateDir, r.result.Commits[0].Bundle)
 		r.host.Say(fmt.Sprintf("your repository has none of its commits yet; to add them as branches: git fetch '%s' "+
 			"'refs/heads/sbx/*:refs/heads/sbx/*'", bundle))

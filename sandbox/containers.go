@@ -35,8 +35,8 @@ func (p *Plan) labels(role, dir string) map[string]string {
 	if p.Name != "" {
 		labels[LabelName] = p.Name
 	}
-	if p.mode != workspace.Bind {
-		labels[LabelMode] = string(p.mode)
+	if p.place.mode != workspace.Bind {
+		labels[LabelMode] = string(p.place.mode)
 	}
 	return labels
 }
@@ -69,7 +69,7 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 		},
 		Storage: engine.Storage{
 			// The audit log and the policy in force, for the agent to read, and its init.
-			Volumes: slices.Concat([]string{recordsPath, initFolder, claudeHome}, keptVolumes(p.persist), p.Project.Git.Volumes()),
+			Volumes: slices.Concat([]string{recordsPath, initFolder, claudeHome}, keptVolumes(p.asked.Persist), p.Project.Git.Volumes()),
 		},
 		Limits: engine.Limits{MemoryBytes: 512 << 20, Pids: 128},
 	}
@@ -117,11 +117,11 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	case o.Shell:
 		command = []string{"bash", "-l"}
 	case o.Terminal:
-		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.TerminalArgs(p.session)...)
+		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.TerminalArgs(p.asked.session())...)
 	default:
 		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.Args()...)
 	}
-	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", p.gitOwner.UID, p.gitOwner.GID)
+	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", p.place.owner.UID, p.place.owner.GID)
 	spec := engine.Spec{
 		Name:   agentContainer(p.ID),
 		Image:  s.Image,
@@ -129,7 +129,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		Process: engine.Process{
 			Entrypoint: slices.Concat([]string{agentInit, "reap", "--lifeline", "--mounts"}, p.diskFlag(), []string{"--"}, command),
 			WorkingDir: workingDir(o.Folder),
-			User:       fmt.Sprintf("%d:%d", p.gitOwner.UID, p.gitOwner.GID),
+			User:       fmt.Sprintf("%d:%d", p.place.owner.UID, p.place.owner.GID),
 			Stdin:      true,
 			TTY:        o.Terminal,
 			// An engine's log has no limit unless somebody set one, and a line feed
@@ -143,7 +143,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		},
 		Storage: engine.Storage{
 			Mounts: slices.Concat(engineMounts(p.Project.List), accountMounts(),
-				[]engine.Mount{{Volume: claudeHome, Target: agentHome + "/.claude"}}, keptMounts(p.persist)),
+				[]engine.Mount{{Volume: claudeHome, Target: agentHome + "/.claude"}}, keptMounts(p.asked.Persist)),
 			Tmpfs: map[string]string{
 				// Without a size each could take half of the host's memory; what
 				// they hold counts against the memory limit besides.
@@ -155,7 +155,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		},
 		Limits: engine.Limits{MemoryBytes: s.Limits.Memory, CPUs: s.Limits.CPUs, Pids: s.Limits.PIDs},
 	}
-	if p.mode == workspace.None {
+	if p.place.mode == workspace.None {
 		spec.WorkingDir = workspaceTarget
 		spec.Tmpfs[workspaceTarget] = own + ",mode=0755,size=4g"
 	}

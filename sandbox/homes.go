@@ -95,7 +95,7 @@ func (r *run) keepHome(ctx context.Context) {
 		return
 	}
 	how := kept.Taking{WorkDir: r.plan.Agent.WorkingDir, Clean: r.redactor.String}
-	notes, err := takeKept(ctx, r.engine, r.sidecar.id, r.host.Kept, r.plan.persist, how)
+	notes, err := takeKept(ctx, r.engine, r.sidecar.id, r.host.Kept, r.plan.asked.Persist, how)
 	for _, n := range notes {
 		r.host.Say("note: " + n)
 	}

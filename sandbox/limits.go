@@ -21,6 +21,15 @@ func defaultLimits() settings.Limits {
 // bears.
 type openLimits struct{ memory, cpus bool }
 
+// openLimits returns the limits that neither the user nor the project chose.
+func (o Options) openLimits() openLimits {
+	chosen := o.users().Limits
+	if o.Project != nil {
+		chosen = settings.Limits{Memory: max(chosen.Memory, o.Project.Limits.Memory), CPUs: max(chosen.CPUs, o.Project.Limits.CPUs)}
+	}
+	return openLimits{memory: chosen.Memory == 0, cpus: chosen.CPUs == 0}
+}
+
 // fitEngine lowers limits that nobody chose: the memory to half of the engine's, the
 // processors to those that it has. Engines refuse a limit above that, and each limit of
 // processors where the kernel has none. An engine that does not say what it has changes

@@ -57,7 +57,7 @@ func (r *run) noteLive() error {
 		}
 	}
 	if r.host.Kept != nil {
-		note.Kept, note.Persist, note.WorkDir = r.host.Kept.Dir(), r.plan.persist, r.plan.Agent.WorkingDir
+		note.Kept, note.Persist, note.WorkDir = r.host.Kept.Dir(), r.plan.asked.Persist, r.plan.Agent.WorkingDir
 		note.Secrets = len(r.plan.Secrets) > 0
 	}
 	var err error

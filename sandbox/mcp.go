@@ -48,10 +48,9 @@ func (o Options) checkServers(list []settings.MCPServer) error {
 	return nil
 }
 
-// servers has Claude start the servers of a run, inside, from a file that is delivered:
+// addServers has Claude start the servers of a run, inside, from a file that is delivered:
 // it may hold keys.
-func (p *Plan) servers(o *Options, s settings.Settings) error {
-	p.through = o.Passthroughs
+func (p *Plan) addServers(o *Options, s settings.Settings) error {
 	for _, one := range o.Passthroughs {
 		s.MCP.Servers = settings.MergeMCPServers(s.MCP.Servers, []settings.MCPServer{one.server()})
 		p.Warnings = append(p.Warnings, fmt.Sprintf("the agent can ask the MCP server %s on this machine (%s), which no firewall of the run's "+
@@ -88,7 +87,7 @@ func (p *Plan) servers(o *Options, s settings.Settings) error {
 	if err != nil {
 		return fmt.Errorf("%w: mcp: %w", ErrConfig, err)
 	}
-	p.mcp = text
+	p.servers = text
 	o.Headless.MCPConfigs = append(slices.Clone(o.Headless.MCPConfigs), delivery.File(mcpFile))
 	return nil
 }

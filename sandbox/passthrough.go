@@ -95,7 +95,7 @@ func (p Passthrough) handler() http.Handler {
 // passthroughs is next, and the servers of this machine's that the run may ask.
 func (p *Plan) passthroughs(next http.Handler) http.Handler {
 	handlers := map[string]http.Handler{}
-	for _, one := range p.through {
+	for _, one := range p.asked.Passthroughs {
 		handlers[passthroughPath+one.Name] = one.handler()
 	}
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodDelete}

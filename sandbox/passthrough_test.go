@@ -94,7 +94,7 @@ func TestAttackAPassthroughKeepsTheRunFromBeingIdle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{plan: &Plan{through: []Passthrough{p}}, activity: newActivity()}
+	r := &run{plan: &Plan{asked: Options{Passthroughs: []Passthrough{p}}}, activity: newActivity()}
 	model := make(chan struct{})
 	tunnel := httptest.NewServer(r.tunneled(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(model) })))
 	defer tunnel.Close()

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
@@ -50,42 +49,43 @@ const (
 // Plan is a run before it happens. What it prints holds no secret, and neither do the
 // containers' configurations.
 type Plan struct {
-	ID       string            `json:"id"`
-	Name     string            `json:"name,omitempty"`
-	Network  firewall.Network  `json:"network"` // the policy in force
-	Sidecar  engine.Spec       `json:"sidecar"`
-	Agent    engine.Spec       `json:"agent"`             // its network is the sidecar's, known when that exists
-	Project  *workspace.Mounts `json:"project"`           // how the agent's container shows the project
-	Timeout  Duration          `json:"timeout,omitempty"` // 0 = none
-	Passed   []string          `json:"passed,omitempty"`  // names of variables that only the agent's process gets
-	MCP      []string          `json:"mcp,omitempty"`     // names of the MCP servers that Claude starts
-	Secrets  []Secret          `json:"secrets,omitempty"` // as Passed, or as files; Host.Secrets has their values
-	Warnings []string          `json:"warnings,omitempty"`
-	Notes    []string          `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
+	ID      string            `json:"id"`
+	Name    string            `json:"name,omitempty"`
+	Network firewall.Network  `json:"network"` // the policy in force
+	Sidecar engine.Spec       `json:"sidecar"`
+	Agent   engine.Spec       `json:"agent"`             // its network is the sidecar's, known when that exists
+	Project *workspace.Mounts `json:"project"`           // how the agent's container shows the project
+	Timeout Duration          `json:"timeout,omitempty"` // 0 = none
+	Handed
+	Warnings []string `json:"warnings,omitempty"`
+	Notes    []string `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
 
-	policy     *firewall.Policy // of Network
-	gitOwner   gitdir.Owner     // the agent's user, and as whom it commits
-	inAction   bool             // Options.InputsNotFlags
-	claudePath string           // in the agent's image
-	closed     error            // see Closed
-	hostedWeb  bool             // Options.AllowHostedWeb
-	commitLeft bool             // Options.CommitLeft
-	limits     credproxy.Limits
-	open       openLimits
-	idle       time.Duration // Options.IdleTimeout
-	disk       int64         // bytes; 0 = no limit
-	mode       workspace.Mode
-	folder     string       // the project's on the host
-	git        gitdir.Facts // its repositories
-	session    string       // Claude's name of the conversation on a terminal; "" = it is Claude's choice
-	persist    []string     // Options.Persist
-	// obeysProject says that Claude obeys the project's settings.
-	obeysProject bool
+	asked  Options          // of which it is the plan
+	policy *firewall.Policy // of Network
+	place  place
+	open   openLimits
+	disk   int64 // bytes; 0 = no limit
+}
+
+// Handed is what the agent's first process gets for the agent alone, in no configuration
+// of a container.
+type Handed struct {
+	Passed  []string `json:"passed,omitempty"`  // names of variables
+	MCP     []string `json:"mcp,omitempty"`     // names of the MCP servers that Claude starts
+	Secrets []Secret `json:"secrets,omitempty"` // as Passed, or as files; Host.Secrets has their values
 
 	variables []string // Passed with their values, NAME=value
-	through   []Passthrough
-	mcp       []byte   // Claude's list of MCP servers; nil = none
+	servers   []byte   // Claude's list of MCP servers; nil = none
 	hidden    []string // values of it that may be secrets
+}
+
+// place is where on the host a run works, how, and as whom.
+type place struct {
+	mode   workspace.Mode
+	folder string       // the project's
+	git    gitdir.Facts // its repositories
+	owner  gitdir.Owner // the agent's user, and as whom it commits
+	closed error        // see Closed
 }
 
 // Duration is a time.Duration that prints as "30m0s".
@@ -109,7 +109,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err := supported(s); err != nil {
 		return nil, err
 	}
-	open, err := openNetwork(o, s.Network.Mode)
+	open, err := modeWarnings(o, s.Network.Mode)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +122,10 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		ID: o.ID, Name: o.Name, Network: s.Network, policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), mode: mode,
-		folder: f.Workspace.Dir, git: f.Workspace.Git, persist: o.Persist,
+		ID: o.ID, Name: o.Name, Network: s.Network, policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), disk: s.Limits.Disk,
+		place: place{mode: mode, folder: f.Workspace.Dir, git: f.Workspace.Git, owner: f.Workspace.Owner},
 	}
+	p.place.owner.UID, p.place.owner.GID = agentUser(f.Workspace, mode)
 	if mode == workspace.Bind { // they are about what the agent could change
 		p.Warnings = slices.Clone(f.Workspace.Notes)
 	}
@@ -132,61 +133,51 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Warnings = append(p.Warnings, shown...)
-	p.Warnings = append(p.Warnings, open...)
-	if asked := o.User.Network.Mode; asked != "" && s.Network.Mode != asked { // only the project's file comes between
-		p.Warnings = append(p.Warnings,
-			fmt.Sprintf("network mode %s was asked for, but the project's sandbox.jsonc says %s, and that is what is in force: change \"mode\" "+
-				"there, or give --trust-project as well", asked, s.Network.Mode))
-	}
+	p.Warnings = slices.Concat(p.Warnings, shown, open)
 	o.Headless = o.Instructions.of(o.Headless, workingDir(o.Folder))
-	if err := p.servers(&o, s); err != nil {
+	if err := p.addServers(&o, s); err != nil {
 		return nil, err
 	}
-	p.obeysProject = o.Instructions.Settings
+	p.asked = o
 	p.Notes = append(p.Notes, notes(o, f.Workspace, s.Network.Mode)...)
-	p.hostedWeb, p.commitLeft = o.AllowHostedWeb, o.CommitLeft
-	p.inAction = o.InputsNotFlags
-	p.limits.Turns, p.limits.BudgetUSD = o.Headless.Limits()
-	chosen := o.users().Limits
-	if o.Project != nil {
-		chosen = settings.Limits{Memory: max(chosen.Memory, o.Project.Limits.Memory), CPUs: max(chosen.CPUs, o.Project.Limits.CPUs)}
-	}
-	p.open = openLimits{memory: chosen.Memory == 0, cpus: chosen.CPUs == 0}
-	p.idle, p.disk = o.IdleTimeout, s.Limits.Disk
+	p.open = o.openLimits()
 	if err := checkClaudePath(o.ClaudePath); err != nil {
 		return nil, err
 	}
-	p.claudePath = o.ClaudePath
-	if o.Terminal && !o.Shell {
-		p.session = cmp.Or(o.Headless.Resume, o.Session)
-	}
 	p.Sidecar = p.sidecar(o, f)
-	p.gitOwner = f.Workspace.Owner
-	p.gitOwner.UID, p.gitOwner.GID = agentUser(f.Workspace, mode)
 	p.Agent = p.agent(o, s, f)
 	if err := p.environment(o, s); err != nil {
 		return nil, err
 	}
 	if mode == workspace.Bind {
 		var closed []string
-		closed, p.closed = closedProject(o, f.Workspace, p.gitOwner.UID, p.gitOwner.GID)
+		closed, p.place.closed = closedProject(o, f.Workspace, p.place.owner.UID, p.place.owner.GID)
 		p.Warnings = append(p.Warnings, closed...)
 	}
-	switch {
-	case mode == workspace.None:
-	case f.Workspace.Paths[".git"] != workspace.Missing:
-	case f.Workspace.Above != "":
-		p.Warnings = append(p.Warnings,
-			fmt.Sprintf("%s is a part of the repository %s, which stays outside: a repository that the agent makes ends with the run; run it on "+
-				"%s if the agent's commits should stay",
-				f.Workspace.Dir, f.Workspace.Above, f.Workspace.Above))
-	default:
-		p.Warnings = append(p.Warnings,
-			f.Workspace.Dir+" has no git repository of its own: the agent can make one, which ends with the run; run 'git init' there first if "+
-				"its commits should stay")
-	}
+	p.Warnings = append(p.Warnings, repositoryWarnings(f.Workspace, mode)...)
 	return p, nil
+}
+
+// repositoryWarnings says that the agent's commits do not stay where there is no
+// repository to keep them.
+func repositoryWarnings(w *workspace.Workspace, mode workspace.Mode) []string {
+	switch {
+	case mode == workspace.None, w.Paths[".git"] != workspace.Missing:
+		return nil
+	case w.Above != "":
+		return []string{fmt.Sprintf("%s is a part of the repository %s, which stays outside: a repository that the agent makes ends with the run; "+
+			"run it on %s if the agent's commits should stay", w.Dir, w.Above, w.Above)}
+	}
+	return []string{w.Dir + " has no git repository of its own: the agent can make one, which ends with the run; run 'git init' there first if " +
+		"its commits should stay"}
+}
+
+// session is Claude's name of the conversation on a terminal; "" = it is Claude's choice.
+func (o Options) session() string {
+	if !o.Terminal || o.Shell {
+		return ""
+	}
+	return cmp.Or(o.Headless.Resume, o.Session)
 }
 
 // supported refuses settings that this version does not act on. To drop one in
@@ -212,30 +203,34 @@ const (
 	leastPIDs   = 32
 )
 
-// openNetwork returns what must be said about a mode that opens the internet.
-// Mode host needs the user's own word twice, and no file of the project's
-// counts, whoever trusts it.
-func openNetwork(o Options, mode firewall.Mode) (warnings []string, err error) {
+// modeWarnings returns what must be said about a mode that opens the internet, and one
+// that is not the user's. Mode host needs the user's own word twice, and no file of the
+// project's counts, whoever trusts it.
+func modeWarnings(o Options, mode firewall.Mode) (warnings []string, err error) {
+	if asked := o.User.Network.Mode; asked != "" && mode != asked { // only the project's file comes between
+		warnings = []string{fmt.Sprintf("network mode %s was asked for, but the project's sandbox.jsonc says %s, and that is what is in force: "+
+			"change \"mode\" there, or give --trust-project as well", asked, mode)}
+	}
 	switch mode {
 	case firewall.ModeAudit:
-		return []string{"network mode audit: the whole internet is open to the agent and what it reaches is recorded; private networks, " +
-			"metadata and what is denied stay closed"}, nil
+		return append([]string{"network mode audit: the whole internet is open to the agent and what it reaches is recorded; private networks, " +
+			"metadata and what is denied stay closed"}, warnings...), nil
 	case firewall.ModeHost:
 		if o.User.Network.Mode != mode || !o.AcceptNoFirewall {
 			err := fmt.Errorf("%w: network mode host takes the firewall away", workspace.ErrRefused)
 			return nil, diag.WithHint(err, "to let the agent reach everything that this machine can, give both flags: %s", hostFlags)
 		}
-		return []string{"NO FIREWALL (network mode host): the agent reaches everything that this machine can, its networks and cloud metadata " +
-			"included, and nothing is recorded"}, nil
+		return append([]string{"NO FIREWALL (network mode host): the agent reaches everything that this machine can, its networks and cloud metadata " +
+			"included, and nothing is recorded"}, warnings...), nil
 	}
-	return nil, nil
+	return warnings, nil
 }
 
 // hostFlags are what mode host takes.
 const hostFlags = "--network host --accept-no-firewall"
 
 // Folder is the project's folder on the host, without symbolic links.
-func (p *Plan) Folder() string { return p.folder }
+func (p *Plan) Folder() string { return p.place.folder }
 
 // String prints the plan as indented JSON.
 func (p *Plan) String() string {

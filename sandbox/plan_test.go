@@ -207,7 +207,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 			}
 		}
 		var filled strings.Builder
-		if err := p.Project.Git.Fill(tar.NewWriter(&filled), p.gitOwner); err != nil || strings.Contains(filled.String(), "root:") {
+		if err := p.Project.Git.Fill(tar.NewWriter(&filled), p.place.owner); err != nil || strings.Contains(filled.String(), "root:") {
 			t.Errorf("%s: %v, %s", link, err, filled.String())
 		}
 	}

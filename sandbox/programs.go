@@ -14,7 +14,7 @@ const InitPath = "/usr/local/sbin/sbx-init"
 // ClaudePath is where the agent's image has Claude Code, absolute, and whether
 // somebody chose that.
 func (p *Plan) ClaudePath() (path string, chosen bool) {
-	return cmp.Or(p.claudePath, DefaultClaudePath), p.claudePath != ""
+	return cmp.Or(p.asked.ClaudePath, DefaultClaudePath), p.asked.ClaudePath != ""
 }
 
 // MountInit gives both containers sbx-init from a volume of the engine, which holds

@@ -19,7 +19,6 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/visible"
-	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/sandbox/kept"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -71,42 +70,13 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	say := h.Say
 	known := p.redactor(h.Secrets)
 	h.Say = func(line string) { say(known.String(visible.Line(line))) }
-	r := &run{engine: e, plan: p, host: h, begin: time.Now(), token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}),
-		reach: newReach(), activity: newActivity(), redactor: known, finder: p.finder(h.Secrets)}
+	r := &run{engine: e, plan: p, host: h, begin: time.Now(), activity: newActivity(), search: newSearch(),
+		redactor: known, finder: p.finder(h.Secrets)}
 	r.result.ID, r.result.Name, r.result.Folder = p.ID, p.Name, p.Folder()
-	defer func() {
-		r.result.Warnings = append(r.result.Warnings, p.Warnings...)
-		for _, n := range p.Notes {
-			r.result.Notes = append(r.result.Notes, visible.Line(n))
-		}
-		if r.agent != nil && r.ending == nil { // it may have run, though it did not come to its end
-			r.ending = newEnding(ctx, h.Signals, h.Say)
-		}
-		if r.agent == nil {
-			r.dropTree()
-		}
-		if r.ending != nil {
-			r.lookAfter(r.ending.look)
-			r.ending.stop()
-			if code := r.ending.signal(); code != 0 {
-				r.result.ExitCode = code
-			}
-		}
-		r.forgetBefore()
-		for i, w := range r.result.Warnings { // names in them may be the agent's
-			r.result.Warnings[i] = known.String(visible.Line(w))
-		}
-		r.result.Timings.Total = time.Since(r.begin)
-		r.result.settleExit(err)
-		result = &r.result
-		if saveErr := r.saveSummary(err); saveErr != nil {
-			h.Say("warning: " + saveErr.Error())
-		}
-	}()
+	defer func() { result = r.finish(ctx, err) }()
 	r.result.Prompt = known.String(visible.Line(h.Title))
 	if err := r.makeTree(ctx); err != nil {
-		r.looked = make(chan struct{})
-		close(r.looked)
+		close(r.search.looked)
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
 		return nil, err
 	}
@@ -115,10 +85,10 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
 		return nil, err
 	}
-	if err := r.newProxy(); err != nil {
+	if r.api, err = newModelAPI(p, h); err != nil {
 		return nil, err
 	}
-	defer r.proxy.Close()
+	defer r.api.proxy.Close()
 	for _, w := range p.Warnings {
 		h.Say("warning: " + w)
 	}
@@ -150,9 +120,42 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	return nil, r.supervise(ctx)
 }
 
+// finish ends the run, removes what nobody needs any more and saves the summary. err is
+// why the run failed.
+func (r *run) finish(ctx context.Context, err error) *Result {
+	p, h := r.plan, r.host
+	r.result.Warnings = append(r.result.Warnings, p.Warnings...)
+	for _, n := range p.Notes {
+		r.result.Notes = append(r.result.Notes, visible.Line(n))
+	}
+	if r.agent != nil && r.ending == nil { // it may have run, though it did not come to its end
+		r.ending = newEnding(ctx, h.Signals, h.Say)
+	}
+	if r.agent == nil {
+		r.dropTree()
+	}
+	if r.ending != nil {
+		r.lookAfter(r.ending.look)
+		r.ending.stop()
+		if code := r.ending.signal(); code != 0 {
+			r.result.ExitCode = code
+		}
+	}
+	r.search.forget()
+	for i, w := range r.result.Warnings { // names in them may be the agent's
+		r.result.Warnings[i] = r.redactor.String(visible.Line(w))
+	}
+	r.result.Timings.Total = time.Since(r.begin)
+	r.result.settleExit(err)
+	if saveErr := r.saveSummary(err); saveErr != nil {
+		h.Say("warning: " + saveErr.Error())
+	}
+	return &r.result
+}
+
 // place makes the places that mounts need in the project.
 func (r *run) place() (err error) {
-	if r.placed, err = workspace.Place(r.plan.Folder(), r.plan.Project.Placeholders, r.plan.gitOwner.UID, r.plan.gitOwner.GID); err != nil {
+	if r.placed, err = workspace.Place(r.plan.Folder(), r.plan.Project.Placeholders, r.plan.place.owner.UID, r.plan.place.owner.GID); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
 	return nil
@@ -167,7 +170,7 @@ func (r *run) meetOthers(ctx context.Context) {
 	}
 	for _, labels := range others {
 		placed, first := labels[labelPlaced] // of each run's two containers one has it
-		if !first || labels[LabelMode] != "" || r.plan.mode != workspace.Bind {
+		if !first || labels[LabelMode] != "" || r.plan.place.mode != workspace.Bind {
 			continue
 		}
 		r.placed.Adopt(placed)
@@ -181,30 +184,19 @@ type run struct {
 	plan   *Plan
 	host   Host
 	begin  time.Time
-	token  string // of the proxy; worthless outside this run
 	result Result
 
-	live          *live // nil = nobody reaps this run
-	placed        *workspace.Placed
-	sidecar       *sidecar
-	tunnel        *tunnelHost
-	agent         *process
-	proxy         *credproxy.Proxy
-	terminalEnded chan struct{} // closed when the agent has the terminal no more; nil = it never had it
-	keyRefused    chan struct{} // closed when the API refused the credential
-	refuse        sync.Once
-
-	reach       *reach
-	activity    *activity
-	redactor    *redact.Redactor // of all that is kept and said
-	finder      *redact.Finder   // of secrets in files and commits
-	unreachable sync.Once        // says why the model API does not answer
-
-	before  *changes.Before // the project's files before the run; nil until looked is closed
-	looked  chan struct{}
-	lookErr error
-	found   <-chan *changes.Set // what the agent changed; nil until it is looked for
-	ending  *ending             // nil until the agent has ended
+	live     *live // nil = nobody reaps this run
+	placed   *workspace.Placed
+	sidecar  *sidecar
+	tunnel   *tunnelHost
+	agent    *process
+	api      *modelAPI
+	activity *activity
+	redactor *redact.Redactor // of all that is kept and said
+	finder   *redact.Finder   // of secrets in files and commits
+	search   *search
+	ending   *ending // nil until the agent has ended
 }
 
 // start brings up everything until the agent runs. The agent's container comes up side
@@ -219,7 +211,7 @@ func (r *run) start(ctx context.Context) error {
 	}
 	err = together(
 		func() error { return r.startContainers(ctx) },
-		r.waitBefore,
+		r.search.wait,
 	)
 	if err != nil {
 		return err
@@ -251,7 +243,7 @@ func (r *run) startContainers(ctx context.Context) error {
 			)
 		},
 		func() (err error) {
-			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.tunneled(r.proxy))
+			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.tunneled(r.api.proxy))
 			return err
 		},
 	)
@@ -287,7 +279,7 @@ func (r *run) createAgent(ctx context.Context) error {
 	spec.Env = slices.Clone(spec.Env)
 	for i, v := range spec.Env {
 		if v == tokenVariable {
-			spec.Env[i] += r.token
+			spec.Env[i] += r.api.token
 		}
 	}
 	r.plan.fitEngine(ctx, r.engine, &spec)

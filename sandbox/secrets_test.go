@@ -70,7 +70,7 @@ func TestTranscriptKeepsNoSecrets(t *testing.T) {
 // The agent decides how its output is cut into pieces.
 func TestASecretInPiecesIsNotKept(t *testing.T) {
 	const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD"
-	p := &Plan{variables: []string{"X=opaque-Value-7f3a9c"}}
+	p := &Plan{Handed: Handed{variables: []string{"X=opaque-Value-7f3a9c"}}}
 	for _, size := range []int{1, 3, 7, 1 << 10} {
 		file, err := os.Create(t.TempDir() + "/transcript")
 		if err != nil {

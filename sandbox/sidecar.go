@@ -100,7 +100,7 @@ func (p *Plan) writeFiles(tw *tar.Writer, files []engine.File, h Host) error {
 	if err := p.fillHomes(tw, h); err != nil {
 		return fmt.Errorf("giving Claude a folder of its own: %w", err)
 	}
-	if err := p.Project.Git.Fill(tw, p.gitOwner); err != nil {
+	if err := p.Project.Git.Fill(tw, p.place.owner); err != nil {
 		return fmt.Errorf("giving the agent its own git directory: %w", err)
 	}
 	return tw.Close()

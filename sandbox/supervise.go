@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"syscall"
 	"time"
@@ -26,35 +25,6 @@ const (
 	drainTimeout = 10 * time.Second
 )
 
-// newProxy makes the proxy that holds the key. It fails on an upstream or a
-// key that cannot be used.
-func (r *run) newProxy() error {
-	var err error
-	r.proxy, err = credproxy.New(credproxy.Options{
-		Upstream:     r.host.Upstream,
-		Credential:   r.host.Credential,
-		SessionToken: r.token,
-		Proxy:        r.host.UpstreamProxy,
-
-		AllowHostedWeb: r.plan.hostedWeb,
-		Limits:         r.plan.limits,
-		Log: func(entry credproxy.Entry) {
-			// Refused is empty when the upstream itself answered.
-			if entry.Status == http.StatusUnauthorized && entry.Refused == "" {
-				r.refuseKey()
-			}
-			r.reach.note(entry)
-			if entry.Status == http.StatusBadGateway && entry.Refused != "" {
-				r.unreachable.Do(func() { r.host.Say("warning: " + entry.Refused) })
-			}
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return nil
-}
-
 // supervise waits for the agent's end, passes signals on, enforces the time
 // limit and watches the sidecar. It fills in the result.
 func (r *run) supervise(ctx context.Context) error {
@@ -65,12 +35,12 @@ func (r *run) supervise(ctx context.Context) error {
 		stop        = &stopper{run: r, ctx: context.WithoutCancel(ctx)}
 		signals     = r.host.Signals
 		sidecar     = r.sidecar.exit
-		refused     = r.keyRefused
-		unreachable = r.reach.lost
+		refused     = r.api.keyRefused
+		unreachable = r.api.reach.lost
 		tunnel      = r.tunnel.Done()
 		done        = ctx.Done()
 		look        = time.NewTicker(placesPause)
-		idle        = newIdleTimer(r.plan.idle)
+		idle        = newIdleTimer(r.plan.asked.IdleTimeout)
 		warn, limit <-chan time.Time
 		caught      syscall.Signal
 	)
@@ -112,8 +82,8 @@ wait:
 			r.host.Say(fmt.Sprintf("warning: the time limit of %s is over in %s", d, warnBefore(d)))
 		case <-idle.timer.C:
 			if idle.over(r.activity) {
-				r.host.Say(fmt.Sprintf("Claude has done nothing for %s: stopping the agent", r.plan.idle))
-				ended, failure = agent.EndedTimeout, fmt.Errorf("%w: Claude did nothing for %s", ErrTimeout, r.plan.idle)
+				r.host.Say(fmt.Sprintf("Claude has done nothing for %s: stopping the agent", r.plan.asked.IdleTimeout))
+				ended, failure = agent.EndedTimeout, fmt.Errorf("%w: Claude did nothing for %s", ErrTimeout, r.plan.asked.IdleTimeout)
 				stop.interrupt()
 			}
 		case <-limit:
@@ -128,7 +98,7 @@ wait:
 			stop.interrupt()
 		case <-unreachable:
 			unreachable = nil
-			ended, failure = agent.EndedUnreachable, r.reach.failure(r.host.Upstream.Redacted())
+			ended, failure = agent.EndedUnreachable, r.api.reach.failure(r.host.Upstream.Redacted())
 			stop.interrupt()
 		case <-done:
 			done, ended = nil, agent.EndedCancel
@@ -216,17 +186,17 @@ const newsLag = 2 * time.Second
 func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, caught syscall.Signal, failure error, unprotected string) {
 	r.result.Agent = r.agent.scanner.Result()
 	r.result.ExitCode = exit.Code
-	r.result.Answers, r.result.Usage, r.result.MeteredUSD = r.proxy.Answered(), r.proxy.Usage(), r.proxy.CostUSD()
+	r.result.Answers, r.result.Usage, r.result.MeteredUSD = r.api.proxy.Answered(), r.api.proxy.Usage(), r.api.proxy.CostUSD()
 	if claimed := r.result.Agent.Tokens(); claimed != tokens(r.result.Usage) && r.result.Agent != nil {
 		r.host.Say(fmt.Sprintf("note: Claude reports %d tokens and $%.4f, and the proxy metered %d tokens and $%.4f; turns are Claude's word",
 			claimed, r.result.Agent.CostUSD, tokens(r.result.Usage), r.result.MeteredUSD))
 	}
 	limit := map[credproxy.Reached]agent.Conclusion{
 		credproxy.ReachedTurns: agent.MaxTurns, credproxy.ReachedBudget: agent.MaxBudget,
-	}[r.proxy.Reached()]
+	}[r.api.proxy.Reached()]
 	evidence := agent.Evidence{
 		Result: r.result.Agent, Tampered: r.agent.scanner.Tampered(), ExitCode: exit.Code, End: ended, Answers: r.result.Answers,
-		Unprotected: unprotected, Last: agent.Answer(r.proxy.LastAnswer()), HookOpen: r.proxy.HookOpen(),
+		Unprotected: unprotected, Last: agent.Answer(r.api.proxy.LastAnswer()), HookOpen: r.api.proxy.HookOpen(),
 		Prompt: r.agent.prompt.String(), Limit: limit,
 	}
 	if r.plan.Agent.TTY {
@@ -261,13 +231,13 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	}
 	r.hideSecrets()
 	var left []string
-	if r.plan.commitLeft && unprotected == "" {
+	if r.plan.asked.CommitLeft && unprotected == "" {
 		var err error
 		if left, err = r.commitWorkTree(r.ending.look); err != nil {
 			r.warn(fmt.Sprintf("not all that the agent left uncommitted is in a commit: %v", err))
 		}
 	}
-	r.beginLookAfter(r.ending.look)
+	r.search.begin(r.ending.look)
 	r.takeCommits(r.ending.look, left)
 	r.keepConversation(r.ending.look)
 	r.keepHome(r.ending.look)

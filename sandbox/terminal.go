@@ -20,8 +20,8 @@ type Terminal interface {
 // openTerminal gives the running agent the person's terminal.
 func (r *run) openTerminal(ctx context.Context) {
 	r.host.Terminal.Begin()
-	r.terminalEnded = make(chan struct{})
-	go r.resizeTerminal(context.WithoutCancel(ctx), r.terminalEnded)
+	r.agent.terminalEnded = make(chan struct{})
+	go r.resizeTerminal(context.WithoutCancel(ctx), r.agent.terminalEnded)
 	go func() {
 		_, _ = io.Copy(r.agent.stream, r.host.Terminal) // fails when the agent is gone, which its exit tells
 	}()
@@ -29,8 +29,8 @@ func (r *run) openTerminal(ctx context.Context) {
 
 // closeTerminal restores the person's terminal.
 func (r *run) closeTerminal() {
-	if r.terminalEnded != nil {
-		close(r.terminalEnded)
+	if r.agent.terminalEnded != nil {
+		close(r.agent.terminalEnded)
 		r.host.Terminal.End()
 	}
 }

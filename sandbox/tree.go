@@ -22,7 +22,7 @@ const TreeFolder = "tree"
 // for changes goes by the kernel's data of each file.
 func (r *run) makeTree(ctx context.Context) error {
 	p := r.plan
-	if !p.mode.IsCopy() {
+	if !p.place.mode.IsCopy() {
 		return nil
 	}
 	if p.Project.Dir != filepath.Join(r.host.StateDir, TreeFolder) {
@@ -31,14 +31,14 @@ func (r *run) makeTree(ctx context.Context) error {
 	}
 	uid, gid := -1, -1
 	if os.Geteuid() == 0 {
-		uid, gid = p.gitOwner.UID, p.gitOwner.GID
+		uid, gid = p.place.owner.UID, p.place.owner.GID
 	}
 	var err error
-	if p.mode == workspace.Clone {
+	if p.place.mode == workspace.Clone {
 		err = r.clone(ctx, uid, gid)
 	} else {
 		var notes []string
-		notes, err = copytree.Copy(ctx, p.folder, p.Project.Dir, copytree.Options{Empty: p.git.Paths(), UID: uid, GID: gid})
+		notes, err = copytree.Copy(ctx, p.place.folder, p.Project.Dir, copytree.Options{Empty: p.place.git.Paths(), UID: uid, GID: gid})
 		p.Notes = append(p.Notes, notes...)
 	}
 	if err == nil {

@@ -149,10 +149,10 @@ func (p *Plan) environment(o Options, s settings.Settings) error {
 		name, _, _ := strings.Cut(v, "=")
 		p.Passed = append(p.Passed, name)
 	}
-	if len(p.variables)+len(p.Secrets)+len(p.mcp) > 0 {
+	if len(p.variables)+len(p.Secrets)+len(p.servers) > 0 {
 		at := slices.Index(p.Agent.Entrypoint, "--")
 		p.Agent.Entrypoint = slices.Insert(p.Agent.Entrypoint, at, "--delivery")
-		p.Agent.Tmpfs[delivery.Folder] = fmt.Sprintf("rw,nosuid,nodev,noexec,mode=0700,size=8m,uid=%d,gid=%d", p.gitOwner.UID, p.gitOwner.GID)
+		p.Agent.Tmpfs[delivery.Folder] = fmt.Sprintf("rw,nosuid,nodev,noexec,mode=0700,size=8m,uid=%d,gid=%d", p.place.owner.UID, p.place.owner.GID)
 	}
 	return nil
 }
@@ -199,8 +199,8 @@ func (p *Plan) parcel(secrets map[string]string) (delivery.Parcel, error) {
 		}
 		parcel.Env = append(parcel.Env, s.Variable()+"="+value)
 	}
-	if p.mcp != nil {
-		parcel.Files[mcpFile] = p.mcp
+	if p.servers != nil {
+		parcel.Files[mcpFile] = p.servers
 	}
 	return parcel, nil
 }

@@ -168,7 +168,7 @@ func TestTheProjectNarrowsTheWorkspace(t *testing.T) {
 			if !errors.Is(err, ErrWidens) || !strings.Contains(diag.HintOf(err), "--workspace "+c.project) {
 				t.Errorf("%+v: %v, %q", c, err, diag.HintOf(err))
 			}
-		} else if err != nil || string(p.mode) != c.want {
+		} else if err != nil || string(p.place.mode) != c.want {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -61,7 +61,7 @@ func (r *run) commitWorkTree(ctx context.Context) (commits []string, err error) 
 	command := append([]string{"/bin/sh", "-c", commitScript, "commit", message}, folders...)
 	spec.Entrypoint = append([]string{agentInit, "reap", "--mounts", "--deadline", (2 * commitTimeout).String(), "--"}, command...)
 	spec.Network = "none"
-	owner := r.plan.gitOwner
+	owner := r.plan.place.owner
 	// A monitor that sees no change, or a hook, would leave something out.
 	spec.Env = append(gitVariables("core.fsmonitor=false", "core.untrackedCache=false", "core.hooksPath=/dev/null"),
 		"HOME="+agentHome, "GIT_TERMINAL_PROMPT=0", "GIT_AUTHOR_NAME="+owner.Name, "GIT_AUTHOR_EMAIL="+owner.Email,

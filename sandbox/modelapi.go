@@ -1,0 +1,53 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/org/claude-sandbox/credproxy"
+)
+
+// modelAPI is a run's way to the model API: the proxy that holds the key, and the signs
+// that it leads nowhere.
+type modelAPI struct {
+	proxy      *credproxy.Proxy
+	token      string        // of the proxy; worthless outside this run
+	keyRefused chan struct{} // closed when the API refused the credential
+	refuse     sync.Once
+	reach      *reach
+}
+
+// newModelAPI makes the proxy. It fails on an upstream or a key that cannot be used.
+func newModelAPI(p *Plan, h Host) (_ *modelAPI, err error) {
+	a := &modelAPI{token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}), reach: newReach()}
+	var unreachable sync.Once
+	var limits credproxy.Limits
+	limits.Turns, limits.BudgetUSD = p.asked.Headless.Limits()
+	a.proxy, err = credproxy.New(credproxy.Options{
+		Upstream:     h.Upstream,
+		Credential:   h.Credential,
+		SessionToken: a.token,
+		Proxy:        h.UpstreamProxy,
+
+		AllowHostedWeb: p.asked.AllowHostedWeb,
+		Limits:         limits,
+		Log: func(entry credproxy.Entry) {
+			// Refused is empty when the upstream itself answered.
+			if entry.Status == http.StatusUnauthorized && entry.Refused == "" {
+				a.refuseKey()
+			}
+			a.reach.note(entry)
+			if entry.Status == http.StatusBadGateway && entry.Refused != "" {
+				unreachable.Do(func() { h.Say("warning: " + entry.Refused) })
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return a, nil
+}
+
+// refuseKey notes that the API refused the credential.
+func (a *modelAPI) refuseKey() { a.refuse.Do(func() { close(a.keyRefused) }) }
