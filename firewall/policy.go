@@ -71,11 +71,14 @@ func Closed() *Policy {
 	return p
 }
 
-// ValidAllow reports whether an entry may stand in "allow".
-func ValidAllow(entry string) bool {
-	_, errs := NewPolicy(Network{Allow: []string{entry}})
-	return errs == nil
+// Validate returns what is wrong with a Network, as NewPolicy does.
+func Validate(n Network) []EntryError {
+	_, errs := NewPolicy(n)
+	return errs
 }
+
+// ValidAllow reports whether an entry may stand in "allow".
+func ValidAllow(entry string) bool { return Validate(Network{Allow: []string{entry}}) == nil }
 
 // With returns the policy with the entries of more's lists behind its own. Its mode
 // and its guard stay. No entry of its own is read again: it copies the index of each

@@ -6,6 +6,15 @@ import (
 	"strings"
 )
 
+// Lacks returns what n lets out that p does not, as Wider does, or what is wrong with n.
+func (p *Policy) Lacks(n Network) ([]string, []EntryError) {
+	other, errs := NewPolicy(n)
+	if errs != nil {
+		return nil, errs
+	}
+	return other.Wider(p), nil
+}
+
 // Wider returns what p lets out that base does not, in the words of p's
 // entries; empty means that p only narrows base. It errs on the side of
 // "wider": an entry that base covers only by several entries together, such as

@@ -117,21 +117,28 @@ func narrow(base, own, project settings.Settings, offer func([]wide) string) (se
 // allows just that; "" when only --trust-project does.
 type wide struct{ what, flag string }
 
-// widening lists what project opens that base does not.
-func widening(base, project settings.Settings) ([]wide, error) {
-	basePolicy, errs := firewall.NewPolicy(base.Network)
+// policyOf is the policy of layers that were put together.
+func policyOf(n firewall.Network) (*firewall.Policy, error) {
+	policy, errs := firewall.NewPolicy(n)
 	if errs != nil {
 		return nil, networkError("", errs)
 	}
-	network := project.Network
-	network.Mode = cmp.Or(network.Mode, base.Network.Mode)
-	network.Deny = union(base.Network.Deny, network.Deny) // they stay in force whatever the file says
-	projectPolicy, errs := firewall.NewPolicy(network)
+	return policy, nil
+}
+
+// widerNetwork lists what the project's network opens that base does not.
+func widerNetwork(base, project firewall.Network) (found []wide, err error) {
+	policy, err := policyOf(base)
+	if err != nil {
+		return nil, err
+	}
+	project.Mode = cmp.Or(project.Mode, base.Mode)
+	project.Deny = union(base.Deny, project.Deny) // they stay in force whatever the file says
+	entries, errs := policy.Lacks(project)
 	if errs != nil {
 		return nil, networkError("the project's ", errs)
 	}
-	var found []wide
-	for _, entry := range projectPolicy.Wider(basePolicy) {
+	for _, entry := range entries {
 		what := "network: " + entry
 		if strings.HasPrefix(entry, "preset:") {
 			preset, _, _ := strings.Cut(entry, " ") // it has dozens of entries, and its name says them all
@@ -140,6 +147,15 @@ func widening(base, project settings.Settings) ([]wide, error) {
 		if w := (wide{what, flagFor(entry)}); !slices.Contains(found, w) {
 			found = append(found, w)
 		}
+	}
+	return found, nil
+}
+
+// widening lists what project opens that base does not.
+func widening(base, project settings.Settings) ([]wide, error) {
+	found, err := widerNetwork(base.Network, project.Network)
+	if err != nil {
+		return nil, err
 	}
 	if mode := project.Workspace.Mode; mode != "" && modeReach(mode) > modeReach(base.Workspace.Mode) {
 		found = append(found, wide{"workspace.mode: " + mode, "--workspace " + mode})

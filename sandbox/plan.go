@@ -102,9 +102,9 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	policy, bad := firewall.NewPolicy(s.Network)
-	if bad != nil {
-		return nil, networkError("", bad)
+	policy, err := policyOf(s.Network)
+	if err != nil {
+		return nil, err
 	}
 	if err := supported(s); err != nil {
 		return nil, err
@@ -165,11 +165,11 @@ func repositoryWarnings(w *workspace.Workspace, mode workspace.Mode) []string {
 	case mode == workspace.None, w.Paths[".git"] != workspace.Missing:
 		return nil
 	case w.Above != "":
-		return []string{fmt.Sprintf("%s is a part of the repository %s, which stays outside: a repository that the agent makes ends with the run; "+
-			"run it on %s if the agent's commits should stay", w.Dir, w.Above, w.Above)}
+		return []string{fmt.Sprintf("%s is a part of the repository %s, which stays outside: a repository that the agent makes ends with the "+
+			"run; run it on %s if the agent's commits should stay", w.Dir, w.Above, w.Above)}
 	}
-	return []string{w.Dir + " has no git repository of its own: the agent can make one, which ends with the run; run 'git init' there first if " +
-		"its commits should stay"}
+	return []string{w.Dir + " has no git repository of its own: the agent can make one, which ends with the run; run 'git init' there first " +
+		"if its commits should stay"}
 }
 
 // session is Claude's name of the conversation on a terminal; "" = it is Claude's choice.
@@ -220,8 +220,8 @@ func modeWarnings(o Options, mode firewall.Mode) (warnings []string, err error) 
 			err := fmt.Errorf("%w: network mode host takes the firewall away", workspace.ErrRefused)
 			return nil, diag.WithHint(err, "to let the agent reach everything that this machine can, give both flags: %s", hostFlags)
 		}
-		return append([]string{"NO FIREWALL (network mode host): the agent reaches everything that this machine can, its networks and cloud metadata " +
-			"included, and nothing is recorded"}, warnings...), nil
+		return append([]string{"NO FIREWALL (network mode host): the agent reaches everything that this machine can, its networks and cloud " +
+			"metadata included, and nothing is recorded"}, warnings...), nil
 	}
 	return warnings, nil
 }

@@ -155,7 +155,8 @@ func (r *run) finish(ctx context.Context, err error) *Result {
 
 // place makes the places that mounts need in the project.
 func (r *run) place() (err error) {
-	if r.placed, err = workspace.Place(r.plan.Folder(), r.plan.Project.Placeholders, r.plan.place.owner.UID, r.plan.place.owner.GID); err != nil {
+	uid, gid := r.plan.AgentUser()
+	if r.placed, err = workspace.Place(r.plan.Folder(), r.plan.Project.Placeholders, uid, gid); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
 	return nil

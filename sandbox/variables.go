@@ -152,7 +152,8 @@ func (p *Plan) environment(o Options, s settings.Settings) error {
 	if len(p.variables)+len(p.Secrets)+len(p.servers) > 0 {
 		at := slices.Index(p.Agent.Entrypoint, "--")
 		p.Agent.Entrypoint = slices.Insert(p.Agent.Entrypoint, at, "--delivery")
-		p.Agent.Tmpfs[delivery.Folder] = fmt.Sprintf("rw,nosuid,nodev,noexec,mode=0700,size=8m,uid=%d,gid=%d", p.place.owner.UID, p.place.owner.GID)
+		uid, gid := p.AgentUser()
+		p.Agent.Tmpfs[delivery.Folder] = fmt.Sprintf("rw,nosuid,nodev,noexec,mode=0700,size=8m,uid=%d,gid=%d", uid, gid)
 	}
 	return nil
 }

@@ -138,44 +138,9 @@ func relative(from, to string) string {
 	return path.Clean("./" + up + rest)
 }
 
-// FirewallPolicy returns the policy that the options of the firewall Feature in the
-// configuration are, or everything that is wrong with them. Both are nil without that
-// Feature, and where an option depends on a variable.
+// FirewallPolicy is View.FeaturePolicy of a project.
 func FirewallPolicy(p *devcontainer.Project) (*firewall.Policy, []firewall.EntryError) {
-	return featurePolicy(rule.NewView(p))
-}
-
-// featurePolicy is FirewallPolicy for a view.
-func featurePolicy(v *rule.View) (*firewall.Policy, []firewall.EntryError) {
-	feature, found := v.FirewallFeature()
-	if v.Root == nil || !found {
-		return nil, nil
-	}
-	network, known := featureNetwork(feature)
-	if !known {
-		return nil, nil
-	}
-	return firewall.NewPolicy(network)
-}
-
-// featureNetwork reads the options of the Feature, which are its policy.
-func featureNetwork(feature jsonc.Member) (network firewall.Network, known bool) {
-	known = true
-	list := func(option, byDefault string) (out []string) {
-		text, ok := feature.Value.Member(option).Str()
-		if !ok {
-			text = byDefault
-		}
-		known = known && !strings.Contains(text, "${")
-		for entry := range strings.SplitSeq(text, ",") {
-			if entry = strings.TrimSpace(entry); entry != "" {
-				out = append(out, entry)
-			}
-		}
-		return out
-	}
-	return firewall.Network{Mode: firewall.ModeAllowlist, Presets: list("presets", "anthropic,github,vscode"), Allow: list("allow", ""),
-		Deny: list("deny", "gist.github.com"), Private: list("private", "")}, known
+	return rule.NewView(p).FeaturePolicy()
 }
 
 // String writes the lines as they stand in the service.

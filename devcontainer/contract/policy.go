@@ -36,7 +36,7 @@ func rules(v *rule.View) (rules rulesOf, ok bool) {
 		return rulesOf{v.Policy.Network, v.Policy.Policy(), "network.%s in sandbox.jsonc",
 			"use forwardPorts, or add %d to network.inbound in sandbox.jsonc"}, true
 	}
-	policy, _ := featurePolicy(v) // FeatureEntries reports the errors
+	policy, _ := v.FeaturePolicy() // FeatureEntries reports the errors
 	if policy == nil {
 		return rules, false
 	}
@@ -49,7 +49,7 @@ func FeatureEntries(v *rule.View) (out []rule.Finding) {
 	if !ok {
 		return nil
 	}
-	_, errs := featurePolicy(v)
+	_, errs := v.FeaturePolicy()
 	for _, e := range errs {
 		if n := feature.Value.Member(e.List); n != nil {
 			out = append(out, v.AtValue(n, fmt.Sprintf("%s: %s", e.List, e.Message), e.Hint))

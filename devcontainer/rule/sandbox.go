@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -52,6 +53,38 @@ func (c *View) FirewallFeature() (jsonc.Member, bool) {
 		return jsonc.Member{}, false
 	}
 	return features.Members[i], true
+}
+
+// FeaturePolicy returns the policy that the options of the firewall Feature in the
+// configuration are, or everything that is wrong with them. Both are nil without that
+// Feature, and where an option depends on a variable.
+func (c *View) FeaturePolicy() (*firewall.Policy, []firewall.EntryError) { return c.featurePolicy() }
+
+func (c *View) readFeaturePolicy() (*firewall.Policy, []firewall.EntryError) {
+	feature, found := c.FirewallFeature()
+	if !found {
+		return nil, nil
+	}
+	known := true
+	list := func(option, byDefault string) (out []string) {
+		text, ok := feature.Value.Member(option).Str()
+		if !ok {
+			text = byDefault
+		}
+		known = known && !strings.Contains(text, "${")
+		for entry := range strings.SplitSeq(text, ",") {
+			if entry = strings.TrimSpace(entry); entry != "" {
+				out = append(out, entry)
+			}
+		}
+		return out
+	}
+	network := firewall.Network{Mode: firewall.ModeAllowlist, Presets: list("presets", "anthropic,github,vscode"), Allow: list("allow", ""),
+		Deny: list("deny", "gist.github.com"), Private: list("private", "")}
+	if !known {
+		return nil, nil
+	}
+	return firewall.NewPolicy(network)
 }
 
 // RaisesFirewall reports whether id names the firewall Feature.

@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -24,11 +25,13 @@ type View struct {
 	Commands   map[*jsonc.Node]parsed
 	// What many rules ask; worked out when the first one does.
 	isSandbox, hasAgent func() bool
+	featurePolicy       func() (*firewall.Policy, []firewall.EntryError)
 }
 
 func NewView(p *devcontainer.Project) *View {
 	v := &View{Project: p, Root: p.Object(), Commands: map[*jsonc.Node]parsed{}}
 	v.isSandbox, v.hasAgent = sync.OnceValue(v.looksSandboxed), sync.OnceValue(v.looksLikeAgent)
+	v.featurePolicy = sync.OnceValues(v.readFeaturePolicy)
 	switch p.Kind() {
 	case devcontainer.FeatureFile:
 		v.Mismatches = schema.Feature(p.Config)

@@ -168,7 +168,7 @@ func (l *Lesson) presets(hosts []*host, deny []string) []*host {
 	for {
 		best, covered := "", []*host(nil)
 		for _, name := range firewall.PresetNames() {
-			p, errs := firewall.NewPolicy(firewall.Network{Presets: []string{name}, Deny: deny})
+			p, errs := firewall.Closed().With(firewall.Network{Presets: []string{name}, Deny: deny})
 			if len(errs) > 0 {
 				continue
 			}

@@ -194,8 +194,7 @@ func (j *judge) at(list, entry string) string {
 // opens reports whether a policy lets out all that an entry of "allow" means, and by
 // which entry where one host is asked for.
 func opens(policy *firewall.Policy, entry string) (open bool, by string) {
-	one, bad := firewall.NewPolicy(firewall.Network{Allow: []string{entry}})
-	if bad != nil || len(one.Wider(policy)) > 0 {
+	if lacks, bad := policy.Lacks(firewall.Network{Allow: []string{entry}}); bad != nil || len(lacks) > 0 {
 		return false, ""
 	}
 	if policy.Mode() != firewall.ModeAllowlist {
@@ -216,8 +215,8 @@ func opens(policy *firewall.Policy, entry string) (open bool, by string) {
 func deniedBy(network firewall.Network, entry string) string {
 	nothing := firewall.Closed()
 	for _, rule := range network.Deny {
-		one, bad := firewall.NewPolicy(firewall.Network{Allow: []string{entry}, Deny: []string{rule}})
-		if bad == nil && len(one.Wider(nothing)) == 0 {
+		left, bad := nothing.Lacks(firewall.Network{Allow: []string{entry}, Deny: []string{rule}})
+		if bad == nil && len(left) == 0 {
 			return strings.TrimSpace(rule)
 		}
 	}

@@ -70,11 +70,10 @@ func denial(policy *firewall.Policy, entry string) string {
 
 // presetOpenness says how much of a preset is open.
 func presetOpenness(policy *firewall.Policy, name string) string {
-	one, bad := firewall.NewPolicy(firewall.Network{Presets: []string{name}})
+	closed, bad := policy.Lacks(firewall.Network{Presets: []string{name}})
 	if bad != nil {
 		return "closed now"
 	}
-	closed := one.Wider(policy)
 	entries, _ := firewall.Preset(name)
 	switch {
 	case len(closed) == 0:

@@ -61,7 +61,7 @@ func Presets(more []string) ([]string, error) {
 // NewHosts returns of the proposed hosts those that presets and allow do not open
 // anyway. It errs when these are no policy.
 func NewHosts(hosts []detect.Proposal, presets, allow []string) ([]detect.Proposal, error) {
-	policy, bad := firewall.NewPolicy(firewall.Network{Presets: presets, Allow: allow})
+	policy, bad := firewall.Closed().With(firewall.Network{Presets: presets, Allow: allow})
 	if len(bad) > 0 {
 		return nil, bad[0]
 	}

@@ -36,7 +36,7 @@ func wellKnown() []string {
 func newPlaces() *places {
 	p := &places{}
 	for _, name := range wellKnown() {
-		if policy, bad := firewall.NewPolicy(firewall.Network{Presets: []string{name}}); len(bad) == 0 {
+		if policy, bad := firewall.Closed().With(firewall.Network{Presets: []string{name}}); len(bad) == 0 {
 			p.lists = append(p.lists, list{name, policy})
 		}
 	}

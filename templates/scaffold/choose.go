@@ -111,7 +111,7 @@ func (r Request) entries() error {
 				"write it into sandbox.jsonc afterwards"))
 		}
 	}
-	if _, bad := firewall.NewPolicy(firewall.Network{Presets: r.Presets, Allow: r.Allow}); len(bad) > 0 {
+	if bad := firewall.Validate(firewall.Network{Presets: r.Presets, Allow: r.Allow}); len(bad) > 0 {
 		flag := map[string]string{"presets": "--preset", "allow": "--allow"}[bad[0].List]
 		return Failure(ErrUsage, diag.WithHint(fmt.Errorf("%s: %s", flag, bad[0].Message), "%s", bad[0].Hint))
 	}

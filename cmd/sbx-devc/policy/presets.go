@@ -27,7 +27,7 @@ func presetsCommand(a *cli.App) *cobra.Command {
 func presets(to io.Writer, names []string) error {
 	for _, name := range names {
 		if _, ok := firewall.Preset(name); !ok {
-			_, bad := firewall.NewPolicy(firewall.Network{Presets: []string{name}})
+			bad := firewall.Validate(firewall.Network{Presets: []string{name}})
 			return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("%s", bad[0].Message), "%s", bad[0].Hint))
 		}
 	}

@@ -112,7 +112,7 @@ var allowed = map[string][]string{
 	"settings":                   {"firewall", "internal/jsonc"},
 	"settings/trust":             {"settings", "internal/filelock", "internal/userdir"},
 	"devcontainer":               {"devcontainer/budget", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/rights", "settings", "internal/jsonc"},
-	"devcontainer/rule":          {"devcontainer", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/pages", "devcontainer/rights", "devcontainer/schema", "devcontainer/shell", "internal/jsonc"},
+	"devcontainer/rule":          {"devcontainer", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/pages", "devcontainer/rights", "devcontainer/schema", "devcontainer/shell", "firewall", "internal/jsonc"},
 	"devcontainer/contract":      {"devcontainer", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/rights", "devcontainer/rule", "devcontainer/shell", "firewall", "internal/jsonc", "workspace/obeyed"},
 	"devcontainer/lint":          {"devcontainer", "devcontainer/compose", "devcontainer/contract", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/pages", "devcontainer/rights", "devcontainer/rule", "devcontainer/schema", "devcontainer/shell", "internal/jsonc", "workspace/obeyed"},
 	"devcontainer/manual":        {"devcontainer/lint", "devcontainer/pages", "devcontainer/rule"},
