@@ -18,6 +18,7 @@ import (
 const (
 	longLine = 1000
 	longGap  = 60 // blanks in a line, behind which something follows
+	manyGap  = 40 // empty lines, behind which something follows
 )
 
 // installRules are lines by which a manifest has an install run a program, by the
@@ -36,6 +37,27 @@ var installRules = map[string]*regexp.Regexp{
 	".pnpmfile.cjs":  regexp.MustCompile(`\S`),
 	"pip.conf":       regexp.MustCompile(`\S`),
 	"extconf.rb":     regexp.MustCompile(`\S`),
+}
+
+// lockFiles name the packages of an install and where they come from. packageSource is a
+// place in one, with its host; registries are the domains of the public ones.
+var (
+	lockFiles = regexp.MustCompile(`^(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lock|deno\.lock|poetry\.lock|uv\.lock|` +
+		`pdm\.lock|pipfile\.lock|gemfile\.lock|cargo\.lock|requirements.*\.txt)$`)
+	packageSource = regexp.MustCompile(`(?i)(?:\bresolved"?:?|\btarball:|\bremote:|\b(?:registry|url|source) =|"url":|--(?:extra-)?index-url|` +
+		`--find-links|\s@)[\s={"']*(?:[a-z]+\+)?(?:https?|git|ssh)://([^/\s"'#]+)`)
+	registries = regexp.MustCompile(`(^|\.)(npmjs\.org|yarnpkg\.com|jsr\.io|pypi\.org|pythonhosted\.org|rubygems\.org|crates\.io)$`)
+)
+
+// hostOf is the host from which a line of a lock file takes a package; "" = it names none.
+func hostOf(line []byte) string {
+	if !bytes.Contains(line, []byte("://")) {
+		return ""
+	}
+	if found := packageSource.FindSubmatch(line); found != nil {
+		return strings.ToLower(string(found[1]))
+	}
+	return ""
 }
 
 // fetches finds a program that comes from the network, or from a text that nobody can
@@ -60,12 +82,17 @@ type look struct {
 	install *regexp.Regexp // nil = the file installs nothing
 	json    bool
 	secrets *redact.Redactor
-	tokens  bool // the hunk holds one of a known form
+	tokens  bool            // the hunk holds one of a known form
+	hosts   map[string]bool // from which the file took packages before; nil = it is no lock file
 }
 
 func newLook(file string, secrets *redact.Redactor) *look {
 	name := obeyed.Folded(path.Base(file))
-	return &look{install: installRules[name], json: strings.HasSuffix(name, ".json"), secrets: secrets}
+	l := &look{install: installRules[name], json: strings.HasSuffix(name, ".json"), secrets: secrets}
+	if lockFiles.MatchString(name) {
+		l.hosts = map[string]bool{}
+	}
+	return l
 }
 
 // hunk finds what is dangerous in the lines that a hunk brings: of each kind the
@@ -81,14 +108,25 @@ func (l *look) hunk(h *Hunk) (found []Finding) {
 		}
 	}
 	l.tokens = l.secrets.String(string(h.Text)) != string(h.Text)
-	number := h.NewStart
+	number, empty := h.NewStart, 0
 	for text := h.Text; len(text) > 0; {
 		var line []byte
 		line, text = cutLine(text)
+		if line[0] != '+' && l.hosts != nil {
+			l.hosts[hostOf(line)] = true
+		}
 		switch line[0] {
 		case ' ':
 			number++
 		case '+':
+			if len(bytes.TrimSpace(line[1:])) == 0 {
+				empty++
+			} else {
+				if empty >= manyGap {
+					note(Long, number, fmt.Sprintf("text behind %d empty lines", empty))
+				}
+				empty = 0
+			}
 			l.line(bytes.TrimSuffix(line[1:], []byte("\n")), number, note)
 			number++
 		}
@@ -113,6 +151,12 @@ func (l *look) line(line []byte, number int, note func(Kind, int, string)) {
 		if l.install.Match(text) {
 			note(Install, number, "an install runs or obeys it: "+shortened(text))
 		}
+	}
+	if host := hostOf(line); l.hosts != nil && host != "" && !l.hosts[host] && !registries.MatchString(host) {
+		note(Install, number, "an install takes packages from "+host+", which the lines around it did not name")
+	}
+	if bytes.HasPrefix(line, []byte("//go:generate ")) {
+		note(Build, number, "go generate runs it: "+shortened(line))
 	}
 	if len(line) > 8*longLine { // a search for patterns there costs more than it tells
 		line = line[:8*longLine]
@@ -246,6 +290,12 @@ func unseen(line []byte, isFirst bool) string {
 			return "bytes that are no UTF-8"
 		case r == 0xFEFF && at == 0 && isFirst: // a byte order mark
 		case joins(before, r):
+		case unicode.In(r, unicode.Mn, unicode.Me) && before < utf8.RuneSelf && !(r == 0x20E3 && keycap(before)):
+			return fmt.Sprintf("the character U+%04X, which draws over another one", r)
+		case unicode.Is(unicode.Zs, r) && r != 0xA0 && r != 0x202F && r != 0x3000:
+			return fmt.Sprintf("the character U+%04X, which looks like a blank", r)
+		case r >= 0x1D400 && r <= 0x1D7FF:
+			return fmt.Sprintf("the character U+%04X, which some programs take for an ordinary letter", r)
 		case obeyed.Unseen(r), unicode.IsControl(r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r), unicode.Is(unicode.Co, r):
 			return fmt.Sprintf("the character U+%04X, which cannot be seen or changes the order of others", r)
 		}
@@ -263,7 +313,7 @@ func joins(before, r rune) bool {
 	symbol := unicode.In(before, unicode.So, unicode.Sk, unicode.Sm, unicode.Po) && before >= 0xA9 || before == 0xFE0F || before == 0x20E3
 	switch r {
 	case 0xFE0F, 0xFE0E:
-		return symbol || before >= '0' && before <= '9' || before == '#' || before == '*'
+		return symbol || keycap(before)
 	case 0x200D, 0x200C:
 		return symbol || unicode.In(before, unicode.Arabic, unicode.Devanagari, unicode.Bengali, unicode.Tamil, unicode.Telugu, unicode.Kannada,
 			unicode.Malayalam, unicode.Sinhala, unicode.Gujarati, unicode.Gurmukhi, unicode.Oriya, unicode.Myanmar, unicode.Khmer)
@@ -271,8 +321,15 @@ func joins(before, r rune) bool {
 	return false
 }
 
+// keycap reports whether a character is one that emojis put on a key.
+func keycap(c rune) bool { return c >= '0' && c <= '9' || c == '#' || c == '*' }
+
 // scripts tells words of two alphabets.
-type scripts struct{ latin, other bool }
+type scripts struct{ latin, other, wide bool }
+
+// alike are letters, most of them Greek, that look like Latin ones or that programs take
+// for these.
+const alike = "ονιυΑΒΕΖΗΙΚΜΝΟΡΤΥΧ\u017f\u212aﬀﬁﬂﬃﬄﬅﬆ"
 
 // add takes the next character and reports whether the word so far mixes alphabets
 // whose letters look alike.
@@ -280,16 +337,22 @@ func (s *scripts) add(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf && (r|0x20 >= 'a' && r|0x20 <= 'z'):
 		s.latin = true
+	case r == '(' && s.wide: // Python takes a wide name for the narrow one
+		return true
 	case r < utf8.RuneSelf && r != '_' && (r < '0' || r > '9'):
 		*s = scripts{}
-	case unicode.In(r, unicode.Cyrillic, unicode.Armenian), strings.ContainsRune("ονΑΕΟΡΤ", r), r >= 0xFF21 && r <= 0xFF5A,
-		r >= 0x1D400 && r <= 0x1D7FF:
+	case r >= 0xFF21 && r <= 0xFF5A:
+		s.other, s.wide = true, true
+	case unicode.In(r, unicode.Cyrillic, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu), strings.ContainsRune(alike, r):
 		s.other = true
 	case r >= utf8.RuneSelf && !unicode.IsLetter(r):
 		*s = scripts{}
 	}
 	return s.latin && s.other
 }
+
+// short are names that Windows may have given to other files.
+var short = regexp.MustCompile(`^[^.~]{1,6}~[0-9](\.[^.]{0,3})?$`)
 
 // reserved are names that Windows takes for devices.
 var reserved = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
@@ -306,6 +369,10 @@ func misleads(rel string) string {
 		switch {
 		case obeyed.IsGitName(obeyed.Folded(part)) && part != ".git":
 			return "some file systems take it for .git"
+		case short.MatchString(part):
+			return "Windows may take it for the short name of another file"
+		case strings.HasPrefix(part, " "):
+			return "its name begins with a blank"
 		case strings.TrimRight(part, ". ") != part:
 			return "its name ends with a dot or a blank, which Windows drops"
 		case strings.ContainsAny(part, `\:`):

