@@ -42,10 +42,10 @@ var installRules = map[string]*regexp.Regexp{
 // lockFiles name the packages of an install and where they come from. packageSource is a
 // place in one, with its host; registries are the domains of the public ones.
 var (
-	lockFiles = regexp.MustCompile(`^(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lock|deno\.lock|poetry\.lock|uv\.lock|` +
-		`pdm\.lock|pipfile\.lock|gemfile\.lock|cargo\.lock|requirements.*\.txt)$`)
-	packageSource = regexp.MustCompile(`(?i)(?:\bresolved"?:?|\btarball:|\bremote:|\b(?:registry|url|source) =|"url":|--(?:extra-)?index-url|` +
-		`--find-links|\s@)[\s={"']*(?:[a-z]+\+)?(?:https?|git|ssh)://([^/\s"'#]+)`)
+	lockFiles = regexp.MustCompile(`^(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lock|deno\.lock|poetry\.lock|` +
+		`uv\.lock|pdm\.lock|pipfile\.lock|gemfile\.lock|cargo\.lock|requirements.*\.txt)$`)
+	packageSource = regexp.MustCompile(`(?i)(?:\bresolved"?:?|\btarball:|\bremote:|\b(?:registry|url|source) =|"url":|` +
+		`--(?:extra-)?index-url|--find-links|\s@)[\s={"']*(?:[a-z]+\+)?(?:https?|git|ssh)://([^/\s"'#]+)`)
 	registries = regexp.MustCompile(`(^|\.)(npmjs\.org|yarnpkg\.com|jsr\.io|pypi\.org|pythonhosted\.org|rubygems\.org|crates\.io)$`)
 )
 

@@ -118,10 +118,13 @@ func rules() map[Class]string {
 			.terraform.lock.hcl terragrunt.hcl
 			ansible.cfg playbook*.y*ml kubeconfig compile_commands.json brewfile snapcraft.yaml debian/rules *.spec pkgbuild *.service *.timer crontab
 			*.command
-			.*rc .*rc.* .*.js .*.cjs .*.mjs .*.ts .*.php .*.rb .*.exs .*.hcl *.config.js *.config.cjs *.config.mjs *.config.ts *.config.mts *.config.cts
+			.*rc .*rc.* .*.js .*.cjs .*.mjs .*.ts .*.php .*.rb .*.exs .*.hcl *.config.js *.config.cjs *.config.mjs *.config.ts
+			*.config.mts *.config.cts
 			*.conf.js *.setup.js *.setup.ts *.workspace.js *.workspace.ts globalsetup.* globalteardown.*
-			knexfile.* plopfile.* gatsby-*.js gatsby-*.ts truffle-config.js codegen.ts codegen.y*ml electron-builder.* foundry.toml nodemon.json
-			schema.prisma .storybook/ .vitepress/ .jest/ .ctags.d/ .terraform/ .air.toml .flaskenv .mypy.ini .runsettings *.runsettings
+			knexfile.* plopfile.* gatsby-*.js gatsby-*.ts truffle-config.js codegen.ts codegen.y*ml electron-builder.*
+			foundry.toml nodemon.json
+			schema.prisma .storybook/ .vitepress/ .jest/ .ctags.d/ .terraform/ .air.toml .flaskenv .mypy.ini
+			.runsettings *.runsettings
 			guardfile capfile dangerfile appraisals config.ru phpstan.neon* psalm.xml* rector.php ecs.php wp-config.php .htaccess .user.ini
 			alembic.ini gunicorn.conf.py locustfile.py trunk.toml local.settings.json procfile.* devspace.y*ml conda.y*ml meta-inf/services/*
 			*.bat *.cmd *.ps1 *.psm1 *.vbs *.wsf *.hta *.reg *.scpt *.scr`,
