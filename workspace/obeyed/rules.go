@@ -48,7 +48,8 @@ func rules() map[Class]string {
 			agents.override.md .agents/ .agent/
 			gemini.md .gemini .gemini/ .codex .codex/ .opencode .opencode/ opencode.json opencode.jsonc .cursor .cursor/ .cursorrules
 			.kiro .kiro/ .windsurf .windsurf/ .windsurfrules .codeium/ .roo .roo/ .roomodes .roorules .roorules-* .clinerules .clinerules/ .cline/
-			.continue .continue/ .continuerc.json .amazonq .amazonq/ .qwen .qwen/ qwen.md .aider* .kilocode .kilocode/ .kilocodemodes .kilocoderules*
+			.continue .continue/ .continuerc.json .amazonq .amazonq/ .qwen .qwen/ qwen.md .aider* .kilocode .kilocode/ .kilocodemodes
+			.kilocoderules*
 			crush.json .crush.json .crush/ crush.md .junie .junie/ .factory .factory/ .amp .amp/ .augment/ .augment-guidelines .trae/
 			.firebender/ firebender.json
 			.openhands/ .openhands_instructions .goosehints .goose/ .copilot/ .rules .ruler/ .tabnine/ .cody/ .pearai/ .zencoder/ .warp/ warp.md
@@ -60,7 +61,8 @@ func rules() map[Class]string {
 			.config/lefthook* .husky .husky/ .huskyrc .huskyrc.* husky.config.* .githooks .githooks/ .git-hooks/ githooks/ git-hooks/
 			.lintstagedrc .lintstagedrc.* lint-staged.config.* .nano-staged.* nano-staged.* .nanostagedrc .overcommit.yml .overcommit/
 			commitlint.config.* .commitlintrc .commitlintrc.* .czrc .cz.toml .cz.json .cz.yaml captainhook.json grumphp.y*ml grumphp.y*ml.dist
-			.simple-git-hooks.* simple-git-hooks.* rusty-hook.toml .rusty-hook.toml .cargo-husky/ cog.toml .arcconfig .arclint .trunk/ .githooks.*`,
+			.simple-git-hooks.* simple-git-hooks.* rusty-hook.toml .rusty-hook.toml .cargo-husky/ cog.toml .arcconfig .arclint .trunk/
+			.githooks.*`,
 
 		// CI and code hosts obey these at the root of a repository only; an action
 		// can be anywhere.
@@ -105,7 +107,8 @@ func rules() map[Class]string {
 			gradle.properties gradlew gradlew.bat
 			gradle/wrapper/* gradle/*.toml mvnw mvnw.cmd .mvn/ build.xml build.sbt project/*.sbt project/build.properties .jvmopts .sbtopts
 			build.sc build.mill
-			*.csproj *.fsproj *.vbproj *.vcxproj *.sln *.slnx *.props *.targets nuget.config packages.lock.json global.json dotnet-tools.json *.cake
+			*.csproj *.fsproj *.vbproj *.vcxproj *.sln *.slnx *.props *.targets nuget.config packages.lock.json global.json dotnet-tools.json
+			*.cake
 			composer.json composer.lock auth.json phpunit.xml* artisan mix.exs mix.lock .formatter.exs rebar.config rebar.lock erlang.mk
 			stack.yaml cabal.project* *.cabal setup.hs setup.lhs package.yaml dune dune-project dune-workspace *.opam shard.yml project.clj
 			deps.edn bb.edn shadow-cljs.edn
@@ -116,7 +119,8 @@ func rules() map[Class]string {
 			docker-bake.* *.bake.hcl
 			chart.yaml helmfile.y*ml kustomization.y*ml serverless.y*ml template.yaml samconfig.toml cdk.json pulumi*.yaml *.tf *.tf.json
 			.terraform.lock.hcl terragrunt.hcl
-			ansible.cfg playbook*.y*ml kubeconfig compile_commands.json brewfile snapcraft.yaml debian/rules *.spec pkgbuild *.service *.timer crontab
+			ansible.cfg playbook*.y*ml kubeconfig compile_commands.json brewfile snapcraft.yaml debian/rules *.spec pkgbuild *.service *.timer
+			crontab
 			*.command
 			.*rc .*rc.* .*.js .*.cjs .*.mjs .*.ts .*.php .*.rb .*.exs .*.hcl *.config.js *.config.cjs *.config.mjs *.config.ts
 			*.config.mts *.config.cts
