@@ -54,6 +54,8 @@ type Result struct {
 	ID     string
 	Name   string // Options.Name
 	Folder string // the project's, on this side, without symbolic links
+	// Workspace is how the agent had that, a workspace.Mode.
+	Workspace string
 	// WorkTree is the folder in the run's own that the agent worked in, "" where that
 	// was Folder itself, or nothing changed in the copy.
 	WorkTree string

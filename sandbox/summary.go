@@ -66,8 +66,9 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		ID            string           `json:"id"`
 		Name          string           `json:"name,omitempty"`
 		Folder        string           `json:"folder"`
-		Sandbox       string           `json:"sandbox"`            // "devcontainer", or "none" for a run without a sandbox
-		WorkTree      string           `json:"workTree,omitempty"` // the copy that the agent worked in, in the run's folder
+		Sandbox       string           `json:"sandbox"`             // "devcontainer", or "none" for a run without a sandbox
+		Workspace     string           `json:"workspace,omitempty"` // how the agent had it: bind, ro, none, copy or clone
+		WorkTree      string           `json:"workTree,omitempty"`  // the copy that the agent worked in, in the run's folder
 		ExitCode      int              `json:"exitCode"`
 		Conclusion    string           `json:"conclusion"`
 		Message       string           `json:"message,omitempty"`
@@ -91,8 +92,8 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Milliseconds  map[string]int64 `json:"milliseconds"`
 		Use           *use             `json:"use,omitempty"` // of the agent's container, counted by the engine
 	}{
-		SchemaVersion: 1, ID: result.ID, Name: result.Name, Folder: result.Folder, WorkTree: result.WorkTree, ExitCode: result.ExitCode,
-		Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
+		SchemaVersion: 1, ID: result.ID, Name: result.Name, Folder: result.Folder, Workspace: result.Workspace,
+		WorkTree: result.WorkTree, ExitCode: result.ExitCode, Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
 		Sandbox: sandboxOf(result), Commits: result.Commits, Prompt: result.Prompt, Model: result.Model,
 		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD,
 		Egress: []report.Row{}, Changed: []string{}, Warnings: append([]string{}, result.Warnings...), Notes: append([]string{},

@@ -8,11 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/changes"
-	"github.com/org/claude-sandbox/session/runs"
+	"github.com/org/claude-sandbox/session/decision"
 )
 
 // diffOptions are the flags of diff.
@@ -89,33 +87,27 @@ func (a *app) diff(o diffOptions, args []string) error {
 	return nil
 }
 
-// changedRun is the folder of the run that is meant.
+// changedRun is the folder of the run that is meant. Where that is not the newest one of
+// the project, it says so.
 func (a *app) changedRun(args []string) (string, error) {
+	folder, later, err := a.changedRuns(args)
+	if err == nil && later != "" {
+		a.sayLine("note: %s; this is about an earlier run, %s", later, filepath.Base(folder))
+	}
+	return folder, err
+}
+
+// changedRuns is changedRun with the sentence about a later run.
+func (a *app) changedRuns(args []string) (folder, later string, err error) {
 	if len(args) == 1 {
-		folder := a.runs().Find(args[0])
-		if err := runs.CheckSandbox(folder); err != nil {
-			return "", err
-		}
-		if !filekind.IsRegular(filepath.Join(folder, changes.SetFile)) {
-			return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("%s is no run that kept what changed", args[0]),
-				"give a run's id or its folder; runs are kept in %s", a.runs().Dir()))
-		}
-		return folder, nil
+		folder, err = decision.Named(a.runs(), args[0])
+		return folder, "", err
 	}
 	project, err := a.projectAsked(false, nil)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	for id, folder := range a.runs().Newest() {
-		if runs.ProjectOf(folder) == project && runs.CheckSandbox(folder) != nil {
-			a.sayLine("note: a newer run, %s, %v", id, runs.ErrNoSandbox)
-		}
-		if runs.ProjectOf(folder) == project && filekind.IsRegular(filepath.Join(folder, changes.SetFile)) {
-			return folder, nil
-		}
-	}
-	return "", exitWith(exitNoInput, diag.WithHint(fmt.Errorf("no run of %s in %s", project, a.runs().Dir()),
-		"name a run, or go to the project's folder; a run that still works has no changes yet"))
+	return decision.Newest(a.runs(), project)
 }
 
 func readChanges(folder string) (*changes.Set, error) {

@@ -43,9 +43,12 @@ nobody said yes.`,
 }
 
 func (a *app) discard(ctx context.Context, yes bool, args []string) error {
-	folder, err := a.changedRun(args)
+	folder, later, err := a.changedRuns(args)
 	if err != nil {
 		return err
+	}
+	if later != "" {
+		return exitWith(exitNoInput, diag.WithHint(errors.New(later), "to discard an earlier run: sbx-devc discard %s", filepath.Base(folder)))
 	}
 	run, err := decision.Open(a.runs(), folder)
 	if err != nil {

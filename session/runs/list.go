@@ -18,7 +18,8 @@ type Run struct {
 	Began        time.Time `json:"began"`
 	Folder       string    `json:"folder"` // its files
 	Project      string    `json:"project"`
-	Prompt       string    `json:"prompt"` // its first words
+	Workspace    string    `json:"workspace,omitempty"` // how the agent had the project: bind, ro, none, copy or clone
+	Prompt       string    `json:"prompt"`              // its first words
 	Model        string    `json:"model"`
 	CostUSD      float64   `json:"costUsd"` // metered on this side, at list price
 	Result       string    `json:"result"`  // agent.Conclusion; "running" while it goes on
@@ -72,8 +73,9 @@ func (h Home) run(id, folder string) Run {
 	s := readSummary(folder)
 	began, _ := time.Parse(idTime, id[:len(idTime)]) // of idForm; a date that is none is the zero time
 	r := Run{
-		ID: id, Name: s.Name, Began: began, Folder: folder, Project: s.Folder, Prompt: s.Prompt, Model: s.Model, CostUSD: s.MeteredUSD,
-		Result: s.Conclusion, SessionID: s.SessionID, Metered: s.Metered, Conversation: isKept(folder, sandbox.ConversationFile),
+		ID: id, Name: s.Name, Began: began, Folder: folder, Project: s.Folder, Workspace: s.Workspace, Prompt: s.Prompt,
+		Model: s.Model, CostUSD: s.MeteredUSD, Result: s.Conclusion, SessionID: s.SessionID, Metered: s.Metered,
+		Conversation: isKept(folder, sandbox.ConversationFile),
 	}
 	if h.goesOn(id) {
 		r.Result = Running
@@ -90,6 +92,7 @@ func (h Home) goesOn(id string) bool {
 // summary is what is read of a run's summary.
 type summary struct {
 	Name, Folder, Prompt, Model, Conclusion, SessionID string
+	Workspace                                          string // its mode; "" of a run of an earlier version
 	WorkTree                                           string // the copy of a run that worked on one, below its folder; see Work
 	MeteredUSD                                         float64
 	Metered                                            credproxy.Usage
