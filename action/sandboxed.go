@@ -48,6 +48,9 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		return setupFailed(err)
 	}
 	defer e.Close()
+	if err := plan.FitEngine(e); err != nil {
+		return setupFailed(err)
+	}
 	cache, err := images.CacheDir()
 	if err != nil {
 		return setupFailed(err)

@@ -81,7 +81,7 @@ func (r *run) startAgent(ctx context.Context) error {
 	if err := r.engine.Start(ctx, p.id); err != nil {
 		return diag.WithHint(fmt.Errorf("%w: %w", ErrNoStart, err), "does the agent's image hold the program %q?", r.plan.Agent.Entrypoint[0])
 	}
-	report := &mountReport{next: r.activity.writer(shown), told: make(chan string, 1)}
+	report := &mountReport{next: r.activity.writer(shown), told: make(chan surroundings, 1)}
 	go func() {
 		err := p.stream.Copy(report, stderr)
 		close(report.told)

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,7 @@ func engineMounts(list []workspace.Mount) (mounts []engine.Mount) {
 type mountReport struct {
 	next io.Writer
 	line []byte
-	told chan string // receives the text of mountinfo, and is closed at the end
+	told chan surroundings // receives what the line says, and is closed at the end
 	done bool
 }
 
@@ -44,9 +45,9 @@ func (m *mountReport) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	m.done = true
-	var report struct{ Mounts string }
+	var report surroundings
 	if end >= 0 && json.Unmarshal(append(m.line, p[:end]...), &report) == nil {
-		m.told <- report.Mounts
+		m.told <- report
 	}
 	n, err := m.next.Write(p[end+1:])
 	return end + 1 + n, err
@@ -55,14 +56,15 @@ func (m *mountReport) Write(p []byte) (int, error) {
 // errNotTold reports a container that ended, or says nothing about its mounts.
 var errNotTold = errors.New("what is mounted in the container is not known")
 
-// compareMounts waits for what a container tells and compares it with the plan.
-func (p *Plan) compareMounts(ctx context.Context, told <-chan string) error {
+// compareMounts waits for what a container tells and compares it with the plan. folder is
+// the run's.
+func (p *Plan) compareMounts(ctx context.Context, told <-chan surroundings, folder string) error {
 	timeout := time.NewTimer(readyTimeout)
 	defer timeout.Stop()
 	select {
-	case text, ok := <-told:
+	case at, ok := <-told:
 		if ok {
-			return p.Project.Compare(text)
+			return cmp.Or(p.checkShared(at, folder), p.Project.Compare(at.Mounts))
 		}
 		return fmt.Errorf("%w: %w: its output ended", ErrNoStart, errNotTold)
 	case <-timeout.C:
@@ -75,8 +77,8 @@ func (p *Plan) compareMounts(ctx context.Context, told <-chan string) error {
 // checkMounted compares the mounts of the running agent's container with the plan.
 // A container that ended meanwhile never got a prompt; the supervisor reports how it
 // ended.
-func (r *run) checkMounted(ctx context.Context, told <-chan string) error {
-	err := r.plan.compareMounts(ctx, told)
+func (r *run) checkMounted(ctx context.Context, told <-chan surroundings) error {
+	err := r.plan.compareMounts(ctx, told, r.host.StateDir)
 	if !errors.Is(err, errNotTold) {
 		return err
 	}

@@ -76,7 +76,11 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	r.result.Workspace = string(p.place.mode)
 	defer func() { result = r.finish(ctx, err) }()
 	r.result.Prompt = known.String(visible.Line(h.Title))
-	if err := r.makeTree(ctx); err != nil {
+	err = p.FitEngine(e)
+	if err == nil {
+		err = r.makeTree(ctx)
+	}
+	if err != nil {
 		close(r.search.looked)
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
 		return nil, err

@@ -127,13 +127,13 @@ func (r *run) runLikeAgent(ctx context.Context, spec engine.Spec) (out, problem 
 	}
 	stdout, stderr := &tail{}, &tail{}
 	copied := make(chan error, 1)
-	report := &mountReport{next: stdout, told: make(chan string, 1)}
+	report := &mountReport{next: stdout, told: make(chan surroundings, 1)}
 	go func() {
 		err := stream.Copy(report, stderr)
 		close(report.told)
 		copied <- err
 	}()
-	if err = r.plan.compareMounts(ctx, report.told); err == nil {
+	if err = r.plan.compareMounts(ctx, report.told, r.host.StateDir); err == nil {
 		_, err = stream.Write([]byte("go\n"))
 	}
 	if err != nil {

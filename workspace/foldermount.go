@@ -174,3 +174,14 @@ func (f addedFolder) check() error {
 func (m *Mounts) isAdded(mount Mount) bool {
 	return slices.ContainsFunc(m.folders, func(f addedFolder) bool { return f.source == mount.Source && f.target == mount.Target })
 }
+
+// Outermost returns the mounts of this machine that are not below the project's own: the
+// project, and what was added.
+func (m *Mounts) Outermost() (list []Mount) {
+	for _, mount := range m.List {
+		if mount.Source != "" && (mount.Source == m.Dir && mount.Target == m.Target || m.isAdded(mount)) {
+			list = append(list, mount)
+		}
+	}
+	return list
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/checks"
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/templates"
 )
 
@@ -24,7 +25,8 @@ func completeValues(root *cobra.Command) {
 		"explain":        {"": func() []string { return checks.RuleWords(false) }},
 		"effective":      {"format": fixed("text", "json")},
 		"report":         {"format": fixed("text", "json", "markdown", "html")},
-		"run":            {"network": fixed("none", "allowlist", "audit", "host"), "preset": firewall.PresetNames},
+		"run":            {"network": fixed("none", "allowlist", "audit", "host"), "preset": firewall.PresetNames, runtimeFlag: engine.Runtimes},
+		"doctor":         {runtimeFlag: engine.Runtimes},
 		"policy learn":   {"format": fixed("diff", "flags", "lines"), "include": fixed("denied", "private", "data")},
 		"policy presets": {"": firewall.PresetNames},
 		"templates show": {"": templates.IDs},

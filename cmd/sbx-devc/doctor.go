@@ -32,6 +32,7 @@ Exit codes: 0 runs work, 1 something is missing, 2 usage.`,
 		Annotations: map[string]string{annotationChecker: ""},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), asJSON) },
 	}
+	addRuntimeFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

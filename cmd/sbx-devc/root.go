@@ -68,6 +68,7 @@ func root(c *cli.App) *cobra.Command {
 		a.demoCommand(),
 		a.actionCommand(),
 	)
+	chooseRuntime(root)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(cli.HelpCommand())
 	completeValues(root)

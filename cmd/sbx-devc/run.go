@@ -274,6 +274,12 @@ func (a *app) start(ctx context.Context, o runOptions, choice images.Choice, pla
 		return runError(err)
 	}
 	defer e.Close()
+	if note := e.Note(); note != "" {
+		host.Say(note)
+	}
+	if err := plan.FitEngine(e); err != nil {
+		return runError(err)
+	}
 	cache, err := images.CacheDir()
 	if err != nil {
 		return exitWith(exitInternal, err)

@@ -19,6 +19,7 @@ type containerFlags struct {
 func (o *containerFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.firewallImage, "firewall-image", "",
 		"the firewall's image, with iptables in it (default: one that is built here, once); you trust it")
+	addRuntimeFlag(f)
 	f.StringVar(&o.engineNetwork, "engine-network", "",
 		"join this network of the engine, to reach services on it (as --allow and --private name them)")
 	f.BoolVar(&o.readOnly, "accept-read-only", false, "you know that the agent cannot change the project, as where the folder is root's")

@@ -5,15 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/delivery"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/mountinfo"
 	"github.com/org/claude-sandbox/workspace/diskwatch"
 	"github.com/org/claude-sandbox/workspace/mountwatch"
 )
@@ -131,15 +135,30 @@ func askToEnd() {
 	}
 }
 
-// tellMounts writes what is mounted here as the first line of the output, for who
-// started the container: no program of the agent's exists yet.
+// tellMounts writes what is mounted here, and where that is, as the first line of the
+// output, for who started the container: no program of the agent's exists yet.
 func (p *program) tellMounts() error {
 	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err == nil {
-		err = json.NewEncoder(p.stdout).Encode(struct {
-			Mounts string `json:"mounts"`
-		}{string(text)})
+	if err != nil {
+		return fmt.Errorf("telling what is mounted: %w", err)
 	}
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it nobody takes this for his own machine
+	type id struct {
+		Device uint64 `json:"device"`
+		Inode  uint64 `json:"inode"`
+	}
+	files := map[string]id{}
+	for m := range mountinfo.Parse(string(text)) {
+		var s unix.Stat_t
+		if unix.Stat(m.Point, &s) == nil {
+			files[m.Point] = id{uint64(s.Dev), s.Ino} //nolint:unconvert // differs between architectures
+		}
+	}
+	err = json.NewEncoder(p.stdout).Encode(struct {
+		Mounts string        `json:"mounts"`
+		Boot   string        `json:"boot"`
+		Files  map[string]id `json:"files"`
+	}{string(text), strings.TrimSpace(string(boot)), files})
 	if err != nil {
 		return fmt.Errorf("telling what is mounted: %w", err)
 	}

@@ -2,11 +2,9 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -32,6 +30,7 @@ const pingTimeout = 10 * time.Second
 type Engine struct {
 	client *client.Client
 	host   string // the address that answered, for example "unix:///var/run/docker.sock"
+	note   string
 
 	asking sync.Mutex
 	known  *client.ServerVersionResult // what server returned
@@ -43,27 +42,95 @@ func (e *Engine) Host() string { return e.host }
 // Close releases idle connections.
 func (e *Engine) Close() error { return e.client.Close() }
 
-// Connect finds the engine as the docker command would: DOCKER_HOST, then the
-// current docker context, then the default socket; then, where nothing is set
-// explicitly, the compatible sockets of Docker Desktop and Podman. When none
-// answers the error wraps ErrUnavailable.
-func Connect(ctx context.Context) (*Engine, error) {
+// Remote reports whether the address leads to another machine, which has not the files
+// of this one. A local one may do so, too, and does not say it: see package sandbox.
+func (e *Engine) Remote() bool { return remote(e.host) }
+
+// Note is what a person should know about the choice of this engine, "" = nothing.
+func (e *Engine) Note() string { return e.note }
+
+// Connect finds the engine. An address in DOCKER_HOST, or else a docker context, is the
+// only one that is tried. Else Podman's sockets come first, then Docker's, and the kind
+// that RuntimeVariable names is the only one. When none answers the error wraps
+// ErrUnavailable.
+func Connect(ctx context.Context) (*Engine, error) { return connectBy(ctx, os.Getenv) }
+
+func connectBy(ctx context.Context, getenv func(string) string) (*Engine, error) {
+	w, err := find(getenv)
+	if err != nil {
+		return nil, err
+	}
 	var failures []error
-	for _, host := range candidates(os.Getenv) {
-		e, err := connect(ctx, host)
+	for i, c := range w.candidates {
+		e, err := connect(ctx, c)
 		if err == nil {
+			err = e.fits(ctx, w)
+		}
+		if err == nil {
+			if c.podman && !w.explicit && w.runtime == "auto" && answers(ctx, w.candidates[i+1:]) {
+				e.note = "Podman and Docker both answer; this is on Podman (--runtime docker takes the other)"
+			}
 			return e, nil
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("connecting to the container engine: %w", ctx.Err())
 		}
-		failures = append(failures, fmt.Errorf("%s: %w", host, err))
+		failures = append(failures, fmt.Errorf("%s: %w", c.host, err))
 	}
-	return nil, unavailable(failures, os.Getenv)
+	return nil, unavailable(failures, getenv)
 }
 
-func connect(ctx context.Context, host string) (*Engine, error) {
-	c, err := client.New(client.FromEnv, client.WithHost(host))
+// fits refuses an engine of another kind than the user wants.
+func (e *Engine) fits(ctx context.Context, w wanted) error {
+	if w.runtime == "auto" {
+		return nil
+	}
+	podman, _, err := e.kind(ctx)
+	if err == nil && podman != (w.runtime == "podman") {
+		err = fmt.Errorf("this is no %s, which --runtime or %s asks for", w.runtime, RuntimeVariable)
+	}
+	if err != nil {
+		e.Close()
+	}
+	return err
+}
+
+// answers reports whether one of the engines that are not Podman's answers.
+func answers(ctx context.Context, list []candidate) bool {
+	for _, c := range list {
+		if c.podman {
+			continue
+		}
+		if e, err := connect(ctx, c); err == nil {
+			e.Close()
+			return true
+		}
+	}
+	return false
+}
+
+func connect(ctx context.Context, to candidate) (*Engine, error) {
+	options := []client.Opt{client.WithAPIVersionFromEnv()}
+	switch {
+	case strings.HasPrefix(to.host, "ssh://"):
+		args, err := sshCommand(to.host, to.podman)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, client.WithHost("tcp://engine"), client.WithDialContext(dialSSH(args)))
+	case to.certs != "":
+		file := func(name string) string {
+			name = filepath.Join(to.certs, name)
+			if _, err := os.Stat(name); err != nil && filepath.Base(name) != "ca.pem" { // an engine may want no certificate of ours
+				return ""
+			}
+			return name
+		}
+		options = append(options, client.WithTLSClientConfig(file("ca.pem"), file("cert.pem"), file("key.pem")), client.WithHost(to.host))
+	default:
+		options = append(options, client.WithHost(to.host))
+	}
+	c, err := client.New(options...)
 	if err != nil {
 		return nil, err
 	}
@@ -73,72 +140,7 @@ func connect(ctx context.Context, host string) (*Engine, error) {
 		c.Close()
 		return nil, err
 	}
-	return &Engine{client: c, host: host}, nil
-}
-
-// candidates lists the addresses to try, best first. An explicit choice
-// (DOCKER_HOST, a context) is the only candidate: falling through to another
-// engine would run the sandbox on a machine that the user did not name.
-func candidates(getenv func(string) string) []string {
-	if host := getenv("DOCKER_HOST"); host != "" {
-		return []string{host}
-	}
-	if host := contextHost(getenv); host != "" {
-		return []string{host}
-	}
-	hosts := []string{client.DefaultDockerHost}
-	if runtime.GOOS == "windows" {
-		return hosts
-	}
-	if home := getenv("HOME"); home != "" {
-		hosts = append(hosts, "unix://"+filepath.Join(home, ".docker/run/docker.sock"))
-	}
-	if dir := getenv("XDG_RUNTIME_DIR"); dir != "" {
-		hosts = append(hosts,
-			"unix://"+filepath.Join(dir, "docker.sock"), // rootless Docker
-			"unix://"+filepath.Join(dir, "podman/podman.sock"))
-	}
-	return append(hosts, "unix:///run/podman/podman.sock")
-}
-
-// contextHost returns the address of the docker context in use, or "" for the
-// default one. Contexts lie in ~/.docker/contexts/meta/<sha256 of the name>.
-func contextHost(getenv func(string) string) string {
-	dir := getenv("DOCKER_CONFIG")
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return ""
-		}
-		dir = filepath.Join(home, ".docker")
-	}
-	name := getenv("DOCKER_CONTEXT")
-	if name == "" {
-		var config struct{ CurrentContext string }
-		if readJSON(filepath.Join(dir, "config.json"), &config) != nil {
-			return ""
-		}
-		name = config.CurrentContext
-	}
-	if name == "" || name == "default" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(name))
-	var meta struct {
-		Endpoints map[string]struct{ Host string }
-	}
-	if readJSON(filepath.Join(dir, "contexts", "meta", hex.EncodeToString(sum[:]), "meta.json"), &meta) != nil {
-		return ""
-	}
-	return meta.Endpoints["docker"].Host
-}
-
-func readJSON(file string, v any) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, v)
+	return &Engine{client: c, host: to.host}, nil
 }
 
 // denied reports whether the socket is there and not for this user. The client
@@ -150,8 +152,13 @@ func denied(err error) bool {
 // unavailable turns the failures of all attempts into one error whose hint
 // fits the commonest cause.
 func unavailable(failures []error, getenv func(string) string) error {
-	err := fmt.Errorf("%w: %w", ErrUnavailable, failures[0])
+	err := fmt.Errorf("%w: %w", ErrUnavailable, telling(failures))
 	switch {
+	case getenv(RuntimeVariable) == "podman" && getenv("DOCKER_HOST") == "":
+		return diag.WithHint(err, "start it with 'sudo systemctl start podman.socket', or take another engine with --runtime auto")
+	case strings.HasPrefix(getenv("DOCKER_HOST"), "ssh://"):
+		return diag.WithHint(err, "'ssh HOST docker version' must work without a question: connect once to learn the host's key, and add "+
+			"yours to the agent (ssh-add)")
 	case slices.ContainsFunc(failures, denied):
 		return diag.WithHint(err, "your user may not open the engine's socket: join the group docker (sudo usermod -aG docker $USER, "+
 			"then log in again)")
@@ -165,4 +172,14 @@ func unavailable(failures []error, getenv func(string) string) error {
 	}
 	return diag.WithHint(err, "start it with 'sudo systemctl start docker' (or 'sudo systemctl start podman.socket', and run this "+
 		"as root); if none is installed: https://docs.docker.com/engine/install/")
+}
+
+// telling is the failure that says most: a socket that is not there says least.
+func telling(failures []error) error {
+	for _, err := range failures {
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return failures[len(failures)-1]
 }

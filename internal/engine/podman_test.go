@@ -37,7 +37,7 @@ func TestTmpfsOnPodman(t *testing.T) {
 				_, _ = io.WriteString(w, `{"Id": "x"}`)
 			}
 		}))
-		e, err := connect(t.Context(), "tcp://"+server.Listener.Addr().String())
+		e, err := connect(t.Context(), candidate{host: "tcp://" + server.Listener.Addr().String()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestRootlessPodmanIsRefused(t *testing.T) {
 				t.Errorf("%s: %s %s", info, r.Method, r.URL)
 			}
 		}))
-		e, err := connect(t.Context(), "tcp://"+server.Listener.Addr().String())
+		e, err := connect(t.Context(), candidate{host: "tcp://" + server.Listener.Addr().String()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func TestAttachSaysWhyItIsRefused(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	e, err := connect(t.Context(), "tcp://"+server.Listener.Addr().String())
+	e, err := connect(t.Context(), candidate{host: "tcp://" + server.Listener.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/shellword"
+)
+
+// sshCommand is the command line that reaches the engine of an address such as
+// ssh://user@host:22 or ssh://host/path/of/docker.sock, as the docker command does: the
+// program docker, or podman, there copies between its standard streams and the socket.
+// ssh asks nothing: each connection is a program of its own.
+func sshCommand(address string, podman bool) ([]string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if _, has := u.User.Password(); has {
+		return nil, errors.New("an address with a password is not taken: use a key")
+	}
+	user, host := u.User.Username(), u.Hostname()
+	if host == "" || strings.HasPrefix(host, "-") || strings.HasPrefix(user, "-") || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("this is no address of the form ssh://USER@HOST[:PORT][/PATH]")
+	}
+	args := []string{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-T"}
+	if user != "" {
+		args = append(args, "-l", user)
+	}
+	if u.Port() != "" {
+		args = append(args, "-p", u.Port())
+	}
+	args = append(args, "--", host)
+	program, option := "docker", "--host"
+	if podman {
+		program, option = "podman", "--url"
+	}
+	args = append(args, program)
+	if u.Path != "" && u.Path != "/" { // ssh joins its arguments for a shell there
+		args = append(args, option, shellword.Quote("unix://"+u.Path))
+	}
+	return append(args, "system", "dial-stdio"), nil
+}
+
+// dialSSH returns a connection to the engine over the standard streams of ssh.
+func dialSSH(args []string) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c := &sshConn{cmd: exec.Command(args[0], args[1:]...)} // it lives as long as the connection, and not as ctx
+		ownGroup(c.cmd)
+		c.cmd.Stderr = &c.said
+		var err error
+		if c.in, err = c.cmd.StdinPipe(); err != nil {
+			return nil, err
+		}
+		if c.out, err = c.cmd.StdoutPipe(); err != nil {
+			return nil, err
+		}
+		if err := c.cmd.Start(); err != nil {
+			return nil, diag.WithHint(err, "install ssh: the engine's address begins with ssh://")
+		}
+		return c, nil
+	}
+}
+
+// sshConn is a connection through a program. It knows no deadlines, which the
+// engine's client does not set on connections.
+type sshConn struct {
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  io.ReadCloser
+	said lastWords
+	once sync.Once
+}
+
+func (c *sshConn) Read(p []byte) (int, error) {
+	n, err := c.out.Read(p)
+	if text := c.said.String(); err != nil && n == 0 && text != "" {
+		err = fmt.Errorf("ssh: %s", text)
+	}
+	return n, err
+}
+
+func (c *sshConn) Write(p []byte) (int, error) { return c.in.Write(p) }
+
+// CloseWrite ends what this side says.
+func (c *sshConn) CloseWrite() error { return c.in.Close() }
+
+func (c *sshConn) Close() error {
+	c.once.Do(func() {
+		_ = c.in.Close()
+		_ = c.cmd.Process.Kill()
+		_ = c.cmd.Wait()
+	})
+	return nil
+}
+
+func (c *sshConn) LocalAddr() net.Addr              { return sshAddr{} }
+func (c *sshConn) RemoteAddr() net.Addr             { return sshAddr{} }
+func (c *sshConn) SetDeadline(time.Time) error      { return nil }
+func (c *sshConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *sshConn) SetWriteDeadline(time.Time) error { return nil }
+
+type sshAddr struct{}
+
+func (sshAddr) Network() string { return "ssh" }
+func (sshAddr) String() string  { return "ssh" }
+
+// lastWords keeps the end of what a program says, on one line.
+type lastWords struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (w *lastWords) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = append(w.text, p...)
+	w.text = w.text[max(0, len(w.text)-512):]
+	return len(p), nil
+}
+
+func (w *lastWords) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return string(bytes.Join(bytes.Fields(w.text), []byte(" ")))
+}

@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+)
+
+// An engine mounts folders of its own machine. If that is another one, or sees other
+// files under the same paths, an agent would work in a folder that nobody named. An
+// address that leads to another machine is refused before anything starts. Others do not
+// say where they lead: a socket may be forwarded, and this program may itself be in a
+// container. So the agent's container tells its kernel and the numbers of what is mounted,
+// before the agent begins.
+
+// errElsewhere reports an engine that has not this machine's files.
+var errElsewhere = errors.New("the engine is on another machine, or does not see the files of this one") // exit 69
+
+// FitEngine says why an engine cannot do the run, before anything is brought to it or
+// started there. With another machine's engine a run shows nothing of this one's files.
+func (p *Plan) FitEngine(e *engine.Engine) error {
+	if !e.Remote() {
+		return nil
+	}
+	for _, m := range p.Project.List {
+		if m.Source != "" {
+			return diag.WithHint(fmt.Errorf("%w: %s cannot be mounted by the engine at %s", errElsewhere, m.Source, e.Host()),
+				"use an engine of this machine (unset DOCKER_HOST, 'docker context use default'), or clone the project there and run sbx-devc "+
+					"on that machine; --workspace none needs no files, and --workspace clone does not carry its copy to other machines yet")
+		}
+	}
+	p.KeepAccounts() // their sources are in the run's folder
+	return nil
+}
+
+// surroundings are what a container's first process tells of where it is.
+type surroundings struct {
+	Mounts string            `json:"mounts"` // the text of its mountinfo
+	Boot   string            `json:"boot"`   // the kernel's id of its start; "" = not known
+	Files  map[string]fileID `json:"files"`  // what is at each mount point
+}
+
+// fileID names a file of a kernel.
+type fileID struct {
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
+}
+
+// checkShared refuses a container that shows other files than those of this machine. On
+// another kernel, as in the machine of Docker Desktop, numbers say nothing; there a file
+// of the run's own folder, whose name no other machine has, must have been mounted.
+func (p *Plan) checkShared(told surroundings, folder string) error {
+	boot := bootID()
+	if boot == "" {
+		return nil
+	}
+	sources := p.Project.Outermost()
+	if len(sources) == 0 {
+		return nil
+	}
+	if told.Boot != boot {
+		own := slices.ContainsFunc(p.Agent.Mounts, func(m engine.Mount) bool {
+			return slices.Contains(AccountFiles(), m.Target) || strings.HasPrefix(m.Source, folder+string(filepath.Separator))
+		})
+		if own {
+			return nil
+		}
+		return elsewhere("nothing shows that its kernel, which is another one, sees them")
+	}
+	for _, m := range sources {
+		want, err := fileIDOf(m.Source)
+		if got, ok := told.Files[m.Target]; err != nil || !ok || got != want {
+			return elsewhere(fmt.Sprintf("%s is not what the container has at %s", m.Source, m.Target))
+		}
+	}
+	return nil
+}
+
+func elsewhere(why string) error {
+	return diag.WithHint(fmt.Errorf("%w: %s", errElsewhere, why),
+		"run sbx-devc on the engine's machine and outside of containers, where folders have the paths that the engine knows")
+}
