@@ -45,7 +45,7 @@ func (r *run) makeTree(ctx context.Context) error {
 		err = p.makePlaces(uid, gid)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("%w: %w", ErrNoStart, err), os.RemoveAll(p.Project.Dir))
+		return errors.Join(fmt.Errorf("%w: %w", ErrNoStart, err), copytree.Remove(context.WithoutCancel(ctx), p.Project.Dir))
 	}
 	r.result.WorkTree = TreeFolder
 	return nil
@@ -150,7 +150,9 @@ func (r *run) dropTree() {
 	if r.result.WorkTree == "" {
 		return
 	}
-	if err := os.RemoveAll(r.plan.Project.Dir); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+	defer cancel()
+	if err := copytree.Remove(ctx, r.plan.Project.Dir); err != nil {
 		r.warn("the copy of the project stays: " + err.Error())
 		return
 	}

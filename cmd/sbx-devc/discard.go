@@ -72,7 +72,7 @@ func (a *app) discard(ctx context.Context, yes bool, args []string) error {
 	}
 	dropErr := a.dropBranches(ctx, folder)
 	if !run.InPlace() {
-		if err := run.RemoveTree(); err != nil {
+		if err := run.RemoveTree(ctx); err != nil {
 			return exitWith(exitFailed, err)
 		}
 		a.sayLine("removed %s", run.Tree)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/workspace/copytree"
 )
 
 // Runs that are kept. A run leaves up to 700 MiB behind, some MiB mostly.
@@ -70,11 +70,13 @@ func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time, keep K
 		if alive, err := e.List(ctx, sandbox.LabelRun, r.id); err != nil || len(alive) > 0 || h.goesOn(r.id) {
 			continue
 		}
-		if os.RemoveAll(filepath.Join(h.Dir(), r.id)) == nil {
-			removed++
-			if r.commits {
-				commits++
-			}
+		if err := h.remove(ctx, r.id); err != nil {
+			h.note("an old run stays: " + err.Error())
+			continue
+		}
+		removed++
+		if r.commits {
+			commits++
 		}
 	}
 	if removed == 0 {
@@ -85,6 +87,16 @@ func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time, keep K
 		text = fmt.Sprintf(", %d of them with commits of an agent that are more than %d days old", commits, int(keptCommits.Hours()/24))
 	}
 	h.note(fmt.Sprintf("removed %d old run(s) from %s%s", removed, h.Dir(), text))
+}
+
+// removeTimeout bounds the removal of one old run, for which a person waits.
+const removeTimeout = 5 * time.Second
+
+// remove removes the folder of a run.
+func (h Home) remove(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	return copytree.Remove(ctx, filepath.Join(h.Dir(), id))
 }
 
 // list lists the folders of runs, the newest first.

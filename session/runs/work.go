@@ -1,13 +1,13 @@
 package runs
 
 import (
+	"context"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
+	"github.com/org/claude-sandbox/workspace/copytree"
 )
 
 // Work says where the files are that a run's agent worked on.
@@ -39,17 +39,11 @@ func (h Home) Work(folder string) (Work, error) {
 	return w, nil
 }
 
-// RemoveTree removes the run's copy of the project, with folders that the agent has closed
-// to their owner. It errs for a run that has none.
-func (w Work) RemoveTree() error {
+// RemoveTree removes the run's copy of the project, as copytree.Remove does. It errs for
+// a run that has none.
+func (w Work) RemoveTree(ctx context.Context) error {
 	if w.InPlace() {
 		return fmt.Errorf("the run worked in %s itself", w.Project)
 	}
-	_ = filepath.WalkDir(w.Tree, func(name string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700) // a folder that stays is told below
-		}
-		return nil
-	})
-	return os.RemoveAll(w.Tree)
+	return copytree.Remove(ctx, w.Tree)
 }

@@ -49,7 +49,7 @@ func TestAttackACopyThatCannotBeRemoved(t *testing.T) {
 			done <- err
 			return
 		}
-		done <- w.RemoveTree()
+		done <- w.RemoveTree(t.Context())
 	}()
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -60,7 +60,7 @@ func TestAttackACopyThatCannotBeRemoved(t *testing.T) {
 	if info, err := os.Stat(w.Project); err != nil || info.Mode().Perm() != 0o750 {
 		t.Errorf("behind a link: %v %v", info.Mode(), err)
 	}
-	if err := (Work{Project: w.Project, Tree: w.Project}).RemoveTree(); err == nil {
+	if err := (Work{Project: w.Project, Tree: w.Project}).RemoveTree(t.Context()); err == nil {
 		t.Error("the project is removed")
 	}
 }
