@@ -80,11 +80,14 @@ type Result struct {
 	// Conversation is Claude's name of the one in ConversationFile; "" = none was
 	// kept.
 	Conversation string
-	Files        Files
-	Changes      *changes.Set     // to the project's files since the run began, by whomever; nil when the agent never ran
-	Notes        []string         // what the run left closed or unread, and the user may not expect
-	Commits      []gitdir.Commits // of the agent, that can be applied
-	Warnings     []string         // what the user should know, of the plan and of what the agent left behind
+	// EarlierConversations are those in EarlierConversationFile, the newest first.
+	EarlierConversations []string
+
+	Files    Files
+	Changes  *changes.Set     // to the project's files since the run began, by whomever; nil when the agent never ran
+	Notes    []string         // what the run left closed or unread, and the user may not expect
+	Commits  []gitdir.Commits // of the agent, that can be applied
+	Warnings []string         // what the user should know, of the plan and of what the agent left behind
 }
 
 // About is a run in one line, for people. The words may be the agent's.

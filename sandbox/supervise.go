@@ -239,7 +239,7 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	}
 	r.search.begin(r.ending.look)
 	r.takeCommits(r.ending.look, left)
-	r.keepConversation(r.ending.look)
+	r.keepConversations(r.ending.look)
 	r.keepHome(r.ending.look)
 	if err := r.collect(r.ending.look); err != nil {
 		r.host.Say("warning: " + err.Error())

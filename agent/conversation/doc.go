@@ -1,6 +1,7 @@
 // Package conversation keeps what a later run needs to go on with a conversation.
 //
 //	a run's end: ~/.claude/projects/-workspace/ID.jsonl ── Keep ──► conversation.jsonl in the run's folder
+//	                                                                  (the newest; others by their names)
 //	a later run: conversation.jsonl ──► the same place in the new sandbox ──► claude --resume ID
 //
 // The file in the sandbox is the agent's to write. Keep takes the messages of one

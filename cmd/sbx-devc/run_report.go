@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
@@ -43,7 +44,10 @@ func (a *app) report(r *sandbox.Result, mode firewall.Mode) {
 	}
 	a.reportChanges(r)
 	if r.Outcome.Conclusion == agent.Attended && r.Conversation != "" {
-		fmt.Fprintln(a.stderr, "sbx-devc: go on with this conversation: sbx-devc run --continue")
+		fmt.Fprintln(a.stderr, "sbx-devc: go on with this conversation in a sandbox: sbx-devc run --continue")
+		if n := len(r.EarlierConversations); n > 0 {
+			a.sayLine("with one that you left before it, of %d: sbx-devc run --resume %s", n, strings.Join(r.EarlierConversations, " or "))
+		}
 	}
 	t := r.Timings
 	if t.Startup > 0 {

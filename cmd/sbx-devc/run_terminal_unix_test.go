@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,11 +62,22 @@ func TestClaudeOnATerminal(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(r.Dir, "made")); err != nil {
 		t.Error(err)
 	}
+	s.press("/clear", "Enter")
+	waitFor(t, func() bool { return !strings.Contains(s.run("capture-pane", "-p"), "It is made.") })
+	s.press("what now", "Enter")
+	s.expect("It is made.")
 	s.press("C-c")
 	s.expect("again to exit")
 	s.press("C-c")
 	end := s.expect("the terminal is as it was")
-	for _, want := range []string{"made  new", "go on with this conversation: sbx-devc run --continue", "started in", "code=0"} {
+	first, _ := filepath.Glob(filepath.Join(onlyRun(t, r.state()), "conversation*.jsonl"))
+	for name, want := range map[string]string{"conversation.jsonl": "what now", "conversation-": "make it"} {
+		i := slices.IndexFunc(first, func(file string) bool { return strings.HasPrefix(filepath.Base(file), name) })
+		if text, _ := os.ReadFile(append(first, "")[max(i, 0)]); i < 0 || len(first) != 2 || !strings.Contains(string(text), want) {
+			t.Errorf("%s of %q lacks %q: %s", name, first, want, text)
+		}
+	}
+	for _, want := range []string{"made  new", "sbx-devc run --resume ", "go on with this conversation in a sandbox: sbx-devc run --continue", "started in", "code=0"} {
 		if !strings.Contains(end, want) {
 			t.Errorf("the end lacks %q:\n%s", want, end)
 		}
@@ -73,6 +85,7 @@ func TestClaudeOnATerminal(t *testing.T) {
 	s.press("clear; sbx run --continue", "Enter")
 	s.expect("bypass permissions on")
 	s.expect("It is made.")
+	s.expect("what now")
 	s.press("/exit", "Enter")
 	s.expect("started in")
 	if left := r.containers(t, "-a"); len(left) > 0 {

@@ -29,8 +29,8 @@ func (e Earlier) Files(workDir string) []sandbox.HomeFile {
 }
 
 // Conversation finds what a run in project goes on with: the conversation that name
-// means, a run's id or claude's own, or for "" the newest one of the project. It
-// errs when there is none, or it is another project's.
+// means, a run's id or claude's own, or for "" the newest one of the project. A run on a
+// terminal may have left several. It errs when there is none, or it is another project's.
 func (h Home) Conversation(project, name string) (Earlier, error) {
 	if folder := h.Find(name); folder != name {
 		name = filepath.Base(folder)
@@ -42,6 +42,10 @@ func (h Home) Conversation(project, name string) (Earlier, error) {
 	}
 	for run, folder := range h.Newest() {
 		summary := readSummary(folder)
+		file := sandbox.ConversationFile
+		if conversation.IsID(name) && isKept(folder, sandbox.EarlierConversationFile(name)) {
+			file, summary.SessionID = sandbox.EarlierConversationFile(name), name
+		}
 		if name != "" && run != name && summary.SessionID != name || name == "" && summary.Folder != project {
 			continue
 		}
@@ -50,7 +54,7 @@ func (h Home) Conversation(project, name string) (Earlier, error) {
 			return Earlier{}, exitcode.With(exitcode.NoInput,
 				diag.WithHint(err, "go on there: sbx-devc run %s --resume %s 'PROMPT'", summary.Folder, name))
 		}
-		text, err := os.ReadFile(filepath.Join(folder, sandbox.ConversationFile))
+		text, err := os.ReadFile(filepath.Join(folder, file))
 		switch {
 		case err == nil && conversation.IsID(summary.SessionID):
 			return Earlier{summary.SessionID, text}, nil

@@ -41,7 +41,13 @@ func TestAConversationIsFoundByItsProject(t *testing.T) {
 		"20260104-000000-aaaaaa": `+{"folder":"/q","sessionId":"` + other + `"}`,
 		"20260105-000000-aaaaaa": `+{"folder":"/p","sessionId":"../../evil"}`,
 	})
+	left := strings.Replace(session, "43", "45", 1)
+	if err := os.WriteFile(filepath.Join(h.Dir(), "20260102-000000-aaaaaa", "conversation-"+left+".jsonl"), []byte("left"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ project, name, run, want string }{
+		{"/p", left, "left", ""},
+		{"/q", left, "", "was in /p, and this one is in /q"},
 		{"/p", session, "20260102-000000-aaaaaa", ""},
 		{"/p", "20260101-000000-aaaaaa", "20260101-000000-aaaaaa", ""},
 		{"/p", "", "20260102-000000-aaaaaa", ""},
