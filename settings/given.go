@@ -61,7 +61,7 @@ func (g *Given) WorkspaceMode(name, mode string) {
 // Mounts adds mounts as ParseMount reads them. Relative host paths are those of the
 // folder dir.
 func (g *Given) Mounts(name string, texts []string, dir string) {
-	for _, text := range texts {
+	for _, text := range g.expand(name, texts) {
 		m, bad := parseMount(text)
 		if bad == nil && strings.HasPrefix(m.Host, ".") {
 			m.Host = filepath.Join(dir, filepath.FromSlash(m.Host))

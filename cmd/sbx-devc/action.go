@@ -29,6 +29,7 @@ func (a *app) actionCommand() *cobra.Command {
 			Use:         "run",
 			Annotations: map[string]string{annotationOwnOutput: "files say the same"},
 			Short:       "Run the agent from the step's INPUT_* variables and write outputs and summary",
+			Example:     "  sbx-devc action run    # in a step of action.yml",
 			Long: `Run the agent as the workflow's step asks, from the INPUT_* variables of
 docs/action.md, and write $GITHUB_OUTPUT and $GITHUB_STEP_SUMMARY in every case.
 
@@ -38,10 +39,11 @@ everything else, and the output "conclusion" says what.`,
 			RunE: func(cmd *cobra.Command, _ []string) error { return a.actionRun(cmd.Context()) },
 		},
 		&cobra.Command{
-			Use:   "cleanup",
-			Short: "Remove what a killed run left behind",
-			Args:  cobra.NoArgs,
-			RunE:  func(cmd *cobra.Command, _ []string) error { return a.actionCleanup(cmd.Context()) },
+			Use:     "cleanup",
+			Short:   "Remove what a killed run left behind",
+			Example: "  sbx-devc action cleanup    # in a step of action.yml",
+			Args:    cobra.NoArgs,
+			RunE:    func(cmd *cobra.Command, _ []string) error { return a.actionCleanup(cmd.Context()) },
 		},
 	)
 	return cmd

@@ -10,8 +10,9 @@ import (
 
 func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "demo",
-		Short: "Show the main job: a repository, its dev container, and Claude Code behind the firewall",
+		Use:     "demo",
+		Short:   "Show the main job: a repository, its dev container, and Claude Code behind the firewall",
+		Example: "  sbx-devc demo",
 		Long: `Make a small git repository in a temporary folder, write and validate its dev
 container, build the image, and run the real Claude Code in the sandbox: it
 reaches one host that is allowed and tries one that is not, by name, and an

@@ -25,57 +25,58 @@ func root(c *cli.App) *cobra.Command {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(
-		devfiles.InitCommand(c),
-		devfiles.UpdateCommand(c),
-		a.cleanCommand(),
-		a.profileCommand(),
-		a.loginCommand(),
-		a.logoutCommand(),
-		devfiles.DriftCommand(c),
-		devfiles.LockCommand(c),
-		devfiles.TemplatesCommand(c),
-		checks.ValidateCommand(c),
-		checks.FixCommand(c),
-		checks.RulesCommand(c),
-		checks.ExplainCommand(c),
-		checks.EffectiveCommand(c),
-		policy.Command(c),
-		policy.AllowCommand(c),
-		policy.DenyCommand(c),
-		policy.PresetCommand(c),
-		a.versionCommand(),
-		image.Command(c),
-		image.SandboxCommand(c),
-		a.runCommand(),
-		a.trustCommand(),
-		a.settingsCommand(),
-		a.diffCommand(),
-		a.reviewCommand(),
-		a.applyCommand(),
-		a.discardCommand(),
-		policy.ReportCommand(c),
-		a.logsCommand(),
-		a.lsCommand(),
-		a.statusCommand(),
-		a.attachCommand(),
-		a.execCommand(),
-		a.shellCommand(),
-		a.stopCommand(),
-		a.usageCommand(),
-		a.doctorCommand(),
-		a.demoCommand(),
-		a.actionCommand(),
-	)
+	for _, group := range a.commandGroups(c) {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, cmd := range group.commands {
+			cmd.GroupID = group.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(a.manCommand())
 	chooseRuntime(root)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(cli.HelpCommand())
-	completeValues(root)
+	a.completeValues(root)
+	root.SetHelpCommandGroupID(aboutGroup)
+	root.SetCompletionCommandGroupID(aboutGroup)
+	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	cli.ShapeHelp(root, c.Columns())
 	if c, _, err := root.Find([]string{"completion"}); err == nil { // a shell that it does not know is an error, not a page of help
 		c.Args, c.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	cli.TypeArguments(root)
 	return root
+}
+
+// aboutGroup is the group of the commands about this program.
+const aboutGroup = "This program"
+
+// commandGroup is a group of commands in the help.
+type commandGroup struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// commandGroups are all commands, by the moments at which people need them.
+func (a *app) commandGroups(c *cli.App) []commandGroup {
+	return []commandGroup{
+		{"The first hour", []*cobra.Command{
+			a.runCommand(), devfiles.InitCommand(c), a.doctorCommand(), a.loginCommand(), a.logoutCommand(), a.demoCommand(),
+		}},
+		{"Every day", []*cobra.Command{
+			a.lsCommand(), a.statusCommand(), a.attachCommand(), a.shellCommand(), a.execCommand(), a.stopCommand(), a.logsCommand(),
+			a.reviewCommand(), a.diffCommand(), a.applyCommand(), a.discardCommand(), a.usageCommand(), a.cleanCommand(),
+		}},
+		{"Hosts", []*cobra.Command{
+			policy.AllowCommand(c), policy.DenyCommand(c), policy.PresetCommand(c), policy.ReportCommand(c), policy.Command(c),
+		}},
+		{"Settings", []*cobra.Command{a.settingsCommand(), a.profileCommand(), a.trustCommand()}},
+		{"Dev container files", []*cobra.Command{
+			checks.ValidateCommand(c), checks.FixCommand(c), checks.ExplainCommand(c), checks.RulesCommand(c), checks.EffectiveCommand(c),
+			devfiles.UpdateCommand(c), devfiles.DriftCommand(c), devfiles.LockCommand(c), devfiles.TemplatesCommand(c),
+		}},
+		{"Images", []*cobra.Command{a.sandboxCommand(c), image.Command(c)}},
+		{aboutGroup, []*cobra.Command{a.versionCommand(), a.actionCommand()}},
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/userdir"
@@ -41,8 +42,16 @@ type runOptions struct {
 	dryRun       bool
 }
 
+// Titles of the help that flags of several groups have.
+const (
+	obeysTitle      = "What Claude obeys"
+	containersTitle = "Containers and engine"
+)
+
 // runGroup is a group of run's flags.
 type runGroup interface {
+	// title stands above the flags in the help.
+	title() string
 	register(f *pflag.FlagSet)
 	// check refuses values that no run can have. f knows which flags were given.
 	check(f *pflag.FlagSet) error
@@ -152,7 +161,7 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 		},
 	}
 	for _, group := range o.groups() {
-		group.register(cmd.Flags())
+		cli.Group(cmd.Flags(), group.title(), group.register)
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the plan as JSON and touch nothing")
 	return cmd
@@ -174,7 +183,11 @@ func limitsLimit(flags *pflag.FlagSet, names ...string) error {
 // run does one run on the project in dir, from flags to exit code. folder is where in it
 // the user stands.
 func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
+	o.settings.persist = &o.profile.persist
 	user, err := o.settings.read(dir)
+	if err == nil {
+		err = o.profile.readPersist()
+	}
 	if err != nil {
 		return err
 	}

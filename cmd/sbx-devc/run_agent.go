@@ -22,6 +22,8 @@ type agentFlags struct {
 	arguments    []string // Claude's own, given after --
 }
 
+func (o *agentFlags) title() string { return "Claude" }
+
 func (o *agentFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.model, "model", "", "Claude's model")
 	f.IntVar(&o.maxTurns, "max-turns", 0, "end after this many turns")

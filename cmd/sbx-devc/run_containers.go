@@ -16,6 +16,8 @@ type containerFlags struct {
 	verbose       bool
 }
 
+func (o *containerFlags) title() string { return containersTitle }
+
 func (o *containerFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.firewallImage, "firewall-image", "",
 		"the firewall's image, with iptables in it (default: one that is built here, once); you trust it")

@@ -18,6 +18,8 @@ type instructionFlags struct {
 	trustProject bool
 }
 
+func (o *instructionFlags) title() string { return obeysTitle }
+
 func (o *instructionFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.projectHooks, "project-settings", false, "obey the project's .claude/settings.json with its hooks: you have read it")
 	f.BoolVar(&o.projectMCP, "project-mcp", false, "start the servers in the project's .mcp.json in the sandbox: you have read it")

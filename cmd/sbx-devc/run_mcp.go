@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/mcp"
@@ -29,24 +31,22 @@ func (o *mcpFlags) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.servers, "mcp-servers", nil, "start these MCP servers alone, by name, of those in settings and --mcp-config")
 }
 
-func (o *mcpFlags) check() error {
-	for _, text := range o.through {
-		p, err := sandbox.ParsePassthrough(text)
-		if err != nil {
-			return fmt.Errorf("--mcp-passthrough: %w", err)
-		}
-		o.passthroughs = append(o.passthroughs, p)
-	}
-	return nil
-}
-
 // give adds the servers to what the user gives.
 func (o *mcpFlags) give(given *settings.Given, project string) error {
 	o.servers = given.Expand("--mcp-servers", o.servers)
+	for _, text := range given.Expand("--mcp-passthrough", o.through) {
+		p, err := sandbox.ParsePassthrough(text)
+		if err != nil {
+			return exitWith(exitUsage, fmt.Errorf("--mcp-passthrough: %w", err))
+		}
+		o.passthroughs = append(o.passthroughs, p)
+	}
 	for _, name := range o.configs {
+		name = strings.TrimPrefix(name, "@") // it is a file in any case
 		list, err := readServers(homePath(name), project)
 		if err != nil {
-			return exitWith(exitNoInput, fmt.Errorf("--mcp-config %s: %w", name, err))
+			code, err := exitcode.Of(err, exitNoInput)
+			return exitWith(code, fmt.Errorf("--mcp-config %s: %w", name, err))
 		}
 		given.MCP.Servers = settings.MergeMCPServers(given.MCP.Servers, list)
 	}
@@ -63,5 +63,9 @@ func readServers(name, project string) ([]settings.MCPServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mcp.Read(text)
+	list, err := mcp.Read(text)
+	if err != nil {
+		return nil, exitWith(exitConfig, err)
+	}
+	return list, nil
 }

@@ -25,6 +25,8 @@ type outputFlags struct {
 	format string
 }
 
+func (o *outputFlags) title() string { return "The task" }
+
 func (o *outputFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.format, "output-format", "",
 		"text, json or stream-json (default: the agent's work on a terminal, else text)")

@@ -22,6 +22,8 @@ type profileFlags struct {
 	paths []string // persist, checked
 }
 
+func (o *profileFlags) title() string { return "What stays between runs" }
+
 func (o *profileFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.name, "profile", "",
 		"with the settings of this profile, and with the conversations and notes that earlier runs of the project left under it")
@@ -30,7 +32,7 @@ func (o *profileFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.fresh, "fresh", false, "with nothing that earlier runs left, and leave that as it is: conversations, kept folders, caches")
 }
 
-func (o *profileFlags) check(f *pflag.FlagSet) (err error) {
+func (o *profileFlags) check(f *pflag.FlagSet) error {
 	if o.name != "" {
 		if err := kept.CheckName(o.name); err != nil {
 			return err
@@ -39,8 +41,13 @@ func (o *profileFlags) check(f *pflag.FlagSet) (err error) {
 	if o.fresh && (f.Lookup("continue").Changed || f.Lookup("resume").Changed) {
 		return errors.New("--fresh excludes --continue and --resume")
 	}
+	return nil
+}
+
+// readPersist checks the paths to keep, when files of them have been read.
+func (o *profileFlags) readPersist() (err error) {
 	if o.paths, err = sandbox.HomePaths(o.persist); err != nil {
-		return fmt.Errorf("--persist: %w", err)
+		return exitWith(exitUsage, fmt.Errorf("--persist: %w", err))
 	}
 	return nil
 }

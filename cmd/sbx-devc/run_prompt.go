@@ -24,6 +24,8 @@ type promptFlags struct {
 	resume string // the conversation to go on with
 }
 
+func (o *promptFlags) title() string { return "The task" }
+
 func (o *promptFlags) register(f *pflag.FlagSet) {
 	f.BoolVarP(&o.print, "print", "p", false, "run headless, also on a terminal: one prompt in, one answer out")
 	f.StringVar(&o.file, "prompt-file", "", "read the prompt from this file instead of standard input")

@@ -20,6 +20,8 @@ type resultFlags struct {
 	commit      bool
 }
 
+func (o *resultFlags) title() string { return "What stays of the run" }
+
 func (o *resultFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.name, "name", "", "a name by which other commands find the run, such as fix-tests")
 	f.IntVar(&o.keep.Runs, "keep-runs", runs.DefaultKeep.Runs, "keep so many of the newest runs on this machine")

@@ -30,6 +30,8 @@ type sandboxFlags struct {
 // modeFlag is the hidden flag of the variable SBX_DEVC_SANDBOX_MODE.
 const modeFlag = "sandbox-mode"
 
+func (o *sandboxFlags) title() string { return "Without the sandbox" }
+
 func (o *sandboxFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.on, "sandbox", false, "run in the sandbox, whatever sandbox_mode in your settings says (default)")
 	f.BoolVar(&o.off, "no-sandbox", false,
@@ -98,7 +100,7 @@ func (a *app) acceptsRisks(ctx context.Context, o *sandboxFlags, choice unconfin
 // plainFlags are those of run's flags that mean something without a sandbox.
 var plainFlags = []string{
 	"sandbox", "no-sandbox", "accept-risks", modeFlag, "print", "prompt-file", "continue", "resume", "model", "max-turns",
-	"max-budget-usd", "append-system-prompt", "output-format", "summary-file", "name", "dry-run",
+	"max-budget-usd", "append-system-prompt", "output-format", "summary-file", "name", "dry-run", runtimeFlag, // the last: of other runs
 }
 
 // onlyPlain refuses flags that would do nothing: their user relies on them.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/keys"
@@ -66,7 +67,8 @@ func (a *app) variables(o *secretFlags, project string) ([]string, error) {
 	for _, name := range files {
 		variables, lacking, err := readEnvFile(homePath(name), project, lookup)
 		if err != nil {
-			return nil, exitWith(exitNoInput, fmt.Errorf("--env-file %s: %w", name, err))
+			code, err := exitcode.Of(err, exitNoInput)
+			return nil, exitWith(code, fmt.Errorf("--env-file %s: %w", name, err))
 		}
 		all, missing = append(all, variables...), append(missing, lacking...)
 	}
@@ -100,7 +102,10 @@ func readEnvFile(name, project string, lookup func(string) (string, bool)) (vari
 	if err != nil {
 		return nil, nil, err
 	}
-	return secrets.ReadEnv(text, lookup)
+	if variables, missing, err = secrets.ReadEnv(text, lookup); err != nil {
+		return nil, nil, exitWith(exitConfig, err)
+	}
+	return variables, missing, nil
 }
 
 // modelKey is the environment as far as the model's key is looked for.

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox"
@@ -30,7 +30,11 @@ type settingsFlags struct {
 	secrets       secretFlags
 	mcp           mcpFlags
 	workspace     workspaceFlags
+
+	persist *[]string // of profileFlags, for "@FILE" among its values; nil = there are none
 }
+
+func (o *settingsFlags) title() string { return "What the agent reaches" }
 
 func (o *settingsFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.network, "network", "",
@@ -41,18 +45,22 @@ func (o *settingsFlags) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.presets, "preset", nil, "open a named list of hosts, such as npm or pypi; github leaves gist.github.com closed")
 	f.StringSliceVar(&o.deny, "deny", nil, "deny a destination; wins over everything that allows it")
 	f.StringSliceVar(&o.private, "private", nil, "a name that may resolve to a private address")
-	f.StringSliceVar(&o.instructions, "user-instructions", nil,
-		"your own instructions that Claude gets: CLAUDE.md, skills, agents/NAME.md and the like, below ~/.claude")
-	f.StringVar(&o.image, "image", "",
-		"the agent's image, which needs none of our programs (default: of the dev container if you accepted it, else of the project's template)")
-	o.workspace.register(f)
-	o.limits.register(f)
-	o.secrets.register(f)
-	o.mcp.register(f)
+	cli.Group(f, obeysTitle, func(f *pflag.FlagSet) {
+		f.StringSliceVar(&o.instructions, "user-instructions", nil,
+			"your own instructions that Claude gets: CLAUDE.md, skills, agents/NAME.md and the like, below ~/.claude")
+	})
+	cli.Group(f, containersTitle, func(f *pflag.FlagSet) {
+		f.StringVar(&o.image, "image", "",
+			"the agent's image, which needs none of our programs (default: of the dev container if you accepted it, else of the project's template)")
+	})
+	cli.Group(f, "Folders", o.workspace.register)
+	cli.Group(f, "Limits", o.limits.register)
+	cli.Group(f, "Variables and secrets", o.secrets.register)
+	cli.Group(f, "MCP servers", o.mcp.register)
 }
 
 func (o *settingsFlags) check(f *pflag.FlagSet) error {
-	return errors.Join(o.limits.check(f), o.mcp.check())
+	return o.limits.check(f)
 }
 
 // plan adds what is no setting: those need the project's folder, see read.
@@ -63,13 +71,17 @@ func (o *settingsFlags) plan(p *sandbox.Options) {
 // read turns the flags into the user's settings. Lists among the project's own
 // files are protected: they are the user's word, so the agent must not change them.
 func (o *settingsFlags) read(project string) (settings.Settings, error) {
-	given := settings.Given{Settings: settings.Settings{Image: o.image, Instructions: o.instructions}}
+	given := settings.Given{Settings: settings.Settings{Image: o.image}}
 	given.Read = func(name string) ([]byte, error) {
 		name = homePath(name)
 		if rel, ok := session.InProject(name, project); ok {
 			given.Workspace.Protect = append(given.Workspace.Protect, filepath.ToSlash(rel))
 		}
 		return os.ReadFile(name)
+	}
+	given.Instructions = given.Expand("--user-instructions", o.instructions)
+	if o.persist != nil {
+		*o.persist = given.Expand("--persist", *o.persist)
 	}
 	mode := o.network
 	if mode == "whitelist" { // the word of older tools

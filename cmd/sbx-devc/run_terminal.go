@@ -30,6 +30,8 @@ type terminalFlags struct {
 // clientFlag is the hidden flag of a supervisor.
 const clientFlag = "supervise-for"
 
+func (o *terminalFlags) title() string { return "On a terminal" }
+
 func (o *terminalFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.shell, "shell", false, "start bash on your terminal in place of Claude Code")
 	f.BoolVar(&o.clipboard, "clipboard", false, "let programs in the sandbox write your terminal's clipboard (OSC 52)")

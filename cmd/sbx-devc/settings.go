@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/internal/visible"
@@ -50,7 +51,7 @@ that asks for more than you allowed, is left out with a note.`,
   sbx-devc settings show --json`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	o.register(cmd.Flags())
+	cli.Group(cmd.Flags(), o.title(), o.register)
 	cmd.Flags().StringVar(&profile, "profile", "", "with the settings of this profile")
 	cmd.Flags().BoolVar(&origin, "origin", false, "also show where each value comes from")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with origins")

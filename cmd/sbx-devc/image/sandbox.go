@@ -10,7 +10,7 @@ import (
 func SandboxCommand(a *cli.App) *cobra.Command {
 	sandbox := &cobra.Command{
 		Use:   "sandbox",
-		Short: "Build the image that run takes by default",
+		Short: "Build the image that run takes by default, and say what a run here would use",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
