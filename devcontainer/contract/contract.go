@@ -59,7 +59,7 @@ func entrypointReplaced(v *rule.View) []rule.Finding {
 		return nil
 	}
 	dev, override := v.Composed.Dev(), v.Root.Member("overrideCommand")
-	_, _, hooked := firewallHook(v)
+	_, hooked := firewallHook(v)
 	var owns bool
 	if dev != nil {
 		_, owns = networkOwner(v, dev)
@@ -155,45 +155,51 @@ func nameOf(s *compose.Service) *compose.Node {
 	return &compose.Node{Doc: s.Doc, Start: s.Start, End: s.End}
 }
 
-// firewallHook returns the lifecycle command that raises a firewall, and its
-// place among the hooks.
-func firewallHook(v *rule.View) (n *jsonc.Node, at int, ok bool) {
-	for at, hook := range rights.Hooks {
-		n := v.Root.Member(hook)
-		n.Walk(func(s *jsonc.Node) { ok = ok || s.Kind == jsonc.String && raising.MatchString(s.Text) })
+// firewallHook returns the first lifecycle command that raises a firewall. A label's does
+// not: the container starts once before tools obey that.
+func firewallHook(v *rule.View) (hook rights.Right, ok bool) {
+	hooks := v.Of(rights.Hook)
+	slices.SortStableFunc(hooks, func(a, b rights.Right) int {
+		return slices.Index(rights.Hooks, a.Key) - slices.Index(rights.Hooks, b.Key)
+	})
+	for _, r := range hooks {
+		if r.Notation == rights.Label {
+			continue
+		}
+		r.Node.Walk(func(s *jsonc.Node) { ok = ok || s.Kind == jsonc.String && raising.MatchString(s.Text) })
 		if ok {
-			return n, at, true
+			return r, true
 		}
 	}
-	return nil, 0, false
+	return hook, false
 }
 
 // firewallInHook reports a firewall that a lifecycle command raises.
 func firewallInHook(v *rule.View) []rule.Finding {
-	n, at, ok := firewallHook(v)
+	hook, ok := firewallHook(v)
 	if !ok || !raisesItself(v) {
 		return nil
 	}
-	return []rule.Finding{v.AtValue(n, rights.Hooks[at]+" raises the firewall: when it fails the container goes on without one",
+	return []rule.Finding{v.PolicyFinding(hook, hook.Key+" raises the firewall: when it fails the container goes on without one",
 		"raise it in the image's ENTRYPOINT with overrideCommand false, as sbx-devc init does")}
 }
 
 // attachedEarly reports tools that do not wait for such a firewall.
 func attachedEarly(v *rule.View) []rule.Finding {
-	n, at, ok := firewallHook(v)
+	hook, ok := firewallHook(v)
 	place := v.Root.Member("waitFor")
 	wait, set := place.Str()
 	if !set {
 		wait = "updateContentCommand"
 	}
-	if !ok || !raisesItself(v) || slices.Index(rights.Hooks, wait) >= at {
+	if !ok || !raisesItself(v) || slices.Index(rights.Hooks, wait) >= slices.Index(rights.Hooks, hook.Key) {
 		return nil
 	}
-	if place == nil {
-		place = n
+	if place != nil {
+		hook = rights.Right{Key: hook.Key, Place: rights.Place{Doc: v.Config, Start: place.Start, End: place.End, Pointer: place.Pointer}}
 	}
-	return []rule.Finding{v.AtValue(place, "tools attach after "+wait+" and do not wait for the firewall",
-		`set "waitFor": "`+rights.Hooks[at]+`"`).FixedBy(v.Setting("waitFor", jsonc.Quote(rights.Hooks[at])))}
+	return []rule.Finding{v.PolicyFinding(hook, "tools attach after "+wait+" and do not wait for the firewall",
+		`set "waitFor": "`+hook.Key+`"`).FixedBy(v.Setting("waitFor", jsonc.Quote(hook.Key)))}
 }
 
 // hasCapability reports whether the configuration itself adds a capability.

@@ -57,9 +57,7 @@ func installsClaude(c *rule.View) bool {
 			return strings.Contains(path.Base(id), "claude")
 		})
 	}
-	for _, hook := range rights.Hooks {
-		c.Root.Member(hook).Walk(func(n *jsonc.Node) { found = found || n.Kind == jsonc.String && installs(n.Text) })
-	}
+	c.EachHookText(func(text string) { found = found || installs(text) })
 	return found
 }
 

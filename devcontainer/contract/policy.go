@@ -11,7 +11,6 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // rulesOf is what a sandbox lets out, as it is written and understood, and
@@ -65,7 +64,11 @@ func closedPorts(v *rule.View) (out []rule.Finding) {
 	if !ok {
 		return nil
 	}
-	for _, r := range v.Of(rights.Port) {
+	ports := v.Of(rights.Port)
+	if slices.ContainsFunc(ports, func(r rights.Right) bool { return r.Value == "*" }) {
+		ports = append(ports, v.Of(rights.Exposed)...)
+	}
+	for _, r := range ports {
 		if r.Notation == rights.Compose {
 			continue
 		}
@@ -107,13 +110,11 @@ func refusedCommands(v *rule.View) (out []rule.Finding) {
 	if !ok {
 		return nil
 	}
-	for _, hook := range rights.Hooks {
-		v.EachCommand(v.Root.Member(hook), func(n *jsonc.Node, cmd *shell.Command) {
-			if message, hint := policy.refuses(hook, cmd); message != "" {
-				out = append(out, v.AtValue(n, message, hint))
-			}
-		})
-	}
+	v.EachHookCommand(func(hook rights.Right, cmd *shell.Command) {
+		if message, hint := policy.refuses(hook.Key, cmd); message != "" {
+			out = append(out, v.PolicyFinding(hook, message, hint))
+		}
+	})
 	return out
 }
 

@@ -61,16 +61,12 @@ func scripts(c *rule.View) []string {
 			}
 		}
 	}
-	for _, hook := range rights.Hooks {
-		c.Root.Member(hook).Walk(func(n *jsonc.Node) {
-			if n.Kind == jsonc.String {
-				for _, name := range scriptName.FindAllString(n.Text, -1) {
-					add(path.Join(c.Home, name))
-					add(path.Join(c.Dir, path.Base(name)))
-				}
-			}
-		})
-	}
+	c.EachHookText(func(text string) {
+		for _, name := range scriptName.FindAllString(text, -1) {
+			add(path.Join(c.Home, name))
+			add(path.Join(c.Dir, path.Base(name)))
+		}
+	})
 	return out
 }
 

@@ -41,9 +41,12 @@ func setuidUses(c *rule.View) []setuidUse {
 	s := &setuidSearch{View: c, seen: map[string]bool{}}
 	root := hooksRunAsRoot(c)
 	for _, r := range c.Of(rights.Hook) {
-		if r.Notation == rights.Feature {
+		switch r.Notation {
+		case rights.Feature:
 			s.hook(r.Node, fmt.Sprintf("%s of the Feature %s", r.Key, r.From.Name), root, false)
-		} else {
+		case rights.Label:
+			s.hook(r.Node, fmt.Sprintf("%s of the label %s", r.Key, rights.MetadataLabel), root, false)
+		default:
 			s.hook(r.Node, r.Key, root, true)
 		}
 	}
@@ -355,7 +358,7 @@ func setuidOpen(v *rule.View) rule.Finding {
 		message = "sudo gives the agent the container's capabilities, NET_ADMIN among them"
 	}
 	uses := setuidUses(v)
-	_, _, hooked := firewallHook(v)
+	_, hooked := firewallHook(v)
 	hint := `add "securityOpt": ["no-new-privileges"]`
 	switch {
 	case hooked:

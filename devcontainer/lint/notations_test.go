@@ -2,6 +2,7 @@ package lint_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 
 // What opens the host is found in whichever notation it is written: as a
 // property, as an option of docker run, in a Compose file, in the metadata of a
-// Feature of the repository.
+// Feature of the repository, in the label with which tools keep metadata.
 func TestEveryRightInEveryNotation(t *testing.T) {
 	const key = "a1b2c3d4e5f6a7b8c9d0e1f2"
 	mount := func(source string) [4]string {
@@ -62,12 +63,30 @@ func TestEveryRightInEveryNotation(t *testing.T) {
 				depending[name] = text
 			}
 		}
+		label := "devcontainer.metadata=[{" + c.notations[3] + "}]"
+		dockerfile := devcontainer.Memory{
+			".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}}`,
+			".devcontainer/Dockerfile":        "FROM debian:13\nLABEL a=b " + strings.Replace(label, "=", "='", 1) + "'\n",
+		}
+		labelled := devcontainer.Memory{
+			".devcontainer/devcontainer.json": compose[".devcontainer/devcontainer.json"],
+			".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    labels: [" + strconv.Quote(label) + "]\n",
+		}
+		byImage := devcontainer.Memory{
+			".devcontainer/devcontainer.json": compose[".devcontainer/devcontainer.json"],
+			".devcontainer/c.yaml":            "services:\n  a:\n    build: {context: ., labels: [" + strconv.Quote(label) + "]}\n",
+			".devcontainer/Dockerfile":        "FROM debian:13\n",
+		}
 		for notation, got := range map[string]struct{ rules, want string }{
-			"property":                 {reported(alone(image(c.notations[0]))), c.rule},
-			"runArgs":                  {reported(alone(image(`"runArgs": [` + c.notations[1] + `]`))), c.rule},
-			"Compose":                  {ids(t, compose), c.rule},
-			"Feature":                  {ids(t, feature), c.feature},
-			"Feature that one depends": {ids(t, depending), c.feature},
+			"property":                   {reported(alone(image(c.notations[0]))), c.rule},
+			"runArgs":                    {reported(alone(image(`"runArgs": [` + c.notations[1] + `]`))), c.rule},
+			"Compose":                    {ids(t, compose), c.rule},
+			"Feature":                    {ids(t, feature), c.feature},
+			"Feature that one depends":   {ids(t, depending), c.feature},
+			"LABEL":                      {ids(t, dockerfile), c.rule},
+			"label of a service":         {ids(t, labelled), c.rule},
+			"label of a service's build": {ids(t, byImage), c.rule},
+			"--label":                    {reported(alone(image(`"runArgs": ["--label", ` + strconv.Quote(label) + `]`))), c.rule},
 		} {
 			if got.rules != got.want {
 				t.Errorf("%s by %s: got %q, want %q", c.name, notation, got.rules, got.want)

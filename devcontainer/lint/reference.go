@@ -225,18 +225,17 @@ var (
 
 // arrayCommands reports arrays that were meant for a shell.
 func arrayCommands(v *rule.View) (out []rule.Finding) {
-	for _, name := range lifecycle {
-		n := v.Root.Member(name)
-		if n == nil {
+	for _, r := range v.Of(rights.HostCommand, rights.Hook) {
+		if r.Notation != rights.Property {
 			continue
 		}
-		if n.Kind == jsonc.Object {
-			for _, m := range n.Members {
+		if r.Node.Kind == jsonc.Object {
+			for _, m := range r.Node.Members {
 				out = append(out, arrayCommand(v, m.Value)...)
 			}
 			continue
 		}
-		out = append(out, arrayCommand(v, n)...)
+		out = append(out, arrayCommand(v, r.Node)...)
 	}
 	return out
 }

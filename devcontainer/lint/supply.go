@@ -196,7 +196,7 @@ func pipedToShell(v *rule.View) (out []rule.Finding) {
 			}
 			commands := v.CommandsOf(n, n.Text)
 			if slices.ContainsFunc(commands, func(cmd *shell.Command) bool { _, ok := ranDownload(cmd); return ok }) {
-				r.Place.Start, r.Place.End, r.Place.Pointer = n.Start, n.End, n.Pointer
+				r.Place = r.At(n)
 				out = append(out, v.PolicyFinding(r, r.Key+" runs what it downloads unseen",
 					"install a pinned version in the Dockerfile, or download, check the sum, then run"))
 			}

@@ -57,11 +57,12 @@ func unchecked(v *rule.View) (out []rule.Finding) {
 				"sbx-devc validate "+f.Name+" says where; nothing is known about the rights that it brings"))
 		}
 	}
-	for _, hook := range lifecycle {
-		v.EachCommand(v.Root.Member(hook), func(*jsonc.Node, *shell.Command) {})
-		v.Root.Member(hook).Walk(func(n *jsonc.Node) {
+	for _, r := range v.Of(rights.HostCommand, rights.Hook) {
+		v.EachCommand(r.Node, func(*jsonc.Node, *shell.Command) {})
+		r.Node.Walk(func(n *jsonc.Node) {
 			if v.Commands[n].Cut {
-				out = append(out, v.AtValue(n, "these commands are too many or too deeply nested to be checked", "put them into a script"))
+				r.Place = r.At(n)
+				out = append(out, v.PolicyFinding(r, "these commands are too many or too deeply nested to be checked", "put them into a script"))
 			}
 		})
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 )
 
-// dockerfile reads the stage that becomes the container: its last USER, and its
-// variables. One that depends on the build is not known.
+// dockerfile reads the stage that becomes the container: its last USER, its variables
+// and its ports. One that depends on the build is not known.
 func (l *lister) dockerfile() {
 	if l.Stage == nil {
 		return
@@ -21,10 +21,16 @@ func (l *lister) dockerfile() {
 		right("USER", User, "", user, last.Start, last.HeadEnd)
 	}
 	for _, i := range l.Stage.History() {
-		if env, ok := i.Command.(*instructions.EnvCommand); ok {
-			for _, kv := range env.Env {
+		switch c := i.Command.(type) {
+		case *instructions.EnvCommand:
+			for _, kv := range c.Env {
 				start, end := i.Find(kv.Key)
 				right("ENV", Env, kv.Key, strings.Trim(kv.Value, `"'`), start, end)
+			}
+		case *instructions.ExposeCommand:
+			for _, port := range c.Ports {
+				start, end := i.Find(port)
+				right("EXPOSE", Exposed, "", i.Expand(port), start, end)
 			}
 		}
 	}

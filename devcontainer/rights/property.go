@@ -11,12 +11,15 @@ import (
 // Hooks are the lifecycle commands that run inside, in this order.
 var Hooks = []string{"onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand"}
 
-// metadata reads the properties that devcontainer.json and a Feature's metadata
-// have in common. what is the right without its kind and value.
+// metadata reads the properties that devcontainer.json, a Feature's metadata and a
+// label's have in common. what is the right without its kind and value.
 func (l *lister) metadata(doc *jsonc.Document, root *jsonc.Node, what Right) {
 	right := func(key string, n *jsonc.Node, kind Kind, name, value string) Right {
 		r := what
-		r.Kind, r.Key, r.Name, r.Value, r.Place = kind, key, name, value, placeOf(doc, n)
+		r.Kind, r.Key, r.Name, r.Value = kind, key, name, value
+		if r.Notation != Label { // whose text has no places in the file
+			r.Place = placeOf(doc, n)
+		}
 		return r
 	}
 	if n := root.Member("privileged"); Truthy(n) {
@@ -41,7 +44,7 @@ func (l *lister) metadata(doc *jsonc.Document, root *jsonc.Node, what Right) {
 		key  string
 		kind Kind
 	}{{"containerEnv", Env}, {"remoteEnv", SessionEnv}} {
-		if n := root.Member(env.key); n != nil && (env.kind == Env || what.Notation == Property) {
+		if n := root.Member(env.key); n != nil && (env.kind == Env || what.Notation != Feature) {
 			for _, m := range n.Members {
 				if value, ok := m.Value.Str(); ok {
 					r := right(env.key, m.Value, env.kind, m.Name, value)
@@ -167,6 +170,8 @@ func (l *lister) options() {
 			r.Kind = EnvFile
 		case "publish":
 			r.Kind = Port
+		case "expose":
+			r.Kind = Exposed
 		case "sysctl":
 			r = r.variable(Sysctl)
 			r.Name, r.Value = strings.ReplaceAll(strings.TrimSpace(r.Name), "/", "."), strings.TrimSpace(r.Value)

@@ -37,6 +37,7 @@ const (
 	HostProgram             // Value: a provider of Compose
 	Extension               // Value: PUBLISHER.NAME
 	Hook                    // Node: a lifecycle command that runs inside; Key: its property
+	Exposed                 // Value: a port that --publish-all publishes, "8080/tcp"
 )
 
 // Notation is where a right is written.
@@ -49,6 +50,7 @@ const (
 	Compose                    // a service of a Compose file
 	Feature                    // metadata of a Feature of the repository, or what is known of a published one
 	Dockerfile                 // of the stage that becomes the container
+	Label                      // metadata in a label of the image or the container
 )
 
 // Right is one thing that a container gets.
@@ -82,7 +84,7 @@ type Place struct {
 
 // Written is the right as its notation writes it, for messages.
 func (r Right) Written() string {
-	if r.Notation == Compose {
+	if r.Notation == Compose || r.Notation == Label {
 		return r.Key + ": " + r.Value
 	}
 	return "--" + r.Key + "=" + r.Value
@@ -91,6 +93,14 @@ func (r Right) Written() string {
 // Own reports whether the dev container itself gets it, by the configuration
 // or its service, and not a Feature or a service next to it.
 func (r Right) Own() bool { return r.Notation != Feature && !r.Next }
+
+// At is the place of a part of r.Node.
+func (r Right) At(n *jsonc.Node) Place {
+	if r.Notation == Label {
+		return r.Place
+	}
+	return placeOf(r.Place.Doc, n)
+}
 
 // Joins says whose namespace a Namespace is: the host's, another container's
 // (its name), or neither, which is a network or the container's own.
@@ -133,7 +143,7 @@ type Sources struct {
 	Metadata func(id string) *jsonc.Document
 }
 
-// List reads all notations: properties, runArgs, Compose, Features, Dockerfile.
+// List reads all notations: properties, runArgs, Compose, Features, Dockerfile, labels.
 func List(s Sources) []Right {
 	l := &lister{Sources: s, seen: map[shared]bool{}}
 	l.properties()
@@ -141,6 +151,7 @@ func List(s Sources) []Right {
 	l.services()
 	l.features()
 	l.dockerfile()
+	l.labels()
 	return l.out
 }
 

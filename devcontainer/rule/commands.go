@@ -35,6 +35,30 @@ func (c *View) EachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command
 	}
 }
 
+// EachHookCommand calls visit for every command of the lifecycle commands that run
+// inside, whoever brings them: the configuration, a Feature, a label. The place of the
+// right is that of the command's text.
+func (c *View) EachHookCommand(visit func(hook rights.Right, cmd *shell.Command)) {
+	for _, r := range c.Of(rights.Hook) {
+		c.EachCommand(r.Node, func(n *jsonc.Node, cmd *shell.Command) {
+			at := r
+			at.Place = r.At(n)
+			visit(at, cmd)
+		})
+	}
+}
+
+// EachHookText calls visit for every text of the same commands.
+func (c *View) EachHookText(visit func(text string)) {
+	for _, r := range c.Of(rights.Hook) {
+		r.Node.Walk(func(n *jsonc.Node) {
+			if n.Kind == jsonc.String {
+				visit(n.Text)
+			}
+		})
+	}
+}
+
 // parsed is the shell text of a value; cut says that it was too much.
 type parsed struct {
 	commands []*shell.Command
