@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -42,7 +43,7 @@ func testClaudeAsksWithoutTheFirewall(t *testing.T, p *devProject) {
 	inside("after a bad policy", id, false)
 	root(`cat /root/kept >/etc/sbx/sandbox.jsonc; sbx-init reload`)
 	inside("behind the firewall again", id, true)
-	if out, err := p.exec("touch /run/sbx/verified || ln -sfn /tmp /etc/sbx/verified || rm -rf /etc/claude-code/managed-settings.json"); err == nil {
+	if out, err := p.exec("ln -s /etc/sbx/if-verified /dev/sbx-verified || rm /dev/sbx-verified || ln -sfn /tmp /etc/sbx/verified || rm -rf /etc/claude-code/managed-settings.json"); err == nil {
 		t.Errorf("the agent makes the mark itself: %s", out)
 	}
 
@@ -59,10 +60,21 @@ func testClaudeAsksWithoutTheFirewall(t *testing.T, p *devProject) {
 		inside(what, other, false)
 	}
 
-	// What is kept outside of a tmpfs could get into an image, so nothing is.
+	// As with Compose and a published Feature, which cannot mount a tmpfs. An image of that
+	// container, and a container that shares the machine's /dev, must not have the mark.
 	policy := `{"network": {"mode": "none"}}`
-	plain := p.must(p.docker, "run", "-d", "--cap-add=NET_ADMIN", "--entrypoint=sh", image, "-c",
-		"echo '"+policy+"' >/root/p.jsonc; exec sbx-init run --policy /root/p.jsonc --user agent -- sleep infinity")
-	t.Cleanup(func() { p.must(p.docker, "rm", "-f", plain) })
-	inside("without a tmpfs", plain, false)
+	raised := func(more ...string) (id string) {
+		args := slices.Concat([]string{"run", "-d", "--cap-add=NET_ADMIN", "--entrypoint=sh"}, more, []string{image, "-c",
+			"echo '" + policy + "' >/root/p.jsonc; exec sbx-init run --policy /root/p.jsonc --user agent -- sleep infinity"})
+		id = p.must(p.docker, args...)
+		t.Cleanup(func() { p.must(p.docker, "rm", "-f", id) })
+		return id
+	}
+	plain := raised()
+	inside("without a tmpfs", plain, true)
+	p.must(p.docker, "commit", "--change", `ENTRYPOINT ["sleep", "infinity"]`, plain, image)
+	again := p.must(p.docker, "run", "-d", "--env=SBX_WAIT_FOR=", image)
+	t.Cleanup(func() { p.must(p.docker, "rm", "-f", again) })
+	inside("from the image of a verified one", again, false)
+	inside("with the machine's /dev", raised("--volume=/dev:/dev"), false)
 }

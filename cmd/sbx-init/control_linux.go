@@ -81,16 +81,16 @@ func (h handler) reload(ctx context.Context, p *program) error {
 // enforce puts a policy in force and shows it to the agent. Meanwhile the firewall
 // does not count as verified.
 func (h handler) enforce(ctx context.Context, p *program, next policyFile) error {
-	if err := unmarkVerified(h.options.audit); err != nil {
+	if err := unmarkVerified(); err != nil {
 		return err
 	}
 	if err := h.firewall.Reload(ctx, next.Policy); err != nil {
 		if s := h.firewall.Status(); s.Ready {
-			err = errors.Join(err, markVerified(h.options.audit, s.Mode))
+			err = errors.Join(err, markVerified(s.Mode))
 		}
 		return err
 	}
-	if err := markVerified(h.options.audit, next.Mode()); err != nil {
+	if err := markVerified(next.Mode()); err != nil {
 		return err
 	}
 	p.warn(next, h.resolvers)

@@ -127,7 +127,7 @@ func (p *program) run(args []string) (err error) {
 	}
 	// Before ctx ends, and the change with it.
 	defer func() { err = errors.Join(err, k.Settle()) }()
-	if err := unmarkVerified(o.audit); err != nil {
+	if err := unmarkVerified(); err != nil {
 		return err
 	}
 	mounts, err := mountwatch.Start()
@@ -193,7 +193,7 @@ func (p *program) run(args []string) (err error) {
 		return err
 	}
 	closeFirewall = firewall.Close
-	if err := markVerified(o.audit, policy.Mode()); err != nil {
+	if err := markVerified(policy.Mode()); err != nil {
 		return err
 	}
 	// The last one: login shells wait for it.

@@ -19,6 +19,7 @@ type Mount struct {
 	// ReadOnly is the mount's own flag; the file system may be writable
 	// elsewhere.
 	ReadOnly bool
+	Type     string // of the file system, such as "tmpfs"; "" where the line ends before it
 }
 
 // Parse yields the mounts in the kernel's order: of two at one point the later
@@ -33,6 +34,9 @@ func Parse(text string) iter.Seq[Mount] {
 			}
 			m := Mount{ID: f[0], Device: f[2], Root: unescape(f[3]), Point: unescape(f[4]),
 				ReadOnly: slices.Contains(strings.Split(f[5], ","), "ro")}
+			if at := slices.Index(f, "-"); at >= 0 && at+1 < len(f) { // behind optional fields
+				m.Type = f[at+1]
+			}
 			if !yield(m) {
 				return
 			}

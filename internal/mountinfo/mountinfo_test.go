@@ -12,10 +12,10 @@ func TestParse(t *testing.T) {
 		"\ncut 1 0:1 / /x\n" +
 		`39 1 0:1 / /end\04 rw - x x rw`
 	want := []Mount{
-		{ID: "36", Device: "98:0", Root: "/mnt1", Point: "/mnt2"},
-		{ID: "37", Device: "0:33", Root: "/a b\tc", Point: "/w\nork\\040s", ReadOnly: true},
-		{ID: "38", Device: "0:34", Root: "/", Point: "/rota"},
-		{ID: "39", Device: "0:1", Root: "/", Point: `/end\04`},
+		{ID: "36", Device: "98:0", Root: "/mnt1", Point: "/mnt2", Type: "ext3"},
+		{ID: "37", Device: "0:33", Root: "/a b\tc", Point: "/w\nork\\040s", ReadOnly: true, Type: "tmpfs"},
+		{ID: "38", Device: "0:34", Root: "/", Point: "/rota", Type: "tmpfs"},
+		{ID: "39", Device: "0:1", Root: "/", Point: `/end\04`, Type: "x"},
 	}
 	if got := slices.Collect(Parse(text)); !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -49,6 +49,6 @@ FIRST
 # settings count only while /etc/sbx/verified leads somewhere: sbx-init makes its
 # target at each start, once the firewall is verified.
 mkdir -p /etc/claude-code /etc/sbx/if-verified
-[ -L /etc/sbx/verified ] || ln -s /run/sbx/verified /etc/sbx/verified
+[ -L /etc/sbx/verified ] || ln -s /dev/sbx-verified /etc/sbx/verified
 echo '{"permissions":{"defaultMode":"bypassPermissions"},"skipDangerousModePermissionPrompt":true}' >/etc/sbx/if-verified/managed-settings.json
 [ -e /etc/claude-code/managed-settings.json ] || ln -sf /etc/sbx/verified/managed-settings.json /etc/claude-code/managed-settings.json

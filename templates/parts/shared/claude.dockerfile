@@ -15,7 +15,7 @@ RUN find / -xdev -perm /6000 -type f -exec chmod a-s {} +
 # firewall is verified, and not in mode audit or host.
 RUN set -eu; \
     mkdir -p /etc/claude-code /etc/sbx/if-verified; \
-    ln -s /run/sbx/verified /etc/sbx/verified; \
+    ln -s /dev/sbx-verified /etc/sbx/verified; \
     ln -s /etc/sbx/verified/managed-settings.json /etc/claude-code/managed-settings.json; \
     echo '{"permissions":{"defaultMode":"bypassPermissions"},"skipDangerousModePermissionPrompt":true}' \
       >/etc/sbx/if-verified/managed-settings.json; \
