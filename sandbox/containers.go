@@ -31,7 +31,7 @@ func FirewallContainer(id string) string { return "sbx-devc-" + id + "-firewall"
 func agentContainer(id string) string { return "sbx-devc-" + id + "-agent" }
 
 func (p *Plan) labels(role, dir string) map[string]string {
-	labels := map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir}
+	labels := map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir, LabelProject: cmp.Or(p.asked.ProjectDir, dir)}
 	if p.Name != "" {
 		labels[LabelName] = p.Name
 	}

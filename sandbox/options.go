@@ -35,13 +35,16 @@ type Options struct {
 	// its inputs.
 	InputsNotFlags bool
 
-	Tree          string   // a path on this machine for a copy of the project, in the modes that make one; it must not exist
-	Persist       []string // paths of the agent's home that outlive the run, as HomePaths returns them
-	KeepClaude    bool     // a profile keeps what of Claude's own folder does not act
-	OwnFolders    []string // of this program's files on this machine, absolute; none is ever mounted
-	Folder        string   // where in the project the agent begins, slash-separated; "" = at its root
-	Image         string   // of the agent, when neither User nor a trusted Project names one
-	FirewallImage string   // of the sidecar; no file of the project's can name it
+	Tree       string   // a path on this machine for a copy of the project, in the modes that make one; it must not exist
+	Persist    []string // paths of the agent's home that outlive the run, as HomePaths returns them
+	KeepClaude bool     // a profile keeps what of Claude's own folder does not act
+	OwnFolders []string // of this program's files on this machine, absolute; none is ever mounted
+	// ProjectDir is the folder whose settings and dev container the run has, where that is
+	// a part of the workspace; "" = it is the workspace.
+	ProjectDir    string
+	Folder        string // where in the project the agent begins, slash-separated; "" = at its root
+	Image         string // of the agent, when neither User nor a trusted Project names one
+	FirewallImage string // of the sidecar; no file of the project's can name it
 	Headless      agent.Headless
 	EngineNetwork string   // network of the engine that the sidecar joins, to reach services on it; "" = the engine's default
 	Environ       []string // the caller's environment, NAME=value, for EnvPrefixes; nothing else of it is passed on

@@ -20,7 +20,8 @@ import (
 const (
 	LabelRun       = "sbx-devc.run"       // the run's id
 	LabelRole      = "sbx-devc.role"      // "sidecar" or "agent"
-	LabelWorkspace = "sbx-devc.workspace" // the project's folder on the host
+	LabelWorkspace = "sbx-devc.workspace" // the folder on the host that the agent gets
+	LabelProject   = "sbx-devc.project"   // that of the settings: the same, or a part of it
 	LabelName      = "sbx-devc.name"      // Options.Name
 	LabelMode      = "sbx-devc.mode"      // workspace.Mode; containers without it have the project mounted
 )

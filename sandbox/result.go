@@ -53,7 +53,9 @@ func (r *Result) settleExit(failure error) {
 type Result struct {
 	ID     string
 	Name   string // Options.Name
-	Folder string // the project's, on this side, without symbolic links
+	Folder string // what the agent got, on this side, without symbolic links
+	// SettingsFolder is the folder whose settings the run had: Folder, or a part of it.
+	SettingsFolder string
 	// Workspace is how the agent had that, a workspace.Mode.
 	Workspace string
 	// WorkTree is the folder in the run's own that the agent worked in, "" where that

@@ -73,7 +73,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), activity: newActivity(), search: newSearch(),
 		redactor: known, finder: p.finder(h.Secrets)}
 	r.result.ID, r.result.Name, r.result.Folder = p.ID, p.Name, p.Folder()
-	r.result.Workspace = string(p.place.mode)
+	r.result.Workspace, r.result.SettingsFolder = string(p.place.mode), cmp.Or(p.asked.ProjectDir, p.Folder())
 	defer func() { result = r.finish(ctx, err) }()
 	r.result.Prompt = known.String(visible.Line(h.Title))
 	err = p.FitEngine(e)

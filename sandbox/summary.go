@@ -66,9 +66,10 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		ID            string           `json:"id"`
 		Name          string           `json:"name,omitempty"`
 		Folder        string           `json:"folder"`
-		Sandbox       string           `json:"sandbox"`             // "devcontainer", or "none" for a run without a sandbox
-		Workspace     string           `json:"workspace,omitempty"` // how the agent had it: bind, ro, none, copy or clone
-		WorkTree      string           `json:"workTree,omitempty"`  // the copy that the agent worked in, in the run's folder
+		Settings      string           `json:"settingsFolder,omitempty"` // whose settings it had: folder, or a part of it
+		Sandbox       string           `json:"sandbox"`                  // "devcontainer", or "none" for a run without a sandbox
+		Workspace     string           `json:"workspace,omitempty"`      // how the agent had it: bind, ro, none, copy or clone
+		WorkTree      string           `json:"workTree,omitempty"`       // the copy that the agent worked in, in the run's folder
 		ExitCode      int              `json:"exitCode"`
 		Conclusion    string           `json:"conclusion"`
 		Message       string           `json:"message,omitempty"`
@@ -92,7 +93,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Milliseconds  map[string]int64 `json:"milliseconds"`
 		Use           *use             `json:"use,omitempty"` // of the agent's container, counted by the engine
 	}{
-		SchemaVersion: 1, ID: result.ID, Name: result.Name, Folder: result.Folder, Workspace: result.Workspace,
+		SchemaVersion: 1, ID: result.ID, Name: result.Name, Folder: result.Folder, Settings: result.SettingsFolder, Workspace: result.Workspace,
 		WorkTree: result.WorkTree, ExitCode: result.ExitCode, Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
 		Sandbox: sandboxOf(result), Commits: result.Commits, Prompt: result.Prompt, Model: result.Model,
 		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD,

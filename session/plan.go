@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -25,6 +26,7 @@ import (
 // as they were read once: nothing that decides about them reads the files again.
 type Project struct {
 	Dir      string
+	Shown    string         // the folder that the agent gets: Dir, or one around it; ReadProject says Dir
 	Settings *settings.File // nil = it has none
 	Recipe   *recipe.Recipe // of its dev container's image; nil = it has none
 	Choice   images.Choice  // of the image, after Plan
@@ -34,7 +36,7 @@ type Project struct {
 // *SettingsError is one of them.
 func ReadProject(dir string) (*Project, error) {
 	file, err := projectSettings(dir)
-	return &Project{Dir: dir, Settings: file, Recipe: recipe.Read(dir)}, err
+	return &Project{Dir: dir, Shown: dir, Settings: file, Recipe: recipe.Read(dir)}, err
 }
 
 // Content is what a user accepts of the project: its settings, and the image of its
@@ -84,9 +86,9 @@ func (p *Project) inspect(o sandbox.Options, protect []string) (*workspace.Works
 		return nil, err
 	}
 	if workspace.Mode(s.Workspace.Mode) == workspace.None {
-		return workspace.Unseen(p.Dir)
+		return workspace.Unseen(p.Shown)
 	}
-	return workspace.Inspect(p.Dir, protect)
+	return workspace.Inspect(p.Shown, protect)
 }
 
 // chooseImage finds the image of a run whose user named none.
@@ -131,7 +133,43 @@ func (p *Project) complete(o sandbox.Options) sandbox.Options {
 	if p.Settings != nil {
 		o.Project = &p.Settings.Settings.Settings
 	}
+	if p.Shown != p.Dir {
+		p.completePart(&o)
+	}
 	return o
+}
+
+// completePart completes the options of a run on a project that is a part of what the
+// agent gets: its own paths are protected there as if it were all.
+func (p *Project) completePart(o *sandbox.Options) {
+	dir, dirErr := realPath(p.Dir)
+	shown, shownErr := realPath(p.Shown)
+	part, err := filepath.Rel(shown, dir)
+	if err = cmp.Or(dirErr, shownErr, err); err != nil {
+		return // Inspect fails too
+	}
+	o.ProjectDir = dir
+	in := func(paths []string) (protect []string) {
+		for _, name := range paths {
+			protect = append(protect, path.Join(filepath.ToSlash(part), name))
+		}
+		return protect
+	}
+	o.User.Workspace.Protect = slices.Concat(o.User.Workspace.Protect, in(workspace.ProjectPaths(dir)))
+	if o.Project != nil {
+		project := *o.Project
+		project.Workspace.Protect = in(project.Workspace.Protect)
+		o.Project = &project
+	}
+}
+
+// realPath is an absolute path without symbolic links.
+func realPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
 }
 
 func planError(err error) error {

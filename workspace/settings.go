@@ -16,6 +16,13 @@ import (
 // project has a few; each is a mount.
 const maxSettings = 64
 
+// ProjectPaths lists what a run protects in a project in the folder dir, besides what git
+// obeys: paths relative to it, slash-separated.
+func ProjectPaths(dir string) []string {
+	known, _ := protectable(dir)
+	return union(obeyed.ProjectPaths(), known)
+}
+
 // protectable lists what exists of agents' and editors' settings in the
 // project's folder: see obeyed.Settings. Nothing can be mounted over a link, so
 // one is only looked at afterwards, as a missing one is: it has nothing behind it

@@ -54,7 +54,7 @@ func TestLearnHintWorksAsPrinted(t *testing.T) {
 			}}
 			policy, _ := firewall.NewPolicy(firewall.Network{Mode: firewall.ModeAudit})
 			egress := report.New([]audit.Record{record}, policy)
-			a.report(&sandbox.Result{ID: id, Folder: project, Egress: egress}, firewall.ModeAudit)
+			a.report(&sandbox.Result{ID: id, Folder: project, SettingsFolder: project, Egress: egress}, firewall.ModeAudit)
 			said := regexp.MustCompile(`(?m)lacks for this: sbx-devc (.*)$`).FindStringSubmatch(stderr.String())
 			if said == nil {
 				t.Fatalf("no hint: %s", stderr.String())

@@ -83,6 +83,8 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Run Claude Code on DIR in two containers: a firewall that lets only allowlisted
 traffic out, and the agent, which has no capability and no key. Without DIR it is the
 project around the current folder, and the agent begins in that folder.
+Where the project is a part of a repository, the agent gets the repository, so that
+git works; name the project's folder to show it alone.
 
 On a terminal, without a prompt, it is Claude Code's own interface, as 'claude' is.
 Ctrl-P Ctrl-Q leaves it running for 'sbx-devc attach', Ctrl-Z suspends your side.
@@ -157,7 +159,11 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 				return a.supervise(cmd.Context(), o.terminal)
 			}
 			dir, folder := a.runDir(given.dir)
-			return a.run(cmd.Context(), dir, folder, o)
+			shown := dir
+			if given.dir == "" {
+				shown, folder = a.shownDir(dir, folder)
+			}
+			return a.run(cmd.Context(), dir, shown, folder, o)
 		},
 	}
 	for _, group := range o.groups() {
@@ -180,28 +186,29 @@ func limitsLimit(flags *pflag.FlagSet, names ...string) error {
 	return nil
 }
 
-// run does one run on the project in dir, from flags to exit code. folder is where in it
-// the user stands.
-func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
+// run does one run with the settings and the dev container of the project in dir, from
+// flags to exit code. The agent gets the folder shown, which is dir or around it; folder is
+// where in that the user stands.
+func (a *app) run(ctx context.Context, dir, shown, folder string, o runOptions) error {
 	o.settings.persist = &o.profile.persist
-	user, err := o.settings.read(dir)
+	user, err := o.settings.read(shown)
 	if err == nil {
 		err = o.profile.readPersist()
 	}
 	if err != nil {
 		return err
 	}
-	if err := a.foldersOutside(dir); err != nil {
+	if err := a.foldersOutside(shown); err != nil {
 		return err
 	}
 	if !o.dryRun {
 		a.runs().Reap(ctx)
 	}
-	earlier, err := a.earlierConversation(dir, o.prompt)
+	earlier, err := a.earlierConversation(shown, o.prompt)
 	if err != nil {
 		return err
 	}
-	own, _, err := a.userLayers(dir, o.profile.name)
+	own, _, err := a.userLayers(shown, o.profile.name)
 	if err != nil {
 		return a.planError(err)
 	}
@@ -209,13 +216,14 @@ func (a *app) run(ctx context.Context, dir, folder string, o runOptions) error {
 	if err != nil {
 		return a.planError(err)
 	}
+	project.Shown = shown
 	options := sandbox.Options{ID: runs.NewID(), User: user, Own: own, Folder: folder, Environ: os.Environ(), OwnFolders: a.ownFolders()}
 	options.Tree = filepath.Join(a.runs().Dir(), options.ID, sandbox.TreeFolder)
 	for _, group := range o.groups() {
 		group.plan(&options)
 	}
 	options.Headless.Resume = earlier.ID
-	if options.Variables, err = a.variables(&o.settings.secrets, dir); err != nil {
+	if options.Variables, err = a.variables(&o.settings.secrets, shown); err != nil {
 		return err
 	}
 	if err := a.acceptProject(ctx, project, &options, !o.dryRun); err != nil {

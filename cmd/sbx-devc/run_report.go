@@ -34,12 +34,12 @@ func (a *app) report(r *sandbox.Result, mode firewall.Mode) {
 		fmt.Fprint(a.stderr, "\nwithout a firewall nothing was recorded\n")
 	default:
 		fmt.Fprintln(a.stderr)
-		_ = r.Egress.First(maxEndRows).WriteRunText(a.stderr, projectFlag(r.Folder))
+		_ = r.Egress.First(maxEndRows).WriteRunText(a.stderr, projectFlag(r.SettingsFolder))
 		if len(r.Egress.Rows) > maxEndRows {
 			fmt.Fprintf(a.stderr, "sbx-devc: all of it: sbx-devc report %s\n", r.ID)
 		}
 		if slices.ContainsFunc(r.Egress.Rows, func(row report.Row) bool { return row.Rule == firewall.RuleUnlisted }) {
-			fmt.Fprintf(a.stderr, "sbx-devc: what the allowlist lacks for this: sbx-devc policy learn %s%s\n", learnFlags(r.Folder), r.ID)
+			fmt.Fprintf(a.stderr, "sbx-devc: what the allowlist lacks for this: sbx-devc policy learn %s%s\n", learnFlags(r.SettingsFolder), r.ID)
 		}
 	}
 	a.reportChanges(r)

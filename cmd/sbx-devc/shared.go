@@ -40,6 +40,9 @@ func (a *app) ownFolder() (userdir.Dir, error)    { return projects.OwnFolder(a.
 func (a *app) runDir(named string) (dir, folder string) {
 	return projects.RunDir(a.cli(), named)
 }
+func (a *app) shownDir(dir, folder string) (shown, inShown string) {
+	return projects.Shown(a.cli(), dir, folder)
+}
 func (a *app) projectAsked(all bool, args []string) (string, error) {
 	return projects.OfRuns(a.cli(), all, args)
 }

@@ -75,7 +75,7 @@ func Find(ctx context.Context, e *engine.Engine, project string, ours func(run s
 			all = append(all, f)
 		}
 	}
-	containers, err = e.Containers(ctx, sandbox.LabelWorkspace, project)
+	containers, err = e.Containers(ctx, sandbox.LabelProject, project)
 	if err != nil {
 		return nil, nil, err
 	}

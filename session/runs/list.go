@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -16,8 +17,9 @@ type Run struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name,omitempty"`
 	Began        time.Time `json:"began"`
-	Folder       string    `json:"folder"` // its files
-	Project      string    `json:"project"`
+	Folder       string    `json:"folder"`              // its files
+	Project      string    `json:"project"`             // the folder that the agent got
+	Settings     string    `json:"-"`                   // the folder whose settings it had: Project, or a part of it
 	Workspace    string    `json:"workspace,omitempty"` // how the agent had the project: bind, ro, none, copy or clone
 	Prompt       string    `json:"prompt"`              // its first words
 	Model        string    `json:"model"`
@@ -73,7 +75,8 @@ func (h Home) run(id, folder string) Run {
 	s := readSummary(folder)
 	began, _ := time.Parse(idTime, id[:len(idTime)]) // of idForm; a date that is none is the zero time
 	r := Run{
-		ID: id, Name: s.Name, Began: began, Folder: folder, Project: s.Folder, Workspace: s.Workspace, Prompt: s.Prompt,
+		ID: id, Name: s.Name, Began: began, Folder: folder, Project: s.Folder, Settings: cmp.Or(s.SettingsFolder, s.Folder),
+		Workspace: s.Workspace, Prompt: s.Prompt,
 		Model: s.Model, CostUSD: s.MeteredUSD, Result: s.Conclusion, SessionID: s.SessionID, Metered: s.Metered,
 		Conversation: isKept(folder, sandbox.ConversationFile),
 	}
@@ -92,6 +95,7 @@ func (h Home) goesOn(id string) bool {
 // summary is what is read of a run's summary.
 type summary struct {
 	Name, Folder, Prompt, Model, Conclusion, SessionID string
+	SettingsFolder                                     string // "" of a run of an earlier version
 	Workspace                                          string // its mode; "" of a run of an earlier version
 	WorkTree                                           string // the copy of a run that worked on one, below its folder; see Work
 	MeteredUSD                                         float64

@@ -93,7 +93,7 @@ func writeReport(ctx context.Context, a *cli.App, o reportOptions, args []string
 			if _, err := fmt.Fprintf(w, "%s\n\n", title); err != nil {
 				return err
 			}
-			return r.WriteRunText(w, projects.Flag(run.Project))
+			return r.WriteRunText(w, projects.Flag(run.Settings))
 		}
 		return r.WriteText(w)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
@@ -37,6 +38,29 @@ func RunDir(a *cli.App, named string) (dir, folder string) {
 	return around(a, func(dir string) bool {
 		return holdsProject(dir) || workspace.RepositoryOf(dir) == dir && workspace.CheckFolder(dir) == nil
 	})
+}
+
+// Shown is the folder that a run in the project dir shows to its agent: the repository
+// around a project that is a part of one, as editors do with dev containers, so that git
+// works; else dir. folder is where in the project the user stands, and inShown where that
+// is in what is shown. A repository that no run may have, as one in the home folder
+// itself, stays outside.
+func Shown(a *cli.App, dir, folder string) (shown, inShown string) {
+	project, err := filepath.Abs(dir)
+	if err != nil {
+		return dir, folder
+	}
+	project = Real(project)
+	shown = workspace.ProjectAround(project, Real(a.Getenv("HOME")), func(dir string) bool {
+		return workspace.RepositoryOf(dir) == dir && workspace.CheckFolder(dir) == nil
+	})
+	rel, err := filepath.Rel(shown, project)
+	if err != nil || rel == "." {
+		return dir, folder
+	}
+	fmt.Fprintf(a.Stderr, "sbx-devc: note: %s is a part of the repository %s, which the agent gets\n",
+		visible.Line(project), visible.Line(shown))
+	return shown, path.Join(filepath.ToSlash(rel), folder)
 }
 
 // around looks for a project from the current folder upwards, see
@@ -108,7 +132,11 @@ func OfRuns(a *cli.App, all bool, args []string) (string, error) {
 		return "", exitcode.With(exitcode.Internal, err)
 	}
 	hasRun := Runs(a).Projects()
-	project := workspace.ProjectAround(here, Real(a.Getenv("HOME")), func(dir string) bool { return hasRun[dir] || holdsProject(dir) })
+	home := Real(a.Getenv("HOME"))
+	project := workspace.ProjectAround(here, home, func(dir string) bool { return hasRun[dir] }) // a part of it may be a project of its own
+	if !hasRun[project] {
+		project = workspace.ProjectAround(here, home, holdsProject)
+	}
 	if project != here {
 		fmt.Fprintf(a.Stderr, "sbx-devc: note: the project is %s\n", project)
 	}
