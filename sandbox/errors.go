@@ -8,6 +8,7 @@ import "errors"
 var (
 	ErrConfig   = errors.New("settings cannot be used")                 // exit 65
 	ErrNoKey    = errors.New("no credential for the model API")         // exit 78
+	ErrNoSecret = errors.New("a secret is missing")                     // exit 78
 	ErrNoStart  = errors.New("the container did not start")             // exit 125
 	ErrTimeout  = errors.New("the time limit is over")                  // exit 124
 	ErrDisk     = errors.New("the agent took more disk than its limit") // exit 74

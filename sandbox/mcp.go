@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -113,4 +115,41 @@ func (p *Plan) failedServers(begun *agent.Init) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// serverVariable is a variable in a server's settings, as Claude Code expands it; with a
+// default it may be missing.
+var serverVariable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-)?`)
+
+// checkServerVariables errs when a server needs a variable that the agent does not have:
+// Claude Code would start it with the text "${NAME}".
+func (p *Plan) checkServerVariables(servers []settings.MCPServer) error {
+	known := map[string]bool{"PATH": true, "PWD": true, "HOSTNAME": true} // of every container
+	for _, v := range slices.Concat(p.Agent.Env, p.variables) {
+		name, _, _ := strings.Cut(v, "=")
+		known[name] = true
+	}
+	for _, secret := range p.Secrets {
+		known[secret.Variable()] = true
+	}
+	var missing []string
+	first := ""
+	for _, m := range servers {
+		texts := append([]string{m.Command, m.URL}, m.Args...)
+		texts = slices.AppendSeq(slices.AppendSeq(texts, maps.Values(m.Env)), maps.Values(m.Headers))
+		for _, found := range serverVariable.FindAllStringSubmatch(strings.Join(texts, "\n"), -1) {
+			one := fmt.Sprintf("%s needs ${%s}", m.Name, found[1])
+			if !known[found[1]] && found[2] == "" && !slices.Contains(missing, one) {
+				missing, first = append(missing, one), cmp.Or(first, found[1])
+			}
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	slices.Sort(missing)
+	return diag.WithHint(fmt.Errorf("%w: MCP servers need variables that the agent does not have: %s", ErrNoSecret,
+		strings.Join(missing, ", ")),
+		"give it with --secret %s=SOURCE or --env %[1]s, write ${%[1]s:-} if the server works without it, or leave the server out with "+
+			"--mcp-servers", first)
 }

@@ -43,3 +43,19 @@ func TestAProjectsServersNeedAWord(t *testing.T) {
 		t.Errorf("a key that stands in a file is shown: %s", got)
 	}
 }
+
+// A server that lacks a variable is no server: the run ends before anything starts.
+func TestAServerHasItsVariables(t *testing.T) {
+	one := settings.MCPServer{Name: "issues", Command: "npx", Args: []string{"--token", "${ISSUES_TOKEN}", "${HOME}/${LEVEL:-info}", "$PRICE"},
+		Env: map[string]string{"KEY": "${ISSUES_KEY}"}}
+	far := settings.MCPServer{Name: "far", Type: "http", URL: "https://${FAR_HOST}/", Headers: map[string]string{"Authorization": "Bearer ${ISSUES_TOKEN}"}}
+	servers := settings.MCP{Servers: []settings.MCPServer{one, far}}
+	_, err := NewPlan(Options{User: settings.Settings{MCP: servers}}, Facts{Workspace: folder(t)})
+	if want := "far needs ${FAR_HOST}, far needs ${ISSUES_TOKEN}, issues needs ${ISSUES_KEY}, issues needs ${ISSUES_TOKEN}"; err == nil || ExitCode(err) != 78 ||
+		!strings.HasSuffix(err.Error(), want) || !strings.Contains(diag.HintOf(err), "--secret ISSUES_TOKEN=SOURCE") {
+		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
+	}
+	plan(t, Options{Variables: []string{"ISSUES_KEY=x"}, User: settings.Settings{MCP: servers, Env: map[string]string{"FAR_HOST": "x.example.com"},
+		Secrets: []settings.Secret{{Name: "ISSUES_TOKEN"}}}}, folder(t))
+	plan(t, Options{MCPServers: []string{}, User: settings.Settings{MCP: servers}}, folder(t))
+}

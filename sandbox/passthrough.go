@@ -11,10 +11,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/tunnel"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // Passthrough is one MCP server that runs on this machine and that the agent may ask, by
@@ -90,6 +92,24 @@ func (p Passthrough) handler() http.Handler {
 			w.WriteHeader(http.StatusBadGateway)
 		},
 	}
+}
+
+// answerTimeout bounds the wait for a server of this machine.
+const answerTimeout = 3 * time.Second
+
+// answers errs when nobody listens where the server is said to be: the agent would work
+// without it, and nobody would know.
+func (p Passthrough) answers(ctx context.Context) error {
+	network, address := "tcp", p.URL.Host
+	if p.Socket != "" {
+		network, address = "unix", p.Socket
+	}
+	conn, err := (&net.Dialer{Timeout: answerTimeout}).DialContext(ctx, network, address)
+	if err != nil {
+		return diag.WithHint(fmt.Errorf("%w: the MCP server %s does not answer: %w", workspace.ErrInput, p.Name, err),
+			"start it first, or leave out --mcp-passthrough %s=…", p.Name)
+	}
+	return conn.Close()
 }
 
 // passthroughs is next, and the servers of this machine's that the run may ask.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 func TestPassthroughsAreOfThisMachine(t *testing.T) {
@@ -28,6 +30,33 @@ func TestPassthroughsAreOfThisMachine(t *testing.T) {
 		if p, err := ParsePassthrough(text); err == nil {
 			t.Errorf("%s is accepted: %+v", text, p)
 		}
+	}
+}
+
+// A server of this machine that nobody has started ends the run before anything starts.
+func TestAPassthroughToNobodyIsSaid(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := ParsePassthrough("issues=http://" + listener.Addr().String() + "/mcp")
+	if err := errors.Join(err, p.answers(t.Context())); err != nil {
+		t.Error(err)
+	}
+	_ = listener.Close()
+	socket, err := ParsePassthrough("issues=unix:" + filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []Passthrough{p, socket} {
+		err := p.answers(t.Context())
+		if ExitCode(err) != 66 || !strings.Contains(fmt.Sprint(err), "the MCP server issues does not answer: dial") || diag.HintOf(err) == "" {
+			t.Errorf("got %v, hint %q", err, diag.HintOf(err))
+		}
+	}
+	gone := &trial{options: Options{Passthroughs: []Passthrough{socket}}}
+	if tr := gone.run(t, connect(t)); ExitCode(tr.err) != 66 || tr.result.ExitCode == 0 {
+		t.Errorf("a run: %v, exit code %d", tr.err, tr.result.ExitCode)
 	}
 }
 

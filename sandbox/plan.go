@@ -150,6 +150,9 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	if err := p.environment(o, s); err != nil {
 		return nil, err
 	}
+	if err := p.checkServerVariables(s.MCP.Servers); err != nil {
+		return nil, err
+	}
 	if mode == workspace.Bind {
 		var closed []string
 		closed, p.place.closed = closedProject(o, f.Workspace, p.place.owner.UID, p.place.owner.GID)

@@ -23,7 +23,7 @@ func ExitCode(err error) int {
 		kind error
 		code int
 	}{
-		{workspace.ErrRefused, 77}, {ErrConfig, 65}, {workspace.ErrInput, 66}, {ErrNoKey, 78}, {ErrKey, 78}, {ErrTimeout,
+		{workspace.ErrRefused, 77}, {ErrConfig, 65}, {workspace.ErrInput, 66}, {ErrNoKey, 78}, {ErrNoSecret, 78}, {ErrKey, 78}, {ErrTimeout,
 			exitcode.Timeout}, {ErrDisk, exitcode.DiskFull}, {ErrUpstream, exitcode.Failed},
 		{engine.ErrUnavailable, 69}, {errElsewhere, 69}, {ErrNoStart, 125},
 	} {

@@ -77,6 +77,9 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	defer func() { result = r.finish(ctx, err) }()
 	r.result.Prompt = known.String(visible.Line(h.Title))
 	err = p.FitEngine(e)
+	for _, one := range p.asked.Passthroughs {
+		err = cmp.Or(err, one.answers(ctx))
+	}
 	if err == nil {
 		err = r.makeTree(ctx)
 	}

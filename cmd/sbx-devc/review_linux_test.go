@@ -181,7 +181,7 @@ func TestReviewOnATerminal(t *testing.T) {
 // Attack: a project's hooks and filters run when a person commits what was accepted.
 func TestAttackCommittingRunsNothingOfTheProjects(t *testing.T) {
 	r := newReviewedRun(t, someFiles+`; echo '*.go filter=evil' >.gitattributes`, mixedEdits, false)
-	r.shell(r.project, `git config filter.evil.clean 'touch ../pwned; cat'; mkdir -p .git/hooks; for h in pre-commit post-commit reference-transaction commit-msg; do
+	r.shell(r.project, `git config filter.evil.clean 'touch "'"$PWD"'/../pwned"; cat'; mkdir -p .git/hooks .git/info; echo '*.go filter=evil' >.git/info/attributes; for h in pre-commit post-commit reference-transaction commit-msg; do
 		printf '#!/bin/sh\ntouch '"$PWD"'/../pwned\n' >.git/hooks/$h; chmod +x .git/hooks/$h; done`)
 	r.wants(r.devc("review", "--auto-apply", "src/**", "--commit", reviewedID), exitFindings, "-accepted")
 	r.wants(r.devc("review", "--commit", reviewedID), exitFailed, "is there already")
