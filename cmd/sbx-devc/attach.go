@@ -13,7 +13,8 @@ import (
 )
 
 func (a *app) attachCommand() *cobra.Command {
-	return &cobra.Command{
+	var clipboard bool
+	cmd := &cobra.Command{
 		Use:   "attach [RUN]",
 		Short: "Give your terminal to a run that goes on",
 		Long: `Show the interface of RUN, a run's id or name, on your terminal; without RUN it is the
@@ -25,11 +26,13 @@ terminal because it answers a prompt; 'sbx-devc logs -f' shows that one.`,
 		Example: `  sbx-devc run --detach
   sbx-devc attach`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.attach(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.attach(cmd.Context(), clipboard, args) },
 	}
+	cmd.Flags().BoolVar(&clipboard, "clipboard", false, clipboardHelp)
+	return cmd
 }
 
-func (a *app) attach(ctx context.Context, args []string) error {
+func (a *app) attach(ctx context.Context, clipboard bool, args []string) error {
 	if !isTerminal(a.stdin) || !isTerminal(a.stdout) {
 		return exitWith(exitUsage, diag.WithHint(errors.New("attach needs a terminal"), "'sbx-devc logs -f' shows a run anywhere"))
 	}
@@ -42,7 +45,7 @@ func (a *app) attach(ctx context.Context, args []string) error {
 		return exitWith(exitNoInput, diag.WithHint(fmt.Errorf("the run %s has no terminal to join: %w", run.ID, err),
 			"see what it does: sbx-devc logs -f %s", run.ID))
 	}
-	how, err := a.follow(ctx, a.client(false), conn)
+	how, err := a.follow(ctx, a.client(clipboard), conn)
 	if how == terminal.Lost {
 		return exitWith(exitInternal, fmt.Errorf("the supervisor of the run %s is gone", run.ID))
 	}

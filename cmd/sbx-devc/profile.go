@@ -68,7 +68,7 @@ func (a *app) profileListCommand() *cobra.Command {
 				}{1, rows})
 			}
 			if len(rows) == 0 {
-				a.sayLine("there are no profiles yet: 'sbx-devc run --profile NAME' makes one")
+				a.sayLine("%s", noProfiles)
 				return nil
 			}
 			table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
@@ -131,10 +131,18 @@ func (a *app) profileShowCommand() *cobra.Command {
 		Use:   "show NAME [DIR]",
 		Short: "Show the settings of a run under a profile, and where each comes from",
 		Long: `Show the settings that 'run --profile NAME' has on the project in DIR (default: the
-project around the current folder), as 'settings show --profile NAME' does.`,
+project around the current folder), as 'settings show --profile NAME' does. Of a name that
+no profile has it shows the settings that its first run would have, and says so.`,
 		Example: `  sbx-devc profile show work --origin`,
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    cobra.MaximumNArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
+			rows, err := a.profiles()
+			if err != nil {
+				return exitWith(exitInternal, err)
+			}
+			if len(args) == 0 {
+				return exitWith(exitUsage, diag.WithHint(errors.New("profile show needs the name of a profile"), "%s", namesOf(rows)))
+			}
 			if err := kept.CheckName(args[0]); err != nil {
 				return exitWith(exitUsage, err)
 			}
@@ -147,6 +155,10 @@ project around the current folder), as 'settings show --profile NAME' does.`,
 			if err != nil {
 				return err
 			}
+			if !slices.ContainsFunc(rows, func(r profileRow) bool { return r.Name == args[0] }) {
+				a.sayLine("note: there is no profile %s yet, and 'sbx-devc run --profile %s' makes it with these settings; %s",
+					args[0], args[0], namesOf(rows))
+			}
 			return a.showValues(values, origin, asJSON)
 		},
 	}
@@ -154,6 +166,20 @@ project around the current folder), as 'settings show --profile NAME' does.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with origins")
 	return cmd
 }
+
+// namesOf tells the names of profiles.
+func namesOf(rows []profileRow) string {
+	if len(rows) == 0 {
+		return noProfiles
+	}
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.Name
+	}
+	return "there are: " + strings.Join(names, ", ")
+}
+
+const noProfiles = "there are no profiles yet: 'sbx-devc run --profile NAME' makes one"
 
 func (a *app) profileValidateCommand() *cobra.Command {
 	return &cobra.Command{

@@ -88,7 +88,8 @@ git works; name the project's folder to show it alone.
 
 On a terminal, without a prompt, it is Claude Code's own interface, as 'claude' is.
 Ctrl-P Ctrl-Q leaves it running for 'sbx-devc attach', Ctrl-Z suspends your side.
-With a prompt the agent works alone and answers, as 'claude -p' does: the prompt is
+With a prompt the agent works alone and answers, as 'claude -p' does; with -i it is the
+interface, which begins with the prompt, as 'claude PROMPT' does. The prompt is
 an argument, comes from --prompt-file or on standard input, whose text is added to an
 argument. An argument that names a folder is DIR; a prompt of one word comes after DIR
 or after --.
@@ -347,7 +348,7 @@ func (a *app) start(ctx context.Context, o runOptions, choice images.Choice, pla
 // Everything that can be missing is found missing here, before a container starts.
 func (a *app) runHost(ctx context.Context, o runOptions, plan *sandbox.Plan) (*sandbox.Host, error) {
 	var prompt string
-	if !o.terminal.on {
+	if !o.terminal.on || o.prompt.text != "" || o.prompt.file != "" {
 		var err error
 		if prompt, err = a.readPrompt(o.prompt, plan.Folder()); err != nil {
 			return nil, exitWith(exitNoInput, err)

@@ -20,21 +20,26 @@ import (
 
 // terminalFlags are about a run on a terminal, and one that goes on without it.
 type terminalFlags struct {
-	shell     bool
-	clipboard bool
-	detach    bool
-	client    int  // the descriptor of a supervisor's first Client; 0 = this is none
-	on        bool // the run is one; no flag
+	shell       bool
+	interactive bool
+	clipboard   bool
+	detach      bool
+	client      int  // the descriptor of a supervisor's first Client; 0 = this is none
+	on          bool // the run is one; no flag
 }
 
 // clientFlag is the hidden flag of a supervisor.
 const clientFlag = "supervise-for"
 
+// clipboardHelp is about the terminal on which the flag is given, and no other one.
+const clipboardHelp = "let programs in the sandbox write your terminal's clipboard (OSC 52)"
+
 func (o *terminalFlags) title() string { return "On a terminal" }
 
 func (o *terminalFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.shell, "shell", false, "start bash on your terminal in place of Claude Code")
-	f.BoolVar(&o.clipboard, "clipboard", false, "let programs in the sandbox write your terminal's clipboard (OSC 52)")
+	f.BoolVarP(&o.interactive, "interactive", "i", false, "show Claude Code's interface, with a prompt too: it is typed there for you")
+	f.BoolVar(&o.clipboard, "clipboard", false, clipboardHelp)
 	f.BoolVarP(&o.detach, "detach", "d", false, "leave the run to a supervisor in the background; attach, logs -f, status and stop find it")
 	f.IntVar(&o.client, clientFlag, 0, "")
 	f.Lookup(clientFlag).Hidden = true
@@ -43,6 +48,10 @@ func (o *terminalFlags) register(f *pflag.FlagSet) {
 func (o *terminalFlags) check(*pflag.FlagSet) error {
 	if o.shell && !o.on {
 		return diag.WithHint(errors.New("--shell needs a terminal, and takes no prompt"), "run it on a terminal: sbx-devc run --shell")
+	}
+	if o.interactive && (!o.on || o.shell) {
+		return diag.WithHint(errors.New("--interactive needs a terminal, and excludes --print, --output-format and --shell"),
+			"without it a prompt is answered anywhere: sbx-devc run 'fix the tests'")
 	}
 	if o.detach && !canSupervise {
 		return errors.New("--detach is not supported on this system")
@@ -65,9 +74,10 @@ func (o *terminalFlags) needsSupervisor() bool {
 
 // onTerminal reports whether a run shows a person Claude's own interface: with claude
 // that is the way without -p, and a prompt or another form of output asks for an answer
-// and no conversation.
+// and no conversation, unless --interactive is there.
 func (a *app) onTerminal(o *runOptions) bool {
-	asked := o.prompt.print || o.prompt.text != "" || o.prompt.file != "" || o.output.format != ""
+	prompt := o.prompt.text != "" || o.prompt.file != ""
+	asked := o.prompt.print || prompt && !o.terminal.interactive || o.output.format != ""
 	return !asked && isTerminal(a.stdin) && isTerminal(a.stdout)
 }
 
@@ -76,7 +86,7 @@ func (a *app) onTerminal(o *runOptions) bool {
 // how the run ended, which err says, and returns what is left to say.
 func (a *app) joinTerminal(o terminalFlags, plan *sandbox.Plan, host *sandbox.Host) (leave func(err error) error, err error) {
 	s := terminal.NewServer()
-	s.Suspends, s.Clipboard = !o.shell, o.clipboard
+	s.Suspends = !o.shell
 	s.Farewell = "sbx-devc: the run " + plan.ID + " goes on"
 	join := "sbx-devc attach " + plan.ID
 	if !o.on {
@@ -106,7 +116,11 @@ func (a *app) joinTerminal(o terminalFlags, plan *sandbox.Plan, host *sandbox.Ho
 	a.stderr = s.Words()
 	var listener net.Listener
 	if o.on {
-		host.Terminal = s
+		first, err := io.ReadAll(host.Prompt)
+		if err != nil {
+			return nil, exitWith(exitNoInput, err)
+		}
+		host.Terminal, s.First = s, string(first)
 		listener = a.listen(plan.ID, s)
 	} else {
 		a.stdout = io.Discard // the transcript is kept

@@ -202,15 +202,18 @@ func waitFor(t *testing.T, is func() bool) {
 // run goes on all the time. When the person's program is killed, the run ends in order.
 func TestDetachAttachSuspend(t *testing.T) {
 	t.Parallel()
-	s, r := onScreen(t, fakeapi.Script{Final: "It is made."}, "; echo code=$?")
+	s, r := onScreen(t, fakeapi.Script{Final: "It is made."}, "-i 'begin with this'; echo code=$?")
 	s.expect("bypass permissions on")
+	s.expect("begin with this")
+	s.expect("It is made.")
 	s.press("C-p", "C-q")
 	s.expect("to end it: sbx-devc stop")
 	s.expect("code=0")
 	if up := r.containers(t); len(up) != 2 {
 		t.Errorf("containers of the run that goes on: %v", up)
 	}
-	s.press("clear; sbx attach; echo code=$?", "Enter")
+	s.press("clear; sbx logs -f & sleep 1; kill %1; sbx attach; echo code=$?", "Enter")
+	s.expect("is on a terminal: what Claude does is shown here when it ends")
 	s.expect("bypass permissions on")
 	s.press("make it", "Enter")
 	s.expect("It is made.")

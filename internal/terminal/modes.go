@@ -198,6 +198,9 @@ func (m *modes) save(does bool) {
 	m.saved = m.saved || does && unlike
 }
 
+// pastes reports whether the program takes pasted texts as such.
+func (m *modes) pastes() bool { return slices.Contains(m.private, 2004) }
+
 // on sets the modes on a terminal that is as at first.
 func (m *modes) on() string {
 	var s strings.Builder

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 )
 
 // Bounds of what waits for a Client, in bytes. The program waits when its output
@@ -29,8 +32,9 @@ const cleared = "\x1b[2J"
 type Server struct {
 	// Suspends makes Ctrl-Z suspend the Client instead of being the program's key.
 	Suspends bool
-	// Clipboard is Filter.Clipboard.
-	Clipboard bool
+	// First is typed as a pasted text, and then sent, when the program says that it takes
+	// those: a person's first words. Control characters in it are left out.
+	First string
 	// Farewell is what a person reads who leaves.
 	Farewell string
 	// OnDetach is called when the person leaves the program to the supervisor; nil = nothing.
@@ -65,6 +69,7 @@ func NewServer() *Server {
 	s := &Server{sizes: make(chan Size, 1), signals: make(chan os.Signal, 4)}
 	s.changed = sync.NewCond(&s.mu)
 	s.screen = NewFilter(&s.shown)
+	s.screen.Clipboard = true // a Client decides
 	return s
 }
 
@@ -241,7 +246,7 @@ func (s *Server) lose(p *peer) {
 func (s *Server) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open, s.screen.Clipboard = true, s.Clipboard
+	s.open = true
 	if s.client != nil {
 		s.greet(s.client)
 		s.changed.Broadcast()
@@ -270,6 +275,9 @@ func (s *Server) Write(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	s.shown.Reset()
 	_, _ = s.screen.Write(p)
+	if s.First != "" && s.screen.modes.pastes() {
+		s.typeFirst()
+	}
 	if s.redraws && bytes.Contains(s.shown.Bytes(), []byte(cleared)) {
 		s.redrawn()
 	}
@@ -281,6 +289,28 @@ func (s *Server) Write(p []byte) (int, error) {
 		s.changed.Broadcast()
 	}
 	return len(p), nil
+}
+
+// sendPause is the time after which Enter behind a pasted text is a key of its own.
+const sendPause = 200 * time.Millisecond
+
+// typeFirst types First.
+func (s *Server) typeFirst() {
+	text := strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, s.First)
+	s.First = ""
+	s.typed = append(s.typed, slices.Concat(pasteBegins, []byte(text), pasteEnds)...)
+	s.changed.Broadcast()
+	time.AfterFunc(sendPause, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.typed = append(s.typed, '\r')
+		s.changed.Broadcast()
+	})
 }
 
 // End takes the terminal back from the program: the person's is restored.

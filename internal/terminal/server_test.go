@@ -104,6 +104,32 @@ func TestAServersClientsComeAndGo(t *testing.T) {
 	s.Close(3) // nobody waits
 }
 
+// A person's first words are typed when the program takes a pasted text, and none of them
+// is a key of its own. A text for the clipboard passes here: each Client decides for its
+// terminal.
+func TestAServerTypesTheFirstWords(t *testing.T) {
+	s := NewServer()
+	s.First = "fix\x1b[201~\x03 the\ntests\r"
+	one := newFar(t, s)
+	s.Begin()
+	one.expect(begin)
+	_, _ = s.Write([]byte("starting\x1b]52;c;aGk=\a"))
+	if shown := one.expect(output); !strings.HasSuffix(shown, "\x1b]52;c;aGk=\a") {
+		t.Errorf("%q", shown)
+	}
+	_, _ = s.Write([]byte("\x1b[?2004h\x1b[?2004l\x1b[?2004h"))
+	got := ""
+	for buf := make([]byte, 100); !strings.HasSuffix(got, "\r"); {
+		n, err := s.Read(buf)
+		if got += string(buf[:n]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got != "\x1b[200~fix[201~ the\ntests\x1b[201~\r" {
+		t.Errorf("%q", got)
+	}
+}
+
 // The supervisor waits until the person knows how the run ended, and no longer.
 func TestAServersExitCodeArrives(t *testing.T) {
 	s := NewServer()

@@ -27,6 +27,10 @@ func (h Home) Transcript(ctx context.Context, r Run, follow bool, w io.Writer) e
 		return err
 	}
 	f, err := os.Open(filepath.Join(r.Folder, TranscriptFile))
+	if follow && errors.Is(err, fs.ErrNotExist) && exists(h.Socket(r.ID)) {
+		h.note(fmt.Sprintf("the run %s is on a terminal: what Claude does is shown here when it ends; "+
+			"to join it now: sbx-devc attach %s; the decisions of its firewall: sbx-devc logs -f --net %s", r.ID, r.ID, r.ID))
+	}
 	for follow && errors.Is(err, fs.ErrNotExist) && h.goesOn(r.ID) && pause(ctx) {
 		f, err = os.Open(filepath.Join(r.Folder, TranscriptFile))
 	}
