@@ -68,7 +68,8 @@ func (r *run) clone(ctx context.Context, uid, gid int) error {
 	}
 	defer os.RemoveAll(work)
 	index := filepath.Join(r.host.StateDir, "clone.index")
-	if err := inner.CheckOut(ctx, head.Commit, work, p.Project.Dir, index); err != nil {
+	lacking, err := inner.CheckOut(ctx, head.Commit, work, p.Project.Dir, index)
+	if err != nil {
 		return diag.OrHint(err, "--workspace copy works on a copy of the folder")
 	}
 	inner.Index = index
@@ -83,6 +84,9 @@ func (r *run) clone(ctx context.Context, uid, gid int) error {
 	}
 	p.Notes = append(p.Notes, fmt.Sprintf("the agent works on a clone of %s (%s): what is not committed is not in it",
 		head.Commit[:min(10, len(head.Commit))], on))
+	for _, what := range lacking {
+		p.Warnings = append(p.Warnings, "the clone lacks "+what+"; --workspace copy has them")
+	}
 	return err
 }
 

@@ -147,13 +147,18 @@ func (a *app) settle(run *decision.Run, decided decision.Taken) error {
 		}
 		a.sayLine("%s: %s", o.Path, o.Done)
 	}
-	accepted := 0
-	for _, stays := range decided {
+	accepted, refused := 0, 0
+	for id, stays := range decided {
+		if _, done := run.Taken[id]; !done { // its path is left as it is
+			continue
+		}
 		if stays {
 			accepted++
+		} else {
+			refused++
 		}
 	}
-	a.sayLine("%s accepted, %d refused", count(accepted, "change"), len(decided)-accepted)
+	a.sayLine("%s accepted, %d refused", count(accepted, "change"), refused)
 	if left > 0 {
 		return exitWith(exitFailed, fmt.Errorf("left alone: %s, as said above", count(left, "path")))
 	}

@@ -215,7 +215,8 @@ func TestApplyOfACopy(t *testing.T) {
 	r.wants(r.devc("apply", reviewedID), exitRefused, "nobody said yes")
 	r.answers = ""
 	r.shell(r.project, "echo mine >>src/b.go")
-	r.wants(r.devc("apply", "--accept-dangerous", ".github/**", reviewedID), exitFailed, "src/b.go: it has changed since", "src/a.go: taken")
+	r.wants(r.devc("apply", "--accept-dangerous", ".github/**", reviewedID), exitFailed, "src/b.go: it has changed since", "src/a.go: taken",
+		"3 changes accepted, 0 refused")
 	if got := r.shell(r.project, "cat src/b.go; git status --short -uall"); got != "b\nmine\n M Makefile\n M src/a.go\n M src/b.go\n?? .github/workflows/ci.yml\n" {
 		t.Errorf("%s", got)
 	}

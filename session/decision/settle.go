@@ -25,6 +25,8 @@ var (
 	// ErrChanged reports a path that holds something else than the run left there, or
 	// than its copy began with.
 	ErrChanged = errors.New("it has changed since the run, and is left as it is")
+	// ErrUncommitted reports one that is not as the last commit, which a clone began with.
+	ErrUncommitted = errors.New("it is not as the commit that the run began with: the user's own changes, or later ones; it is left as it is")
 	// ErrNotKept reports a former content that nobody kept.
 	ErrNotKept = errors.New("the run did not keep what it held before; it is left as it is")
 	// ErrMany reports a folder whose files were not looked at one by one.
@@ -53,7 +55,7 @@ func Settle(w runs.Work, former io.ReaderAt, ended int64, files []review.File, s
 		return nil, err
 	}
 	defer tree.Close()
-	s := &settler{project: project, tree: tree, former: former, ended: ended, inPlace: w.InPlace()}
+	s := &settler{project: project, tree: tree, former: former, ended: ended, inPlace: w.InPlace(), cloned: w.Cloned}
 	var steps []*step
 	var outcomes []Outcome
 	var folders []*folderStep
@@ -117,6 +119,7 @@ type settler struct {
 	former        io.ReaderAt // nil = nothing was kept
 	ended         int64       // of the run, in nanoseconds since 1970
 	inPlace       bool
+	cloned        bool // the run began with a commit, and not with the project's files
 }
 
 // thing is what a path holds.
@@ -341,6 +344,9 @@ func (s *settler) do(st *step) error {
 		return fmt.Errorf("%w: %w", ErrChanged, err)
 	}
 	if err := s.holds(st.path, st.have); err != nil {
+		if s.cloned && errors.Is(err, ErrChanged) {
+			return ErrUncommitted
+		}
 		return err
 	}
 	name := filepath.FromSlash(st.path)

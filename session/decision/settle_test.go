@@ -225,6 +225,17 @@ func settle(t *testing.T, r tried, stays func(id string) bool) map[string]error 
 func none(string) bool { return false }
 func all(string) bool  { return true }
 
+// A clone begins with the last commit: what the user had not committed is not called a
+// change since the run.
+func TestUncommittedFilesOfAClone(t *testing.T) {
+	r := tryFiles(t, true, map[string]string{"a.txt": "committed\n"}, map[string]string{"a.txt": "agent's\n"})
+	r.work.Cloned = true
+	write(t, r.work.Project, "a.txt", "the user's\n")
+	if failed := settle(t, r, all); !errors.Is(failed["a.txt"], ErrUncommitted) || errors.Is(failed["a.txt"], ErrChanged) {
+		t.Error(failed)
+	}
+}
+
 // A run that worked in the project: what is refused is as it was before, of every type
 // of change, and a part of a file's hunks, too.
 func TestRefusedIsAsItWasBefore(t *testing.T) {

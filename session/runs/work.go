@@ -7,6 +7,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
+	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/copytree"
 )
 
@@ -17,6 +18,8 @@ type Work struct {
 	// Tree is the folder as the agent left it: Project itself where the run had it
 	// mounted, otherwise a folder below the run's own.
 	Tree string
+	// Cloned says that Tree began with the project's last commit, and not with its files.
+	Cloned bool
 }
 
 // InPlace reports that the agent's changes are in the project already.
@@ -26,7 +29,7 @@ func (w Work) InPlace() bool { return w.Tree == w.Project }
 // not name the project, or names a tree that is no folder of the run's.
 func (h Home) Work(folder string) (Work, error) {
 	s := readSummary(folder)
-	w := Work{Run: filepath.Base(folder), Project: s.Folder, Tree: s.Folder}
+	w := Work{Run: filepath.Base(folder), Project: s.Folder, Tree: s.Folder, Cloned: s.Workspace == string(workspace.Clone)}
 	if s.Folder == "" {
 		return w, exitcode.With(exitcode.NoInput, fmt.Errorf("the run in %s does not say which project it was of", folder))
 	}

@@ -51,16 +51,39 @@ func (s Store) Head() (h Head, err error) {
 // CheckOut writes the files of a commit into the folder to, which is empty, and git's
 // index of them to the file index. work is a folder for what is made on the way, which
 // the caller removes. A repository of ours is asked, with the host's objects behind it:
-// no configuration, hook or filter of the host's has a part in it.
-func (s Store) CheckOut(ctx context.Context, commit, work, to, index string) error {
+// no configuration, hook or filter of the host's has a part in it. lacking says, for
+// people, which files are not those of a checkout of the user's: submodules, and files
+// that a filter would fetch.
+func (s Store) CheckOut(ctx context.Context, commit, work, to, index string) (lacking []string, err error) {
 	r, err := newScratch(work, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.extra = []string{"-c", "core.bare=false", "-c", "core.logAllRefUpdates=false", "--work-tree=" + to}
 	r.index = index
 	if _, err := r.git(ctx, nil, "read-tree", "--reset", "-u", commit); err != nil {
-		return fmt.Errorf("checking out %s: %w", commit, err)
+		return nil, fmt.Errorf("checking out %s: %w", commit, err)
 	}
-	return nil
+	modules, err := r.git(ctx, nil, "ls-files", "--stage", "-z")
+	if err != nil {
+		return nil, err
+	}
+	filtered, err := r.git(ctx, nil, "ls-files", "-z", "--", ":(attr:filter=lfs)")
+	if err != nil {
+		return nil, err
+	}
+	some := func(what string, list []string) {
+		if len(list) > 0 {
+			lacking = append(lacking, fmt.Sprintf("%s (%d), such as %s", what, len(list), list[0]))
+		}
+	}
+	var subs []string
+	for entry := range strings.SplitSeq(modules, "\x00") {
+		if _, name, ok := strings.Cut(entry, "\t"); ok && strings.HasPrefix(entry, "160000 ") {
+			subs = append(subs, name)
+		}
+	}
+	some("the files of submodules", subs)
+	some("the files of Git LFS", strings.FieldsFunc(filtered, func(c rune) bool { return c == 0 }))
+	return lacking, nil
 }

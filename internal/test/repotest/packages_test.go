@@ -160,7 +160,7 @@ var allowed = map[string][]string{
 	"session/decision":           {"agent", "firewall/audit", "sandbox", "sandbox/changes", "session/review", "session/runs", "workspace/gitdir", "workspace/obeyed"},
 	"session/review":             {"agent", "firewall", "firewall/audit", "sandbox/changes", "workspace/obeyed"},
 	"session/recipe":             {"devcontainer", "devcontainer/dockerfile", "devcontainer/rights", "features", "imagebuild", "settings", "settings/trust", "internal/jsonc"},
-	"session/runs":               {"agent", "agent/conversation", "credproxy", "internal/filelock", "devcontainer", "firewall", "firewall/audit", "sandbox", "sandbox/kept", "settings", "templates/adopt", "templates/scaffold", "internal/engine", "internal/exitcode", "workspace/copytree"},
+	"session/runs":               {"agent", "agent/conversation", "credproxy", "internal/filelock", "devcontainer", "firewall", "firewall/audit", "sandbox", "sandbox/kept", "settings", "templates/adopt", "templates/scaffold", "internal/engine", "internal/exitcode", "workspace", "workspace/copytree"},
 	"session/mcp":                {"settings"},
 	"session/unconfined":         {"agent", "settings", "internal/exitcode"},
 	"session/secrets":            {"settings", "internal/exitcode"},
