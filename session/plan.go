@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/release"
@@ -133,10 +134,27 @@ func (p *Project) complete(o sandbox.Options) sandbox.Options {
 	if p.Settings != nil {
 		o.Project = &p.Settings.Settings.Settings
 	}
+	if options := p.Recipe.Options(); options != nil && o.TrustProject {
+		o.Project = withOptions(o.Project, options.Network)
+	}
 	if p.Shown != p.Dir {
 		p.completePart(&o)
 	}
 	return o
+}
+
+// withOptions adds the options of a firewall Feature to a project's settings; nil = it has
+// none.
+func withOptions(project *settings.Settings, options firewall.Network) *settings.Settings {
+	if project == nil {
+		return &settings.Settings{Network: options}
+	}
+	s := *project
+	s.Network.Presets = slices.Concat(s.Network.Presets, options.Presets)
+	s.Network.Allow = slices.Concat(s.Network.Allow, options.Allow)
+	s.Network.Deny = slices.Concat(s.Network.Deny, options.Deny)
+	s.Network.Private = slices.Concat(s.Network.Private, options.Private)
+	return &s
 }
 
 // completePart completes the options of a run on a project that is a part of what the

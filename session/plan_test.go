@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/sandbox"
@@ -65,6 +67,52 @@ func TestAttackTheProjectsSettingsAreALink(t *testing.T) {
 		if code, _ := exitcode.Of(err, 0); code != exitcode.Refused || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("%s: exit code %d: %v", what, code, err)
 		}
+	}
+}
+
+// Attack: the options of a firewall Feature open hosts in a run of a project that its user
+// has not accepted, or with other options than those that he accepted.
+func TestAttackTheOptionsOfAFirewallFeature(t *testing.T) {
+	config := func(allow string) string {
+		return `{"image": "debian", "features": {"./firewall": {"presets": "npm", "allow": "` + allow + `", "private": "db.example", "deny": "no.example"}}}`
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		name = filepath.Join(dir, ".devcontainer", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("firewall/devcontainer-feature.json", `{"id": "firewall", "entrypoint": "/usr/local/share/sbx/entrypoint.sh"}`)
+	write("devcontainer.json", config("docs.example"))
+	plan, err := planOf(dir, sandbox.Options{ID: "test"})
+	if err != nil {
+		t.Fatalf("not accepted: %v", err)
+	}
+	if slices.Contains(plan.Network.Allow, "docs.example") || slices.Contains(plan.Network.Presets, "npm") {
+		t.Errorf("not accepted: %+v", plan.Network)
+	}
+	plan, err = planOf(dir, sandbox.Options{ID: "test", TrustProject: true})
+	if err != nil {
+		t.Fatalf("accepted: %v", err)
+	}
+	if !slices.Contains(plan.Network.Allow, "docs.example") || !slices.Contains(plan.Network.Presets, "npm") ||
+		!slices.Contains(plan.Network.Deny, "no.example") || !slices.Contains(plan.Network.Private, "db.example") {
+		t.Errorf("accepted: %+v", plan.Network)
+	}
+	none := sandbox.Options{ID: "test", TrustProject: true}
+	none.User.Network.Mode = firewall.ModeNone
+	if plan, err = planOf(dir, none); err != nil || plan.Network.Mode != firewall.ModeNone {
+		t.Fatalf("with --network none: %+v, %v", plan, err)
+	}
+	accepted, err := ReadProject(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("devcontainer.json", config("evil.example"))
+	if now, err := ReadProject(dir); err != nil || now.Content().Digest() == accepted.Content().Digest() {
+		t.Errorf("other options are accepted too: %v", err)
 	}
 }
 

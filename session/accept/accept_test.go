@@ -229,3 +229,18 @@ func TestAttackASkillThatChangesAfterItWasAccepted(t *testing.T) {
 		t.Errorf("removed, and Claude gets %s", names)
 	}
 }
+
+// The question shows what the options of a firewall Feature open, because a run has it
+// afterwards.
+func TestTheQuestionShowsTheOptionsOfAFirewallFeature(t *testing.T) {
+	dir := project(t, map[string]string{
+		".devcontainer/firewall/devcontainer-feature.json": `{"id": "firewall", "entrypoint": "/usr/local/share/sbx/entrypoint.sh"}`,
+		".devcontainer/devcontainer.json":                  `{"image": "debian", "features": {"./firewall": {"presets": "npm", "allow": "docs.example"}}}`,
+	})
+	q := about(t, userdir.Dir(filepath.Join(t.TempDir(), "own")), dir)
+	for _, want := range []string{"docs.example", "npm", "debian"} {
+		if !strings.Contains(shown(q), want) {
+			t.Errorf("%s is not in\n%s", want, shown(q))
+		}
+	}
+}

@@ -123,11 +123,16 @@ func WriteOpenings(w io.Writer, openings []settings.Opening) {
 // openings are what a run has with the project as it is. Presets of a person's session
 // stay closed in a run.
 func (q *Question) openings() (openings []settings.Opening) {
-	if q.project.Settings != nil {
-		s := q.project.Settings.Settings.Settings
+	add := func(s settings.Settings) {
 		s.Network.Presets = slices.DeleteFunc(slices.Clone(s.Network.Presets),
 			func(p string) bool { return slices.Contains(settings.SessionPresets(), p) })
-		openings = s.Openings()
+		openings = append(openings, s.Openings()...)
+	}
+	if q.project.Settings != nil {
+		add(q.project.Settings.Settings.Settings)
+	}
+	if options := q.project.Recipe.Options(); options != nil {
+		add(*options)
 	}
 	switch r := q.project.Recipe; {
 	case r == nil || r.Unusable != "":

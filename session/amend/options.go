@@ -2,11 +2,9 @@ package amend
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/session/recipe"
@@ -20,30 +18,11 @@ import (
 // settings file, whose lists stand in the same lines.
 func (p Place) readOptions() (config []byte, file *settings.File, err error) {
 	config = scaffold.Folder(p.Project).Read(scaffold.ConfigPath)
-	options := templates.FirewallOptions(config)
-	if options == nil {
+	switch file, err = recipe.Options(p.File, config); {
+	case err != nil:
+		return nil, nil, diag.WithHint(err, "sbx-devc validate %s shows everything that is wrong", p.File)
+	case file == nil:
 		return nil, nil, fmt.Errorf("%s has no firewall Feature whose options can be changed", p.File)
-	}
-	slices.SortStableFunc(options, func(a, b templates.FirewallOption) int { return a.Line - b.Line })
-	var b strings.Builder
-	b.WriteString(`{"network": {"mode": "allowlist"`)
-	line := 1
-	for _, o := range options {
-		if o.Entries == nil {
-			o.Entries = []string{}
-		}
-		entries, err := json.Marshal(o.Entries)
-		if err != nil {
-			return nil, nil, err
-		}
-		b.WriteString(strings.Repeat("\n", max(o.Line-line, 0)))
-		line = max(o.Line, line)
-		fmt.Fprintf(&b, `, %q: %s`, o.Name, entries)
-	}
-	b.WriteString("}}\n")
-	file = &settings.File{Path: p.File, Source: []byte(b.String())}
-	if file.Settings, file.Findings = settings.Parse(p.File, file.Source, settings.NoFiles); file.Settings == nil {
-		return nil, nil, diag.WithHint(file.Err(), "sbx-devc validate %s shows everything that is wrong", p.File)
 	}
 	return config, file, nil
 }

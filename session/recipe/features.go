@@ -82,7 +82,7 @@ func (r *Recipe) readFeature(root *os.Root, folder string) (brought, unusable st
 	if err == nil {
 		switch {
 		case features.IsFirewall(metadata):
-			return "a run has its own firewall, which opens the hosts of --preset and --allow and not this one's", ""
+			return "a run has its own firewall, which has this one's hosts once you trust the project", ""
 		case features.IsClaude(metadata):
 			return "a run brings Claude Code along", ""
 		}

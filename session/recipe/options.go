@@ -1,0 +1,57 @@
+package recipe
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/templates"
+)
+
+// Options are the options of the firewall Feature in config, a devcontainer.json, as a
+// file of settings, whose lists stand in the same lines. It is nil where there is no such
+// Feature, or an option depends on a variable. name is quoted in errors.
+func Options(name string, config []byte) (*settings.File, error) {
+	options := templates.FirewallOptions(config)
+	if options == nil {
+		return nil, nil
+	}
+	slices.SortStableFunc(options, func(a, b templates.FirewallOption) int { return a.Line - b.Line })
+	var b strings.Builder
+	b.WriteString(`{"network": {"mode": "allowlist"`)
+	line := 1
+	for _, o := range options {
+		if o.Entries == nil {
+			o.Entries = []string{}
+		}
+		entries, err := json.Marshal(o.Entries)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(strings.Repeat("\n", max(o.Line-line, 0)))
+		line = max(o.Line, line)
+		fmt.Fprintf(&b, `, %q: %s`, o.Name, entries)
+	}
+	b.WriteString("}}\n")
+	file := &settings.File{Path: name, Source: []byte(b.String())}
+	if file.Settings, file.Findings = settings.Parse(name, file.Source, settings.NoFiles); file.Settings == nil {
+		return nil, file.Err()
+	}
+	return file, nil
+}
+
+// Options are those of the Feature in the dev container, where a run can take that; nil
+// where there are none that can be used.
+func (r *Recipe) Options() *settings.Settings {
+	if r == nil || r.Unusable != "" {
+		return nil
+	}
+	file, err := Options(r.File, r.Content[r.File])
+	if err != nil || file == nil {
+		return nil
+	}
+	file.Settings.Network.Mode = "" // whoever starts a run says that
+	return &file.Settings.Settings
+}
