@@ -109,7 +109,11 @@ func (a *app) review(ctx context.Context, o reviewOptions, args []string) error 
 			return err
 		}
 	}
-	if left := run.Undecided(); left > 0 && len(o.auto)+len(o.dangerous) > 0 {
+	left := run.Undecided()
+	if left > 0 && to != nil {
+		a.sayLine("%s undecided; to go on: sbx-devc review %s", count(left, "change"), run.Work.Run)
+	}
+	if left > 0 && len(o.auto)+len(o.dangerous) > 0 {
 		return exitWith(exitFindings, diag.WithHint(fmt.Errorf("%s undecided", count(left, "change")),
 			"look at them: sbx-devc review %s", run.Work.Run))
 	}
@@ -199,6 +203,14 @@ func (a *app) askReview(ctx context.Context, to *ask.Terminal, run *decision.Run
 		_, now := decided[h.ID]
 		return !before && !now
 	}
+	asked, all := 0, 0
+	for i := range run.Review.Files[:run.Review.Dangerous] {
+		for j := range run.Review.Files[i].Hunks {
+			if open(&run.Review.Files[i].Hunks[j]) {
+				all++
+			}
+		}
+	}
 	ofFile := func(f *review.File, key string) (string, error) {
 		head := false
 		for i := range f.Hunks {
@@ -206,14 +218,20 @@ func (a *app) askReview(ctx context.Context, to *ask.Terminal, run *decision.Run
 			if !open(h) {
 				continue
 			}
+			asked++
 			if key == "" || key == "y" || key == "n" {
+				text := h.Shown()
 				if !head {
-					fmt.Fprint(out, "\n"+f.Heading())
+					text = "\n" + f.Heading() + text
 				}
 				head = true
-				fmt.Fprint(out, h.Shown())
+				if strings.Count(text, "\n") >= rows { // its beginning has left the screen
+					text += f.Reasons(h)
+				}
+				fmt.Fprint(out, text)
 				var err error
-				if key, err = to.Key(ctx, "accept this change to "+visible.Line(f.Path)+"?", hunkKeys); err != nil || key == "q" {
+				question := fmt.Sprintf("(%d of %d) accept this change to %s?", asked, max(all, asked), visible.Line(f.Path))
+				if key, err = to.Key(ctx, question, hunkKeys); err != nil || key == "q" {
 					return key, unanswered(err)
 				}
 			}
@@ -246,6 +264,14 @@ func (a *app) askReview(ctx context.Context, to *ask.Terminal, run *decision.Run
 	})
 	if err != nil || key == "q" {
 		return unanswered(err)
+	}
+	asked, all = 0, 0
+	for _, f := range others {
+		for i := range f.Hunks {
+			if open(&f.Hunks[i]) {
+				all++
+			}
+		}
 	}
 	for _, f := range others {
 		answer := map[string]string{"y": "a", "n": "d"}[key]

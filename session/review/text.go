@@ -183,6 +183,14 @@ func (h *Hunk) Shown() string {
 	return out.String()
 }
 
+// Reasons are the findings about a hunk and its file, a line each.
+func (f *File) Reasons(h *Hunk) string {
+	var out strings.Builder
+	writeFindings(&out, f.Findings)
+	writeFindings(&out, h.Findings)
+	return out.String()
+}
+
 func writeFindings(out *strings.Builder, findings []Finding) {
 	for _, at := range findings {
 		where := ""
