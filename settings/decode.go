@@ -39,29 +39,10 @@ func (d *decoder) node(n *jsonc.Node, rule, message, hint string) {
 	d.at(d.placeOf(n), rule, message, hint)
 }
 
-// where names a value as the documentation does: "network.allow[2]".
-func where(n *jsonc.Node) string {
-	if n.Pointer == "" {
-		return "the file"
-	}
-	var b strings.Builder
-	for i, token := range strings.Split(n.Pointer, "/")[1:] {
-		if _, err := strconv.Atoi(token); err == nil {
-			b.WriteString("[" + token + "]")
-			continue
-		}
-		if i > 0 {
-			b.WriteByte('.')
-		}
-		b.WriteString(token)
-	}
-	return b.String()
-}
-
 func quote(s string) string { return strconv.Quote(s) }
 
 func (d *decoder) wrongType(n *jsonc.Node, want string) {
-	d.node(n, RuleType, fmt.Sprintf("%s must be %s, not %s", where(n), want, n.Kind.WithArticle()), "")
+	d.node(n, RuleType, fmt.Sprintf("%s must be %s, not %s", n.Where(), want, n.Kind.WithArticle()), "")
 }
 
 func (d *decoder) want(n *jsonc.Node, kind jsonc.Kind, what string) bool {
@@ -92,7 +73,7 @@ func (d *decoder) object(n *jsonc.Node, known fields, required ...string) {
 	}
 	for _, name := range required {
 		if n.Member(name) == nil {
-			d.node(n, RuleValue, where(n)+" lacks "+quote(name), "")
+			d.node(n, RuleValue, n.Where()+" lacks "+quote(name), "")
 		}
 	}
 }
@@ -112,7 +93,7 @@ func (d *decoder) text(n *jsonc.Node, to *string) bool {
 	}
 	// A NUL ends a text for the kernel and for every C program behind it.
 	if strings.ContainsRune(n.Text, 0) {
-		d.node(n, RuleValue, where(n)+" holds a NUL character", "")
+		d.node(n, RuleValue, n.Where()+" holds a NUL character", "")
 		return false
 	}
 	*to = n.Text
@@ -121,7 +102,7 @@ func (d *decoder) text(n *jsonc.Node, to *string) bool {
 
 func (d *decoder) nonEmpty(n *jsonc.Node, to *string) {
 	if d.text(n, to) && *to == "" {
-		d.node(n, RuleValue, where(n)+" is empty", "")
+		d.node(n, RuleValue, n.Where()+" is empty", "")
 	}
 }
 
@@ -135,7 +116,7 @@ func (d *decoder) choice(n *jsonc.Node, to *string, accepted ...string) {
 	if !d.text(n, to) || slices.Contains(accepted, *to) {
 		return
 	}
-	d.node(n, RuleValue, fmt.Sprintf("%s cannot be %q", where(n), *to), "accepted: "+strings.Join(accepted, ", "))
+	d.node(n, RuleValue, fmt.Sprintf("%s cannot be %q", n.Where(), *to), "accepted: "+strings.Join(accepted, ", "))
 }
 
 func (d *decoder) positive(n *jsonc.Node, to *float64) {
@@ -156,7 +137,7 @@ func (d *decoder) count(n *jsonc.Node, to *int64) {
 	}
 	v, err := strconv.ParseInt(n.Text, 10, 64)
 	if err != nil || v <= 0 {
-		d.node(n, RuleValue, where(n)+" must be a whole number greater than 0", "leave it out for the default")
+		d.node(n, RuleValue, n.Where()+" must be a whole number greater than 0", "leave it out for the default")
 		return
 	}
 	*to = v
@@ -169,7 +150,7 @@ func (d *decoder) duration(n *jsonc.Node, to *time.Duration) {
 	}
 	v, err := time.ParseDuration(text)
 	if err != nil || v <= 0 {
-		d.node(n, RuleValue, fmt.Sprintf("%s: %q is not a duration", where(n), text),
+		d.node(n, RuleValue, fmt.Sprintf("%s: %q is not a duration", n.Where(), text),
 			`accepted: a number and ms, s, m or h, as in "30m" or "1h30m"`)
 		return
 	}
@@ -189,5 +170,5 @@ func (d *decoder) size(n *jsonc.Node, to *int64) {
 
 // value says what is wrong with a value.
 func (d *decoder) value(n *jsonc.Node, rule string, bad *problem) {
-	d.node(n, rule, where(n)+": "+bad.message, bad.hint)
+	d.node(n, rule, n.Where()+": "+bad.message, bad.hint)
 }

@@ -75,7 +75,7 @@ func (d *decoder) expand(n *jsonc.Node) []entry {
 	}
 	content, err := d.read(name)
 	if err != nil {
-		d.node(n, RuleListFile, fmt.Sprintf("%s: cannot read the list %q: %v", where(n), name, err),
+		d.node(n, RuleListFile, fmt.Sprintf("%s: cannot read the list %q: %v", n.Where(), name, err),
 			"the file must lie next to the settings or below")
 		return nil
 	}

@@ -202,7 +202,7 @@ func (d *decoder) server(n *jsonc.Node) MCPServer {
 	d.object(n, fields{
 		"name": func(n *jsonc.Node) {
 			if d.text(n, &s.Name) && !IsMCPName(s.Name) {
-				d.node(n, RuleValue, where(n)+" is not the name of a server", "letters, digits, _ and -, at most 64")
+				d.node(n, RuleValue, n.Where()+" is not the name of a server", "letters, digits, _ and -, at most 64")
 			}
 		},
 		"command": func(n *jsonc.Node) { d.nonEmpty(n, &s.Command) },

@@ -71,7 +71,7 @@ func Extend(src []byte, x Extension) (out []byte, changes []string, err error) {
 	e.dropFirewallHook()
 	e.startAsRoot(x.StartUser)
 	// Under any version, and of any publisher, it is the same Feature.
-	if !slices.ContainsFunc(members(doc.Root.Member("features")), func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) }) {
+	if !slices.ContainsFunc(doc.Root.Member("features").Fields(), func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) }) {
 		options := `{"presets": ` + jsonc.Quote(strings.Join(x.Presets, ","))
 		if len(x.Allow) > 0 {
 			options += `, "allow": ` + jsonc.Quote(strings.Join(x.Allow, ","))
@@ -115,7 +115,7 @@ func Extend(src []byte, x Extension) (out []byte, changes []string, err error) {
 // pure.
 func Extended(src []byte) bool {
 	doc, _ := jsonc.Parse("", src)
-	return doc != nil && slices.ContainsFunc(members(doc.Root.Member("features")),
+	return doc != nil && slices.ContainsFunc(doc.Root.Member("features").Fields(),
 		func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
 }
 
@@ -155,7 +155,7 @@ func FirewallLacks(src []byte, presets, allow []string) []string {
 	if doc == nil {
 		return nil
 	}
-	list := members(doc.Root.Member("features"))
+	list := doc.Root.Member("features").Fields()
 	at := slices.IndexFunc(list, func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
 	if at < 0 {
 		return nil
@@ -236,19 +236,12 @@ func firewallIn(src []byte) (*jsonc.Document, *jsonc.Node) {
 	if doc == nil {
 		return nil, nil
 	}
-	list := members(doc.Root.Member("features"))
+	list := doc.Root.Member("features").Fields()
 	at := slices.IndexFunc(list, func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
 	if at < 0 {
 		return nil, nil
 	}
 	return doc, list[at].Value
-}
-
-func members(n *jsonc.Node) []jsonc.Member {
-	if n == nil {
-		return nil
-	}
-	return n.Members
 }
 
 // extender makes one edit after the other and stops at the first error.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/budget"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -226,19 +227,10 @@ func (l *loader) document(name, dir string, at *Node) *jsonc.Document {
 		if errors.Is(err, fs.ErrNotExist) {
 			say(fmt.Sprintf("there is no file %s", name), true)
 		} else {
-			say(fmt.Sprintf("%s cannot be read: %v", name, reason(err)), false)
+			say(fmt.Sprintf("%s cannot be read: %v", name, diag.WithoutPath(err)), false)
 		}
 	}
 	return nil
-}
-
-// reason is an error without the path that it names.
-func reason(err error) error {
-	var place *fs.PathError
-	if errors.As(err, &place) {
-		return place.Err
-	}
-	return err
 }
 
 // extend lays a service over the one that it extends. Each is worked out once:

@@ -125,11 +125,7 @@ func (s *setuidSearch) entrypoint() {
 // features looks at the entrypoints and programs of local Features. A
 // Feature from elsewhere cannot be read; the firewall's own is known.
 func (s *setuidSearch) features() {
-	features := s.Root.Member("features")
-	if features == nil {
-		return
-	}
-	for _, m := range features.Members {
+	for _, m := range s.Root.Member("features").Fields() {
 		meta := s.LocalFeature(m.Name)
 		switch {
 		case meta != nil:

@@ -50,10 +50,8 @@ func (f *feature) read(meta *jsonc.Node) {
 		return
 	}
 	f.id, _ = meta.Member("id").Str()
-	if d := meta.Member("dependsOn"); d != nil {
-		for _, m := range d.Members {
-			f.depends = append(f.depends, m.Name)
-		}
+	for _, m := range meta.Member("dependsOn").Fields() {
+		f.depends = append(f.depends, m.Name)
 	}
 	for _, m := range meta.Members {
 		if m.Value.Kind != jsonc.Null && !m.Value.Is(false) {

@@ -246,7 +246,7 @@ func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {
 		return nil
 	}
 	if len(words) == 1 && shellLine.MatchString(strings.TrimSpace(words[0].Text)) {
-		return []rule.Finding{v.AtValue(n, fmt.Sprintf("this starts a program called %q", abbreviate(words[0].Text)),
+		return []rule.Finding{v.AtValue(n, fmt.Sprintf("this starts a program called %q", jsonc.Abbreviate(words[0].Text)),
 			"write it as a string, or one word per element").FixedBy(jsonc.Replace(n, string(v.Config.Src[words[0].Start:words[0].End])))}
 	}
 	for _, w := range words[1:] {
@@ -256,13 +256,6 @@ func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {
 		}
 	}
 	return nil
-}
-
-func abbreviate(s string) string {
-	if r := []rune(s); len(r) > 40 {
-		return string(r[:40]) + "…"
-	}
-	return s
 }
 
 // shadowed reports a configuration that tools do not reach.

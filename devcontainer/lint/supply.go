@@ -207,11 +207,7 @@ func pipedToShell(v *rule.View) (out []rule.Finding) {
 
 // firewallOverwritten reports the Feature that replaces init-firewall.sh.
 func firewallOverwritten(v *rule.View) (out []rule.Finding) {
-	features := v.Root.Member("features")
-	if features == nil {
-		return
-	}
-	for _, m := range features.Members {
+	for _, m := range v.Root.Member("features").Fields() {
 		if name, _, _ := rights.SplitImage(m.Name); strings.HasSuffix(name, "anthropics/devcontainer-features/claude-code") &&
 			strings.Contains(string(v.Config.Src)+v.DockerfileText(), "init-firewall") {
 			out = append(out, v.AtName(m, "the Feature claude-code replaces /usr/local/bin/init-firewall.sh by its own",

@@ -40,11 +40,7 @@ func FeatureID(id string) string {
 // features reads those of the configuration, and those that they depend on: the
 // metadata of local ones, and what is known of the published ones.
 func (l *lister) features() {
-	list := l.Config.Root.Member("features")
-	if list == nil {
-		return
-	}
-	for _, m := range list.Members {
+	for _, m := range l.Config.Root.Member("features").Fields() {
 		l.feature(m.Name, m, map[string]bool{})
 	}
 }
@@ -70,11 +66,9 @@ func (l *lister) feature(id string, from jsonc.Member, seen map[string]bool) {
 		return
 	}
 	l.metadata(doc, doc.Root, Right{Notation: Feature, From: from})
-	if depends := doc.Root.Member("dependsOn"); depends != nil {
-		for _, m := range depends.Members {
-			if l.Budget.Spend(1) {
-				l.feature(m.Name, from, seen)
-			}
+	for _, m := range doc.Root.Member("dependsOn").Fields() {
+		if l.Budget.Spend(1) {
+			l.feature(m.Name, from, seen)
 		}
 	}
 }

@@ -70,10 +70,8 @@ func (l *lister) metadata(doc *jsonc.Document, root *jsonc.Node, what Right) {
 // any tool, and where they stood before customizations.
 func extensions(root *jsonc.Node) []*jsonc.Node {
 	out := Texts(root.Member("extensions"))
-	if custom := root.Member("customizations"); custom != nil {
-		for _, m := range custom.Members {
-			out = append(out, Texts(m.Value.Member("extensions"))...)
-		}
+	for _, m := range root.Member("customizations").Fields() {
+		out = append(out, Texts(m.Value.Member("extensions"))...)
 	}
 	return out
 }
@@ -90,11 +88,9 @@ func (l *lister) properties() {
 	if n := root.Member("initializeCommand"); n != nil && n.Kind != jsonc.Null {
 		l.add(Right{Kind: HostCommand, Value: n.TextOr(""), Key: "initializeCommand", Node: n, Place: placeOf(l.Config, n)})
 	}
-	if args := root.Member("build").Member("args"); args != nil {
-		for _, m := range args.Members {
-			if value, ok := m.Value.Str(); ok {
-				right("args", m.Value, BuildArg, m.Name, value)
-			}
+	for _, m := range root.Member("build").Member("args").Fields() {
+		if value, ok := m.Value.Str(); ok {
+			right("args", m.Value, BuildArg, m.Name, value)
 		}
 	}
 	if l.ByCompose {

@@ -90,7 +90,7 @@ func (c *comparison) require(n *jsonc.Node, names ...string) {
 		}
 	}
 	if len(lacks) > 0 {
-		c.missing(n, "SBX204", fmt.Sprintf("%s lacks %s", where(n), strings.Join(lacks, " and ")), "")
+		c.missing(n, "SBX204", fmt.Sprintf("%s lacks %s", n.Where(), strings.Join(lacks, " and ")), "")
 	}
 }
 

@@ -74,19 +74,19 @@ func (c *comparison) options(options *jsonc.Node, feature bool) {
 		fallback := o.Member("default")
 		for _, name := range []string{"enum", "proposals"} {
 			if n := o.Member(name); n != nil && kind == "boolean" {
-				c.at(n, "SBX206", where(n)+" has no effect: the option is a boolean", "make its type string, or remove it")
+				c.at(n, "SBX206", n.Where()+" has no effect: the option is a boolean", "make its type string, or remove it")
 			}
 		}
 		if o.Member("enum") != nil && o.Member("proposals") != nil && kind != "boolean" {
-			c.at(o.Member("proposals"), "SBX206", where(o)+" has both enum and proposals",
+			c.at(o.Member("proposals"), "SBX206", o.Where()+" has both enum and proposals",
 				"enum allows nothing else, proposals allow anything; keep one")
 		}
 		switch {
 		case fallback == nil:
 		case kind == "string" && fallback.Kind == jsonc.Bool:
-			c.at(fallback, "SBX202", where(fallback)+" must be a string, not a boolean", "the option's type is string")
+			c.at(fallback, "SBX202", fallback.Where()+" must be a string, not a boolean", "the option's type is string")
 		case feature && kind == "boolean" && fallback.Kind == jsonc.String:
-			c.at(fallback, "SBX202", where(fallback)+" must be true or false, not a string", "the option's type is boolean")
+			c.at(fallback, "SBX202", fallback.Where()+" must be true or false, not a string", "the option's type is boolean")
 		}
 	}
 }

@@ -159,10 +159,10 @@ func (c *comparison) check(n *jsonc.Node, s shape) {
 		}
 	case jsonc.String:
 		if len(s.enum) > 0 && !slices.Contains(s.enum, n.Text) {
-			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", where(n), n.Text), DidYouMean(n.Text, s.enum))
+			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", n.Where(), n.Text), DidYouMean(n.Text, s.enum))
 		}
 		if s.pattern != nil && !s.pattern.MatchString(n.Text) {
-			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", where(n), n.Text), "write it like "+s.example)
+			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", n.Where(), n.Text), "write it like "+s.example)
 		}
 	case jsonc.Number:
 		if !s.integer {
@@ -170,9 +170,9 @@ func (c *comparison) check(n *jsonc.Node, s shape) {
 		}
 		v, err := strconv.ParseFloat(n.Text, 64)
 		if err != nil || v != math.Trunc(v) {
-			c.at(n, "SBX202", where(n)+" must be a whole number", "")
+			c.at(n, "SBX202", n.Where()+" must be a whole number", "")
 		} else if s.min != math.MinInt && v < float64(s.min) || s.max > 0 && v > float64(s.max) {
-			c.at(n, "SBX203", fmt.Sprintf("%s is out of range", where(n)), "")
+			c.at(n, "SBX203", fmt.Sprintf("%s is out of range", n.Where()), "")
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (c *comparison) check(n *jsonc.Node, s shape) {
 func (c *comparison) members(n *jsonc.Node, s shape) {
 	for _, m := range inForce(n) {
 		if s.names != nil && !s.names.MatchString(m.Name) {
-			c.name(m, "SBX203", fmt.Sprintf("%s: %q is not accepted as a name", where(n), m.Name), s.form)
+			c.name(m, "SBX203", fmt.Sprintf("%s: %q is not accepted as a name", n.Where(), m.Name), s.form)
 			continue
 		}
 		if p, ok := s.props[m.Name]; ok {
@@ -236,7 +236,7 @@ func DidYouMean(word string, known []string) string {
 
 func (c *comparison) wrongType(n *jsonc.Node, s shape) {
 	if n.Kind == jsonc.String && len(s.kinds) == 1 && s.kinds[0] == jsonc.Bool {
-		what := fmt.Sprintf("%s is the text %q, and every text that is not empty counts as true", where(n), n.Text)
+		what := fmt.Sprintf("%s is the text %q, and every text that is not empty counts as true", n.Where(), n.Text)
 		if n.Pointer == "/privileged" && rights.Truthy(n) {
 			what += ": the container is privileged"
 		}
@@ -247,28 +247,8 @@ func (c *comparison) wrongType(n *jsonc.Node, s shape) {
 		return
 	}
 	if n.Kind == jsonc.Null && strings.HasPrefix(n.Pointer, "/containerEnv/") {
-		c.at(n, "SBX303", where(n)+" would hold the text \"null\"", "leave it out, or set it to null in remoteEnv")
+		c.at(n, "SBX303", n.Where()+" would hold the text \"null\"", "leave it out, or set it to null in remoteEnv")
 		return
 	}
-	c.at(n, "SBX202", fmt.Sprintf("%s must be %s, not %s", where(n), s.what, n.Kind.WithArticle()), "")
-}
-
-// where names a value for people: "mounts[0].type".
-func where(n *jsonc.Node) string {
-	var b strings.Builder
-	for i, token := range strings.Split(n.Pointer, "/") {
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		if _, err := strconv.Atoi(token); err == nil {
-			b.WriteString("[" + token + "]")
-			continue
-		}
-		if i > 1 {
-			b.WriteByte('.')
-		}
-		b.WriteString(token)
-	}
-	if b.Len() == 0 {
-		return "the file"
-	}
-	return b.String()
+	c.at(n, "SBX202", fmt.Sprintf("%s must be %s, not %s", n.Where(), s.what, n.Kind.WithArticle()), "")
 }

@@ -64,6 +64,34 @@ func (n *Node) Member(name string) *Node {
 	return nil
 }
 
+// Fields returns the members of an object; none when n is nil or is no object.
+func (n *Node) Fields() []Member {
+	if n == nil {
+		return nil
+	}
+	return n.Members
+}
+
+// Where names a value for people: "mounts[0].type".
+func (n *Node) Where() string {
+	var b strings.Builder
+	for i, token := range strings.Split(n.Pointer, "/") {
+		token = unescape.Replace(token)
+		if _, err := strconv.Atoi(token); err == nil {
+			b.WriteString("[" + token + "]")
+			continue
+		}
+		if i > 1 {
+			b.WriteByte('.')
+		}
+		b.WriteString(token)
+	}
+	if b.Len() == 0 {
+		return "the file"
+	}
+	return b.String()
+}
+
 // Count returns how often a name is given.
 func (n *Node) Count(name string) int {
 	count := 0

@@ -167,10 +167,10 @@ func (d *Document) explain(skip int, text []byte, offset int, message string) di
 	case strings.HasPrefix(message, "invalid literal"):
 		word := strings.TrimPrefix(message, "invalid literal: ")
 		if name := strings.TrimLeft(string(rest[min(len(word), len(rest)):]), " \t"); strings.HasPrefix(name, ":") {
-			return d.Finding(at, at+len(word), syntaxFinding(fmt.Sprintf("the name %s is not in quotes", abbreviate(word)),
-				"write "+Quote(abbreviate(word))+"; tolerant readers, the reference dev container CLI among them, drop the member without a word"))
+			return d.Finding(at, at+len(word), syntaxFinding(fmt.Sprintf("the name %s is not in quotes", Abbreviate(word)),
+				"write "+Quote(Abbreviate(word))+"; tolerant readers, the reference dev container CLI among them, drop the member without a word"))
 		}
-		return d.Finding(at, at+len(word), syntaxFinding(fmt.Sprintf("%s is not a JSON value", abbreviate(word)),
+		return d.Finding(at, at+len(word), syntaxFinding(fmt.Sprintf("%s is not a JSON value", Abbreviate(word)),
 			"put names and text in double quotes; numbers are decimal"))
 	case bytes.HasPrefix(rest, []byte("'")):
 		return d.Finding(at, end, syntaxFinding("text in single quotes",
@@ -206,9 +206,10 @@ func (d *Document) badString(at int, rest []byte) diag.Finding {
 	return d.Finding(at, at+1, syntaxFinding("malformed string", `check its \u escapes`))
 }
 
-func abbreviate(s string) string {
-	if len(s) > 40 {
-		return s[:40] + "…"
+// Abbreviate cuts a text for a message to 40 characters.
+func Abbreviate(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
 	}
 	return s
 }

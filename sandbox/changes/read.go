@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // reader reads the content of what changed, within its bounds.
@@ -174,7 +176,7 @@ func (r *reader) contents(changes []Change) {
 			c.Note = err.Error()
 			r.searchUnshown(c)
 		case err != nil:
-			c.Note = fmt.Sprintf("it cannot be read: %v", reason(err))
+			c.Note = fmt.Sprintf("it cannot be read: %v", diag.WithoutPath(err))
 		default:
 			c.new = content
 		}

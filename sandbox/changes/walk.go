@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
@@ -104,7 +105,7 @@ func (w *walk) read(p place) {
 		return // it is gone again, as folders of git's are
 	}
 	if err != nil {
-		w.unseen.say("%s cannot be read: %v", quoted(p.rel), reason(err))
+		w.unseen.say("%s cannot be read: %v", quoted(p.rel), diag.WithoutPath(err))
 		return
 	}
 	defer folder.Close()
@@ -113,7 +114,7 @@ func (w *walk) read(p place) {
 	}
 	names, err := folder.Open(".")
 	if err != nil {
-		w.unseen.say("%s cannot be read: %v", quoted(p.rel), reason(err))
+		w.unseen.say("%s cannot be read: %v", quoted(p.rel), diag.WithoutPath(err))
 		return
 	}
 	defer names.Close()
@@ -169,7 +170,7 @@ func (w *walk) readNew(p place, folder *os.Root, names *os.File) bool {
 		read += len(batch)
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
-			w.unseen.say("%s cannot be read to its end: %v", quoted(p.rel), reason(err))
+			w.unseen.say("%s cannot be read to its end: %v", quoted(p.rel), diag.WithoutPath(err))
 			return false
 		case err != nil || len(batch) == 0:
 			if passed > 0 {
@@ -188,7 +189,7 @@ func (w *walk) take(folder *os.Root, to *node, name string) {
 	info, err := folder.Lstat(name)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			w.unseen.say("%s cannot be looked at: %v", quoted(name), reason(err))
+			w.unseen.say("%s cannot be looked at: %v", quoted(name), diag.WithoutPath(err))
 		}
 		return
 	}
@@ -201,11 +202,3 @@ func (w *walk) take(folder *os.Root, to *node, name string) {
 
 // quoted shows a path in a sentence.
 func quoted(rel string) string { return visible.Line(rel) }
-
-// reason is an error without the path, which may be long and is named before.
-func reason(err error) error {
-	if at := (*fs.PathError)(nil); errors.As(err, &at) {
-		return at.Err
-	}
-	return err
-}

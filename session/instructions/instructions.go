@@ -110,18 +110,18 @@ func (s *Set) walk(from fs.FS, base, rel string, depth int) {
 		return
 	}
 	if err != nil {
-		s.leave(name, reason(err))
+		s.leave(name, diag.WithoutPath(err).Error())
 		return
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		s.leave(name, reason(err))
+		s.leave(name, diag.WithoutPath(err).Error())
 	case info.IsDir() && depth < maxDepth:
 		entries, err := fs.ReadDir(from, name)
 		if err != nil {
-			s.leave(name, reason(err))
+			s.leave(name, diag.WithoutPath(err).Error())
 		}
 		for _, e := range entries {
 			s.walk(from, base, path.Join(rel, e.Name()), depth+1)
@@ -138,7 +138,7 @@ func (s *Set) take(name, rel string, f io.Reader) {
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:
-		s.leave(name, reason(err))
+		s.leave(name, diag.WithoutPath(err).Error())
 		return
 	case len(text) > maxFile || s.bytes+len(text) > maxAll || len(s.Files) >= maxFiles:
 		s.leave(name, "too large")
@@ -173,14 +173,6 @@ func isActing(rel string) (bool, error) {
 }
 
 func (s *Set) leave(name, why string) { s.LeftOut = append(s.LeftOut, name+" ("+why+")") }
-
-// reason is an error without the path, which stands in front of it.
-func reason(err error) string {
-	if at := (*fs.PathError)(nil); errors.As(err, &at) {
-		return at.Err.Error()
-	}
-	return err.Error()
-}
 
 // Texts returns the texts by their paths.
 func (s *Set) Texts() map[string][]byte {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // readBuild reads a Dockerfile and what it takes from the folder context. Both are
@@ -25,28 +26,20 @@ func (r *Recipe) readBuild(root *os.Root, name, context string) (unusable string
 	}
 	text, err := r.readOnce(root, name, maxFile)
 	if err != nil {
-		return fmt.Sprintf("its Dockerfile %s cannot be read (%v)", name, withoutPath(err))
+		return fmt.Sprintf("its Dockerfile %s cannot be read (%v)", name, diag.WithoutPath(err))
 	}
 	r.Dockerfile = name
 	r.Content[name] = text
 	ignored, err := r.readIgnore(root, context)
 	if err != nil {
-		return fmt.Sprintf("its .dockerignore cannot be read (%v)", withoutPath(err))
+		return fmt.Sprintf("its .dockerignore cannot be read (%v)", diag.WithoutPath(err))
 	}
 	for _, source := range taken(dockerfile.Parse(name, text, dockerfile.Options{})) {
 		if err := r.take(root, context, source, ignored); err != nil {
-			return fmt.Sprintf("its build context %s cannot be taken: %v", context, withoutPath(err))
+			return fmt.Sprintf("its build context %s cannot be taken: %v", context, diag.WithoutPath(err))
 		}
 	}
 	return ""
-}
-
-// withoutPath is a failure without the path that the sentence names already.
-func withoutPath(err error) error {
-	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
-		return failed.Err
-	}
-	return err
 }
 
 // ignore says what a .dockerignore leaves out, see imagebuild.ParseIgnore.

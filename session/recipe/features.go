@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/features"
 	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -23,7 +24,7 @@ const claudeFeature = "ghcr.io/anthropics/devcontainer-features/claude-code"
 // of registries.
 func (r *Recipe) readFeatures(root *os.Root, named *jsonc.Node) (unusable string) {
 	remote := false
-	for _, m := range members(named) {
+	for _, m := range named.Fields() {
 		switch {
 		case LeavesOutFeature(m.Name):
 			r.LeftOut = append(r.LeftOut, "the Feature "+m.Name+", because a run brings Claude Code along")
@@ -55,7 +56,7 @@ func (r *Recipe) readFeatures(root *os.Root, named *jsonc.Node) (unusable string
 	case err == nil:
 		r.Content[lock] = text
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("its lock of Features cannot be read (%v)", withoutPath(err))
+		return fmt.Sprintf("its lock of Features cannot be read (%v)", diag.WithoutPath(err))
 	}
 	return ""
 }
@@ -93,7 +94,7 @@ func (r *Recipe) readFeature(root *os.Root, folder string) (brought, unusable st
 		})
 	}
 	if err != nil {
-		return "", fmt.Sprintf("cannot be read (%v)", withoutPath(err))
+		return "", fmt.Sprintf("cannot be read (%v)", diag.WithoutPath(err))
 	}
 	return "", ""
 }
@@ -115,7 +116,7 @@ func (r *Recipe) Project() (*devcontainer.Project, error) {
 func (r *Recipe) readCompose(root *os.Root) (unusable string) {
 	p, err := devcontainer.Load(readTree{r, root}, r.File, r.File)
 	if err != nil {
-		return fmt.Sprintf("it cannot be read (%v)", withoutPath(err))
+		return fmt.Sprintf("it cannot be read (%v)", diag.WithoutPath(err))
 	}
 	files := p.Composed
 	switch {

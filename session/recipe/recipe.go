@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -73,7 +74,7 @@ func Read(dir string) *Recipe {
 		r := &Recipe{File: name, Content: map[string][]byte{name: text}, Args: map[string]string{}, read: map[string][]byte{},
 			folders: map[string][]imagebuild.File{}}
 		if err != nil {
-			r.Unusable = fmt.Sprintf("it cannot be read (%v)", withoutPath(err))
+			r.Unusable = fmt.Sprintf("it cannot be read (%v)", diag.WithoutPath(err))
 			return r
 		}
 		r.read[name] = text
@@ -129,7 +130,7 @@ func (r *Recipe) readConfig(root *os.Root, text []byte) (unusable string) {
 	if n := build.Member("dockerfile"); n != nil {
 		dockerfile, context, r.Target = n.TextOr(""), build.Member("context").TextOr("."), build.Member("target").TextOr("")
 	}
-	for _, arg := range members(build.Member("args")) {
+	for _, arg := range build.Member("args").Fields() {
 		r.Args[arg.Name] = arg.Value.TextOr("")
 	}
 	if dockerfile == "" && r.Image == "" && config.Member("dockerComposeFile") != nil {
@@ -158,13 +159,6 @@ func (r *Recipe) readImage(root *os.Root, context, name string, builds bool) (un
 	}
 	r.Image = "" // the Dockerfile decides, as for the reference CLI
 	return r.readBuild(root, name, context)
-}
-
-func members(n *jsonc.Node) []jsonc.Member {
-	if n == nil {
-		return nil
-	}
-	return n.Members
 }
 
 // Encode returns everything that decides the image as one text, which is equal for

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -100,19 +99,11 @@ func (s Sources) resolve(ctx context.Context, w Wanted) (string, error) {
 func (s Sources) file(name string) (string, error) {
 	f, err := s.Open(name)
 	if err != nil {
-		return "", withoutPath(err)
+		return "", diag.WithoutPath(err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxValue+1))
-	return trimLineEnd(string(text)), withoutPath(err)
-}
-
-// withoutPath leaves the path out of an error: the reference names it already.
-func withoutPath(err error) error {
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		return path.Err
-	}
-	return err
+	return trimLineEnd(string(text)), diag.WithoutPath(err)
 }
 
 // trimLineEnd takes the one line end away that editors and programs add.

@@ -23,11 +23,7 @@ func (l *look) mcp() {
 		l.note(file, 0, "%s cannot be read as JSON", file)
 		return
 	}
-	servers := doc.Root.Member("mcpServers")
-	if servers == nil {
-		return
-	}
-	for _, m := range servers.Members {
+	for _, m := range doc.Root.Member("mcpServers").Fields() {
 		line, _ := doc.Position(m.NameStart)
 		reason := fmt.Sprintf("the MCP server %q", m.Name)
 		if address, ok := m.Value.Member("url").Str(); ok {
