@@ -48,7 +48,7 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		return setupFailed(err)
 	}
 	defer e.Close()
-	if err := plan.FitEngine(e); err != nil {
+	if err := plan.FitEngine(ctx, e); err != nil {
 		return setupFailed(err)
 	}
 	cache, err := images.CacheDir()

@@ -139,6 +139,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		Rights: engine.Rights{
 			CapDrop:      []string{"ALL"},
 			SecurityOpt:  []string{"no-new-privileges"},
+			Runtime:      o.OCIRuntime,
 			ReadOnlyRoot: true,
 		},
 		Storage: engine.Storage{

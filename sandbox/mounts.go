@@ -56,29 +56,36 @@ func (m *mountReport) Write(p []byte) (int, error) {
 // errNotTold reports a container that ended, or says nothing about its mounts.
 var errNotTold = errors.New("what is mounted in the container is not known")
 
-// compareMounts waits for what a container tells and compares it with the plan. folder is
-// the run's.
-func (p *Plan) compareMounts(ctx context.Context, told <-chan surroundings, folder string) error {
+// awaitTold waits for what a container tells.
+func awaitTold(ctx context.Context, told <-chan surroundings) (at surroundings, err error) {
 	timeout := time.NewTimer(readyTimeout)
 	defer timeout.Stop()
 	select {
 	case at, ok := <-told:
 		if ok {
-			return cmp.Or(p.checkShared(at, folder), p.Project.Compare(at.Mounts))
+			return at, nil
 		}
-		return fmt.Errorf("%w: %w: its output ended", ErrNoStart, errNotTold)
+		return at, fmt.Errorf("%w: %w: its output ended", ErrNoStart, errNotTold)
 	case <-timeout.C:
-		return fmt.Errorf("%w: %w: nothing was told within %s", ErrNoStart, errNotTold, readyTimeout)
+		return at, fmt.Errorf("%w: %w: nothing was told within %s", ErrNoStart, errNotTold, readyTimeout)
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w: %w", ErrNoStart, errNotTold, context.Cause(ctx))
+		return at, fmt.Errorf("%w: %w: %w", ErrNoStart, errNotTold, context.Cause(ctx))
 	}
+}
+
+// compareMounts compares what a container tells with the plan. folder is the run's.
+func (p *Plan) compareMounts(at surroundings, folder string) error {
+	return cmp.Or(p.checkShared(at, folder), p.Project.Compare(at.Mounts))
 }
 
 // checkMounted compares the mounts of the running agent's container with the plan.
 // A container that ended meanwhile never got a prompt; the supervisor reports how it
 // ended.
 func (r *run) checkMounted(ctx context.Context, told <-chan surroundings) error {
-	err := r.plan.compareMounts(ctx, told, r.host.StateDir)
+	at, err := awaitTold(ctx, told)
+	if err == nil {
+		return cmp.Or(at.checkKernel(r.sidecar.boot), r.plan.compareMounts(at, r.host.StateDir))
+	}
 	if !errors.Is(err, errNotTold) {
 		return err
 	}

@@ -45,6 +45,7 @@ type Options struct {
 	Folder        string // where in the project the agent begins, slash-separated; "" = at its root
 	Image         string // of the agent, when neither User nor a trusted Project names one
 	FirewallImage string // of the sidecar; no file of the project's can name it
+	OCIRuntime    string // that the agent's container runs in, by the engine's name for it; "" = the engine's own
 	Headless      agent.Headless
 	EngineNetwork string   // network of the engine that the sidecar joins, to reach services on it; "" = the engine's default
 	Environ       []string // the caller's environment, NAME=value, for EnvPrefixes; nothing else of it is passed on

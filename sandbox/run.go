@@ -76,7 +76,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	r.result.Workspace, r.result.SettingsFolder = string(p.place.mode), cmp.Or(p.asked.ProjectDir, p.Folder())
 	defer func() { result = r.finish(ctx, err) }()
 	r.result.Prompt = known.String(visible.Line(h.Title))
-	err = p.FitEngine(e)
+	err = p.FitEngine(ctx, e)
 	for _, one := range p.asked.Passthroughs {
 		err = cmp.Or(err, one.answers(ctx))
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -23,9 +24,9 @@ var errElsewhere = errors.New("the engine is on another machine, or does not see
 
 // FitEngine says why an engine cannot do the run, before anything is brought to it or
 // started there. With another machine's engine a run shows nothing of this one's files.
-func (p *Plan) FitEngine(e *engine.Engine) error {
-	if !e.Remote() {
-		return nil
+func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
+	if err := p.checkRuntime(ctx, e); err != nil || !e.Remote() {
+		return err
 	}
 	for _, m := range p.Project.List {
 		if m.Source != "" {
@@ -36,6 +37,19 @@ func (p *Plan) FitEngine(e *engine.Engine) error {
 	}
 	p.KeepAccounts() // their sources are in the run's folder
 	return nil
+}
+
+// checkRuntime refuses an OCI runtime that the engine does not know.
+func (p *Plan) checkRuntime(ctx context.Context, e *engine.Engine) error {
+	name := p.Agent.Runtime
+	if name == "" {
+		return nil
+	}
+	d, err := e.Describe(ctx)
+	if err != nil || slices.Contains(d.Runtimes, name) {
+		return err
+	}
+	return diag.WithHint(fmt.Errorf("%w: the engine knows no OCI runtime %q", ErrConfig, name), "it has %s", strings.Join(d.Runtimes, ", "))
 }
 
 // surroundings are what a container's first process tells of where it is.
@@ -49,6 +63,17 @@ type surroundings struct {
 type fileID struct {
 	Device uint64 `json:"device"`
 	Inode  uint64 `json:"inode"`
+}
+
+// checkKernel refuses a container on another kernel than the firewall's. Such a runtime
+// (Kata Containers, gVisor) takes the packets of the network interface past the packet
+// filter of the namespace that both containers share.
+func (at surroundings) checkKernel(firewall string) error {
+	if firewall != "" && at.Boot == firewall {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%w: the agent's container has a kernel of its own, which the firewall's rules do not bind", ErrNoStart),
+		"leave --oci-runtime out, or name one that shares its machine's kernel, such as runc or crun; the engine's default counts, too")
 }
 
 // checkShared refuses a container that shows other files than those of this machine. On

@@ -90,3 +90,44 @@ func TestAttackMountsOfARemoteEngine(t *testing.T) {
 		t.Errorf("none: %v, %q, %s", tr.err, tr.stdout.String(), tr.stderr.String())
 	}
 }
+
+// Attack: the agent's container has a kernel of its own, as with Kata Containers or gVisor,
+// whose packets the firewall does not see. One that does not tell its kernel counts as such.
+func TestAttackAKernelPastTheFirewall(t *testing.T) {
+	for _, c := range []struct {
+		agent, firewall string
+		shared          bool
+	}{{"a", "a", true}, {"a", "b", false}, {"", "b", false}, {"a", "", false}, {"", "", false}} {
+		if err := (surroundings{Boot: c.agent}).checkKernel(c.firewall); (err == nil) != c.shared {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	e := enginetest.Connect(t)
+	other := func(p *Plan) { // its first process tells of another kernel, and goes on
+		p.Agent.Entrypoint = []string{"sh", "-c", `echo '{"mounts":"","boot":"another","files":{}}'; echo began`}
+	}
+	tr := (&trial{adjust: other, options: shell("")}).run(t, e)
+	if tr.err == nil || !strings.Contains(tr.err.Error(), "a kernel of its own") {
+		t.Errorf("%v", tr.err)
+	}
+}
+
+func inRuntime(name string) Options {
+	o := shell("echo began")
+	o.OCIRuntime = name
+	return o
+}
+
+// --oci-runtime reaches the engine, and a name that it does not know is refused with
+// those that it knows.
+func TestOCIRuntimes(t *testing.T) {
+	e := enginetest.Connect(t)
+	tr := (&trial{options: inRuntime("runc")}).run(t, e)
+	if tr.err != nil || tr.stdout.String() != "began\n" || tr.plan.Agent.Runtime != "runc" {
+		t.Errorf("%v, %q", tr.err, tr.stdout.String())
+	}
+	tr = (&trial{options: inRuntime("runsc")}).run(t, e)
+	if !errors.Is(tr.err, ErrConfig) || !strings.Contains(diag.HintOf(tr.err), "runc") || tr.stdout.String() != "" {
+		t.Errorf("%v, %q", tr.err, diag.HintOf(tr.err))
+	}
+}

@@ -35,11 +35,13 @@ type sidecar struct {
 	stderr *tail
 	conn   io.ReadWriteCloser // its standard streams; both containers end with them
 	said   chan said          // what it says on its output; closed at its end
+	boot   string             // the id of its kernel's start, once it is closed
 }
 
 // said is a line in which sbx-init says how far the firewall is.
 type said struct {
 	Closed         bool    `json:"closed"` // nothing passes
+	Boot           string  `json:"boot"`   // with Closed: the id of its kernel's start
 	Ready          bool    `json:"ready"`  // and what may pass is open and verified
 	FirewallMillis float64 `json:"firewallMillis"`
 }
@@ -131,6 +133,7 @@ func (s *sidecar) closed(ctx context.Context) error {
 	if err == nil && !l.Closed {
 		err = s.failed("sbx-init did not close the network first")
 	}
+	s.boot = l.Boot
 	return err
 }
 

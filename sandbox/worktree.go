@@ -133,7 +133,11 @@ func (r *run) runLikeAgent(ctx context.Context, spec engine.Spec) (out, problem 
 		close(report.told)
 		copied <- err
 	}()
-	if err = r.plan.compareMounts(ctx, report.told, r.host.StateDir); err == nil {
+	at, err := awaitTold(ctx, report.told)
+	if err == nil {
+		err = r.plan.compareMounts(at, r.host.StateDir)
+	}
+	if err == nil {
 		_, err = stream.Write([]byte("go\n"))
 	}
 	if err != nil {

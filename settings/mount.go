@@ -150,14 +150,19 @@ const (
 
 // HostPath returns the path of a mount as the machine itself writes it: on WSL, C:\src is
 // /mnt/c/src, and \\wsl$\NAME\src is a path of the system NAME, which may be another one
-// and is refused. Elsewhere only Windows takes such paths. "~" stays as it is.
+// and is refused. Elsewhere only Windows takes such paths. The drive of //c/src, as shells
+// on Windows write it, is C:. "~" stays as it is.
 func HostPath(host string, on Machine) (string, error) {
+	if on != Unix && strings.HasPrefix(host, "//") && len(host) > 3 && host[3] == '/' && hasDrive(host[2:3]+":/") {
+		host = strings.ToUpper(host[2:3]) + ":" + host[3:]
+	}
 	share := strings.HasPrefix(host, `\\`) || on != Unix && strings.HasPrefix(host, "//")
 	switch {
 	case on == Windows || !share && !hasDrive(host):
 		return host, nil
 	case on == WSL && !share:
-		return path.Join("/mnt", strings.ToLower(host[:1]), strings.ReplaceAll(host[2:], `\`, "/")), nil
+		// Above a drive is nothing, as Windows has it.
+		return path.Join("/mnt", strings.ToLower(host[:1]), path.Clean("/"+strings.ReplaceAll(host[2:], `\`, "/"))), nil
 	}
 	err := fmt.Errorf("%s is a path of Windows", quote(host))
 	parts := strings.Split(strings.TrimLeft(strings.ReplaceAll(host, `\`, "/"), "/"), "/")

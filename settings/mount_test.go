@@ -77,7 +77,9 @@ func TestHostPath(t *testing.T) {
 		{`C:\src`, Unix, ""}, {`\\server\share`, Unix, ""},
 		{`C:\src`, Windows, `C:\src`}, {"C:/src", Windows, "C:/src"}, {`\\server\share`, Windows, `\\server\share`},
 		{`\\wsl$\Ubuntu\x`, Windows, `\\wsl$\Ubuntu\x`},
-		{`C:\Users\me\src`, WSL, "/mnt/c/Users/me/src"}, {"d:/x", WSL, "/mnt/d/x"}, {`C:\..\..\etc`, WSL, "/etc"},
+		{`C:\Users\me\src`, WSL, "/mnt/c/Users/me/src"}, {"d:/x", WSL, "/mnt/d/x"}, {`C:\..\..\etc`, WSL, "/mnt/c/etc"},
+		{"//c/src", Windows, "C:/src"}, {"//c/src", WSL, "/mnt/c/src"}, {"//c/../../etc", WSL, "/mnt/c/etc"}, {"//c/src", Unix, "//c/src"},
+		{"//cc/src", WSL, ""}, {"//cc/src", Windows, "//cc/src"}, {"//1/src", WSL, ""}, {`C:/`, WSL, "/mnt/c"},
 		{"/mnt/c/src", WSL, "/mnt/c/src"}, {"/src", WSL, "/src"},
 		{`\\wsl$\Ubuntu\home\me`, WSL, ""}, {`\\wsl.localhost\Ubuntu\home\me`, WSL, ""}, {"//server/share", WSL, ""},
 	} {

@@ -299,7 +299,7 @@ func (a *app) start(ctx context.Context, o runOptions, choice images.Choice, pla
 	if note := e.Note(); note != "" {
 		host.Say(note)
 	}
-	if err := plan.FitEngine(e); err != nil {
+	if err := plan.FitEngine(ctx, e); err != nil {
 		return runError(err)
 	}
 	cache, err := images.CacheDir()

@@ -10,6 +10,7 @@ import (
 type containerFlags struct {
 	firewallImage string
 	engineNetwork string
+	ociRuntime    string
 	noFirewall    bool
 	readOnly      bool
 	noCache       bool
@@ -22,6 +23,8 @@ func (o *containerFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.firewallImage, "firewall-image", "",
 		"the firewall's image, with iptables in it (default: one that is built here, once); you trust it")
 	addRuntimeFlag(f)
+	f.StringVar(&o.ociRuntime, "oci-runtime", "",
+		"the OCI runtime of the agent's container, of those that the engine knows, such as crun (default: the engine's)")
 	f.StringVar(&o.engineNetwork, "engine-network", "",
 		"join this network of the engine, to reach services on it (as --allow and --private name them)")
 	f.BoolVar(&o.readOnly, "accept-read-only", false, "you know that the agent cannot change the project, as where the folder is root's")
@@ -34,6 +37,6 @@ func (o *containerFlags) register(f *pflag.FlagSet) {
 func (o *containerFlags) check(*pflag.FlagSet) error { return nil }
 
 func (o *containerFlags) plan(p *sandbox.Options) {
-	p.FirewallImage, p.EngineNetwork = o.firewallImage, o.engineNetwork
+	p.FirewallImage, p.EngineNetwork, p.OCIRuntime = o.firewallImage, o.engineNetwork, o.ociRuntime
 	p.AcceptNoFirewall, p.AcceptReadOnly = o.noFirewall, o.readOnly
 }

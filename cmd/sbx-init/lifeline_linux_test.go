@@ -78,7 +78,7 @@ func tied(t *testing.T, flags ...string) (firewall, agent *exec.Cmd, supervisor 
 	b.start(firewall)
 	go lifeline.Keep(supervisor)
 	said := bufio.NewReader(out)
-	for _, want := range []string{`{"closed":true}`, `{"ready":true`} {
+	for _, want := range []string{`{"closed":true,"boot":"`, `{"ready":true`} {
 		if line, err := said.ReadString('\n'); err != nil || !strings.HasPrefix(line, want) {
 			t.Fatalf("the firewall says %q, %v", line, err)
 		}

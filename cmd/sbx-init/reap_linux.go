@@ -142,7 +142,6 @@ func (p *program) tellMounts() error {
 	if err != nil {
 		return fmt.Errorf("telling what is mounted: %w", err)
 	}
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it nobody takes this for his own machine
 	type id struct {
 		Device uint64 `json:"device"`
 		Inode  uint64 `json:"inode"`
@@ -158,11 +157,21 @@ func (p *program) tellMounts() error {
 		Mounts string        `json:"mounts"`
 		Boot   string        `json:"boot"`
 		Files  map[string]id `json:"files"`
-	}{string(text), strings.TrimSpace(string(boot)), files})
+	}{string(text), bootID(), files})
 	if err != nil {
 		return fmt.Errorf("telling what is mounted: %w", err)
 	}
 	return nil
+}
+
+// bootID is the id of the kernel's start, by which two containers know whether they share
+// one; "" = it is not told, and nobody takes this for his own machine.
+func bootID() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // lossOf waits until a mount that protects is lost, which has an exit code of its

@@ -143,8 +143,9 @@ func (p *program) run(args []string) (err error) {
 		}
 		first.Watches = append(first.Watches, func() error { return life.Await(p.stdin) })
 		if err := p.report(struct {
-			Closed bool `json:"closed"`
-		}{true}); err != nil {
+			Closed bool   `json:"closed"`
+			Boot   string `json:"boot"` // whose packet filter it is
+		}{true, bootID()}); err != nil {
 			return err
 		}
 	}

@@ -49,6 +49,7 @@ type Rights struct {
 	CapDrop      []string          `json:"capDrop,omitempty"`
 	CapAdd       []string          `json:"capAdd,omitempty"`
 	SecurityOpt  []string          `json:"securityOpt,omitempty"`
+	Runtime      string            `json:"runtime,omitempty"` // the OCI runtime, by the engine's name for it
 	Sysctls      map[string]string `json:"sysctls,omitempty"`
 	ReadOnlyRoot bool              `json:"readOnlyRoot,omitempty"`
 }
@@ -140,6 +141,7 @@ func (s Spec) hostConfig(volumes map[string]string) *container.HostConfig {
 		CapDrop:        s.CapDrop,
 		CapAdd:         s.CapAdd,
 		SecurityOpt:    s.SecurityOpt,
+		Runtime:        s.Runtime,
 		Sysctls:        s.Sysctls,
 		Init:           new(bool), // an engine may have been told to add its own init to every container
 		ReadonlyRootfs: s.ReadOnlyRoot,
