@@ -54,6 +54,11 @@ func agent(job string, args []string) int {
 		}
 	case "wait":
 		time.Sleep(runLimit)
+	case "ask":
+		if err := askAgent(args[0]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	case "setuid":
 		fmt.Println("setuid:", os.Geteuid())
 	default:

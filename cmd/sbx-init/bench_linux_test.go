@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -70,7 +72,7 @@ func resolverCases(b *testing.B) []resolverCase {
 	return []resolverCase{
 		{"none", dnsAddr + ":53", func(*testing.B, *internet) int { return 0 }},
 		{"sbx-init", dnsAddr + ":53", func(b *testing.B, in *internet) int {
-			return startSidecar(b, newBox(b, in.Sandbox, benchPolicy(200, freshZones))).Process.Pid
+			return startSidecar(b, newBox(b, in.Sandbox, benchPolicy(200, freshZones)), "--process-lookup").Process.Pid
 		}},
 		{"dnsmasq", dnsAddr + ":53", func(b *testing.B, in *internet) int {
 			leadTo(b, in, peerPort)
@@ -205,38 +207,106 @@ func median(times []time.Duration) time.Duration {
 	return times[len(times)/2]
 }
 
-// BenchmarkDNSLatency is one lookup after another, each from a socket of its
-// own as the C library does it: of one name, and of a new one each time.
+// agentPace is the time between two questions of a busy agent. A processor that
+// idles for so long takes longer to wake than one that does not.
+const agentPace = 25 * time.Millisecond
+
+// BenchmarkDNSLatency is one lookup after another, each from a socket of its own
+// as the C library does it: of one name, and of a new one each time; without a
+// pause and at an agent's pace. A program in a container as the agent's is asks
+// all servers in turn, so that whatever else the machine does meets each of them.
 func BenchmarkDNSLatency(b *testing.B) {
 	var fresh atomic.Int64
-	for _, kind := range []string{"cached", "new"} {
-		for _, c := range resolverCases(b) {
-			b.Run(kind+"/"+c.name, func(b *testing.B) {
+	for _, kind := range []struct {
+		name   string
+		cached bool
+		pace   time.Duration
+	}{{"cached", true, 0}, {"new", false, 0}, {"cached-paced", true, agentPace}, {"new-paced", false, agentPace}} {
+		b.Run(kind.name, func(b *testing.B) {
+			cases := resolverCases(b)
+			times := make([][]time.Duration, len(cases))
+			askers := make([]*asker, len(cases))
+			for i, c := range cases {
 				in := newInternet(b)
 				c.start(b, in)
-				name := func() string {
-					if kind == "cached" {
-						return "ok.test"
+				askers[i] = startAsker(b, in, c.server)
+				askers[i].ask(b, "ok.test") // until the server listens
+			}
+			for b.Loop() {
+				for i, a := range askers {
+					name := "ok.test"
+					if !kind.cached {
+						name = freshName(int(fresh.Add(1)))
 					}
-					return freshName(int(fresh.Add(1)))
+					time.Sleep(kind.pace / time.Duration(len(cases)))
+					times[i] = append(times[i], a.ask(b, name))
 				}
-				var times []time.Duration
-				for b.Loop() {
-					client, err := newClient(in, c.server)
-					if err != nil {
-						b.Fatal(err)
-					}
-					begin := time.Now()
-					if err := client.ask(name()); err != nil {
-						b.Fatal(err)
-					}
-					times = append(times, time.Since(begin))
-					client.conn.Close()
-				}
-				b.ReportMetric(float64(median(times).Nanoseconds())/1000, "µs-median")
-			})
-		}
+			}
+			for i, c := range cases {
+				b.ReportMetric(float64(median(times[i]).Nanoseconds())/1000, "µs-"+c.name)
+			}
+		})
 	}
+}
+
+// asker is a program of the agent that looks up names.
+type asker struct {
+	names io.Writer
+	times *bufio.Scanner // nanoseconds, one line for each name
+}
+
+// startAsker starts one in a container of its own that joins the sandbox's network.
+func startAsker(b *testing.B, in *internet, server string) *asker {
+	cmd := first(b, 0o111, filepath.Join(binaries(b), "agent"), server)
+	cmd.Env = append(cmd.Env, agentEnv+"=ask")
+	cmd.Stderr = os.Stderr
+	names, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	times, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	in.Sandbox.Do(func() { err = cmd.Start() })
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { names.Close(); _ = cmd.Wait() })
+	return &asker{names, bufio.NewScanner(times)}
+}
+
+// ask returns how long the look-up of a name took.
+func (a *asker) ask(b *testing.B, name string) time.Duration {
+	if _, err := fmt.Fprintln(a.names, name); err != nil || !a.times.Scan() {
+		b.Fatalf("asking for %s: %v %v", name, err, a.times.Err())
+	}
+	took, err := strconv.Atoi(a.times.Text())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(took)
+}
+
+// askAgent is the asker's program.
+func askAgent(server string) error {
+	names := bufio.NewScanner(os.Stdin)
+	for names.Scan() {
+		conn, err := net.Dial("udp", server)
+		if err != nil {
+			return err
+		}
+		c := &client{conn: conn, buf: make([]byte, 4096)}
+		begin := time.Now()
+		err = c.ask(names.Text())
+		took := time.Since(begin)
+		conn.Close()
+		if err != nil {
+			return err
+		}
+		fmt.Println(took.Nanoseconds())
+	}
+	return nil
 }
 
 // BenchmarkDNSThroughput is eight clients that ask without a pause, one question

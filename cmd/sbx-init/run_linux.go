@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -212,6 +213,9 @@ func (p *program) run(args []string) (err error) {
 	// From now on little memory is worth more than little work, to programs that
 	// share the container's limit with us.
 	debug.SetGCPercent(gcServing)
+	// The kernel does most of the work. A second processor would be woken for each
+	// question and find nothing to do.
+	runtime.GOMAXPROCS(1)
 	go debug.FreeOSMemory() // what reading the policy took
 	first.Failures = firewall.Failures()
 	if !o.sidecar {

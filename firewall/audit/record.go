@@ -51,6 +51,10 @@ type Record struct {
 	// which the process is found. Proto is the destination's.
 	Src      netip.AddrPort `json:"-"`
 	SrcProto firewall.Proto `json:"-"`
+
+	// Found is a record that has the asking process, where it was looked for
+	// before the decision was made; nil = it was not.
+	Found *Record `json:"-"`
 }
 
 // LostRecords stands in the place of a host name in the record that says that

@@ -74,10 +74,15 @@ func (c *Recorder) Record(r Record) error {
 	if r.UID != nil {
 		k.uid = *r.UID
 	}
+	found := r.Found
+	r.Found = nil
 	if c.repeated(k, r) {
 		return nil
 	}
-	if c.complete != nil {
+	if found != nil {
+		r.UID, r.PID, r.Exe, r.Cmd = found.UID, found.PID, found.Exe, found.Cmd
+	}
+	if r.PID == 0 && c.complete != nil {
 		c.complete(&r)
 	}
 	c.mu.Lock()

@@ -77,6 +77,34 @@ func TestRepeatedDecisionsAreCountedNotWritten(t *testing.T) {
 	}
 }
 
+// A process that was looked for before the decision is in its line and makes no
+// decision another one.
+func TestProcessThatWasFoundBefore(t *testing.T) {
+	b := newBookkeeping(t)
+	uid := 1000
+	first := deny("evil.example", "", "r")
+	first.Found = &Record{UID: &uid, PID: 7, Exe: "/bin/x", Cmd: "x y"}
+	for _, r := range []Record{first, deny("evil.example", "", "r")} {
+		if err := b.Record(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(b.written) != 1 {
+		t.Fatalf("written: %+v, want one line for both", b.written)
+	}
+	if r := b.written[0]; r.UID != &uid || r.PID != 7 || r.Exe != "/bin/x" || r.Cmd != "x y" {
+		t.Errorf("written: %+v", r)
+	}
+	other := deny("other.example", "", "r")
+	other.Found = &Record{}
+	if err := b.Record(other); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.written[1]; r.PID != 42 {
+		t.Errorf("written: %+v, want one more search where the first found no process", r)
+	}
+}
+
 func TestDecisionsThatDifferAreAllWritten(t *testing.T) {
 	b := newBookkeeping(t)
 	agent, root := 1000, 0

@@ -33,7 +33,8 @@ type Options struct {
 	Topology  string         // "single" or "sidecar", for Status
 	// Record writes a decision to the audit log; what it cannot write must not happen.
 	Record func(audit.Record) error
-	// Lookup is told of connections whose first packet is held.
+	// Lookup finds the process that asks for a name while an upstream is asked, and
+	// is told of connections whose first packet is held.
 	Lookup *owner.Lookup
 	// Programs runs a function that starts programs and waits for them; the
 	// caller must not collect them as orphans meanwhile.
@@ -83,7 +84,7 @@ func Open(ctx context.Context, o Options, p Policy) (f *Firewall, err error) {
 	}()
 	allowed := newAllowedSet(p.Policy, k.Allow, k.Forget)
 	f = &Firewall{options: o, decisions: newDecisions(o.Record), allowed: allowed, origins: newOrigins(allowed), started: time.Now()}
-	f.servers = newServers(k, o.Resolvers, f.origins, f.decisions.record)
+	f.servers = newServers(k, o.Resolvers, f.origins, f.decisions.record, o.Lookup.Complete)
 	// While everything is closed: afterwards the connections that exist would
 	// pass for allowed.
 	if err := f.cut(true); err != nil {

@@ -30,6 +30,7 @@ type servers struct {
 	resolvers Resolvers
 	installer resolver.Installer
 	record    func(audit.Record) error
+	complete  func(*audit.Record)
 	failures  chan error // has room for two sockets of each
 
 	resolver   *resolver.Server
@@ -38,8 +39,10 @@ type servers struct {
 	guardAt    []endpoint
 }
 
-func newServers(k *kernel.Kernel, resolvers Resolvers, installer resolver.Installer, record func(audit.Record) error) *servers {
-	return &servers{kernel: k, resolvers: resolvers, installer: installer, record: record, failures: make(chan error, 4)}
+func newServers(
+	k *kernel.Kernel, resolvers Resolvers, installer resolver.Installer, record func(audit.Record) error, complete func(*audit.Record),
+) *servers {
+	return &servers{kernel: k, resolvers: resolvers, installer: installer, record: record, complete: complete, failures: make(chan error, 4)}
 }
 
 // start starts what the policy needs and does not run yet.
@@ -70,6 +73,7 @@ func (s *servers) startResolver(ctx context.Context, p *firewall.Policy) error {
 		Policy:    p,
 		Installer: s.installer,
 		Record:    s.record,
+		Complete:  s.complete,
 		Meant: func(client netip.AddrPort, proto firewall.Proto) netip.AddrPort {
 			server := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
 			if client.Addr().Is6() {

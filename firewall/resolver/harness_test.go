@@ -23,12 +23,12 @@ var loopback0 = netip.MustParseAddrPort("127.0.0.1:0")
 // upstream is a scripted DNS server on loopback. It keeps every message that
 // arrives, so that a test judges a leak by what was received.
 type upstream struct {
-	addr   netip.AddrPort
-	script func(q dnsmessage.Message, network string) []dnsmessage.Message
+	addr netip.AddrPort
 
-	mu   sync.Mutex
-	got  [][]byte
-	from []netip.AddrPort
+	mu     sync.Mutex
+	script func(q dnsmessage.Message, network string) []dnsmessage.Message
+	got    [][]byte
+	from   []netip.AddrPort
 }
 
 // newUpstream starts a server that sends what script returns; nil is silence.
@@ -73,17 +73,25 @@ func newUpstream(t testing.TB, script func(q dnsmessage.Message, network string)
 	return u
 }
 
+// say sets the script of an upstream that its replies need to know.
+func (u *upstream) say(script func(q dnsmessage.Message, network string) []dnsmessage.Message) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.script = script
+}
+
 func (u *upstream) receive(message []byte, from netip.AddrPort, network string) [][]byte {
 	u.mu.Lock()
 	u.got = append(u.got, slices.Clone(message))
 	u.from = append(u.from, from)
+	script := u.script
 	u.mu.Unlock()
 	var q dnsmessage.Message
 	if q.Unpack(message) != nil {
 		return nil
 	}
 	var replies [][]byte
-	for _, m := range u.script(q, network) {
+	for _, m := range script(q, network) {
 		packed, err := m.Pack()
 		if err == nil {
 			replies = append(replies, packed)

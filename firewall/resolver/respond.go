@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -155,6 +156,13 @@ var errBudget = errors.New("too many questions upstream under this wildcard")
 // askUpstream asks upstream for an allowed name and grants what comes back.
 func (s *Server) askUpstream(ctx context.Context, key cacheKey, rec audit.Record) response {
 	generation := s.cache.currentGeneration()
+	var search sync.WaitGroup
+	if s.opts.Complete != nil && rec.Src.IsValid() {
+		found := rec
+		found.Verdict = firewall.Allow
+		rec.Found = &found
+		search.Go(func() { s.opts.Complete(&found) })
+	}
 	a, err := s.pending.do(ctx, pendingKey{key, generation}, func() (answer, error) {
 		if !s.budget.spend(rec.Rule, key.name) {
 			return answer{}, errBudget
@@ -169,6 +177,7 @@ func (s *Server) askUpstream(ctx context.Context, key cacheKey, rec audit.Record
 		}
 		return a, err
 	})
+	search.Wait()
 	switch {
 	case errors.Is(err, errBudget):
 		return s.overBudget(key, rec)

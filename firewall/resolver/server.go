@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,11 @@ type Options struct {
 	// Record is told every decision before the reply is sent. When it fails
 	// the client gets SERVFAIL: what cannot be recorded does not happen.
 	Record func(audit.Record) error
+
+	// Complete adds to a record what is known of the process that asks; nil =
+	// nothing is. It is called while an upstream is asked for an allowed name, so
+	// that the search takes no time of its own.
+	Complete func(*audit.Record)
 
 	// Meant says where a client's message was sent before the packet filter led it
 	// here; invalid when that is not known. nil = it never is. It is asked about
@@ -91,6 +97,7 @@ type Options struct {
 const (
 	maxInFlight   = 1024             // questions over UDP at a time; further ones wait in the socket
 	socketBuffer  = 4 << 20          // bytes; the kernel takes some 800 for a short question
+	maxWaiting    = 4                // goroutines that wait for a question over UDP
 	maxConns      = 64               // TCP connections at a time
 	maxLookups    = 64               // questions of Addresses at a time
 	idleTimeout   = 10 * time.Second // of a TCP connection, RFC 7766 section 6.2.3
@@ -108,8 +115,7 @@ type Server struct {
 	upstreams upstreams
 	ours      openQuestions
 
-	inFlight chan struct{} // one place for each question over UDP
-	lookups  chan struct{} // one place for each question of Addresses
+	lookups chan struct{} // one place for each question of Addresses
 }
 
 // New returns a server that is not listening yet.
@@ -120,7 +126,7 @@ func New(opts Options) *Server {
 	s := &Server{
 		opts: opts, budget: newBudget(time.Now), resolved: newResolved(time.Now), cache: newCache(opts.Cache, time.Now),
 		upstreams: upstreams{now: time.Now, repeatsCase: make([]bool, len(opts.Upstreams))},
-		inFlight:  make(chan struct{}, maxInFlight), lookups: make(chan struct{}, maxLookups),
+		lookups:   make(chan struct{}, maxLookups),
 	}
 	s.SetPolicy(opts.Policy)
 	return s
@@ -191,43 +197,100 @@ func (s *Server) Serve(ctx context.Context, pc net.PacketConn, l net.Listener) e
 	return errors.Join(first, second)
 }
 
-// serveUDP reads a question when there is a place for it, so that the socket is
-// the queue. The kernel counts the questions that find no room there.
+// serveUDP answers up to maxInFlight questions at a time. When that many are
+// under way nothing reads, so that the socket is the queue. The kernel counts the
+// questions that find no room there.
 func (s *Server) serveUDP(ctx context.Context, conn *net.UDPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return fmt.Errorf("the resolver's UDP socket: %w", err)
 	}
-	var questions sync.WaitGroup
-	defer questions.Wait()
-	buf := make([]byte, maxUDPMessage)
-	dropped := uint32(0)
-	for {
-		select {
-		case s.inFlight <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
-		n, client, err := conn.ReadFromUDPAddrPort(buf)
-		if err != nil {
-			<-s.inFlight
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("the resolver's UDP socket: %w", err)
-		}
-		message := bytes.Clone(buf[:n])
-		questions.Go(func() {
-			defer func() { <-s.inFlight }()
-			if reply := s.respond(ctx, message, firewall.UDP, client); reply != nil {
-				_, _ = conn.WriteToUDPAddrPort(reply, client) // a client whose reply is lost asks again
-			}
-		})
-		if now := droppedDatagrams(raw); now != dropped {
-			s.lost(int(now - dropped))
-			dropped = now
-		}
+	u := udpReaders{server: s, conn: conn, raw: raw, buf: make([]byte, maxUDPMessage)}
+	u.start(ctx)
+	u.all.Wait()
+	if ctx.Err() != nil {
+		return nil
 	}
+	return fmt.Errorf("the resolver's UDP socket: %w", u.failure)
+}
+
+// udpReaders are the goroutines of a UDP socket. The one that reads a question
+// answers it itself, so that the question waits for no other goroutine; before
+// that it sees to it that another one waits for the next question.
+type udpReaders struct {
+	server *Server
+	conn   *net.UDPConn
+	raw    syscall.RawConn
+	all    sync.WaitGroup
+
+	reading sync.Mutex
+	buf     []byte
+
+	mu      sync.Mutex
+	waiting int    // goroutines that wait for a question
+	busy    int    // those that answer one
+	dropped uint32 // questions that found no room in the socket
+	failure error
+}
+
+// start starts a goroutine that waits for a question.
+func (u *udpReaders) start(ctx context.Context) {
+	u.waiting++
+	u.all.Go(func() {
+		for {
+			message, client, err := u.read()
+			if !u.begin(ctx, err) {
+				return
+			}
+			if reply := u.server.respond(ctx, message, firewall.UDP, client); reply != nil {
+				_, _ = u.conn.WriteToUDPAddrPort(reply, client) // a client whose reply is lost asks again
+			}
+			if !u.end() {
+				return
+			}
+		}
+	})
+}
+
+func (u *udpReaders) read() (message []byte, client netip.AddrPort, err error) {
+	u.reading.Lock()
+	defer u.reading.Unlock()
+	n, client, err := u.conn.ReadFromUDPAddrPort(u.buf)
+	return bytes.Clone(u.buf[:n]), client, err
+}
+
+// begin notes that a goroutine has read a question, and reports whether there is
+// one.
+func (u *udpReaders) begin(ctx context.Context, err error) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.waiting--
+	if err != nil {
+		u.failure = cmp.Or(u.failure, err)
+		u.conn.Close() // ends the others
+		return false
+	}
+	if u.busy++; u.waiting == 0 && u.busy < maxInFlight {
+		u.start(ctx)
+	}
+	return true
+}
+
+// end notes that a goroutine has answered its question, and reports whether it is
+// to wait for another one.
+func (u *udpReaders) end() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now := droppedDatagrams(u.raw); now != u.dropped {
+		u.server.lost(int(now - u.dropped))
+		u.dropped = now
+	}
+	u.busy--
+	if u.waiting == maxWaiting {
+		return false
+	}
+	u.waiting++
+	return true
 }
 
 func (s *Server) serveTCP(ctx context.Context, l net.Listener) error {

@@ -11,7 +11,45 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
 )
+
+// The process that asks is looked for while the upstream is asked, and is known
+// before anything is recorded, also of an answer that the policy refuses.
+func TestProcessIsLookedForMeanwhile(t *testing.T) {
+	searched := make(chan struct{}, 2)
+	up := newUpstream(t, func(q dnsmessage.Message, network string) []dnsmessage.Message {
+		select {
+		case <-searched:
+		case <-time.After(5 * time.Second):
+			t.Error("nobody looks for the process while the upstream is asked")
+		}
+		return zone{
+			"ok.example. A": {a("ok.example.", public, 60)}, "db.example. A": {a("db.example.", "10.0.0.1", 60)},
+		}.script(q, network)
+	})
+	l := newLab(t, labNetwork, up, func(o *Options) {
+		o.Timeout = 10 * time.Second
+		o.Complete = func(r *audit.Record) {
+			if r.Verdict != firewall.Allow || !r.Src.IsValid() {
+				t.Errorf("looked for the process of %+v", r)
+			}
+			searched <- struct{}{}
+			r.PID = 7
+		}
+	})
+	l.ask(t, "ok.example.", dnsmessage.TypeA)
+	l.ask(t, "db.example.", dnsmessage.TypeA)
+	verdicts := []firewall.Verdict{firewall.Allow, firewall.Deny}
+	for i, r := range l.audit() {
+		if r.Verdict != verdicts[i] || r.PID != 0 || r.Found == nil || r.Found.PID != 7 {
+			t.Errorf("recorded: %+v, found %+v", r, r.Found)
+		}
+	}
+	if n := len(l.audit()); n != 2 {
+		t.Errorf("%d records", n)
+	}
+}
 
 func TestAllowedNameIsInstalledAndAnswered(t *testing.T) {
 	up := newUpstream(t, zone{

@@ -49,7 +49,7 @@ func TestAttackReplyFromAnotherPort(t *testing.T) {
 	}
 	defer attacker.Close()
 	up := newUpstream(t, nil)
-	up.script = func(q dnsmessage.Message, _ string) []dnsmessage.Message {
+	up.say(func(q dnsmessage.Message, _ string) []dnsmessage.Message {
 		bad := replyTo(q) // right in every respect but where it comes from
 		bad.Answers = []dnsmessage.Resource{a("ok.example.", "93.184.216.66", 60)}
 		if packed, err := bad.Pack(); err == nil {
@@ -61,7 +61,7 @@ func TestAttackReplyFromAnotherPort(t *testing.T) {
 		good := replyTo(q)
 		good.Answers = []dnsmessage.Resource{a("ok.example.", public, 60)}
 		return []dnsmessage.Message{good}
-	}
+	})
 	l := newLab(t, labNetwork, up, nil)
 	if got := addresses(l.ask(t, "ok.example.", dnsmessage.TypeA)); !slices.Equal(got, []string{public}) {
 		t.Errorf("answer %q, want that of the real upstream", got)
@@ -90,10 +90,10 @@ func TestAttackFloodOfForgedReplies(t *testing.T) {
 }
 
 func TestAttackUpstreamThatAsksUs(t *testing.T) {
-	var l *lab
-	up := newUpstream(t, nil)
-	up.script = func(q dnsmessage.Message, _ string) []dnsmessage.Message {
-		if len(up.received()) > 50 {
+	var served atomic.Pointer[lab]
+	up := newUpstream(t, func(q dnsmessage.Message, _ string) []dnsmessage.Message {
+		l := served.Load()
+		if len(l.up.received()) > 50 {
 			return nil
 		}
 		packed, err := q.Pack() // as an engine's resolver passes it on, id and all
@@ -105,8 +105,9 @@ func TestAttackUpstreamThatAsksUs(t *testing.T) {
 			return nil
 		}
 		return []dnsmessage.Message{reply}
-	}
-	l = newLab(t, labNetwork, up, nil)
+	})
+	l := newLab(t, labNetwork, up, nil)
+	served.Store(l)
 	if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure {
 		t.Errorf("rcode %s, want SERVFAIL", m.RCode)
 	}
@@ -120,13 +121,12 @@ func TestAttackUpstreamThatAsksUs(t *testing.T) {
 
 // Who learns the id of an open question has only the letters left to guess.
 func TestAttackAskingForTheIdOfAnOpenQuestion(t *testing.T) {
-	var l *lab
-	up := newUpstream(t, nil)
-	up.script = func(q dnsmessage.Message, _ string) []dnsmessage.Message {
+	var l atomic.Pointer[lab]
+	up := newUpstream(t, func(q dnsmessage.Message, _ string) []dnsmessage.Message {
 		decide := func(name dnsmessage.Name) action {
 			question := question{header: q.Header, q: q.Questions[0]}
 			question.q.Name = name
-			_, do := l.server.decide(question, &audit.Record{})
+			_, do := l.Load().server.decide(question, &audit.Record{})
 			return do
 		}
 		asked := q.Questions[0].Name
@@ -139,9 +139,9 @@ func TestAttackAskingForTheIdOfAnOpenQuestion(t *testing.T) {
 		m := replyTo(q)
 		m.Answers = []dnsmessage.Resource{a(asked.String(), public, 60)}
 		return []dnsmessage.Message{m}
-	}
-	l = newLab(t, labNetwork, up, func(o *Options) { o.MixCase = true })
-	l.ask(t, "a-name-that-will-have-an-upper-case-letter.wild.example.", dnsmessage.TypeA)
+	})
+	l.Store(newLab(t, labNetwork, up, func(o *Options) { o.MixCase = true }))
+	l.Load().ask(t, "a-name-that-will-have-an-upper-case-letter.wild.example.", dnsmessage.TypeA)
 	if len(up.received()) != 1 {
 		t.Errorf("%d questions arrived", len(up.received()))
 	}
