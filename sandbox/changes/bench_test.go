@@ -69,7 +69,8 @@ func largeProject(b *testing.B, repository, stale bool) string {
 	}
 	now := time.Now()
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "a"}} {
-		cmd := exec.Command(testenv.Program(b, "git"), args...)
+		// So many objects would be packed by a git of the background, while they are looked at.
+		cmd := exec.Command(testenv.Program(b, "git"), append([]string{"-c", "maintenance.auto=false", "-c", "gc.auto=0"}, args...)...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatal(err, string(out))

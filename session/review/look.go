@@ -152,8 +152,10 @@ func (l *look) line(line []byte, number int, note func(Kind, int, string)) {
 			note(Install, number, "an install runs or obeys it: "+shortened(text))
 		}
 	}
-	if host := hostOf(line); l.hosts != nil && host != "" && !l.hosts[host] && !registries.MatchString(host) {
-		note(Install, number, "an install takes packages from "+host+", which the lines around it did not name")
+	if l.hosts != nil {
+		if host := hostOf(line); host != "" && !l.hosts[host] && !registries.MatchString(host) {
+			note(Install, number, "an install takes packages from "+host+", which the lines around it did not name")
+		}
 	}
 	if bytes.HasPrefix(line, []byte("//go:generate ")) {
 		note(Build, number, "go generate runs it: "+shortened(line))
