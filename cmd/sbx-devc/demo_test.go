@@ -13,7 +13,7 @@ import (
 
 // builtProgram returns what scripts/build made. The running test binary is no
 // substitute: started with a command's name it would run the tests again.
-func builtProgram(t *testing.T) string {
+func builtProgram(t testing.TB) string {
 	t.Helper()
 	program, err := filepath.Abs("../../bin/sbx-devc")
 	if err == nil {

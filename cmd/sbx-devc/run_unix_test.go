@@ -31,7 +31,7 @@ type programRun struct {
 }
 
 // runProgram prepares a run in an empty project.
-func runProgram(t *testing.T, env []string, args ...string) *programRun {
+func runProgram(t testing.TB, env []string, args ...string) *programRun {
 	t.Helper()
 	e := enginetest.Connect(t)
 	enginetest.Carried(t)
@@ -48,7 +48,7 @@ func runProgram(t *testing.T, env []string, args ...string) *programRun {
 }
 
 // scripted is a model API that has the agent run one command.
-func scripted(t *testing.T, command string) (upstream string) {
+func scripted(t testing.TB, command string) (upstream string) {
 	t.Helper()
 	api := httptest.NewServer(&fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{command}}}}})
 	t.Cleanup(api.Close)
@@ -57,7 +57,7 @@ func scripted(t *testing.T, command string) (upstream string) {
 
 // begin starts the run. When the test ends, so does the run, and nothing is left
 // of it.
-func (r *programRun) begin(t *testing.T, prompt string) {
+func (r *programRun) begin(t testing.TB, prompt string) {
 	t.Helper()
 	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *programRun) said(t *testing.T) string {
 }
 
 // containers lists the run's, with further words for docker ps.
-func (r *programRun) containers(t *testing.T, flags ...string) []string {
+func (r *programRun) containers(t testing.TB, flags ...string) []string {
 	t.Helper()
 	args := append([]string{"ps", "-q", "--filter", "label=" + sandbox.LabelWorkspace + "=" + r.Dir}, flags...)
 	out, err := exec.Command("docker", args...).Output()

@@ -152,7 +152,7 @@ func lockedWithEscapes(t *testing.T) string {
 }
 
 // openTerminal opens a new terminal: what is written to it, master reads.
-func openTerminal(t *testing.T) (master, terminal *os.File) {
+func openTerminal(t testing.TB) (master, terminal *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
-// BenchmarkFromProcessStart compares one file, from the start of the process
-// to its end, with what the reference CLI needs to read (not check) the same.
+// BenchmarkFromProcessStart runs commands from the start of the process to its end:
+// the check of one file, and the time that the reference CLI takes to read (not
+// check) the same; a list of runs, and the engine's list of containers; a run's plan.
 func BenchmarkFromProcessStart(b *testing.B) {
 	dir := b.TempDir()
 	file := filepath.Join(dir, ".devcontainer", "devcontainer.json")
@@ -26,14 +27,24 @@ func BenchmarkFromProcessStart(b *testing.B) {
 			}
 		}
 	}
-	b.Run("validate", func(b *testing.B) {
-		program := filepath.Join("..", "..", "bin", "sbx-devc")
-		if _, err := os.Stat(program); err != nil {
-			b.Skipf("needs scripts/build: %v", err)
-		}
-		run(b, func() *exec.Cmd { return exec.Command(program, "validate", file) })
-	})
+	program := filepath.Join("..", "..", "bin", "sbx-devc")
+	if _, err := os.Stat(program); err != nil {
+		b.Skipf("needs scripts/build: %v", err)
+	}
+	env := append(os.Environ(), "XDG_STATE_HOME="+b.TempDir(), "ANTHROPIC_API_KEY=sk-ant-key-of-this-test")
+	for _, args := range [][]string{{"validate", file}, {"ls"}, {"run", dir, "--dry-run", "work"}} {
+		b.Run(args[0], func(b *testing.B) {
+			run(b, func() *exec.Cmd {
+				cmd := exec.Command(program, args...)
+				cmd.Env = env
+				return cmd
+			})
+		})
+	}
 	b.Run("peer-read-configuration", func(b *testing.B) {
 		run(b, func() *exec.Cmd { return testenv.Devcontainer(b, "read-configuration", "--workspace-folder", dir) })
+	})
+	b.Run("peer-docker-ps", func(b *testing.B) {
+		run(b, func() *exec.Cmd { return exec.Command(testenv.Program(b, "docker"), "ps") })
 	})
 }
