@@ -21,9 +21,7 @@ type File struct {
 	Lists    map[string][]byte // the files that its lists name with "@", by these names; nil = none
 	Settings *Accepted         // nil when a finding is an error
 	Findings []diag.Finding
-	// SandboxMode is one of SandboxModes, or "" where the file does not say. ReadOwnFile
-	// alone sets it.
-	SandboxMode string
+	Own      Own // ReadOwnFile alone sets it
 }
 
 // ErrLink reports a symbolic link in the place of a project's settings.
@@ -37,13 +35,12 @@ var ErrLink = errors.New("is a symbolic link")
 // may have put a link there, to be judged by a file of somebody else's or to have
 // that changed. So neither the file nor the folder may be a link, and the file
 // must be a regular one. Every other path is the user's word, and may be a pipe.
-func ReadFile(path string) (*File, error) { return readFile(path, nil) }
+func ReadFile(path string) (*File, error) { return readFile(path, false) }
 
-// ReadOwnFile is ReadFile for the user's own settings, which may also say whether runs
-// have a sandbox. No other file can: see SandboxModes.
-func ReadOwnFile(path string) (*File, error) { return readFile(path, SandboxModes) }
+// ReadOwnFile is ReadFile for the user's own settings, which may say more than others: see Own.
+func ReadOwnFile(path string) (*File, error) { return readFile(path, true) }
 
-func readFile(path string, sandboxModes []string) (*File, error) {
+func readFile(path string, own bool) (*File, error) {
 	project, err := projectInfo(path)
 	if err != nil {
 		return nil, err
@@ -68,7 +65,11 @@ func readFile(path string, sandboxModes []string) (*File, error) {
 	}
 	file := &File{Path: path, Source: source}
 	lists := file.keepLists(DirReader(filepath.Dir(path)))
-	file.Settings, file.SandboxMode, file.Findings = parse(path, source, lists, sandboxModes)
+	if own {
+		file.Settings, file.Findings = parse(path, source, lists, &file.Own)
+	} else {
+		file.Settings, file.Findings = parse(path, source, lists, nil)
+	}
 	return file, nil
 }
 

@@ -23,24 +23,23 @@ const (
 // is nil when a finding is an error; then the findings hold every error of
 // the file at once, sorted by position.
 func Parse(file string, src []byte, read FileReader) (*Accepted, []diag.Finding) {
-	accepted, _, findings := parse(file, src, read, nil)
-	return accepted, findings
+	return parse(file, src, read, nil)
 }
 
-// parse is Parse, and returns the sandbox mode of a file for which accepted lists some.
-func parse(file string, src []byte, read FileReader, accepted []string) (*Accepted, string, []diag.Finding) {
+// parse is Parse, and fills own, which is nil for files that are not the user's own.
+func parse(file string, src []byte, read FileReader, own *Own) (*Accepted, []diag.Finding) {
 	doc, findings := jsonc.Parse(file, src)
 	if doc == nil {
-		return nil, "", findings
+		return nil, findings
 	}
-	d := &decoder{doc: doc, read: read, findings: findings, places: map[string][]place{}, sandboxModes: accepted}
+	d := &decoder{doc: doc, read: read, findings: findings, places: map[string][]place{}, own: own}
 	s := d.settings(doc.Root)
 	policy := d.policy(s.Network)
 	diag.Sort(d.findings)
 	if diag.Worst(d.findings, diag.SeverityError) > 0 {
-		return nil, "", d.findings
+		return nil, d.findings
 	}
-	return &Accepted{*s, policy, d.places}, d.sandboxMode, d.findings
+	return &Accepted{*s, policy, d.places}, d.findings
 }
 
 // decoder walks the document once and collects what is wrong.
@@ -50,9 +49,7 @@ type decoder struct {
 	findings []diag.Finding
 	lines    int                // that list files have brought
 	places   map[string][]place // where the entries of a network list stand
-
-	sandboxModes []string // that the file may choose from; nil = none
-	sandboxMode  string
+	own      *Own               // nil = the file is not the user's own
 }
 
 func (d *decoder) settings(root *jsonc.Node) *Settings {
@@ -78,7 +75,8 @@ func (d *decoder) settings(root *jsonc.Node) *Settings {
 		},
 		"instructions": func(n *jsonc.Node) { s.Instructions = d.instructions(n) },
 		"image":        func(n *jsonc.Node) { d.nonEmpty(n, &s.Image) },
-		"sandbox_mode": func(n *jsonc.Node) { d.chooseSandbox(n) },
+		"sandbox_mode": func(n *jsonc.Node) { d.ownOnly(n, func(o *Own) { d.choice(n, &o.SandboxMode, SandboxModes...) }) },
+		"model":        func(n *jsonc.Node) { d.ownOnly(n, func(o *Own) { d.nonEmpty(n, &o.Model) }) },
 		"topology": func(n *jsonc.Node) {
 			d.choice(n, (*string)(&s.Topology), string(TopologySingle), string(TopologySidecar))
 		},

@@ -62,7 +62,7 @@ type commandGroup struct {
 func (a *app) commandGroups(c *cli.App) []commandGroup {
 	return []commandGroup{
 		{"The first hour", []*cobra.Command{
-			a.runCommand(), devfiles.InitCommand(c), a.doctorCommand(), a.loginCommand(), a.logoutCommand(), a.demoCommand(),
+			a.runCommand(), devfiles.InitCommand(c), a.doctorCommand(), a.loginCommand(), a.logoutCommand(), a.migrateCommand(), a.demoCommand(),
 		}},
 		{"Every day", []*cobra.Command{
 			a.lsCommand(), a.statusCommand(), a.attachCommand(), a.shellCommand(), a.execCommand(), a.stopCommand(), a.logsCommand(),

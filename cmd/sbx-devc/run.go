@@ -209,9 +209,12 @@ func (a *app) run(ctx context.Context, dir, shown, folder string, o runOptions) 
 	if err != nil {
 		return err
 	}
-	own, _, err := a.userLayers(shown, o.profile.name)
+	own, layers, err := a.userLayers(shown, o.profile.name)
 	if err != nil {
 		return a.planError(err)
+	}
+	for _, l := range layers { // the user's own file alone has one
+		o.agent.model = cmp.Or(o.agent.model, l.File.Own.Model)
 	}
 	project, err := session.ReadProject(dir)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func (a *app) sandboxChoice(o *runOptions, named string) (unconfined.Choice, err
 			return unconfined.Choice{}, a.planError(err)
 		}
 		if file != nil {
-			asked.Settings, asked.SettingsFile = file.SandboxMode, file.Path
+			asked.Settings, asked.SettingsFile = file.Own.SandboxMode, file.Path
 		}
 	}
 	choice, err := unconfined.Choose(asked)
@@ -126,6 +127,11 @@ func (a *app) runUnconfined(o runOptions, dir, folder string, choice unconfined.
 	program, err := unconfined.Find(project)
 	if err != nil {
 		return err
+	}
+	if _, file, err := a.ownSettings(dir); err != nil {
+		return a.planError(err)
+	} else if file != nil {
+		o.agent.model = cmp.Or(o.agent.model, file.Own.Model)
 	}
 	session := unconfined.Session{
 		Headless: !o.terminal.on, OutputFormat: o.output.format, Model: o.agent.model, MaxTurns: o.agent.maxTurns,

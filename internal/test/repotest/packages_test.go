@@ -162,6 +162,7 @@ var allowed = map[string][]string{
 	"session/recipe":             {"templates", "devcontainer", "devcontainer/dockerfile", "devcontainer/rights", "features", "imagebuild", "settings", "settings/trust", "internal/jsonc"},
 	"session/runs":               {"agent", "agent/conversation", "credproxy", "internal/filelock", "devcontainer", "firewall", "firewall/audit", "sandbox", "sandbox/kept", "settings", "templates/adopt", "templates/scaffold", "internal/engine", "internal/exitcode", "workspace", "workspace/copytree"},
 	"session/mcp":                {"settings"},
+	"session/migrate":            {"settings"},
 	"session/unconfined":         {"agent", "settings", "internal/exitcode"},
 	"session/secrets":            {"settings", "internal/exitcode"},
 	"session/amend":              {"firewall", "firewall/control", "sandbox", "session/recipe", "session/runs", "settings", "settings/trust", "templates", "templates/scaffold", "internal/engine", "internal/filelock", "workspace"},

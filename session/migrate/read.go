@@ -1,0 +1,187 @@
+package migrate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/org/claude-sandbox/settings"
+)
+
+// Bounds of what is read.
+const (
+	maxFile  = 16 << 20 // bytes; Claude keeps much in its file of state
+	maxItems = 500      // entries of one list
+)
+
+// Sources say where a configuration is.
+type Sources struct {
+	Claude  string // the user's folder of Claude Code
+	State   string // the file .claude.json
+	Project string // the folder of the project
+	// HasSecret reports whether the user's settings name a secret.
+	HasSecret func(name string) bool
+}
+
+// Item is a part of the configuration. Its words may be anybody's: show them as visible text.
+type Item struct {
+	What string // such as "model opus"
+	From string // the file
+	Why  string // it was left, or what became of it
+}
+
+// Plan is what the settings take.
+type Plan struct {
+	Take  settings.Settings // Network, Instructions, Env and MCP.Servers
+	Model string
+	Taken []Item
+	Left  []Item
+}
+
+func (p *Plan) take(from, what, why string)  { p.Taken = append(p.Taken, Item{what, from, why}) }
+func (p *Plan) leave(from, what, why string) { p.Left = append(p.Left, Item{what, from, why}) }
+func (p *Plan) unread(from string, err error) {
+	p.leave(from, "the file", "it cannot be read: "+err.Error())
+}
+
+// texts are the parts of Claude's folder that are only read.
+var texts = []string{"CLAUDE.md", "skills", "commands", "agents", "output-styles"}
+
+// Read reads a configuration. What cannot be read is left, with the reason.
+func Read(s Sources) *Plan {
+	p := &Plan{}
+	p.user(s)
+	p.state(s)
+	p.project(s.Project)
+	return p
+}
+
+func (p *Plan) user(s Sources) {
+	root, err := os.OpenRoot(s.Claude)
+	if err != nil {
+		return // there is none
+	}
+	defer root.Close()
+	for _, name := range texts {
+		if _, err := root.Stat(name); err == nil {
+			p.Take.Instructions = append(p.Take.Instructions, name)
+			p.take(filepath.Join(s.Claude, name), name, "Claude reads it in every run, as text")
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			p.leave(filepath.Join(s.Claude, name), name, "it leads out of your folder of Claude Code: put the text itself there")
+		}
+	}
+	file := filepath.Join(s.Claude, "settings.json")
+	switch text, err := read(root, "settings.json"); {
+	case err == nil:
+		p.settings(file, text)
+	case !errors.Is(err, fs.ErrNotExist):
+		p.unread(file, err)
+	}
+	for name, why := range map[string]string{
+		".credentials.json": "a login stays where it is, and is not read: 'sbx-devc login' keeps a key for runs",
+		"plugins":           "plugins bring programs and hooks of their own: install what you need in an image",
+		"hooks":             "hooks run on this machine; in the sandbox those of a project do with --project-settings",
+	} {
+		if _, err := root.Lstat(name); err == nil {
+			p.leave(filepath.Join(s.Claude, name), name, why)
+		}
+	}
+	slices.SortStableFunc(p.Left, func(a, b Item) int { return compare(a.From, b.From) })
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// state reads the user's MCP servers.
+func (p *Plan) state(s Sources) {
+	root, err := os.OpenRoot(filepath.Dir(s.State))
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	text, err := read(root, filepath.Base(s.State))
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			p.unread(s.State, err)
+		}
+		return
+	}
+	var state struct {
+		Servers  map[string]json.RawMessage `json:"mcpServers"`
+		Account  json.RawMessage            `json:"oauthAccount"`
+		Projects map[string]struct {
+			Servers map[string]json.RawMessage `json:"mcpServers"`
+		} `json:"projects"`
+	}
+	if err := json.Unmarshal(text, &state); err != nil {
+		p.unread(s.State, errNoJSON)
+		return
+	}
+	p.servers(s.State, state.Servers, s.HasSecret)
+	if state.Account != nil {
+		p.leave(s.State, "the account", "'sbx-devc login' keeps a key for runs; this one is not read")
+	}
+	for folder, of := range state.Projects {
+		if n := len(of.Servers); n > 0 && folder == s.Project {
+			p.leave(s.State, fmt.Sprintf("%d MCP servers of this project alone", n),
+				"your settings hold for all projects: name them in a file, for --mcp-config")
+		}
+	}
+}
+
+const obeyed = "it is in the project: --project-settings obeys it in the sandbox, and 'sbx-devc allow HOST' opens hosts there"
+
+// project names what is in the project, which is not taken.
+func (p *Plan) project(dir string) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	for _, f := range []struct{ name, why string }{
+		{"CLAUDE.md", "Claude reads the project's instructions in every run"},
+		{".claude/skills", "a run takes it when you trust the project: sbx-devc trust"},
+		{".claude/commands", "a run takes it when you trust the project: sbx-devc trust"},
+		{".claude/agents", "a run takes it when you trust the project: sbx-devc trust"},
+		{".claude/settings.json", obeyed},
+		{".claude/settings.local.json", obeyed},
+		{".mcp.json", "it is the project's: --project-mcp starts its servers in the sandbox"},
+	} {
+		if _, err := root.Lstat(filepath.FromSlash(f.name)); err == nil {
+			p.leave(filepath.Join(dir, filepath.FromSlash(f.name)), f.name, f.why)
+		}
+	}
+}
+
+// errNoJSON does not say what is there: it may be a secret.
+var errNoJSON = errors.New("it is not JSON as Claude Code has it")
+
+// read returns a regular file of a folder. A link that leads out of the folder is an error.
+func read(root *os.Root, name string) ([]byte, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // no pipe is waited for
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errors.New("it is no regular file"))
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("it is larger than %d MiB", maxFile>>20)
+	}
+	return text, err
+}

@@ -1,0 +1,106 @@
+package migrate
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/settings"
+)
+
+// server is an MCP server as Claude's file has it.
+type server struct {
+	Type    string            `json:"type"`
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+	URL     string            `json:"url"`
+}
+
+// servers takes the servers that the sandbox can start. Values of their variables become
+// references: of secrets there are names.
+func (p *Plan) servers(file string, all map[string]json.RawMessage, hasSecret func(string) bool) {
+	for _, name := range bounded(slices.Sorted(maps.Keys(all))) {
+		what := "MCP server " + clean(name)
+		var s server
+		if err := json.Unmarshal(all[name], &s); err != nil {
+			p.leave(file, what, errNoJSON.Error())
+			continue
+		}
+		taken, why, note := s.take(name, hasSecret)
+		if why != "" {
+			p.leave(file, what, why)
+			continue
+		}
+		p.Take.MCP.Servers = append(p.Take.MCP.Servers, taken)
+		p.take(file, what, note)
+	}
+}
+
+// take is the server for the sandbox, or why it is left.
+func (s server) take(name string, hasSecret func(string) bool) (taken settings.MCPServer, why, note string) {
+	switch {
+	case !serverForm.MatchString(name):
+		return taken, "its name cannot be one: letters, digits, _ and -, at most 64", ""
+	case s.URL != "" || s.Type != "" && s.Type != "stdio":
+		return taken, "it is reached by HTTP: put it into a file for --mcp-config, open its host with --allow, " +
+			"and give its key with --secret", ""
+	case s.Command == "" || strings.ContainsAny(s.Command, "/\\ "):
+		return taken, "it is a program of this machine, which the sandbox does not have: put it into the image, " +
+			"and name it without a folder", ""
+	case slices.Contains([]string{"docker", "podman"}, s.Command):
+		return taken, "there is no engine in the sandbox", ""
+	case hidesSecret(s.Args):
+		return taken, "an argument looks like a secret: give it as a variable, ${NAME}, and the value with --secret NAME=SOURCE", ""
+	}
+	taken = settings.MCPServer{Name: name, Command: s.Command, Args: s.Args}
+	var missing []string
+	for _, variable := range slices.Sorted(maps.Keys(s.Env)) {
+		value := s.Env[variable]
+		if !envName.MatchString(variable) {
+			return taken, "the name of one of its variables cannot be one in a settings file", ""
+		}
+		if taken.Env == nil {
+			taken.Env = map[string]string{}
+		}
+		if inertValue.MatchString(value) {
+			taken.Env[variable] = value
+			continue
+		}
+		reference := variable // a value that is none already is taken for a secret
+		if of, ok := referenceOf(value); ok {
+			reference = of
+		}
+		taken.Env[variable] = "${" + reference + "}"
+		if !hasSecret(reference) {
+			missing = append(missing, fmt.Sprintf(`{"name": "%s", "from": "op://VAULT/ITEM/FIELD"}`, reference))
+		}
+	}
+	if len(missing) > 0 {
+		return taken, "its variables may hold secrets, whose values stay where they are: put " + strings.Join(missing, ", ") +
+			` with the real source into "secrets" of your settings, and migrate again`, ""
+	}
+	if preset := presetOf[s.Command]; preset != "" {
+		note = "it fetches packages: --preset " + preset + ", unless the image has them"
+	}
+	return taken, "", note
+}
+
+// referenceOf is the name in "${NAME}" or "${NAME:-default}"; the default is dropped.
+func referenceOf(value string) (name string, ok bool) {
+	inner, ok := strings.CutPrefix(value, "${")
+	if !ok || !strings.HasSuffix(inner, "}") {
+		return "", false
+	}
+	name, _, _ = strings.Cut(strings.TrimSuffix(inner, "}"), ":-")
+	return name, envName.MatchString(name)
+}
+
+// hidesSecret reports whether arguments hold what looks like a secret, or too much to say.
+func hidesSecret(args []string) bool {
+	const most = 4096
+	line := strings.Join(args, " ")
+	return len(line) > most || redactor.CommandLine(args, 4*most) != line
+}
