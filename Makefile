@@ -65,6 +65,10 @@ test-slow: setup build ## attacks that wait for minutes, and every system call o
 	SBX_ATTACK_SLOW=1 go test -count=1 -timeout 15m -run 'TestAttacks$$' ./internal/test/attack
 	SBX_ALL_FAULTS=1 go test -count=1 -timeout 60m -run TestFaultsInSystemCalls ./cmd/sbx-init
 
+.PHONY: test-many
+test-many: setup build ## ten runs at once on one repository
+	SBX_TEST_RUNS=10 go test -count=1 -timeout 20m -run '^TestSeveralRunsOnCopiesOfAUser$$' ./cmd/sbx-devc
+
 # Neither netfilter's sockets nor seccomp exist under this emulator.
 .PHONY: test-arm64
 test-arm64: ## what needs no kernel of its own, as arm64 programs under qemu-aarch64-static (Debian: qemu-user-static); minutes
