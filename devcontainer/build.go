@@ -28,7 +28,8 @@ var dockerfileName = regexp.MustCompile(`(?i)^((docker|container)file([.-].+)?|.
 // is judged as one that builds it would be.
 func bareDockerfile(file string, src []byte) *Project {
 	config, _ := jsonc.Parse("", []byte(`{"build": {"dockerfile": "Dockerfile"}}`))
-	p := &Project{Config: config, Dockerfile: jsonc.Text(file, src), base: filepath.Dir(file), Bare: true}
+	p := &Project{Texts: Texts{Config: config, Dockerfile: jsonc.Text(file, src)}, Location: Location{base: filepath.Dir(file)},
+		Bare: true}
 	p.understand()
 	return p
 }

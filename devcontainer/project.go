@@ -17,9 +17,21 @@ import (
 )
 
 // Project is one configuration with what lies around it. Make one with Load,
-// Open or Parse. Documents that do not exist are nil; a text document
-// (Dockerfile, Compose files) has no Root.
+// Open or Parse.
 type Project struct {
+	Texts
+	Location
+	Meaning
+	Org    *org.Policy    // the organisation's policy; nil without one
+	Syntax []diag.Finding // of all documents
+	Gaps   []gap          // what is named and was not looked at
+	Bare   bool           // a Dockerfile alone; Config is made up
+	work   *budget.Budget // how many mounts and Features others may bring
+}
+
+// Texts are the files of a configuration. Those that do not exist are nil; a text
+// (Dockerfile, Compose files) has no Root.
+type Texts struct {
 	Config     *jsonc.Document    // devcontainer.json; its Root is nil when it is not well formed
 	Settings   *jsonc.Document    // sandbox.jsonc next to it
 	Policy     *settings.Accepted // what Settings says; nil also when it is not valid
@@ -28,37 +40,35 @@ type Project struct {
 	Dockerfile *jsonc.Document    // what build.dockerfile, dockerFile or the Compose service names
 	Compose    []*jsonc.Document  // what dockerComposeFile names, in its order
 
-	// Org is the organisation's policy; nil without one.
-	Org *org.Policy
+	metadata map[string]*jsonc.Document // of local Features, by id
+	more     []*jsonc.Document          // files that those above name
+}
 
+// Location is where a configuration lies.
+type Location struct {
 	// Tree is the repository; nil when nothing is known around the file, as
 	// for standard input. Then rules say nothing about what is missing.
-	Tree Tree
-	Dir  string // folder of the configuration in Tree; "." is its root
-	Home string // project folder in Tree: the one that is opened as workspace
+	Tree     Tree
+	Dir      string // folder of the configuration in Tree; "." is its root
+	Home     string // project folder in Tree: the one that is opened as workspace
+	Folder   string // name of the configuration's folder; "" when it is not known
+	HomeName string // name of the project's folder on this machine; "" when it is not known
+	name     string // base name of the configuration in Tree
+	base     string // folder of the configuration as the user named it
+}
 
-	// What the files say. It is worked out once, when they are read.
+// Meaning is what the files say. It is worked out once, when they are read.
+type Meaning struct {
 	Build     *Build         // the Dockerfile as it is built; nil without one
 	Composed  *Composed      // what Compose says; nil without it
 	RunArgs   []rights.Arg   // what runArgs says
 	BuildArgs []rights.Arg   // what build.options says
 	Rights    []rights.Right // what the container gets, in whichever notation
-
-	Bare     bool                       // a Dockerfile alone; Config is made up
-	work     *budget.Budget             // how many mounts and Features others may bring
-	metadata map[string]*jsonc.Document // of local Features, by id
-	more     []*jsonc.Document          // files that those above name
-	Syntax   []diag.Finding             // of all documents
-	Gaps     []gap                      // what is named and was not looked at
-	Folder   string                     // name of the configuration's folder; "" when it is not known
-	HomeName string                     // name of the project's folder on this machine; "" when it is not known
-	name     string                     // base name of the configuration in Tree
-	base     string                     // folder of the configuration as the user named it
 }
 
 // Parse makes a Project of a devcontainer.json alone. file is only quoted.
 func Parse(file string, src []byte) *Project {
-	p := &Project{base: filepath.Dir(file)}
+	p := &Project{Location: Location{base: filepath.Dir(file)}}
 	p.config(file, src)
 	p.understand()
 	return p
@@ -75,7 +85,7 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	if dockerfileName.MatchString(path.Base(name)) {
 		return bareDockerfile(file, src), nil
 	}
-	p := &Project{Tree: tree, Dir: path.Dir(name), name: path.Base(name), base: filepath.Dir(file)}
+	p := &Project{Location: Location{Tree: tree, Dir: path.Dir(name), name: path.Base(name), base: filepath.Dir(file)}}
 	p.Home = projectFolder(p.Dir)
 	if p.Dir != "." {
 		p.Folder = path.Base(p.Dir)
