@@ -1,0 +1,66 @@
+package repotest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// maxFields is how many fields a struct may have outside tests. More are several
+// concepts, which are types that functions take alone.
+const maxFields = 20
+
+// wide are the structs with more, which are formats or lists of wishes: they are filled in
+// one place and read field by field.
+var wide = map[string]string{
+	"sandbox.Options": "what a user may ask of a run",
+	"sandbox.Result":  "what a run's summary says",
+	"changes.Change":  "a file of changes.json",
+}
+
+func TestStructsAreOneConcept(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (e.Name() == ".git" || e.Name() == "testdata"):
+			return filepath.SkipDir
+		case e.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			s, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			id := file.Name.Name + "." + spec.Name.Name
+			if fields := s.Fields.NumFields(); fields > maxFields && wide[id] == "" {
+				t.Errorf("%s in %s has %d fields: split it by concept", id, name, fields)
+			}
+			seen[id] = true
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range wide {
+		if !seen[id] {
+			t.Errorf("%s is no struct any more", id)
+		}
+	}
+}
