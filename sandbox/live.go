@@ -49,7 +49,8 @@ func (r *run) noteLive() error {
 	if r.host.LiveDir == "" {
 		return nil
 	}
-	note := liveRun{ID: r.plan.ID, Folder: r.plan.Folder(), Engine: r.engine.Host(), PID: os.Getpid()}
+	note := liveRun{ID: r.plan.ID, Folder: r.plan.Folder(), Engine: r.engine.Host(), PID: os.Getpid(),
+		Secrets: len(r.plan.Secrets) > 0 || r.finder != nil}
 	for _, p := range r.plan.Project.Placeholders {
 		if rel, err := filepath.Rel(note.Folder, p.Path); err == nil {
 			p.Path = rel
@@ -58,7 +59,6 @@ func (r *run) noteLive() error {
 	}
 	if r.host.Kept != nil {
 		note.Kept, note.Persist, note.WorkDir = r.host.Kept.Dir(), r.plan.asked.Persist, r.plan.Agent.WorkingDir
-		note.Secrets = len(r.plan.Secrets) > 0
 	}
 	var err error
 	if note.StateDir, err = filepath.Abs(r.host.StateDir); err == nil {

@@ -76,12 +76,33 @@ const twoCommits = `git checkout -q -b work && echo two >>sub/a.txt && git commi
 // A run is killed outright, with everything that its agent committed in a volume.
 // The next start takes the commits before the volume goes.
 func TestCommitsOfAKilledRunAreKept(t *testing.T) {
-	r := startCommitting(t, twoCommits+` && touch committed; sleep 600`)
+	const canary = "c4nary-Killed-55aa90"
+	source := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(source, []byte(canary), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := startCommitting(t, `echo "$CANARY"; echo "$CANARY" >&2; `+twoCommits+` && touch committed; sleep 600`, "--secret", "CANARY=file:"+source)
 	until(t, "the agent has committed", func() bool { return exists(filepath.Join(r.project, "committed")) })
 	if err := r.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = r.Wait()
+	hasNot := func(when string) { // the volumes and containers of the run, its folder, and what is said
+		t.Helper()
+		where := []string{filepath.Dir(r.state())}
+		for _, id := range r.containers(t, "-a") {
+			out, err := exec.Command("docker", "inspect", "--format", "{{json .}} {{range .Mounts}}\n{{.Source}}{{end}}", id).CombinedOutput()
+			if err != nil || strings.Contains(string(out), canary) {
+				t.Errorf("%s: the container has it: %v", when, err)
+			}
+			where = append(where, strings.Split(string(out), "\n")[1:]...)
+		}
+		args := append([]string{"-rlI", "-e", canary, "--exclude-dir=project"}, where...)
+		if out, _ := exec.Command("grep", args...).Output(); len(out) > 0 {
+			t.Errorf("%s: the secret is in %s", when, out)
+		}
+	}
+	hasNot("killed")
 	// A start that cannot keep the commits keeps the volume, and says so once.
 	runs, err := filepath.Glob(filepath.Join(r.state(), "runs", "*"))
 	if err != nil || len(runs) != 1 {
@@ -110,6 +131,10 @@ func TestCommitsOfAKilledRunAreKept(t *testing.T) {
 	}
 	if left := r.containers(t, "-a"); len(left) > 0 {
 		t.Errorf("containers are left: %q", left)
+	}
+	hasNot("cleaned up")
+	if _, _, said := r.shell(t, r.project, found[1]+" </dev/null"); !strings.Contains(said, "not all searched for secrets") {
+		t.Errorf("nothing is said of the secret: %s", said)
 	}
 	if code, out, problem := r.shell(t, r.project, found[1]); code != exitOK || out != "sbx/"+found[2]+"\n" {
 		t.Fatalf("%s ends with %d: %s%s", found[1], code, out, problem)

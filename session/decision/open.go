@@ -179,7 +179,7 @@ func earlier(c gitdir.Commits, shown map[string]bool) (found []review.Earlier) {
 	}
 	if c.Unsearched {
 		found = append(found, review.Earlier{Path: c.Branch, Finding: review.Finding{Kind: review.NotShown,
-			Text: "not all of its commits were searched for the values of secrets"}})
+			Text: "not all searched for secrets"}})
 	}
 	return found
 }
