@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,6 +94,30 @@ func TestAttackNameInABurstOfOthers(t *testing.T) {
 	}
 	if !slices.ContainsFunc(l.audit(), func(r audit.Record) bool { return r.Name == "secret.leak.test" }) {
 		t.Error("the name in the burst is not recorded")
+	}
+}
+
+// Attack: so many questions at once that what they hold takes the firewall's memory.
+func TestAttackQuestionsAtOnce(t *testing.T) {
+	hold := make(chan struct{})
+	var held atomic.Int64
+	l := newLab(t, labNetwork, newUpstream(t, okZone().script), func(o *Options) {
+		o.Record = func(audit.Record) error {
+			held.Add(1)
+			<-hold
+			return nil
+		}
+	})
+	t.Cleanup(func() { close(hold) }) // before the server is waited for
+	for end := time.Now().Add(20 * time.Second); held.Load() < maxInFlight && time.Now().Before(end); {
+		flood(t, l, 100)
+	}
+	flood(t, l, 200) // these must wait in the socket
+	for end := time.Now().Add(200 * time.Millisecond); held.Load() == maxInFlight && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if n := held.Load(); n != maxInFlight {
+		t.Errorf("%d questions are held at once, want %d", n, maxInFlight)
 	}
 }
 
