@@ -64,7 +64,7 @@ func connectBy(ctx context.Context, getenv func(string) string) (*Engine, error)
 	for i, c := range w.candidates {
 		e, err := connect(ctx, c)
 		if err == nil {
-			err = e.fits(ctx, w)
+			err = e.fits(ctx, w, c)
 		}
 		if err == nil {
 			if c.podman && !w.explicit && w.runtime == "auto" && answers(ctx, w.candidates[i+1:]) {
@@ -80,13 +80,18 @@ func connectBy(ctx context.Context, getenv func(string) string) (*Engine, error)
 	return nil, unavailable(failures, getenv)
 }
 
-// fits refuses an engine of another kind than the user wants.
-func (e *Engine) fits(ctx context.Context, w wanted) error {
-	if w.runtime == "auto" {
+// fits refuses an engine of another kind than the user wants, and a Podman without root
+// that he did not name: Docker may be there as well.
+func (e *Engine) fits(ctx context.Context, w wanted, c candidate) error {
+	if w.runtime == "auto" && (w.explicit || !c.podman) {
 		return nil
 	}
-	podman, _, err := e.kind(ctx)
-	if err == nil && podman != (w.runtime == "podman") {
+	podman, rootless, err := e.kind(ctx)
+	switch {
+	case err != nil:
+	case rootless:
+		err = errRootless
+	case w.runtime != "auto" && podman != (w.runtime == "podman"):
 		err = fmt.Errorf("this is no %s, which --runtime or %s asks for", w.runtime, RuntimeVariable)
 	}
 	if err != nil {
@@ -154,6 +159,8 @@ func denied(err error) bool {
 func unavailable(failures []error, getenv func(string) string) error {
 	err := fmt.Errorf("%w: %w", ErrUnavailable, telling(failures))
 	switch {
+	case errors.Is(err, errRootless):
+		return diag.WithHint(err, "%s", diag.HintOf(errRootless))
 	case getenv(RuntimeVariable) == "podman" && getenv("DOCKER_HOST") == "":
 		return diag.WithHint(err, "start it with 'sudo systemctl start podman.socket', or take another engine with --runtime auto")
 	case strings.HasPrefix(getenv("DOCKER_HOST"), "ssh://"):

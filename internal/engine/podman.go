@@ -24,13 +24,16 @@ import (
 func (e *Engine) podman(ctx context.Context) (bool, error) {
 	podman, rootless, err := e.kind(ctx)
 	if rootless && err == nil {
-		err = diag.WithHint(errors.New("this Podman does not run as root, which is not supported: the agent could not write to "+
-			"the project, and limits might not hold"),
-			"use the Podman of root (sudo systemctl start podman.socket, then run this as root with "+
-				"DOCKER_HOST=unix:///run/podman/podman.sock), or Docker")
+		err = errRootless
 	}
 	return podman, err
 }
+
+// errRootless reports a Podman without root.
+var errRootless = diag.WithHint(errors.New("this Podman does not run as root, which is not supported: the agent could not write to "+
+	"the project, and limits might not hold"),
+	"use the Podman of root (sudo systemctl start podman.socket, then run this as root with "+
+		"DOCKER_HOST=unix:///run/podman/podman.sock), or Docker")
 
 // kind reports whether the engine is Podman, and one without root. A Podman that does
 // not say is one.

@@ -3,8 +3,11 @@ package engine
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -76,5 +79,53 @@ func TestRootlessPodmanIsRefused(t *testing.T) {
 		}
 		e.Close()
 		server.Close()
+	}
+}
+
+// Podman comes first, and one without root does not stand in Docker's way.
+func TestPodmanComesFirst(t *testing.T) {
+	for rootless, want := range map[bool]string{false: "podman", true: "docker"} {
+		dir := t.TempDir()
+		serve := func(name, components string) {
+			t.Helper()
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			socket, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Api-Version", "1.41")
+				w.Header().Set("Content-Type", "application/json")
+				switch {
+				case strings.HasSuffix(r.URL.Path, "/version"):
+					_, _ = io.WriteString(w, `{"ApiVersion": "1.41", "Components": [{"Name": "`+components+`"}]}`)
+				case strings.HasSuffix(r.URL.Path, "/info"):
+					_ = json.NewEncoder(w).Encode(map[string]bool{"Rootless": rootless})
+				}
+			})}
+			go func() { _ = server.Serve(socket) }()
+			t.Cleanup(func() { _ = server.Close() })
+		}
+		serve("podman/podman.sock", "Podman Engine")
+		serve("docker.sock", "Engine")
+		variables := []string{"XDG_RUNTIME_DIR", dir, "DOCKER_CONFIG", dir}
+		e, err := connectBy(t.Context(), env(variables...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(e.Host(), "podman"); got != (want == "podman") || (e.Note() != "") != got {
+			t.Errorf("rootless %v: %s, %q", rootless, e.Host(), e.Note())
+		}
+		e.Close()
+		e, err = connectBy(t.Context(), env(append(variables, RuntimeVariable, "podman")...))
+		if (err != nil) != rootless || rootless && !strings.Contains(diag.HintOf(err), "sudo systemctl start podman.socket") {
+			t.Errorf("rootless %v: %v, %q", rootless, err, diag.HintOf(err))
+		}
+		if err == nil {
+			e.Close()
+		}
 	}
 }
