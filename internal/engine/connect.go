@@ -31,6 +31,7 @@ type Engine struct {
 	client *client.Client
 	host   string // the address that answered, for example "unix:///var/run/docker.sock"
 	note   string
+	ssh    *sshDialer // nil = not over ssh
 
 	asking sync.Mutex
 	known  *client.ServerVersionResult // what server returned
@@ -40,7 +41,12 @@ type Engine struct {
 func (e *Engine) Host() string { return e.host }
 
 // Close releases idle connections.
-func (e *Engine) Close() error { return e.client.Close() }
+func (e *Engine) Close() error {
+	if e.ssh != nil {
+		defer e.ssh.close()
+	}
+	return e.client.Close()
+}
 
 // Remote reports whether the address leads to another machine, which has not the files
 // of this one. A local one may do so, too, and does not say it: see package sandbox.
@@ -115,6 +121,7 @@ func answers(ctx context.Context, list []candidate) bool {
 }
 
 func connect(ctx context.Context, to candidate) (*Engine, error) {
+	e := &Engine{host: to.host}
 	options := []client.Opt{client.WithAPIVersionFromEnv()}
 	switch {
 	case strings.HasPrefix(to.host, "ssh://"):
@@ -122,7 +129,8 @@ func connect(ctx context.Context, to candidate) (*Engine, error) {
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, client.WithHost("tcp://engine"), client.WithDialContext(dialSSH(args)))
+		e.ssh = &sshDialer{args: args}
+		options = append(options, client.WithHost("tcp://engine"), client.WithDialContext(e.ssh.dial))
 	case to.certs != "":
 		file := func(name string) string {
 			name = filepath.Join(to.certs, name)
@@ -135,17 +143,17 @@ func connect(ctx context.Context, to candidate) (*Engine, error) {
 	default:
 		options = append(options, client.WithHost(to.host))
 	}
-	c, err := client.New(options...)
-	if err != nil {
+	var err error
+	if e.client, err = client.New(options...); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	if _, err := c.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
-		c.Close()
+	if _, err := e.client.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
+		e.Close()
 		return nil, err
 	}
-	return &Engine{client: c, host: to.host}, nil
+	return e, nil
 }
 
 // denied reports whether the socket is there and not for this user. The client

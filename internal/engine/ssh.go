@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -52,59 +53,101 @@ func sshCommand(address string, podman bool) ([]string, error) {
 	return append(args, "system", "dial-stdio"), nil
 }
 
-// dialSSH returns a connection to the engine over the standard streams of ssh.
-func dialSSH(args []string) func(context.Context, string, string) (net.Conn, error) {
-	return func(ctx context.Context, _, _ string) (net.Conn, error) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		c := &sshConn{cmd: exec.Command(args[0], args[1:]...)} // it lives as long as the connection, and not as ctx
-		ownGroup(c.cmd)
-		c.cmd.Stderr = &c.said
-		var err error
-		if c.in, err = c.cmd.StdinPipe(); err != nil {
-			return nil, err
-		}
-		if c.out, err = c.cmd.StdoutPipe(); err != nil {
-			return nil, err
-		}
-		if err := c.cmd.Start(); err != nil {
-			return nil, diag.WithHint(err, "install ssh: the engine's address begins with ssh://")
-		}
-		return c, nil
+// sshDialer makes connections to an engine over the standard streams of ssh.
+type sshDialer struct {
+	args []string
+	mu   sync.Mutex
+	open []*sshConn // all that it made
+}
+
+func (d *sshDialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c := &sshConn{cmd: exec.Command(d.args[0], d.args[1:]...)} // it lives as long as the connection, and not as ctx
+	ownGroup(c.cmd)
+	c.cmd.Stderr = &c.said
+	var err error
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if c.out, err = c.cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, diag.WithHint(err, "install ssh: the engine's address begins with ssh://")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open = append(d.open, c)
+	return c, nil
+}
+
+// close ends every program: the client closes the connections that it knows to be idle,
+// and one may become so a moment later.
+func (d *sshDialer) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.open {
+		_ = c.Close()
 	}
 }
 
 // sshConn is a connection through a program. It knows no deadlines, which the
 // engine's client does not set on connections.
 type sshConn struct {
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  io.ReadCloser
-	said lastWords
-	once sync.Once
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   io.ReadCloser
+	said  lastWords
+	heard atomic.Bool // the engine has said something
+	once  sync.Once
 }
+
+// sshEnd is how long a program may take to end whose output has ended.
+const sshEnd = 2 * time.Second
 
 func (c *sshConn) Read(p []byte) (int, error) {
 	n, err := c.out.Read(p)
-	if text := c.said.String(); err != nil && n == 0 && text != "" {
-		err = fmt.Errorf("ssh: %s", text)
+	if n > 0 {
+		c.heard.Store(true)
 	}
-	return n, err
+	return n, c.reason(err)
 }
 
-func (c *sshConn) Write(p []byte) (int, error) { return c.in.Write(p) }
+func (c *sshConn) Write(p []byte) (int, error) {
+	n, err := c.in.Write(p)
+	return n, c.reason(err)
+}
+
+// reason is why a connection failed: ssh says it where it did not get to the engine.
+func (c *sshConn) reason(err error) error {
+	if err == nil || c.heard.Load() {
+		return err
+	}
+	c.end(sshEnd)
+	if text := c.said.String(); text != "" {
+		return fmt.Errorf("ssh: %s", text)
+	}
+	return err
+}
 
 // CloseWrite ends what this side says.
 func (c *sshConn) CloseWrite() error { return c.in.Close() }
 
 func (c *sshConn) Close() error {
+	c.end(0)
+	return nil
+}
+
+// end ends the program, after a time in which it may do so by itself.
+func (c *sshConn) end(after time.Duration) {
 	c.once.Do(func() {
 		_ = c.in.Close()
-		_ = c.cmd.Process.Kill()
+		kill := time.AfterFunc(after, func() { _ = c.cmd.Process.Kill() })
+		defer kill.Stop()
 		_ = c.cmd.Wait()
 	})
-	return nil
 }
 
 func (c *sshConn) LocalAddr() net.Addr              { return sshAddr{} }
