@@ -97,7 +97,11 @@ func (p *Project) chooseImage(o *sandbox.Options) (err error) {
 	if o.User.Image != "" {
 		return nil
 	}
-	if p.Choice, err = images.Choose(p.Dir, p.Recipe, notAccepted(*o)); err != nil {
+	dir, err := realPath(p.Dir)
+	if err != nil {
+		return exitcode.With(exitcode.NoInput, err)
+	}
+	if p.Choice, err = images.Choose(dir, p.Recipe, notAccepted(*o)); err != nil {
 		return planError(err)
 	}
 	o.Image = p.Choice.Name

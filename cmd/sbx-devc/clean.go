@@ -3,17 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/progress"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/session/volumes"
@@ -24,6 +28,7 @@ import (
 type cleanOptions struct {
 	dryRun      bool
 	allProjects bool
+	images      bool
 	profile     string // of which to remove what is kept, and nothing else
 }
 
@@ -42,12 +47,18 @@ func (a *app) cleanCommand() *cobra.Command {
   content stay. They are mount points while a container uses the project; the next
   start of a dev container makes them again.
 
+--images removes images as well that runs built here: that of DIR's dev container,
+those of projects whose folders are gone, and the default image and the firewall's of
+other versions. With --all-projects it removes those of every project and template. The
+next run builds what it needs.
+
 --profile NAME removes what the profile keeps of all projects, and nothing else: its
 settings stay. --all-projects removes the caches of every project, also of those that are gone.
 Nothing is removed while a container uses the project.
 
-Exit code 0: they are gone; 66: DIR is missing; 69: the container engine does not
-answer; 73: something could not be removed; 75: a container uses it.`,
+Where the container engine does not answer, only the empty folders are removed.
+
+Exit code 0: they are gone; 66: DIR is missing; 73: something could not be removed; 75: a container uses it.`,
 		Example: `  sbx-devc clean --dry-run
   sbx-devc clean`,
 		Args: cobra.MaximumNArgs(1),
@@ -60,6 +71,7 @@ answer; 73: something could not be removed; 75: a container uses it.`,
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list what would be removed, with sizes, and remove nothing")
 	cmd.Flags().BoolVar(&o.allProjects, "all-projects", false, "remove the caches of all of your projects")
+	cmd.Flags().BoolVar(&o.images, "images", false, "remove images that runs built as well: the project's, and old ones")
 	cmd.Flags().StringVar(&o.profile, "profile", "", "remove what this profile keeps")
 	return cmd
 }
@@ -99,11 +111,18 @@ func (a *app) clean(ctx context.Context, dir string, o cleanOptions) error {
 				return err
 			}
 		}
-		removed, err = a.cleanVolumes(ctx, e, real(dir), o)
+		if removed, err = a.cleanVolumes(ctx, e, real(dir), o); err == nil && o.images {
+			var images int
+			images, err = a.cleanImages(ctx, e, real(dir), o)
+			removed += images
+		}
 		return err
 	})
-	if err != nil {
+	switch code, why := exitcode.Of(err, exitInternal); {
+	case err != nil && code != exitUnavailable:
 		return err
+	case err != nil: // no container of it runs either
+		fmt.Fprintf(a.stderr, "sbx-devc: note: caches, old programs and images stay: %s\n", visible.Line(why.Error()))
 	}
 	folders, verb := scaffold.Folder(dir).EmptyFolders(), "would remove"
 	if !o.dryRun {
@@ -171,6 +190,56 @@ func (a *app) cleanVolumes(ctx context.Context, e *engine.Engine, dir string, o 
 		fmt.Fprintf(a.stderr, "sbx-devc: removed %s\n", what)
 	}
 	return len(all), nil
+}
+
+// cleanImages removes images that runs built, or lists them, and returns how many there
+// are.
+func (a *app) cleanImages(ctx context.Context, e *engine.Engine, dir string, o cleanOptions) (int, error) {
+	known, err := a.knownProjects(ctx, e)
+	if err != nil {
+		return 0, err
+	}
+	all, err := images.Spare(ctx, e, dir, known, o.allProjects)
+	if err != nil {
+		return 0, err
+	}
+	for _, image := range all {
+		what := fmt.Sprintf("the image %s, %s", image.Name, progress.Size(image.Bytes))
+		verb := "would remove"
+		if !o.dryRun {
+			verb = "removed"
+			if err := e.ImageRemove(ctx, image.Name); err != nil { // a container has it
+				fmt.Fprintf(a.stderr, "sbx-devc: note: %s stays: %v\n", what, err)
+				continue
+			}
+		}
+		fmt.Fprintf(a.stderr, "sbx-devc: %s %s\n", verb, what)
+	}
+	return len(all), nil
+}
+
+// knownProjects are those that have runs or caches, or that the user has accepted.
+func (a *app) knownProjects(ctx context.Context, e *engine.Engine) (known []string, err error) {
+	own, err := a.ownFolder()
+	if err != nil {
+		return nil, err
+	}
+	accepted, err := accept.List(own)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range accepted {
+		known = append(known, p.Project)
+	}
+	cache, err := images.CacheDir()
+	if err != nil {
+		return nil, exitWith(exitInternal, err)
+	}
+	caches, err := volumes.Store{Engine: e, Dir: cache}.List(ctx, volumes.Cache)
+	for _, v := range caches {
+		known = append(known, v.Project())
+	}
+	return slices.AppendSeq(known, maps.Keys(a.runs().Projects())), err
 }
 
 // unused refuses a project that a container has mounted: to remove a place of a

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,4 +57,60 @@ func TestCleanRemovesEmptyFoldersOnly(t *testing.T) {
 func exists(name string) bool {
 	_, err := os.Lstat(name)
 	return !errors.Is(err, os.ErrNotExist)
+}
+
+// clean --images names the images that runs built for the project, for projects that are
+// gone, and in other versions; those of projects that are there, and other people's, stay.
+func TestCleanNamesTheImagesOfRuns(t *testing.T) {
+	e := enginetest.Connect(t)
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	dirs := map[string]string{"here": real(t.TempDir()), "there": real(t.TempDir()), "gone": real(t.TempDir()), "unknown": "/nowhere/" + filepath.Base(t.TempDir())}
+	for _, name := range []string{"there", "gone"} {
+		if code, _, said := call(t, "init", "--yes", dirs[name]); code != 0 { // which accepts its files
+			t.Fatal(said)
+		}
+	}
+	if err := os.RemoveAll(dirs["gone"]); err != nil {
+		t.Fatal(err)
+	}
+	base, tags := standIn(t, "clean-images"), map[string]string{}
+	for name, dir := range dirs {
+		sum := sha256.Sum256([]byte(dir))
+		tags[name] = fmt.Sprintf("sbx-devc-project-%x:latest", sum[:8])
+	}
+	tags["another version"], tags["somebody's"] = "claude-sandbox-default:0123456789abcdef", "claude-sandbox-default:mine"
+	tags["a template's"] = "claude-sandbox-claude-node:0123456789abcdef"
+	for _, tag := range tags {
+		if err := e.Tag(t.Context(), base, tag); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = e.ImageRemove(context.WithoutCancel(t.Context()), tag) })
+	}
+	for _, c := range []struct{ flags, named string }{
+		{"--images", "here gone another version"}, {"--images --all-projects", "here there gone unknown another version a template's"}, {"", ""},
+	} {
+		code, _, said := call(t, append([]string{"clean", "--dry-run", dirs["here"]}, strings.Fields(c.flags)...)...)
+		if code != 0 {
+			t.Fatalf("%s: exit %d: %s", c.flags, code, said)
+		}
+		for name, tag := range tags {
+			if got := strings.Contains(said, "would remove the image "+tag); got != strings.Contains(c.named, name) {
+				t.Errorf("clean %s: %s, %s: named %v\n%s", c.flags, name, tag, got, said)
+			}
+		}
+	}
+}
+
+// Without an engine clean removes what it can, and says what stays.
+func TestCleanWithoutAnEngine(t *testing.T) {
+	dir := real(t.TempDir())
+	if code, _, said := call(t, "init", "--yes", dir); code != 0 {
+		t.Fatal(said)
+	}
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "nobody"))
+	code, _, said := call(t, "clean", dir)
+	if code != 0 || !strings.Contains(said, "note: caches, old programs and images stay: ") || exists(filepath.Join(dir, ".husky")) {
+		t.Errorf("exit %d: %s", code, said)
+	}
 }

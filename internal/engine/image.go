@@ -117,3 +117,23 @@ func (e *Engine) ImageRemove(ctx context.Context, ref string) error {
 	_, err := e.client.ImageRemove(ctx, ref, client.ImageRemoveOptions{PruneChildren: true})
 	return wrap(err, "removing image", ref)
 }
+
+// NamedImage is one name of an image that the engine has.
+type NamedImage struct {
+	Name  string // with its tag
+	Bytes int64  // of the image with all of its layers
+}
+
+// Images lists the images that have a name, one entry for each.
+func (e *Engine) Images(ctx context.Context) (all []NamedImage, err error) {
+	r, err := e.client.ImageList(ctx, client.ImageListOptions{})
+	if err != nil {
+		return nil, wrap(err, "listing images", "of the engine")
+	}
+	for _, image := range r.Items {
+		for _, name := range image.RepoTags {
+			all = append(all, NamedImage{name, image.Size})
+		}
+	}
+	return all, nil
+}

@@ -34,6 +34,7 @@ type Choice struct {
 // that init would choose, or else the default one. r is nil where the project has no
 // dev container; notAccepted says, as half a sentence, why its content must not be taken;
 // "" = its user has accepted it. Nothing is built or asked for.
+// dir is absolute, so that each project has an image of its own.
 func Choose(dir string, r *recipe.Recipe, notAccepted string) (Choice, error) {
 	switch {
 	case r == nil:
@@ -47,7 +48,7 @@ func Choose(dir string, r *recipe.Recipe, notAccepted string) (Choice, error) {
 	case r.Image != "" && len(r.Features) == 0:
 		return Choice{Name: r.Image, Why: "the image is the one of the project's dev container, " + r.File + without(r), recipe: r}, nil
 	}
-	c := Choice{Name: "sbx-devc-project-" + short([]byte(dir)), Why: "the image is the one of the project's dev container, ", recipe: r}
+	c := Choice{Name: projectName(dir), Why: "the image is the one of the project's dev container, ", recipe: r}
 	if r.Image != "" {
 		c.Why += r.File
 	} else {
