@@ -118,9 +118,10 @@ lint: setup build cross ## gofmt, vet, staticcheck, actionlint, shellcheck, cros
 	git ls-files -z scripts .ci features templates/src | xargs -0 grep -lZE '^#!.*sh$$|^# shellcheck shell=' | xargs -0 shellcheck -x
 
 .PHONY: cross
-cross: ## compile sbx-devc for the other systems it runs on
+cross: ## compile sbx-devc for the other systems it runs on, and tests for Windows, which has the least of unix
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build -buildvcs=false -o /dev/null ./cmd/sbx-devc
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build -buildvcs=false -o /dev/null ./cmd/sbx-devc
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet -buildtag ./cmd/sbx-devc/... ./action
 
 .PHONY: clean
 clean: ## remove what build wrote; installed tools stay

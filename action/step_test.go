@@ -3,13 +3,17 @@ package action_test
 import (
 	"bytes"
 	"fmt"
+	"net"
+	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +21,8 @@ import (
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
+
+const testKey = "sk-ant-api03-not-a-real-key-0123456789"
 
 // programDir is where program builds; TestMain makes and removes it.
 var programDir string
@@ -231,4 +237,36 @@ func TestTokensOfARealRunAreNotInItsLog(t *testing.T) {
 	if text, err := os.ReadFile(transcripts[0]); err != nil || bytes.Contains(text, []byte("ghp_")) || !bytes.Contains(text, []byte("[redacted]")) {
 		t.Errorf("the transcript, %v:\n%s", err, text)
 	}
+}
+
+// bridgeGateway is the address of this machine on the engine's default
+// network: the first one of its subnet, which some engines do not spell out.
+func bridgeGateway(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "docker", "network", "inspect", "-f", "{{(index .IPAM.Config 0).Subnet}}", "bridge").Output()
+	if err != nil {
+		testenv.Missing(t, "a container engine", err.Error())
+	}
+	subnet, err := netip.ParsePrefix(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return subnet.Masked().Addr().Next().String()
+}
+
+// countingServer serves on address and counts its requests.
+func countingServer(t *testing.T, address string) (hostPort string, hits *atomic.Int64) {
+	t.Helper()
+	listener, err := net.Listen("tcp4", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits = &atomic.Int64{}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		hits.Add(1)
+		fmt.Fprintln(w, "hello")
+	})}}
+	server.Start()
+	t.Cleanup(server.Close)
+	return listener.Addr().String(), hits
 }

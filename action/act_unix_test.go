@@ -1,3 +1,5 @@
+//go:build unix
+
 package action_test
 
 import (
@@ -5,16 +7,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,8 +20,6 @@ import (
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
-
-const testKey = "sk-ant-api03-not-a-real-key-0123456789"
 
 // forged is what a hostile agent would say last: it tries to end the output's
 // value and to command the runner.
@@ -360,80 +356,4 @@ func (in actIn) run(t *testing.T, upstream, with string) actRun {
 		r.transcript = string(text)
 	}
 	return r
-}
-
-// sourceTree copies what a checkout of this repository holds, so that the
-// Action is installed as a consumer gets it: without anything built.
-func sourceTree(t *testing.T, to string) string {
-	t.Helper()
-	const root = ".."
-	for name := range strings.SplitSeq(command(t, root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), "\x00") {
-		info, err := os.Lstat(filepath.Join(root, name))
-		if name == "" || err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, name), text, info.Mode().Perm())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return to
-}
-
-func command(t *testing.T, dir, name string, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s %v: %v", name, args, err)
-	}
-	return string(out)
-}
-
-func read(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// bridgeGateway is the address of this machine on the engine's default
-// network: the first one of its subnet, which some engines do not spell out.
-func bridgeGateway(t *testing.T) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "docker", "network", "inspect", "-f", "{{(index .IPAM.Config 0).Subnet}}", "bridge").Output()
-	if err != nil {
-		testenv.Missing(t, "a container engine", err.Error())
-	}
-	subnet, err := netip.ParsePrefix(strings.TrimSpace(string(out)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return subnet.Masked().Addr().Next().String()
-}
-
-// countingServer serves on address and counts its requests.
-func countingServer(t *testing.T, address string) (hostPort string, hits *atomic.Int64) {
-	t.Helper()
-	listener, err := net.Listen("tcp4", net.JoinHostPort(address, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hits = &atomic.Int64{}
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		hits.Add(1)
-		fmt.Fprintln(w, "hello")
-	})}}
-	server.Start()
-	t.Cleanup(server.Close)
-	return listener.Addr().String(), hits
 }
