@@ -20,7 +20,7 @@ import (
 // screen: over a run's terminal, and over the engine's own to the same container.
 func BenchmarkKeystroke(b *testing.B) {
 	r := runProgram(b, nil)
-	r.Args = []string{r.Path, "run", "--shell"}
+	r.Args = []string{r.Path, "run", "--shell", "--no-cache"}
 	ours := newTypist(b, r.Cmd)
 	ours.until("agent@")
 	ids := r.containers(b, "--filter", "label="+sandbox.LabelRole+"=agent")
@@ -103,9 +103,9 @@ func BenchmarkRunMemory(b *testing.B) {
 			most := map[int]int{}
 			for b.Loop() {
 				clear(most)
-				r := runProgram(b, []string{scripted(b, "seq 1000")})
+				r := runProgram(b, []string{scripted(b, "seq 1000")}, "--no-cache")
 				if onTerminal {
-					r.Args = []string{r.Path, "run", "--shell"}
+					r.Args = []string{r.Path, "run", "--shell", "--no-cache"}
 					t := newTypist(b, r.Cmd)
 					t.until("agent@")
 					t.press("seq 100000; echo it is re''ady\r")
