@@ -68,6 +68,10 @@ func usageError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		var known []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if line := replacement(cmd, unknown.GetSpecifiedName()); line != "" {
+			hint = line + "; " + hint
+			break
+		}
 		hint = Suggestion(unknown.GetSpecifiedName(), "--", known) + hint
 	case errors.As(err, &value):
 		if kind := KindOfValue(value.GetFlag().Value.Type()); kind != "" {
@@ -75,6 +79,10 @@ func usageError(cmd *cobra.Command, err error) error {
 		}
 	case !errors.As(err, &argument):
 	case cmd.HasAvailableSubCommands():
+		if line := replacedArgument(argument.args[0]); line != "" && !cmd.HasParent() {
+			hint = line + "; " + hint
+			break
+		}
 		hint = Suggestion(argument.args[0], "", commandNames(cmd)) + hint
 	default:
 		hint = "usage: " + cmd.UseLine() + "; " + hint
