@@ -12,12 +12,16 @@ import (
 
 	"github.com/org/claude-sandbox/action"
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
-func (a *app) actionCommand() *cobra.Command {
+func actionCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "action",
 		Short: "Steps of the GitHub Action; called by action.yml",
@@ -27,7 +31,7 @@ func (a *app) actionCommand() *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{
 			Use:         "run",
-			Annotations: map[string]string{annotationOwnOutput: "files say the same"},
+			Annotations: map[string]string{cli.AnnotationOwnOutput: "files say the same"},
 			Short:       "Run the agent from the step's INPUT_* variables and write outputs and summary",
 			Example:     "  sbx-devc action run    # in a step of action.yml",
 			Long: `Run the agent as the workflow's step asks, from the INPUT_* variables of
@@ -36,26 +40,26 @@ docs/action.md, and write $GITHUB_OUTPUT and $GITHUB_STEP_SUMMARY in every case.
 Exit code 0: the agent did its work; 130 or 143: cancelled by a signal; 1:
 everything else, and the output "conclusion" says what.`,
 			Args: cobra.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error { return a.actionRun(cmd.Context()) },
+			RunE: func(cmd *cobra.Command, _ []string) error { return actionRun(cmd.Context(), a) },
 		},
 		&cobra.Command{
 			Use:     "cleanup",
 			Short:   "Remove what a killed run left behind",
 			Example: "  sbx-devc action cleanup    # in a step of action.yml",
 			Args:    cobra.NoArgs,
-			RunE:    func(cmd *cobra.Command, _ []string) error { return a.actionCleanup(cmd.Context()) },
+			RunE:    func(cmd *cobra.Command, _ []string) error { return actionCleanup(cmd.Context(), a) },
 		},
 	)
 	return cmd
 }
 
-func (a *app) actionRun(ctx context.Context) error {
+func actionRun(ctx context.Context, a *cli.App) error {
 	// In addition to the context, which only says that some signal came.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	runner := actionRunner{action.Sandboxed{Getenv: a.getenv}}
-	conclusion := action.Run(ctx, action.Options{Getenv: a.getenv, Stdout: a.stdout, Runner: runner, Now: time.Now})
+	runner := actionRunner{action.Sandboxed{Getenv: a.Getenv}}
+	conclusion := action.Run(ctx, action.Options{Getenv: a.Getenv, Stdout: a.Stdout, Runner: runner, Now: time.Now})
 	if conclusion == agent.Success {
 		return nil
 	}
@@ -63,23 +67,23 @@ func (a *app) actionRun(ctx context.Context) error {
 		select {
 		case s := <-signals:
 			if n, ok := s.(syscall.Signal); ok {
-				return exitWith(128+int(n), nil)
+				return exitcode.With(128+int(n), nil)
 			}
 		default:
 		}
 	}
-	return exitWith(exitFailed, nil) // the log says why
+	return exitcode.With(exitcode.Failed, nil) // the log says why
 }
 
 // cleanupBudget bounds the clean-up: a workflow that was cancelled waits for it.
 const cleanupBudget = time.Minute
 
-func (a *app) actionCleanup(ctx context.Context) error {
+func actionCleanup(ctx context.Context, a *cli.App) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupBudget)
 	defer cancel()
-	a.runs().Reap(ctx)
+	projects.Runs(a).Reap(ctx)
 	action.Cleanup(ctx, action.CleanupOptions{
-		Getenv: a.getenv, Stdout: a.stdout,
+		Getenv: a.Getenv, Stdout: a.Stdout,
 		Remove: func(ctx context.Context, id string) error {
 			e, err := engine.Connect(ctx)
 			if errors.Is(err, engine.ErrUnavailable) {
@@ -99,7 +103,7 @@ func (a *app) actionCleanup(ctx context.Context) error {
 type actionRunner struct{ action.Runner }
 
 func (r actionRunner) Run(ctx context.Context, job action.Job) (action.Report, error) {
-	if err := unknownVariables(os.Environ(), nil); err != nil {
+	if err := run.UnknownVariables(os.Environ(), nil); err != nil {
 		err = diag.WithHint(err, "the Action takes inputs, and of these variables SBX_DEVC_UPSTREAM alone: unset it in the step's env")
 		return action.Report{Outcome: agent.Outcome{Conclusion: action.ConfigError, Message: err.Error()}}, err
 	}

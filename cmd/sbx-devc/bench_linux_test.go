@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -59,7 +60,7 @@ type typist struct {
 
 // newTypist starts a program on a terminal of its own.
 func newTypist(b *testing.B, cmd *exec.Cmd) *typist {
-	master, terminal := openTerminal(b)
+	master, terminal := testenv.Terminal(b)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/session/runs"
@@ -19,7 +20,7 @@ import (
 // stays, and nothing is touched while a container has the project.
 func TestCleanRemovesEmptyFoldersOnly(t *testing.T) {
 	e := enginetest.Connect(t)
-	dir := real(t.TempDir())
+	dir := projects.Real(t.TempDir())
 	if code, _, said := call(t, "init", "--yes", dir); code != 0 {
 		t.Fatal(said)
 	}
@@ -65,7 +66,7 @@ func TestCleanNamesTheImagesOfRuns(t *testing.T) {
 	e := enginetest.Connect(t)
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	dirs := map[string]string{"here": real(t.TempDir()), "there": real(t.TempDir()), "gone": real(t.TempDir()), "unknown": "/nowhere/" + filepath.Base(t.TempDir())}
+	dirs := map[string]string{"here": projects.Real(t.TempDir()), "there": projects.Real(t.TempDir()), "gone": projects.Real(t.TempDir()), "unknown": "/nowhere/" + filepath.Base(t.TempDir())}
 	for _, name := range []string{"there", "gone"} {
 		if code, _, said := call(t, "init", "--yes", dirs[name]); code != 0 { // which accepts its files
 			t.Fatal(said)
@@ -104,7 +105,7 @@ func TestCleanNamesTheImagesOfRuns(t *testing.T) {
 
 // Without an engine clean removes what it can, and says what stays.
 func TestCleanWithoutAnEngine(t *testing.T) {
-	dir := real(t.TempDir())
+	dir := projects.Real(t.TempDir())
 	if code, _, said := call(t, "init", "--yes", dir); code != 0 {
 		t.Fatal(said)
 	}

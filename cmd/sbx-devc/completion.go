@@ -7,6 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/checks"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/user"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/session/runs"
@@ -17,7 +22,8 @@ import (
 // completeValues tells the shell which words stand at a flag, or in the place
 // of an argument, where only some can. Elsewhere it offers files, as it does by
 // itself.
-func (a *app) completeValues(root *cobra.Command) {
+func completeValues(a *cli.App, root *cobra.Command) {
+	profiles := func() []string { return profileWords(a) }
 	fixed := func(words ...string) func() []string { return func() []string { return words } }
 	for command, flags := range map[string]map[string]func() []string{
 		"init":      {"template": templates.IDs, "topology": fixed("single", "sidecar"), "preset": firewall.PresetNames},
@@ -29,25 +35,25 @@ func (a *app) completeValues(root *cobra.Command) {
 		"effective": {"format": fixed("text", "json")},
 		"run": {
 			"network": fixed("none", "allowlist", "audit", "host"), "preset": firewall.PresetNames, "workspace": fixed(settings.WorkspaceModes...),
-			"output-format": fixed(outputFormats[1:]...), "profile": a.profileWords, "resume": a.runWords(ended),
-			"model": fixed("opus", "sonnet", "haiku"), runtimeFlag: engine.Runtimes,
+			"output-format": fixed(run.OutputFormats[1:]...), "profile": profiles, "resume": runWords(a, ended),
+			"model": fixed("opus", "sonnet", "haiku"), connect.RuntimeFlag: engine.Runtimes,
 		},
-		"doctor":           {runtimeFlag: engine.Runtimes},
-		"attach":           {"": a.runWords(going)},
-		"exec":             {"": a.runWords(going)},
-		"shell":            {"": a.runWords(going)},
-		"stop":             {"": a.runWords(going)},
-		"status":           {"": a.runWords(every)},
-		"logs":             {"": a.runWords(every)},
-		"report":           {"": a.runWords(ended), "format": fixed("text", "json", "markdown", "html")},
-		"diff":             {"": a.runWords(ended)},
-		"review":           {"": a.runWords(ended)},
-		"apply":            {"": a.runWords(ended)},
-		"discard":          {"": a.runWords(ended)},
-		"clean":            {"profile": a.profileWords},
-		"settings show":    {"profile": a.profileWords, "network": fixed("none", "allowlist", "audit", "host"), "preset": firewall.PresetNames},
-		"profile show":     {"": a.profileWords},
-		"profile validate": {"": a.profileWords},
+		"doctor":           {connect.RuntimeFlag: engine.Runtimes},
+		"attach":           {"": runWords(a, going)},
+		"exec":             {"": runWords(a, going)},
+		"shell":            {"": runWords(a, going)},
+		"stop":             {"": runWords(a, going)},
+		"status":           {"": runWords(a, every)},
+		"logs":             {"": runWords(a, every)},
+		"report":           {"": runWords(a, ended), "format": fixed("text", "json", "markdown", "html")},
+		"diff":             {"": runWords(a, ended)},
+		"review":           {"": runWords(a, ended)},
+		"apply":            {"": runWords(a, ended)},
+		"discard":          {"": runWords(a, ended)},
+		"clean":            {"profile": profiles},
+		"settings show":    {"profile": profiles, "network": fixed("none", "allowlist", "audit", "host"), "preset": firewall.PresetNames},
+		"profile show":     {"": profiles},
+		"profile validate": {"": profiles},
 		"preset":           {"": firewall.PresetNames},
 		"policy learn":     {"format": fixed("diff", "flags", "lines"), "include": fixed("denied", "private", "data")},
 		"policy presets":   {"": firewall.PresetNames},
@@ -81,9 +87,9 @@ func ended(r runs.Run) bool { return r.Result != runs.Running }
 const maxRunWords = 20
 
 // runWords are the names and ids of the runs that a command takes, of all projects.
-func (a *app) runWords(takes func(runs.Run) bool) func() []string {
+func runWords(a *cli.App, takes func(runs.Run) bool) func() []string {
 	return func() (words []string) {
-		for _, r := range a.runs().List("") {
+		for _, r := range projects.Runs(a).List("") {
 			if len(words) < maxRunWords && takes(r) {
 				words = append(words, cmp.Or(r.Name, r.ID))
 			}
@@ -93,8 +99,8 @@ func (a *app) runWords(takes func(runs.Run) bool) func() []string {
 }
 
 // profileWords are the names of the profiles; none when they cannot be read.
-func (a *app) profileWords() (names []string) {
-	rows, err := a.profiles()
+func profileWords(a *cli.App) (names []string) {
+	rows, err := user.Profiles(a)
 	if err != nil {
 		return nil
 	}

@@ -5,10 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/demo"
 )
 
-func (a *app) demoCommand() *cobra.Command {
+func demoCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "demo",
 		Short:   "Show the main job: a repository, its dev container, and Claude Code behind the firewall",
@@ -22,23 +23,24 @@ With ANTHROPIC_API_KEY set the model is real. Without it a scripted stand-in for
 the Messages API drives the same Claude Code through the same three commands.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d := &demo.Demo{Out: a.stdout, Getenv: a.getenv, Self: a.self, Run: a.call}
+			d := &demo.Demo{Out: a.Stdout, Getenv: a.Getenv, Self: a.Self,
+				Run: func(ctx context.Context, c demo.Call) int { return callSelf(ctx, a, c) }}
 			return d.Show(cmd.Context())
 		},
 	}
 }
 
-// call carries out one of our own commands.
-func (a *app) call(ctx context.Context, c demo.Call) int {
+// callSelf carries out one of our own commands.
+func callSelf(ctx context.Context, a *cli.App, c demo.Call) int {
 	child := *a
 	if c.Stdin != nil {
-		child.stdin = c.Stdin
+		child.Stdin = c.Stdin
 	}
 	if c.Stdout != nil {
-		child.stdout = c.Stdout
+		child.Stdout = c.Stdout
 	}
 	if c.Getenv != nil {
-		child.getenv = c.Getenv
+		child.Getenv = c.Getenv
 	}
-	return child.main(ctx, c.Args)
+	return cli.Main(ctx, &child, root, c.Args)
 }

@@ -160,7 +160,7 @@ func (w *walk) step(line, sign string, while func()) string {
 		w.t.Fatalf("%s: %v\n%s%s", line, err, out.text.String(), w.answers())
 	}
 	typed, _, _ := strings.Cut(line, " ||")
-	w.steps = append(w.steps, fmt.Sprintf("%s %.1f s", firstWords(typed), time.Since(begin).Seconds()))
+	w.steps = append(w.steps, fmt.Sprintf("%.80s %.1f s", strings.Join(strings.Fields(typed), " "), time.Since(begin).Seconds()))
 	w.words += len(strings.Fields(line))
 	return out.text.String()
 }

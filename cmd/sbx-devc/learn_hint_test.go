@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
@@ -23,12 +25,12 @@ func TestLearnHintWorksAsPrinted(t *testing.T) {
 		"elsewhere": {true, false}, "elsewhere without settings": {false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state, project := t.TempDir(), filepath.Join(real(t.TempDir()), "a project's folder")
+			state, project := t.TempDir(), filepath.Join(projects.Real(t.TempDir()), "a project's folder")
 			if err := os.MkdirAll(filepath.Join(project, ".devcontainer"), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			if c.settings {
-				if err := os.WriteFile(filepath.Join(project, defaultSettings), []byte(`{"network": {"mode": "audit"}}`), 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(project, projects.DefaultSettings), []byte(`{"network": {"mode": "audit"}}`), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -38,13 +40,13 @@ func TestLearnHintWorksAsPrinted(t *testing.T) {
 			}
 			const id = "20260102-000000-aaaaaa"
 			record := audit.Record{Verdict: firewall.Allow, Layer: audit.LayerDNS, Name: "docs.example.com", Rule: firewall.RuleUnlisted}
-			run := filepath.Join(state, "sbx-devc", "runs", id)
-			if err := os.MkdirAll(run, 0o755); err != nil {
+			folder := filepath.Join(state, "sbx-devc", "runs", id)
+			if err := os.MkdirAll(folder, 0o755); err != nil {
 				t.Fatal(err)
 			}
 			line := `{"ts":"2026-01-02T00:00:00Z","verdict":"allow","layer":"dns","name":"docs.example.com","rule":"` + firewall.RuleUnlisted + `"}` + "\n"
 			for file, text := range map[string]string{"audit.jsonl": line, "policy.json": `{"network": {"mode": "audit"}}`} {
-				if err := os.WriteFile(filepath.Join(run, file), []byte(text), 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -54,7 +56,7 @@ func TestLearnHintWorksAsPrinted(t *testing.T) {
 			}}
 			policy, _ := firewall.NewPolicy(firewall.Network{Mode: firewall.ModeAudit})
 			egress := report.New([]audit.Record{record}, policy)
-			a.report(&sandbox.Result{ID: id, Folder: project, SettingsFolder: project, Egress: egress}, firewall.ModeAudit)
+			run.Report(a.cli(), &sandbox.Result{ID: id, Folder: project, SettingsFolder: project, Egress: egress}, firewall.ModeAudit)
 			said := regexp.MustCompile(`(?m)lacks for this: sbx-devc (.*)$`).FindStringSubmatch(stderr.String())
 			if said == nil {
 				t.Fatalf("no hint: %s", stderr.String())

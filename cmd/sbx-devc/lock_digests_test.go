@@ -66,7 +66,7 @@ func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
 		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}
 		d := newDigests(t, func(text string) { out.WriteString(text + "\n") })
 		if err := devfiles.LockUpdate(t.Context(), a.cli(), scaffold.Folder(p.dir), d); err != nil {
-			a.printError(err)
+			a.cli().PrintError(err)
 			code, _ = exitcode.Of(err, exitInternal)
 		}
 		text, err := os.ReadFile(path)

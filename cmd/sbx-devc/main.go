@@ -31,6 +31,6 @@ func main() {
 	if err != nil {
 		self = os.Args[0]
 	}
-	app := &app{self: self, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: found.Getenv, hand: found.Hand}
-	os.Exit(app.main(ctx, os.Args[1:]))
+	app := &cli.App{Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: found.Getenv, Hand: found.Hand}
+	os.Exit(cli.Main(ctx, app, root, os.Args[1:]))
 }

@@ -7,11 +7,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/user"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
+	"github.com/org/claude-sandbox/internal/shellword"
 )
 
-func (a *app) manCommand() *cobra.Command {
+func manCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
 		Short:   "Write the manual pages into a folder",
@@ -22,13 +26,13 @@ func (a *app) manCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !filekind.IsFolder(args[0]) {
 				err := fmt.Errorf("there is no folder %s", args[0])
-				return exitWith(exitNoInput, diag.WithHint(err, "mkdir -p %s", shellWord(args[0])))
+				return exitcode.With(exitcode.NoInput, diag.WithHint(err, "mkdir -p %s", shellword.Quote(args[0])))
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // a page has no date: the same program writes the same pages
-			header := &doc.GenManHeader{Source: "sbx-devc " + programVersion(), Manual: "sbx-devc"}
+			header := &doc.GenManHeader{Source: "sbx-devc " + user.ProgramVersion(), Manual: "sbx-devc"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
-				return exitWith(exitCantWrite, errors.Join(errors.New("writing the manual pages"), err))
+				return exitcode.With(exitcode.CantWrite, errors.Join(errors.New("writing the manual pages"), err))
 			}
 			return nil
 		},

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/workspace/gitdir"
@@ -110,7 +111,7 @@ func (r *reviewedRun) devc(args ...string) int {
 	}}
 	done := func() {}
 	if r.answers != "" {
-		master, terminal := openTerminal(r.t)
+		master, terminal := testenv.Terminal(r.t)
 		a.stdin, a.stderr = terminal, terminal
 		read := make(chan []byte)
 		go func() {

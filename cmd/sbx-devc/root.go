@@ -3,45 +3,49 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/org/claude-sandbox/cmd/sbx-devc/changes"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/checks"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/devfiles"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/history"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/image"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/policy"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/user"
 )
 
 // root makes the commands, in the order of the help text.
-func root(c *cli.App) *cobra.Command {
-	a := &app{stdin: c.Stdin, stdout: c.Stdout, stderr: c.Stderr, getenv: c.Getenv, self: c.Self, args: c.Args, hand: c.Hand}
+func root(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sbx-devc",
-		Version:       programVersion(),
+		Version:       user.ProgramVersion(),
 		Short:         "Let Claude Code work freely in a sandbox that it cannot undo",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
-	for _, group := range a.commandGroups(c) {
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	for _, group := range commandGroups(a) {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
 		for _, cmd := range group.commands {
 			cmd.GroupID = group.title
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(a.manCommand())
-	chooseRuntime(root)
+	root.AddCommand(manCommand(a))
+	connect.ChooseRuntime(root)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(cli.HelpCommand())
-	a.completeValues(root)
+	completeValues(a, root)
 	root.SetHelpCommandGroupID(aboutGroup)
 	root.SetCompletionCommandGroupID(aboutGroup)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	cli.ShapeHelp(root, c.Columns())
+	cli.ShapeHelp(root, a.Columns())
 	if c, _, err := root.Find([]string{"completion"}); err == nil { // a shell that it does not know is an error, not a page of help
 		c.Args, c.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
@@ -59,24 +63,27 @@ type commandGroup struct {
 }
 
 // commandGroups are all commands, by the moments at which people need them.
-func (a *app) commandGroups(c *cli.App) []commandGroup {
+func commandGroups(a *cli.App) []commandGroup {
 	return []commandGroup{
 		{"The first hour", []*cobra.Command{
-			a.runCommand(), devfiles.InitCommand(c), a.doctorCommand(), a.loginCommand(), a.logoutCommand(), a.migrateCommand(), a.demoCommand(),
+			run.Command(a), devfiles.InitCommand(a), user.DoctorCommand(a), user.LoginCommand(a),
+			user.LogoutCommand(a), user.MigrateCommand(a), demoCommand(a),
 		}},
 		{"Every day", []*cobra.Command{
-			a.lsCommand(), a.statusCommand(), a.attachCommand(), a.shellCommand(), a.execCommand(), a.stopCommand(), a.logsCommand(),
-			a.reviewCommand(), a.diffCommand(), a.applyCommand(), a.discardCommand(), a.usageCommand(), a.cleanCommand(),
+			history.LsCommand(a), history.StatusCommand(a), run.AttachCommand(a), run.ShellCommand(a),
+			run.ExecCommand(a), history.StopCommand(a), history.LogsCommand(a),
+			changes.ReviewCommand(a), changes.DiffCommand(a), changes.ApplyCommand(a), changes.DiscardCommand(a),
+			history.UsageCommand(a), history.CleanCommand(a),
 		}},
 		{"Hosts", []*cobra.Command{
-			policy.AllowCommand(c), policy.DenyCommand(c), policy.PresetCommand(c), policy.ReportCommand(c), policy.Command(c),
+			policy.AllowCommand(a), policy.DenyCommand(a), policy.PresetCommand(a), policy.ReportCommand(a), policy.Command(a),
 		}},
-		{"Settings", []*cobra.Command{a.settingsCommand(), a.profileCommand(), a.trustCommand()}},
+		{"Settings", []*cobra.Command{user.SettingsCommand(a), user.ProfileCommand(a), user.TrustCommand(a)}},
 		{"Dev container files", []*cobra.Command{
-			checks.ValidateCommand(c), checks.FixCommand(c), checks.ExplainCommand(c), checks.RulesCommand(c), checks.EffectiveCommand(c),
-			devfiles.UpdateCommand(c), devfiles.DriftCommand(c), devfiles.LockCommand(c), devfiles.TemplatesCommand(c),
+			checks.ValidateCommand(a), checks.FixCommand(a), checks.ExplainCommand(a), checks.RulesCommand(a), checks.EffectiveCommand(a),
+			devfiles.UpdateCommand(a), devfiles.DriftCommand(a), devfiles.LockCommand(a), devfiles.TemplatesCommand(a),
 		}},
-		{"Images", []*cobra.Command{a.sandboxCommand(c), image.Command(c)}},
-		{aboutGroup, []*cobra.Command{a.versionCommand(), a.actionCommand()}},
+		{"Images", []*cobra.Command{user.SandboxCommand(a), image.Command(a)}},
+		{aboutGroup, []*cobra.Command{user.VersionCommand(a), actionCommand(a)}},
 	}
 }

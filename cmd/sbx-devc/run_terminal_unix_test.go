@@ -244,7 +244,7 @@ func TestTheSupervisorOfATerminalIsKilled(t *testing.T) {
 	t.Parallel()
 	s, r := onScreen(t, fakeapi.Script{}, "--shell; echo code=$?; stty -a | grep -o ' icanon'")
 	s.expect("agent@")
-	out, err := exec.Command("pgrep", "-f", r.Path+" run --shell --"+clientFlag).Output()
+	out, err := exec.Command("pgrep", "-f", r.Path+" run --shell --supervise-for").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

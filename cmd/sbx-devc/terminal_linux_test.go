@@ -2,15 +2,12 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
@@ -39,7 +36,7 @@ func TestAttackARepositorysFilesDriveTheTerminal(t *testing.T) {
 		{"init", dir, "--dry-run", "--force"}, {"fix", "--diff", file}, {"validate", dir}, {"effective", dir}, {"effective", "--offline", keys},
 		{"lock", locked}, {"lock", "--check", locked}, {"drift", locked}, {"update", "--check", locked}, {"image", "pull", "--dir", locked},
 	} {
-		master, terminal := openTerminal(t)
+		master, terminal := testenv.Terminal(t)
 		a := &app{stdin: strings.NewReader(""), stdout: terminal, stderr: terminal, getenv: func(string) string { return "" }}
 		read := make(chan []byte)
 		go func() {
@@ -66,7 +63,7 @@ func TestAttackJSONDrivesTheTerminal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(run, "summary.json"), []byte(`{"folder": "/x", "sessionId": "a\u009b2J\u202eb"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	master, terminal := openTerminal(t)
+	master, terminal := testenv.Terminal(t)
 	a := &app{stdin: strings.NewReader(""), stdout: terminal, stderr: terminal, getenv: func(name string) string {
 		return map[string]string{"XDG_STATE_HOME": state}[name]
 	}}
@@ -82,34 +79,10 @@ func TestAttackJSONDrivesTheTerminal(t *testing.T) {
 	}
 }
 
-// TestAttackACommandsModesStay: a command whose input is a pipe leaves the terminal with
-// hidden letters, and with a mouse that types into the person's shell.
-func TestAttackACommandsModesStay(t *testing.T) {
-	master, terminal := openTerminal(t)
-	read := make(chan []byte)
-	go func() {
-		out, _ := io.ReadAll(master) // EIO when the terminal is closed
-		read <- out
-	}()
-	to, undo := ofSandbox(terminal)
-	if _, err := io.WriteString(to, "\x1b[?1003h\x1b[8m\x1b]0;title\a"); err != nil {
-		t.Fatal(err)
-	}
-	undo()
-	terminal.Close()
-	if got, want := string(<-read), "\x1b[?1003h\x1b[8m\x1b[?1003l\x1b[m"; got != want {
-		t.Errorf("the terminal gets %q, want %q", got, want)
-	}
-	var file bytes.Buffer
-	if to, _ := ofSandbox(&file); to != &file {
-		t.Error("what is no terminal does not get every byte")
-	}
-}
-
 // A person who gives - by mistake is told so, instead of a program that waits.
 func TestATerminalIsNoFile(t *testing.T) {
 	for _, command := range []string{"validate", "fix"} {
-		_, terminal := openTerminal(t)
+		_, terminal := testenv.Terminal(t)
 		var out, said bytes.Buffer
 		a := &app{stdin: terminal, stdout: &out, stderr: &said, getenv: func(string) string { return "" }}
 		code := a.main(t.Context(), []string{command, "-"})
@@ -151,27 +124,6 @@ func lockedWithEscapes(t *testing.T) string {
 	return dir
 }
 
-// openTerminal opens a new terminal: what is written to it, master reads.
-func openTerminal(t testing.TB) (master, terminal *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		testenv.Missing(t, "a terminal to try", err.Error())
-	}
-	t.Cleanup(func() { master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	return master, terminal
-}
-
 // Attack: what the model says and what a tool prints drives the terminal on which
 // the run shows the agent's work.
 func TestAttackTheAgentsWorkDrivesTheTerminal(t *testing.T) {
@@ -189,7 +141,7 @@ func TestAttackTheAgentsWorkDrivesTheTerminal(t *testing.T) {
 		}
 	}
 	env := map[string]string{"ANTHROPIC_API_KEY": "sk-ant-key-of-this-test", "SBX_DEVC_UPSTREAM": api.URL, "XDG_STATE_HOME": t.TempDir()}
-	master, terminal := openTerminal(t)
+	master, terminal := testenv.Terminal(t)
 	a := &app{stdin: strings.NewReader(""), stdout: terminal, stderr: terminal, getenv: func(name string) string { return env[name] }, self: builtProgram(t)}
 	read := make(chan []byte)
 	go func() {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 )
 
 // Two commands from a repository to the agent's work in it: no flag and no question
@@ -50,7 +52,7 @@ func TestInitThenRunFromASubfolder(t *testing.T) {
 		t.Errorf("the run has the policy %s, %v", policy, err)
 	}
 
-	name := filepath.Join(project, defaultSettings)
+	name := filepath.Join(project, projects.DefaultSettings)
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,123 @@
+package changes
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/session/decision"
+)
+
+// diffOptions are the flags of diff.
+type diffOptions struct {
+	stat     bool
+	nameOnly bool
+}
+
+func DiffCommand(a *cli.App) *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{
+		Use:   "diff [RUN | FOLDER]",
+		Short: "Show the changes in the project during a run",
+		Long: `Show what changed in the project's files while a run worked, as a unified diff:
+of the newest run of the project in the current folder, or of the run with the id
+RUN or in FOLDER. Files that git, shells, editors, agents, hooks, CI or builds obey
+come first.
+
+The diff was made from the files themselves when the run ended. The agent cannot
+hide a change from it by git's index, ignore rules, attributes or settings. Changes
+by others during the run are in it, too.
+
+On a terminal control characters are shown as text. A pipe gets every byte, in the
+form that 'git apply' reads; lines that begin with "sbx-devc:" name what is not in
+the diff, such as binary, very large or very many files.
+
+Exit code 64: wrong usage; 66: there is no such run.`,
+		Example: `  sbx-devc diff
+  sbx-devc diff --stat
+  sbx-devc diff 20260102-150405-ab12cd | less -R
+  sbx-devc diff --name-only`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return showDiff(a, o, args) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.stat, "stat", false, "a line for each change instead of the diff")
+	f.BoolVar(&o.nameOnly, "name-only", false, "only the paths, control characters as escapes")
+	cli.Exclusive(cmd, "stat", "name-only")
+	return cmd
+}
+
+func showDiff(a *cli.App, o diffOptions, args []string) error {
+	folder, err := changedRun(a, args)
+	if err != nil {
+		return err
+	}
+	if o.stat || o.nameOnly {
+		set, err := readChanges(folder)
+		if err != nil {
+			return exitcode.With(exitcode.Config, err)
+		}
+		if o.stat {
+			return set.WriteAll(a.Stdout)
+		}
+		for _, path := range set.Paths(len(set.Changes)) {
+			if _, err := fmt.Fprintln(a.Stdout, path); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	f, err := os.Open(filepath.Join(folder, changes.PatchFile))
+	if err != nil {
+		return exitcode.With(exitcode.NoInput, err)
+	}
+	defer f.Close()
+	out := cli.Shown(a.Stdout)
+	if _, err := io.Copy(out, f); err != nil {
+		return err
+	}
+	if w, ok := out.(*visible.Writer); ok {
+		return w.Close()
+	}
+	return nil
+}
+
+// changedRun is the folder of the run that is meant. Where that is not the newest one of
+// the project, it says so.
+func changedRun(a *cli.App, args []string) (string, error) {
+	folder, later, err := changedRuns(a, args)
+	if err == nil && later != "" {
+		a.SayLine("note: %s; this is about an earlier run, %s", later, filepath.Base(folder))
+	}
+	return folder, err
+}
+
+// changedRuns is changedRun with the sentence about a later run.
+func changedRuns(a *cli.App, args []string) (folder, later string, err error) {
+	if len(args) == 1 {
+		folder, err = decision.Named(projects.Runs(a), args[0])
+		return folder, "", err
+	}
+	project, err := projects.OfRuns(a, false, nil)
+	if err != nil {
+		return "", "", err
+	}
+	return decision.Newest(projects.Runs(a), project)
+}
+
+func readChanges(folder string) (*changes.Set, error) {
+	f, err := os.Open(filepath.Join(folder, changes.SetFile))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return changes.Read(f)
+}

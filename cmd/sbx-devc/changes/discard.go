@@ -1,0 +1,117 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/decision"
+	"github.com/org/claude-sandbox/workspace/gitdir"
+)
+
+func DiscardCommand(a *cli.App) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "discard [RUN | FOLDER]",
+		Short: "Undo the changes of a run",
+		Long: `Make the project's files what they were before a run, and remove the branches that
+'sbx-devc apply' made of its commits. A file that changed since the run is left as it
+is, and named; so is one whose former content the run did not keep. Of a run on a copy
+the copy is removed, and the project stays as it is.
+
+Changes that you or others made while the run worked are among those of the run, and
+are undone as well. What is text comes back with 'sbx-devc diff RUN | git apply'.
+
+No commit is lost: they stay in the run's folder, for as long as that is kept, and
+'sbx-devc apply' brings the branches back.
+
+Exit code 1: something is left as it is; 64: wrong usage; 66: there is no such run; 77:
+nobody said yes.`,
+		Example: `  sbx-devc discard
+  sbx-devc discard --yes 20260102-150405-ab12cd`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return discard(cmd.Context(), a, yes, args) },
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do it without a question")
+	return cmd
+}
+
+func discard(ctx context.Context, a *cli.App, yes bool, args []string) error {
+	folder, later, err := changedRuns(a, args)
+	if err != nil {
+		return err
+	}
+	if later != "" {
+		return exitcode.With(exitcode.NoInput, diag.WithHint(errors.New(later),
+			"to discard an earlier run: sbx-devc discard %s", filepath.Base(folder)))
+	}
+	run, err := decision.Open(projects.Runs(a), folder)
+	if err != nil {
+		return err
+	}
+	rows, columns := screen(a)
+	fmt.Fprint(cli.Shown(a.Stderr), run.Review.Screen(rows, columns))
+	question := fmt.Sprintf("Make %s in %s what they were before the run?", cli.Count(len(run.Review.Files), "path"), run.Project)
+	if !run.InPlace() {
+		question = fmt.Sprintf("Remove the run's copy of the project, with %s?", cli.Count(len(run.Review.Files), "changed path"))
+	}
+	if !yes {
+		to := a.Questions()
+		if to == nil {
+			return exitcode.With(exitcode.Refused, diag.WithHint(errors.New("there is no terminal to ask on; nothing was discarded"),
+				"to discard all of it: sbx-devc discard --yes %s", filepath.Base(folder)))
+		}
+		if said, err := to.Confirm(ctx, question, false); err != nil || !said {
+			return errors.Join(cli.Unanswered(err), exitcode.With(exitcode.Refused, errors.New("nobody said yes; nothing was discarded")))
+		}
+	}
+	dropErr := dropBranches(ctx, a, folder)
+	if !run.InPlace() {
+		if err := run.RemoveTree(ctx); err != nil {
+			return exitcode.With(exitcode.Failed, err)
+		}
+		a.SayLine("removed %s", run.Tree)
+		return dropErr
+	}
+	decided := decision.Taken{}
+	for i := range run.Review.Files {
+		for _, h := range run.Review.Files[i].Hunks {
+			decided[h.ID] = false
+		}
+	}
+	return errors.Join(settle(a, run, decided), dropErr)
+}
+
+// dropBranches removes the branches that were made of a run's commits.
+func dropBranches(ctx context.Context, a *cli.App, folder string) error {
+	f, err := os.Open(filepath.Join(folder, sandbox.SummaryFile))
+	if err != nil {
+		return nil // then it made none
+	}
+	defer f.Close()
+	_, commits, err := sandbox.ReadCommits(f)
+	if err != nil {
+		return exitcode.With(exitcode.NoInput, err)
+	}
+	var errs []error
+	for _, c := range commits {
+		dropped, err := gitdir.Drop(ctx, c)
+		if dropped {
+			a.SayLine("removed the branch %s; its commits stay in %s", c.Branch, filepath.Join(folder, c.Bundle))
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return exitcode.With(exitcode.Failed, err)
+	}
+	return nil
+}

@@ -1,0 +1,366 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/internal/ask"
+	"github.com/org/claude-sandbox/internal/atomicfile"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/shellword"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/session/decision"
+	"github.com/org/claude-sandbox/session/review"
+	"github.com/org/claude-sandbox/workspace/gitdir"
+)
+
+// reviewOptions are the flags of review.
+type reviewOptions struct {
+	json      bool
+	html      string
+	auto      []string
+	dangerous []string
+	commit    bool
+}
+
+func ReviewCommand(a *cli.App) *cobra.Command {
+	var o reviewOptions
+	cmd := &cobra.Command{
+		Use:   "review [RUN | FOLDER]",
+		Short: "Look at the changes of a run, the dangerous first, and accept or refuse them",
+		Long: `Show the changes of a run by their danger: first what git, shells, editors, agents,
+hooks, CI or an install obeys, what a reader does not see, links, misleading names,
+permissions, builds, binaries and what looks like a secret; then everything else. The
+first screen names every dangerous file, or counts them by kind. Each change has the
+tool call that wrote it, by the transcript, and the hosts that were read before it.
+
+On a terminal it asks about each dangerous hunk, and once about all others. A run that
+worked in the project has changed the files already: what you refuse becomes what it
+was before the run. Of a run on a copy, what you accept comes into the project. A file
+that changed since the run is left as it is, and named. Elsewhere than on a terminal
+review only reports.
+
+--auto-apply accepts without a question what a glob names and is not dangerous;
+--accept-dangerous accepts also dangerous changes, of the paths that its own globs
+name. In a glob "**" stands for any number of folders.
+
+Exit code 1: something is left as it is, or undecided after --auto-apply; 64: wrong
+usage; 66: there is no such run; 73: the page could not be written.`,
+		Example: `  sbx-devc review
+  sbx-devc review --html review.html
+  sbx-devc review --auto-apply 'src/**' --auto-apply 'docs/**'
+  sbx-devc review --accept-dangerous go.mod --accept-dangerous go.sum
+  sbx-devc review --commit`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return showReview(cmd.Context(), a, o, args) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.json, "json", false, "print the review as JSON and decide nothing")
+	f.StringVar(&o.html, "html", "", "write the review as one HTML page to this `FILE` and decide nothing")
+	f.StringArrayVar(&o.auto, "auto-apply", nil, "accept what this `GLOB` names and is not dangerous; repeatable")
+	f.StringArrayVar(&o.dangerous, "accept-dangerous", nil, "accept what this `GLOB` names, also when it is dangerous; repeatable")
+	f.BoolVar(&o.commit, "commit", false, "make a branch with a commit of what is accepted, with a trailer that names the run")
+	cli.Exclusive(cmd, "json", "html", "commit")
+	cli.Exclusive(cmd, "json", "html", "auto-apply")
+	cli.Exclusive(cmd, "json", "html", "accept-dangerous")
+	return cmd
+}
+
+func showReview(ctx context.Context, a *cli.App, o reviewOptions, args []string) error {
+	if err := checkGlobs(o.auto, o.dangerous); err != nil {
+		return err
+	}
+	folder, err := changedRun(a, args)
+	if err != nil {
+		return err
+	}
+	run, err := decision.Open(projects.Runs(a), folder)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.json:
+		return run.Review.WriteJSON(cli.Shown(a.Stdout))
+	case o.html != "":
+		if err := atomicfile.Write(o.html, 0o644, run.Review.WriteHTML); err != nil {
+			return exitcode.With(exitcode.CantWrite, fmt.Errorf("writing the page: %w", err))
+		}
+		return nil
+	}
+	decided := run.Auto(o.auto, o.dangerous)
+	to := a.Questions()
+	if to == nil && len(decided) == 0 && !o.commit {
+		return run.Review.WriteText(a.Stdout, screenRows, screenColumns)
+	}
+	if to != nil {
+		if err := askReview(ctx, a, to, run, decided); err != nil {
+			return err
+		}
+	}
+	if err := settle(a, run, decided); err != nil {
+		return err
+	}
+	if o.commit {
+		if err := commitAccepted(ctx, a, run); err != nil {
+			return err
+		}
+	}
+	left := run.Undecided()
+	if left > 0 && to != nil {
+		a.SayLine("%s undecided; to go on: sbx-devc review %s", cli.Count(left, "change"), run.Work.Run)
+	}
+	if left > 0 && len(o.auto)+len(o.dangerous) > 0 {
+		return exitcode.With(exitcode.Findings, diag.WithHint(fmt.Errorf("%s undecided", cli.Count(left, "change")),
+			"look at them: sbx-devc review %s", run.Work.Run))
+	}
+	return nil
+}
+
+// checkGlobs errs on a malformed glob.
+func checkGlobs(lists ...[]string) error {
+	for _, list := range lists {
+		for _, g := range list {
+			if err := review.CheckGlob(g); err != nil {
+				err = fmt.Errorf("%q is no glob: %w", g, err)
+				return exitcode.With(exitcode.Usage, diag.WithHint(err, "for example 'src/**' or '*.go'; one ** at most"))
+			}
+		}
+	}
+	return nil
+}
+
+// settle makes the decisions true and says what was done.
+func settle(a *cli.App, run *decision.Run, decided decision.Taken) error {
+	if len(decided) == 0 {
+		return nil
+	}
+	outcomes, err := run.Settle(decided)
+	if err != nil {
+		return exitcode.With(exitcode.Internal, err)
+	}
+	left := 0
+	for _, o := range outcomes {
+		if o.Err != nil {
+			left++
+			a.SayLine("! %s: %v", o.Path, o.Err)
+			continue
+		}
+		a.SayLine("%s: %s", o.Path, o.Done)
+	}
+	accepted, refused := 0, 0
+	for id, stays := range decided {
+		if _, done := run.Taken[id]; !done { // its path is left as it is
+			continue
+		}
+		if stays {
+			accepted++
+		} else {
+			refused++
+		}
+	}
+	a.SayLine("%s accepted, %d refused", cli.Count(accepted, "change"), refused)
+	if left > 0 {
+		return exitcode.With(exitcode.Failed, fmt.Errorf("left alone: %s, as said above", cli.Count(left, "path")))
+	}
+	return nil
+}
+
+// Size of a screen where nobody says it.
+const (
+	screenRows    = 24
+	screenColumns = 80
+)
+
+// screen is the size of the terminal behind standard error, in lines and columns.
+func screen(a *cli.App) (rows, columns int) {
+	if f, ok := a.Stderr.(interface{ Fd() uintptr }); ok {
+		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && rows > 0 && columns > 0 {
+			return rows - 1, columns // the last line is the question's
+		}
+	}
+	return screenRows, screenColumns
+}
+
+// Answers about a hunk, as git add -p has them.
+var hunkKeys = []ask.Option{
+	{Value: "y", Label: "accept this change"}, {Value: "n", Label: "refuse it"},
+	{Value: "a", Label: "accept this and the other changes of the file"}, {Value: "d", Label: "refuse this and the other changes of the file"},
+	{Value: "q", Label: "decide nothing more; what is decided counts"},
+}
+
+// askReview asks about each dangerous hunk and once about all others, and notes the
+// answers in decided.
+func askReview(ctx context.Context, a *cli.App, to *ask.Terminal, run *decision.Run, decided decision.Taken) error {
+	out := cli.Shown(a.Stderr)
+	rows, columns := screen(a)
+	fmt.Fprint(out, run.Review.Screen(rows, columns))
+	open := func(h *review.Hunk) bool {
+		_, before := run.Taken[h.ID]
+		_, now := decided[h.ID]
+		return !before && !now
+	}
+	asked, all := 0, 0
+	for i := range run.Review.Files[:run.Review.Dangerous] {
+		for j := range run.Review.Files[i].Hunks {
+			if open(&run.Review.Files[i].Hunks[j]) {
+				all++
+			}
+		}
+	}
+	ofFile := func(f *review.File, key string) (string, error) {
+		head := false
+		for i := range f.Hunks {
+			h := &f.Hunks[i]
+			if !open(h) {
+				continue
+			}
+			asked++
+			if key == "" || key == "y" || key == "n" {
+				text := h.Shown()
+				if !head {
+					text = "\n" + f.Heading() + text
+				}
+				head = true
+				if strings.Count(text, "\n") >= rows { // its beginning has left the screen
+					text += f.Reasons(h)
+				}
+				fmt.Fprint(out, text)
+				var err error
+				question := fmt.Sprintf("(%d of %d) accept this change to %s?", asked, max(all, asked), visible.Line(f.Path))
+				if key, err = to.Key(ctx, question, hunkKeys); err != nil || key == "q" {
+					return key, cli.Unanswered(err)
+				}
+			}
+			decided[h.ID] = key == "y" || key == "a"
+		}
+		return "", nil
+	}
+	for i := range run.Review.Files[:run.Review.Dangerous] {
+		if key, err := ofFile(&run.Review.Files[i], ""); err != nil || key == "q" {
+			return err
+		}
+	}
+	var others []*review.File
+	for i := range run.Review.Files[run.Review.Dangerous:] {
+		f := &run.Review.Files[run.Review.Dangerous+i]
+		for j := range f.Hunks {
+			if open(&f.Hunks[j]) {
+				others = append(others, f)
+				break
+			}
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	question := fmt.Sprintf("\naccept the other %s, in which nothing dangerous was found?", cli.Count(len(others), "file"))
+	key, err := to.Key(ctx, question, []ask.Option{
+		{Value: "y", Label: "accept all of them"}, {Value: "n", Label: "refuse all of them"}, {Value: "s", Label: "ask about each"},
+		{Value: "q", Label: "decide nothing more; what is decided counts"},
+	})
+	if err != nil || key == "q" {
+		return cli.Unanswered(err)
+	}
+	asked, all = 0, 0
+	for _, f := range others {
+		for i := range f.Hunks {
+			if open(&f.Hunks[i]) {
+				all++
+			}
+		}
+	}
+	for _, f := range others {
+		answer := map[string]string{"y": "a", "n": "d"}[key]
+		if key, err := ofFile(f, answer); err != nil || key == "q" {
+			return err
+		}
+	}
+	return nil
+}
+
+// commitAccepted makes a branch with a commit of the accepted changes.
+func commitAccepted(ctx context.Context, a *cli.App, run *decision.Run) error {
+	paths := run.Accepted()
+	if len(paths) == 0 {
+		return exitcode.With(exitcode.NoInput, errors.New("nothing is accepted, and there is nothing to commit"))
+	}
+	branch := "sbx/" + run.Work.Run + "-accepted"
+	message := fmt.Sprintf("Changes of a run that a person accepted\n\n%s: %s\n", runTrailer, run.Work.Run)
+	if _, err := gitdir.Commit(ctx, run.Project, branch, message, paths); err != nil {
+		return exitcode.With(exitcode.Failed, fmt.Errorf("committing what is accepted: %w", err))
+	}
+	fmt.Fprintln(a.Stdout, branch)
+	a.SayLine("to take it into your branch, the files of which are there already: %s reset %s", gitIn(run.Project), shellword.Quote(branch))
+	return nil
+}
+
+// runTrailer names the run in a commit's message.
+const runTrailer = "Sandbox-Run"
+
+// gate shows what is dangerous about reviews before what they are about counts. On a
+// terminal it asks once; elsewhere it refuses what acts when nobody runs the project,
+// unless a glob accepts it.
+func gate(ctx context.Context, a *cli.App, reviews []*review.Review, accept []string, what string) error {
+	var open, unasked []string
+	for _, r := range reviews {
+		for i := range r.Files[:r.Dangerous] {
+			f := &r.Files[i]
+			if review.MatchAny(accept, f.Path) {
+				continue
+			}
+			open = append(open, f.Path)
+			if f.Unasked() {
+				unasked = append(unasked, f.Path)
+			}
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	rows, columns := screen(a)
+	for _, r := range reviews {
+		if r.Dangerous > 0 {
+			fmt.Fprint(a.Stderr, r.Screen(rows, columns))
+		}
+	}
+	if to := a.Questions(); to != nil {
+		yes, err := to.Confirm(ctx, what+"?", false)
+		if err != nil {
+			return cli.Unanswered(err)
+		}
+		if !yes {
+			return exitcode.With(exitcode.Refused, errors.New("nobody said yes; nothing was done"))
+		}
+		return nil
+	}
+	if len(unasked) == 0 {
+		return nil
+	}
+	return exitcode.With(exitcode.Refused, diag.WithHint(fmt.Errorf("%s would act without being run, or give a secret away, such as %s;"+
+		" nothing was done",
+		cli.Count(len(unasked), "changed file"), visible.Line(unasked[0])),
+		"look at it first (sbx-devc review), and name what you accept: %s", strings.Join(acceptFlags(unasked), " ")))
+}
+
+// globName makes a glob that names nothing but one path.
+var globName = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+
+// acceptFlags are flags that accept paths, at most some of them.
+func acceptFlags(paths []string) (flags []string) {
+	const most = 3
+	for _, p := range paths[:min(len(paths), most)] {
+		flags = append(flags, "--accept-dangerous "+shellword.Quote(visible.Line(globName.Replace(p))))
+	}
+	if len(paths) > most {
+		flags = append(flags, "…")
+	}
+	return flags
+}

@@ -1,0 +1,266 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
+	"github.com/org/claude-sandbox/internal/progress"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/session/accept"
+	"github.com/org/claude-sandbox/session/images"
+	"github.com/org/claude-sandbox/session/runs"
+	"github.com/org/claude-sandbox/session/volumes"
+	"github.com/org/claude-sandbox/templates/scaffold"
+)
+
+// cleanOptions are the flags of clean.
+type cleanOptions struct {
+	dryRun      bool
+	allProjects bool
+	images      bool
+	profile     string // of which to remove what is kept, and nothing else
+}
+
+func CleanCommand(a *cli.App) *cobra.Command {
+	var o cleanOptions
+	cmd := &cobra.Command{
+		Use:   "clean [DIR]",
+		Short: "Remove a project's caches, old programs, and the empty folders in it",
+		Long: `Remove what runs keep for DIR, by default the project around the current folder:
+
+- the caches of its package managers, a volume of the engine; the next run begins
+  with an empty one
+- volumes with versions of Claude Code that this sbx-devc does not use
+- the empty folders that init or a run made because programs on this machine would
+  obey files of an agent there: .vscode, .idea, commondir and the like. Folders with
+  content stay. They are mount points while a container uses the project; the next
+  start of a dev container makes them again.
+
+--images removes images as well that runs built here: that of DIR's dev container,
+those of projects whose folders are gone, and the default image and the firewall's of
+other versions. With --all-projects it removes those of every project and template. The
+next run builds what it needs.
+
+--profile NAME removes what the profile keeps of all projects, and nothing else: its
+settings stay. --all-projects removes the caches of every project, also of those that are gone.
+Nothing is removed while a container uses the project.
+
+Where the container engine does not answer, only the empty folders are removed.
+
+Exit code 0: they are gone; 66: DIR is missing; 73: something could not be removed; 75: a container uses it.`,
+		Example: `  sbx-devc clean --dry-run
+  sbx-devc clean`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.profile != "" {
+				return cleanProfile(a, o)
+			}
+			return clean(cmd.Context(), a, projects.Dir(a, args), o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list what would be removed, with sizes, and remove nothing")
+	cmd.Flags().BoolVar(&o.allProjects, "all-projects", false, "remove the caches of all of your projects")
+	cmd.Flags().BoolVar(&o.images, "images", false, "remove images that runs built as well: the project's, and old ones")
+	cmd.Flags().StringVar(&o.profile, "profile", "", "remove what this profile keeps")
+	return cmd
+}
+
+// cleanProfile removes what a profile keeps, or lists it.
+func cleanProfile(a *cli.App, o cleanOptions) error {
+	if err := kept.CheckName(o.profile); err != nil {
+		return exitcode.With(exitcode.Usage, err)
+	}
+	root := projects.Runs(a).Kept()
+	list, err := root.List(o.profile)
+	verb := "would remove"
+	if !o.dryRun {
+		list, err = root.Remove(o.profile)
+		verb = "removed"
+	}
+	if err != nil {
+		return err
+	}
+	for _, k := range list {
+		a.SayLine("%s %s of %s, kept under the profile %s", verb, progress.Size(k.Bytes), visible.Line(k.Project), o.profile)
+	}
+	if len(list) == 0 {
+		a.SayLine("the profile %s keeps nothing", o.profile)
+	}
+	return nil
+}
+
+func clean(ctx context.Context, a *cli.App, dir string, o cleanOptions) error {
+	if !filekind.IsFolder(dir) {
+		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s is no folder", dir), "name the project's folder"))
+	}
+	removed := 0
+	err := connect.Engine(ctx, func(e *engine.Engine) (err error) {
+		if !o.dryRun {
+			if err := unused(ctx, e, projects.Real(dir)); err != nil {
+				return err
+			}
+		}
+		if removed, err = cleanVolumes(ctx, a, e, projects.Real(dir), o); err == nil && o.images {
+			var images int
+			images, err = cleanImages(ctx, a, e, projects.Real(dir), o)
+			removed += images
+		}
+		return err
+	})
+	switch code, why := exitcode.Of(err, exitcode.Internal); {
+	case err != nil && code != exitcode.Unavailable:
+		return err
+	case err != nil: // no container of it runs either
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: caches, old programs and images stay: %s\n", visible.Line(why.Error()))
+	}
+	folders, verb := scaffold.Folder(dir).EmptyFolders(), "would remove"
+	if !o.dryRun {
+		verb = "removed"
+		if folders, err = scaffold.Folder(dir).RemoveFolders(); err != nil {
+			return exitcode.With(exitcode.CantWrite, err)
+		}
+	}
+	if len(folders) > 0 {
+		fmt.Fprintf(a.Stderr, "sbx-devc: %s empty folders: %s\n", verb, strings.Join(folders, ", "))
+	} else if removed == 0 {
+		fmt.Fprintln(a.Stderr, "sbx-devc: nothing to remove")
+	}
+	return nil
+}
+
+// cleanVolumes removes the volumes, or lists them, and returns how many there are.
+func cleanVolumes(ctx context.Context, a *cli.App, e *engine.Engine, dir string, o cleanOptions) (int, error) {
+	cache, err := images.CacheDir()
+	if err != nil {
+		return 0, exitcode.With(exitcode.Internal, err)
+	}
+	store := volumes.Store{Engine: e, Dir: cache}
+	var caches []volumes.Kept
+	if o.allProjects {
+		caches, err = store.List(ctx, volumes.Cache)
+	} else {
+		caches, err = store.CachesOf(ctx, dir)
+	}
+	if err != nil {
+		return 0, err
+	}
+	programs, err := images.OldPrograms(ctx, store)
+	if err != nil {
+		return 0, err
+	}
+	all := append(caches, programs...)
+	if len(all) > 0 {
+		if err := store.Measure(ctx, all); err != nil {
+			return 0, err
+		}
+	}
+	for _, v := range all {
+		what := "an old version of Claude Code, " + v.Name
+		if v.Kind == volumes.Init {
+			what = "an old version of sbx-init, " + v.Name
+		}
+		if v.Kind == volumes.Cache {
+			what = "the package managers' caches of " + v.Project()
+		}
+		if v.Bytes >= 0 {
+			what += ", " + progress.Size(v.Bytes)
+		}
+		if o.dryRun {
+			fmt.Fprintf(a.Stderr, "sbx-devc: would remove %s\n", what)
+			continue
+		}
+		switch err := store.Remove(ctx, v); {
+		case err != nil && v.Kind != volumes.Cache:
+			fmt.Fprintf(a.Stderr, "sbx-devc: note: %s stays: %v\n", what, err)
+			continue
+		case err != nil:
+			return 0, exitcode.With(exitcode.Locked, diag.WithHint(err, "end the run that uses it first"))
+		}
+		fmt.Fprintf(a.Stderr, "sbx-devc: removed %s\n", what)
+	}
+	return len(all), nil
+}
+
+// cleanImages removes images that runs built, or lists them, and returns how many there
+// are.
+func cleanImages(ctx context.Context, a *cli.App, e *engine.Engine, dir string, o cleanOptions) (int, error) {
+	known, err := knownProjects(ctx, a, e)
+	if err != nil {
+		return 0, err
+	}
+	all, err := images.Spare(ctx, e, dir, known, o.allProjects)
+	if err != nil {
+		return 0, err
+	}
+	for _, image := range all {
+		what := fmt.Sprintf("the image %s, %s", image.Name, progress.Size(image.Bytes))
+		verb := "would remove"
+		if !o.dryRun {
+			verb = "removed"
+			if err := e.ImageRemove(ctx, image.Name); err != nil { // a container has it
+				fmt.Fprintf(a.Stderr, "sbx-devc: note: %s stays: %v\n", what, err)
+				continue
+			}
+		}
+		fmt.Fprintf(a.Stderr, "sbx-devc: %s %s\n", verb, what)
+	}
+	return len(all), nil
+}
+
+// knownProjects are those that have runs or caches, or that the user has accepted.
+func knownProjects(ctx context.Context, a *cli.App, e *engine.Engine) (known []string, err error) {
+	own, err := projects.OwnFolder(a)
+	if err != nil {
+		return nil, err
+	}
+	accepted, err := accept.List(own)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range accepted {
+		known = append(known, p.Project)
+	}
+	cache, err := images.CacheDir()
+	if err != nil {
+		return nil, exitcode.With(exitcode.Internal, err)
+	}
+	caches, err := volumes.Store{Engine: e, Dir: cache}.List(ctx, volumes.Cache)
+	for _, v := range caches {
+		known = append(known, v.Project())
+	}
+	return slices.AppendSeq(known, maps.Keys(projects.Runs(a).Projects())), err
+}
+
+// unused refuses a project that a container has mounted: to remove a place of a
+// mount takes the mount away, and the container ends by that.
+func unused(ctx context.Context, e *engine.Engine, folder string) error {
+	for label, what := range map[string]string{runs.LabelFolder: "dev container", sandbox.LabelWorkspace: "run"} {
+		ids, err := e.List(ctx, label, folder)
+		if err != nil {
+			return err
+		}
+		if len(ids) > 0 {
+			remove := "docker rm -f " + ids[0][:min(12, len(ids[0]))]
+			hint := "remove its container first: " + remove
+			if label == sandbox.LabelWorkspace {
+				hint = "'sbx-devc stop' ends the run; if its program was killed: " + remove
+			}
+			return exitcode.With(exitcode.Locked, diag.WithHint(fmt.Errorf("%s is used by a %s", folder, what), "%s", hint))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+package projects
+
+import (
+	"github.com/org/claude-sandbox/session/runs"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+)
+
+// Going is the run that goes on and is meant: named by at most one argument, or of the
+// project around the current folder.
+func Going(a *cli.App, args []string) (runs.Run, error) {
+	if len(args) == 1 {
+		return Runs(a).Going("", args[0])
+	}
+	project, err := OfRuns(a, false, nil)
+	if err != nil {
+		return runs.Run{}, err
+	}
+	return Runs(a).Going(project, "")
+}

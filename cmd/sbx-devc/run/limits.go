@@ -1,0 +1,39 @@
+package run
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/org/claude-sandbox/settings"
+)
+
+// limitFlags bound what a run takes of the machine.
+type limitFlags struct {
+	memory  string
+	cpus    float64
+	pids    int64
+	disk    string
+	timeout time.Duration
+}
+
+func (o *limitFlags) Register(f *pflag.FlagSet) {
+	f.StringVar(&o.memory, "memory", "", "limit of memory, such as 8g (default 4g, at most half of the engine's)")
+	f.Float64Var(&o.cpus, "cpus", 0, "limit of processors, such as 1.5 (default 2, at most the engine's)")
+	f.Float64Var(&o.cpus, "cpu", 0, "the same as --cpus")
+	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads (default 1024)")
+	f.StringVar(&o.disk, "disk", "", "end when the agent has put more than this on the disk, such as 10g; its work is kept")
+	f.DurationVar(&o.timeout, "timeout", 0, "end after this time, such as 30m; the work is kept")
+}
+
+func (o *limitFlags) check(f *pflag.FlagSet) error {
+	return limitsLimit(f, "cpus", "cpu", "pids", "timeout")
+}
+
+// give adds the flags to what the user gives.
+func (o *limitFlags) give(given *settings.Given) {
+	given.Limits.PIDs, given.Limits.Timeout = o.pids, o.timeout
+	given.Memory("--memory", o.memory)
+	given.CPUs("--cpus", o.cpus)
+	given.Disk("--disk", o.disk)
+}
