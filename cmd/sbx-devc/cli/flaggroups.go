@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -77,6 +78,15 @@ func ShapeHelp(root *cobra.Command, columns int) {
 	cobra.AddTemplateFunc("groupedFlags", func(cmd *cobra.Command) string { return groupedFlags(cmd, columns) })
 	root.SetHelpTemplate(helpTemplate)
 	root.SetUsageTemplate(helpTemplate)
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) { // cobra prints what a template's writer says; Main says it better
+		var text bytes.Buffer
+		out := cmd.OutOrStdout()
+		cmd.SetOut(&text)
+		show(cmd, args)
+		cmd.SetOut(out)
+		_, _ = text.WriteTo(out)
+	})
 }
 
 // helpTemplate is cobra's, in another order.
