@@ -316,6 +316,19 @@ func TestRealClaudeThatGoesOnAfterItsResultIsNotTamperedWith(t *testing.T) {
 	}
 }
 
+// /compact asks the model for a summary, which is the newest answer and not the result.
+func TestRealClaudeThatCompactsIsNotTamperedWith(t *testing.T) {
+	testenv.Program(t, "claude")
+	api := func() *fakeapi.Server { return &fakeapi.Server{APIKey: realKey, Script: fakeapi.Script{Final: "x"}} }
+	first, again := newBench(t, api(), realKey), newBench(t, api(), realKey)
+	session := first.claude(t, agent.Headless{}, "hi").scanner.Result().SessionID
+	again.home, again.work = first.home, first.work
+	r := again.claude(t, agent.Headless{Resume: session}, "/compact")
+	if r.outcome.Conclusion != agent.Failure || again.proxy.Answered() == 0 || !strings.Contains(r.outcome.Message, "/compact gives no answer") {
+		t.Errorf("outcome %+v, %d answers\n%s", r.outcome, again.proxy.Answered(), r.stdout)
+	}
+}
+
 // The tool runs at the provider, beyond the firewall; claude tells the model
 // that it was refused and goes on.
 func TestRealClaudeIsRefusedTheProvidersWebSearch(t *testing.T) {

@@ -123,6 +123,11 @@ func Judge(e Evidence) Outcome {
 	case e.Answers == 0:
 		return Outcome{Tampered, "the result says success, but the model API answered no request of this run"}
 	}
+	if name := command(e.Prompt); name != "" && result.LocalCommand == name && result.silent() && slices.Contains(naturalEnds, e.Last.Stop) {
+		// As /compact, which asks the model and says nothing of its answer. No success: a program
+		// in claude's place can say as little.
+		return Outcome{Failure, noAnswer(name)}
+	}
 	if why := e.Last.disagrees(result); why != "" {
 		return Outcome{Tampered, "the result says success, but " + why}
 	}
@@ -167,12 +172,23 @@ func judgeCommand(name string, result *Result) Outcome {
 	if slices.Contains(reports, name) && result.LocalCommand == name {
 		return Outcome{Conclusion: Success}
 	}
+	if result.LocalCommand == name && result.silent() {
+		return Outcome{Failure, noAnswer(name)}
+	}
 	message := "claude asked no model for /" + oneLine(name, 60)
 	if words := oneLine(result.Text, maxArgument); words != "" {
 		message += ": " + words
 	}
 	return Outcome{Failure, message}
 }
+
+// noAnswer says that a run asked for a command of claude's own which answers nothing.
+func noAnswer(name string) string {
+	return "claude's own command /" + oneLine(name, 60) + " gives no answer: a run needs a task as its prompt"
+}
+
+// silent reports a result without an answer.
+func (r *Result) silent() bool { return r.Text == "" && r.Structured == nil }
 
 // message prefers claude's own words.
 func (r *Result) message(otherwise string) string {

@@ -77,6 +77,39 @@ func TestAForgedCommandIsNoSuccess(t *testing.T) {
 	}
 }
 
+// /clear asks no model, and /compact asks one and does not say what it answered. Neither is
+// an attack; and an attack that looks like one is no success.
+func TestACommandThatAnswersNothingIsAFailure(t *testing.T) {
+	silent := Result{Subtype: "success", LocalCommand: "compact"}
+	loud := Result{Subtype: "success", LocalCommand: "compact", Text: "all tests pass"}
+	ended, toolRuns := Answer{Stop: "end_turn", Text: "a summary"}, Answer{Stop: "tool_use"}
+	for name, c := range map[string]struct {
+		prompt  string
+		answers int64
+		last    Answer
+		result  *Result
+		want    Conclusion
+	}{
+		"no model asked":              {"/compact", 0, Answer{}, &silent, Failure},
+		"the model asked":             {"/compact", 2, ended, &silent, Failure},
+		"with words of its own":       {"/compact", 2, ended, &loud, Tampered},
+		"while a tool runs":           {"/compact", 2, toolRuns, &silent, Tampered},
+		"the prompt is a task":        {"fix the tests", 2, ended, &silent, Tampered},
+		"the prompt only names it":    {"see\n/compact", 2, ended, &silent, Tampered},
+		"the prompt is another's":     {"/fix-tests", 2, ended, &silent, Tampered},
+		"an answer that did not end":  {"/compact", 1, Answer{}, &silent, Tampered},
+		"structured, and not claimed": {"/compact", 2, ended, &Result{Subtype: "success", Structured: []byte("1"), LocalCommand: "compact"}, Tampered},
+	} {
+		got := Judge(Evidence{Prompt: c.prompt, Answers: c.answers, Last: c.last, Result: c.result})
+		if got.Conclusion != c.want {
+			t.Errorf("%s: %+v, want %s", name, got, c.want)
+		}
+		if c.want == Failure && got.Message != "claude's own command /compact gives no answer: a run needs a task as its prompt" {
+			t.Errorf("%s: %q", name, got.Message)
+		}
+	}
+}
+
 // Attack: while a hook checks the work, a tool of its own agent prints the words
 // of the main conversation's last answer.
 func TestAHooksToolCannotSayThatAllIsWell(t *testing.T) {

@@ -62,10 +62,11 @@ func Main(ctx context.Context, a *App, root func(*App) *cobra.Command, args []st
 // PrintError is the one place that shows an error to a person.
 func (a *App) PrintError(err error) { diag.WriteError(a.Stderr, "sbx-devc", WithHint(err)) }
 
-// WithHint adds the hint that the operating system's errors leave open.
+// WithHint says a missing path in plain words, and adds the hint that the operating
+// system's errors leave open.
 func WithHint(err error) error {
 	if hint := hintForPath(err); hint != "" {
-		return diag.OrHint(err, "%s", hint)
+		return diag.OrHint(inWords(err), "%s", hint)
 	}
 	return err
 }

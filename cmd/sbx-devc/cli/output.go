@@ -74,7 +74,8 @@ func answerError(to io.Writer, err error) {
 
 // Problem is an error as JSON shows it.
 func Problem(err error) diag.Problem {
-	return diag.Problem{Message: err.Error(), Hint: diag.HintOf(WithHint(err))}
+	err = WithHint(err)
+	return diag.Problem{Message: err.Error(), Hint: diag.HintOf(err)}
 }
 
 // Shown is where text of a repository's or the agent's goes: on a terminal its

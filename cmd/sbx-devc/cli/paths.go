@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/org/claude-sandbox/internal/atomicfile"
@@ -43,6 +44,36 @@ func hintForPath(err error) string {
 	}
 	return ""
 }
+
+// inWords is err with the name of a missing path in plain words, and not in those of
+// the system call that found it missing. Any other error stays as it is.
+func inWords(err error) error {
+	var path *fs.PathError
+	if !errors.As(err, &path) || path.Path == "" || !errors.Is(path.Err, fs.ErrNotExist) {
+		return err
+	}
+	missing := "there is no file or folder " + path.Path
+	if above := filepath.Dir(filepath.Clean(path.Path)); !exists(above) {
+		missing = "there is no folder " + above
+	} else if path.Op == "open" {
+		missing = "there is no file " + path.Path
+	}
+	return said{err, strings.Replace(err.Error(), path.Error(), missing, 1)}
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// said is an error in other words.
+type said struct {
+	error
+	words string
+}
+
+func (s said) Error() string { return s.words }
+func (s said) Unwrap() error { return s.error }
 
 // missingPath finds the first part of path that is not there, and a name next to
 // it that was most likely meant.
