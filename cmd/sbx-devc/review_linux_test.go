@@ -225,7 +225,7 @@ func TestApplyOfACopy(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	r.answers = "n\n"
-	r.wants(r.devc("apply", reviewedID), exitRefused, "nobody said yes")
+	r.wants(r.devc("apply", reviewedID), exitRefused, "there was no yes")
 	r.answers = ""
 	r.shell(r.project, "echo mine >>src/b.go")
 	r.wants(r.devc("apply", "--accept-dangerous", ".github/**", reviewedID), exitFailed, "src/b.go: it has changed since", "src/a.go: taken",
@@ -319,7 +319,7 @@ func TestDiscard(t *testing.T) {
 	r.wants(r.devc("apply", reviewedID), exitNoInput, "made no commits", "sbx-devc review "+reviewedID)
 	r.wants(r.devc("discard", reviewedID), exitRefused, "sbx-devc discard --yes "+reviewedID, "! .github/workflows/ci.yml")
 	r.answers = "\n"
-	r.wants(r.devc("discard", reviewedID), exitRefused, "nobody said yes")
+	r.wants(r.devc("discard", reviewedID), exitRefused, "there was no yes")
 	r.answers = ""
 	r.shell(r.project, "echo mine >>src/a.go")
 	r.wants(r.devc("discard", "--yes", reviewedID), exitFailed, "src/a.go: it has changed since", "src/b.go: brought back", "new.bin: removed")

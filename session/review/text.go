@@ -25,7 +25,7 @@ func (r *Review) Screen(rows, columns int) string {
 		lines = append(lines[:3], fmt.Sprintf("  ! %d more places were not looked at", len(r.Unlooked)-2))
 	}
 	end := ""
-	if more := len(r.Files) - r.Dangerous; more > 0 {
+	if more := len(r.Files) - r.Dangerous; more > 0 && r.Dangerous > 0 { // else the title says it
 		end = fmt.Sprintf("    and %s in which nothing dangerous was found", counted(more, "change"))
 	}
 	room := rows - len(lines) - 1

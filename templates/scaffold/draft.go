@@ -112,6 +112,21 @@ func inTheWay(dir Folder, files []templates.File) ([]string, error) {
 	return nil, Failure(ErrRefused, err)
 }
 
+// Refused is the error with which Write would refuse files that are there in another
+// form; nil = it writes.
+func (d *Draft) Refused() error {
+	existing, err := inTheWay(d.Dir, d.Dir.Changed(d.Files))
+	if err != nil || len(existing) == 0 || d.taken && slices.Equal(existing, []string{settingsPath}) {
+		return err
+	}
+	err = fmt.Errorf("%s: %s %w", d.Dir, strings.Join(existing, ", "), templates.ErrExists)
+	hint := "look at the changes with --dry-run, overwrite with --force"
+	if keep := d.Dir.KeepHint(); keep != "" {
+		hint += "; " + keep
+	}
+	return Failure(ErrRefused, diag.WithHint(err, "%s", hint))
+}
+
 // Write writes the draft, all of it or nothing, and returns the files that were
 // not there in this form, and sentences about the result. Without overwrite a file
 // that is there in another form is an error of kind ErrRefused.
@@ -125,13 +140,10 @@ func (d *Draft) Write(overwrite bool) (written []templates.File, notes []string,
 		overwrite = true
 		d.Seen.Notes = append(slices.Clone(d.Seen.Notes), "the entries of the "+settingsPath+" that was there are in the new one")
 	}
-	if len(existing) > 0 && !overwrite {
-		err := fmt.Errorf("%s: %s %w", d.Dir, strings.Join(existing, ", "), templates.ErrExists)
-		hint := "look at the changes with --dry-run, overwrite with --force"
-		if keep := d.Dir.KeepHint(); keep != "" {
-			hint += "; " + keep
+	if !overwrite {
+		if err := d.Refused(); err != nil {
+			return nil, nil, err
 		}
-		return nil, nil, Failure(ErrRefused, diag.WithHint(err, "%s", hint))
 	}
 	dropped := d.dropped(written)
 	made, err := d.Dir.Write(d.Seen, written, overwrite)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
@@ -153,8 +152,8 @@ func (d Folder) MakeFolders(seen templates.Observation) (notes []string, undo fu
 		notes = append(notes, "made an empty .git/hooks, so that it can be protected")
 	}
 	if len(seen.NoFolders) > 0 {
-		notes = append(notes, "made empty folders ("+strings.Join(seen.NoFolders, ", ")+
-			"), which the container covers: programs on this machine obey files of these names; 'sbx-devc clean' removes them")
+		made := fmt.Sprintf("made %d empty folders, which the container covers; 'sbx-devc clean' removes them", len(seen.NoFolders))
+		notes = append(notes, made)
 	}
 	return notes, undo, nil
 }

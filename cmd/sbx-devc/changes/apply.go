@@ -53,7 +53,7 @@ which says so.
 
 Exit code 1: the repository has another branch of that name, git refuses the commits,
 or a file is left as it is; 64: wrong usage; 66: there is no such run, or it left
-nothing to take; 77: it is dangerous, and nobody accepted it.`,
+nothing to take; 77: it is dangerous, and was not accepted.`,
 		Example: `  sbx-devc apply
   sbx-devc apply 20260102-150405-ab12cd
   git log -p main..sbx/20260102-150405-ab12cd

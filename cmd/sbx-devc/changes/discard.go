@@ -35,7 +35,7 @@ No commit is lost: they stay in the run's folder, for as long as that is kept, a
 'sbx-devc apply' brings the branches back.
 
 Exit code 1: something is left as it is; 64: wrong usage; 66: there is no such run; 77:
-nobody said yes.`,
+you did not say yes.`,
 		Example: `  sbx-devc discard
   sbx-devc discard --yes 20260102-150405-ab12cd`,
 		Args: cobra.MaximumNArgs(1),
@@ -71,7 +71,7 @@ func discard(ctx context.Context, a *cli.App, yes bool, args []string) error {
 				"to discard all of it: sbx-devc discard --yes %s", filepath.Base(folder)))
 		}
 		if said, err := to.Confirm(ctx, question, false); err != nil || !said {
-			return errors.Join(cli.Unanswered(err), exitcode.With(exitcode.Refused, errors.New("nobody said yes; nothing was discarded")))
+			return errors.Join(cli.Unanswered(err), exitcode.With(exitcode.Refused, errors.New("nothing was discarded: there was no yes")))
 		}
 	}
 	dropErr := dropBranches(ctx, a, folder)

@@ -337,7 +337,7 @@ func gate(ctx context.Context, a *cli.App, reviews []*review.Review, accept []st
 			return cli.Unanswered(err)
 		}
 		if !yes {
-			return exitcode.With(exitcode.Refused, errors.New("nobody said yes; nothing was done"))
+			return exitcode.With(exitcode.Refused, errors.New("nothing was done: there was no yes"))
 		}
 		return nil
 	}

@@ -73,6 +73,8 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
   sbx-devc validate                     what else opens it
   devcontainer up --remove-existing-container, or "Rebuild Container" in the editor
   claude                                in its terminal; /login once
+  sbx-devc trust                        accept these files for runs, here and in another clone
+  sbx-devc run                          Claude Code in this image, on your terminal
 `+endsContainer)
 	return nil
 }

@@ -138,8 +138,8 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 	if err != nil {
 		return initError(err)
 	}
-	a.Say(scaffold.Reasons(report, in))
 	if to != nil {
+		a.Say(scaffold.Reasons(report, in))
 		if in, err = askInput(ctx, to, report, o.Request, in); err != nil {
 			return err
 		}
@@ -147,6 +147,14 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 	draft, err := scaffold.New(dir, in, o.force)
 	if err != nil {
 		return initError(err)
+	}
+	if !o.dryRun && !o.force { // before anything is proposed that is not going to be written
+		if err := draft.Refused(); err != nil {
+			return initError(err)
+		}
+	}
+	if to == nil {
+		a.Say(scaffold.Reasons(report, in))
 	}
 	a.Say(scaffold.MissingTools(report, in))
 	showOpenings(a, draft.Files)
@@ -181,12 +189,11 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 	projects.AcceptWritten(a, string(dir), own, "init")
 	loadInit(ctx, a)
 	fmt.Fprint(a.Stderr, `sbx-devc: next:
-  sbx-devc run                                     Claude Code in it, on your terminal
-  sbx-devc run "PROMPT"                            Claude Code does one task in it; its commits wait for you
+  sbx-devc run                                     Claude Code in it, on your terminal; with a "PROMPT" one task
   devcontainer up --workspace-folder .             or "Reopen in Container" in the editor, to work in it yourself
   devcontainer exec --workspace-folder . claude    or claude in the editor's terminal; log in there, once
   sbx-devc allow HOST                              open another host
-In another clone 'sbx-devc image load' comes first.
+In another clone 'sbx-devc image load' and 'sbx-devc trust' come first.
 `+endsContainer)
 	return nil
 }

@@ -44,7 +44,7 @@ comes first, and one question on a terminal. Comments and all that your settings
 already stay as they are.
 
 Exit code 0: written, or there is nothing to take; 64: wrong usage; 65: your settings are
-wrong; 73: they cannot be written; 77: nobody said yes.`,
+wrong; 73: they cannot be written; 77: you did not say yes.`,
 		Example: `  sbx-devc migrate --dry-run
   sbx-devc migrate
   sbx-devc migrate --yes`,
@@ -115,7 +115,7 @@ func agreed(ctx context.Context, a *cli.App, yes bool, name string) error {
 	if yes {
 		return nil
 	}
-	refused := exitcode.With(exitcode.Refused, diag.WithHint(cli.ErrNothingWritten, "--yes writes it where nobody can be asked"))
+	refused := exitcode.With(exitcode.Refused, diag.WithHint(cli.ErrNothingWritten, "--yes writes it where there is no terminal"))
 	questions := a.Questions()
 	if questions == nil {
 		return refused

@@ -46,7 +46,7 @@ Action never looks there.
 
 Exit code 0: accepted, or --show of an accepted file; 1: --show of another one; 64:
 wrong usage; 65: the file, or trust.json, cannot be used; 66: there is no such file;
-75: another process is writing; 77: you said no, or nobody can be asked.`,
+75: another process is writing; 77: you said no, or there is no terminal to ask on.`,
 		Example: `  sbx-devc trust
   sbx-devc trust ~/src/app --yes
   sbx-devc trust --show
@@ -110,7 +110,7 @@ func trustProject(ctx context.Context, a *cli.App, o trustOptions, dir string) e
 	if !o.yes {
 		to := a.Questions()
 		if to == nil {
-			return exitcode.With(exitcode.Refused, diag.WithHint(errors.New("nobody is there to ask"), "read the file, then add --yes"))
+			return exitcode.With(exitcode.Refused, diag.WithHint(errors.New("there is no terminal to ask on"), "read the file, then add --yes"))
 		}
 		switch yes, err := to.Confirm(ctx, run.TrustQuestion, false); {
 		case err != nil:
