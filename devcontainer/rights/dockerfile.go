@@ -18,6 +18,9 @@ func (l *lister) dockerfile() {
 	}
 	if user, _, _ := strings.Cut(l.Stage.User, ":"); user != "" && !strings.Contains(l.Stage.User, "$") {
 		last := l.Stage.Last("USER")
+		if last == nil { // scratch has root alone
+			last = l.Stage.From
+		}
 		right("USER", User, "", user, last.Start, last.HeadEnd)
 	}
 	for _, i := range l.Stage.History() {

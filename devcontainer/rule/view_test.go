@@ -43,6 +43,7 @@ func TestUsers(t *testing.T) {
 		{view(t, `{"image": "debian:13", "containerUser": "dev", "runArgs": ["-u", "root"]}`), "root", "root"},
 		{view(t, `{"image": "debian:13", "runArgs": ["-u", "${localEnv:USER}"]}`), "", ""},
 		{view(t, `{"build": {"dockerfile": "D"}}`, "D", "FROM debian:13\nUSER one\nUSER two:three\n"), "two", "two"},
+		{view(t, `{"build": {"dockerfile": "D"}}`, "D", "FROM scratch\nCOPY a /\n"), "root", "root"},
 		{view(t, composed+`}`, "c.yaml", "services:\n  a: {image: x, user: mine}\n  b: {image: x, user: other}\n"), "mine", "mine"},
 	} {
 		start, known := c.v.StartUser()
