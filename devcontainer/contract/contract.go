@@ -77,9 +77,8 @@ func entrypointReplaced(v *rule.View) []rule.Finding {
 	if dev == nil {
 		return out
 	}
-	if n := dev.Get("entrypoint"); n != nil && !n.Null && !hooked &&
-		!rule.FirewallWord.MatchString(strings.Join(append(n.Words(), dev.Get("command").Words()...), " ")) && !startsScript(n.Words()) {
-		out = append(out, rule.AtCompose(n, "this entrypoint replaces the image's, so the firewall in it never runs",
+	if entrypoint, command := v.Start(); entrypoint.Notation == rights.Compose && !hooked && startsElse(entrypoint, command) {
+		out = append(out, rule.AtRight(entrypoint, "this entrypoint replaces the image's, so the firewall in it never runs",
 			"leave entrypoint out, or start sbx-init in it"))
 	}
 	return out
@@ -87,24 +86,19 @@ func entrypointReplaced(v *rule.View) []rule.Finding {
 
 // neverStarted reports a Dockerfile whose own ENTRYPOINT starts something else.
 func neverStarted(v *rule.View) []rule.Finding {
-	if v.Build == nil || v.Build.Final == nil {
+	entrypoint, command := v.Start()
+	if entrypoint.Words == nil || !startsElse(entrypoint, command) {
 		return nil
 	}
-	entrypoint, cmd := v.Build.Final.Start()
-	if entrypoint == nil || rule.FirewallWord.MatchString(strings.Join(append(entrypoint, cmd...), " ")) || startsScript(entrypoint) {
-		return nil
-	}
-	last := v.Build.Final.Last("ENTRYPOINT")
-	return []rule.Finding{v.AtDockerfile(last.Start, last.HeadEnd, "this ENTRYPOINT does not raise the firewall",
+	return []rule.Finding{rule.AtRight(entrypoint, "this ENTRYPOINT does not raise the firewall",
 		`start it with sbx-init: ENTRYPOINT ["/usr/local/sbin/sbx-init", "run", …]`)}
 }
 
-// startsScript reports whether an entrypoint is a program of the project, which
-// may raise the firewall itself.
-func startsScript(entrypoint []string) bool {
-	return slices.ContainsFunc(entrypoint, func(word string) bool {
-		return strings.HasSuffix(word, ".sh") || strings.Contains(word, "entrypoint")
-	})
+// startsElse reports whether the first process neither raises the firewall nor is a
+// program of the project, which may raise it itself.
+func startsElse(entrypoint, command rights.Right) bool {
+	script := func(word string) bool { return strings.HasSuffix(word, ".sh") || strings.Contains(word, "entrypoint") }
+	return !rule.FirewallWord.MatchString(entrypoint.Value+" "+command.Value) && !slices.ContainsFunc(entrypoint.Words, script)
 }
 
 // changesOwner reports an agent's container that may change the firewall of the

@@ -86,6 +86,29 @@ func TestRefusedCommandsOfEveryHook(t *testing.T) {
 	}
 }
 
+// A session is root's by a label, from the second one on, where the configuration names
+// nobody; and an agent that never asks is found in whatever starts it.
+func TestSessionsAndStartsOfALabel(t *testing.T) {
+	const root = "LABEL devcontainer.metadata='[{\"remoteUser\": \"root\"}]'\nUSER dev"
+	const asRoot = "devcontainer.json:1: sessions run as root, who can change the firewall"
+	for name, c := range map[string]struct{ properties, dockerfile, rule, want string }{
+		"by the label":           {`, "securityOpt": ["no-new-privileges"]`, root, "SBX805", asRoot},
+		"not of the named user":  {`, "securityOpt": ["no-new-privileges"], "remoteUser": "dev"`, root, "SBX805", ""},
+		"not once: root's first": {"", "LABEL devcontainer.metadata='[{\"remoteUser\": \"dev\"}]'\nUSER root", "SBX805", asRoot},
+	} {
+		if got := said(view(t, sandboxed(c.properties, "", c.dockerfile)), c.rule); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+	open := sandboxed("", `, "entrypoint": "claude --dangerously-skip-permissions"`, "")
+	delete(open, ".devcontainer/sandbox.jsonc")
+	open[".devcontainer/Dockerfile"] = "FROM debian:13\n"
+	if got, want := said(view(t, open), "SBX811"),
+		"devcontainer.json:1: by the Feature ./tool, the agent never asks, and no firewall contains it"; got != want {
+		t.Errorf("a Feature's entrypoint: got %q, want %q", got, want)
+	}
+}
+
 // Ports that --publish-all publishes are those that EXPOSE and --expose name.
 func TestPublishedPorts(t *testing.T) {
 	const closed = "is published, and the firewall lets no connection in"

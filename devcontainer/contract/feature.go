@@ -33,10 +33,11 @@ func firstProcess(v *rule.View) []rule.Finding {
 func featureUsers(c *rule.View, feature jsonc.Member) []rule.Finding {
 	const message = "the agent would be root, who can change the firewall; the Feature's build refuses that"
 	const hint = `set "remoteUser" to another user of the image`
+	user, known := c.SessionUser()
 	switch n := c.NamedUser(); {
 	case n != nil && rule.IsRoot(n.Text):
 		return []rule.Finding{c.AtValue(n, message, hint)}
-	case n == nil && startsAsRoot(c):
+	case known && rule.IsRoot(user), n == nil && startsAsRoot(c):
 		return []rule.Finding{c.AtName(feature, message, hint)}
 	}
 	return nil

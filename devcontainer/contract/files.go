@@ -286,12 +286,10 @@ func uncontained(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtDockerfile(start, end, message, hint))
 		}
 	}
-	for _, s := range v.ComposeServices() {
-		for _, n := range append(s.Get("command").Scalars(), s.Get("entrypoint").Scalars()...) {
-			if !found && unasked.MatchString(n.Text) {
-				found = true
-				out = append(out, rule.AtCompose(n, message, hint))
-			}
+	for _, r := range v.Of(rights.Entrypoint, rights.Command) {
+		if !found && unasked.MatchString(r.Value) {
+			found = true
+			out = append(out, v.PolicyFinding(r, message, hint))
 		}
 	}
 	return out

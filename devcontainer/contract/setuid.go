@@ -41,18 +41,26 @@ func setuidUses(c *rule.View) []setuidUse {
 	s := &setuidSearch{View: c, seen: map[string]bool{}}
 	root := hooksRunAsRoot(c)
 	for _, r := range c.Of(rights.Hook) {
-		switch r.Notation {
-		case rights.Feature:
-			s.hook(r.Node, fmt.Sprintf("%s of the Feature %s", r.Key, r.From.Name), root, false)
-		case rights.Label:
-			s.hook(r.Node, fmt.Sprintf("%s of the label %s", r.Key, rights.MetadataLabel), root, false)
-		default:
-			s.hook(r.Node, r.Key, root, true)
-		}
+		s.hook(r.Node, sourceOf(r), root, r.Notation == rights.Property)
 	}
 	s.entrypoint()
 	s.features()
 	return s.found
+}
+
+// sourceOf names what is run, and what brings it.
+func sourceOf(r rights.Right) string {
+	switch r.Notation {
+	case rights.Feature:
+		return fmt.Sprintf("%s of the Feature %s", r.Key, r.From.Name)
+	case rights.Label:
+		return fmt.Sprintf("%s of the label %s", r.Key, rights.MetadataLabel)
+	case rights.Compose:
+		return "the service's " + r.Key
+	case rights.Option:
+		return "--" + r.Key
+	}
+	return r.Key
 }
 
 // hooksRunAsRoot reports whether lifecycle commands surely run as root.
@@ -98,40 +106,30 @@ func (s *setuidSearch) hook(n *jsonc.Node, name string, root, own bool) {
 	})
 }
 
-// entrypoint looks at the first process, whether or not a shell replaces it.
+// entrypoint looks at the first process, whether or not a shell replaces it, at the
+// command, which a script often starts, and at what Features and labels start first.
 func (s *setuidSearch) entrypoint() {
 	user, known := s.StartUser()
 	root := !known || rule.IsRoot(user.Value)
-	if dev := s.Composed.Dev(); dev != nil {
-		s.words(append(dev.Get("entrypoint").Words(), dev.Get("command").Words()...), "the service's entrypoint", root)
+	entrypoint, command := s.Start()
+	if entrypoint.Words != nil {
+		entrypoint.Words = slices.Concat(entrypoint.Words, command.Words)
 	}
-	for _, a := range s.RunArgs {
-		if a.Flag == "entrypoint" {
-			s.words([]string{a.Value}, "--entrypoint", root)
-		}
-	}
-	if s.Build == nil || s.Build.Final == nil {
-		return
-	}
-	for _, name := range []string{"ENTRYPOINT", "CMD"} {
-		if last := s.Build.Final.Last(name); last != nil {
-			for _, cmd := range last.Commands {
-				s.command(cmd, setuidUse{how: name, root: root})
-			}
+	s.words(entrypoint, root)
+	s.words(command, root)
+	for _, r := range s.Of(rights.Entrypoint) {
+		if r.Notation == rights.Feature || r.Notation == rights.Label {
+			s.words(r, root)
 		}
 	}
 }
 
-// features looks at the entrypoints and programs of local Features. A
+// features looks at the programs of local Features. A
 // Feature from elsewhere cannot be read; the firewall's own is known.
 func (s *setuidSearch) features() {
 	for _, m := range s.Root.Member("features").Fields() {
-		meta := s.LocalFeature(m.Name)
 		switch {
-		case meta != nil:
-			if entrypoint, ok := meta.Member("entrypoint").Str(); ok {
-				s.words(strings.Fields(entrypoint), "the entrypoint of the Feature "+m.Name, true)
-			}
+		case s.LocalFeature(m.Name) != nil:
 			s.text(path.Join(s.Dir, m.Name, "install.sh"), "install.sh of the Feature "+m.Name)
 		case !s.RaisesFirewall(m.Name):
 			s.found = append(s.found, setuidUse{how: "the Feature " + m.Name})
@@ -139,17 +137,24 @@ func (s *setuidSearch) features() {
 	}
 }
 
-// words looks at a command that is given as words.
-func (s *setuidSearch) words(words []string, how string, root bool) {
-	if len(words) == 0 {
+// words looks at a command that is given as words, with the container's variables.
+func (s *setuidSearch) words(r rights.Right, root bool) {
+	if len(r.Words) == 0 {
 		return
 	}
-	commands, err := shell.Parse(rule.QuotedLine(words), nil)
+	commands, err := shell.Parse(rule.QuotedLine(r.Words), func(name string) (value string, known bool) {
+		for _, env := range s.Of(rights.Env) {
+			if env.Name == name && !env.Next && env.Host == "" {
+				value, known = env.Value, true
+			}
+		}
+		return value, known
+	})
 	if err != nil {
-		s.found = append(s.found, setuidUse{how: how})
+		s.found = append(s.found, setuidUse{how: sourceOf(r)})
 	}
 	for _, cmd := range commands {
-		s.command(cmd, setuidUse{how: how, root: root})
+		s.command(cmd, setuidUse{how: sourceOf(r), root: root})
 	}
 }
 

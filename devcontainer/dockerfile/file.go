@@ -90,9 +90,7 @@ type Instruction struct {
 	Unread bool
 	// Documents are its here-documents.
 	Documents []Document
-	// Trigger is true for what an ONBUILD holds.
-	Trigger bool
-	src     string
+	src       string
 }
 
 // Document is a here-document.
@@ -169,11 +167,11 @@ func (s *Stage) History() []*Instruction {
 }
 
 // Last returns the last instruction of that name in the stage's history, or
-// nil. Triggers do not count.
+// nil.
 func (s *Stage) Last(name string) *Instruction {
 	var last *Instruction
 	for _, i := range s.History() {
-		if i.Name == name && !i.Trigger {
+		if i.Name == name {
 			last = i
 		}
 	}

@@ -143,23 +143,12 @@ func (r *resolver) startOf(merged Object, image Image) (entrypoint, command []st
 	}
 	e, c := r.service.Get("entrypoint"), r.service.Get("command")
 	given := func(n *compose.Node) bool { return n != nil && !n.Null }
-	imageEntrypoint, imageCmd := image.Entrypoint, image.Cmd
-	if r.entrypoint != nil {
-		imageEntrypoint, imageCmd = r.entrypoint, nil
-	}
-	if r.cmd != nil {
-		imageCmd = r.cmd
-	}
+	entrypoint, command = r.imageStart(image)
 	if given(e) {
-		entrypoint = e.Words()
-	} else {
-		entrypoint = imageEntrypoint
+		entrypoint, command = e.Words(), nil
 	}
-	switch {
-	case given(c):
+	if given(c) {
 		return entrypoint, nil, true
-	case given(e):
-		return entrypoint, nil, false
 	}
-	return entrypoint, imageCmd, false
+	return entrypoint, command, false
 }

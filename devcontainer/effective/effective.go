@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -102,6 +103,13 @@ func Compute(p *devcontainer.Project, options Options) (*Result, error) {
 		result.Compose = r.compose(config.object, result, image)
 	} else {
 		result.Run = r.run(config.object, result, image)
+	}
+	for _, right := range p.Rights {
+		if right.Notation == rights.Label {
+			line, _ := right.Place.Doc.Position(right.Place.Start)
+			r.unknown("whether %s counts: the label %s in %s:%d has it, and tools obey that once the container exists", right.Key,
+				rights.MetadataLabel, right.Place.Doc.File, line)
+		}
 	}
 	if r.work.Spent() {
 		r.unknown("what all variables stand for: more than %d MiB, so some stay as they are written", maxWork>>20)
@@ -308,6 +316,18 @@ func (r *resolver) built(options dockerfile.Options, target string) string {
 	}
 	r.unknown("the Dockerfile: its image depends on a build argument that is not set")
 	return ""
+}
+
+// imageStart returns what the built image starts: an ENTRYPOINT resets the CMD below it.
+func (r *resolver) imageStart(image Image) (entrypoint, cmd []string) {
+	entrypoint, cmd = image.Entrypoint, image.Cmd
+	if r.entrypoint != nil {
+		entrypoint, cmd = r.entrypoint, nil
+	}
+	if r.cmd != nil {
+		cmd = r.cmd
+	}
+	return entrypoint, cmd
 }
 
 // At returns the value at an RFC 6901 pointer into the configuration, nil when

@@ -227,6 +227,20 @@ func TestReferenceCLIReadsLines(t *testing.T) {
 	}
 }
 
+// A label of the project's own files is not merged, as the reference CLI merges none for a
+// container that does not exist: it is named.
+func TestOwnLabelIsNamed(t *testing.T) {
+	dir := write(t, map[string]string{
+		".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}}`,
+		".devcontainer/Dockerfile":        "FROM scratch\nLABEL devcontainer.metadata='[{\"remoteUser\": \"root\"}]'\n",
+	})
+	got, err := compute(t, dir, filepath.Join(dir, ".devcontainer", "devcontainer.json"))
+	if err != nil || got.Configuration.Has("remoteUser") || len(got.Unknown) != 1 ||
+		!strings.HasPrefix(got.Unknown[0], "whether remoteUser counts: ") || !strings.Contains(got.Unknown[0], "Dockerfile:2 has it") {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
 // Of a Compose service the image's label counts, too; there is no docker run.
 func TestComposeService(t *testing.T) {
 	dir := write(t, map[string]string{

@@ -57,13 +57,7 @@ func (r *resolver) run(config Object, result *Result, image Image) []string {
 	}
 	args = append(args, "--entrypoint", "/bin/sh", r.imageName(config), "-c", keepAlive(merged), "-")
 	if merged.Get("overrideCommand") == false {
-		entrypoint, cmd := image.Entrypoint, image.Cmd
-		if r.entrypoint != nil {
-			entrypoint, cmd = r.entrypoint, nil // ENTRYPOINT resets the image's CMD
-		}
-		if r.cmd != nil {
-			cmd = r.cmd
-		}
+		entrypoint, cmd := r.imageStart(image)
 		args = append(append(args, entrypoint...), cmd...)
 	}
 	return args

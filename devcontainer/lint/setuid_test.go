@@ -142,6 +142,19 @@ func TestSetuidRefused(t *testing.T) {
 			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nUSER dev\nENTRYPOINT [\"sudo\", \"x\"]\n"}, "ENTRYPOINT runs sudo"},
 		{"the first process of root", `"build": {"dockerfile": "Dockerfile"}, "remoteUser": "dev", "overrideCommand": false, ` + off,
 			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nUSER root\nENTRYPOINT su dev -c x\n"}, ""},
+		{"the first process by a variable", `"build": {"dockerfile": "Dockerfile"}, ` + off,
+			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nENV BY=sudo\nUSER dev\nENTRYPOINT $BY x\n"}, "ENTRYPOINT runs sudo"},
+		{"a command for the image's own", `"build": {"dockerfile": "Dockerfile"}, ` + off,
+			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nUSER dev\nENTRYPOINT [\"/entry.sh\"]\nCMD [\"sudo\", \"x\"]\n"}, "CMD runs sudo"},
+		{"a service's text for a shell", `"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"`, devcontainer.Memory{
+			".devcontainer/c.yaml": "services: {a: {image: 'a:1', user: dev, entrypoint: [sh, -c], command: ['sudo x'], security_opt: ['no-new-privileges:true']}}\n"}, "the service's entrypoint runs sudo"},
+		{"another service's", `"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"`, devcontainer.Memory{
+			".devcontainer/c.yaml": "services: {a: {image: 'a:1', user: dev, security_opt: ['no-new-privileges:true']}, b: {image: 'a:1', entrypoint: sudo x}}\n"}, ""},
+		{"--entrypoint", `"image": "a:1", "containerUser": "dev", "runArgs": ["--entrypoint", "su"], ` + off, nil, "--entrypoint runs su"},
+		{"a Feature's entrypoint", `"image": "a:1", "containerUser": "dev", "features": {"./tool": {}}, ` + off, devcontainer.Memory{
+			".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", "entrypoint": "sudo x"}`, ".devcontainer/tool/install.sh": ""}, "entrypoint of the Feature ./tool runs sudo"},
+		{"a label's entrypoint", `"build": {"dockerfile": "Dockerfile"}, ` + off,
+			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nUSER dev\nLABEL devcontainer.metadata='{\"entrypoint\": \"sudo x\"}'\n"}, "entrypoint of the label devcontainer.metadata runs sudo"},
 		{"an image of root's", `"image": "debian:13", "postStartCommand": "sudo x", ` + off, nil, ""},
 		{"root's hooks", `"image": "a:1", "remoteUser": "root", "postStartCommand": "sudo x", ` + off, nil, ""},
 		{"setuid works", `"image": "a:1", "postStartCommand": "sudo x", "securityOpt": ["no-new-privileges:false"]`, nil, ""},

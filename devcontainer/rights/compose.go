@@ -86,6 +86,16 @@ func (s service) rights() {
 	for _, v := range s.Get("extra_hosts").Variables() {
 		s.right(ExtraHost, "extra_hosts", v.Node, "", v.Name+v.Value)
 	}
+	for _, start := range []struct {
+		key  string
+		kind Kind
+	}{{"entrypoint", Entrypoint}, {"command", Command}} {
+		if n := s.Get(start.key); n != nil && !n.Null {
+			r := s.what
+			r.Kind, r.Key, r.Value, r.Words, r.Place = start.kind, start.key, strings.Join(n.Words(), " "), n.Words(), nodePlace(n)
+			s.add(r)
+		}
+	}
 	s.ports()
 }
 

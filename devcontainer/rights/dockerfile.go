@@ -6,15 +6,15 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 )
 
-// dockerfile reads the stage that becomes the container: its last USER, its variables
-// and its ports. One that depends on the build is not known.
+// dockerfile reads the stage that becomes the container: its last USER, ENTRYPOINT and
+// CMD, its variables and its ports. A user that depends on the build is not known.
 func (l *lister) dockerfile() {
 	if l.Stage == nil {
 		return
 	}
-	right := func(key string, kind Kind, name, value string, start, end int) {
-		l.add(Right{Kind: kind, Name: name, Value: value, Notation: Dockerfile, Key: key, Place: Place{Doc: l.Dockerfile, Start: start,
-			End: end}})
+	right := func(key string, kind Kind, name, value string, start, end int, words ...string) {
+		l.add(Right{Kind: kind, Name: name, Value: value, Words: words, Notation: Dockerfile, Key: key,
+			Place: Place{Doc: l.Dockerfile, Start: start, End: end}})
 	}
 	if user, _, _ := strings.Cut(l.Stage.User, ":"); user != "" && !strings.Contains(l.Stage.User, "$") {
 		last := l.Stage.Last("USER")
@@ -22,6 +22,15 @@ func (l *lister) dockerfile() {
 			last = l.Stage.From
 		}
 		right("USER", User, "", user, last.Start, last.HeadEnd)
+	}
+	entrypoint, cmd := l.Stage.Start()
+	if entrypoint != nil {
+		i := l.Stage.Last("ENTRYPOINT")
+		right("ENTRYPOINT", Entrypoint, "", strings.Join(entrypoint, " "), i.Start, i.HeadEnd, entrypoint...)
+	}
+	if cmd != nil {
+		i := l.Stage.Last("CMD")
+		right("CMD", Command, "", strings.Join(cmd, " "), i.Start, i.HeadEnd, cmd...)
 	}
 	for _, i := range l.Stage.History() {
 		switch c := i.Command.(type) {

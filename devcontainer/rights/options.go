@@ -58,7 +58,7 @@ var RunOptions = CommandOptions{
 		"hooks-dir hostuser image-volume init-ctr init-path intel-rdt-closid module os passwd-entry personality pidfile pod",
 		"pod-id-file preserve-fd preserve-fds rdt-class requires retry retry-delay sdnotify seccomp-policy secret",
 		"shm-size-systemd subgidname subuidname systemd timeout tz uidmap umask unsetenv variant"),
-	single:  words("privileged publish-all use-api-socket init read-only pid ipc uts userns cgroupns user"),
+	single:  words("privileged publish-all use-api-socket init read-only pid ipc uts userns cgroupns user entrypoint"),
 	aliases: map[string]string{"net": "network", "net-alias": "network-alias", "dns-opt": "dns-option"},
 }
 

@@ -64,6 +64,19 @@ func (l *lister) metadata(doc *jsonc.Document, root *jsonc.Node, what Right) {
 	for _, n := range extensions(root) {
 		l.add(right("extensions", n, Extension, "", n.Text))
 	}
+	for _, user := range []struct {
+		key  string
+		kind Kind
+	}{{"containerUser", User}, {"remoteUser", Session}} {
+		if name, ok := root.Member(user.key).Str(); ok && what.Notation != Feature {
+			l.add(right(user.key, root.Member(user.key), user.kind, "", name))
+		}
+	}
+	if text, ok := root.Member("entrypoint").Str(); ok && what.Notation != Property {
+		r := right("entrypoint", root.Member("entrypoint"), Entrypoint, "", text)
+		r.Words = strings.Fields(text)
+		l.add(r)
+	}
 }
 
 // extensions are those that a configuration or a Feature's metadata names: for
@@ -81,9 +94,6 @@ func (l *lister) properties() {
 	l.metadata(l.Config, root, Right{Notation: Property})
 	right := func(key string, n *jsonc.Node, kind Kind, name, value string) {
 		l.add(Right{Kind: kind, Name: name, Value: value, Key: key, Host: hostVariable(value), Place: placeOf(l.Config, n)})
-	}
-	if n := root.Member("containerUser"); n != nil && n.Kind == jsonc.String {
-		right("containerUser", n, User, "", n.Text)
 	}
 	if n := root.Member("initializeCommand"); n != nil && n.Kind != jsonc.Null {
 		l.add(Right{Kind: HostCommand, Value: n.TextOr(""), Key: "initializeCommand", Node: n, Place: placeOf(l.Config, n)})
@@ -173,6 +183,8 @@ func (l *lister) options() {
 			r.Name, r.Value = strings.ReplaceAll(strings.TrimSpace(r.Name), "/", "."), strings.TrimSpace(r.Value)
 		case "user":
 			r.Kind = User
+		case "entrypoint":
+			r.Kind, r.Words = Entrypoint, []string{a.Value}
 		default:
 			continue
 		}

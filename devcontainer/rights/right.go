@@ -38,6 +38,9 @@ const (
 	Extension               // Value: PUBLISHER.NAME
 	Hook                    // Node: a lifecycle command that runs inside; Key: its property
 	Exposed                 // Value: a port that --publish-all publishes, "8080/tcp"
+	Session                 // remoteUser: Value: whose an editor's sessions and lifecycle commands are
+	Entrypoint              // Words: what the first process runs; of a Feature or label: what runs in front of it
+	Command                 // Words: what the entrypoint gets, or the first process without one
 )
 
 // Notation is where a right is written.
@@ -59,6 +62,7 @@ type Right struct {
 	Name  string
 	Value string
 	Node  *jsonc.Node // of a command, in any of its forms
+	Words []string    // with the shell in front that a text of a Dockerfile has
 	Mount Mount
 	// Host is the variable of the host that Value comes from; "" = it is literal.
 	Host string

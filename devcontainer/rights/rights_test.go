@@ -84,6 +84,10 @@ func TestList(t *testing.T) {
 			"a": `{"capAdd": ["SYS_ADMIN"], "remoteEnv": {"A": "b"}, "dependsOn": {"./b": {}, "./a": {}}}`, "b": `{"containerEnv": {"DOCKER_HOST": "tcp://x"}}`}, []string{
 			`1 capAdd SYS_ADMIN by ./a @ "SYS_ADMIN"`, `10 containerEnv DOCKER_HOST tcp://x by ./a @ "tcp://x"`,
 			`0 privileged by ghcr.io/devcontainers/features/docker-in-docker:2 @ "ghcr.io/devcontainers/features/docker-in-docker:2"`}},
+		{"the first process and the users", `{"remoteUser": "me", "entrypoint": "no property", "runArgs": ["--entrypoint", "a", "--label", "devcontainer.metadata={\"entrypoint\": \"l\", \"remoteUser\": \"root\"}"], "features": {"./a": {}}}`, map[string]string{
+			"a": `{"entrypoint": "/f --x", "remoteUser": "no property"}`, "compose.yaml": "services:\n  app: {entrypoint: [b, c], command: 'd \"e f\"'}\n  db: {command: g, entrypoint: null}\n"}, []string{
+			`23 remoteUser me @ "me"`, `24 entrypoint a @ "--entrypoint"`, `24 entrypoint b c @ [b, c]`, `25 command d e f @ 'd "e f"'`, `25 command g (next) @ g`,
+			`24 entrypoint /f --x by ./a @ "/f --x"`, `23 remoteUser root @ "--label"`, `24 entrypoint l @ "--label"`}},
 		{"of the wrong type", `{"privileged": {}, "capAdd": {"a": 1}, "mounts": [1, null], "containerEnv": ["A"], "features": ["x"], "appPort": {}, "initializeCommand": null}`, nil, []string{`0 privileged @ {}`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -96,12 +96,13 @@ func (c *View) RaisesFirewall(id string) bool {
 	case rights.TarballFeature:
 		return path.Base(id) == "devcontainer-feature-firewall.tgz"
 	case rights.LocalFeature:
-		meta := c.LocalFeature(id)
+		meta := c.FeatureMetadata(id)
 		if meta == nil {
 			return path.Base(id) == "firewall"
 		}
-		entrypoint, _ := meta.Member("entrypoint").Str()
-		return strings.Contains(entrypoint, "/sbx/")
+		return slices.ContainsFunc(c.Of(rights.Entrypoint), func(r rights.Right) bool {
+			return r.Place.Doc == meta && strings.Contains(r.Value, "/sbx/")
+		})
 	}
 	return false
 }

@@ -25,13 +25,42 @@ func (v *View) StartUser() (user rights.Right, known bool) {
 }
 
 // SessionUser returns the user of an editor's sessions and of lifecycle commands,
-// as far as the files say.
+// as far as the files say. A label's remoteUser counts from the second session on, its
+// containerUser for none (measured with the reference CLI 0.89): before that they are
+// the first process's user, and root counts whenever it is.
 func (v *View) SessionUser() (user string, known bool) {
-	if user, known = v.Root.Member("remoteUser").Str(); known {
-		return user, true
-	}
 	start, known := v.StartUser()
-	return start.Value, known
+	user = start.Value
+	for _, r := range v.Of(rights.Session) {
+		if r.Notation == rights.Property {
+			return r.Value, true
+		}
+		if IsRoot(r.Value) || known && !IsRoot(user) {
+			user, known = r.Value, true
+		}
+	}
+	return user, known
+}
+
+// Start returns what the first process runs, as far as the files say, as the engine takes
+// it: --entrypoint wins over Compose, Compose over the Dockerfile, and an entrypoint resets
+// the command of what it wins over. One without Words is the image's own.
+func (v *View) Start() (entrypoint, command rights.Right) {
+	for _, notation := range []rights.Notation{rights.Dockerfile, rights.Compose, rights.Option} {
+		for _, r := range v.Of(rights.Entrypoint, rights.Command) {
+			switch {
+			case r.Notation != notation || r.Next:
+			case r.Kind == rights.Command:
+				command = r
+			default:
+				entrypoint = r
+				if command.Notation != notation {
+					command = rights.Right{}
+				}
+			}
+		}
+	}
+	return entrypoint, command
 }
 
 // NamedUser returns the user that the configuration names, and where.

@@ -44,6 +44,11 @@ func TestUsers(t *testing.T) {
 		{view(t, `{"image": "debian:13", "runArgs": ["-u", "${localEnv:USER}"]}`), "", ""},
 		{view(t, `{"build": {"dockerfile": "D"}}`, "D", "FROM debian:13\nUSER one\nUSER two:three\n"), "two", "two"},
 		{view(t, `{"build": {"dockerfile": "D"}}`, "D", "FROM scratch\nCOPY a /\n"), "root", "root"},
+		{view(t, `{"build": {"dockerfile": "D"}}`, "D", "FROM x\nUSER dev\nLABEL devcontainer.metadata='[{\"remoteUser\": \"root\", \"containerUser\": \"me\"}]'\n"), "dev", "root"},
+		{view(t, `{"image": "x", "remoteUser": "dev", "runArgs": ["--label", "devcontainer.metadata={\"remoteUser\": \"root\"}"]}`), "", "dev"},
+		{view(t, `{"image": "x", "runArgs": ["--label", "devcontainer.metadata={\"remoteUser\": \"root\"}"]}`), "", "root"},
+		{view(t, `{"image": "x", "containerUser": "root", "runArgs": ["--label", "devcontainer.metadata={\"remoteUser\": \"dev\"}"]}`), "root", "root"},
+		{view(t, `{"image": "x", "runArgs": ["--label", "devcontainer.metadata={\"remoteUser\": \"dev\"}"]}`), "", ""},
 		{view(t, composed+`}`, "c.yaml", "services:\n  a: {image: x, user: mine}\n  b: {image: x, user: other}\n"), "mine", "mine"},
 	} {
 		start, known := c.v.StartUser()
@@ -55,6 +60,33 @@ func TestUsers(t *testing.T) {
 	for user, root := range map[string]bool{"root": true, "0": true, "0:0": true, "root:dev": true, "dev": false, "1000": false, "rooty": false} {
 		if IsRoot(user) != root {
 			t.Errorf("%q is root: %v", user, !root)
+		}
+	}
+}
+
+// What starts is the last that the engine is told of, and a new entrypoint has no command
+// of the one that it replaces.
+func TestStart(t *testing.T) {
+	const file = "FROM x\nENTRYPOINT [\"old\"]\nCMD old\nENTRYPOINT [\"e\"]\nCMD [\"c\", \"d\"]\n"
+	built := func(service string) *View {
+		return view(t, composed+`}`, "c.yaml", "services:\n  a: {build: ., "+service+"}\n  b: {image: x, entrypoint: other}\n", "Dockerfile", file)
+	}
+	for _, c := range []struct {
+		v    *View
+		want string
+	}{
+		{view(t, `{"image": "x"}`), "[] []"},
+		{view(t, `{"build": {"dockerfile": "D"}}`, "D", file), "[e] [c d]"},
+		{view(t, `{"build": {"dockerfile": "D"}}`, "D", "FROM x\nENTRYPOINT a $B\n"), "[/bin/sh -c a $B] []"},
+		{view(t, `{"build": {"dockerfile": "D"}, "runArgs": ["--entrypoint", "a", "--entrypoint=b"]}`, "D", file), "[b] []"},
+		{built("command: 'f \"g h\"'"), "[e] [f g h]"},
+		{built("entrypoint: i"), "[i] []"},
+		{built("entrypoint: [i], command: [k]"), "[i] [k]"},
+		{built("entrypoint: null"), "[e] [c d]"},
+	} {
+		entrypoint, command := c.v.Start()
+		if got := fmt.Sprint(entrypoint.Words, " ", command.Words); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.v.Config.Src, got, c.want)
 		}
 	}
 }
