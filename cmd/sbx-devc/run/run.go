@@ -353,6 +353,7 @@ func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, pla
 // host gathers what a run needs on this side: prompt, key, streams, folder.
 // Everything that can be missing is found missing here, before a container starts.
 func host(ctx context.Context, a *cli.App, o Options, plan *sandbox.Plan) (*sandbox.Host, error) {
+	noteVariables(a)
 	var prompt string
 	if !o.terminal.on || o.prompt.text != "" || o.prompt.file != "" {
 		var err error

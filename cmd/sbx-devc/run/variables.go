@@ -3,6 +3,8 @@ package run
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // variablePrefix begins the variables that stand for flags.
@@ -71,4 +74,28 @@ func FlagsFromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 		}
 	})
 	return failed
+}
+
+// widening are the flags that open something or start a program of this machine. Their
+// variables are named in each run: a shell may have them from a project's .env.
+var widening = []string{
+	"allow", "whitelist", "whitelist-file", "preset", "private", "network", "mount", "secret", "env", "env-file", "env-prefix", "mcp-config",
+	"mcp-passthrough", "user-instructions", "claude-path", "firewall-image", "persist", "profile",
+}
+
+// noteVariables says which variables of the caller widen this run, and where its key goes
+// if that is not the model API's own address.
+func noteVariables(a *cli.App) {
+	var names []string
+	for _, flag := range widening {
+		if name := VariableOf(flag); a.Getenv(name) != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		a.SayLine("note: your environment has a say in this run: %s", strings.Join(names, ", "))
+	}
+	if at, err := url.Parse(a.Getenv("SBX_DEVC_UPSTREAM")); err == nil && at.Host != "" && !net.ParseIP(at.Hostname()).IsLoopback() {
+		a.SayLine("note: the key goes to %s, which SBX_DEVC_UPSTREAM names", visible.Line(at.Host))
+	}
 }
