@@ -220,7 +220,7 @@ func (f *Filter) Modes() string { return f.modes.on() }
 // begins anew.
 func (f *Filter) Undo() string {
 	undo := f.modes.off()
-	f.modes = modes{saved: f.modes.saved}
+	f.modes = modes{saved: f.modes.saved, savedOrigin: f.modes.savedOrigin}
 	f.begin(ground)
 	return undo
 }

@@ -100,13 +100,23 @@ func TestModesAreUndone(t *testing.T) {
 	}
 }
 
+// The cursor stays where the program's screen was entered: what resets the origin of a
+// program that never set it would draw over the user's lines.
+func TestUndoLeavesTheCursor(t *testing.T) {
+	_, f := filtered("\x1b[?1049h\x1b[1;31mred\x1b7\x1b[m")
+	if undo := f.Undo(); strings.Contains(undo, "[?6") || strings.Contains(undo, "\x1b[r") {
+		t.Errorf("%q moves the cursor", undo)
+	}
+}
+
 // Attack: hidden letters or a mode come back when the terminal has left the program's
 // screen, and the warnings at the end of a run cannot be seen, or the mouse types into the
 // shell.
 func TestAttackAModeOutlivesTheProgram(t *testing.T) {
 	for name, c := range map[string]struct{ program, undone string }{
 		"hidden letters of a saved cursor":       {"\x1b[8m\x1b7\x1b[m\x1b8", "\x1b[m"},
-		"hidden letters of the other screen":     {"\x1b[8m\x1b[?1049h\x1b[m", "\x1b[?1049l\x1b[?6l\x1b[?7h\x1b(B\x1b)B\x0f\x1b[m"},
+		"hidden letters of the other screen":     {"\x1b[8m\x1b[?1049h\x1b[m", "\x1b[?1049l\x1b[?7h\x1b(B\x1b)B\x0f\x1b[m"},
+		"the origin of a saved cursor":           {"\x1b[?6h\x1b7\x1b[?6l\x1b8", "\x1b[?6l"},
 		"hidden letters of a cursor that was so": {"\x1b[8m\x1b[s\x1b[m\x1b[u", "\x1b[m"},
 		"lines that are cut off":                 {"\x1b[?7l\x1b7\x1b[?7h\x1b8", "\x1b[?7h"},
 		"another alphabet":                       {"\x1b(0\x1b7\x1b(B\x1b8", "\x1b(B"},

@@ -25,16 +25,17 @@ import (
 //	the keypad                            | ESC >
 //	tab stops, palette, titles and their stack, protected cells, C1 forms: not passed
 type modes struct {
-	private []int // that are set and are not at first, and those in initial that are not; sorted
-	plain   []int // alike, without "?"
-	keys    keyboard
-	cursor  string // parameter of the cursor's form; "" = the user's
-	drawing [2]bool
-	shifted bool
-	keypad  bool
-	region  bool // once lines scrolled in a part of a screen
-	styled  bool // colours or other attributes were chosen
-	saved   bool // the terminal saved a cursor with them, which may come back
+	private     []int // that are set and are not at first, and those in initial that are not; sorted
+	plain       []int // alike, without "?"
+	keys        keyboard
+	cursor      string // parameter of the cursor's form; "" = the user's
+	drawing     [2]bool
+	shifted     bool
+	keypad      bool
+	region      bool // once lines scrolled in a part of a screen
+	styled      bool // colours or other attributes were chosen
+	saved       bool // the terminal saved a cursor with them, which may come back
+	savedOrigin bool // the same of mode 6, whose end moves the cursor
 }
 
 // initial are the private modes that a terminal has at first.
@@ -196,6 +197,7 @@ func (m *modes) softReset() string {
 func (m *modes) save(does bool) {
 	unlike := m.styled || m.shifted || m.drawing != [2]bool{} || slices.Contains(m.private, 6) || slices.Contains(m.private, 7)
 	m.saved = m.saved || does && unlike
+	m.savedOrigin = m.savedOrigin || does && slices.Contains(m.private, 6)
 }
 
 // pastes reports whether the program takes pasted texts as such.
@@ -241,7 +243,10 @@ func (m *modes) off() string {
 		s.WriteString("\x1b7\x1b[r\x1b8")
 	}
 	if m.saved { // with the cursor of the first screen, modes may have come back
-		s.WriteString("\x1b[?6l\x1b[?7h")
+		if m.savedOrigin { // it moves the cursor to the corner, over what the user had there
+			s.WriteString("\x1b[?6l")
+		}
+		s.WriteString("\x1b[?7h")
 	}
 	if m.saved || m.drawing != [2]bool{} {
 		s.WriteString("\x1b(B\x1b)B")
