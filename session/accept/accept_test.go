@@ -178,6 +178,38 @@ func TestListAndRemove(t *testing.T) {
 	}
 }
 
+// The main worktree may be on a branch without the files of a linked one.
+func TestWhatWasAcceptedInALinkedWorktreeIsNotGone(t *testing.T) {
+	own := userdir.Dir(filepath.Join(t.TempDir(), "own"))
+	main, tree := project(t, nil), project(t, map[string]string{settingsFile: "{}"})
+	entry := filepath.Join(main, ".git", "worktrees", "tree")
+	write(t, tree, map[string]string{".git": "gitdir: " + entry + "\n"})
+	write(t, entry, map[string]string{"gitdir": filepath.Join(tree, ".git") + "\n", "commondir": "../..\n"})
+	if err := about(t, own, tree).Accept("test"); err != nil {
+		t.Fatal(err)
+	}
+	state := func() string {
+		list, err := accept.List(own)
+		if err != nil || len(list) != 1 || list[0].Project != main {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		return list[0].State
+	}
+	if got := state(); got != "trusted" {
+		t.Errorf("it is %s", got)
+	}
+	write(t, tree, map[string]string{settingsFile: "{ }"})
+	if got := state(); got != "changed" {
+		t.Errorf("after a change it is %s", got)
+	}
+	if err := os.RemoveAll(tree); err != nil {
+		t.Fatal(err)
+	}
+	if got := state(); got != "gone" {
+		t.Errorf("without the worktree it is %s", got)
+	}
+}
+
 // Attack: a skill of a trusted project is another one since, as after a pull. Claude does
 // not get it, and the settings stay trusted.
 func TestAttackASkillThatChangesAfterItWasAccepted(t *testing.T) {

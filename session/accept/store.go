@@ -85,13 +85,31 @@ func List(own userdir.Dir) ([]Project, error) {
 	return projects, exitError(err)
 }
 
-// stateOf says how a project's files stand to what was accepted of it.
+// stateOf says how a project's files stand to what was accepted of it. They may be in a
+// linked worktree alone, or in the branch that is there.
 func stateOf(e trust.Entry) string {
-	p, err := session.ReadProject(e.Project)
+	state := stateIn(e.Project, e.Digest)
+	if state == "trusted" {
+		return state
+	}
+	for _, dir := range trust.Linked(e.Project) {
+		switch stateIn(dir, e.Digest) {
+		case "trusted":
+			return "trusted"
+		case "changed":
+			state = "changed"
+		}
+	}
+	return state
+}
+
+// stateIn is stateOf for the files in one folder.
+func stateIn(dir, digest string) string {
+	p, err := session.ReadProject(dir)
 	switch {
 	case err == nil && len(p.Content()) == 0:
 		return "gone"
-	case err == nil && p.Content().Digest() == e.Digest:
+	case err == nil && p.Content().Digest() == digest:
 		return "trusted"
 	}
 	return "changed"

@@ -37,6 +37,31 @@ func Project(dir string) (string, error) {
 	}
 }
 
+// Linked returns the places that a project, which Project named, has in the linked
+// worktrees of its repository.
+func Linked(project string) []string {
+	var linked []string
+	for tree := project; ; tree = filepath.Dir(tree) {
+		rel, err := filepath.Rel(tree, project)
+		if err != nil {
+			return linked
+		}
+		for _, common := range []string{filepath.Join(tree, ".git"), tree} { // tree itself is a bare repository
+			entries, _ := os.ReadDir(filepath.Join(common, "worktrees"))
+			for _, e := range entries {
+				pointer, _ := readPointer(filepath.Join(common, "worktrees", e.Name(), "gitdir"))
+				dir := filepath.Join(filepath.Dir(absolute(filepath.Join(common, "worktrees", e.Name()), pointer)), rel)
+				if named, err := Project(dir); err == nil && named == project {
+					linked = append(linked, dir)
+				}
+			}
+		}
+		if tree == filepath.Dir(tree) {
+			return linked
+		}
+	}
+}
+
 // mainOf returns the folder of which tree is a linked worktree; "" where it is none,
 // or where the repository does not say so too: a .git file is the project's word.
 func mainOf(tree string, git os.FileInfo) string {

@@ -193,6 +193,9 @@ func TestLinkedWorktreesAreOneProject(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(tree, "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if linked := Linked(project); !slices.Equal(linked, []string{tree}) {
+		t.Errorf("the linked worktrees are %q", linked)
+	}
 	if name, err := Project(filepath.Join(tree, "sub")); err != nil || name != filepath.Join(project, "sub") {
 		t.Errorf("a subfolder is %q, %v", name, err)
 	}

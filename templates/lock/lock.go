@@ -3,7 +3,9 @@ package lock
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -187,7 +189,7 @@ func Parse(text []byte) (*Lock, error) {
 			"take it from an earlier commit, or make the dev container anew with 'sbx-devc init --force'")
 	}
 	if err := dec.Decode(&l); err != nil {
-		return fail(err)
+		return fail(fmt.Errorf("line %d: %w", lineOf(text, err, dec.InputOffset()), err))
 	}
 	if dec.More() {
 		return fail(fmt.Errorf("text after the end of the value"))
@@ -207,6 +209,21 @@ func Parse(text []byte) (*Lock, error) {
 		}
 	}
 	return &l.Lock, nil
+}
+
+// lineOf is the line of text in which the decoder, which had read offset bytes, met err.
+func lineOf(text []byte, err error, offset int64) int {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset - 1 // of the byte itself
+	case errors.As(err, &kind):
+		offset = kind.Offset
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		offset = int64(len(bytes.TrimRight(text, "\n")))
+	}
+	return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte("\n"))
 }
 
 // safePath keeps a lock that somebody else wrote from naming files outside the
