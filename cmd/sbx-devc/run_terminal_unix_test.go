@@ -259,8 +259,13 @@ func TestTheSupervisorOfATerminalIsKilled(t *testing.T) {
 // A prompt's run goes on without its terminal, and says at once by which name.
 func TestAPromptDetached(t *testing.T) {
 	t.Parallel()
-	s, r := onScreen(t, fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"touch begun; sleep 2; touch done"}}}}, "-d 'make it'; echo code=$?")
+	s, r := onScreen(t, fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"touch begun; sleep 4; touch done"}}}}, "-d --name make 'make it'; echo code=$?")
 	if shown := s.expect("code=0"); !strings.Contains(shown, "sbx-devc logs -f") {
+		t.Errorf("the screen shows\n%s", shown)
+	}
+	// Two runs of a name at once could not be told apart.
+	s.press("clear; sbx run -d --name make 'make it'; echo second=$?", "Enter")
+	if shown := s.expect("second=75"); !strings.Contains(shown, "has the name make") {
 		t.Errorf("the screen shows\n%s", shown)
 	}
 	s.press("clear; sbx logs -f", "Enter")

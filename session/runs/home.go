@@ -107,6 +107,18 @@ func CheckName(name string) error {
 	return nil
 }
 
+// CheckNameFree errs when a run that goes on has the name: by the name nobody could tell
+// the two apart.
+func (h Home) CheckNameFree(name string) error {
+	for id, folder := range h.Newest() {
+		if name != "" && h.goesOn(id) && readSummary(folder).Name == name {
+			return exitcode.With(exitcode.Locked, diag.WithHint(fmt.Errorf("the run %s, which goes on, has the name %s", id, name),
+				"take another name, or end it first: sbx-devc stop %s", name))
+		}
+	}
+	return nil
+}
+
 // Newest yields the ids and folders of all runs, the newest first. What has no
 // run's name is left alone, and a folder that cannot be read holds none.
 func (h Home) Newest() iter.Seq2[string, string] {

@@ -248,6 +248,9 @@ func run(ctx context.Context, a *cli.App, dir, shown, folder string, o Options) 
 		_, err := fmt.Fprintln(a.Stdout, plan)
 		return err
 	}
+	if err := projects.Runs(a).CheckNameFree(o.result.name); err != nil {
+		return err
+	}
 	summary, err := o.result.openSummary(plan.Folder())
 	if err != nil {
 		return err
