@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -12,7 +13,23 @@ import (
 
 // TestMain lets the scripts call this very program as "sbx-devc".
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"sbx-devc": main})
+	testscript.Main(ownSettings{m}, map[string]func(){"sbx-devc": main})
+}
+
+// ownSettings runs the tests with a settings folder of their own: what they accept is not
+// for the trust.json of the user who runs them.
+type ownSettings struct{ m *testing.M }
+
+func (o ownSettings) Run() int {
+	dir, err := os.MkdirTemp("", "sbx-devc-settings")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = os.Setenv("XDG_CONFIG_HOME", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return o.m.Run()
 }
 
 // TestScripts runs the command line as a user does: testdata/script/*.txtar.
