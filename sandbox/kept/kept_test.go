@@ -241,6 +241,9 @@ func TestAttackArchivesThatWriteElsewhere(t *testing.T) {
 func TestOneRunHoldsAStore(t *testing.T) {
 	root := Root(t.TempDir())
 	s := store(t, root, "work", "/project")
+	if !root.HasProfile("work") || root.HasProfile("wrok") {
+		t.Error("it does not know its profiles")
+	}
 	_, err := root.Open("work", "/project", "run-2")
 	if code, _ := exitcode.Of(err, 70); code != exitcode.Locked || !strings.Contains(err.Error(), "run-1") || diag.HintOf(err) == "" {
 		t.Errorf("the second run: %d, %v", code, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/filelock"
 )
 
@@ -65,6 +66,9 @@ type holder struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`
 }
+
+// HasProfile reports whether an earlier run left something under the profile, in any project.
+func (r Root) HasProfile(profile string) bool { return filekind.IsFolder(r.profile(profile)) }
 
 // Open opens and holds what the project, a folder without symbolic links, keeps under a
 // profile, "" = without one. run says who holds it. A store that another run holds is

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -74,11 +75,18 @@ func ls(a *cli.App, o lsOptions, args []string) error {
 	}
 	fmt.Fprintln(w, head+"PROMPT\tMODEL\tCOST\tRESULT")
 	for _, r := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s%s%s\t%s\t$%.2f\t%s\n", r.ID, r.Began.Local().Format(time.DateTime), name(r), of(r), inList(r.Prompt),
-			inList(r.Model), r.CostUSD,
-			inList(r.Result))
+		fmt.Fprintf(w, "%s\t%s\t%s%s%s\t%s\t%s\t%s\n", r.ID, r.Began.Local().Format(time.DateTime), name(r), of(r), inList(r.Prompt),
+			inList(r.Model), costOf(r), inList(r.Result))
 	}
 	return w.Flush()
+}
+
+// costOf is what a run cost at list price, "-" when that is not known.
+func costOf(r runs.Run) string {
+	if r.Result == runs.Running || r.Result == string(agent.Unsandboxed) {
+		return "-"
+	}
+	return fmt.Sprintf("$%.2f", r.CostUSD)
 }
 
 // maxInList bounds the words of a column, in runes.

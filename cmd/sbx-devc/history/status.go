@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -45,9 +46,12 @@ func status(a *cli.App, args []string, asJSON bool) error {
 			runs.Run
 		}{1, run})
 	}
-	cost := fmt.Sprintf("$%.2f at list price", run.CostUSD)
-	if run.Result == runs.Running {
+	cost := costOf(run) + " at list price"
+	switch run.Result {
+	case runs.Running:
 		cost = "known when the run has ended"
+	case string(agent.Unsandboxed):
+		cost = "not known: the run had no sandbox"
 	}
 	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
 	for _, row := range [][2]string{

@@ -9,6 +9,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/kept"
@@ -64,7 +65,12 @@ func (o *profileFlags) open(a *cli.App, plan *sandbox.Plan) (*kept.Store, error)
 	if o.fresh || o.name == "" && len(o.paths) == 0 {
 		return nil, nil
 	}
-	return projects.Runs(a).Kept().Open(o.name, plan.Folder(), plan.ID)
+	store := projects.Runs(a).Kept()
+	if own, err := userdir.Find(a.Getenv); o.name != "" && !store.HasProfile(o.name) &&
+		(err != nil || !filekind.IsRegular(own.File(session.ProfileFile(o.name)))) {
+		a.SayLine("note: the profile %s is new ('sbx-devc profile list' shows the others)", o.name)
+	}
+	return store.Open(o.name, plan.Folder(), plan.ID)
 }
 
 // UserLayers reads the user's own settings for a run on dir, and above them those of a
