@@ -62,6 +62,9 @@ func (s *settler) doFolder(st *folderStep) error {
 	if err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return ErrChanged
 	}
+	if err := s.makeFolders(filepath.Dir(filepath.FromSlash(st.path))); err != nil {
+		return err
+	}
 	return s.copyFolder(st)
 }
 
@@ -108,7 +111,8 @@ func (s *settler) copyFolder(st *folderStep) error {
 		case isGit(d.Name()):
 			return nil
 		case d.IsDir():
-			return s.project.MkdirAll(name, 0o777)
+			uid, gid := s.owner(name)
+			return s.makeFolder(name, uid, gid)
 		}
 		if _, err := s.project.Lstat(name); err == nil {
 			return fmt.Errorf("%s: %w", rel, ErrChanged)
@@ -125,7 +129,8 @@ func (s *settler) copyFolder(st *folderStep) error {
 			if strings.TrimSuffix(slashed, "/") != path.Clean(slashed) { // ".." behind another link leads elsewhere than it reads
 				return nil
 			}
-			return s.project.Symlink(target, name)
+			uid, gid := s.owner(name)
+			return s.link(target, name, uid, gid)
 		}
 		return s.copyFile(rel)
 	})
@@ -142,13 +147,16 @@ func (s *settler) copyFile(rel string) (err error) {
 	if err != nil {
 		return err
 	}
+	uid, gid := s.owner(filepath.FromSlash(rel))
 	to, err := s.project.OpenFile(filepath.FromSlash(rel), os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	_, err = io.Copy(to, from)
-	return err
+	if _, err = io.Copy(to, from); err != nil || uid < 0 {
+		return err
+	}
+	return to.Chown(uid, gid)
 }
 
 // removeEmpty removes folders that the run made and that are empty now.

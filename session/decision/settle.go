@@ -354,9 +354,10 @@ func (s *settler) do(st *step) error {
 	if want == nil {
 		return s.project.Remove(name)
 	}
-	if err := s.project.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+	if err := s.makeFolders(filepath.Dir(name)); err != nil {
 		return err
 	}
+	uid, gid := s.owner(name)
 	if was := st.have.state; was != nil && (was.What == changes.Folder) != (want.What == changes.Folder) {
 		if err := s.project.Remove(name); err != nil { // an empty folder, or what stands in a folder's place
 			return err
@@ -364,14 +365,14 @@ func (s *settler) do(st *step) error {
 	}
 	switch want.What {
 	case changes.Folder:
-		if err := s.project.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := s.makeFolder(name, uid, gid); err != nil {
 			return err
 		}
 		return s.project.Chmod(name, permissions(want))
 	case changes.Symlink:
-		return s.replace(st, func(temporary string) error { return s.project.Symlink(want.Target, temporary) })
+		return s.replace(st, func(temporary string) error { return s.link(want.Target, temporary, uid, gid) })
 	case changes.File:
-		return s.replace(st, func(temporary string) error { return s.write(st, temporary) })
+		return s.replace(st, func(temporary string) error { return s.write(st, temporary, uid, gid) })
 	}
 	return errors.New("it is a socket, a pipe or a device, and is not made")
 }
@@ -400,7 +401,7 @@ func (s *settler) replace(st *step, make func(temporary string) error) error {
 }
 
 // write writes the file that a path shall hold.
-func (s *settler) write(st *step, temporary string) (err error) {
+func (s *settler) write(st *step, temporary string, uid, gid int) (err error) {
 	f, err := s.project.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -422,6 +423,11 @@ func (s *settler) write(st *step, temporary string) (err error) {
 		}
 		if st.want.sum != "" && hex.EncodeToString(h.Sum(nil)) != st.want.sum {
 			return ErrChanged
+		}
+	}
+	if uid >= 0 {
+		if err := f.Chown(uid, gid); err != nil {
+			return err
 		}
 	}
 	return f.Chmod(permissions(st.want.state))

@@ -260,6 +260,37 @@ func TestRefusedIsAsItWasBefore(t *testing.T) {
 	}
 }
 
+// What root settles belongs to the user, as everything in the project did: files, links
+// and folders that are replaced, brought back, taken, or made on the way to one.
+func TestRootLeavesFilesToTheirOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of another user")
+	}
+	for name, copied := range map[string]bool{"in place": false, "of a copy": true} {
+		t.Run(name, func(t *testing.T) {
+			r := tryScript(t, copied, func(dir string) {
+				shell(t, dir, project+"mkdir gone; ln -s x gone/link; echo x >gone/file; mkdir apart; echo x >apart/file; chown -hR 4321:4322 .; chown 4323:4324 apart/file")
+			}, func(dir string) {
+				shell(t, dir, agentDoes+manyFiles+"rm -r gone; echo y >>apart/file; chown -hR 4321:4322 .; chown 4323:4324 apart/file")
+			})
+			stays := none
+			if copied {
+				stays = func(id string) bool {
+					return !slices.ContainsFunc(r.review.Files, func(f review.File) bool {
+						return f.Hunks[0].ID == id && (strings.HasSuffix(f.Path, ".git") || strings.HasSuffix(f.Path, ".envrc"))
+					})
+				}
+			}
+			if failed := settle(t, r, stays); len(failed) > 0 {
+				t.Fatal(failed)
+			}
+			if got := shell(t, r.work.Project, `find . \( ! -uid 4321 -o ! -gid 4322 \) -printf '%P %U:%G\n'`); got != "apart/file 4323:4324\n" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
 func TestRefusedHunksOfAFile(t *testing.T) {
 	for name, copied := range map[string]bool{"in place": false, "of a copy": true} {
 		t.Run(name, func(t *testing.T) {

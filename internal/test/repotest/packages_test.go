@@ -157,7 +157,7 @@ var allowed = map[string][]string{
 	"session/images":             {"devcontainer", "devcontainer/effective", "features", "imagebuild", "imagebuild/feature", "imagebuild/npm", "imagebuild/registry", "imagebuild/store", "sandbox", "session/volumes", "internal/carried", "internal/engine", "internal/progress", "session/recipe", "templates/detect", "templates/lock", "templates/scaffold"},
 	"session/instructions":       {"sandbox"},
 	"session/storedkey":          {"internal/userdir"},
-	"session/decision":           {"agent", "firewall/audit", "sandbox", "sandbox/changes", "session/review", "session/runs", "workspace/gitdir", "workspace/obeyed"},
+	"session/decision":           {"agent", "firewall/audit", "sandbox", "sandbox/changes", "session/review", "session/runs", "workspace", "workspace/gitdir", "workspace/obeyed"},
 	"session/review":             {"agent", "firewall", "firewall/audit", "sandbox/changes", "workspace/obeyed"},
 	"session/recipe":             {"templates", "devcontainer", "devcontainer/dockerfile", "devcontainer/rights", "features", "imagebuild", "settings", "settings/trust", "internal/jsonc"},
 	"session/runs":               {"agent", "agent/conversation", "credproxy", "internal/filelock", "devcontainer", "firewall", "firewall/audit", "sandbox", "sandbox/kept", "settings", "templates/adopt", "templates/scaffold", "internal/engine", "internal/exitcode", "workspace", "workspace/copytree"},
