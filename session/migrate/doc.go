@@ -6,7 +6,8 @@
 //
 // What it takes acts nowhere but in the sandbox: texts, hosts, a model, servers that the
 // sandbox can start. Files of a project are named and never taken, because the settings
-// hold for all projects and a project must not write them. A value that may be a secret is
-// in no result, not even in an error: of secrets there are names. No link is followed out
+// hold for all projects and a project must not write them. The package has a list of what
+// is known to be harmless: any other value may be a secret and is in no result, not even in
+// an error or a reason. The texts of the user are not read: they may hold anything. No link is followed out
 // of the folders, and what is read of a file is bounded.
 package migrate

@@ -19,11 +19,11 @@ type server struct {
 	URL     string            `json:"url"`
 }
 
-// servers takes the servers that the sandbox can start. Values of their variables become
-// references: of secrets there are names.
+// servers takes the servers that the sandbox can start and whose arguments are harmless.
+// Values of their variables that are not become references: of secrets there are names.
 func (p *Plan) servers(file string, all map[string]json.RawMessage, hasSecret func(string) bool) {
 	for _, name := range bounded(slices.Sorted(maps.Keys(all))) {
-		what := "MCP server " + clean(name)
+		what := named("MCP server", name)
 		var s server
 		if err := json.Unmarshal(all[name], &s); err != nil {
 			p.leave(file, what, errNoJSON.Error())
@@ -39,41 +39,46 @@ func (p *Plan) servers(file string, all map[string]json.RawMessage, hasSecret fu
 	}
 }
 
-// take is the server for the sandbox, or why it is left.
+// take is the server for the sandbox, or why it is left. The reason shows no value.
 func (s server) take(name string, hasSecret func(string) bool) (taken settings.MCPServer, why, note string) {
+	references, harmless := harmlessArgs(s.Command, s.Args)
 	switch {
-	case !serverForm.MatchString(name):
-		return taken, "its name cannot be one: letters, digits, _ and -, at most 64", ""
+	case !serverForm.MatchString(name) || !plain(name):
+		return taken, "its name cannot be one: words of letters and digits with _ and -, at most 64", ""
 	case s.URL != "" || s.Type != "" && s.Type != "stdio":
 		return taken, "it is reached by HTTP: put it into a file for --mcp-config, open its host with --allow, " +
 			"and give its key with --secret", ""
-	case s.Command == "" || strings.ContainsAny(s.Command, "/\\ "):
+	case !plain(s.Command):
 		return taken, "it is a program of this machine, which the sandbox does not have: put it into the image, " +
 			"and name it without a folder", ""
 	case slices.Contains([]string{"docker", "podman"}, s.Command):
 		return taken, "there is no engine in the sandbox", ""
-	case hidesSecret(s.Args):
-		return taken, "an argument looks like a secret: give it as a variable, ${NAME}, and the value with --secret NAME=SOURCE", ""
+	case !harmless:
+		return taken, "its arguments may hold a secret: put the server into a file for --mcp-config or into your settings yourself, " +
+			"with ${NAME} for a secret", ""
 	}
 	taken = settings.MCPServer{Name: name, Command: s.Command, Args: s.Args}
-	var missing []string
 	for _, variable := range slices.Sorted(maps.Keys(s.Env)) {
 		value := s.Env[variable]
-		if !envName.MatchString(variable) {
-			return taken, "the name of one of its variables cannot be one in a settings file", ""
+		if !variableForm.MatchString(variable) || !plain(variable) {
+			return taken, "the name of one of its variables cannot be taken: words of capital letters and _", ""
 		}
 		if taken.Env == nil {
 			taken.Env = map[string]string{}
 		}
-		if inertValue.MatchString(value) {
+		if harmlessVariable(variable, value) {
 			taken.Env[variable] = value
 			continue
 		}
-		reference := variable // a value that is none already is taken for a secret
+		reference := variable // all else is taken for a secret
 		if of, ok := referenceOf(value); ok {
 			reference = of
 		}
 		taken.Env[variable] = "${" + reference + "}"
+		references = append(references, reference)
+	}
+	var missing []string
+	for _, reference := range references {
 		if !hasSecret(reference) {
 			missing = append(missing, fmt.Sprintf(`{"name": "%s", "from": "op://VAULT/ITEM/FIELD"}`, reference))
 		}
@@ -95,12 +100,5 @@ func referenceOf(value string) (name string, ok bool) {
 		return "", false
 	}
 	name, _, _ = strings.Cut(strings.TrimSuffix(inner, "}"), ":-")
-	return name, envName.MatchString(name)
-}
-
-// hidesSecret reports whether arguments hold what looks like a secret, or too much to say.
-func hidesSecret(args []string) bool {
-	const most = 4096
-	line := strings.Join(args, " ")
-	return len(line) > most || redactor.CommandLine(args, 4*most) != line
+	return name, variableForm.MatchString(name) && plain(name)
 }

@@ -32,10 +32,8 @@ type claudeSettings struct {
 }
 
 var (
-	modelForm  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._\[\]-]{0,79}$`)
 	fetchForm  = regexp.MustCompile(`^WebFetch\(domain:([^()\s]+)\)$`)
 	bashForm   = regexp.MustCompile(`^Bash\(([a-z0-9]+)[ :)]`)
-	inertValue = regexp.MustCompile(`^(?i:[0-9]{1,6}([.][0-9]{1,3})?|true|false|yes|no|on|off)$`)
 	serverForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 )
 
@@ -67,13 +65,15 @@ func (p *Plan) settings(file string, text []byte) {
 	if modelForm.MatchString(s.Model) {
 		p.Model = s.Model
 		p.take(file, "model "+s.Model, "")
+	} else if s.Model != "" {
+		p.leave(file, "model", "it is no name of a model that is known here: --model, or \"model\" in your settings, says it")
 	}
 	for _, rule := range bounded(s.Permissions.Allow) {
 		p.allowed(file, rule)
 	}
 	for _, rule := range bounded(s.Permissions.Deny) {
 		if m := fetchForm.FindStringSubmatch(rule); m != nil {
-			p.host(file, "permissions.deny "+inShort(rule), m[1], &p.Take.Network.Deny)
+			p.host(file, "permissions.deny WebFetch", m[1], &p.Take.Network.Deny)
 			continue
 		}
 		p.leave(file, "permissions.deny "+inShort(rule),
@@ -88,8 +88,8 @@ func (p *Plan) settings(file string, text []byte) {
 	if n := len(s.Permissions.Ask); n > 0 {
 		p.leave(file, fmt.Sprintf("permissions.ask, %d rules", n), "nothing is asked in the sandbox; 'sbx-devc review' shows what was done")
 	}
-	for _, dir := range bounded(s.Permissions.Directories) {
-		p.leave(file, "permissions.additionalDirectories "+clean(dir), "--mount shows a run a folder in addition")
+	if n := len(s.Permissions.Directories); n > 0 {
+		p.leave(file, fmt.Sprintf("permissions.additionalDirectories, %d folders", n), "--mount shows a run a folder in addition")
 	}
 	if s.Permissions.Mode != "" {
 		p.leave(file, "permissions.defaultMode", "in the sandbox Claude asks for nothing; without one --no-sandbox warns first")
@@ -99,18 +99,18 @@ func (p *Plan) settings(file string, text []byte) {
 		if why := reasons[key]; why != "" {
 			p.leave(file, key, why)
 		} else if !slices.Contains([]string{"model", "env", "permissions", "sandbox", "$schema"}, key) {
-			p.leave(file, clean(key), "it is about Claude's own interface, and no setting of a sandbox")
+			p.leave(file, named("the key", key), "it is about Claude's own interface, and no setting of a sandbox")
 		}
 	}
 }
 
 // allowed takes what opens a host, or packages.
 func (p *Plan) allowed(file, rule string) {
-	what := "permissions.allow " + inShort(rule)
 	if m := fetchForm.FindStringSubmatch(rule); m != nil {
-		p.host(file, what, m[1], &p.Take.Network.Allow)
+		p.host(file, "permissions.allow WebFetch", m[1], &p.Take.Network.Allow)
 		return
 	}
+	what := "permissions.allow " + inShort(rule)
 	if m := bashForm.FindStringSubmatch(rule); m != nil && presetOf[m[1]] != "" {
 		if preset := presetOf[m[1]]; !slices.Contains(p.Take.Network.Presets, preset) {
 			p.Take.Network.Presets = append(p.Take.Network.Presets, preset)
@@ -129,56 +129,61 @@ func (p *Plan) host(file, what, host string, to *[]string) {
 		p.leave(file, what, "it is no destination that an allowlist can hold")
 		return
 	}
+	if !harmlessHost(host) {
+		p.leave(file, what, "a part of the host's name may be a secret: 'allow' and 'deny' of your settings can hold it")
+		return
+	}
 	if !slices.Contains(*to, host) {
 		*to = append(*to, host)
-		if !strings.Contains(what, host) { // one that is none may be anything, and is not said
-			what += " " + host
-		}
-		p.take(file, what, "")
+		p.take(file, what+" "+host, "")
 	}
 }
 
-// variables takes switches and numbers. Any other value may be a secret, or say where Claude
-// connects.
+// variables takes switches, log levels and small numbers. Any other value may be a secret,
+// or say where Claude connects.
 func (p *Plan) variables(file string, env map[string]json.RawMessage) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		var value string
 		_ = json.Unmarshal(env[name], &value) // what is no text is no switch
 		steers := strings.HasPrefix(name, "ANTHROPIC_") || strings.HasPrefix(name, "CLAUDE_") || strings.HasPrefix(name, "DISABLE_")
+		what := "env." + name
+		if !plain(name) {
+			what = named("a variable of env", name)
+		}
 		switch {
 		case steers:
-			p.leave(file, "env."+clean(name), "it steers Claude Code, which the sandbox does itself")
-		case inertValue.MatchString(value) && envName.MatchString(name):
+			p.leave(file, what, "it steers Claude Code, which the sandbox does itself")
+		case harmlessVariable(name, value) && variableForm.MatchString(name) && plain(name):
 			if p.Take.Env == nil {
 				p.Take.Env = map[string]string{}
 			}
 			p.Take.Env[name] = value
-			p.take(file, "env."+name, "")
+			p.take(file, what, "")
 		default:
-			p.leave(file, "env."+clean(name),
-				"its value may be a secret: --secret gives it to a run from where it is kept, --env as it is")
+			p.leave(file, what, "its value may be a secret: --secret NAME=SOURCE gives it to a run from where it is kept, --env as it is")
 		}
 	}
 }
-
-var envName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,79}$`)
 
 // bounded is a list of which the rest is left without a word for each.
 func bounded(list []string) []string { return list[:min(len(list), maxItems)] }
 
 var redactor = redact.New(redact.Options{Patterns: true})
 
-// clean is text of a file that may hold a secret, without what looks like one, and short.
-func clean(text string) string { return redactor.CommandLine([]string{text}, 120) }
+var shortRule = regexp.MustCompile(`^(Bash|Read|Edit|Write|MultiEdit|NotebookEdit|Glob|Grep|WebFetch|WebSearch|Task)` +
+	`(?:$|\((?:([a-z]+)[ :)])?)`)
 
-var shortRule = regexp.MustCompile(`^[A-Za-z_]+(\((?:domain:[A-Za-z0-9.*-]+\)$|[a-z0-9]+)?)?`)
-
-// inShort is a permission without what may be a secret in it: the tool, and of a command
-// the program.
+// inShort is a permission without what may be a secret in it: the tool of Claude, and of a
+// command the program.
 func inShort(rule string) string {
-	short := shortRule.FindString(rule)
-	if short != rule {
-		short += "…"
+	m := shortRule.FindStringSubmatch(rule)
+	switch {
+	case m == nil:
+		return "(a rule)"
+	case m[0] == rule && !strings.Contains(rule, "("):
+		return rule
+	case m[1] == "Bash" && m[2] != "" && plain(m[2]):
+		return "Bash(" + m[2] + "…"
 	}
-	return clean(short)
+	return m[1] + "(…"
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/migrate"
@@ -39,12 +40,15 @@ managers that you allowed, MCP servers. What is left is named with the reason. T
 the project in DIR (default: the current folder) are named, and never taken: your settings
 hold for all projects.
 
-No secret is taken: the variables of a server become references by name. The difference
-comes first, and one question on a terminal. Comments and all that your settings say
-already stay as they are.
+Of values only those are taken and shown that are known to be harmless: a server with
+arguments beyond plain flags and the name of its package is left, its variables become
+references by name. A host with a part that looks random is left. Your texts go into a
+run as they are: keep secrets out of them. The difference comes first, and one question
+on a terminal. Comments and all that your settings say already stay as they are.
 
 Exit code 0: written, or there is nothing to take; 64: wrong usage; 65: your settings are
-wrong; 73: they cannot be written; 77: you did not say yes.`,
+wrong, or CLAUDE_CONFIG_DIR is inside the project or its repository; 73: your settings cannot
+be written; 77: you did not say yes.`,
 		Example: `  sbx-devc migrate --dry-run
   sbx-devc migrate
   sbx-devc migrate --yes`,
@@ -71,7 +75,11 @@ func take(ctx context.Context, a *cli.App, o migrateOptions, dir string) error {
 	if file != nil {
 		have, old = file.Settings.Settings, file.Source
 	}
-	plan := migrate.Read(claudeSources(a, dir, have))
+	sources := claudeSources(a, dir, have)
+	if err := userdir.Outside("your Claude Code", sources.Claude, dir, "CLAUDE_CONFIG_DIR"); err != nil {
+		return exitcode.With(exitcode.Config, err)
+	}
+	plan := migrate.Read(sources)
 	showMigration(a, plan)
 	name := own.File(session.OwnSettingsName)
 	before := old
