@@ -107,12 +107,21 @@ var sourceEnds = func() map[string]bool {
 	return ends
 }()
 
+// sourceFiles are the language's source files, as markers.
+func (lang language) sourceFiles() (names []string) {
+	for _, end := range lang.sources {
+		names = append(names, "*"+end)
+	}
+	return names
+}
+
 // knownNames are the files that something is read from, or that say something by
 // being there.
 func knownNames() []string {
 	names := []string{"gradlew"}
 	for _, lang := range languages {
 		names = append(names, lang.markers...)
+		names = append(names, lang.sourceFiles()...)
 	}
 	for _, s := range sources {
 		names = append(names, s.name)

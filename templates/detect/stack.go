@@ -24,6 +24,13 @@ func (l *look) stack() {
 			list = append(list, used{lang, marker, l.tree.bytesOf(lang.sources)})
 		}
 	}
+	if len(list) == 0 { // scripts without a file of a package manager
+		for _, lang := range languages {
+			if bytes := l.tree.bytesOf(lang.sources); bytes > 0 && lang.template != "" {
+				list = append(list, used{lang, l.marker(lang.sourceFiles()), bytes})
+			}
+		}
+	}
 	for _, u := range list {
 		for _, group := range u.presets {
 			if preset := existing(group); preset != "" {

@@ -33,6 +33,8 @@ func TestLanguages(t *testing.T) {
 		{"generated file", map[string]string{"go.mod": "", "a.go": source(200_000), "b.go": source(200_000), "package.json": "{}", "bundle.js": source(1_000_000)},
 			"claude-go [] [node]"},
 		{"formatter below", map[string]string{"go.mod": "", "a.go": source(20_000), "site/package.json": "{}", "site/a.js": source(30)}, "claude-go [] []"},
+		{"scripts alone", map[string]string{"add.py": source(100), "test_add.py": source(100), "build.sh": source(900)}, "claude-python [] []"},
+		{"scripts beside a project", map[string]string{"go.mod": "", "a.go": source(900), "tool.py": source(5000)}, "claude-go [] []"},
 		{"bun", map[string]string{"package.json": `{"packageManager": "bun@1.2.3"}`, "bun.lock": ""}, "claude-node [] [bun=oven/bun:1.2.3]"},
 		{"monorepo", map[string]string{"frontend/package.json": "{}", "frontend/a.ts": source(900), "backend/pyproject.toml": "[project]\nrequires-python = \">=3.11,<3.13\"\n", "backend/a.py": source(990)},
 			"claude-python [baseImage=python:3.12-slim-bookworm] [node]"},
