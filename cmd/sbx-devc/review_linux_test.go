@@ -313,6 +313,34 @@ func TestAttackASecretLeavesWithTheWork(t *testing.T) {
 	r.wants(r.devc("apply", "--accept-dangerous", "src/*", "--accept-dangerous", "message of *", reviewedID), exitOK)
 }
 
+// Attack: the agent makes a second and a third branch, so that apply refuses all of them, and
+// names one like a secret. Each is looked at, and the name needs a word of its own.
+func TestAttackBranchesOfOneRun(t *testing.T) {
+	r := newReviewedRun(t, someFiles, "true", false)
+	r.commit("echo one >one")
+	first, branch := r.commits[0], "sbx/"+reviewedID
+	r.shell(filepath.Join(r.state, "agent"), "for n in two redacted; do git switch -qc "+branch+"-$n; echo $n >$n; mkdir -p src/"+reviewedSecret+"; cp src/a.go src/"+
+		reviewedSecret+"; git add -A; git commit -qm $n; done; git bundle create -q "+r.folder+"/commits.bundle main.."+branch+" "+branch+"-two "+branch+"-redacted")
+	for _, name := range []string{"-two", "-redacted"} {
+		c := first
+		c.Branch, c.Head = branch+name, strings.TrimSpace(r.shell(filepath.Join(r.state, "agent"), "git rev-parse "+branch+name))
+		r.commits = append(r.commits, c)
+	}
+	key, hiding := redact.Place{Name: "KEY"}, "src/"+strings.Repeat("*", len(reviewedSecret))
+	r.commits[2].From = "[redacted]"
+	r.commits[2].Secrets = []gitdir.SecretIn{{Place: key, InBranch: true}, {Place: key, Path: hiding, InName: true}}
+	r.commits[1].Secrets = r.commits[2].Secrets[1:]
+	r.write(sandbox.SummaryFile, map[string]any{"folder": r.project, "commits": r.commits})
+	r.wants(r.devc("apply", "--accept-dangerous", "src/**", reviewedID), exitRefused, "(the ag", "! "+hiding, "such as branch "+branch+"-redacted", "--accept-dangerous 'branch ")
+	if strings.Contains(r.stdout+r.stderr, reviewedSecret) {
+		t.Errorf("it is shown:\n%s%s", r.stdout, r.stderr)
+	}
+	r.wants(r.devc("apply", "--accept-dangerous", "src/**", "--accept-dangerous", "branch "+branch+"-redacted", reviewedID), exitOK)
+	if made := r.shell(r.project, "git for-each-ref --format='%(refname:short)' refs/heads/sbx"); made != branch+"\n"+branch+"-redacted\n"+branch+"-two\n" {
+		t.Errorf("branches: %s", made)
+	}
+}
+
 // discard gives everything back that nobody has changed since, and says the rest.
 func TestDiscard(t *testing.T) {
 	r := newReviewedRun(t, someFiles, mixedEdits+"; rm src/b.go; printf '\\0' >new.bin", false)

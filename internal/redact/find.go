@@ -3,7 +3,9 @@ package redact
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // Named is a secret and its name.
@@ -16,8 +18,10 @@ type Place struct {
 	Size int    `json:"size"` // bytes
 }
 
-// Finder finds named secrets in texts, in the forms that a Redactor knows, and also cut
-// into pieces by line ends, quotes and other signs. It is immutable and safe for
+// Finder finds named secrets in texts, in the forms that a Redactor knows, and with each
+// byte written as a number: in hex, decimal, octal or binary, as an escape or in an array.
+// All of it may be cut into pieces by line ends, written \n as well, quotes and other signs.
+// It is immutable and safe for
 // concurrent use; a nil one finds nothing.
 type Finder struct{ needles []needle }
 
@@ -26,7 +30,12 @@ type needle struct {
 	name    string
 	text    []byte
 	letters []byte // its letters and digits; nil = too few to be looked for
+	folded  bool   // letters are small ones, for a text's in either case; text is empty
 }
+
+// byteForms are how programs write the bytes of a text one by one, without the signs between
+// them: 51 and %51; \x51 and &#x51;; 0x51; \u0051; \u{51}; 81 and &#81;; \121; 01010001.
+var byteForms = []string{"%02x", "x%02x", "0x%02x", "u%04x", "u%02x", "%d", "%03o", "%08b"}
 
 // minLetters is the number of letters and digits below which a secret is not looked for
 // in pieces: fewer stand behind one another by chance.
@@ -46,6 +55,15 @@ func NewFinder(secrets []Named) *Finder {
 			}
 			f.needles = append(f.needles, n)
 		}
+		for _, format := range byteForms {
+			var n bytes.Buffer
+			for _, b := range []byte(strings.TrimSpace(s.Value)) {
+				fmt.Fprintf(&n, format, b)
+			}
+			if len(all) > 0 && n.Len() >= minLetters {
+				f.needles = append(f.needles, needle{name: s.Name, letters: n.Bytes(), folded: true})
+			}
+		}
 	}
 	if len(f.needles) == 0 {
 		return nil
@@ -59,15 +77,17 @@ func (f *Finder) Find(text []byte) (found []Place) {
 	if f == nil {
 		return nil
 	}
-	letters, at := lettersOf(text, true)
 	for _, n := range f.needles {
-		each(text, n.text, func(from, to int) { found = append(found, Place{n.name, from, to - from}) })
-		if n.letters != nil {
-			each(letters, n.letters, func(from, to int) {
-				first, last := int(at[from]), int(at[to-1])
-				found = append(found, Place{n.name, first, last + 1 - first})
-			})
+		if !n.folded {
+			each(text, n.text, func(from, to int) { found = append(found, Place{n.name, from, to - from}) })
 		}
+	}
+	found = append(found, f.inPieces(text)...)
+	if bytes.IndexByte(text, '\\') >= 0 {
+		for _, blank := range []string{`\n`, `\r`, `\t`} {
+			text = bytes.ReplaceAll(text, []byte(blank), []byte("  "))
+		}
+		found = append(found, f.inPieces(text)...)
 	}
 	slices.SortFunc(found, func(a, b Place) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.At, b.At)) })
 	out := found[:0]
@@ -80,6 +100,25 @@ func (f *Finder) Find(text []byte) (found []Place) {
 	}
 	slices.SortStableFunc(out, func(a, b Place) int { return cmp.Compare(a.At, b.At) })
 	return out
+}
+
+// inPieces finds secrets by their letters and digits alone.
+func (f *Finder) inPieces(text []byte) (found []Place) {
+	letters, at := lettersOf(text, true)
+	folded := bytes.ToLower(letters)
+	for _, n := range f.needles {
+		in := letters
+		if n.folded {
+			in = folded
+		}
+		if n.letters != nil {
+			each(in, n.letters, func(from, to int) {
+				first, last := int(at[from]), int(at[to-1])
+				found = append(found, Place{n.name, first, last + 1 - first})
+			})
+		}
+	}
+	return found
 }
 
 // each calls do with the bounds of each occurrence of part.

@@ -108,10 +108,10 @@ func (r *Run) readAudit() error {
 }
 
 // OfCommits reviews the commits of one branch of the run's: what they bring to the
-// repository that it has not. Files that the user had not committed, and the agent
+// repository that it has not; bundled are all branches of its bundle. Files that the user had not committed, and the agent
 // committed as they are, are the user's own.
-func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits) (*review.Review, error) {
-	found, names, err := gitdir.Diff(ctx, r.Folder, c)
+func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits, bundled []gitdir.Commits) (*review.Review, error) {
+	found, names, err := gitdir.Diff(ctx, r.Folder, c, bundled)
 	if err != nil {
 		return nil, err
 	}
@@ -123,9 +123,12 @@ func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits) (*review.Review, 
 		}
 		secrets := secretsOf(c, &d)
 		shown[d.NewID] = true
-		p := changes.Pair{Path: d.Path, Before: gitState(d.OldMode, d.OldSize, d.Old), After: gitState(d.NewMode, d.NewSize, d.New),
+		shownPath, secretLink := c.HidePath(d.Path)
+		p := changes.Pair{Path: shownPath, Before: gitState(d.OldMode, d.OldSize, d.Old), After: gitState(d.NewMode, d.NewSize, d.New),
 			Old: d.Old, New: d.New, Secrets: secrets}
 		switch {
+		case d.NewMode == 0o160000 && secretLink:
+			p.Note = "a submodule, at a commit whose id holds a secret of the run"
 		case d.NewMode == 0o160000:
 			p.Note = "a submodule, at commit " + d.NewID
 		case p.Before != nil && p.Before.What == changes.File && d.Old == nil, p.After != nil && p.After.What == changes.File && d.New == nil:
@@ -165,6 +168,10 @@ func earlier(c gitdir.Commits, shown map[string]bool) (found []review.Earlier) {
 		e := review.Earlier{Path: s.Path, Finding: review.Finding{Kind: review.Value,
 			Text: "in a commit: the value of " + s.Name}}
 		switch {
+		case s.InBranch:
+			e.Path, e.Text = "branch "+c.Branch, "the agent's name for it holds the value of "+s.Name
+		case s.InLink:
+			e.Text = "in a commit: the id of a submodule's commit holds the value of " + s.Name
 		case s.InName:
 			e.Text = "its name holds the value of " + s.Name
 		case s.Path == "":

@@ -30,10 +30,11 @@ type Difference struct {
 }
 
 // Diff compares the last commit of a branch with what the host's repository has of it:
-// the commit at which both histories part, or nothing. The bundle in folder, the run's,
-// passes git's checks in a repository of ours, as in Apply. Nothing is written to the
-// host's. names are all paths of the last commit.
-func Diff(ctx context.Context, folder string, c Commits) (found []Difference, names []string, err error) {
+// the commit at which both histories part, or nothing. bundled are all branches of the
+// bundle in folder, the run's, c among them. The bundle passes git's checks in a repository
+// of ours, as in Apply. Nothing is written to the host's. names are all paths of the last
+// commit.
+func Diff(ctx context.Context, folder string, c Commits, bundled []Commits) (found []Difference, names []string, err error) {
 	store := Store{Dir: c.Dir, Common: c.Common}
 	if store.Config, err = readConfig(store.Common, store.Dir); err != nil {
 		return nil, nil, err
@@ -45,7 +46,7 @@ func Diff(ctx context.Context, folder string, c Commits) (found []Difference, na
 	defer os.RemoveAll(work)
 	clean, err := newScratch(filepath.Join(work, "clean"), store)
 	if err == nil {
-		err = clean.receive(ctx, filepath.Join(folder, c.Bundle), []Commits{c})
+		err = clean.receive(ctx, filepath.Join(folder, c.Bundle), bundled)
 	}
 	if err == nil {
 		found, err = clean.diff(ctx, clean.base(ctx, &scratch{dir: store.Dir}, c.Head), c.Head)
@@ -163,7 +164,7 @@ func (r *scratch) fill(ctx context.Context, found []Difference, ids [][2]string)
 	return nil
 }
 
-// contents reads blobs and commits of known sizes.
+// contents reads blobs, trees and commits of known sizes.
 func (r *scratch) contents(ctx context.Context, names []string, sizes map[string]int64) (map[string][]byte, error) {
 	contents := map[string][]byte{}
 	if len(names) == 0 {
@@ -178,7 +179,7 @@ func (r *scratch) contents(ctx context.Context, names []string, sizes map[string
 		head, err := in.ReadString('\n')
 		hash, kindAndSize, _ := strings.Cut(head, " ")
 		kind, size, _ := strings.Cut(strings.TrimSuffix(kindAndSize, "\n"), " ")
-		if err != nil || hash != name || kind != "blob" && kind != "commit" || size != strconv.FormatInt(sizes[name], 10) {
+		if err != nil || hash != name || kind != "blob" && kind != "tree" && kind != "commit" || size != strconv.FormatInt(sizes[name], 10) {
 			return nil, errors.New("git's answer has another form than expected")
 		}
 		content := make([]byte, sizes[name])

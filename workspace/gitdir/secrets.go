@@ -3,6 +3,8 @@ package gitdir
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,12 +13,15 @@ import (
 )
 
 // SecretIn is a secret of the run in an object of a commit, also of one that a later
-// commit removes: whoever gets the branch gets it.
+// commit removes: whoever gets the branch gets it. Path and Object have asterisks in
+// place of secrets.
 type SecretIn struct {
 	redact.Place
-	Object string `json:"object"`         // git's name of the file's content, or of a commit, for its message
-	Path   string `json:"path,omitempty"` // of a file that holds it; "" = the commit does
-	InName bool   `json:"inName,omitempty"`
+	Object   string `json:"object"`             // git's name of the file's content, or of a commit, for its message
+	Path     string `json:"path,omitempty"`     // of a file that holds it; "" = the commit does
+	InName   bool   `json:"inName,omitempty"`   // in the path
+	InLink   bool   `json:"inLink,omitempty"`   // in the id of a submodule's commit at Path, which any bytes can be
+	InBranch bool   `json:"inBranch,omitempty"` // in the agent's name of the branch; Object and Path are empty
 }
 
 // maxSecrets bounds the places that are noted of one branch.
@@ -36,7 +41,7 @@ func (c *Commits) SecretNames() (names []string) {
 // Hide puts asterisks over the secrets in an object's content, and returns them.
 func (c *Commits) Hide(object string, content []byte) (in []SecretIn) {
 	for _, s := range c.Secrets {
-		if s.Object == object && !s.InName && s.Path != "" && s.At >= 0 && s.Size >= 0 && s.At <= len(content)-s.Size {
+		if s.Object == object && !s.InName && !s.InLink && s.Path != "" && s.At >= 0 && s.Size >= 0 && s.At <= len(content)-s.Size {
 			for i, b := range content[s.At : s.At+s.Size] {
 				if b != '\n' {
 					content[s.At+i] = '*'
@@ -48,11 +53,57 @@ func (c *Commits) Hide(object string, content []byte) (in []SecretIn) {
 	return in
 }
 
+// HidePath puts asterisks over the secrets in a path of the commits. link reports whether
+// the id of a submodule's commit of that name holds one. A part of the path is hidden
+// wherever it stands: the same tree may have many paths.
+func (c *Commits) HidePath(file string) (shown string, link bool) {
+	shown = file
+	parts := strings.Split(file, "/")
+	for _, s := range c.Secrets {
+		if isHidden(file, s.Path) {
+			shown = s.Path
+		}
+		base := path.Base(s.Path)
+		link = link || s.InLink && isHidden(parts[len(parts)-1], base)
+		for i := range parts {
+			if s.InName && isHidden(parts[i], base) {
+				parts[i] = base
+			}
+		}
+	}
+	if all := strings.Join(parts, "/"); strings.Count(all, "*") > strings.Count(shown, "*") {
+		shown = all
+	}
+	return shown, link
+}
+
+// isHidden reports whether shown is path with asterisks over some of it, or as it is.
+func isHidden(path, shown string) bool {
+	if len(path) != len(shown) {
+		return false
+	}
+	for i := range len(path) {
+		if shown[i] != '*' && shown[i] != path[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// hidden is a path with asterisks over the secrets in it.
+func hidden(path string, f *redact.Finder) string {
+	text := []byte(path)
+	for _, p := range f.Find(text) {
+		copy(text[p.At:], bytes.Repeat([]byte("*"), p.Size))
+	}
+	return string(text)
+}
+
 // LineOf is the line in which a place of a content begins, from 1 on.
 func LineOf(content []byte, at int) int { return 1 + bytes.Count(content[:at], []byte("\n")) }
 
 // search looks for secrets in all that the commits of a branch bring: files, also such
-// as are gone at its end, names and messages. Beyond the bounds of Diff it says
+// as are gone at its end, names, submodules and messages. Beyond the bounds of Diff it says
 // Unsearched.
 func (r *scratch) search(ctx context.Context, c *Commits, f *redact.Finder) error {
 	c.Unsearched = true
@@ -69,21 +120,19 @@ func (r *scratch) search(ctx context.Context, c *Commits, f *redact.Finder) erro
 		name, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		paths[name] = path
 		names = append(names, name)
-		for _, p := range f.Find([]byte(path)) {
-			c.addSecret(SecretIn{Place: p, Object: name, Path: path, InName: true})
-		}
 	}
 	text, err := r.git(ctx, strings.NewReader(strings.Join(names, "\n")+"\n"), "cat-file",
 		"--batch-check=%(objectname) %(objecttype) %(objectsize)")
 	if err != nil {
 		return err
 	}
-	sizes, wanted, left, all := map[string]int64{}, []string(nil), int64(maxBlobs), true
+	sizes, trees, wanted, left, all := map[string]int64{}, map[string]bool{}, []string(nil), int64(maxBlobs), true
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
-		if len(fields) != 3 || fields[1] != "blob" && fields[1] != "commit" {
+		if len(fields) != 3 || fields[1] == "tag" || fields[1] == "missing" {
 			continue
 		}
+		trees[fields[0]] = fields[1] == "tree"
 		size, err := strconv.ParseInt(fields[2], 10, 64)
 		if err != nil || size > maxBlob || size > left {
 			all = false
@@ -97,17 +146,71 @@ func (r *scratch) search(ctx context.Context, c *Commits, f *redact.Finder) erro
 	if err != nil {
 		return err
 	}
+	c.Unsearched = !all
 	for _, name := range wanted {
+		if trees[name] {
+			c.searchTree(paths[name], contents[name], len(name)/2, f)
+			continue
+		}
 		for _, p := range f.Find(contents[name]) {
-			c.addSecret(SecretIn{Place: p, Object: name, Path: paths[name]})
+			c.addSecret(SecretIn{Place: p, Object: name, Path: hidden(paths[name], f)})
 		}
 	}
-	c.Unsearched = !all || len(c.Secrets) >= maxSecrets
+	c.Unsearched = c.Unsearched || len(c.Secrets) >= maxSecrets
 	return nil
 }
 
+// searchTree looks for secrets in the names of a tree, at one of the paths that it has, and in
+// the ids of submodules' commits. A list of objects does not suffice: it has one name of each,
+// cut at its first line end, and none of those that the repository has already. Trees are
+// read one by one, as paths may be without end: a few trees can hold each other.
+func (c *Commits) searchTree(at string, tree []byte, idSize int, f *redact.Finder) {
+	var links []string   // their paths
+	var ids bytes.Buffer // one secret may be in several, one after the other
+	for len(tree) > 0 {
+		head, rest, _ := bytes.Cut(tree, []byte{0})
+		mode, name, _ := strings.Cut(string(head), " ")
+		if len(rest) < idSize {
+			c.Unsearched = true // index-pack has let no such tree in
+			return
+		}
+		file, object := path.Join(at, name), hex.EncodeToString(rest[:idSize])
+		tree = rest[idSize:]
+		if mode == "160000" {
+			links = append(links, file)
+			ids.WriteString(object + "\n")
+			object = strings.Repeat("*", len(object))
+		}
+		for _, p := range f.Find([]byte(file)) {
+			c.addSecret(SecretIn{Place: p, Object: object, Path: hidden(file, f), InName: true})
+		}
+	}
+	for _, p := range f.Find(ids.Bytes()) {
+		row := 2*idSize + 1
+		for _, file := range links[p.At/row : (p.At+p.Size-1)/row+1] {
+			c.addSecret(SecretIn{Place: redact.Place{Name: p.Name}, Object: strings.Repeat("*", 2*idSize), Path: hidden(file, f), InLink: true})
+		}
+	}
+}
+
+// hideBranch returns the agent's name for a branch, or "[redacted]" and the secrets that it
+// holds as the agent or branchName writes it.
+func hideBranch(name string, f *redact.Finder) (shown string, in []SecretIn) {
+	for _, text := range []string{name, unusual.ReplaceAllString(name, "-")} {
+		for _, p := range f.Find([]byte(text)) {
+			if s := (SecretIn{Place: redact.Place{Name: p.Name}, InBranch: true}); !slices.Contains(in, s) {
+				in = append(in, s)
+			}
+		}
+	}
+	if len(in) > 0 {
+		return redact.Placeholder, in
+	}
+	return name, nil
+}
+
 func (c *Commits) addSecret(s SecretIn) {
-	if len(c.Secrets) < maxSecrets {
+	if len(c.Secrets) < maxSecrets && !slices.Contains(c.Secrets, s) {
 		c.Secrets = append(c.Secrets, s)
 	}
 }

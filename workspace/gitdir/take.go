@@ -28,7 +28,7 @@ const (
 // Commits are new commits of the agent's on one branch.
 type Commits struct {
 	Repository string `json:"repository,omitempty"` // its folder below the workspace; "" = the workspace itself
-	From       string `json:"from,omitempty"`       // the agent's branch; "" = none was checked out
+	From       string `json:"from,omitempty"`       // the agent's branch, "[redacted]" if its name holds a secret; "" = none was checked out
 	Branch     string `json:"branch"`               // that they become here: sbx/RUN
 	Head       string `json:"head"`                 // the last one
 	Count      int    `json:"count"`                // that no branch here has
@@ -48,7 +48,7 @@ type Commits struct {
 type Taker struct {
 	Run    string // its id, for the names of the branches
 	Folder string // an existing one, for bundles
-	// Secrets are looked for in all that the commits bring; nil = none.
+	// Secrets are looked for in all that the commits bring and in the names of branches; nil = none.
 	Secrets *redact.Finder
 	work    string
 	taken   []Commits
@@ -294,15 +294,19 @@ func (t *Taker) branches(ctx context.Context, a *arrival) ([]Commits, error) {
 	if ref, ok := strings.CutPrefix(head, "ref: "); ok {
 		from, head = strings.TrimPrefix(ref, "refs/heads/"), heads[ref]
 	}
-	type candidate struct{ from, head, branch string }
-	candidates := []candidate{{from, head, "sbx/" + t.Run}}
+	type candidate struct {
+		from, head, branch string
+		secrets            []SecretIn
+	}
+	from, inName := hideBranch(from, t.Secrets)
+	candidates := []candidate{{from, head, "sbx/" + t.Run, inName}}
 	used := map[string]bool{}
 	seen := map[string]bool{head: true}
 	for _, ref := range sortedKeys(heads) {
 		if hash := heads[ref]; !seen[hash] && !a.quarantine.known[hash] {
-			from := strings.TrimPrefix(ref, "refs/heads/")
+			from, inName := hideBranch(strings.TrimPrefix(ref, "refs/heads/"), t.Secrets)
 			seen[hash] = true
-			candidates = append(candidates, candidate{from, hash, branchName(t.Run, from, used)})
+			candidates = append(candidates, candidate{from, hash, branchName(t.Run, from, used), inName})
 		}
 	}
 	var out []Commits
@@ -331,7 +335,7 @@ func (t *Taker) branches(ctx context.Context, a *arrival) ([]Commits, error) {
 			continue
 		}
 		out = append(out, Commits{Repository: a.repository, From: c.from, Branch: c.branch, Head: c.head, Count: count, Dir: a.store.Dir,
-			Common: a.store.Common})
+			Common: a.store.Common, Secrets: c.secrets})
 	}
 	if left > 0 {
 		t.notes = append(t.notes, fmt.Sprintf("%d more branches of the agent's in %s do not come back: at "+

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/zlib"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -112,17 +113,30 @@ func (v *volume) object(kind, text string) string {
 // commit makes a commit of a tree with one entry on HEAD.
 func (v *volume) commit(mode, name, object string) string {
 	v.t.Helper()
+	return v.tree([3]string{mode, name, object})
+}
+
+// tree makes a commit of a tree on HEAD. Its entries are modes, names and objects.
+func (v *volume) tree(entries ...[3]string) string {
+	v.t.Helper()
 	var raw bytes.Buffer
-	fmt.Fprintf(&raw, "%s %s\x00", mode, name)
-	for i := 0; i < len(object); i += 2 {
-		var b byte
-		fmt.Sscanf(object[i:i+2], "%02x", &b)
-		raw.WriteByte(b)
+	for _, e := range entries {
+		fmt.Fprintf(&raw, "%s %s\x00%s", e[0], e[1], v.raw(e[2]))
 	}
 	tree := v.object("tree", raw.String())
 	commit := v.agent("commit-tree", "-p", "HEAD", "-m", "evil", tree)
 	v.agent("update-ref", "HEAD", commit)
 	return commit
+}
+
+// raw is an object's name as a tree has it.
+func (v *volume) raw(object string) string {
+	v.t.Helper()
+	id, err := hex.DecodeString(object)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return string(id)
 }
 
 // take takes what is in the volume as a run does.

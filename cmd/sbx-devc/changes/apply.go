@@ -106,15 +106,17 @@ func apply(ctx context.Context, a *cli.App, accept, args []string) error {
 	if files {
 		reviews, what = append(reviews, over.Review), "Take the files into "+over.Project
 	}
-	for _, c := range commits {
-		if gitdir.IsApplied(ctx, c) {
-			continue
+	for _, some := range byBundle(commits) {
+		for _, c := range some {
+			if gitdir.IsApplied(ctx, c) {
+				continue
+			}
+			r, err := over.OfCommits(ctx, c, some)
+			if err != nil {
+				return exitcode.With(exitcode.Failed, err)
+			}
+			reviews = append(reviews, r)
 		}
-		r, err := over.OfCommits(ctx, c)
-		if err != nil {
-			return exitcode.With(exitcode.Failed, err)
-		}
-		reviews = append(reviews, r)
 	}
 	if err := gate(ctx, a, reviews, accept, what); err != nil {
 		return err
