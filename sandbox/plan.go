@@ -24,6 +24,10 @@ const (
 	LabelProject   = "sbx-devc.project"   // that of the settings: the same, or a part of it
 	LabelName      = "sbx-devc.name"      // Options.Name
 	LabelMode      = "sbx-devc.mode"      // workspace.Mode; containers without it have the project mounted
+
+	// LabelFolder is how editors and the devcontainer command mark the container of a
+	// folder (containers.dev, reference implementation).
+	LabelFolder = "devcontainer.local_folder"
 )
 
 // Places in the containers.

@@ -229,11 +229,11 @@ func TestKilledOnPodman(t *testing.T) {
 	}
 	until("the agent works", func() bool { return written() > 2 })
 	running := func() int {
-		labels, err := e.InUse(t.Context(), LabelWorkspace, dir)
+		all, err := e.Containers(t.Context(), LabelWorkspace, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(labels)
+		return len(slices.DeleteFunc(all, func(c engine.Container) bool { return c.Ended }))
 	}
 	if n := running(); n != 2 {
 		t.Fatalf("%d containers run, want 2", n)

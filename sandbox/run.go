@@ -173,13 +173,14 @@ func (r *run) place() (err error) {
 // meetOthers looks for runs in the same folder: the last one to end removes what
 // all have put there.
 func (r *run) meetOthers(ctx context.Context) {
-	others, err := r.engine.InUse(ctx, LabelWorkspace, r.plan.Folder())
+	others, err := r.engine.Containers(ctx, LabelWorkspace, r.plan.Folder())
 	if err != nil {
 		return // no more than empty folders stay
 	}
-	for _, labels := range others {
+	for _, c := range others {
+		labels := c.Labels
 		placed, first := labels[labelPlaced] // of each run's two containers one has it
-		if !first || labels[LabelMode] != "" || r.plan.place.mode != workspace.Bind {
+		if c.Ended || !first || labels[LabelMode] != "" || r.plan.place.mode != workspace.Bind {
 			continue
 		}
 		r.placed.Adopt(placed)
@@ -345,13 +346,26 @@ func (r *run) cleanup(ctx context.Context) {
 // take the mount away from that run's agent, and end the dev container. An engine
 // that does not say counts as yes.
 func folderInUse(ctx context.Context, e *engine.Engine, folder string) bool {
-	for _, label := range []string{LabelWorkspace, "devcontainer.local_folder"} {
-		others, err := e.InUse(ctx, label, folder)
-		if err != nil || slices.ContainsFunc(others, func(labels map[string]string) bool { return labels[LabelMode] == "" }) {
-			return true
+	others, err := Users(ctx, e, folder)
+	return err != nil || slices.ContainsFunc(others, func(c engine.Container) bool { return !c.Ended && c.Labels[LabelMode] == "" })
+}
+
+// Users returns the containers, running or not, of the runs and the dev containers whose
+// folder is the given one, in it or around it: what is mounted in them may lie in it. The
+// folder is absolute, without symbolic links.
+func Users(ctx context.Context, e *engine.Engine, folder string) (users []engine.Container, err error) {
+	for _, label := range []string{LabelWorkspace, LabelFolder} {
+		all, err := e.Containers(ctx, label, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range all {
+			if at := c.Labels[label]; workspace.Below(folder, at) || workspace.Below(at, folder) {
+				users = append(users, c)
+			}
 		}
 	}
-	return false
+	return users, nil
 }
 
 // Remove kills and removes every container of the run with the given id, the

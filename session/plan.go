@@ -162,22 +162,24 @@ func withOptions(project *settings.Settings, options firewall.Network) *settings
 }
 
 // completePart completes the options of a run on a project that is a part of what the
-// agent gets: its own paths are protected there as if it were all.
+// agent gets: its own paths are protected there as if it were all, and nothing between it
+// and that becomes a repository.
 func (p *Project) completePart(o *sandbox.Options) {
 	dir, dirErr := realPath(p.Dir)
 	shown, shownErr := realPath(p.Shown)
 	part, err := filepath.Rel(shown, dir)
+	part = filepath.ToSlash(part)
 	if err = cmp.Or(dirErr, shownErr, err); err != nil {
 		return // Inspect fails too
 	}
 	o.ProjectDir = dir
 	in := func(paths []string) (protect []string) {
 		for _, name := range paths {
-			protect = append(protect, path.Join(filepath.ToSlash(part), name))
+			protect = append(protect, path.Join(part, name))
 		}
 		return protect
 	}
-	o.User.Workspace.Protect = slices.Concat(o.User.Workspace.Protect, in(workspace.ProjectPaths(dir)))
+	o.User.Workspace.Protect = slices.Concat(o.User.Workspace.Protect, workspace.PartPaths(shown, part, cmp.Or(o.Folder, part)))
 	if o.Project != nil {
 		project := *o.Project
 		project.Workspace.Protect = in(project.Workspace.Protect)

@@ -51,10 +51,12 @@ func believed(above, here string) bool {
 }
 
 // RepositoryOf returns the nearest folder from dir, an absolute path, upwards that
-// holds .git, or "".
+// holds .git, or "". As to git, an empty folder is none: a run may have put it there.
 func RepositoryOf(dir string) string {
 	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		at := filepath.Join(dir, ".git")
+		_, err := os.Lstat(at)
+		if entries, readErr := os.ReadDir(at); err == nil && (readErr != nil || len(entries) > 0) {
 			return dir
 		}
 		up := filepath.Dir(dir)

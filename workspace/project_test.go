@@ -10,7 +10,7 @@ import (
 // such as /tmp, and commands there would work on his.
 func TestProjectAround(t *testing.T) {
 	base := folderReal(t)
-	for _, dir := range []string{"home/plain/sub", "home/repo/.git", "home/repo/pkg/deep", "shared/work/sub", "home/above/repo/.git", "home/above/repo/sub"} {
+	for _, dir := range []string{"home/plain/sub", "home/repo/.git/refs", "home/repo/pkg/.git", "home/repo/pkg/deep", "shared/work/sub", "home/above/repo/.git/refs", "home/above/repo/sub"} {
 		if err := os.MkdirAll(filepath.Join(base, filepath.FromSlash(dir)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestAttackAProjectPlantedAbove(t *testing.T) {
 	base := folderReal(t)
 	open, foreign := filepath.Join(base, "open"), filepath.Join(base, "foreign")
 	for _, dir := range []string{open, foreign} {
-		for _, name := range []string{".git", "work/sub", "work/repo/.git", "work/repo/sub"} {
+		for _, name := range []string{".git/refs", "work/sub", "work/repo/.git/refs", "work/repo/sub"} {
 			if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o755); err != nil {
 				t.Fatal(err)
 			}

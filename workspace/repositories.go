@@ -63,17 +63,21 @@ func findRepositories(ctx context.Context, dir string) repositories {
 		case strings.EqualFold(d.Name(), ".git") && file != dir:
 			return r.gitEntry(file, rel(), d)
 		case strings.EqualFold(d.Name(), "HEAD"):
-			kind := obeyed.Bare(func(name string) bool {
-				_, err := os.Lstat(filepath.Join(filepath.Dir(file), name))
-				return err == nil
-			})
-			if kind != "" {
+			if kind := bareKind(filepath.Dir(file)); kind != "" {
 				r.found[path.Dir(rel())] = kind
 			}
 		}
 		return nil
 	})
 	return r
+}
+
+// bareKind is the kind of bare repository that git takes a folder for; "" = none.
+func bareKind(folder string) obeyed.RepositoryKind {
+	return obeyed.Bare(func(name string) bool {
+		_, err := os.Lstat(filepath.Join(folder, name))
+		return err == nil
+	})
 }
 
 // gitEntry notes a .git. A folder without HEAD is none to git.

@@ -16,11 +16,27 @@ import (
 // project has a few; each is a mount.
 const maxSettings = 64
 
-// ProjectPaths lists what a run protects in a project in the folder dir, besides what git
-// obeys: paths relative to it, slash-separated.
-func ProjectPaths(dir string) []string {
-	known, _ := protectable(dir)
-	return union(obeyed.ProjectPaths(), known)
+// PartPaths lists what a run protects for a project in the folder part of the repository
+// in dir, where the user stands in the folder stands: what programs obey in the project,
+// and whatever would make a repository of it, of stands, or of a folder above them. All
+// but dir are relative to dir, slash-separated, and exist.
+func PartPaths(dir, part, stands string) (protect []string) {
+	project := filepath.Join(dir, filepath.FromSlash(part))
+	known, _ := protectable(project)
+	opening, _ := openingFiles(project)
+	for _, name := range slices.Concat(obeyed.ProjectPaths(), known, opening) {
+		protect = append(protect, path.Join(part, name))
+	}
+	for _, step := range union(Steps(part), Steps(stands)) {
+		protect = append(protect, path.Join(step, ".git"))
+		folder := filepath.Join(dir, filepath.FromSlash(step))
+		if bareKind(folder) == "" {
+			for _, name := range bareStops(folder) {
+				protect = append(protect, path.Join(step, name))
+			}
+		}
+	}
+	return union(protect, nil)
 }
 
 // protectable lists what exists of agents' and editors' settings in the

@@ -56,7 +56,7 @@ func loggingContainer(t *testing.T, name string, labels map[string]string) {
 func TestLogsOfALiveRunAndOfADevContainer(t *testing.T) {
 	home, project, id := t.TempDir(), t.TempDir(), runs.NewID()
 	loggingContainer(t, sandbox.FirewallContainer(id), map[string]string{sandbox.LabelRun: id})
-	loggingContainer(t, "sbx-test-logs-"+id, map[string]string{runs.LabelFolder: project})
+	loggingContainer(t, "sbx-test-logs-"+id, map[string]string{sandbox.LabelFolder: project})
 	if err := os.MkdirAll(filepath.Join(home, "sbx-devc", "runs", id), 0o700); err != nil {
 		t.Fatal(err)
 	}

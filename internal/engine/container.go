@@ -100,20 +100,25 @@ type Container struct {
 	Name    string // without the slash in front
 	Labels  map[string]string
 	Running bool
+	Ended   bool     // it does not run, and is not about to
 	Sources []string // what is bind-mounted into it, as paths of the engine's machine
 }
 
-// Containers returns all containers, running or not, with the label key=value,
-// sorted by name.
+// Containers returns all containers, running or not, with the label key=value, sorted
+// by name; an empty value means any.
 func (e *Engine) Containers(ctx context.Context, key, value string) ([]Container, error) {
-	filters := make(client.Filters).Add("label", key+"="+value)
-	r, err := e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
+	label := key
+	if value != "" {
+		label += "=" + value
+	}
+	r, err := e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", label)})
 	if err != nil {
 		return nil, wrap(err, "listing containers with label", key)
 	}
 	var all []Container
 	for _, c := range r.Items {
-		one := Container{ID: c.ID, Name: short(c.ID), Labels: c.Labels, Running: c.State == container.StateRunning}
+		one := Container{ID: c.ID, Name: short(c.ID), Labels: c.Labels, Running: c.State == container.StateRunning,
+			Ended: c.State == container.StateExited || c.State == container.StateDead}
 		if len(c.Names) > 0 {
 			one.Name = strings.TrimPrefix(c.Names[0], "/")
 		}
@@ -125,23 +130,6 @@ func (e *Engine) Containers(ctx context.Context, key, value string) ([]Container
 		all = append(all, one)
 	}
 	slices.SortFunc(all, func(a, b Container) int { return strings.Compare(a.Name, b.Name) })
-	return all, nil
-}
-
-// InUse returns the labels of each container whose label key is value and that
-// runs, or may be about to: of all but those that have ended.
-func (e *Engine) InUse(ctx context.Context, key, value string) ([]map[string]string, error) {
-	filters := make(client.Filters).Add("label", key+"="+value)
-	r, err := e.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
-	if err != nil {
-		return nil, wrap(err, "listing containers with label", key)
-	}
-	var all []map[string]string
-	for _, c := range r.Items {
-		if c.State != container.StateExited && c.State != container.StateDead {
-			all = append(all, c.Labels)
-		}
-	}
 	return all, nil
 }
 

@@ -42,7 +42,7 @@ type Firewall struct {
 // path. ours tells whether a run is this user's. notes are about containers that are
 // left alone.
 func Find(ctx context.Context, e *engine.Engine, project string, ours func(run string) bool) (all []Firewall, notes []string, err error) {
-	containers, err := e.Containers(ctx, runs.LabelFolder, project)
+	containers, err := e.Containers(ctx, sandbox.LabelFolder, project)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -162,10 +162,6 @@ func fileLog(file string) (Log, error) {
 	return log, nil
 }
 
-// LabelFolder is how editors and the devcontainer command mark the container
-// of a folder (containers.dev, reference implementation).
-const LabelFolder = "devcontainer.local_folder"
-
 // devContainerLog is the log of a project's dev container. Its policy is the one
 // in the project's file, unless that was changed since the start.
 func devContainerLog(ctx context.Context, folder string) (Log, error) {
@@ -175,7 +171,7 @@ func devContainerLog(ctx context.Context, folder string) (Log, error) {
 	}
 	defer e.Close()
 	log := Log{Title: folder}
-	if log.containers, err = e.List(ctx, LabelFolder, folder); err != nil {
+	if log.containers, err = e.List(ctx, sandbox.LabelFolder, folder); err != nil {
 		return Log{}, engineError(err)
 	}
 	if len(log.containers) == 0 {

@@ -179,7 +179,13 @@ func (d Folder) Write(seen templates.Observation, files []templates.File, overwr
 
 // EmptyFolders lists the folders that MakeFolders or a run made, as long as they are empty.
 func (d Folder) EmptyFolders() (empty []string) {
-	for _, p := range append(obeyed.ProjectPaths(), obeyed.BareStop) {
+	names := obeyed.ProjectPaths()
+	if _, err := os.Lstat(filepath.Join(string(d), obeyed.BareStop)); err == nil {
+		// A run's as well. They go first: next to an agent's HEAD and config they would make
+		// a repository, as soon as the stop is gone.
+		names = append(names, ".git", "refs", "objects", obeyed.BareStop)
+	}
+	for _, p := range names {
 		folder := filepath.Join(string(d), p)
 		entries, err := os.ReadDir(folder)
 		if info, statErr := os.Lstat(folder); err == nil && statErr == nil && info.IsDir() && len(entries) == 0 {

@@ -22,7 +22,6 @@ import (
 	"github.com/org/claude-sandbox/sandbox/kept"
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/images"
-	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/session/volumes"
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
@@ -248,19 +247,18 @@ func knownProjects(ctx context.Context, a *cli.App, e *engine.Engine) (known []s
 // unused refuses a project that a container has mounted: to remove a place of a
 // mount takes the mount away, and the container ends by that.
 func unused(ctx context.Context, e *engine.Engine, folder string) error {
-	for label, what := range map[string]string{runs.LabelFolder: "dev container", sandbox.LabelWorkspace: "run"} {
-		ids, err := e.List(ctx, label, folder)
-		if err != nil {
-			return err
-		}
-		if len(ids) > 0 {
-			remove := "docker rm -f " + ids[0][:min(12, len(ids[0]))]
-			hint := "remove its container first: " + remove
-			if label == sandbox.LabelWorkspace {
-				hint = "'sbx-devc stop' ends the run; if its program was killed: " + remove
-			}
-			return exitcode.With(exitcode.Locked, diag.WithHint(fmt.Errorf("%s is used by a %s", folder, what), "%s", hint))
-		}
+	users, err := sandbox.Users(ctx, e, folder)
+	if err != nil || len(users) == 0 {
+		return err
 	}
-	return nil
+	c := users[0]
+	remove := "docker rm -f " + c.ID[:min(12, len(c.ID))]
+	what, at, hint := "dev container", c.Labels[sandbox.LabelFolder], "remove its container first: "+remove
+	if c.Labels[sandbox.LabelRun] != "" {
+		what, at, hint = "run", c.Labels[sandbox.LabelWorkspace], "'sbx-devc stop' ends the run; if its program was killed: "+remove
+	}
+	if at != folder {
+		what += " on " + visible.Line(at)
+	}
+	return exitcode.With(exitcode.Locked, diag.WithHint(fmt.Errorf("%s is used by a %s", folder, what), "%s", hint))
 }
