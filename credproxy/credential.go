@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/redact"
 )
 
 // oauthBeta must be named in Anthropic-Beta for an OAuth token to be accepted.
@@ -27,6 +29,11 @@ const (
 	apiKey
 	oauthToken
 )
+
+// Redactor takes the secret out of texts, in the forms in which it commonly leaks.
+func (c Credential) Redactor() *redact.Redactor {
+	return redact.New(redact.Options{Secrets: []string{c.secret}})
+}
 
 // APIKey is a key of the API's console ("sk-ant-api…"), sent as X-Api-Key.
 func APIKey(secret string) (Credential, error) { return newCredential(apiKey, secret) }

@@ -126,6 +126,7 @@ func (r *run) keepTranscript(out *output) {
 
 // onEvent hears what the agent prints, from the goroutine that copies it.
 func (r *run) onEvent(ev agent.Event) {
+	r.recordEvent(ev)
 	if retry, ok := ev.(agent.APIRetry); ok && retry.Hopeless() {
 		r.api.refuseKey()
 	}

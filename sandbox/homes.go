@@ -119,7 +119,7 @@ func rescueHome(ctx context.Context, e *engine.Engine, n liveRun) (said []string
 	if err == nil {
 		defer store.Close()
 		_, err = takeKept(ctx, e, FirewallContainer(n.ID), store, n.Persist,
-			kept.Taking{WorkDir: n.WorkDir, Clean: (&Plan{}).redactor(nil).String})
+			kept.Taking{WorkDir: n.WorkDir, Clean: (&Plan{}).Redactor(nil).String})
 	}
 	if err != nil {
 		return []string{fmt.Sprintf("warning: the run %s ended without its program, and not all of its agent's home is kept: %v", n.ID, err)}

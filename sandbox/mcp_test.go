@@ -39,7 +39,7 @@ func TestAProjectsServersNeedAWord(t *testing.T) {
 	}
 	p := plan(t, Options{User: settings.Settings{MCP: settings.MCP{Servers: []settings.MCPServer{
 		{Name: "far", Type: "http", URL: "https://x.example.com", Headers: map[string]string{"Authorization": "canary-literal-77"}}}}}}, folder(t))
-	if got := p.redactor(nil).String("x canary-literal-77 y"); strings.Contains(got, "canary") || strings.Contains(p.String(), "canary") {
+	if got := p.Redactor(nil).String("x canary-literal-77 y"); strings.Contains(got, "canary") || strings.Contains(p.String(), "canary") {
 		t.Errorf("a key that stands in a file is shown: %s", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -56,6 +57,9 @@ type Host struct {
 	Terminal Terminal
 	// OnEvent hears what the agent does; nil = nobody listens.
 	OnEvent func(agent.Event)
+	// Log gets a record of each step, event and result, with the attribute "what". Texts in
+	// it may be the agent's and hold secrets: see Plan.Redactor. nil = none is kept.
+	Log *slog.Logger
 }
 
 // cleanupTimeout bounds removing the containers, which goes on when the
@@ -68,7 +72,7 @@ const cleanupTimeout = 30 * time.Second
 // ErrKey); an agent that fails is none: see Result.Outcome.
 func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result, err error) {
 	say := h.Say
-	known := p.redactor(h.Secrets)
+	known := p.Redactor(h.Secrets)
 	h.Say = func(line string) { say(known.String(visible.Line(line))) }
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), activity: newActivity(), search: newSearch(),
 		redactor: known, finder: p.finder(h.Secrets)}
@@ -155,6 +159,7 @@ func (r *run) finish(ctx context.Context, err error) *Result {
 	}
 	r.result.Timings.Total = time.Since(r.begin)
 	r.result.settleExit(err)
+	r.recordEnd(err)
 	if saveErr := r.saveSummary(err); saveErr != nil {
 		h.Say("warning: " + saveErr.Error())
 	}
@@ -230,6 +235,7 @@ func (r *run) start(ctx context.Context) error {
 		return err
 	}
 	r.result.Timings.Startup = time.Since(r.begin)
+	r.log(aboutStart).Info("the agent begins", "ms", r.result.Timings.Startup.Milliseconds())
 	return nil
 }
 
@@ -247,16 +253,29 @@ func (r *run) startContainers(ctx context.Context) error {
 			if err := r.sidecar.closed(ctx); err != nil {
 				return err
 			}
+			r.step("the network is closed", time.Since(r.begin))
 			return together(
-				func() error { return r.sidecar.verified(ctx, &r.result.Timings) },
+				func() error { return r.verified(ctx) },
 				func() error { return r.startAgent(ctx) },
 			)
 		},
 		func() (err error) {
 			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.tunneled(r.api.proxy))
+			if err == nil {
+				r.step("the tunnel to the model API is open", time.Since(r.begin))
+			}
 			return err
 		},
 	)
+}
+
+// verified waits until the firewall has tested itself.
+func (r *run) verified(ctx context.Context) error {
+	err := r.sidecar.verified(ctx, &r.result.Timings)
+	if err == nil {
+		r.step("the firewall is verified", r.result.Timings.SidecarReady)
+	}
+	return err
 }
 
 // startSidecar fills and starts the firewall's container, which createSidecar has made.
@@ -266,6 +285,7 @@ func (r *run) startSidecar(ctx context.Context) error {
 		return err
 	}
 	r.result.Timings.SidecarCreate = time.Since(begin)
+	r.step("the firewall's container is there", r.result.Timings.SidecarCreate)
 	return r.sidecar.start(ctx, r.engine, &r.result.Timings)
 }
 
@@ -306,6 +326,7 @@ func (r *run) createAgent(ctx context.Context) error {
 		return imageError(err, spec.Image)
 	}
 	r.agent = &process{id: id, copied: make(chan error, 1)}
+	r.step("the agent's container is there", time.Since(r.begin))
 	return nil
 }
 

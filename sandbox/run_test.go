@@ -323,7 +323,7 @@ func TestALostReaderDoesNotStopTheTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := &output{to: brokenPipe{}}
-	out.keep(&transcript{file: file, left: 1 << 20}, (&Plan{}).redactor(nil))
+	out.keep(&transcript{file: file, left: 1 << 20}, (&Plan{}).Redactor(nil))
 	scanner := agent.NewScanner(out, nil)
 	for range 3 {
 		if _, err := io.WriteString(scanner, "{\"type\":\"x\"}\n"); err != nil {
@@ -347,7 +347,7 @@ func TestAnAgentThatPrintsWithoutEndDoesNotFillTheDisk(t *testing.T) {
 	var all strings.Builder
 	told := 0
 	out := &output{to: &all}
-	out.keep(&transcript{file: file, left: 10, full: func() { told++ }}, (&Plan{}).redactor(nil))
+	out.keep(&transcript{file: file, left: 10, full: func() { told++ }}, (&Plan{}).Redactor(nil))
 	for range 5 {
 		if _, err := out.Write([]byte("12345678")); err != nil {
 			t.Fatal(err)

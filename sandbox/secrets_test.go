@@ -78,7 +78,7 @@ func TestASecretInPiecesIsNotKept(t *testing.T) {
 		}
 		var passedOn bytes.Buffer
 		out := &output{to: &passedOn}
-		out.keep(&transcript{file: file, left: 1 << 20}, p.redactor(nil))
+		out.keep(&transcript{file: file, left: 1 << 20}, p.Redactor(nil))
 		text := "{\"a\":\"" + secret + "\"}\n{\"b\":\"opaque-Value-7f3a9c\"}\nopaque-Val"
 		for rest := text; rest != ""; {
 			n := min(size, len(rest))
@@ -108,7 +108,7 @@ func TestATranscriptThatCannotBeWrittenIsSaid(t *testing.T) {
 	}
 	var passedOn bytes.Buffer
 	out := &output{to: &passedOn}
-	out.keep(&transcript{file: full, left: 1 << 20}, (&Plan{}).redactor(nil))
+	out.keep(&transcript{file: full, left: 1 << 20}, (&Plan{}).Redactor(nil))
 	for range 2 {
 		if _, err := out.Write([]byte("line\n")); err != nil {
 			t.Fatal(err)

@@ -247,10 +247,10 @@ func (r *run) deliver(ctx context.Context) error {
 // may stand anywhere in a transcript.
 var plainValue = regexp.MustCompile(`^([a-z_]+|[0-9.]+)$`)
 
-// redactor knows the secrets of the run that the agent may print: the given values, those
+// Redactor knows the secrets of the run that the agent may print: the given values, those
 // of variables that were passed on and of those whose names say secret, and whatever
 // looks like a well-known token.
-func (p *Plan) redactor(values map[string]string) *redact.Redactor {
+func (p *Plan) Redactor(values map[string]string) *redact.Redactor {
 	secrets := append(redact.SecretsOf(p.Agent.Env), p.hidden...)
 	for _, v := range p.variables {
 		if _, value, _ := strings.Cut(v, "="); !plainValue.MatchString(value) {

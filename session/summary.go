@@ -29,6 +29,22 @@ type SummaryFile struct {
 // A folder on the way that is a link in the project may be an earlier agent's, and
 // is an error, too.
 func OpenSummary(name, project string) (*SummaryFile, error) {
+	folder, err := OpenFolder(name, project)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(name)
+	rel, relErr := filepath.Rel(project, folder.Name())
+	if err == nil && !info.Mode().IsRegular() && (relErr != nil || !filepath.IsLocal(rel)) {
+		stream, err := os.OpenFile(name, os.O_WRONLY, 0)
+		return &SummaryFile{stream: stream}, errors.Join(err, folder.Close())
+	}
+	return &SummaryFile{folder: folder, name: filepath.Base(name)}, nil
+}
+
+// OpenFolder opens the folder of a file that a run writes, as OpenSummary describes it.
+// The Root's name has no symbolic link in it.
+func OpenFolder(name, project string) (*os.Root, error) {
 	if err := noLinkOnTheWay(name, project); err != nil {
 		return nil, err
 	}
@@ -39,13 +55,7 @@ func OpenSummary(name, project string) (*SummaryFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(name)
-	if rel, relErr := filepath.Rel(project, dir); err == nil && !info.Mode().IsRegular() && (relErr != nil || !filepath.IsLocal(rel)) {
-		stream, err := os.OpenFile(name, os.O_WRONLY, 0)
-		return &SummaryFile{stream: stream}, err
-	}
-	folder, err := os.OpenRoot(dir)
-	return &SummaryFile{folder: folder, name: filepath.Base(name)}, err
+	return os.OpenRoot(dir)
 }
 
 // noLinkOnTheWay errs when a folder between the project and the file is a
@@ -59,7 +69,7 @@ func noLinkOnTheWay(name, project string) error {
 		if info, err := os.Lstat(filepath.Join(project, at)); err == nil && info.Mode()&os.ModeSymlink != 0 {
 			err := fmt.Errorf("%s leads over %s, which is a symbolic link in the project", name, at)
 			return diag.WithHint(err,
-				"an agent can make such links to folders of yours, where the summary would take a file's place: name the folder itself")
+				"an agent can make such links to folders of yours, where it would take a file's place: name the folder itself")
 		}
 	}
 	return nil

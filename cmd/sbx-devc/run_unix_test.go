@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/journal"
 )
 
 // programRun is the built program's run in a project of its own, with its state in
@@ -155,11 +158,13 @@ func TestReaderOfTheOutputLeaves(t *testing.T) {
 	t.Parallel()
 	const key = "sk-ant-key-of-this-test"
 	api := httptest.NewServer(&fakeapi.Server{APIKey: key, Script: fakeapi.Script{Turns: []fakeapi.Turn{
-		{Bash: []string{"seq 20000"}}, {Bash: []string{"echo done > after"}},
+		{Bash: []string{"seq 20000"}}, {Bash: []string{"echo done > after; echo " + key + " | base64; curl -m 5 https://denied.example.com"}},
 	}}})
 	defer api.Close()
-	summary := filepath.Join(t.TempDir(), "summary.json")
-	cmd := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + api.URL}, "--output-format", "stream-json", "--summary-file", summary)
+	summary, log := filepath.Join(t.TempDir(), "summary.json"), filepath.Join(t.TempDir(), "log.jsonl")
+	state := t.TempDir()
+	cmd := runProgram(t, []string{"SBX_DEVC_UPSTREAM=" + api.URL, "XDG_STATE_HOME=" + state}, "--output-format", "stream-json",
+		"--summary-file", summary, "--log", log, "--verbose")
 	cmd.Stdin = strings.NewReader("x")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -194,6 +199,36 @@ func TestReaderOfTheOutputLeaves(t *testing.T) {
 	if err != nil || kept.Conclusion != "success" {
 		t.Errorf("summary: %s %v", text, err)
 	}
+	debug := checkLog(t, log, key, "tool", "answer", "network", "resources", "end", "note")
+	if !strings.Contains(people.String(), "debug: start: the firewall is verified ms=") {
+		t.Errorf("people read %s", people.String())
+	}
+	all, err := filepath.Glob(filepath.Join(state, "sbx-devc", "runs", debug, journal.DebugFile))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("there is no %s of %s: %q, %v", journal.DebugFile, debug, all, err)
+	}
+	checkLog(t, all[0], key, "start", "tool", "answer", "network", "resources", "end", "note")
+}
+
+// checkLog errs unless a file of records is about all of these and shows no key. It returns
+// the run that they are of.
+func checkLog(t *testing.T, name, key string, about ...string) (run string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil || strings.Contains(string(text), key) || strings.Contains(string(text), base64.StdEncoding.EncodeToString([]byte(key))) {
+		t.Errorf("%s: %s, %v", name, text, err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var record struct{ What, Run string }
+		if err := json.Unmarshal([]byte(line), &record); err != nil || record.Run == "" {
+			t.Errorf("%s: %s: %v", name, line, err)
+		}
+		about, run = slices.DeleteFunc(about, func(what string) bool { return what == record.What }), record.Run
+	}
+	if len(about) > 0 {
+		t.Errorf("%s has no record about %q: %s", name, about, text)
+	}
+	return run
 }
 
 // Claude asks again for minutes. Who looks at a silent terminal meanwhile learns

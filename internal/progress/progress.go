@@ -2,8 +2,10 @@ package progress
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,9 +19,10 @@ import (
 // Reporter is where steps are told.
 type Reporter struct {
 	Out     io.Writer
-	Columns int    // of the terminal that Out is; 0 = Out is none
-	Verbose bool   // the full log goes to Out as it comes, in the place of the drawn line
-	LogFile string // the full log of the last step that failed; "" = none is kept
+	Columns int          // of the terminal that Out is; 0 = Out is none
+	Verbose bool         // the full log goes to Out as it comes, in the place of the drawn line
+	LogFile string       // the full log of the last step that failed; "" = none is kept
+	Log     *slog.Logger // gets steps at level info, lines of their logs at debug; nil = none
 }
 
 // tick is how often lines are drawn again at most.
@@ -46,12 +49,20 @@ type Step struct {
 // follow.
 func (r *Reporter) Begin(text string) *Step {
 	s := &Step{r: r, text: visible.Line(text), begin: time.Now(), stop: make(chan struct{})}
+	r.log(slog.LevelInfo, s.text)
 	if r.Columns == 0 || r.Verbose {
 		fmt.Fprintf(r.Out, "sbx-devc: %s\n", s.text)
 		return s
 	}
 	s.done.Go(s.redraw)
 	return s
+}
+
+// log records a message with its attributes.
+func (r *Reporter) log(level slog.Level, message string, attributes ...any) {
+	if r.Log != nil {
+		r.Log.Log(context.Background(), level, message, attributes...)
+	}
 }
 
 func (s *Step) redraw() {
@@ -99,6 +110,7 @@ func (s *Step) Write(p []byte) (int, error) {
 		if part := partOf(text); part != "" {
 			s.part = part
 		}
+		s.r.log(slog.LevelDebug, text)
 		if s.r.Verbose {
 			fmt.Fprintf(s.r.Out, "  %s\n", text)
 		}
@@ -126,10 +138,13 @@ func partOf(line string) string {
 func (s *Step) End(done string, err error) {
 	close(s.stop)
 	s.done.Wait()
+	took := time.Since(s.begin)
 	if err == nil {
-		fmt.Fprintf(s.r.Out, "sbx-devc: %s (%s)\n", visible.Line(done), seconds(time.Since(s.begin)))
+		fmt.Fprintf(s.r.Out, "sbx-devc: %s (%s)\n", visible.Line(done), seconds(took))
+		s.r.log(slog.LevelInfo, done, "ms", took.Milliseconds())
 		return
 	}
+	s.r.log(slog.LevelError, s.text+": "+err.Error(), "ms", took.Milliseconds())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.r.LogFile == "" || len(s.log) == 0 || s.r.Verbose {

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -44,7 +45,9 @@ func (t *Transfers) Update(now Transfer) {
 		t.active = append(t.active, now)
 	case !now.Quiet:
 		t.lines.show()
-		fmt.Fprintf(t.r.Out, "sbx-devc: %s\n", visible.Line(fmt.Sprintf("%s %s, %s", now.Done, now.Name, Size(now.Size))))
+		text := visible.Line(fmt.Sprintf("%s %s, %s", now.Done, now.Name, Size(now.Size)))
+		fmt.Fprintf(t.r.Out, "sbx-devc: %s\n", text)
+		t.r.log(slog.LevelInfo, text)
 	}
 	if t.r.Columns > 0 && (now.Done != "" || time.Since(t.drawn) >= tick) {
 		t.lines.show(t.bars()...)

@@ -15,7 +15,6 @@ type containerFlags struct {
 	noFirewall    bool
 	readOnly      bool
 	noCache       bool
-	verbose       bool
 }
 
 func (o *containerFlags) Title() string { return containersTitle }
@@ -32,7 +31,6 @@ func (o *containerFlags) Register(f *pflag.FlagSet) {
 	f.BoolVar(&o.noFirewall, "accept-no-firewall", false,
 		"with --network host: you know that the agent then reaches everything that this machine can")
 	f.BoolVar(&o.noCache, "no-cache", false, "without the caches that the project's package managers have kept; nothing is kept either")
-	f.BoolVar(&o.verbose, "verbose", false, "show all that a build or download of the image says")
 }
 
 func (o *containerFlags) check(*pflag.FlagSet) error { return nil }

@@ -26,6 +26,7 @@ import (
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/images"
+	"github.com/org/claude-sandbox/session/journal"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -42,6 +43,7 @@ type Options struct {
 	terminal     terminalFlags
 	Sandbox      SandboxFlags
 	result       resultFlags
+	log          logFlags
 	dryRun       bool
 }
 
@@ -74,6 +76,7 @@ func (o *Options) groups() []group {
 		&o.terminal,
 		&o.Sandbox,
 		&o.result,
+		&o.log,
 	}
 }
 
@@ -193,7 +196,7 @@ func limitsLimit(flags *pflag.FlagSet, names ...string) error {
 // run does one run with the settings and the dev container of the project in dir, from
 // flags to exit code. The agent gets the folder shown, which is dir or around it; folder is
 // where in that the user stands.
-func run(ctx context.Context, a *cli.App, dir, shown, folder string, o Options) error {
+func run(ctx context.Context, a *cli.App, dir, shown, folder string, o Options) (err error) {
 	o.settings.persist = &o.profile.persist
 	user, err := o.settings.Read(shown)
 	if err == nil {
@@ -255,10 +258,17 @@ func run(ctx context.Context, a *cli.App, dir, shown, folder string, o Options) 
 	if err != nil {
 		return err
 	}
+	log, err := openJournal(a, &o, plan)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	defer func() { recordFailure(log, err) }()
 	host, err := host(ctx, a, o, plan)
 	if err != nil {
 		return err
 	}
+	recordHost(log, plan, host)
 	host.Home = append(texts, earlier.Files(plan.Agent.WorkingDir)...)
 	if err := plan.Closed(); err != nil {
 		return WithCode(err)
@@ -269,7 +279,7 @@ func run(ctx context.Context, a *cli.App, dir, shown, folder string, o Options) 
 	if host.Kept != nil {
 		defer host.Kept.Close()
 	}
-	return start(ctx, a, o, project.Choice, plan, host, summary)
+	return start(ctx, a, o, project.Choice, plan, host, summary, log)
 }
 
 // foldersOutside refuses folders of runs and of images in the project, whose agent could
@@ -294,7 +304,7 @@ func foldersOutside(a *cli.App, project string) error {
 
 // start brings the images, does the run and tells what became of it.
 func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, plan *sandbox.Plan, host *sandbox.Host,
-	summary *session.SummaryFile) (err error) {
+	summary *session.SummaryFile, log *journal.Journal) (err error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -315,8 +325,9 @@ func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, pla
 	if err != nil {
 		return exitcode.With(exitcode.Internal, err)
 	}
-	bring := images.Images{Engine: e, Getenv: a.Getenv, Progress: a.Progress(o.containers.verbose, cache), Option: "--image", Cache: cache,
-		Choice: choice}
+	progress := a.Progress(o.log.verbose, cache)
+	progress.Log = log.Builds()
+	bring := images.Images{Engine: e, Getenv: a.Getenv, Progress: progress, Option: "--image", Cache: cache, Choice: choice}
 	if err := bring.Bring(ctx, plan); err != nil {
 		return WithCode(err)
 	}
@@ -328,6 +339,7 @@ func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, pla
 	if host.StateDir, err = projects.Runs(a).Make(plan.ID); err != nil {
 		return err
 	}
+	log.Keep(host.StateDir)
 	// From here on signals go to the agent, so they must not cancel what
 	// supervises it.
 	ctx = context.WithoutCancel(ctx)
@@ -337,7 +349,10 @@ func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, pla
 		if failure != nil {
 			return failure
 		}
-		defer func() { err = leave(err) }()
+		defer func() {
+			recordFailure(log, err) // which leave tells, and returns no more
+			err = leave(err)
+		}()
 	}
 	out := attachOutput(a, host, o.output.format)
 	result, err := sandbox.Run(ctx, e, plan, *host)
