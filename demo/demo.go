@@ -22,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -100,9 +101,13 @@ func (d *Demo) makeRepository(ctx context.Context) error {
 		return err
 	}
 	identity := []string{"-c", "user.name=demo", "-c", "user.email=demo@sandbox-demo.test"}
+	git, err := hostprogram.Find("git")
+	if err != nil {
+		return diag.OrHint(err, "install git")
+	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-q", "-m", "Say hello"}} {
 		fmt.Fprintf(d.Out, "$ git %s\n", strings.Join(args, " "))
-		cmd := exec.CommandContext(ctx, "git", append(slices.Clone(identity), args...)...)
+		cmd := exec.CommandContext(ctx, git, append(slices.Clone(identity), args...)...)
 		cmd.Dir = d.dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return diag.WithHint(fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(out)), "install git")

@@ -19,6 +19,7 @@ type Facts struct {
 	FirewallErr   error
 
 	Git      string            // what "git --version" says; "" = there is none
+	GitErr   error             // why the git that is there is refused
 	Programs map[string]string // those that open dev containers: name -> path
 
 	KeySource string // the place of the model's key; never the key

@@ -186,6 +186,9 @@ func checkGit(f Facts) Finding {
 	install := map[string]string{
 		"linux": "sudo apt-get install git", "darwin": "xcode-select --install", "windows": "winget install Git.Git",
 	}[f.System]
+	if f.GitErr != nil {
+		return Finding{Status: Warning, Found: f.GitErr.Error(), Hint: diag.HintOf(f.GitErr)}
+	}
 	m := gitVersion.FindStringSubmatch(f.Git)
 	if m == nil {
 		return Finding{Status: Warning, Found: "there is no git: projects are folders without history, and nothing can be applied", Hint: install}

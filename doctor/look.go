@@ -16,6 +16,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/internal/mountinfo"
 )
 
@@ -38,11 +39,12 @@ const lookTimeout = 30 * time.Second
 func Look(ctx context.Context, p Places) Facts {
 	f := Facts{
 		System: runtime.GOOS, Container: containerKind(cmp.Or(p.Root, "/"), p.Getenv),
-		CI: p.Getenv("CI") != "", Git: gitSays(ctx), Programs: map[string]string{},
+		CI: p.Getenv("CI") != "", Programs: map[string]string{},
 		Proxy: proxyVariable(p.Getenv), Bundles: bundles(p.Getenv),
 	}
+	f.Git, f.GitErr = gitSays(ctx)
 	for _, name := range editors {
-		if path, err := exec.LookPath(name); err == nil {
+		if path, err := hostprogram.Find(name); err == nil {
 			f.Programs[name] = path
 		}
 	}
@@ -107,14 +109,21 @@ func layered(root string) bool {
 	return err != nil || strings.HasPrefix(device, "0:")
 }
 
-func gitSays(ctx context.Context) string {
+func gitSays(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "git", "--version").Output()
-	if err != nil {
-		return ""
+	git, err := hostprogram.Find("git")
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", nil
 	}
-	return strings.TrimSpace(string(out))
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, git, "--version").Output()
+	if err != nil {
+		return "", nil
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 // proxyVariable names the variable whose proxy a request to the model goes through.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -110,5 +111,6 @@ func ReadCommits(r io.Reader) (folder string, commits []gitdir.Commits, err erro
 	if err := json.NewDecoder(r).Decode(&summary); err != nil {
 		return "", nil, fmt.Errorf("reading the run's summary: %w", err)
 	}
+	workspace.ExcludePrograms(summary.Folder)
 	return summary.Folder, summary.Commits, nil
 }

@@ -58,6 +58,7 @@ func Reap(ctx context.Context, liveDir string, connect func(context.Context) (*e
 
 // reap removes what is left of a dead run and says what that was, nil for nothing.
 func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
+	workspace.ExcludePrograms(l.run.Folder)
 	who := fmt.Sprintf("the run %s in %s, whose program was killed", l.run.ID, l.run.Folder)
 	containers, err := e.List(ctx, LabelRun, l.run.ID)
 	if err == nil && len(containers) > 0 {

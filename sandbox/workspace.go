@@ -62,6 +62,16 @@ func addMounts(project *workspace.Mounts, w *workspace.Workspace, mounts []setti
 	return said, nil
 }
 
+// ExcludePrograms makes sure that this process starts no program from what the agent of the
+// project dir may write by mounts, see package hostprogram.
+func ExcludePrograms(dir string, mounts []settings.Mount) {
+	for _, m := range mounts {
+		if host, err := settings.HostPath(m.Host, machine()); err == nil && !m.ReadOnly {
+			workspace.ExcludeAdded(dir, host)
+		}
+	}
+}
+
 // checkTarget refuses places in the agent's container where a mount would hide what the
 // run puts there, or change Claude Code's own program.
 func checkTarget(target, claudePath string) error {

@@ -33,9 +33,11 @@ type Project struct {
 	Choice   images.Choice  // of the image, after Plan
 }
 
-// ReadProject reads the project in the folder dir. Errors carry an exit code;
+// ReadProject reads the project in the folder dir, whose programs are not started from now
+// on, see workspace.ExcludePrograms. Errors carry an exit code;
 // *SettingsError is one of them.
 func ReadProject(dir string) (*Project, error) {
+	workspace.ExcludePrograms(dir)
 	file, err := projectSettings(dir)
 	return &Project{Dir: dir, Shown: dir, Settings: file, Recipe: recipe.Read(dir)}, err
 }
@@ -86,6 +88,8 @@ func (p *Project) inspect(o sandbox.Options, protect []string) (*workspace.Works
 	if err != nil {
 		return nil, err
 	}
+	workspace.ExcludePrograms(p.Shown)
+	sandbox.ExcludePrograms(p.Shown, s.Mounts)
 	if workspace.Mode(s.Workspace.Mode) == workspace.None {
 		return workspace.Unseen(p.Shown)
 	}

@@ -37,16 +37,7 @@ var loginFiles = []string{".aws", ".azure", ".kube", ".docker", ".config/gcloud"
 // agent could write to what is protected in the project, or to a project that it can
 // only read. One that does not exist wraps ErrInput: nothing is made.
 func (m *Mounts) AddFolder(w *Workspace, name, target string, readOnly bool, own []string) (notes []string, err error) {
-	source := filepath.FromSlash(name)
-	if rest, ok := strings.CutPrefix(name, "~"); ok && (rest == "" || rest[0] == '/') {
-		source = filepath.Join(w.Home, filepath.FromSlash(rest))
-	} else if !filepath.IsAbs(source) {
-		source = filepath.Join(w.Dir, ".devcontainer", source)
-	}
-	source = filepath.Clean(source)
-	if real, err := filepath.EvalSymlinks(source); err == nil { // as the engine will
-		source = real
-	}
+	source := addedSource(w.Dir, w.Home, name)
 	if why, hint := m.refuseAdded(w, source, readOnly, own); why != "" {
 		return nil, diag.WithHint(fmt.Errorf("%w: the mount of %s %s", ErrRefused, name, why), "%s", hint)
 	}
@@ -75,6 +66,21 @@ func (m *Mounts) AddFolder(w *Workspace, name, target string, readOnly bool, own
 	m.folders = append(m.folders, addedFolder{source, target, info})
 	m.List = append(m.List, Mount{Source: source, Target: target, ReadOnly: readOnly})
 	return notes, nil
+}
+
+// addedSource is the real path of what AddFolder shows by a name, in the project dir.
+func addedSource(dir, home, name string) string {
+	source := filepath.FromSlash(name)
+	if rest, ok := strings.CutPrefix(name, "~"); ok && (rest == "" || rest[0] == '/') {
+		source = filepath.Join(home, filepath.FromSlash(rest))
+	} else if !filepath.IsAbs(source) {
+		source = filepath.Join(dir, ".devcontainer", source)
+	}
+	source = filepath.Clean(source)
+	if real, err := filepath.EvalSymlinks(source); err == nil { // as the engine will
+		source = real
+	}
+	return source
 }
 
 // refuseAdded says why a folder, without symbolic links, is not mounted; "" = it may be.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
@@ -176,9 +178,13 @@ const configTime = 5 * time.Second
 // which knows all the places of configuration and runs nothing for that;
 // without git on this machine nothing here obeys a configuration.
 func configuredPaths(dir string) (protect, notes []string) {
-	git, err := exec.LookPath("git")
-	if err != nil {
+	git, err := hostprogram.Find("git")
+	if errors.Is(err, exec.ErrNotFound) {
 		return nil, nil
+	}
+	if err != nil {
+		return nil, []string{"git's configuration is not read: what it makes git run or read in the project is not protected from the " +
+			"agent: " + err.Error() + "; " + diag.HintOf(err)}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), configTime)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/history"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/image"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/policy"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/user"
 )
@@ -38,6 +39,7 @@ func root(a *cli.App) *cobra.Command {
 	}
 	root.AddCommand(manCommand(a))
 	connect.ChooseRuntime(root)
+	projects.ExcludePrograms(root)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(cli.HelpCommand())
 	completeValues(a, root)

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
 // helperTimeout is how long a credential helper may take. One that waits for a
@@ -253,12 +254,16 @@ func (c Credentials) fromGH(ctx context.Context) string {
 func run(ctx context.Context, input, program string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
+	path, err := hostprogram.Find(program)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Stdin = strings.NewReader(input)
 	var out, errout bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errout
 	cmd.WaitDelay = time.Second // a grandchild may hold the streams
-	err := cmd.Run()
+	err = cmd.Run()
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("no answer within %s", helperTimeout)

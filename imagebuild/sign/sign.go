@@ -15,6 +15,7 @@ import (
 
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
 var (
@@ -38,8 +39,11 @@ type Cosign struct {
 // Signer returns what signs an image and those of its platforms, with the
 // credentials of login for the registry. The error is ErrNotInstalled.
 func (c Cosign) Signer(login registry.Credentials) (Func, error) {
-	program, err := exec.LookPath("cosign")
+	program, err := hostprogram.Find("cosign")
 	if err != nil {
+		if !errors.Is(err, exec.ErrNotFound) {
+			return nil, err
+		}
 		return nil, diag.WithHint(fmt.Errorf("cosign is %w", ErrNotInstalled),
 			"install cosign 3 or later, or leave --sign out and attest the digest with actions/attest")
 	}
@@ -71,8 +75,11 @@ func (r Requirement) Checker(login registry.Credentials) (Func, error) {
 	if err != nil || program == "" {
 		return nil, err
 	}
-	path, err := exec.LookPath(program)
+	path, err := hostprogram.Find(program)
 	if err != nil {
+		if !errors.Is(err, exec.ErrNotFound) {
+			return nil, err
+		}
 		return nil, diag.WithHint(fmt.Errorf("%s is %w", program, ErrNotInstalled),
 			"install it; signatures are checked by the program that makes them")
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/internal/shellword"
 )
 
@@ -64,10 +65,13 @@ func (d *sshDialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c := &sshConn{cmd: exec.Command(d.args[0], d.args[1:]...)} // it lives as long as the connection, and not as ctx
+	program, err := hostprogram.Find(d.args[0])
+	if err != nil {
+		return nil, diag.OrHint(err, "install ssh: the engine's address begins with ssh://")
+	}
+	c := &sshConn{cmd: exec.Command(program, d.args[1:]...)} // it lives as long as the connection, and not as ctx
 	ownGroup(c.cmd)
 	c.cmd.Stderr = &c.said
-	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -75,7 +79,7 @@ func (d *sshDialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, err
 	}
 	if err := c.cmd.Start(); err != nil {
-		return nil, diag.WithHint(err, "install ssh: the engine's address begins with ssh://")
+		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

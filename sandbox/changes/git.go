@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
 // repository is the project's, asked for what only git can know: which blob a
@@ -29,7 +31,7 @@ type repository struct {
 // findRepository looks for the .git of the project or of a folder above it. It
 // returns nil where there is none, or no git on this machine.
 func findRepository(dir string) *repository {
-	git, err := exec.LookPath("git")
+	git, err := hostprogram.Find("git")
 	if err != nil {
 		return nil
 	}

@@ -26,13 +26,15 @@ type Work struct {
 func (w Work) InPlace() bool { return w.Tree == w.Project }
 
 // Work is where the files of the run in a folder are. It errs when the summary does
-// not name the project, or names a tree that is no folder of the run's.
+// not name the project, or names a tree that is no folder of the run's. Programs of the
+// project are not started from now on, see workspace.ExcludePrograms.
 func (h Home) Work(folder string) (Work, error) {
 	s := readSummary(folder)
 	w := Work{Run: filepath.Base(folder), Project: s.Folder, Tree: s.Folder, Cloned: s.Workspace == string(workspace.Clone)}
 	if s.Folder == "" {
 		return w, exitcode.With(exitcode.NoInput, fmt.Errorf("the run in %s does not say which project it was of", folder))
 	}
+	workspace.ExcludePrograms(s.Folder)
 	if s.WorkTree != "" {
 		w.Tree = filepath.Join(folder, s.WorkTree)
 		if !filepath.IsLocal(s.WorkTree) || !filekind.IsFolder(w.Tree) {

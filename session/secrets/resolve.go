@@ -15,6 +15,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/settings"
@@ -153,15 +154,20 @@ func (s Sources) program(ctx context.Context, r settings.Reference) (string, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, h.argv[0], h.argv[1:]...)
+	program, err := hostprogram.Find(h.argv[0])
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return "", diag.WithHint(fmt.Errorf("the program %s is not installed", h.argv[0]), "%s", h.hint)
+	case err != nil:
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, program, h.argv[1:]...)
 	cmd.WaitDelay = time.Second // a child of it may keep its output open
 	cmd.Env = os.Environ()
 	out, problem := &bounded{left: maxValue + 1}, &bounded{left: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, problem
 	err = cmd.Run()
 	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return "", diag.WithHint(fmt.Errorf("the program %s is not installed", h.argv[0]), "%s", h.hint)
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("%s did not end within %s", h.argv[0], patience)
 	case err != nil:

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
 // Session is what Claude is asked to do. The prompt is no part of it: claude reads it from
@@ -62,32 +62,16 @@ func (s Session) Args() []string {
 
 // Find returns the path of the user's claude. One in the project is not taken, also where
 // PATH leads into it: the project would choose what runs on this machine.
-func Find(project string) (string, error) {
-	name, err := exec.LookPath("claude")
-	if err != nil {
+func Find() (string, error) {
+	name, err := hostprogram.Find("claude")
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
 		return "", exitcode.With(exitcode.Unavailable, diag.WithHint(fmt.Errorf("there is no Claude Code on this machine: %w", err),
 			"install it (npm install -g @anthropic-ai/claude-code), or use the sandbox, which brings its own"))
-	}
-	if name, err = filepath.Abs(name); err != nil {
-		return "", exitcode.With(exitcode.Internal, err)
-	}
-	for _, path := range []string{name, real(name)} {
-		if rel, err := filepath.Rel(real(project), path); err == nil && filepath.IsLocal(rel) {
-			err := fmt.Errorf("the claude that PATH finds is the project's own: %s", name)
-			return "", exitcode.With(exitcode.Refused, diag.WithHint(err, "take the project's folder out of PATH"))
-		}
+	case err != nil:
+		return "", exitcode.With(exitcode.Refused, err)
 	}
 	return name, nil
-}
-
-func real(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	if to, err := filepath.EvalSymlinks(path); err == nil {
-		return to
-	}
-	return path
 }
 
 // Command is Claude Code as it is started.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
 // Value is one line of a git configuration.
@@ -105,9 +107,9 @@ func listConfig(file string) ([]Value, error) {
 	case info.Size() > maxSmall: // git would read on, a sparse one for hours
 		return nil, fmt.Errorf("%s is too large", file)
 	}
-	program, err := exec.LookPath("git")
+	program, err := hostprogram.Find("git")
 	if err != nil {
-		return nil, errors.New("there is no git on this machine, which would read its configuration")
+		return nil, fmt.Errorf("there is no git that would read its configuration: %w", err)
 	}
 	cmd := exec.Command(program, "config", "--file", file, "--no-includes", "--list", "-z")
 	cmd.Dir, cmd.Env = string(filepath.Separator), environment()

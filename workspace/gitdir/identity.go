@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
 // How the agent signs its commits where the host's git names no author.
@@ -33,7 +35,7 @@ const (
 // IsDefault is set.
 func Identity(ctx context.Context, dir string) Owner {
 	o := Owner{Name: defaultName, Email: defaultEmail, IsDefault: true}
-	program, err := exec.LookPath("git")
+	program, err := hostprogram.Find("git")
 	if err != nil {
 		return o
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
 // scratch is a bare repository that we made: our configuration, no hooks, and
@@ -65,9 +67,9 @@ const maxAlloc = "1g"
 
 // git runs git in the repository and returns what it prints.
 func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (string, error) {
-	program, err := exec.LookPath("git")
+	program, err := hostprogram.Find("git")
 	if err != nil {
-		return "", errors.New("there is no git on this machine")
+		return "", fmt.Errorf("there is no git to run: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, program, append(append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c",
 		"core.fsmonitor=false"}, r.extra...), args...)...)

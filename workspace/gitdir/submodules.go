@@ -2,6 +2,7 @@ package gitdir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
 // listTime bounds reading an index.
@@ -73,9 +76,12 @@ func Submodules(dir string, nested bool) ([]string, error) {
 // listSubmodules asks git for the entries of an index. A sparse one needs an
 // option that older versions do not know.
 func listSubmodules(gitDir, index string) (folders []string, err error) {
-	program, err := exec.LookPath("git")
-	if err != nil {
+	program, err := hostprogram.Find("git")
+	if errors.Is(err, exec.ErrNotFound) {
 		return nil, nil // nothing on this machine obeys a repository then
+	}
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listTime)
 	defer cancel()

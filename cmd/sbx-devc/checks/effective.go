@@ -3,7 +3,6 @@ package checks
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -122,7 +122,7 @@ func hostOf(config string) (effective.Host, error) {
 		}
 	}
 	host.GitRoot = workspace.RepositoryOf(host.Workspace)
-	for _, e := range os.Environ() {
+	for _, e := range hostprogram.Environ() {
 		name, value, _ := strings.Cut(e, "=")
 		host.Env[name] = value
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
 // gitHead returns the git ref that is checked out, a release's tag before a
@@ -30,7 +31,11 @@ func gitHead(ctx context.Context, a *cli.App, dir string) string {
 // git asks git about the folder; "" when there is no answer.
 func git(ctx context.Context, dir string, args ...string) string {
 	// No program that the repository names is started for a look at its head.
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", cmp.Or(dir, "."),
+	program, err := hostprogram.Find("git")
+	if err != nil {
+		return ""
+	}
+	cmd := exec.CommandContext(ctx, program, append([]string{"-C", cmp.Or(dir, "."),
 		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
 	var out bytes.Buffer
 	cmd.Stdout = &out

@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/internal/ask"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/session/unconfined"
@@ -130,7 +131,7 @@ func onlyPlain(f *pflag.FlagSet) error {
 // exit code is Claude's own.
 func runUnconfined(a *cli.App, o Options, dir, folder string, choice unconfined.Choice) error {
 	project := projects.Real(dir)
-	program, err := unconfined.Find(project)
+	program, err := unconfined.Find()
 	if err != nil {
 		return err
 	}
@@ -170,7 +171,7 @@ func runUnconfined(a *cli.App, o Options, dir, folder string, choice unconfined.
 	signals, stop := catchSignals()
 	defer stop()
 	forward := func(sig os.Signal) bool { return sig != syscall.SIGINT || !cli.IsTerminal(a.Stdin) } // a terminal sends it to both
-	result.ExitCode, err = command.Run(unconfined.Environment(os.Environ(), a.Getenv), streams, signals, forward)
+	result.ExitCode, err = command.Run(unconfined.Environment(hostprogram.Environ(), a.Getenv), streams, signals, forward)
 	a.SayLine("claude worked without a sandbox: nothing was recorded, and nothing can be reviewed or undone here")
 	failure := errors.Join(err, noteUnconfined(a, result))
 	if summary != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/internal/terminal"
 )
 
@@ -42,6 +43,7 @@ func supervise(ctx context.Context, a *cli.App, o terminalFlags) error {
 	}
 	cmd := exec.Command(a.Self, supervisorArgs(a.Args)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = hostprogram.Environ()     // it leaves the same out, and can say so
 	cmd.ExtraFiles = []*os.File{theirs} // descriptor 3
 	handed, err := a.Hand(cmd)
 	if err == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/storedkey"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 func DoctorCommand(a *cli.App) *cobra.Command {
@@ -43,6 +44,9 @@ Exit codes: 0 runs work, 1 something is missing, 2 usage.`,
 }
 
 func examine(ctx context.Context, a *cli.App, asJSON bool) error {
+	for project := range projects.Runs(a).Projects() { // it may stand elsewhere, and PATH lead there
+		workspace.ExcludePrograms(project)
+	}
 	findings := doctor.Judge(doctor.Look(ctx, placesOfDoctor(a)))
 	if ctx.Err() != nil {
 		return ctx.Err()

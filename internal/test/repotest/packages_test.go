@@ -182,7 +182,7 @@ var allowed = map[string][]string{
 	"cmd/sbx-devc/run":           {"agent", "agent/conversation", "agent/transcript", "cmd/sbx-devc/changes", "cmd/sbx-devc/cli", "cmd/sbx-devc/connect", "cmd/sbx-devc/projects", "firewall", "firewall/report", "internal/ask", "internal/engine", "internal/terminal", "internal/userdir", "sandbox", "sandbox/kept", "session", "session/accept", "session/images", "session/instructions", "session/journal", "session/keys", "session/mcp", "session/runs", "session/secrets", "session/storedkey", "session/unconfined", "settings", "settings/trust", "workspace"},
 	"cmd/sbx-devc/changes":       {"cmd/sbx-devc/cli", "cmd/sbx-devc/projects", "internal/ask", "sandbox", "sandbox/changes", "session/decision", "session/review", "session/runs", "workspace/gitdir"},
 	"cmd/sbx-devc/history":       {"agent", "agent/transcript", "cmd/sbx-devc/cli", "cmd/sbx-devc/connect", "cmd/sbx-devc/projects", "credproxy", "firewall", "firewall/audit", "internal/engine", "internal/progress", "sandbox", "sandbox/kept", "session/accept", "session/images", "session/runs", "session/volumes", "templates/scaffold"},
-	"cmd/sbx-devc/user":          {"cmd/sbx-devc/cli", "cmd/sbx-devc/connect", "cmd/sbx-devc/image", "cmd/sbx-devc/projects", "cmd/sbx-devc/run", "doctor", "imagebuild/npm", "internal/engine", "internal/progress", "internal/userdir", "sandbox", "sandbox/kept", "session", "session/accept", "session/images", "session/keys", "session/migrate", "session/runs", "session/storedkey", "settings", "settings/trust"},
+	"cmd/sbx-devc/user":          {"cmd/sbx-devc/cli", "cmd/sbx-devc/connect", "cmd/sbx-devc/image", "cmd/sbx-devc/projects", "cmd/sbx-devc/run", "doctor", "imagebuild/npm", "internal/engine", "internal/progress", "internal/userdir", "sandbox", "sandbox/kept", "session", "session/accept", "session/images", "session/keys", "session/migrate", "session/runs", "session/storedkey", "settings", "settings/trust", "workspace"},
 	"internal/test/browsertest":  {"internal/test/testenv"},
 	"internal/test/enginetest":   {"internal/carried", "internal/engine", "internal/test/testenv"},
 	"internal/test/registrytest": {"internal/test/testenv"},
@@ -192,7 +192,7 @@ var allowed = map[string][]string{
 }
 
 // everywhere may be imported by every room.
-var everywhere = []string{"internal/apierror", "internal/atomicfile", "internal/diag", "internal/exitcode", "internal/filekind", "internal/pathwalk", "internal/redact", "internal/release", "internal/shellword", "internal/visible"}
+var everywhere = []string{"internal/apierror", "internal/atomicfile", "internal/diag", "internal/exitcode", "internal/filekind", "internal/hostprogram", "internal/pathwalk", "internal/redact", "internal/release", "internal/shellword", "internal/visible"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	for dir, p := range packages(t) {
