@@ -3,11 +3,13 @@ package sandbox
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -82,9 +84,24 @@ func readConversations(in io.Reader, workDir, begun string, secrets *redact.Reda
 	}
 }
 
+// messageTime is the time in a line of a conversation.
+var messageTime = regexp.MustCompile(`"timestamp":"([0-9T:.Z-]{20,30})"`)
+
+// lastTime is the time of a conversation's last message. An archive has the time of a file
+// in whole seconds, in which two conversations may have been changed.
+func lastTime(messages []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(messages), []byte("\n"))
+	if m := messageTime.FindSubmatch(lines[len(lines)-1]); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
 // newestOf sorts conversations, the newest first, and drops old ones beyond the bounds.
 func newestOf(all []heldConversation, begun string) []heldConversation {
-	slices.SortStableFunc(all, func(a, b heldConversation) int { return b.changed.Compare(a.changed) })
+	slices.SortStableFunc(all, func(a, b heldConversation) int {
+		return cmp.Or(b.changed.Compare(a.changed), strings.Compare(lastTime(b.messages), lastTime(a.messages)))
+	})
 	size := 0
 	for _, c := range all {
 		size += len(c.messages)

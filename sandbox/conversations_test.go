@@ -73,3 +73,16 @@ func TestAttackFilesThatLookLikeConversations(t *testing.T) {
 		t.Errorf("of an archive that is cut off %d are kept, %v", len(all), err)
 	}
 }
+
+// Of two that were changed in the same second, as an archive has it, the one whose last
+// message came later is the newest.
+func TestConversationsOfOneSecond(t *testing.T) {
+	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	said := func(id, last string) heldConversation {
+		return heldConversation{id, at, []byte(`{"timestamp":"2026-01-02T12:00:00.900Z"}` + "\n" + `{"timestamp":"` + last + `"}` + "\n")}
+	}
+	all := newestOf([]heldConversation{said("first", "2026-01-02T12:00:00.105Z"), said("second", "2026-01-02T12:00:00.733Z")}, "first")
+	if all[0].id != "second" {
+		t.Errorf("the newest is %s", all[0].id)
+	}
+}
