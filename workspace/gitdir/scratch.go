@@ -92,15 +92,18 @@ func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (str
 	return out.String(), nil
 }
 
-// tail keeps the last bytes that were written to it.
-type tail struct{ bytes.Buffer }
+// tail keeps the last bytes that were written to it. The buffer is no embedded field: its
+// ReadFrom would take a program's output whole.
+type tail struct{ last bytes.Buffer }
+
+func (t *tail) String() string { return t.last.String() }
 
 func (t *tail) Write(p []byte) (int, error) {
 	const kept = 2 << 10
 	n := len(p)
-	t.Buffer.Write(p[max(0, n-kept):])
-	if over := t.Len() - kept; over > 0 {
-		t.Next(over)
+	t.last.Write(p[max(0, n-kept):])
+	if over := t.last.Len() - kept; over > 0 {
+		t.last.Next(over)
 	}
 	return n, nil
 }
