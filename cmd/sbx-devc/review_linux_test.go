@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/session/decision"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -263,7 +264,17 @@ func TestAttackApplyShowsTrapsInCommits(t *testing.T) {
 	r = newReviewedRun(t, someFiles, "true", false)
 	r.commit(`echo a2 >>src/a.go`)
 	r.wants(r.devc("apply", reviewedID), exitOK, "sbx/"+reviewedID+"\n")
-	if strings.Contains(r.stderr, "!") {
+	if strings.Contains(r.stderr, "!") || !strings.Contains(r.stderr, " reset ") {
+		t.Error(r.stderr)
+	}
+	// What review refused is in the commits still, and no line brings it back unsaid.
+	r = newReviewedRun(t, someFiles, "true", false)
+	r.commit(`echo a2 >>src/a.go`)
+	if err := (decision.Taken{"one": false, "two": true}).Save(r.folder); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(r.devc("apply", reviewedID), exitOK, "you refused 1 change(s)", "review --commit "+reviewedID)
+	if strings.Contains(r.stderr, " reset ") {
 		t.Error(r.stderr)
 	}
 }

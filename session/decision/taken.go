@@ -33,6 +33,16 @@ func Read(folder string) (Taken, error) {
 	return t, nil
 }
 
+// Refused counts the hunks that do not stay.
+func (t Taken) Refused() (n int) {
+	for _, stays := range t {
+		if !stays {
+			n++
+		}
+	}
+	return n
+}
+
 // Save keeps the decisions in a run's folder.
 func (t Taken) Save(folder string) error {
 	text, err := json.Marshal(t)

@@ -137,6 +137,11 @@ func apply(ctx context.Context, a *cli.App, accept, args []string) error {
 			}
 			a.SayLine("%s in %s: commits: %d, made on %s", c.Branch, commitsDir(folder, c), c.Count, from)
 		}
+		if n := over.Taken.Refused(); n > 0 {
+			a.SayLine("warning: you refused %d change(s) of this run, and its commits are as the agent made them, with these: "+
+				"'sbx-devc review --commit %s' makes a branch of what you accepted", n, filepath.Base(run))
+			continue
+		}
 		sayNext(ctx, a, commitsDir(folder, some[0]), some[0])
 	}
 	if err := errors.Join(errs...); err != nil {
