@@ -127,6 +127,12 @@ func notAccepted(o sandbox.Options) string {
 // the user allowed, or nil.
 func (p *Project) Widens(o sandbox.Options) error { return planError(p.complete(o).Widens()) }
 
+// OffersImage reports whether a run by o takes the image of the project's dev container
+// once the user accepts that.
+func (p *Project) OffersImage(o sandbox.Options) bool {
+	return p.Recipe != nil && p.Recipe.Unusable == "" && cmp.Or(o.User.Image, o.Own.Image) == ""
+}
+
 // Effective returns the settings that Plan would take.
 func (p *Project) Effective(o sandbox.Options) (settings.Settings, error) {
 	o = p.complete(o)

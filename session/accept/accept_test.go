@@ -92,6 +92,43 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// A no holds for the files as they are, is no entry of the list, and goes with trust.
+func TestDecline(t *testing.T) {
+	own := userdir.Dir(filepath.Join(t.TempDir(), "own"))
+	dir := project(t, map[string]string{settingsFile: "{}"})
+	declined := func() bool {
+		t.Helper()
+		no, err := about(t, own, dir).Declined()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return no
+	}
+	if declined() {
+		t.Error("declined before the question")
+	}
+	if err := about(t, own, dir).Decline("test"); err != nil || !declined() {
+		t.Errorf("not declined: %v", err)
+	}
+	if list, err := accept.List(own); err != nil || len(list) > 0 || about(t, own, dir).Standing() != trust.Unknown {
+		t.Errorf("the list is %v, %v", list, err)
+	}
+	if got := shown(about(t, own, project(t, map[string]string{settingsFile: "{}"}))); strings.Contains(got, "You accepted") {
+		t.Errorf("the same text elsewhere shows\n%s", got)
+	}
+	write(t, dir, map[string]string{settingsFile: "{ }"})
+	if declined() {
+		t.Error("another text is declined")
+	}
+	write(t, dir, map[string]string{settingsFile: "{}"})
+	if err := about(t, own, dir).Accept("test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accept.Remove(own, dir); err != nil || declined() {
+		t.Errorf("declined after trust was taken back: %v", err)
+	}
+}
+
 // Attack: the difference from what was accepted is so long that it pushes away what a
 // run would have, or holds a line without an end.
 func TestAttackALongDifference(t *testing.T) {

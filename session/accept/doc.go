@@ -5,7 +5,8 @@
 //	                              │          they were accepted, bounded and in printable characters
 //	        the user's folder ────┤
 //	        (package trust)       ├─ Standing: trusted, changed or unknown
-//	                              └─ Accept ─► trusted until one byte changes
+//	                              ├─ Accept ─► trusted until one byte changes
+//	                              └─ Decline ─► no question about a mere image until one byte changes
 //	a command of ours that writes these files ─ Written, Keep ─► the user's word already: no question
 //	trust.json ─ List ─► projects, each with what has become of its files
 //

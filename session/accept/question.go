@@ -80,6 +80,24 @@ func (q *Question) Accept(by string) error {
 	return exitError(err)
 }
 
+// Decline remembers that the user does not accept the files as they are.
+func (q *Question) Decline(by string) error {
+	return exitError(q.store.Accept(declinedName(q.name), declined(q.project.Content()), by))
+}
+
+// Declined reports whether the user was asked about the files as they are, and said no.
+func (q *Question) Declined() (bool, error) {
+	answer, err := q.store.Look(declinedName(q.name), declined(q.project.Content()))
+	return answer.Standing == trust.Trusted, exitError(err)
+}
+
+// declinedName is the name in the store of what the user did not accept of a project; no
+// path has two slashes in a row.
+func declinedName(project string) string { return project + "//declined" }
+
+// declined is content that is told from the same one accepted anywhere.
+func declined(c trust.Content) trust.Content { return c.With("declined", nil) }
+
 // Subject names the files that the question is about.
 func (q *Question) Subject() string {
 	p := q.project

@@ -77,7 +77,7 @@ func List(own userdir.Dir) ([]Project, error) {
 	entries, err := store.List()
 	projects := []Project{}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Project, textsName("")) {
+		if strings.HasSuffix(e.Project, textsName("")) || strings.HasSuffix(e.Project, declinedName("")) {
 			continue
 		}
 		projects = append(projects, Project{e, stateOf(e)})
@@ -129,13 +129,11 @@ func Remove(own userdir.Dir, dir string) (name string, err error) {
 	if err != nil {
 		return "", exitError(err)
 	}
-	_, err = store.Remove(textsName(name))
 	removed := false
-	if err == nil {
-		removed, err = store.Remove(name)
-	}
-	if err != nil {
-		return "", exitError(err)
+	for _, part := range []string{textsName(name), declinedName(name), name} {
+		if removed, err = store.Remove(part); err != nil {
+			return "", exitError(err)
+		}
 	}
 	if !removed {
 		return "", exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s is not trusted", name),

@@ -193,7 +193,7 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
   devcontainer up --workspace-folder .             or "Reopen in Container" in the editor, to work in it yourself
   devcontainer exec --workspace-folder . claude    or claude in the editor's terminal; log in there, once
   sbx-devc allow HOST                              open another host
-In another clone 'sbx-devc image load' and 'sbx-devc trust' come first.
+In another clone 'sbx-devc run' asks once whether to take this; before 'devcontainer up' comes 'sbx-devc image load'.
 `+endsContainer)
 	return nil
 }

@@ -102,10 +102,11 @@ or after --.
 
 The agent reaches the model, through a proxy here, and nothing else: --preset and
 --allow open hosts, such as --preset npm. The project's
-.devcontainer/sandbox.jsonc may only narrow what you allow, until you accept it: on
-a terminal run asks once if the file opens something, 'sbx-devc trust' does it anywhere,
-and --trust-project for this run alone. It is then taken as it is, but for the presets anthropic,
-claude-code and vscode, which only a dev container needs.
+.devcontainer/sandbox.jsonc may only narrow what you allow, and the image of its dev
+container is not taken, until you accept both: on a terminal run asks once,
+'sbx-devc trust' does it anywhere, and --trust-project for this run alone. The file is then
+taken as it is, but for the presets anthropic, claude-code and vscode, which only a dev
+container needs.
 
 With a prompt, a terminal shows the agent's work as it goes on; elsewhere standard output
 is the final answer, as with 'claude -p'. --output-format text, json (Claude's

@@ -23,8 +23,8 @@ func TrustOf(a *cli.App, p *session.Project) (*accept.Question, error) {
 
 const TrustQuestion = "Trust these settings, until they change?"
 
-// acceptProject lets o take the project's settings as they are, if the user has
-// accepted them, or does now. Settings that only narrow need no word.
+// acceptProject lets o take the project's settings and its dev container's image as they
+// are, if the user has accepted them, or does now. Settings that only narrow need no word.
 func acceptProject(ctx context.Context, a *cli.App, p *session.Project, o *sandbox.Options, mayAsk bool) error {
 	if o.TrustProject || len(p.Content()) == 0 {
 		return nil
@@ -39,25 +39,37 @@ func acceptProject(ctx context.Context, a *cli.App, p *session.Project, o *sandb
 	}
 	o.AcceptCommand = projects.AcceptCommand(p.Dir)
 	refused := p.Widens(*o)
-	to := a.Questions()
 	switch {
-	case refused == nil:
-		return nil
-	case to == nil || !mayAsk:
-		if question.Standing() == trust.Changed {
-			fmt.Fprintf(a.Stderr, "sbx-devc: %s has changed since you accepted it\n", question.Subject())
+	case mayAsk && a.Questions() != nil:
+		o.TrustProject, err = asksToTrust(ctx, a, p, question, *o, refused)
+		return err
+	case refused != nil && question.Standing() == trust.Changed:
+		fmt.Fprintf(a.Stderr, "sbx-devc: %s has changed since you accepted it\n", question.Subject())
+	}
+	return refused
+}
+
+// asksToTrust asks about a project whose settings are refused, or whose image a run does
+// not take; refused is nil for the second, which is asked about once and goes on after a no.
+func asksToTrust(ctx context.Context, a *cli.App, p *session.Project, question *accept.Question, o sandbox.Options, refused error) (bool, error) {
+	about := "asks for more than a run opens by itself"
+	if refused == nil {
+		declined, err := question.Declined()
+		if declined || err != nil || !p.OffersImage(o) {
+			return false, err
 		}
-		return refused
+		about = "has an image that a run takes once you accept it"
 	}
-	fmt.Fprintf(a.Stderr, "sbx-devc: %s asks for more than a run opens by itself\n", question.Subject())
+	fmt.Fprintf(a.Stderr, "sbx-devc: %s %s\n", question.Subject(), about)
 	question.Show(a.Stderr)
-	yes, err := to.Confirm(ctx, TrustQuestion, false)
-	if err != nil {
-		return cli.Unanswered(err)
+	switch yes, err := a.Questions().Confirm(ctx, TrustQuestion, false); {
+	case err != nil:
+		return false, cli.Unanswered(err)
+	case yes:
+		return true, question.Accept("run")
+	case refused != nil:
+		return false, refused
 	}
-	if !yes {
-		return refused
-	}
-	o.TrustProject = true
-	return question.Accept("run")
+	a.SayLine("the run goes on without it, and you are not asked again until it changes; '%s' accepts it", o.AcceptCommand)
+	return false, question.Decline("run")
 }

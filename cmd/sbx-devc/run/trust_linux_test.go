@@ -115,6 +115,65 @@ func TestRunAsksOnceAboutAProject(t *testing.T) {
 	}
 }
 
+// In a clone of a project with a dev container that opens nothing, too: its image is
+// built only after a yes, and a no is remembered until a file changes.
+func TestRunAsksOnceAboutTheImageOfADevContainer(t *testing.T) {
+	testenv.Slow(t)
+	dir := t.TempDir()
+	writeSettings(t, dir, `{"network": {"deny": ["paste.example.com"]}}`)
+	container := filepath.Join(dir, ".devcontainer", "devcontainer.json")
+	image := func(p *person, user string) string {
+		t.Helper()
+		project, err := session.ReadProject(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := sandbox.Options{ID: "test"}
+		o.User.Image = user
+		if err := acceptProject(t.Context(), p.app, project, &o, true); err != nil {
+			t.Fatal(err)
+		}
+		plan, err := project.Plan(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.Agent.Image
+	}
+	for _, theirs := range []string{"debian:12", "debian:13"} {
+		if err := os.WriteFile(container, []byte(`{"image": "`+theirs+`"}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if theirs == "debian:13" { // the answer to the other one counts no more
+			yes := newPerson(t, "y", nil)
+			for range 2 {
+				if got := image(yes, ""); got != theirs {
+					t.Errorf("accepted, and the image is %s", got)
+				}
+			}
+			if screen := yes.seen(); strings.Count(screen, "[y/N]") != 1 {
+				t.Errorf("the screen shows\n%s", screen)
+			}
+			break
+		}
+		no := newPerson(t, "", nil)
+		if got := image(no, "busybox"); got != "busybox" {
+			t.Errorf("the image is %s", got)
+		}
+		for range 2 {
+			if got := image(no, ""); got == theirs {
+				t.Error("Enter is taken for a yes")
+			}
+		}
+		screen := no.seen()
+		for _, want := range []string{"has an image that a run takes once you accept it", "image  debian:12, of .devcontainer/devcontainer.json",
+			"the run goes on without it, and you are not asked again until it changes; 'sbx-devc trust " + dir + "' accepts it"} {
+			if strings.Count(screen, want) != 1 {
+				t.Errorf("%q is not once in\n%s", want, screen)
+			}
+		}
+	}
+}
+
 // Attack: the file changes while the person reads the question, and again when it is
 // answered.
 func TestAttackTheSettingsChangeDuringTheQuestion(t *testing.T) {
