@@ -51,7 +51,8 @@ func acceptProject(ctx context.Context, a *cli.App, p *session.Project, o *sandb
 
 // asksToTrust asks about a project whose settings are refused, or whose image a run does
 // not take; refused is nil for the second, which is asked about once and goes on after a no.
-func asksToTrust(ctx context.Context, a *cli.App, p *session.Project, question *accept.Question, o sandbox.Options, refused error) (bool, error) {
+func asksToTrust(ctx context.Context, a *cli.App, p *session.Project, question *accept.Question, o sandbox.Options,
+	refused error) (bool, error) {
 	about := "asks for more than a run opens by itself"
 	if refused == nil {
 		declined, err := question.Declined()
