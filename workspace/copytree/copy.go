@@ -72,7 +72,7 @@ type copier struct {
 }
 
 func (c *copier) folder(rel string) error {
-	dir, err := c.from.Open(filepath.FromSlash(rel))
+	dir, err := c.from.OpenFile(filepath.FromSlash(rel), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may have come in its place
 	if err != nil {
 		c.leave(rel)
 		return nil

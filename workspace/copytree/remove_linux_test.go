@@ -143,3 +143,44 @@ func TestAttackAMountIsNotEmptied(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Attack: while a tree is removed, a folder that is closed to its owner becomes a link to
+// a file of the user's, which gets the folder's new mode.
+func TestAttackAClosedFolderBecomesALink(t *testing.T) {
+	testenv.Root(t)
+	const user = 1000
+	base := t.TempDir()
+	tree, mine := filepath.Join(base, "tree"), filepath.Join(base, "mine")
+	if err := errors.Join(os.MkdirAll(filepath.Join(tree, "folder"), 0), os.WriteFile(mine, nil, 0o600), os.Chown(mine, user, user),
+		os.Chmod(filepath.Dir(base), 0o755), os.Chmod(tree, 0o755), os.Symlink(mine, filepath.Join(tree, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Open(tree, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(at)
+	tried, swapped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(swapped)
+		for {
+			select {
+			case <-tried:
+				return
+			default:
+				_ = unix.Renameat2(at, "folder", at, "link", unix.RENAME_EXCHANGE)
+			}
+		}
+	}()
+	_ = asUser(user, func() error { // who can remove neither, and so may try again
+		for range 20_000 {
+			(&remover{ctx: t.Context()}).entry(at, "folder")
+		}
+		return nil
+	})
+	close(tried)
+	<-swapped
+	if info, err := os.Stat(mine); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("behind the link: %v %v", info.Mode(), err)
+	}
+}

@@ -60,9 +60,6 @@ func (r *remover) entry(folder int, name string) bool {
 	if statErr := unix.Fstatat(folder, name, &stat, unix.AT_SYMLINK_NOFOLLOW); statErr != nil || stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return r.fail(name, err)
 	}
-	if stat.Mode&0o700 != 0o700 {
-		_ = unix.Fchmodat(folder, name, 0o700, 0) // a folder, as seen above; what stays closed is told below
-	}
 	if len(r.open) >= maxOpen { // a path of any depth must not take as many open folders
 		r.moved++
 		if err := unix.Renameat(folder, name, r.open[0], fmt.Sprintf(".deep-%d-%d", os.Getpid(), r.moved)); err != nil {
@@ -115,19 +112,15 @@ func (r *remover) fail(name string, err error) bool {
 	return false
 }
 
-// openOnDevice opens a folder of a folder: no link, and no other file system.
-func openOnDevice(folder int, name string) (int, error) {
-	fd, err := unix.Openat(folder, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
+// sameDevice closes fd unless it is on the file system of folder.
+func sameDevice(folder, fd int) error {
 	var above, here unix.Stat_t
-	err = errors.Join(unix.Fstat(folder, &above), unix.Fstat(fd, &here))
+	err := errors.Join(unix.Fstat(folder, &above), unix.Fstat(fd, &here))
 	if err == nil && above.Dev != here.Dev {
 		err = unix.EXDEV
 	}
 	if err != nil {
-		return -1, errors.Join(err, unix.Close(fd))
+		return errors.Join(err, unix.Close(fd))
 	}
-	return fd, nil
+	return nil
 }
