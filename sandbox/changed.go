@@ -7,6 +7,7 @@ import (
 
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/workspace"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // maxNamed is how many paths one warning names.
@@ -82,6 +83,28 @@ func (r *run) outOfReach() (rels []string) {
 	return rels
 }
 
+// disarm takes from git on this machine what the agent's new repositories would have it
+// obey, in the project's own folder.
+func (r *run) disarm(ctx context.Context, set *changes.Set) {
+	dirs := set.GitDirs()
+	if len(dirs) == 0 {
+		return
+	}
+	found, err := gitdir.Disarm(ctx, r.plan.Folder(), dirs)
+	if err != nil {
+		r.warn("new repositories in the project could not be looked at: " + err.Error())
+	}
+	for _, d := range found {
+		if d.Err != nil {
+			d.Head = ""
+		}
+		for i, act := range d.Acts { // the agent's words
+			d.Acts[i] = r.redactor.String(act)
+		}
+		set.NoteActs(d.Path, d.Acts, d.Head)
+	}
+}
+
 // lookAfter finds what the agent changed and keeps it in the run's folder. It
 // goes by the files alone: what git on this machine says of them, an agent can
 // arrange.
@@ -96,10 +119,11 @@ func (r *run) lookAfter(ctx context.Context) {
 	}
 	r.result.Changes = set
 	if !r.plan.place.mode.IsCopy() { // there nothing obeys them yet
+		r.disarm(ctx, set)
 		warnings := set.Warnings(maxNamed)
 		r.result.Warnings = append(r.result.Warnings, warnings...)
-		if len(set.Repositories) > 0 {
-			r.host.Say("warning: " + warnings[0])
+		for _, w := range set.RepositoryWarnings(maxNamed) {
+			r.host.Say("warning: " + w)
 		}
 	}
 	for _, name := range set.Secrets() {

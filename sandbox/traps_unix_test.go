@@ -201,6 +201,8 @@ func TestNestedRepositoriesAreReported(t *testing.T) {
 	tr := (&trial{dir: r.dir, options: shell(`
 cd /workspace; export HOME=/tmp GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b.example GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b.example
 git init -q docs/nested; git -C docs/nested commit -q --allow-empty -m x; ` + r.evil() + `>> docs/nested/.git/config
+git clone -q docs/nested docs/clone
+mkdir -p hidden/.git; git init -q --bare hidden/.git/x; ` + r.evil() + `>> hidden/.git/x/config; printf '\tworktree = ../..\n' >> hidden/.git/x/config; ln -s .git/x hidden/site; chmod 500 hidden/.git/x
 git update-index --add --cacheinfo "160000,$(git -C docs/nested rev-parse HEAD),docs/nested"
 git init -q --bare docs/bare
 mkdir pointer; echo 'gitdir: ../docs/bare' > pointer/.git
@@ -208,8 +210,13 @@ echo done`)}).run(t, e)
 	if !strings.Contains(tr.stdout.String(), "done") {
 		t.Fatalf("the agent failed: %s", tr.stderr.String())
 	}
-	if out, err := r.host("project", "status"); err != nil || !r.ran() {
-		t.Logf("git on this machine does not fall for it: %s, %v", out, err)
+	for _, at := range []string{"", "docs/nested", "docs/bare", "hidden/site"} {
+		if out, _ := r.host("project/"+at, "status"); r.ran() {
+			t.Errorf("git in %q obeys the agent: %s", at, out)
+		}
+	}
+	if out, err := r.host("project/docs/clone", "log", "--oneline"); err != nil {
+		t.Errorf("a plain clone does not work any more: %s", out)
 	}
 	summary, err := os.ReadFile(tr.result.Files.Summary)
 	if err != nil {

@@ -225,9 +225,7 @@ func (s *Set) Paths(limit int) []string {
 // files programs obey: first those that need no word of a person, then those of
 // builds and CI. Of each at most limit are named. It is nil when none changed.
 func (s *Set) Warnings(limit int) (sentences []string) {
-	if text := s.repositoriesWarning(limit); text != "" {
-		sentences = append(sentences, text)
-	}
+	sentences = s.RepositoryWarnings(limit)
 	dangerous := slices.DeleteFunc(slices.Clone(s.Dangerous()), func(c Change) bool {
 		return slices.ContainsFunc(s.Repositories[:min(len(s.Repositories), limit)], func(r Repository) bool { return r.Path == c.Path })
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -33,17 +34,23 @@ func TestTheSearchForRepositoriesIsNotFooled(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"upper/.GIT/HEAD": "", "head/head": "", "head/commondir": "x", "fixture.git/commondir": "x", "old/.git/index": "", "notes/HEAD": "", "notes/refs": "",
+		"hidden/.git/x/HEAD": "", "hidden/.git/x/objects/y": "", "hidden/.git/x/refs/y": "", // behind a .git that is none
+		"upper/.GIT/modules/a/b/HEAD": "", "upper/.GIT/modules/a/b/objects/y": "", "upper/.GIT/modules/a/b/refs/y": "",
 	} {
 		write(name, text)
 	}
 	if err := os.Symlink("old/.git", filepath.Join(dir, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	got := before.Compare(t.Context()).Warnings(20)[0]
-	for _, want := range []string{"upper/.GIT (a repository)", "head (a bare repository", "fixture.git (a bare repository whose configuration is elsewhere)", " .git (a symbolic link)"} {
+	set := before.Compare(t.Context())
+	got := strings.Join(set.RepositoryWarnings(20), " ")
+	for _, want := range []string{"upper/.GIT (a repository)", "head (a bare repository", "fixture.git (a bare repository whose configuration is elsewhere)", " .git (a symbolic link)", "hidden/.git/x (a bare repository)"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not reported: %s", want, got)
 		}
+	}
+	if dirs := set.GitDirs(); !slices.Contains(dirs, "upper/.GIT/modules/a/b") || slices.Contains(dirs, ".git") {
+		t.Errorf("git obeys %q", dirs)
 	}
 	for _, bad := range []string{"old/.git", "empty", "notes"} {
 		if strings.Contains(got, bad) {

@@ -106,6 +106,12 @@ func New(in Input) (*Review, error) {
 func (r *Review) addRepositories(found []changes.Repository, origins *origins) {
 	for _, repo := range found {
 		at := Finding{Kind: Repository, Text: string(repo.Kind) + ", which was not there"}
+		if len(repo.Acts) > 0 {
+			at.Text += "; git would obey " + strings.Join(repo.Acts, ", ")
+			if repo.Head != "" {
+				at.Text += "; its HEAD is " + repo.Head + " now, so that it does not"
+			}
+		}
 		if i := slices.IndexFunc(r.Files, func(f File) bool { return f.Path == repo.Path }); i >= 0 {
 			r.Files[i].Findings = append([]Finding{at}, r.Files[i].Findings...)
 			continue

@@ -94,25 +94,27 @@ func withoutCredential(address string) string {
 	return u.String()
 }
 
-// listConfig reads one configuration file with git's own parser, which runs
-// nothing and reads no other file for that. A missing one is empty.
+// listConfig reads one configuration file. A missing one is empty.
 func listConfig(file string) ([]Value, error) {
-	switch info, err := os.Lstat(file); {
-	case errors.Is(err, os.ErrNotExist):
+	text, err := readSmall(filepath.Dir(file), filepath.Base(file))
+	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no plain file", file)
-	case info.Size() > maxSmall: // git would read on, a sparse one for hours
-		return nil, fmt.Errorf("%s is too large", file)
 	}
+	if err != nil {
+		return nil, err
+	}
+	return parseConfig(file, text)
+}
+
+// parseConfig reads the text of a configuration file with git's own parser, which runs
+// nothing and reads no other file for that.
+func parseConfig(file, text string) ([]Value, error) {
 	program, err := hostprogram.Find("git")
 	if err != nil {
 		return nil, fmt.Errorf("there is no git that would read its configuration: %w", err)
 	}
-	cmd := exec.Command(program, "config", "--file", file, "--no-includes", "--list", "-z")
-	cmd.Dir, cmd.Env = string(filepath.Separator), environment()
+	cmd := exec.Command(program, "config", "--file", "-", "--no-includes", "--list", "-z")
+	cmd.Dir, cmd.Env, cmd.Stdin = string(filepath.Separator), environment(), strings.NewReader(text)
 	var out, problem bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	if err := cmd.Run(); err != nil {

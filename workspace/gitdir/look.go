@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Bounds on what is read of a host's repository.
@@ -342,13 +343,19 @@ func readUpTo(dir, name string, limit int64) (string, error) {
 		return "", err
 	}
 	defer root.Close()
+	return textOf(root, name, limit)
+}
+
+// textOf reads a regular file of a folder, at most limit bytes, without following a link
+// at its own place.
+func textOf(root *os.Root, name string, limit int64) (string, error) {
 	f, info, err := openRegular(root, name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	if info.Size() > limit {
-		return "", fmt.Errorf("%s is too large", filepath.Join(dir, name))
+		return "", fmt.Errorf("%s is too large", filepath.Join(root.Name(), name))
 	}
 	text, err := io.ReadAll(io.LimitReader(f, limit))
 	return string(text), err
@@ -365,7 +372,7 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	if !before.Mode().IsRegular() { // to open a pipe would take for ever
 		return nil, nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("no regular file")}
 	}
-	f, err := root.Open(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may have come in its place
 	if err != nil {
 		return nil, nil, err
 	}
