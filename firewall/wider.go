@@ -15,6 +15,22 @@ func (p *Policy) Lacks(n Network) ([]string, []EntryError) {
 	return other.Wider(p), nil
 }
 
+// DeniedBy returns the first entry of "deny" that alone takes away all that an entry of
+// "allow" would open; "" = none, or the entry is none.
+func (p *Policy) DeniedBy(allow string) string {
+	asked := Closed()
+	if errs := asked.add(Network{Allow: []string{allow}}); errs != nil {
+		return ""
+	}
+	e := &asked.allow.entries[0]
+	for i := range p.deny.entries {
+		if d := &p.deny.entries[i]; d.contains(e) && d.opensAll(e.ports) {
+			return d.rule
+		}
+	}
+	return ""
+}
+
 // Wider returns what p lets out that base does not, in the words of p's
 // entries; empty means that p only narrows base. It errs on the side of
 // "wider": an entry that base covers only by several entries together, such as

@@ -102,7 +102,8 @@ type Facts struct {
 // users is everything that the user says, without the project.
 func (o Options) users() settings.Settings { return Overlay(o.Own, o.User) }
 
-// Effective returns the settings of a run, as NewPlan takes them.
+// Effective returns the settings of a run, as Plan takes them, but for the image where no
+// layer names one.
 func (o Options) Effective() (settings.Settings, error) { return effective(o) }
 
 // effective puts the layers together: defaults, the user's file, the project's, flags.
@@ -112,9 +113,6 @@ func effective(o Options) (_ settings.Settings, err error) {
 		o.User.Network.Deny = append(slices.Clone(o.User.Network.Deny), gists)
 	}
 	base := Overlay(Overlay(Defaults(), o.Own), o.User)
-	if base.Image == "" {
-		base.Image = o.Image
-	}
 	base.Secrets = o.wantedSecrets(base.Secrets)
 	base.EnvPrefixes = o.prefixes(base.EnvPrefixes)
 	if err := o.checkServers(base.MCP.Servers); err != nil {
@@ -136,7 +134,11 @@ func effective(o Options) (_ settings.Settings, err error) {
 		if o.InputsNotFlags {
 			offer = offerInputs
 		}
-		return narrow(base, o.User, *o.Project, offer)
+		named := cmp.Or(base.Image, asked.Image) // the file may name the one that the run has anyway
+		base.Image = cmp.Or(base.Image, o.Image)
+		s, err := narrow(base, o.User, asked, offer)
+		s.Image = named
+		return s, err
 	}
 	s, trusted := Overlay(Defaults(), o.Own), asked
 	if trusted.Network.Presets != nil { // the file's lists take the place of the default ones
@@ -151,9 +153,6 @@ func effective(o Options) (_ settings.Settings, err error) {
 	s.MCP.Servers = o.namedServers(s.MCP.Servers)
 	if s.Secrets, err = trustedSecrets(trusted.Secrets, base.Secrets); err != nil {
 		return settings.Settings{}, err
-	}
-	if s.Image == "" {
-		s.Image = o.Image
 	}
 	return s, nil
 }

@@ -103,10 +103,16 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 // workspace.ErrRefused what the project's file would widen and folders that no agent may
 // work in, and with ErrConfig what cannot be done.
 func NewPlan(o Options, f Facts) (*Plan, error) {
-	s, err := effective(o)
+	s, err := o.Effective()
 	if err != nil {
 		return nil, err
 	}
+	return o.Plan(s, f)
+}
+
+// Plan is NewPlan for the settings that Effective returned.
+func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
+	s.Image = cmp.Or(s.Image, o.Image)
 	policy, err := policyOf(s.Network)
 	if err != nil {
 		return nil, err

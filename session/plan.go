@@ -67,7 +67,11 @@ func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
 	if o.Project != nil {
 		protect = append(protect, o.Project.Workspace.Protect...)
 	}
-	folder, err := p.inspect(o, protect)
+	s, err := o.Effective()
+	if err != nil {
+		return nil, planError(err)
+	}
+	folder, err := p.inspect(s, protect)
 	if err != nil {
 		return nil, planError(err)
 	}
@@ -78,16 +82,12 @@ func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
 	if err := p.chooseImage(&o); err != nil {
 		return nil, err
 	}
-	plan, err := sandbox.NewPlan(o, sandbox.Facts{Workspace: folder, HostAddresses: addrs})
+	plan, err := o.Plan(s, sandbox.Facts{Workspace: folder, HostAddresses: addrs})
 	return plan, planError(err)
 }
 
 // inspect looks at the project's folder as far as the run shows it.
-func (p *Project) inspect(o sandbox.Options, protect []string) (*workspace.Workspace, error) {
-	s, err := o.Effective()
-	if err != nil {
-		return nil, err
-	}
+func (p *Project) inspect(s settings.Settings, protect []string) (*workspace.Workspace, error) {
 	workspace.ExcludePrograms(p.Shown)
 	sandbox.ExcludePrograms(p.Shown, s.Mounts)
 	if workspace.Mode(s.Workspace.Mode) == workspace.None {
@@ -140,6 +140,7 @@ func (p *Project) Effective(o sandbox.Options) (settings.Settings, error) {
 		return settings.Settings{}, err
 	}
 	s, err := o.Effective()
+	s.Image = cmp.Or(s.Image, o.Image)
 	return s, planError(err)
 }
 

@@ -39,11 +39,12 @@ func OnlyLists(file string, src []byte) (lists Lists, ok bool) {
 		return lists, false
 	}
 	lists = listsOf(s.Network)
-	again, err := Amend(file, []byte("{}"), Change{Add: lists}, NoFiles)
+	empty := &File{Path: file, Source: []byte("{}"), Settings: &Accepted{}}
+	again, err := empty.Amend(Change{Add: lists})
 	words := func(text []byte) string {
 		return strings.Join(strings.Fields(strings.ReplaceAll(string(text), ",", ", ")), "")
 	}
-	return lists, err == nil && words(again) == words(src)
+	return lists, err == nil && words(again.Source) == words(src)
 }
 
 // Empty reports whether there is no entry in any list.
@@ -51,45 +52,37 @@ func (l Lists) Empty() bool {
 	return !slices.ContainsFunc(l.all(), func(l list) bool { return len(l.entries) > 0 })
 }
 
-// Change is what Amend does to a settings file.
+// Change is what File.Amend does to a settings file.
 type Change struct {
 	Add    Lists         `json:"add,omitzero"`    // in this order behind what is there
 	Remove Lists         `json:"remove,omitzero"` // wherever they stand in the file itself
 	Mode   firewall.Mode `json:"mode,omitempty"`  // takes the place of network.mode; "" leaves it as it is
 }
 
-// Amend returns the text of a settings file with the lists of its "network"
-// changed. Everything else stays byte for byte: comments, order, indentation,
+// Amend returns the file with the lists of its "network" changed; f itself where that
+// changes nothing. Everything else stays byte for byte: comments, order, indentation,
 // line ends. What the lists hold already is not added again, and what they do
 // not hold is not removed, so a second call changes nothing. Entries are
-// compared as text, without regard to upper and lower case. It errs when src is
-// no valid settings file, when the result would not be one, and for an entry to
-// remove that stands in a list file. file and read are those of Parse.
-func Amend(file string, src []byte, c Change, read FileReader) ([]byte, error) {
-	before, findings := Parse(file, src, read)
-	if before == nil {
-		return nil, fmt.Errorf("%s:%d:%d: %s", file, findings[0].Line, findings[0].Column, findings[0].Message)
+// compared as text, without regard to upper and lower case. It errs when f is
+// not valid, when the result would not be, and for an entry to remove that stands in
+// a list file. The lists are those that f has read.
+func (f *File) Amend(c Change) (*File, error) {
+	if f.Settings == nil {
+		at := f.Findings[0]
+		return nil, fmt.Errorf("%s:%d:%d: %s", f.Path, at.Line, at.Column, at.Message)
 	}
-	e := editor{file: file, src: src}
+	e := editor{file: f.Path, src: f.Source}
+	have := map[string][]string{}
+	for _, l := range listsOf(f.Settings.Network).all() {
+		have[l.name] = slices.Clone(l.entries)
+	}
 	for _, l := range c.Remove.all() {
 		for _, entry := range l.entries {
 			e.remove("/network/"+l.name, entry)
-		}
-	}
-	if e.err == nil && e.edits > 0 {
-		if before, findings = Parse(file, e.src, read); before == nil {
-			return nil, fmt.Errorf("changing %s: the result would not be valid: %s", file, findings[0].Message)
-		}
-	}
-	have := map[string][]string{}
-	for _, l := range listsOf(before.Network).all() {
-		have[l.name] = l.entries
-	}
-	for _, l := range c.Remove.all() {
-		for _, entry := range l.entries {
-			if e.err == nil && holds(have[l.name], entry) {
+			if e.err == nil && f.inListFile(l.name, entry) {
 				e.err = fmt.Errorf("%q comes from a list file that network.%s names", entry, l.name)
 			}
+			have[l.name] = slices.DeleteFunc(have[l.name], func(had string) bool { return sameEntry(had, entry) })
 		}
 	}
 	e.member("", "network", "{\n}")
@@ -105,22 +98,30 @@ func Amend(file string, src []byte, c Change, read FileReader) ([]byte, error) {
 			})
 		}
 	}
-	if c.Mode != "" && before.Network.Mode != c.Mode {
+	if c.Mode != "" && f.Settings.Network.Mode != c.Mode {
 		e.member("/network", "mode", `""`)
 		e.change(func(d *jsonc.Document) []jsonc.Edit {
 			return jsonc.Replace(d.Root.Find("/network/mode"), jsonc.Quote(string(c.Mode)))
 		})
 	}
 	if e.err != nil {
-		return nil, fmt.Errorf("changing %s: %w", file, e.err)
+		return nil, fmt.Errorf("changing %s: %w", f.Path, e.err)
 	}
 	if e.edits == 0 {
-		return src, nil
+		return f, nil
 	}
-	if after, findings := Parse(file, e.src, read); after == nil {
-		return nil, fmt.Errorf("changing %s: the result would not be valid: %s", file, findings[0].Message)
+	after := ParseFile(f.Path, e.src, func(name string) ([]byte, error) { return f.Lists[name], nil })
+	if after.Settings == nil {
+		return nil, fmt.Errorf("changing %s: the result would not be valid: %s", f.Path, after.Findings[0].Message)
 	}
-	return e.src, nil
+	return after, nil
+}
+
+// inListFile reports whether an entry of a list stands in a file that the list names.
+func (f *File) inListFile(list, entry string) bool {
+	return slices.ContainsFunc(f.Settings.Entries(), func(e Entry) bool {
+		return e.List == list && e.File != f.Path && sameEntry(e.Text, entry)
+	})
 }
 
 // holds reports whether a list has an entry.

@@ -48,19 +48,19 @@ func TestAmendKeepsEverythingElse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			x := settings.Change{Add: settings.Lists{Presets: []string{"npm"}, Allow: []string{"x.example:443", "y.example"}}}
-			got, err := settings.Amend("f", []byte(tt.src), x, settings.NoFiles)
+			got, err := amend("f", []byte(tt.src), x, settings.NoFiles)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if string(got) != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
-			again, err := settings.Amend("f", got, x, settings.NoFiles)
+			again, err := amend("f", got, x, settings.NoFiles)
 			if err != nil || !bytes.Equal(again, got) {
 				t.Errorf("not idempotent (%v):\n%s", err, again)
 			}
 			windows := strings.ReplaceAll(tt.src, "\n", "\r\n")
-			got, err = settings.Amend("f", []byte(windows), x, settings.NoFiles)
+			got, err = amend("f", []byte(windows), x, settings.NoFiles)
 			if err != nil || string(got) != strings.ReplaceAll(tt.want, "\n", "\r\n") {
 				t.Errorf("with the line ends of Windows (%v):\n%q", err, got)
 			}
@@ -73,13 +73,13 @@ func TestAmendSetsTheMode(t *testing.T) {
 		`{"network": {"mode": "audit"}}`: `{"network": {"mode": "allowlist"}}`,
 		`{"network": {}}`:                `{"network": {"mode": "allowlist"}}`,
 	} {
-		got, err := settings.Amend("f", []byte(src), settings.Change{Mode: firewall.ModeAllowlist}, settings.NoFiles)
+		got, err := amend("f", []byte(src), settings.Change{Mode: firewall.ModeAllowlist}, settings.NoFiles)
 		if err != nil || string(got) != want {
 			t.Errorf("%s became %s (%v), want %s", src, got, err, want)
 		}
 	}
 	src := "{\n}"
-	if got, err := settings.Amend("f", []byte(src), settings.Change{}, settings.NoFiles); err != nil || string(got) != src {
+	if got, err := amend("f", []byte(src), settings.Change{}, settings.NoFiles); err != nil || string(got) != src {
 		t.Errorf("an empty extension made %q (%v)", got, err)
 	}
 }
@@ -90,7 +90,7 @@ func TestAmendRefusesWhatIsNotValid(t *testing.T) {
 		`{"network": {"allow": []}}`:  {Add: settings.Lists{Allow: []string{"*"}}},
 		`{"network": {"allow": [] }}`: {Add: settings.Lists{Presets: []string{"nobody"}}},
 	} {
-		if got, err := settings.Amend("f", []byte(src), x, settings.NoFiles); err == nil {
+		if got, err := amend("f", []byte(src), x, settings.NoFiles); err == nil {
 			t.Errorf("%s became %s", src, got)
 		}
 	}
@@ -106,7 +106,7 @@ func FuzzAmend(f *testing.F) {
 		if _, bad := firewall.NewPolicy(firewall.Network{Allow: []string{entry}}); before == nil || len(bad) > 0 {
 			return
 		}
-		got, err := settings.Amend("f", []byte(src), settings.Change{Add: settings.Lists{Allow: []string{entry}}}, settings.NoFiles)
+		got, err := amend("f", []byte(src), settings.Change{Add: settings.Lists{Allow: []string{entry}}}, settings.NoFiles)
 		if err != nil {
 			t.Fatalf("%q: %v", src, err)
 		}
@@ -152,11 +152,11 @@ func TestAmendRemoves(t *testing.T) {
 		Remove: settings.Lists{Presets: []string{"go"}, Allow: []string{"b.example:443", "never.example"}, Deny: []string{"c.example"}},
 		Add:    settings.Lists{Deny: []string{"b.example"}},
 	}
-	got, err := settings.Amend("f", []byte(src), change, settings.NoFiles)
+	got, err := amend("f", []byte(src), change, settings.NoFiles)
 	if err != nil || string(got) != want {
 		t.Fatalf("%v, got\n%s\nwant\n%s", err, got, want)
 	}
-	if again, err := settings.Amend("f", got, change, settings.NoFiles); err != nil || !bytes.Equal(again, got) {
+	if again, err := amend("f", got, change, settings.NoFiles); err != nil || !bytes.Equal(again, got) {
 		t.Errorf("not idempotent (%v):\n%s", err, again)
 	}
 }
@@ -166,7 +166,16 @@ func TestAmendRemoves(t *testing.T) {
 func TestAmendDoesNotRemoveFromAListFile(t *testing.T) {
 	lists := func(string) ([]byte, error) { return []byte("a.example\n"), nil }
 	change := settings.Change{Remove: settings.Lists{Allow: []string{"a.example"}}}
-	if got, err := settings.Amend("f", []byte(`{"network": {"allow": ["@hosts.txt"]}}`), change, lists); err == nil {
+	if got, err := amend("f", []byte(`{"network": {"allow": ["@hosts.txt"]}}`), change, lists); err == nil {
 		t.Errorf("became %s", got)
 	}
+}
+
+// amend is File.Amend for texts.
+func amend(name string, src []byte, c settings.Change, read settings.FileReader) ([]byte, error) {
+	f, err := settings.ParseFile(name, src, read).Amend(c)
+	if err != nil {
+		return nil, err
+	}
+	return f.Source, nil
 }

@@ -24,6 +24,13 @@ type File struct {
 	Own      Own // ReadOwnFile alone sets it
 }
 
+// ParseFile is the file of a text that is at hand, which Parse reads.
+func ParseFile(path string, source []byte, read FileReader) *File {
+	f := &File{Path: path, Source: source}
+	f.Settings, f.Findings = parse(path, source, f.keepLists(read), nil)
+	return f
+}
+
 // ErrLink reports a symbolic link in the place of a project's settings.
 var ErrLink = errors.New("is a symbolic link")
 
@@ -63,13 +70,12 @@ func readFile(path string, own bool) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := &File{Path: path, Source: source}
-	lists := file.keepLists(DirReader(filepath.Dir(path)))
-	if own {
-		file.Settings, file.Findings = parse(path, source, lists, &file.Own)
-	} else {
-		file.Settings, file.Findings = parse(path, source, lists, nil)
+	lists := DirReader(filepath.Dir(path))
+	if !own {
+		return ParseFile(path, source, lists), nil
 	}
+	file := &File{Path: path, Source: source}
+	file.Settings, file.Findings = parse(path, source, file.keepLists(lists), &file.Own)
 	return file, nil
 }
 

@@ -3,10 +3,11 @@ package settings
 import "testing"
 
 func TestOnlyListsIsForFilesThatHoldNothingElse(t *testing.T) {
-	made, err := Amend("f", []byte("{\n}\n"), Change{Add: Lists{Allow: []string{"a.example", "b.example"}, Deny: []string{"c.example"}}}, NoFiles)
+	file, err := ParseFile("f", []byte("{\n}\n"), NoFiles).Amend(Change{Add: Lists{Allow: []string{"a.example", "b.example"}, Deny: []string{"c.example"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	made := file.Source
 	if lists, ok := OnlyLists("f", made); !ok || len(lists.Allow) != 2 || len(lists.Deny) != 1 {
 		t.Errorf("%s: %+v, %t", made, lists, ok)
 	}

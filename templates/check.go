@@ -2,6 +2,7 @@ package templates
 
 import (
 	"fmt"
+
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -11,10 +12,10 @@ import (
 const configFile = ".devcontainer/devcontainer.json"
 
 // Check judges rendered files as 'sbx-devc validate' judges files on the disk,
-// sorted by position. git says whether the project is a git repository, whose
+// sorted by position, and returns what they say. git says whether the project is a git repository, whose
 // hooks and configuration must then be protected. The error says that there is
 // no devcontainer.json among the files.
-func Check(files []File, git bool) ([]diag.Finding, error) {
+func Check(files []File, git bool) (*devcontainer.Project, []diag.Finding, error) {
 	tree := devcontainer.Memory{}
 	for _, f := range files {
 		tree[f.Path] = string(f.Content)
@@ -24,9 +25,9 @@ func Check(files []File, git bool) ([]diag.Finding, error) {
 	}
 	p, err := devcontainer.Load(tree, configFile, configFile)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return lint.Check(p), nil
+	return p, lint.Check(p), nil
 }
 
 // Problems says what is wrong with the template under these options, above a note.
@@ -35,7 +36,7 @@ func (t *Template) Problems(options map[string]string) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	findings, err := Check(files, false)
+	_, findings, err := Check(files, false)
 	if err != nil {
 		return []string{err.Error()}
 	}

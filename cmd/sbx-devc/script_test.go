@@ -13,7 +13,7 @@ import (
 
 // TestMain lets the scripts call this very program as "sbx-devc".
 func TestMain(m *testing.M) {
-	testscript.Main(ownSettings{m}, map[string]func(){"sbx-devc": main})
+	testscript.Main(ownSettings{m}, map[string]func(){"sbx-devc": main, "policies": countPolicies})
 }
 
 // ownSettings runs the tests with a settings folder of their own: what they accept is not

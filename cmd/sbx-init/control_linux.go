@@ -112,11 +112,11 @@ func (h handler) amend(ctx context.Context, p *program, input []byte) error {
 	if err != nil {
 		return err
 	}
-	amended, err := settings.Amend(path, src, change, listsOf(path, &h.reach))
+	amended, err := settings.ParseFile(path, src, listsOf(path, &h.reach)).Amend(change)
 	if err != nil {
 		return exitWith(exitcode.Config, err)
 	}
-	next, err := p.judgePolicy(path, amended, &h.reach, h.options.around)
+	next, err := p.judgePolicy(amended, h.options.around)
 	if err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func (h handler) amend(ctx context.Context, p *program, input []byte) error {
 		return err
 	}
 	answer := control.Amended{Network: next.network}
-	if !bytes.Equal(src, amended) {
-		if err := atomicfile.Replace(path, src, amended); err != nil {
+	if !bytes.Equal(src, amended.Source) {
+		if err := atomicfile.Replace(path, src, amended.Source); err != nil {
 			answer.Lost = err.Error()
 		}
 	}

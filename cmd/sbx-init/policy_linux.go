@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/live"
@@ -35,7 +37,7 @@ func (p *program) loadPolicy(path string, who *attacker, more []netip.Prefix) (p
 	if err != nil {
 		return policyFile{}, err
 	}
-	return p.judgePolicy(path, src, who, more)
+	return p.judgePolicy(settings.ParseFile(path, src, listsOf(path, who)), more)
 }
 
 // listsOf reads the lists that the policy file at path names.
@@ -48,31 +50,28 @@ func listsOf(path string, who *attacker) settings.FileReader {
 	}
 }
 
-// judgePolicy is loadPolicy for a text that has been read.
-func (p *program) judgePolicy(path string, src []byte, who *attacker, more []netip.Prefix) (policyFile, error) {
-	hash := sha256.New()
-	hash.Write(src)
-	read := listsOf(path, who)
-	parsed, findings := settings.Parse(path, src, func(name string) ([]byte, error) {
-		list, err := read(name)
-		hash.Write(list)
-		return list, err
-	})
-	if len(findings) > 0 {
-		if err := diag.WriteText(p.stderr, findings); err != nil {
+// judgePolicy is loadPolicy for a file that has been read.
+func (p *program) judgePolicy(file *settings.File, more []netip.Prefix) (policyFile, error) {
+	if len(file.Findings) > 0 {
+		if err := diag.WriteText(p.stderr, file.Findings); err != nil {
 			return policyFile{}, err
 		}
 	}
-	if parsed == nil {
-		err := fmt.Errorf("the policy file %s is wrong", path)
+	if file.Settings == nil {
+		err := fmt.Errorf("the policy file %s is wrong", file.Path)
 		return policyFile{}, exitWith(exitcode.Config, diag.WithHint(err, "correct the places above; nothing was opened"))
 	}
 	around, err := live.Around(more)
 	if err != nil {
 		return policyFile{}, err
 	}
-	sum := hex.EncodeToString(hash.Sum(nil))
-	return policyFile{parsed.Network, live.Policy{Policy: parsed.Policy().Around(around), File: path, SHA256: sum, Around: around}}, nil
+	hash := sha256.New()
+	hash.Write(file.Source)
+	for _, name := range slices.Sorted(maps.Keys(file.Lists)) {
+		hash.Write(file.Lists[name])
+	}
+	sum, parsed := hex.EncodeToString(hash.Sum(nil)), file.Settings
+	return policyFile{parsed.Network, live.Policy{Policy: parsed.Policy().Around(around), File: file.Path, SHA256: sum, Around: around}}, nil
 }
 
 // readPolicyFile reads one file, after it made sure that who cannot change it.

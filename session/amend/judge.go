@@ -68,6 +68,15 @@ func (e Errors) Error() string {
 // that are none, allowed entries that the file denies, and entries to remove that are
 // not there, all of them at once as Errors. What needs no change is noted.
 func Judge(file *settings.File, r Request) (*Edit, error) {
+	after, notes, err := decide(file, r)
+	if err != nil {
+		return nil, err
+	}
+	return &Edit{file.Source, after.Source, notes}, nil
+}
+
+// decide is Judge, with the file as it becomes.
+func decide(file *settings.File, r Request) (after *settings.File, notes []string, err error) {
 	j := judge{file: file, policy: file.Settings.Policy().InMode(firewall.ModeAllowlist), request: r}
 	r.Entries = slices.Clone(r.Entries)
 	for i, entry := range r.Entries {
@@ -76,7 +85,7 @@ func Judge(file *settings.File, r Request) (*Edit, error) {
 	given := settings.Given{}
 	given.Entries(r.List, "network."+r.List, r.Entries)
 	if _, bad := given.Accept(); bad != nil {
-		return nil, Errors(bad)
+		return nil, nil, Errors(bad)
 	}
 	for _, entry := range r.Entries {
 		switch {
@@ -91,25 +100,22 @@ func Judge(file *settings.File, r Request) (*Edit, error) {
 		}
 	}
 	if len(j.bad) > 0 {
-		return nil, j.bad
+		return nil, nil, j.bad
 	}
 	isDone := func(entry string) bool { return slices.Contains(j.done, entry) }
 	change := r.Change()
 	change.Add.Allow = slices.DeleteFunc(slices.Clone(change.Add.Allow), isDone)
 	change.Add.Deny = slices.DeleteFunc(slices.Clone(change.Add.Deny), isDone)
-	lists := func(name string) ([]byte, error) { return file.Lists[name], nil }
-	after, err := settings.Amend(file.Path, file.Source, change, lists)
-	if err != nil {
-		return nil, Errors{err}
+	if after, err = file.Amend(change); err != nil {
+		return nil, nil, Errors{err}
 	}
 	// An entry may be valid and hardly meant, such as one of a host that anybody rents.
-	_, findings := settings.Parse(file.Path, after, lists)
-	for _, f := range findings {
+	for _, f := range after.Findings {
 		if !slices.ContainsFunc(file.Findings, func(old diag.Finding) bool { return old.Message == f.Message }) {
 			j.note("%s:%d: %s", f.File, f.Line, f.Message)
 		}
 	}
-	return &Edit{file.Source, after, j.notes}, nil
+	return after, j.notes, nil
 }
 
 // judge looks at the entries of a request one by one.
@@ -137,7 +143,7 @@ func (j *judge) fail(hint, format string, args ...any) {
 }
 
 func (j *judge) allow(entry string) {
-	if rule := deniedBy(j.network(), entry); rule != "" {
+	if rule := j.policy.DeniedBy(entry); rule != "" {
 		j.fail("take it out first: sbx-devc deny --remove "+shellword.Quote(rule),
 			"%s would stay closed: %s denies %s, and deny wins over allow", entry, j.at("deny", rule), rule)
 		return
@@ -154,7 +160,7 @@ func (j *judge) allow(entry string) {
 }
 
 func (j *judge) deny(entry string) {
-	if rule := deniedBy(j.network(), entry); rule != "" {
+	if rule := j.policy.DeniedBy(entry); rule != "" {
 		j.note("%s denies %s already", j.at("deny", rule), entry)
 		j.done = append(j.done, entry)
 	}
@@ -209,16 +215,4 @@ func opens(policy *firewall.Policy, entry string) (open bool, by string) {
 		}
 	}
 	return true, by
-}
-
-// deniedBy returns the entry of "deny" that takes all of an entry away, or "".
-func deniedBy(network firewall.Network, entry string) string {
-	nothing := firewall.Closed()
-	for _, rule := range network.Deny {
-		left, bad := nothing.Lacks(firewall.Network{Allow: []string{entry}, Deny: []string{rule}})
-		if bad == nil && len(left) == 0 {
-			return strings.TrimSpace(rule)
-		}
-	}
-	return ""
 }

@@ -33,19 +33,12 @@ func (p Place) judgeOptions(r Request) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	judged, err := Judge(file, r)
+	after, notes, err := decide(file, r)
 	if err != nil {
 		return nil, err
 	}
-	edit := &Edit{Before: config, After: config, Notes: judged.Notes}
-	if bytes.Equal(judged.Before, judged.After) {
-		return edit, nil
-	}
-	after, findings := settings.Parse(p.File, judged.After, settings.NoFiles)
-	if after == nil {
-		return nil, fmt.Errorf("changing %s: the result would not be valid: %s", p.File, findings[0].Message)
-	}
-	was, now := file.Settings.Network, after.Network
+	edit := &Edit{Before: config, After: config, Notes: notes}
+	was, now := file.Settings.Network, after.Settings.Network
 	for _, list := range []struct {
 		name     string
 		was, now []string

@@ -49,9 +49,7 @@ func (p Place) Read() (*settings.File, error) {
 	}
 	file, err := settings.ReadFile(p.File)
 	if errors.Is(err, fs.ErrNotExist) {
-		file = &settings.File{Path: p.File, Source: []byte(newFile)}
-		file.Settings, file.Findings = settings.Parse(p.File, file.Source, settings.NoFiles)
-		return file, nil
+		return settings.ParseFile(p.File, []byte(newFile), settings.NoFiles), nil
 	}
 	if err == nil && file.Settings == nil {
 		err = diag.WithHint(file.Err(), "sbx-devc validate %s shows everything that is wrong", p.File)

@@ -62,7 +62,7 @@ func openness(policy *firewall.Policy, entry string) string {
 
 // denial says whether an entry of "deny" is closed.
 func denial(policy *firewall.Policy, entry string) string {
-	if deniedBy(policy.Network(), entry) != "" || policy.Mode() == firewall.ModeNone {
+	if policy.DeniedBy(entry) != "" || policy.Mode() == firewall.ModeNone {
 		return "closed now"
 	}
 	return openness(policy, entry)
@@ -100,7 +100,7 @@ func reason(policy *firewall.Policy, entry string) string {
 	if policy.Mode() == firewall.ModeNone {
 		return ": its mode is none"
 	}
-	if rule := deniedBy(policy.Network(), entry); rule != "" {
+	if rule := policy.DeniedBy(entry); rule != "" {
 		return ": it denies " + rule
 	}
 	if slices.ContainsFunc(policy.Network().Allow, func(have string) bool { return strings.EqualFold(have, entry) }) {

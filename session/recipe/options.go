@@ -35,8 +35,8 @@ func Options(name string, config []byte) (*settings.File, error) {
 		fmt.Fprintf(&b, `, %q: %s`, o.Name, entries)
 	}
 	b.WriteString("}}\n")
-	file := &settings.File{Path: name, Source: []byte(b.String())}
-	if file.Settings, file.Findings = settings.Parse(name, file.Source, settings.NoFiles); file.Settings == nil {
+	file := settings.ParseFile(name, []byte(b.String()), settings.NoFiles)
+	if file.Settings == nil {
 		return nil, file.Err()
 	}
 	return file, nil

@@ -24,6 +24,8 @@ type Draft struct {
 	Dir   Folder
 	Files []templates.File // with the lock that describes them, sorted
 	Seen  templates.Observation
+	// Settings are those of the sandbox.jsonc among Files; nil = there is none.
+	Settings *settings.Accepted
 	// taken says that the settings that are there, and nothing else of a dev container,
 	// are in Files with all that they held.
 	taken bool
@@ -40,6 +42,7 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 		return nil, Failure(ErrRefused, err)
 	}
 	in.Facts = seen.Facts
+	var accepted *settings.Accepted
 	files, err := render(in)
 	if err == nil && !templates.MountsWorkspace(files) {
 		if seen.GitFile {
@@ -52,7 +55,7 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 		files, err = render(in)
 	}
 	if err == nil {
-		err = check(files, len(seen.Facts.Pinned) > 0, len(in.Options) > 0)
+		accepted, err = check(files, len(seen.Facts.Pinned) > 0, len(in.Options) > 0)
 	}
 	if err != nil {
 		return nil, err
@@ -60,7 +63,7 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 	if _, err := inTheWay(dir, files); err != nil {
 		return nil, err
 	}
-	files, taken, err := takeOver(dir, files)
+	files, accepted, taken, err := takeOver(dir, files, accepted)
 	if err != nil {
 		return nil, err
 	}
@@ -69,24 +72,29 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 		return nil, Failure(ErrRefused, diag.WithHint(err, "move it to %s and use --extend, or write another next to it with --force",
 			ConfigPath))
 	}
-	return &Draft{dir, files, seen, taken}, nil
+	return &Draft{dir, files, seen, accepted, taken}, nil
 }
 
 // takeOver puts the entries of settings that 'sbx-devc allow' and its like made before
 // there was a dev container into those that come in their place.
-func takeOver(dir Folder, files []templates.File) (merged []templates.File, taken bool, err error) {
+func takeOver(dir Folder, files []templates.File, accepted *settings.Accepted) ([]templates.File, *settings.Accepted, bool, error) {
 	at := slices.IndexFunc(files, func(f templates.File) bool { return f.Path == settingsPath })
 	there := dir.Read(settingsPath)
 	if at < 0 || there == nil || dir.Existing() != None {
-		return files, false, nil
+		return files, accepted, false, nil
 	}
 	lists, ok := settings.OnlyLists(settingsPath, there)
 	if !ok {
-		return files, false, nil
+		return files, accepted, false, nil
+	}
+	made := &settings.File{Path: settingsPath, Source: files[at].Content, Settings: accepted}
+	made, err := made.Amend(settings.Change{Add: lists})
+	if err != nil {
+		return nil, nil, false, err
 	}
 	files = slices.Clone(files)
-	files[at].Content, err = settings.Amend(settingsPath, files[at].Content, settings.Change{Add: lists}, settings.NoFiles)
-	return files, true, err
+	files[at].Content = made.Source
+	return files, made.Settings, true, nil
 }
 
 // quoted are entries as a shell takes them; none holds a quote.
@@ -158,11 +166,10 @@ func (d *Draft) dropped(written []templates.File) (notes []string) {
 			continue
 		}
 		old, _ := settings.Parse(f.Path, d.Dir.Read(f.Path), settings.NoFiles)
-		now, _ := settings.Parse(f.Path, f.Content, settings.NoFiles)
-		if old == nil || now == nil {
+		if old == nil || d.Settings == nil {
 			continue // it opened nothing, or is no file of settings
 		}
-		before, after := old.Network, now.Network
+		before, after := old.Network, d.Settings.Network
 		for _, list := range []struct {
 			what        string
 			before, now []string
@@ -194,10 +201,10 @@ func render(in lock.Input) ([]templates.File, error) {
 // check validates the files before they are written: a template or an option must
 // not be able to produce what validate would refuse. The template on its own is
 // tested, so chosen options are the reason where there are some.
-func check(files []templates.File, git, chosen bool) error {
-	findings, err := templates.Check(files, git)
+func check(files []templates.File, git, chosen bool) (*settings.Accepted, error) {
+	project, findings, err := templates.Check(files, git)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, f := range findings {
 		if chosen && f.Rule == "SBX822" {
@@ -208,9 +215,9 @@ func check(files []templates.File, git, chosen bool) error {
 		}
 		err := fmt.Errorf("the rendered %s is not valid: line %d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
 		if chosen {
-			return Failure(ErrUsage, diag.WithHint(err, "nothing was written; an --option makes it so. %s", f.Hint))
+			return nil, Failure(ErrUsage, diag.WithHint(err, "nothing was written; an --option makes it so. %s", f.Hint))
 		}
-		return diag.WithHint(err, "nothing was written; this is a defect of the template")
+		return nil, diag.WithHint(err, "nothing was written; this is a defect of the template")
 	}
-	return nil
+	return project.Policy, nil
 }

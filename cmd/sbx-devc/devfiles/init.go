@@ -157,7 +157,7 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 		a.Say(scaffold.Reasons(report, in))
 	}
 	a.Say(scaffold.MissingTools(report, in))
-	showOpenings(a, draft.Files)
+	showOpenings(a, draft.Settings)
 	if o.dryRun {
 		if err := showFiles(a, dir, draft.Files, "changed, needs --force"); err != nil {
 			return err

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"path/filepath"
 
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
-	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
@@ -18,15 +16,8 @@ import (
 )
 
 // showOpenings says in words what the sandbox will reach and get.
-func showOpenings(a *cli.App, files []templates.File) {
-	for _, f := range files {
-		if f.Path != filepath.ToSlash(projects.DefaultSettings) {
-			continue
-		}
-		accepted, _ := settings.Parse(f.Path, f.Content, settings.NoFiles)
-		if accepted == nil {
-			return // New has said why
-		}
+func showOpenings(a *cli.App, accepted *settings.Accepted) {
+	if accepted != nil {
 		fmt.Fprintln(a.Stderr, "sbx-devc: the sandbox will have this, and nothing else of the network:")
 		accept.WriteOpenings(a.Stderr, accepted.Openings())
 	}

@@ -162,8 +162,10 @@ func amendPlace(a *cli.App, o amendOptions) (amend.Place, error) {
 		return place, exitcode.With(exitcode.NoInput, err)
 	}
 	place.File = filepath.Join(project, projects.DefaultSettings)
-	if policy, _ := adopt.Policy(scaffold.Folder(project)); policy != nil && isMissing(place.File) {
-		place = place.OptionsOf()
+	if isMissing(place.File) {
+		if policy, _ := adopt.Policy(scaffold.Folder(project)); policy != nil {
+			place = place.OptionsOf()
+		}
 	}
 	if place.Trust, err = trust.Open(dir, place.Project); err != nil {
 		return place, exitcode.With(exitcode.Refused, err)

@@ -118,10 +118,11 @@ func addLesson(a *cli.App, o learnOptions, file *settings.File, lesson *learn.Le
 	if o.enforce {
 		x.Mode = firewall.ModeAllowlist
 	}
-	extended, err := settings.Amend(o.file, file.Source, x, settings.DirReader(filepath.Dir(o.file)))
+	amended, err := file.Amend(x)
 	if err != nil {
 		return exitcode.With(exitcode.Config, err)
 	}
+	extended := amended.Source
 	if bytes.Equal(file.Source, extended) {
 		fmt.Fprintf(a.Stderr, "sbx-devc: %s needs no change\n", o.file)
 		return nil

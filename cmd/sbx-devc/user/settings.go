@@ -126,12 +126,13 @@ func settingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 			return nil, err
 		}
 		options.TrustProject = t.Standing() == trust.Trusted
-		if refused := project.Widens(options); refused != nil {
-			fmt.Fprintf(a.Stderr, "sbx-devc: note: %v; it is left out here, and 'run' asks about it\n", refused)
-			project.Settings = nil
-		}
 	}
 	s, err := project.Effective(options)
+	if errors.Is(err, sandbox.ErrWidens) {
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: %v; it is left out here, and 'run' asks about it\n", err)
+		project.Settings = nil
+		s, err = project.Effective(options)
+	}
 	if err != nil {
 		return nil, err
 	}

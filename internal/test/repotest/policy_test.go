@@ -14,7 +14,8 @@ import (
 
 // policyMakers are the functions that make a Policy of a Network, each with the one
 // network that it reads. Everybody else is given the Policy with the settings, or asks
-// it: Policy.With, Policy.Lacks, firewall.Validate.
+// it: Policy.With, Policy.Lacks, firewall.Validate. How often a command calls them is
+// counted in cmd/sbx-devc/testdata/script/policies.txtar: once for each text of a file.
 var policyMakers = map[string]string{
 	"settings/network.go policy":                     "a file",
 	"settings/given.go Accept":                       "flags and inputs",
