@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -304,12 +305,20 @@ func (in actIn) run(t *testing.T, upstream, with string) actRun {
 			t.Fatal(err)
 		}
 	}
+	cache := testenv.CacheDir()
+	if in.user != nil {
+		cache = runnersCache()
+		if err := errors.Join(os.Chmod(programDir, 0o755), os.MkdirAll(cache, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	args := []string{
 		"push", "-W", ".github/workflows/t.yml", "-P", "ubuntu-latest=-self-hosted", "--json", "--concurrent-jobs", "1",
 		"--action-cache-path", filepath.Join(dir, "cache"), "--action-offline-mode",
 		"--local-repository", "org/claude-sandbox@v1=" + source,
 		"-s", "ANTHROPIC_API_KEY=" + testKey,
 		"--env", "SBX_DEVC_UPSTREAM=" + upstream, "--env", "RESULTS=" + results, "--env", "PATH=" + os.Getenv("PATH"),
+		"--env", "XDG_CACHE_HOME=" + cache,
 	}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS"} { // act gives a step a home of its own
 		args = append(args, "--env", name+"="+strings.TrimSpace(command(t, project, "go", "env", name)))
@@ -320,8 +329,8 @@ func (in actIn) run(t *testing.T, upstream, with string) actRun {
 	cmd := exec.CommandContext(t.Context(), in.act, args...)
 	cmd.Dir = project
 	if in.user != nil {
-		command(t, dir, "chown", "-R", fmt.Sprintf("%d:%d", in.user.Uid, in.user.Gid), ".")
-		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, ".cache"))
+		command(t, dir, "chown", "-R", fmt.Sprintf("%d:%d", in.user.Uid, in.user.Gid), ".", cache)
+		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+cache)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: in.user}
 	}
 	var stdout, stderr bytes.Buffer

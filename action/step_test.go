@@ -2,6 +2,8 @@ package action_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,8 +20,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/session/volumes"
 )
 
 const testKey = "sk-ant-api03-not-a-real-key-0123456789"
@@ -40,8 +44,40 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	if err := removeVolumes(runnersCache()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	_ = os.RemoveAll(programDir)
 	os.Exit(code)
+}
+
+// runnersCache is the cache folder of the runner's user, who may not write to this
+// user's. It goes with programDir.
+func runnersCache() string { return filepath.Join(programDir, "cache") }
+
+// removeVolumes removes the engine's volumes that belong to a cache folder.
+func removeVolumes(cache string) error {
+	cache = filepath.Join(cache, "sbx-devc")
+	if _, err := os.Stat(cache); err != nil {
+		return nil // no test made one
+	}
+	ctx := context.Background()
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	store := volumes.Store{Engine: e, Dir: cache}
+	var errs []error
+	for _, kind := range []string{volumes.Claude, volumes.Init, volumes.Cache} {
+		kept, err := store.List(ctx, kind)
+		errs = append(errs, err)
+		for _, k := range kept {
+			errs = append(errs, store.Remove(ctx, k))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // stepRun is one `action run` as action.yml starts it, without act: the tests
@@ -82,6 +118,7 @@ func startStep(t *testing.T, api *fakeapi.Server, inputs ...string) *stepRun {
 	}
 	s.env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"),
+		"XDG_CACHE_HOME=" + testenv.CacheDir(),
 		"GITHUB_WORKSPACE=" + workspace, "GITHUB_OUTPUT=" + filepath.Join(s.dir, "output"),
 		"GITHUB_STEP_SUMMARY=" + filepath.Join(s.dir, "summary"), "RUNNER_TEMP=" + filepath.Join(s.dir, "temp"),
 		"SBX_RUN_ID=" + s.id, "SBX_DEVC_UPSTREAM=" + server.URL,

@@ -59,11 +59,17 @@ func ToolsDir() string {
 	if dir := os.Getenv("SBX_TOOLS"); dir != "" {
 		return dir
 	}
+	return filepath.Join(CacheDir(), "claude-sandbox-dev")
+}
+
+// CacheDir is the user's cache folder, for programs that a test gives a home of its
+// own: each cache folder has a copy of Claude Code, and a volume with one on the engine.
+func CacheDir() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		cache = os.TempDir()
+		return os.TempDir()
 	}
-	return filepath.Join(cache, "claude-sandbox-dev")
+	return cache
 }
 
 // Root ends the test unless it runs as root, which network namespaces and
