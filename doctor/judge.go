@@ -109,10 +109,8 @@ func checkEngine(f Facts) Finding {
 		found.Status, found.Hint = Missing, "its containers are of "+e.OS+": switch Docker Desktop to Linux containers"
 	case olderAPI(e.API):
 		found.Status, found.Hint = Missing, "it is too old: Docker 19.03 or Podman 4.3 is the least"
-	case e.Rootless && e.Name == "Podman":
-		found.Status = Missing
-		found.Hint = "this Podman is not root's, which runs need: sudo systemctl start podman.socket, then as root with " +
-			"DOCKER_HOST=unix:///run/podman/podman.sock"
+	case e.Unfit != "":
+		found.Status, found.Hint = Missing, e.Unfit
 	}
 	return found
 }

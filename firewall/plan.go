@@ -72,13 +72,17 @@ type Facts struct {
 	Queue        bool           // the kernel can hold packets until somebody has looked at them
 	Headers      bool           // the kernel can match IP options and IPv6 extension headers
 	Around       []netip.Prefix // networks and gateways that the machine is on; mode audit keeps them closed
-	UIDs         uint32         // how many user ids exist here, from 0 on, as in a rootless container; 0 = all
+	UIDs         []UIDRange     // the user ids that exist here, as in a rootless container, in order; nil = all
 }
+
+// UIDRange is user ids that follow one another, here and for the kernel, which compares
+// its own numbers of users with those at the two ends.
+type UIDRange struct{ First, Last uint32 }
 
 // AssumedFacts stand for a machine that cannot be asked: a kernel that has all
 // that Compile can use, as distributions' kernels do, and a made-up network with
 // addresses for documentation (RFC 5737, RFC 3849). A caller that prints a plan
-// made from them says so. Every field is set that changes a plan; UIDs stays 0,
+// made from them says so. Every field is set that changes a plan; UIDs stays nil,
 // for all user ids.
 func AssumedFacts() Facts {
 	return Facts{

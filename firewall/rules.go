@@ -52,8 +52,11 @@ func (r rules) filter() Table {
 func (r rules) refuse() Chain {
 	var rules []Rule
 	if r.facts.NFLOG {
-		rules = append(rules, Rule{"-m owner --uid-owner " + r.everyUser() + " -j " + ChainLog,
-			"packets of programs are reported; those of the kernel itself are no attempt"})
+		var specs []string
+		for _, users := range r.users(0) {
+			specs = append(specs, "-m owner --uid-owner "+users+" -j "+ChainLog)
+		}
+		rules = group("packets of programs are reported; those of the kernel itself are no attempt", specs...)
 	}
 	return Chain{ChainRefuse, append(rules,
 		Rule{"-p tcp -j REJECT --reject-with tcp-reset", "refused at once, so that no program waits for a timeout"},
@@ -110,7 +113,11 @@ func (r rules) out() []Rule {
 	out = append(out, group("loopback; a query that was led to the resolver still has the old interface here,"+
 		" so its new address is matched as well", fmt.Sprintf("-d %s -j ACCEPT", r.family.loopback), "-o lo -j ACCEPT")...)
 	if r.family.ipv6 {
-		out = append(out, r.neighbours("-m owner ! --uid-owner "+r.everyUser()+" ")...)
+		var kernelOnly string
+		for _, users := range r.users(0) {
+			kernelOnly += "-m owner ! --uid-owner " + users + " "
+		}
+		out = append(out, r.neighbours(kernelOnly)...)
 	}
 	for _, match := range r.engineQueries() {
 		out = append(out, Rule{match + " -j ACCEPT", "what the engine's resolver asks outside"})
@@ -208,8 +215,8 @@ func (r rules) upstream(u netip.Addr) []Rule {
 		return nil // there is no resolver to let through
 	case hidden(u):
 		from := []string{refused("-s " + address + " -m conntrack --ctstate NEW")}
-		if r.facts.UIDs != 1 {
-			from = append(from, refused("-s "+address+" -m owner --uid-owner "+r.users(1)))
+		for _, users := range r.users(1) {
+			from = append(from, refused("-s "+address+" -m owner --uid-owner "+users))
 		}
 		return append(group("an upstream on loopback: its real port is unknown, so the address belongs to the resolver alone",
 			"-d "+address+" "+r.daemon()+" -j ACCEPT", refused("-d "+address)),
@@ -258,20 +265,23 @@ func (r rules) neighbours(kernelOnly string) []Rule {
 	}
 }
 
-// everyUser is the range of all user ids.
-func (r rules) everyUser() string { return r.users(0) }
-
-// users is the range of user ids from first on. The kernel refuses a rule that
-// names an id that does not exist in the user namespace.
-func (r rules) users(first uint32) string {
-	last := uint32(4294967294) // the last number means "no user"
-	if r.facts.UIDs != 0 {
-		last = r.facts.UIDs - 1
+// users are the ranges of all user ids from first on, as iptables writes them. The kernel
+// refuses a rule that names an id that does not exist in the user namespace, and one range
+// over several would leave out ids whose own numbers for the kernel lie elsewhere.
+func (r rules) users(first uint32) (ranges []string) {
+	ids := r.facts.UIDs
+	if ids == nil {
+		ids = []UIDRange{{0, 4294967294}} // the last number means "no user"
 	}
-	if first == last {
-		return fmt.Sprint(first) // as iptables-save prints a range of one
+	for _, id := range ids {
+		switch from := max(id.First, first); {
+		case from < id.Last:
+			ranges = append(ranges, fmt.Sprintf("%d-%d", from, id.Last))
+		case from == id.Last:
+			ranges = append(ranges, fmt.Sprint(from)) // as iptables-save prints a range of one
+		}
 	}
-	return fmt.Sprintf("%d-%d", first, last)
+	return ranges
 }
 
 func (r rules) icmpErrors() string {

@@ -131,7 +131,7 @@ func TestATerminalEscapeOfTheAgentArrivesAsText(t *testing.T) {
 // memory.
 func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
 	p := plan(t, Options{}, folder(t))
-	if p.Agent.MemoryBytes != 4<<30 || p.Agent.CPUs != 2 || p.open != (openLimits{true, true}) {
+	if p.Agent.MemoryBytes != 4<<30 || p.Agent.CPUs != 2 || p.open != (openLimits{true, true, true}) {
 		t.Errorf("the limit is %d bytes", p.Agent.MemoryBytes)
 	}
 	for dir, options := range p.Agent.Tmpfs {
@@ -144,13 +144,15 @@ func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
 		t.Errorf("the user's own limit became %d bytes", p.Agent.MemoryBytes)
 	}
 	e := connect(t)
-	has, err := e.Capacity(t.Context())
+	has, err := e.Describe(t.Context())
 	if err != nil || has.Memory <= 0 || has.CPUs <= 0 {
 		t.Fatal(has, err)
 	}
 	p = plan(t, Options{}, folder(t))
 	p.Agent.MemoryBytes, p.Agent.CPUs = 1<<50, 1<<20
-	p.fitEngine(t.Context(), e, &p.Agent)
+	if err := p.FitEngine(t.Context(), e); err != nil {
+		t.Error(err)
+	}
 	if p.Agent.MemoryBytes != has.Memory/2 || p.Agent.CPUs != float64(has.CPUs) {
 		t.Errorf("the limits are %d bytes and %g processors of %+v", p.Agent.MemoryBytes, p.Agent.CPUs, has)
 	}

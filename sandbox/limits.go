@@ -4,53 +4,74 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/settings"
 )
 
 // defaultLimits hold where nobody chose others. The engine's machine must bear those of
-// memory and processors, see fitEngine.
+// memory and processors, see fitLimits.
 func defaultLimits() settings.Limits {
 	return settings.Limits{Memory: 4 << 30, CPUs: 2, PIDs: 1024}
 }
 
 // openLimits are limits that nobody chose: they are lowered to what the engine's machine
 // bears.
-type openLimits struct{ memory, cpus bool }
+type openLimits struct{ memory, cpus, pids bool }
 
 // openLimits returns the limits that neither the user nor the project chose.
 func (o Options) openLimits() openLimits {
 	chosen := o.users().Limits
 	if o.Project != nil {
-		chosen = settings.Limits{Memory: max(chosen.Memory, o.Project.Limits.Memory), CPUs: max(chosen.CPUs, o.Project.Limits.CPUs)}
+		chosen = settings.Limits{Memory: max(chosen.Memory, o.Project.Limits.Memory), CPUs: max(chosen.CPUs, o.Project.Limits.CPUs),
+			PIDs: max(chosen.PIDs, o.Project.Limits.PIDs)}
 	}
-	return openLimits{memory: chosen.Memory == 0, cpus: chosen.CPUs == 0}
+	return openLimits{memory: chosen.Memory == 0, cpus: chosen.CPUs == 0, pids: chosen.PIDs == 0}
 }
 
-// fitEngine lowers limits that nobody chose: the memory to half of the engine's, the
-// processors to those that it has. Engines refuse a limit above that, and each limit of
-// processors where the kernel has none. An engine that does not say what it has changes
-// nothing.
-func (p *Plan) fitEngine(ctx context.Context, e *engine.Engine, spec *engine.Spec) {
-	if !p.open.memory && !p.open.cpus {
-		return
+// fitLimits lowers limits that nobody chose: the memory to half of the engine's, the
+// processors to those that it has. Engines refuse a limit above that. One that the engine
+// would not obey is left out, and said; if somebody chose it, that is an error.
+func (p *Plan) fitLimits(d engine.Description) error {
+	if p.open.memory && d.Memory > 0 {
+		p.Agent.MemoryBytes = min(p.Agent.MemoryBytes, d.Memory/2)
 	}
-	has, err := e.Capacity(ctx)
-	if err != nil {
-		return
+	if p.open.cpus && d.CPUs > 0 {
+		p.Agent.CPUs = min(p.Agent.CPUs, float64(d.CPUs))
 	}
-	if p.open.memory && has.Memory > 0 {
-		spec.MemoryBytes = min(spec.MemoryBytes, has.Memory/2)
+	none := func(limits *engine.Limits, name string) bool {
+		before := *limits
+		switch name {
+		case "memory":
+			limits.MemoryBytes = 0
+		case "cpus":
+			limits.CPUs = 0
+		case "pids":
+			limits.Pids = 0
+		}
+		return *limits != before
 	}
-	if p.open.cpus && has.CPUs > 0 {
-		spec.CPUs = min(spec.CPUs, float64(has.CPUs))
+	open := map[string]bool{"memory": p.open.memory, "cpus": p.open.cpus, "pids": p.open.pids}
+	var missing []string
+	for _, name := range d.Lacks {
+		if !open[name] {
+			return diag.WithHint(fmt.Errorf("%w: the engine cannot limit %s, and limits.%s (--%s) asks for it", ErrConfig, name, name, name),
+				"leave the limit out, or use an engine that obeys it: 'sbx-devc doctor' says why this one does not")
+		}
+		none(&p.Sidecar.Limits, name)
+		if none(&p.Agent.Limits, name) {
+			missing = append(missing, name)
+		}
 	}
-	if p.open.cpus && has.NoCPULimit {
-		spec.CPUs = 0
+	if len(missing) > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the engine cannot limit %s: the agent may take all that its machine has",
+			strings.Join(missing, ", ")))
 	}
+	return nil
 }
 
 // diskFlag is how the agent's first process is told of the limit of disk.

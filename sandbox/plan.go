@@ -65,11 +65,12 @@ type Plan struct {
 	Warnings []string `json:"warnings,omitempty"`
 	Notes    []string `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
 
-	asked  Options          // of which it is the plan
-	policy *firewall.Policy // of Network
-	place  place
-	open   openLimits
-	disk   int64 // bytes; 0 = no limit
+	asked   Options          // of which it is the plan
+	policy  *firewall.Policy // of Network
+	place   place
+	open    openLimits
+	selinux bool  // mounts get labels, see fitLabels
+	disk    int64 // bytes; 0 = no limit
 }
 
 // Handed is what the agent's first process gets for the agent alone, in no configuration

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"archive/tar"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,13 +14,26 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/workspace"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // podmanImage is what firewall and agent need, made of this machine's own
 // programs: an image with Claude Code would cost this test most of its time.
 const podmanImage = "localhost/sbx-podman-test:latest"
+
+// podmanLimits keep Podman 4.3 from setting limits everywhere that root may not raise to.
+const podmanLimits = `[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+[engine]
+cgroup_manager = "cgroupfs"
+lock_type = "file"
+events_logger = "file"
+`
 
 // startPodman starts a Podman of this test's own, which has podmanImage, in
 // namespaces that go with it: its bridge, rules and mounts are nobody else's, and
@@ -27,10 +41,15 @@ const podmanImage = "localhost/sbx-podman-test:latest"
 func startPodman(t *testing.T) *engine.Engine {
 	t.Helper()
 	testenv.Root(t)
+	return servePodman(t, t.TempDir(), "unshare", "--net", "--mount", "--mount-proc", "--pid", "--fork", "--kill-child")
+}
+
+// servePodman starts a Podman that keeps everything in dir and has podmanImage. before is
+// the program that starts it, with its arguments; none = nobody.
+func servePodman(t *testing.T, dir string, before ...string) *engine.Engine {
+	t.Helper()
 	program := testenv.Program(t, "podman")
-	dir := t.TempDir()
-	// Left alone, Podman 4.3 sets limits that root may not raise to everywhere.
-	conf := "[containers]\ndefault_ulimits = [\"nofile=4096:4096\", \"nproc=4096:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nlock_type = \"file\"\nevents_logger = \"file\"\n"
+	conf := podmanLimits
 	if _, err := exec.LookPath("runc"); err == nil { // crun 1.8 takes no machine with both versions of control groups
 		conf += "runtime = \"runc\"\n"
 	}
@@ -38,8 +57,9 @@ func startPodman(t *testing.T) *engine.Engine {
 		t.Fatal(err)
 	}
 	podman := func(args ...string) *exec.Cmd {
-		cmd := exec.Command("unshare", append([]string{"--net", "--mount", "--mount-proc", "--pid", "--fork", "--kill-child",
-			program, "--root", dir + "/root", "--runroot", dir + "/run", "--tmpdir", dir + "/tmp"}, args...)...)
+		args = slices.Concat(before, []string{program, "--root", dir + "/root", "--runroot", dir + "/run", "--tmpdir", dir + "/tmp",
+			"--storage-driver", "overlay"}, args)
+		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Env = append(os.Environ(), "CONTAINERS_CONF="+dir+"/containers.conf")
 		cmd.Dir = dir // a program of Podman's leaves a file where it was started
 		return cmd
@@ -67,6 +87,12 @@ func startPodman(t *testing.T) *engine.Engine {
 		_ = service.Wait()
 	})
 	t.Setenv("DOCKER_HOST", "unix://"+socket)
+	return awaitEngine(t)
+}
+
+// awaitEngine connects to the engine that DOCKER_HOST names as soon as it answers.
+func awaitEngine(t *testing.T) *engine.Engine {
+	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		e, err := engine.Connect(t.Context())
 		if err == nil {
@@ -110,7 +136,7 @@ func packPrograms(w io.Writer) error {
 		}
 		return nil
 	}
-	programs := []string{"bash", "cat", "cut", "grep", "id", "ipset"}
+	programs := []string{"/bin/sh", "bash", "cat", "cut", "git", "grep", "id", "ipset"}
 	for _, p := range []string{"iptables", "ip6tables"} {
 		for _, variant := range []string{"", "-nft", "-legacy"} {
 			programs = append(programs, p+variant, p+variant+"-restore", p+variant+"-save")
@@ -141,6 +167,13 @@ func packPrograms(w io.Writer) error {
 // project without a capability, and cannot write what is protected.
 func TestRunOnPodman(t *testing.T) {
 	e := startPodman(t)
+	mainJob(t, e, 1000)
+	commitJob(t, e)
+}
+
+// mainJob runs an agent, which must be the user uid, on an engine that has podmanImage.
+func mainJob(t *testing.T, e *engine.Engine, uid int) {
+	t.Helper()
 	tr := (&trial{image: podmanImage, git: true, options: Options{Command: []string{"bash", "-c", `
 echo work >file && cat file
 cat .git/HEAD; echo evil >.git/config; echo evil >.git/new && cat .git/new
@@ -160,7 +193,7 @@ exit 7`}}}).run(t, e)
 			t.Errorf("%s of the host holds %q, %v", name, text, err)
 		}
 	}
-	for _, want := range []string{"ref: refs/heads/main\nevil\n", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "\n1000\n"} {
+	for _, want := range []string{"ref: refs/heads/main\nevil\n", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", fmt.Sprintf("\n%d\n", uid)} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it lacks %q:\n%s", want, out)
 		}
@@ -168,8 +201,32 @@ exit 7`}}}).run(t, e)
 	if tr.result.Egress == nil || !slices.Contains(tr.result.Egress.DeniedHosts(), "203.0.113.7") {
 		t.Errorf("the refusal is not recorded: %+v", tr.result.Egress)
 	}
-	if text, err := os.ReadFile(filepath.Join(tr.dir, "file")); err != nil || string(text) != "work\n" {
+	file := filepath.Join(tr.dir, "file")
+	if text, err := os.ReadFile(file); err != nil || string(text) != "work\n" {
 		t.Errorf("the project has %q, %v", text, err)
+	}
+	var s unix.Stat_t
+	if err := unix.Stat(file, &s); err != nil || int(s.Uid) != uid || int(s.Gid) != uid {
+		t.Errorf("what the agent wrote is of %d:%d, %v; want %d", s.Uid, s.Gid, err, uid)
+	}
+}
+
+// commitJob has commits made by an agent, and what it left uncommitted in one, come back
+// from the project and from a clone of it, on an engine that has podmanImage.
+func commitJob(t *testing.T, e *engine.Engine) {
+	t.Helper()
+	for _, mode := range []workspace.Mode{workspace.Bind, workspace.Clone} {
+		r := newRepository(t)
+		o := Options{CommitLeft: true, Command: []string{"bash", "-c", "set -e; echo b >b; git add b; git commit -q -m mine; echo c >c"}}
+		o.User.Workspace.Mode = string(mode)
+		tr := (&trial{image: podmanImage, dir: r.dir, options: o}).run(t, e)
+		if tr.err != nil || len(tr.result.Commits) != 1 || tr.result.Commits[0].Count != 2 {
+			t.Errorf("%s: %v, exit code %d, commits %+v, said %q\n%s", mode, tr.err, tr.result.ExitCode, tr.result.Commits, tr.said, tr.stderr.String())
+			continue
+		}
+		if err := gitdir.Apply(t.Context(), tr.state, tr.result.Commits[:1]); err != nil {
+			t.Errorf("%s: %v", mode, err)
+		}
 	}
 }
 

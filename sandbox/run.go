@@ -312,7 +312,6 @@ func (r *run) createAgent(ctx context.Context) error {
 			spec.Env[i] += r.api.token
 		}
 	}
-	r.plan.fitEngine(ctx, r.engine, &spec)
 	mounts, err := r.plan.Project.WriteFiles(r.host.StateDir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
@@ -321,6 +320,7 @@ func (r *run) createAgent(ctx context.Context) error {
 	if err := r.plan.writeAccount(r.host.StateDir, spec.Mounts); err != nil {
 		return err
 	}
+	r.plan.relabel(spec.Mounts)
 	id, err := r.engine.Create(ctx, spec)
 	if err != nil {
 		return imageError(err, spec.Image)

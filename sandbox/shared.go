@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,10 +23,15 @@ import (
 // errElsewhere reports an engine that has not this machine's files.
 var errElsewhere = errors.New("the engine is on another machine, or does not see the files of this one") // exit 69
 
-// FitEngine says why an engine cannot do the run, before anything is brought to it or
-// started there. With another machine's engine a run shows nothing of this one's files.
+// FitEngine adapts the plan to what an engine can do, and says why it cannot do the run,
+// before anything is brought to it or started there. With another machine's engine a run
+// shows nothing of this one's files.
 func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
-	if err := p.checkRuntime(ctx, e); err != nil || !e.Remote() {
+	d, err := e.Describe(ctx)
+	if err == nil {
+		err = cmp.Or(p.checkRuntime(d), p.fitLimits(d), p.fitLabels(d))
+	}
+	if err != nil || !e.Remote() {
 		return err
 	}
 	for _, m := range p.Project.List {
@@ -40,14 +46,10 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 }
 
 // checkRuntime refuses an OCI runtime that the engine does not know.
-func (p *Plan) checkRuntime(ctx context.Context, e *engine.Engine) error {
+func (p *Plan) checkRuntime(d engine.Description) error {
 	name := p.Agent.Runtime
-	if name == "" {
+	if name == "" || slices.Contains(d.Runtimes, name) {
 		return nil
-	}
-	d, err := e.Describe(ctx)
-	if err != nil || slices.Contains(d.Runtimes, name) {
-		return err
 	}
 	return diag.WithHint(fmt.Errorf("%w: the engine knows no OCI runtime %q", ErrConfig, name), "it has %s", strings.Join(d.Runtimes, ", "))
 }

@@ -98,10 +98,10 @@ func (p *Plan) checkouts() (folders []string) {
 // fails. It needs a line on its standard input to begin.
 func (r *run) runLikeAgent(ctx context.Context, spec engine.Spec) (out, problem string, err error) {
 	spec.VolumesOf = r.sidecar.id
-	r.plan.fitEngine(ctx, r.engine, &spec)
 	mounts, err := r.plan.Project.WriteFiles(r.host.StateDir)
 	if err == nil {
 		spec.Mounts = engineMounts(mounts)
+		r.plan.relabel(spec.Mounts)
 		err = r.plan.Project.CheckSources()
 	}
 	if err != nil {

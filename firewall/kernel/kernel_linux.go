@@ -1,12 +1,14 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -40,11 +42,11 @@ type Kernel struct {
 	lister   *conn           // and this one, which lists them and counts connections
 	diag     *conn           // and this one, which ends sockets
 	netns    uint64          // inode of the namespace
-	uids     uint32          // of firewall.Facts
-	nflog    bool            // of firewall.Facts
-	queue    bool            // of firewall.Facts
-	headers  bool            // of firewall.Facts
-	dropping []*job          // set policy DROP; nil when none is under way
+	uids     []firewall.UIDRange
+	nflog    bool   // of firewall.Facts
+	queue    bool   // of firewall.Facts
+	headers  bool   // of firewall.Facts
+	dropping []*job // set policy DROP; nil when none is under way
 }
 
 // tools are the programs for one address family.
@@ -120,7 +122,7 @@ func openBackend(ctx context.Context, order []candidate) (*Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	uids, err := countUIDs()
+	uids, err := userIDs("/proc/self/uid_map")
 	if err != nil {
 		return nil, err
 	}
@@ -321,26 +323,25 @@ func currentNetns() (uint64, error) {
 	return st.Ino, nil
 }
 
-// countUIDs returns how many user ids, from 0 on, the user namespace has
-// (user_namespaces(7), "uid_map": first id inside, first outside, count).
-func countUIDs() (uint32, error) {
-	text, err := os.ReadFile("/proc/self/uid_map")
+// userIDs reads which user ids a user namespace has from its uid_map (user_namespaces(7):
+// on each line the first id inside, the first outside, and how many).
+func userIDs(file string) (ids []firewall.UIDRange, err error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return 0, fmt.Errorf("reading the user ids: %w", err)
+		return nil, fmt.Errorf("reading the user ids: %w", err)
 	}
-	counts := map[uint32]uint32{} // first id inside -> count
 	for line := range strings.Lines(string(text)) {
 		var inside, outside, count uint32
-		if _, err := fmt.Sscan(line, &inside, &outside, &count); err != nil {
-			return 0, fmt.Errorf("reading the user ids: %q: %w", line, err)
+		if _, err := fmt.Sscan(line, &inside, &outside, &count); err != nil || count == 0 {
+			return nil, fmt.Errorf("reading the user ids: %q: %w", line, cmp.Or(err, errors.New("it counts none")))
 		}
-		counts[inside] = count
+		ids = append(ids, firewall.UIDRange{First: inside, Last: inside + (count - 1)})
 	}
-	next := uint32(0)
-	for counts[next] > 0 {
-		next += counts[next]
+	if len(ids) == 0 {
+		return nil, errors.New("reading the user ids: there are none")
 	}
-	return next, nil
+	slices.SortFunc(ids, func(a, b firewall.UIDRange) int { return cmp.Compare(a.First, b.First) })
+	return ids, nil
 }
 
 // here errs when the calling thread is in another network namespace than Open

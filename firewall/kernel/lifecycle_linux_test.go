@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
@@ -411,14 +414,18 @@ func TestAnotherNamespaceIsLeftAlone(t *testing.T) {
 }
 
 // In a rootless container only some user ids exist, and the kernel refuses
-// rules that name another one. The test runs itself again as such a user.
+// rules that name another one, or a range whose ends lie the other way round for it. The
+// test runs itself again as such a user, among ids that are several ranges of the kernel's.
 func TestRootlessContainer(t *testing.T) {
 	if os.Getenv("SBX_TEST_ROOTLESS") == "" {
 		testenv.Root(t)
 		testenv.Program(t, "iptables-restore")
-		unshare := testenv.Program(t, "unshare")
-		cmd := exec.Command(unshare, "--user", "--map-root-user", "--net", os.Args[0], "-test.run=^TestRootlessContainer$", "-test.v")
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestRootlessContainer$", "-test.v")
 		cmd.Env = append(os.Environ(), "SBX_TEST_ROOTLESS=1")
+		ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 300000, Size: 1234}, {ContainerID: 1234, HostID: 1234, Size: 1},
+			{ContainerID: 1235, HostID: 200000, Size: 100}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNET, UidMappings: ids, GidMappings: ids,
+			Credential: &syscall.Credential{}}
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "--- PASS: TestRootlessContainer") {
 			t.Fatalf("%v\n%s", err, out)

@@ -35,6 +35,7 @@ type Engine struct {
 
 	asking sync.Mutex
 	known  *client.ServerVersionResult // what server returned
+	facts  *podmanFacts                // what podman returned
 }
 
 // Host is the engine's address, such as "unix:///var/run/docker.sock".
@@ -86,18 +87,14 @@ func connectBy(ctx context.Context, getenv func(string) string) (*Engine, error)
 	return nil, unavailable(failures, getenv)
 }
 
-// fits refuses an engine of another kind than the user wants, and a Podman without root
-// that he did not name: Docker may be there as well.
+// fits refuses an engine of another kind than the user wants, and a Podman that he did not
+// name and that runs could not use, see fitting: Docker may be there as well.
 func (e *Engine) fits(ctx context.Context, w wanted, c candidate) error {
 	if w.runtime == "auto" && (w.explicit || !c.podman) {
 		return nil
 	}
-	podman, rootless, err := e.kind(ctx)
-	switch {
-	case err != nil:
-	case rootless:
-		err = errRootless
-	case w.runtime != "auto" && podman != (w.runtime == "podman"):
+	podman, err := e.fitting(ctx)
+	if err == nil && w.runtime != "auto" && (podman != nil) != (w.runtime == "podman") {
 		err = fmt.Errorf("this is no %s, which --runtime or %s asks for", w.runtime, RuntimeVariable)
 	}
 	if err != nil {
@@ -168,9 +165,9 @@ func unavailable(failures []error, getenv func(string) string) error {
 	err := fmt.Errorf("%w: %w", ErrUnavailable, telling(failures))
 	switch {
 	case errors.Is(err, errRootless):
-		return diag.WithHint(err, "%s", diag.HintOf(errRootless))
+		return err // with its own hint
 	case getenv(RuntimeVariable) == "podman" && getenv("DOCKER_HOST") == "":
-		return diag.WithHint(err, "start it with 'sudo systemctl start podman.socket', or take another engine with --runtime auto")
+		return diag.WithHint(err, "start it with 'systemctl --user start podman.socket', or take another engine with --runtime auto")
 	case strings.HasPrefix(getenv("DOCKER_HOST"), "ssh://"):
 		return diag.WithHint(err, "'ssh HOST docker version' must work without a question: connect once to learn the host's key, and add "+
 			"yours to the agent (ssh-add)")
@@ -185,8 +182,8 @@ func unavailable(failures []error, getenv func(string) string) error {
 	case "darwin", "windows":
 		return diag.WithHint(err, "start Docker Desktop (or 'podman machine start'), wait until it says it is running, and try again")
 	}
-	return diag.WithHint(err, "start it with 'sudo systemctl start docker' (or 'sudo systemctl start podman.socket', and run this "+
-		"as root); if none is installed: https://docs.docker.com/engine/install/")
+	return diag.WithHint(err, "start it with 'sudo systemctl start docker' (or 'systemctl --user start podman.socket'); "+
+		"if none is installed: https://docs.docker.com/engine/install/")
 }
 
 // telling is the failure that says most: a socket that is not there says least.

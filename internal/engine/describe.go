@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/moby/moby/client"
+
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // Description is what an engine says about itself and its machine. Words that it does
@@ -29,35 +31,38 @@ type Description struct {
 	Memory   int64    `json:"memory,omitempty"`  // bytes
 	CPUs     int      `json:"cpus,omitempty"`    // processors
 	Machine  string   `json:"machine,omitempty"` // the host name
+	Unfit    string   `json:"unfit,omitempty"`   // why no container can be made on it, with what to do
 }
 
 // Describe asks the engine about itself.
 func (e *Engine) Describe(ctx context.Context) (Description, error) {
-	r, err := e.client.Info(ctx, client.InfoOptions{})
+	podman, err := e.podman(ctx)
 	if err != nil {
 		return Description{}, wrap(err, "asking", e.host)
 	}
-	podman, rootless, err := e.kind(ctx)
+	r, err := e.client.Info(ctx, client.InfoOptions{})
 	if err != nil {
 		return Description{}, wrap(err, "asking", e.host)
 	}
 	i := r.Info
 	d := Description{
-		Name: "Docker", Version: i.ServerVersion, API: e.client.ClientVersion(), Address: e.host, Rootless: rootless,
+		Name: "Docker", Version: i.ServerVersion, API: e.client.ClientVersion(), Address: e.host, Lacks: podman.lacks(),
 		OS: cmp.Or(i.OSType, "linux"), Kernel: i.KernelVersion, Storage: i.Driver, Folder: i.DockerRootDir, Cgroup: i.CgroupVersion,
 		Memory: i.MemTotal, CPUs: i.NCPU, Machine: i.Name,
 		Runtimes: slices.Sorted(maps.Keys(i.Runtimes)), Security: securityNames(i.SecurityOptions),
 	}
-	if podman {
+	d.Rootless = podman.rootless() || slices.Contains(d.Security, "rootless") // Podman 4.3 does not say it in the latter
+	if podman != nil {
 		d.Name = "Podman"
-	} else {
-		d.Rootless = slices.Contains(d.Security, "rootless")
+	}
+	if _, err := e.fitting(ctx); err != nil {
+		d.Unfit = err.Error() + ": " + diag.HintOf(err)
 	}
 	for _, limit := range []struct {
 		name string
 		is   bool
 	}{{"memory", i.MemoryLimit}, {"cpus", i.CPUCfsQuota}, {"pids", i.PidsLimit}} {
-		if !limit.is {
+		if !limit.is && !slices.Contains(d.Lacks, limit.name) {
 			d.Lacks = append(d.Lacks, limit.name)
 		}
 	}

@@ -69,7 +69,7 @@ func (e *Engine) Fill(ctx context.Context, id string, folders []string, archive 
 	if err != nil {
 		return wrap(err, "copying files into container", short(id))
 	}
-	if !podman {
+	if podman == nil {
 		return e.CopyTar(ctx, id, "/", archive)
 	}
 	in := &pieces{tar: tar.NewReader(archive), folders: folders}

@@ -3,55 +3,120 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/system"
 
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// podman reports whether the engine is Podman behind Docker's API. One that does
-// not run as root is refused.
-//
-// The root of a rootless Podman's containers is the user who runs it, and the
-// agent, who never is root, may not write to that user's project. With the
-// user's number for the agent (keep-id) the containers' user ids are no range of
-// the kernel's any more, and the packet filter's rules about users miss some; the
-// network interfaces of the host are seen; and on control groups of version 1 no
-// limit of memory or processes is obeyed. Measured with Podman 4.3.
-func (e *Engine) podman(ctx context.Context) (bool, error) {
-	podman, rootless, err := e.kind(ctx)
-	if rootless && err == nil {
-		err = errRootless
-	}
-	return podman, err
+// podmanFacts are what a Podman says about itself in its own API, which says more than
+// its form of Docker's.
+type podmanFacts struct {
+	Host struct {
+		Controllers []string `json:"cgroupControllers"` // what it can limit
+		IDMappings  struct {
+			UIDMap []struct {
+				Inside  int `json:"container_id"`
+				Outside int `json:"host_id"`
+			} `json:"uidmap"`
+		} `json:"idMappings"`
+		Security struct {
+			Rootless *bool `json:"rootless"`
+		} `json:"security"`
+	} `json:"host"`
 }
 
-// errRootless reports a Podman without root.
-var errRootless = diag.WithHint(errors.New("this Podman does not run as root, which is not supported: the agent could not write to "+
-	"the project, and limits might not hold"),
-	"use the Podman of root (sudo systemctl start podman.socket, then run this as root with "+
-		"DOCKER_HOST=unix:///run/podman/podman.sock), or Docker")
+// rootless reports whether it is one without root. A Podman that does not say is one.
+func (f *podmanFacts) rootless() bool {
+	return f != nil && (f.Host.Security.Rootless == nil || *f.Host.Security.Rootless)
+}
 
-// kind reports whether the engine is Podman, and one without root. A Podman that does
-// not say is one.
-func (e *Engine) kind(ctx context.Context) (podman, rootlessPodman bool, err error) {
+// user is the user of the machine who runs a rootless one; -1 = it does not say.
+func (f *podmanFacts) user() int {
+	for _, m := range f.Host.IDMappings.UIDMap {
+		if m.Inside == 0 {
+			return m.Outside
+		}
+	}
+	return -1
+}
+
+// lacks are the limits that it does not obey, although its form of Docker's API claims all:
+// on control groups of version 1, and those that nobody has delegated to its user.
+func (f *podmanFacts) lacks() (limits []string) {
+	for _, limit := range []struct{ name, controller string }{{"memory", "memory"}, {"cpus", "cpu"}, {"pids", "pids"}} {
+		if f.rootless() && !slices.Contains(f.Host.Controllers, limit.controller) {
+			limits = append(limits, limit.name)
+		}
+	}
+	return limits
+}
+
+// podman asks the engine about itself if it is Podman behind Docker's API; nil = it is not.
+func (e *Engine) podman(ctx context.Context) (*podmanFacts, error) {
 	v, err := e.server(ctx)
 	if err != nil {
-		return false, false, err
+		return nil, err
 	}
 	if !slices.ContainsFunc(v.Components, func(c system.ComponentVersion) bool { return c.Name == "Podman Engine" }) {
-		return false, false, nil
+		return nil, nil
 	}
-	// Docker's form of this has no word for it, and Podman 4.3 does not say
-	// "name=rootless" among the security options.
-	var info struct{ Rootless *bool }
-	if _, err := e.plain(ctx, http.MethodGet, "/info", &info); err != nil {
-		return true, true, err
+	e.asking.Lock()
+	defer e.asking.Unlock()
+	if e.facts == nil {
+		facts := &podmanFacts{}
+		if _, err := e.plain(ctx, http.MethodGet, "/libpod/info", facts); err != nil {
+			return nil, err
+		}
+		e.facts = facts
 	}
-	return true, info.Rootless == nil || *info.Rootless, nil
+	return e.facts, nil
+}
+
+// fitting is podman, which refuses a rootless one that is not the user's own, on his own
+// machine: the agent has the number of its user, see userNamespace.
+func (e *Engine) fitting(ctx context.Context) (*podmanFacts, error) {
+	facts, err := e.podman(ctx)
+	if err != nil || !facts.rootless() {
+		return facts, err
+	}
+	return facts, fitsUser(facts.user(), os.Geteuid(), runtime.GOOS == "linux" && strings.HasPrefix(e.host, "unix://"))
+}
+
+// fitsUser refuses a rootless Podman of the user owner, for the user self. local says that
+// its address is a socket of this machine.
+func fitsUser(owner, self int, local bool) error {
+	const hint = "run sbx-devc as the user of that Podman, on its machine, or use the Podman of root (sudo systemctl start podman.socket, " +
+		"then as root with DOCKER_HOST=unix:///run/podman/podman.sock), or Docker"
+	switch {
+	case !local:
+		return diag.WithHint(fmt.Errorf("%w is not on this machine: its containers would not have the number of your user", errRootless), hint)
+	case owner != self:
+		return diag.WithHint(fmt.Errorf("%w is of user %d, and sbx-devc runs as user %d: the agent could not write to the project",
+			errRootless, owner, self), hint)
+	}
+	return nil
+}
+
+// errRootless begins what is said about a Podman without root that cannot be used.
+var errRootless = errors.New("this Podman does not run as root and")
+
+// userNamespace is where a rootless Podman puts a container that is connected so. Its
+// user has his own number in the container (keep-id) and is not its root: the agent can
+// write to his project, and is not root. A container that joins the network of another
+// one joins its users as well, which the network belongs to.
+func userNamespace(network string) container.UsernsMode {
+	if strings.HasPrefix(network, "container:") {
+		return container.UsernsMode(network)
+	}
+	return "keep-id"
 }
 
 // podmanTmpfs rewrites mount options for Podman: it knows no owner (as of 4.3,

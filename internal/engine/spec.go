@@ -75,6 +75,9 @@ type Mount struct {
 	Source   string `json:"source,omitempty"`
 	Target   string `json:"target"`
 	ReadOnly bool   `json:"readonly,omitempty"`
+	// Relabel gives Source, and all in it, the label of SELinux with which all containers
+	// may use it. It stays. Source has no colon then.
+	Relabel bool `json:"relabel,omitempty"`
 	// Volume is, instead of Source, the place of a volume in the container
 	// Spec.VolumesOf. Unless ReadOnly, it can be written to here.
 	Volume string `json:"volume,omitempty"`
@@ -88,16 +91,20 @@ type Mount struct {
 // A missing image is ErrNotFound; it is not pulled. The image's health check is never
 // run.
 func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
-	podman, err := e.podman(ctx)
+	podman, err := e.fitting(ctx)
 	if err != nil {
 		return "", wrap(err, "creating container", spec.Name)
 	}
-	if podman {
+	if podman != nil {
 		spec.Tmpfs = podmanTmpfs(spec.Tmpfs)
 	}
 	volumes, err := e.volumesOf(ctx, spec)
 	if err != nil {
 		return "", err
+	}
+	host := spec.hostConfig(volumes)
+	if podman.rootless() {
+		host.UsernsMode = userNamespace(spec.Network)
 	}
 	var networks *network.NetworkingConfig
 	if len(spec.Aliases) > 0 {
@@ -124,7 +131,7 @@ func (e *Engine) Create(ctx context.Context, spec Spec) (id string, err error) {
 			// The engine would run an image's check by itself, in no order with ours.
 			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 		},
-		HostConfig:       spec.hostConfig(volumes),
+		HostConfig:       host,
 		NetworkingConfig: networks,
 	})
 	if err != nil {
@@ -145,6 +152,7 @@ func (s Spec) hostConfig(volumes map[string]string) *container.HostConfig {
 		Sysctls:        s.Sysctls,
 		Init:           new(bool), // an engine may have been told to add its own init to every container
 		ReadonlyRootfs: s.ReadOnlyRoot,
+		Binds:          s.Storage.relabelled(),
 		Mounts:         s.Storage.mounts(volumes),
 		Tmpfs:          s.Tmpfs,
 		Resources: container.Resources{
@@ -174,6 +182,9 @@ func (s Storage) mounts(volumes map[string]string) []mount.Mount {
 				VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 			continue
 		}
+		if m.Relabel {
+			continue
+		}
 		// Mounts and not Binds: Binds would create a missing source as root.
 		list = append(list, mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly})
 	}
@@ -181,6 +192,20 @@ func (s Storage) mounts(volumes map[string]string) []mount.Mount {
 		list = append(list, mount.Mount{Type: mount.TypeVolume, Target: path, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 	}
 	return list
+}
+
+// relabelled are the mounts that only Docker's older words can describe.
+func (s Storage) relabelled() (binds []string) {
+	for _, m := range s.Mounts {
+		if m.Relabel {
+			options := ":z"
+			if m.ReadOnly {
+				options += ",ro"
+			}
+			binds = append(binds, m.Source+":"+m.Target+options)
+		}
+	}
+	return binds
 }
 
 // volumesOf returns the names of the volumes that spec's mounts name by their

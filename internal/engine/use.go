@@ -12,24 +12,6 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Capacity is what the engine's machine has for containers. 0 = it does not say.
-type Capacity struct {
-	Memory int64 // bytes
-	CPUs   int
-	// NoCPULimit says that its kernel does not limit processors: a container with such
-	// a limit is refused.
-	NoCPULimit bool
-}
-
-// Capacity asks the engine what its machine has.
-func (e *Engine) Capacity(ctx context.Context) (Capacity, error) {
-	r, err := e.client.Info(ctx, client.InfoOptions{})
-	if err != nil {
-		return Capacity{}, wrap(err, "asking", e.host)
-	}
-	return Capacity{Memory: r.Info.MemTotal, CPUs: r.Info.NCPU, NoCPULimit: !r.Info.CPUCfsQuota}, nil
-}
-
 // Use is what a running container takes of its machine.
 type Use struct {
 	Memory  int64         // bytes at this moment, without files in the page cache that are not in use
