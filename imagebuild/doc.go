@@ -15,5 +15,6 @@
 // below), layer and store (reproducible layers, cached), artifact (an image as
 // plain data), registry (pushing and reading), tags (which names move), sbom
 // (what is inside, and where it came from), sign (signatures, by the programs that
-// make them), digest (which digest a name stands for now).
+// make them), digest (which digest a name stands for now), checkout (what git says of
+// what is built).
 package imagebuild

@@ -25,6 +25,20 @@ type BuildOptions struct {
 	Classic    bool              // not with BuildKit, although the engine has it
 }
 
+// DockerfileIn returns what is built in a project's folder: the build's context and the
+// Dockerfile in it, which file names; "" = the dev container's, whose context is its own
+// folder, or the project's.
+func DockerfileIn(dir, file string) (context, dockerfile string) {
+	if file != "" {
+		return dir, filepath.ToSlash(file)
+	}
+	devcontainer := filepath.Join(dir, ".devcontainer")
+	if _, err := os.Stat(filepath.Join(devcontainer, "Dockerfile")); err == nil {
+		return devcontainer, "Dockerfile"
+	}
+	return dir, "Dockerfile"
+}
+
 // BuildDockerfile builds an image with the engine's builder and returns its id.
 // The init image is loaded first, so that COPY --from finds it. A failing step
 // is an error that holds the builder's message and the step's last lines; the step

@@ -1,13 +1,13 @@
 package imagebuild
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"bytes"
 	"github.com/org/claude-sandbox/imagebuild/artifact"
 	"github.com/org/claude-sandbox/imagebuild/layer"
 	"github.com/org/claude-sandbox/internal/carried"
@@ -56,11 +56,29 @@ func CarriedInit(ctx context.Context, e *engine.Engine) (binary []byte, arch str
 	if err != nil {
 		return nil, "", err
 	}
-	binary, err = carried.Init(info.Arch)
-	if err != nil {
-		return nil, "", diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
+	binary, err = binaryFor(info.Arch)
+	return binary, info.Arch, err
+}
+
+// CarriedInits returns the sbx-init binaries that this sbx-devc carries, by architecture.
+func CarriedInits() (map[string][]byte, error) {
+	binaries := map[string][]byte{}
+	for _, arch := range []string{"amd64", "arm64"} {
+		binary, err := binaryFor(arch)
+		if err != nil {
+			return nil, err
+		}
+		binaries[arch] = binary
 	}
-	return binary, info.Arch, nil
+	return binaries, nil
+}
+
+func binaryFor(arch string) ([]byte, error) {
+	binary, err := carried.Init(arch)
+	if err != nil {
+		err = diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
+	}
+	return binary, err
 }
 
 // LoadInit puts the init image into the engine under the name

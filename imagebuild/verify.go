@@ -95,6 +95,16 @@ func Verify(ctx context.Context, c *registry.Client, version string, o VerifyOpt
 	return v.out, nil
 }
 
+// Check is Verify for PullOptions: an error where anything does not hold.
+func (o VerifyOptions) Check(ctx context.Context, c *registry.Client, digest v1.Hash, platform string) error {
+	o.Platform = platform
+	result, err := Verify(ctx, c, digest.String(), o)
+	if err != nil {
+		return err
+	}
+	return result.Err()
+}
+
 type verifier struct {
 	ctx context.Context
 	c   *registry.Client

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
@@ -20,8 +19,6 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/artifact"
 	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/lock"
-	"github.com/org/claude-sandbox/internal/atomicfile"
-	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -31,11 +28,10 @@ import (
 
 type buildOptions struct {
 	recipe
+	imagebuild.Output
 	login      connect.Login
-	tag        string
 	dockerfile string
 	args       []string
-	oci, tar   string
 	load       bool
 	initOnly   bool
 }
@@ -70,11 +66,11 @@ Exit code 0: built; 1: a step failed; 64: wrong usage; 65: the lock does not fit
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.tag, "tag", "", "name of the image in the engine or the file, as NAME:TAG")
+	f.StringVar(&o.Tag, "tag", "", "name of the image in the engine or the file, as NAME:TAG")
 	f.StringVar(&o.dockerfile, "dockerfile", "", "build this Dockerfile, relative to DIR, with the engine")
 	f.StringArrayVar(&o.args, "build-arg", nil, "NAME=VALUE for the Dockerfile; stays in the image's history, so never a secret")
-	f.StringVar(&o.oci, "oci", "", "write an OCI image layout into this folder")
-	f.StringVar(&o.tar, "tar", "", "write an OCI archive to this file, which 'docker load' reads, too")
+	f.StringVar(&o.OCI, "oci", "", "write an OCI image layout into this folder")
+	f.StringVar(&o.Tar, "tar", "", "write an OCI archive to this file, which 'docker load' reads, too")
 	f.BoolVar(&o.load, "load", false, "put the image for the engine's platform into the engine")
 	f.BoolVar(&o.initOnly, "init-only", false, "build the image that holds nothing but sbx-init")
 	o.recipe.flags(f)
@@ -91,7 +87,7 @@ func build(ctx context.Context, a *cli.App, o buildOptions) error {
 		}
 		buildArgs[name] = value
 	}
-	if err := o.nameable(); err != nil {
+	if err := cmp.Or(o.Check(), imagebuild.CheckPlatforms(o.platforms)); err != nil {
 		return err
 	}
 	m, err := materials(a, o.login, o.npm)
@@ -104,7 +100,7 @@ func build(ctx context.Context, a *cli.App, o buildOptions) error {
 		made, err = initArtifact(ctx, a, &o.recipe)
 	case o.dockerfile != "" || lockErr != nil && o.lock == "":
 		id, err := buildDockerfile(ctx, a, o, buildArgs)
-		if err != nil || o.oci == "" && o.tar == "" {
+		if err != nil || o.OCI == "" && o.Tar == "" {
 			return err
 		}
 		made, err = fromEngine(ctx, a, m, id, &o.recipe)
@@ -125,70 +121,16 @@ func build(ctx context.Context, a *cli.App, o buildOptions) error {
 	return connect.Error(writeImage(ctx, a.Stdout, o, made))
 }
 
-// nameable refuses, before anything is built, names that no engine takes,
-// platforms that no image of ours has, and places where no file can be.
-func (o *buildOptions) nameable() error {
-	if o.tag != "" {
-		if _, err := name.NewTag(o.tag); err != nil {
-			return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("--tag %q: %w", o.tag, err),
-				"write NAME:TAG, the name in lower case letters, digits, '.', '_', '-' and '/'"))
-		}
-	}
-	if o.tar != "" {
-		if info, err := os.Stat(o.tar); err == nil && info.IsDir() {
-			return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("--tar %q is a folder", o.tar),
-				"name the file to write; --oci writes an image layout into a folder"))
-		}
-		if _, err := os.Stat(filepath.Dir(o.tar)); err != nil {
-			return exitcode.With(exitcode.NoInput, fmt.Errorf("--tar %q: %w", o.tar, err))
-		}
-	}
-	if info, err := os.Stat(o.oci); err == nil && !info.IsDir() {
-		return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("--oci %q is a file", o.oci),
-			"name a folder; --tar writes an archive to a file"))
-	}
-	return knownPlatforms(o.platforms)
-}
-
-func knownPlatforms(list []string) error {
-	for _, p := range list {
-		if p != "linux/amd64" && p != "linux/arm64" {
-			return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("--platform %q: there is no sbx-init for it", p),
-				"accepted: linux/amd64, linux/arm64"))
-		}
-	}
-	return nil
-}
-
 // writeImage writes the image wherever the flags say, and prints what it is
 // called there.
 func writeImage(ctx context.Context, to io.Writer, o buildOptions, made artifact.Artifact) error {
-	if o.oci != "" {
-		if err := artifact.WriteLayout(ctx, o.oci, made, nil, o.tag); err != nil {
-			return err
-		}
-	}
-	if o.tar != "" {
-		arch, names := "", []string{}
-		if len(made.Images) == 1 {
-			arch = made.Images[0].Platform.Architecture
-		}
-		if o.tag != "" {
-			names = append(names, withTag(o.tag))
-		}
-		err := atomicfile.Write(o.tar, 0o644, func(w io.Writer) error { return artifact.WriteTar(ctx, w, made, arch, names) })
-		if err != nil {
-			return err
-		}
+	if err := o.Write(ctx, made); err != nil {
+		return err
 	}
 	name := made.Index.Digest.String()
 	if o.load {
-		var names []string
-		if o.tag != "" {
-			names = append(names, withTag(o.tag))
-		}
 		err := connect.Engine(ctx, func(e *engine.Engine) (err error) {
-			name, err = imagebuild.Load(ctx, e, made, names)
+			name, err = imagebuild.Load(ctx, e, made, o.Names())
 			return err
 		})
 		if err != nil {
@@ -199,31 +141,19 @@ func writeImage(ctx context.Context, to io.Writer, o buildOptions, made artifact
 	return err
 }
 
-// withTag completes a name as the docker command does.
-func withTag(name string) string {
-	if !strings.Contains(name[strings.LastIndex(name, "/")+1:], ":") {
-		name += ":latest"
-	}
-	return name
-}
-
 func initArtifact(ctx context.Context, a *cli.App, r *recipe) (artifact.Artifact, error) {
-	binaries := map[string][]byte{}
-	for _, arch := range []string{"amd64", "arm64"} {
-		binary, err := carried.Init(arch)
-		if err != nil {
-			return artifact.Artifact{}, diag.WithHint(err, "build sbx-devc with scripts/build, or use a released one")
-		}
-		binaries[arch] = binary
+	binaries, err := imagebuild.CarriedInits()
+	if err != nil {
+		return artifact.Artifact{}, err
 	}
 	r.about.Title = cmp.Or(r.about.Title, "claude-sandbox-init")
-	describe(ctx, a, &r.about, r.dir)
+	r.checkout(a).Describe(ctx, &r.about)
 	return imagebuild.InitArtifact(binaries, r.about)
 }
 
 // buildDockerfile builds with the engine and prints the image's id.
 func buildDockerfile(ctx context.Context, a *cli.App, o buildOptions, args map[string]string) (id string, err error) {
-	dir, dockerfile := buildFolder(o.dir, o.dockerfile)
+	dir, dockerfile := imagebuild.DockerfileIn(o.dir, o.dockerfile)
 	_, statErr := os.Stat(filepath.Join(dir, dockerfile))
 	if o.dockerfile == "" && errors.Is(statErr, fs.ErrNotExist) && filekind.IsFolder(dir) {
 		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s has no Dockerfile: building the image that a run takes by default\n", o.dir)
@@ -236,10 +166,10 @@ func buildDockerfile(ctx context.Context, a *cli.App, o buildOptions, args map[s
 	}
 	err = connect.Engine(ctx, func(e *engine.Engine) error {
 		id, err = imagebuild.BuildDockerfile(ctx, e, imagebuild.BuildOptions{
-			Context: dir, Dockerfile: dockerfile, Tag: o.tag, Args: args, Progress: a.Stderr,
+			Context: dir, Dockerfile: dockerfile, Tag: o.Tag, Args: args, Progress: a.Stderr,
 			Classic: a.Getenv("DOCKER_BUILDKIT") == "0", // as the docker command understands it
 		})
-		if err != nil || o.oci != "" || o.tar != "" {
+		if err != nil || o.OCI != "" || o.Tar != "" {
 			return err
 		}
 		_, err = fmt.Fprintln(a.Stdout, id)
@@ -257,19 +187,6 @@ func fromEngine(ctx context.Context, a *cli.App, m imagebuild.Materials, image s
 	for _, i := range opened.Images { // a title of its own is better than ours
 		r.about.Title = cmp.Or(r.about.Title, i.Config.Config.Labels["org.opencontainers.image.title"])
 	}
-	describe(ctx, a, &r.about, r.dir)
+	r.checkout(a).Describe(ctx, &r.about)
 	return imagebuild.Relabel(opened, r.about)
-}
-
-// buildFolder returns the build's context and the Dockerfile in it. A dev
-// container's context is its own folder.
-func buildFolder(dir, file string) (context, dockerfile string) {
-	if file != "" {
-		return dir, filepath.ToSlash(file)
-	}
-	devcontainer := filepath.Join(dir, ".devcontainer")
-	if _, err := os.Stat(filepath.Join(devcontainer, "Dockerfile")); err == nil {
-		return devcontainer, "Dockerfile"
-	}
-	return dir, "Dockerfile"
 }

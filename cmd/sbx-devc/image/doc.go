@@ -3,5 +3,5 @@
 //	flags ──► recipe ──► imagebuild.Spec ──► Assemble ──► artifact ──► engine, file, registry
 //
 // Each command is a file: its options, its flags with their help, and the calls into
-// imagebuild, which decides. Git and the variables of GitHub Actions are asked here.
+// imagebuild, which decides; imagebuild/checkout asks git and GitHub's variables.
 package image

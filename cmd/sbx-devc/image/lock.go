@@ -83,7 +83,7 @@ func makeLock(ctx context.Context, a *cli.App, o lockOptions) error {
 	if err := lockable(o.dir, o.making.Bases); err != nil {
 		return err
 	}
-	if err := knownPlatforms(o.making.Platforms); err != nil {
+	if err := imagebuild.CheckPlatforms(o.making.Platforms); err != nil {
 		return err
 	}
 	m, err := materials(a, o.login, o.npm)
@@ -105,7 +105,7 @@ func makeLock(ctx context.Context, a *cli.App, o lockOptions) error {
 		return exitcode.With(exitcode.Usage, diag.WithHint(errors.New("no base is named"),
 			"name one with --base, for example --base engine:my-base; see --help for its forms"))
 	}
-	if o.making.SourceDate, err = sourceDate(ctx, a, o.dir); err != nil {
+	if o.making.SourceDate, err = o.checkout(a).Date(ctx); err != nil {
 		return err
 	}
 	made, err := imagebuild.MakeLock(ctx, m, o.making)

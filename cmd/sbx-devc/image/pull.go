@@ -145,7 +145,7 @@ func toPull(a *cli.App, o pullOptions, operands []string) ([]lock.Pin, error) {
 	case len(operands) == 1 && o.pinned != "":
 		return nil, exitcode.With(exitcode.Usage, diag.WithHint(errors.New("a reference and --pinned"), "leave one of them out"))
 	case o.pinned != "":
-		ref, err := readPinned(o.pinned)
+		ref, err := imagebuild.ReadPinned(o.pinned)
 		return []lock.Pin{{Reference: ref}}, err
 	case len(operands) == 0 && o.byImageLock != nil:
 		return nil, exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("%s says what an image is made of, and not where it is", o.lock),
@@ -163,35 +163,11 @@ func toPull(a *cli.App, o pullOptions, operands []string) ([]lock.Pin, error) {
 	if err != nil {
 		return nil, exitcode.With(exitcode.Config, fmt.Errorf("%s: %w", o.lock, err))
 	}
-	named := append(operands, "")[0]
-	pins, err := l.Pins(named)
-	switch {
-	case errors.Is(err, lock.ErrUnpinned) && named != "" && !o.requireLock:
-	case err != nil:
-		return nil, exitcode.With(exitcode.Config, fmt.Errorf("%s: %w", o.lock, err))
-	case len(pins) > 0:
-		return pins, nil
-	case named == "":
-		return nil, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s names no image", o.lock), "name one image"))
-	case o.requireLock:
-		return nil, exitcode.With(exitcode.Config, diag.WithHint(fmt.Errorf("%s does not name %s", o.lock, named),
-			"'sbx-devc lock' shows what it names"))
+	pins, moving, err := l.Choose(o.lock, append(operands, "")[0], o.requireLock)
+	if moving {
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s has no digest for %s; it is pulled as its tag leads\n", o.lock, operands[0])
 	}
-	fmt.Fprintf(a.Stderr, "sbx-devc: note: %s has no digest for %s; it is pulled as its tag leads\n", o.lock, named)
-	return []lock.Pin{{Reference: named}}, nil
-}
-
-func readPinned(file string) (string, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("reading the pinned reference: %w", err)
-	}
-	ref := strings.TrimSpace(string(data))
-	if strings.ContainsAny(ref, " \t\n") || !strings.Contains(ref, "@sha256:") {
-		return "", exitcode.With(exitcode.Config, diag.WithHint(fmt.Errorf("%s does not pin an image by digest", file),
-			"write one line NAME@sha256:…, as 'sbx-devc image push --pinned FILE' does"))
-	}
-	return ref, nil
+	return pins, err
 }
 
 // check returns what an image must pass before it is fetched; nil = nothing.
@@ -223,13 +199,5 @@ func (o *pullOptions) check(c registry.Credentials) (func(context.Context, *regi
 	if v.Lock == nil && v.Signature == nil {
 		return nil, nil
 	}
-	return func(ctx context.Context, c *registry.Client, digest v1.Hash, platform string) error {
-		v := v
-		v.Platform = platform
-		result, err := imagebuild.Verify(ctx, c, digest.String(), v)
-		if err != nil {
-			return err
-		}
-		return result.Err()
-	}, nil
+	return v.Check, nil
 }

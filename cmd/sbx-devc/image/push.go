@@ -1,11 +1,9 @@
 package image
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +14,6 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/artifact"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/sign"
-	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/progress"
@@ -106,7 +103,7 @@ func push(ctx context.Context, a *cli.App, o pushOptions, refs []string) error {
 	case o.pinned != "" && o.dryRun:
 		return exitcode.With(exitcode.Usage, diag.WithHint(errors.New("--pinned with --dry-run, which pushes nothing"), "leave one of them out"))
 	}
-	if err := knownPlatforms(o.platforms); err != nil {
+	if err := imagebuild.CheckPlatforms(o.platforms); err != nil {
 		return err
 	}
 	m, err := materials(a, o.login, o.npm)
@@ -166,7 +163,7 @@ func pushTo(ctx context.Context, a *cli.App, o pushOptions, to imagebuild.Destin
 	if o.fromLock() && !o.noSBOM {
 		options.Kinds = imagebuild.Kinds()
 		options.Referrers = func(ctx context.Context) ([]artifact.Manifest, error) {
-			return imagebuild.Documents(ctx, m, s, made, to.Repository, runner(a))
+			return imagebuild.Documents(ctx, m, s, made, to.Repository, o.checkout(a).Run())
 		}
 	}
 	push := registry.Push
@@ -185,26 +182,7 @@ func pushTo(ctx context.Context, a *cli.App, o pushOptions, to imagebuild.Destin
 		return err
 	}
 	if o.pinned != "" {
-		return writePinned(o.pinned, report)
-	}
-	return nil
-}
-
-// transfer is the state of a blob as people see it. Only one that has ended has a How.
-func transfer(p registry.Progress) progress.Transfer {
-	return progress.Transfer{ID: p.Digest.String(), Name: p.What, Size: p.Size, Sent: p.Sent,
-		Done: string(p.How), Quiet: p.How == registry.Exists}
-}
-
-// writePinned writes what was pushed as one line NAME@DIGEST, which stands for
-// the same image whatever becomes of its tags.
-func writePinned(file string, r *registry.Report) error {
-	err := atomicfile.Write(file, 0o644, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s@%s\n", r.Repository, r.Digest)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("the image is pushed, but not written down: %w", err)
+		return imagebuild.WritePinned(o.pinned, report.Repository, report.Digest.String())
 	}
 	return nil
 }
@@ -220,57 +198,4 @@ func toPush(ctx context.Context, a *cli.App, o pushOptions, m imagebuild.Materia
 		return imagebuild.FromLayout(o.oci)
 	}
 	return imagebuild.Assemble(m, s)
-}
-
-// runner says who builds, as GitHub Actions tells it.
-func runner(a *cli.App) imagebuild.Run {
-	server, workflow, id := a.Getenv("GITHUB_SERVER_URL"), a.Getenv("GITHUB_WORKFLOW_REF"), a.Getenv("GITHUB_RUN_ID")
-	if server == "" || workflow == "" {
-		return imagebuild.Run{}
-	}
-	return imagebuild.Run{
-		Builder:    server + "/" + workflow,
-		Invocation: server + "/" + a.Getenv("GITHUB_REPOSITORY") + "/actions/runs/" + id + "/attempts/" + a.Getenv("GITHUB_RUN_ATTEMPT"),
-	}
-}
-
-func printPush(a *cli.App, r *registry.Report, o pushOptions) error {
-	if o.json {
-		return cli.PrintJSON(a.Stdout, r)
-	}
-	if o.dryRun {
-		for _, b := range r.Blobs {
-			// What would be done, not what was.
-			how := map[registry.Outcome]registry.Outcome{registry.Uploaded: "upload", registry.Mounted: "mount"}[b.How]
-			fmt.Fprintf(a.Stdout, "%-8s %10s  %s  %s\n", cmp.Or(how, b.How), progress.Size(b.Size), b.Digest, b.What)
-		}
-		for _, t := range r.Tags {
-			state := "new"
-			switch {
-			case t.Was == r.Digest:
-				state = "stays"
-			case t.Was.Hex != "":
-				state = "moves from " + t.Was.String()
-			}
-			fmt.Fprintf(a.Stdout, "tag      %s:%s  %s\n", r.Repository, t.Name, state)
-		}
-		_, err := fmt.Fprintf(a.Stdout, "digest   %s@%s  %s to upload\n", r.Repository, r.Digest, progress.Size(r.Sent))
-		return err
-	}
-	switch {
-	case r.Unchanged:
-		fmt.Fprintf(a.Stderr, "sbx-devc: %s has this image already (%d requests)\n", r.Repository, r.Requests)
-	default:
-		fmt.Fprintf(a.Stderr, "sbx-devc: pushed to %s: %s sent, %d requests, read back\n", r.Repository, progress.Size(r.Sent), r.Requests)
-	}
-	for _, t := range r.Tags {
-		if _, err := fmt.Fprintf(a.Stdout, "%s:%s@%s\n", r.Repository, t.Name, r.Digest); err != nil {
-			return err
-		}
-	}
-	if len(r.Tags) == 0 {
-		_, err := fmt.Fprintf(a.Stdout, "%s@%s\n", r.Repository, r.Digest)
-		return err
-	}
-	return nil
 }

@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/mod/semver"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/imagebuild/checkout"
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -51,6 +51,10 @@ func aboutFlags(f *pflag.FlagSet, o *imagebuild.About) {
 	f.StringVar(&o.Licenses, "licenses", "", "label …licenses, an SPDX expression")
 }
 
+func (r *recipe) checkout(a *cli.App) checkout.Checkout {
+	return checkout.Checkout{Dir: r.dir, Getenv: a.Getenv}
+}
+
 func (r *recipe) lockFile() string { return cmp.Or(r.lock, filepath.Join(r.dir, lock.File)) }
 
 // spec reads the files that the recipe names.
@@ -66,7 +70,7 @@ func spec(ctx context.Context, a *cli.App, r *recipe) (imagebuild.Spec, error) {
 	if s.Policy, err = policy(r.dir, r.policy); err != nil {
 		return s, err
 	}
-	describe(ctx, a, &s.About, r.dir)
+	r.checkout(a).Describe(ctx, &s.About)
 	return s, nil
 }
 
@@ -93,21 +97,4 @@ func policy(dir, file string) ([]byte, error) {
 		}
 	}
 	return nil, errors.New("the template claude has no sandbox.jsonc")
-}
-
-// describe fills in the labels that nobody gave, from the variables of GitHub
-// Actions and from git. They are part of the digest, so none comes from the name
-// or the tags of the image: one input has one digest, whatever it is called.
-func describe(ctx context.Context, a *cli.App, o *imagebuild.About, dir string) {
-	o.Title = cmp.Or(o.Title, "claude-sandbox")
-	o.Revision = cmp.Or(o.Revision, a.Getenv("GITHUB_SHA"), git(ctx, dir, "rev-parse", "HEAD"))
-	if o.Version == "" {
-		tag := strings.TrimPrefix(gitHead(ctx, a, dir), "refs/tags/")
-		if tag != "" && semver.Canonical(tag) == tag { // v1.2.3; not v1
-			o.Version = strings.TrimPrefix(tag, "v")
-		}
-	}
-	if repo := a.Getenv("GITHUB_REPOSITORY"); repo != "" {
-		o.Source = cmp.Or(o.Source, cmp.Or(a.Getenv("GITHUB_SERVER_URL"), "https://github.com")+"/"+repo)
-	}
 }

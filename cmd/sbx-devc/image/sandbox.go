@@ -41,7 +41,7 @@ Exit code 0: built; 1: a step failed; 64: wrong usage; 65: the lock does not fit
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.tag, "tag", release.Image(), "name of the image in the engine, as NAME:TAG")
+	f.StringVar(&o.Tag, "tag", release.Image(), "name of the image in the engine, as NAME:TAG")
 	f.StringArrayVar(&o.args, "build-arg", nil, "NAME=VALUE for the Dockerfile; stays in the image's history, so never a secret")
 	o.recipe.flags(f)
 	o.login.Flags(f)

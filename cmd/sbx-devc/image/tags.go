@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
+	"github.com/org/claude-sandbox/imagebuild/checkout"
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/tags"
@@ -114,10 +115,8 @@ func decideTags(ctx context.Context, a *cli.App, c *registry.Client, g gitRef, d
 		claude = ""
 	}
 	s := tags.Source{DefaultBranch: g.branch, Claude: claude, Recut: g.recut}
-	s.Commit = cmp.Or(g.commit, a.Getenv("GITHUB_SHA"), git(ctx, dir, "rev-parse", "HEAD"))
-	if s.Ref = g.ref; s.Ref == "" {
-		s.Ref = gitHead(ctx, a, dir)
-	}
+	at := checkout.Checkout{Dir: dir, Getenv: a.Getenv}
+	s.Commit, s.Ref = cmp.Or(g.commit, at.Commit(ctx)), cmp.Or(g.ref, at.Ref(ctx))
 	if s.Commit == "" || s.Ref == "" {
 		return tags.Decision{}, exitcode.With(exitcode.NoInput,
 			diag.WithHint(errors.New("git does not say what is checked out here"), "name it with --ref and --commit"))

@@ -137,6 +137,7 @@ var allowed = map[string][]string{
 	"imagebuild":                 {"imagebuild/*", "settings", "internal/engine", "internal/carried", "workspace/obeyed"},
 	"imagebuild/base":            {"imagebuild/artifact", "imagebuild/layer", "imagebuild/registry", "imagebuild/store"},
 	"imagebuild/feature":         {"imagebuild", "imagebuild/base", "imagebuild/registry"},
+	"imagebuild/checkout":        {"imagebuild"},
 	"imagebuild/digest":          {"imagebuild/base", "imagebuild/registry", "internal/engine"},
 	"imagebuild/sign":            {"imagebuild/registry"},
 	"imagebuild/layer":           {"imagebuild/artifact", "imagebuild/store"},
