@@ -15,13 +15,12 @@ import (
 	"github.com/org/claude-sandbox/workspace"
 )
 
-// labelPlaced is what the run has put into the project's folder, on the
-// sidecar's container: see placeholders.
-const labelPlaced = "sbx-devc.placed"
-
 // fallbackUID is the user of the agent where the project's folder belongs to
 // root or to nobody in particular. It is the one that our images create.
 const fallbackUID = 1000
+
+// roleSidecar is LabelRole of the container that holds the firewall.
+const roleSidecar = "sidecar"
 
 // FirewallContainer is the name of the container of a run's firewall, which
 // holds the audit log while the run lasts.
@@ -53,7 +52,7 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 	return engine.Spec{
 		Name:   FirewallContainer(p.ID),
 		Image:  o.FirewallImage,
-		Labels: p.labels("sidecar", f.Workspace.Dir),
+		Labels: p.labels(roleSidecar, f.Workspace.Dir),
 		Process: engine.Process{
 			Entrypoint: append(entrypoint, p.lifeline()...),
 			Stdin:      true, // we are the supervisor, see package lifeline

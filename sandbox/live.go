@@ -22,6 +22,8 @@ type liveRun struct {
 	PID      int    `json:"pid"`      // of the program that supervises it
 	// Placed is what may have been put into the project, relative to it.
 	Placed []workspace.Placeholder `json:"placed,omitempty"`
+	Ended  bool                    `json:"ended,omitempty"`  // nothing but Placed is left of it
+	Mounts bool                    `json:"mounts,omitempty"` // of the folder, in its container
 	// Kept is the folder of what outlives the run, see package kept, "" = nothing does;
 	// Persist its paths of the agent's home, and WorkDir where the agent began.
 	Kept    string   `json:"kept,omitempty"`
@@ -50,7 +52,7 @@ func (r *run) noteLive() error {
 		return nil
 	}
 	note := liveRun{ID: r.plan.ID, Folder: r.plan.Folder(), Engine: r.engine.Host(), PID: os.Getpid(),
-		Secrets: len(r.plan.Secrets) > 0 || r.finder != nil}
+		Secrets: len(r.plan.Secrets) > 0 || r.finder != nil, Mounts: !r.plan.place.mode.IsCopy() && r.plan.place.mode != workspace.None}
 	for _, p := range r.plan.Project.Placeholders {
 		if rel, err := filepath.Rel(note.Folder, p.Path); err == nil {
 			p.Path = rel
@@ -137,19 +139,36 @@ func (l *live) leave() {
 	}
 }
 
+// retire lets go of the note of a run of which nothing is left but what it has put into
+// the project.
+func (l *live) retire() {
+	if l.run.Ended = true; len(l.run.Placed) == 0 {
+		l.end()
+		return
+	}
+	_ = l.write() // else it is taken for a run that was killed, of which nothing is left
+	l.leave()
+}
+
 // Supervisor returns the process that supervises the run id, which is noted in liveDir
 // (Host.LiveDir) and goes on; false when it does not.
 func Supervisor(liveDir, id string) (pid int, ok bool) {
-	f, err := os.OpenFile(filepath.Join(liveDir, id+liveSuffix), os.O_RDWR, 0)
+	run, ok := goesOn(filepath.Join(liveDir, id+liveSuffix))
+	return run.PID, ok && run.PID > 1
+}
+
+// goesOn returns the run of the note name if its program lives.
+func goesOn(name string) (liveRun, bool) {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
-		return 0, false
+		return liveRun{}, false
 	}
 	defer f.Close()
-	l := &live{file: f, name: f.Name()}
+	l := &live{file: f, name: name}
 	if free, err := filelock.Try(f); err != nil || free || !l.isOurs() || !l.read() {
-		return 0, false
+		return liveRun{}, false
 	}
-	return l.run.PID, l.run.PID > 1
+	return l.run, true
 }
 
 // takeDead opens the note name if its run's program is dead; nil if it lives, or

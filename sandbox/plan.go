@@ -19,7 +19,7 @@ import (
 // what a killed run left behind.
 const (
 	LabelRun       = "sbx-devc.run"       // the run's id
-	LabelRole      = "sbx-devc.role"      // "sidecar" or "agent"
+	LabelRole      = "sbx-devc.role"      // roleSidecar or "agent"
 	LabelWorkspace = "sbx-devc.workspace" // the folder on the host that the agent gets
 	LabelProject   = "sbx-devc.project"   // that of the settings: the same, or a part of it
 	LabelName      = "sbx-devc.name"      // Options.Name

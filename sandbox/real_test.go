@@ -131,6 +131,7 @@ type trial struct {
 	dir    string // the workspace; "" = a new one
 	image  string // "" = testImage's
 	state  string // the run's folder
+	live   string // Host.LiveDir
 	stdout notifier
 	stderr bytes.Buffer
 	said   []string
@@ -258,7 +259,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 	tr.result, tr.err = Run(ctx, e, tr.plan, Host{
 		Prompt: tr.prompt, Home: tr.home, Kept: tr.store, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
 		Say:      func(line string) { tr.said = append(tr.said, line) },
-		Upstream: upstream, Credential: credential, Secrets: tr.secrets, StateDir: tr.state,
+		Upstream: upstream, Credential: credential, Secrets: tr.secrets, StateDir: tr.state, LiveDir: tr.live,
 	})
 	during.Wait()
 	if left, err := e.List(context.Background(), LabelRun, tr.options.ID); err != nil || len(left) > 0 {

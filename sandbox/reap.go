@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
@@ -25,19 +23,13 @@ import (
 // same engine. Notes that name another machine are left alone, as in a home folder
 // on a network, and so are those of an engine that connect does not return.
 func Reap(ctx context.Context, liveDir string, connect func(context.Context) (*engine.Engine, error)) (said []string) {
-	notes, err := os.ReadDir(liveDir)
-	if err != nil {
-		return nil
-	}
 	var e *engine.Engine
-	for _, note := range notes {
-		if !strings.HasSuffix(note.Name(), liveSuffix) {
-			continue
-		}
-		dead := takeDead(filepath.Join(liveDir, note.Name()))
+	for _, name := range liveNotes(liveDir) {
+		dead := takeDead(name)
 		if dead == nil {
 			continue
 		}
+		var err error
 		if e == nil {
 			if e, err = connect(ctx); err != nil {
 				dead.leave()
@@ -77,15 +69,10 @@ func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
 		l.leave()
 		return append(said, fmt.Sprintf("warning: %s, is not cleaned up: %v", who, err))
 	}
-	var taken int
-	inUse := folderInUse(ctx, e, l.run.Folder)
-	if inUse {
-		l.leave()
-	} else {
-		taken = workspace.TakeBack(l.run.Folder, l.run.Placed)
-		l.end()
-	}
-	if len(containers) == 0 && taken == 0 {
+	inOrder := l.run.Ended
+	l.retire()
+	inUse, taken := takeBackAll(ctx, e, filepath.Dir(l.name), l.run.Folder)
+	if len(containers) == 0 && (taken == 0 || inOrder) {
 		return said
 	}
 	line := fmt.Sprintf("reaped %s: %d containers, %d empty files and folders in the project", who, len(containers), taken)

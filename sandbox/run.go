@@ -119,7 +119,6 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	r.meetOthers(ctx)
 	r.live.placed(r.placed.Made())
 	p.Sidecar.Labels = maps.Clone(p.Sidecar.Labels)
-	p.Sidecar.Labels[labelPlaced] = r.placed.Label()
 	p.Sidecar.Labels[labelGit] = layoutLabel(p.Project.Git)
 	if err := r.start(ctx); err != nil {
 		r.result.ExitCode = 125
@@ -168,6 +167,9 @@ func (r *run) finish(ctx context.Context, err error) *Result {
 
 // place makes the places that mounts need in the project.
 func (r *run) place() (err error) {
+	if lock, err := holdPlaces(r.host.LiveDir); err == nil {
+		defer lock.Close()
+	}
 	uid, gid := r.plan.AgentUser()
 	if r.placed, err = workspace.Place(r.plan.Folder(), r.plan.Project.Placeholders, uid, gid); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
@@ -175,21 +177,16 @@ func (r *run) place() (err error) {
 	return nil
 }
 
-// meetOthers looks for runs in the same folder: the last one to end removes what
-// all have put there.
+// meetOthers names the runs in the same folder.
 func (r *run) meetOthers(ctx context.Context) {
 	others, err := r.engine.Containers(ctx, LabelWorkspace, r.plan.Folder())
-	if err != nil {
-		return // no more than empty folders stay
+	if err != nil || r.plan.place.mode != workspace.Bind {
+		return
 	}
 	for _, c := range others {
-		labels := c.Labels
-		placed, first := labels[labelPlaced] // of each run's two containers one has it
-		if c.Ended || !first || labels[LabelMode] != "" || r.plan.place.mode != workspace.Bind {
-			continue
+		if !c.Ended && c.Labels[LabelRole] == roleSidecar && c.Labels[LabelMode] == "" {
+			r.host.Say(fmt.Sprintf("note: the run %s is in this folder, too", c.Labels[LabelRun]))
 		}
-		r.placed.Adopt(placed)
-		r.host.Say(fmt.Sprintf("note: the run %s is in this folder, too", labels[LabelRun]))
 	}
 }
 
@@ -354,12 +351,12 @@ func (r *run) cleanup(ctx context.Context) {
 		return
 	}
 	r.plan.Project.RemoveCopies(r.host.StateDir)
-	if folderInUse(ctx, r.engine, r.plan.Folder()) {
-		r.live.end() // the last run removes what all have put there
-		return
+	if r.live != nil {
+		r.live.retire()
+		takeBackAll(ctx, r.engine, r.host.LiveDir, r.plan.Folder())
+	} else if !folderInUse(ctx, r.engine, r.plan.Folder()) {
+		r.placed.Remove()
 	}
-	r.placed.Remove()
-	r.live.end()
 }
 
 // folderInUse reports whether another run or a dev container works in a project's
@@ -368,7 +365,10 @@ func (r *run) cleanup(ctx context.Context) {
 // that does not say counts as yes.
 func folderInUse(ctx context.Context, e *engine.Engine, folder string) bool {
 	others, err := Users(ctx, e, folder)
-	return err != nil || slices.ContainsFunc(others, func(c engine.Container) bool { return !c.Ended && c.Labels[LabelMode] == "" })
+	return err != nil || slices.ContainsFunc(others, func(c engine.Container) bool {
+		mode := workspace.Mode(c.Labels[LabelMode])
+		return !c.Ended && !mode.IsCopy() && mode != workspace.None
+	})
 }
 
 // Users returns the containers, running or not, of the runs and the dev containers whose

@@ -378,11 +378,12 @@ func TestOutOfMemoryIsNamed(t *testing.T) {
 func TestTwoRunsShareAFolder(t *testing.T) {
 	e := connect(t)
 	prompt, finish := io.Pipe()
-	longer := &trial{prompt: prompt, dir: newProject(t, false), options: shell(`
+	notes := t.TempDir()
+	longer := &trial{prompt: prompt, dir: newProject(t, false), live: notes, options: shell(`
 echo ready; cat
 mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit
 for f in .vscode/tasks.json .devcontainer/devcontainer.json; do mkdir -p "$(dirname $f)"; echo evil > $f && echo "WROTE $f"; done`)}
-	first := &trial{dir: longer.dir, options: shell("echo ready; while [ ! -e /workspace/go-on ]; do sleep 0.05; done")}
+	first := &trial{dir: longer.dir, live: notes, options: shell("echo ready; while [ ! -e /workspace/go-on ]; do sleep 0.05; done")}
 	started, ended := make(chan struct{}), make(chan struct{})
 	first.during = func(*Plan, *workspace.Workspace) { close(started) }
 	go func() {
@@ -404,8 +405,6 @@ for f in .vscode/tasks.json .devcontainer/devcontainer.json; do mkdir -p "$(dirn
 	if said := strings.Join(longer.said, "\n"); !strings.Contains(said, "is in this folder, too") {
 		t.Errorf("the second says %q", said)
 	}
-	// Who ended first could not remove what it had made, and the other did not
-	// make it.
 	if err := os.Remove(longer.dir + "/go-on"); err != nil {
 		t.Error(err)
 	}

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -85,26 +84,6 @@ func (h *Placed) Remove() (removed int) {
 	return removed
 }
 
-// Label is what another run in the same folder reads: the last one to end
-// removes what all have made.
-func (h *Placed) Label() string {
-	text, _ := json.Marshal(h.made) // of strings and bools alone
-	return string(text)
-}
-
-// Adopt takes over what another run's label lists.
-func (h *Placed) Adopt(label string) {
-	var others []Placeholder
-	if json.Unmarshal([]byte(label), &others) != nil {
-		return // of another version; they stay, as they would have
-	}
-	for _, p := range others {
-		if !slices.ContainsFunc(h.made, func(m Placeholder) bool { return m.Path == p.Path }) {
-			h.made = append(h.made, p)
-		}
-	}
-}
-
 func makePlaceholder(root *os.Root, p Placeholder, uid, gid int) error {
 	if p.Kind == File {
 		f, err := root.OpenFile(p.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -123,7 +102,7 @@ func makePlaceholder(root *os.Root, p Placeholder, uid, gid int) error {
 	return nil
 }
 
-// Made lists what was made and adopted, relative to the project's folder.
+// Made lists what was made, relative to the project's folder.
 func (h *Placed) Made() []Placeholder { return h.made }
 
 // TakeBack removes what a dead run has put into folder and returns how many of it

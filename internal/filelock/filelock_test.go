@@ -1,6 +1,7 @@
 package filelock
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,4 +28,15 @@ func TestOneHolderAtATime(t *testing.T) {
 	try(second, false)
 	first.Close()
 	try(second, true)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Wait(ended, name); err == nil {
+		t.Error("it does not wait for the second")
+	}
+	go second.Close()
+	third, err := Wait(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	third.Close()
 }
