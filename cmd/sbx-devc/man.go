@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
-	"github.com/org/claude-sandbox/cmd/sbx-devc/user"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/machine"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
@@ -30,7 +30,7 @@ func manCommand(a *cli.App) *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // a page has no date: the same program writes the same pages
-			header := &doc.GenManHeader{Source: "sbx-devc " + user.ProgramVersion(), Manual: "sbx-devc"}
+			header := &doc.GenManHeader{Source: "sbx-devc " + machine.ProgramVersion(), Manual: "sbx-devc"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return exitcode.With(exitcode.CantWrite, errors.Join(errors.New("writing the manual pages"), err))
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/devfiles"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/history"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/image"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/machine"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/policy"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
@@ -20,7 +21,7 @@ import (
 func root(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sbx-devc",
-		Version:       user.ProgramVersion(),
+		Version:       machine.ProgramVersion(),
 		Short:         "Let Claude Code work freely in a sandbox that it cannot undo",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -68,7 +69,7 @@ type commandGroup struct {
 func commandGroups(a *cli.App) []commandGroup {
 	return []commandGroup{
 		{"The first hour", []*cobra.Command{
-			run.Command(a), devfiles.InitCommand(a), user.DoctorCommand(a), user.LoginCommand(a),
+			run.Command(a), devfiles.InitCommand(a), machine.DoctorCommand(a), user.LoginCommand(a),
 			user.LogoutCommand(a), user.MigrateCommand(a), demoCommand(a),
 		}},
 		{"Every day", []*cobra.Command{
@@ -85,7 +86,7 @@ func commandGroups(a *cli.App) []commandGroup {
 			checks.ValidateCommand(a), checks.FixCommand(a), checks.ExplainCommand(a), checks.RulesCommand(a), checks.EffectiveCommand(a),
 			devfiles.UpdateCommand(a), devfiles.DriftCommand(a), devfiles.LockCommand(a), devfiles.TemplatesCommand(a),
 		}},
-		{"Images", []*cobra.Command{user.SandboxCommand(a), image.Command(a)}},
-		{aboutGroup, []*cobra.Command{user.VersionCommand(a), actionCommand(a)}},
+		{"Images", []*cobra.Command{machine.SandboxCommand(a), image.Command(a)}},
+		{aboutGroup, []*cobra.Command{machine.VersionCommand(a), actionCommand(a)}},
 	}
 }

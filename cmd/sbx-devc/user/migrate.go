@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -149,12 +150,7 @@ func claudeSources(a *cli.App, dir string, have settings.Settings) migrate.Sourc
 		s.Claude, s.State = folder, filepath.Join(folder, ".claude.json")
 	}
 	s.HasSecret = func(name string) bool {
-		for _, secret := range have.Secrets {
-			if secret.Name == name {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(have.Secrets, func(s settings.Secret) bool { return s.Name == name })
 	}
 	return s
 }

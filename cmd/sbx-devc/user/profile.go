@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -46,13 +44,6 @@ hooks, servers, helpers and permissions, is never kept: name it in a settings fi
 	return cmd
 }
 
-// profileRow is a profile in a list.
-type profileRow struct {
-	Name     string      `json:"name"`
-	Settings string      `json:"settings,omitempty"` // the path of its file; "" = it has none
-	Kept     []kept.Kept `json:"kept"`
-}
-
 func profileListCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -67,8 +58,8 @@ func profileListCommand(a *cli.App) *cobra.Command {
 			}
 			if asJSON {
 				return cli.PrintJSON(a.Stdout, struct {
-					SchemaVersion int          `json:"schemaVersion"`
-					Profiles      []profileRow `json:"profiles"`
+					SchemaVersion int               `json:"schemaVersion"`
+					Profiles      []session.Profile `json:"profiles"`
 				}{1, rows})
 			}
 			if len(rows) == 0 {
@@ -77,7 +68,7 @@ func profileListCommand(a *cli.App) *cobra.Command {
 			}
 			table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 			for _, r := range rows {
-				fmt.Fprintf(table, "%s\t%s\n", r.Name, r.inWords())
+				fmt.Fprintf(table, "%s\t%s\n", r.Name, profileInWords(r))
 			}
 			return table.Flush()
 		},
@@ -87,33 +78,12 @@ func profileListCommand(a *cli.App) *cobra.Command {
 }
 
 // Profiles lists all profiles by their names.
-func Profiles(a *cli.App) ([]profileRow, error) {
-	files := map[string]string{}
-	if folder, err := userdir.Find(a.Getenv); err == nil {
-		found, _ := filepath.Glob(filepath.Join(folder.File(session.ProfilesFolder), "*.jsonc")) // a good pattern
-		for _, file := range found {
-			if name := strings.TrimSuffix(filepath.Base(file), ".jsonc"); kept.CheckName(name) == nil {
-				files[name] = file
-			}
-		}
-	}
-	names := projects.Runs(a).Kept().Profiles()
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	rows := []profileRow{}
-	for _, name := range slices.Compact(names) {
-		list, err := projects.Runs(a).Kept().List(name)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, profileRow{name, files[name], list})
-	}
-	return rows, nil
+func Profiles(a *cli.App) ([]session.Profile, error) {
+	own, _ := userdir.Find(a.Getenv) // without one no profile has settings
+	return session.Profiles(own, projects.Runs(a).Kept())
 }
 
-func (r profileRow) inWords() string {
+func profileInWords(r session.Profile) string {
 	words := []string{"no settings of its own"}
 	if r.Settings != "" {
 		words[0] = "settings in " + visible.Line(r.Settings)
@@ -155,11 +125,11 @@ no profile has it shows the settings that its first run would have, and says so.
 				named = args[1]
 			}
 			dir, _ := projects.RunDir(a, named)
-			values, err := settingsOf(a, run.SettingsFlags{}, args[0], dir, nil)
+			values, err := SettingsOf(a, run.SettingsFlags{}, args[0], dir, nil)
 			if err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(rows, func(r profileRow) bool { return r.Name == args[0] }) {
+			if !slices.ContainsFunc(rows, func(r session.Profile) bool { return r.Name == args[0] }) {
 				a.SayLine("note: there is no profile %s yet, and 'sbx-devc run --profile %s' makes it with these settings; %s",
 					args[0], args[0], namesOf(rows))
 			}
@@ -172,7 +142,7 @@ no profile has it shows the settings that its first run would have, and says so.
 }
 
 // namesOf tells the names of profiles.
-func namesOf(rows []profileRow) string {
+func namesOf(rows []session.Profile) string {
 	if len(rows) == 0 {
 		return noProfiles
 	}
@@ -202,21 +172,13 @@ wrong; 1: findings; 3: a file is missing or could not be read.`,
 			worst := 0
 			for _, name := range names {
 				file, err := session.ProfileSettings(folder, name, "")
-				wrong := (*session.SettingsError)(nil)
-				var findings []diag.Finding
-				switch {
-				case errors.As(err, &wrong):
-					findings = wrong.Findings
-				case err != nil:
-					return exitcode.With(exitcode.NoCheck, cmp.Or(errors.Unwrap(err), err))
-				case file == nil:
+				if file == nil && err == nil {
 					err := fmt.Errorf("the profile %s has no settings", name)
 					return exitcode.With(exitcode.NoCheck, diag.WithHint(err, "they would be in %s", folder.File(session.ProfileFile(name))))
-				default:
-					findings = file.Findings
 				}
-				if err := diag.WriteExcerpts(a.Stdout, findings, func(name string) []byte { text, _ := os.ReadFile(name); return text }); err != nil {
-					return exitcode.With(exitcode.NoCheck, err)
+				findings, err := showFindings(a, file, err)
+				if err != nil {
+					return err
 				}
 				worst += diag.Worst(findings, diag.SeverityWarning)
 				if len(findings) == 0 {

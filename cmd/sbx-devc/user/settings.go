@@ -1,10 +1,10 @@
 package user
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -14,11 +14,9 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/userdir"
-	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
-	"github.com/org/claude-sandbox/settings/trust"
 )
 
 func SettingsCommand(a *cli.App) *cobra.Command {
@@ -79,7 +77,7 @@ that asks for more than you allowed, is left out with a note.`,
 			named = args[0]
 		}
 		dir, _ := projects.RunDir(a, named)
-		values, err := settingsOf(a, o, profile, dir, source)
+		values, err := SettingsOf(a, o, profile, dir, source)
 		if err != nil {
 			return err
 		}
@@ -93,89 +91,6 @@ that asks for more than you allowed, is left out with a note.`,
 		return showValues(a, values, origin, asJSON)
 	}
 	return cmd
-}
-
-// settingsKeys are the settings that run's flags stand for.
-var settingsKeys = map[string]string{
-	"network": "network.mode", "allow": "network.allow", "whitelist": "network.allow", "whitelist-file": "network.allow",
-	"preset": "network.presets", "deny": "network.deny", "private": "network.private", "env-prefix": "envPrefixes", "secret": "secrets",
-	"user-instructions": "instructions", "workspace": "workspace.mode", "no-mount": "workspace.mode", "mount": "mounts",
-	"image": "image", "memory": "limits.memory", "cpus": "limits.cpus", "cpu": "limits.cpus", "pids": "limits.pids",
-	"disk": "limits.disk", "timeout": "limits.timeout",
-}
-
-// settingsOf are the settings of a run on dir with where each value is from. source
-// names the flag or variable of each flag that was given; profile is "" for none.
-func settingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map[string]string) ([]settings.Value, error) {
-	user, err := o.Read(dir)
-	if err != nil {
-		return nil, err
-	}
-	own, users, err := run.UserLayers(a, dir, profile)
-	if err != nil {
-		return nil, run.PlanError(a, err)
-	}
-	project, err := session.ReadProject(dir)
-	if err != nil {
-		return nil, run.PlanError(a, err)
-	}
-	options := sandbox.Options{User: user, Own: own, NoSecrets: o.Secrets.NoSecrets, MCPServers: o.Mcp.Servers}
-	if project.Settings != nil {
-		t, err := run.TrustOf(a, project)
-		if err != nil {
-			return nil, err
-		}
-		options.TrustProject = t.Standing() == trust.Trusted
-	}
-	s, err := project.Effective(options)
-	if errors.Is(err, sandbox.ErrWidens) {
-		fmt.Fprintf(a.Stderr, "sbx-devc: note: %v; it is left out here, and 'run' asks about it\n", err)
-		project.Settings = nil
-		s, err = project.Effective(options)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if s.Image == project.Choice.Name {
-		a.SayLine("note: %s", project.Choice.Why)
-	}
-	layers := []settings.Layer{{Settings: user, Origin: func(key string) string {
-		for flag, from := range source {
-			if settingsKeys[flag] == key {
-				return from
-			}
-		}
-		return "run" // what run adds by itself
-	}}}
-	if project.Settings != nil {
-		layers = append(layers, settings.Layer{
-			Settings: project.Settings.Settings.Settings, File: project.Settings, Origin: func(string) string { return "project" }})
-	}
-	return settings.Origins(s, append(layers, users...)), nil
-}
-
-func showValues(a *cli.App, values []settings.Value, origin, asJSON bool) error {
-	if asJSON {
-		return cli.PrintJSON(a.Stdout, struct {
-			SchemaVersion int              `json:"schemaVersion"`
-			Settings      []settings.Value `json:"settings"`
-		}{1, values})
-	}
-	table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	for _, v := range values {
-		line := v.Key + "\t" + v.Shown()
-		if origin {
-			line += "\t" + v.Origin
-			if v.File != "" {
-				line += " " + visible.Line(v.File)
-			}
-			if v.Line > 0 {
-				line += fmt.Sprintf(":%d", v.Line)
-			}
-		}
-		fmt.Fprintln(table, line)
-	}
-	return table.Flush()
 }
 
 func settingsPathCommand(a *cli.App) *cobra.Command {
@@ -213,21 +128,13 @@ wrong, or there is no file; 1: findings; 3: it could not be read.`,
 				return exitcode.With(exitcode.NoCheck, err)
 			}
 			file, err := session.OwnSettings(folder, "")
-			wrong := (*session.SettingsError)(nil)
-			var findings []diag.Finding
-			switch {
-			case errors.As(err, &wrong):
-				findings = wrong.Findings
-			case err != nil:
-				return exitcode.With(exitcode.NoCheck, errors.Unwrap(err))
-			case file == nil:
+			if file == nil && err == nil {
 				fmt.Fprintf(a.Stderr, "sbx-devc: you have no %s\n", folder.File(session.OwnSettingsName))
 				return nil
-			default:
-				findings = file.Findings
 			}
-			if err := diag.WriteExcerpts(a.Stdout, findings, func(name string) []byte { text, _ := os.ReadFile(name); return text }); err != nil {
-				return exitcode.With(exitcode.NoCheck, err)
+			findings, err := showFindings(a, file, err)
+			if err != nil {
+				return err
 			}
 			if diag.Worst(findings, diag.SeverityWarning) > 0 {
 				return exitcode.With(exitcode.Findings, nil)
@@ -236,4 +143,22 @@ wrong, or there is no file; 1: findings; 3: it could not be read.`,
 			return nil
 		},
 	}
+}
+
+// showFindings prints what is wrong with a file of the user's, which was read with err.
+// The error says that it could not be checked.
+func showFindings(a *cli.App, file *settings.File, err error) (findings []diag.Finding, _ error) {
+	wrong := (*session.SettingsError)(nil)
+	switch {
+	case errors.As(err, &wrong):
+		findings = wrong.Findings
+	case err != nil:
+		return nil, exitcode.With(exitcode.NoCheck, cmp.Or(errors.Unwrap(err), err))
+	default:
+		findings = file.Findings
+	}
+	if err := diag.WriteExcerpts(a.Stdout, findings, func(name string) []byte { text, _ := os.ReadFile(name); return text }); err != nil {
+		return nil, exitcode.With(exitcode.NoCheck, err)
+	}
+	return findings, nil
 }

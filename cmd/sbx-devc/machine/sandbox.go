@@ -1,4 +1,4 @@
-package user
+package machine
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/image"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/user"
 	"github.com/org/claude-sandbox/imagebuild/npm"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
@@ -110,7 +111,7 @@ func insideSandbox() bool {
 // imageHere is the image that a run of the project around the current folder takes.
 func imageHere(a *cli.App) (string, error) {
 	dir, _ := projects.RunDir(a, "")
-	values, err := settingsOf(a, run.SettingsFlags{}, "", dir, nil)
+	values, err := user.SettingsOf(a, run.SettingsFlags{}, "", dir, nil)
 	for _, v := range values {
 		if v.Key == "image" {
 			return v.Text, err

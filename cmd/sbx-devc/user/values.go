@@ -1,0 +1,98 @@
+package user
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
+	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/settings/trust"
+)
+
+// settingsKeys are the settings that run's flags stand for.
+var settingsKeys = map[string]string{
+	"network": "network.mode", "allow": "network.allow", "whitelist": "network.allow", "whitelist-file": "network.allow",
+	"preset": "network.presets", "deny": "network.deny", "private": "network.private", "env-prefix": "envPrefixes", "secret": "secrets",
+	"user-instructions": "instructions", "workspace": "workspace.mode", "no-mount": "workspace.mode", "mount": "mounts",
+	"image": "image", "memory": "limits.memory", "cpus": "limits.cpus", "cpu": "limits.cpus", "pids": "limits.pids",
+	"disk": "limits.disk", "timeout": "limits.timeout",
+}
+
+// SettingsOf are the settings of a run on dir with where each value is from. source
+// names the flag or variable of each flag that was given; profile is "" for none.
+func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map[string]string) ([]settings.Value, error) {
+	user, err := o.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	own, users, err := run.UserLayers(a, dir, profile)
+	if err != nil {
+		return nil, run.PlanError(a, err)
+	}
+	project, err := session.ReadProject(dir)
+	if err != nil {
+		return nil, run.PlanError(a, err)
+	}
+	options := sandbox.Options{User: user, Own: own, NoSecrets: o.Secrets.NoSecrets, MCPServers: o.Mcp.Servers}
+	if project.Settings != nil {
+		t, err := run.TrustOf(a, project)
+		if err != nil {
+			return nil, err
+		}
+		options.TrustProject = t.Standing() == trust.Trusted
+	}
+	s, err := project.Effective(options)
+	if errors.Is(err, sandbox.ErrWidens) {
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: %v; it is left out here, and 'run' asks about it\n", err)
+		project.Settings = nil
+		s, err = project.Effective(options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Image == project.Choice.Name {
+		a.SayLine("note: %s", project.Choice.Why)
+	}
+	layers := []settings.Layer{{Settings: user, Origin: func(key string) string {
+		for flag, from := range source {
+			if settingsKeys[flag] == key {
+				return from
+			}
+		}
+		return "run" // what run adds by itself
+	}}}
+	if project.Settings != nil {
+		layers = append(layers, settings.Layer{
+			Settings: project.Settings.Settings.Settings, File: project.Settings, Origin: func(string) string { return "project" }})
+	}
+	return settings.Origins(s, append(layers, users...)), nil
+}
+
+func showValues(a *cli.App, values []settings.Value, origin, asJSON bool) error {
+	if asJSON {
+		return cli.PrintJSON(a.Stdout, struct {
+			SchemaVersion int              `json:"schemaVersion"`
+			Settings      []settings.Value `json:"settings"`
+		}{1, values})
+	}
+	table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	for _, v := range values {
+		line := v.Key + "\t" + v.Shown()
+		if origin {
+			line += "\t" + v.Origin
+			if v.File != "" {
+				line += " " + visible.Line(v.File)
+			}
+			if v.Line > 0 {
+				line += fmt.Sprintf(":%d", v.Line)
+			}
+		}
+		fmt.Fprintln(table, line)
+	}
+	return table.Flush()
+}
