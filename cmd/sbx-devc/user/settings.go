@@ -14,7 +14,6 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/userdir"
-	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
 )
