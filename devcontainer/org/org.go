@@ -2,6 +2,7 @@ package org
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"strings"
 
@@ -37,6 +38,21 @@ func Parse(file string, src []byte) (*Policy, []diag.Finding) {
 		return nil, findings
 	}
 	return &Policy{doc}, findings
+}
+
+// Read reads the policy in a file. One that is not valid is an error: it would check
+// nothing, which must not look like a clean run.
+func Read(file string) (*Policy, error) {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	policy, findings := Parse(file, src)
+	if err := diag.FirstError(findings); err != nil {
+		return nil, diag.OrHint(fmt.Errorf("the policy is not valid: %w", err),
+			"'sbx-devc validate --help' names the page with the form of a policy")
+	}
+	return policy, nil
 }
 
 // Entries returns one of the policy's lists; none when there is no policy.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,14 +12,12 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/devcontainer"
-	"github.com/org/claude-sandbox/devcontainer/contract"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/devcontainer/manual"
 	"github.com/org/claude-sandbox/devcontainer/org"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/jsonc"
-	"github.com/org/claude-sandbox/settings"
 )
 
 type validateOptions struct {
@@ -74,15 +70,15 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 		return exitcode.With(exitcode.CheckUsage, cli.UnknownValue("fail-on", o.failOn, "error", "warning", "note"))
 	}
 	paths = projects.Paths(a, paths)
-	v := validation{App: a, sources: map[string][]byte{}}
+	var files lint.Files
 	if o.policy != "" {
-		if err := v.readPolicy(o.policy); err != nil {
+		if files.Org, err = org.Read(o.policy); err != nil {
 			return exitcode.With(exitcode.NoCheck, err)
 		}
 	}
 	unreadable := false
 	for _, path := range paths {
-		err := v.path(ctx, path)
+		err := checkPath(ctx, a, &files, path)
 		if ctx.Err() != nil {
 			return ctx.Err() // half a result would look like a whole one
 		}
@@ -93,8 +89,8 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 			errs = append(errs, cli.Problem(err))
 		}
 	}
-	diag.Sort(v.findings)
-	findings, sources := v.findings, diag.Sources(func(file string) []byte { return v.sources[file] })
+	diag.Sort(files.Findings)
+	findings, sources := files.Findings, diag.Sources(func(file string) []byte { return files.Sources[file] })
 	if o.format == "sarif" || o.format == "github" {
 		findings, sources = pathsFor(a, paths).moved(findings, sources)
 	}
@@ -104,9 +100,9 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 	for _, path := range paths {
 		projects.NoteClosed(a, path)
 	}
-	bad := diag.Worst(v.findings, limit)
+	bad := diag.Worst(files.Findings, limit)
 	fmt.Fprintf(a.Stderr, "sbx-devc: %s checked, %s, %d at %s or worse\n",
-		cli.Count(v.files, "file"), cli.Count(len(v.findings), "finding"), bad, limit)
+		cli.Count(files.Checked, "file"), cli.Count(len(files.Findings), "finding"), bad, limit)
 	switch {
 	case unreadable:
 		return exitcode.With(exitcode.NoCheck, nil)
@@ -134,40 +130,20 @@ func findingsWriter(format string, errs *[]diag.Problem) (func(io.Writer, []diag
 	return nil, cli.UnknownValue("format", format, "text", "json", "sarif", "github")
 }
 
-// validation collects what one call of validate finds.
-type validation struct {
-	*cli.App
-	findings []diag.Finding
-	files    int
-	org      *org.Policy       // nil without --policy
-	sources  map[string][]byte // of the files that were checked, for excerpts
-}
-
-// path checks everything that one argument names.
-func (v *validation) path(ctx context.Context, path string) error {
+// checkPath checks everything that one argument names.
+func checkPath(ctx context.Context, a *cli.App, files *lint.Files, path string) error {
 	if path == "-" {
-		src, err := piped(v.App)
-		if err != nil {
-			return err
+		src, err := piped(a)
+		if err == nil {
+			files.Text("-", src)
 		}
-		return v.project(devcontainer.Parse("-", src))
+		return err
 	}
-	found, err := discover(v.App, path)
+	found, err := discover(a, path)
 	if err != nil {
 		return err
 	}
-	var failed error
-	for _, file := range found {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if filepath.Base(file) == devcontainer.SettingsName {
-			failed = errors.Join(failed, v.settings(file))
-			continue
-		}
-		failed = errors.Join(failed, devcontainer.Open(file, v.project))
-	}
-	return failed
+	return files.Open(ctx, found)
 }
 
 // discover lists the files that a path names, those of the folders below among them.
@@ -190,42 +166,4 @@ func piped(a *cli.App) ([]byte, error) {
 		return nil, fmt.Errorf("reading standard input: %w", err)
 	}
 	return src, nil
-}
-
-// readPolicy reads the organisation's policy. One that is not valid checks
-// nothing, which must not look like a clean run.
-func (v *validation) readPolicy(file string) error {
-	src, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	org, findings := org.Parse(file, src)
-	if err := diag.FirstError(findings); err != nil {
-		return diag.OrHint(fmt.Errorf("the policy is not valid: %w", err), "'sbx-devc validate --help' names the page with the form of a policy")
-	}
-	v.org = org
-	return nil
-}
-
-func (v *validation) project(p *devcontainer.Project) error {
-	p.Org = v.org
-	v.findings = append(v.findings, lint.Check(p)...)
-	for _, doc := range p.Documents() {
-		v.files++
-		v.sources[doc.File] = doc.Src
-	}
-	return nil
-}
-
-// settings checks a sandbox.jsonc on its own.
-func (v *validation) settings(file string) error {
-	f, err := settings.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	doc, _ := jsonc.Parse(file, f.Source)
-	v.findings = append(v.findings, append(f.Findings, contract.IdleSettings(doc, false)...)...)
-	v.files++
-	v.sources[file] = f.Source
-	return nil
 }

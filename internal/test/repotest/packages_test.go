@@ -114,7 +114,7 @@ var allowed = map[string][]string{
 	"devcontainer":               {"devcontainer/budget", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/rights", "settings", "internal/jsonc"},
 	"devcontainer/rule":          {"devcontainer", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/pages", "devcontainer/rights", "devcontainer/schema", "devcontainer/shell", "firewall", "internal/jsonc"},
 	"devcontainer/contract":      {"devcontainer", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/rights", "devcontainer/rule", "devcontainer/shell", "firewall", "internal/jsonc", "workspace/obeyed"},
-	"devcontainer/lint":          {"devcontainer", "devcontainer/compose", "devcontainer/contract", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/pages", "devcontainer/rights", "devcontainer/rule", "devcontainer/schema", "devcontainer/shell", "internal/jsonc", "workspace/obeyed"},
+	"devcontainer/lint":          {"devcontainer", "devcontainer/compose", "devcontainer/contract", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/pages", "devcontainer/rights", "devcontainer/rule", "devcontainer/schema", "devcontainer/shell", "internal/jsonc", "settings", "workspace/obeyed"},
 	"devcontainer/manual":        {"devcontainer/lint", "devcontainer/pages", "devcontainer/rule"},
 	"devcontainer/org":           {"devcontainer/rights", "devcontainer/schema", "internal/jsonc"},
 	"devcontainer/compose":       {"devcontainer/budget", "internal/jsonc"},
