@@ -111,6 +111,10 @@ func checkEngine(f Facts) Finding {
 		found.Status, found.Hint = Missing, "it is too old: Docker 19.03 or Podman 4.3 is the least"
 	case e.Unfit != "":
 		found.Status, found.Hint = Missing, e.Unfit
+	case e.Rootless && e.Name == "Docker":
+		found.Status = Warning
+		found.Hint = "in its containers your files are root's, and the agent is not root: runs work with --workspace ro or none; " +
+			"your own Podman lets the agent write (systemctl --user start podman.socket)"
 	}
 	return found
 }

@@ -43,6 +43,8 @@ func TestFindings(t *testing.T) {
 		{"a job in a container", func(f *Facts) { f.Engine, f.EngineErr, f.CI, f.Container = nil, down, true, "Docker" }, "engine", Missing, "'container:'"},
 		{"Windows containers", func(f *Facts) { f.Engine.OS = "windows" }, "engine", Missing, "Linux containers"},
 		{"an old engine", func(f *Facts) { f.Engine.API = "1.39" }, "engine", Missing, "19.03"},
+		{"a Podman of another user", func(f *Facts) { f.Engine.Unfit = "it is of user 7" }, "engine", Missing, "of user 7"},
+		{"Docker without root", func(f *Facts) { f.Engine.Rootless = true }, "engine", Warning, "--workspace ro or none"},
 		{"no netfilter", func(f *Facts) { f.FirewallErr = errors.New("no chain") }, "firewall", Missing, "sudo modprobe -a ip_tables"},
 		{"not tried", func(f *Facts) { f.FirewallTried = false }, "firewall", Note, "sbx-devc sandbox build"},
 		{"no limits", func(f *Facts) { f.Engine.Lacks = []string{"memory", "pids"} }, "limits", Warning, "delegate"},

@@ -110,6 +110,17 @@ func awaitEngine(t *testing.T) *engine.Engine {
 func packPrograms(w io.Writer) error {
 	tw := tar.NewWriter(w)
 	done := map[string]bool{}
+	var addFolder func(dir string) error
+	addFolder = func(dir string) error { // left out, Docker would make one that nobody can search
+		if dir == "/" || done[dir] {
+			return nil
+		}
+		done[dir] = true
+		return errors.Join(addFolder(filepath.Dir(dir)), tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir[1:] + "/", Mode: 0o755}))
+	}
+	if err := addFolder("/usr/local"); err != nil {
+		return err
+	}
 	var add func(name string) error
 	add = func(name string) error {
 		if done[name] {
@@ -117,7 +128,7 @@ func packPrograms(w io.Writer) error {
 		}
 		done[name] = true
 		data, err := os.ReadFile(name)
-		if err != nil {
+		if err := errors.Join(err, addFolder(filepath.Dir(name))); err != nil {
 			return err
 		}
 		if err := tw.WriteHeader(&tar.Header{Name: name[1:], Mode: 0o755, Size: int64(len(data))}); err != nil {

