@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/detect"
@@ -38,17 +39,18 @@ func TestConfigThatCanBeExtended(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		files map[string]string
-		kind  error
+		code  int // exit code; 0 = none
 		hint  string
 	}{
-		{"Foreign", map[string]string{scaffold.ConfigPath: foreign}, nil, ""},
-		{"None", nil, scaffold.ErrMissing, "'sbx-devc init' writes one"},
-		{"Plain", map[string]string{".devcontainer.json": foreign}, scaffold.ErrRefused, "move .devcontainer.json"},
-		{"Named", map[string]string{".devcontainer/api/devcontainer.json": foreign}, scaffold.ErrRefused, "with the files that it names"},
-		{"Ours", map[string]string{scaffold.ConfigPath: foreign, ".devcontainer/sandbox.lock": "{}"}, scaffold.ErrRefused, "'sbx-devc update'"},
+		{"Foreign", map[string]string{scaffold.ConfigPath: foreign}, 0, ""},
+		{"None", nil, exitcode.NoInput, "'sbx-devc init' writes one"},
+		{"Plain", map[string]string{".devcontainer.json": foreign}, exitcode.Refused, "move .devcontainer.json"},
+		{"Named", map[string]string{".devcontainer/api/devcontainer.json": foreign}, exitcode.Refused, "with the files that it names"},
+		{"Ours", map[string]string{scaffold.ConfigPath: foreign, ".devcontainer/sandbox.lock": "{}"}, exitcode.Refused, "'sbx-devc update'"},
 	} {
 		config, err := Config(project(t, tt.files))
-		if tt.kind == nil && (err != nil || string(config) != foreign) || tt.kind != nil && (!errors.Is(err, tt.kind) || !strings.Contains(diag.HintOf(err), tt.hint)) {
+		code, _ := exitcode.Of(err, exitcode.Internal)
+		if code != tt.code || code == 0 && string(config) != foreign || !strings.Contains(diag.HintOf(err), tt.hint) {
 			t.Errorf("%s: %q, %v, hint %q", tt.name, config, err, diag.HintOf(err))
 		}
 	}
@@ -103,7 +105,7 @@ func TestExtensionThatOpensTheHostIsRefused(t *testing.T) {
 	} {
 		dir := project(t, map[string]string{scaffold.ConfigPath: config})
 		x, err := Plan(dir, []byte(config), nil, nil)
-		if err == nil && len(x.Refused) == 0 || err != nil && !errors.Is(err, scaffold.ErrRefused) {
+		if err == nil && len(x.Refused) == 0 || err != nil && !isRefused(err) {
 			t.Errorf("%s: %v, %+v", name, err, x)
 		}
 	}
@@ -112,7 +114,7 @@ func TestExtensionThatOpensTheHostIsRefused(t *testing.T) {
 func TestFolderOfAnotherFeatureIsLeftAlone(t *testing.T) {
 	theirs := templates.LocalFeatureFolder + "/devcontainer-feature.json"
 	dir := project(t, map[string]string{scaffold.ConfigPath: foreign, theirs: `{"id": "firewall", "entrypoint": "/theirs.sh"}`})
-	if _, err := Plan(dir, []byte(foreign), nil, nil); !errors.Is(err, scaffold.ErrRefused) {
+	if _, err := Plan(dir, []byte(foreign), nil, nil); !isRefused(err) {
 		t.Error(err)
 	}
 }
@@ -133,4 +135,9 @@ func TestPresets(t *testing.T) {
 	if want := []string{"anthropic", "github", "vscode", "npm"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
+}
+
+func isRefused(err error) bool {
+	code, _ := exitcode.Of(err, exitcode.Internal)
+	return code == exitcode.Refused
 }

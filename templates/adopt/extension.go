@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/features"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/detect"
 	"github.com/org/claude-sandbox/templates/lock"
@@ -19,7 +20,7 @@ import (
 )
 
 // Config returns the configuration of a dev container that can get the Feature.
-// The error's kind is scaffold.ErrMissing or scaffold.ErrRefused.
+// The error carries exitcode.NoInput or exitcode.Refused.
 func Config(dir scaffold.Folder) ([]byte, error) {
 	config := dir.Read(scaffold.ConfigPath)
 	if config == nil {
@@ -30,7 +31,7 @@ func Config(dir scaffold.Folder) ([]byte, error) {
 		if named, _ := filepath.Glob(filepath.Join(string(dir), ".devcontainer", "*", "devcontainer.json")); len(named) > 0 {
 			return nil, refused(diag.WithHint(err, "move %s to %s first, with the files that it names", named[0], scaffold.ConfigPath))
 		}
-		return nil, scaffold.Failure(scaffold.ErrMissing, diag.WithHint(err, "'sbx-devc init' writes one"))
+		return nil, exitcode.With(exitcode.NoInput, diag.WithHint(err, "'sbx-devc init' writes one"))
 	}
 	if dir.Read(lock.Path) != nil {
 		err := fmt.Errorf("%s: 'sbx-devc init' wrote this dev container, and its image raises the firewall itself", dir)
@@ -40,7 +41,7 @@ func Config(dir scaffold.Folder) ([]byte, error) {
 	return config, nil
 }
 
-func refused(err error) error { return scaffold.Failure(scaffold.ErrRefused, err) }
+func refused(err error) error { return exitcode.With(exitcode.Refused, err) }
 
 // Presets returns those that an extended dev container gets: what Claude Code, git
 // and editors need, and more.
@@ -92,7 +93,7 @@ type Extension struct {
 
 // Plan plans what a dev container gets; config is its configuration now, and
 // presets and allow are the options of a Feature that it does not have yet. The
-// kind of an error is scaffold.ErrRefused, unless this program is the reason.
+// error carries exitcode.Refused, unless this program is the reason.
 func Plan(dir scaffold.Folder, config []byte, presets, allow []string) (*Extension, error) {
 	x := &Extension{Dir: dir}
 	var err error

@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates/detect"
 	"github.com/org/claude-sandbox/templates/lock"
@@ -34,7 +35,7 @@ type Request struct {
 
 // Choose joins a request with what the project speaks for, and decides what to
 // write. The request wins; of the project only the template, the images of languages
-// and well-known presets count, never a host. Errors are of kind ErrUsage. It is pure.
+// and well-known presets count, never a host. Errors carry exitcode.Usage. It is pure.
 func Choose(r Request, report detect.Report) (lock.Input, error) {
 	c := lock.Input{Template: r.Template, Options: map[string]string{}, Tools: slices.Clone(r.Tools), Presets: slices.Clone(r.Presets),
 		Allow: slices.Clone(r.Allow), Workflow: r.Workflow}
@@ -88,17 +89,17 @@ func (r Request) topology(c *lock.Input) error {
 	case "":
 	case settings.TopologySingle:
 		if r.Template == strictTemplate {
-			return Failure(ErrUsage, diag.WithHint(errors.New("--topology single: the template "+strictTemplate+" has two containers"),
+			return exitcode.With(exitcode.Usage, diag.WithHint(errors.New("--topology single: the template "+strictTemplate+" has two containers"),
 				"choose another --template"))
 		}
 	case settings.TopologySidecar:
 		if r.Template != "" && r.Template != strictTemplate {
-			return Failure(ErrUsage, diag.WithHint(fmt.Errorf("--topology sidecar: the template %s has one container", r.Template),
+			return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("--topology sidecar: the template %s has one container", r.Template),
 				"only %s has two", strictTemplate))
 		}
 		c.Template = strictTemplate
 	default:
-		return Failure(ErrUsage, diag.WithHint(fmt.Errorf("unknown --topology %q", r.Topology), "accepted: single, sidecar"))
+		return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("unknown --topology %q", r.Topology), "accepted: single, sidecar"))
 	}
 	return nil
 }
@@ -107,24 +108,24 @@ func (r Request) topology(c *lock.Input) error {
 func (r Request) entries() error {
 	for _, entry := range slices.Concat(r.Presets, r.Allow) {
 		if strings.HasPrefix(entry, "@") {
-			return Failure(ErrUsage, diag.WithHint(fmt.Errorf("%q: init takes entries, not list files", entry),
+			return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("%q: init takes entries, not list files", entry),
 				"write it into sandbox.jsonc afterwards"))
 		}
 	}
 	if bad := firewall.Validate(firewall.Network{Presets: r.Presets, Allow: r.Allow}); len(bad) > 0 {
 		flag := map[string]string{"presets": "--preset", "allow": "--allow"}[bad[0].List]
-		return Failure(ErrUsage, diag.WithHint(fmt.Errorf("%s: %s", flag, bad[0].Message), "%s", bad[0].Hint))
+		return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("%s: %s", flag, bad[0].Message), "%s", bad[0].Hint))
 	}
 	return nil
 }
 
 // SetOptions sets the options of a template that pairs KEY=VALUE name. The error
-// is of kind ErrUsage.
+// carries exitcode.Usage.
 func SetOptions(to map[string]string, pairs []string) error {
 	for _, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok {
-			return Failure(ErrUsage, diag.WithHint(fmt.Errorf("--option %s has no value", pair), "write --option KEY=VALUE"))
+			return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("--option %s has no value", pair), "write --option KEY=VALUE"))
 		}
 		to[key] = value
 	}

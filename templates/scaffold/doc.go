@@ -12,7 +12,6 @@
 //
 // Nothing is written through a symbolic link, and a file that is one counts as not
 // there. Nothing is written that validate would refuse, or that brings an error
-// into a dev container which it does not have. An error says by its kind
-// (ErrUsage, ErrMissing, ErrRefused, ErrWrite) whose it is; every other is a
-// defect of this program.
+// into a dev container which it does not have. An error carries the exit
+// code that says whose it is; one without is a defect of this program.
 package scaffold

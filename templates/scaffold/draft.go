@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
@@ -34,12 +35,12 @@ type Draft struct {
 // New looks at the folder and makes the dev container for it. What it returns has
 // been validated, and none of its files would be written through a link.
 // overwrite says whether a .devcontainer.json may get another dev container next
-// to it. The error's kind is ErrUsage for options that a template refuses or that
-// make the result invalid, ErrMissing and ErrRefused for the folder's state.
+// to it. The error carries exitcode.Usage for options that a template refuses or that
+// make the result invalid, NoInput and Refused for the folder's state.
 func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 	seen, err := templates.Observe(string(dir))
 	if err != nil {
-		return nil, Failure(ErrRefused, err)
+		return nil, exitcode.With(exitcode.Refused, err)
 	}
 	in.Facts = seen.Facts
 	var accepted *settings.Accepted
@@ -48,7 +49,7 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 		if seen.GitFile {
 			err := fmt.Errorf("%s cannot be cloned: its .git is a file (a linked worktree or a submodule), "+
 				"and the repository that it names stays outside", dir)
-			return nil, Failure(ErrMissing, diag.WithHint(err, "make a clone of its own with 'git clone', or use --topology single"))
+			return nil, exitcode.With(exitcode.NoInput, diag.WithHint(err, "make a clone of its own with 'git clone', or use --topology single"))
 		}
 		seen = templates.Observation{} // nothing of the project is mounted writable
 		in.Facts = seen.Facts
@@ -69,7 +70,7 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 	}
 	if dir.Read(plainPath) != nil && !overwrite {
 		err := fmt.Errorf("%s: %s %w", dir, plainPath, templates.ErrExists)
-		return nil, Failure(ErrRefused, diag.WithHint(err, "move it to %s and use --extend, or write another next to it with --force",
+		return nil, exitcode.With(exitcode.Refused, diag.WithHint(err, "move it to %s and use --extend, or write another next to it with --force",
 			ConfigPath))
 	}
 	return &Draft{dir, files, seen, accepted, taken}, nil
@@ -115,9 +116,9 @@ func inTheWay(dir Folder, files []templates.File) ([]string, error) {
 	case err == nil:
 		return existing, nil
 	case errors.Is(err, fs.ErrPermission):
-		return nil, Failure(ErrWrite, fmt.Errorf("writing into %s: %w", dir, err))
+		return nil, exitcode.With(exitcode.CantWrite, fmt.Errorf("writing into %s: %w", dir, err))
 	}
-	return nil, Failure(ErrRefused, err)
+	return nil, exitcode.With(exitcode.Refused, err)
 }
 
 // Refused is the error with which Write would refuse files that are there in another
@@ -132,12 +133,12 @@ func (d *Draft) Refused() error {
 	if keep := d.Dir.KeepHint(); keep != "" {
 		hint += "; " + keep
 	}
-	return Failure(ErrRefused, diag.WithHint(err, "%s", hint))
+	return exitcode.With(exitcode.Refused, diag.WithHint(err, "%s", hint))
 }
 
 // Write writes the draft, all of it or nothing, and returns the files that were
 // not there in this form, and sentences about the result. Without overwrite a file
-// that is there in another form is an error of kind ErrRefused.
+// that is there in another form is an error with exitcode.Refused.
 func (d *Draft) Write(overwrite bool) (written []templates.File, notes []string, err error) {
 	written = d.Dir.Changed(d.Files)
 	existing, err := inTheWay(d.Dir, written)
@@ -188,7 +189,7 @@ func (d *Draft) dropped(written []templates.File) (notes []string) {
 func render(in lock.Input) ([]templates.File, error) {
 	l, files, err := lock.New(in, carried.Sums())
 	if errors.Is(err, templates.ErrOption) || errors.Is(err, templates.ErrUnknown) {
-		return nil, Failure(ErrUsage, err)
+		return nil, exitcode.With(exitcode.Usage, err)
 	}
 	if err != nil {
 		return nil, err
@@ -215,7 +216,7 @@ func check(files []templates.File, git, chosen bool) (*settings.Accepted, error)
 		}
 		err := fmt.Errorf("the rendered %s is not valid: line %d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
 		if chosen {
-			return nil, Failure(ErrUsage, diag.WithHint(err, "nothing was written; an --option makes it so. %s", f.Hint))
+			return nil, exitcode.With(exitcode.Usage, diag.WithHint(err, "nothing was written; an --option makes it so. %s", f.Hint))
 		}
 		return nil, diag.WithHint(err, "nothing was written; this is a defect of the template")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/workspace/obeyed"
@@ -21,28 +22,6 @@ const ConfigPath = ".devcontainer/devcontainer.json"
 
 // plainPath is the other place that editors look at.
 const plainPath = ".devcontainer.json"
-
-// The kinds of errors. An error has one of them in addition to its text.
-var (
-	ErrUsage   = errors.New("wrong usage")
-	ErrMissing = errors.New("nothing to work on")
-	ErrRefused = errors.New("refused")
-	ErrWrite   = errors.New("cannot be written")
-)
-
-// failure is an error with its kind, which adds nothing to the text.
-type failure struct{ kind, err error }
-
-func (f *failure) Error() string   { return f.err.Error() }
-func (f *failure) Unwrap() []error { return []error{f.err, f.kind} }
-
-// Failure gives err a kind; nil stays nil.
-func Failure(kind, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &failure{kind, err}
-}
 
 // Folder is a project's folder. Paths below it are slash-separated.
 type Folder string
@@ -159,8 +138,9 @@ func (d Folder) MakeFolders(seen templates.Observation) (notes []string, undo fu
 }
 
 // Write writes the files and makes the folders that their mounts need: all of it
-// or nothing. notes says what was made. The kind of an error is ErrRefused for
-// files that are in the way and are not to be overwritten, and else ErrWrite.
+// or nothing. notes says what was made. An error carries
+// exitcode.Refused for files that are in the way and are not to be overwritten, and else
+// exitcode.CantWrite.
 func (d Folder) Write(seen templates.Observation, files []templates.File, overwrite bool) (notes []string, err error) {
 	notes, undo, err := d.MakeFolders(seen)
 	if err == nil {
@@ -172,9 +152,9 @@ func (d Folder) Write(seen templates.Observation, files []templates.File, overwr
 	case err == nil:
 		return notes, nil
 	case errors.Is(err, templates.ErrExists):
-		return nil, Failure(ErrRefused, err)
+		return nil, exitcode.With(exitcode.Refused, err)
 	}
-	return nil, Failure(ErrWrite, fmt.Errorf("writing into %s: %w", d, err))
+	return nil, exitcode.With(exitcode.CantWrite, fmt.Errorf("writing into %s: %w", d, err))
 }
 
 // EmptyFolders lists the folders that MakeFolders or a run made, as long as they are empty.
@@ -200,7 +180,7 @@ func (d Folder) EmptyFolders() (empty []string) {
 func (d Folder) RemoveFolders() (removed []string, err error) {
 	for _, p := range d.EmptyFolders() {
 		if err := os.Remove(filepath.Join(string(d), p)); err != nil {
-			return removed, Failure(ErrWrite, fmt.Errorf("removing the empty folder: %w", err))
+			return removed, exitcode.With(exitcode.CantWrite, fmt.Errorf("removing the empty folder: %w", err))
 		}
 		removed = append(removed, p)
 	}

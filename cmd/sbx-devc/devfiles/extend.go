@@ -21,11 +21,11 @@ import (
 func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, dir scaffold.Folder, report detect.Report) error {
 	in, err := scaffold.Choose(o.Request, report)
 	if err != nil {
-		return initError(err)
+		return err
 	}
 	config, err := adopt.Config(dir)
 	if err != nil {
-		return initError(err)
+		return err
 	}
 	if lacks := templates.FirewallLacks(config, o.Presets, o.Allow); len(lacks) > 0 {
 		err := fmt.Errorf("%s has the firewall already, without %s", dir.Path(scaffold.ConfigPath), strings.Join(lacks, ", "))
@@ -41,14 +41,14 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
 	a.Say(scaffold.Reasons(report, in))
 	x, err := adopt.Plan(dir, config, in.Presets, in.Allow)
 	if err != nil {
-		return initError(err)
+		return err
 	}
 	if len(x.Refused) == 0 && !templates.Extended(config) && to != nil {
 		if in, err = askHosts(ctx, to, report, in); err != nil {
 			return err
 		}
 		if x, err = adopt.Plan(dir, config, in.Presets, in.Allow); err != nil {
-			return initError(err)
+			return err
 		}
 	}
 	if o.dryRun {
@@ -67,7 +67,7 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
 		return nil
 	}
 	if err := writeExtension(a, x); err != nil {
-		return initError(err)
+		return err
 	}
 	fmt.Fprint(a.Stderr, `sbx-devc: next:
   sbx-devc validate                     what else opens it

@@ -2,7 +2,6 @@ package devfiles
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,13 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
-	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/ask"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/templates"
@@ -77,7 +73,11 @@ unless the code is 0.`,
   sbx-devc init --extend --dry-run`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return create(cmd.Context(), a, o, scaffold.Folder(append(args, ".")[0]))
+			err := create(cmd.Context(), a, o, scaffold.Folder(append(args, ".")[0]))
+			if err != nil {
+				err = exitcode.With(exitcode.Of(err, exitcode.Internal))
+			}
+			return err
 		},
 	}
 	f := cmd.Flags()
@@ -136,7 +136,7 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 	}
 	in, err := scaffold.Choose(o.Request, report)
 	if err != nil {
-		return initError(err)
+		return err
 	}
 	if to != nil {
 		a.Say(scaffold.Reasons(report, in))
@@ -146,11 +146,11 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 	}
 	draft, err := scaffold.New(dir, in, o.force)
 	if err != nil {
-		return initError(err)
+		return err
 	}
 	if !o.dryRun && !o.force { // before anything is proposed that is not going to be written
 		if err := draft.Refused(); err != nil {
-			return initError(err)
+			return err
 		}
 	}
 	if to == nil {
@@ -174,7 +174,7 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 	}
 	written, notes, err := draft.Write(o.force)
 	if err != nil {
-		return initError(err)
+		return err
 	}
 	if len(written) == 0 {
 		fmt.Fprintln(a.Stderr, "sbx-devc: nothing to write: the files are there as they would be written")
@@ -196,35 +196,4 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 In another clone 'sbx-devc run' asks once whether to take this; before 'devcontainer up' comes 'sbx-devc image load'.
 `+endsContainer)
 	return nil
-}
-
-// loadInit puts the image that holds sbx-init into the engine, where the Dockerfile
-// takes it from. Without an engine the files are good, too.
-func loadInit(ctx context.Context, a *cli.App) {
-	err := connect.Engine(ctx, func(e *engine.Engine) error {
-		_, err := imagebuild.LoadInit(ctx, e)
-		return err
-	})
-	if err != nil {
-		fmt.Fprintln(a.Stderr,
-			"sbx-devc: note: sbx-init could not be put into a container engine; 'sbx-devc image load' says why, and comes before the first build")
-	}
-}
-
-// endsContainer says what ends a running dev container, before it happens.
-const endsContainer = "sbx-devc: note: 'git config', 'git remote add' or 'git push -u' on this machine ends the running container: " +
-	"use git inside, or stop it first\n"
-
-// initError gives an error of the packages that write dev containers init's exit
-// code.
-func initError(err error) error {
-	for kind, code := range map[error]int{
-		scaffold.ErrUsage: exitcode.Usage, scaffold.ErrMissing: exitcode.NoInput, scaffold.ErrRefused: exitcode.Refused,
-		scaffold.ErrWrite: exitcode.CantWrite,
-	} {
-		if errors.Is(err, kind) {
-			return exitcode.With(code, err)
-		}
-	}
-	return exitcode.With(exitcode.Internal, err)
 }

@@ -2,12 +2,16 @@ package devfiles
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path"
 
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
+	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
@@ -57,3 +61,20 @@ func showFiles(a *cli.App, dir scaffold.Folder, files []templates.File, changed 
 	fmt.Fprintln(a.Stderr, "sbx-devc: dry run, nothing was written")
 	return err
 }
+
+// loadInit puts the image that holds sbx-init into the engine, where the Dockerfile
+// takes it from. Without an engine the files are good, too.
+func loadInit(ctx context.Context, a *cli.App) {
+	err := connect.Engine(ctx, func(e *engine.Engine) error {
+		_, err := imagebuild.LoadInit(ctx, e)
+		return err
+	})
+	if err != nil {
+		fmt.Fprintln(a.Stderr,
+			"sbx-devc: note: sbx-init could not be put into a container engine; 'sbx-devc image load' says why, and comes before the first build")
+	}
+}
+
+// endsContainer says what ends a running dev container, before it happens.
+const endsContainer = "sbx-devc: note: 'git config', 'git remote add' or 'git push -u' on this machine ends the running container: " +
+	"use git inside, or stop it first\n"

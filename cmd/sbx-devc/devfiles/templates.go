@@ -1,25 +1,22 @@
 package devfiles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/carried"
-	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/publish"
@@ -130,25 +127,12 @@ bytes. The written files are printed.`,
 		Example: "  sbx-devc templates pack out",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			ts, fs, err := publish.Collections()
+			files, err := publish.WriteAll(args[0])
 			if err != nil {
 				return exitcode.With(exitcode.Internal, err)
 			}
-			for i, artifacts := range [][]publish.Artifact{ts, fs} {
-				dir := filepath.Join(args[0], []string{"templates", "features"}[i])
-				if err := os.MkdirAll(dir, 0o755); err != nil {
-					return exitcode.With(exitcode.Internal, err)
-				}
-				var files []templates.File
-				for _, artifact := range artifacts {
-					files = append(files, templates.File{Path: artifact.File, Content: artifact.Layer})
-				}
-				if err := templates.WriteFiles(dir, files, true); err != nil {
-					return exitcode.With(exitcode.Internal, fmt.Errorf("writing into %s: %w", dir, err))
-				}
-				for _, f := range files {
-					fmt.Fprintln(a.Stdout, filepath.Join(dir, f.Path))
-				}
+			for _, file := range files {
+				fmt.Fprintln(a.Stdout, file)
 			}
 			return nil
 		},
@@ -175,11 +159,8 @@ another content; 78: the registry does not accept the credentials.`,
 		Example: "  sbx-devc templates push ghcr.io/me/templates --features ghcr.io/me/features",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, namespace := range []string{args[0], featureSpace} {
-				if _, err := name.NewRepository(namespace + "/x"); err != nil && namespace != "" {
-					return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("%q is no namespace: %w", namespace, err),
-						"write it as REGISTRY/NAME, for example ghcr.io/me/templates"))
-				}
+			if err := cmp.Or(publish.CheckNamespace(args[0]), publish.CheckNamespace(featureSpace)); err != nil {
+				return exitcode.With(exitcode.Usage, err)
 			}
 			ts, fs, err := publish.Collections()
 			if errors.Is(err, carried.ErrNotCarried) && featureSpace == "" {

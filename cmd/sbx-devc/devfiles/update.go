@@ -78,10 +78,10 @@ func update(a *cli.App, o updateOptions, dir scaffold.Folder) error {
 		return exitcode.With(exitcode.NoCheck, err)
 	}
 	u, err := d.Update(scaffold.Wish{Options: o.options, Prefer: prefer, Rescan: o.rescan, Check: o.check})
-	switch {
-	case errors.Is(err, scaffold.ErrUsage):
-		return exitcode.With(exitcode.CheckUsage, err)
-	case err != nil:
+	if code, err := exitcode.Of(err, exitcode.NoCheck); err != nil {
+		if code == exitcode.Usage {
+			return exitcode.With(exitcode.CheckUsage, err)
+		}
 		return exitcode.With(exitcode.NoCheck, err)
 	}
 	sayNotes(a, append(u.Notes, u.Seen.Notes...))
