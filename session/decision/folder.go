@@ -3,14 +3,15 @@ package decision
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/sparsefile"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/session/review"
 	"github.com/org/claude-sandbox/workspace/obeyed"
@@ -153,7 +154,7 @@ func (s *settler) copyFile(rel string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	if _, err = io.Copy(to, from); err != nil || uid < 0 {
+	if _, err = sparsefile.Copy(to, from, math.MaxInt64-1); err != nil || uid < 0 {
 		return err
 	}
 	return to.Chown(uid, gid)

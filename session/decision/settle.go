@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/sparsefile"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/session/review"
 	"github.com/org/claude-sandbox/session/runs"
@@ -417,12 +419,8 @@ func (s *settler) write(st *step, temporary string, uid, gid int) (err error) {
 			return err
 		}
 		defer from.Close()
-		h := sha256.New()
-		if _, err := io.Copy(io.MultiWriter(f, h), from); err != nil {
+		if err := copyResult(f, from, st.want.sum); err != nil {
 			return err
-		}
-		if st.want.sum != "" && hex.EncodeToString(h.Sum(nil)) != st.want.sum {
-			return ErrChanged
 		}
 	}
 	if uid >= 0 {
@@ -431,6 +429,23 @@ func (s *settler) write(st *step, temporary string, uid, gid int) (err error) {
 		}
 	}
 	return f.Chmod(permissions(st.want.state))
+}
+
+// copyResult copies a file as the run left it, with its holes where it is too large to have
+// a sum. sum is its SHA-256, "" = none.
+func copyResult(to, from *os.File, sum string) error {
+	if sum == "" {
+		_, err := sparsefile.Copy(to, from, math.MaxInt64-1)
+		return err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(to, h), from); err != nil {
+		return err
+	}
+	if hex.EncodeToString(h.Sum(nil)) != sum {
+		return ErrChanged
+	}
+	return nil
 }
 
 // holds errs with ErrChanged when a path does not hold what it should.

@@ -9,8 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/redact"
@@ -380,6 +382,24 @@ func TestAttackSetuidIsNotTaken(t *testing.T) {
 	info, err := os.Stat(filepath.Join(r.work.Project, "new/deep/file"))
 	if err != nil || info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
 		t.Error(info.Mode(), err)
+	}
+}
+
+// Attack: a file of the copy says that it is large and takes no room. Taking it, alone or
+// in a folder of very many files, fills the user's disk.
+func TestAttackAFileWithHolesFillsTheDisk(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells where holes are")
+	}
+	r := tryWith(t, true, `truncate -s 64M sparse.bin; mkdir many; for i in $(seq 1100); do echo $i >many/$i.txt; done; truncate -s 64M many/sparse.bin`)
+	if failed := settle(t, r, all); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	for _, rel := range []string{"sparse.bin", "many/sparse.bin"} {
+		var stat syscall.Stat_t
+		if err := syscall.Stat(filepath.Join(r.work.Project, rel), &stat); err != nil || stat.Size != 64<<20 || stat.Blocks*512 > 1<<20 {
+			t.Errorf("%s takes %d bytes of the disk: %v", rel, stat.Blocks*512, err)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/sparsefile"
 )
 
 // Bounds of a copy. A project is copied for each run.
@@ -152,7 +153,7 @@ func (c *copier) file(name string, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(out, io.LimitReader(in, c.bytes+1))
+	n, err := sparsefile.Copy(out, in, c.bytes)
 	c.bytes -= n
 	return errors.Join(err, out.Close())
 }
