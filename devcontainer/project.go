@@ -141,7 +141,7 @@ func (p *Project) understand() {
 	if root.Member("dockerFile") != nil || root.Member("build").Member("dockerfile") != nil {
 		p.BuildArgs = rights.ImageOptions.Parse(root.Member("build").Member("options"))
 	}
-	s := rights.Sources{Config: p.Config, ByCompose: p.byCompose(), Args: p.RunArgs, Build: p.BuildArgs, Budget: p.work,
+	s := rights.Sources{Config: p.Config, ByCompose: p.ByCompose(), Args: p.RunArgs, Build: p.BuildArgs, Budget: p.work,
 		Metadata: p.FeatureMetadata}
 	if p.Composed != nil {
 		s.Compose, s.Service = p.Composed.Project, p.Composed.Service
@@ -187,9 +187,9 @@ func (p *Project) readMetadata(id string) *jsonc.Document {
 	return doc
 }
 
-// byCompose reports whether Compose starts the container: an image or a
+// ByCompose reports whether Compose starts the container: an image or a
 // Dockerfile next to it wins.
-func (p *Project) byCompose() bool {
+func (p *Project) ByCompose() bool {
 	root := p.Object()
 	return root.Member("dockerComposeFile") != nil && root.Member("image") == nil && root.Member("dockerFile") == nil &&
 		root.Member("build").Member("dockerfile") == nil
@@ -198,7 +198,7 @@ func (p *Project) byCompose() bool {
 // EngineOnly returns a property that becomes an option of the engine's command
 // line; nil with Compose, where it does nothing.
 func (p *Project) EngineOnly(name string) *jsonc.Node {
-	if p.byCompose() {
+	if p.ByCompose() {
 		return nil
 	}
 	return p.Object().Member(name)

@@ -34,12 +34,6 @@ const (
 	BuildName    = "docker-compose.devcontainer.build.yml"
 )
 
-// isCompose reports whether Compose starts the container: a Dockerfile or an
-// image next to it wins.
-func (r *resolver) isCompose(config Object) bool {
-	return config.Has("dockerComposeFile") && !r.builds(config) && !config.Has("image")
-}
-
 // composeFiles reads the Compose files as they are on this host, and says
 // which of them are missing.
 func (r *resolver) composeFiles(config Object) {

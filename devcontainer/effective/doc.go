@@ -7,6 +7,11 @@
 //	          Features, in order ───┼─ substitute ─ merge ─> Result ─> docker run
 //	          devcontainer.json ────┘
 //
+// The list of package rights is no input: it has every place where a right is written,
+// and variables as they are written; here one value wins, variables have the host's
+// values, and names and order of all properties count. A test holds that each right that
+// is shown here is in that list.
+//
 // It talks to nobody. What only an engine or a registry knows, the caller looks
 // up through Options; what nobody could tell is listed in Result.Unknown, and
 // the rest is still merged. Facts are those of the reference CLI, with which a

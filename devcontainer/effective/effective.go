@@ -85,7 +85,7 @@ func Compute(p *devcontainer.Project, options Options) (*Result, error) {
 		mount, _ = config.object.Get("workspaceMount").(string)
 	}
 
-	if r.isCompose(config.object) {
+	if r.project.ByCompose() {
 		r.composeFiles(config.object)
 	}
 	image, entries := r.image(config.object, raw)
@@ -99,7 +99,7 @@ func Compute(p *devcontainer.Project, options Options) (*Result, error) {
 	picked.object = pick(config.object, fromConfig)
 	entries = slices.DeleteFunc(append(entries, picked), func(e entry) bool { return len(e.object) == 0 })
 	result.Configuration, result.Origins = merge(config, entries)
-	if r.isCompose(config.object) {
+	if r.project.ByCompose() {
 		result.Compose = r.compose(config.object, result, image)
 	} else {
 		result.Run = r.run(config.object, result, image)
@@ -206,9 +206,9 @@ func (r *resolver) image(config, raw Object) (Image, []entry) {
 		r.unknown("image %s: %v", name, err)
 		return Image{}, nil
 	}
-	entries, err := r.label("image "+name, image.Labels["devcontainer.metadata"])
+	entries, err := r.label("image "+name, image.Labels[rights.MetadataLabel])
 	if err != nil {
-		r.unknown("image %s: its label devcontainer.metadata is not well formed, and ignored", name)
+		r.unknown("image %s: its label %s is not well formed, and ignored", name, rights.MetadataLabel)
 	}
 	return image, entries
 }
@@ -236,7 +236,7 @@ func (r *resolver) imageElsewhere(raw Object) string {
 	e := &resolver{project: r.project, options: Options{Host: host}, work: r.work}
 	e.sub = &substituter{host: host, container: r.sub.container, work: r.work}
 	config := e.sub.value(raw).(Object)
-	if e.isCompose(config) {
+	if e.project.ByCompose() {
 		e.composeFiles(config)
 	}
 	return e.startImage(config)

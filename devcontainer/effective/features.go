@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -83,8 +85,6 @@ func resource(id string) string {
 	}
 	return id
 }
-
-func isLocal(id string) bool { return strings.HasPrefix(id, "./") || strings.HasPrefix(id, "../") }
 
 // maxFeatures bounds those that are looked up: metadata comes from registries,
 // and each may name others that it depends on.
@@ -172,8 +172,8 @@ func (r *resolver) rounds(left []*feature) []*feature {
 
 // satisfies reports whether f is what installsAfter or the override means.
 func (r *resolver) satisfies(f *feature, id string) bool {
-	if isLocal(id) || f.local() {
-		return isLocal(id) && f.local() && f.path == path.Join(r.project.Dir, id)
+	if rights.IsLocal(id) || f.local() {
+		return rights.IsLocal(id) && f.local() && f.path == path.Join(r.project.Dir, id)
 	}
 	return resource(f.id) == resource(id) || slices.ContainsFunc(f.aliases, func(alias string) bool {
 		return path.Join(path.Dir(resource(f.id)), alias) == resource(id)
@@ -251,13 +251,13 @@ func collate(a, b string) int {
 func (r *resolver) metadata(f *feature) bool {
 	name, src := "", []byte(nil)
 	switch {
-	case isLocal(f.id):
+	case rights.IsLocal(f.id):
 		folder, ok := r.project.Path(f.id)
 		if !ok || r.project.Tree == nil {
 			r.unknown("Feature %s lies outside the project", f.id)
 			return false
 		}
-		f.path, name = folder, path.Join(folder, "devcontainer-feature.json")
+		f.path, name = folder, path.Join(folder, devcontainer.FeatureName)
 		text, err := r.project.Tree.Read(name)
 		if err != nil {
 			r.unknown("Feature %s: there is no %s", f.id, name)

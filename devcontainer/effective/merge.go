@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -70,14 +71,13 @@ func (e entry) members(pointer string) func(name string) Origin {
 // Properties of a devcontainer.json and of a Feature that are merged; the order
 // is that of the reference implementation.
 var (
-	hooks      = []string{"onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand"}
-	fromConfig = append(slices.Clone(hooks), "waitFor", "customizations", "mounts", "containerEnv", "containerUser", "init",
+	fromConfig = append(slices.Clone(rights.Hooks), "waitFor", "customizations", "mounts", "containerEnv", "containerUser", "init",
 		"privileged", "capAdd",
 		"securityOpt", "remoteUser", "userEnvProbe", "remoteEnv", "overrideCommand", "portsAttributes", "otherPortsAttributes", "forwardPorts",
 		"shutdownAction", "updateRemoteUserUID", "hostRequirements")
-	fromFeature = append(slices.Clone(hooks), "init", "privileged", "capAdd", "securityOpt", "entrypoint", "mounts", "customizations")
+	fromFeature = append(slices.Clone(rights.Hooks), "init", "privileged", "capAdd", "securityOpt", "entrypoint", "mounts", "customizations")
 	// replaced are the properties of the file whose place others take.
-	replaced = append(slices.Clone(hooks), "customizations", "entrypoint", "shutdownAction")
+	replaced = append(slices.Clone(rights.Hooks), "customizations", "entrypoint", "shutdownAction")
 )
 
 // pick leaves only the named properties.
@@ -115,7 +115,7 @@ func merge(config entry, entries []entry) (Object, map[string][]Origin) {
 	m.collect("entrypoint", "entrypoints", true)
 	m.mounts()
 	m.customizations()
-	for _, hook := range hooks {
+	for _, hook := range rights.Hooks {
 		m.collect(hook, hook+"s", false)
 	}
 	for _, name := range []string{"waitFor", "remoteUser", "containerUser", "userEnvProbe", "otherPortsAttributes", "shutdownAction"} {
