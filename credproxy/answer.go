@@ -192,6 +192,9 @@ func (a *answerReader) keepStructured() {
 	}
 }
 
+// bytesPerToken is less than the tokens of an answer have.
+const bytesPerToken = 3
+
 // close reads what is left when nothing more comes, and returns the answer. One
 // that was cut has no Stop; its tokens are spent all the same, and the upstream
 // may not have said how many: then its cost is estimated, with four bytes for a
@@ -219,7 +222,7 @@ func (a *answerReader) close() Answer {
 	if estimated.Input+estimated.CacheRead+estimated.CacheWrite == 0 {
 		estimated.Input = int64(a.size / 4)
 	}
-	estimated.Output = max(estimated.Output, int64(a.produced/3))
+	estimated.Output = max(estimated.Output, int64(a.produced/bytesPerToken))
 	a.charge(a.counted, priceOf(a.model).costUSD(estimated))
 	return Answer{}
 }

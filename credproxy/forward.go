@@ -7,9 +7,11 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/apierror"
@@ -135,10 +137,16 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, ask
 	if t != nil {
 		defer func() { t.end(answered) }()
 	}
-	resp, err := p.transport.RoundTrip(p.outgoing(r, body))
+	var sent atomic.Bool
+	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) { sent.Store(info.Err == nil) }}
+	out, start := p.outgoing(r, body), time.Now()
+	resp, err := p.transport.RoundTrip(out.WithContext(httptrace.WithClientTrace(out.Context(), trace)))
 	if err != nil {
 		if r.Context().Err() != nil {
 			entry.Refused = "the client left"
+			if answered = sent.Load(); answered && t != nil { // the model may be at work
+				p.chargeUnseen(asked, t, time.Since(start))
+			}
 			panic(http.ErrAbortHandler)
 		}
 		entry.Unreachable = true
@@ -165,6 +173,18 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, ask
 		// The client must not take it for whole.
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// modelSpeed is more than models write, in tokens a second.
+const modelSpeed = 200
+
+// chargeUnseen counts an answer of which nothing came before its client left, after some
+// time.
+func (p *Proxy) chargeUnseen(asked request, t *turn, after time.Duration) {
+	answer := &answerReader{meter: &p.usage, model: asked.model, size: asked.size}
+	answer.count(wireUsage{})
+	answer.produced = int(after.Seconds() * modelSpeed * bytesPerToken)
+	t.said(answer.close())
 }
 
 // fail answers for an upstream that gave no usable answer.

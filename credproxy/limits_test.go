@@ -1,11 +1,15 @@
 package credproxy
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,6 +98,73 @@ func TestAnAnswerThatTheClientLeavesCostsWhatItMustHaveCost(t *testing.T) {
 	f.front.Close()
 	// A thousand tokens each way, at 4 and 20 US dollars for a million.
 	if usd := f.proxy.CostUSD(); usd < 0.02 || usd > 0.03 {
+		t.Errorf("it cost %g US dollars", usd)
+	}
+}
+
+// Attack: the client hangs up before the answer begins, again and again: the model is at
+// work, and nothing says what it costs. An upstream that was not reached costs nothing.
+func TestAttackTheClientLeavesBeforeTheAnswer(t *testing.T) {
+	const tries = 40
+	for name, c := range map[string]struct {
+		limits Limits
+		arrive int64
+	}{
+		"turns":  {Limits{Turns: 1}, 13},
+		"budget": {Limits{BudgetUSD: 0.0199}, 5}, // a thousand tokens at 4 US dollars for a million, each
+	} {
+		t.Run(name, func(t *testing.T) {
+			var arrived atomic.Int64
+			leave := make(chan context.CancelFunc, 1)
+			f := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				arrived.Add(1)
+				(<-leave)()
+				<-r.Context().Done()
+			}), func(o *Options) { o.Limits = c.limits })
+			body := strings.Replace(asked(0, true), `"hi"`, `"`+strings.Repeat("x", 4000)+`"`, 1)
+			for i := range tries {
+				ctx, cancel := context.WithCancel(t.Context())
+				select {
+				case leave <- cancel:
+				default: // nobody took the last one
+				}
+				req, _ := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/v1/messages", strings.NewReader(body))
+				req.Header.Set("X-Api-Key", testToken)
+				if resp, err := http.DefaultTransport.RoundTrip(req); err == nil {
+					if resp.Body.Close(); resp.StatusCode != http.StatusPaymentRequired {
+						t.Errorf("answered %d", resp.StatusCode)
+					}
+				}
+				for f.logged() <= i { // the proxy notices a little later
+					time.Sleep(time.Millisecond)
+				}
+				cancel()
+			}
+			if n := arrived.Load(); n != c.arrive {
+				t.Errorf("%d requests arrived, want %d", n, c.arrive)
+			}
+		})
+	}
+	f := newFixture(t, http.NotFoundHandler(), func(o *Options) {
+		silent, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { silent.Close() })
+		o.Upstream = &url.URL{Scheme: "https", Host: silent.Addr().String()} // which never greets
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/v1/messages", strings.NewReader(hello))
+	req.Header.Set("X-Api-Key", testToken)
+	if _, err := http.DefaultTransport.RoundTrip(req); err == nil {
+		t.Fatal("it was answered")
+	}
+	for f.logged() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if usd := f.proxy.CostUSD(); usd > 0 {
 		t.Errorf("it cost %g US dollars", usd)
 	}
 }

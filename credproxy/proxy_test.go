@@ -72,6 +72,13 @@ func (f *fixture) log() string {
 	return fmt.Sprintf("%+v %#v", f.entries, f.entries)
 }
 
+// logged is how many requests have come to their end.
+func (f *fixture) logged() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.entries)
+}
+
 // usage is what was metered. It ends the proxy's server as log does.
 func (f *fixture) usage() Usage {
 	f.front.Close()
