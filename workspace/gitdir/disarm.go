@@ -117,6 +117,8 @@ func isPlain(dir, at string, v Value) bool {
 	switch {
 	case slices.Contains(switches, key):
 		return slices.Contains([]string{"false", "no", "off", "0", ""}, strings.ToLower(v.Value))
+	case key == "extensions.partialclone", v.Section == "remote" && v.Name == "promisor":
+		return false // git status asks the server, with the user's SSH keys, for what is missing
 	case key == "core.worktree": // of a submodule: its files must be in the project
 		to := filepath.FromSlash(path.Join(at, v.Value))
 		real, err := filepath.EvalSymlinks(filepath.Join(dir, to))

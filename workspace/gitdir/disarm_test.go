@@ -63,6 +63,7 @@ func TestAttackAPlantedRepositoryIsObeyed(t *testing.T) {
 			return errors.Join(appendTo(filepath.Join(dir, at, ".git/config"), "[extensions]\nworktreeConfig=true\n"),
 				appendTo(filepath.Join(dir, at, ".git/config.worktree"), evil))
 		}, "core.fsmonitor", ""},
+		"partial clone": {func(at string) error { git(at, "config", "remote.origin.promisor", "true"); return nil }, "remote.promisor", ""},
 		"hook": {func(at string) error {
 			return os.WriteFile(filepath.Join(dir, at, ".git/hooks/post-checkout"), []byte("#!/bin/sh\ntouch "+marker), 0o755)
 		}, "hooks/post-checkout", ""},
