@@ -40,7 +40,7 @@ func rules() map[Class]string {
 			.standard.yml .steepfile .elixir_ls/ .lexical/ .rust-analyzer.toml rust-analyzer.toml .cargo/config .cargo/config.toml
 			.eslintrc .eslintrc.* eslint.config.* .prettierrc .prettierrc.* prettier.config.* .stylelintrc .stylelintrc.* stylelint.config.*
 			pyvenv.cfg .venv/bin/python* venv/bin/python* .venv/scripts/python.exe .pylintrc pylintrc .pylintrc.toml
-			.project .classpath .factorypath .settings/ .externaltoolbuilders/ nbproject/ *.xcworkspace/ *.xcodeproj/ .swiftpm/ .sourcekit-lsp/
+			.project .classpath .factorypath .settings/ .externaltoolbuilders/ nbproject/ *.pbxproj *.xcscheme *.xcworkspacedata .swiftpm/ .sourcekit-lsp/
 			graphql.config.* .graphqlrc .graphqlrc.* pyrightconfig.json omnisharp.json tslint.json .flake8 session.vim .run/`,
 
 		// Instructions, servers, hooks and permissions of coding agents.
@@ -126,7 +126,7 @@ func rules() map[Class]string {
 			*.config.mts *.config.cts
 			*.conf.js *.setup.js *.setup.ts *.workspace.js *.workspace.ts globalsetup.* globalteardown.*
 			knexfile.* plopfile.* gatsby-*.js gatsby-*.ts truffle-config.js codegen.ts codegen.y*ml electron-builder.*
-			foundry.toml nodemon.json
+			foundry.toml nodemon.json .pdm.toml .pdm-python buf.gen.y*ml *.xcconfig
 			schema.prisma .storybook/ .vitepress/ .jest/ .ctags.d/ .terraform/ .air.toml .flaskenv .mypy.ini
 			.runsettings *.runsettings
 			guardfile capfile dangerfile appraisals config.ru phpstan.neon* psalm.xml* rector.php ecs.php wp-config.php .htaccess .user.ini

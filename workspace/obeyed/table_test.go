@@ -2,6 +2,7 @@ package obeyed
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -18,12 +19,22 @@ func TestClassesOfFiles(t *testing.T) {
 		".aider.conf.yml": Agent, ".kilocode/mcp.json": Agent, "crush.json": Agent, ".junie/x": Agent, ".factory/y": Agent, ".amp/z": Agent, "CLAUDE.md": Agent, "pkg/CLAUDE.md": Agent, "AGENTS.md": Agent,
 		"lefthook.json": Hook, ".config/lefthook.yml": Hook, "lint-staged.config.mjs": Hook, "prek.toml": Hook, "hk.pkl": Hook, ".husky/pre-commit": Hook, ".pre-commit-config.yaml": Hook,
 		".yarnrc.yml": Build, "web/package.json": Build, "Makefile": Build, "go.mod": Build, "pyproject.toml": Build, "Dockerfile": Build, "Dockerfile.dev": Build, "yarn.lock": Build, "conftest.py": Build,
+		"App.xcodeproj/project.pbxproj": Editor, "App.xcodeproj/xcshareddata/xcschemes/App.xcscheme": Editor, "App.xcworkspace/contents.xcworkspacedata": Editor,
 		// CI reads the root of a repository only
 		".github/workflows/ci.yml": CI, "libs/other/.github/workflows/ci.yml": CI, "docs/.github/workflows/ci.yml": None, "action.yml": CI, "tools/action.yml": CI, "CODEOWNERS": CI, "a/CODEOWNERS": None,
 		".cache/x": Hidden, ".hidden": None, "a/.cache/x": None,
 	} {
 		if got := table.Class(rel, isRoot); got != want {
 			t.Errorf("%s: got %q, want %q", rel, got, want)
+		}
+	}
+}
+
+// A folder's rule is found by the folder's name, so one with wildcards would find nothing.
+func TestNoRuleIsInVain(t *testing.T) {
+	for name := range NewTable().folders {
+		if strings.ContainsAny(name, "*?[") {
+			t.Errorf("the rule %s/ matches nothing", name)
 		}
 	}
 }
