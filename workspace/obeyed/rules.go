@@ -40,7 +40,8 @@ func rules() map[Class]string {
 			.standard.yml .steepfile .elixir_ls/ .lexical/ .rust-analyzer.toml rust-analyzer.toml .cargo/config .cargo/config.toml
 			.eslintrc .eslintrc.* eslint.config.* .prettierrc .prettierrc.* prettier.config.* .stylelintrc .stylelintrc.* stylelint.config.*
 			pyvenv.cfg .venv/bin/python* venv/bin/python* .venv/scripts/python.exe .pylintrc pylintrc .pylintrc.toml
-			.project .classpath .factorypath .settings/ .externaltoolbuilders/ nbproject/ *.pbxproj *.xcscheme *.xcworkspacedata .swiftpm/ .sourcekit-lsp/
+			.project .classpath .factorypath .settings/ .externaltoolbuilders/ nbproject/ *.pbxproj *.xcscheme
+			*.xcworkspacedata .swiftpm/ .sourcekit-lsp/
 			graphql.config.* .graphqlrc .graphqlrc.* pyrightconfig.json omnisharp.json tslint.json .flake8 session.vim .run/`,
 
 		// Instructions, servers, hooks and permissions of coding agents.
