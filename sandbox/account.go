@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/org/claude-sandbox/internal/delivery"
@@ -69,23 +67,6 @@ func accountText(file string, uid, gid int) string {
 		text += "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
 	}
 	return text
-}
-
-// writeAccount writes the account files into the run's folder and gives their mounts
-// these sources.
-func (p *Plan) writeAccount(folder string, mounts []engine.Mount) error {
-	for _, file := range AccountFiles() {
-		source := filepath.Join(folder, filepath.Base(file))
-		if err := os.WriteFile(source, []byte(accountText(file, p.place.owner.UID, p.place.owner.GID)), 0o644); err != nil {
-			return fmt.Errorf("%w: writing the agent's account: %w", ErrNoStart, err)
-		}
-		for i := range mounts {
-			if mounts[i].Target == file {
-				mounts[i].Source = source
-			}
-		}
-	}
-	return nil
 }
 
 // closedProject returns warnings about what the agent's user cannot change in a

@@ -20,6 +20,8 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -219,7 +221,7 @@ func TestNetworkNoneReachesNothing(t *testing.T) {
 func TestModeAuditKeepsTheEnginesHostClosed(t *testing.T) {
 	e, o := connect(t), newOutside(t)
 	options := shell(o.attempts())
-	options.User = network(firewall.Network{Mode: firewall.ModeAudit})
+	options.User = settings.Settings{Network: firewall.Network{Mode: firewall.ModeAudit}}
 	tr := (&trial{options: options}).run(t, e)
 	if n := o.arrived.Load(); n != 0 || strings.Contains(tr.stdout.String(), "reached") {
 		t.Errorf("%d packets or connections arrived at the engine's host:\n%s\n%s", n, tr.stdout.String(), tr.stderr.String())
@@ -227,7 +229,7 @@ func TestModeAuditKeepsTheEnginesHostClosed(t *testing.T) {
 	if !strings.Contains(strings.Join(tr.said, "\n"), "the whole internet is open") {
 		t.Errorf("nobody says what mode audit is: %q", tr.said)
 	}
-	options.User, options.AcceptNoFirewall = network(firewall.Network{Mode: firewall.ModeHost}), true
+	options.User, options.AcceptNoFirewall = settings.Settings{Network: firewall.Network{Mode: firewall.ModeHost}}, true
 	tr = (&trial{options: options}).run(t, e)
 	if !strings.Contains(tr.stdout.String(), "reached") || !strings.Contains(strings.Join(tr.said, "\n"), "NO FIREWALL") {
 		t.Errorf("mode host is closed, so the attack above proves nothing, or not said aloud: %q, %q", tr.stdout.String(), tr.said)
@@ -559,7 +561,7 @@ func TestTheNamespaceStaysClosedWithoutItsFirewall(t *testing.T) {
 	e, o := connect(t), newOutside(t)
 	ctx := context.Background()
 	image := testImage(t, e)
-	p := plan(t, shell("sleep infinity"), folder(t))
+	p := plan(t, shell("sleep infinity"), workspacetest.Folder(t))
 	p.Sidecar.Name, p.Sidecar.Image = fmt.Sprintf("sbx-sandbox-test-dead-%d-firewall", os.Getpid()), image
 	s, err := createSidecar(ctx, e, p)
 	if err != nil {

@@ -21,7 +21,7 @@ type HomeFile struct {
 // firewall's container, with the files that it begins with: files, and what earlier runs
 // left behind them. prefer are members of Claude's settings that those files may have as
 // well.
-func (p *Plan) fillHome(tw *tar.Writer, files []HomeFile, prefer map[string]map[string]any) error {
+func fillHome(p *Plan, tw *tar.Writer, files []HomeFile, prefer map[string]map[string]any) error {
 	all := map[string][]byte{}
 	if p.Agent.TTY {
 		all[agent.StateFile] = agent.State(workspaceTarget)
@@ -42,7 +42,7 @@ func (p *Plan) fillHome(tw *tar.Writer, files []HomeFile, prefer map[string]map[
 
 // fillHomes adds what the agent's home begins with: what earlier runs left, and over it
 // the run's own files.
-func (p *Plan) fillHomes(tw *tar.Writer, h Host) error {
+func fillHomes(p *Plan, tw *tar.Writer, h Host) error {
 	var prefer map[string]map[string]any
 	if h.Kept != nil {
 		if err := fillKept(tw, h.Kept, p.asked.Persist, p.place.owner); err != nil {
@@ -52,7 +52,7 @@ func (p *Plan) fillHomes(tw *tar.Writer, h Host) error {
 			prefer = h.Kept.Preferences()
 		}
 	}
-	return p.fillHome(tw, h.Home, prefer)
+	return fillHome(p, tw, h.Home, prefer)
 }
 
 // addArchive adds what write writes, an archive for folder, to one for the root.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"os"
 	"path"
 	"slices"
@@ -74,6 +75,13 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 	}
 }
 
+// How long the agent gets after each step of being stopped: an interrupted
+// Claude writes its result within 1.5 seconds (measured).
+const (
+	graceInterrupt = 10 * time.Second
+	graceTerminate = 5 * time.Second
+)
+
 // deadlineGrace is how much longer than its time limit a run may take before its
 // containers end by themselves: to stop an agent takes less.
 const deadlineGrace = graceInterrupt + graceTerminate + 15*time.Second
@@ -116,7 +124,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	case o.Shell:
 		command = []string{"bash", "-l"}
 	case o.Terminal:
-		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.TerminalArgs(p.asked.session())...)
+		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.TerminalArgs(p.asked.conversation())...)
 	default:
 		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.Args()...)
 	}
@@ -166,4 +174,24 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		spec.Tmpfs[dir] = own + ",mode=0700,size=4g"
 	}
 	return spec
+}
+
+// engineMounts are the engine's words for mounts.
+func engineMounts(list []workspace.Mount) (mounts []engine.Mount) {
+	for _, m := range list {
+		mounts = append(mounts, engine.Mount{Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly, Volume: m.Volume})
+	}
+	return mounts
+}
+
+// aroundFlag tells the firewall of addresses that are around it.
+func aroundFlag(addrs []netip.Addr) []string {
+	if len(addrs) == 0 {
+		return nil
+	}
+	words := make([]string, len(addrs))
+	for i, a := range addrs {
+		words[i] = a.String()
+	}
+	return []string{"--around", strings.Join(words, ",")}
 }

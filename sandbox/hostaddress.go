@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 )
 
 // HostAddresses returns the addresses of this machine's interfaces that look
@@ -33,16 +32,4 @@ func HostAddresses() ([]netip.Addr, error) {
 	}
 	slices.SortFunc(out, netip.Addr.Compare)
 	return slices.Compact(out), nil
-}
-
-// aroundFlag tells the firewall of addresses that are around it.
-func aroundFlag(addrs []netip.Addr) []string {
-	if len(addrs) == 0 {
-		return nil
-	}
-	words := make([]string, len(addrs))
-	for i, a := range addrs {
-		words[i] = a.String()
-	}
-	return []string{"--around", strings.Join(words, ",")}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/outsidetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 )
 
 // hostServices is this machine as a sandbox can meet it: a network of the engine's,
@@ -175,7 +176,7 @@ func TestAttackRebindingToAnotherAddressOfTheHost(t *testing.T) {
 
 func TestHostAddressesReachTheFirewall(t *testing.T) {
 	addrs := []netip.Addr{netip.MustParseAddr("198.51.7.1"), netip.MustParseAddr("2a01:4f8:1:2::1")}
-	p, err := NewPlan(Options{ID: "test", Image: "image:1"}, Facts{Workspace: folder(t), HostAddresses: addrs})
+	p, err := NewPlan(Options{ID: "test", Image: "image:1"}, Facts{Workspace: workspacetest.Folder(t), HostAddresses: addrs})
 	if err != nil {
 		t.Fatal(err)
 	}

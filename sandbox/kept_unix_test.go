@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/sandbox/kept"
 )
 
@@ -77,7 +78,7 @@ func TestAProfileKeepsConversations(t *testing.T) {
 
 // The name that docs/threat-model.md gives for what --persist keeps.
 func TestPersistedFoldersAreTheProjects(t *testing.T) {
-	w := folder(t)
+	w := workspacetest.Folder(t)
 	p := plan(t, Options{Persist: []string{".config/tool/deep", "bin"}}, w)
 	for i, target := range []string{"/home/agent/.config/tool/deep", "/home/agent/bin"} {
 		if m := p.Agent.Mounts[len(p.Agent.Mounts)-2+i]; m.Target != target || m.Volume == "" || m.ReadOnly {

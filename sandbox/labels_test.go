@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -34,7 +35,7 @@ func TestLabelsThatMustStay(t *testing.T) {
 
 // With SELinux the outermost mounts get a label, and nothing does without it.
 func TestLabelsOfMounts(t *testing.T) {
-	w, more := folder(t, ".git/HEAD", ".git/objects/", ".git/refs/", ".vscode/tasks.json"), t.TempDir()
+	w, more := workspacetest.Folder(t, ".git/HEAD", ".git/objects/", ".git/refs/", ".vscode/tasks.json"), t.TempDir()
 	for _, security := range [][]string{{"seccomp"}, {"seccomp", "selinux"}} {
 		o := Options{ID: "test", Image: "image:1"}
 		o.User.Mounts = []settings.Mount{{Host: more, Container: "/mnt/more", ReadOnly: true}}

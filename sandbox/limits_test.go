@@ -7,6 +7,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -14,7 +15,7 @@ import (
 // it is left out and said.
 func TestLimitsThatTheEngineDoesNotObey(t *testing.T) {
 	d := engine.Description{Lacks: []string{"memory", "cpus", "pids"}}
-	p := plan(t, Options{}, folder(t))
+	p := plan(t, Options{}, workspacetest.Folder(t))
 	if err := errors.Join(p.fitLimits(d), p.fitLimits(d)); err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,7 @@ func TestLimitsThatTheEngineDoesNotObey(t *testing.T) {
 	}
 	for _, chosen := range []settings.Limits{{Memory: 1 << 30}, {CPUs: 1}, {PIDs: 100}} {
 		for _, o := range []Options{{User: settings.Settings{Limits: chosen}}, {Project: &settings.Settings{Limits: chosen}}} {
-			err := plan(t, o, folder(t)).fitLimits(d)
+			err := plan(t, o, workspacetest.Folder(t)).fitLimits(d)
 			if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {
 				t.Errorf("%+v: %v", chosen, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -27,7 +28,7 @@ func TestAProjectsServersNeedAWord(t *testing.T) {
 		"none is wanted":       {Options{Project: project, Own: own, MCPServers: []string{}}, nil, nil, ""},
 		"nothing has the name": {Options{Own: own, MCPServers: []string{"mien"}}, nil, ErrConfig, ""},
 	} {
-		p, err := NewPlan(c.o, Facts{Workspace: folder(t)})
+		p, err := NewPlan(c.o, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, c.fail) || err != nil && !strings.Contains(diag.HintOf(err), c.hint) {
 			t.Errorf("%s: %v, hint %q", name, err, diag.HintOf(err))
 		} else if err == nil && !slices.Equal(slices.Sorted(slices.Values(p.MCP)), c.want) {
@@ -38,7 +39,7 @@ func TestAProjectsServersNeedAWord(t *testing.T) {
 		}
 	}
 	p := plan(t, Options{User: settings.Settings{MCP: settings.MCP{Servers: []settings.MCPServer{
-		{Name: "far", Type: "http", URL: "https://x.example.com", Headers: map[string]string{"Authorization": "canary-literal-77"}}}}}}, folder(t))
+		{Name: "far", Type: "http", URL: "https://x.example.com", Headers: map[string]string{"Authorization": "canary-literal-77"}}}}}}, workspacetest.Folder(t))
 	if got := p.Redactor(nil).String("x canary-literal-77 y"); strings.Contains(got, "canary") || strings.Contains(p.String(), "canary") {
 		t.Errorf("a key that stands in a file is shown: %s", got)
 	}
@@ -50,12 +51,12 @@ func TestAServerHasItsVariables(t *testing.T) {
 		Env: map[string]string{"KEY": "${ISSUES_KEY}"}}
 	far := settings.MCPServer{Name: "far", Type: "http", URL: "https://${FAR_HOST}/", Headers: map[string]string{"Authorization": "Bearer ${ISSUES_TOKEN}"}}
 	servers := settings.MCP{Servers: []settings.MCPServer{one, far}}
-	_, err := NewPlan(Options{User: settings.Settings{MCP: servers}}, Facts{Workspace: folder(t)})
-	if want := "far needs ${FAR_HOST}, far needs ${ISSUES_TOKEN}, issues needs ${ISSUES_KEY}, issues needs ${ISSUES_TOKEN}"; err == nil || ExitCode(err) != 78 ||
+	_, err := NewPlan(Options{User: settings.Settings{MCP: servers}}, Facts{Workspace: workspacetest.Folder(t)})
+	if want := "far needs ${FAR_HOST}, far needs ${ISSUES_TOKEN}, issues needs ${ISSUES_KEY}, issues needs ${ISSUES_TOKEN}"; err == nil || !errors.Is(err, ErrNoSecret) ||
 		!strings.HasSuffix(err.Error(), want) || !strings.Contains(diag.HintOf(err), "--secret ISSUES_TOKEN=SOURCE") {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 	plan(t, Options{Variables: []string{"ISSUES_KEY=x"}, User: settings.Settings{MCP: servers, Env: map[string]string{"FAR_HOST": "x.example.com"},
-		Secrets: []settings.Secret{{Name: "ISSUES_TOKEN"}}}}, folder(t))
-	plan(t, Options{MCPServers: []string{}, User: settings.Settings{MCP: servers}}, folder(t))
+		Secrets: []settings.Secret{{Name: "ISSUES_TOKEN"}}}}, workspacetest.Folder(t))
+	plan(t, Options{MCPServers: []string{}, User: settings.Settings{MCP: servers}}, workspacetest.Folder(t))
 }

@@ -11,16 +11,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/workspace"
 )
-
-// engineMounts are the engine's words for mounts.
-func engineMounts(list []workspace.Mount) (mounts []engine.Mount) {
-	for _, m := range list {
-		mounts = append(mounts, engine.Mount{Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly, Volume: m.Volume})
-	}
-	return mounts
-}
 
 // mountReport takes the first line of the agent's container's output, in which its
 // first process tells what is mounted there (sbx-init reap --mounts). The rest goes on
@@ -74,8 +65,8 @@ func awaitTold(ctx context.Context, told <-chan surroundings) (at surroundings, 
 }
 
 // compareMounts compares what a container tells with the plan. folder is the run's.
-func (p *Plan) compareMounts(at surroundings, folder string) error {
-	return cmp.Or(p.checkShared(at, folder), p.Project.Compare(at.Mounts))
+func compareMounts(p *Plan, at surroundings, folder string) error {
+	return cmp.Or(checkShared(p, at, folder), p.Project.Compare(at.Mounts))
 }
 
 // checkMounted compares the mounts of the running agent's container with the plan.
@@ -84,7 +75,7 @@ func (p *Plan) compareMounts(at surroundings, folder string) error {
 func (r *run) checkMounted(ctx context.Context, told <-chan surroundings) error {
 	at, err := awaitTold(ctx, told)
 	if err == nil {
-		return cmp.Or(at.checkKernel(r.sidecar.boot), r.plan.compareMounts(at, r.host.StateDir))
+		return cmp.Or(at.checkKernel(r.sidecar.boot), compareMounts(r.plan, at, r.host.StateDir))
 	}
 	if !errors.Is(err, errNotTold) {
 		return err

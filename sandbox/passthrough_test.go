@@ -40,7 +40,7 @@ func TestAPassthroughToNobodyIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := ParsePassthrough("issues=http://" + listener.Addr().String() + "/mcp")
-	if err := errors.Join(err, p.answers(t.Context())); err != nil {
+	if err := errors.Join(err, passthroughAnswers(t.Context(), p)); err != nil {
 		t.Error(err)
 	}
 	_ = listener.Close()
@@ -49,7 +49,7 @@ func TestAPassthroughToNobodyIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []Passthrough{p, socket} {
-		err := p.answers(t.Context())
+		err := passthroughAnswers(t.Context(), p)
 		if ExitCode(err) != 66 || !strings.Contains(fmt.Sprint(err), "the MCP server issues does not answer: dial") || diag.HintOf(err) == "" {
 			t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 		}

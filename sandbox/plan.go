@@ -187,8 +187,8 @@ func repositoryWarnings(w *workspace.Workspace, mode workspace.Mode) []string {
 		"if its commits should stay"}
 }
 
-// session is Claude's name of the conversation on a terminal; "" = it is Claude's choice.
-func (o Options) session() string {
+// conversation is Claude's name of the conversation on a terminal; "" = it is Claude's choice.
+func (o Options) conversation() string {
 	if !o.Terminal || o.Shell {
 		return ""
 	}

@@ -15,54 +15,13 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
 
-// folder returns a workspace with the given entries: "dir/", "file",
-// "link -> target".
-func folder(t *testing.T, entries ...string) *workspace.Workspace {
-	t.Helper()
-	dir := t.TempDir()
-	for _, e := range entries {
-		name, target, link := strings.Cut(e, " -> ")
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		switch {
-		case link:
-			err = os.Symlink(target, file)
-		case strings.HasSuffix(name, "/"):
-			err = os.MkdirAll(file, 0o755)
-		default:
-			err = os.WriteFile(file, []byte(name), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	w, err := workspace.Inspect(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.UID, w.GID, w.Writable, w.Closed = 4242, 4243, true, nil
-	return w
-}
-
-func plan(t *testing.T, o Options, w *workspace.Workspace) *Plan {
-	t.Helper()
-	o.ID, o.Image = "test", "image:1"
-	p, err := NewPlan(o, Facts{Workspace: w})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 func TestTheAgentsContainerHasNoWayUp(t *testing.T) {
-	p := plan(t, Options{}, folder(t))
+	p := plan(t, Options{}, workspacetest.Folder(t))
 	a := p.Agent
 	if !slices.Equal(a.CapDrop, []string{"ALL"}) || a.CapAdd != nil {
 		t.Errorf("capabilities: drop %q, add %q", a.CapDrop, a.CapAdd)
@@ -90,7 +49,7 @@ func TestTheAgentsContainerHasNoWayUp(t *testing.T) {
 // Attack: a second mount shows the agent the project's hooks, or the folder that
 // the project is in, without what protects it.
 func TestNoMountShowsOnceMoreWhatIsProtected(t *testing.T) {
-	w := folder(t, ".git/HEAD", "cache/", ".git/hooks/pre-commit")
+	w := workspacetest.Folder(t, ".git/HEAD", "cache/", ".git/hooks/pre-commit")
 	around := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(filepath.Dir(w.Dir), around); err != nil {
 		t.Fatal(err)
@@ -113,7 +72,7 @@ func TestNoMountShowsOnceMoreWhatIsProtected(t *testing.T) {
 func TestTheFirewallNeverRunsInAnImageOfTheProject(t *testing.T) {
 	project := &settings.Settings{Image: "project:evil"}
 	for _, user := range []settings.Settings{{}, {Image: "user:1"}} {
-		p := plan(t, Options{Project: project, TrustProject: true, User: user, FirewallImage: "firewall:1"}, folder(t))
+		p := plan(t, Options{Project: project, TrustProject: true, User: user, FirewallImage: "firewall:1"}, workspacetest.Folder(t))
 		if want := cmp.Or(user.Image, "project:evil"); p.Agent.Image != want || p.Sidecar.Image != "firewall:1" {
 			t.Errorf("agent in %q, want %q; firewall in %q", p.Agent.Image, want, p.Sidecar.Image)
 		}
@@ -122,7 +81,7 @@ func TestTheFirewallNeverRunsInAnImageOfTheProject(t *testing.T) {
 
 // The volume with Claude Code is read-only, and last on the agent's PATH.
 func TestClaudeCodeOfAVolume(t *testing.T) {
-	p := plan(t, Options{User: settings.Settings{Env: map[string]string{"PATH": "/own/bin"}}}, folder(t))
+	p := plan(t, Options{User: settings.Settings{Env: map[string]string{"PATH": "/own/bin"}}}, workspacetest.Folder(t))
 	p.MountClaude("the-volume", "/image/bin")
 	if want := (engine.Mount{Named: "the-volume", Target: "/.sbx-program", ReadOnly: true}); p.Agent.Mounts[len(p.Agent.Mounts)-1] != want {
 		t.Errorf("mounts %+v", p.Agent.Mounts)
@@ -130,7 +89,7 @@ func TestClaudeCodeOfAVolume(t *testing.T) {
 	if p.Agent.Entrypoint[5] != "/.sbx-program/claude" || !slices.Contains(p.Agent.Env, "PATH=/own/bin:/.sbx-program") {
 		t.Errorf("it starts %q with %q", p.Agent.Entrypoint, p.Agent.Env)
 	}
-	p = plan(t, Options{}, folder(t))
+	p = plan(t, Options{}, workspacetest.Folder(t))
 	if p.MountClaude("the-volume", "/image/bin"); !slices.Contains(p.Agent.Env, "PATH=/image/bin:/.sbx-program") {
 		t.Errorf("its variables are %q", p.Agent.Env)
 	}
@@ -143,7 +102,7 @@ func TestOnlyChosenVariablesEnter(t *testing.T) {
 			"PATH=/host/bin", "MY_VALUE=v1", "OTHER=v2", "AWS_SECRET_ACCESS_KEY=v3",
 			"ANTHROPIC_API_KEY=canary", "ANTHROPIC_AUTH_TOKEN=canary", "CLAUDE_CODE_OAUTH_TOKEN=canary", "ANTHROPIC_BASE_URL=http://evil",
 		},
-	}, folder(t))
+	}, workspacetest.Folder(t))
 	env := strings.Join(slices.Concat(p.Agent.Env, p.variables), "\n") + "\n"
 	for _, want := range []string{"MY_VALUE=v1\n", "NODE_ENV=test\n", "ANTHROPIC_BASE_URL=http://127.0.0.1:8790\n", "HOME=/home/agent\n"} {
 		if !strings.Contains(env, want) {
@@ -166,7 +125,7 @@ func TestOnlyChosenVariablesEnter(t *testing.T) {
 func TestAVariableOfOursCannotBeReplaced(t *testing.T) {
 	for _, name := range []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "CLAUDE_CODE_PROVIDER_MANAGED_BY_HOST", "HOME"} {
 		project := &settings.Settings{Env: map[string]string{name: "http://evil"}}
-		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: folder(t)})
+		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v, want ErrConfig", name, err)
 		}
@@ -174,7 +133,7 @@ func TestAVariableOfOursCannotBeReplaced(t *testing.T) {
 }
 
 func TestThePromptIsNoArgument(t *testing.T) {
-	p := plan(t, Options{Headless: agent.Headless{Model: "m"}}, folder(t))
+	p := plan(t, Options{Headless: agent.Headless{Model: "m"}}, workspacetest.Folder(t))
 	if p.Agent.Entrypoint[5] != DefaultClaudePath || !slices.Contains(p.Agent.Entrypoint, "--model") || !p.Agent.Stdin {
 		t.Errorf("the agent runs %q", p.Agent.Entrypoint)
 	}
@@ -189,16 +148,16 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 		{".claude -> .."},
 		{".vscode -> does-not-exist"},
 	} {
-		_, err := NewPlan(Options{}, Facts{Workspace: folder(t, entries...)})
+		_, err := NewPlan(Options{}, Facts{Workspace: workspacetest.Folder(t, entries...)})
 		if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("%q: got %v, want ErrRefused", entries, err)
 		}
 	}
 	// In a git directory nothing of the host's is shown that is a link.
 	for _, link := range []string{".git/hooks -> /root/.ssh", ".git/config -> /etc/shadow", ".git/objects -> /root/.ssh", ".git/refs/heads/x -> /etc/shadow", ".git/modules/x -> /root"} {
-		w := folder(t, ".git/HEAD", ".git/refs/", link)
+		w := workspacetest.Folder(t, ".git/HEAD", ".git/refs/", link)
 		if !strings.Contains(link, "objects") {
-			w = folder(t, ".git/HEAD", ".git/refs/", ".git/objects/", link)
+			w = workspacetest.Folder(t, ".git/HEAD", ".git/refs/", ".git/objects/", link)
 		}
 		p := plan(t, Options{}, w)
 		for _, m := range p.Agent.Mounts {
@@ -211,7 +170,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 			t.Errorf("%s: %v, %s", link, err, filled.String())
 		}
 	}
-	w, err := workspace.Inspect(folder(t, "sub -> /etc").Dir, []string{"sub/passwd"})
+	w, err := workspace.Inspect(workspacetest.Folder(t, "sub -> /etc").Dir, []string{"sub/passwd"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +181,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 }
 
 func TestProtectedPathsAndTheirParentsAreMountPoints(t *testing.T) {
-	w := folder(t, ".git/hooks/pre-commit", ".git/config", ".devcontainer/devcontainer.json", "lib/.git/HEAD")
+	w := workspacetest.Folder(t, ".git/hooks/pre-commit", ".git/config", ".devcontainer/devcontainer.json", "lib/.git/HEAD")
 	p := plan(t, Options{User: settings.Settings{Workspace: settings.Workspace{Protect: []string{"infra/prod/deploy.sh", ".git"}}}}, w)
 	modes := map[string]bool{}
 	for _, m := range p.Agent.Mounts {
@@ -256,7 +215,7 @@ func TestProtectedPathsAndTheirParentsAreMountPoints(t *testing.T) {
 // TestGitFileIsProtected: in a worktree .git is a file that says where the
 // repository is.
 func TestGitFileIsProtected(t *testing.T) {
-	p := plan(t, Options{}, folder(t, ".git"))
+	p := plan(t, Options{}, workspacetest.Folder(t, ".git"))
 	at := slices.IndexFunc(p.Agent.Mounts, func(m engine.Mount) bool { return m.Target == "/workspace/.git" })
 	if at < 0 || !p.Agent.Mounts[at].ReadOnly {
 		t.Errorf("the mounts are %+v", p.Agent.Mounts)
@@ -269,7 +228,7 @@ func TestGitFileIsProtected(t *testing.T) {
 }
 
 func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
-	w := folder(t, "main.go", ".claude/notes.md")
+	w := workspacetest.Folder(t, "main.go", ".claude/notes.md")
 	p := plan(t, Options{}, w)
 	placed, err := workspace.Place(w.Dir, p.Project.Placeholders, os.Getuid(), os.Getgid())
 	if err != nil {
@@ -314,7 +273,7 @@ func TestFoldersThatAreMoreThanAProjectAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrRefused with a hint", dir, err)
 		}
 	}
-	project := folder(t)
+	project := workspacetest.Folder(t)
 	project.Home = filepath.Dir(filepath.Dir(project.Dir))
 	if _, err := NewPlan(Options{}, Facts{Workspace: project}); err != nil {
 		t.Errorf("a project below the home folder: %v", err)
@@ -322,7 +281,7 @@ func TestFoldersThatAreMoreThanAProjectAreRefused(t *testing.T) {
 }
 
 func TestARootOwnedFolderIsNotWorkedInAsRoot(t *testing.T) {
-	w := folder(t, ".git/config")
+	w := workspacetest.Folder(t, ".git/config")
 	w.UID, w.GID, w.Writable = 0, 0, false
 	err := plan(t, Options{}, w).Closed()
 	if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "chown -R 1000:1000") {
@@ -347,7 +306,7 @@ func TestWhatRunDoesNotDoIsRefusedAloud(t *testing.T) {
 		"memory":   {Limits: settings.Limits{Memory: 1 << 20}},
 		"pids":     {Limits: settings.Limits{PIDs: 2}},
 	} {
-		_, err := NewPlan(Options{User: user}, Facts{Workspace: folder(t)})
+		_, err := NewPlan(Options{User: user}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {
 			t.Errorf("%s: got %v, want ErrConfig with a hint", name, err)
 		}
@@ -365,18 +324,18 @@ func TestNoFirewallTakesTheUsersWordTwice(t *testing.T) {
 		"the mode and a trusted file":  {User: host, Project: &host, TrustProject: true},
 		"accepted, the file asks only": {Project: &host, AcceptNoFirewall: true},
 	} {
-		if _, err := NewPlan(o, Facts{Workspace: folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), hostFlags) {
+		if _, err := NewPlan(o, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), hostFlags) {
 			t.Errorf("%s: got %v, want ErrRefused and the flags", name, err)
 		}
 	}
-	p := plan(t, Options{User: host, AcceptNoFirewall: true}, folder(t))
+	p := plan(t, Options{User: host, AcceptNoFirewall: true}, workspacetest.Folder(t))
 	if len(p.Warnings) == 0 || !strings.Contains(p.Warnings[0], "NO FIREWALL") || p.Sidecar.Network != "bridge" {
 		t.Errorf("network %q, warnings %q", p.Sidecar.Network, p.Warnings)
 	}
 }
 
 func TestModeAuditIsSaidAloud(t *testing.T) {
-	p := plan(t, Options{User: network(firewall.Network{Mode: firewall.ModeAudit})}, folder(t))
+	p := plan(t, Options{User: network(firewall.Network{Mode: firewall.ModeAudit})}, workspacetest.Folder(t))
 	if len(p.Warnings) == 0 || !strings.Contains(p.Warnings[0], "mode audit") {
 		t.Errorf("warnings %q", p.Warnings)
 	}
@@ -387,25 +346,25 @@ func TestModeAuditIsSaidAloud(t *testing.T) {
 func TestModeThatTheProjectNarrowsIsSaidAloud(t *testing.T) {
 	project := network(firewall.Network{Mode: firewall.ModeAllowlist})
 	o := Options{User: network(firewall.Network{Mode: firewall.ModeAudit}), Project: &project}
-	p := plan(t, o, folder(t))
+	p := plan(t, o, workspacetest.Folder(t))
 	if p.Network.Mode != firewall.ModeAllowlist || len(p.Warnings) == 0 || !strings.Contains(p.Warnings[0], "audit was asked for") {
 		t.Errorf("mode %s, warnings %q", p.Network.Mode, p.Warnings)
 	}
 	o.TrustProject = true // as the warning says
-	if p := plan(t, o, folder(t)); p.Network.Mode != firewall.ModeAudit || strings.Contains(strings.Join(p.Warnings, " "), "asked for") {
+	if p := plan(t, o, workspacetest.Folder(t)); p.Network.Mode != firewall.ModeAudit || strings.Contains(strings.Join(p.Warnings, " "), "asked for") {
 		t.Errorf("trusted: mode %s, warnings %q", p.Network.Mode, p.Warnings)
 	}
 }
 
 func TestNetworkNoneHasNoNetwork(t *testing.T) {
-	p := plan(t, Options{User: settings.Settings{Network: firewall.Network{Mode: firewall.ModeNone}}}, folder(t))
+	p := plan(t, Options{User: settings.Settings{Network: firewall.Network{Mode: firewall.ModeNone}}}, workspacetest.Folder(t))
 	if p.Sidecar.Network != "none" {
 		t.Errorf("the sidecar's network is %q", p.Sidecar.Network)
 	}
 }
 
 func TestTrustedMountsAreResolved(t *testing.T) {
-	w := folder(t, ".devcontainer/data/")
+	w := workspacetest.Folder(t, ".devcontainer/data/")
 	var err error
 	if w.Home, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
 		t.Fatal(err)
@@ -431,7 +390,7 @@ func TestTrustedMountsAreResolved(t *testing.T) {
 func TestTheEnginesSocketIsNeverMounted(t *testing.T) {
 	for _, host := range []string{"/var/run/docker.sock", "/var/run", "/run/../var/run/", "/", "/run/podman", "/home/me/.docker/run/docker.sock"} {
 		project := &settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/x"}}}
-		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: folder(t)})
+		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, workspace.ErrRefused) {
 			t.Errorf("%s: got %v, want ErrRefused", host, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -123,7 +124,7 @@ func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
 // Attack: a file that says where a repository is, is written to in place, by
 // another name that it has. Git itself never does that.
 func TestAPlaceOfGitsThatHoldsSomethingElseIsNoticed(t *testing.T) {
-	w := folder(t, "sub/.git")
+	w := workspacetest.Folder(t, "sub/.git")
 	if _, err := plan(t, Options{}, w).Project.Remember(); err == nil {
 		t.Fatal("places that are missing are taken for protected")
 	}

@@ -82,7 +82,7 @@ func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result
 	r.result.Prompt = known.String(visible.Line(h.Title))
 	err = p.FitEngine(ctx, e)
 	for _, one := range p.asked.Passthroughs {
-		err = cmp.Or(err, one.answers(ctx))
+		err = cmp.Or(err, passthroughAnswers(ctx, one))
 	}
 	if err == nil {
 		err = r.makeTree(ctx)
@@ -314,7 +314,7 @@ func (r *run) createAgent(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
 	spec.Mounts = append(engineMounts(mounts), spec.Mounts[len(mounts):]...) // Claude's folder and Claude Code come last
-	if err := r.plan.writeAccount(r.host.StateDir, spec.Mounts); err != nil {
+	if err := writeAccount(r.plan, r.host.StateDir, spec.Mounts); err != nil {
 		return err
 	}
 	r.plan.relabel(spec.Mounts)

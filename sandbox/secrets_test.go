@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -70,7 +71,7 @@ func TestTranscriptKeepsNoSecrets(t *testing.T) {
 // The agent decides how its output is cut into pieces.
 func TestASecretInPiecesIsNotKept(t *testing.T) {
 	const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD"
-	p := &Plan{Handed: Handed{variables: []string{"X=opaque-Value-7f3a9c"}}}
+	p := plan(t, Options{Variables: []string{"X=opaque-Value-7f3a9c"}}, workspacetest.Folder(t))
 	for _, size := range []int{1, 3, 7, 1 << 10} {
 		file, err := os.Create(t.TempDir() + "/transcript")
 		if err != nil {

@@ -79,7 +79,7 @@ func (s *sidecar) fill(ctx context.Context, e *engine.Engine, p *Plan, h Host) e
 		files = append([]engine.File{file}, files...)
 	}
 	from, to := io.Pipe()
-	go func() { to.CloseWithError(p.writeFiles(tar.NewWriter(to), files, h)) }()
+	go func() { to.CloseWithError(writeFiles(p, tar.NewWriter(to), files, h)) }()
 	err = e.Fill(ctx, s.id, []string{initFolder, claudeHomes, keptHomes, gitdir.Volumes}, from)
 	_ = from.CloseWithError(err)
 	if err != nil {
@@ -95,11 +95,11 @@ func InitFile(binary []byte) engine.File {
 }
 
 // writeFiles writes the archive that the firewall's container is filled with.
-func (p *Plan) writeFiles(tw *tar.Writer, files []engine.File, h Host) error {
+func writeFiles(p *Plan, tw *tar.Writer, files []engine.File, h Host) error {
 	if err := engine.WriteTar(tw, files); err != nil {
 		return err
 	}
-	if err := p.fillHomes(tw, h); err != nil {
+	if err := fillHomes(p, tw, h); err != nil {
 		return fmt.Errorf("giving Claude a folder of its own: %w", err)
 	}
 	if err := p.Project.Git.Fill(tw, p.place.owner); err != nil {

@@ -16,14 +16,8 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
-// How long the agent gets after each step of being stopped: an interrupted
-// Claude writes its result within 1.5 seconds (measured).
-const (
-	graceInterrupt = 10 * time.Second
-	graceTerminate = 5 * time.Second
-	// drainTimeout bounds reading what is left in the pipes after an exit.
-	drainTimeout = 10 * time.Second
-)
+// drainTimeout bounds reading what is left in the pipes after an exit.
+const drainTimeout = 10 * time.Second
 
 // supervise waits for the agent's end, passes signals on, enforces the time
 // limit and watches the sidecar. It fills in the result.

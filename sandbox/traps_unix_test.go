@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -263,7 +264,7 @@ git init -q "$name"; test -d "$name/.git" && echo done`)}).run(t, e)
 // TestLinkedHookScriptIsProtected: a hook is often a link to a script of the
 // project, and the link being read-only protects nothing.
 func TestLinkedHookScriptIsProtected(t *testing.T) {
-	w := folder(t, ".git/HEAD", ".git/objects/", ".git/refs/", ".git/hooks/pre-commit -> ../../scripts/check.sh", "scripts/check.sh", ".git/hooks/post-commit -> /etc/hostname")
+	w := workspacetest.Folder(t, ".git/HEAD", ".git/objects/", ".git/refs/", ".git/hooks/pre-commit -> ../../scripts/check.sh", "scripts/check.sh", ".git/hooks/post-commit -> /etc/hostname")
 	p := plan(t, Options{}, w)
 	modes := map[string]bool{}
 	for _, m := range p.Agent.Mounts {
@@ -399,7 +400,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 		return secret
 	}
 	t.Run("before the start", func(t *testing.T) {
-		w := folder(t, ".vscode/tasks.json")
+		w := workspacetest.Folder(t, ".vscode/tasks.json")
 		p := plan(t, Options{}, w)
 		if placed, err := workspace.Place(w.Dir, p.Project.Placeholders, os.Getuid(), os.Getgid()); err != nil {
 			t.Fatal(err)
@@ -415,7 +416,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 		}
 	})
 	t.Run("before the mount points are made", func(t *testing.T) {
-		w := folder(t, ".vscode/tasks.json", ".git/config")
+		w := workspacetest.Folder(t, ".vscode/tasks.json", ".git/config")
 		user := Options{}
 		user.User.Workspace.Protect = []string{".vscode/sub/file"}
 		w, err := workspace.Inspect(w.Dir, user.User.Workspace.Protect)

@@ -42,7 +42,7 @@ func (r *run) makeTree(ctx context.Context) error {
 		p.Notes = append(p.Notes, notes...)
 	}
 	if err == nil {
-		err = p.makePlaces(uid, gid)
+		err = makePlaces(p, uid, gid)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("%w: %w", ErrNoStart, err), copytree.Remove(context.WithoutCancel(ctx), p.Project.Dir))
@@ -92,7 +92,7 @@ func (r *run) clone(ctx context.Context, uid, gid int) error {
 
 // makePlaces makes what the copy may lack: places for the agent's git directories, and
 // the folder in which it begins.
-func (p *Plan) makePlaces(uid, gid int) error {
+func makePlaces(p *Plan, uid, gid int) error {
 	tree, err := os.OpenRoot(p.Project.Dir)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
@@ -146,7 +147,7 @@ func snapshotFiles(t *testing.T, dir string) string {
 func TestNothingToClone(t *testing.T) {
 	o := Options{ID: "test", Image: "image:1", Tree: "/nowhere"}
 	o.User.Workspace.Mode = string(workspace.Clone)
-	if _, err := NewPlan(o, Facts{Workspace: folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "--workspace copy") {
+	if _, err := NewPlan(o, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "--workspace copy") {
 		t.Errorf("%v, %q", err, diag.HintOf(err))
 	}
 	e := connect(t)

@@ -1,11 +1,7 @@
 package sandbox
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"path"
 	"regexp"
 	"slices"
@@ -14,7 +10,6 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/delivery"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/tunnel"
 	"github.com/org/claude-sandbox/sandbox/kept"
@@ -204,43 +199,6 @@ func (p *Plan) parcel(secrets map[string]string) (delivery.Parcel, error) {
 		parcel.Files[mcpFile] = p.servers
 	}
 	return parcel, nil
-}
-
-// deliver gives the agent's first process what the agent's configuration must not hold.
-// The agent starts after that.
-func (r *run) deliver(ctx context.Context) error {
-	parcel, err := r.plan.parcel(r.host.Secrets)
-	if err != nil || parcel.Empty() {
-		return err
-	}
-	text, err := parcel.Encode()
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	stream, err := r.engine.Exec(ctx, r.agent.id, engine.ExecSpec{Command: []string{agentInit, "deliver"}, User: r.plan.Agent.User,
-		WorkingDir: "/", Stdin: true})
-	if err != nil {
-		return fmt.Errorf("%w: delivering secrets: %w", ErrNoStart, err)
-	}
-	defer stream.Close()
-	sent := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(stream, bytes.NewReader(text))
-		sent <- errors.Join(err, stream.CloseWrite())
-	}()
-	var problem tail
-	if err = errors.Join(stream.Copy(&problem, &problem), <-sent); err == nil {
-		var code int
-		if code, err = r.engine.ExecExit(ctx, stream); err == nil && code != 0 {
-			err = errors.New(strings.TrimSpace(problem.String()))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%w: delivering secrets: %w", ErrNoStart, err)
-	}
-	return nil
 }
 
 // plainValue matches a word or a number, which is a setting and no secret: it

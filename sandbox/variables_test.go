@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -35,7 +36,7 @@ func TestAProjectNamesSecretsAndTheUserTheirSources(t *testing.T) {
 		"the model's key under another name": {Options{Own: settings.Settings{Secrets: []settings.Secret{{Name: "K", From: "env:ANTHROPIC_API_KEY"}}}},
 			nil, ErrConfig, "key stays on the host"},
 	} {
-		p, err := NewPlan(c.o, Facts{Workspace: folder(t)})
+		p, err := NewPlan(c.o, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, c.fail) || err != nil && !strings.Contains(diag.HintOf(err), c.hint) {
 			t.Errorf("%s: %v, hint %q", name, err, diag.HintOf(err))
 		} else if err == nil && !slices.Equal(p.Secrets, c.want) {
@@ -49,8 +50,8 @@ func TestAProjectNamesSecretsAndTheUserTheirSources(t *testing.T) {
 func TestAttackAProjectsSecretRunsAProgram(t *testing.T) {
 	for _, from := range []string{"cmd:touch /tmp/x", "file:~/.ssh/id_ed25519", "op://Private/bank/pin", "pass:bank", "keyring:chrome/me"} {
 		project := &settings.Settings{Secrets: []settings.Secret{{Name: "DB_URL", From: from}}}
-		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: folder(t)})
-		if !errors.Is(err, workspace.ErrRefused) || ExitCode(err) != 77 || !strings.Contains(diag.HintOf(err), "--secret 'DB_URL="+from+"'") {
+		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
+		if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "--secret 'DB_URL="+from+"'") {
 			t.Errorf("%s: %v, hint %q", from, err, diag.HintOf(err))
 		}
 	}
@@ -70,21 +71,21 @@ func TestAttackAPrefixPassesNothingThatSteers(t *testing.T) {
 	}
 	for _, prefixes := range [][]string{nil, {"CLAUDE_", "ANTHROPIC_"}} {
 		o := Options{Environ: append(slices.Clone(harmless), environ...), User: settings.Settings{EnvPrefixes: prefixes}}
-		if p := plan(t, o, folder(t)); !slices.Equal(p.variables, harmless) {
+		if p := plan(t, o, workspacetest.Folder(t)); !slices.Equal(p.variables, harmless) {
 			t.Errorf("prefixes %q pass %q", prefixes, p.variables)
 		}
 	}
 	for name, o := range map[string]Options{"none": {User: settings.Settings{EnvPrefixes: []string{}}}, "in the Action": {InputsNotFlags: true}} {
 		o.Environ = harmless
-		if p := plan(t, o, folder(t)); len(p.variables) > 0 || slices.Contains(p.Agent.Entrypoint, "--delivery") {
+		if p := plan(t, o, workspacetest.Folder(t)); len(p.variables) > 0 || slices.Contains(p.Agent.Entrypoint, "--delivery") {
 			t.Errorf("%s: %q", name, p.variables)
 		}
 	}
-	p := plan(t, Options{Variables: []string{"CLAUDE_CODE_SHELL=/bin/bash"}}, folder(t))
+	p := plan(t, Options{Variables: []string{"CLAUDE_CODE_SHELL=/bin/bash"}}, workspacetest.Folder(t))
 	if !slices.Equal(p.Passed, []string{"CLAUDE_CODE_SHELL"}) {
 		t.Errorf("named, it is not passed: %q", p.Passed)
 	}
-	if _, err := NewPlan(Options{Variables: []string{"ANTHROPIC_BASE_URL=http://evil"}}, Facts{Workspace: folder(t)}); !errors.Is(err, ErrConfig) {
+	if _, err := NewPlan(Options{Variables: []string{"ANTHROPIC_BASE_URL=http://evil"}}, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, ErrConfig) {
 		t.Errorf("a variable of the sandbox's is replaced: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/mountinfo"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -22,7 +23,7 @@ import (
 func TestAttackAMountShowsWhatIsNoFolderOfTheProjects(t *testing.T) {
 	home, own := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
-	w := folder(t, ".vscode/tasks.json", ".git/HEAD", ".git/objects/", ".git/refs/", "src/a.go")
+	w := workspacetest.Folder(t, ".vscode/tasks.json", ".git/HEAD", ".git/objects/", ".git/refs/", "src/a.go")
 	for _, dir := range []string{".ssh", ".gnupg/x", "src/lib", ".config/gh"} {
 		if err := os.MkdirAll(filepath.Join(home, dir), 0o755); err != nil {
 			t.Fatal(err)
@@ -85,7 +86,7 @@ func TestAttackAMountShowsWhatIsNoFolderOfTheProjects(t *testing.T) {
 // Attack: a mount's place hides what the run puts into the agent's container, Claude
 // Code's program, or makes a folder in the project.
 func TestAttackAMountHidesTheRunsOwnFiles(t *testing.T) {
-	w, dir := folder(t), t.TempDir()
+	w, dir := workspacetest.Folder(t), t.TempDir()
 	for target, fine := range map[string]bool{
 		"/workspace": false, "/workspace/x": false, "/": false, "/proc": false, "/etc": false, "/etc/passwd": false, "/run/sbx": false, "/run": false,
 		"/.sbx": false, "/.sbx-new": false, "/home/agent": false, "/home": false, "/home/agent/.claude": false, "/home/agent/.claude/x": false,
@@ -109,7 +110,7 @@ func TestAttackAMountHidesTheRunsOwnFiles(t *testing.T) {
 // Attack: a link takes the place of a mounted folder between the check and the start,
 // or between the start and the prompt.
 func TestAttackAMountBecomesALink(t *testing.T) {
-	w, dir, secret := folder(t), t.TempDir(), t.TempDir()
+	w, dir, secret := workspacetest.Folder(t), t.TempDir(), t.TempDir()
 	lib := filepath.Join(dir, "lib")
 	if err := os.Mkdir(lib, 0o755); err != nil {
 		t.Fatal(err)
@@ -163,7 +164,7 @@ func TestTheProjectNarrowsTheWorkspace(t *testing.T) {
 	} {
 		o := Options{ID: "test", Image: "image:1", Project: &settings.Settings{Workspace: settings.Workspace{Mode: c.project}}}
 		o.Own.Workspace.Mode, o.User.Workspace.Mode = c.own, c.flag
-		p, err := NewPlan(o, Facts{Workspace: folder(t)})
+		p, err := NewPlan(o, Facts{Workspace: workspacetest.Folder(t)})
 		if c.want == "" {
 			if !errors.Is(err, ErrWidens) || !strings.Contains(diag.HintOf(err), "--workspace "+c.project) {
 				t.Errorf("%+v: %v, %q", c, err, diag.HintOf(err))

@@ -49,7 +49,7 @@ exit $failed
 // as the author that it commits as, and returns the names of the commits. With an
 // error, not everything is in them. The agent's container must have ended.
 func (r *run) commitWorkTree(ctx context.Context) (commits []string, err error) {
-	folders := r.plan.checkouts()
+	folders := checkouts(r.plan)
 	if len(folders) == 0 {
 		return nil, errors.New("there is no repository that a commit could come back to")
 	}
@@ -78,7 +78,7 @@ func (r *run) commitWorkTree(ctx context.Context) (commits []string, err error) 
 
 // checkouts are the folders in the agent's container of which its git directories
 // are, those of submodules before the folder around them.
-func (p *Plan) checkouts() (folders []string) {
+func checkouts(p *Plan) (folders []string) {
 	for _, own := range p.Project.Git.Private {
 		for i, s := range own.Stores {
 			switch {
@@ -135,7 +135,7 @@ func (r *run) runLikeAgent(ctx context.Context, spec engine.Spec) (out, problem 
 	}()
 	at, err := awaitTold(ctx, report.told)
 	if err == nil {
-		err = r.plan.compareMounts(at, r.host.StateDir)
+		err = compareMounts(r.plan, at, r.host.StateDir)
 	}
 	if err == nil {
 		_, err = stream.Write([]byte("go\n"))

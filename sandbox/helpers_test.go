@@ -1,0 +1,18 @@
+package sandbox
+
+import (
+	"testing"
+
+	"github.com/org/claude-sandbox/workspace"
+)
+
+// plan is the plan of a run with these options.
+func plan(t *testing.T, o Options, w *workspace.Workspace) *Plan {
+	t.Helper()
+	o.ID, o.Image = "test", "image:1"
+	p, err := NewPlan(o, Facts{Workspace: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
