@@ -65,10 +65,17 @@ func (p *Plan) checkOwners(d engine.Description) error {
 	return nil
 }
 
-// checkRuntime refuses an OCI runtime that the engine does not know.
+// checkRuntime refuses an OCI runtime that the engine does not know. Podman lists those
+// that are not there as well, and takes its default one whatever it is told (4.3).
 func (p *Plan) checkRuntime(d engine.Description) error {
 	name := p.Agent.Runtime
-	if name == "" || slices.Contains(d.Runtimes, name) {
+	switch {
+	case name == "":
+		return nil
+	case d.Name == "Podman":
+		return diag.WithHint(fmt.Errorf("%w: Podman does not let a run choose its OCI runtime (--oci-runtime %s)", ErrConfig, name),
+			"set \"runtime\" in the containers.conf of Podman, and leave --oci-runtime out")
+	case slices.Contains(d.Runtimes, name):
 		return nil
 	}
 	return diag.WithHint(fmt.Errorf("%w: the engine knows no OCI runtime %q", ErrConfig, name), "it has %s", strings.Join(d.Runtimes, ", "))

@@ -64,19 +64,6 @@ func servePodman(t *testing.T, dir string, before ...string) *engine.Engine {
 		cmd.Dir = dir // a program of Podman's leaves a file where it was started
 		return cmd
 	}
-	load := podman("import", "-", podmanImage)
-	in, err := load.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed := make(chan error, 1)
-	go func() { packed <- errors.Join(packPrograms(in), in.Close()) }()
-	if out, err := load.CombinedOutput(); err != nil {
-		t.Fatalf("podman import: %v: %s", err, out)
-	}
-	if err := <-packed; err != nil {
-		t.Fatal(err)
-	}
 	socket := filepath.Join(dir, "podman.sock")
 	service := podman("system", "service", "--time", "0", "unix://"+socket)
 	if err := service.Start(); err != nil {
@@ -87,7 +74,43 @@ func servePodman(t *testing.T, dir string, before ...string) *engine.Engine {
 		_ = service.Wait()
 	})
 	t.Setenv("DOCKER_HOST", "unix://"+socket)
-	return awaitEngine(t)
+	e := awaitEngine(t)
+	importImage(t, podmanImage, packPrograms)
+	return e
+}
+
+// importImage makes an image of the archive that pack writes, on the engine that
+// DOCKER_HOST names.
+func importImage(t *testing.T, name string, pack func(io.Writer) error) {
+	t.Helper()
+	load := exec.CommandContext(t.Context(), testenv.Program(t, "docker"), "import", "-", name)
+	in, err := load.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := make(chan error, 1)
+	go func() { packed <- errors.Join(pack(in), in.Close()) }()
+	if out, err := load.CombinedOutput(); err != nil {
+		t.Fatalf("importing %s: %v: %s", name, err, out)
+	}
+	if err := <-packed; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seesLinks looks for a link that leads nowhere in an image, which a run must see: what it
+// mounts there would be made in the project.
+func seesLinks(t *testing.T, e *engine.Engine) {
+	t.Helper()
+	importImage(t, "localhost/sbx-links-test:latest", func(w io.Writer) error {
+		tw := tar.NewWriter(w)
+		link := &tar.Header{Typeflag: tar.TypeSymlink, Name: initFolder[1:], Linkname: workspaceTarget + "/x", Mode: 0o777}
+		return errors.Join(tw.WriteHeader(link), tw.Close())
+	})
+	files, err := e.ImageFiles(t.Context(), "localhost/sbx-links-test:latest", initFolder, "/none")
+	if err != nil || len(files) != 1 || files[initFolder]&fs.ModeSymlink == 0 {
+		t.Errorf("the image has %v, %v; want a link at %s", files, err, initFolder)
+	}
 }
 
 // awaitEngine connects to the engine that DOCKER_HOST names as soon as it answers.
@@ -180,6 +203,7 @@ func TestRunOnPodman(t *testing.T) {
 	e := startPodman(t)
 	mainJob(t, e, 1000)
 	commitJob(t, e)
+	seesLinks(t, e)
 }
 
 // mainJob runs an agent, which must be the user uid, on an engine that has podmanImage.

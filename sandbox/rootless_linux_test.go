@@ -134,19 +134,7 @@ func serveRootlessDocker(t *testing.T, dir string) *engine.Engine {
 	})
 	t.Setenv("DOCKER_HOST", address)
 	e := awaitEngine(t)
-	load := exec.Command(testenv.Program(t, "docker"), "import", "-", podmanImage)
-	in, err := load.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed := make(chan error, 1)
-	go func() { packed <- errors.Join(packPrograms(in), in.Close()) }()
-	if out, err := load.CombinedOutput(); err != nil {
-		t.Fatalf("docker import: %v: %s", err, out)
-	}
-	if err := <-packed; err != nil {
-		t.Fatal(err)
-	}
+	importImage(t, podmanImage, packPrograms)
 	return e
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -116,6 +117,18 @@ func inRuntime(name string) Options {
 	o := shell("echo began")
 	o.OCIRuntime = name
 	return o
+}
+
+// A runtime that Podman would not take is refused, and not left out in silence.
+func TestOCIRuntimesOfPodman(t *testing.T) {
+	o := inRuntime("runsc")
+	o.ID, o.Image = "test", "image:1"
+	for name, fine := range map[string]bool{"Docker": true, "Podman": false} {
+		err := plan(t, o, workspacetest.Folder(t)).checkRuntime(engine.Description{Name: name, Runtimes: []string{"crun", "runsc"}})
+		if fine != (err == nil) || !fine && (!errors.Is(err, ErrConfig) || !strings.Contains(diag.HintOf(err), "containers.conf")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // --oci-runtime reaches the engine, and a name that it does not know is refused with

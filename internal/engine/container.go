@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
@@ -66,12 +67,31 @@ func (e *Engine) OOMKilled(ctx context.Context, id string) bool {
 	return err == nil && r.Container.State != nil && r.Container.State.OOMKilled
 }
 
+// removeTries and removePause bound how long Remove asks again, a second in all.
+const (
+	removeTries = 10
+	removePause = 100 * time.Millisecond
+)
+
 // Remove kills and removes a container with its anonymous volumes. One that
-// does not exist is no error.
-func (e *Engine) Remove(ctx context.Context, id string) error {
-	_, err := e.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	if err = wrap(err, "removing container", short(id)); isNotFound(err) {
-		return nil
+// does not exist is no error. Podman fails when the container ends by itself at that
+// moment ("container state improper"), so it is asked again.
+func (e *Engine) Remove(ctx context.Context, id string) (err error) {
+	for try := range removeTries {
+		if try > 0 {
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(removePause):
+			}
+		}
+		_, err = e.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		switch err = wrap(err, "removing container", short(id)); {
+		case err == nil, isNotFound(err):
+			return nil
+		case !strings.Contains(err.Error(), "container state improper"):
+			return err
+		}
 	}
 	return err
 }

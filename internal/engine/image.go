@@ -2,9 +2,13 @@ package engine
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/url"
 
 	"github.com/moby/moby/client"
 )
@@ -79,6 +83,13 @@ func (e *Engine) ImageFiles(ctx context.Context, ref string, paths ...string) (m
 	for _, path := range paths {
 		r, err := e.client.ContainerStatPath(ctx, id, client.ContainerStatPathOptions{Path: path})
 		if err = wrap(err, "looking for "+path+" in", ref); errors.Is(err, ErrNotFound) {
+			mode, there, err := e.danglingLink(ctx, id, path)
+			if err != nil {
+				return nil, wrap(err, "looking for "+path+" in", ref)
+			}
+			if there {
+				found[path] = mode
+			}
 			continue
 		}
 		if err != nil {
@@ -87,6 +98,29 @@ func (e *Engine) ImageFiles(ctx context.Context, ref string, paths ...string) (m
 		found[path] = r.Stat.Mode
 	}
 	return found, nil
+}
+
+// danglingLink looks for a link that leads nowhere in a container. Podman calls it a
+// missing file, and tells of it in a header of that answer alone (4.3). For Docker it is
+// there.
+func (e *Engine) danglingLink(ctx context.Context, id, path string) (mode fs.FileMode, there bool, err error) {
+	response, err := e.send(ctx, http.MethodHead, "/containers/"+id+"/archive?path="+url.QueryEscape(path))
+	if err != nil {
+		return 0, false, err
+	}
+	defer response.Body.Close()
+	header := response.Header.Get("X-Docker-Container-Path-Stat")
+	if header == "" {
+		return 0, false, nil
+	}
+	var stat struct {
+		Mode fs.FileMode `json:"mode"`
+	}
+	text, err := base64.StdEncoding.DecodeString(header)
+	if err == nil {
+		err = json.Unmarshal(text, &stat)
+	}
+	return stat.Mode, err == nil, err
 }
 
 // Load reads a tar in docker-save's form into the engine.

@@ -112,16 +112,7 @@ func (e *Engine) attachRefusal(ctx context.Context, id string) error {
 // plain asks the engine for what the client has no words for, and decodes the
 // answer, which is JSON.
 func (e *Engine) plain(ctx context.Context, method, path string, answer any) (status int, err error) {
-	dial := e.client.Dialer()
-	transport := &http.Transport{
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
-		DisableKeepAlives: true,
-	}
-	request, err := http.NewRequestWithContext(ctx, method, "http://engine/v"+e.client.ClientVersion()+path, http.NoBody)
-	if err != nil {
-		return 0, err
-	}
-	response, err := transport.RoundTrip(request)
+	response, err := e.send(ctx, method, path)
 	if err != nil {
 		return 0, err
 	}
@@ -130,6 +121,20 @@ func (e *Engine) plain(ctx context.Context, method, path string, answer any) (st
 		return response.StatusCode, fmt.Errorf("%s %s: answered with %q", method, path, t)
 	}
 	return response.StatusCode, json.NewDecoder(io.LimitReader(response.Body, maxPlain)).Decode(answer)
+}
+
+// send sends a request without a body, on a connection of its own.
+func (e *Engine) send(ctx context.Context, method, path string) (*http.Response, error) {
+	dial := e.client.Dialer()
+	transport := &http.Transport{
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		DisableKeepAlives: true,
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://engine/v"+e.client.ClientVersion()+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	return transport.RoundTrip(request)
 }
 
 // maxPlain is how much of a plain answer is read.

@@ -36,7 +36,7 @@ func (i Images) look(ctx context.Context, image engine.Image, claude string) (se
 	if err != nil {
 		return s, err
 	}
-	err = blobs.Know(fmt.Sprintf("agent's image 5 %s %s %s", image.ID, image.Arch, claude), &s, func() error {
+	err = blobs.Know(fmt.Sprintf("agent's image 6 %s %s %s", image.ID, image.Arch, claude), &s, func() error {
 		loader := loaders[image.Arch]
 		files, err := i.Engine.ImageFiles(ctx, image.ID,
 			slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl], "/etc"}, shells, sandbox.AccountFiles(),
