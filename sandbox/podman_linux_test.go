@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"archive/tar"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -203,6 +204,7 @@ func TestRunOnPodman(t *testing.T) {
 	e := startPodman(t)
 	mainJob(t, e, 1000)
 	commitJob(t, e)
+	execJob(t, e)
 	seesLinks(t, e)
 }
 
@@ -262,6 +264,29 @@ func commitJob(t *testing.T, e *engine.Engine) {
 		if err := gitdir.Apply(t.Context(), tr.state, tr.result.Commits[:1]); err != nil {
 			t.Errorf("%s: %v", mode, err)
 		}
+	}
+}
+
+// execJob runs a program in an agent's container that goes on, on an engine that has
+// podmanImage.
+func execJob(t *testing.T, e *engine.Engine) {
+	t.Helper()
+	tr := &trial{image: podmanImage, options: shell("echo ready; until test -e go; do read -t 0.1 <> <(:); done; cat go")}
+	tr.during = func(p *Plan, w *workspace.Workspace) {
+		var out, problems bytes.Buffer
+		code, err := Exec(t.Context(), e, p.ID, ExecOptions{Command: []string{"bash", "-c", "cat; id -u; echo x >&2; exit 9"},
+			Stdin: strings.NewReader("typed\n"), Stdout: &out, Stderr: &problems})
+		if want := fmt.Sprintf("typed\n%d\n", p.place.owner.UID); err != nil || code != 9 || out.String() != want || problems.String() != "x\n" {
+			t.Errorf("exec: code %d, %v, %q, %q; want 9 and %q", code, err, out.String(), problems.String(), want)
+		}
+		code, err = Exec(t.Context(), e, p.ID, ExecOptions{Command: []string{"bash", "-c", "echo seen >go"}, Stdin: strings.NewReader(""),
+			Stdout: io.Discard, Stderr: io.Discard})
+		if err != nil || code != 0 {
+			t.Errorf("exec: code %d, %v", code, err)
+		}
+	}
+	if tr.run(t, e); tr.err != nil || tr.stdout.String() != "ready\nseen\n" {
+		t.Errorf("%v, %q, %s", tr.err, tr.stdout.String(), tr.stderr.String())
 	}
 }
 

@@ -82,11 +82,13 @@ func TestUserOfRootlessPodman(t *testing.T) {
 	e := servePodman(t, dir)
 	mainJob(t, e, rootlessFarUser)
 	commitJob(t, e)
+	execJob(t, e)
 }
 
 // The main job on a Podman of an ordinary user: as on root's, and what the agent writes is
 // that user's, although the agent is not root anywhere.
 func TestRunOnRootlessPodman(t *testing.T) {
+	t.Parallel()
 	asRootlessUser(t, rootlessFarUser, "TestUserOfRootlessPodman")
 }
 
@@ -176,6 +178,7 @@ grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status; id -u`)}
 // On a Docker of an ordinary user, in whose containers his files are root's, an agent can
 // read and not write them: a run that would write is refused before it starts.
 func TestRunOnRootlessDocker(t *testing.T) {
+	t.Parallel()
 	testenv.Program(t, "rootlesskit")
 	asRootlessUser(t, rootlessUser, "TestUserOfRootlessDocker")
 }
