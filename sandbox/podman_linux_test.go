@@ -285,7 +285,11 @@ func execJob(t *testing.T, e *engine.Engine) {
 			t.Errorf("exec: code %d, %v", code, err)
 		}
 	}
-	if tr.run(t, e); tr.err != nil || tr.stdout.String() != "ready\nseen\n" {
+	tr.run(t, e)
+	if use := tr.result.Use; use != nil && (use.PeakPIDs == 0 || use.PeakMemory > 256<<20) {
+		t.Errorf("a shell used %+v", *use)
+	}
+	if tr.err != nil || tr.stdout.String() != "ready\nseen\n" {
 		t.Errorf("%v, %q, %s", tr.err, tr.stdout.String(), tr.stderr.String())
 	}
 }

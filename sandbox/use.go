@@ -61,7 +61,9 @@ func watchUse(ctx context.Context, e *engine.Engine, id string) <-chan *Use {
 			}
 			next.Reset(usePause)
 			now, err := e.Use(ctx, id)
-			if err != nil || now == (engine.Use{}) {
+			// One that runs has a process. With none the engine does not count what is the
+			// container's: Podman without control groups of its own tells of the whole machine.
+			if err != nil || now.PIDs == 0 {
 				continue
 			}
 			if seen == nil {
