@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
@@ -82,11 +84,15 @@ func matching(dir, pattern string) (rels []string) {
 	return rels
 }
 
+// readStart reads the beginning of a regular file, at most limit bytes. It waits for no pipe.
 func readStart(file string, limit int64) ([]byte, error) {
-	f, err := os.Open(file)
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errors.New("it is no regular file"))
+	}
 	return io.ReadAll(io.LimitReader(f, limit))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/workspace/obeyed"
@@ -36,12 +37,15 @@ func (d Folder) Read(name string) []byte {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	text, err := os.ReadFile(d.Path(name))
+	text, err := filekind.Read(d.Path(name), maxFile)
 	if err != nil {
 		return nil
 	}
 	return text
 }
+
+// maxFile bounds the files of a dev container, in bytes.
+const maxFile = 16 << 20
 
 // Holds reports whether the file is there in just this form.
 func (d Folder) Holds(f templates.File) bool {
@@ -68,8 +72,8 @@ const (
 // Existing says which dev container is there.
 func (d Folder) Existing() Existing {
 	there := func(name string) bool {
-		_, err := os.ReadFile(d.Path(name)) // a link is one as well
-		return err == nil
+		info, err := os.Stat(d.Path(name)) // a link is one as well
+		return err == nil && !info.IsDir()
 	}
 	switch {
 	case there(lock.Path):

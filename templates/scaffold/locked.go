@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/templates/merge"
@@ -71,7 +72,7 @@ func Open(dir Folder) (*Locked, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, err := os.ReadFile(dir.Path(name))
+		text, err := filekind.Read(dir.Path(name), maxFile)
 		if err != nil {
 			return nil, err
 		}
