@@ -33,8 +33,10 @@ const meanwhile = `git status >/dev/null && git branch meanwhile && git config u
 
 // TestJourneys walks them with the built program, the real engine, firewall, git and
 // Claude Code; the model is scripted. What the ecosystem's registry serves comes from
-// the registry, where this machine reaches it, through the firewall. It takes minutes
-// and is run on purpose: make journeys.
+// the registry, where this machine reaches it, through the firewall. uv is walked nowhere:
+// its stand-in only says its name, and npm has no package of its maker's to take it from.
+// Nor is a Compose project brought up: its service is a container with the name that
+// Compose would give. It takes minutes and is run on purpose: make journeys.
 func TestJourneys(t *testing.T) {
 	if os.Getenv("SBX_JOURNEYS") == "" {
 		t.Skip("takes minutes; SBX_JOURNEYS=1, or make journeys, runs it")
@@ -294,7 +296,7 @@ func (w *walk) bases() {
 // toolchains are Debian's packages that stand in for an image of this name.
 var toolchains = map[string]string{
 	"python": "python3 python3-pip python3-venv", "ruby": "ruby ruby-dev bundler gcc libc6-dev make", "rust": "cargo-web gcc libc6-dev",
-	"maven": "maven default-jdk-headless",
+	"maven": "maven default-jdk-headless", "gradle": "gradle default-jdk-headless",
 }
 
 // completions add to a stand-in what a template uses of the image beside its toolchain.

@@ -21,6 +21,12 @@ type journey struct {
 	check   string   // on the host in the repository, with the agent's branch merged
 }
 
+// yarn is the one that package.json names, from Corepack, which the images of Node up to
+// 24 have. The registry is npm's, because yarnpkg.com is only another name of it.
+const yarn = `registry=$(npm config get registry); registry=${registry%/}; export COREPACK_NPM_REGISTRY=$registry
+	yarn() { npx --prefer-offline -y corepack@0.34.0 yarn "$@"; }
+	`
+
 var journeys = []journey{
 	{
 		name: "node", uids: []int{1000, 1001, 0},
@@ -59,6 +65,32 @@ X
 			done; test ! -e .pnpm-store`,
 		again: `rm -rf node_modules && npx --offline -y pnpm@10.20.0 install --offline --frozen-lockfile && test -d node_modules/is-number && echo done >done`,
 		check: `test ! -e .pnpm-store && test -e pnpm-lock.yaml`,
+	},
+	{
+		name: "node, yarn 1", // with its checksum, as 'corepack use' writes it
+		clone: `yarn=yarn@1.22.22+sha512.a6b2f7906b721bba3d67d4aff083df04dad64c399707841b7acf00f6b133b7ac24255f2652fa22ae3534329dc6180534e98d17432037ff6fd140556e2bb3137e
+			echo node_modules >.gitignore
+			cat >package.json <<X
+{"name": "app", "private": true, "packageManager": "$yarn", "scripts": {"test": "node -e \"require('is-number')(1) || process.exit(1)\""},
+ "dependencies": {"is-number": "7.0.0"}}
+X`,
+		work: yarn + `export npm_config_registry=$registry; yarn install && test "$(yarn --version)" = 1.22.22 && yarn cache dir | grep "^$HOME/.cache/" &&
+			test -d "$COREPACK_HOME"/v1/yarn/1.22.22 && yarn test`,
+		again: yarn + `export npm_config_registry=$registry; rm -rf node_modules && yarn install --offline --frozen-lockfile && yarn test && echo done >done`,
+		check: `test -z "$(ls -A .yarn* 2>/dev/null)" && test -e yarn.lock`,
+	},
+	{
+		name: "node, yarn 4",
+		clone: `printf '%s\n' node_modules .yarn '.pnp.*' >.gitignore
+			cat >package.json <<'X'
+{"name": "app", "private": true, "packageManager": "yarn@4.9.2", "scripts": {"test": "node -e \"require('is-number')(1) || process.exit(1)\""},
+ "dependencies": {"is-number": "7.0.0"}}
+X`,
+		work: yarn + `export YARN_NPM_REGISTRY_SERVER=$registry; for linker in pnp node-modules; do
+				yarn config set nodeLinker $linker && yarn install && test "$(yarn --version)" = 4.9.2 && yarn test || exit 1
+			done; yarn config get cacheFolder | grep "^$HOME/.cache/" && test -d node_modules/is-number && test ! -e .yarn/cache`,
+		again: yarn + `export YARN_NPM_REGISTRY_SERVER=$registry; rm -rf node_modules .yarn && yarn install --immutable && yarn test && echo done >done`,
+		check: `test -e yarn.lock && test ! -e .yarn/cache`,
 	},
 	{
 		name:  "node, browsers",
@@ -158,6 +190,22 @@ X
 		work:  `echo 'public class A { String word() { return "hello"; } }' >src/main/java/A.java && mvn -B $MAVEN_ARGS test`,
 		again: `rm -rf target && mvn -B -o $MAVEN_ARGS test && echo '// again' >>src/main/java/A.java`,
 		check: `grep -q hello src/main/java/A.java`,
+	},
+	{
+		name: "java, Gradle",
+		clone: `mkdir -p src/main/java src/test/java; printf 'build\n.gradle\n' >.gitignore; echo "rootProject.name = 'app'" >settings.gradle
+			printf '%s\n' "apply plugin: 'java'" 'sourceCompatibility = 17' "repositories { maven { url 'http://maven.test/' } }" \
+				"dependencies { testCompile 'junit:junit:4.x' }" >build.gradle
+			echo 'public class ATest { @org.junit.Test public void says() { org.junit.Assert.assertEquals("hello", new A().word()); } }' >src/test/java/ATest.java
+			echo 'public class A { String word() { return null; } }' >src/main/java/A.java`,
+		network: `printf 'FROM debian:bookworm-slim\nRUN mkdir -p /usr/share/man/man1 && apt-get update && apt-get install -y --no-install-recommends python3 junit4\n' \
+			>Dockerfile; docker build -q -t $NETWORK .
+			docker run -d --network $NETWORK --network-alias maven.test -w /usr/share/maven-repo $NETWORK python3 -m http.server 80`,
+		flags: "--engine-network NETWORK --allow maven.test --private maven.test",
+		work: `echo 'public class A { String word() { return "hello"; } }' >src/main/java/A.java && gradle --no-daemon test &&
+			find "$HOME/.cache/gradle" -name 'junit-4.x.jar' | grep -q .`,
+		again: `rm -rf build .gradle && gradle --no-daemon --offline test && echo '// again' >>src/main/java/A.java`,
+		check: `grep -q hello src/main/java/A.java && grep -q '"gradle"' .devcontainer/sandbox.jsonc`,
 	},
 	{
 		name: "150,000 files",
