@@ -33,8 +33,8 @@ func Exec(ctx context.Context, e *engine.Engine, id string, o ExecOptions) (code
 		Command: append(append(command, "--"), o.Command...), Env: terminalVariables(o.Environ), Stdin: true,
 	}
 	stream, err := e.Exec(ctx, agentContainer(id), spec)
-	if errors.Is(err, engine.ErrNotFound) {
-		return 0, diag.WithHint(fmt.Errorf("%w: the run %s has no container on this engine", ErrNotRunning, id), "'sbx-devc ls' says which run")
+	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrConflict) {
+		return 0, diag.WithHint(fmt.Errorf("the agent of the run %s %w", id, ErrNotRunning), "'sbx-devc status %s' says how", id)
 	}
 	if err != nil {
 		return 0, err
@@ -71,5 +71,5 @@ func Exec(ctx context.Context, e *engine.Engine, id string, o ExecOptions) (code
 	return e.ExecExit(ctx, stream)
 }
 
-// ErrNotRunning reports a run that does not go on.
-var ErrNotRunning = errors.New("it does not run")
+// ErrNotRunning reports an agent that has ended, or never began.
+var ErrNotRunning = errors.New("has ended")

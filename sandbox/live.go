@@ -30,6 +30,7 @@ type liveRun struct {
 	Persist []string `json:"persist,omitempty"`
 	WorkDir string   `json:"workDir,omitempty"`
 	Secrets bool     `json:"secrets,omitempty"` // the run had secrets, which only it knew
+	Begun   bool     `json:"begun,omitempty"`   // the agent has begun: the firewall is verified, and the mounts are the plan's
 	Tries   int      `json:"tries,omitempty"`   // to take the commits, which failed
 }
 
@@ -123,6 +124,14 @@ func (l *live) placed(made []workspace.Placeholder) {
 	}
 }
 
+// begun notes that the agent has begun.
+func (l *live) begun() {
+	if l != nil {
+		l.run.Begun = true
+		_ = l.write()
+	}
+}
+
 // end removes the note: nothing of the run is left.
 func (l *live) end() {
 	if l != nil {
@@ -155,6 +164,13 @@ func (l *live) retire() {
 func Supervisor(liveDir, id string) (pid int, ok bool) {
 	run, ok := goesOn(filepath.Join(liveDir, id+liveSuffix))
 	return run.PID, ok && run.PID > 1
+}
+
+// Begun reports whether the agent of the run id, which is noted in liveDir, has begun, and
+// whether the run goes on.
+func Begun(liveDir, id string) (begun, alive bool) {
+	run, ok := goesOn(filepath.Join(liveDir, id+liveSuffix))
+	return run.Begun, ok && run.PID > 1
 }
 
 // goesOn returns the run of the note name if its program lives.

@@ -55,6 +55,8 @@ type Host struct {
 	// Terminal is that of a run with Options.Terminal, which needs no Prompt, Stdout
 	// and OnEvent.
 	Terminal Terminal
+	// OnBegin is called when the agent begins; nil = nobody waits for that.
+	OnBegin func()
 	// OnEvent hears what the agent does; nil = nobody listens.
 	OnEvent func(agent.Event)
 	// Log gets a record of each step, event and result, with the attribute "what". Texts in
@@ -230,6 +232,10 @@ func (r *run) start(ctx context.Context) error {
 	}
 	if err := r.beginAgent(ctx); err != nil {
 		return err
+	}
+	r.live.begun()
+	if r.host.OnBegin != nil {
+		r.host.OnBegin()
 	}
 	r.result.Timings.Startup = time.Since(r.begin)
 	r.log(aboutStart).Info("the agent begins", "ms", r.result.Timings.Startup.Milliseconds())

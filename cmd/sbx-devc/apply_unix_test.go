@@ -200,9 +200,9 @@ func TestThePrintedApplyCommandMakesTheBranch(t *testing.T) {
 		says      string
 	}{
 		{r.project, found[1], exitFailed, "at another commit"},
-		{r.project, "sbx-devc apply " + missing, exitNoInput, "no run at "},
-		{r.project, "sbx-devc apply ''", exitNoInput, "no run at "},
-		{r.project, "sbx-devc apply ../../etc", exitNoInput, "no run at "},
+		{r.project, "sbx-devc apply " + missing, exitNoInput, "there is no run "},
+		{r.project, "sbx-devc apply ''", exitNoInput, "there is no run "},
+		{r.project, "sbx-devc apply ../../etc", exitNoInput, "there is no run "},
 		{r.project, "sbx-devc apply .", exitNoInput, "no summary"},
 		{r.project, "sbx-devc apply " + found[2] + " " + found[2], exitUsage, ""},
 		{r.project, "sbx-devc apply --nope", exitUsage, ""},

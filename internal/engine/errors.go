@@ -12,6 +12,10 @@ import (
 // ErrNotFound reports an image, container or path that the engine does not have.
 var ErrNotFound = errors.New("not found")
 
+// ErrConflict reports what the state of a container forbids, as a further process in one
+// that has ended.
+var ErrConflict = errors.New("conflict")
+
 // wrap names the operation and object of a failed call and gives the failures
 // that callers branch on their sentinel.
 func wrap(err error, operation, object string) error {
@@ -21,6 +25,8 @@ func wrap(err error, operation, object string) error {
 	switch {
 	case errdefs.IsNotFound(err):
 		return &opError{ErrNotFound, fmt.Errorf("%s %s: %w", operation, object, err)}
+	case errdefs.IsConflict(err):
+		return &opError{ErrConflict, fmt.Errorf("%s %s: %w", operation, object, err)}
 	case client.IsErrConnectionFailed(err):
 		return &opError{ErrUnavailable, fmt.Errorf("%s %s: %w", operation, object, err)}
 	}

@@ -41,11 +41,16 @@ func Named(h runs.Home, name string) (string, error) {
 	if hasChanges(folder) {
 		return folder, nil
 	}
-	hint := "give a run's id or its folder; runs are kept in " + h.Dir()
-	if r, ok := h.Run(folder); ok && filekind.IsFolder(folder) {
-		hint = nothingToReview(r)
+	r, ok := h.Run(folder)
+	switch {
+	case !filekind.IsFolder(folder):
+		return "", h.Unknown("run", name)
+	case !ok:
+		err := fmt.Errorf("%s is not the folder of a run", name)
+		return "", exitcode.With(exitcode.NoInput, diag.WithHint(err, "runs are kept in %s", h.Dir()))
 	}
-	return "", exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s is no run that kept what changed", name), "%s", hint))
+	err := fmt.Errorf("%s is no run that kept what changed", name)
+	return "", exitcode.With(exitcode.NoInput, diag.WithHint(err, "%s", nothingToReview(r)))
 }
 
 func hasChanges(folder string) bool {

@@ -36,9 +36,7 @@ func (h Home) Conversation(project, name string) (Earlier, error) {
 		name = filepath.Base(folder)
 	}
 	if name != "" && !idForm.MatchString(name) && !conversation.IsID(name) {
-		err := fmt.Errorf("%q is the name of no run and of no conversation", name)
-		return Earlier{}, exitcode.With(exitcode.Usage,
-			diag.WithHint(err, "'sbx-devc ls' lists the runs; --continue goes on with the newest one"))
+		return Earlier{}, h.Unknown("run or conversation", name)
 	}
 	for run, folder := range h.Newest() {
 		summary := readSummary(folder)

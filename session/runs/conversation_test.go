@@ -57,7 +57,7 @@ func TestAConversationIsFoundByItsProject(t *testing.T) {
 		{"/p", "20260105-000000-aaaaaa", "", "left no conversation"},
 		{"/p", "20260109-000000-aaaaaa", "", "no run with a conversation is"},
 		{"/r", "", "", "no run in /r left a conversation"},
-		{"/p", "../20260101-000000-aaaaaa", "", "the name of no run"},
+		{"/p", "../20260101-000000-aaaaaa", "", "there is no run or conversation"},
 	} {
 		got, err := h.Conversation(c.project, c.name)
 		switch {

@@ -23,7 +23,7 @@ func (h Home) Going(project, name string) (Run, error) {
 		r, ok := h.Run(h.Find(name))
 		switch {
 		case !ok || r.Project == "":
-			return Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("there is no run %q", name), "'sbx-devc ls --all' lists them"))
+			return Run{}, h.Unknown("run", name)
 		case r.Result != Running:
 			return Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run %s has ended", r.ID), "'sbx-devc ls' lists the runs"))
 		}
@@ -44,6 +44,38 @@ func (h Home) Going(project, name string) (Run, error) {
 		}
 	}
 	return Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(errors.New("no run goes on"), "start one with 'sbx-devc run'"))
+}
+
+// Until something is said of a start, and until nobody waits for it any more.
+const (
+	silentStart   = 2 * time.Second
+	startPatience = 5 * time.Minute
+)
+
+// AwaitAgent returns when the agent of a run that goes on has begun: before that the
+// firewall is not verified. It errs when the run ends without, or does not come that far
+// within minutes.
+func (h Home) AwaitAgent(ctx context.Context, r Run) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	slow := time.AfterFunc(silentStart, func() { h.note(fmt.Sprintf("the run %s is starting: waiting for it", r.ID)) })
+	defer slow.Stop()
+	for {
+		begun, goesOn := sandbox.Begun(h.Live(), r.ID)
+		switch {
+		case begun:
+			return nil
+		case !goesOn:
+			err := fmt.Errorf("the run %s ended before its agent began", r.ID)
+			return exitcode.With(exitcode.NoInput, diag.WithHint(err, "sbx-devc status %s", r.ID))
+		case !pause(ctx):
+			if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+				err := fmt.Errorf("the run %s has not started within %s", r.ID, startPatience)
+				return exitcode.With(exitcode.NoInput, diag.WithHint(err, "'sbx-devc stop %s' ends it", r.ID))
+			}
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // stopPatience bounds the wait for a run's orderly end: its agent's, the look at what it

@@ -95,6 +95,23 @@ func (h Home) Find(name string) string {
 	return name
 }
 
+// Unknown is the error of a word that names no run, and nothing else that could stand
+// there, as what says; with the run that may be meant.
+func (h Home) Unknown(what, word string) error {
+	var known []string
+	for id, folder := range h.Newest() {
+		known = append(known, id)
+		if name := readSummary(folder).Name; name != "" {
+			known = append(known, name)
+		}
+	}
+	hint := "'sbx-devc ls --all' lists the runs"
+	if best := diag.Suggest(word, known); best != "" {
+		hint = "did you mean " + best + "? " + hint
+	}
+	return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("there is no %s %q", what, word), "%s", hint))
+}
+
 // nameForm is a name that a person gives a run: no path and no flag.
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 

@@ -101,8 +101,7 @@ func (h Home) Log(ctx context.Context, arg string) (Log, error) {
 	case filekind.IsRegular(file):
 		return fileLog(file)
 	case !filekind.IsFolder(folder):
-		return Log{}, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("no audit log at %s", file),
-			"give a run's id, its folder, the folder of a project with a dev container, or an audit.jsonl; runs are kept in %s", h.Dir()))
+		return Log{}, h.Unknown("run, folder or file", arg)
 	case idForm.MatchString(id):
 		return Log{containers: []string{sandbox.FirewallContainer(id)}, Title: id}, nil
 	}

@@ -225,8 +225,7 @@ func namedRun(a *cli.App, args []string) (string, error) {
 	}
 	run := projects.Runs(a).Find(args[0])
 	if !filekind.IsFolder(run) {
-		return "", exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("no run at %s", run),
-			"give a run's id or its folder; runs are kept in %s", projects.Runs(a).Dir()))
+		return "", projects.Runs(a).Unknown("run", args[0])
 	}
 	if err := runs.CheckSandbox(run); err != nil {
 		return "", err

@@ -3,8 +3,9 @@ package history
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
+	"io/fs"
 	"slices"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session/runs"
 )
@@ -48,12 +51,12 @@ func ls(a *cli.App, o lsOptions, args []string) error {
 		return err
 	}
 	if len(args) > 0 {
-		if project, err = filepath.Abs(args[0]); err != nil {
-			return exitcode.With(exitcode.Internal, err)
-		}
-		project = projects.Real(project)
+		project = projects.Real(args[0])
 	}
 	list := projects.Runs(a).List(project)
+	if len(args) > 0 && len(list) == 0 && !filekind.IsFolder(project) { // of a folder that is gone the runs are still there
+		return noFolder(a, args[0])
+	}
 	if o.json {
 		return cli.PrintJSON(a.Stdout, struct {
 			SchemaVersion int        `json:"schemaVersion"`
@@ -79,6 +82,19 @@ func ls(a *cli.App, o lsOptions, args []string) error {
 			inList(r.Model), costOf(r), inList(r.Result))
 	}
 	return w.Flush()
+}
+
+// noFolder is the error of a word that names no project; it may name a run.
+func noFolder(a *cli.App, word string) error {
+	if run, ok := projects.Runs(a).Run(projects.Runs(a).Find(word)); ok && run.Project != "" {
+		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("ls takes the folder of a project, and %s is a run", word),
+			"sbx-devc status %s", word))
+	}
+	err := &fs.PathError{Op: "open", Path: word, Err: fs.ErrNotExist}
+	if filekind.IsRegular(word) {
+		err.Err = syscall.ENOTDIR
+	}
+	return exitcode.With(exitcode.NoInput, err)
 }
 
 // costOf is what a run cost at list price, "-" when that is not known.

@@ -69,14 +69,10 @@ func status(a *cli.App, args []string, asJSON bool) error {
 
 // statusOf is the run that is asked about.
 func statusOf(a *cli.App, args []string) (runs.Run, error) {
-	none := func(what string) (runs.Run, error) {
-		err := fmt.Errorf("there is no run %s", what)
-		return runs.Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(err, "'sbx-devc ls --all' lists them"))
-	}
 	if len(args) == 1 {
 		run, ok := projects.Runs(a).Run(projects.Runs(a).Find(args[0]))
 		if !ok || run.Project == "" {
-			return none(fmt.Sprintf("%q", args[0]))
+			return runs.Run{}, projects.Runs(a).Unknown("run", args[0])
 		}
 		return run, nil
 	}
@@ -91,7 +87,8 @@ func statusOf(a *cli.App, args []string) (runs.Run, error) {
 		}
 	}
 	if len(list) == 0 {
-		return none("of " + cmp.Or(project, "any project"))
+		err := fmt.Errorf("there is no run of %s", cmp.Or(project, "any project"))
+		return runs.Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(err, "'sbx-devc ls --all' lists the runs"))
 	}
 	return list[0], nil
 }

@@ -29,7 +29,8 @@ func ExecCommand(a *cli.App) *cobra.Command {
 one that goes on in the project around the current folder, or the only one. It is the
 agent's user there, without a privilege, behind the same firewall, and begins in the
 agent's folder. It has your terminal when standard input and output are one, and ends
-with the run or with this program, whichever ends first.
+with the run or with this program, whichever ends first. In a run that is starting it
+waits for the agent's begin.
 
 The exit code is COMMAND's own, or 64 usage, 66 no such run, 69 no engine.`,
 		Example: `  sbx-devc exec -- git status
@@ -100,6 +101,9 @@ func execute(ctx context.Context, a *cli.App, run runs.Run, command []string) er
 			<-left
 			cancel()
 		}()
+	}
+	if err := projects.Runs(a).AwaitAgent(ctx, run); err != nil {
+		return err
 	}
 	var code int
 	err := connect.Engine(ctx, func(e *engine.Engine) (err error) {

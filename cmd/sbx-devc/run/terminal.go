@@ -126,7 +126,7 @@ func joinTerminal(a *cli.App, o terminalFlags, plan *sandbox.Plan, host *sandbox
 		listener = listen(a, plan.ID, s)
 	} else {
 		a.Stdout = io.Discard // the transcript is kept
-		s.Begin()
+		host.OnBegin = s.Begin
 	}
 	return func(err error) error {
 		code, show := exitcode.Of(err, exitcode.Internal)
