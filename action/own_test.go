@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/userdir"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/settings/trust"
 )
@@ -44,7 +44,7 @@ func TestAttackTheRunnersHomeOpensHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := Job{ID: "test", Inputs: Inputs{WorkingDirectory: dir, Prompt: "x"}, Progress: io.Discard}
-	if _, _, err := planJob(job); !errors.Is(err, sandbox.ErrWidens) {
+	if _, _, err := planJob(job); !errors.Is(err, runplan.ErrWidens) {
 		t.Errorf("with trust in the runner's home: %v, want a refusal", err)
 	}
 	if err := os.Remove(name); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/progress"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/runs"
@@ -78,14 +79,14 @@ func setupFailed(err error) (Report, error) {
 }
 
 // planJob decides everything about the run that needs no engine.
-func planJob(job Job) (project *session.Project, plan *sandbox.Plan, err error) {
+func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) {
 	in := job.Inputs
 	if project, err = session.ReadProject(in.WorkingDirectory); err == nil {
-		plan, err = project.Plan(sandbox.Options{
+		plan, err = project.Plan(runplan.Options{
 			ID: job.ID, User: in.Settings(),
 			InputsNotFlags: true,
 			AllowHostedWeb: in.AllowHostedWeb,
-			Instructions:   sandbox.Instructions{Memory: true},
+			Instructions:   runplan.Instructions{Memory: true},
 			Headless: agent.Headless{
 				Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
 				AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -21,8 +22,8 @@ func RunChange(c settings.Change) (settings.Change, []string) {
 		}
 	}
 	c.Add.Presets = slices.DeleteFunc(slices.Clone(c.Add.Presets), session)
-	if closesGists(firewall.Network{Presets: c.Add.Presets, Allow: c.Add.Allow}) {
-		c.Add.Deny = append(slices.Clone(c.Add.Deny), gists)
+	if runplan.ClosesGists(firewall.Network{Presets: c.Add.Presets, Allow: c.Add.Allow}) {
+		c.Add.Deny = append(slices.Clone(c.Add.Deny), runplan.Gists)
 	}
 	for _, entry := range c.Remove.Deny {
 		notes = append(notes, entry+" stays denied until it ends: it may have been started so")

@@ -29,6 +29,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -171,8 +172,8 @@ func (s *sites) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // defaultsHere are the settings of somebody who says nothing. Only that the
 // sites' addresses are private here must be said: it opens no name.
-func (s *sites) defaultsHere() Options {
-	return Options{EngineNetwork: s.network, User: settings.Settings{Network: firewall.Network{Private: s.names}}}
+func (s *sites) defaultsHere() runplan.Options {
+	return runplan.Options{EngineNetwork: s.network, User: settings.Settings{Network: firewall.Network{Private: s.names}}}
 }
 
 // TestForeignKeyReachesTheModelsProvider is the attack on the proxy by going
@@ -196,7 +197,7 @@ func TestForeignKeyReachesTheModelsProvider(t *testing.T) {
 
 	initialised := &settings.Settings{Network: firewall.Network{Presets: []string{"anthropic", "github", "vscode"}, Allow: []string{}}}
 	trusted := &settings.Settings{Network: firewall.Network{Presets: []string{"claude-code", "vscode"}}}
-	for name, o := range map[string]Options{
+	for name, o := range map[string]runplan.Options{
 		"a folder without settings":     s.defaultsHere(),
 		"a folder that init has set up": {EngineNetwork: s.network, User: s.defaultsHere().User, Project: initialised},
 		"a trusted file":                {EngineNetwork: s.network, User: s.defaultsHere().User, Project: trusted, TrustProject: true},
@@ -235,7 +236,7 @@ func TestWebFetchNeedsNoHostOfTheVendor(t *testing.T) {
 	}
 	o := s.defaultsHere()
 	o.User.Network.Allow = []string{"docs.sandbox-lab.test"}
-	o.User.Env = map[string]string{"NODE_EXTRA_CA_CERTS": workspaceTarget + "/ca.pem"}
+	o.User.Env = map[string]string{"NODE_EXTRA_CA_CERTS": runplan.WorkspaceTarget + "/ca.pem"}
 	dir := newProject(t, false)
 	if err := os.WriteFile(filepath.Join(dir, "ca.pem"), s.ca, 0o644); err != nil {
 		t.Fatal(err)

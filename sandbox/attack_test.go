@@ -21,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/internal/test/workspacetest"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -187,7 +188,7 @@ func TestIPv6IsClosedToo(t *testing.T) {
 		}
 	}
 	o.listen(t)
-	network := func(p *Plan) { p.Sidecar.Network = name }
+	network := func(p *runplan.Plan) { p.Sidecar.Network = name }
 	script := fmt.Sprintf("ip -6 addr show scope global | grep -o fd5b:; curl -sS -g --max-time 5 'http://[%s]:%d/'; echo x > /dev/udp/%s/%d", o.addr, o.tcp, o.addr, o.udp)
 
 	tr := (&trial{options: shell(script), adjust: network}).run(t, e)
@@ -334,7 +335,7 @@ curl -sS --max-time 5 -o /dev/null -w 'without token %{http_code}\n' -d '{}' htt
 curl -sS --max-time 5 -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" -o /dev/null -w 'elsewhere %{http_code}\n' http://127.0.0.1:8790/v1/files
 echo ready; cat`),
 	}
-	tr.during = func(p *Plan, _ *workspace.Workspace) {
+	tr.during = func(p *runplan.Plan, _ *workspace.Workspace) {
 		defer finish.Close()
 		for _, name := range []string{p.Sidecar.Name, p.Agent.Name} {
 			text, err := exec.Command(docker, "inspect", name).CombinedOutput()
@@ -377,7 +378,7 @@ func TestWhatTheAgentPrintsIsNotKeptByTheEngine(t *testing.T) {
 	docker := testenv.Program(t, "docker")
 	prompt, finish := io.Pipe()
 	tr := &trial{prompt: prompt, options: shell("yes '' | head -c 200000 >&2; echo ready; cat")}
-	tr.during = func(p *Plan, _ *workspace.Workspace) {
+	tr.during = func(p *runplan.Plan, _ *workspace.Workspace) {
 		defer finish.Close()
 		out, err := exec.Command(docker, "inspect", "-f", "{{.LogPath}}", p.Agent.Name).CombinedOutput()
 		if err != nil {
@@ -438,7 +439,7 @@ PY
 	tr := &trial{dir: dir, options: shell(fmt.Sprintf(knock, "/workspace/tmp/dev.sock") +
 		"rm -f tmp/dev.sock || echo it stays; echo ready; until test -S late.sock; do sleep 0.1; done; " + fmt.Sprintf(knock, "/workspace/late.sock"))}
 	listen("tmp/dev.sock")
-	tr.during = func(*Plan, *workspace.Workspace) {
+	tr.during = func(*runplan.Plan, *workspace.Workspace) {
 		select {
 		case what := <-arrived:
 			t.Errorf("a program of the host heard %q", what)
@@ -541,7 +542,7 @@ git status --porcelain; git ls-files; git log --format=%s`)}).run(t, e)
 func TestADeadFirewallOpensNothing(t *testing.T) {
 	e, o := connect(t), newOutside(t)
 	tr := &trial{options: shell("echo ready; trap '' INT TERM; while :; do " + fmt.Sprintf("(echo x > /dev/tcp/%s/%d) 2>/dev/null; echo x > /dev/udp/%s/%d", o.addr, o.tcp, o.addr, o.udp) + "; done")}
-	tr.during = func(p *Plan, _ *workspace.Workspace) {
+	tr.during = func(p *runplan.Plan, _ *workspace.Workspace) {
 		if err := e.Kill(context.Background(), p.Sidecar.Name, "KILL"); err != nil {
 			t.Error(err)
 		}
@@ -629,7 +630,7 @@ try:
 except OSError as e:
     print("stopped", e)
 print("started", n)
-PY`), adjust: func(p *Plan) { p.Agent.Pids = 64 }}).run(t, e)
+PY`), adjust: func(p *runplan.Plan) { p.Agent.Pids = 64 }}).run(t, e)
 	var n int
 	_, err := fmt.Sscanf(tr.stdout.String(), "stopped [Errno 11] Resource temporarily unavailable\nstarted %d", &n)
 	if err != nil || n >= 64 {

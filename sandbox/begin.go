@@ -131,7 +131,7 @@ func (r *run) onEvent(ev agent.Event) {
 		r.api.refuseKey()
 	}
 	if begun, ok := ev.(agent.Init); ok {
-		for _, line := range r.plan.failedServers(&begun) {
+		for _, line := range r.plan.FailedServers(&begun) {
 			r.host.Say("warning: " + line)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -48,7 +49,7 @@ func BenchmarkLargeProject(b *testing.B) {
 				}
 				o := shell(c.script)
 				o.ID, o.Image, o.FirewallImage = fmt.Sprintf("bench-%d-%d", os.Getpid(), n), tag, tag
-				p, err := NewPlan(o, Facts{Workspace: w})
+				p, err := runplan.New(o, runplan.Facts{Workspace: w})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -52,7 +53,7 @@ func searchCanaries(t *testing.T, where string, text []byte) {
 // searchContainers looks at what the engine and the machine tell of the run's containers.
 func searchContainers(t *testing.T, id string) {
 	t.Helper()
-	for _, name := range []string{FirewallContainer(id), agentContainer(id)} {
+	for _, name := range []string{runplan.FirewallContainer(id), runplan.AgentContainer(id)} {
 		for _, command := range []string{"inspect", "logs", "diff", "top"} {
 			out, _ := exec.Command("docker", command, name).CombinedOutput() // an agent's container has no log
 			searchCanaries(t, "docker "+command+" "+name, out)
@@ -62,7 +63,7 @@ func searchContainers(t *testing.T, id string) {
 	if err != nil || len(lines) == 0 {
 		t.Error("no process has a command line", err)
 	}
-	first, _ := exec.Command("docker", "inspect", "--format", "{{.State.Pid}}", agentContainer(id)).Output()
+	first, _ := exec.Command("docker", "inspect", "--format", "{{.State.Pid}}", runplan.AgentContainer(id)).Output()
 	for _, file := range append(lines, "/proc/"+strings.TrimSpace(string(first))+"/environ") {
 		text, err := os.ReadFile(file)
 		if err == nil {
@@ -128,8 +129,8 @@ ls -A /.sbx-secrets; cat /proc/1/environ; echo ready; cat >/dev/null; `
 			}
 			tr := (&trial{
 				options: o, prompt: prompt, secrets: map[string]string{"CANARY_SECRET": canarySecret, "CANARY_KEY": canaryFile},
-				adjust: func(p *Plan) { p.Timeout = Duration(end.timeout) },
-				during: func(p *Plan, w *workspace.Workspace) {
+				adjust: func(p *runplan.Plan) { p.Timeout = runplan.Duration(end.timeout) },
+				during: func(p *runplan.Plan, w *workspace.Workspace) {
 					searchContainers(t, p.ID)
 					finish.Close()
 				},
@@ -163,7 +164,7 @@ func TestWithoutASecretTheAgentDoesNotStart(t *testing.T) {
 	o := shell("echo ready")
 	o.User.Secrets = []settings.Secret{{Name: "A"}, {Name: "B"}}
 	tr := (&trial{options: o, secrets: map[string]string{"A": canarySecret}}).run(t, e)
-	if !errors.Is(tr.err, ErrNoKey) || tr.result.ExitCode != 78 || tr.stdout.String() != "" {
+	if !errors.Is(tr.err, runplan.ErrNoKey) || tr.result.ExitCode != 78 || tr.stdout.String() != "" {
 		t.Errorf("got %v, exit code %d: %s", tr.err, tr.result.ExitCode, tr.stdout.String())
 	}
 }

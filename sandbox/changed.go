@@ -57,7 +57,7 @@ func (s *search) forget() {
 // lookBefore begins to look at the project's files while the containers come up;
 // search.wait waits for the end of that. The agent starts after it.
 func (r *run) lookBefore(ctx context.Context) {
-	if r.plan.place.mode != workspace.Bind && !r.plan.place.mode.IsCopy() { // the agent can change nothing of the project
+	if r.plan.Place.Mode != workspace.Bind && !r.plan.Place.Mode.IsCopy() { // the agent can change nothing of the project
 		close(r.search.looked)
 		return
 	}
@@ -118,7 +118,7 @@ func (r *run) lookAfter(ctx context.Context) {
 		return
 	}
 	r.result.Changes = set
-	if !r.plan.place.mode.IsCopy() { // there nothing obeys them yet
+	if !r.plan.Place.Mode.IsCopy() { // there nothing obeys them yet
 		r.disarm(ctx, set)
 		warnings := set.Warnings(maxNamed)
 		r.result.Warnings = append(r.result.Warnings, warnings...)

@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
@@ -189,7 +190,7 @@ func TestSignalsCountAfterTheAgentsEnd(t *testing.T) {
 // lookedBefore is a run whose agent has ended.
 func lookedBefore(t *testing.T, before *changes.Before) *run {
 	t.Helper()
-	r := &run{plan: &Plan{}, search: newSearch(), host: Host{StateDir: t.TempDir(), Say: func(s string) { t.Error(s) }}}
+	r := &run{plan: &runplan.Plan{}, search: newSearch(), host: Host{StateDir: t.TempDir(), Say: func(s string) { t.Error(s) }}}
 	r.search.before = before
 	close(r.search.looked)
 	return r

@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // HomeFile is a file that Claude's own folder, ~/.claude, begins with.
@@ -21,13 +22,13 @@ type HomeFile struct {
 // firewall's container, with the files that it begins with: files, and what earlier runs
 // left behind them. prefer are members of Claude's settings that those files may have as
 // well.
-func fillHome(p *Plan, tw *tar.Writer, files []HomeFile, prefer map[string]map[string]any) error {
+func fillHome(p *runplan.Plan, tw *tar.Writer, files []HomeFile, prefer map[string]map[string]any) error {
 	all := map[string][]byte{}
 	if p.Agent.TTY {
-		all[agent.StateFile] = agent.State(workspaceTarget)
+		all[agent.StateFile] = agent.State(runplan.WorkspaceTarget)
 	}
-	if !p.asked.Instructions.Settings {
-		all["settings.json"] = []byte(userSettings)
+	if !p.Asked.Instructions.Settings {
+		all["settings.json"] = []byte(runplan.UserSettings)
 	}
 	for _, f := range files {
 		all[f.Path] = f.Data
@@ -35,17 +36,17 @@ func fillHome(p *Plan, tw *tar.Writer, files []HomeFile, prefer map[string]map[s
 	for name, members := range prefer {
 		all[name] = kept.WithPreferences(all[name], members)
 	}
-	return addArchive(tw, claudeHomes, func(w io.Writer) error {
-		return kept.Pack(w, path.Base(claudeHome), all, p.place.owner.UID, p.place.owner.GID)
+	return addArchive(tw, runplan.ClaudeHomes, func(w io.Writer) error {
+		return kept.Pack(w, path.Base(runplan.ClaudeHome), all, p.Place.Owner.UID, p.Place.Owner.GID)
 	})
 }
 
 // fillHomes adds what the agent's home begins with: what earlier runs left, and over it
 // the run's own files.
-func fillHomes(p *Plan, tw *tar.Writer, h Host) error {
+func fillHomes(p *runplan.Plan, tw *tar.Writer, h Host) error {
 	var prefer map[string]map[string]any
 	if h.Kept != nil {
-		if err := fillKept(tw, h.Kept, p.asked.Persist, p.place.owner); err != nil {
+		if err := fillKept(tw, h.Kept, p.Asked.Persist, p.Place.Owner); err != nil {
 			return err
 		}
 		if h.Kept.KeepsClaude() {

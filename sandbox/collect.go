@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // hideSecrets takes the secrets of the run out of what is kept of the agent's
@@ -57,7 +58,7 @@ func (r *run) collect(ctx context.Context) error {
 	if r.sidecar.exit != nil && r.engine.Kill(ctx, r.sidecar.id, "TERM") == nil {
 		select {
 		case <-r.sidecar.exit:
-		case <-time.After(graceTerminate):
+		case <-time.After(runplan.GraceTerminate):
 		case <-ctx.Done():
 		}
 	}
@@ -69,9 +70,9 @@ func (r *run) collect(ctx context.Context) error {
 	// A full log goes on in a new file; what it held before comes first. Its writer knows
 	// no secret of the run's, and an agent may look up a name that is one.
 	clean := r.redactor.Writer(file)
-	err = r.engine.CopyOut(ctx, r.sidecar.id, auditPath+audit.RotatedSuffix, clean)
+	err = r.engine.CopyOut(ctx, r.sidecar.id, runplan.AuditPath+audit.RotatedSuffix, clean)
 	if err == nil || errors.Is(err, engine.ErrNotFound) {
-		err = r.engine.CopyOut(ctx, r.sidecar.id, auditPath, clean)
+		err = r.engine.CopyOut(ctx, r.sidecar.id, runplan.AuditPath, clean)
 	}
 	if err = errors.Join(err, clean.Close()); err != nil {
 		return fmt.Errorf("no audit log: %w", err)
@@ -79,7 +80,7 @@ func (r *run) collect(ctx context.Context) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
-	rows := report.NewCollector(r.plan.policy)
+	rows := report.NewCollector(r.plan.Policy)
 	if err := audit.Each(file, rows.Add); err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
@@ -88,7 +89,7 @@ func (r *run) collect(ctx context.Context) error {
 }
 
 func (r *run) keepPolicy() error {
-	text, err := r.plan.policyFile()
+	text, err := r.plan.PolicyFile()
 	if err != nil {
 		return fmt.Errorf("writing the policy: %w", err)
 	}

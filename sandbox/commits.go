@@ -13,6 +13,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
@@ -39,7 +40,7 @@ func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git g
 		if len(p.Stores) == 0 {
 			continue
 		}
-		archive, err := e.OpenTar(ctx, FirewallContainer(id), p.Volume)
+		archive, err := e.OpenTar(ctx, runplan.FirewallContainer(id), p.Volume)
 		if err == nil {
 			err = t.Take(ctx, p, archive)
 			_ = archive.Close()
@@ -87,7 +88,7 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 			r.warn("the value of the secret " + name + " stands in commits of " + c.Branch + ": 'sbx-devc apply' asks about them")
 		}
 	}
-	if r.plan.asked.InputsNotFlags && len(r.result.Commits) > 0 { // a workflow has git, and no sbx-devc on its PATH
+	if r.plan.Asked.InputsNotFlags && len(r.result.Commits) > 0 { // a workflow has git, and no sbx-devc on its PATH
 		bundle := filepath.Join(r.host.StateDir, r.result.Commits[0].Bundle)
 		r.host.Say(fmt.Sprintf("your repository has none of its commits yet; to add them as branches: git fetch '%s' "+
 			"'refs/heads/sbx/*:refs/heads/sbx/*'", bundle))

@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/agent/conversation"
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // kept is the conversation that a run left, and its name.
@@ -36,7 +37,7 @@ func TestARunGoesOnWithAConversation(t *testing.T) {
 	if first.result.Conversation != id || !first.result.Outcome.OK() {
 		t.Fatalf("%+v, kept %q", first.result.Outcome, text)
 	}
-	second := &trial{prompt: strings.NewReader("which fruit?"), script: script, home: []HomeFile{{conversation.Path(workspaceTarget, id), []byte(text)}}}
+	second := &trial{prompt: strings.NewReader("which fruit?"), script: script, home: []HomeFile{{conversation.Path(runplan.WorkspaceTarget, id), []byte(text)}}}
 	second.options.Headless = agent.Headless{Resume: id}
 	second.run(t, e)
 	if !second.result.Outcome.OK() || second.result.Agent.SessionID != id {
@@ -72,7 +73,7 @@ printf '{"type":"permission-mode","permissionMode":"EVIL","sessionId":"%s"}\n' "
 			t.Parallel()
 			tr := &trial{script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{file + c.script}}}}}
 			if name == "pipe" { // Claude itself may wait for it until the run's end
-				tr.adjust = func(p *Plan) { p.Timeout = Duration(30 * time.Second) }
+				tr.adjust = func(p *runplan.Plan) { p.Timeout = runplan.Duration(30 * time.Second) }
 			}
 			tr.run(t, e)
 			_, text := tr.kept(t)

@@ -19,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // ConversationFile in a run's folder is its newest conversation, for a later run; see
@@ -119,11 +120,11 @@ func newestOf(all []heldConversation, begun string) []heldConversation {
 // has none to keep, and one that cannot be kept fails no run.
 func (r *run) keepConversations(ctx context.Context) {
 	begun := r.agent.scanner.Init()
-	if r.plan.asked.conversation() != "" {
-		begun = &agent.Init{SessionID: r.plan.asked.conversation()}
+	if r.plan.Asked.Conversation() != "" {
+		begun = &agent.Init{SessionID: r.plan.Asked.Conversation()}
 	}
 	if begun != nil {
-		r.result.Warnings = append(r.result.Warnings, r.plan.failedServers(begun)...)
+		r.result.Warnings = append(r.result.Warnings, r.plan.FailedServers(begun)...)
 		r.result.Model = visible.Line(begun.Model[:min(len(begun.Model), 60)])
 	}
 	if begun == nil || !conversation.IsID(begun.SessionID) {
@@ -164,7 +165,7 @@ func (r *run) keepConversations(ctx context.Context) {
 // container: on a terminal all of them, otherwise the one of its prompt.
 func (r *run) takeConversations(ctx context.Context, begun string) (all []heldConversation, err error) {
 	workDir := r.plan.Agent.WorkingDir
-	name := path.Join(claudeHome, conversation.Path(workDir, begun))
+	name := path.Join(runplan.ClaudeHome, conversation.Path(workDir, begun))
 	if r.plan.Agent.TTY {
 		folder, err := r.engine.OpenTar(ctx, r.sidecar.id, path.Dir(name))
 		if err != nil {

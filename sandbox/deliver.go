@@ -9,22 +9,23 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // deliver gives the agent's first process what the agent's configuration must not hold.
 // The agent starts after that.
 func (r *run) deliver(ctx context.Context) error {
-	parcel, err := r.plan.parcel(r.host.Secrets)
+	parcel, err := r.plan.Parcel(r.host.Secrets)
 	if err != nil || parcel.Empty() {
 		return err
 	}
 	text, err := parcel.Encode()
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", runplan.ErrConfig, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	stream, err := r.engine.Exec(ctx, r.agent.id, engine.ExecSpec{Command: []string{agentInit, "deliver"}, User: r.plan.Agent.User,
+	stream, err := r.engine.Exec(ctx, r.agent.id, engine.ExecSpec{Command: []string{runplan.AgentInit, "deliver"}, User: r.plan.Agent.User,
 		WorkingDir: "/", Stdin: true})
 	if err != nil {
 		return fmt.Errorf("%w: delivering secrets: %w", ErrNoStart, err)

@@ -1,9 +1,7 @@
 // Package sandbox runs Claude Code in containers that it cannot talk its way
 // out of.
 //
-//	built-in defaults ◄ project's sandbox.jsonc (may only narrow) ◄ flags
-//	        │
-//	     NewPlan ─► Plan: two container specs, policy, mount points   pure, prints as JSON
+//	runplan.Plan: specs of two containers, policy, mounts
 //	        │
 //	       Run ─► sidecar: sbx-init run --sidecar   owns the network namespace, NET_ADMIN only
 //	        │       └─ exec: sbx-init tunnel ══ credproxy in this process, which has the key

@@ -9,6 +9,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/terminal"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // ExecOptions is a further program in the agent's container of a run.
@@ -25,14 +26,14 @@ type ExecOptions struct {
 // It is the agent's user, with the agent's mounts and network, without any privilege, and
 // it ends with the run, and with ctx or this process at the latest.
 func Exec(ctx context.Context, e *engine.Engine, id string, o ExecOptions) (code int, err error) {
-	command := []string{agentInit, "attend"}
+	command := []string{runplan.AgentInit, "attend"}
 	if o.Terminal != nil {
 		command = append(command, "--terminal")
 	}
 	spec := engine.ExecSpec{
-		Command: append(append(command, "--"), o.Command...), Env: terminalVariables(o.Environ), Stdin: true,
+		Command: append(append(command, "--"), o.Command...), Env: runplan.TerminalVariables(o.Environ), Stdin: true,
 	}
-	stream, err := e.Exec(ctx, agentContainer(id), spec)
+	stream, err := e.Exec(ctx, runplan.AgentContainer(id), spec)
 	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrConflict) {
 		return 0, diag.WithHint(fmt.Errorf("the agent of the run %s %w", id, ErrNotRunning), "'sbx-devc status %s' says how", id)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -54,7 +55,7 @@ func TestGistsStayClosedForTheUsersPresetAlone(t *testing.T) {
 		"a wildcard only": {firewall.Network{Presets: []string{"github"}, Allow: []string{"*.github.com"}}, true},
 		"without github":  {firewall.Network{Allow: []string{"*.github.com"}}, false},
 	} {
-		if got := closesGists(c.user); got != c.closed {
+		if got := runplan.ClosesGists(c.user); got != c.closed {
 			t.Errorf("%s: gists are closed: %t", name, got)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -23,14 +24,14 @@ const keepHomeTimeout = time.Minute
 // firewall's container, before the run's own files come.
 func fillKept(tw *tar.Writer, store *kept.Store, paths []string, owner gitdir.Owner) error {
 	if store.KeepsClaude() {
-		write := func(w io.Writer) error { return store.Fill(w, path.Base(claudeHome), owner.UID, owner.GID) }
-		if err := addArchive(tw, claudeHomes, write); err != nil {
+		write := func(w io.Writer) error { return store.Fill(w, path.Base(runplan.ClaudeHome), owner.UID, owner.GID) }
+		if err := addArchive(tw, runplan.ClaudeHomes, write); err != nil {
 			return fmt.Errorf("giving the agent what earlier runs left: %w", err)
 		}
 	}
 	for i, rel := range paths {
 		write := func(w io.Writer) error { return store.FillTree(w, rel, strconv.Itoa(i), owner.UID, owner.GID) }
-		if err := addArchive(tw, keptHomes, write); err != nil {
+		if err := addArchive(tw, runplan.KeptHomes, write); err != nil {
 			return fmt.Errorf("giving the agent what earlier runs left: %w", err)
 		}
 	}
@@ -53,12 +54,12 @@ func takeKept(ctx context.Context, e *engine.Engine, sidecar string, store *kept
 		return read(archive)
 	}
 	if store.KeepsClaude() {
-		err = take(claudeHome, func(in io.Reader) (err error) {
+		err = take(runplan.ClaudeHome, func(in io.Reader) (err error) {
 			notes, err = store.Take(in, how)
 			return err
 		})
 	}
-	for i, place := range keptVolumes(paths) {
+	for i, place := range runplan.KeptVolumes(paths) {
 		if problem := take(place, func(in io.Reader) error { return store.TakeTree(in, paths[i]) }); problem != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", paths[i], problem))
 		}
@@ -72,7 +73,7 @@ func (r *run) keepHome(ctx context.Context) {
 		return
 	}
 	how := kept.Taking{WorkDir: r.plan.Agent.WorkingDir, Clean: r.redactor.String}
-	notes, err := takeKept(ctx, r.engine, r.sidecar.id, r.host.Kept, r.plan.asked.Persist, how)
+	notes, err := takeKept(ctx, r.engine, r.sidecar.id, r.host.Kept, r.plan.Asked.Persist, how)
 	for _, n := range notes {
 		r.host.Say("note: " + n)
 	}
@@ -95,8 +96,8 @@ func rescueHome(ctx context.Context, e *engine.Engine, n liveRun) (said []string
 	store, err := kept.Reopen(n.Kept, n.ID)
 	if err == nil {
 		defer store.Close()
-		_, err = takeKept(ctx, e, FirewallContainer(n.ID), store, n.Persist,
-			kept.Taking{WorkDir: n.WorkDir, Clean: (&Plan{}).Redactor(nil).String})
+		_, err = takeKept(ctx, e, runplan.FirewallContainer(n.ID), store, n.Persist,
+			kept.Taking{WorkDir: n.WorkDir, Clean: (&runplan.Plan{}).Redactor(nil).String})
 	}
 	if err != nil {
 		return []string{fmt.Sprintf("warning: the run %s ended without its program, and not all of its agent's home is kept: %v", n.ID, err)}

@@ -21,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/internal/test/outsidetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/internal/test/workspacetest"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // hostServices is this machine as a sandbox can meet it: a network of the engine's,
@@ -139,7 +140,7 @@ func (h *hostServices) attack(t *testing.T, e *engine.Engine, mode firewall.Mode
 	}
 	o := allow(shell(script.String()+"echo all done"), entries...)
 	o.EngineNetwork, o.User.Network.Mode = h.network, mode
-	tr := (&trial{options: o, hostAddresses: known, adjust: func(p *Plan) {
+	tr := (&trial{options: o, hostAddresses: known, adjust: func(p *runplan.Plan) {
 		p.Sidecar.Mounts = append(p.Sidecar.Mounts, engine.Mount{Source: h.resolv, Target: "/etc/resolv.conf", ReadOnly: true})
 	}}).run(t, e)
 	if !strings.Contains(tr.stdout.String(), "all done") {
@@ -176,7 +177,7 @@ func TestAttackRebindingToAnotherAddressOfTheHost(t *testing.T) {
 
 func TestHostAddressesReachTheFirewall(t *testing.T) {
 	addrs := []netip.Addr{netip.MustParseAddr("198.51.7.1"), netip.MustParseAddr("2a01:4f8:1:2::1")}
-	p, err := NewPlan(Options{ID: "test", Image: "image:1"}, Facts{Workspace: workspacetest.Folder(t), HostAddresses: addrs})
+	p, err := runplan.New(runplan.Options{ID: "test", Image: "image:1"}, runplan.Facts{Workspace: workspacetest.Folder(t), HostAddresses: addrs})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // The real Claude Code in the Action reads CLAUDE.md of the project, and no other instructions:
@@ -31,7 +32,7 @@ func TestUnreadInstructionsAreSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tr := (&trial{dir: dir, options: Options{InputsNotFlags: true, Instructions: Instructions{Memory: true}}, script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}}}, Final: "all done"}}).run(t, e)
+	tr := (&trial{dir: dir, options: runplan.Options{InputsNotFlags: true, Instructions: runplan.Instructions{Memory: true}}, script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}}}, Final: "all done"}}).run(t, e)
 	var bodies strings.Builder
 	for _, r := range tr.api.Requests() {
 		bodies.WriteString(r.Body)

@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // Claude goes on with what it knew of the project under a profile, and the next run's
@@ -27,7 +28,7 @@ func TestAProfileKeepsConversations(t *testing.T) {
 	}
 	store := open("one")
 	first := (&trial{
-		options: Options{KeepClaude: true, Persist: []string{".config/tool"}}, dir: dir, store: store, prompt: strings.NewReader("remember the canary 71c0ffee\n"),
+		options: runplan.Options{KeepClaude: true, Persist: []string{".config/tool"}}, dir: dir, store: store, prompt: strings.NewReader("remember the canary 71c0ffee\n"),
 		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
 			"echo 'echo line' >$HISTFILE; mkdir -p ~/.claude/plans && echo plan >~/.claude/plans/a.md; echo x >~/.config/tool/file && echo y >~/.config/other",
 			"ln -s ../../../../etc/os-release ~/.config/tool/far; ln ~/.config/tool/file ~/.config/tool/hard",
@@ -40,7 +41,7 @@ func TestAProfileKeepsConversations(t *testing.T) {
 	store.Close()
 	store = open("two")
 	second := (&trial{
-		options: Options{KeepClaude: true, Persist: []string{".config/tool"}}, dir: dir, store: store,
+		options: runplan.Options{KeepClaude: true, Persist: []string{".config/tool"}}, dir: dir, store: store,
 		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
 			"cat $HISTFILE ~/.claude/plans/a.md ~/.config/tool/file ~/.claude/settings.json ~/.config/other; readlink ~/.config/tool/far; stat -c %h:%n ~/.config/tool/hard; grep -l 71c0ffee ~/.claude/projects/*/*.jsonl; ls -l ~/.claude",
 		}}}, Final: "done"},
@@ -79,7 +80,7 @@ func TestAProfileKeepsConversations(t *testing.T) {
 // The name that docs/threat-model.md gives for what --persist keeps.
 func TestPersistedFoldersAreTheProjects(t *testing.T) {
 	w := workspacetest.Folder(t)
-	p := plan(t, Options{Persist: []string{".config/tool/deep", "bin"}}, w)
+	p := plan(t, runplan.Options{Persist: []string{".config/tool/deep", "bin"}}, w)
 	for i, target := range []string{"/home/agent/.config/tool/deep", "/home/agent/bin"} {
 		if m := p.Agent.Mounts[len(p.Agent.Mounts)-2+i]; m.Target != target || m.Volume == "" || m.ReadOnly {
 			t.Errorf("%+v", m)

@@ -53,7 +53,7 @@ func (r *run) noteLive() error {
 		return nil
 	}
 	note := liveRun{ID: r.plan.ID, Folder: r.plan.Folder(), Engine: r.engine.Host(), PID: os.Getpid(),
-		Secrets: len(r.plan.Secrets) > 0 || r.finder != nil, Mounts: !r.plan.place.mode.IsCopy() && r.plan.place.mode != workspace.None}
+		Secrets: len(r.plan.Secrets) > 0 || r.finder != nil, Mounts: !r.plan.Place.Mode.IsCopy() && r.plan.Place.Mode != workspace.None}
 	for _, p := range r.plan.Project.Placeholders {
 		if rel, err := filepath.Rel(note.Folder, p.Path); err == nil {
 			p.Path = rel
@@ -61,7 +61,7 @@ func (r *run) noteLive() error {
 		}
 	}
 	if r.host.Kept != nil {
-		note.Kept, note.Persist, note.WorkDir = r.host.Kept.Dir(), r.plan.asked.Persist, r.plan.Agent.WorkingDir
+		note.Kept, note.Persist, note.WorkDir = r.host.Kept.Dir(), r.plan.Asked.Persist, r.plan.Agent.WorkingDir
 	}
 	var err error
 	if note.StateDir, err = filepath.Abs(r.host.StateDir); err == nil {

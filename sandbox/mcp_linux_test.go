@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -34,7 +35,7 @@ func TestServersRunInTheSandbox(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "server.sh"), []byte(server), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{User: settings.Settings{
+	o := runplan.Options{User: settings.Settings{
 		Network: firewall.Network{Mode: firewall.ModeNone},
 		Secrets: []settings.Secret{{Name: "CANARY_SECRET"}},
 		MCP: settings.MCP{Servers: []settings.MCPServer{

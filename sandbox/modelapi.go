@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // modelAPI is a run's way to the model API: the proxy that holds the key, and the signs
@@ -19,18 +20,18 @@ type modelAPI struct {
 }
 
 // newModelAPI makes the proxy. It fails on an upstream or a key that cannot be used.
-func newModelAPI(p *Plan, h Host) (_ *modelAPI, err error) {
+func newModelAPI(p *runplan.Plan, h Host) (_ *modelAPI, err error) {
 	a := &modelAPI{token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}), reach: newReach()}
 	var unreachable sync.Once
 	var limits credproxy.Limits
-	limits.Turns, limits.BudgetUSD = p.asked.Headless.Limits()
+	limits.Turns, limits.BudgetUSD = p.Asked.Headless.Limits()
 	a.proxy, err = credproxy.New(credproxy.Options{
 		Upstream:     h.Upstream,
 		Credential:   h.Credential,
 		SessionToken: a.token,
 		Proxy:        h.UpstreamProxy,
 
-		AllowHostedWeb: p.asked.AllowHostedWeb,
+		AllowHostedWeb: p.Asked.AllowHostedWeb,
 		Limits:         limits,
 		Log: func(entry credproxy.Entry) {
 			// Refused is empty when the upstream itself answered.
@@ -44,7 +45,7 @@ func newModelAPI(p *Plan, h Host) (_ *modelAPI, err error) {
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: %w", runplan.ErrConfig, err)
 	}
 	return a, nil
 }

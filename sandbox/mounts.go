@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // mountReport takes the first line of the agent's container's output, in which its
@@ -65,7 +66,7 @@ func awaitTold(ctx context.Context, told <-chan surroundings) (at surroundings, 
 }
 
 // compareMounts compares what a container tells with the plan. folder is the run's.
-func compareMounts(p *Plan, at surroundings, folder string) error {
+func compareMounts(p *runplan.Plan, at surroundings, folder string) error {
 	return cmp.Or(checkShared(p, at, folder), p.Project.Compare(at.Mounts))
 }
 
@@ -84,7 +85,7 @@ func (r *run) checkMounted(ctx context.Context, told <-chan surroundings) error 
 	case exit := <-r.agent.exit:
 		r.agent.exit = ended(exit)
 		return nil
-	case <-time.After(graceTerminate): // the news of an end may lag behind
+	case <-time.After(runplan.GraceTerminate): // the news of an end may lag behind
 		return err
 	}
 }

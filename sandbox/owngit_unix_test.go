@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
@@ -85,7 +86,7 @@ func TestGitOnTheHostDoesNotEndARun(t *testing.T) {
 	e := connect(t)
 	r := newRepository(t)
 	tr := &trial{dir: r.dir, options: shell(`cd /workspace; git status --short; echo ready; while ! test -e stop; do git log >/dev/null; done; git status --short; git commit -q --allow-empty -m done; echo finished`)}
-	tr.during = func(*Plan, *workspace.Workspace) {
+	tr.during = func(*runplan.Plan, *workspace.Workspace) {
 		for _, args := range [][]string{
 			{"config", "a.b", "c"}, {"remote", "add", "origin", r.dir + "/../library"}, {"checkout", "-q", "-b", "mine"}, {"commit", "-q", "--allow-empty", "-m", "two"},
 			{"push", "-q", "-u", "origin", "mine"}, {"fetch", "-q"}, {"gc", "-q"}, {"clean", "-n", "-d"}, {"worktree", "list"}, {"status"},
@@ -115,7 +116,7 @@ func TestAGitDirectoryThatGoesEndsTheRun(t *testing.T) {
 			r := newRepository(t)
 			evil := `mkdir -p .git/objects .git/refs && echo 'ref: refs/heads/main' > .git/HEAD && (` + r.evil() + `) > .git/config`
 			tr := &trial{dir: r.dir, options: shell(`cd /workspace; rm -rf .git/* 2>/dev/null; echo ready; while :; do ` + evil + `; rm -rf .git/*; done 2>/dev/null`)}
-			tr.during = func(*Plan, *workspace.Workspace) {
+			tr.during = func(*runplan.Plan, *workspace.Workspace) {
 				var err error
 				if how == "moved" {
 					err = os.Rename(filepath.Join(r.dir, ".git"), filepath.Join(r.dir, "old"))

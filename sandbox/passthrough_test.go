@@ -16,18 +16,19 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 func TestPassthroughsAreOfThisMachine(t *testing.T) {
 	for _, text := range []string{"a=http://127.0.0.1:3000/mcp", "a=http://[::1]:3000/", "a=http://localhost:3000/x/y", "a=unix:/run/x.sock"} {
-		if p, err := ParsePassthrough(text); err != nil || p.Name != "a" {
+		if p, err := runplan.ParsePassthrough(text); err != nil || p.Name != "a" {
 			t.Errorf("%s: %+v %v", text, p, err)
 		}
 	}
 	for _, text := range []string{"a", "a=", "=http://127.0.0.1:1/", "a b=http://127.0.0.1:1/", "a=http://192.0.2.1:80/mcp", "a=http://example.com:80/",
 		"a=http://127.0.0.1/mcp", "a=https://127.0.0.1:1/", "a=http://u:p@127.0.0.1:1/", "a=http://127.0.0.1:1/?x", "a=unix:x.sock", "a=http://127.0.0.1.example.com:1/",
 		"a=http://0.0.0.0:1/", "a=http://169.254.169.254:80/", "../a=http://127.0.0.1:1/"} {
-		if p, err := ParsePassthrough(text); err == nil {
+		if p, err := runplan.ParsePassthrough(text); err == nil {
 			t.Errorf("%s is accepted: %+v", text, p)
 		}
 	}
@@ -39,22 +40,22 @@ func TestAPassthroughToNobodyIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := ParsePassthrough("issues=http://" + listener.Addr().String() + "/mcp")
+	p, err := runplan.ParsePassthrough("issues=http://" + listener.Addr().String() + "/mcp")
 	if err := errors.Join(err, passthroughAnswers(t.Context(), p)); err != nil {
 		t.Error(err)
 	}
 	_ = listener.Close()
-	socket, err := ParsePassthrough("issues=unix:" + filepath.Join(t.TempDir(), "s"))
+	socket, err := runplan.ParsePassthrough("issues=unix:" + filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []Passthrough{p, socket} {
+	for _, p := range []runplan.Passthrough{p, socket} {
 		err := passthroughAnswers(t.Context(), p)
 		if ExitCode(err) != 66 || !strings.Contains(fmt.Sprint(err), "the MCP server issues does not answer: dial") || diag.HintOf(err) == "" {
 			t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 		}
 	}
-	gone := &trial{options: Options{Passthroughs: []Passthrough{socket}}}
+	gone := &trial{options: runplan.Options{Passthroughs: []runplan.Passthrough{socket}}}
 	if tr := gone.run(t, connect(t)); ExitCode(tr.err) != 66 || tr.result.ExitCode == 0 {
 		t.Errorf("a run: %v, exit code %d", tr.err, tr.result.ExitCode)
 	}
@@ -91,7 +92,7 @@ for path in port/ port/admin port/../../admin port/%2e%2e/admin port%2fadmin POR
 ask "$at/port?admin=1"; ask -X PUT $at/port; ask -X CONNECT --request-target 127.0.0.1:22 $at/port; true`)
 	o.User.Network.Mode = firewall.ModeNone
 	for _, text := range []string{"port=" + port.URL + "/mcp", "socket=unix:" + file} {
-		p, err := ParsePassthrough(text)
+		p, err := runplan.ParsePassthrough(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,17 +120,17 @@ func TestAttackAPassthroughKeepsTheRunFromBeingIdle(t *testing.T) {
 		<-end
 	}))
 	defer server.Close()
-	p, err := ParsePassthrough("slow=" + server.URL + "/mcp")
+	p, err := runplan.ParsePassthrough("slow=" + server.URL + "/mcp")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{plan: &Plan{asked: Options{Passthroughs: []Passthrough{p}}}, activity: newActivity()}
+	r := &run{plan: &runplan.Plan{Asked: runplan.Options{Passthroughs: []runplan.Passthrough{p}}}, activity: newActivity()}
 	model := make(chan struct{})
 	tunnel := httptest.NewServer(r.tunneled(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(model) })))
 	defer tunnel.Close()
 	defer close(end) // first: the servers wait for their requests
 	go func() {
-		if answer, err := http.Get(tunnel.URL + passthroughPath + "slow"); err == nil {
+		if answer, err := http.Get(tunnel.URL + runplan.PassthroughPath + "slow"); err == nil {
 			answer.Body.Close()
 		}
 	}()

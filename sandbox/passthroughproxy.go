@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -18,7 +19,7 @@ import (
 const maxPassthrough = 32 << 20
 
 // passthroughHandler leads requests to the server, with nothing of the sandbox's but what they ask.
-func passthroughHandler(p Passthrough) http.Handler {
+func passthroughHandler(p runplan.Passthrough) http.Handler {
 	transport := &http.Transport{DisableCompression: true} // and no proxy of the environment
 	if p.Socket != "" {
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -52,7 +53,7 @@ const answerTimeout = 3 * time.Second
 
 // passthroughAnswers errs when nobody listens where the server is said to be: the agent would work
 // without it, and nobody would know.
-func passthroughAnswers(ctx context.Context, p Passthrough) error {
+func passthroughAnswers(ctx context.Context, p runplan.Passthrough) error {
 	network, address := "tcp", p.URL.Host
 	if p.Socket != "" {
 		network, address = "unix", p.Socket
@@ -66,10 +67,10 @@ func passthroughAnswers(ctx context.Context, p Passthrough) error {
 }
 
 // passthroughs is next, and the servers of this machine's that the run may ask.
-func passthroughs(list []Passthrough, next http.Handler) http.Handler {
+func passthroughs(list []runplan.Passthrough, next http.Handler) http.Handler {
 	handlers := map[string]http.Handler{}
 	for _, one := range list {
-		handlers[passthroughPath+one.Name] = passthroughHandler(one)
+		handlers[runplan.PassthroughPath+one.Name] = passthroughHandler(one)
 	}
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodDelete}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -89,5 +90,5 @@ func passthroughs(list []Passthrough, next http.Handler) http.Handler {
 // a request to a passthrough open for as long as it runs: only those to the model say that
 // it does something.
 func (r *run) tunneled(model http.Handler) http.Handler {
-	return passthroughs(r.plan.asked.Passthroughs, r.activity.handler(model))
+	return passthroughs(r.plan.Asked.Passthroughs, r.activity.handler(model))
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -11,7 +12,7 @@ import (
 // and docs/cli.md tell apart from a failure of its own.
 func TestNoPlaceForAMountIsNoStart(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
-	r := &run{plan: &Plan{Project: &workspace.Mounts{Dir: gone}}}
+	r := &run{plan: &runplan.Plan{Project: &workspace.Mounts{Dir: gone}}}
 	if err := r.place(); ExitCode(err) != 125 {
 		t.Errorf("exit code %d: %v", ExitCode(err), err)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -57,7 +58,7 @@ func (c *containers) engine(t *testing.T) *engine.Engine {
 func (c *containers) set(id, label, folder string) {
 	c.Lock()
 	defer c.Unlock()
-	if c.running[id] = map[string]string{label: folder, LabelRun: id}; folder == "" {
+	if c.running[id] = map[string]string{label: folder, runplan.LabelRun: id}; folder == "" {
 		delete(c.running, id)
 	}
 }
@@ -99,7 +100,7 @@ func (c *containers) begin(t *testing.T, e *engine.Engine, notes, folder, id str
 }
 
 func (o *overlapping) start() *overlapping {
-	o.on.set(o.live.run.ID, LabelWorkspace, o.live.run.Folder)
+	o.on.set(o.live.run.ID, runplan.LabelWorkspace, o.live.run.Folder)
 	return o
 }
 
@@ -158,7 +159,7 @@ func TestWhoEndsLastTakesThePlaceholdersAway(t *testing.T) {
 			have()
 		},
 		"a dev container is last": func(begin func(string, string, ...string) *overlapping, have func(...string), top string) {
-			on.set("dev", LabelFolder, top)
+			on.set("dev", runplan.LabelFolder, top)
 			begin("a", "", "x").start().end()
 			have("x")
 			on.set("dev", "", "")

@@ -19,6 +19,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
@@ -105,12 +106,12 @@ func seesLinks(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	importImage(t, "localhost/sbx-links-test:latest", func(w io.Writer) error {
 		tw := tar.NewWriter(w)
-		link := &tar.Header{Typeflag: tar.TypeSymlink, Name: initFolder[1:], Linkname: workspaceTarget + "/x", Mode: 0o777}
+		link := &tar.Header{Typeflag: tar.TypeSymlink, Name: runplan.InitFolder[1:], Linkname: runplan.WorkspaceTarget + "/x", Mode: 0o777}
 		return errors.Join(tw.WriteHeader(link), tw.Close())
 	})
-	files, err := e.ImageFiles(t.Context(), "localhost/sbx-links-test:latest", initFolder, "/none")
-	if err != nil || len(files) != 1 || files[initFolder]&fs.ModeSymlink == 0 {
-		t.Errorf("the image has %v, %v; want a link at %s", files, err, initFolder)
+	files, err := e.ImageFiles(t.Context(), "localhost/sbx-links-test:latest", runplan.InitFolder, "/none")
+	if err != nil || len(files) != 1 || files[runplan.InitFolder]&fs.ModeSymlink == 0 {
+		t.Errorf("the image has %v, %v; want a link at %s", files, err, runplan.InitFolder)
 	}
 }
 
@@ -211,7 +212,7 @@ func TestRunOnPodman(t *testing.T) {
 // mainJob runs an agent, which must be the user uid, on an engine that has podmanImage.
 func mainJob(t *testing.T, e *engine.Engine, uid int) {
 	t.Helper()
-	tr := (&trial{image: podmanImage, git: true, options: Options{Command: []string{"bash", "-c", `
+	tr := (&trial{image: podmanImage, git: true, options: runplan.Options{Command: []string{"bash", "-c", `
 echo work >file && cat file
 cat .git/HEAD; echo evil >.git/config; echo evil >.git/new && cat .git/new
 for f in .devcontainer/devcontainer.json .vscode/tasks.json /etc/passwd /run/sbx/policy.json; do
@@ -254,7 +255,7 @@ func commitJob(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	for _, mode := range []workspace.Mode{workspace.Bind, workspace.Clone} {
 		r := newRepository(t)
-		o := Options{CommitLeft: true, Command: []string{"bash", "-c", "set -e; echo b >b; git add b; git commit -q -m mine; echo c >c"}}
+		o := runplan.Options{CommitLeft: true, Command: []string{"bash", "-c", "set -e; echo b >b; git add b; git commit -q -m mine; echo c >c"}}
 		o.User.Workspace.Mode = string(mode)
 		tr := (&trial{image: podmanImage, dir: r.dir, options: o}).run(t, e)
 		if tr.err != nil || len(tr.result.Commits) != 1 || tr.result.Commits[0].Count != 2 {
@@ -272,11 +273,11 @@ func commitJob(t *testing.T, e *engine.Engine) {
 func execJob(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	tr := &trial{image: podmanImage, options: shell("echo ready; until test -e go; do read -t 0.1 <> <(:); done; cat go")}
-	tr.during = func(p *Plan, w *workspace.Workspace) {
+	tr.during = func(p *runplan.Plan, w *workspace.Workspace) {
 		var out, problems bytes.Buffer
 		code, err := Exec(t.Context(), e, p.ID, ExecOptions{Command: []string{"bash", "-c", "cat; id -u; echo x >&2; exit 9"},
 			Stdin: strings.NewReader("typed\n"), Stdout: &out, Stderr: &problems})
-		if want := fmt.Sprintf("typed\n%d\n", p.place.owner.UID); err != nil || code != 9 || out.String() != want || problems.String() != "x\n" {
+		if want := fmt.Sprintf("typed\n%d\n", p.Place.Owner.UID); err != nil || code != 9 || out.String() != want || problems.String() != "x\n" {
 			t.Errorf("exec: code %d, %v, %q, %q; want 9 and %q", code, err, out.String(), problems.String(), want)
 		}
 		code, err = Exec(t.Context(), e, p.ID, ExecOptions{Command: []string{"bash", "-c", "echo seen >go"}, Stdin: strings.NewReader(""),
@@ -350,7 +351,7 @@ func TestKilledOnPodman(t *testing.T) {
 	}
 	until("the agent works", func() bool { return written() > 2 })
 	running := func() int {
-		all, err := e.Containers(t.Context(), LabelWorkspace, dir)
+		all, err := e.Containers(t.Context(), runplan.LabelWorkspace, dir)
 		if err != nil {
 			t.Fatal(err)
 		}

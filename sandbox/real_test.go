@@ -27,6 +27,7 @@ import (
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -113,7 +114,7 @@ func connect(t testing.TB) *engine.Engine {
 
 // trial is one run against a scripted model API.
 type trial struct {
-	options Options
+	options runplan.Options
 	prompt  io.Reader
 	home    []HomeFile
 	store   *kept.Store
@@ -125,8 +126,8 @@ type trial struct {
 	hostAddresses []netip.Addr
 	signals       chan os.Signal
 	git           bool // the workspace is a git repository with a .devcontainer
-	adjust        func(*Plan)
-	during        func(p *Plan, w *workspace.Workspace) // called once the agent has printed "ready"
+	adjust        func(*runplan.Plan)
+	during        func(p *runplan.Plan, w *workspace.Workspace) // called once the agent has printed "ready"
 
 	dir    string // the workspace; "" = a new one
 	image  string // "" = testImage's
@@ -136,7 +137,7 @@ type trial struct {
 	stderr bytes.Buffer
 	said   []string
 	api    *fakeapi.Server
-	plan   *Plan
+	plan   *runplan.Plan
 	result *Result
 	err    error
 }
@@ -235,7 +236,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 	if tr.options.FirewallImage == "" {
 		tr.options.FirewallImage = tr.options.Image
 	}
-	if tr.plan, err = NewPlan(tr.options, Facts{Workspace: w, HostAddresses: tr.hostAddresses}); err != nil {
+	if tr.plan, err = runplan.New(tr.options, runplan.Facts{Workspace: w, HostAddresses: tr.hostAddresses}); err != nil {
 		t.Fatal(err)
 	}
 	if tr.adjust != nil {
@@ -262,7 +263,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		Upstream: upstream, Credential: credential, Secrets: tr.secrets, StateDir: tr.state, LiveDir: tr.live,
 	})
 	during.Wait()
-	if left, err := e.List(context.Background(), LabelRun, tr.options.ID); err != nil || len(left) > 0 {
+	if left, err := e.List(context.Background(), runplan.LabelRun, tr.options.ID); err != nil || len(left) > 0 {
 		t.Errorf("containers left behind: %q, %v", left, err)
 	}
 	if t.Failed() {
@@ -273,11 +274,11 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 
 // shell makes the agent a shell script instead of Claude Code. The script is
 // no argument that could collide with anything: bash reads it from -c.
-func shell(script string) Options {
-	return Options{Command: []string{"bash", "-c", script}}
+func shell(script string) runplan.Options {
+	return runplan.Options{Command: []string{"bash", "-c", script}}
 }
 
-func allow(o Options, entries ...string) Options {
+func allow(o runplan.Options, entries ...string) runplan.Options {
 	o.User = settings.Settings{Network: firewall.Network{Allow: entries}}
 	return o
 }

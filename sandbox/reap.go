@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -52,7 +53,7 @@ func Reap(ctx context.Context, liveDir string, connect func(context.Context) (*e
 func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
 	workspace.ExcludePrograms(l.run.Folder)
 	who := fmt.Sprintf("the run %s in %s, whose program was killed", l.run.ID, l.run.Folder)
-	containers, err := e.List(ctx, LabelRun, l.run.ID)
+	containers, err := e.List(ctx, runplan.LabelRun, l.run.ID)
 	if err == nil && len(containers) > 0 {
 		if l.run.Tries >= rescueTries {
 			l.leave() // a person was told
@@ -94,7 +95,7 @@ func (l *live) keep(ctx context.Context, failure error) []string {
 	if err == nil && l.run.Tries > 1 {
 		return nil
 	}
-	name := FirewallContainer(l.run.ID)
+	name := runplan.FirewallContainer(l.run.ID)
 	return []string{fmt.Sprintf("warning: the run %s in %s ended without its program, and the commits of its agent could not be taken: "+
 		"%v; its container %s is kept, and %d more starts try again; to give the commits up: docker rm -fv %s",
 		l.run.ID, l.run.Folder, errors.Join(failure, err), name, rescueTries-l.run.Tries, name)}

@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // The agent reads why it was refused, in the firewall's own records. It can
@@ -112,11 +113,11 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 	}
 	spec := engine.Spec{
 		Name: "sbx-test-collect-" + strconv.Itoa(os.Getpid()), Image: testImage(t, e),
-		Process: engine.Process{Entrypoint: []string{"sleep", "60"}}, Link: engine.Link{Network: "none"}, Storage: engine.Storage{Volumes: []string{recordsPath}},
+		Process: engine.Process{Entrypoint: []string{"sleep", "60"}}, Link: engine.Link{Network: "none"}, Storage: engine.Storage{Volumes: []string{runplan.RecordsPath}},
 	}
 	for name, files := range map[string][]engine.File{
-		"one file": {{Path: auditPath, Mode: 0o644, Data: line("new.example")}},
-		"both":     {{Path: auditPath, Mode: 0o644, Data: line("new.example")}, {Path: auditPath + ".1", Mode: 0o644, Data: line("old.example")}},
+		"one file": {{Path: runplan.AuditPath, Mode: 0o644, Data: line("new.example")}},
+		"both":     {{Path: runplan.AuditPath, Mode: 0o644, Data: line("new.example")}, {Path: runplan.AuditPath + ".1", Mode: 0o644, Data: line("old.example")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id, err := e.Create(t.Context(), spec)
@@ -124,10 +125,10 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = e.Remove(context.Background(), id) }()
-			if err := e.Fill(t.Context(), id, []string{recordsPath}, archive(t, files)); err != nil {
+			if err := e.Fill(t.Context(), id, []string{runplan.RecordsPath}, archive(t, files)); err != nil {
 				t.Fatal(err)
 			}
-			r := &run{engine: e, plan: &Plan{ID: "x"}, host: Host{StateDir: t.TempDir()}, sidecar: &sidecar{id: id}, redactor: redact.New(redact.Options{})}
+			r := &run{engine: e, plan: &runplan.Plan{ID: "x"}, host: Host{StateDir: t.TempDir()}, sidecar: &sidecar{id: id}, redactor: redact.New(redact.Options{})}
 			if err := r.collect(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/test/workspacetest"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -45,9 +46,9 @@ echo "it ended by itself"`
 			r.git("project", "add", ".devcontainer")
 			r.git("project", "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "two")
 			tr := &trial{dir: r.dir, options: shell(wait)}
-			tr.during = func(p *Plan, _ *workspace.Workspace) {
+			tr.during = func(p *runplan.Plan, _ *workspace.Workspace) {
 				if c.gone == "" {
-					name := agentContainer(p.ID)
+					name := runplan.AgentContainer(p.ID)
 					for _, args := range [][]string{{"exec", name, "true"}, {"cp", "/etc/hostname", name + ":/workspace/copied"}, {"cp", name + ":/etc/hostname", "-"}} {
 						if out, err := exec.Command("docker", args...).CombinedOutput(); err != nil {
 							t.Errorf("docker %q: %v: %s", args, err, out)
@@ -73,7 +74,7 @@ echo "it ended by itself"`
 			if !slices.ContainsFunc(tr.said, names) || !slices.ContainsFunc(tr.result.Warnings, names) || strings.Contains(tr.stdout.String(), "by itself") {
 				t.Errorf("nobody is told of %s: %q, %q", c.gone, tr.said, tr.result.Warnings)
 			}
-			if !strings.Contains(tr.stderr.String(), "sbx-init: error: ") || !strings.Contains(tr.stderr.String(), workspaceTarget+"/"+c.gone) {
+			if !strings.Contains(tr.stderr.String(), "sbx-init: error: ") || !strings.Contains(tr.stderr.String(), runplan.WorkspaceTarget+"/"+c.gone) {
 				t.Errorf("the first process did not notice it: %s", tr.stderr.String())
 			}
 		})
@@ -88,7 +89,7 @@ func rememberedWorkspace(t *testing.T) (dir string, all workspace.Places) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := plan(t, Options{}, w)
+	p := plan(t, runplan.Options{}, w)
 	placed, err := workspace.Place(dir, p.Project.Placeholders, os.Getuid(), os.Getgid())
 	if err != nil {
 		t.Fatal(err)
@@ -125,10 +126,10 @@ func TestAPlaceThatWasMadeAgainIsAnother(t *testing.T) {
 // another name that it has. Git itself never does that.
 func TestAPlaceOfGitsThatHoldsSomethingElseIsNoticed(t *testing.T) {
 	w := workspacetest.Folder(t, "sub/.git")
-	if _, err := plan(t, Options{}, w).Project.Remember(); err == nil {
+	if _, err := plan(t, runplan.Options{}, w).Project.Remember(); err == nil {
 		t.Fatal("places that are missing are taken for protected")
 	}
-	p := plan(t, Options{}, w)
+	p := plan(t, runplan.Options{}, w)
 	p.Project.List = slices.DeleteFunc(p.Project.List, func(m workspace.Mount) bool { return m.Target != "/workspace/sub/.git" })
 	all, err := p.Project.Remember()
 	if err != nil {

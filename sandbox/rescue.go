@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -36,11 +37,11 @@ func rescue(ctx context.Context, e *engine.Engine, n liveRun) (said []string, er
 // its end, and notes them in the run's summary, where 'sbx-devc apply' finds them.
 // It ends the agent first. A run whose folder is gone has no place for them.
 func rescueCommits(ctx context.Context, e *engine.Engine, n liveRun) (said []string, err error) {
-	labels, err := e.Labels(ctx, FirewallContainer(n.ID))
+	labels, err := e.Labels(ctx, runplan.FirewallContainer(n.ID))
 	if err != nil || labels == nil {
 		return nil, err
 	}
-	if err := e.Remove(ctx, agentContainer(n.ID)); err != nil {
+	if err := e.Remove(ctx, runplan.AgentContainer(n.ID)); err != nil {
 		return nil, err
 	}
 	if _, err := os.Lstat(n.StateDir); errors.Is(err, fs.ErrNotExist) {
@@ -131,8 +132,8 @@ func rescueAudit(ctx context.Context, e *engine.Engine, n liveRun) {
 	if err != nil {
 		return // its folder is gone
 	}
-	_ = e.CopyOut(ctx, FirewallContainer(n.ID), auditPath+audit.RotatedSuffix, f)
-	err = errors.Join(e.CopyOut(ctx, FirewallContainer(n.ID), auditPath, f), f.Close())
+	_ = e.CopyOut(ctx, runplan.FirewallContainer(n.ID), runplan.AuditPath+audit.RotatedSuffix, f)
+	err = errors.Join(e.CopyOut(ctx, runplan.FirewallContainer(n.ID), runplan.AuditPath, f), f.Close())
 	if info, statErr := os.Stat(name); err != nil && statErr == nil && info.Size() == 0 {
 		_ = os.Remove(name)
 	}

@@ -13,19 +13,20 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
-// ExitCode returns the exit code of a failure of Run or NewPlan.
+// ExitCode returns the exit code of a failure of Run or runplan.New.
 func ExitCode(err error) int {
 	for _, c := range []struct {
 		kind error
 		code int
 	}{
-		{workspace.ErrRefused, 77}, {ErrConfig, 65}, {workspace.ErrInput, 66}, {ErrNoKey, 78}, {ErrNoSecret, 78}, {ErrKey, 78}, {ErrTimeout,
-			exitcode.Timeout}, {ErrDisk, exitcode.DiskFull}, {ErrUpstream, exitcode.Failed},
-		{engine.ErrUnavailable, 69}, {errElsewhere, 69}, {errOwners, 69}, {ErrNoStart, 125},
+		{workspace.ErrRefused, 77}, {runplan.ErrConfig, 65}, {workspace.ErrInput, 66}, {runplan.ErrNoKey, 78}, {runplan.ErrNoSecret, 78},
+		{ErrKey, 78}, {ErrTimeout, exitcode.Timeout}, {ErrDisk, exitcode.DiskFull}, {ErrUpstream, exitcode.Failed},
+		{engine.ErrUnavailable, 69}, {runplan.ErrElsewhere, 69}, {runplan.ErrOwners, 69}, {ErrNoStart, 125},
 	} {
 		if errors.Is(err, c.kind) {
 			return c.code

@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -152,7 +153,7 @@ func TestUserOfRootlessDocker(t *testing.T) {
 		tr := &trial{image: podmanImage, options: shell("echo began")}
 		tr.options.User.Workspace.Mode = string(mode)
 		tr.run(t, e)
-		if !errors.Is(tr.err, errOwners) || ExitCode(tr.err) != 69 || tr.stdout.String() != "" || !strings.Contains(diag.HintOf(tr.err), "--workspace ro") {
+		if !errors.Is(tr.err, runplan.ErrOwners) || ExitCode(tr.err) != 69 || tr.stdout.String() != "" || !strings.Contains(diag.HintOf(tr.err), "--workspace ro") {
 			t.Errorf("%s: %v, %q", mode, tr.err, diag.HintOf(tr.err))
 		}
 	}

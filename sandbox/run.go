@@ -21,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -72,18 +73,18 @@ const cleanupTimeout = 30 * time.Second
 // and removes everything, in every case. Failures before the agent's start and
 // those of our own parts are errors (ErrNoStart, ErrFirewall, ErrTimeout,
 // ErrKey); an agent that fails is none: see Result.Outcome.
-func Run(ctx context.Context, e *engine.Engine, p *Plan, h Host) (result *Result, err error) {
+func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result *Result, err error) {
 	say := h.Say
 	known := p.Redactor(h.Secrets)
 	h.Say = func(line string) { say(known.String(visible.Line(line))) }
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), activity: newActivity(), search: newSearch(),
-		redactor: known, finder: p.finder(h.Secrets)}
+		redactor: known, finder: p.Finder(h.Secrets)}
 	r.result.ID, r.result.Name, r.result.Folder = p.ID, p.Name, p.Folder()
-	r.result.Workspace, r.result.SettingsFolder = string(p.place.mode), cmp.Or(p.asked.ProjectDir, p.Folder())
+	r.result.Workspace, r.result.SettingsFolder = string(p.Place.Mode), cmp.Or(p.Asked.ProjectDir, p.Folder())
 	defer func() { result = r.finish(ctx, err) }()
 	r.result.Prompt = known.String(visible.Line(h.Title))
 	err = p.FitEngine(ctx, e)
-	for _, one := range p.asked.Passthroughs {
+	for _, one := range p.Asked.Passthroughs {
 		err = cmp.Or(err, passthroughAnswers(ctx, one))
 	}
 	if err == nil {
@@ -181,13 +182,13 @@ func (r *run) place() (err error) {
 
 // meetOthers names the runs in the same folder.
 func (r *run) meetOthers(ctx context.Context) {
-	others, err := r.engine.Containers(ctx, LabelWorkspace, r.plan.Folder())
-	if err != nil || r.plan.place.mode != workspace.Bind {
+	others, err := r.engine.Containers(ctx, runplan.LabelWorkspace, r.plan.Folder())
+	if err != nil || r.plan.Place.Mode != workspace.Bind {
 		return
 	}
 	for _, c := range others {
-		if !c.Ended && c.Labels[LabelRole] == roleSidecar && c.Labels[LabelMode] == "" {
-			r.host.Say(fmt.Sprintf("note: the run %s is in this folder, too", c.Labels[LabelRun]))
+		if !c.Ended && c.Labels[runplan.LabelRole] == runplan.RoleSidecar && c.Labels[runplan.LabelMode] == "" {
+			r.host.Say(fmt.Sprintf("note: the run %s is in this folder, too", c.Labels[runplan.LabelRun]))
 		}
 	}
 }
@@ -195,7 +196,7 @@ func (r *run) meetOthers(ctx context.Context) {
 // run is the state of one Run.
 type run struct {
 	engine *engine.Engine
-	plan   *Plan
+	plan   *runplan.Plan
 	host   Host
 	begin  time.Time
 	result Result
@@ -319,11 +320,11 @@ func (r *run) createAgent(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	spec.Mounts = append(engineMounts(mounts), spec.Mounts[len(mounts):]...) // Claude's folder and Claude Code come last
+	spec.Mounts = append(runplan.EngineMounts(mounts), spec.Mounts[len(mounts):]...) // Claude's folder and Claude Code come last
 	if err := writeAccount(r.plan, r.host.StateDir, spec.Mounts); err != nil {
 		return err
 	}
-	r.plan.relabel(spec.Mounts)
+	r.plan.Relabel(spec.Mounts)
 	id, err := r.engine.Create(ctx, spec)
 	if err != nil {
 		return imageError(err, spec.Image)
@@ -372,7 +373,7 @@ func (r *run) cleanup(ctx context.Context) {
 func folderInUse(ctx context.Context, e *engine.Engine, folder string) bool {
 	others, err := Users(ctx, e, folder)
 	return err != nil || slices.ContainsFunc(others, func(c engine.Container) bool {
-		mode := workspace.Mode(c.Labels[LabelMode])
+		mode := workspace.Mode(c.Labels[runplan.LabelMode])
 		return !c.Ended && !mode.IsCopy() && mode != workspace.None
 	})
 }
@@ -381,7 +382,7 @@ func folderInUse(ctx context.Context, e *engine.Engine, folder string) bool {
 // folder is the given one, in it or around it: what is mounted in them may lie in it. The
 // folder is absolute, without symbolic links.
 func Users(ctx context.Context, e *engine.Engine, folder string) (users []engine.Container, err error) {
-	for _, label := range []string{LabelWorkspace, LabelFolder} {
+	for _, label := range []string{runplan.LabelWorkspace, runplan.LabelFolder} {
 		all, err := e.Containers(ctx, label, "")
 		if err != nil {
 			return nil, err
@@ -399,8 +400,8 @@ func Users(ctx context.Context, e *engine.Engine, folder string) (users []engine
 // agent before the firewall. A run that left nothing is no error.
 func Remove(ctx context.Context, e *engine.Engine, id string) error {
 	// Podman does not remove a container whose network another one has joined.
-	errs := []error{e.Remove(ctx, agentContainer(id))}
-	ids, err := e.List(ctx, LabelRun, id)
+	errs := []error{e.Remove(ctx, runplan.AgentContainer(id))}
+	ids, err := e.List(ctx, runplan.LabelRun, id)
 	if err != nil {
 		return err
 	}

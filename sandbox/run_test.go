@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -80,7 +81,7 @@ func TestClaudesOwnQuestionsNameNoProcess(t *testing.T) {
 	e := connect(t)
 	const host = "own-question.example.com"
 	tr := (&trial{
-		options: Options{Headless: agent.Headless{ExtraArgs: []string{"--mcp-config", `{"mcpServers":{"x":{"type":"http","url":"http://` + host + `/"}}}`}}},
+		options: runplan.Options{Headless: agent.Headless{ExtraArgs: []string{"--mcp-config", `{"mcpServers":{"x":{"type":"http","url":"http://` + host + `/"}}}`}}},
 		prompt:  strings.NewReader("please wait\n"),
 		script:  fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"until grep -q own-question /run/sbx/audit.jsonl; do sleep 0.1; done"}}}, Final: "all done"},
 	}).run(t, e)
@@ -171,7 +172,7 @@ func TestTimeLimit(t *testing.T) {
 	e := connect(t)
 	tr := (&trial{
 		options: shell("trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.1; done"),
-		adjust:  func(p *Plan) { p.Timeout = Duration(time.Second) },
+		adjust:  func(p *runplan.Plan) { p.Timeout = runplan.Duration(time.Second) },
 	}).run(t, e)
 	if !errors.Is(tr.err, ErrTimeout) || tr.result.ExitCode != 124 || tr.result.Outcome.Conclusion != agent.Timeout {
 		t.Errorf("got %v, exit code %d, %+v", tr.err, tr.result.ExitCode, tr.result.Outcome)
@@ -241,7 +242,7 @@ func TestSignalsReachTheAgent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			signals := make(chan os.Signal, len(c.signals))
-			tr := (&trial{options: shell(c.script), signals: signals, during: func(*Plan, *workspace.Workspace) {
+			tr := (&trial{options: shell(c.script), signals: signals, during: func(*runplan.Plan, *workspace.Workspace) {
 				for _, s := range c.signals {
 					signals <- s
 				}
@@ -272,7 +273,7 @@ func TestAKilledRunLeavesASummary(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	tr.during = func(*Plan, *workspace.Workspace) {
+	tr.during = func(*runplan.Plan, *workspace.Workspace) {
 		defer finish.Close()
 		read(&during)
 	}
@@ -289,7 +290,7 @@ func TestAKilledRunLeavesASummary(t *testing.T) {
 func TestFailuresBeforeTheAgent(t *testing.T) {
 	e := connect(t)
 	t.Run("the firewall's image lacks iptables", func(t *testing.T) {
-		tr := (&trial{options: shell("echo the agent ran"), adjust: func(p *Plan) { p.Sidecar.Image = "debian:bookworm-slim" }}).run(t, e)
+		tr := (&trial{options: shell("echo the agent ran"), adjust: func(p *runplan.Plan) { p.Sidecar.Image = "debian:bookworm-slim" }}).run(t, e)
 		if !errors.Is(tr.err, ErrNoStart) || tr.result.ExitCode != 125 || !strings.Contains(tr.err.Error(), "iptables") {
 			t.Errorf("got %v, exit code %d", tr.err, tr.result.ExitCode)
 		}
@@ -298,13 +299,13 @@ func TestFailuresBeforeTheAgent(t *testing.T) {
 		}
 	})
 	t.Run("no such image", func(t *testing.T) {
-		tr := (&trial{options: shell("true"), adjust: func(p *Plan) { p.Agent.Image = "sbx-sandbox-test:none" }}).run(t, e)
+		tr := (&trial{options: shell("true"), adjust: func(p *runplan.Plan) { p.Agent.Image = "sbx-sandbox-test:none" }}).run(t, e)
 		if !errors.Is(tr.err, ErrNoStart) || !strings.Contains(tr.err.Error(), "sbx-sandbox-test:none") {
 			t.Errorf("got %v", tr.err)
 		}
 	})
 	t.Run("no such program", func(t *testing.T) {
-		tr := (&trial{options: Options{Command: []string{"no-such-program"}}}).run(t, e)
+		tr := (&trial{options: runplan.Options{Command: []string{"no-such-program"}}}).run(t, e)
 		// The engine's init reports it itself on some engines.
 		if tr.err == nil && tr.result.ExitCode != 127 || tr.err != nil && !errors.Is(tr.err, ErrNoStart) {
 			t.Errorf("got %v, exit code %d", tr.err, tr.result.ExitCode)
@@ -323,7 +324,7 @@ func TestALostReaderDoesNotStopTheTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := &output{to: brokenPipe{}}
-	out.keep(&transcript{file: file, left: 1 << 20}, (&Plan{}).Redactor(nil))
+	out.keep(&transcript{file: file, left: 1 << 20}, (&runplan.Plan{}).Redactor(nil))
 	scanner := agent.NewScanner(out, nil)
 	for range 3 {
 		if _, err := io.WriteString(scanner, "{\"type\":\"x\"}\n"); err != nil {
@@ -347,7 +348,7 @@ func TestAnAgentThatPrintsWithoutEndDoesNotFillTheDisk(t *testing.T) {
 	var all strings.Builder
 	told := 0
 	out := &output{to: &all}
-	out.keep(&transcript{file: file, left: 10, full: func() { told++ }}, (&Plan{}).Redactor(nil))
+	out.keep(&transcript{file: file, left: 10, full: func() { told++ }}, (&runplan.Plan{}).Redactor(nil))
 	for range 5 {
 		if _, err := out.Write([]byte("12345678")); err != nil {
 			t.Fatal(err)
@@ -365,8 +366,8 @@ func TestAnAgentThatPrintsWithoutEndDoesNotFillTheDisk(t *testing.T) {
 func TestOutOfMemoryIsNamed(t *testing.T) {
 	e := connect(t)
 	tr := (&trial{
-		options: Options{Command: []string{"python3", "-c", "x = bytearray(1 << 30)"}},
-		adjust:  func(p *Plan) { p.Agent.MemoryBytes = 64 << 20 },
+		options: runplan.Options{Command: []string{"python3", "-c", "x = bytearray(1 << 30)"}},
+		adjust:  func(p *runplan.Plan) { p.Agent.MemoryBytes = 64 << 20 },
 	}).run(t, e)
 	if said := strings.Join(tr.said, "\n"); tr.result.ExitCode != 137 || !strings.Contains(said, "--memory") {
 		t.Errorf("exit code %d, said %q", tr.result.ExitCode, said)
@@ -385,13 +386,13 @@ mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit
 for f in .vscode/tasks.json .devcontainer/devcontainer.json; do mkdir -p "$(dirname $f)"; echo evil > $f && echo "WROTE $f"; done`)}
 	first := &trial{dir: longer.dir, live: notes, options: shell("echo ready; while [ ! -e /workspace/go-on ]; do sleep 0.05; done")}
 	started, ended := make(chan struct{}), make(chan struct{})
-	first.during = func(*Plan, *workspace.Workspace) { close(started) }
+	first.during = func(*runplan.Plan, *workspace.Workspace) { close(started) }
 	go func() {
 		defer close(ended)
 		first.run(t, e)
 	}()
 	<-started // the first one holds the placeholders by now
-	longer.during = func(*Plan, *workspace.Workspace) {
+	longer.during = func(*runplan.Plan, *workspace.Workspace) {
 		defer finish.Close()
 		if err := os.WriteFile(longer.dir+"/go-on", nil, 0o644); err != nil {
 			t.Error(err)
@@ -426,7 +427,7 @@ func BenchmarkStartup(b *testing.B) {
 	for n := 0; b.Loop(); n++ {
 		o := shell("true")
 		o.ID, o.Image, o.FirewallImage = fmt.Sprintf("bench-%d-%d", os.Getpid(), n), tag, tag
-		p, err := NewPlan(o, Facts{Workspace: w})
+		p, err := runplan.New(o, runplan.Facts{Workspace: w})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/internal/test/workspacetest"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -25,7 +26,7 @@ func TestTranscriptKeepsNoSecrets(t *testing.T) {
 		opaque  = `o"paque/Value-7f3a9c`                         // known by being passed on; JSON writes it in another way
 		unasked = "AKIAIOSFODNN7EXAMPLE"                         // nobody passed it on
 	)
-	o := Options{
+	o := runplan.Options{
 		Environ: []string{"PROJECT_TOKEN=" + token, "PROJECT_URL=" + opaque, "PROJECT_STAGE=production"},
 		User:    settings.Settings{EnvPrefixes: []string{"PROJECT_"}},
 	}
@@ -71,7 +72,7 @@ func TestTranscriptKeepsNoSecrets(t *testing.T) {
 // The agent decides how its output is cut into pieces.
 func TestASecretInPiecesIsNotKept(t *testing.T) {
 	const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD"
-	p := plan(t, Options{Variables: []string{"X=opaque-Value-7f3a9c"}}, workspacetest.Folder(t))
+	p := plan(t, runplan.Options{Variables: []string{"X=opaque-Value-7f3a9c"}}, workspacetest.Folder(t))
 	for _, size := range []int{1, 3, 7, 1 << 10} {
 		file, err := os.Create(t.TempDir() + "/transcript")
 		if err != nil {
@@ -109,7 +110,7 @@ func TestATranscriptThatCannotBeWrittenIsSaid(t *testing.T) {
 	}
 	var passedOn bytes.Buffer
 	out := &output{to: &passedOn}
-	out.keep(&transcript{file: full, left: 1 << 20}, (&Plan{}).Redactor(nil))
+	out.keep(&transcript{file: full, left: 1 << 20}, (&runplan.Plan{}).Redactor(nil))
 	for range 2 {
 		if _, err := out.Write([]byte("line\n")); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // An engine mounts folders of its own machine. If that is another one, or sees other
@@ -44,7 +45,7 @@ func (at surroundings) checkKernel(firewall string) error {
 // checkShared refuses a container that shows other files than those of this machine. On
 // another kernel, as in the machine of Docker Desktop, numbers say nothing; there a file
 // of the run's own folder, whose name no other machine has, must have been mounted.
-func checkShared(p *Plan, told surroundings, folder string) error {
+func checkShared(p *runplan.Plan, told surroundings, folder string) error {
 	boot := bootID()
 	if boot == "" {
 		return nil
@@ -55,7 +56,7 @@ func checkShared(p *Plan, told surroundings, folder string) error {
 	}
 	if told.Boot != boot {
 		own := slices.ContainsFunc(p.Agent.Mounts, func(m engine.Mount) bool {
-			return slices.Contains(AccountFiles(), m.Target) || strings.HasPrefix(m.Source, folder+string(filepath.Separator))
+			return slices.Contains(runplan.AccountFiles(), m.Target) || strings.HasPrefix(m.Source, folder+string(filepath.Separator))
 		})
 		if own {
 			return nil
@@ -72,6 +73,6 @@ func checkShared(p *Plan, told surroundings, folder string) error {
 }
 
 func elsewhere(why string) error {
-	return diag.WithHint(fmt.Errorf("%w: %s", errElsewhere, why),
+	return diag.WithHint(fmt.Errorf("%w: %s", runplan.ErrElsewhere, why),
 		"run sbx-devc on the engine's machine and outside of containers, where folders have the paths that the engine knows")
 }

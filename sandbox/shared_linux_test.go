@@ -14,7 +14,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
-	"github.com/org/claude-sandbox/internal/test/workspacetest"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -32,13 +32,13 @@ func TestRunBesideAnotherFolder(t *testing.T) {
 	if err := errors.Join(os.Chown(mine, 1000, 1000), unix.Mount(mine, dir, "", unix.MS_BIND, "")); err != nil {
 		t.Fatal(err)
 	}
-	tr := &trial{dir: dir, adjust: (*Plan).KeepAccounts, options: shell("ls")}
+	tr := &trial{dir: dir, adjust: (*runplan.Plan).KeepAccounts, options: shell("ls")}
 	tr.options.User.Workspace.Mode = string(workspace.ReadOnly) // in which nothing is made in the project that the engine could miss
 	tr.run(t, enginetest.Connect(t))
 	if tr.stdout.String() != "" {
 		t.Errorf("the agent sees %q", tr.stdout.String())
 	}
-	if !errors.Is(tr.err, errElsewhere) || ExitCode(tr.err) != 69 || diag.HintOf(tr.err) == "" {
+	if !errors.Is(tr.err, runplan.ErrElsewhere) || ExitCode(tr.err) != 69 || diag.HintOf(tr.err) == "" {
 		t.Errorf("%v", tr.err)
 	}
 }
@@ -77,7 +77,7 @@ func TestAttackMountsOfARemoteEngine(t *testing.T) {
 		tr := &trial{options: shell("echo evil")}
 		tr.options.User.Workspace.Mode = string(mode)
 		tr.run(t, far)
-		if !errors.Is(tr.err, errElsewhere) || ExitCode(tr.err) != 69 || !strings.Contains(diag.HintOf(tr.err), "--workspace none") {
+		if !errors.Is(tr.err, runplan.ErrElsewhere) || ExitCode(tr.err) != 69 || !strings.Contains(diag.HintOf(tr.err), "--workspace none") {
 			t.Errorf("%s: %v, %q", mode, tr.err, diag.HintOf(tr.err))
 		}
 		if tr.stdout.String() != "" {
@@ -104,7 +104,7 @@ func TestAttackAKernelPastTheFirewall(t *testing.T) {
 		}
 	}
 	e := enginetest.Connect(t)
-	other := func(p *Plan) { // its first process tells of another kernel, and goes on
+	other := func(p *runplan.Plan) { // its first process tells of another kernel, and goes on
 		p.Agent.Entrypoint = []string{"sh", "-c", `echo '{"mounts":"","boot":"another","files":{}}'; echo began`}
 	}
 	tr := (&trial{adjust: other, options: shell("")}).run(t, e)
@@ -113,22 +113,10 @@ func TestAttackAKernelPastTheFirewall(t *testing.T) {
 	}
 }
 
-func inRuntime(name string) Options {
+func inRuntime(name string) runplan.Options {
 	o := shell("echo began")
 	o.OCIRuntime = name
 	return o
-}
-
-// A runtime that Podman would not take is refused, and not left out in silence.
-func TestOCIRuntimesOfPodman(t *testing.T) {
-	o := inRuntime("runsc")
-	o.ID, o.Image = "test", "image:1"
-	for name, fine := range map[string]bool{"Docker": true, "Podman": false} {
-		err := plan(t, o, workspacetest.Folder(t)).checkRuntime(engine.Description{Name: name, Runtimes: []string{"crun", "runsc"}})
-		if fine != (err == nil) || !fine && (!errors.Is(err, ErrConfig) || !strings.Contains(diag.HintOf(err), "containers.conf")) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }
 
 // --oci-runtime reaches the engine, and a name that it does not know is refused with
@@ -140,7 +128,7 @@ func TestOCIRuntimes(t *testing.T) {
 		t.Errorf("%v, %q", tr.err, tr.stdout.String())
 	}
 	tr = (&trial{options: inRuntime("runsc")}).run(t, e)
-	if !errors.Is(tr.err, ErrConfig) || !strings.Contains(diag.HintOf(tr.err), "runc") || tr.stdout.String() != "" {
+	if !errors.Is(tr.err, runplan.ErrConfig) || !strings.Contains(diag.HintOf(tr.err), "runc") || tr.stdout.String() != "" {
 		t.Errorf("%v, %q", tr.err, diag.HintOf(tr.err))
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/lifeline"
 	"github.com/org/claude-sandbox/internal/tunnel"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -47,7 +48,7 @@ type said struct {
 }
 
 // createSidecar creates the firewall's container.
-func createSidecar(ctx context.Context, e *engine.Engine, p *Plan) (*sidecar, error) {
+func createSidecar(ctx context.Context, e *engine.Engine, p *runplan.Plan) (*sidecar, error) {
 	id, err := e.Create(ctx, p.Sidecar)
 	if err != nil {
 		return nil, imageError(err, p.Sidecar.Image)
@@ -57,30 +58,30 @@ func createSidecar(ctx context.Context, e *engine.Engine, p *Plan) (*sidecar, er
 
 // fill puts this program's own sbx-init, if no volume has it, the policy, what the
 // agent's home begins with, and its git directories into the container.
-func (s *sidecar) fill(ctx context.Context, e *engine.Engine, p *Plan, h Host) error {
-	policy, err := p.policyFile()
+func (s *sidecar) fill(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) error {
+	policy, err := p.PolicyFile()
 	if err != nil {
 		return fmt.Errorf("writing the policy: %w", err)
 	}
 	files := []engine.File{
 		// Folders are listed so that they belong to root whatever the image holds.
 		{Path: "/usr/local/sbin", Mode: 0o755},
-		{Path: InitPath, Link: agentInit},
+		{Path: runplan.InitPath, Link: runplan.AgentInit},
 		{Path: "/etc/sbx", Mode: 0o755},
-		{Path: policyPath, Mode: 0o644, Data: policy},
+		{Path: runplan.PolicyPath, Mode: 0o644, Data: policy},
 	}
-	if slices.Contains(p.Sidecar.Volumes, initFolder) { // see MountInit
+	if slices.Contains(p.Sidecar.Volumes, runplan.InitFolder) { // see MountInit
 		binary, _, err := imagebuild.CarriedInit(ctx, e)
 		if err != nil {
 			return err
 		}
 		file := InitFile(binary)
-		file.Path = agentInit
+		file.Path = runplan.AgentInit
 		files = append([]engine.File{file}, files...)
 	}
 	from, to := io.Pipe()
 	go func() { to.CloseWithError(writeFiles(p, tar.NewWriter(to), files, h)) }()
-	err = e.Fill(ctx, s.id, []string{initFolder, claudeHomes, keptHomes, gitdir.Volumes}, from)
+	err = e.Fill(ctx, s.id, []string{runplan.InitFolder, runplan.ClaudeHomes, runplan.KeptHomes, gitdir.Volumes}, from)
 	_ = from.CloseWithError(err)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
@@ -91,18 +92,18 @@ func (s *sidecar) fill(ctx context.Context, e *engine.Engine, p *Plan, h Host) e
 // InitFile is sbx-init as it lies in its volume, at the root. It can be run and not
 // read: what nobody may read cannot be traced or dumped from its first instruction on.
 func InitFile(binary []byte) engine.File {
-	return engine.File{Path: "/" + path.Base(agentInit), Mode: 0o111, Data: binary}
+	return engine.File{Path: "/" + path.Base(runplan.AgentInit), Mode: 0o111, Data: binary}
 }
 
 // writeFiles writes the archive that the firewall's container is filled with.
-func writeFiles(p *Plan, tw *tar.Writer, files []engine.File, h Host) error {
+func writeFiles(p *runplan.Plan, tw *tar.Writer, files []engine.File, h Host) error {
 	if err := engine.WriteTar(tw, files); err != nil {
 		return err
 	}
 	if err := fillHomes(p, tw, h); err != nil {
 		return fmt.Errorf("giving Claude a folder of its own: %w", err)
 	}
-	if err := p.Project.Git.Fill(tw, p.place.owner); err != nil {
+	if err := p.Project.Git.Fill(tw, p.Place.Owner); err != nil {
 		return fmt.Errorf("giving the agent its own git directory: %w", err)
 	}
 	return tw.Close()
@@ -232,7 +233,7 @@ type tunnelHost struct {
 // handler to it. It returns when the agent's side accepts connections.
 func openTunnel(ctx context.Context, e *engine.Engine, sidecar string, handler http.Handler) (*tunnelHost, error) {
 	// ExecSpec.User: the exec would otherwise be root with NET_ADMIN.
-	stream, err := e.Exec(ctx, sidecar, engine.ExecSpec{Command: []string{InitPath, "tunnel"}, User: "65534:65534", WorkingDir: "/",
+	stream, err := e.Exec(ctx, sidecar, engine.ExecSpec{Command: []string{runplan.InitPath, "tunnel"}, User: "65534:65534", WorkingDir: "/",
 		Stdin: true})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)

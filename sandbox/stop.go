@@ -4,6 +4,8 @@ import (
 	"context"
 	"syscall"
 	"time"
+
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // stopper ends the agent step by step: INT, TERM, KILL.
@@ -23,13 +25,13 @@ func (s *stopper) send(signal string) {
 
 func (s *stopper) interrupt() {
 	s.send("INT")
-	s.timer.Reset(graceInterrupt)
+	s.timer.Reset(runplan.GraceInterrupt)
 }
 
 func (s *stopper) escalate() {
 	if s.sent == "INT" {
 		s.send("TERM")
-		s.timer.Reset(graceTerminate)
+		s.timer.Reset(runplan.GraceTerminate)
 		return
 	}
 	s.send("KILL")

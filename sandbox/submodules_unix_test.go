@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -54,7 +55,7 @@ mv ` + p + ` moved && echo DONE
 `
 			}
 			dir := filepath.Join(r.dir, c.below)
-			tr := (&trial{dir: dir, options: shell(script + "echo ready; while ! test -e stop; do :; done; echo finished"), during: func(*Plan, *workspace.Workspace) {
+			tr := (&trial{dir: dir, options: shell(script + "echo ready; while ! test -e stop; do :; done; echo finished"), during: func(*runplan.Plan, *workspace.Workspace) {
 				if out, err := r.host(dir, "status", "--short"); err != nil || r.ran() {
 					t.Errorf("git on the host while the agent works: %v: %s", err, out)
 				}

@@ -34,7 +34,7 @@ func (r *run) supervise(ctx context.Context) error {
 		tunnel      = r.tunnel.Done()
 		done        = ctx.Done()
 		look        = time.NewTicker(placesPause)
-		idle        = newIdleTimer(r.plan.asked.IdleTimeout)
+		idle        = newIdleTimer(r.plan.Asked.IdleTimeout)
 		warn, limit <-chan time.Time
 		caught      syscall.Signal
 	)
@@ -76,8 +76,8 @@ wait:
 			r.host.Say(fmt.Sprintf("warning: the time limit of %s is over in %s", d, warnBefore(d)))
 		case <-idle.timer.C:
 			if idle.over(r.activity) {
-				r.host.Say(fmt.Sprintf("Claude has done nothing for %s: stopping the agent", r.plan.asked.IdleTimeout))
-				ended, failure = agent.EndedTimeout, fmt.Errorf("%w: Claude did nothing for %s", ErrTimeout, r.plan.asked.IdleTimeout)
+				r.host.Say(fmt.Sprintf("Claude has done nothing for %s: stopping the agent", r.plan.Asked.IdleTimeout))
+				ended, failure = agent.EndedTimeout, fmt.Errorf("%w: Claude did nothing for %s", ErrTimeout, r.plan.Asked.IdleTimeout)
 				stop.interrupt()
 			}
 		case <-limit:
@@ -123,8 +123,8 @@ wait:
 	}
 	stopCounting()
 	r.result.Use = <-use
-	if exit.Code == exitcode.DiskFull && failure == nil && r.plan.disk > 0 {
-		failure = diag.WithHint(fmt.Errorf("%w, %s", ErrDisk, size(r.plan.disk)),
+	if exit.Code == exitcode.DiskFull && failure == nil && r.plan.Disk > 0 {
+		failure = diag.WithHint(fmt.Errorf("%w, %s", ErrDisk, size(r.plan.Disk)),
 			"what it did is kept; raise the limit with --disk, or leave that out")
 	}
 	if errors.Is(failure, ErrTimeout) {
@@ -225,7 +225,7 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	}
 	r.hideSecrets()
 	var left []string
-	if r.plan.asked.CommitLeft && unprotected == "" {
+	if r.plan.Asked.CommitLeft && unprotected == "" {
 		var err error
 		if left, err = r.commitWorkTree(r.ending.look); err != nil {
 			r.warn(fmt.Sprintf("not all that the agent left uncommitted is in a commit: %v", err))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/internal/test/workspacetest"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -180,7 +181,7 @@ func TestAgentCannotTurnTheWorkspaceIntoABareRepository(t *testing.T) {
 cd /workspace; rm -rf .git/*; echo 'ref: refs/heads/main' > HEAD
 ` + strings.ReplaceAll(how, "%s", "("+evil+")") + `
 echo ready; cat >/dev/null`)}
-			tr.during = func(*Plan, *workspace.Workspace) {
+			tr.during = func(*runplan.Plan, *workspace.Workspace) {
 				defer finish.Close()
 				if out, err := r.host("project", "status"); (err == nil) == without || r.ran() {
 					t.Errorf("%s: git on the host accepts it while the agent runs: %s", how, out)
@@ -265,7 +266,7 @@ git init -q "$name"; test -d "$name/.git" && echo done`)}).run(t, e)
 // project, and the link being read-only protects nothing.
 func TestLinkedHookScriptIsProtected(t *testing.T) {
 	w := workspacetest.Folder(t, ".git/HEAD", ".git/objects/", ".git/refs/", ".git/hooks/pre-commit -> ../../scripts/check.sh", "scripts/check.sh", ".git/hooks/post-commit -> /etc/hostname")
-	p := plan(t, Options{}, w)
+	p := plan(t, runplan.Options{}, w)
 	modes := map[string]bool{}
 	for _, m := range p.Agent.Mounts {
 		modes[m.Target] = m.ReadOnly
@@ -401,7 +402,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 	}
 	t.Run("before the start", func(t *testing.T) {
 		w := workspacetest.Folder(t, ".vscode/tasks.json")
-		p := plan(t, Options{}, w)
+		p := plan(t, runplan.Options{}, w)
 		if placed, err := workspace.Place(w.Dir, p.Project.Placeholders, os.Getuid(), os.Getgid()); err != nil {
 			t.Fatal(err)
 		} else {
@@ -417,7 +418,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 	})
 	t.Run("before the mount points are made", func(t *testing.T) {
 		w := workspacetest.Folder(t, ".vscode/tasks.json", ".git/config")
-		user := Options{}
+		user := runplan.Options{}
 		user.User.Workspace.Protect = []string{".vscode/sub/file"}
 		w, err := workspace.Inspect(w.Dir, user.User.Workspace.Protect)
 		if err != nil {
@@ -443,7 +444,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 		for _, attacked := range []bool{false, true} {
 			options := shell("exec sleep infinity")
 			options.ID, options.Image, options.FirewallImage = "swap-"+filepath.Base(filepath.Dir(dir)), testImage(t, e), testImage(t, e)
-			p, err := NewPlan(options, Facts{Workspace: w})
+			p, err := runplan.New(options, runplan.Facts{Workspace: w})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -453,7 +454,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 			}
 			p.Agent.Network, p.Agent.Entrypoint = "none", options.Command // there is no firewall that our init and the volumes come from
 			p.Project.List = slices.DeleteFunc(p.Project.List, func(m workspace.Mount) bool { return m.Volume != "" })
-			p.Agent.Mounts = engineMounts(p.Project.List)
+			p.Agent.Mounts = runplan.EngineMounts(p.Project.List)
 			agent, err := e.Create(ctx, p.Agent)
 			if err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/copytree"
 )
@@ -22,23 +23,23 @@ const TreeFolder = "tree"
 // for changes goes by the kernel's data of each file.
 func (r *run) makeTree(ctx context.Context) error {
 	p := r.plan
-	if !p.place.mode.IsCopy() {
+	if !p.Place.Mode.IsCopy() {
 		return nil
 	}
 	if p.Project.Dir != filepath.Join(r.host.StateDir, TreeFolder) {
-		return fmt.Errorf("%w: the copy of the project is to be in %s, and the run's folder is %s", ErrConfig,
+		return fmt.Errorf("%w: the copy of the project is to be in %s, and the run's folder is %s", runplan.ErrConfig,
 			p.Project.Dir, r.host.StateDir)
 	}
 	uid, gid := -1, -1
 	if os.Geteuid() == 0 {
-		uid, gid = p.place.owner.UID, p.place.owner.GID
+		uid, gid = p.Place.Owner.UID, p.Place.Owner.GID
 	}
 	var err error
-	if p.place.mode == workspace.Clone {
+	if p.Place.Mode == workspace.Clone {
 		err = r.clone(ctx, uid, gid)
 	} else {
 		var notes []string
-		notes, err = copytree.Copy(ctx, p.place.folder, p.Project.Dir, copytree.Options{Empty: p.place.git.Paths(), UID: uid, GID: gid})
+		notes, err = copytree.Copy(ctx, p.Place.Folder, p.Project.Dir, copytree.Options{Empty: p.Place.Git.Paths(), UID: uid, GID: gid})
 		p.Notes = append(p.Notes, notes...)
 	}
 	if err == nil {
@@ -92,7 +93,7 @@ func (r *run) clone(ctx context.Context, uid, gid int) error {
 
 // makePlaces makes what the copy may lack: places for the agent's git directories, and
 // the folder in which it begins.
-func makePlaces(p *Plan, uid, gid int) error {
+func makePlaces(p *runplan.Plan, uid, gid int) error {
 	tree, err := os.OpenRoot(p.Project.Dir)
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func makePlaces(p *Plan, uid, gid int) error {
 		return err
 	}
 	for _, own := range p.Project.Git.Private {
-		if own.Place == workspaceTarget+"/"+own.Path {
+		if own.Place == runplan.WorkspaceTarget+"/"+own.Path {
 			if err := made(own.Path, tree.Mkdir(filepath.FromSlash(own.Path), 0o755)); err != nil {
 				return err
 			}
@@ -123,7 +124,7 @@ func makePlaces(p *Plan, uid, gid int) error {
 			return err
 		}
 	}
-	begins, _ := strings.CutPrefix(p.Agent.WorkingDir, workspaceTarget+"/")
+	begins, _ := strings.CutPrefix(p.Agent.WorkingDir, runplan.WorkspaceTarget+"/")
 	if begins == p.Agent.WorkingDir {
 		return nil
 	}

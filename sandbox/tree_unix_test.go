@@ -13,12 +13,13 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/test/workspacetest"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // onCopy makes an agent a script that works on a copy or a clone.
-func onCopy(mode workspace.Mode, script string) Options {
+func onCopy(mode workspace.Mode, script string) runplan.Options {
 	o := shell("cd /workspace\n" + script)
 	o.User.Workspace.Mode = string(mode)
 	return o
@@ -44,7 +45,7 @@ echo ` + name + ` >` + name + `.txt; git add -A; git commit -q -m ` + name + `; 
 	}
 	second := &trial{options: onCopy(workspace.Clone, script("second")), dir: r.dir}
 	first := &trial{options: onCopy(workspace.Clone, script("first")+"echo ready; until test -e go; do sleep 0.1; done"), dir: r.dir}
-	first.during = func(p *Plan, _ *workspace.Workspace) {
+	first.during = func(p *runplan.Plan, _ *workspace.Workspace) {
 		second.run(t, e)
 		if err := os.WriteFile(filepath.Join(p.Project.Dir, "go"), nil, 0o644); err != nil {
 			t.Error(err)
@@ -145,9 +146,9 @@ func snapshotFiles(t *testing.T, dir string) string {
 
 // A clone needs a repository with a commit, and says what helps.
 func TestNothingToClone(t *testing.T) {
-	o := Options{ID: "test", Image: "image:1", Tree: "/nowhere"}
+	o := runplan.Options{ID: "test", Image: "image:1", Tree: "/nowhere"}
 	o.User.Workspace.Mode = string(workspace.Clone)
-	if _, err := NewPlan(o, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "--workspace copy") {
+	if _, err := runplan.New(o, runplan.Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "--workspace copy") {
 		t.Errorf("%v, %q", err, diag.HintOf(err))
 	}
 	e := connect(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/mountinfo"
 	"github.com/org/claude-sandbox/internal/test/workspacetest"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -62,15 +63,15 @@ func TestAttackAMountShowsWhatIsNoFolderOfTheProjects(t *testing.T) {
 		{filepath.Join(w.Dir, ".git", "hooks"), false, workspace.ErrRefused},
 		{filepath.Join(w.Dir, ".git", "refs"), false, workspace.ErrRefused},
 		{"~/missing", true, workspace.ErrInput},
-		{`C:\src`, true, ErrConfig},
+		{`C:\src`, true, runplan.ErrConfig},
 		{"~/src/lib", false, nil},
 		{"~/.config/gh", true, nil}, // said
 		{filepath.Join(w.Dir, ".vscode"), true, nil},
 		{filepath.Join(w.Dir, "src"), false, nil},
 	} {
-		o := Options{ID: "test", Image: "image:1", OwnFolders: []string{own}}
+		o := runplan.Options{ID: "test", Image: "image:1", OwnFolders: []string{own}}
 		o.User.Mounts = []settings.Mount{{Host: c.host, Container: "/mnt/x", ReadOnly: c.readOnly}}
-		p, err := NewPlan(o, Facts{Workspace: w})
+		p, err := runplan.New(o, runplan.Facts{Workspace: w})
 		switch {
 		case c.want == nil && err != nil, c.want != nil && (!errors.Is(err, c.want) || diag.HintOf(err) == ""):
 			t.Errorf("%s, read-only %v: %v; want %v, with a hint", c.host, c.readOnly, err, c.want)
@@ -93,15 +94,15 @@ func TestAttackAMountHidesTheRunsOwnFiles(t *testing.T) {
 		"/usr/local/bin": false, "/usr/local/bin/claude": false, "/usr": false, "/usr/local/sbin": false,
 		"/mnt/x": true, "/home/agent/.cache/go": true, "/usr/share/dict": true, "/workspaces": true,
 	} {
-		o := Options{ID: "test", Image: "image:1"}
+		o := runplan.Options{ID: "test", Image: "image:1"}
 		o.User.Mounts = []settings.Mount{{Host: dir, Container: target}}
-		if _, err := NewPlan(o, Facts{Workspace: w}); fine != (err == nil) || !fine && !errors.Is(err, ErrConfig) {
+		if _, err := runplan.New(o, runplan.Facts{Workspace: w}); fine != (err == nil) || !fine && !errors.Is(err, runplan.ErrConfig) {
 			t.Errorf("%s: %v", target, err)
 		}
 	}
-	o := Options{ID: "test", Image: "image:1"}
+	o := runplan.Options{ID: "test", Image: "image:1"}
 	o.User.Mounts = []settings.Mount{{Host: dir, Container: "/home/agent/.cache/go/pkg"}}
-	p, err := NewPlan(o, Facts{Workspace: w})
+	p, err := runplan.New(o, runplan.Facts{Workspace: w})
 	if err != nil || p.Agent.Tmpfs["/home/agent/.cache/go"] == "" || p.Agent.Tmpfs["/home/agent/.cache"] == "" {
 		t.Errorf("%v; the folders on the way are %v", err, p.Agent.Tmpfs)
 	}
@@ -115,10 +116,10 @@ func TestAttackAMountBecomesALink(t *testing.T) {
 	if err := os.Mkdir(lib, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{ID: "test", Image: "image:1"}
+	o := runplan.Options{ID: "test", Image: "image:1"}
 	o.User.Workspace.Mode = "ro" // then nothing else is mounted
 	o.User.Mounts = []settings.Mount{{Host: lib, Container: "/mnt/lib"}}
-	p, err := NewPlan(o, Facts{Workspace: w})
+	p, err := runplan.New(o, runplan.Facts{Workspace: w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,14 +163,14 @@ func TestTheProjectNarrowsTheWorkspace(t *testing.T) {
 		{"", "", "", "bind"}, {"", "", "ro", "ro"}, {"", "", "none", "none"}, {"", "ro", "bind", "ro"}, {"", "bind", "ro", "bind"},
 		{"ro", "", "", "ro"}, {"ro", "", "none", "none"}, {"ro", "", "bind", ""}, {"none", "", "ro", ""}, {"ro", "bind", "", "bind"},
 	} {
-		o := Options{ID: "test", Image: "image:1", Project: &settings.Settings{Workspace: settings.Workspace{Mode: c.project}}}
+		o := runplan.Options{ID: "test", Image: "image:1", Project: &settings.Settings{Workspace: settings.Workspace{Mode: c.project}}}
 		o.Own.Workspace.Mode, o.User.Workspace.Mode = c.own, c.flag
-		p, err := NewPlan(o, Facts{Workspace: workspacetest.Folder(t)})
+		p, err := runplan.New(o, runplan.Facts{Workspace: workspacetest.Folder(t)})
 		if c.want == "" {
-			if !errors.Is(err, ErrWidens) || !strings.Contains(diag.HintOf(err), "--workspace "+c.project) {
+			if !errors.Is(err, runplan.ErrWidens) || !strings.Contains(diag.HintOf(err), "--workspace "+c.project) {
 				t.Errorf("%+v: %v, %q", c, err, diag.HintOf(err))
 			}
-		} else if err != nil || string(p.place.mode) != c.want {
+		} else if err != nil || string(p.Place.Mode) != c.want {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -228,13 +229,13 @@ func TestNoWorkspace(t *testing.T) {
 		t.Errorf("the project was\n%s\nand is\n%s", before, after)
 	}
 	for _, m := range tr.plan.Agent.Mounts {
-		if m.Source != "" && !slices.Contains(AccountFiles(), m.Target) {
+		if m.Source != "" && !slices.Contains(runplan.AccountFiles(), m.Target) {
 			t.Errorf("%+v is mounted", m)
 		}
 	}
 	if dir, err := os.UserHomeDir(); err == nil {
-		if _, err := NewPlan(Options{ID: "test", Image: "image:1", User: settings.Settings{Workspace: settings.Workspace{Mode: "none"}}},
-			Facts{Workspace: unseen(t, dir)}); err != nil {
+		if _, err := runplan.New(runplan.Options{ID: "test", Image: "image:1", User: settings.Settings{Workspace: settings.Workspace{Mode: "none"}}},
+			runplan.Facts{Workspace: unseen(t, dir)}); err != nil {
 			t.Errorf("nothing of the home would be shown: %v", err)
 		}
 	}

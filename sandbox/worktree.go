@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // What the agent left uncommitted becomes a commit by git in a container like the
@@ -59,12 +60,12 @@ func (r *run) commitWorkTree(ctx context.Context) (commits []string, err error) 
 	spec.Name = "sbx-devc-" + r.plan.ID + "-commit"
 	message := fmt.Sprintf("Work tree at the end of run %s\n\nWhat the agent of 'sbx-devc run' left uncommitted.", r.plan.ID)
 	command := append([]string{"/bin/sh", "-c", commitScript, "commit", message}, folders...)
-	spec.Entrypoint = append([]string{agentInit, "reap", "--mounts", "--deadline", (2 * commitTimeout).String(), "--"}, command...)
+	spec.Entrypoint = append([]string{runplan.AgentInit, "reap", "--mounts", "--deadline", (2 * commitTimeout).String(), "--"}, command...)
 	spec.Network = "none"
-	owner := r.plan.place.owner
+	owner := r.plan.Place.Owner
 	// A monitor that sees no change, or a hook, would leave something out.
-	spec.Env = append(gitVariables("core.fsmonitor=false", "core.untrackedCache=false", "core.hooksPath=/dev/null"),
-		"HOME="+agentHome, "GIT_TERMINAL_PROMPT=0", "GIT_AUTHOR_NAME="+owner.Name, "GIT_AUTHOR_EMAIL="+owner.Email,
+	spec.Env = append(runplan.GitVariables("core.fsmonitor=false", "core.untrackedCache=false", "core.hooksPath=/dev/null"),
+		"HOME="+runplan.AgentHome, "GIT_TERMINAL_PROMPT=0", "GIT_AUTHOR_NAME="+owner.Name, "GIT_AUTHOR_EMAIL="+owner.Email,
 		"GIT_COMMITTER_NAME="+owner.Name, "GIT_COMMITTER_EMAIL="+owner.Email)
 	out, problem, err := r.runLikeAgent(ctx, spec)
 	for name := range strings.FieldsSeq(out) {
@@ -78,14 +79,14 @@ func (r *run) commitWorkTree(ctx context.Context) (commits []string, err error) 
 
 // checkouts are the folders in the agent's container of which its git directories
 // are, those of submodules before the folder around them.
-func checkouts(p *Plan) (folders []string) {
+func checkouts(p *runplan.Plan) (folders []string) {
 	for _, own := range p.Project.Git.Private {
 		for i, s := range own.Stores {
 			switch {
 			case i == 0:
-				folders = append(folders, path.Join(workspaceTarget, path.Dir(own.Path)))
+				folders = append(folders, path.Join(runplan.WorkspaceTarget, path.Dir(own.Path)))
 			case s.Checkout != "":
-				folders = append(folders, path.Join(workspaceTarget, s.Checkout))
+				folders = append(folders, path.Join(runplan.WorkspaceTarget, s.Checkout))
 			}
 		}
 	}
@@ -100,8 +101,8 @@ func (r *run) runLikeAgent(ctx context.Context, spec engine.Spec) (out, problem 
 	spec.VolumesOf = r.sidecar.id
 	mounts, err := r.plan.Project.WriteFiles(r.host.StateDir)
 	if err == nil {
-		spec.Mounts = engineMounts(mounts)
-		r.plan.relabel(spec.Mounts)
+		spec.Mounts = runplan.EngineMounts(mounts)
+		r.plan.Relabel(spec.Mounts)
 		err = r.plan.Project.CheckSources()
 	}
 	if err != nil {

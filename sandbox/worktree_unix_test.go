@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // commitLeft is an agent that runs a script, and whose work tree becomes a commit.
-func commitLeft(script string) Options {
+func commitLeft(script string) runplan.Options {
 	o := shell("set -e; cd /workspace\n" + script + "\necho finished")
 	o.CommitLeft = true
 	return o

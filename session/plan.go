@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/recipe"
 	"github.com/org/claude-sandbox/settings"
@@ -50,10 +51,10 @@ func (p *Project) Content() trust.Content {
 
 // Instructions names the user's own texts that a run by o gives to Claude: those of the
 // user's settings and flags, and of the project's file where it is trusted.
-func (p *Project) Instructions(o sandbox.Options) []string {
-	s := sandbox.Overlay(o.Own, o.User)
+func (p *Project) Instructions(o runplan.Options) []string {
+	s := runplan.Overlay(o.Own, o.User)
 	if o.TrustProject && p.Settings != nil {
-		s = sandbox.Overlay(s, p.Settings.Settings.Settings)
+		s = runplan.Overlay(s, p.Settings.Settings.Settings)
 	}
 	return s.Instructions
 }
@@ -61,7 +62,7 @@ func (p *Project) Instructions(o sandbox.Options) []string {
 // Plan plans a run with the image that images.Choose finds, by o and by the project's
 // own settings, which may narrow it and protect more. Errors carry an exit code; sandbox.ErrWidens
 // is one that o.TrustProject avoids.
-func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
+func (p *Project) Plan(o runplan.Options) (*runplan.Plan, error) {
 	o = p.complete(o)
 	protect := slices.Concat(o.User.Workspace.Protect, o.Own.Workspace.Protect)
 	if o.Project != nil {
@@ -82,14 +83,14 @@ func (p *Project) Plan(o sandbox.Options) (*sandbox.Plan, error) {
 	if err := p.chooseImage(&o); err != nil {
 		return nil, err
 	}
-	plan, err := o.Plan(s, sandbox.Facts{Workspace: folder, HostAddresses: addrs})
+	plan, err := o.Plan(s, runplan.Facts{Workspace: folder, HostAddresses: addrs})
 	return plan, planError(err)
 }
 
 // inspect looks at the project's folder as far as the run shows it.
 func (p *Project) inspect(s settings.Settings, protect []string) (*workspace.Workspace, error) {
 	workspace.ExcludePrograms(p.Shown)
-	sandbox.ExcludePrograms(p.Shown, s.Mounts)
+	runplan.ExcludePrograms(p.Shown, s.Mounts)
 	if workspace.Mode(s.Workspace.Mode) == workspace.None {
 		return workspace.Unseen(p.Shown)
 	}
@@ -97,7 +98,7 @@ func (p *Project) inspect(s settings.Settings, protect []string) (*workspace.Wor
 }
 
 // chooseImage finds the image of a run whose user named none.
-func (p *Project) chooseImage(o *sandbox.Options) (err error) {
+func (p *Project) chooseImage(o *runplan.Options) (err error) {
 	if o.User.Image != "" {
 		return nil
 	}
@@ -113,7 +114,7 @@ func (p *Project) chooseImage(o *sandbox.Options) (err error) {
 }
 
 // notAccepted says why the project's dev container is not taken, "" if it is.
-func notAccepted(o sandbox.Options) string {
+func notAccepted(o runplan.Options) string {
 	switch {
 	case o.TrustProject:
 		return ""
@@ -125,16 +126,16 @@ func notAccepted(o sandbox.Options) string {
 
 // Widens is the error of Plan that says that the project's settings ask for more than
 // the user allowed, or nil.
-func (p *Project) Widens(o sandbox.Options) error { return planError(p.complete(o).Widens()) }
+func (p *Project) Widens(o runplan.Options) error { return planError(p.complete(o).Widens()) }
 
 // OffersImage reports whether a run by o takes the image of the project's dev container
 // once the user accepts that.
-func (p *Project) OffersImage(o sandbox.Options) bool {
+func (p *Project) OffersImage(o runplan.Options) bool {
 	return p.Recipe != nil && p.Recipe.Unusable == "" && cmp.Or(o.User.Image, o.Own.Image) == ""
 }
 
 // Effective returns the settings that Plan would take.
-func (p *Project) Effective(o sandbox.Options) (settings.Settings, error) {
+func (p *Project) Effective(o runplan.Options) (settings.Settings, error) {
 	o = p.complete(o)
 	if err := p.chooseImage(&o); err != nil {
 		return settings.Settings{}, err
@@ -144,7 +145,7 @@ func (p *Project) Effective(o sandbox.Options) (settings.Settings, error) {
 	return s, planError(err)
 }
 
-func (p *Project) complete(o sandbox.Options) sandbox.Options {
+func (p *Project) complete(o runplan.Options) runplan.Options {
 	o.Image, o.FirewallImage = release.Image(), cmp.Or(o.FirewallImage, images.FirewallName())
 	if p.Settings != nil {
 		o.Project = &p.Settings.Settings.Settings
@@ -175,7 +176,7 @@ func withOptions(project *settings.Settings, options firewall.Network) *settings
 // completePart completes the options of a run on a project that is a part of what the
 // agent gets: its own paths are protected there as if it were all, and nothing between it
 // and that becomes a repository.
-func (p *Project) completePart(o *sandbox.Options) {
+func (p *Project) completePart(o *runplan.Options) {
 	dir, dirErr := realPath(p.Dir)
 	shown, shownErr := realPath(p.Shown)
 	part, err := filepath.Rel(shown, dir)

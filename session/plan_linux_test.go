@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/test/netnstest"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // TestRunTellsTheFirewallOfThisMachinesAddresses: a plan that run makes on a
@@ -13,9 +13,9 @@ import (
 func TestRunTellsTheFirewallOfThisMachinesAddresses(t *testing.T) {
 	lab := netnstest.New(t)
 	dir := t.TempDir()
-	var plan *sandbox.Plan
+	var plan *runplan.Plan
 	var err error
-	lab.Sandbox.Do(func() { plan, err = planOf(dir, sandbox.Options{ID: "test"}) })
+	lab.Sandbox.Do(func() { plan, err = planOf(dir, runplan.Options{ID: "test"}) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // project makes a folder with a settings file.
@@ -27,7 +27,7 @@ func project(t *testing.T, text string) (dir, file string) {
 
 func TestPlanByTheProjectsFile(t *testing.T) {
 	dir, _ := project(t, `{"network": {"deny": ["no.example"]}, "limits": {"pids": 64}, "workspace": {"protect": ["deploy"]}}`)
-	plan, err := planOf(dir, sandbox.Options{ID: "test"})
+	plan, err := planOf(dir, runplan.Options{ID: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestPlanByTheProjectsFile(t *testing.T) {
 	}
 	for text, code := range map[string]int{`{"network": {"allow": ["evil.example"]}}`: exitcode.Refused, `{"nothing": 1, "network": {"allow": ["*"]}}`: exitcode.Config} {
 		dir, file := project(t, text)
-		_, err := planOf(dir, sandbox.Options{ID: "test"})
+		_, err := planOf(dir, runplan.Options{ID: "test"})
 		if got, _ := exitcode.Of(err, 0); got != code || diag.HintOf(err) == "" {
 			t.Errorf("%s: exit code %d, want %d: %v", text, got, code, err)
 		}
@@ -63,7 +63,7 @@ func TestAttackTheProjectsSettingsAreALink(t *testing.T) {
 		if err := link(dir); err != nil {
 			t.Fatal(err)
 		}
-		_, err := planOf(dir, sandbox.Options{ID: "test"})
+		_, err := planOf(dir, runplan.Options{ID: "test"})
 		if code, _ := exitcode.Of(err, 0); code != exitcode.Refused || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("%s: exit code %d: %v", what, code, err)
 		}
@@ -86,14 +86,14 @@ func TestAttackTheOptionsOfAFirewallFeature(t *testing.T) {
 	}
 	write("firewall/devcontainer-feature.json", `{"id": "firewall", "entrypoint": "/usr/local/share/sbx/entrypoint.sh"}`)
 	write("devcontainer.json", config("docs.example"))
-	plan, err := planOf(dir, sandbox.Options{ID: "test"})
+	plan, err := planOf(dir, runplan.Options{ID: "test"})
 	if err != nil {
 		t.Fatalf("not accepted: %v", err)
 	}
 	if slices.Contains(plan.Network.Allow, "docs.example") || slices.Contains(plan.Network.Presets, "npm") {
 		t.Errorf("not accepted: %+v", plan.Network)
 	}
-	plan, err = planOf(dir, sandbox.Options{ID: "test", TrustProject: true})
+	plan, err = planOf(dir, runplan.Options{ID: "test", TrustProject: true})
 	if err != nil {
 		t.Fatalf("accepted: %v", err)
 	}
@@ -101,7 +101,7 @@ func TestAttackTheOptionsOfAFirewallFeature(t *testing.T) {
 		!slices.Contains(plan.Network.Deny, "no.example") || !slices.Contains(plan.Network.Private, "db.example") {
 		t.Errorf("accepted: %+v", plan.Network)
 	}
-	none := sandbox.Options{ID: "test", TrustProject: true}
+	none := runplan.Options{ID: "test", TrustProject: true}
 	none.User.Network.Mode = firewall.ModeNone
 	if plan, err = planOf(dir, none); err != nil || plan.Network.Mode != firewall.ModeNone {
 		t.Fatalf("with --network none: %+v, %v", plan, err)
@@ -154,7 +154,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-func planOf(dir string, o sandbox.Options) (*sandbox.Plan, error) {
+func planOf(dir string, o runplan.Options) (*runplan.Plan, error) {
 	p, err := ReadProject(dir)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/test/testenv"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // asUser runs the built program as a user who is not root and is in the group of
@@ -108,7 +108,7 @@ func testAllow(t *testing.T, p *devProject) {
 
 	// Attack: a container that carries this project's label and does not mount it.
 	image := p.must(p.docker, "inspect", "--format", "{{.Config.Image}}", id)
-	other := p.must(p.docker, "run", "-d", "--label", sandbox.LabelFolder+"="+p.dir, "--entrypoint", "sleep", image, "600")
+	other := p.must(p.docker, "run", "-d", "--label", runplan.LabelFolder+"="+p.dir, "--entrypoint", "sleep", image, "600")
 	t.Cleanup(func() { p.must(p.docker, "rm", "-f", other) })
 	do("but does not mount its folder: it is left alone", "allow", entry)
 	do("is closed now", "allow", "--remove", entry)

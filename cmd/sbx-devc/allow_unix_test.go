@@ -15,7 +15,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // A run gets what its user allows while it works, and keeps what it was started with.
@@ -32,14 +32,14 @@ func TestAllowReachesARunThatWorks(t *testing.T) {
 
 	// Attack: containers that carry the labels of this project's runs.
 	e := enginetest.Connect(t)
-	firewalls, err := e.Containers(t.Context(), sandbox.LabelWorkspace, r.Dir)
+	firewalls, err := e.Containers(t.Context(), runplan.LabelWorkspace, r.Dir)
 	if err != nil || len(firewalls) != 2 {
 		t.Fatalf("%v, %v", firewalls, err)
 	}
 	image := strings.TrimSpace(dockerOutput(t, "inspect", "--format", "{{.Config.Image}}", firewalls[1].ID))
 	for _, name := range []string{"sbx-devc-20200102-030405-abcdef-firewall", "other-" + filepath.Base(r.Dir)} {
-		id := strings.TrimSpace(dockerOutput(t, "run", "-d", "--name", name, "--label", sandbox.LabelWorkspace+"="+r.Dir, "--label", sandbox.LabelRole+"=sidecar",
-			"--label", sandbox.LabelRun+"=20200102-030405-abcdef", "--entrypoint", "sleep", image, "600"))
+		id := strings.TrimSpace(dockerOutput(t, "run", "-d", "--name", name, "--label", runplan.LabelWorkspace+"="+r.Dir, "--label", runplan.LabelRole+"=sidecar",
+			"--label", runplan.LabelRun+"=20200102-030405-abcdef", "--entrypoint", "sleep", image, "600"))
 		t.Cleanup(func() { dockerOutput(t, "rm", "-f", id) })
 	}
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/test/testenv"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // BenchmarkKeystroke is a key's way to a program in the sandbox and back to the
@@ -24,7 +24,7 @@ func BenchmarkKeystroke(b *testing.B) {
 	r.Args = []string{r.Path, "run", "--shell", "--no-cache"}
 	ours := newTypist(b, r.Cmd)
 	ours.until("agent@")
-	ids := r.containers(b, "--filter", "label="+sandbox.LabelRole+"=agent")
+	ids := r.containers(b, "--filter", "label="+runplan.LabelRole+"=agent")
 	if len(ids) != 1 {
 		b.Fatalf("the agent's containers are %q", ids)
 	}

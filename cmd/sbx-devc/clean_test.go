@@ -13,7 +13,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // TestCleanRemovesEmptyFoldersOnly: what init made goes, what holds something
@@ -29,7 +29,7 @@ func TestCleanRemovesEmptyFoldersOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, err := e.Create(t.Context(), engine.Spec{
-		Image: standIn(t, "clean"), Labels: map[string]string{sandbox.LabelFolder: dir},
+		Image: standIn(t, "clean"), Labels: map[string]string{runplan.LabelFolder: dir},
 		Process: engine.Process{Command: []string{"true"}},
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/runs"
 )
 
@@ -41,7 +41,7 @@ func loggingContainer(t *testing.T, name string, labels map[string]string) {
 	}
 	t.Cleanup(func() { _ = e.Remove(context.Background(), id) })
 	err = e.CopyIn(t.Context(), id, []engine.File{
-		{Path: sandbox.InitPath, Mode: 0o755, Data: binary},
+		{Path: runplan.InitPath, Mode: 0o755, Data: binary},
 		{Path: "/run/sbx", Mode: 0o755},
 		{Path: "/run/sbx/audit.jsonl", Mode: 0o644, Data: []byte(loggedDenied + "not a record\x1b[2J\n" + loggedAllowed)},
 	})
@@ -55,8 +55,8 @@ func loggingContainer(t *testing.T, name string, labels map[string]string) {
 
 func TestLogsOfALiveRunAndOfADevContainer(t *testing.T) {
 	home, project, id := t.TempDir(), t.TempDir(), runs.NewID()
-	loggingContainer(t, sandbox.FirewallContainer(id), map[string]string{sandbox.LabelRun: id})
-	loggingContainer(t, "sbx-test-logs-"+id, map[string]string{sandbox.LabelFolder: project})
+	loggingContainer(t, runplan.FirewallContainer(id), map[string]string{runplan.LabelRun: id})
+	loggingContainer(t, "sbx-test-logs-"+id, map[string]string{runplan.LabelFolder: project})
 	if err := os.MkdirAll(filepath.Join(home, "sbx-devc", "runs", id), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // A part of a repository has a dev container of its own: git works there as anywhere in
@@ -64,7 +64,7 @@ func TestAttackAPartOfARepositoryWithADevContainerOfItsOwn(t *testing.T) {
 		t.Errorf("clean, where a run works: exit %d: %s", code, said)
 	}
 	devContainer, err := r.engine.Create(t.Context(), engine.Spec{
-		Image: standIn(t, "part"), Labels: map[string]string{sandbox.LabelFolder: part}, Process: engine.Process{Command: []string{"true"}},
+		Image: standIn(t, "part"), Labels: map[string]string{runplan.LabelFolder: part}, Process: engine.Process{Command: []string{"true"}},
 	})
 	if err != nil {
 		t.Fatal(err)

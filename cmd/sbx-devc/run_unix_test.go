@@ -21,7 +21,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/journal"
 )
 
@@ -94,7 +94,7 @@ func (r *programRun) said(t *testing.T) string {
 // containers lists the run's, with further words for docker ps.
 func (r *programRun) containers(t testing.TB, flags ...string) []string {
 	t.Helper()
-	args := append([]string{"ps", "-q", "--filter", "label=" + sandbox.LabelWorkspace + "=" + r.Dir}, flags...)
+	args := append([]string{"ps", "-q", "--filter", "label=" + runplan.LabelWorkspace + "=" + r.Dir}, flags...)
 	out, err := exec.Command("docker", args...).Output()
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestReaderOfTheOutputLeaves(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(cmd.Dir, "after")); err != nil {
 		t.Errorf("the agent did not go on: %v", err)
 	}
-	if left, err := cmd.engine.List(t.Context(), sandbox.LabelWorkspace, cmd.Dir); err != nil || len(left) > 0 {
+	if left, err := cmd.engine.List(t.Context(), runplan.LabelWorkspace, cmd.Dir); err != nil || len(left) > 0 {
 		t.Errorf("containers are left: %v %v", left, err)
 	}
 	var kept struct{ Conclusion string }

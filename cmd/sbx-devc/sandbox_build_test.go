@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/test/enginetest"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // In a folder without a Dockerfile the image is built that a run takes by default.
@@ -19,8 +19,8 @@ func TestSandboxBuildOfTheDefaultImage(t *testing.T) {
 		t.Fatalf("sandbox build: exit %d: %s", code, errs)
 	}
 	t.Cleanup(func() { _ = e.ImageRemove(context.WithoutCancel(t.Context()), "sbx-matrix-default:built") })
-	files, err := e.ImageFiles(t.Context(), strings.TrimSpace(id), "/usr/local/bin/node", "/usr/bin/gcc", sandbox.DefaultClaudePath)
-	if err != nil || files["/usr/local/bin/node"] == 0 || files["/usr/bin/gcc"] == 0 || files[sandbox.DefaultClaudePath] != 0 {
+	files, err := e.ImageFiles(t.Context(), strings.TrimSpace(id), "/usr/local/bin/node", "/usr/bin/gcc", runplan.DefaultClaudePath)
+	if err != nil || files["/usr/local/bin/node"] == 0 || files["/usr/bin/gcc"] == 0 || files[runplan.DefaultClaudePath] != 0 {
 		t.Errorf("it has %v: %v", files, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
@@ -42,7 +43,7 @@ type Firewall struct {
 // path. ours tells whether a run is this user's. notes are about containers that are
 // left alone.
 func Find(ctx context.Context, e *engine.Engine, project string, ours func(run string) bool) (all []Firewall, notes []string, err error) {
-	containers, err := e.Containers(ctx, sandbox.LabelFolder, project)
+	containers, err := e.Containers(ctx, runplan.LabelFolder, project)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,13 +76,13 @@ func Find(ctx context.Context, e *engine.Engine, project string, ours func(run s
 			all = append(all, f)
 		}
 	}
-	containers, err = e.Containers(ctx, sandbox.LabelProject, project)
+	containers, err = e.Containers(ctx, runplan.LabelProject, project)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, c := range containers {
-		id := c.Labels[sandbox.LabelRun]
-		if !c.Running || c.Name != sandbox.FirewallContainer(id) || !ours(id) {
+		id := c.Labels[runplan.LabelRun]
+		if !c.Running || c.Name != runplan.FirewallContainer(id) || !ours(id) {
 			continue
 		}
 		all = append(all, Firewall{Name: "the run " + id, Run: true, id: c.ID})
@@ -116,7 +117,7 @@ func (f Firewall) Amend(ctx context.Context, e *engine.Engine, change settings.C
 	ctx, cancel := context.WithTimeout(ctx, amendBudget)
 	defer cancel()
 	fail := func(err error) (Outcome, error) { return o, fmt.Errorf("%s: %w", f.Name, err) }
-	stream, err := e.Exec(ctx, f.id, engine.ExecSpec{Command: []string{sandbox.InitPath, "amend"}, User: "0:0", WorkingDir: "/", Stdin: true})
+	stream, err := e.Exec(ctx, f.id, engine.ExecSpec{Command: []string{runplan.InitPath, "amend"}, User: "0:0", WorkingDir: "/", Stdin: true})
 	if err != nil {
 		return fail(err)
 	}

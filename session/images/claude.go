@@ -17,7 +17,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/npm"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/volumes"
 )
 
@@ -134,7 +134,7 @@ func writeProgram(to io.Writer, packed io.Reader, integrity string) error {
 		if h.Name != "package/claude" {
 			continue
 		}
-		err = tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: sandbox.ClaudeName, Mode: 0o111, Size: h.Size})
+		err = tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: runplan.ClaudeName, Mode: 0o111, Size: h.Size})
 		if err == nil {
 			_, err = io.Copy(tw, tr)
 		}

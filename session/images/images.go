@@ -21,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/internal/progress"
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // Images brings the images of a run to an engine. All fields are required.
@@ -46,7 +47,7 @@ func CacheDir() (string, error) {
 // of: the firewall's image, the agent's, and Claude Code for it. The plan then has the
 // ids of the images, because a name can come to mean another image than the one that
 // was looked at. Errors wrap sandbox.ErrNoStart.
-func (i Images) Bring(ctx context.Context, plan *sandbox.Plan) (err error) {
+func (i Images) Bring(ctx context.Context, plan *runplan.Plan) (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, sandbox.ErrNoStart) {
 			err = fmt.Errorf("%w: %w", sandbox.ErrNoStart, err)
@@ -150,7 +151,7 @@ func (i Images) build(ctx context.Context, what, tag string, files []imagebuild.
 // giveClaude makes sure that the agent's container has Claude Code: at the path that
 // the user named, as the image has it where it is installed as our templates do, or
 // else from the volume.
-func (i Images) giveClaude(ctx context.Context, plan *sandbox.Plan, image engine.Image) error {
+func (i Images) giveClaude(ctx context.Context, plan *runplan.Plan, image engine.Image) error {
 	path, chosen := plan.ClaudePath()
 	s, err := i.look(ctx, image, path)
 	if err != nil {

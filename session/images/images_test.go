@@ -19,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/templates"
 )
 
@@ -35,10 +36,10 @@ func bringer(t *testing.T, said *bytes.Buffer) Images {
 	return Images{Engine: e, Getenv: os.Getenv, Progress: &progress.Reporter{Out: said}, Option: "--image", Cache: cache}
 }
 
-func planWith(image string) *sandbox.Plan {
-	return &sandbox.Plan{
+func planWith(image string) *runplan.Plan {
+	return &runplan.Plan{
 		Sidecar: engine.Spec{Image: FirewallName()},
-		Agent:   engine.Spec{Image: image, Process: engine.Process{Entrypoint: []string{"/init", "--", sandbox.DefaultClaudePath}}},
+		Agent:   engine.Spec{Image: image, Process: engine.Process{Entrypoint: []string{"/init", "--", runplan.DefaultClaudePath}}},
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/imagebuild/npm"
 	"github.com/org/claude-sandbox/internal/engine"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // seen is what a run must know of the files of an agent's image.
@@ -39,21 +39,21 @@ func (i Images) look(ctx context.Context, image engine.Image, claude string) (se
 	err = blobs.Know(fmt.Sprintf("agent's image 6 %s %s %s", image.ID, image.Arch, claude), &s, func() error {
 		loader := loaders[image.Arch]
 		files, err := i.Engine.ImageFiles(ctx, image.ID,
-			slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl], "/etc"}, shells, sandbox.AccountFiles(),
-				slices.Collect(maps.Keys(sandbox.MountPlaces())))...)
+			slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl], "/etc"}, shells, runplan.AccountFiles(),
+				slices.Collect(maps.Keys(runplan.MountPlaces())))...)
 		if err != nil {
 			return err
 		}
 		has := func(path string) bool { _, ok := files[path]; return ok }
-		s = seen{Claude: has(claude), Closed: files[claude] == 0o111 && claude == sandbox.DefaultClaudePath,
+		s = seen{Claude: has(claude), Closed: files[claude] == 0o111 && claude == runplan.DefaultClaudePath,
 			Bash: slices.ContainsFunc(shells, has)}
-		for place, folder := range sandbox.MountPlaces() {
+		for place, folder := range runplan.MountPlaces() {
 			if mode, there := files[place]; there && !(folder && mode.IsDir()) {
 				s.InTheWay = place
 			}
 		}
 		etc, there := files["/etc"] // Docker puts a folder in the place of a link
-		s.Links = there && !etc.IsDir() || slices.ContainsFunc(sandbox.AccountFiles(), func(path string) bool { return !files[path].IsRegular() })
+		s.Links = there && !etc.IsDir() || slices.ContainsFunc(runplan.AccountFiles(), func(path string) bool { return !files[path].IsRegular() })
 		switch {
 		case has(loader[npm.Glibc]):
 			s.Libc = npm.Glibc

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // tailContainer has sbx-init print the log in the first of the containers that
@@ -22,7 +23,7 @@ func (log Log) tailContainer(ctx context.Context, follow bool, show func([]byte)
 		return engineError(err)
 	}
 	defer e.Close()
-	command := []string{sandbox.InitPath, "log", "--json"}
+	command := []string{runplan.InitPath, "log", "--json"}
 	if follow {
 		command = append(command, "-f")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates/adopt"
 	"github.com/org/claude-sandbox/templates/scaffold"
@@ -103,7 +104,7 @@ func (h Home) Log(ctx context.Context, arg string) (Log, error) {
 	case !filekind.IsFolder(folder):
 		return Log{}, h.Unknown("run, folder or file", arg)
 	case idForm.MatchString(id):
-		return Log{containers: []string{sandbox.FirewallContainer(id)}, Title: id}, nil
+		return Log{containers: []string{runplan.FirewallContainer(id)}, Title: id}, nil
 	}
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -170,7 +171,7 @@ func devContainerLog(ctx context.Context, folder string) (Log, error) {
 	}
 	defer e.Close()
 	log := Log{Title: folder}
-	if log.containers, err = e.List(ctx, sandbox.LabelFolder, folder); err != nil {
+	if log.containers, err = e.List(ctx, runplan.LabelFolder, folder); err != nil {
 		return Log{}, engineError(err)
 	}
 	if len(log.containers) == 0 {

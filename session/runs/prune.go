@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace/copytree"
 )
 
@@ -67,7 +68,7 @@ func surplus(runs []keptRun, keep Keep) (gone []keptRun) {
 func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time, keep Keep) {
 	removed, commits := 0, 0
 	for _, r := range surplus(h.list(now), keep) {
-		if alive, err := e.List(ctx, sandbox.LabelRun, r.id); err != nil || len(alive) > 0 || h.goesOn(r.id) {
+		if alive, err := e.List(ctx, runplan.LabelRun, r.id); err != nil || len(alive) > 0 || h.goesOn(r.id) {
 			continue
 		}
 		if err := h.remove(ctx, r.id); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 func TestOldRunsThatMayGo(t *testing.T) {
@@ -68,7 +69,7 @@ func TestARunThatLivesIsNotRemoved(t *testing.T) {
 	}
 	alive := "20250102-150401-ab12cd"
 	id, err := e.Create(t.Context(), engine.Spec{
-		Image: "debian:bookworm-slim", Labels: map[string]string{sandbox.LabelRun: alive},
+		Image: "debian:bookworm-slim", Labels: map[string]string{runplan.LabelRun: alive},
 		Process: engine.Process{Entrypoint: []string{"true"}}, Link: engine.Link{Network: "none"},
 	})
 	if err != nil {

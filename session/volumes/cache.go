@@ -13,12 +13,13 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings/trust"
 )
 
 // GiveCache gives the agent of a plan the package managers' caches of the project in
 // dir, by its real path.
-func (s Store) GiveCache(ctx context.Context, plan *sandbox.Plan, dir string) error {
+func (s Store) GiveCache(ctx context.Context, plan *runplan.Plan, dir string) error {
 	uid, gid := plan.AgentUser()
 	w, err := cacheOf(dir, uid, gid)
 	if err != nil {

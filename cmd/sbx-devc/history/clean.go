@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/volumes"
@@ -253,9 +254,9 @@ func unused(ctx context.Context, e *engine.Engine, folder string) error {
 	}
 	c := users[0]
 	remove := "docker rm -f " + c.ID[:min(12, len(c.ID))]
-	what, at, hint := "dev container", c.Labels[sandbox.LabelFolder], "remove its container first: "+remove
-	if c.Labels[sandbox.LabelRun] != "" {
-		what, at, hint = "run", c.Labels[sandbox.LabelWorkspace], "'sbx-devc stop' ends the run; if its program was killed: "+remove
+	what, at, hint := "dev container", c.Labels[runplan.LabelFolder], "remove its container first: "+remove
+	if c.Labels[runplan.LabelRun] != "" {
+		what, at, hint = "run", c.Labels[runplan.LabelWorkspace], "'sbx-devc stop' ends the run; if its program was killed: "+remove
 	}
 	if at != folder {
 		what += " on " + visible.Line(at)

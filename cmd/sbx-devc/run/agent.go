@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/agent"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // agentFlags say which Claude Code works, and how long.
@@ -42,7 +42,7 @@ func (o *agentFlags) check(f *pflag.FlagSet) error {
 	return agent.CheckExtraArgs(o.arguments)
 }
 
-func (o *agentFlags) plan(p *sandbox.Options) {
+func (o *agentFlags) plan(p *runplan.Options) {
 	p.ClaudePath, p.AllowHostedWeb, p.IdleTimeout = o.claudePath, o.hostedWeb, o.idleTimeout
 	p.Headless = agent.Headless{
 		Model: o.model, MaxTurns: o.maxTurns, MaxBudgetUSD: o.maxBudgetUSD, ExtraArgs: o.arguments,

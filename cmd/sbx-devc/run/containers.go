@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // containerFlags are about the two containers and the engine.
@@ -35,7 +35,7 @@ func (o *containerFlags) Register(f *pflag.FlagSet) {
 
 func (o *containerFlags) check(*pflag.FlagSet) error { return nil }
 
-func (o *containerFlags) plan(p *sandbox.Options) {
+func (o *containerFlags) plan(p *runplan.Options) {
 	p.FirewallImage, p.EngineNetwork, p.OCIRuntime = o.firewallImage, o.engineNetwork, o.ociRuntime
 	p.AcceptNoFirewall, p.AcceptReadOnly = o.noFirewall, o.readOnly
 }

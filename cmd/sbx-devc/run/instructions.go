@@ -9,6 +9,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/instructions"
@@ -32,14 +33,14 @@ func (o *instructionFlags) Register(f *pflag.FlagSet) {
 
 func (o *instructionFlags) check(*pflag.FlagSet) error { return nil }
 
-func (o *instructionFlags) plan(p *sandbox.Options) {
+func (o *instructionFlags) plan(p *runplan.Options) {
 	p.TrustProject = o.trustProject
-	p.Instructions = sandbox.Instructions{Memory: true, Settings: o.projectHooks, MCP: o.projectMCP}
+	p.Instructions = runplan.Instructions{Memory: true, Settings: o.projectHooks, MCP: o.projectMCP}
 }
 
 // instructionFiles gathers what Claude reads of the project's instructions and the
 // user's. options say whether the project is trusted.
-func instructionFiles(a *cli.App, project *session.Project, o instructionFlags, options *sandbox.Options) ([]sandbox.HomeFile, error) {
+func instructionFiles(a *cli.App, project *session.Project, o instructionFlags, options *runplan.Options) ([]sandbox.HomeFile, error) {
 	options.Instructions.Texts = options.TrustProject
 	folder := a.Getenv("CLAUDE_CONFIG_DIR")
 	if folder == "" {

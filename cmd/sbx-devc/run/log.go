@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/journal"
 )
 
@@ -29,11 +30,11 @@ func (o *logFlags) Register(f *pflag.FlagSet) {
 
 func (o *logFlags) check(*pflag.FlagSet) error { return nil }
 
-func (o *logFlags) plan(*sandbox.Options) {}
+func (o *logFlags) plan(*runplan.Options) {}
 
 // openJournal opens the run's journal. On a terminal its records are never shown: Claude
 // Code's interface is there.
-func openJournal(a *cli.App, o *Options, plan *sandbox.Plan) (*journal.Journal, error) {
+func openJournal(a *cli.App, o *Options, plan *runplan.Plan) (*journal.Journal, error) {
 	options := journal.Options{Run: plan.ID, File: o.log.file, Project: plan.Folder(), Secrets: redact.SecretsOf(os.Environ()),
 		Warn: func(line string) { a.SayLine("%s", line) }}
 	for _, m := range plan.Agent.Mounts {
@@ -55,7 +56,7 @@ func openJournal(a *cli.App, o *Options, plan *sandbox.Plan) (*journal.Journal, 
 }
 
 // recordHost gives a run's journal what the run says, and takes the run's secrets out of it.
-func recordHost(j *journal.Journal, plan *sandbox.Plan, host *sandbox.Host) {
+func recordHost(j *journal.Journal, plan *runplan.Plan, host *sandbox.Host) {
 	j.Hide(plan.Redactor(host.Secrets), host.Credential.Redactor())
 	host.Say, host.Log = j.Say(host.Say), j.Logger()
 }

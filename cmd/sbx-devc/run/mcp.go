@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/internal/exitcode"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/mcp"
 	"github.com/org/claude-sandbox/settings"
@@ -20,7 +20,7 @@ type mcpFlags struct {
 	Servers []string
 	through []string
 
-	passthroughs []sandbox.Passthrough
+	passthroughs []runplan.Passthrough
 }
 
 func (o *mcpFlags) Register(f *pflag.FlagSet) {
@@ -35,7 +35,7 @@ func (o *mcpFlags) Register(f *pflag.FlagSet) {
 func (o *mcpFlags) give(given *settings.Given, project string) error {
 	o.Servers = given.Expand("--mcp-servers", o.Servers)
 	for _, text := range given.Expand("--mcp-passthrough", o.through) {
-		p, err := sandbox.ParsePassthrough(text)
+		p, err := runplan.ParsePassthrough(text)
 		if err != nil {
 			return exitcode.With(exitcode.Usage, fmt.Errorf("--mcp-passthrough: %w", err))
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // OutputFormats are the forms of a run's standard output; "" = the agent's work on
@@ -41,7 +42,7 @@ func (o *outputFlags) check(*pflag.FlagSet) error {
 	return nil
 }
 
-func (o *outputFlags) plan(*sandbox.Options) {}
+func (o *outputFlags) plan(*runplan.Options) {}
 
 // output is a run's standard output.
 type output struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/userdir"
-	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -50,18 +50,18 @@ func (o *profileFlags) check(f *pflag.FlagSet) error {
 
 // readPersist checks the paths to keep, when files of them have been read.
 func (o *profileFlags) readPersist() (err error) {
-	if o.paths, err = sandbox.HomePaths(o.persist); err != nil {
+	if o.paths, err = runplan.HomePaths(o.persist); err != nil {
 		return exitcode.With(exitcode.Usage, fmt.Errorf("--persist: %w", err))
 	}
 	return nil
 }
 
-func (o *profileFlags) plan(p *sandbox.Options) {
+func (o *profileFlags) plan(p *runplan.Options) {
 	p.Persist, p.KeepClaude = o.paths, o.name != "" && !o.fresh
 }
 
 // open opens what earlier runs of the project left and this one keeps; nil for nothing.
-func (o *profileFlags) open(a *cli.App, plan *sandbox.Plan) (*kept.Store, error) {
+func (o *profileFlags) open(a *cli.App, plan *runplan.Plan) (*kept.Store, error) {
 	if o.fresh || o.name == "" && len(o.paths) == 0 {
 		return nil, nil
 	}
@@ -94,7 +94,7 @@ func UserLayers(a *cli.App, dir, profile string) (all settings.Settings, layers 
 		return all, layers, err
 	}
 	above := settings.Layer{Settings: file.Settings.Settings, File: file, Origin: func(string) string { return "profile " + profile }}
-	return sandbox.Overlay(all, file.Settings.Settings), append([]settings.Layer{above}, layers...), nil
+	return runplan.Overlay(all, file.Settings.Settings), append([]settings.Layer{above}, layers...), nil
 }
 
 // ownSettings reads the user's own file for a run on dir; none is no settings.

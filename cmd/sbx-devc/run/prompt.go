@@ -13,7 +13,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/runs"
 )
@@ -47,7 +47,7 @@ func (o *promptFlags) check(*pflag.FlagSet) error {
 }
 
 // plan adds nothing: the prompt and the conversation are read when the plan is made.
-func (o *promptFlags) plan(*sandbox.Options) {}
+func (o *promptFlags) plan(*runplan.Options) {}
 
 // stdinPatience bounds the wait for text on standard input that may never come
 // there, as in a job of a service: the argument is a prompt already.

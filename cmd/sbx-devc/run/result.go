@@ -9,6 +9,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/runs"
 )
@@ -41,7 +42,7 @@ func (o *resultFlags) check(f *pflag.FlagSet) error {
 	return limitsLimit(f, "keep-runs", "keep-days")
 }
 
-func (o *resultFlags) plan(p *sandbox.Options) { p.Name, p.CommitLeft = o.name, o.commit }
+func (o *resultFlags) plan(p *runplan.Options) { p.Name, p.CommitLeft = o.name, o.commit }
 
 // openSummary opens the file for the summary, nil = none is wanted. A file that cannot
 // be written is found before the run has been paid for.

@@ -24,6 +24,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/journal"
@@ -61,7 +62,7 @@ type group interface {
 	// check refuses values that no run can have. f knows which flags were given.
 	check(f *pflag.FlagSet) error
 	// plan adds what the flags ask of the plan. It reads no file.
-	plan(p *sandbox.Options)
+	plan(p *runplan.Options)
 }
 
 func (o *Options) groups() []group {
@@ -228,7 +229,7 @@ func run(ctx context.Context, a *cli.App, dir, shown, folder string, o Options) 
 		return PlanError(a, err)
 	}
 	project.Shown = shown
-	options := sandbox.Options{ID: runs.NewID(), User: user, Own: own, Folder: folder, Environ: os.Environ(), OwnFolders: ownFolders(a)}
+	options := runplan.Options{ID: runs.NewID(), User: user, Own: own, Folder: folder, Environ: os.Environ(), OwnFolders: ownFolders(a)}
 	options.Tree = filepath.Join(projects.Runs(a).Dir(), options.ID, sandbox.TreeFolder)
 	for _, group := range o.groups() {
 		group.plan(&options)
@@ -304,7 +305,7 @@ func foldersOutside(a *cli.App, project string) error {
 }
 
 // start brings the images, does the run and tells what became of it.
-func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, plan *sandbox.Plan, host *sandbox.Host,
+func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, plan *runplan.Plan, host *sandbox.Host,
 	summary *session.SummaryFile, log *journal.Journal) (err error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -371,7 +372,7 @@ func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, pla
 
 // host gathers what a run needs on this side: prompt, key, streams, folder.
 // Everything that can be missing is found missing here, before a container starts.
-func host(ctx context.Context, a *cli.App, o Options, plan *sandbox.Plan) (*sandbox.Host, error) {
+func host(ctx context.Context, a *cli.App, o Options, plan *runplan.Plan) (*sandbox.Host, error) {
 	noteVariables(a)
 	var prompt string
 	if !o.terminal.on || o.prompt.text != "" || o.prompt.file != "" {

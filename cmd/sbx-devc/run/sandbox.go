@@ -22,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/session/unconfined"
 )
@@ -49,7 +50,7 @@ func (o *SandboxFlags) Register(f *pflag.FlagSet) {
 
 func (o *SandboxFlags) check(*pflag.FlagSet) error { return nil }
 
-func (o *SandboxFlags) plan(*sandbox.Options) {}
+func (o *SandboxFlags) plan(*runplan.Options) {}
 
 // SandboxChoice says whether the run that o describes has a sandbox. The user decides it by
 // flag, variable or his own settings; nothing of the project is asked.

@@ -13,7 +13,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/keys"
 	"github.com/org/claude-sandbox/session/secrets"
@@ -121,7 +121,7 @@ func modelKey(a *cli.App, o *SecretFlags) func(string) string {
 
 // resolveSecrets finds the values of a plan's secrets. All are there, or the run does not
 // start.
-func resolveSecrets(ctx context.Context, a *cli.App, plan *sandbox.Plan) (map[string]string, error) {
+func resolveSecrets(ctx context.Context, a *cli.App, plan *runplan.Plan) (map[string]string, error) {
 	if len(plan.Secrets) == 0 {
 		return nil, nil
 	}

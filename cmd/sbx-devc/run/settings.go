@@ -11,7 +11,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -65,7 +65,7 @@ func (o *SettingsFlags) check(f *pflag.FlagSet) error {
 }
 
 // plan adds what is no setting: those need the project's folder, see read.
-func (o *SettingsFlags) plan(p *sandbox.Options) {
+func (o *SettingsFlags) plan(p *runplan.Options) {
 	p.NoSecrets, p.MCPServers, p.Passthroughs = o.Secrets.NoSecrets, o.Mcp.Servers, o.Mcp.passthroughs
 }
 

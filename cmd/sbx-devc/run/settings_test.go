@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 )
 
@@ -33,7 +33,7 @@ func TestAgentCannotChangeTheListOfAFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := p.Plan(sandbox.Options{ID: "test", User: user})
+	plan, err := p.Plan(runplan.Options{ID: "test", User: user})
 	if err != nil {
 		t.Fatal(err)
 	}

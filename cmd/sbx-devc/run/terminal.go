@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/terminal"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // terminalFlags are about a run on a terminal, and one that goes on without it.
@@ -61,7 +62,7 @@ func (o *terminalFlags) check(*pflag.FlagSet) error {
 	return nil
 }
 
-func (o *terminalFlags) plan(p *sandbox.Options) {
+func (o *terminalFlags) plan(p *runplan.Options) {
 	p.Terminal, p.Shell = o.on, o.shell
 	if o.on {
 		p.Session = conversation.NewID()
@@ -86,7 +87,7 @@ func onTerminal(a *cli.App, o *Options) bool {
 // joinTerminal gives a run its person: the Client of another process, or a terminal here.
 // What people read goes to the Client from here on. leave ends that: it tells the Client
 // how the run ended, which err says, and returns what is left to say.
-func joinTerminal(a *cli.App, o terminalFlags, plan *sandbox.Plan, host *sandbox.Host) (leave func(err error) error, err error) {
+func joinTerminal(a *cli.App, o terminalFlags, plan *runplan.Plan, host *sandbox.Host) (leave func(err error) error, err error) {
 	s := terminal.NewServer()
 	s.Suspends = !o.shell
 	s.Farewell = "sbx-devc: the run " + plan.ID + " goes on"

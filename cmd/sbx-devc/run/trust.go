@@ -6,7 +6,7 @@ import (
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/settings/trust"
@@ -25,7 +25,7 @@ const TrustQuestion = "Trust these settings, until they change?"
 
 // acceptProject lets o take the project's settings and its dev container's image as they
 // are, if the user has accepted them, or does now. Settings that only narrow need no word.
-func acceptProject(ctx context.Context, a *cli.App, p *session.Project, o *sandbox.Options, mayAsk bool) error {
+func acceptProject(ctx context.Context, a *cli.App, p *session.Project, o *runplan.Options, mayAsk bool) error {
 	if o.TrustProject || len(p.Content()) == 0 {
 		return nil
 	}
@@ -51,7 +51,7 @@ func acceptProject(ctx context.Context, a *cli.App, p *session.Project, o *sandb
 
 // asksToTrust asks about a project whose settings are refused, or whose image a run does
 // not take; refused is nil for the second, which is asked about once and goes on after a no.
-func asksToTrust(ctx context.Context, a *cli.App, p *session.Project, question *accept.Question, o sandbox.Options,
+func asksToTrust(ctx context.Context, a *cli.App, p *session.Project, question *accept.Question, o runplan.Options,
 	refused error) (bool, error) {
 	about := "asks for more than a run opens by itself"
 	if refused == nil {

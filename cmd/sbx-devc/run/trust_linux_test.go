@@ -12,7 +12,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/test/testenv"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 )
 
@@ -81,7 +81,7 @@ func (p *person) planned(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := sandbox.Options{ID: "test"}
+	o := runplan.Options{ID: "test"}
 	if err := acceptProject(p.t.Context(), p.app, project, &o, true); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func TestRunAsksOnceAboutTheImageOfADevContainer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := sandbox.Options{ID: "test"}
+		o := runplan.Options{ID: "test"}
 		o.User.Image = user
 		if err := acceptProject(t.Context(), p.app, project, &o, true); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
 	"github.com/org/claude-sandbox/internal/visible"
-	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/settings/trust"
@@ -38,7 +38,7 @@ func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 	if err != nil {
 		return nil, run.PlanError(a, err)
 	}
-	options := sandbox.Options{User: user, Own: own, NoSecrets: o.Secrets.NoSecrets, MCPServers: o.Mcp.Servers}
+	options := runplan.Options{User: user, Own: own, NoSecrets: o.Secrets.NoSecrets, MCPServers: o.Mcp.Servers}
 	if project.Settings != nil {
 		t, err := run.TrustOf(a, project)
 		if err != nil {
@@ -47,7 +47,7 @@ func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 		options.TrustProject = t.Standing() == trust.Trusted
 	}
 	s, err := project.Effective(options)
-	if errors.Is(err, sandbox.ErrWidens) {
+	if errors.Is(err, runplan.ErrWidens) {
 		fmt.Fprintf(a.Stderr, "sbx-devc: note: %v; it is left out here, and 'run' asks about it\n", err)
 		project.Settings = nil
 		s, err = project.Effective(options)

@@ -17,7 +17,7 @@ const maxFields = 20
 // wide are the structs with more, which are formats or lists of wishes: they are filled in
 // one place and read field by field.
 var wide = map[string]string{
-	"sandbox.Options": "what a user may ask of a run",
+	"runplan.Options": "what a user may ask of a run",
 	"sandbox.Result":  "what a run's summary says",
 	"changes.Change":  "a file of changes.json",
 }

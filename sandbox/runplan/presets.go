@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"slices"
@@ -28,16 +28,16 @@ func devContainerPresets(presets, users []string) (kept, hosting []string) {
 	return kept, hosting
 }
 
-// gists is the host of pages that anybody with any token publishes, the shortest
+// Gists is the host of pages that anybody with any token publishes, the shortest
 // way out of what the preset github opens. The file that init writes denies it.
-const gists = "gist.github.com"
+const Gists = "gist.github.com"
 
-// closesGists reports whether a run keeps gists closed although its user opens
+// ClosesGists reports whether a run keeps gists closed although its user opens
 // github: unless the user allows them by name.
-func closesGists(user firewall.Network) bool {
+func ClosesGists(user firewall.Network) bool {
 	byName := slices.ContainsFunc(user.Allow, func(entry string) bool {
 		host, _, _ := strings.Cut(entry, ":")
-		return strings.EqualFold(strings.TrimSuffix(host, "."), gists)
+		return strings.EqualFold(strings.TrimSuffix(host, "."), Gists)
 	})
 	return slices.Contains(user.Presets, "github") && !byName
 }

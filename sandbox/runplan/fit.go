@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 )
 
-// errElsewhere reports an engine that has not this machine's files.
-var errElsewhere = errors.New("the engine is on another machine, or does not see the files of this one") // exit 69
+// ErrElsewhere reports an engine that has not this machine's files.
+var ErrElsewhere = errors.New("the engine is on another machine, or does not see the files of this one") // exit 69
 
 // FitEngine adapts the plan to what an engine can do, and says why it cannot do the run,
 // before anything is brought to it or started there. With another machine's engine a run
@@ -28,7 +28,7 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 	}
 	for _, m := range p.Project.List {
 		if m.Source != "" {
-			return diag.WithHint(fmt.Errorf("%w: %s cannot be mounted by the engine at %s", errElsewhere, m.Source, e.Host()),
+			return diag.WithHint(fmt.Errorf("%w: %s cannot be mounted by the engine at %s", ErrElsewhere, m.Source, e.Host()),
 				"use an engine of this machine (unset DOCKER_HOST, 'docker context use default'), or clone the project there and run sbx-devc "+
 					"on that machine; --workspace none needs no files, and --workspace clone does not carry its copy to other machines yet")
 		}
@@ -37,8 +37,8 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 	return nil
 }
 
-// errOwners reports an engine in whose containers this machine's files have other owners.
-var errOwners = errors.New("the agent could not write to your files on this engine") // exit 69
+// ErrOwners reports an engine in whose containers this machine's files have other owners.
+var ErrOwners = errors.New("the agent could not write to your files on this engine") // exit 69
 
 // rootlessUsers is how many user ids the containers of a Docker without root have at least:
 // its set-up wants as many.
@@ -51,14 +51,14 @@ func (p *Plan) checkOwners(d engine.Description) error {
 	if d.Name != "Docker" || !d.Rootless {
 		return nil
 	}
-	if uid := p.place.owner.UID; uid >= rootlessUsers {
-		return diag.WithHint(fmt.Errorf("%w: in containers of this Docker, which does not run as root, there is no user %d", errOwners, uid),
+	if uid := p.Place.Owner.UID; uid >= rootlessUsers {
+		return diag.WithHint(fmt.Errorf("%w: in containers of this Docker, which does not run as root, there is no user %d", ErrOwners, uid),
 			"use your own Podman (systemctl --user start podman.socket, and --runtime podman) or the Docker of root")
 	}
 	for _, m := range p.Project.List {
 		if m.Source != "" && !m.ReadOnly {
 			return diag.WithHint(fmt.Errorf("%w: this Docker does not run as root, and in its containers %s belongs to root, which the agent is not",
-				errOwners, m.Source), "use your own Podman (systemctl --user start podman.socket, and --runtime podman) or the Docker of root; "+
+				ErrOwners, m.Source), "use your own Podman (systemctl --user start podman.socket, and --runtime podman) or the Docker of root; "+
 				"--workspace ro and none work on this one")
 		}
 	}

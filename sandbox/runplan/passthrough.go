@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ type Passthrough struct {
 	Socket string   // where it listens, instead of the host of URL; "" = there
 }
 
-// passthroughPath begins the paths by which the tunnel leads to passthroughs.
-const passthroughPath = "/mcp-passthrough/"
+// PassthroughPath begins the paths by which the tunnel leads to passthroughs.
+const PassthroughPath = "/mcp-passthrough/"
 
 // ParsePassthrough reads NAME=http://127.0.0.1:PORT/PATH or NAME=unix:/PATH/OF/SOCKET, whose
 // requests go to /mcp.
@@ -50,5 +50,5 @@ func ParsePassthrough(text string) (Passthrough, error) {
 
 // server is how Claude is told of it.
 func (p Passthrough) server() settings.MCPServer {
-	return settings.MCPServer{Name: p.Name, Type: "http", URL: "http://" + tunnel.ListenAddress + passthroughPath + p.Name}
+	return settings.MCPServer{Name: p.Name, Type: "http", URL: "http://" + tunnel.ListenAddress + PassthroughPath + p.Name}
 }

@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"cmp"
@@ -106,9 +106,9 @@ func packagesOf(command string) string {
 	return ""
 }
 
-// failedServers says which servers of the run did not start. Claude goes on without
+// FailedServers says which servers of the run did not start. Claude goes on without
 // them. The names are the agent's word.
-func (p *Plan) failedServers(begun *agent.Init) (lines []string) {
+func (p *Plan) FailedServers(begun *agent.Init) (lines []string) {
 	for _, s := range begun.MCP {
 		if s.Status == "failed" && slices.Contains(p.MCP, s.Name) {
 			lines = append(lines, fmt.Sprintf("the MCP server %s did not start: its program, its variables or its host is missing", s.Name))

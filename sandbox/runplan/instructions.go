@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"fmt"
@@ -24,12 +24,12 @@ func notes(o Options, w *workspace.Workspace, mode firewall.Mode) (out []string)
 				"opens it", strings.Join(hosting, ", "), open))
 		}
 	}
-	if closesGists(o.users().Network) && (mode == firewall.ModeAllowlist || mode == firewall.ModeAudit) {
-		open := "--allow " + gists
+	if ClosesGists(o.users().Network) && (mode == firewall.ModeAllowlist || mode == firewall.ModeAudit) {
+		open := "--allow " + Gists
 		if o.InputsNotFlags {
-			open = "the input \"allowed_domains: " + gists + "\""
+			open = "the input \"allowed_domains: " + Gists + "\""
 		}
-		out = append(out, fmt.Sprintf("the preset github leaves %s closed in a run, and %s opens it", gists, open))
+		out = append(out, fmt.Sprintf("the preset github leaves %s closed in a run, and %s opens it", Gists, open))
 	}
 	if len(w.Filters) > 0 {
 		text := "git in the sandbox has none of this machine's filters (" + strings.Join(w.Filters, ", ") + " in .gitattributes): " +
@@ -61,10 +61,10 @@ const maxLeftOut = 20
 // The zero value is nothing.
 type Instructions struct {
 	Memory   bool     // CLAUDE.md, .claude/CLAUDE.md and .claude/rules, as text
-	Texts    bool     // Host.Home holds its skills, commands, agents and output styles
+	Texts    bool     // sandbox.Host.Home holds its skills, commands, agents and output styles
 	Settings bool     // its settings with their hooks, and by them all of the above
 	MCP      bool     // the servers in .mcp.json
-	LeftOut  []string // instructions that Host.Home lacks, each with the reason
+	LeftOut  []string // instructions that sandbox.Host.Home lacks, each with the reason
 }
 
 // MemoryNotice is a text for the system prompt of a run that reads the project's
@@ -110,7 +110,7 @@ func (i Instructions) note(unread []string, inputs bool) string {
 func (i Instructions) of(h agent.Headless, workDir string) agent.Headless {
 	h.ProjectSettings = i.Settings
 	if i.MCP {
-		h.MCPConfigs = append(slices.Clone(h.MCPConfigs), workspaceTarget+"/.mcp.json")
+		h.MCPConfigs = append(slices.Clone(h.MCPConfigs), WorkspaceTarget+"/.mcp.json")
 	}
 	if !i.Memory || i.Settings {
 		return h
@@ -118,12 +118,12 @@ func (i Instructions) of(h agent.Headless, workDir string) agent.Headless {
 	h.AppendSystemPrompt = strings.TrimSpace(h.AppendSystemPrompt + "\n" + MemoryNotice)
 	for at := workDir; ; at = path.Dir(at) {
 		h.MemoryOf = append([]string{at}, h.MemoryOf...)
-		if at == workspaceTarget {
+		if at == WorkspaceTarget {
 			return h
 		}
 	}
 }
 
-// userSettings are Claude's own in a run: no text of a project or of the user starts
+// UserSettings are Claude's own in a run: no text of a project or of the user starts
 // a command by being read.
-const userSettings = `{"disableSkillShellExecution":true}`
+const UserSettings = `{"disableSkillShellExecution":true}`

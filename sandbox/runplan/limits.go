@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"fmt"
@@ -73,8 +73,8 @@ func (p *Plan) fitLimits(d engine.Description) error {
 
 // diskFlag is how the agent's first process is told of the limit of disk.
 func (p *Plan) diskFlag() []string {
-	if p.disk == 0 {
+	if p.Disk == 0 {
 		return nil
 	}
-	return []string{"--disk", strconv.FormatInt(p.disk, 10)}
+	return []string{"--disk", strconv.FormatInt(p.Disk, 10)}
 }

@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"fmt"
@@ -73,17 +73,17 @@ func trustedSecrets(project, users []settings.Secret) ([]settings.Secret, error)
 
 // environment gives the agent its variables: ours, the settings', what the user gives or
 // passes on by prefix, and secrets. Ours cannot be replaced: they keep the agent on the
-// proxy and quiet. What is the user's is in no container's configuration: see deliver.
+// proxy and quiet. What is the user's is in no container's configuration: see Parcel.
 func (p *Plan) environment(o Options, s settings.Settings) error {
 	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress, Memory: len(o.Headless.MemoryOf) > 0}),
-		"HOME="+agentHome, "USER=agent")
+		"HOME="+AgentHome, "USER=agent")
 	if o.Terminal {
-		env = append(env, terminalVariables(o.Environ)...)
+		env = append(env, TerminalVariables(o.Environ)...)
 	}
 	if o.KeepClaude {
-		env = append(env, "HISTFILE="+path.Join(agentHome, ".claude", kept.ShellHistory))
+		env = append(env, "HISTFILE="+path.Join(AgentHome, ".claude", kept.ShellHistory))
 	}
-	env = append(env, gitVariables()...)
+	env = append(env, GitVariables()...)
 	ours := slices.Clone(credentialVariables)
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")
@@ -180,9 +180,9 @@ var steeringWords = []string{
 	"DUMP", "ENV", "BETAS",
 }
 
-// parcel is what the agent's first process is given for the agent alone. secrets are the
+// Parcel is what the agent's first process is given for the agent alone. secrets are the
 // values of p.Secrets by name.
-func (p *Plan) parcel(secrets map[string]string) (delivery.Parcel, error) {
+func (p *Plan) Parcel(secrets map[string]string) (delivery.Parcel, error) {
 	parcel := delivery.Parcel{Env: slices.Clone(p.variables), Files: map[string][]byte{}}
 	for _, s := range p.Secrets {
 		value, ok := secrets[s.Name]
@@ -221,9 +221,9 @@ func (p *Plan) Redactor(values map[string]string) *redact.Redactor {
 	return redact.New(redact.Options{Secrets: secrets, Patterns: true})
 }
 
-// finder knows the secrets of the run that are looked for in the agent's files, with
+// Finder knows the secrets of the run that are looked for in the agent's files, with
 // their names: the given values, and those of variables whose names say secret.
-func (p *Plan) finder(values map[string]string) *redact.Finder {
+func (p *Plan) Finder(values map[string]string) *redact.Finder {
 	var all []redact.Named
 	for name, value := range values {
 		all = append(all, redact.Named{Name: name, Value: value})

@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ const agentName = "agent"
 // also into the project, and the mount of the project then covers that of the run.
 func MountPlaces() map[string]bool {
 	return map[string]bool{
-		initFolder: false, claudeFolder: false, claudeHomes: false, keptHomes: false, delivery.Folder: false, gitdir.Volumes: false,
-		workspaceTarget: true,
+		InitFolder: false, claudeFolder: false, ClaudeHomes: false, KeptHomes: false, delivery.Folder: false, gitdir.Volumes: false,
+		WorkspaceTarget: true,
 	}
 }
 
@@ -45,11 +45,11 @@ func (p *Plan) KeepAccounts() {
 	})
 }
 
-// accountText returns the content of an account file for a user: ssh, node, whoami
+// AccountText returns the content of an account file for a user: ssh, node, whoami
 // and others end without an entry for their uid. Nothing of the image's own file is
 // in it. Its other users are names only: no process of the agent's container can
 // become one.
-func accountText(file string, uid, gid int) string {
+func AccountText(file string, uid, gid int) string {
 	if file == "/etc/group" {
 		text := fmt.Sprintf("%s:x:%d:\n", agentName, gid)
 		for _, g := range []struct {
@@ -62,7 +62,7 @@ func accountText(file string, uid, gid int) string {
 		}
 		return text
 	}
-	text := fmt.Sprintf("%s:x:%d:%d:Claude Code:%s:/bin/sh\nroot:x:0:0:root:/root:/bin/sh\n", agentName, uid, gid, agentHome)
+	text := fmt.Sprintf("%s:x:%d:%d:Claude Code:%s:/bin/sh\nroot:x:0:0:root:/root:/bin/sh\n", agentName, uid, gid, AgentHome)
 	if uid != 65534 {
 		text += "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
 	}
@@ -102,4 +102,4 @@ func closedProject(o Options, w *workspace.Workspace, uid, gid int) (warnings []
 
 // Closed is the error of a run whose agent could not change the project, nil where it
 // can or the user has accepted that. Ask before anything is brought or started.
-func (p *Plan) Closed() error { return p.place.closed }
+func (p *Plan) Closed() error { return p.Place.closed }

@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"fmt"
@@ -38,9 +38,9 @@ func (p *Plan) fitLabels(d engine.Description) error {
 	return nil
 }
 
-// relabel says of the outermost mounts of this machine's files that they get labels. The
+// Relabel says of the outermost mounts of this machine's files that they get labels. The
 // rest of them lies in these.
-func (p *Plan) relabel(mounts []engine.Mount) {
+func (p *Plan) Relabel(mounts []engine.Mount) {
 	if !p.selinux {
 		return
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"cmp"
@@ -31,12 +31,12 @@ func workspaceMode(o Options, s settings.Settings, w *workspace.Workspace) (work
 // projectMounts decides how the project is shown.
 func projectMounts(o Options, w *workspace.Workspace, mode workspace.Mode, protect []string) (*workspace.Mounts, error) {
 	if !mode.IsCopy() {
-		return w.Mounts(workspaceTarget, mode, protect)
+		return w.Mounts(WorkspaceTarget, mode, protect)
 	}
 	if o.Tree == "" {
 		return nil, diag.WithHint(fmt.Errorf("%w: workspace mode %s is for 'sbx-devc run'", ErrConfig, mode), "use bind, ro or none here")
 	}
-	return w.CopyMounts(workspaceTarget, mode, o.Tree)
+	return w.CopyMounts(WorkspaceTarget, mode, o.Tree)
 }
 
 // addMounts adds the folders that the settings mount in addition to the project, and
@@ -75,14 +75,14 @@ func ExcludePrograms(dir string, mounts []settings.Mount) {
 // checkTarget refuses places in the agent's container where a mount would hide what the
 // run puts there, or change Claude Code's own program.
 func checkTarget(target, claudePath string) error {
-	places := []string{"/proc", "/sys", "/dev", "/etc/sbx", "/etc/passwd", "/etc/group", "/usr/local/sbin", recordsPath,
-		agentHome + "/.claude", path.Dir(cmp.Or(claudePath, DefaultClaudePath))}
-	hint := "choose another place, such as /mnt/NAME or " + agentHome + "/NAME"
+	places := []string{"/proc", "/sys", "/dev", "/etc/sbx", "/etc/passwd", "/etc/group", "/usr/local/sbin", RecordsPath,
+		AgentHome + "/.claude", path.Dir(cmp.Or(claudePath, DefaultClaudePath))}
+	hint := "choose another place, such as /mnt/NAME or " + AgentHome + "/NAME"
 	err := fmt.Errorf("%w: a mount cannot be at %s", ErrConfig, target)
 	switch {
-	case target == workspaceTarget || strings.HasPrefix(target, workspaceTarget+"/"):
+	case target == WorkspaceTarget || strings.HasPrefix(target, WorkspaceTarget+"/"):
 		return diag.WithHint(fmt.Errorf("%w: that is the project, and the engine would make the place in it", err), "%s", hint)
-	case target == agentHome, strings.HasPrefix(target, "/.sbx"),
+	case target == AgentHome, strings.HasPrefix(target, "/.sbx"),
 		slices.ContainsFunc(places, func(p string) bool { return within(p, target) || within(target, p) }):
 		return diag.WithHint(fmt.Errorf("%w: the run has its own files there", err), "%s", hint)
 	}
@@ -98,7 +98,7 @@ func within(name, dir string) bool {
 // engine would make them root's, and the agent could not write next to the mount.
 func foldersToMounts(mounts []engine.Mount) (dirs []string) {
 	for _, m := range mounts {
-		for dir := path.Dir(m.Target); strings.HasPrefix(dir, agentHome+"/"); dir = path.Dir(dir) {
+		for dir := path.Dir(m.Target); strings.HasPrefix(dir, AgentHome+"/"); dir = path.Dir(dir) {
 			if taken := func(other engine.Mount) bool { return within(dir, other.Target) }; !slices.ContainsFunc(mounts, taken) {
 				dirs = union(dirs, []string{dir})
 			}

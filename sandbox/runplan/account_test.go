@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 func TestAccountsNameEachIDOnce(t *testing.T) {
 	for _, ids := range [][2]int{{1000, 1000}, {1001, 1001}, {1234, 5}, {65534, 65534}, {1000, 0}} {
 		for i, file := range AccountFiles() {
-			text := accountText(file, ids[0], ids[1])
+			text := AccountText(file, ids[0], ids[1])
 			seen := map[string]bool{}
 			for line := range strings.Lines(text) {
 				fields := strings.Split(strings.TrimSpace(line), ":")

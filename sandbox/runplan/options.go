@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"cmp"
@@ -91,7 +91,7 @@ type Options struct {
 	Command []string
 }
 
-// Facts is what NewPlan must know of the machine.
+// Facts is what New must know of the machine.
 type Facts struct {
 	Workspace *workspace.Workspace // see Inspect
 	// HostAddresses are those of this machine that no network of the sandbox's
@@ -109,8 +109,8 @@ func (o Options) Effective() (settings.Settings, error) { return effective(o) }
 // effective puts the layers together: defaults, the user's file, the project's, flags.
 func effective(o Options) (_ settings.Settings, err error) {
 	users := o.users()
-	if closesGists(users.Network) {
-		o.User.Network.Deny = append(slices.Clone(o.User.Network.Deny), gists)
+	if ClosesGists(users.Network) {
+		o.User.Network.Deny = append(slices.Clone(o.User.Network.Deny), Gists)
 	}
 	base := Overlay(Overlay(Defaults(), o.Own), o.User)
 	base.Secrets = o.wantedSecrets(base.Secrets)
@@ -157,7 +157,7 @@ func effective(o Options) (_ settings.Settings, err error) {
 	return s, nil
 }
 
-// Widens returns what NewPlan would say of a project's file that asks for more than
+// Widens returns what New would say of a project's file that asks for more than
 // the user allowed; nil = it does not, or may.
 func (o Options) Widens() error {
 	if _, err := effective(o); errors.Is(err, ErrWidens) {

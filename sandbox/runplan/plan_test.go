@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"archive/tar"
@@ -20,6 +20,17 @@ import (
 	"github.com/org/claude-sandbox/workspace"
 )
 
+// plan is the plan of a run with these options.
+func plan(t *testing.T, o Options, w *workspace.Workspace) *Plan {
+	t.Helper()
+	o.ID, o.Image = "test", "image:1"
+	p, err := New(o, Facts{Workspace: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestTheAgentsContainerHasNoWayUp(t *testing.T) {
 	p := plan(t, Options{}, workspacetest.Folder(t))
 	a := p.Agent
@@ -30,7 +41,7 @@ func TestTheAgentsContainerHasNoWayUp(t *testing.T) {
 		t.Errorf("the agent's container is %+v", a)
 	}
 	// Its first process is ours, and comes from the firewall's container.
-	if want := []string{agentInit, "reap", "--lifeline", "--mounts", "--", DefaultClaudePath}; !slices.Equal(a.Entrypoint[:6], want) || !slices.Contains(p.Sidecar.Volumes, initFolder) || a.Volumes != nil {
+	if want := []string{AgentInit, "reap", "--lifeline", "--mounts", "--", DefaultClaudePath}; !slices.Equal(a.Entrypoint[:6], want) || !slices.Contains(p.Sidecar.Volumes, InitFolder) || a.Volumes != nil {
 		t.Errorf("it begins with %q; volumes %q and %q", a.Entrypoint, p.Sidecar.Volumes, a.Volumes)
 	}
 	if a.User != "4242:4243" || a.Pids != 1024 {
@@ -60,7 +71,7 @@ func TestNoMountShowsOnceMoreWhatIsProtected(t *testing.T) {
 	} {
 		for _, readOnly := range []bool{false, true} {
 			o := Options{ID: "test", Image: "image:1", User: settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/elsewhere", ReadOnly: readOnly}}}}
-			if _, err := NewPlan(o, Facts{Workspace: w}); errors.Is(err, workspace.ErrRefused) != (refused && !readOnly) {
+			if _, err := New(o, Facts{Workspace: w}); errors.Is(err, workspace.ErrRefused) != (refused && !readOnly) {
 				t.Errorf("%s, read-only %t: got %v", host, readOnly, err)
 			}
 		}
@@ -125,7 +136,7 @@ func TestOnlyChosenVariablesEnter(t *testing.T) {
 func TestAVariableOfOursCannotBeReplaced(t *testing.T) {
 	for _, name := range []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "CLAUDE_CODE_PROVIDER_MANAGED_BY_HOST", "HOME"} {
 		project := &settings.Settings{Env: map[string]string{name: "http://evil"}}
-		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
+		_, err := New(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v, want ErrConfig", name, err)
 		}
@@ -148,7 +159,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 		{".claude -> .."},
 		{".vscode -> does-not-exist"},
 	} {
-		_, err := NewPlan(Options{}, Facts{Workspace: workspacetest.Folder(t, entries...)})
+		_, err := New(Options{}, Facts{Workspace: workspacetest.Folder(t, entries...)})
 		if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(err.Error(), "symbolic link") {
 			t.Errorf("%q: got %v, want ErrRefused", entries, err)
 		}
@@ -166,7 +177,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 			}
 		}
 		var filled strings.Builder
-		if err := p.Project.Git.Fill(tar.NewWriter(&filled), p.place.owner); err != nil || strings.Contains(filled.String(), "root:") {
+		if err := p.Project.Git.Fill(tar.NewWriter(&filled), p.Place.Owner); err != nil || strings.Contains(filled.String(), "root:") {
 			t.Errorf("%s: %v, %s", link, err, filled.String())
 		}
 	}
@@ -175,7 +186,7 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	user := settings.Settings{Workspace: settings.Workspace{Protect: []string{"sub/passwd"}}}
-	if _, err := NewPlan(Options{User: user}, Facts{Workspace: w}); !errors.Is(err, workspace.ErrRefused) {
+	if _, err := New(Options{User: user}, Facts{Workspace: w}); !errors.Is(err, workspace.ErrRefused) {
 		t.Errorf("a link on the way to a listed path: got %v, want ErrRefused", err)
 	}
 }
@@ -268,14 +279,14 @@ func TestFoldersThatAreMoreThanAProjectAreRefused(t *testing.T) {
 	home := t.TempDir()
 	for _, dir := range []string{"/", home, filepath.Dir(home), "/run", "/var"} {
 		w := &workspace.Workspace{Dir: dir, Home: home, UID: 1, GID: 1}
-		_, err := NewPlan(Options{}, Facts{Workspace: w})
+		_, err := New(Options{}, Facts{Workspace: w})
 		if !errors.Is(err, workspace.ErrRefused) || diag.HintOf(err) == "" {
 			t.Errorf("%s: got %v, want ErrRefused with a hint", dir, err)
 		}
 	}
 	project := workspacetest.Folder(t)
 	project.Home = filepath.Dir(filepath.Dir(project.Dir))
-	if _, err := NewPlan(Options{}, Facts{Workspace: project}); err != nil {
+	if _, err := New(Options{}, Facts{Workspace: project}); err != nil {
 		t.Errorf("a project below the home folder: %v", err)
 	}
 }
@@ -306,7 +317,7 @@ func TestWhatRunDoesNotDoIsRefusedAloud(t *testing.T) {
 		"memory":   {Limits: settings.Limits{Memory: 1 << 20}},
 		"pids":     {Limits: settings.Limits{PIDs: 2}},
 	} {
-		_, err := NewPlan(Options{User: user}, Facts{Workspace: workspacetest.Folder(t)})
+		_, err := New(Options{User: user}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {
 			t.Errorf("%s: got %v, want ErrConfig with a hint", name, err)
 		}
@@ -324,7 +335,7 @@ func TestNoFirewallTakesTheUsersWordTwice(t *testing.T) {
 		"the mode and a trusted file":  {User: host, Project: &host, TrustProject: true},
 		"accepted, the file asks only": {Project: &host, AcceptNoFirewall: true},
 	} {
-		if _, err := NewPlan(o, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), hostFlags) {
+		if _, err := New(o, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), hostFlags) {
 			t.Errorf("%s: got %v, want ErrRefused and the flags", name, err)
 		}
 	}
@@ -390,7 +401,7 @@ func TestTrustedMountsAreResolved(t *testing.T) {
 func TestTheEnginesSocketIsNeverMounted(t *testing.T) {
 	for _, host := range []string{"/var/run/docker.sock", "/var/run", "/run/../var/run/", "/", "/run/podman", "/home/me/.docker/run/docker.sock"} {
 		project := &settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/x"}}}
-		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
+		_, err := New(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, workspace.ErrRefused) {
 			t.Errorf("%s: got %v, want ErrRefused", host, err)
 		}

@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func TestAProjectsServersNeedAWord(t *testing.T) {
 		"none is wanted":       {Options{Project: project, Own: own, MCPServers: []string{}}, nil, nil, ""},
 		"nothing has the name": {Options{Own: own, MCPServers: []string{"mien"}}, nil, ErrConfig, ""},
 	} {
-		p, err := NewPlan(c.o, Facts{Workspace: workspacetest.Folder(t)})
+		p, err := New(c.o, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, c.fail) || err != nil && !strings.Contains(diag.HintOf(err), c.hint) {
 			t.Errorf("%s: %v, hint %q", name, err, diag.HintOf(err))
 		} else if err == nil && !slices.Equal(slices.Sorted(slices.Values(p.MCP)), c.want) {
@@ -51,7 +51,7 @@ func TestAServerHasItsVariables(t *testing.T) {
 		Env: map[string]string{"KEY": "${ISSUES_KEY}"}}
 	far := settings.MCPServer{Name: "far", Type: "http", URL: "https://${FAR_HOST}/", Headers: map[string]string{"Authorization": "Bearer ${ISSUES_TOKEN}"}}
 	servers := settings.MCP{Servers: []settings.MCPServer{one, far}}
-	_, err := NewPlan(Options{User: settings.Settings{MCP: servers}}, Facts{Workspace: workspacetest.Folder(t)})
+	_, err := New(Options{User: settings.Settings{MCP: servers}}, Facts{Workspace: workspacetest.Folder(t)})
 	if want := "far needs ${FAR_HOST}, far needs ${ISSUES_TOKEN}, issues needs ${ISSUES_KEY}, issues needs ${ISSUES_TOKEN}"; err == nil || !errors.Is(err, ErrNoSecret) ||
 		!strings.HasSuffix(err.Error(), want) || !strings.Contains(diag.HintOf(err), "--secret ISSUES_TOKEN=SOURCE") {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))

@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"cmp"
@@ -32,23 +32,23 @@ const (
 
 // Places in the containers.
 const (
-	workspaceTarget = "/workspace" // where the agent sees the project
+	WorkspaceTarget = "/workspace" // where the agent sees the project
 
-	agentHome   = "/home/agent"
-	policyPath  = "/etc/sbx/sandbox.jsonc"
-	recordsPath = "/run/sbx"
-	auditPath   = recordsPath + "/audit.jsonl"
+	AgentHome   = "/home/agent"
+	PolicyPath  = "/etc/sbx/sandbox.jsonc"
+	RecordsPath = "/run/sbx"
+	AuditPath   = RecordsPath + "/audit.jsonl"
 
-	// initFolder is a volume of the firewall's container. The agent's, whose
+	// InitFolder is a volume of the firewall's container. The agent's, whose
 	// image may be anybody's, mounts it read-only.
-	initFolder = "/.sbx"
+	InitFolder = "/.sbx"
 
-	// claudeHomes holds a volume of the firewall's container, which is Claude's own
+	// ClaudeHomes holds a volume of the firewall's container, which is Claude's own
 	// folder in the agent's: it can be filled before the agent starts, and read
 	// when it has ended.
-	claudeHomes = "/.sbx-claude"
-	claudeHome  = claudeHomes + "/home"
-	agentInit   = initFolder + "/sbx-init"
+	ClaudeHomes = "/.sbx-claude"
+	ClaudeHome  = ClaudeHomes + "/home"
+	AgentInit   = InitFolder + "/sbx-init"
 )
 
 // Plan is a run before it happens. What it prints holds no secret, and neither do the
@@ -65,12 +65,13 @@ type Plan struct {
 	Warnings []string `json:"warnings,omitempty"`
 	Notes    []string `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
 
-	asked   Options          // of which it is the plan
-	policy  *firewall.Policy // of Network
-	place   place
+	Asked  Options          `json:"-"` // of which it is the plan
+	Policy *firewall.Policy `json:"-"` // of Network
+	Place  Place            `json:"-"`
+	Disk   int64            `json:"-"` // bytes; 0 = no limit
+
 	open    openLimits
-	selinux bool  // mounts get labels, see fitLabels
-	disk    int64 // bytes; 0 = no limit
+	selinux bool // mounts get labels, see fitLabels
 }
 
 // Handed is what the agent's first process gets for the agent alone, in no configuration
@@ -78,19 +79,19 @@ type Plan struct {
 type Handed struct {
 	Passed  []string `json:"passed,omitempty"`  // names of variables
 	MCP     []string `json:"mcp,omitempty"`     // names of the MCP servers that Claude starts
-	Secrets []Secret `json:"secrets,omitempty"` // as Passed, or as files; Host.Secrets has their values
+	Secrets []Secret `json:"secrets,omitempty"` // as Passed, or as files; sandbox.Host has their values
 
 	variables []string // Passed with their values, NAME=value
 	servers   []byte   // Claude's list of MCP servers; nil = none
 	hidden    []string // values of it that may be secrets
 }
 
-// place is where on the host a run works, how, and as whom.
-type place struct {
-	mode   workspace.Mode
-	folder string       // the project's
-	git    gitdir.Facts // its repositories
-	owner  gitdir.Owner // the agent's user, and as whom it commits
+// Place is where on the host a run works, how, and as whom.
+type Place struct {
+	Mode   workspace.Mode
+	Folder string       // the project's
+	Git    gitdir.Facts // its repositories
+	Owner  gitdir.Owner // the agent's user, and as whom it commits
 	closed error        // see Closed
 }
 
@@ -100,10 +101,10 @@ type Duration time.Duration
 // MarshalText prints the duration as Go writes it.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// NewPlan decides everything about a run and touches nothing. It refuses with
+// New decides everything about a run and touches nothing. It refuses with
 // workspace.ErrRefused what the project's file would widen and folders that no agent may
 // work in, and with ErrConfig what cannot be done.
-func NewPlan(o Options, f Facts) (*Plan, error) {
+func New(o Options, f Facts) (*Plan, error) {
 	s, err := o.Effective()
 	if err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func NewPlan(o Options, f Facts) (*Plan, error) {
 	return o.Plan(s, f)
 }
 
-// Plan is NewPlan for the settings that Effective returned.
+// Plan is New for the settings that Effective returned.
 func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 	s.Image = cmp.Or(s.Image, o.Image)
 	policy, err := policyOf(s.Network)
@@ -134,10 +135,10 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		ID: o.ID, Name: o.Name, Network: s.Network, policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), disk: s.Limits.Disk,
-		place: place{mode: mode, folder: f.Workspace.Dir, git: f.Workspace.Git, owner: f.Workspace.Owner},
+		ID: o.ID, Name: o.Name, Network: s.Network, Policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), Disk: s.Limits.Disk,
+		Place: Place{Mode: mode, Folder: f.Workspace.Dir, Git: f.Workspace.Git, Owner: f.Workspace.Owner},
 	}
-	p.place.owner.UID, p.place.owner.GID = agentUser(f.Workspace, mode)
+	p.Place.Owner.UID, p.Place.Owner.GID = agentUser(f.Workspace, mode)
 	if mode == workspace.Bind { // they are about what the agent could change
 		p.Warnings = slices.Clone(f.Workspace.Notes)
 	}
@@ -150,7 +151,7 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 	if err := p.addServers(&o, s); err != nil {
 		return nil, err
 	}
-	p.asked = o
+	p.Asked = o
 	p.Notes = append(p.Notes, notes(o, f.Workspace, s.Network.Mode)...)
 	p.open = o.openLimits()
 	if err := checkClaudePath(o.ClaudePath); err != nil {
@@ -166,7 +167,7 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 	}
 	if mode == workspace.Bind {
 		var closed []string
-		closed, p.place.closed = closedProject(o, f.Workspace, p.place.owner.UID, p.place.owner.GID)
+		closed, p.Place.closed = closedProject(o, f.Workspace, p.Place.Owner.UID, p.Place.Owner.GID)
 		p.Warnings = append(p.Warnings, closed...)
 	}
 	p.Warnings = append(p.Warnings, repositoryWarnings(f.Workspace, mode)...)
@@ -187,8 +188,8 @@ func repositoryWarnings(w *workspace.Workspace, mode workspace.Mode) []string {
 		"if its commits should stay"}
 }
 
-// conversation is Claude's name of the conversation on a terminal; "" = it is Claude's choice.
-func (o Options) conversation() string {
+// Conversation is Claude's name of the conversation on a terminal; "" = it is Claude's choice.
+func (o Options) Conversation() string {
 	if !o.Terminal || o.Shell {
 		return ""
 	}
@@ -245,7 +246,7 @@ func modeWarnings(o Options, mode firewall.Mode) (warnings []string, err error) 
 const hostFlags = "--network host --accept-no-firewall"
 
 // Folder is the project's folder on the host, without symbolic links.
-func (p *Plan) Folder() string { return p.place.folder }
+func (p *Plan) Folder() string { return p.Place.Folder }
 
 // String prints the plan as indented JSON.
 func (p *Plan) String() string {
@@ -256,7 +257,7 @@ func (p *Plan) String() string {
 	return string(text)
 }
 
-// policyFile is the settings file that the sidecar reads.
-func (p *Plan) policyFile() ([]byte, error) {
+// PolicyFile is the settings file that the sidecar reads.
+func (p *Plan) PolicyFile() ([]byte, error) {
 	return json.MarshalIndent(map[string]firewall.Network{"network": p.Network}, "", "  ")
 }

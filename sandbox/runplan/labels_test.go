@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"errors"
@@ -45,7 +45,7 @@ func TestLabelsOfMounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		mounts := slices.Clone(p.Agent.Mounts)
-		p.relabel(mounts)
+		p.Relabel(mounts)
 		var got []string
 		for _, m := range mounts {
 			if m.Relabel {
@@ -54,7 +54,7 @@ func TestLabelsOfMounts(t *testing.T) {
 		}
 		var want []string
 		if slices.Contains(security, "selinux") {
-			want = []string{workspaceTarget, "/mnt/more"}
+			want = []string{WorkspaceTarget, "/mnt/more"}
 		}
 		if !slices.Equal(got, want) || strings.Count(strings.Join(p.Notes, "\n"), "SELinux") != min(len(want), 1) {
 			t.Errorf("%v: labels for %v, want %v; said %q", security, got, want, p.Notes)

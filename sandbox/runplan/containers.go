@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"cmp"
@@ -20,23 +20,23 @@ import (
 // root or to nobody in particular. It is the one that our images create.
 const fallbackUID = 1000
 
-// roleSidecar is LabelRole of the container that holds the firewall.
-const roleSidecar = "sidecar"
+// RoleSidecar is LabelRole of the container that holds the firewall.
+const RoleSidecar = "sidecar"
 
 // FirewallContainer is the name of the container of a run's firewall, which
 // holds the audit log while the run lasts.
 func FirewallContainer(id string) string { return "sbx-devc-" + id + "-firewall" }
 
-// agentContainer is the name of the container of a run's agent.
-func agentContainer(id string) string { return "sbx-devc-" + id + "-agent" }
+// AgentContainer is the name of the container of a run's agent.
+func AgentContainer(id string) string { return "sbx-devc-" + id + "-agent" }
 
 func (p *Plan) labels(role, dir string) map[string]string {
-	labels := map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir, LabelProject: cmp.Or(p.asked.ProjectDir, dir)}
+	labels := map[string]string{LabelRun: p.ID, LabelRole: role, LabelWorkspace: dir, LabelProject: cmp.Or(p.Asked.ProjectDir, dir)}
 	if p.Name != "" {
 		labels[LabelName] = p.Name
 	}
-	if p.place.mode != workspace.Bind {
-		labels[LabelMode] = string(p.place.mode)
+	if p.Place.Mode != workspace.Bind {
+		labels[LabelMode] = string(p.Place.Mode)
 	}
 	return labels
 }
@@ -48,12 +48,12 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 	if p.Network.Mode == firewall.ModeNone {
 		network = "none"
 	}
-	entrypoint := []string{InitPath, "run", "--policy", policyPath, "--sidecar", "--process-lookup"}
+	entrypoint := []string{InitPath, "run", "--policy", PolicyPath, "--sidecar", "--process-lookup"}
 	entrypoint = append(entrypoint, aroundFlag(f.HostAddresses)...)
 	return engine.Spec{
 		Name:   FirewallContainer(p.ID),
 		Image:  o.FirewallImage,
-		Labels: p.labels(roleSidecar, f.Workspace.Dir),
+		Labels: p.labels(RoleSidecar, f.Workspace.Dir),
 		Process: engine.Process{
 			Entrypoint: append(entrypoint, p.lifeline()...),
 			Stdin:      true, // we are the supervisor, see package lifeline
@@ -69,7 +69,7 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 		},
 		Storage: engine.Storage{
 			// The audit log and the policy in force, for the agent to read, and its init.
-			Volumes: slices.Concat([]string{recordsPath, initFolder, claudeHome}, keptVolumes(p.asked.Persist), p.Project.Git.Volumes()),
+			Volumes: slices.Concat([]string{RecordsPath, InitFolder, ClaudeHome}, KeptVolumes(p.Asked.Persist), p.Project.Git.Volumes()),
 		},
 		Limits: engine.Limits{MemoryBytes: 512 << 20, Pids: 128},
 	}
@@ -78,13 +78,13 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 // How long the agent gets after each step of being stopped: an interrupted
 // Claude writes its result within 1.5 seconds (measured).
 const (
-	graceInterrupt = 10 * time.Second
-	graceTerminate = 5 * time.Second
+	GraceInterrupt = 10 * time.Second
+	GraceTerminate = 5 * time.Second
 )
 
 // deadlineGrace is how much longer than its time limit a run may take before its
 // containers end by themselves: to stop an agent takes less.
-const deadlineGrace = graceInterrupt + graceTerminate + 15*time.Second
+const deadlineGrace = GraceInterrupt + GraceTerminate + 15*time.Second
 
 // lifeline is how the containers end without us: see package lifeline.
 func (p *Plan) lifeline() []string {
@@ -110,9 +110,9 @@ func agentUser(w *workspace.Workspace, mode workspace.Mode) (uid, gid int) {
 // in a run, which may lack the folder.
 func workingDir(folder string) string {
 	if slices.Contains(strings.Split(folder, "/"), ".git") {
-		return workspaceTarget
+		return WorkspaceTarget
 	}
-	return path.Join(workspaceTarget, path.Join("/", folder))
+	return path.Join(WorkspaceTarget, path.Join("/", folder))
 }
 
 // agent is the container of Claude Code: no capability, no way to get one, no
@@ -124,19 +124,19 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	case o.Shell:
 		command = []string{"bash", "-l"}
 	case o.Terminal:
-		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.TerminalArgs(p.asked.conversation())...)
+		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.TerminalArgs(p.Asked.Conversation())...)
 	default:
 		command = append([]string{cmp.Or(o.ClaudePath, DefaultClaudePath)}, o.Headless.Args()...)
 	}
-	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", p.place.owner.UID, p.place.owner.GID)
+	own := fmt.Sprintf("rw,nosuid,nodev,exec,uid=%d,gid=%d", p.Place.Owner.UID, p.Place.Owner.GID)
 	spec := engine.Spec{
-		Name:   agentContainer(p.ID),
+		Name:   AgentContainer(p.ID),
 		Image:  s.Image,
 		Labels: p.labels("agent", f.Workspace.Dir),
 		Process: engine.Process{
-			Entrypoint: slices.Concat([]string{agentInit, "reap", "--lifeline", "--mounts"}, p.diskFlag(), []string{"--"}, command),
+			Entrypoint: slices.Concat([]string{AgentInit, "reap", "--lifeline", "--mounts"}, p.diskFlag(), []string{"--"}, command),
 			WorkingDir: workingDir(o.Folder),
-			User:       fmt.Sprintf("%d:%d", p.place.owner.UID, p.place.owner.GID),
+			User:       fmt.Sprintf("%d:%d", p.Place.Owner.UID, p.Place.Owner.GID),
 			Stdin:      true,
 			TTY:        o.Terminal,
 			// An engine's log has no limit unless somebody set one, and a line feed
@@ -150,12 +150,12 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 			ReadOnlyRoot: true,
 		},
 		Storage: engine.Storage{
-			Mounts: slices.Concat(engineMounts(p.Project.List), accountMounts(),
-				[]engine.Mount{{Volume: claudeHome, Target: agentHome + "/.claude"}}, keptMounts(p.asked.Persist)),
+			Mounts: slices.Concat(EngineMounts(p.Project.List), accountMounts(),
+				[]engine.Mount{{Volume: ClaudeHome, Target: AgentHome + "/.claude"}}, keptMounts(p.Asked.Persist)),
 			Tmpfs: map[string]string{
 				// Without a size each could take half of the host's memory; what
 				// they hold counts against the memory limit besides.
-				agentHome:  own + ",mode=0700,size=4g",
+				AgentHome:  own + ",mode=0700,size=4g",
 				"/tmp":     "rw,nosuid,nodev,exec,mode=1777,size=4g",
 				"/var/tmp": "rw,nosuid,nodev,exec,mode=1777,size=1g",
 				"/run":     "rw,nosuid,nodev,noexec,mode=1777,size=64m",
@@ -163,9 +163,9 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		},
 		Limits: engine.Limits{MemoryBytes: s.Limits.Memory, CPUs: s.Limits.CPUs, Pids: s.Limits.PIDs},
 	}
-	if p.place.mode == workspace.None {
-		spec.WorkingDir = workspaceTarget
-		spec.Tmpfs[workspaceTarget] = own + ",mode=0755,size=4g"
+	if p.Place.Mode == workspace.None {
+		spec.WorkingDir = WorkspaceTarget
+		spec.Tmpfs[WorkspaceTarget] = own + ",mode=0755,size=4g"
 	}
 	for _, dir := range p.Project.Scratch {
 		spec.Tmpfs[dir] = own + ",mode=0755,size=16m"
@@ -176,8 +176,8 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	return spec
 }
 
-// engineMounts are the engine's words for mounts.
-func engineMounts(list []workspace.Mount) (mounts []engine.Mount) {
+// EngineMounts are the engine's words for mounts.
+func EngineMounts(list []workspace.Mount) (mounts []engine.Mount) {
 	for _, m := range list {
 		mounts = append(mounts, engine.Mount{Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly, Volume: m.Volume})
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"cmp"
@@ -14,14 +14,14 @@ const InitPath = "/usr/local/sbin/sbx-init"
 // ClaudePath is where the agent's image has Claude Code, absolute, and whether
 // somebody chose that.
 func (p *Plan) ClaudePath() (path string, chosen bool) {
-	return cmp.Or(p.asked.ClaudePath, DefaultClaudePath), p.asked.ClaudePath != ""
+	return cmp.Or(p.Asked.ClaudePath, DefaultClaudePath), p.Asked.ClaudePath != ""
 }
 
 // MountInit gives both containers sbx-init from a volume of the engine, which holds
-// InitFile. Without it Run copies sbx-init into a volume of its own, which takes longer.
+// sandbox.InitFile. Without it sandbox.Run copies sbx-init into a volume of its own, which takes longer.
 func (p *Plan) MountInit(volume string) {
-	p.Sidecar.Volumes = slices.DeleteFunc(slices.Clone(p.Sidecar.Volumes), func(place string) bool { return place == initFolder })
-	p.Sidecar.Mounts = append(slices.Clone(p.Sidecar.Mounts), engine.Mount{Named: volume, Target: initFolder, ReadOnly: true})
+	p.Sidecar.Volumes = slices.DeleteFunc(slices.Clone(p.Sidecar.Volumes), func(place string) bool { return place == InitFolder })
+	p.Sidecar.Mounts = append(slices.Clone(p.Sidecar.Mounts), engine.Mount{Named: volume, Target: InitFolder, ReadOnly: true})
 }
 
 // ClaudeName is the name of Claude Code's program at the root of a volume that

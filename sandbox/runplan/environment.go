@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func checkClaudePath(name string) error {
 	if !path.IsAbs(name) || path.Clean(name) != name {
 		return no("is not absolute or not in its shortest form")
 	}
-	for _, dir := range []string{workspaceTarget, agentHome, "/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/proc"} {
+	for _, dir := range []string{WorkspaceTarget, AgentHome, "/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/proc"} {
 		if name == dir || strings.HasPrefix(name, dir+"/") {
 			return no("is below " + dir + ", which is not the image's")
 		}
@@ -38,12 +38,12 @@ func checkClaudePath(name string) error {
 // person's side and name a kind, not a file.
 var terminalValue = regexp.MustCompile(`^[A-Za-z0-9_.@-]{1,64}$`)
 
-// terminalVariables are those of the caller's environ by which programs know what a
+// TerminalVariables are those of the caller's environ by which programs know what a
 // terminal can do, and in which language its person reads. A TERM that an image may
 // not know is one that all know and that does the same. Claude's folder holds its state
 // as well, so that the run can give it.
-func terminalVariables(environ []string) []string {
-	kind, out := "xterm-256color", []string{"CLAUDE_CONFIG_DIR=" + agentHome + "/.claude"}
+func TerminalVariables(environ []string) []string {
+	kind, out := "xterm-256color", []string{"CLAUDE_CONFIG_DIR=" + AgentHome + "/.claude"}
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		if !terminalValue.MatchString(value) {
@@ -66,7 +66,7 @@ var knownTerminals = []string{"xterm", "xterm-256color", "screen", "screen-256co
 
 // gitVariables let git work where the engine shows files as another user's, which it
 // would refuse, with more settings of the form NAME=VALUE.
-func gitVariables(more ...string) []string {
+func GitVariables(more ...string) []string {
 	settings := append([]string{"safe.directory=*"}, more...)
 	env := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings))}
 	for i, s := range settings {

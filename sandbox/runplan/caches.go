@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 
 // cacheFolder is where the programs that fetch and compile for the agent keep what
 // they need again.
-const cacheFolder = agentHome + "/.cache"
+const cacheFolder = AgentHome + "/.cache"
 
 // cacheVariables lead package managers to cacheFolder that would keep their caches
 // elsewhere: below a home folder that ends with the run, in an image that is
@@ -65,4 +65,4 @@ func (p *Plan) MountCache(volume string) {
 }
 
 // AgentUser is the user of the agent's processes.
-func (p *Plan) AgentUser() (uid, gid int) { return p.place.owner.UID, p.place.owner.GID }
+func (p *Plan) AgentUser() (uid, gid int) { return p.Place.Owner.UID, p.Place.Owner.GID }

@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"errors"
@@ -36,7 +36,7 @@ func TestAProjectNamesSecretsAndTheUserTheirSources(t *testing.T) {
 		"the model's key under another name": {Options{Own: settings.Settings{Secrets: []settings.Secret{{Name: "K", From: "env:ANTHROPIC_API_KEY"}}}},
 			nil, ErrConfig, "key stays on the host"},
 	} {
-		p, err := NewPlan(c.o, Facts{Workspace: workspacetest.Folder(t)})
+		p, err := New(c.o, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, c.fail) || err != nil && !strings.Contains(diag.HintOf(err), c.hint) {
 			t.Errorf("%s: %v, hint %q", name, err, diag.HintOf(err))
 		} else if err == nil && !slices.Equal(p.Secrets, c.want) {
@@ -50,7 +50,7 @@ func TestAProjectNamesSecretsAndTheUserTheirSources(t *testing.T) {
 func TestAttackAProjectsSecretRunsAProgram(t *testing.T) {
 	for _, from := range []string{"cmd:touch /tmp/x", "file:~/.ssh/id_ed25519", "op://Private/bank/pin", "pass:bank", "keyring:chrome/me"} {
 		project := &settings.Settings{Secrets: []settings.Secret{{Name: "DB_URL", From: from}}}
-		_, err := NewPlan(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
+		_, err := New(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "--secret 'DB_URL="+from+"'") {
 			t.Errorf("%s: %v, hint %q", from, err, diag.HintOf(err))
 		}
@@ -85,7 +85,7 @@ func TestAttackAPrefixPassesNothingThatSteers(t *testing.T) {
 	if !slices.Equal(p.Passed, []string{"CLAUDE_CODE_SHELL"}) {
 		t.Errorf("named, it is not passed: %q", p.Passed)
 	}
-	if _, err := NewPlan(Options{Variables: []string{"ANTHROPIC_BASE_URL=http://evil"}}, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, ErrConfig) {
+	if _, err := New(Options{Variables: []string{"ANTHROPIC_BASE_URL=http://evil"}}, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, ErrConfig) {
 		t.Errorf("a variable of the sandbox's is replaced: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package sandbox
+package runplan
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 // A dev container and a run lead package managers to the same places.
 func TestCacheVariablesAreTheDevContainers(t *testing.T) {
-	text, err := os.ReadFile("../templates/parts/shared/caches.dockerfile")
+	text, err := os.ReadFile("../../templates/parts/shared/caches.dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}

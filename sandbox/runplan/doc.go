@@ -1,0 +1,13 @@
+// Package runplan decides a run before it happens.
+//
+//	Defaults ◄ the user's file ◄ the project's sandbox.jsonc (may only narrow) ◄ flags      Options.Effective
+//	        │
+//	       New ─► Plan: specs of two containers, policy, mounts, variables; prints as JSON
+//	        │
+//	        ├── FitEngine: what the engine can bear, or why it cannot do the run
+//	        └── MountInit, MountClaude, MountCache: volumes that the engine has already
+//
+// A plan starts nothing and writes nothing. It holds secrets' names, and no values in
+// what it prints or in a container's configuration: those are in its Parcel. Package
+// sandbox carries it out.
+package runplan

@@ -1,0 +1,63 @@
+package runplan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// A limit that the engine would not obey is an error where somebody chose it, and else
+// it is left out and said.
+func TestLimitsThatTheEngineDoesNotObey(t *testing.T) {
+	d := engine.Description{Lacks: []string{"memory", "cpus", "pids"}}
+	p := plan(t, Options{}, workspacetest.Folder(t))
+	if err := errors.Join(p.fitLimits(d), p.fitLimits(d)); err != nil {
+		t.Fatal(err)
+	}
+	if said := strings.Join(p.Warnings, "\n"); p.Agent.Limits != (engine.Limits{}) || p.Sidecar.Limits != (engine.Limits{}) ||
+		strings.Count(said, "cannot limit memory, cpus, pids") != 1 {
+		t.Errorf("%+v, %+v, said %q", p.Agent.Limits, p.Sidecar.Limits, p.Warnings)
+	}
+	for _, chosen := range []settings.Limits{{Memory: 1 << 30}, {CPUs: 1}, {PIDs: 100}} {
+		for _, o := range []Options{{User: settings.Settings{Limits: chosen}}, {Project: &settings.Settings{Limits: chosen}}} {
+			err := plan(t, o, workspacetest.Folder(t)).fitLimits(d)
+			if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {
+				t.Errorf("%+v: %v", chosen, err)
+			}
+		}
+	}
+}
+
+// Attack: the agent takes all of the host's memory, by programs or by files in
+// memory.
+func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
+	p := plan(t, Options{}, workspacetest.Folder(t))
+	if p.Agent.MemoryBytes != 4<<30 || p.Agent.CPUs != 2 {
+		t.Errorf("the limit is %d bytes", p.Agent.MemoryBytes)
+	}
+	for dir, options := range p.Agent.Tmpfs {
+		if !strings.Contains(options, "size=") {
+			t.Errorf("%s has no size: %s", dir, options)
+		}
+	}
+	p = plan(t, Options{User: settings.Settings{Limits: settings.Limits{Memory: 64 << 30}}}, workspacetest.Folder(t))
+	if p.Agent.MemoryBytes != 64<<30 || p.open.memory {
+		t.Errorf("the user's own limit became %d bytes", p.Agent.MemoryBytes)
+	}
+}
+
+func TestClaudeIsNeverTakenFromWhereTheAgentWrites(t *testing.T) {
+	for _, name := range []string{"claude", "./claude", "/workspace/bin/claude", "/usr/../workspace/claude", "/home/agent/claude", "/tmp/claude", "/proc/self/cwd/claude"} {
+		if _, err := New(Options{ClaudePath: name}, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: got %v, want ErrConfig", name, err)
+		}
+	}
+	if p := plan(t, Options{ClaudePath: "/opt/claude/claude"}, workspacetest.Folder(t)); p.Agent.Entrypoint[5] != "/opt/claude/claude" {
+		t.Errorf("%q", p.Agent.Entrypoint)
+	}
+}
