@@ -49,6 +49,25 @@ printf 'package main\n\nfunc run() {}\n' > src/run.go`)
 	}
 }
 
+// A system gives the number of a removed file to the next new one: that is a move where
+// the content says so, and else a removal and a new file.
+func TestAReusedNumberIsNoMove(t *testing.T) {
+	p := newProject(t)
+	long := strings.Repeat("a line of the file\n", 300)
+	p.write("long.txt", long)
+	p.write("other.txt", long)
+	p.run(`
+mv src/util.go src/moved.go
+mv README.md notes; printf 'nothing of it\n' >notes
+mv long.txt edited.txt; echo more >>edited.txt
+mv other.txt unlike.txt; { echo first; cat edited.txt; } >unlike.txt`)
+	for path, from := range map[string]string{"src/moved.go": "src/util.go", "notes": "", "edited.txt": "long.txt", "unlike.txt": ""} {
+		if c := p.find(path); c == nil || c.Kind != Added || c.From != from {
+			t.Errorf("%s is not new, from %q", path, from)
+		}
+	}
+}
+
 // The patch of a run brings another copy of the project to the same state.
 func TestThePatchCanBeApplied(t *testing.T) {
 	p := newProject(t)

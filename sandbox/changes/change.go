@@ -53,12 +53,13 @@ type Change struct {
 	Minus   int          `json:"minus"`
 	Note    string       `json:"note,omitempty"` // why the content is not shown, for people; "" = it is in the diff
 
-	When   int64  `json:"when,omitempty"`  // when the kernel last noted a change of it as it is now, in nanoseconds since 1970; 0 = unknown
-	Fresh  string `json:"fresh,omitempty"` // the topmost folder that came with it; "" = its folder was there
-	Twin   string `json:"twin,omitempty"`  // a path that some file systems take for the same name
-	Sum    string `json:"sum,omitempty"`   // SHA-256 in hex of the file as it is now; "" = it was not read
-	Patch  Piece  `json:"patch,omitzero"`  // of PatchFile: its part of the diff
-	Former Piece  `json:"former,omitzero"` // of FormerFile: what a file held whose former lines the diff does not show
+	When   int64  `json:"when,omitempty"`   // when the kernel last noted a change of it as it is now, in nanoseconds since 1970; 0 = unknown
+	Fresh  string `json:"fresh,omitempty"`  // the topmost folder that came with it; "" = its folder was there
+	Twin   string `json:"twin,omitempty"`   // a path that some file systems take for the same name
+	Sum    string `json:"sum,omitempty"`    // SHA-256 in hex of the file as it is now; "" = it was not read
+	SumWas string `json:"sumWas,omitempty"` // and as it was before; "" = there was none, or its content is not known
+	Patch  Piece  `json:"patch,omitzero"`   // of PatchFile: its part of the diff
+	Former Piece  `json:"former,omitzero"`  // of FormerFile: what a file held whose former lines the diff does not show
 
 	Secrets []Secret `json:"secrets,omitempty"` // of the run, that it holds
 
@@ -70,8 +71,10 @@ type Change struct {
 	old, new []byte // content, while the diff is made; nil = none, or see Note
 	patch    []byte // of this change; nil = none, or see Note
 	former   []byte // what the file held, where the patch does not tell
-	moved    fileID // to find From
-	gits     bool   // git's own files, which are no work of anybody's
+	now      *node  // the entry as it is; nil = it is gone
+	oldHead  string // the sum of the first block of what it held, and of what it holds; "" = shorter, or unknown
+	newHead  string
+	gits     bool // git's own files, which are no work of anybody's
 }
 
 // Piece is a part of a file in the run's folder; the zero value is none.

@@ -16,7 +16,6 @@ func (b *Before) Compare(ctx context.Context) *Set {
 	after := w.run()
 	c := &comparison{b: b, after: after, removed: map[fileID]string{}, twins: map[string]string{}}
 	c.folder(".", b.tree, after)
-	c.findMoves()
 	if n := b.sums.missed; n > 0 {
 		w.unseen.say("%s in memory, on a file system that does not tell of all changes", counted(n, "file", "files"))
 	}
@@ -25,6 +24,7 @@ func (b *Before) Compare(ctx context.Context) *Set {
 	c.changes = r.settle(c.changes)
 	c.into(set)
 	r.diff(set)
+	c.findMoves(set)
 	return set
 }
 
@@ -243,20 +243,42 @@ func (c *comparison) add(rel string, kind Kind, was, now *node) {
 		change.Before = was.state()
 	}
 	if now != nil {
-		change.After, change.moved, change.When = now.state(), now.id, now.ctime
+		change.After, change.now, change.When = now.state(), now, now.ctime
 		change.Fresh, change.Twin = c.top, c.twinOf(rel)
 	}
 	change.Class = c.class(rel)
 	c.changes = append(c.changes, change)
 }
 
-// findMoves names the old path of files that only went elsewhere.
-func (c *comparison) findMoves() {
-	for i := range c.changes {
-		if change := &c.changes[i]; change.Kind == Added && change.After.What == File {
-			change.From = c.removed[change.moved]
+// findMoves names the old path of files that only went elsewhere. A system gives the
+// number of a removed file to the next new one, so the content must tell, too.
+func (c *comparison) findMoves(set *Set) {
+	gone := map[string]*Change{}
+	for i := range set.Changes {
+		if change := &set.Changes[i]; change.Kind == Removed {
+			gone[change.Path] = change
 		}
 	}
+	for i := range set.Changes {
+		change := &set.Changes[i]
+		if change.Kind == Added && change.After.What == File {
+			from, ok := c.removed[change.now.id]
+			if ok && isMoved(c.b.tree.at(from), gone[from], change) {
+				change.From = from
+			}
+		}
+		change.now = nil // the tree is large
+	}
+}
+
+// isMoved reports whether a new file holds what a removed one did, or begins as it did.
+// Where a content is not known, size and time must be those of before. gone is nil for a
+// file that is no change of its own.
+func isMoved(was *node, gone, fresh *Change) bool {
+	if gone == nil || gone.SumWas == "" || fresh.Sum == "" {
+		return was.size == fresh.now.size && was.mtime == fresh.now.mtime
+	}
+	return gone.SumWas == fresh.Sum || gone.oldHead != "" && gone.oldHead == fresh.newHead
 }
 
 // into sorts the changes into a set, within its bounds.

@@ -25,10 +25,8 @@ const (
 // finds are noted, and are asterisks in the patch.
 func (c *Change) makePatch(left, formerLeft *int64, f *redact.Finder) {
 	defer func() { c.old, c.new = nil, nil }()
-	if c.new != nil {
-		sum := sha256.Sum256(c.new)
-		c.Sum = hex.EncodeToString(sum[:])
-	}
+	c.Sum, c.newHead = sumsOf(c.new)
+	c.SumWas, c.oldHead = sumsOf(c.old)
 	for _, p := range f.Find([]byte(c.Path)) {
 		c.noteSecret(Secret{Name: p.Name, InName: true})
 	}
@@ -49,6 +47,23 @@ func (c *Change) makePatch(left, formerLeft *int64, f *redact.Finder) {
 		*formerLeft -= int64(len(c.old))
 		c.former = c.old
 	}
+}
+
+// block is how many bytes of a moved file must be as before when it was edited as well.
+const block = 4 << 10
+
+// sumsOf are the sums of a content and of its first block, in hex; "" for what it lacks.
+func sumsOf(content []byte) (all, head string) {
+	if content == nil {
+		return "", ""
+	}
+	sum := sha256.Sum256(content)
+	all = hex.EncodeToString(sum[:])
+	if len(content) >= block {
+		sum = sha256.Sum256(content[:block])
+		head = hex.EncodeToString(sum[:])
+	}
+	return all, head
 }
 
 // patchText is a change in the form that git apply reads; nil where it has none,
