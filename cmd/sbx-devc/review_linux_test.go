@@ -367,6 +367,21 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
+// Discarding a second time, and after a review that refused a part, is no failure.
+func TestDiscardASecondTime(t *testing.T) {
+	r := newReviewedRun(t, someFiles, mixedEdits+"; rm src/b.go; chmod 755 src/a.go", false)
+	r.answers = "n\ny\nq\n"
+	r.wants(r.devc("review", reviewedID), exitOK)
+	r.answers = ""
+	r.wants(r.devc("discard", "--yes", reviewedID), exitOK, "src/b.go: brought back")
+	if left := r.shell(r.project, "git status --short -uall"); left != "" {
+		t.Fatal(left)
+	}
+	for range 2 { // without --yes too: nothing is asked
+		r.wants(r.devc("discard", reviewedID), exitOK, "nothing is left to take back")
+	}
+}
+
 // The diff of a run brings back what was discarded, in the words of discard's help.
 func TestTheDiffBringsBackWhatWasDiscarded(t *testing.T) {
 	r := newReviewedRun(t, someFiles, mixedEdits+"; rm src/b.go; ln -s a.go src/link; chmod 755 Makefile", false)

@@ -28,9 +28,9 @@ type folderStep struct {
 
 // planFolder says what must happen to a folder that stands for its files; nil for
 // nothing. A repository's own folder, and one that was there before, is not for it.
-func (s *settler) planFolder(f *review.File, files []review.File, stays func(string) bool) (*folderStep, error) {
+func (s *settler) planFolder(f *review.File, files []review.File) (*folderStep, error) {
 	c := f.Change
-	stay := stays(f.Hunks[0].ID)
+	stay := s.decided.stays(f.Hunks[0].ID)
 	if stay == s.inPlace {
 		return nil, nil
 	}
@@ -40,7 +40,7 @@ func (s *settler) planFolder(f *review.File, files []review.File, stays func(str
 	st := &folderStep{path: f.Path, files: c.Files, remove: s.inPlace, apart: map[string]bool{}}
 	for i := range files {
 		if other := &files[i]; strings.HasPrefix(other.Path, f.Path+"/") {
-			if st.remove && slices.ContainsFunc(other.Hunks, func(h review.Hunk) bool { return stays(h.ID) }) {
+			if st.remove && slices.ContainsFunc(other.Hunks, func(h review.Hunk) bool { return s.decided.stays(h.ID) }) {
 				return nil, fmt.Errorf("%s in it is accepted; %w", other.Path, ErrMany)
 			}
 			st.apart[other.Path] = true
@@ -67,6 +67,32 @@ func (s *settler) doFolder(st *folderStep) error {
 		return err
 	}
 	return s.copyFolder(st)
+}
+
+// isFolderDone reports whether a folder that goes is gone. One that is taken is taken
+// again: files that are there already stay.
+func (s *settler) isFolderDone(st *folderStep) bool {
+	_, err := s.project.Lstat(filepath.FromSlash(st.path))
+	return st.remove && errors.Is(err, fs.ErrNotExist)
+}
+
+// maxCompared bounds files that are compared, in bytes: one with holes may say any size.
+const maxCompared = 1 << 30
+
+// isSame reports whether the project holds a file or a link of the tree already.
+func (s *settler) isSame(rel string) bool {
+	if target, err := s.tree.Readlink(filepath.FromSlash(rel)); err == nil {
+		there, err := s.project.Readlink(filepath.FromSlash(rel))
+		return err == nil && there == target
+	}
+	was, err := s.tree.Lstat(filepath.FromSlash(rel))
+	now, errNow := s.project.Lstat(filepath.FromSlash(rel))
+	if err != nil || errNow != nil || was.Size() != now.Size() || was.Size() > maxCompared {
+		return false
+	}
+	sum, err := sumOfFile(s.tree, rel)
+	there, errThere := sumOfFile(s.project, rel)
+	return err == nil && errThere == nil && sum == there
 }
 
 // removeFolder removes a folder in which nothing is newer than the run.
@@ -116,6 +142,9 @@ func (s *settler) copyFolder(st *folderStep) error {
 			return s.makeFolder(name, uid, gid)
 		}
 		if _, err := s.project.Lstat(name); err == nil {
+			if s.isSame(rel) {
+				return nil
+			}
 			return fmt.Errorf("%s: %w", rel, ErrChanged)
 		}
 		if d.Type()&fs.ModeSymlink != 0 {

@@ -239,22 +239,7 @@ func gitState(mode uint32, size int64, content []byte) *changes.State {
 // remembers the decisions about paths that it could settle. A hunk without a decision
 // is left as it is.
 func (r *Run) Settle(decided Taken) ([]Outcome, error) {
-	former, err := os.Open(filepath.Join(r.Folder, changes.FormerFile))
-	if err == nil {
-		defer former.Close()
-	}
-	stays := func(id string) bool {
-		stay, known := decided[id]
-		if !known {
-			stay = r.InPlace()
-		}
-		return stay
-	}
-	ended := int64(0)
-	if info, err := os.Stat(filepath.Join(r.Folder, changes.SetFile)); err == nil {
-		ended = info.ModTime().UnixNano()
-	}
-	outcomes, err := Settle(r.Work, former, ended, r.Review.Files, stays)
+	outcomes, err := r.settle(decided, false)
 	if err != nil {
 		return nil, err
 	}
@@ -276,6 +261,25 @@ func (r *Run) Settle(decided Taken) ([]Outcome, error) {
 		return outcomes, fmt.Errorf("the files are settled: %w", err)
 	}
 	return outcomes, nil
+}
+
+// Left is what Settle would do, and what it could not do, without paths that hold what
+// they shall already.
+func (r *Run) Left(decided Taken) ([]Outcome, error) {
+	outcomes, err := r.settle(decided, true)
+	return slices.DeleteFunc(outcomes, func(o Outcome) bool { return o.Done == "" && o.Err == nil }), err
+}
+
+func (r *Run) settle(decided Taken, dry bool) ([]Outcome, error) {
+	former, err := os.Open(filepath.Join(r.Folder, changes.FormerFile))
+	if err == nil {
+		defer former.Close()
+	}
+	ended := int64(0)
+	if info, err := os.Stat(filepath.Join(r.Folder, changes.SetFile)); err == nil {
+		ended = info.ModTime().UnixNano()
+	}
+	return Settle(r.Work, former, ended, r.Review.Files, Decisions{Now: decided, Earlier: r.Taken}, dry)
 }
 
 // Auto accepts what globs name: with auto what is not dangerous, with dangerous
@@ -316,6 +320,17 @@ func (r *Run) Accepted() (paths []string) {
 		}
 	}
 	return paths
+}
+
+// None refuses everything, also what was accepted before.
+func (r *Run) None() Taken {
+	decided := Taken{}
+	for i := range r.Review.Files {
+		for _, h := range r.Review.Files[i].Hunks {
+			decided[h.ID] = false
+		}
+	}
+	return decided
 }
 
 // All accepts everything that nobody has decided about.

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/org/claude-sandbox/internal/sparsefile"
 	"github.com/org/claude-sandbox/sandbox/changes"
@@ -38,15 +39,44 @@ var (
 // Outcome is what became of a path.
 type Outcome struct {
 	Path string
-	Done string // in words, such as "as it was before"; "" with Err
+	Done string // in words, such as "removed"; "" with Err, and where the path held what it shall already
 	Err  error
 }
 
-// Settle makes the project hold the hunks that stay and none of the others. former
-// holds what binary files held (changes.FormerFile). It returns what it did, for each
-// path that it had to touch. ended is when the run's changes were written, in
-// nanoseconds since 1970. It errs when a folder cannot be opened.
-func Settle(w runs.Work, former io.ReaderAt, ended int64, files []review.File, stays func(hunk string) bool) ([]Outcome, error) {
+// Decisions are those about a run that Settle makes true, and those before them.
+type Decisions struct {
+	Now     Taken
+	Earlier Taken
+	inPlace bool // what nobody has decided about stays
+}
+
+// stays reports whether the project shall hold a hunk.
+func (d Decisions) stays(hunk string) bool {
+	if stay, known := d.Now[hunk]; known {
+		return stay
+	}
+	return d.stayed(hunk)
+}
+
+// stayed reports whether the project holds a hunk by the earlier decisions.
+func (d Decisions) stayed(hunk string) bool {
+	if stay, known := d.Earlier[hunk]; known {
+		return stay
+	}
+	return d.inPlace
+}
+
+// isAbout reports whether a hunk of the file is decided now.
+func (d Decisions) isAbout(f *review.File) bool {
+	return slices.ContainsFunc(f.Hunks, func(h review.Hunk) bool { _, now := d.Now[h.ID]; return now })
+}
+
+// Settle makes the project hold the hunks that stay and none of the others, in the files
+// of which it decides now. former holds what binary files held (changes.FormerFile). It
+// returns what it did, for each path that it had to look at. ended is when the run's
+// changes were written, in nanoseconds since 1970. With dry it only looks: Done says what
+// it would do. It errs when a folder cannot be opened.
+func Settle(w runs.Work, former io.ReaderAt, ended int64, files []review.File, d Decisions, dry bool) ([]Outcome, error) {
 	project, err := os.OpenRoot(w.Project)
 	if err != nil {
 		return nil, err
@@ -57,24 +87,31 @@ func Settle(w runs.Work, former io.ReaderAt, ended int64, files []review.File, s
 		return nil, err
 	}
 	defer tree.Close()
-	s := &settler{project: project, tree: tree, former: former, ended: ended, inPlace: w.InPlace(), cloned: w.Cloned}
+	d.inPlace = w.InPlace()
+	s := &settler{project: project, tree: tree, former: former, ended: ended, inPlace: w.InPlace(), cloned: w.Cloned, decided: d}
 	var steps []*step
 	var outcomes []Outcome
 	var folders []*folderStep
 	for i := range files {
-		if files[i].Change.Folded {
-			st, err := s.planFolder(&files[i], files, stays)
-			if err != nil {
-				outcomes = append(outcomes, Outcome{Path: files[i].Path, Err: err})
-			} else if st != nil {
-				folders = append(folders, st)
-			}
+		f := &files[i]
+		if !d.isAbout(f) {
 			continue
 		}
-		st, err := s.plan(&files[i], stays)
+		var st *step
+		var folder *folderStep
+		var err error
+		if f.Change.Folded {
+			folder, err = s.planFolder(f, files)
+		} else {
+			st, err = s.plan(f)
+		}
 		switch {
 		case err != nil:
-			outcomes = append(outcomes, Outcome{Path: files[i].Path, Err: err})
+			outcomes = append(outcomes, Outcome{Path: f.Path, Err: err})
+		case folder != nil:
+			folders = append(folders, folder)
+		case st != nil && s.isDone(st):
+			outcomes = append(outcomes, Outcome{Path: f.Path})
 		case st != nil:
 			steps = append(steps, st)
 		}
@@ -84,19 +121,27 @@ func Settle(w runs.Work, former io.ReaderAt, ended int64, files []review.File, s
 		if slices.ContainsFunc(folders, func(f *folderStep) bool { return f.remove && strings.HasPrefix(st.path, f.path+"/") }) {
 			continue // it goes with the folder
 		}
-		outcomes = append(outcomes, Outcome{st.path, st.words(s.inPlace), s.do(st)})
-		if at := &outcomes[len(outcomes)-1]; at.Err != nil {
-			at.Done = ""
-		}
-	}
-	for _, st := range folders {
-		o := Outcome{Path: st.path, Done: map[bool]string{true: "removed", false: "taken"}[st.remove], Err: s.doFolder(st)}
-		if o.Err != nil {
-			o.Done = ""
+		o := Outcome{Path: st.path, Done: st.words(s.inPlace)}
+		if !dry {
+			o.Err = s.do(st)
 		}
 		outcomes = append(outcomes, o)
 	}
-	if s.inPlace {
+	for _, st := range folders {
+		o := Outcome{Path: st.path, Done: map[bool]string{true: "removed", false: "taken"}[st.remove]}
+		if s.isFolderDone(st) {
+			o.Done = ""
+		} else if !dry {
+			o.Err = s.doFolder(st)
+		}
+		outcomes = append(outcomes, o)
+	}
+	for i := range outcomes {
+		if outcomes[i].Err != nil {
+			outcomes[i].Done = ""
+		}
+	}
+	if s.inPlace && !dry {
 		s.removeEmpty(files)
 	}
 	return outcomes, nil
@@ -122,6 +167,7 @@ type settler struct {
 	ended         int64       // of the run, in nanoseconds since 1970
 	inPlace       bool
 	cloned        bool // the run began with a commit, and not with the project's files
+	decided       Decisions
 }
 
 // thing is what a path holds.
@@ -151,40 +197,69 @@ func (s *step) words(inPlace bool) string {
 }
 
 // plan says what must happen to a file; nil for nothing.
-func (s *settler) plan(f *review.File, stays func(string) bool) (*step, error) {
-	var out []review.Hunk // that do not stay
+func (s *settler) plan(f *review.File) (*step, error) {
+	out, was := s.without(f, s.decided.stays), s.without(f, s.decided.stayed)
+	if s.inPlace && len(out) == 0 || !s.inPlace && len(out) == len(f.Hunks) {
+		return nil, nil
+	}
+	if len(out) == len(f.Hunks) && s.isAsBefore(f) {
+		return &step{f.Path, thing{state: f.Change.Before, sum: f.Change.SumWas}, thing{state: f.Change.Before, sum: f.Change.SumWas}}, nil
+	}
+	want, err := s.holding(f, out)
+	if err != nil {
+		return nil, err
+	}
+	have, err := s.holding(f, was)
+	return &step{f.Path, have, want}, err
+}
+
+// without are the hunks of a file that do not stay.
+func (s *settler) without(f *review.File, stays func(string) bool) (out []review.Hunk) {
 	for _, h := range f.Hunks {
 		if !stays(h.ID) {
 			out = append(out, h)
 		}
 	}
-	all := len(out) == len(f.Hunks)
-	if s.inPlace && len(out) == 0 || !s.inPlace && all {
-		return nil, nil
-	}
-	c := f.Change
-	after := thing{state: c.After, sum: c.Sum, when: c.When}
-	var mixed thing
-	var err error
-	switch {
+	return out
+}
+
+// holding is what the path holds as the run left it, without some of its hunks.
+func (s *settler) holding(f *review.File, out []review.Hunk) (thing, error) {
+	switch c := f.Change; {
 	case len(out) == 0:
-		mixed = after
-	case all:
-		mixed, err = s.before(f)
-	default:
-		mixed, err = s.mix(f, out)
+		return thing{state: c.After, sum: c.Sum, when: c.When}, nil
+	case len(out) == len(f.Hunks):
+		return s.before(f)
 	}
-	if err != nil {
-		return nil, err
+	return s.mix(f, out)
+}
+
+// isAsBefore reports whether a file holds what it held before the run, where the run
+// noted the sum of that.
+func (s *settler) isAsBefore(f *review.File) bool {
+	was := thing{state: f.Change.Before, sum: f.Change.SumWas}
+	return was.state != nil && was.state.What == changes.File && was.sum != "" && s.isDone(&step{f.Path, thing{state: f.Change.After}, was})
+}
+
+// isDone reports whether a path holds what it shall hold already.
+func (s *settler) isDone(st *step) bool {
+	want, have := st.want.state, st.have.state
+	if noLinks(s.project, path.Dir(st.path)) != nil { // below a file there is nothing
+		_, err := s.project.Lstat(filepath.FromSlash(st.path))
+		return want == nil && errors.Is(err, syscall.ENOTDIR)
 	}
-	if s.inPlace {
-		return &step{f.Path, after, mixed}, nil
+	if want != nil && want.What == changes.File && st.want.content == nil && st.want.sum == "" { // such as a very large one
+		if s.inPlace || !s.isSame(st.path) {
+			return false
+		}
+	} else if s.holds(st.path, st.want) != nil {
+		return false
 	}
-	before, err := s.before(f)
-	if err != nil {
-		return nil, err
+	if want == nil || want.What == changes.Symlink || have != nil && have.What == want.What && have.Mode == want.Mode {
+		return true
 	}
-	return &step{f.Path, before, mixed}, nil
+	info, err := s.project.Lstat(filepath.FromSlash(st.path))
+	return err == nil && info.Mode().Perm() == permissions(want)
 }
 
 // before is what the path held before the run.
@@ -257,13 +332,15 @@ func (s *settler) mix(f *review.File, out []review.Hunk) (thing, error) {
 	if content, err = review.Without(content, former, out); err != nil {
 		return thing{}, err
 	}
+	state.Size = int64(len(content))
 	return thing{state: &state, content: content}, nil
 }
 
 // maxResult bounds a file that is read whole: the diff shows none that is larger.
 const maxResult = 1 << 20
 
-// result reads the file as the run left it.
+// result reads the file as the run left it. Hunks that were refused before, in the
+// project, are put back first.
 func (s *settler) result(f *review.File) ([]byte, error) {
 	file, err := openRegular(s.tree, f.Path)
 	if err != nil {
@@ -274,10 +351,22 @@ func (s *settler) result(f *review.File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.Change.Sum == "" || sumOf(content) != f.Change.Sum {
-		return nil, ErrChanged
+	isResult := func() bool { return f.Change.Sum != "" && sumOf(content) == f.Change.Sum }
+	if isResult() || !s.inPlace {
+		return content, changedUnless(isResult())
 	}
-	return content, nil
+	refused := slices.DeleteFunc(s.without(f, s.decided.stayed), func(h review.Hunk) bool { return h.Part != review.Content })
+	if content, err = review.With(content, refused); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrChanged, err)
+	}
+	return content, changedUnless(isResult())
+}
+
+func changedUnless(ok bool) error {
+	if ok {
+		return nil
+	}
+	return ErrChanged
 }
 
 // sumOfResult is the sum of a file as the run left it, whose content the run did not

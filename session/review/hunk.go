@@ -198,6 +198,34 @@ func (h *Hunk) withoutSecrets(content, former []byte) (old, fresh []byte) {
 	return old, fresh
 }
 
+// With is the opposite of Without: it puts hunks back into a content from which they, and
+// no others, were taken out. It fails with ErrOther where that content is another one, or
+// where the diff hides what the hunks brought.
+func With(content []byte, hunks []Hunk) ([]byte, error) {
+	var out []byte
+	line := 1 // of the result, at the end of out
+	for _, h := range hunks {
+		start := h.NewStart
+		if h.NewLines == 0 {
+			start++
+		}
+		for ; line < start; line++ {
+			if len(content) == 0 {
+				return nil, ErrOther
+			}
+			var l []byte
+			l, content = cutLine(content)
+			out = append(out, l...)
+		}
+		old, fresh := h.sides()
+		if line != start || !bytes.HasPrefix(content, old) {
+			return nil, ErrOther
+		}
+		out, content, line = append(out, fresh...), content[len(old):], line+h.NewLines
+	}
+	return append(out, content...), nil
+}
+
 // Without takes hunks out of the content that a file has after all of its hunks. It
 // fails with ErrOther where that content is another one. former is what the file held
 // before them all, where a diff that hides secrets does not tell; nil = it does.

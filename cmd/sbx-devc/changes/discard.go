@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,7 @@ the copy is removed, and the project stays as it is.
 
 Changes that you or others made while the run worked are among those of the run, and
 are undone as well. What is text comes back with 'sbx-devc diff RUN | git apply'.
+Where nothing is left to take back, it says so and asks nothing.
 
 No commit is lost: they stay in the run's folder, for as long as that is kept, and
 'sbx-devc apply' brings the branches back.
@@ -58,6 +60,17 @@ func discard(ctx context.Context, a *cli.App, yes bool, args []string) error {
 	if err != nil {
 		return err
 	}
+	decided := run.None()
+	if run.InPlace() {
+		left, err := run.Left(decided)
+		if err != nil {
+			return exitcode.With(exitcode.Internal, err)
+		}
+		if len(left) == 0 && !hasBranches(ctx, folder) {
+			a.SayLine("nothing is left to take back of the run %s in %s", run.Work.Run, run.Project)
+			return nil
+		}
+	}
 	rows, columns := screen(a)
 	fmt.Fprint(cli.Shown(a.Stderr), run.Review.Screen(rows, columns))
 	question := fmt.Sprintf("Make %s in %s what they were before the run?", cli.Count(len(run.Review.Files), "path"), run.Project)
@@ -82,13 +95,18 @@ func discard(ctx context.Context, a *cli.App, yes bool, args []string) error {
 		a.SayLine("removed %s", run.Tree)
 		return dropErr
 	}
-	decided := decision.Taken{}
-	for i := range run.Review.Files {
-		for _, h := range run.Review.Files[i].Hunks {
-			decided[h.ID] = false
-		}
-	}
 	return errors.Join(settle(a, run, decided), dropErr)
+}
+
+// hasBranches reports whether a branch that was made of a run's commits is there.
+func hasBranches(ctx context.Context, folder string) bool {
+	f, err := os.Open(filepath.Join(folder, sandbox.SummaryFile))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, commits, err := sandbox.ReadCommits(f)
+	return err != nil || slices.ContainsFunc(commits, func(c gitdir.Commits) bool { return gitdir.IsApplied(ctx, c) })
 }
 
 // dropBranches removes the branches that were made of a run's commits.

@@ -148,12 +148,13 @@ func settle(a *cli.App, run *decision.Run, decided decision.Taken) error {
 	}
 	left := 0
 	for _, o := range outcomes {
-		if o.Err != nil {
+		switch {
+		case o.Err != nil:
 			left++
 			a.SayLine("! %s: %v", o.Path, o.Err)
-			continue
+		case o.Done != "":
+			a.SayLine("%s: %s", o.Path, o.Done)
 		}
-		a.SayLine("%s: %s", o.Path, o.Done)
 	}
 	accepted, refused := 0, 0
 	for id, stays := range decided {
