@@ -21,7 +21,7 @@ var policyMakers = map[string]string{
 	"settings/given.go Accept":                       "flags and inputs",
 	"devcontainer/rule/sandbox.go readFeaturePolicy": "the options of the firewall's Feature",
 	"session/amend/words.go Line":                    "the answer of a running firewall",
-	"sandbox/runplan/layers.go policyOf":                     "layers that are put together",
+	"sandbox/runplan/layers.go policyOf":             "layers that are put together",
 }
 
 // Two readers of one policy may come to differ, and a reader of the code asks which of
