@@ -13,6 +13,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
@@ -76,7 +77,7 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 		r.warn(n)
 	}
 	for _, c := range r.result.Commits {
-		line := fmt.Sprintf("the agent made %s on %s", commitCount(c.Count), cmp.Or(c.From, "no branch"))
+		line := fmt.Sprintf("the agent made %s on %s", visible.Count(c.Count, "commit"), cmp.Or(c.From, "no branch"))
 		if c.Repository != "" {
 			line += " in " + c.Repository
 		}
@@ -93,13 +94,6 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 		r.host.Say(fmt.Sprintf("your repository has none of its commits yet; to add them as branches: git fetch '%s' "+
 			"'refs/heads/sbx/*:refs/heads/sbx/*'", bundle))
 	}
-}
-
-func commitCount(n int) string {
-	if n == 1 {
-		return "1 commit"
-	}
-	return fmt.Sprintf("%d commits", n)
 }
 
 // ReadCommits reads the commits of a run from its summary, and the folder of its

@@ -6,12 +6,14 @@
 //	one line            -> Line   -> line ends are escapes as well
 //	an error of several -> Folded -> one line, line ends are spaces
 //	a name to compare   -> ASCII  -> everything but ASCII is an escape
+//	a number, a noun    -> Count  -> both, the noun in its form
 //
 // Escapes are those of Go's string literals, such as \x1b. Findings show a
 // character of a file as <U+001B> instead: package diag.
 package visible
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -44,4 +46,12 @@ func Folded(text string) string {
 func ASCII(text string) string {
 	quoted := strconv.QuoteToASCII(text)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+// Count is a number with its noun, which is given in the singular.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -26,7 +26,7 @@ func (r *Review) Screen(rows, columns int) string {
 	}
 	end := ""
 	if more := len(r.Files) - r.Dangerous; more > 0 && r.Dangerous > 0 { // else the title says it
-		end = fmt.Sprintf("    and %s in which nothing dangerous was found", counted(more, "change"))
+		end = fmt.Sprintf("    and %s in which nothing dangerous was found", visible.Count(more, "change"))
 	}
 	room := rows - len(lines) - 1
 	if r.Dangerous <= room {
@@ -89,7 +89,7 @@ func (r *Review) byKind(columns int) (lines []string) {
 		if len(names) == 0 {
 			continue
 		}
-		line := fmt.Sprintf("  ! %s: %s: ", counted(len(names), "file"), info.Words)
+		line := fmt.Sprintf("  ! %s: %s: ", visible.Count(len(names), "file"), info.Words)
 		for i, name := range names {
 			next := shortPath(printable(name), columns/2)
 			if more := fmt.Sprintf(" and %d more", len(names)-i); i > 0 && width(line)+width(next)+2+len(more) > columns {
@@ -218,7 +218,7 @@ func (o Origin) String() string {
 	default:
 		text += "; read from the network before it: " + printable(strings.Join(o.Read, ", "))
 		if o.ReadMore > 0 {
-			text += fmt.Sprintf(" and %s", counted(o.ReadMore, "more host"))
+			text += fmt.Sprintf(" and %s", visible.Count(o.ReadMore, "more host"))
 		}
 	}
 	return text
@@ -301,12 +301,4 @@ func runeWidth(c rune) int {
 		return 2
 	}
 	return 1
-}
-
-// counted is a number with its noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

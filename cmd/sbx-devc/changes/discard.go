@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/decision"
 	"github.com/org/claude-sandbox/workspace/gitdir"
@@ -73,9 +74,9 @@ func discard(ctx context.Context, a *cli.App, yes bool, args []string) error {
 	}
 	rows, columns := screen(a)
 	fmt.Fprint(cli.Shown(a.Stderr), run.Review.Screen(rows, columns))
-	question := fmt.Sprintf("Make %s in %s what they were before the run?", cli.Count(len(run.Review.Files), "path"), run.Project)
+	question := fmt.Sprintf("Make %s in %s what they were before the run?", visible.Count(len(run.Review.Files), "path"), run.Project)
 	if !run.InPlace() {
-		question = fmt.Sprintf("Remove the run's copy of the project, with %s?", cli.Count(len(run.Review.Files), "changed path"))
+		question = fmt.Sprintf("Remove the run's copy of the project, with %s?", visible.Count(len(run.Review.Files), "changed path"))
 	}
 	if !yes {
 		to := a.Questions()

@@ -115,10 +115,10 @@ func showReview(ctx context.Context, a *cli.App, o reviewOptions, args []string)
 	}
 	left := run.Undecided()
 	if left > 0 && to != nil {
-		a.SayLine("%s undecided; to go on: sbx-devc review %s", cli.Count(left, "change"), run.Work.Run)
+		a.SayLine("%s undecided; to go on: sbx-devc review %s", visible.Count(left, "change"), run.Work.Run)
 	}
 	if left > 0 && len(o.auto)+len(o.dangerous) > 0 {
-		return exitcode.With(exitcode.Findings, diag.WithHint(fmt.Errorf("%s undecided", cli.Count(left, "change")),
+		return exitcode.With(exitcode.Findings, diag.WithHint(fmt.Errorf("%s undecided", visible.Count(left, "change")),
 			"look at them: sbx-devc review %s", run.Work.Run))
 	}
 	return nil
@@ -167,9 +167,9 @@ func settle(a *cli.App, run *decision.Run, decided decision.Taken) error {
 			refused++
 		}
 	}
-	a.SayLine("%s accepted, %d refused", cli.Count(accepted, "change"), refused)
+	a.SayLine("%s accepted, %d refused", visible.Count(accepted, "change"), refused)
 	if left > 0 {
-		return exitcode.With(exitcode.Failed, fmt.Errorf("left alone: %s, as said above", cli.Count(left, "path")))
+		return exitcode.With(exitcode.Failed, fmt.Errorf("left alone: %s, as said above", visible.Count(left, "path")))
 	}
 	return nil
 }
@@ -262,7 +262,7 @@ func askReview(ctx context.Context, a *cli.App, to *ask.Terminal, run *decision.
 	if len(others) == 0 {
 		return nil
 	}
-	question := fmt.Sprintf("\naccept the other %s, in which nothing dangerous was found?", cli.Count(len(others), "file"))
+	question := fmt.Sprintf("\naccept the other %s, in which nothing dangerous was found?", visible.Count(len(others), "file"))
 	key, err := to.Key(ctx, question, []ask.Option{
 		{Value: "y", Label: "accept all of them"}, {Value: "n", Label: "refuse all of them"}, {Value: "s", Label: "ask about each"},
 		{Value: "q", Label: "decide nothing more; what is decided counts"},
@@ -347,7 +347,7 @@ func gate(ctx context.Context, a *cli.App, reviews []*review.Review, accept []st
 	}
 	return exitcode.With(exitcode.Refused, diag.WithHint(fmt.Errorf("%s would act without being run, or give a secret away, such as %s;"+
 		" nothing was done",
-		cli.Count(len(unasked), "changed file"), visible.Line(unasked[0])),
+		visible.Count(len(unasked), "changed file"), visible.Line(unasked[0])),
 		"look at it first (sbx-devc review), and name what you accept: %s", strings.Join(acceptFlags(unasked), " ")))
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/hostprogram"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -72,7 +73,7 @@ func show(ctx context.Context, a *cli.App, o effectiveOptions, path string) erro
 			"'sbx-devc init' writes one; 'sbx-devc policy explain HOST' shows what the settings mean"))
 	}
 	if len(found) != 1 {
-		return exitcode.With(exitcode.CheckUsage, diag.WithHint(fmt.Errorf("%s holds %s", path, cli.Count(len(found), "configuration")),
+		return exitcode.With(exitcode.CheckUsage, diag.WithHint(fmt.Errorf("%s holds %s", path, visible.Count(len(found), "configuration")),
 			"name one file: %s", strings.Join(found, ", ")))
 	}
 	host, err := hostOf(found[0])

@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 type validateOptions struct {
@@ -102,7 +103,7 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 	}
 	bad := diag.Worst(files.Findings, limit)
 	fmt.Fprintf(a.Stderr, "sbx-devc: %s checked, %s, %d at %s or worse\n",
-		cli.Count(files.Checked, "file"), cli.Count(len(files.Findings), "finding"), bad, limit)
+		visible.Count(files.Checked, "file"), visible.Count(len(files.Findings), "finding"), bad, limit)
 	switch {
 	case unreadable:
 		return exitcode.With(exitcode.NoCheck, nil)

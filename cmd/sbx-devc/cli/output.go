@@ -100,14 +100,6 @@ func UnknownValue(flag, value string, accepted ...string) error {
 	return diag.WithHint(fmt.Errorf("unknown --%s %q", flag, value), "accepted: %s", strings.Join(accepted, ", "))
 }
 
-// Count writes a number of things, the noun in the singular being given.
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // Say shows lines for people.
 func (a *App) Say(lines []string) {
 	for _, line := range lines {

@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/digest"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/templates/scaffold"
@@ -129,7 +130,7 @@ func LockUpdate(ctx context.Context, a *cli.App, dir scaffold.Folder, r lock.Res
 		a.PrintError(err)
 	}
 	if len(failed) > 0 {
-		return exitcode.With(exitcode.NoCheck, diag.WithHint(fmt.Errorf("%s could not be looked up", cli.Count(len(failed), "digest")),
+		return exitcode.With(exitcode.NoCheck, diag.WithHint(fmt.Errorf("%s could not be looked up", visible.Count(len(failed), "digest")),
 			"nothing was written; try again when the registry answers"))
 	}
 	if files = dir.Changed(files); len(files) == 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/carried"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/publish"
 )
@@ -107,7 +108,7 @@ Exit code 0: nothing above a note; 1: findings; 2: wrong usage.`,
 						fmt.Fprintf(a.Stdout, "%s %v: %s\n", id, options, p)
 					}
 				}
-				fmt.Fprintf(a.Stderr, "sbx-devc: %s: %s\n", id, cli.Count(len(combinations), "combination"))
+				fmt.Fprintf(a.Stderr, "sbx-devc: %s: %s\n", id, visible.Count(len(combinations), "combination"))
 			}
 			if bad > 0 {
 				return exitcode.With(exitcode.Findings, nil)

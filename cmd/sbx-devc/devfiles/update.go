@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/templates/merge"
@@ -190,7 +191,7 @@ func showConflicts(a *cli.App, conflicts []lock.FileConflict) error {
 			fmt.Fprintf(out, "  %-9s %s\n", side.name+":", strings.ReplaceAll(text, "\n", "\n            "))
 		}
 	}
-	err := fmt.Errorf("%s: both the template and you changed it; nothing was written", cli.Count(len(conflicts), "place"))
+	err := fmt.Errorf("%s: both the template and you changed it; nothing was written", visible.Count(len(conflicts), "place"))
 	return exitcode.With(exitcode.Findings, diag.WithHint(err,
 		"change these places to what they should be, or decide all with --prefer mine or --prefer template"))
 }

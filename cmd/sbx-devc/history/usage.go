@@ -9,6 +9,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session/runs"
 )
 
@@ -46,7 +47,7 @@ func usage(a *cli.App, o lsOptions) error {
 	}
 	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "RUN\tANSWERS\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITTEN\tCOST\t")
-	total.ID = cli.Count(len(list), "run")
+	total.ID = visible.Count(len(list), "run")
 	for _, r := range append(list, total) {
 		m := r.Metered
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t$%.2f\t\n", r.ID, m.Requests, m.Input, m.Output, m.CacheRead, m.CacheWrite, r.CostUSD)
