@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/runplan"
-	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -94,18 +92,4 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 		r.host.Say(fmt.Sprintf("your repository has none of its commits yet; to add them as branches: git fetch '%s' "+
 			"'refs/heads/sbx/*:refs/heads/sbx/*'", bundle))
 	}
-}
-
-// ReadCommits reads the commits of a run from its summary, and the folder of its
-// project.
-func ReadCommits(r io.Reader) (folder string, commits []gitdir.Commits, err error) {
-	var summary struct {
-		Folder  string           `json:"folder"`
-		Commits []gitdir.Commits `json:"commits"`
-	}
-	if err := json.NewDecoder(r).Decode(&summary); err != nil {
-		return "", nil, fmt.Errorf("reading the run's summary: %w", err)
-	}
-	workspace.ExcludePrograms(summary.Folder)
-	return summary.Folder, summary.Commits, nil
 }

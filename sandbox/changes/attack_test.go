@@ -428,12 +428,7 @@ func TestSavedAndReadAgain(t *testing.T) {
 	if err := p.set.Save(dir); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(filepath.Join(dir, SetFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	back, err := Read(f)
+	back, err := Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

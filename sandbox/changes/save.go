@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/internal/atomicfile"
@@ -40,10 +41,14 @@ func (s *Set) Save(dir string) error {
 	return nil
 }
 
-// Read reads SetFile. The patch is in PatchFile alone.
-func Read(in io.Reader) (*Set, error) {
+// Load reads SetFile in a run's folder. The patch is in PatchFile alone.
+func Load(dir string) (*Set, error) {
 	f := file{Set: &Set{}}
-	if err := json.NewDecoder(in).Decode(&f); err != nil {
+	text, err := os.ReadFile(filepath.Join(dir, SetFile))
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading what changed: %w", err)
 	}
 	for i := range f.Changes {

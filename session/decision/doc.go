@@ -1,5 +1,9 @@
 // Package decision makes a person's word about the hunks of a run true in the project.
 //
+//	a project or a run's name ─ Changed, runs.Home.Folder ─► folder ─ Open ─► Run: its review, and what is decided
+//	Run ─ Ask (a person), Auto (globs), All, None ─► Taken ─ Settle ─► what became of each path
+//	Run ─ Offered: the reviews of what can be taken ─ DangerOf ─► paths to show, or a refusal where nobody can answer
+//
 //	review.File + which hunks stay ──► what the path must hold now, and what it shall hold ──► Settle ──► project
 //	                                                │                                            ▲
 //	   the run worked in the project: holds the result, refused hunks go back to what was ───────┤

@@ -11,11 +11,15 @@ import (
 	"github.com/org/claude-sandbox/session/runs"
 )
 
-// Newest is the folder of the newest run of a project that kept what changed in its files.
-// later is a sentence about the newest run of all where that is another one: its reader
-// would take the changes for those of the run that he remembers. It errs when no run kept
-// any.
-func Newest(h runs.Home, project string) (folder, later string, err error) {
+// Changed is the folder of the run that name means, an id, a name or a folder; "" means the
+// newest run of the project that kept what changed in its files. later is then a sentence
+// about the newest run of all where that is another one: its reader would take the changes
+// for those of the run that he remembers. It errs for a run that kept no changes.
+func Changed(h runs.Home, project, name string) (folder, later string, err error) {
+	if name != "" {
+		folder, err = named(h, name)
+		return folder, "", err
+	}
 	for _, r := range h.List(project) {
 		if hasChanges(r.Folder) {
 			return r.Folder, later, nil
@@ -32,8 +36,8 @@ func Newest(h runs.Home, project string) (folder, later string, err error) {
 	return "", "", exitcode.With(exitcode.NoInput, diag.WithHint(err, "%s", hint))
 }
 
-// Named is the folder of the run that name means; it errs when that kept no changes.
-func Named(h runs.Home, name string) (string, error) {
+// named is the folder of the run that name means.
+func named(h runs.Home, name string) (string, error) {
 	folder := h.Find(name)
 	if err := runs.CheckSandbox(folder); err != nil {
 		return "", err

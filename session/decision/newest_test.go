@@ -40,12 +40,12 @@ func TestTheNewestRunWithoutChangesIsNamed(t *testing.T) {
 		{"/r", "20260105-000000-aaaaaa", "20260106-000000-aaaaaa had no sandbox"},
 		{"/s", "", ""},
 	} {
-		folder, later, err := Newest(h, c.project)
+		folder, later, err := Changed(h, c.project, "")
 		if later += diag.HintOf(err); (err == nil) != (c.folder != "") || !strings.HasSuffix(folder, c.folder) || !strings.Contains(later, c.later) {
 			t.Errorf("%s: %q %q %v", c.project, folder, later, err)
 		}
 	}
-	if _, err := Named(h, "20260102-000000-aaaaaa"); err == nil || !strings.Contains(diag.HintOf(err), "--workspace ro its agent could change no file") {
+	if _, _, err := Changed(h, "", "20260102-000000-aaaaaa"); err == nil || !strings.Contains(diag.HintOf(err), "--workspace ro its agent could change no file") {
 		t.Errorf("%v", err)
 	}
 }

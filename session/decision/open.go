@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -59,15 +60,10 @@ func Open(h runs.Home, folder string) (*Run, error) {
 // readChanges reads what changed in the files, and its diff. A run whose agent never
 // began has neither.
 func readChanges(folder string) (*changes.Set, []byte, error) {
-	f, err := os.Open(filepath.Join(folder, changes.SetFile))
+	set, err := changes.Load(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &changes.Set{}, nil, nil
 	}
-	if err != nil {
-		return nil, nil, exitcode.With(exitcode.NoInput, err)
-	}
-	defer f.Close()
-	set, err := changes.Read(f)
 	if err != nil {
 		return nil, nil, exitcode.With(exitcode.Config, err)
 	}
@@ -107,10 +103,10 @@ func (r *Run) readAudit() error {
 	return audit.Each(f, func(rec audit.Record) { r.input.Audit = append(r.input.Audit, rec) })
 }
 
-// OfCommits reviews the commits of one branch of the run's: what they bring to the
+// ofCommits reviews the commits of one branch of the run's: what they bring to the
 // repository that it has not; bundled are all branches of its bundle. Files that the user had not committed, and the agent
 // committed as they are, are the user's own.
-func (r *Run) OfCommits(ctx context.Context, c gitdir.Commits, bundled []gitdir.Commits) (*review.Review, error) {
+func (r *Run) ofCommits(ctx context.Context, c gitdir.Commits, bundled []gitdir.Commits) (*review.Review, error) {
 	found, names, err := gitdir.Diff(ctx, r.Folder, c, bundled)
 	if err != nil {
 		return nil, err
@@ -235,32 +231,67 @@ func gitState(mode uint32, size int64, content []byte) *changes.State {
 	return &changes.State{What: changes.File, Mode: mode & 0o777, Size: size}
 }
 
+// Settled is what Settle did.
+type Settled struct {
+	Outcomes          []Outcome
+	Accepted, Refused int // hunks
+	Left              int // paths that are left as they are
+}
+
 // Settle makes the project hold the hunks that stay, of those that are decided, and
 // remembers the decisions about paths that it could settle. A hunk without a decision
 // is left as it is.
-func (r *Run) Settle(decided Taken) ([]Outcome, error) {
+func (r *Run) Settle(decided Taken) (*Settled, error) {
 	outcomes, err := r.settle(decided, false)
 	if err != nil {
 		return nil, err
 	}
+	s := r.note(decided, outcomes)
+	if err := r.Taken.Save(r.Folder); err != nil {
+		return nil, fmt.Errorf("the files are settled: %w", err)
+	}
+	return s, nil
+}
+
+// note remembers what is decided about paths that hold it now.
+func (r *Run) note(decided Taken, outcomes []Outcome) *Settled {
+	s := &Settled{Outcomes: outcomes}
 	failed := map[string]bool{}
 	for _, o := range outcomes {
 		if o.Err != nil {
+			s.Left++
 			failed[o.Path] = true
 		}
 	}
-	for i := range r.Review.Files {
-		f := &r.Review.Files[i]
-		for _, h := range f.Hunks {
-			if stay, known := decided[h.ID]; known && !failed[f.Path] {
-				r.Taken[h.ID] = stay
+	for f, h := range r.hunks() {
+		if stay, known := decided[h.ID]; known && !failed[f.Path] {
+			r.Taken[h.ID] = stay
+		}
+	}
+	for id, stays := range decided {
+		switch _, done := r.Taken[id]; {
+		case !done: // its path is left as it is
+		case stays:
+			s.Accepted++
+		default:
+			s.Refused++
+		}
+	}
+	return s
+}
+
+// hunks yields each hunk with its file.
+func (r *Run) hunks() iter.Seq2[*review.File, *review.Hunk] {
+	return func(yield func(*review.File, *review.Hunk) bool) {
+		for i := range r.Review.Files {
+			f := &r.Review.Files[i]
+			for j := range f.Hunks {
+				if !yield(f, &f.Hunks[j]) {
+					return
+				}
 			}
 		}
 	}
-	if err := r.Taken.Save(r.Folder); err != nil {
-		return outcomes, fmt.Errorf("the files are settled: %w", err)
-	}
-	return outcomes, nil
 }
 
 // Left is what Settle would do, and what it could not do, without paths that hold what
@@ -286,48 +317,9 @@ func (r *Run) settle(decided Taken, dry bool) ([]Outcome, error) {
 // everything. Hunks that are decided already stay so.
 func (r *Run) Auto(auto, dangerous []string) Taken {
 	decided := Taken{}
-	for i := range r.Review.Files {
-		f := &r.Review.Files[i]
-		if review.MatchAny(dangerous, f.Path) || !f.Dangerous() && review.MatchAny(auto, f.Path) {
-			for _, h := range f.Hunks {
-				if _, known := r.Taken[h.ID]; !known {
-					decided[h.ID] = true
-				}
-			}
-		}
-	}
-	return decided
-}
-
-// Undecided is how many hunks nobody has decided about.
-func (r *Run) Undecided() (n int) {
-	for i := range r.Review.Files {
-		for _, h := range r.Review.Files[i].Hunks {
-			if _, known := r.Taken[h.ID]; !known {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// Accepted are the paths of which at least one hunk was accepted.
-func (r *Run) Accepted() (paths []string) {
-	for i := range r.Review.Files {
-		f := &r.Review.Files[i]
-		if slices.ContainsFunc(f.Hunks, func(h review.Hunk) bool { return r.Taken[h.ID] }) {
-			paths = append(paths, f.Path)
-		}
-	}
-	return paths
-}
-
-// None refuses everything, also what was accepted before.
-func (r *Run) None() Taken {
-	decided := Taken{}
-	for i := range r.Review.Files {
-		for _, h := range r.Review.Files[i].Hunks {
-			decided[h.ID] = false
+	for f, h := range r.hunks() {
+		if _, known := r.Taken[h.ID]; !known && (review.MatchAny(dangerous, f.Path) || !f.Dangerous() && review.MatchAny(auto, f.Path)) {
+			decided[h.ID] = true
 		}
 	}
 	return decided
@@ -335,3 +327,49 @@ func (r *Run) None() Taken {
 
 // All accepts everything that nobody has decided about.
 func (r *Run) All() Taken { return r.Auto(nil, []string{"**"}) }
+
+// None refuses everything, whatever was decided before.
+func (r *Run) None() Taken {
+	decided := Taken{}
+	for _, h := range r.hunks() {
+		decided[h.ID] = false
+	}
+	return decided
+}
+
+// Undecided is how many hunks nobody has decided about.
+func (r *Run) Undecided() (n int) {
+	for _, h := range r.hunks() {
+		if _, known := r.Taken[h.ID]; !known {
+			n++
+		}
+	}
+	return n
+}
+
+// accepted are the paths of which at least one hunk was accepted.
+func (r *Run) accepted() (paths []string) {
+	for f, h := range r.hunks() {
+		if r.Taken[h.ID] && (len(paths) == 0 || paths[len(paths)-1] != f.Path) {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
+// runTrailer names the run in a commit's message.
+const runTrailer = "Sandbox-Run"
+
+// Commit makes a branch with a commit of what is accepted. It errs when nothing is.
+func (r *Run) Commit(ctx context.Context) (branch string, err error) {
+	paths := r.accepted()
+	if len(paths) == 0 {
+		return "", exitcode.With(exitcode.NoInput, errors.New("nothing is accepted, and there is nothing to commit"))
+	}
+	branch = "sbx/" + r.Work.Run + "-accepted"
+	message := fmt.Sprintf("Changes of a run that a person accepted\n\n%s: %s\n", runTrailer, r.Work.Run)
+	if _, err := gitdir.Commit(ctx, r.Project, branch, message, paths); err != nil {
+		return "", exitcode.With(exitcode.Failed, fmt.Errorf("committing what is accepted: %w", err))
+	}
+	return branch, nil
+}

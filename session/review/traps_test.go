@@ -254,10 +254,7 @@ func reviewOf(t testing.TB, set, do func(dir string) error, harmless int) *Revie
 		must(do(dir))
 	}
 	must(before.Compare(t.Context()).Save(keep))
-	f, err := os.Open(filepath.Join(keep, changes.SetFile))
-	must(err)
-	defer f.Close()
-	found, err := changes.Read(f)
+	found, err := changes.Load(keep)
 	must(err)
 	patch, err := os.ReadFile(filepath.Join(keep, changes.PatchFile))
 	must(err)

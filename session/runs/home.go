@@ -115,6 +115,26 @@ func (h Home) Unknown(what, word string) error {
 // nameForm is a name that a person gives a run: no path and no flag.
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
+// Folder is the folder of the run that name means, an id, a name or a folder; "" means the
+// newest run of a project. It errs for none, and with ErrNoSandbox.
+func (h Home) Folder(project, name string) (string, error) {
+	folder := h.Find(name)
+	var err error
+	switch {
+	case name == "":
+		folder, err = h.newestOf(false, project)
+	case !filekind.IsFolder(folder):
+		err = h.Unknown("run", name)
+	}
+	if err == nil {
+		err = CheckSandbox(folder)
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(folder)
+}
+
 // CheckName errs on what cannot be the name of a run.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) || idForm.MatchString(name) {
@@ -149,11 +169,11 @@ func (h Home) Newest() iter.Seq2[string, string] {
 	}
 }
 
-// NewestOf is the folder of the newest run, of those that left an audit log or
+// newestOf is the folder of the newest run, of those that left an audit log or
 // of all, and of those of a project or, for "", of all. A newer one that is passed
 // over because it has no log yet is noted. That there is none is an error, which
 // names the run that it could be meant for.
-func (h Home) NewestOf(withLog bool, project string) (string, error) {
+func (h Home) newestOf(withLog bool, project string) (string, error) {
 	other, without, bare := "", "", ""
 	for id, folder := range h.Newest() {
 		mine := project == "" || ProjectOf(folder) == project

@@ -50,7 +50,7 @@ func TestNewestRunOfAProject(t *testing.T) {
 		withLog       bool
 		project, want string
 	}{{false, "/a", third}, {true, "/a", first}, {true, "/b", second}, {false, "", third}, {true, "", second}} {
-		folder, err := h.NewestOf(c.withLog, c.project)
+		folder, err := h.newestOf(c.withLog, c.project)
 		if err != nil || filepath.Base(folder) != c.want {
 			t.Errorf("%+v: %s, %v", c, folder, err)
 		}
@@ -58,7 +58,7 @@ func TestNewestRunOfAProject(t *testing.T) {
 	if len(said) != 2 || !strings.Contains(said[0], "about "+first) || !strings.Contains(said[0], "newer run, "+third+", has no audit log yet") {
 		t.Errorf("said %q", said)
 	}
-	if _, err := h.NewestOf(true, "/c"); err == nil || !strings.Contains(err.Error(), "no run of /c") {
+	if _, err := h.newestOf(true, "/c"); err == nil || !strings.Contains(err.Error(), "no run of /c") {
 		t.Errorf("a project without a run: %v", err)
 	}
 	if p := h.Projects(); len(p) != 2 || !p["/a"] || !p["/b"] {

@@ -115,7 +115,7 @@ func (h Home) Log(ctx context.Context, arg string) (Log, error) {
 		return log, nil
 	}
 	if real, failed := filepath.EvalSymlinks(folder); failed == nil {
-		if run, failed := h.NewestOf(true, real); failed == nil {
+		if run, failed := h.newestOf(true, real); failed == nil {
 			return fileLog(filepath.Join(run, sandbox.AuditFile))
 		}
 	}
@@ -125,7 +125,7 @@ func (h Home) Log(ctx context.Context, arg string) (Log, error) {
 // NewestLog is what is meant where nothing is named: the newest run, or, where
 // the project has none, the project itself, for its dev container.
 func (h Home) NewestLog(ctx context.Context, withLog bool, project string) (string, error) {
-	run, err := h.NewestOf(withLog, project)
+	run, err := h.newestOf(withLog, project)
 	if err != nil && project != "" {
 		_, failed := devContainerLog(ctx, project)
 		if failed == nil {

@@ -2,13 +2,18 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
+	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/copytree"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // Work says where the files are that a run's agent worked on.
@@ -20,17 +25,31 @@ type Work struct {
 	Tree string
 	// Cloned says that Tree began with the project's last commit, and not with its files.
 	Cloned bool
+	// Commits are the agent's, in groups of those that share a bundle.
+	Commits [][]gitdir.Commits
 }
 
 // InPlace reports that the agent's changes are in the project already.
 func (w Work) InPlace() bool { return w.Tree == w.Project }
 
-// Work is where the files of the run in a folder are. It errs when the summary does
-// not name the project, or names a tree that is no folder of the run's. Programs of the
+// Work is what the run in a folder worked on. It errs when the run left no summary, or one
+// that names no project, or a tree that is no folder of the run's. Programs of the
 // project are not started from now on, see workspace.ExcludePrograms.
 func (h Home) Work(folder string) (Work, error) {
-	s := readSummary(folder)
-	w := Work{Run: filepath.Base(folder), Project: s.Folder, Tree: s.Folder, Cloned: s.Workspace == string(workspace.Clone)}
+	var s struct {
+		summary
+		Commits []gitdir.Commits
+	}
+	text, err := os.ReadFile(filepath.Join(folder, sandbox.SummaryFile))
+	if err != nil {
+		return Work{}, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run left no summary: %w", err),
+			"its commits are taken when it ends; runs are kept in %s", h.Dir()))
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return Work{}, exitcode.With(exitcode.NoInput, fmt.Errorf("reading the run's summary: %w", err))
+	}
+	w := Work{Run: filepath.Base(folder), Project: s.Folder, Tree: s.Folder, Cloned: s.Workspace == string(workspace.Clone),
+		Commits: gitdir.ByBundle(s.Commits)}
 	if s.Folder == "" {
 		return w, exitcode.With(exitcode.NoInput, fmt.Errorf("the run in %s does not say which project it was of", folder))
 	}

@@ -44,6 +44,24 @@ type Commits struct {
 	HeadIsBorn bool `json:"-"`
 }
 
+// ByBundle groups commits by the bundle that they are in.
+func ByBundle(commits []Commits) (groups [][]Commits) {
+	for _, c := range commits {
+		i := slices.IndexFunc(groups, func(g []Commits) bool { return g[0].Bundle == c.Bundle })
+		if i < 0 {
+			groups = append(groups, nil)
+			i = len(groups) - 1
+		}
+		groups[i] = append(groups[i], c)
+	}
+	return groups
+}
+
+// In is the folder whose repository the commits are of, in a project.
+func (c Commits) In(project string) string {
+	return filepath.Join(project, filepath.FromSlash(c.Repository))
+}
+
 // Taker takes the agent's commits out of volumes.
 type Taker struct {
 	Run    string // its id, for the names of the branches

@@ -61,7 +61,7 @@ func showDiff(a *cli.App, o diffOptions, args []string) error {
 		return err
 	}
 	if o.stat || o.nameOnly {
-		set, err := readChanges(folder)
+		set, err := changes.Load(folder)
 		if err != nil {
 			return exitcode.With(exitcode.Config, err)
 		}
@@ -93,31 +93,13 @@ func showDiff(a *cli.App, o diffOptions, args []string) error {
 // changedRun is the folder of the run that is meant. Where that is not the newest one of
 // the project, it says so.
 func changedRun(a *cli.App, args []string) (string, error) {
-	folder, later, err := changedRuns(a, args)
+	project, name, err := projects.Meant(a, args)
+	if err != nil {
+		return "", err
+	}
+	folder, later, err := decision.Changed(projects.Runs(a), project, name)
 	if err == nil && later != "" {
 		a.SayLine("note: %s; this is about an earlier run, %s", later, filepath.Base(folder))
 	}
 	return folder, err
-}
-
-// changedRuns is changedRun with the sentence about a later run.
-func changedRuns(a *cli.App, args []string) (folder, later string, err error) {
-	if len(args) == 1 {
-		folder, err = decision.Named(projects.Runs(a), args[0])
-		return folder, "", err
-	}
-	project, err := projects.OfRuns(a, false, nil)
-	if err != nil {
-		return "", "", err
-	}
-	return decision.Newest(projects.Runs(a), project)
-}
-
-func readChanges(folder string) (*changes.Set, error) {
-	f, err := os.Open(filepath.Join(folder, changes.SetFile))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return changes.Read(f)
 }

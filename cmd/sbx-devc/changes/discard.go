@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
-	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/decision"
-	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 func DiscardCommand(a *cli.App) *cobra.Command {
@@ -49,7 +45,11 @@ you did not say yes.`,
 }
 
 func discard(ctx context.Context, a *cli.App, yes bool, args []string) error {
-	folder, later, err := changedRuns(a, args)
+	project, name, err := projects.Meant(a, args)
+	if err != nil {
+		return err
+	}
+	folder, later, err := decision.Changed(projects.Runs(a), project, name)
 	if err != nil {
 		return err
 	}
@@ -67,70 +67,48 @@ func discard(ctx context.Context, a *cli.App, yes bool, args []string) error {
 		if err != nil {
 			return exitcode.With(exitcode.Internal, err)
 		}
-		if len(left) == 0 && !hasBranches(ctx, folder) {
+		if len(left) == 0 && !run.HasBranches(ctx) {
 			a.SayLine("nothing is left to take back of the run %s in %s", run.Work.Run, run.Project)
 			return nil
 		}
 	}
 	rows, columns := screen(a)
 	fmt.Fprint(cli.Shown(a.Stderr), run.Review.Screen(rows, columns))
+	if !yes {
+		if err := confirmDiscard(ctx, a, run); err != nil {
+			return err
+		}
+	}
+	dropped, errs := run.DropBranches(ctx)
+	for _, c := range dropped {
+		a.SayLine("removed the branch %s; its commits stay in %s", c.Branch, filepath.Join(folder, c.Bundle))
+	}
+	if err = errors.Join(errs...); err != nil {
+		err = exitcode.With(exitcode.Failed, err)
+	}
+	if run.InPlace() {
+		return errors.Join(settle(a, run, decided), err)
+	}
+	if err := run.RemoveTree(ctx); err != nil {
+		return exitcode.With(exitcode.Failed, err)
+	}
+	a.SayLine("removed %s", run.Tree)
+	return err
+}
+
+// confirmDiscard errs without a person's yes.
+func confirmDiscard(ctx context.Context, a *cli.App, run *decision.Run) error {
 	question := fmt.Sprintf("Make %s in %s what they were before the run?", visible.Count(len(run.Review.Files), "path"), run.Project)
 	if !run.InPlace() {
 		question = fmt.Sprintf("Remove the run's copy of the project, with %s?", visible.Count(len(run.Review.Files), "changed path"))
 	}
-	if !yes {
-		to := a.Questions()
-		if to == nil {
-			return exitcode.With(exitcode.Refused, diag.WithHint(errors.New("there is no terminal to ask on; nothing was discarded"),
-				"to discard all of it: sbx-devc discard --yes %s", filepath.Base(folder)))
-		}
-		if said, err := to.Confirm(ctx, question, false); err != nil || !said {
-			return errors.Join(cli.Unanswered(err), exitcode.With(exitcode.Refused, errors.New("nothing was discarded: there was no yes")))
-		}
+	to := a.Questions()
+	if to == nil {
+		return exitcode.With(exitcode.Refused, diag.WithHint(errors.New("there is no terminal to ask on; nothing was discarded"),
+			"to discard all of it: sbx-devc discard --yes %s", run.Work.Run))
 	}
-	dropErr := dropBranches(ctx, a, folder)
-	if !run.InPlace() {
-		if err := run.RemoveTree(ctx); err != nil {
-			return exitcode.With(exitcode.Failed, err)
-		}
-		a.SayLine("removed %s", run.Tree)
-		return dropErr
-	}
-	return errors.Join(settle(a, run, decided), dropErr)
-}
-
-// hasBranches reports whether a branch that was made of a run's commits is there.
-func hasBranches(ctx context.Context, folder string) bool {
-	f, err := os.Open(filepath.Join(folder, sandbox.SummaryFile))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	_, commits, err := sandbox.ReadCommits(f)
-	return err != nil || slices.ContainsFunc(commits, func(c gitdir.Commits) bool { return gitdir.IsApplied(ctx, c) })
-}
-
-// dropBranches removes the branches that were made of a run's commits.
-func dropBranches(ctx context.Context, a *cli.App, folder string) error {
-	f, err := os.Open(filepath.Join(folder, sandbox.SummaryFile))
-	if err != nil {
-		return nil // then it made none
-	}
-	defer f.Close()
-	_, commits, err := sandbox.ReadCommits(f)
-	if err != nil {
-		return exitcode.With(exitcode.NoInput, err)
-	}
-	var errs []error
-	for _, c := range commits {
-		dropped, err := gitdir.Drop(ctx, c)
-		if dropped {
-			a.SayLine("removed the branch %s; its commits stay in %s", c.Branch, filepath.Join(folder, c.Bundle))
-		}
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return exitcode.With(exitcode.Failed, err)
+	if said, err := to.Confirm(ctx, question, false); err != nil || !said {
+		return errors.Join(cli.Unanswered(err), exitcode.With(exitcode.Refused, errors.New("nothing was discarded: there was no yes")))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -19,7 +18,6 @@ import (
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session/decision"
 	"github.com/org/claude-sandbox/session/review"
-	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
 // reviewOptions are the flags of review.
@@ -101,8 +99,12 @@ func showReview(ctx context.Context, a *cli.App, o reviewOptions, args []string)
 		return run.Review.WriteText(a.Stdout, screenRows, screenColumns)
 	}
 	if to != nil {
-		if err := askReview(ctx, a, to, run, decided); err != nil {
-			return err
+		rows, columns := screen(a)
+		out := cli.Shown(a.Stderr)
+		fmt.Fprint(out, run.Review.Screen(rows, columns))
+		key := func(question string, options []ask.Option) (string, error) { return to.Key(ctx, question, options) }
+		if err := run.Ask(decided, decision.Screen{Out: out, Rows: rows, Key: key}); err != nil {
+			return cli.Unanswered(err)
 		}
 	}
 	if err := settle(a, run, decided); err != nil {
@@ -142,34 +144,21 @@ func settle(a *cli.App, run *decision.Run, decided decision.Taken) error {
 	if len(decided) == 0 {
 		return nil
 	}
-	outcomes, err := run.Settle(decided)
+	settled, err := run.Settle(decided)
 	if err != nil {
 		return exitcode.With(exitcode.Internal, err)
 	}
-	left := 0
-	for _, o := range outcomes {
+	for _, o := range settled.Outcomes {
 		switch {
 		case o.Err != nil:
-			left++
 			a.SayLine("! %s: %v", o.Path, o.Err)
 		case o.Done != "":
 			a.SayLine("%s: %s", o.Path, o.Done)
 		}
 	}
-	accepted, refused := 0, 0
-	for id, stays := range decided {
-		if _, done := run.Taken[id]; !done { // its path is left as it is
-			continue
-		}
-		if stays {
-			accepted++
-		} else {
-			refused++
-		}
-	}
-	a.SayLine("%s accepted, %d refused", visible.Count(accepted, "change"), refused)
-	if left > 0 {
-		return exitcode.With(exitcode.Failed, fmt.Errorf("left alone: %s, as said above", visible.Count(left, "path")))
+	a.SayLine("%s accepted, %d refused", visible.Count(settled.Accepted, "change"), settled.Refused)
+	if settled.Left > 0 {
+		return exitcode.With(exitcode.Failed, fmt.Errorf("left alone: %s, as said above", visible.Count(settled.Left, "path")))
 	}
 	return nil
 }
@@ -190,140 +179,23 @@ func screen(a *cli.App) (rows, columns int) {
 	return screenRows, screenColumns
 }
 
-// Answers about a hunk, as git add -p has them.
-var hunkKeys = []ask.Option{
-	{Value: "y", Label: "accept this change"}, {Value: "n", Label: "refuse it"},
-	{Value: "a", Label: "accept this and the other changes of the file"}, {Value: "d", Label: "refuse this and the other changes of the file"},
-	{Value: "q", Label: "decide nothing more; what is decided counts"},
-}
-
-// askReview asks about each dangerous hunk and once about all others, and notes the
-// answers in decided.
-func askReview(ctx context.Context, a *cli.App, to *ask.Terminal, run *decision.Run, decided decision.Taken) error {
-	out := cli.Shown(a.Stderr)
-	rows, columns := screen(a)
-	fmt.Fprint(out, run.Review.Screen(rows, columns))
-	open := func(h *review.Hunk) bool {
-		_, before := run.Taken[h.ID]
-		_, now := decided[h.ID]
-		return !before && !now
-	}
-	asked, all := 0, 0
-	for i := range run.Review.Files[:run.Review.Dangerous] {
-		for j := range run.Review.Files[i].Hunks {
-			if open(&run.Review.Files[i].Hunks[j]) {
-				all++
-			}
-		}
-	}
-	ofFile := func(f *review.File, key string) (string, error) {
-		head := false
-		for i := range f.Hunks {
-			h := &f.Hunks[i]
-			if !open(h) {
-				continue
-			}
-			asked++
-			if key == "" || key == "y" || key == "n" {
-				text := h.Shown()
-				if !head {
-					text = "\n" + f.Heading() + text
-				}
-				head = true
-				if strings.Count(text, "\n") >= rows { // its beginning has left the screen
-					text += f.Reasons(h)
-				}
-				fmt.Fprint(out, text)
-				var err error
-				question := fmt.Sprintf("(%d of %d) accept this change to %s?", asked, max(all, asked), visible.Line(f.Path))
-				if key, err = to.Key(ctx, question, hunkKeys); err != nil || key == "q" {
-					return key, cli.Unanswered(err)
-				}
-			}
-			decided[h.ID] = key == "y" || key == "a"
-		}
-		return "", nil
-	}
-	for i := range run.Review.Files[:run.Review.Dangerous] {
-		if key, err := ofFile(&run.Review.Files[i], ""); err != nil || key == "q" {
-			return err
-		}
-	}
-	var others []*review.File
-	for i := range run.Review.Files[run.Review.Dangerous:] {
-		f := &run.Review.Files[run.Review.Dangerous+i]
-		for j := range f.Hunks {
-			if open(&f.Hunks[j]) {
-				others = append(others, f)
-				break
-			}
-		}
-	}
-	if len(others) == 0 {
-		return nil
-	}
-	question := fmt.Sprintf("\naccept the other %s, in which nothing dangerous was found?", visible.Count(len(others), "file"))
-	key, err := to.Key(ctx, question, []ask.Option{
-		{Value: "y", Label: "accept all of them"}, {Value: "n", Label: "refuse all of them"}, {Value: "s", Label: "ask about each"},
-		{Value: "q", Label: "decide nothing more; what is decided counts"},
-	})
-	if err != nil || key == "q" {
-		return cli.Unanswered(err)
-	}
-	asked, all = 0, 0
-	for _, f := range others {
-		for i := range f.Hunks {
-			if open(&f.Hunks[i]) {
-				all++
-			}
-		}
-	}
-	for _, f := range others {
-		answer := map[string]string{"y": "a", "n": "d"}[key]
-		if key, err := ofFile(f, answer); err != nil || key == "q" {
-			return err
-		}
-	}
-	return nil
-}
-
 // commitAccepted makes a branch with a commit of the accepted changes.
 func commitAccepted(ctx context.Context, a *cli.App, run *decision.Run) error {
-	paths := run.Accepted()
-	if len(paths) == 0 {
-		return exitcode.With(exitcode.NoInput, errors.New("nothing is accepted, and there is nothing to commit"))
-	}
-	branch := "sbx/" + run.Work.Run + "-accepted"
-	message := fmt.Sprintf("Changes of a run that a person accepted\n\n%s: %s\n", runTrailer, run.Work.Run)
-	if _, err := gitdir.Commit(ctx, run.Project, branch, message, paths); err != nil {
-		return exitcode.With(exitcode.Failed, fmt.Errorf("committing what is accepted: %w", err))
+	branch, err := run.Commit(ctx)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintln(a.Stdout, branch)
 	a.SayLine("to take it into your branch, the files of which are there already: %s reset %s", gitIn(run.Project), shellword.Quote(branch))
 	return nil
 }
 
-// runTrailer names the run in a commit's message.
-const runTrailer = "Sandbox-Run"
-
-// gate shows what is dangerous about reviews before what they are about counts. On a
+// confirm shows what is dangerous about reviews before what they are about counts. On a
 // terminal it asks once; elsewhere it refuses what acts when nobody runs the project,
 // unless a glob accepts it.
-func gate(ctx context.Context, a *cli.App, reviews []*review.Review, accept []string, what string) error {
-	var open, unasked []string
-	for _, r := range reviews {
-		for i := range r.Files[:r.Dangerous] {
-			f := &r.Files[i]
-			if review.MatchAny(accept, f.Path) {
-				continue
-			}
-			open = append(open, f.Path)
-			if f.Unasked() {
-				unasked = append(unasked, f.Path)
-			}
-		}
-	}
-	if len(open) == 0 {
+func confirm(ctx context.Context, a *cli.App, reviews []*review.Review, accept []string, what string) error {
+	danger := decision.DangerOf(reviews, accept)
+	if len(danger.Open) == 0 {
 		return nil
 	}
 	rows, columns := screen(a)
@@ -332,36 +204,13 @@ func gate(ctx context.Context, a *cli.App, reviews []*review.Review, accept []st
 			fmt.Fprint(a.Stderr, r.Screen(rows, columns))
 		}
 	}
-	if to := a.Questions(); to != nil {
-		yes, err := to.Confirm(ctx, what+"?", false)
-		if err != nil {
-			return cli.Unanswered(err)
-		}
-		if !yes {
-			return exitcode.With(exitcode.Refused, errors.New("nothing was done: there was no yes"))
-		}
-		return nil
+	to := a.Questions()
+	if to == nil {
+		return danger.Refusal()
 	}
-	if len(unasked) == 0 {
-		return nil
+	yes, err := to.Confirm(ctx, what+"?", false)
+	if err == nil && !yes {
+		return exitcode.With(exitcode.Refused, errors.New("nothing was done: there was no yes"))
 	}
-	return exitcode.With(exitcode.Refused, diag.WithHint(fmt.Errorf("%s would act without being run, or give a secret away, such as %s;"+
-		" nothing was done",
-		visible.Count(len(unasked), "changed file"), visible.Line(unasked[0])),
-		"look at it first (sbx-devc review), and name what you accept: %s", strings.Join(acceptFlags(unasked), " ")))
-}
-
-// globName makes a glob that names nothing but one path.
-var globName = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
-
-// acceptFlags are flags that accept paths, at most some of them.
-func acceptFlags(paths []string) (flags []string) {
-	const most = 3
-	for _, p := range paths[:min(len(paths), most)] {
-		flags = append(flags, "--accept-dangerous "+shellword.Quote(visible.Line(globName.Replace(p))))
-	}
-	if len(paths) > most {
-		flags = append(flags, "…")
-	}
-	return flags
+	return cli.Unanswered(err)
 }

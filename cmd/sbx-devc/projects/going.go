@@ -6,6 +6,19 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 )
 
+// Meant is the run that at most one argument names, or else the project around the current
+// folder, of which a run is meant.
+func Meant(a *cli.App, args []string) (project, name string, err error) {
+	if len(args) == 1 {
+		if args[0] == "" { // such as a variable of a script that is not set
+			err = Runs(a).Unknown("run", args[0])
+		}
+		return "", args[0], err
+	}
+	project, err = OfRuns(a, false, nil)
+	return project, "", err
+}
+
 // Going is the run that goes on and is meant: named by at most one argument, or of the
 // project around the current folder.
 func Going(a *cli.App, args []string) (runs.Run, error) {

@@ -1,0 +1,87 @@
+package changes
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/internal/shellword"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/decision"
+	"github.com/org/claude-sandbox/workspace/gitdir"
+)
+
+// sayApplied says which branches were made of commits that share a bundle, and how to go on.
+func sayApplied(ctx context.Context, a *cli.App, run *decision.Run, made []gitdir.Commits) {
+	for _, c := range made {
+		fmt.Fprintln(a.Stdout, c.Branch)
+		from := "no branch"
+		if c.From != "" {
+			from = strconv.Quote(c.From)
+		}
+		a.SayLine("%s in %s: commits: %d, made on %s", c.Branch, c.In(run.Project), c.Count, from)
+	}
+	if n := run.Taken.Refused(); n > 0 {
+		a.SayLine("warning: you refused %d change(s) of this run, and its commits are as the agent made them, with these: "+
+			"'sbx-devc review --commit %s' makes a branch of what you accepted", n, run.Work.Run)
+		return
+	}
+	sayNext(ctx, a, made[0].In(run.Project), made[0])
+}
+
+// OfferCommits prints the commands that show the commits of a run at its end and take
+// them into the branch that is checked out. They work as printed, in any order.
+func OfferCommits(a *cli.App, r *sandbox.Result) {
+	for _, some := range gitdir.ByBundle(r.Commits) {
+		c := some[0]
+		apply := "sbx-devc apply " + r.ID + " && "
+		git, branch := gitIn(c.In(r.Folder)), shellword.Quote(c.Branch)
+		a.SayLine("to look at them: %s%s log -p %s", apply, git, newCommits(branch, c.HeadIsBorn))
+		if c.KeepsHead {
+			// A commit that you make before you paste the line is not in the branch, and
+			// the reset would take it out of yours.
+			unless := ""
+			if c.HeadIsBorn {
+				unless = git + " merge-base --is-ancestor HEAD " + branch + " && "
+			}
+			a.SayLine("to take them into your branch: %s%s%s reset %s", apply, unless, git, branch)
+		} else {
+			a.SayLine("to take them into your branch, which has commits that they lack, commit the files first, then: %s%s merge %s",
+				apply, git, branch)
+		}
+	}
+}
+
+// newCommits are those of a branch that HEAD has not, if there is one.
+func newCommits(branch string, headIsBorn bool) string {
+	if headIsBorn {
+		return "HEAD.." + branch
+	}
+	return branch
+}
+
+// sayNext prints the commands that show the commits of c and take them into the
+// branch that is checked out in dir. They work in the current folder as printed,
+// and lose no commit that was made in dir while the agent worked.
+func sayNext(ctx context.Context, a *cli.App, dir string, c gitdir.Commits) {
+	git, branch := gitIn(dir), shellword.Quote(c.Branch)
+	keeps, born := gitdir.KeepsHead(ctx, c)
+	a.SayLine("to look at them: %s log -p %s", git, newCommits(branch, born))
+	if !keeps {
+		a.SayLine("your branch has commits that %s lacks, and the agent's files are in the folder already: commit those first, then: "+
+			"%s merge %s", c.Branch, git, branch)
+		return
+	}
+	a.SayLine("the files are in the folder already; to take the commits into your branch, too: %s reset %s", git, branch)
+}
+
+// gitIn is git's command for the repository in dir, as one types it in the current folder.
+func gitIn(dir string) string {
+	if here, err := os.Getwd(); err == nil && projects.Real(here) == projects.Real(dir) {
+		return "git"
+	}
+	return "git -C " + shellword.Quote(dir)
+}
