@@ -35,6 +35,9 @@ type Server struct {
 	// First is typed as a pasted text, and then sent, when the program says that it takes
 	// those: a person's first words. Control characters in it are left out.
 	First string
+	// Find is where the program finds a file of the person's machine, for a pasted text that
+	// is a path; false = nowhere. It may look at files. nil = such a text stays as it is.
+	Find func(path string) (there string, found bool)
 	// Farewell is what a person reads who leaves.
 	Farewell string
 	// OnDetach is called when the person leaves the program to the supervisor; nil = nothing.
@@ -135,11 +138,15 @@ func (s *Server) write(p *peer) {
 // read takes what a Client says until it is lost or leaves.
 func (s *Server) read(p *peer) {
 	buf := make([]byte, maxFrame)
+	pastes := pastedPaths{find: s.Find}
 	for {
 		k, content, err := readFrame(p.conn, buf)
 		if err != nil {
 			s.lose(p)
 			return
+		}
+		if k == input {
+			content = pastes.take(content)
 		}
 		s.mu.Lock()
 		detached := s.hear(p, k, content)

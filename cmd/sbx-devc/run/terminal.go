@@ -90,6 +90,7 @@ func onTerminal(a *cli.App, o *Options) bool {
 func joinTerminal(a *cli.App, o terminalFlags, plan *runplan.Plan, host *sandbox.Host) (leave func(err error) error, err error) {
 	s := terminal.NewServer()
 	s.Suspends = !o.shell
+	s.Find = plan.InSandbox
 	s.Farewell = "sbx-devc: the run " + plan.ID + " goes on"
 	join := "sbx-devc attach " + plan.ID
 	if !o.on {
