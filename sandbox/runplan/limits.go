@@ -30,15 +30,22 @@ func (o Options) openLimits() openLimits {
 	return openLimits{memory: chosen.Memory == 0, cpus: chosen.CPUs == 0, pids: chosen.PIDs == 0}
 }
 
-// fitLimits lowers limits that nobody chose: the memory to half of the engine's, the
-// processors to those that it has. Engines refuse a limit above that. One that the engine
-// would not obey is left out, and said; if somebody chose it, that is an error.
+// fitLimits lowers limits to what the engine's machine has, and says so of those that
+// somebody chose; a memory that nobody chose is half of it at most. Engines refuse more
+// processors, and take more memory without a word. A limit that the engine would not obey
+// is left out, and said; if somebody chose it, that is an error.
 func (p *Plan) fitLimits(d engine.Description) error {
-	if p.open.memory && d.Memory > 0 {
-		p.Agent.MemoryBytes = min(p.Agent.MemoryBytes, d.Memory/2)
+	memory := d.Memory
+	if p.open.memory {
+		memory /= 2
 	}
-	if p.open.cpus && d.CPUs > 0 {
-		p.Agent.CPUs = min(p.Agent.CPUs, float64(d.CPUs))
+	if d.Memory > 0 && p.Agent.MemoryBytes > memory {
+		p.Agent.MemoryBytes = memory
+		p.warnLowered(p.open.memory, "memory", fmt.Sprintf("%d MiB", memory>>20))
+	}
+	if d.CPUs > 0 && p.Agent.CPUs > float64(d.CPUs) {
+		p.Agent.CPUs = float64(d.CPUs)
+		p.warnLowered(p.open.cpus, "cpus", strconv.Itoa(d.CPUs))
 	}
 	none := func(limits *engine.Limits, name string) bool {
 		before := *limits
@@ -69,6 +76,14 @@ func (p *Plan) fitLimits(d engine.Description) error {
 			strings.Join(missing, ", ")))
 	}
 	return nil
+}
+
+// warnLowered says of a limit that somebody chose that the run has a lower one.
+func (p *Plan) warnLowered(open bool, name, has string) {
+	if !open {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the engine's machine has %s, which is the run's limit: limits.%s (--%[2]s) asks for more",
+			has, name))
+	}
 }
 
 // diskFlag is how the agent's first process is told of the limit of disk.

@@ -61,3 +61,34 @@ func TestClaudeIsNeverTakenFromWhereTheAgentWrites(t *testing.T) {
 		t.Errorf("%q", p.Agent.Entrypoint)
 	}
 }
+
+// A limit above what the engine's machine has is lowered, and said where somebody chose it;
+// one that no container works with ends the run before anything starts.
+func TestLimitsThatTheEnginesMachineDoesNotHave(t *testing.T) {
+	d := engine.Description{Memory: 8 << 30, CPUs: 2}
+	for _, c := range []struct {
+		chosen, want settings.Limits
+		said         string
+	}{
+		{settings.Limits{}, settings.Limits{Memory: 4 << 30, CPUs: 2}, ""},
+		{settings.Limits{Memory: 8 << 30, CPUs: 1.5}, settings.Limits{Memory: 8 << 30, CPUs: 1.5}, ""},
+		{settings.Limits{Memory: 900 << 30, CPUs: 2}, settings.Limits{Memory: 8 << 30, CPUs: 2}, "has 8192 MiB, which is the run's limit: limits.memory"},
+		{settings.Limits{CPUs: 99}, settings.Limits{Memory: 4 << 30, CPUs: 2}, "has 2, which is the run's limit: limits.cpus (--cpus)"},
+	} {
+		p := plan(t, Options{User: settings.Settings{Limits: c.chosen}}, workspacetest.Folder(t))
+		before := len(p.Warnings)
+		if err := p.fitLimits(d); err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(p.Warnings[before:], "\n")
+		if p.Agent.MemoryBytes != c.want.Memory || p.Agent.CPUs != c.want.CPUs || (said == "") != (c.said == "") || !strings.Contains(said, c.said) {
+			t.Errorf("%+v: %+v, said %q", c.chosen, p.Agent.Limits, said)
+		}
+	}
+	for _, l := range []settings.Limits{{CPUs: 0.0001}, {PIDs: 9999999999}, {Disk: 1 << 10}, {PIDs: 1}, {Memory: 1 << 10}} {
+		_, err := New(Options{ID: "test", User: settings.Settings{Limits: l}}, Facts{Workspace: workspacetest.Folder(t)})
+		if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {
+			t.Errorf("%+v: %v", l, err)
+		}
+	}
+}

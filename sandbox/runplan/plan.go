@@ -209,14 +209,27 @@ func supported(s settings.Settings) error {
 	case l.PIDs > 0 && l.PIDs < leastPIDs:
 		return diag.WithHint(fmt.Errorf("%w: no agent works with %d processes and threads (limits.pids, --pids)", ErrConfig, l.PIDs),
 			"give %d or more", leastPIDs)
+	case l.PIDs > mostPIDs:
+		return diag.WithHint(fmt.Errorf("%w: no machine has %d processes and threads (limits.pids, --pids)", ErrConfig, l.PIDs),
+			"give %d or less", mostPIDs)
+	case l.CPUs > 0 && l.CPUs < leastCPUs:
+		return diag.WithHint(fmt.Errorf("%w: no agent works with %g of a processor (limits.cpus, --cpus)", ErrConfig, l.CPUs),
+			"give %g or more", leastCPUs)
+	case l.Disk > 0 && l.Disk < leastDisk:
+		return diag.WithHint(fmt.Errorf("%w: no agent works in %d bytes of disk (limits.disk, --disk)", ErrConfig, l.Disk), "give 16m or more")
 	}
 	return nil
 }
+
+// mostPIDs is the kernel's own limit (PID_MAX_LIMIT on 64 bits).
+const mostPIDs = 1 << 22
 
 // The least that a container's first process, which is ours, works with.
 const (
 	leastMemory = 64 << 20
 	leastPIDs   = 32
+	leastCPUs   = 0.01 // of the engines, too
+	leastDisk   = 16 << 20
 )
 
 // modeWarnings returns what must be said about a mode that opens the internet, and one
