@@ -271,6 +271,9 @@ func TestAPromptDetached(t *testing.T) {
 	s.press("clear; sbx logs -f", "Enter")
 	s.expect("this answer was scripted")
 	waitFor(t, func() bool { return len(r.containers(t, "-a")) == 0 })
+	waitFor(t, func() bool { // the supervisor writes the report after that
+		return exec.Command("pgrep", "-f", r.Path+" run -d --name make .*--supervise-for").Run() != nil
+	})
 	if _, err := os.Stat(filepath.Join(r.Dir, "done")); err != nil {
 		t.Error(err)
 	}

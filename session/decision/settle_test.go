@@ -45,7 +45,7 @@ printf 'file\n' >becomes-link; ln -s old-target link; printf 'no newline' >end.t
 // agentDoes is what the run does.
 const agentDoes = `
 rm docs/removed.txt; printf 'binary\0new' >logo.bin; echo full >empty.txt; chmod 755 mode.sh
-rm becomes-link; ln -s /etc/passwd becomes-link; ln -sfn new-target link; printf 'changed, no newline' >end.txt
+rm becomes-link; ln -s /nonexistent/of-the-machine becomes-link; ln -sfn new-target link; printf 'changed, no newline' >end.txt
 mkdir -p new/deep; echo new >new/deep/file; ln -s x new/link; rm becomes-folder; mkdir becomes-folder; echo i >becomes-folder/inner
 `
 
@@ -371,7 +371,7 @@ func TestAlreadySettledIsDone(t *testing.T) {
 	}
 
 	r = try(t, false)
-	shell(t, r.work.Project, "rm -r src docs new becomes-folder; cp -a "+before+"/. .")
+	shell(t, r.work.Project, "find . -mindepth 1 -delete; cp -a "+before+"/. .")
 	decide(&r, everything(r, false))
 }
 
