@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
@@ -15,7 +16,7 @@ import (
 // credentials that it finds, and ends as the file "exit" says.
 func toolStandIn(t *testing.T, name string) (dir string) {
 	t.Helper()
-	dir = t.TempDir()
+	dir = acceptedFolder(t)
 	script := `#!/bin/sh
 printf '%s\n' "$@" >` + dir + `/args
 cat "$DOCKER_CONFIG/config.json" >` + dir + `/login 2>/dev/null
@@ -31,6 +32,28 @@ exit $(cat ` + dir + `/exit 2>/dev/null || echo 0)
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return dir
+}
+
+// acceptedFolder is a new folder whose programs are started. One may get the number of a
+// removed project of an earlier test in this process, whose programs are refused.
+func acceptedFolder(t *testing.T) string {
+	t.Helper()
+	for range 100 { // those that are refused stay meanwhile, with their numbers
+		dir, err := os.MkdirTemp("", "sbx-tools-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		program := filepath.Join(dir, "program")
+		if err := os.WriteFile(program, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := hostprogram.Find(program); err == nil {
+			return dir
+		}
+	}
+	t.Fatal("all new folders are refused")
+	return ""
 }
 
 func noted(t *testing.T, dir, name string) string {

@@ -20,7 +20,6 @@ import (
 var (
 	mu      sync.Mutex
 	closed  []fs.FileInfo // folders, and files, that agents write
-	held    []*os.File    // the same: no other one gets the number of one that is removed
 	own     string        // PATH as the user has it
 	cleaned string        // PATH as Exclude has set it
 )
@@ -34,11 +33,6 @@ func Exclude(folders ...string) {
 		info, err := os.Stat(folder)
 		if err == nil && !slices.ContainsFunc(closed, func(c fs.FileInfo) bool { return os.SameFile(c, info) }) {
 			closed = append(closed, info)
-			if (info.IsDir() || info.Mode().IsRegular()) && runtime.GOOS != "windows" { // where an open folder cannot be removed
-				if f, err := os.Open(folder); err == nil {
-					held = append(held, f)
-				}
-			}
 		}
 	}
 	path, set := os.LookupEnv("PATH")

@@ -116,23 +116,6 @@ func TestAttackAProgramIsALinkIntoTheProject(t *testing.T) {
 	}
 }
 
-// A project goes, and a new folder gets the number of its own: its programs are no agent's.
-func TestANumberOfARemovedProjectIsNotUsedAgain(t *testing.T) {
-	for range 20 {
-		gone := t.TempDir()
-		Exclude(gone)
-		if err := os.Remove(gone); err != nil {
-			t.Fatal(err)
-		}
-		dir := t.TempDir()
-		program(t, dir+"/tool")
-		t.Setenv("PATH", dir)
-		if found, err := Find("tool"); err != nil {
-			t.Fatalf("%q, %v", found, err)
-		}
-	}
-}
-
 func TestARefusedProgramIsNamed(t *testing.T) {
 	dir := tree(t)
 	path := dir + "/project/.venv/bin:" + dir + "/outside/bin"
