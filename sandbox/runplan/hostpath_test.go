@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -24,9 +25,7 @@ func TestAFileOfTheMachineIsFoundInTheSandbox(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(at("app"), at("link")); err != nil {
-		t.Skip(err)
-	}
+	testenv.Symlink(t, at("app"), at("link"))
 	plan := func(mode workspace.Mode, source string) *Plan {
 		return &Plan{Place: Place{Mode: mode, Folder: at("app")}, Project: &workspace.Mounts{List: []workspace.Mount{
 			{Source: source, Target: WorkspaceTarget}, {Source: at("pictures"), Target: "/mnt/pictures", ReadOnly: true},
