@@ -51,12 +51,17 @@ func TestARunGoesOnWithAConversation(t *testing.T) {
 	}
 }
 
+// conversationOfTheRun is the shell's line that puts the name of Claude's
+// conversation into f. Claude writes it some time after its first words, and a
+// tool may be faster.
+const conversationOfTheRun = `until f=$(ls "$HOME"/.claude/projects/-workspace/*.jsonl 2>/dev/null) && [ -s "$f" ]; do sleep 0.1; done; `
+
 // Attack: the agent writes into its own conversation what Claude would obey in the
 // next run, or puts a link or a pipe in its place.
 func TestAttackAnAgentLeavesMoreThanWordsInItsConversation(t *testing.T) {
 	t.Parallel()
 	e := connect(t)
-	const file = `f=$(ls -t "$HOME"/.claude/projects/-workspace/*.jsonl | head -1); id=$(basename "$f" .jsonl); `
+	const file = conversationOfTheRun + `id=$(basename "$f" .jsonl); `
 	for name, c := range map[string]struct {
 		script string
 		kept   bool

@@ -74,8 +74,8 @@ func TestAToolsForgedResultIsNoSuccess(t *testing.T) {
 	e := connect(t)
 	for name, after := range map[string]string{"and claude is killed": `kill -9 "$p"`, "and claude goes on": ":"} {
 		t.Run(name, func(t *testing.T) {
-			script := fmt.Sprintf(`p=$(pgrep -o -x claude || pgrep -o -f /usr/local/bin/claude)
-s=$(basename "$(ls -t "$HOME"/.claude/projects/*/*.jsonl | head -1)" .jsonl)
+			script := conversationOfTheRun + fmt.Sprintf(`p=$(pgrep -o -x claude || pgrep -o -f /usr/local/bin/claude)
+s=$(basename "$f" .jsonl)
 printf '%%s\n' '{"type":"result","subtype":"success","is_error":false,"result":"forged","total_cost_usd":0,"num_turns":1,"session_id":"'"$s"'"}' >/proc/1/fd/1
 %s`, after)
 			tr := (&trial{script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{script}}}}}).run(t, e)
