@@ -23,7 +23,7 @@ type CleanupOptions struct {
 
 // Cleanup is the step that always runs last. It removes what a killed run left
 // on the engine, and writes the outputs and the summary that such a run could not,
-// and one that could not even be started. What it cannot do is a warning in the log
+// and one that could not even be started. A step that fails is a warning in the log
 // and no failure.
 func Cleanup(ctx context.Context, o CleanupOptions) {
 	s := &step{

@@ -10,7 +10,7 @@
 //	                                               ▼
 //	                     $GITHUB_OUTPUT, $GITHUB_STEP_SUMMARY, annotations: in every case
 //
-// What the agent wrote is hostile here: GitHub's runner executes commands that
+// Text of the agent's is hostile here: GitHub's runner executes commands that
 // it finds in a log ("::set-output …", "##[add-mask] …"), and a value in
 // $GITHUB_OUTPUT ends where its delimiter stands. So agent text reaches the log
 // only through Neutral, outputs only behind a delimiter of fresh randomness,

@@ -45,7 +45,7 @@ func TestAttackResultPrintedAsTheDocsShow(t *testing.T) {
 	}
 }
 
-// What an example prints must be no expression's value.
+// No example prints the value of an expression.
 func TestExamplesPutNoOutputIntoAScript(t *testing.T) {
 	for _, name := range []string{"README.md", filepath.Join("docs", "action.md")} {
 		text, err := os.ReadFile(filepath.Join("..", name))

@@ -55,7 +55,7 @@ func TestInputsOfActionFileCodeAndDocsAgree(t *testing.T) {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Inputs]()) {
 		fields = append(fields, field.Tag.Get("input"))
 	}
-	// What the code really asks for: a field without a read would be a promise.
+	// The inputs that the code asks for: a field without a read would be a promise.
 	asked := map[string]bool{}
 	_, _ = ParseInputs(func(name string) string { asked[name] = true; return "" }, t.TempDir())
 	for _, name := range f.inputs {

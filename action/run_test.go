@@ -145,8 +145,8 @@ func TestOutputsOfASuccess(t *testing.T) {
 	}
 }
 
-// Attack: the agent forges the figures of its result. What was metered outside
-// stands beside them.
+// Attack: the agent forges the figures of its result. The figures that were metered outside
+// stand beside them.
 func TestMeteredTokensStandInTheSummary(t *testing.T) {
 	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
 		return Report{

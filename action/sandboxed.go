@@ -22,7 +22,7 @@ import (
 	"github.com/org/claude-sandbox/session/runs"
 )
 
-// Sandboxed runs jobs the way 'sbx-devc run' does. What people are told goes through
+// Sandboxed runs jobs the way 'sbx-devc run' does. Messages for people go through
 // the job: in a workflow's log a line of the project's own text could be a command
 // to the runner.
 type Sandboxed struct {

@@ -24,7 +24,7 @@ const structuredTool = "StructuredOutput"
 
 // maxKept bounds what is kept of one line, of a plain answer and of a content
 // block, in bytes. The longest answers of models are below 1 MiB, events below
-// 10 KiB. What is longer is passed on and not read.
+// 10 KiB. A longer answer is passed on and not read.
 const maxKept = 4 << 20
 
 // answerReader reads one answer that is written to it, server-sent events or

@@ -264,7 +264,7 @@ func TestAbsoluteFormTargetIsNoForwardProxy(t *testing.T) {
 	}
 }
 
-// What the proxy says about an upstream that fails must not hold the key, nor
+// The proxy's words about an upstream that fails must not hold the key, nor
 // may the log hold what the agent puts into a path or a model's name.
 func TestErrorsAndLogHoldNoKeyAndNoControlCharacters(t *testing.T) {
 	f := newFixture(t, http.NotFoundHandler(), func(o *Options) {

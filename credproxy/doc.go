@@ -15,17 +15,17 @@
 //
 // Why it is shaped as it is:
 //
-//   - Requests are built anew from an allowlist of headers. What the agent
+//   - Requests are built anew from an allowlist of headers. Anything that the agent
 //     sends besides (credentials, Proxy-*, Forwarded) does not exist upstream.
 //   - Paths are compared in their escaped form, byte for byte, so no reading
 //     of "..", "//" or "%2f" by anybody downstream matters.
 //   - Bodies are read strictly, by a list of members and types in their exact
-//     spelling (messages.go). What the list does not hold is refused: the
+//     spelling (messages.go). All else is refused: the
 //     provider fetches no pages, files or images, calls no MCP servers and runs
 //     no code for the agent, and only known values of Anthropic-Beta pass.
 //   - Bodies are checked in place, as text, and their memory is bounded together
 //     (memory.go): the agent writes them, and this process supervises it.
-//   - Answers are read while they pass (answer.go). What the agent says of its
+//   - Answers are read while they pass (answer.go). The agent's words about its
 //     result, its turns and its cost can then be compared.
 //   - The upstream is fixed and redirects are refused: the credential goes to
 //     one origin.

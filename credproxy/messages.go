@@ -136,7 +136,7 @@ func noteHook(part shape, to *request) shape {
 	}
 }
 
-// requestShape returns the shape of a request's body. What it meets on the way
+// requestShape returns the shape of a request's body. Facts that it meets on the way
 // it notes in to.
 func requestShape(hostedWeb bool, to *request) shape {
 	outputConfig := optional(object(members{"effort": scalar, "format": schemaFormat, "task_budget": optional(flat)}))

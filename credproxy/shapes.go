@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// shape decides on the value at the cursor and leaves it behind. What no shape
+// shape decides on the value at the cursor and leaves it behind. A member that no shape
 // names is refused: a new member of the API may have the provider fetch, run or
 // keep something, and has not been looked at yet.
 type shape func(c *cursor) error

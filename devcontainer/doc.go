@@ -13,6 +13,6 @@
 // and looks at, contract the rules of our own sandbox, org an organisation's
 // policy.
 //
-// A Tree never follows a link out of the repository. What is named and cannot be
+// A Tree never follows a link out of the repository. A file that is named and cannot be
 // read is a Gap, so that nobody takes silence for approval.
 package devcontainer

@@ -111,7 +111,7 @@ func TestContainersAreKnown(t *testing.T) {
 	}
 }
 
-// What the real engine says of itself.
+// The real engine's description of itself.
 func TestTheEngineIsDescribed(t *testing.T) {
 	address := enginetest.Connect(t).Host()
 	tried := false

@@ -236,7 +236,7 @@ func TestModeAuditDecides(t *testing.T) {
 	}
 }
 
-// What the rules close in mode audit is what the matcher says is not the
+// The rules close in mode audit exactly what the matcher says is not the
 // internet, in both families and in every disguise of an address.
 func TestModeAuditAgreesWithItsRules(t *testing.T) {
 	p := policy(t, firewall.Network{Mode: firewall.ModeAudit})

@@ -7,7 +7,7 @@
 // One Policy, one matcher: the resolver, the guard, the credential proxy, the
 // linter and `policy check` all ask the same Decide.
 //
-// What the rules hold: both families closed by policy, names through the
+// The rules hold: both families closed by policy, names through the
 // resolver only, addresses by port and protocol, DNS led away, nothing but TCP
 // and UDP, and the web's ports of learned addresses only through the guard,
 // which asks for the name again. Other ports go by address: two names on one

@@ -171,7 +171,7 @@ func setBase(annotations map[string]string, ref string, digest v1.Hash) {
 	}
 }
 
-// containerConfig lays the sandbox's settings over the base's. What would open
+// containerConfig lays the sandbox's settings over the base's. A setting that would open
 // a way around the firewall's start is not taken over: entry point, user,
 // ports, health checks (they run outside of the firewall), triggers of builds.
 func containerConfig(b v1.Config, labels map[string]string) (v1.Config, error) {

@@ -282,7 +282,7 @@ func TestOutputsAreReadByOthers(t *testing.T) {
 			t.Errorf("skopeo reads %s as %v: %s", kind, err, out)
 		}
 	}
-	// What we write, we read: as it is, and as a base.
+	// We read our own output: as it is, and as a base.
 	back, err := FromLayout(dir)
 	if err != nil || back.Index.Digest != a.Index.Digest || len(back.Images) != 2 {
 		t.Errorf("read back as %s, %v", back.Index.Digest, err)
@@ -360,7 +360,7 @@ func TestBaseMetadataLendsNoRights(t *testing.T) {
 	}
 }
 
-// What npm serves must be what npm states.
+// The package must have the digest that npm states.
 func TestATamperedPackageIsNotLocked(t *testing.T) {
 	testenv.Slow(t)
 	for name, edit := range map[string]func(string, []byte) []byte{

@@ -89,7 +89,7 @@ func provePowerless(status string, a Account) error {
 const zeroCaps = "0000000000000000"
 
 // KeepOnly takes every capability from all threads of this process but those
-// given. What is left to lose when the resolver has a defect is then the
+// given. A defect of the resolver then costs the
 // packet filter, not the container.
 func KeepOnly(caps ...int) error {
 	var data [2]unix.CapUserData
@@ -97,7 +97,7 @@ func KeepOnly(caps ...int) error {
 		data[c/32].Permitted |= 1 << (c % 32)
 		data[c/32].Effective |= 1 << (c % 32)
 	}
-	// What the container was not given cannot be kept.
+	// A capability that the container was not given cannot be kept.
 	var have [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	if err := unix.Capget(&header, &have[0]); err != nil {

@@ -76,7 +76,7 @@ func searchContainers(t *testing.T, id string) {
 	if err != nil {
 		t.Error(err)
 	}
-	// What the engine keeps on the disk: configurations, logs, volumes.
+	// The engine's files on the disk: configurations, logs, volumes.
 	for _, folder := range []string{"containers", "volumes"} {
 		searchFolder(t, filepath.Join(strings.TrimSpace(string(root)), folder))
 	}

@@ -205,7 +205,7 @@ func TestNothingToLookAtEndsARunAsWell(t *testing.T) {
 	}
 }
 
-// What was ended says so, and what is dangerous by its name is not lost.
+// A look that was ended says so, and no file with a dangerous name is lost.
 func TestALookThatWasEndedSaysSo(t *testing.T) {
 	dir := t.TempDir()
 	before, err := changes.Take(t.Context(), dir, changes.Options{Keep: t.TempDir()})

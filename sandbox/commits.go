@@ -27,7 +27,7 @@ const takeTimeout = 30 * time.Second
 // TakeCommits takes the commits that the agent of the run made out of the
 // volumes of its firewall's container, running or not, and writes them as
 // bundles into folder, the run's. The agent's container must have ended.
-// secrets is what they are searched for; nil = nothing. What git refuses is said in the notes. With an error a volume could not be read
+// secrets is what they are searched for; nil = nothing. The notes name what git refuses. With an error a volume could not be read
 // to its end, and the commits are those of the other volumes.
 func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git gitdir.Layout, secrets *redact.Finder) (
 	commits []gitdir.Commits, notes []string, err error) {

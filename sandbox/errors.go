@@ -3,7 +3,7 @@ package sandbox
 import "errors"
 
 // The kinds of failure that end with an exit code of their own, next to
-// workspace.ErrInput and workspace.ErrRefused. What wraps them says what failed and
+// workspace.ErrInput and workspace.ErrRefused. An error that wraps them says what failed and
 // carries a hint.
 var (
 	ErrNoStart  = errors.New("the container did not start")             // exit 125

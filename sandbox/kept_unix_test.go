@@ -63,7 +63,7 @@ func TestAProfileKeepsConversations(t *testing.T) {
 		t.Error("the hook ran")
 	}
 	store.Close()
-	// What a run left is found without a profile, or under another, by nobody.
+	// A run without a profile, or under another, finds nothing of it.
 	other, err := root.Open("", dir, "three")
 	if err != nil {
 		t.Fatal(err)

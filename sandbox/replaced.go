@@ -8,7 +8,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
-// What is protected is mounted read-only, and the kernel takes a mount away when
+// Protected paths are mounted read-only, and the kernel takes a mount away when
 // somebody on the host removes its place or renames something over it, as git
 // does with its config. The first process of the agent's container notices that
 // at once and ends everything there, see cmd/sbx-init. It shares the agent's

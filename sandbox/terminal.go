@@ -8,7 +8,7 @@ import (
 	"github.com/org/claude-sandbox/internal/terminal"
 )
 
-// Terminal is a person's terminal, which the agent has between Begin and End. What it
+// Terminal is a person's terminal, which the agent has between Begin and End. The text that it
 // writes there is the agent's: the Terminal filters it. See package terminal.
 type Terminal interface {
 	io.ReadWriter

@@ -85,7 +85,7 @@ func (o *output) close() error {
 // they are shown: an escape takes four for one.
 const maxStderr = 16 << 20
 
-// limited passes text on up to a limit and says once that more came. What comes
+// limited passes text on up to a limit and says once that more came. Text that comes
 // then is dropped, so that the agent never waits for its reader.
 type limited struct {
 	to   io.Writer

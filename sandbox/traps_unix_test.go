@@ -281,7 +281,7 @@ func TestLinkedHookScriptIsProtected(t *testing.T) {
 
 // Attack: the agent changes what a hook or a file of settings leads to, as far as
 // that is in the project: the end of a link, another name of the same file, a
-// link on the way, or what is not there yet. What nothing can be mounted over is
+// link on the way, or what is not there yet. A place where nothing can be mounted is
 // said before the run.
 func TestAgentCannotChangeWhatProtectedLinksLeadTo(t *testing.T) {
 	e := connect(t)
@@ -331,7 +331,7 @@ rm scripts/way && echo free > scripts/way && mkdir build && echo free > build/ho
 }
 
 // Attack: the agent changes the command of a server that somebody has approved by
-// its name, or what a hook on this machine reads. What exists of agents' and
+// its name, or what a hook on this machine reads. Each existing file of agents' and
 // editors' settings is read-only, and the rest is said.
 func TestAgentCannotChangeWhatOtherToolsObeyUnseen(t *testing.T) {
 	e := connect(t)

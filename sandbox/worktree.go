@@ -15,7 +15,7 @@ import (
 	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
-// What the agent left uncommitted becomes a commit by git in a container like the
+// The agent's uncommitted work becomes a commit by git in a container like the
 // agent's: the same image, user and mounts, without a network. Git there obeys the
 // agent's configuration, filters and attributes, which can do no more than the agent
 // could. No git on this machine looks at its files. The container ends by itself, too,

@@ -73,7 +73,7 @@ func TestAttackLinkInThePlaceOfTheSummary(t *testing.T) {
 			}
 		})
 	}
-	// What is no file is written to, where the agent cannot have put it.
+	// A pipe or device is written to, where the agent cannot have put it.
 	pipe, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

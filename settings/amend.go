@@ -61,8 +61,8 @@ type Change struct {
 
 // Amend returns the file with the lists of its "network" changed; f itself where that
 // changes nothing. Everything else stays byte for byte: comments, order, indentation,
-// line ends. What the lists hold already is not added again, and what they do
-// not hold is not removed, so a second call changes nothing. Entries are
+// line ends. Entries that are in the lists are not added again, and missing ones
+// are not removed, so a second call changes nothing. Entries are
 // compared as text, without regard to upper and lower case. It errs when f is
 // not valid, when the result would not be, and for an entry to remove that stands in
 // a list file. The lists are those that f has read.

@@ -96,7 +96,7 @@ func TestAmendRefusesWhatIsNotValid(t *testing.T) {
 	}
 }
 
-// What is added is there afterwards, in order, and what was there still is.
+// Added entries are there afterwards, in order, and the former ones still are.
 func FuzzAmend(f *testing.F) {
 	f.Add("{\n \"network\": {\"allow\": [\n\"a.example\" /* x */, // y\n]}}", "b.example")
 	f.Add("{\"network\":{/*,*/}}//", "*.example.org:8443")

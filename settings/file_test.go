@@ -95,7 +95,7 @@ func TestProjectsSettingsAreAFile(t *testing.T) {
 	}
 }
 
-// What the user names may be a link, as every file of a Kubernetes ConfigMap is.
+// A file that the user names may be a link, as every file of a Kubernetes ConfigMap is.
 func TestNamedFileMayBeALink(t *testing.T) {
 	dir, outside := project(t)
 	named := filepath.Join(dir, "policy.jsonc")

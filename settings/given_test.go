@@ -13,7 +13,7 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
-// What is given one by one is read as a file is, and each mistake names its giver.
+// Values that are given one by one are read as a file is, and each mistake names its giver.
 func TestGivenSettings(t *testing.T) {
 	files := map[string]string{"hosts.txt": "# ours\nb.example # why\n\n c.example:8443\n", "bad.txt": "ok.example\n*\n"}
 	g := settings.Given{Read: func(name string) ([]byte, error) {

@@ -93,7 +93,7 @@ func TestHostPath(t *testing.T) {
 	}
 }
 
-// What is accepted has a host path and an absolute, clean place, and its long form is
+// An accepted mount has a host path and an absolute, clean place, and its long form is
 // the same mount.
 func FuzzParseMount(f *testing.F) {
 	for _, seed := range []string{"/src:/data:ro", `C:\src:/data`, "type=bind,source=/a,target=/b,readonly", `\\wsl$\U\x:/d`, "a:b:c", `"`} {

@@ -23,7 +23,7 @@ type Opening struct {
 const maxOpenings = 12
 
 // Openings says in words everything that s gives the agent, or takes from the walls
-// around it, the gravest first. What only narrows is not among it.
+// around it, the gravest first. Settings that only narrow are not among it.
 func (s *Settings) Openings() []Opening {
 	var out []Opening
 	add := func(kind string, texts ...string) {

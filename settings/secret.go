@@ -43,7 +43,7 @@ func (s Secret) Reference() (Reference, error) {
 
 const referenceHint = "accepted: env:NAME, op://VAULT/ITEM/FIELD, keyring:SERVICE/ACCOUNT, pass:ENTRY, file:PATH, cmd:COMMAND"
 
-// parseReference reads a reference. What is wrong with one is said without its text,
+// parseReference reads a reference. An error about one does not repeat its text,
 // which may be a secret that somebody wrote in the wrong place.
 func parseReference(text string) (Reference, *problem) {
 	kind, of, found := strings.Cut(text, ":")

@@ -23,7 +23,7 @@ type Observation struct {
 	// would make the mount points as root; EnsureFolders makes them the user's.
 	NoFolders []string
 	// GitFile is set in a linked worktree and a submodule, whose .git is a file
-	// that names a repository elsewhere. Nobody can clone that from inside.
+	// that names a repository elsewhere. It cannot be cloned from inside.
 	GitFile bool
 	// Notes are sentences for the user about what cannot be protected.
 	Notes []string
@@ -99,7 +99,7 @@ func (o *Observation) git(dir string) error {
 		}
 		o.Facts.ReadOnly = append(o.Facts.ReadOnly, ".git/"+name)
 	}
-	// The others exist seldom. What is missing cannot be mounted in every clone,
+	// The others exist seldom. A missing file cannot be mounted in every clone,
 	// and an empty commondir, as an engine would make it, stops git.
 	for _, name := range []string{"config.worktree", "commondir"} {
 		if info, err := os.Lstat(filepath.Join(dir, ".git", name)); err == nil && info.Mode().IsRegular() {

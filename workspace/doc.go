@@ -12,7 +12,7 @@
 //
 // Inspect obeys nothing that it finds: it follows no symbolic link but to see where
 // a protected path leads, asks git for the text of its configuration alone, and
-// every walk is bounded. What it leaves out is in Workspace.Notes.
+// every walk is bounded. Workspace.Notes name what it leaves out.
 //
 // The names alone are in package obeyed, which reads no file. Package mountwatch
 // guards the mounts from inside a container.

@@ -12,7 +12,7 @@ import (
 	"github.com/org/claude-sandbox/internal/pathwalk"
 )
 
-// What is protected is often a link to something else of the project, such as
+// A protected path is often a link to something else of the project, such as
 // a hook to a script, or shares a file with it. A read-only mount over the link
 // protects nothing: whatever it leads to must not change either.
 

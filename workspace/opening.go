@@ -12,8 +12,8 @@ import (
 // openingFiles lists what a project's devcontainer.json makes this machine run or
 // obey when somebody opens the dev container, in addition to the protected folder: files
 // of Compose, which can mount the whole machine, and scripts of
-// initializeCommand. What such a script or program goes on to read, such as a
-// Makefile, is not known, so the notes say that there is a command.
+// initializeCommand. Further files that such a script or program reads, such as a
+// Makefile, are not known, so the notes say that there is a command.
 func openingFiles(dir string) (protect, notes []string) {
 	var configs []string
 	folders, _ := os.ReadDir(filepath.Join(dir, ".devcontainer"))

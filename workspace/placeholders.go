@@ -55,7 +55,7 @@ func Place(dir string, list []Placeholder, uid, gid int) (*Placed, error) {
 		}
 		switch {
 		case errors.Is(err, fs.ErrExist):
-			// Another run, or the user, was faster. What is there is looked at
+			// Another run, or the user, was faster. The file there is looked at
 			// when all mounts are.
 		case err != nil:
 			h.Remove()

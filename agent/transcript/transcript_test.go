@@ -104,7 +104,7 @@ func TestSilenceSaysWhatARunWaitsFor(t *testing.T) {
 	}
 }
 
-// What the real Claude Code wrote is readable.
+// Output of the real Claude Code is readable.
 func TestPrintShowsRealOutput(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*.jsonl")
 	if err != nil || len(files) == 0 {

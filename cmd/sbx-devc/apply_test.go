@@ -15,7 +15,7 @@ import (
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
-// What apply prints at its end is typed as it stands, in the folder where apply
+// The commands that apply prints at its end are typed as they stand, in the folder where apply
 // ran. The agent's commits come, and no commit of the user's leaves the branch.
 func TestApplyPrintsCommandsThatWork(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// What package managers fetch in a run is there in the project's next one, belongs to
-// the agent, and reaches no other project: not the one that takes the place of a
-// removed one, either. clean removes it.
+// Packages that were fetched in a run are there in the project's next one, belong to
+// the agent, and reach no other project: not the one that takes the place of a
+// removed one, either. clean removes them.
 func TestAttackTheCachesOfAnotherProject(t *testing.T) {
 	var said string
 	// look runs an agent that tells what an earlier one left in its cache, and leaves

@@ -12,7 +12,7 @@ import (
 
 // The layout of Anthropic's reference dev container: an unprivileged USER at the
 // end of the Dockerfile, a script that sets a packet filter, sudo for that script
-// alone, and a hook that runs it. What needs the internet is left out.
+// alone, and a hook that runs it. The parts that need the internet are left out.
 const (
 	referenceDockerfile = `FROM debian:bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends curl sudo iptables && rm -rf /var/lib/apt/lists/*

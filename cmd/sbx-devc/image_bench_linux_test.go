@@ -24,7 +24,7 @@ import (
 )
 
 // The sizes of the real thing, of each platform: Claude Code's package and a
-// base of Debian with git. What is pushed does not compress, like those.
+// base of Debian with git. The content does not compress, like those.
 const (
 	benchClaude = 174_000_000
 	benchBase   = 65_000_000
@@ -157,7 +157,7 @@ func (s *imageBench) push(repo string) (requests, sent, memory int64) {
 	if err := cmd.Start(); err != nil {
 		s.b.Fatal(err)
 	}
-	// What wait4 reports begins with the memory of the process that forked.
+	// The figure of wait4 begins with the memory of the process that forked.
 	done := make(chan struct{})
 	peak := make(chan int64)
 	go func() {

@@ -78,7 +78,7 @@ func TestPullTakesTheLocksDigest(t *testing.T) {
 			}
 		}
 	}
-	// What is in no lock is pulled as ever, and a digest is its own word.
+	// An image in no lock is pulled as ever, and a digest is its own word.
 	push("newest")
 	unlocked := addr + "/me/else:v1"
 	pushed := imageOK(t, "image", "push", "--init-only", unlocked, "--title", "else "+unlocked)

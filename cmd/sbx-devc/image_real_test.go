@@ -122,7 +122,7 @@ func TestImageFromLockToDevContainer(t *testing.T) {
 	}
 }
 
-// What push writes down is what pull fetches, also when the tag has moved on.
+// The digest that push writes down is the one that pull fetches, also when the tag has moved on.
 func TestPinnedPushIsPulled(t *testing.T) {
 	e := enginetest.Connect(t)
 	enginetest.Carried(t)

@@ -90,7 +90,7 @@ const (
 )
 
 // TestInitAsks goes through init's questions: a host that the repository names
-// is allowed when somebody checks it, and not by going on. What is asked about
+// is allowed when somebody checks it, and not by going on. The subject of a question
 // is on the screen, also on a small one.
 func TestInitAsks(t *testing.T) {
 	for _, tt := range []struct {

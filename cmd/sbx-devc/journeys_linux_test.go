@@ -32,7 +32,7 @@ const meanwhile = `git status >/dev/null && git branch meanwhile && git config u
 	git commit -q --allow-empty -m 'The user, meanwhile' && git gc -q`
 
 // TestJourneys walks them with the built program, the real engine, firewall, git and
-// Claude Code; the model is scripted. What the ecosystem's registry serves comes from
+// Claude Code; the model is scripted. Packages come from
 // the registry, where this machine reaches it, through the firewall. uv is walked nowhere:
 // its stand-in only says its name, and npm has no package of its maker's to take it from.
 // Nor is a Compose project brought up: its service is a container with the name that

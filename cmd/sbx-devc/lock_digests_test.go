@@ -104,7 +104,7 @@ func TestLockUpdateOutlivesItsRegistry(t *testing.T) {
 			t.Errorf("exit %d, %s, want %s\n%s", code, inLock(l), want, said)
 		}
 	})
-	// Nobody overrules a registry that answers.
+	// No other source overrules a registry that answers.
 	t.Run("SaysNo", func(t *testing.T) {
 		for _, status := range []int{401, 403, 404} {
 			hub.Set(registrytest.Times(1000, manifests, registrytest.Answer(status, nil, "")))

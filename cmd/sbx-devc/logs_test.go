@@ -122,7 +122,7 @@ func TestLogsOfALiveRunAndOfADevContainer(t *testing.T) {
 	if code := <-ended; code != 0 {
 		t.Errorf("interrupted: exit code %d", code)
 	}
-	// What is not there.
+	// Logs that are not there.
 	for name, args := range map[string][]string{"a project without a dev container": {t.TempDir()}, "no such run": {"20260102-030405-abcdef"}} {
 		if code := logs(t.Context(), io.Discard, args...); code != exitNoInput {
 			t.Errorf("%s: exit code %d", name, code)

@@ -25,7 +25,7 @@ type outside struct {
 }
 
 // theOutside is the one world of all tests that run at a time: the bridge has
-// one port 53. What leaks out of any of them fails each that is under way.
+// one port 53. A packet that leaks out of any of them fails each that is under way.
 var theOutside struct {
 	mu    sync.Mutex
 	users int

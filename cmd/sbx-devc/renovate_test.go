@@ -159,7 +159,7 @@ func TestRenovate(t *testing.T) {
 		}
 	}
 
-	// What it reads.
+	// The files that it reads.
 	read, _ := r.report("extract")
 	found := map[string][]string{}
 	for _, files := range read.Repositories.Local.PackageFiles {
@@ -197,7 +197,7 @@ func TestRenovate(t *testing.T) {
 	expect("claude-go/.devcontainer/Dockerfile", "golang 1.")
 	expect("claude-strict/.devcontainer/compose.yaml", base)
 
-	// What it makes of it.
+	// The updates that it makes of them.
 	_, report := r.report("lookup")
 	script, err := filepath.Abs("testdata/renovate.mjs")
 	if err != nil {

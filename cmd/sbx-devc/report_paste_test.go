@@ -12,7 +12,7 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
-// What a report says to paste is pasted where it says, as it stands there, into
+// The lines of a report are pasted where it says, as they stand there, into
 // files with and without such entries: each is read then, and opens the host.
 func TestLinesOfAReportCanBePasted(t *testing.T) {
 	records := []audit.Record{

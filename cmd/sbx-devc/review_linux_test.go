@@ -171,7 +171,7 @@ func TestReviewOnATerminal(t *testing.T) {
 	if strings.Contains(r.stderr, "accept this") {
 		t.Errorf("it asks again:\n%s", r.stderr)
 	}
-	// What is accepted becomes a commit, and nothing else does.
+	// An accepted change becomes a commit, and nothing else does.
 	r.answers = ""
 	r.wants(r.devc("review", "--commit", reviewedID), exitOK, "sbx/"+reviewedID+"-accepted\n")
 	if got := r.shell(r.project, "git diff --name-only main sbx/"+reviewedID+"-accepted; git log -1 --format=%B sbx/"+reviewedID+"-accepted; git status --short"); !strings.Contains(got, "Sandbox-Run: "+reviewedID) ||
@@ -267,7 +267,7 @@ func TestAttackApplyShowsTrapsInCommits(t *testing.T) {
 	if strings.Contains(r.stderr, "!") || !strings.Contains(r.stderr, " reset ") {
 		t.Error(r.stderr)
 	}
-	// What review refused is in the commits still, and no line brings it back unsaid.
+	// A change that review refused is in the commits still, and no line brings it back unsaid.
 	r = newReviewedRun(t, someFiles, "true", false)
 	r.commit(`echo a2 >>src/a.go`)
 	if err := (decision.Taken{"one": false, "two": true}).Save(r.folder); err != nil {
@@ -437,7 +437,7 @@ func TestReviewReports(t *testing.T) {
 	r.wants(r.devc("review", fmt.Sprint(reviewedID, "x")), exitNoInput)
 }
 
-// What the user had not committed, such as the files of init, and the agent committed as
+// A file that the user had not committed, such as those of init, and the agent committed as
 // it is, is no danger of the run's. Attack: it is another text, the agent wrote it during
 // the run, or it comes into the place of a link.
 func TestApplyOfTheUsersOwnFiles(t *testing.T) {

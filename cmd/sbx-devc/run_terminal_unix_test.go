@@ -120,7 +120,7 @@ func TestAShellOnATerminal(t *testing.T) {
 }
 
 // A person looks into a run that goes on: a shell and a command in its sandbox, as the
-// agent's user and without privileges, its state, and its end. What was started there
+// agent's user and without privileges, its state, and its end. A program that was started there
 // ends with whoever started it.
 func TestLookIntoARun(t *testing.T) {
 	t.Parallel()

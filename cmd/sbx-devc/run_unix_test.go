@@ -124,7 +124,7 @@ func endOf(t *testing.T, cmd *programRun) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// An image may take minutes to come. Who interrupts the run meanwhile is not
+// An image may take minutes to come. A person who interrupts the run meanwhile is not
 // made to wait for it.
 func TestRunIsInterruptedWhileItsImageComes(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -231,7 +231,7 @@ func checkLog(t *testing.T, name, key string, about ...string) (run string) {
 	return run
 }
 
-// Claude asks again for minutes. Who looks at a silent terminal meanwhile learns
+// Claude asks again for minutes. A person at the silent terminal meanwhile learns
 // what it waits for.
 func TestModelAPIThatIsNotThere(t *testing.T) {
 	t.Parallel()

@@ -142,7 +142,7 @@ func TestStrictDevcontainer(t *testing.T) {
 		}
 	})
 
-	// What the agent commits comes out as a bundle.
+	// The agent's commits come out as a bundle.
 	bundle := filepath.Join(t.TempDir(), "work.bundle")
 	p.must("sh", "-c", fmt.Sprintf(`export TMPDIR=%s; %s exec --workspace-folder %s git -c user.name=a -c user.email=a@b.example commit -q --allow-empty -m work &&
 		%s exec --workspace-folder %s git bundle create - HEAD >%s && cd %s && git -c safe.directory='*' fetch -q %s && git -c safe.directory='*' log -1 --format=%%s FETCH_HEAD | grep -x work`,

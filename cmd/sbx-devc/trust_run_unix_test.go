@@ -13,7 +13,7 @@ import (
 )
 
 // Two commands from a repository to the agent's work in it: no flag and no question
-// after init's own, from a subfolder. What the project's file then asks for in addition
+// after init's own, from a subfolder. An entry that the project's file asks for later
 // is refused.
 func TestInitThenRunFromASubfolder(t *testing.T) {
 	r := runProgram(t, []string{scripted(t, "pwd > where.txt"), "XDG_CONFIG_HOME=" + t.TempDir()})

@@ -76,7 +76,7 @@ func extendable(t *testing.T, dir string) {
 	}
 }
 
-// What cannot be written is said as such, and nothing is left behind.
+// A file that cannot be written is named, and nothing is left behind.
 func TestInitWhereNothingCanBeWritten(t *testing.T) {
 	readOnly := func(t *testing.T, dir string) {
 		if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
-// What stands in for actions and programs that only GitHub's machines can run.
+// Stand-ins for actions and programs that only GitHub's machines can run.
 // Each notes what it was given.
 var workflowStandIns = map[string]string{
 	"actions/setup-go": `inputs: {go-version-file: {required: true}, cache: {}}
@@ -272,7 +272,7 @@ func (w *workflows) inspect(ref string) (i inspected) {
 
 // TestWorkflowsPublish runs the workflows that publish, with act as GitHub's
 // runner, a registry on this machine in place of ghcr.io, and stand-ins for the
-// actions that talk to GitHub. What counts is what arrives.
+// actions that talk to GitHub. The test looks at what arrives.
 func TestWorkflowsPublish(t *testing.T) {
 	w := newWorkflows(t)
 	owner := strings.ToLower(workflowOwner)

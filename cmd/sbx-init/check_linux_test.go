@@ -71,7 +71,7 @@ func TestCheckSaysVerdictRuleReasonAndFix(t *testing.T) {
 	}
 }
 
-// What the policy allows can be refused for where it leads or how it is asked
+// A name that the policy allows can be refused for where it leads or how it is asked
 // for. check tells the agent of that, too, and what would help.
 func TestCheckTellsOfRefusalsBehindThePolicy(t *testing.T) {
 	in := newInternet(t)
@@ -112,7 +112,7 @@ func TestCheckTellsOfRefusalsBehindThePolicy(t *testing.T) {
 	}
 }
 
-// What an older policy refused is no reason any more: the pasted line helped.
+// A refusal by an older policy is no reason any more: the pasted line helped.
 func TestCheckForgetsWhatAnOlderPolicyRefused(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, `{"network": {"allow": ["ok.test"]}}`)

@@ -138,7 +138,7 @@ func TestRealClientsWork(t *testing.T) {
 	c.web.mustNotReach(t)
 }
 
-// What people see when the guard refuses: an error at once, in the words of
+// The screen of a person when the guard refuses: an error at once, in the words of
 // their program, and nothing that looks like success.
 func TestRealClientsAreToldOfARefusal(t *testing.T) {
 	c := newClients(t)
@@ -228,7 +228,7 @@ func refusedAgent() {
 	})
 }
 
-// Nobody waits for what is refused: a client that falls back, from QUIC for
+// No client waits for a refusal: a client that falls back, from QUIC for
 // one, does so at once.
 func TestRefusalsComeAtOnce(t *testing.T) {
 	in := newInternet(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/learn"
 )
 
-// What a run in mode audit reached, the learned allowlist lets it reach again,
+// The learned allowlist lets a run reach again what it reached in mode audit,
 // and what it did not reach stays closed.
 func TestWhatWasLearnedIsEnoughAndNoMore(t *testing.T) {
 	in := newInternet(t)

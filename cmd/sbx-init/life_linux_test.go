@@ -362,7 +362,7 @@ func (b *box) inNamespace(name string, args ...string) string {
 	return string(out)
 }
 
-// What was connected before the firewall stood must not pass for established.
+// A connection from before the firewall must not pass for established.
 func TestAttackConnectionFromBeforeTheFirewall(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, beforeReload)

@@ -182,7 +182,7 @@ func TestAttackWriteToGitsConfigByAnotherName(t *testing.T) {
 	}
 }
 
-// What takes no protection away ends nothing.
+// A change that takes no protection away ends nothing.
 func TestHarmlessChangesOfMountsEndNothing(t *testing.T) {
 	dir, host := protectedProject(t)
 	cmd := protectedReap(t, dir, tryToWrite)

@@ -259,7 +259,7 @@ func TestAllowedDecisionsNameTheProcess(t *testing.T) {
 	}
 }
 
-// Who is killed leaves the records of what he tried, the counts too.
+// A killed agent leaves the records of what it tried, the counts too.
 func TestRecordsOutliveTheAgent(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, openPolicy)
@@ -278,7 +278,7 @@ func TestRecordsOutliveTheAgent(t *testing.T) {
 }
 
 // Attack: fill the disk with refusals, so that what follows is not on record.
-// What cannot be recorded does not happen then.
+// An attempt that cannot be recorded does not happen.
 func TestAttackFillingTheAuditDisk(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, openPolicy)

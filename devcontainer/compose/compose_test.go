@@ -143,7 +143,7 @@ func TestNotCompose(t *testing.T) {
 }
 
 // What Compose refuses of well-formed files, docker-compose refuses, too, and
-// what it takes is not refused. What only newer versions know is left alone.
+// what it takes is not refused. A key that only newer versions know is left alone.
 func TestRefused(t *testing.T) {
 	program := testenv.Program(t, "docker-compose")
 	for _, c := range []struct{ name, src, want string }{
@@ -180,7 +180,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What somebody else's file can hold many of takes as long as there is of it.
+// The time for a file of somebody else's with many entries grows no faster than the file.
 func TestManyOfThem(t *testing.T) {
 	var env strings.Builder
 	env.WriteString("services:\n  s:\n    image: i\n    environment:\n")

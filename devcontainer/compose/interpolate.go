@@ -20,7 +20,7 @@ type variables struct {
 }
 
 // maxNested bounds how deep defaults may hold others: the end of each is looked
-// for anew. What is deeper stays as it is written.
+// for anew. Deeper ones stay as they are written.
 const maxNested = 100
 
 // value returns what a variable stands for, while the budget holds that.

@@ -283,7 +283,7 @@ func or(v any) any {
 	return v
 }
 
-// What cannot be known is said, and the rest is still there.
+// A part that cannot be known is named, and the rest is still there.
 func TestComposeFilesThatAreMissing(t *testing.T) {
 	const head = `{"dockerComposeFile": ["a.yml", "b.yml", "../../outside.yml"], "service": "app", "workspaceFolder": "/"}`
 	dir := write(t, map[string]string{

@@ -53,7 +53,7 @@ func (f *feature) installed() Feature {
 	return out
 }
 
-// What the specification replaces in the name of an option ("Option resolution").
+// The characters that the specification replaces in the name of an option ("Option resolution").
 var (
 	notInNames    = regexp.MustCompile(`[^\w_]`)
 	leadingDigits = regexp.MustCompile(`^[\d_]+`)

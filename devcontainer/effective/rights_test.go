@@ -77,7 +77,7 @@ func disagree(t *testing.T, config string) (missing []string, compared int) {
 	return missing, compared
 }
 
-// What effective shows that a container gets, validate's list of rights has, at
+// Each right that effective shows is in validate's list of rights, at
 // the same place: the two cannot contradict each other.
 func TestRightsAreThoseOfTheEffectiveConfiguration(t *testing.T) {
 	dir := t.TempDir()

@@ -27,7 +27,7 @@ type Host struct {
 }
 
 // substituter replaces variables in every text of a value; names of members
-// stay. What it does not know stays as it is written.
+// stay. An unknown variable stays as it is written.
 type substituter struct {
 	host      Host
 	container string         // ${containerWorkspaceFolder}

@@ -91,7 +91,7 @@ func ids(t *testing.T, tree devcontainer.Memory) string {
 	return strings.Join(out, " ")
 }
 
-// What a container shares with others by a namespace, in every spelling.
+// Namespaces that a container shares with others, in every spelling.
 func TestNamespacesOfOthers(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{`"--pid=container:db"`, "SBX409"},
@@ -207,7 +207,7 @@ func TestNamesTwiceInCompose(t *testing.T) {
 	}
 }
 
-// What another service mounts is mounted here, too, with volumes_from.
+// A mount of another service is mounted here, too, with volumes_from.
 func TestVolumesFromAnotherService(t *testing.T) {
 	const file = ".devcontainer/compose.yaml"
 	for _, c := range []struct{ name, from, want string }{

@@ -50,7 +50,7 @@ type pass struct {
 	reports []report
 	ignores map[*jsonc.Document][]*suppression // comments that were found
 	said    map[diag.Finding]bool              // one mistake is one report
-	// What is wrong in itself: what follows from it is judged when it is corrected.
+	// Values that are wrong in themselves: rules about their consequences wait.
 	mistyped map[[2]string]bool // files and pointers
 	broken   map[string]bool    // top-level properties of the configuration
 }

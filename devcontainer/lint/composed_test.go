@@ -16,7 +16,7 @@ func composeProject(service string) devcontainer.Memory {
 	}
 }
 
-// What opens the host is found in Compose files as well, at its own place.
+// A right that opens the host is found in Compose files as well, at its own place.
 func TestComposeRules(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"socket", "    volumes: ['/var/run/docker.sock:/var/run/docker.sock']\n", "SBX401 '/var/run/docker.sock:/var/run/docker.sock'"},
@@ -110,14 +110,14 @@ func TestComposeServiceMissing(t *testing.T) {
 	if got := marked(t, tree, false); got != `SBX313 "ap"` {
 		t.Error(got)
 	}
-	// What cannot be read may define it: only the file is said to be missing.
+	// A file that cannot be read may define it: only the file is said to be missing.
 	tree[".devcontainer/compose.yaml"] = "include: [../more.yaml]\n"
 	if got := marked(t, tree, false); got != "SBX311 ../more.yaml" {
 		t.Error(got)
 	}
 }
 
-// What closes a workspace of Compose is said whole, so that one edit of the
+// All mounts that close a workspace of Compose are said at once, so that one edit of the
 // file is enough: .git lies over itself too, writable, as nobody could commit
 // otherwise.
 func TestComposeHintsCloseTheWorkspace(t *testing.T) {

@@ -29,7 +29,7 @@ const (
 	featureName = "ghcr.io/org/claude-sandbox/features/firewall:0.1.0"
 )
 
-// What opens a dev container whose firewall is the Feature.
+// Ways to open a dev container whose firewall is the Feature.
 func TestContractOfTheFeature(t *testing.T) {
 	for _, c := range []struct{ name, old, replacement, want string }{
 		{"it holds", "", "", ""},

@@ -68,7 +68,7 @@ func TestContractOfCompose(t *testing.T) {
 	}
 }
 
-// What people copy: rules for IPv4, with DNS and SSH to anywhere, that close
+// Scripts that people copy: rules for IPv4, with DNS and SSH to anywhere, that close
 // last.
 func TestFirewallScriptsLeak(t *testing.T) {
 	const closed = "ip6tables -P OUTPUT DROP\niptables -P OUTPUT DROP\n"

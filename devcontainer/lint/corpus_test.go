@@ -262,8 +262,8 @@ func find(t testing.TB, dir string, base ...string) []string {
 }
 
 // No false alarms: the Templates of the specification's authors have nothing
-// at a warning or worse outside the supply chain. What a
-// Dockerfile or script says is not judged, because the corpus holds JSON only.
+// at a warning or worse outside the supply chain. The text of a
+// Dockerfile or script is not judged, because the corpus holds JSON only.
 func TestNoFalseAlarmsOnTemplates(t *testing.T) {
 	dir := testenv.Corpus(t, "corpus/devcontainers+templates/src")
 	entries, err := os.ReadDir(dir)

@@ -177,7 +177,7 @@ func TestDockerfileAlone(t *testing.T) {
 	}
 }
 
-// What a rate is worth depends on the files: this is one as generated
+// A rate depends on the files: this is one as generated
 // configurations have it, some 60 lines with continued shell text.
 func BenchmarkDockerfile(b *testing.B) {
 	src := "FROM node:22-bookworm-slim AS claude\n" + strings.Repeat("RUN set -eu; \\\n    export DEBIAN_FRONTEND=noninteractive; \\\n    apt-get update; \\\n    apt-get install -y --no-install-recommends -- git curl; \\\n    rm -rf /var/lib/apt/lists/*\n", 10) + "RUN useradd --create-home dev\nUSER dev\n"

@@ -9,8 +9,8 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/lint"
 )
 
-// What fix adds to mounts protects .devcontainer and git, once, and changes
-// nothing else; where it could keep a container from starting it adds nothing.
+// The mounts that fix adds protect .devcontainer and git, once, and change
+// nothing else; where a mount could keep a container from starting, fix adds nothing.
 func TestFixMountsWhatActsOnTheHost(t *testing.T) {
 	const (
 		sound  = `"overrideCommand": false, "remoteUser": "agent", "capAdd": ["NET_ADMIN"], "securityOpt": ["no-new-privileges"]`

@@ -87,7 +87,7 @@ func TestFixFollowsNotesOnlyByName(t *testing.T) {
 	}
 }
 
-// What a fix may change: members of the root that a rule with a fix is about.
+// The parts that a fix may change: members of the root that a rule with a fix is about.
 var touchable = []string{"overrideCommand", "waitFor", "capAdd", "securityOpt", "mounts", "workspaceFolder", "customizations", "extensions", "settings", "devPort", "remoteEnv"}
 
 // Whatever the file says: the result parses, a second fix changes nothing, no

@@ -13,7 +13,7 @@ import (
 )
 
 // shown are the rights of the given kinds that the configuration and its Compose
-// files show. What a Feature brings is SBX412. What volumes_from takes over is
+// files show. A Feature's part is SBX412. A mount of volumes_from is
 // reported where the other service has it.
 func shown(v *rule.View, kinds ...rights.Kind) []rights.Right {
 	return slices.DeleteFunc(v.Of(kinds...), func(r rights.Right) bool {

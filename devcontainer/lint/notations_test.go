@@ -10,7 +10,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/lint"
 )
 
-// What opens the host is found in whichever notation it is written: as a
+// A right that opens the host is found in whichever notation it is written: as a
 // property, as an option of docker run, in a Compose file, in the metadata of a
 // Feature of the repository, in the label with which tools keep metadata.
 func TestEveryRightInEveryNotation(t *testing.T) {

@@ -64,7 +64,7 @@ func readConfiguration(t *testing.T, dir string) (config map[string]any, ok bool
 	return answer.Configuration, true
 }
 
-// What the CLI reads out of files: each fact is why a rule exists.
+// Facts of how the CLI reads files: each fact is why a rule exists.
 func TestFactsOfReading(t *testing.T) {
 	t.Parallel()
 	const name = ".devcontainer/devcontainer.json"
@@ -176,7 +176,7 @@ func up(t *testing.T, dir string) (answer map[string]any) {
 	return answer
 }
 
-// What the CLI starts. The containers are real ones.
+// Facts of how the CLI starts containers, which are real ones.
 func TestFactsOfStarting(t *testing.T) {
 	testenv.Root(t)
 	docker := testenv.Program(t, "docker")
@@ -242,7 +242,7 @@ func TestFactsOfStarting(t *testing.T) {
 		}
 	})
 
-	// What is beside dockerComposeFile wins: the file need not even be there.
+	// A property beside dockerComposeFile wins: the file need not even be there.
 	t.Run("SBX205 and Compose", func(t *testing.T) {
 		dir := project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "dockerComposeFile": "none.yml", "service": "s", "workspaceFolder": "/w", "updateRemoteUserUID": false}`})
 		if answer := up(t, dir); answer["outcome"] != "success" {

@@ -76,7 +76,7 @@ func TestFixKeepsFirewallThatNeedsSudo(t *testing.T) {
 	}
 }
 
-// What else may need a setuid program when the container starts, and cannot be
+// Other things that may need a setuid program when the container starts, and cannot be
 // seen in the hooks: fix leaves the option to a person.
 func TestFixLeavesPrivilegesWhereTheStartMayNeedThem(t *testing.T) {
 	const sandbox = `"capAdd": ["NET_ADMIN"], "overrideCommand": false, "remoteUser": "node"`

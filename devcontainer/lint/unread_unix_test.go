@@ -19,7 +19,7 @@ import (
 // padded is a text of more than the limit whose rest is comments.
 func padded(text string) string { return text + strings.Repeat("# padding\n", 120_000) }
 
-// The attack: hide a privileged service in a file that nothing reads. What is
+// The attack: hide a privileged service in a file that nothing reads. A file that is
 // named and not looked at is a finding at the default of --fail-on.
 func TestUnreadIsNotClean(t *testing.T) {
 	const compose = `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"}`

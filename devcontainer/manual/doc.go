@@ -4,6 +4,6 @@
 //	                                        ├─ Explain ─► 'sbx-devc explain RULE'
 //	                                        └─ Tool ────► the rules in a SARIF report
 //
-// What validate says about a bad example is found out by checking it, so no page shows
+// The findings of a bad example are found out by checking it, so no page shows
 // another text than users get.
 package manual

@@ -129,7 +129,7 @@ func PathMatch(entry, name string) bool {
 	return true
 }
 
-// Image judges one image by its name: "" or why it is refused. What depends on
+// Image judges one image by its name: "" or why it is refused. A name that depends on
 // a variable can be anything, which a list of what is allowed does not allow.
 func (o *Policy) Image(name string) (why, where string) {
 	switch {

@@ -74,7 +74,7 @@ var ImageOptions = CommandOptions{
 
 // Parse reads the words of an array as the engine's command line would, up to
 // the first one that is no option: after that come an image and its command.
-// What the tables lack is a switch unless a word follows that is no option.
+// An option that the tables lack is a switch, unless a word follows that is no option.
 func (o CommandOptions) Parse(list *jsonc.Node) []Arg {
 	var out []Arg
 	if list == nil || list.Kind != jsonc.Array {

@@ -126,7 +126,7 @@ func capabilities(names []string) string {
 	return fmt.Sprint(slices.Compact(out))
 }
 
-// What the engine's program makes of runArgs is what we read in them: values
+// We read runArgs as the engine's program does: values
 // that look like options, letters in one word, the last of several. SBX_MUTANTS
 // sets the number of random lines.
 func TestRunArgsAreReadAsTheEngineReadsThem(t *testing.T) {

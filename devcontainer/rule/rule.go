@@ -41,7 +41,7 @@ const (
 // Spoiling says what else nothing is known of when a rule has a finding.
 type Spoiling int
 
-// What a finding spoils.
+// The part that a finding spoils.
 const (
 	Nothing   Spoiling = iota
 	Mistyped           // the value is not what belongs there: no other rule judges it

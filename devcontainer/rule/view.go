@@ -23,7 +23,7 @@ type View struct {
 	Root       *jsonc.Node // of the configuration; nil when it is no object
 	Mismatches []schema.Mismatch
 	Commands   map[*jsonc.Node]parsed
-	// What many rules ask; worked out when the first one does.
+	// Answers that many rules need; worked out when the first one does.
 	isSandbox, hasAgent func() bool
 	featurePolicy       func() (*firewall.Policy, []firewall.EntryError)
 }

@@ -64,7 +64,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// What starts is the last that the engine is told of, and a new entrypoint has no command
+// The last command that the engine is told of starts, and a new entrypoint has no command
 // of the one that it replaces.
 func TestStart(t *testing.T) {
 	const file = "FROM x\nENTRYPOINT [\"old\"]\nCMD old\nENTRYPOINT [\"e\"]\nCMD [\"c\", \"d\"]\n"
@@ -91,7 +91,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// What makes a configuration a sandbox of ours, and what an agent's.
+// The marks of a sandbox of ours, and of an agent's container.
 func TestSandboxedAndAgent(t *testing.T) {
 	for _, c := range []struct {
 		v              *View

@@ -33,7 +33,7 @@ func (c *comparison) config() {
 	buildsFile := build.Member("dockerfile") != nil
 	switch {
 	case compose != nil && (dockerFile != nil || buildsFile || image != nil):
-		// What belongs to either kind may be there: one mistake, one finding.
+		// A property of either kind may be there: one mistake, one finding.
 		c.topLevel(everyKind, nil, "")
 		c.extra(compose, "dockerComposeFile", winner(dockerFile, buildsFile)+" wins and the Compose files are ignored")
 	case compose != nil:

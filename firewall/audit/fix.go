@@ -8,7 +8,7 @@ import (
 
 // Fix returns the entry that opens the target when it is added to the policy's
 // "allow". It is "" when the target is open, and when no entry is offered; why then
-// says why not. Fix tries the entry instead of guessing. What only mode audit lets
+// says why not. Fix tries the entry instead of guessing. A connection that only mode audit lets
 // out counts as closed. It never says how to open a metadata service, which gives
 // away the machine's credentials.
 func Fix(p *firewall.Policy, t firewall.Target) (entry, why string) {

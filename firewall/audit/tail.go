@@ -48,7 +48,7 @@ func Tail(ctx context.Context, path string, follow bool, show func(line []byte) 
 		if next == nil {
 			continue
 		}
-		// What was written between the last look and the rotation.
+		// Lines that were written between the last look and the rotation.
 		if err := t.lines(show); err != nil {
 			next.Close()
 			return err

@@ -132,7 +132,7 @@ func TestAttackGiantClientHello(t *testing.T) {
 	if s.conns() != 0 {
 		t.Error("it arrived")
 	}
-	// What only says that it is so large is not waited for, a record must be one
+	// A message that only claims to be so large is not waited for, a record must be one
 	// of TLS's, and small records must not take many times the message's memory.
 	var tiny string
 	for _, c := range helloMessage(sni("ok.test"), extension{21, make([]byte, 20000)}) {
@@ -420,7 +420,7 @@ func TestAttackHeadWithoutEnd(t *testing.T) {
 	}
 }
 
-// What the server answers, and how long that is, does not matter for what the
+// The server's answer, and its length, do not matter for what the
 // client may say next.
 func TestAttackBehindEveryKindOfReply(t *testing.T) {
 	const evil = "GET /stolen HTTP/1.1\r\nHost: evil.test\r\n\r\n"
@@ -462,7 +462,7 @@ func TestAttackBehindEveryKindOfReply(t *testing.T) {
 	}
 }
 
-// What other servers compare letter by letter arrives in the usual letters.
+// Words that other servers compare letter by letter arrive in the usual letters.
 func TestAttackSpellingThatServersTakeForNoSite(t *testing.T) {
 	const rest = "X: y\r\n\r\n"
 	for _, host := range []string{"ok.test.", "OK.test", "ok.test:", "Ok.Test.:"} {
@@ -486,7 +486,7 @@ func TestRefusalSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// Who speaks a protocol that is not let through is told so, not that a host is
+// A client of a protocol that is not let through is told so, not that a host is
 // missing.
 func TestRefusalNamesTheProtocol(t *testing.T) {
 	for sent, want := range map[string]string{
@@ -507,7 +507,7 @@ func TestRefusalNamesTheProtocol(t *testing.T) {
 	}
 }
 
-// Each of these begins with a request that is allowed. What arrives must end
+// Each of these begins with a request that is allowed. The request that arrives must end
 // before the other site is named as one.
 func TestAttackSmuggledRequest(t *testing.T) {
 	const evil = "GET /stolen HTTP/1.1\r\nHost: evil.test\r\n\r\n"
@@ -675,7 +675,7 @@ func (aliased) Aliases(name string) []string {
 	return nil
 }
 
-// What an allowed name is an alias of can be denied later.
+// The target of an allowed name's alias can be denied later.
 func TestAttackAliasOutlivesThePolicy(t *testing.T) {
 	s := newSite(t, func(_ *site, conn *net.TCPConn) { _, _ = io.Copy(conn, conn) })
 	b := newBench(t, s, func(o *guard.Options) { o.Names = aliased{names{s.addr.Addr()}} })

@@ -15,7 +15,7 @@ import (
 // access list. Client, guard, Squid and site are processes; between the sites
 // and the others lies a pair of virtual network cards.
 //
-// What the memory can carry is no path that anybody has: there each hop takes
+// No real path has the rate of the memory: there each hop takes
 // time of the cores that both ends need. So bulk is also measured over cards that
 // carry 1 and 10 Gbit/s, which is what a machine has.
 var ways = []string{"direct", "guard", "squid"}

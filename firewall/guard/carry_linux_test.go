@@ -60,7 +60,7 @@ func TestIdleConnectionsHoldNoPipes(t *testing.T) {
 	}
 }
 
-// What was cut off must not look whole.
+// A stream that was cut off must not look whole.
 func TestResetIsPassedOn(t *testing.T) {
 	greeting := hello(sni("ok.test"))
 	s := newSite(t, func(_ *site, conn *net.TCPConn) {

@@ -310,7 +310,7 @@ func (c *conn) watch() (stop func()) {
 func (c *conn) back() error {
 	_, err := splice(c.client.TCPConn, c.upstream, -1)
 	if err != nil {
-		// What was cut off must not look whole, and the other direction must not wait.
+		// A stream that was cut off must not look whole, and the other direction must not wait.
 		reset(c.client.TCPConn)
 		reset(c.upstream)
 		return err

@@ -17,7 +17,7 @@
 // The packet filter lets only the guard connect to learned addresses on these
 // ports, so that its death closes them.
 //
-// What is refused: no name, an address as the name, two names, a name with
+// Refusals: no name, an address as the name, two names, a name with
 // characters that no host name has, a name that the policy does not allow, a
 // destination that is not the name's, HTTP with two hosts or none or another
 // in the target, CONNECT, any doubt about where a request ends, HTTP/2 without
@@ -28,7 +28,7 @@
 // it means it: it answers the request's key. Host is passed on in the usual
 // spelling, for there are servers that know no other.
 //
-// What the guard cannot see is inside TLS: the Host of a request, renegotiated
+// The guard does not see into TLS: the Host of a request, renegotiated
 // names, whose session a ticket is, and the inner name of Encrypted Client
 // Hello, whose outer name is judged. A front end that serves two sites and lets
 // a client ask for the second over a connection to the first can be used so.

@@ -65,7 +65,7 @@ func readAllHello(raw []byte) (string, error) {
 	return parseHello(f.message)
 }
 
-// What we let pass as a hello for a name, crypto/tls takes for the same name
+// crypto/tls takes each hello that we let pass for the same name
 // or refuses. How it is cut into pieces does not matter.
 func FuzzClientHello(f *testing.F) {
 	for version := uint16(tls.VersionTLS10); version <= tls.VersionTLS13; version++ {
@@ -114,7 +114,7 @@ func TestHelloOfCryptoTLS(t *testing.T) {
 	}
 }
 
-// What we let pass as a request, net/http reads with the same host and the
+// net/http reads each request that we let pass with the same host and the
 // same framing, or refuses.
 func FuzzRequestHead(f *testing.F) {
 	for _, seed := range []string{

@@ -28,7 +28,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/guard"
 )
 
-// What is measured lives in processes of its own: only so are memory, files
+// The guard under measurement lives in processes of its own: only so are memory, files
 // and time the guard's, and only so can it live in a network namespace. The
 // test binary plays each part, see yard.
 const partEnv = "SBX_GUARD_TEST_PART"

@@ -35,7 +35,7 @@ func TestSoak(t *testing.T) {
 	if last.files > base.files+2*64 || last.goroutines > base.goroutines+2 {
 		t.Errorf("at the end %+v, after %d rounds %+v", last, warm, base)
 	}
-	// What the collector and the kernel keep in reserve varies.
+	// The reserve of the collector and the kernel varies.
 	if last.bytes > base.bytes*5/4+4<<20 || last.resident > base.resident*5/4+16<<20 {
 		t.Errorf("memory at the end %+v, after %d rounds %+v", last, warm, base)
 	}

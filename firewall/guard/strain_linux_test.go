@@ -186,7 +186,7 @@ func TestLeavingWhileTheSiteIsSilent(t *testing.T) {
 	}
 }
 
-// Who does not read stops the sender, not the guard's memory.
+// A reader who stops holds up the sender, not the guard's memory.
 func TestSlowReaderHoldsTheSenderBack(t *testing.T) {
 	const most = 64 << 20 // far more than sockets and pipes hold
 	wrote := make(chan int, 1)

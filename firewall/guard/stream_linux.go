@@ -18,7 +18,7 @@ type stream struct {
 	buf []byte
 }
 
-// fill waits for more bytes and appends them to buf. Who waits with nothing in
+// fill waits for more bytes and appends them to buf. A goroutine that waits with nothing in
 // buf holds no memory for it: such waits last longest.
 func (s *stream) fill() error {
 	if len(s.buf) == 0 {

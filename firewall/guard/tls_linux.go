@@ -46,7 +46,7 @@ func (c *conn) sendHello(ctx context.Context, addrs []netip.Addr, size int) (boo
 	if err := c.dial(ctx, addrs); err != nil {
 		return false, err
 	}
-	// What came behind it waits: it could be a second hello already.
+	// Bytes behind it wait: they could be a second hello already.
 	if err := c.client.pass(c.upstream, size); err != nil {
 		return false, err
 	}
@@ -102,7 +102,7 @@ func (c *conn) answerIsRetry() (bool, error) {
 		}
 		switch {
 		case errors.Is(err, errNotTLS):
-			// What else it is that hears us, it could hear something else than TLS next.
+			// A server that is not TLS could hear something else than TLS next.
 			return false, &refusal{name: c.sites[0].name, rule: ruleGuard, why: "the site does not answer in TLS", alert: alertAccessDenied}
 		case err != nil:
 			return false, err

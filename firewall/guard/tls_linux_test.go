@@ -143,7 +143,7 @@ func TestEncryptedHelloIsJudgedByItsOuterName(t *testing.T) {
 	}
 }
 
-// What answers a ClientHello in something else than TLS, such as a web server on
+// A server that answers a ClientHello in something else than TLS, such as a web server on
 // port 80, gets no word more: it could hear a request.
 func TestAttackRequestBehindAHelloThatIsNotUnderstood(t *testing.T) {
 	for name, reply := range map[string]string{

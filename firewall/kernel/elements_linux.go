@@ -176,7 +176,7 @@ func (k *Kernel) EachLearned(each func(netip.Addr, firewall.Port)) error {
 
 // Prune takes every learned address and port that keep does not want out of
 // the sets and returns how many those were. Sets that do not exist hold
-// nothing. What is added meanwhile may be removed, too.
+// nothing. Elements that are added meanwhile may be removed, too.
 func (k *Kernel) Prune(keep func(netip.Addr, firewall.Port) bool) (int, error) {
 	pruned := 0
 	for _, name := range []string{firewall.SetName4, firewall.SetName6} {

@@ -87,7 +87,7 @@ func Probe(ctx context.Context) (firewall.Facts, error) {
 	if err := checkCapability(unix.CAP_NET_ADMIN, "NET_ADMIN", "without which no packet filter rule can be tried"); err != nil {
 		return firewall.Facts{}, err
 	}
-	// What is in the caller's namespace decides for a backend, so it is asked here.
+	// The rules in the caller's namespace decide for a backend, so it is asked here.
 	order := candidates("")
 	type answer struct {
 		facts firewall.Facts

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a reported packet holds is the agent's to choose, and the parser runs
+// The agent chooses the content of a reported packet, and the parser runs
 // in the firewall's own process.
 func FuzzReportedPacket(f *testing.F) {
 	f.Add([]byte{0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 192, 0, 2, 2, 203, 0, 113, 7, 0x12, 0x34, 1, 187})

@@ -33,7 +33,7 @@ type Refusals struct {
 const probeMark = 0x736270
 
 // socketBytes is how many bytes the kernel may hold for one socket of ours:
-// some ten thousand packets. What comes while it is full is lost and counted.
+// some ten thousand packets. Reports that come while it is full are lost and counted.
 const socketBytes = 8 << 20
 
 // packetBytes is how much of a packet is wanted: the IP header with its
@@ -62,7 +62,7 @@ func (k *Kernel) OpenRefusals() (*Refusals, error) {
 	return r, nil
 }
 
-// Drain has the kernel deliver what it holds, and Serve end after that. What is
+// Drain has the kernel deliver what it holds, and Serve end after that. A packet that is
 // refused from then on is not reported.
 func (r *Refusals) Drain() error {
 	var errs []error

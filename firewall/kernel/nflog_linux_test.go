@@ -169,7 +169,7 @@ func TestWhatTheKernelItselfSaysIsNobodysAttempt(t *testing.T) {
 	}
 }
 
-// While nobody receives, the flood overflows what the kernel holds. What went
+// While nobody receives, the flood overflows what the kernel holds. A packet that went
 // elsewhere meanwhile must be reported all the same, and every packet counted.
 func TestAttackFloodHidesAnotherDestination(t *testing.T) {
 	b, r := reportingBench(t, kernel.Options{})

@@ -18,7 +18,7 @@ type Holder struct {
 	conn *conn
 }
 
-// maxHeld is how many packets may wait. What comes then goes on unseen.
+// maxHeld is how many packets may wait. Further ones go on unseen.
 const maxHeld = 16
 
 // OpenHolder subscribes to the queue of held packets. It must be called on a
@@ -44,7 +44,7 @@ func (k *Kernel) OpenHolder() (*Holder, error) {
 	return &Holder{c}, nil
 }
 
-// Close ends Serve. What is held then is lost, and sent again by its socket; it
+// Close ends Serve. A packet that is held then is lost, and sent again by its socket; it
 // goes on unheld.
 func (h *Holder) Close() { h.conn.close() }
 

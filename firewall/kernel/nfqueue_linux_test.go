@@ -208,7 +208,7 @@ func TestAttackListeningForHeldPackets(t *testing.T) {
 	h.Close()
 }
 
-// What holding adds to a refusal.
+// The time that holding adds to a refusal.
 func BenchmarkRefusedConnection(b *testing.B) {
 	bench, h := holdingBench(b, kernel.NFT)
 	var held atomic.Int64

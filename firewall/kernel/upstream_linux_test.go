@@ -198,7 +198,7 @@ func TestAttackSpeakingForTheEnginesResolver(t *testing.T) {
 	}
 }
 
-// What an engine's resolver asks outside begins in the container's namespace,
+// A question of the engine's resolver to the outside begins in the container's namespace,
 // as root and without a mark. It must get out, or no name resolves on a network
 // of the engine's; the agent must not get out beside it.
 func TestTheEnginesOwnQueriesPassAndTheAgentsDoNot(t *testing.T) {

@@ -7,7 +7,7 @@
 //
 // The proposal is the smallest that covers what was seen: the exact name with
 // the ports that were used. A preset or a wildcard opens names that were not asked
-// for, so both are proposed only on demand. What no name led to becomes an
+// for, so both are proposed only on demand. An address that no name led to becomes an
 // address entry, which the guard does not look into.
 //
 // The records are the agent's words as much as the firewall's: whoever can make

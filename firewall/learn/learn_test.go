@@ -226,7 +226,7 @@ func TestLearnedPolicyAllowsWhatWasSeenAndNoMore(t *testing.T) {
 				t.Fatalf("seed %d: the name %s: %+v", seed, n, got)
 			}
 		}
-		// What nobody asked for stays as it was.
+		// A name without a request stays as it was.
 		for _, dom := range domain {
 			for _, n := range []string{dom, "unseen." + dom, "a.unseen." + dom, "a." + dom, "api.www." + dom, "z.git." + dom} {
 				for _, p := range ports {

@@ -20,7 +20,7 @@ type host struct {
 	private bool // its answer was refused for being a private address
 	denied  bool // it was refused, and nothing of it was allowed
 
-	// What a policy lacks, see missing.
+	// Parts that a policy lacks; see missing.
 	ports   []firewall.Port
 	unnamed bool // the name may not be resolved
 }

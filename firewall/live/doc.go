@@ -11,6 +11,6 @@
 //
 // Open and Reload leave either the new policy in force and proved, or, after an
 // error, the old one (Open: a closed network). At no moment of a Reload is more
-// open than what the old and the new policy allow together. What another program
-// changed in the rules is restored within some seconds, and recorded.
+// open than what the old and the new policy allow together. A rule that another program
+// changed is restored within some seconds, and recorded.
 package live

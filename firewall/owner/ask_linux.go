@@ -21,7 +21,7 @@ const (
 	maxAnswer    = 8 << 10                // bytes
 )
 
-// client asks the first process of the agent's container. What comes from there
+// client asks the first process of the agent's container. An answer from there
 // may be anybody's: it is bounded, and recorded without deciding anything. A
 // client is not safe for concurrent use.
 type client struct {

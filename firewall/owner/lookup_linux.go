@@ -16,7 +16,7 @@ import (
 )
 
 // Bounds of the search for processes, which costs up to a millisecond: an
-// agent that is refused in a loop must not keep us busy with it. What is allowed
+// agent that is refused in a loop must not keep us busy with it. A connection that is allowed
 // has a bound of its own, so that it cannot hide a refusal.
 const (
 	searchesPerSecond = 50

@@ -339,7 +339,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// What it costs to ask the agent's container, beside the search itself.
+// The cost of asking the agent's container, beside the search itself.
 func BenchmarkAskingTheFirstProcess(b *testing.B) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -371,7 +371,7 @@ func BenchmarkAskingTheFirstProcess(b *testing.B) {
 	}
 }
 
-// What the search for a process costs, by the way of its socket.
+// The cost of the search for a process by its socket.
 func BenchmarkLookup(b *testing.B) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -3,7 +3,7 @@
 //	audit records, policy -> New -> Report -> WriteText | WriteRunText | WriteJSON | WriteMarkdown | WriteHTML
 //
 // There is one Report for the end of a run, the step summary of a workflow and
-// `sbx-devc report`. What was denied stands first, with the exact line that
+// `sbx-devc report`. Denied hosts stand first, with the exact line that
 // would open it; the one matcher has confirmed that it would.
 //
 // Host names, programs and their command lines are the agent's words. None of

@@ -28,7 +28,7 @@ var (
 )
 
 // Bounds of the page, so that a browser opens it also when an agent asked for
-// a hundred thousand names. What is left out is said.
+// a hundred thousand names. The page says how many are left out.
 const (
 	maxHosts        = 1000
 	maxDestinations = 20 // of one host

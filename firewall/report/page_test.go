@@ -76,7 +76,7 @@ func writePage(t *testing.T, records []audit.Record) string {
 	return file
 }
 
-// What the agent names can be no element and no attribute of the page, by the
+// A name of the agent's can be no element and no attribute of the page, by the
 // parser that browsers agree on, and no character that is not seen as it is.
 func TestAttackWordsThatLeaveTheirPlaceOnThePage(t *testing.T) {
 	text, err := os.ReadFile(writePage(t, run()))
@@ -176,7 +176,7 @@ func TestPageInABrowser(t *testing.T) {
 			if wide > v.Width {
 				t.Errorf("the page is %d pixels wide and scrolls sideways", wide)
 			}
-			// What stands beyond the edge would be cut off in silence.
+			// Text beyond the edge would be cut off in silence.
 			var beyond []string
 			p.Eval(`[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("thead")).map(e => e.outerHTML.slice(0, 80))`, &beyond)
 			if len(beyond) > 0 {

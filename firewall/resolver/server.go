@@ -133,7 +133,7 @@ func New(opts Options) *Server {
 }
 
 // SetPolicy makes p decide about every question from now on, and about the
-// answers to those that are under way. What the cache holds is forgotten.
+// answers to those that are under way. The cache is emptied.
 func (s *Server) SetPolicy(p Policy) {
 	s.policy.Store(&p)
 	s.cache.clear()

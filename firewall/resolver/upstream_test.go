@@ -119,7 +119,7 @@ func TestAttackUpstreamThatAsksUs(t *testing.T) {
 	}
 }
 
-// Who learns the id of an open question has only the letters left to guess.
+// An attacker who learns the id of an open question has only the letters left to guess.
 func TestAttackAskingForTheIdOfAnOpenQuestion(t *testing.T) {
 	var l atomic.Pointer[lab]
 	up := newUpstream(t, func(q dnsmessage.Message, _ string) []dnsmessage.Message {

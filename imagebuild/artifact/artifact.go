@@ -28,7 +28,7 @@ type Blob struct {
 	// From names a repository (REGISTRY/NAME) that holds the blob already, so
 	// that a push to the same registry need not send it. "" = none.
 	From string
-	// What describes it to people, for example "Claude Code 2.1.329".
+	// What is its description for people, for example "Claude Code 2.1.329".
 	What string
 }
 

@@ -79,7 +79,7 @@ func TestAGoodTarball(t *testing.T) {
 	}
 }
 
-// What a tarball could do to an image if it became a layer unseen.
+// Harm that a tarball could do to an image if it became a layer unseen.
 func TestHostileTarballsAreRefused(t *testing.T) {
 	with := func(change func(*tar.Header)) []byte {
 		h := entry("package/extra", nil)

@@ -2,8 +2,8 @@ package npm
 
 import "fmt"
 
-// PinnedVersion is the Claude Code that a run brings along. What we know of its
-// requests and its output is measured on it; the templates pin the same one.
+// PinnedVersion is the Claude Code that a run brings along. Our facts about
+// requests and output were measured on it; the templates pin the same one.
 const PinnedVersion = "2.1.329"
 
 // pinned are npm's checksums of the platform packages at PinnedVersion, by

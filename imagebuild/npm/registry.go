@@ -68,7 +68,7 @@ func (r Registry) Resolve(ctx context.Context, name, version string) (Package, e
 	return Package{m.Name, m.Version, m.Dist.Integrity, m.Dist.Tarball}, nil
 }
 
-// Open reads a tarball. What arrives is the caller's to check.
+// Open reads a tarball. The caller checks what arrives.
 func (r Registry) Open(ctx context.Context, tarball string) (io.ReadCloser, error) {
 	resp, err := r.get(ctx, tarball)
 	if err != nil {

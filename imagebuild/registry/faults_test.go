@@ -18,7 +18,7 @@ import (
 	reg "github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
-// What registries do to clients for a moment. Each push must succeed, and what
+// Faults of registries that pass in a moment. Each push must succeed, and what
 // arrived must be whole.
 func TestPassingFaultsArePassed(t *testing.T) {
 	f := reg.StartFaulty(t)
@@ -146,7 +146,7 @@ func oneInSeven() reg.Fault {
 	}
 }
 
-// What does not pass must end in a clear error, without a tag that moved.
+// A fault that lasts must end in a clear error, without a tag that moved.
 func TestLastingFaultsMoveNoTag(t *testing.T) {
 	f := reg.StartFaulty(t)
 	always := func(match func(*http.Request) bool, fault reg.Fault) reg.Fault { return reg.Times(1<<30, match, fault) }

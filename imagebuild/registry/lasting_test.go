@@ -49,7 +49,7 @@ func nameServer(t *testing.T, code dnsmessage.RCode) *net.Resolver {
 	}}
 }
 
-// What no repetition mends must not be repeated, and what may pass must be.
+// A fault that lasts is not repeated, and one that may pass is.
 func TestHostsThatCannotBeReached(t *testing.T) {
 	to := func(addr string) func(context.Context, string, string) (net.Conn, error) {
 		return func(ctx context.Context, network, _ string) (net.Conn, error) {

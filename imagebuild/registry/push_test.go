@@ -142,7 +142,7 @@ func TestPlanWritesNothing(t *testing.T) {
 	}
 }
 
-// What is read locally is checked like what comes from outside: a cache that
+// A local file is checked like one from outside: a cache that
 // was tampered with must not be published.
 func TestWrongContentIsNotPublished(t *testing.T) {
 	addr := reg.Start(t)

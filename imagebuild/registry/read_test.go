@@ -22,7 +22,7 @@ import (
 	reg "github.com/org/claude-sandbox/internal/test/registrytest"
 )
 
-// What may go wrong with a download: each one ends with the whole blob, or
+// Faults of a download: each one ends with the whole blob, or
 // with an error, and never with other bytes that pass for it.
 func TestFaultsWhileReading(t *testing.T) {
 	f := reg.StartFaulty(t)

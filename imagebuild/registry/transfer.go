@@ -41,7 +41,7 @@ func (c *Client) upload(ctx context.Context, b artifact.Blob, progress func(sent
 	first := true
 	err := c.try(ctx, "uploading "+b.What, func() error {
 		progress(0)
-		// What looks like a failure may have succeeded.
+		// A request that seems to have failed may have succeeded.
 		if !first {
 			found, err := c.hasBlob(ctx, b.Descriptor)
 			if found && outcome == "" {

@@ -107,7 +107,7 @@ func (r Requirement) command() (program string, args []string, err error) {
 		}
 		return "", nil, err
 	case "cosign":
-		// Each flag is a variable for cosign, too (COSIGN_KEY). What is said here
+		// Each flag is a variable for cosign, too (COSIGN_KEY). The arguments that are given here
 		// must be what is checked, so none of these is left to the environment.
 		args = []string{"verify", "--check-claims=true", "--key=" + r.Key}
 		switch {

@@ -47,7 +47,7 @@ func login(t *testing.T) registry.Credentials {
 	return registry.Credentials{Username: "me", Password: "hunter2", Getenv: func(string) string { return "" }, Home: t.TempDir()}
 }
 
-// What a signature has to be is in the arguments of the program that checks it,
+// The demands on a signature are in the arguments of the program that checks it,
 // so that no variable of cosign's changes it.
 func TestVerifyAsksForExactlyThisSigner(t *testing.T) {
 	for _, c := range []struct {

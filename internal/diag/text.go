@@ -19,7 +19,7 @@ func WriteText(w io.Writer, findings []Finding) error {
 }
 
 // WriteExcerpts prints findings like WriteText and shows below each the line
-// that it is about, with what is wrong underlined. What comes from files is
+// that it is about, with what is wrong underlined. Text from files is
 // shown with control characters made visible, so that it can neither drive a
 // terminal nor hide itself.
 func WriteExcerpts(w io.Writer, findings []Finding, sources Sources) error {

@@ -25,8 +25,8 @@ type BuildSpec struct {
 }
 
 // Build builds a Dockerfile from a tar of the context, with BuildKit where the
-// engine has it and does not say that it prefers the classic builder. What the
-// builder does goes to output in plain lines. It returns the image's id; an
+// engine has it and does not say that it prefers the classic builder. The builder's
+// work goes to output in plain lines. It returns the image's id; an
 // error of a step is the builder's own message and the last lines of the step.
 func (e *Engine) Build(ctx context.Context, spec BuildSpec, contextTar io.Reader, output io.Writer) (id string, err error) {
 	version := build.BuilderV1

@@ -21,7 +21,7 @@ type File struct {
 }
 
 // CopyIn writes files into a container, started or not. Folders that are
-// missing must be listed before what they hold. What lies in a volume goes by
+// missing must be listed before what they hold. A file of a volume goes by
 // CopyTar.
 func (e *Engine) CopyIn(ctx context.Context, id string, files []File) error {
 	var archive bytes.Buffer
@@ -150,7 +150,7 @@ func (e *Engine) OpenTar(ctx context.Context, id, folder string) (io.ReadCloser,
 }
 
 // CopyOut writes one regular file of a container, running or not, to w.
-// A missing file is ErrNotFound. What lies on a tmpfs is out of reach.
+// A missing file is ErrNotFound. A file on a tmpfs is out of reach.
 func (e *Engine) CopyOut(ctx context.Context, id, path string, w io.Writer) error {
 	r, err := e.client.CopyFromContainer(ctx, id, client.CopyFromContainerOptions{SourcePath: path})
 	if err != nil {

@@ -138,7 +138,7 @@ func TestLimitsOfRootlessPodman(t *testing.T) {
 	}
 }
 
-// What gets a label of SELinux goes to the engine in the words that can say it, once.
+// A mount with a label of SELinux goes to the engine in the words that can say it, once.
 func TestRelabel(t *testing.T) {
 	s := Spec{Storage: Storage{Mounts: []Mount{{Source: "/a", Target: "/x", Relabel: true}, {Source: "/b", Target: "/y", Relabel: true, ReadOnly: true},
 		{Source: "/c", Target: "/z"}}}}

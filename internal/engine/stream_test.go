@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What hinders a container's start is said to whoever attaches, by Podman.
+// Podman tells a client that attaches why a container does not start.
 func TestAttachSaysWhyItIsRefused(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

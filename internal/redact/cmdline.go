@@ -132,7 +132,7 @@ func (r *Redactor) argument(before []string, arg string, code bool, most, depth 
 	return arg
 }
 
-// commands redacts shell text: its words are arguments. What is not changed
+// commands redacts shell text: its words are arguments. A word that is not changed
 // stays as it was written.
 func (r *Redactor) commands(text string, most, depth int) string {
 	spans := shellWords(text)

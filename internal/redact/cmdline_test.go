@@ -132,7 +132,7 @@ func TestAttackTokenOnACommandLine(t *testing.T) {
 	}
 }
 
-// What a record is read for stays in it.
+// The useful part of a record stays in it.
 func TestCommandLineKeepsWhatIsNoSecret(t *testing.T) {
 	r := New(Options{Patterns: true})
 	for _, line := range []string{

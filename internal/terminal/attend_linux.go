@@ -24,8 +24,8 @@ const lastOutput = 200 * time.Millisecond
 // Attend runs a program for the Remote whose stream from is, and returns its exit code,
 // 128+n for signal n. Its output is this process's, or with tty that of a terminal of its
 // own. The program and its session are ended when from is over: it does not outlive its
-// caller, however that ends. argv[0] only names the program, which is this one. What is left of its session when it
-// ends is ended as well.
+// caller, however that ends. argv[0] only names the program, which is this one. The other processes of its
+// session are ended with it.
 func Attend(from io.Reader, argv []string, tty bool) (code int, err error) {
 	runtime.LockOSThread() // the program dies with the thread that started it
 	defer runtime.UnlockOSThread()

@@ -10,6 +10,6 @@
 // the supervisor, who ends the program and, by Rescue, restores the terminal.
 //
 // A Filter decides what the program may say to the terminal: an allowlist of
-// sequences that draw, and of modes that it can undo. What it passes on it writes
+// sequences that draw, and of modes that it can undo. It writes all that it passes on
 // itself, in one form, so that it and the terminal cannot read a text in two ways.
 package terminal

@@ -24,7 +24,7 @@ func TestPastedPathsAreTheSandboxs(t *testing.T) {
 		paste(`C:\app\a.png`):                                             paste("/workspace/a.png"),
 		"x" + paste("/home/u/app/a") + "y" + paste("/home/u/app/b") + "z": "x" + paste("/workspace/a") + "y" + paste("/workspace/b") + "z",
 
-		// What is no path of the sandbox's stays, every byte of it.
+		// A path that the sandbox does not have stays as it is, byte for byte.
 		paste("/home/u/other/a.png"):               paste("/home/u/other/a.png"),
 		paste("'/home/u/app/a.png' /etc/passwd"):   paste("'/home/u/app/a.png' /etc/passwd"),
 		paste("see /home/u/app/a.png"):             paste("see /home/u/app/a.png"),

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Remote is a program that Attend runs, as its caller on the host has it. What it
+// Remote is a program that Attend runs, as its caller on the host has it. Output that it
 // prints comes on other streams. It is safe for concurrent use.
 type Remote struct {
 	mu sync.Mutex

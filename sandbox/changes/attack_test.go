@@ -372,7 +372,7 @@ func TestAttackFileChangedWhileWeRead(t *testing.T) {
 	p.compare()
 }
 
-// What a filter or a line-end setting of git's made of a blob is not taken for
+// The output of a filter or a line-end setting of git's is not taken for
 // what the file held.
 func TestConvertedFilesAreNotMistaken(t *testing.T) {
 	p := newProject(t)

@@ -21,7 +21,7 @@ const (
 	Link    Kind = "link"    // a symbolic link that leads elsewhere
 )
 
-// What a path is.
+// The kind of a path.
 type What string
 
 // The types of things in a folder.

@@ -15,7 +15,7 @@
 // shared mapping sets no time there, so content on it is summed before and after.
 //
 // Git is asked twice, for the list of its index and for blobs, with a clean
-// environment and without anything that runs programs. What it answers is
+// environment and without anything that runs programs. Its answer is
 // checked: a blob by its hash, an entry of the index by the file's own times.
 //
 // Everything is bounded, and whatever is left out is said in Set.Unseen or in a

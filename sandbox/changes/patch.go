@@ -78,7 +78,7 @@ func (c *Change) patchText(f *redact.Finder) []byte {
 	}
 	before := c.Before
 	if c.Kind == Changed && c.Note != "" {
-		// What it held is not known: all of what it holds is shown.
+		// Its former content is not known: all of the present one is shown.
 		fmt.Fprintf(&out, "sbx-devc: %s: %s; all that it holds now is shown as new\n", gitQuoted(c.Path), c.Note)
 		before = nil
 	}
@@ -195,7 +195,7 @@ func gitQuoted(name string) string {
 
 // WritePatch writes the set as a unified diff, the most dangerous first, in the
 // form that git apply reads. Lines of our own between two files say what is not
-// in it. What it holds is the agent's: escape it before a terminal shows it.
+// in it. Its text is the agent's: escape it before a terminal shows it.
 func (s *Set) WritePatch(w io.Writer) error {
 	at := int64(0)
 	for i := range s.Changes {

@@ -14,8 +14,8 @@ import (
 type Secret struct {
 	Name string `json:"name"`
 	Line int    `json:"line,omitempty"` // of the file as it is now; 0 = it is not in the diff
-	// Former says that it stands in lines that are gone: the file held it before. What it
-	// held is in FormerFile then, as far as there is room.
+	// Former says that it stands in lines that are gone: the file held it before. The former
+	// content is in FormerFile then, as far as there is room.
 	Former bool `json:"former,omitempty"`
 	InName bool `json:"inName,omitempty"` // the path holds it
 }

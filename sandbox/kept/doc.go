@@ -11,7 +11,7 @@
 //
 // An agent wrote all of it, and the next run's agent reads it. So nothing here is ever
 // unpacked on the host, and no name in it becomes a name of a file: a store holds
-// archives. What acts, such as hooks, servers, helpers, permissions and variables, comes
+// archives. Anything that acts, such as hooks, servers, helpers, permissions and variables, comes
 // in every run from files that a person wrote, and never from a store. Of Claude's
 // settings a profile shares a few words between its projects, each from a list; all else
 // is one project's.

@@ -3,7 +3,7 @@ package runplan
 import "errors"
 
 // The kinds of failure of a plan that end with an exit code of their own, next to
-// workspace.ErrInput and workspace.ErrRefused. What wraps them says what failed and
+// workspace.ErrInput and workspace.ErrRefused. An error that wraps them says what failed and
 // carries a hint.
 var (
 	ErrConfig   = errors.New("settings cannot be used")         // exit 65

@@ -110,7 +110,7 @@ func TestProjectVariablesThatSteerProgramsAreRefused(t *testing.T) {
 	}
 }
 
-// What ordinary projects set for their own programs needs nobody's word.
+// Variables that ordinary projects set for their own programs need no permission.
 func TestProjectsOwnVariablesAreTaken(t *testing.T) {
 	project := settings.Settings{Env: map[string]string{
 		"NODE_ENV": "test", "DATABASE_URL": "sqlite:x", "TZ": "Europe/Berlin", "CI": "true", "PORT": "3000", "DEBUG": "app:*", "LOG_LEVEL": "debug", "RAILS_ENV": "test",

@@ -51,7 +51,7 @@ const (
 	AgentInit   = InitFolder + "/sbx-init"
 )
 
-// Plan is a run before it happens. What it prints holds no secret, and neither do the
+// Plan is a run before it happens. Its printed form holds no secret, and neither do the
 // containers' configurations.
 type Plan struct {
 	ID      string            `json:"id"`

@@ -250,7 +250,7 @@ func TestPlaceholdersLeaveNothingBehind(t *testing.T) {
 			t.Errorf("a mount's source is missing: %v", err)
 		}
 	}
-	// What somebody put there meanwhile is theirs.
+	// A file that somebody put there meanwhile stays.
 	if err := os.WriteFile(filepath.Join(w.Dir, ".vscode", "settings.json"), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func steers(name, value string) bool {
 var inertValue = regexp.MustCompile(`^(?i:[0-9]{1,12}([.][0-9]{1,6})?|true|false|yes|no|on|off|)$`)
 
 // endsAsData reports whether the last word of a name is one that programs'
-// data has: an address, a credential, a size. What it leads to is still for the
+// data has: an address, a credential, a size. Its destination is still for the
 // firewall to allow.
 func endsAsData(name string) bool {
 	words := strings.Split(name, "_")

@@ -73,7 +73,7 @@ func trustedSecrets(project, users []settings.Secret) ([]settings.Secret, error)
 
 // environment gives the agent its variables: ours, the settings', what the user gives or
 // passes on by prefix, and secrets. Ours cannot be replaced: they keep the agent on the
-// proxy and quiet. What is the user's is in no container's configuration: see Parcel.
+// proxy and quiet. The user's variables are in no container's configuration: see Parcel.
 func (p *Plan) environment(o Options, s settings.Settings) error {
 	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress, Memory: len(o.Headless.MemoryOf) > 0}),
 		"HOME="+AgentHome, "USER=agent")

@@ -16,6 +16,6 @@
 //
 // Labels are claims: an image may carry any. A dev container counts only where it
 // mounts the project's folder, its firewall only where Compose made it for the
-// project, and a run only where this user's folder of runs knows it. What a container
+// project, and a run only where this user's folder of runs knows it. Text that a container
 // answers goes into words for people and into nothing else.
 package amend

@@ -66,7 +66,7 @@ func (e Errors) Error() string {
 
 // Judge decides a request for a settings file that is valid. It refuses entries
 // that are none, allowed entries that the file denies, and entries to remove that are
-// not there, all of them at once as Errors. What needs no change is noted.
+// not there, all of them at once as Errors. An entry that needs no change is noted.
 func Judge(file *settings.File, r Request) (*Edit, error) {
 	after, notes, err := decide(file, r)
 	if err != nil {

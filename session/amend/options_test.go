@@ -85,7 +85,7 @@ func TestOptionsOfTheFeature(t *testing.T) {
 			t.Errorf("want %q: %v", what, err)
 		}
 	}
-	// What somebody else wrote in addition is not accepted with it.
+	// Text that somebody else added is not accepted with it.
 	text, err := os.ReadFile(p.File)
 	if err == nil {
 		err = os.WriteFile(p.File, append(text, "// evil\n"...), 0o644)

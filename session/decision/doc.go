@@ -12,7 +12,7 @@
 // A path is written only if it still holds what the run left there (or, for a copy,
 // what the copy began with): by its sum, or where there is none by its size and the
 // kernel's time. Everything else is left alone and said, so that no later edit is ever
-// lost. What a path holds already is done: a decision can be made twice, and after one
+// lost. A path that has its content already is done: a decision can be made twice, and after one
 // about other hunks of the file. A file is replaced whole or not at all, and no link is followed.
 //
 // Taken remembers decisions in the run's folder, so that a later review asks about the

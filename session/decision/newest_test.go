@@ -11,7 +11,7 @@ import (
 	"github.com/org/claude-sandbox/session/runs"
 )
 
-// Who asks for the changes of the last run is told when they are those of another one.
+// A person who asks for the changes of the last run is told when they are those of another one.
 func TestTheNewestRunWithoutChangesIsNamed(t *testing.T) {
 	state := t.TempDir()
 	h := runs.HomeOf(func(string) string { return state }, func(string) {})

@@ -78,7 +78,7 @@ for i in $(seq 100); do echo x >src/other$i.txt; done
 	}
 }
 
-// What holds a secret is refused, taken and mixed byte for byte, though the diff has
+// A hunk with a secret is refused, taken and mixed byte for byte, though the diff has
 // asterisks in its place: also where the file held the secret before, and where it had
 // asterisks of its own.
 func TestDecisionsAboutFilesWithSecrets(t *testing.T) {

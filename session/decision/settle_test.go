@@ -269,7 +269,7 @@ func TestRefusedIsAsItWasBefore(t *testing.T) {
 	}
 }
 
-// What root settles belongs to the user, as everything in the project did: files, links
+// Files that root settles belong to the user, as everything in the project did: files, links
 // and folders that are replaced, brought back, taken, or made on the way to one.
 func TestRootLeavesFilesToTheirOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -300,7 +300,7 @@ func TestRootLeavesFilesToTheirOwner(t *testing.T) {
 	}
 }
 
-// What a path holds already is done: everything taken back after a part of it, taken
+// A path that has its content already is done: everything taken back after a part of it, taken
 // twice, taken in two parts, and taken back by hand.
 func TestAlreadySettledIsDone(t *testing.T) {
 	hunks := func(r tried, stay bool, which ...int) Taken {

@@ -25,7 +25,7 @@ func projectName(dir string) string { return "sbx-devc-project-" + short([]byte(
 // Spare returns the images that runs have built and that a clean engine does without:
 // that of the project in dir, those of the known projects that are gone, and the default
 // image and the firewall's of other versions. With all they are those of every project
-// and template too. What a run needs of them it builds again. Projects are absolute
+// and template too. A run builds again those that it needs. Projects are absolute
 // paths.
 func Spare(ctx context.Context, e *engine.Engine, dir string, known []string, all bool) ([]engine.NamedImage, error) {
 	names, err := e.Images(ctx)

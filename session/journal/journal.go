@@ -13,7 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/visible"
 )
 
-// What a record is about.
+// The subject of a record.
 const (
 	Build = "build" // images: pulled, built, found
 	Note  = "note"  // a line that people read as well

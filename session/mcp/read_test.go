@@ -71,7 +71,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// What is read can be started: each server has a name and one way to reach it.
+// Every server that is read can be started: it has a name and one way to reach it.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{`{"mcpServers":{"a":{"command":"x"}}}`, "- {name: a, command: x}", "servers:\n- name: a\n  command: b\n  env: {A: 1}\n", "&a [*a]"} {
 		f.Add([]byte(seed))

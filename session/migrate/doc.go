@@ -4,7 +4,7 @@
 //	~/.claude, ~/.claude.json, the project's .claude ─ Read ─► Plan: Take (settings.Settings, a model), Items taken, Items left
 //	                                                     settings.jsonc ─ settings.Extend ─► its new text
 //
-// What it takes acts nowhere but in the sandbox: texts, hosts, a model, servers that the
+// The parts that it takes act nowhere but in the sandbox: texts, hosts, a model, servers that the
 // sandbox can start. Files of a project are named and never taken, because the settings
 // hold for all projects and a project must not write them. The package has a list of what
 // is known to be harmless: any other value may be a secret and is in no result, not even in

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What is in this file is known to be harmless. All else may be a secret: it is neither
+// The names in this file are known to be harmless. All else may be a secret: it is neither
 // taken nor shown.
 
 var (

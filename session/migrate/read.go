@@ -53,7 +53,7 @@ func (p *Plan) unread(from string, err error) {
 // texts are the parts of Claude's folder that are only read.
 var texts = []string{"CLAUDE.md", "skills", "commands", "agents", "output-styles"}
 
-// Read reads a configuration. What cannot be read is left, with the reason.
+// Read reads a configuration. A file that cannot be read is left, with the reason.
 func Read(s Sources) *Plan {
 	p := &Plan{}
 	p.user(s)

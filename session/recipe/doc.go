@@ -12,6 +12,6 @@
 //
 // Nothing of the project is run here. Local Features are read with their folders; of
 // those in a registry the configuration and its lock say which they are. Of Compose
-// files the image or the Dockerfile of the dev container's service counts. What cannot
+// files the image or the Dockerfile of the dev container's service counts. A part that cannot
 // be taken is described in a sentence.
 package recipe

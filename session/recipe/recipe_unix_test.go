@@ -217,7 +217,7 @@ COPY . /x
 	}
 }
 
-// What is built is what was read, whatever the project's files are by then.
+// The files that were read are built, whatever the project's files are by then.
 func TestWhatWasReadIsWhatIsBuilt(t *testing.T) {
 	dir := project(t, `-- .devcontainer/devcontainer.json --
 {"build": {"dockerfile": "Dockerfile"}}

@@ -11,7 +11,7 @@
 //
 // It promises that the first screen (Screen) names every dangerous file, or, where
 // the lines do not suffice, counts them by kind: none is below the fold, however many
-// harmless changes there are. What it cannot look at is a finding, never silence. The
+// harmless changes there are. A file that it cannot look at is a finding, never silence. The
 // values of the run's secrets are asterisks in the diff that it is given. The
 // words of the agent reach a screen or a page escaped.
 //

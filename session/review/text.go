@@ -163,7 +163,7 @@ func (f *File) Shown() string {
 	return out.String()
 }
 
-// Shown is the hunk with its findings and its origin, for people. What cannot be
+// Shown is the hunk with its findings and its origin, for people. A character that cannot be
 // printed is an escape.
 func (h *Hunk) Shown() string {
 	var out strings.Builder

@@ -339,7 +339,7 @@ func TestAttackAFloodOfTrapsIsCounted(t *testing.T) {
 	}
 }
 
-// What people write every day is not dangerous: a review that cries at everything is
+// Everyday changes are not dangerous: a review that cries at everything is
 // not read.
 func TestHarmlessChangesAreNotDangerous(t *testing.T) {
 	r := reviewOf(t, nil, func(dir string) error {

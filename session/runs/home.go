@@ -156,7 +156,7 @@ func (h Home) CheckNameFree(name string) error {
 	return nil
 }
 
-// Newest yields the ids and folders of all runs, the newest first. What has no
+// Newest yields the ids and folders of all runs, the newest first. A folder that has no
 // run's name is left alone, and a folder that cannot be read holds none.
 func (h Home) Newest() iter.Seq2[string, string] {
 	return func(yield func(id, folder string) bool) {

@@ -14,8 +14,8 @@ import (
 // recorded, and a record of another run says nothing about it.
 var ErrNoSandbox = errors.New("had no sandbox: nothing of it was recorded")
 
-// CheckSandbox errs with ErrNoSandbox for the folder of such a run. What is no run's folder
-// is left to others.
+// CheckSandbox errs with ErrNoSandbox for the folder of such a run. Any other folder
+// is not judged.
 func CheckSandbox(folder string) error {
 	s := readSummary(folder)
 	if s.Conclusion != string(agent.Unsandboxed) {

@@ -131,7 +131,7 @@ func TestVariablesOfAFile(t *testing.T) {
 	}
 }
 
-// What is accepted is variables that a process can have, and comes back the same.
+// Accepted lines are variables that a process can have, and come back the same.
 func FuzzReadEnv(f *testing.F) {
 	for _, seed := range []string{"A=1\n", "# c\nA", "A=\r\n", "\xef\xbb\xbfA=b=c"} {
 		f.Add([]byte(seed))

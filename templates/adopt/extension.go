@@ -131,7 +131,7 @@ func Plan(dir scaffold.Folder, config []byte, presets, allow []string) (*Extensi
 	x.Changed = dir.Changed(x.Files)
 	err = dir.OpenWith(x.Files, func(p *devcontainer.Project) {
 		after := contract.Inspect(p)
-		// What gives the agent the host cannot go together with a firewall, whatever a comment excuses.
+		// A right that gives the agent the host cannot go together with a firewall, whatever a comment excuses.
 		x.Refused = append(lint.Find(p, "SBX401", "SBX402", "SBX412"), scaffold.Errors(p)...)
 		x.Service = after.Compose
 		x.Notes = slices.Concat(changes, x.Seen.Notes, lacks(after, p.Services()))

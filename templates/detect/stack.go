@@ -45,7 +45,7 @@ func (l *look) stack() {
 	})
 	main := mainLanguage(list)
 	for i, u := range list {
-		// What has hardly any source, as a package.json for a formatter has, gets no
+		// A language with hardly any source, as a package.json for a formatter has, gets no
 		// tools, unless its file stands in the project's own folder.
 		l.language(u, i == main, depth(u.marker) == 0 || u.bytes*10 >= list[0].bytes)
 	}

@@ -154,8 +154,8 @@ var (
 )
 
 // version returns the version that the project states for a language, with its
-// place. What the project's own folder says goes before what the language's folder
-// says. Value is "" when nothing is stated, or nothing that an image has.
+// place. The version in the project's own folder goes before that in the
+// language's folder. Value is "" when nothing is stated, or nothing that an image has.
 func (l *look) version(u used) Proposal {
 	return l.find(u.versions, ".", path.Dir(u.marker))
 }

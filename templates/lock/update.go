@@ -110,7 +110,7 @@ func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path stri
 			r.Notes = append(r.Notes, name+" is no longer part of the template; remove it if nothing else needs it")
 		}
 	}
-	// What the files name after the merge counts, not what the template does.
+	// The names in the merged files count, not the template's.
 	r.Lock.Describe(merged, l)
 	return r, nil
 }
@@ -136,7 +136,7 @@ func mergeFile(
 }
 
 // WellFormed returns which of the files is not JSON or YAML although its name
-// says so, and where; nil when none is. What cannot be read cannot be compared:
+// says so, and where; nil when none is. A file that cannot be read cannot be compared:
 // an answer without it would be a guess.
 func WellFormed(files []templates.File) error {
 	for _, f := range files {

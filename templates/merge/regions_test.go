@@ -221,7 +221,7 @@ func replace(t *testing.T, text string, pairs ...string) string {
 	return text
 }
 
-// What regions, pins and lists of packages are merged to. A pair replaces text
+// Results of merging regions, pins and lists of packages. A pair replaces text
 // of old; want nil means a conflict.
 func TestDockerfile(t *testing.T) {
 	unmarked := strings.Join(slices.DeleteFunc(splitLines([]byte(old)), func(l string) bool { return strings.HasPrefix(l, "# sbx:") }), "")

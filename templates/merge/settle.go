@@ -23,7 +23,7 @@ func settle(base, template, mine []string, prefer Side) (out []string, ok bool) 
 	return nil, false
 }
 
-// marked: the template did nothing but mark its regions. What the user wrote
+// marked: the template did nothing but mark its regions. Text that the user wrote
 // between two of them is outside of both.
 func marked(base, template, mine []string) ([]string, bool) {
 	if !slices.Equal(base, slices.DeleteFunc(slices.Clone(template), isMarker)) {

@@ -32,7 +32,7 @@ type Draft struct {
 	taken bool
 }
 
-// New looks at the folder and makes the dev container for it. What it returns has
+// New looks at the folder and makes the dev container for it. Its result has
 // been validated, and none of its files would be written through a link.
 // overwrite says whether a .devcontainer.json may get another dev container next
 // to it. The error carries exitcode.Usage for options that a template refuses or that

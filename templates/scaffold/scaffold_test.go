@@ -314,7 +314,7 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// What clean removes is empty, and is what was made.
+// The folders that clean removes are empty and were made by a run.
 func TestEmptyFoldersGoAndOthersStay(t *testing.T) {
 	dir := written(t, lock.Input{Template: "claude"})
 	if err := os.WriteFile(dir.Path(".vscode/settings.json"), []byte("{}"), 0o644); err != nil {

@@ -45,7 +45,7 @@ type Disarmed struct {
 // Disarm looks at git directories that are new in the project dir, slash-separated. Where
 // git would run or obey more than in a fresh clone, it renames HEAD, to a name that an
 // agent cannot know in advance: git then takes the folder for no repository, and nothing
-// is lost. What cannot be read, and what comes after the bounds or ctx's end, counts as
+// is lost. A part that cannot be read, or comes after the bounds or ctx's end, counts as
 // more.
 //
 // It goes through one open folder, so that a link which comes meanwhile leads nowhere else.

@@ -14,7 +14,7 @@ import (
 )
 
 // Attack: an agent leaves a repository in a folder of its own, which git on the host obeys
-// as soon as a prompt, an editor or a person goes there. What a fresh clone or git's own
+// as soon as a prompt, an editor or a person goes there. Everything that a fresh clone or git's own
 // commands leave stays a repository.
 func TestAttackAPlantedRepositoryIsObeyed(t *testing.T) {
 	testenv.Program(t, "git")

@@ -54,7 +54,7 @@ type filler struct {
 	made  map[string]bool
 }
 
-// Files of a git directory that are copied. What a worktree has of its own
+// Files of a git directory that are copied. A worktree's own part
 // comes from its own folder, the rest from the one it shares.
 var (
 	ownFiles = []string{"index", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD",

@@ -104,7 +104,7 @@ func TestAttackAnIdentityThatIsMoreThanAName(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(home, "RAN")); err == nil {
 				t.Error("git ran a program")
 			}
-			// What the agent's configuration takes over of the same file.
+			// The values that the agent's configuration takes over from the same file.
 			values, _ := readConfig(filepath.Join(home, "project", ".git"), filepath.Join(home, "project", ".git"))
 			for _, v := range values {
 				if v.Section == "user" && (strings.ContainsAny(v.Value, "\n\x1b\x00<>\x07") || len(v.Value) > maxIdentity) {

@@ -73,7 +73,7 @@ func (w *packWriter) add(loose io.Reader) error {
 		w.failed = fmt.Errorf("its objects are larger than %d MiB", maxInflated>>20)
 		return w.failed
 	}
-	// What is cut short must not be in the pack, so the object is read before.
+	// An object that is cut short must not be in the pack, so the object is read before.
 	spool, err := spoolTo(in, size)
 	if err != nil {
 		return err

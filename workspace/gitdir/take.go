@@ -75,7 +75,7 @@ type Taker struct {
 
 // Take reads the archive of a volume, and writes a bundle for each repository
 // in it that has new commits on its branches or at its HEAD. The bundle has
-// passed git's own checks in a repository of ours. What is left out is said in
+// passed git's own checks in a repository of ours. Parts that are left out are named in
 // the notes, whose words may be the agent's.
 func (t *Taker) Take(ctx context.Context, p Private, archive io.Reader) (err error) {
 	if len(p.Stores) == 0 {

@@ -26,11 +26,11 @@ const (
 
 // Watch notices when a read-only mount is not where it was any more.
 //
-// What is protected in a workspace are read-only mounts over a folder of the
+// The protected paths of a workspace are read-only mounts over a folder of the
 // host that is writable. The kernel takes a mount away from every namespace when
 // somebody elsewhere removes its mount point or renames something over it, as
 // git does with its config; and it moves one along when the mount point is
-// renamed. What comes to that place next is writable here, and no capability
+// renamed. Anything that comes to that place next is writable here, and no capability
 // that we have could mount it again.
 //
 // Mounts that can be written to are no walls: a cache that goes is no danger.
@@ -56,8 +56,8 @@ type heldFile struct {
 	sum   [sha256.Size]byte
 }
 
-// Start begins to remember what is mounted read-only. What happens from now on is
-// not missed, however late Await is called.
+// Start begins to remember what is mounted read-only. No later change is
+// missed, however late Await is called.
 func Start() (*Watch, error) {
 	fail := func(err error) (*Watch, error) {
 		return nil, fmt.Errorf("watching what is mounted read-only: %w", err)

@@ -14,7 +14,7 @@ const MaxDevContainer = jsonc.MaxSize
 // Opening returns what the devcontainer.json at rel, slash-separated and relative
 // to the project's folder, makes the host obey when somebody opens the dev
 // container: its files of Compose, and every word of initializeCommand that may
-// be a file, alike relative to the project's folder. Nobody has looked whether
+// be a file, alike relative to the project's folder. It is not known whether
 // they exist. command says that there is an initializeCommand. Of a text that is
 // no JSON nothing is returned: who opens it cannot read it either.
 func Opening(rel string, text []byte) (paths []string, command bool) {

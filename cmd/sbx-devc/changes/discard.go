@@ -27,7 +27,7 @@ is, and named; so is one whose former content the run did not keep. Of a run on 
 the copy is removed, and the project stays as it is.
 
 Changes that you or others made while the run worked are among those of the run, and
-are undone as well. What is text comes back with 'sbx-devc diff RUN | git apply'.
+are undone as well. Text comes back with 'sbx-devc diff RUN | git apply'.
 Where nothing is left to take back, it says so and asks nothing.
 
 No commit is lost: they stay in the run's folder, for as long as that is kept, and

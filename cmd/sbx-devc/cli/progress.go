@@ -22,7 +22,7 @@ func (a *App) Columns() int {
 	return 80
 }
 
-// Progress tells people how builds and downloads go on. What a failed one said is
+// Progress tells people how builds and downloads go on. The output of a failed one is
 // kept in the cache folder.
 func (a *App) Progress(verbose bool, cache string) *progress.Reporter {
 	return &progress.Reporter{Out: a.Stderr, Columns: a.Columns(), Verbose: verbose, LogFile: filepath.Join(cache, "failed.log")}

@@ -38,8 +38,8 @@ var replacedCommands = map[string]string{
 	"mcp": "use 'sbx-devc run --mcp-config FILE'", "setup-token": "use 'sbx-devc login'", "config": "use 'sbx-devc settings'",
 }
 
-// replacement is the line for a flag that cmd does not have, "" for none. What follows
-// the program's name without a command is a run in other programs.
+// replacement is the line for a flag that cmd does not have, "" for none. Other programs take
+// their name without a command for a run.
 func replacement(cmd *cobra.Command, flag string) string {
 	if line := replacedFlags[cmd.Name()][flag]; line != "" || cmd.HasParent() {
 		return line

@@ -12,8 +12,8 @@ import (
 )
 
 // Commands for a dev container of init's own, on one of the user's with the
-// Feature in it: there is no template, and so no sandbox.lock. What init --extend
-// would write now takes the template's place.
+// Feature in it: there is no template, and so no sandbox.lock. The files that init --extend
+// would write now take the template's place.
 
 // updateExtended brings an extended dev container to what this version protects.
 func updateExtended(a *cli.App, o updateOptions, dir scaffold.Folder) error {

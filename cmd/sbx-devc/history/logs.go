@@ -41,7 +41,7 @@ in DIR or in the current folder (with --all: of any project), in a form for peop
 
 With --net or --denied, where a project has no run, and for an audit.jsonl it shows
 the decisions of the firewall, one a line, of the run or of the project's dev
-container. What is up is asked through the engine. 'sbx-devc report' sums the same
+container. The engine is asked about containers that are up. 'sbx-devc report' sums the same
 log up, and 'sbx-devc ls' lists the runs.
 
 Exit code 66: there is no such log; 69: the container engine does not answer.`,
@@ -117,7 +117,7 @@ func showTranscript(ctx context.Context, a *cli.App, run runs.Run, o logsOptions
 	return errors.Join(scanner.Close(), printer.Err())
 }
 
-// lineOf shows one line of a log in the form that the flags ask for. What is no
+// lineOf shows one line of a log in the form that the flags ask for. A line that is no
 // record is not shown: the line may come from a container.
 func lineOf(a *cli.App, o logsOptions) func([]byte) error {
 	return func(line []byte) error {

@@ -21,7 +21,7 @@ func printPush(a *cli.App, r *registry.Report, o pushOptions) error {
 	}
 	if o.dryRun {
 		for _, b := range r.Blobs {
-			// What would be done, not what was.
+			// The steps that would be taken, not those that were.
 			how := map[registry.Outcome]registry.Outcome{registry.Uploaded: "upload", registry.Mounted: "mount"}[b.How]
 			fmt.Fprintf(a.Stdout, "%-8s %10s  %s  %s\n", cmp.Or(how, b.How), progress.Size(b.Size), b.Digest, b.What)
 		}

@@ -133,8 +133,8 @@ func compileCommand(a *cli.App) *cobra.Command {
 		Use:   "compile",
 		Short: "Print the firewall rules that the policy becomes",
 		Long: `Print the input for iptables-restore, ip6tables-restore and ipset that the policy
-becomes. Nothing is touched. What sbx-init learns of the machine when it starts
-(kernel modules, upstream resolvers, networks) is assumed here, and the output
+becomes. Nothing is touched. Facts that sbx-init learns of the machine when it starts
+(kernel modules, upstream resolvers, networks) are assumed here, and the output
 says so. 'sbx-init plan' asks the machine.`,
 		Example: `  sbx-devc policy compile --file sandbox.jsonc`,
 		Args:    cobra.NoArgs,

@@ -53,7 +53,7 @@ func (o *promptFlags) plan(*runplan.Options) {}
 // there, as in a job of a service: the argument is a prompt already.
 const stdinPatience = 3 * time.Second
 
-// readPrompt reads the prompt from where it is. What a pipe or file brings is added
+// readPrompt reads the prompt from where it is. The text of a pipe or file is added
 // to an argument, as claude does.
 func readPrompt(a *cli.App, o promptFlags, project string) (string, error) {
 	if o.file != "" {

@@ -85,7 +85,7 @@ func onTerminal(a *cli.App, o *Options) bool {
 }
 
 // joinTerminal gives a run its person: the Client of another process, or a terminal here.
-// What people read goes to the Client from here on. leave ends that: it tells the Client
+// Messages for people go to the Client from here on. leave ends that: it tells the Client
 // how the run ended, which err says, and returns what is left to say.
 func joinTerminal(a *cli.App, o terminalFlags, plan *runplan.Plan, host *sandbox.Host) (leave func(err error) error, err error) {
 	s := terminal.NewServer()

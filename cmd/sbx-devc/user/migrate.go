@@ -37,7 +37,7 @@ func MigrateCommand(a *cli.App) *cobra.Command {
 		Long: `Read your configuration of Claude Code (~/.claude or CLAUDE_CONFIG_DIR, ~/.claude.json),
 and put into your own settings what the sandbox can have: the model, your instructions,
 skills, commands, agents and output styles, hosts of permissions, presets for the package
-managers that you allowed, MCP servers. What is left is named with the reason. The files of
+managers that you allowed, MCP servers. Each part that is left is named with the reason. The files of
 the project in DIR (default: the current folder) are named, and never taken: your settings
 hold for all projects.
 

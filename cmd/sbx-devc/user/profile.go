@@ -34,7 +34,7 @@ form; they stand above that file and below a project's. A profile needs no file.
 
 A run under a profile finds the conversations, the history of prompts, Claude's notes
 and plans, and the folders of --persist that earlier runs of the same project left
-under it. Projects share only how Claude looks, such as its theme. What acts, such as
+under it. Projects share only how Claude looks, such as its theme. Anything that acts, such as
 hooks, servers, helpers and permissions, is never kept: name it in a settings file.
 'sbx-devc clean --profile NAME' removes what is kept.`,
 		Args: cobra.NoArgs,

@@ -28,7 +28,7 @@ this order.
 
 Your own file is in sbx-devc in your folder of settings ($XDG_CONFIG_HOME or
 ~/.config). It has the form of a sandbox.jsonc, holds for the runs of all projects,
-and may open what a project's file may not. Nobody else may be able to write it.`,
+and may open what a project's file may not. No other user may be able to write it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

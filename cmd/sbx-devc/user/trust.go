@@ -40,7 +40,7 @@ project in another folder is another project; linked worktrees of a repository a
 Skills, commands, agents and output styles in .claude are accepted with it; one that is
 new or changes later stays away from Claude until you accept it here.
 
-What was accepted is kept in trust.json in sbx-devc in your folder of settings
+Your decisions are kept in trust.json in sbx-devc in your folder of settings
 ($XDG_CONFIG_HOME or ~/.config). 'init' accepts the file that it wrote itself. The
 Action never looks there.
 

@@ -23,7 +23,7 @@ type Attack struct {
 	// the event bears the attempt's mark: its addresses, port or word.
 	Leak func(Event) bool
 
-	// Least is how many such events make a success; 0 = 1. What a wildcard
+	// Least is how many such events make a success; 0 = 1. Traffic that a wildcard
 	// lets through by design is no leak, more than that is.
 	Least int
 

@@ -68,7 +68,7 @@ func serve(t testing.TB, lab *netnstest.Lab) *internet {
 	in.answer(at(udpAddr, 4000), func(pc net.PacketConn, m []byte, from net.Addr) { _, _ = pc.WriteTo(m, from) })
 	in.Sandbox.Do(func() {
 		err := all(
-			// What an engine sets in its containers.
+			// Settings of engines for their containers.
 			write("/proc/sys/net/ipv4/ping_group_range", "0 2147483647"), write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0"),
 			// So few ports that each is soon used again: what was asked from one
 			// must not decide about what is asked next.
@@ -320,7 +320,7 @@ func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 func (in *internet) arrived() []Event {
 	in.t.Helper()
 	frames := in.wire.Frames()
-	// What the frames brought is with the servers by now, or in their hands.
+	// The servers have read the frames by now, or are about to.
 	for begin := time.Now(); in.open.Load() > 0 && time.Since(begin) < 300*time.Millisecond; {
 		time.Sleep(time.Millisecond)
 	}

@@ -88,7 +88,7 @@ func (j judge) honestQuestion(e Event) bool {
 }
 
 // honestSite accepts requests for an allowed site at an address that is that
-// site's. What is no web port is no site's.
+// site's. A port other than the web's is no site's.
 func (j judge) honestSite(e Event) bool {
 	if e.DstPort != 80 && e.DstPort != 443 {
 		return true // judged as packets

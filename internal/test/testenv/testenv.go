@@ -44,8 +44,8 @@ func Program(t testing.TB, name string) string {
 	return p
 }
 
-// Devcontainer is a command of the official dev container CLI. What the CLI
-// leaves behind in its temporary folder goes with the test.
+// Devcontainer is a command of the official dev container CLI. Files that the CLI
+// leaves behind in its temporary folder go with the test.
 func Devcontainer(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), Program(t, "devcontainer"), args...)

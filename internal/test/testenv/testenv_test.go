@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the CLI writes beside the project would pile up on the machine of
+// Files that the CLI writes beside the project would pile up on the machine of
 // whoever runs the tests.
 func TestTheDevcontainerCLILeavesNothingBehind(t *testing.T) {
 	Program(t, "devcontainer")
