@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/runs"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // Sandboxed runs jobs the way 'sbx-devc run' does. Messages for people go through
@@ -81,17 +82,20 @@ func setupFailed(err error) (Report, error) {
 // planJob decides everything about the run that needs no engine.
 func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) {
 	in := job.Inputs
+	options := runplan.Options{
+		ID: job.ID, User: in.Settings(), InputsNotFlags: true, AllowHostedWeb: in.AllowHostedWeb,
+		Instructions: runplan.Instructions{Memory: true},
+		Headless: agent.Headless{
+			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
+			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
+		},
+	}
+	var effective settings.Settings
 	if project, err = session.ReadProject(in.WorkingDirectory); err == nil {
-		plan, err = project.Plan(runplan.Options{
-			ID: job.ID, User: in.Settings(),
-			InputsNotFlags: true,
-			AllowHostedWeb: in.AllowHostedWeb,
-			Instructions:   runplan.Instructions{Memory: true},
-			Headless: agent.Headless{
-				Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
-				AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
-			},
-		})
+		effective, err = project.Effective(options)
+	}
+	if err == nil {
+		plan, err = project.Plan(options, effective)
 	}
 	if wrong := (*session.SettingsError)(nil); errors.As(err, &wrong) {
 		_ = diag.WriteText(job.Progress, wrong.Findings) // best effort, as all of the log

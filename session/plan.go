@@ -49,28 +49,21 @@ func (p *Project) Content() trust.Content {
 	return recipe.Accepted(p.Settings, p.Recipe, nil)
 }
 
-// Instructions names the user's own texts that a run by o gives to Claude: those of the
-// user's settings and flags, and of the project's file where it is trusted.
-func (p *Project) Instructions(o runplan.Options) []string {
-	s := runplan.Overlay(o.Own, o.User)
-	if o.TrustProject && p.Settings != nil {
-		s = runplan.Overlay(s, p.Settings.Settings.Settings)
-	}
-	return s.Instructions
+// Effective returns the settings of a run by o and by the project's own settings, which may
+// narrow it and protect more; the image is "" where no layer names one. Errors carry an exit
+// code; runplan.ErrWidens is one that o.TrustProject avoids.
+func (p *Project) Effective(o runplan.Options) (settings.Settings, error) {
+	s, err := p.complete(o).Effective()
+	return s, planError(err)
 }
 
-// Plan plans a run with the image that images.Choose finds, by o and by the project's
-// own settings, which may narrow it and protect more. Errors carry an exit code; sandbox.ErrWidens
-// is one that o.TrustProject avoids.
-func (p *Project) Plan(o runplan.Options) (*runplan.Plan, error) {
+// Plan plans a run by o with the settings that Effective returned for it, and with the
+// image that ChooseImage finds where they name none. Errors carry an exit code.
+func (p *Project) Plan(o runplan.Options, s settings.Settings) (*runplan.Plan, error) {
 	o = p.complete(o)
 	protect := slices.Concat(o.User.Workspace.Protect, o.Own.Workspace.Protect)
 	if o.Project != nil {
 		protect = append(protect, o.Project.Workspace.Protect...)
-	}
-	s, err := o.Effective()
-	if err != nil {
-		return nil, planError(err)
 	}
 	folder, err := p.inspect(s, protect)
 	if err != nil {
@@ -80,9 +73,10 @@ func (p *Project) Plan(o runplan.Options) (*runplan.Plan, error) {
 	if err != nil {
 		return nil, planError(err)
 	}
-	if err := p.chooseImage(&o); err != nil {
+	if err := p.ChooseImage(o); err != nil {
 		return nil, err
 	}
+	s.Image = cmp.Or(s.Image, p.Choice.Name)
 	plan, err := o.Plan(s, runplan.Facts{Workspace: folder, HostAddresses: addrs})
 	return plan, planError(err)
 }
@@ -97,8 +91,8 @@ func (p *Project) inspect(s settings.Settings, protect []string) (*workspace.Wor
 	return workspace.Inspect(p.Shown, protect)
 }
 
-// chooseImage finds the image of a run whose user named none.
-func (p *Project) chooseImage(o *runplan.Options) (err error) {
+// ChooseImage sets Choice for a run whose user named no image. Errors carry an exit code.
+func (p *Project) ChooseImage(o runplan.Options) error {
 	if o.User.Image != "" {
 		return nil
 	}
@@ -106,10 +100,9 @@ func (p *Project) chooseImage(o *runplan.Options) (err error) {
 	if err != nil {
 		return exitcode.With(exitcode.NoInput, err)
 	}
-	if p.Choice, err = images.Choose(dir, p.Recipe, notAccepted(*o)); err != nil {
+	if p.Choice, err = images.Choose(dir, p.Recipe, notAccepted(o)); err != nil {
 		return planError(err)
 	}
-	o.Image = p.Choice.Name
 	return nil
 }
 
@@ -124,25 +117,10 @@ func notAccepted(o runplan.Options) string {
 	return "you have not accepted it: " + cmp.Or(o.AcceptCommand, "sbx-devc trust") + " shows it and asks"
 }
 
-// Widens is the error of Plan that says that the project's settings ask for more than
-// the user allowed, or nil.
-func (p *Project) Widens(o runplan.Options) error { return planError(p.complete(o).Widens()) }
-
 // OffersImage reports whether a run by o takes the image of the project's dev container
 // once the user accepts that.
 func (p *Project) OffersImage(o runplan.Options) bool {
 	return p.Recipe != nil && p.Recipe.Unusable == "" && cmp.Or(o.User.Image, o.Own.Image) == ""
-}
-
-// Effective returns the settings that Plan would take.
-func (p *Project) Effective(o runplan.Options) (settings.Settings, error) {
-	o = p.complete(o)
-	if err := p.chooseImage(&o); err != nil {
-		return settings.Settings{}, err
-	}
-	s, err := o.Effective()
-	s.Image = cmp.Or(s.Image, o.Image)
-	return s, planError(err)
 }
 
 func (p *Project) complete(o runplan.Options) runplan.Options {

@@ -159,5 +159,9 @@ func planOf(dir string, o runplan.Options) (*runplan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Plan(o)
+	s, err := p.Effective(o)
+	if err != nil {
+		return nil, err
+	}
+	return p.Plan(o, s)
 }

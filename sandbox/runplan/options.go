@@ -2,7 +2,6 @@ package runplan
 
 import (
 	"cmp"
-	"errors"
 	"net/netip"
 	"slices"
 	"time"
@@ -102,12 +101,11 @@ type Facts struct {
 // users is everything that the user says, without the project.
 func (o Options) users() settings.Settings { return Overlay(o.Own, o.User) }
 
-// Effective returns the settings of a run, as Plan takes them, but for the image where no
-// layer names one.
-func (o Options) Effective() (settings.Settings, error) { return effective(o) }
-
-// effective puts the layers together: defaults, the user's file, the project's, flags.
-func effective(o Options) (_ settings.Settings, err error) {
+// Effective puts the layers together: defaults, the user's file, the project's, flags. It
+// returns the settings of a run, as Plan takes them, but for the image where no layer names
+// one. It errs with ErrWidens for a project's file that asks for more than the user
+// allowed.
+func (o Options) Effective() (_ settings.Settings, err error) {
 	users := o.users()
 	if ClosesGists(users.Network) {
 		o.User.Network.Deny = append(slices.Clone(o.User.Network.Deny), Gists)
@@ -155,13 +153,4 @@ func effective(o Options) (_ settings.Settings, err error) {
 		return settings.Settings{}, err
 	}
 	return s, nil
-}
-
-// Widens returns what New would say of a project's file that asks for more than
-// the user allowed; nil = it does not, or may.
-func (o Options) Widens() error {
-	if _, err := effective(o); errors.Is(err, ErrWidens) {
-		return err
-	}
-	return nil
 }

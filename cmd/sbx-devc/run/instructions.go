@@ -39,14 +39,15 @@ func (o *instructionFlags) plan(p *runplan.Options) {
 }
 
 // instructionFiles gathers what Claude reads of the project's instructions and the
-// user's. options say whether the project is trusted.
-func instructionFiles(a *cli.App, project *session.Project, o instructionFlags, options *runplan.Options) ([]sandbox.HomeFile, error) {
+// user's, which names are. options say whether the project is trusted.
+func instructionFiles(a *cli.App, project *session.Project, o instructionFlags, names []string, options *runplan.Options) (
+	[]sandbox.HomeFile, error) {
 	options.Instructions.Texts = options.TrustProject
 	folder := a.Getenv("CLAUDE_CONFIG_DIR")
 	if folder == "" {
 		folder = filepath.Join(a.Getenv("HOME"), ".claude")
 	}
-	texts, err := instructions.User(folder, project.Instructions(*options))
+	texts, err := instructions.User(folder, names)
 	if err != nil {
 		return nil, exitcode.With(exitcode.NoInput, err)
 	}

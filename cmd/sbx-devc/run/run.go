@@ -238,14 +238,15 @@ func run(ctx context.Context, a *cli.App, dir, shown, folder string, o Options) 
 	if options.Variables, err = variables(a, &o.settings.Secrets, shown); err != nil {
 		return err
 	}
-	if err := acceptProject(ctx, a, project, &options, !o.dryRun); err != nil {
-		return err
+	effective, err := acceptProject(ctx, a, project, &options, !o.dryRun)
+	if err != nil {
+		return PlanError(a, err)
 	}
-	texts, err := instructionFiles(a, project, o.instructions, &options)
+	texts, err := instructionFiles(a, project, o.instructions, effective.Instructions, &options)
 	if err != nil {
 		return err
 	}
-	plan, err := project.Plan(options)
+	plan, err := project.Plan(options, effective)
 	if err != nil {
 		return PlanError(a, err)
 	}

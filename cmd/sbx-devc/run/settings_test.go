@@ -33,7 +33,12 @@ func TestAgentCannotChangeTheListOfAFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := p.Plan(runplan.Options{ID: "test", User: user})
+	options := runplan.Options{ID: "test", User: user}
+	s, err := p.Effective(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := p.Plan(options, s)
 	if err != nil {
 		t.Fatal(err)
 	}

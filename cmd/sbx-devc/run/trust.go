@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
@@ -9,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/accept"
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/settings/trust"
 )
 
@@ -23,30 +25,34 @@ func TrustOf(a *cli.App, p *session.Project) (*accept.Question, error) {
 
 const TrustQuestion = "Trust these settings, until they change?"
 
-// acceptProject lets o take the project's settings and its dev container's image as they
-// are, if the user has accepted them, or does now. Settings that only narrow need no word.
-func acceptProject(ctx context.Context, a *cli.App, p *session.Project, o *runplan.Options, mayAsk bool) error {
+// acceptProject returns the settings of a run by o, which takes the project's settings and
+// its dev container's image as they are if the user has accepted them, or does now.
+// Settings that only narrow need no word.
+func acceptProject(ctx context.Context, a *cli.App, p *session.Project, o *runplan.Options, mayAsk bool) (settings.Settings, error) {
 	if o.TrustProject || len(p.Content()) == 0 {
-		return nil
+		return p.Effective(*o)
 	}
 	question, err := TrustOf(a, p)
 	if err != nil {
-		return err
+		return settings.Settings{}, err
 	}
 	if question.Standing() == trust.Trusted {
 		o.TrustProject = true
-		return nil
+		return p.Effective(*o)
 	}
 	o.AcceptCommand = projects.AcceptCommand(p.Dir)
-	refused := p.Widens(*o)
+	s, refused := p.Effective(*o)
 	switch {
+	case refused != nil && !errors.Is(refused, runplan.ErrWidens):
 	case mayAsk && a.Questions() != nil:
-		o.TrustProject, err = asksToTrust(ctx, a, p, question, *o, refused)
-		return err
+		if o.TrustProject, err = asksToTrust(ctx, a, p, question, *o, refused); err == nil && o.TrustProject {
+			return p.Effective(*o)
+		}
+		return s, err
 	case refused != nil && question.Standing() == trust.Changed:
 		fmt.Fprintf(a.Stderr, "sbx-devc: %s has changed since you accepted it\n", question.Subject())
 	}
-	return refused
+	return s, refused
 }
 
 // asksToTrust asks about a project whose settings are refused, or whose image a run does

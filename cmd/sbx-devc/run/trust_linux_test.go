@@ -82,10 +82,11 @@ func (p *person) planned(dir string) ([]string, error) {
 		return nil, err
 	}
 	o := runplan.Options{ID: "test"}
-	if err := acceptProject(p.t.Context(), p.app, project, &o, true); err != nil {
+	s, err := acceptProject(p.t.Context(), p.app, project, &o, true)
+	if err != nil {
 		return nil, err
 	}
-	plan, err := project.Plan(o)
+	plan, err := project.Plan(o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -130,10 +131,11 @@ func TestRunAsksOnceAboutTheImageOfADevContainer(t *testing.T) {
 		}
 		o := runplan.Options{ID: "test"}
 		o.User.Image = user
-		if err := acceptProject(t.Context(), p.app, project, &o, true); err != nil {
+		s, err := acceptProject(t.Context(), p.app, project, &o, true)
+		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := project.Plan(o)
+		plan, err := project.Plan(o, s)
 		if err != nil {
 			t.Fatal(err)
 		}

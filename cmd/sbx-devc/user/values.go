@@ -55,7 +55,11 @@ func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 	if err != nil {
 		return nil, err
 	}
-	if s.Image == project.Choice.Name {
+	if s.Image == "" {
+		if err := project.ChooseImage(options); err != nil {
+			return nil, err
+		}
+		s.Image = project.Choice.Name
 		a.SayLine("note: %s", project.Choice.Why)
 	}
 	layers := []settings.Layer{{Settings: user, Origin: func(key string) string {
