@@ -49,11 +49,19 @@ func newReviewedRun(t *testing.T, before, during string, copied bool) *reviewedR
 		}
 	}
 	r.shell(r.project, "git init -qb main .; "+before+"; git add -A; git commit -qm first; sleep 0.01")
+	r.run(copied, during)
+	return r
+}
+
+// run does something in the project, or in a copy of it.
+func (r *reviewedRun) run(copied bool, during string) {
+	r.t.Helper()
+	t := r.t
 	work, summary := r.project, map[string]any{"folder": r.project}
 	if copied {
 		work = filepath.Join(r.folder, "tree")
 		summary["workTree"] = "tree"
-		r.shell(home, "cp -a project "+work)
+		r.shell(r.project, "cp -a . "+work)
 	}
 	taken, err := changes.Take(t.Context(), work, changes.Options{Keep: r.folder, OutOfReach: []string{".git"},
 		Secrets: redact.NewFinder([]redact.Named{{Name: "KEY", Value: reviewedSecret}})})
@@ -66,7 +74,6 @@ func newReviewedRun(t *testing.T, before, during string, copied bool) *reviewedR
 		t.Fatal(err)
 	}
 	r.write(sandbox.SummaryFile, summary)
-	return r
 }
 
 func (r *reviewedRun) write(name string, v any) {
@@ -380,6 +387,48 @@ func TestDiscardASecondTime(t *testing.T) {
 	for range 2 { // without --yes too: nothing is asked
 		r.wants(r.devc("discard", reviewedID), exitOK, "nothing is left to take back")
 	}
+}
+
+// Taking or discarding a copy a second time is no failure. After a copy is discarded its
+// files cannot be taken, and review does not ask about them.
+func TestACopyASecondTime(t *testing.T) {
+	r := newReviewedRun(t, someFiles, `echo a2 >>src/a.go`, true)
+	r.wants(r.devc("apply", reviewedID), exitOK, "src/a.go: taken")
+	r.wants(r.devc("apply", reviewedID), exitOK, "nothing is left to take of the run "+reviewedID)
+	r.wants(r.devc("discard", "--yes", reviewedID), exitOK, "removed "+filepath.Join(r.folder, "tree"))
+	for range 2 {
+		r.wants(r.devc("discard", reviewedID), exitOK, "nothing is left to take back")
+	}
+	r.wants(r.devc("apply", reviewedID), exitOK, "nothing is left to take of the run "+reviewedID)
+
+	r = newReviewedRun(t, someFiles, `echo a2 >>src/a.go`, true)
+	r.wants(r.devc("discard", "--yes", reviewedID), exitOK)
+	r.wants(r.devc("apply", reviewedID), exitNoInput, "is gone", "sbx-devc diff "+reviewedID)
+	r.wants(r.devc("review", "--auto-apply", "**", reviewedID), exitNoInput, "is gone")
+	r.answers = "y\ny\n"
+	r.wants(r.devc("review", reviewedID), exitOK, "there is nothing to decide any more", "src/a.go")
+	if got := r.shell(r.project, "git status --short"); got != "" {
+		t.Errorf("%s", got)
+	}
+}
+
+// Of several runs those commands that take the user's word go on with the one before, and
+// say so; a script that discards twice does not.
+func TestDecisionsGoFromRunToRun(t *testing.T) {
+	const earlier = "20260101-000000-aaaaaa"
+	r := newReviewedRun(t, someFiles, "echo a2 >>src/a.go", false)
+	r.shell(r.folder, "mv ../"+reviewedID+" ../"+earlier+"; mkdir ../"+reviewedID)
+	r.run(false, "echo b2 >>src/b.go")
+	t.Chdir(r.project)
+	r.wants(r.devc("discard", "--yes"), exitOK, "src/b.go: refused hunks", "the earlier run "+earlier+" has something to discard, too: sbx-devc discard "+earlier)
+	r.wants(r.devc("discard", "--yes"), exitOK, "nothing is left to take back of the run "+reviewedID)
+	if got := r.shell(r.project, "git status --short"); got != " M src/a.go\n" {
+		t.Errorf("%s", got)
+	}
+	r.answers = "n\n"
+	r.wants(r.devc("discard"), exitRefused, "everything is decided about the run "+reviewedID, "what they were before the run "+earlier+"?")
+	r.answers = "y\n"
+	r.wants(r.devc("review"), exitOK, "this is about an earlier run, "+earlier, "1 change accepted")
 }
 
 // The diff of a run brings back what was discarded, in the words of discard's help.

@@ -1,6 +1,6 @@
 // Package decision makes a person's word about the hunks of a run true in the project.
 //
-//	a project or a run's name ─ Changed, runs.Home.Folder ─► folder ─ Open ─► Run: its review, and what is decided
+//	a project or a run's name, a Purpose ─ Find ─► Meant: the run's folder ─ Open ─► Run: its review, and what is decided
 //	Run ─ Ask (a person), Auto (globs), All, None ─► Taken ─ Settle ─► what became of each path
 //	Run ─ Offered: the reviews of what can be taken ─ DangerOf ─► paths to show, or a refusal where nobody can answer
 //
@@ -15,6 +15,7 @@
 // lost. A path that has its content already is done: a decision can be made twice, and after one
 // about other hunks of the file. A file is replaced whole or not at all, and no link is followed.
 //
-// Taken remembers decisions in the run's folder, so that a later review asks about the
-// rest.
+// Taken remembers decisions in the run's folder, about hunks and about branches, so that a
+// later review asks about the rest, and a command without the name of a run finds the one
+// that waits.
 package decision

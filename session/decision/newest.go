@@ -1,39 +1,181 @@
 package decision
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/session/runs"
+	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
-// Changed is the folder of the run that name means, an id, a name or a folder; "" means the
-// newest run of the project that kept what changed in its files. later is then a sentence
-// about the newest run of all where that is another one: its reader would take the changes
-// for those of the run that he remembers. It errs for a run that kept no changes.
-func Changed(h runs.Home, project, name string) (folder, later string, err error) {
+// Purpose says which run a command is about when the user names none.
+type Purpose struct {
+	fits []fit  // the newest run for which the first one holds, else the newest for the second one, …
+	open fit    // says of an earlier run that it waits for the user, too
+	has  string // what that one has
+	take bool   // commits count, and changes in the project itself do not
+}
+
+// fit says something of a run.
+type fit func(*candidate) bool
+
+// The purposes. Commands that look pass over runs without changes; those that decide pass
+// over runs about which everything is decided.
+var (
+	ToShow   = Purpose{fits: []fit{(*candidate).changedFiles}}
+	ToReview = Purpose{fits: []fit{(*candidate).isUndecided, (*candidate).changedFiles}, open: (*candidate).isUndecided, has: "undecided changes"}
+	ToTake   = Purpose{fits: []fit{(*candidate).isUntaken, (*candidate).hasResult, anyRun}, open: (*candidate).isUntaken, has: "something to take",
+		take: true}
+	// ToDiscard is for a person who sees which run is meant, and ToDiscardUnseen for a script:
+	// called twice, it must not discard the run before as well.
+	ToDiscard       = Purpose{fits: []fit{(*candidate).isOpen, (*candidate).left}, open: (*candidate).isOpen, has: "something to discard"}
+	ToDiscardUnseen = Purpose{fits: []fit{(*candidate).left}, open: (*candidate).isOpen, has: "something to discard"}
+)
+
+// Meant is the run that a command is about.
+type Meant struct {
+	Folder string
+	// Note is a sentence about the newest run of the project where another one is meant: its
+	// reader would take the changes for those of the run that he remembers.
+	Note string
+	// Earlier is a sentence about a run before this one that waits for the user, too, with its
+	// id in EarlierRun; "" = there is none, or the user named the run.
+	Earlier, EarlierRun string
+}
+
+// Find is the run that name means, an id, a name or a folder; for "" it is the one of the
+// project's for the purpose. It errs for a run that left nothing.
+func Find(ctx context.Context, h runs.Home, project, name string, p Purpose) (m Meant, err error) {
+	if name != "" && p.take {
+		m.Folder, err = h.Folder(project, name)
+		return m, err
+	}
 	if name != "" {
-		folder, err = named(h, name)
-		return folder, "", err
+		m.Folder, err = named(h, name)
+		return m, err
 	}
+	var list []*candidate
 	for _, r := range h.List(project) {
-		if hasChanges(r.Folder) {
-			return r.Folder, later, nil
-		}
-		if later == "" {
-			later = nothingToReview(r)
-		}
+		list = append(list, &candidate{ctx: ctx, home: h, run: r})
 	}
-	hint := "name a run, or go to the project's folder"
-	if later != "" {
-		hint = later + "; " + hint
+	if len(list) == 0 { // the error names a run of another project
+		m.Folder, err = h.Folder(project, "")
+		return m, err
+	}
+	for _, fits := range append(slices.Clone(p.fits), (*candidate).isCompared) {
+		i := slices.IndexFunc(list, fits)
+		if i < 0 {
+			continue
+		}
+		m.Folder = list[i].run.Folder
+		if i > 0 {
+			m.Note = list[0].passedOver(p)
+		}
+		if p.open == nil {
+			return m, nil
+		}
+		if earlier := slices.IndexFunc(list[i+1:], p.open); earlier >= 0 {
+			m.EarlierRun = list[i+1+earlier].run.ID
+			m.Earlier = fmt.Sprintf("the earlier run %s has %s, too", m.EarlierRun, p.has)
+		}
+		return m, nil
 	}
 	err = fmt.Errorf("no run of %s in %s has changes to look at", project, h.Dir())
-	return "", "", exitcode.With(exitcode.NoInput, diag.WithHint(err, "%s", hint))
+	return m, exitcode.With(exitcode.NoInput, diag.WithHint(err, "%s; name a run, or go to the project's folder", list[0].passedOver(p)))
+}
+
+// candidate is a run that may be meant. What is asked of it is read once.
+type candidate struct {
+	ctx  context.Context
+	home runs.Home
+	run  runs.Run
+	set  *changes.Set // nil = it is not read yet, or cannot be
+}
+
+// isCompared reports whether the run kept what changed.
+func (c *candidate) isCompared() bool { return hasChanges(c.run.Folder) }
+
+// changedFiles reports whether the run changed files. Changes that cannot be read count:
+// whoever opens them is told.
+func (c *candidate) changedFiles() bool {
+	if c.set == nil && c.isCompared() {
+		set, err := changes.Load(c.run.Folder)
+		if err != nil {
+			return true
+		}
+		c.set = set
+	}
+	return !c.set.Empty()
+}
+
+// work is what the run worked on; nothing where its summary does not say.
+func (c *candidate) work() runs.Work {
+	w, err := c.home.Work(c.run.Folder)
+	if err != nil {
+		return runs.Work{}
+	}
+	return w
+}
+
+// isUndecided reports whether there are changes of files that nobody has decided about,
+// and that can still be decided about.
+func (c *candidate) isUndecided() bool {
+	if !c.changedFiles() || c.work().Gone {
+		return false
+	}
+	taken, err := Read(c.run.Folder)
+	if err != nil || c.set == nil {
+		return true
+	}
+	if len(taken) == 0 {
+		return len(c.set.Changes)+len(c.set.Repositories) > 0
+	}
+	r := &Run{Folder: c.run.Folder, Taken: taken}
+	return r.review() != nil || r.Undecided() > 0
+}
+
+// hasResult reports whether the run left something that can be taken, or could be once.
+func (c *candidate) hasResult() bool {
+	w := c.work()
+	return len(w.Commits) > 0 || !w.InPlace() && c.changedFiles()
+}
+
+// isUntaken reports whether nobody has taken or discarded that.
+func (c *candidate) isUntaken() bool {
+	w := c.work()
+	if !w.InPlace() && c.isUndecided() {
+		return true
+	}
+	taken, _ := Read(c.run.Folder)
+	return slices.ContainsFunc(slices.Concat(w.Commits...), func(of gitdir.Commits) bool {
+		_, known := taken[of.Branch]
+		return !known && !gitdir.IsApplied(c.ctx, of)
+	})
+}
+
+func (c *candidate) left() bool   { return c.changedFiles() || c.hasResult() }
+func (c *candidate) isOpen() bool { return c.isUndecided() || c.isUntaken() }
+func anyRun(*candidate) bool      { return true }
+
+// passedOver says why the run is not the one that is meant.
+func (c *candidate) passedOver(p Purpose) string {
+	switch {
+	case c.run.Result == runs.Running || !c.isCompared() && !c.hasResult():
+		return nothingToReview(c.run)
+	case p.take && !c.hasResult():
+		return fmt.Sprintf("the agent of the run %s made no commits", c.run.ID)
+	case !c.left():
+		return fmt.Sprintf("the run %s changed no file", c.run.ID)
+	case p.take:
+		return fmt.Sprintf("what the run %s left is taken or discarded already", c.run.ID)
+	}
+	return fmt.Sprintf("everything is decided about the run %s", c.run.ID)
 }
 
 // named is the folder of the run that name means.

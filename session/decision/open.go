@@ -47,14 +47,19 @@ func Open(h runs.Home, folder string) (*Run, error) {
 	if err := errors.Join(r.readTranscript(), r.readAudit()); err != nil {
 		return nil, exitcode.With(exitcode.Config, err)
 	}
+	return r, r.review()
+}
+
+// review reviews the changes of the run's files.
+func (r *Run) review() (err error) {
 	in := r.input
-	if in.Set, in.Patch, err = readChanges(folder); err != nil {
-		return nil, err
+	if in.Set, in.Patch, err = readChanges(r.Folder); err != nil {
+		return err
 	}
 	if r.Review, err = review.New(in); err != nil {
-		return nil, exitcode.With(exitcode.Config, err)
+		return exitcode.With(exitcode.Config, err)
 	}
-	return r, nil
+	return nil
 }
 
 // readChanges reads what changed in the files, and its diff. A run whose agent never
@@ -240,8 +245,11 @@ type Settled struct {
 
 // Settle makes the project hold the hunks that stay, of those that are decided, and
 // remembers the decisions about paths that it could settle. A hunk without a decision
-// is left as it is.
+// is left as it is. It errs where the run's copy is gone.
 func (r *Run) Settle(decided Taken) (*Settled, error) {
+	if r.Gone {
+		return nil, r.goneError()
+	}
 	outcomes, err := r.settle(decided, false)
 	if err != nil {
 		return nil, err

@@ -12,26 +12,45 @@ import (
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
-// OpenToTake opens a run that has something to take: commits, or files of a copy. It errs
-// while the run goes on.
+// OpenToTake opens a run that has something to take, or had: commits, or files of a copy. It
+// errs while the run goes on, and where its copy is gone before all was decided.
 func OpenToTake(h runs.Home, folder string) (*Run, error) {
 	if r, ok := h.Run(folder); ok && r.Result == runs.Running {
 		return nil, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run %s goes on: its commits are taken when it ends", r.ID),
 			"'sbx-devc stop %s' ends it and keeps its work", r.ID))
 	}
 	r, err := Open(h, folder)
-	if err != nil || len(r.Commits) > 0 || r.HasFiles() {
+	switch {
+	case err != nil || len(r.Commits) > 0:
 		return r, err
+	case !r.InPlace() && r.Gone && r.Undecided() > 0:
+		return nil, r.goneError()
+	case !r.InPlace():
+		return r, nil
 	}
 	err = fmt.Errorf("the agent of the run %s made no commits in %s", r.Work.Run, r.Project)
-	if r.InPlace() && len(r.Review.Files) > 0 {
+	if len(r.Review.Files) > 0 {
 		err = diag.WithHint(err, "the files that it changed are there already: sbx-devc review %s", r.Work.Run)
 	}
 	return nil, exitcode.With(exitcode.NoInput, err)
 }
 
+// goneError says that nothing of the run's copy can be taken any more.
+func (r *Run) goneError() error {
+	err := fmt.Errorf("the copy of the project in which the run %s worked is gone, and nothing of it can be taken", r.Work.Run)
+	return exitcode.With(exitcode.NoInput, diag.WithHint(err, "its changes of texts are in 'sbx-devc diff %s'", r.Work.Run))
+}
+
 // HasFiles reports that the run worked on a copy, with changes that nobody has decided about.
-func (r *Run) HasFiles() bool { return !r.InPlace() && r.Undecided() > 0 }
+func (r *Run) HasFiles() bool { return !r.InPlace() && !r.Gone && r.Undecided() > 0 }
+
+// NoteBranches remembers that the branches of commits are taken, or that they are not wanted.
+func (r *Run) NoteBranches(of []gitdir.Commits, taken bool) error {
+	for _, c := range of {
+		r.Taken[c.Branch] = taken
+	}
+	return r.Taken.Save(r.Folder)
+}
 
 // Offered reviews everything that there is to take: the files of a copy, and the branches
 // that the project does not have.

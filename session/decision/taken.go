@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/org/claude-sandbox/internal/atomicfile"
 )
@@ -14,7 +15,8 @@ import (
 // takenFile is in the run's folder.
 const takenFile = "decided.json"
 
-// Taken are the decisions about a run so far: whether a hunk stays, by its ID.
+// Taken are the decisions about a run so far: whether a hunk stays, by its ID, and whether
+// a branch was taken, by its name.
 type Taken map[string]bool
 
 // Read reads the decisions in a run's folder; none is no error.
@@ -35,8 +37,8 @@ func Read(folder string) (Taken, error) {
 
 // Refused counts the hunks that do not stay.
 func (t Taken) Refused() (n int) {
-	for _, stays := range t {
-		if !stays {
+	for id, stays := range t {
+		if !stays && !strings.Contains(id, "/") { // of a branch
 			n++
 		}
 	}

@@ -198,7 +198,10 @@ func (h Home) newestOf(withLog bool, project string) (string, error) {
 		}
 	}
 	what := "no run"
-	hint := "name the folder of a project with a dev container, or an audit.jsonl; or run something first: sbx-devc run 'PROMPT'"
+	hint := "name a run, or go to the project's folder; or run something first: sbx-devc run 'PROMPT'"
+	if withLog {
+		hint = "name the folder of a project with a dev container, or an audit.jsonl; or run something first: sbx-devc run 'PROMPT'"
+	}
 	if project != "" {
 		what += " of " + project
 	}

@@ -23,6 +23,8 @@ type Work struct {
 	// Tree is the folder as the agent left it: Project itself where the run had it
 	// mounted, otherwise a folder below the run's own.
 	Tree string
+	// Gone says that Tree, a copy, was removed: nothing of it can be taken any more.
+	Gone bool
 	// Cloned says that Tree began with the project's last commit, and not with its files.
 	Cloned bool
 	// Commits are the agent's, in groups of those that share a bundle.
@@ -33,7 +35,7 @@ type Work struct {
 func (w Work) InPlace() bool { return w.Tree == w.Project }
 
 // Work is what the run in a folder worked on. It errs when the run left no summary, or one
-// that names no project, or a tree that is no folder of the run's. Programs of the
+// that names no project, or a tree outside of the run's folder. Programs of the
 // project are not started from now on, see workspace.ExcludePrograms.
 func (h Home) Work(folder string) (Work, error) {
 	var s struct {
@@ -56,9 +58,10 @@ func (h Home) Work(folder string) (Work, error) {
 	workspace.ExcludePrograms(s.Folder)
 	if s.WorkTree != "" {
 		w.Tree = filepath.Join(folder, s.WorkTree)
-		if !filepath.IsLocal(s.WorkTree) || !filekind.IsFolder(w.Tree) {
-			return w, exitcode.With(exitcode.NoInput, fmt.Errorf("the run's copy of the project is gone: %q in %s", s.WorkTree, folder))
+		if !filepath.IsLocal(s.WorkTree) {
+			return w, exitcode.With(exitcode.NoInput, fmt.Errorf("the run's copy of the project is not in its folder: %q in %s", s.WorkTree, folder))
 		}
+		w.Gone = !filekind.IsFolder(w.Tree)
 	}
 	return w, nil
 }

@@ -20,7 +20,8 @@ func ApplyCommand(a *cli.App) *cobra.Command {
 		Short: "Make branches of the commits that a run's agent made, and take the files of a run on a copy",
 		Long: `Put the commits that a run's agent made into the repository that they were made
 for, as the branch sbx/RUN; further branches become sbx/RUN-NAME. Without RUN it is
-the newest run of the project around the current folder.
+the newest run of the project around the current folder of which something can be
+taken that is not taken yet. What is taken already is no failure.
 
 The agent commits in a git directory of its own. At the end of the run its new
 commits were checked by git and put into the run's folder; here git checks them
@@ -55,21 +56,22 @@ nothing to take; 77: it is dangerous, and was not accepted.`,
 	return cmd
 }
 
-func apply(ctx context.Context, a *cli.App, accept, args []string) error {
+func apply(ctx context.Context, a *cli.App, accept, args []string) (err error) {
 	if err := checkGlobs(accept); err != nil {
 		return err
 	}
-	project, name, err := projects.Meant(a, args)
+	meant, err := meantRun(ctx, a, args, decision.ToTake)
 	if err != nil {
 		return err
 	}
-	folder, err := projects.Runs(a).Folder(project, name)
+	run, err := decision.OpenToTake(projects.Runs(a), meant.Folder)
 	if err != nil {
 		return err
 	}
-	run, err := decision.OpenToTake(projects.Runs(a), folder)
-	if err != nil {
-		return err
+	defer sayEarlier(a, meant, "apply", &err)
+	if !run.HasFiles() && len(run.Commits) == 0 {
+		a.SayLine("nothing is left to take of the run %s: everything in it is decided", run.Work.Run)
+		return nil
 	}
 	reviews, err := run.Offered(ctx)
 	if err != nil {
@@ -87,7 +89,11 @@ func apply(ctx context.Context, a *cli.App, accept, args []string) error {
 		errs = append(errs, settle(a, run, run.All()))
 	}
 	for _, some := range run.Commits {
-		if err := gitdir.Apply(ctx, folder, some); err != nil {
+		err := gitdir.Apply(ctx, run.Folder, some)
+		if err == nil {
+			err = run.NoteBranches(some, true)
+		}
+		if err != nil {
 			errs = append(errs, err)
 			continue
 		}

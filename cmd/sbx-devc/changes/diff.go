@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -28,8 +29,8 @@ func DiffCommand(a *cli.App) *cobra.Command {
 		Use:   "diff [RUN | FOLDER]",
 		Short: "Show the changes in the project during a run",
 		Long: `Show what changed in the project's files while a run worked, as a unified diff:
-of the newest run of the project in the current folder, or of the run with the id
-RUN or in FOLDER. Files that git, shells, editors, agents, hooks, CI or builds obey
+of the newest run of the project in the current folder that changed any, or of the
+run with the id RUN or in FOLDER. Files that git, shells, editors, agents, hooks, CI or builds obey
 come first.
 
 The diff was made from the files themselves when the run ended. The agent cannot
@@ -46,7 +47,7 @@ Exit code 64: wrong usage; 66: there is no such run.`,
   sbx-devc diff 20260102-150405-ab12cd | less -R
   sbx-devc diff --name-only`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return showDiff(a, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return showDiff(cmd.Context(), a, o, args) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.stat, "stat", false, "a line for each change instead of the diff")
@@ -55,11 +56,12 @@ Exit code 64: wrong usage; 66: there is no such run.`,
 	return cmd
 }
 
-func showDiff(a *cli.App, o diffOptions, args []string) error {
-	folder, err := changedRun(a, args)
+func showDiff(ctx context.Context, a *cli.App, o diffOptions, args []string) error {
+	meant, err := meantRun(ctx, a, args, decision.ToShow)
 	if err != nil {
 		return err
 	}
+	folder := meant.Folder
 	if o.stat || o.nameOnly {
 		set, err := changes.Load(folder)
 		if err != nil {
@@ -90,16 +92,24 @@ func showDiff(a *cli.App, o diffOptions, args []string) error {
 	return nil
 }
 
-// changedRun is the folder of the run that is meant. Where that is not the newest one of
-// the project, it says so.
-func changedRun(a *cli.App, args []string) (string, error) {
+// meantRun is the run that is meant. Where that is not the newest one of the project, it
+// says so.
+func meantRun(ctx context.Context, a *cli.App, args []string, purpose decision.Purpose) (decision.Meant, error) {
 	project, name, err := projects.Meant(a, args)
 	if err != nil {
-		return "", err
+		return decision.Meant{}, err
 	}
-	folder, later, err := decision.Changed(projects.Runs(a), project, name)
-	if err == nil && later != "" {
-		a.SayLine("note: %s; this is about an earlier run, %s", later, filepath.Base(folder))
+	m, err := decision.Find(ctx, projects.Runs(a), project, name, purpose)
+	if err == nil && m.Note != "" {
+		a.SayLine("note: %s; this is about an earlier run, %s", m.Note, filepath.Base(m.Folder))
 	}
-	return folder, err
+	return m, err
+}
+
+// sayEarlier says at the end of a command without failure that an earlier run waits for it,
+// too.
+func sayEarlier(a *cli.App, m decision.Meant, command string, failure *error) {
+	if m.Earlier != "" && *failure == nil {
+		a.SayLine("%s: sbx-devc %s %s", m.Earlier, command, m.EarlierRun)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,10 @@ Changes that you or others made while the run worked are among those of the run,
 are undone as well. Text comes back with 'sbx-devc diff RUN | git apply'.
 Where nothing is left to take back, it says so and asks nothing.
 
+Without RUN it is the newest run of the project about which you have not decided
+everything; with --yes it is the newest that left something, so that a second call does
+not reach the run before.
+
 No commit is lost: they stay in the run's folder, for as long as that is kept, and
 'sbx-devc apply' brings the branches back.
 
@@ -44,33 +49,28 @@ you did not say yes.`,
 	return cmd
 }
 
-func discard(ctx context.Context, a *cli.App, yes bool, args []string) error {
-	project, name, err := projects.Meant(a, args)
+func discard(ctx context.Context, a *cli.App, yes bool, args []string) (err error) {
+	purpose := decision.ToDiscardUnseen
+	if a.Questions() != nil && !yes {
+		purpose = decision.ToDiscard
+	}
+	meant, err := meantRun(ctx, a, args, purpose)
 	if err != nil {
 		return err
 	}
-	folder, later, err := decision.Changed(projects.Runs(a), project, name)
+	run, err := decision.Open(projects.Runs(a), meant.Folder)
 	if err != nil {
 		return err
 	}
-	if later != "" {
-		return exitcode.With(exitcode.NoInput, diag.WithHint(errors.New(later),
-			"to discard an earlier run: sbx-devc discard %s", filepath.Base(folder)))
-	}
-	run, err := decision.Open(projects.Runs(a), folder)
-	if err != nil {
-		return err
-	}
+	defer sayEarlier(a, meant, "discard", &err)
 	decided := run.None()
-	if run.InPlace() {
-		left, err := run.Left(decided)
-		if err != nil {
-			return exitcode.With(exitcode.Internal, err)
-		}
-		if len(left) == 0 && !run.HasBranches(ctx) {
-			a.SayLine("nothing is left to take back of the run %s in %s", run.Work.Run, run.Project)
-			return nil
-		}
+	left, err := nothingLeft(ctx, run, decided)
+	if err != nil {
+		return err
+	}
+	if left {
+		a.SayLine("nothing is left to take back of the run %s in %s", run.Work.Run, run.Project)
+		return refuseBranches(run)
 	}
 	rows, columns := screen(a)
 	fmt.Fprint(cli.Shown(a.Stderr), run.Review.Screen(rows, columns))
@@ -81,13 +81,17 @@ func discard(ctx context.Context, a *cli.App, yes bool, args []string) error {
 	}
 	dropped, errs := run.DropBranches(ctx)
 	for _, c := range dropped {
-		a.SayLine("removed the branch %s; its commits stay in %s", c.Branch, filepath.Join(folder, c.Bundle))
+		a.SayLine("removed the branch %s; its commits stay in %s", c.Branch, filepath.Join(run.Folder, c.Bundle))
 	}
 	if err = errors.Join(errs...); err != nil {
 		err = exitcode.With(exitcode.Failed, err)
 	}
-	if run.InPlace() {
+	err = errors.Join(err, refuseBranches(run))
+	switch {
+	case run.InPlace():
 		return errors.Join(settle(a, run, decided), err)
+	case run.Gone:
+		return err
 	}
 	if err := run.RemoveTree(ctx); err != nil {
 		return exitcode.With(exitcode.Failed, err)
@@ -96,11 +100,40 @@ func discard(ctx context.Context, a *cli.App, yes bool, args []string) error {
 	return err
 }
 
+// nothingLeft reports whether the project holds nothing of the run any more, and the run
+// has no copy.
+func nothingLeft(ctx context.Context, run *decision.Run, decided decision.Taken) (bool, error) {
+	if run.HasBranches(ctx) || !run.InPlace() && !run.Gone {
+		return false, nil
+	}
+	if !run.InPlace() {
+		return true, nil
+	}
+	left, err := run.Left(decided)
+	if err != nil {
+		return false, exitcode.With(exitcode.Internal, err)
+	}
+	return len(left) == 0, nil
+}
+
+// refuseBranches remembers that the user does not want the run's branches.
+func refuseBranches(run *decision.Run) error {
+	if err := run.NoteBranches(slices.Concat(run.Commits...), false); err != nil {
+		return exitcode.With(exitcode.Internal, err)
+	}
+	return nil
+}
+
 // confirmDiscard errs without a person's yes.
 func confirmDiscard(ctx context.Context, a *cli.App, run *decision.Run) error {
-	question := fmt.Sprintf("Make %s in %s what they were before the run?", visible.Count(len(run.Review.Files), "path"), run.Project)
+	question := fmt.Sprintf("Make %s in %s what they were before the run %s?", visible.Count(len(run.Review.Files), "path"), run.Project,
+		run.Work.Run)
 	if !run.InPlace() {
-		question = fmt.Sprintf("Remove the run's copy of the project, with %s?", visible.Count(len(run.Review.Files), "changed path"))
+		question = fmt.Sprintf("Remove the copy of the project in which the run %s worked, with %s?", run.Work.Run,
+			visible.Count(len(run.Review.Files), "changed path"))
+	}
+	if !run.InPlace() && run.Gone || len(run.Review.Files) == 0 {
+		question = fmt.Sprintf("Remove the branches that were made of the run %s?", run.Work.Run)
 	}
 	to := a.Questions()
 	if to == nil {

@@ -37,7 +37,8 @@ func ReviewCommand(a *cli.App) *cobra.Command {
 		Long: `Show the changes of a run by their danger: first what git, shells, editors, agents,
 hooks, CI or an install obeys, what a reader does not see, links, misleading names,
 permissions, builds, binaries and what looks like a secret; then everything else. The
-first screen names every dangerous file, or counts them by kind. Each change has the
+first screen names every dangerous file, or counts them by kind. Without RUN it is the
+newest run of the project with changes that you have not decided about. Each change has the
 tool call that wrote it, by the transcript, and the hosts that were read before it.
 
 On a terminal it asks about each dangerous hunk, and once about all others. A run that
@@ -72,15 +73,15 @@ usage; 66: there is no such run; 73: the page could not be written.`,
 	return cmd
 }
 
-func showReview(ctx context.Context, a *cli.App, o reviewOptions, args []string) error {
+func showReview(ctx context.Context, a *cli.App, o reviewOptions, args []string) (err error) {
 	if err := checkGlobs(o.auto, o.dangerous); err != nil {
 		return err
 	}
-	folder, err := changedRun(a, args)
+	meant, err := meantRun(ctx, a, args, decision.ToReview)
 	if err != nil {
 		return err
 	}
-	run, err := decision.Open(projects.Runs(a), folder)
+	run, err := decision.Open(projects.Runs(a), meant.Folder)
 	if err != nil {
 		return err
 	}
@@ -93,8 +94,13 @@ func showReview(ctx context.Context, a *cli.App, o reviewOptions, args []string)
 		}
 		return nil
 	}
+	defer sayEarlier(a, meant, "review", &err)
 	decided := run.Auto(o.auto, o.dangerous)
 	to := a.Questions()
+	if to != nil && run.Gone {
+		a.SayLine("the copy of the project in which the run worked is gone: there is nothing to decide any more")
+		return run.Review.WriteText(a.Stdout, screenRows, screenColumns)
+	}
 	if to == nil && len(decided) == 0 && !o.commit {
 		return run.Review.WriteText(a.Stdout, screenRows, screenColumns)
 	}
@@ -146,7 +152,8 @@ func settle(a *cli.App, run *decision.Run, decided decision.Taken) error {
 	}
 	settled, err := run.Settle(decided)
 	if err != nil {
-		return exitcode.With(exitcode.Internal, err)
+		code, _ := exitcode.Of(err, exitcode.Internal)
+		return exitcode.With(code, err)
 	}
 	for _, o := range settled.Outcomes {
 		switch {
