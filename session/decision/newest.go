@@ -29,9 +29,10 @@ type fit func(*candidate) bool
 // over runs about which everything is decided.
 var (
 	ToShow   = Purpose{fits: []fit{(*candidate).changedFiles}}
-	ToReview = Purpose{fits: []fit{(*candidate).isUndecided, (*candidate).changedFiles}, open: (*candidate).isUndecided, has: "undecided changes"}
-	ToTake   = Purpose{fits: []fit{(*candidate).isUntaken, (*candidate).hasResult, anyRun}, open: (*candidate).isUntaken, has: "something to take",
-		take: true}
+	ToReview = Purpose{fits: []fit{(*candidate).isUndecided, (*candidate).changedFiles}, open: (*candidate).isUndecided,
+		has: "undecided changes"}
+	ToTake = Purpose{fits: []fit{(*candidate).isUntaken, (*candidate).hasResult, anyRun}, open: (*candidate).isUntaken,
+		has: "something to take", take: true}
 	// ToDiscard is for a person who sees which run is meant, and ToDiscardUnseen for a script:
 	// called twice, it must not discard the run before as well.
 	ToDiscard       = Purpose{fits: []fit{(*candidate).isOpen, (*candidate).left}, open: (*candidate).isOpen, has: "something to discard"}
