@@ -15,6 +15,7 @@ import (
 // Bounds on reading the trees of commits: the agent made them.
 const (
 	maxDiffed = 100_000  // paths
+	maxPath   = 4096     // bytes of a path, as in Linux
 	maxBlob   = 1 << 20  // bytes of one file that is read
 	maxBlobs  = 64 << 20 // and of all
 )
@@ -49,17 +50,39 @@ func Diff(ctx context.Context, folder string, c Commits, bundled []Commits) (fou
 		err = clean.receive(ctx, filepath.Join(folder, c.Bundle), bundled)
 	}
 	if err == nil {
-		found, err = clean.diff(ctx, clean.base(ctx, &scratch{dir: store.Dir}, c.Head), c.Head)
+		names, err = clean.paths(ctx, c.Head) // first: git holds a whole comparison in memory
 	}
 	if err == nil {
-		var text string
-		text, err = clean.git(ctx, nil, "ls-tree", "-r", "-z", "--name-only", "--full-tree", c.Head)
-		names = strings.Split(strings.TrimSuffix(text, "\x00"), "\x00")
+		found, err = clean.diff(ctx, clean.base(ctx, &scratch{dir: store.Dir}, c.Head), c.Head)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the agent's commits: %w", err)
 	}
 	return found, names, nil
+}
+
+// paths are all paths of a commit but those of folders. Git lists folders, too: trees may lead
+// to each other along paths without end, at which there is no file.
+func (r *scratch) paths(ctx context.Context, commit string) (paths []string, err error) {
+	text, err := r.git(ctx, nil, "ls-tree", "-r", "-t", "-z", "--full-tree", commit)
+	if err != nil {
+		return nil, err
+	}
+	for text != "" {
+		head, rest, ok := strings.Cut(text, "\x00")
+		about, name, ok2 := strings.Cut(head, "\t")
+		if !ok || !ok2 {
+			return nil, errRaw
+		}
+		if len(name) > maxPath {
+			return nil, errPath
+		}
+		if !strings.HasPrefix(about, "040000 ") {
+			paths = append(paths, name)
+		}
+		text = rest
+	}
+	return paths, nil
 }
 
 // base is the commit at which a branch and the host's HEAD part; "" = they share none.
@@ -84,7 +107,7 @@ func (r *scratch) diff(ctx context.Context, base, head string) ([]Difference, er
 		}
 		base = strings.TrimSpace(empty)
 	}
-	text, err := r.git(ctx, nil, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", base, head)
+	text, err := r.git(ctx, nil, "diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--no-abbrev", base, head)
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +118,16 @@ func (r *scratch) diff(ctx context.Context, base, head string) ([]Difference, er
 	return found, r.fill(ctx, found, ids)
 }
 
-var errRaw = errors.New("git's list of differences has another form than expected")
+var (
+	errRaw  = errors.New("git's list has another form than expected")
+	errPath = fmt.Errorf("they hold a path of more than %d bytes", maxPath)
+)
+
+// folderMode is git's mode of a folder.
+const folderMode = 0o40000
 
 // parseRaw reads ":OLDMODE NEWMODE OLD NEW STATUS\0PATH\0". ids are the names of both
-// contents of each.
+// contents of each. A folder is left out.
 func parseRaw(text string) (found []Difference, ids [][2]string, err error) {
 	for text != "" {
 		head, rest, ok := strings.Cut(text, "\x00")
@@ -112,12 +141,17 @@ func parseRaw(text string) (found []Difference, ids [][2]string, err error) {
 		if errOld != nil || errNow != nil {
 			return nil, nil, errRaw
 		}
+		if len(name) > maxPath {
+			return nil, nil, errPath
+		}
+		if text = rest; old == folderMode || now == folderMode {
+			continue
+		}
 		if len(found) == maxDiffed {
 			return nil, nil, fmt.Errorf("they change more than %d paths", maxDiffed)
 		}
 		found = append(found, Difference{Path: name, OldMode: uint32(old), NewMode: uint32(now), NewID: fields[3]})
 		ids = append(ids, [2]string{fields[2], fields[3]})
-		text = rest
 	}
 	return found, ids, nil
 }

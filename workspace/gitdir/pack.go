@@ -12,6 +12,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -74,7 +75,7 @@ func (w *packWriter) add(loose io.Reader) error {
 		return w.failed
 	}
 	// An object that is cut short must not be in the pack, so the object is read before.
-	spool, err := spoolTo(in, size)
+	spool, err := spoolTo(in, size, filepath.Dir(w.file.Name()))
 	if err != nil {
 		return err
 	}
@@ -168,8 +169,8 @@ type spool struct {
 // maxInMemory is the largest object that is held in memory, in bytes.
 const maxInMemory = 8 << 20
 
-// spoolTo reads exactly size bytes.
-func spoolTo(in io.Reader, size int64) (*spool, error) {
+// spoolTo reads exactly size bytes. dir is for the file: that of the system may be in memory.
+func spoolTo(in io.Reader, size int64, dir string) (*spool, error) {
 	if size <= maxInMemory {
 		text, err := io.ReadAll(io.LimitReader(in, size))
 		if err == nil && int64(len(text)) != size {
@@ -177,7 +178,7 @@ func spoolTo(in io.Reader, size int64) (*spool, error) {
 		}
 		return &spool{text: text}, err
 	}
-	f, err := os.CreateTemp("", "sbx-object-")
+	f, err := os.CreateTemp(dir, "object-")
 	if err != nil {
 		return nil, err
 	}

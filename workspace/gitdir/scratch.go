@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/hostprogram"
 )
@@ -61,18 +62,30 @@ func newScratch(dir string, s Store) (*scratch, error) {
 	return r, nil
 }
 
-// maxAlloc bounds one piece of memory that git takes, so that a few bytes of the
-// agent's cannot claim to be an object of any size.
-const maxAlloc = "1g"
+// Bounds on one command of git. The agent made the objects that it reads: some bytes can claim
+// to be an object of any size, and a few trees can lead to each other along 2^60 paths.
+const (
+	maxAlloc  = "512m"          // one piece of memory that git takes
+	maxStream = "32m"           // a file from which on git holds none as a whole
+	maxOutput = 128 << 20       // bytes that it prints
+	maxTime   = 2 * time.Minute // that it takes
+)
 
-// git runs git in the repository and returns what it prints.
+// errOutput is the error of a command that prints too much.
+var errOutput = fmt.Errorf("it lists more than %d MiB", maxOutput>>20)
+
+// git runs git in the repository and returns what it prints, within the bounds.
 func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, fmt.Errorf("it takes longer than %v", maxTime))
+	defer cancel()
 	program, err := hostprogram.Find("git")
 	if err != nil {
 		return "", fmt.Errorf("there is no git to run: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, program, append(append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c",
-		"core.fsmonitor=false"}, r.extra...), args...)...)
+	// A search for differences between objects would take time and memory without end.
+	cmd := exec.CommandContext(ctx, program, append(append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false",
+		"-c", "core.bigFileThreshold=" + maxStream, "-c", "pack.window=0", "-c", "pack.threads=1"}, r.extra...), args...)...)
+	cmd.WaitDelay = time.Second // git's own child may hold the streams
 	cmd.Dir = r.dir
 	// A protocol that nobody has: git fetches nothing.
 	cmd.Env = append(environment(), "GIT_DIR="+r.dir, "GIT_ALLOW_PROTOCOL=none", "GIT_ALLOC_LIMIT="+maxAlloc)
@@ -80,20 +93,35 @@ func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (str
 		cmd.Env = append(cmd.Env, "GIT_INDEX_FILE="+r.index)
 	}
 	cmd.Stdin = stdin
-	var out bytes.Buffer
-	problem := &tail{}
-	cmd.Stdout, cmd.Stderr = &out, problem
+	out, problem := &bounded{}, &tail{}
+	cmd.Stdout, cmd.Stderr = out, problem
 	if err := cmd.Run(); err != nil {
+		if out.over {
+			return "", fmt.Errorf("git %s: %w", args[0], errOutput)
+		}
 		if ctx.Err() != nil {
-			err = ctx.Err()
+			err = context.Cause(ctx)
 		}
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(problem.String()))
 	}
-	return out.String(), nil
+	return out.text.String(), nil
 }
 
-// tail keeps the last bytes that were written to it. The buffer is no embedded field: its
-// ReadFrom would take a program's output whole.
+// bounded keeps what is written to it, up to maxOutput. The buffer is no embedded field: its
+// ReadFrom would take all.
+type bounded struct {
+	text strings.Builder
+	over bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.over = b.over || b.text.Len()+len(p) > maxOutput; b.over {
+		return 0, errOutput
+	}
+	return b.text.Write(p)
+}
+
+// tail keeps the last bytes that were written to it. The buffer is no embedded field, as in bounded.
 type tail struct{ last bytes.Buffer }
 
 func (t *tail) String() string { return t.last.String() }

@@ -118,6 +118,9 @@ func (r *scratch) search(ctx context.Context, c *Commits, f *redact.Finder) erro
 	paths, names := map[string]string{}, []string(nil)
 	for line := range strings.Lines(list) {
 		name, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if len(path) > maxPath {
+			return errPath
+		}
 		paths[name] = path
 		names = append(names, name)
 	}

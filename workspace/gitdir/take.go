@@ -23,6 +23,8 @@ const (
 	maxRefs     = 100_000
 	maxRefFile  = 32 << 20 // bytes of packed-refs
 	maxBranches = 32       // with new commits, of one repository
+	maxTried    = 128      // branches that are looked at; git starts twice for each
+	maxRefName  = 1 << 10  // bytes of a branch's name
 )
 
 // Commits are new commits of the agent's on one branch.
@@ -316,19 +318,26 @@ func (t *Taker) branches(ctx context.Context, a *arrival) ([]Commits, error) {
 		from, head, branch string
 		secrets            []SecretIn
 	}
+	if len(from) > maxRefName {
+		from = ""
+	}
 	from, inName := hideBranch(from, t.Secrets)
 	candidates := []candidate{{from, head, "sbx/" + t.Run, inName}}
 	used := map[string]bool{}
 	seen := map[string]bool{head: true}
+	left := 0
 	for _, ref := range sortedKeys(heads) {
 		if hash := heads[ref]; !seen[hash] && !a.quarantine.known[hash] {
+			if len(candidates) > maxTried || len(ref) > maxRefName {
+				left++
+				continue
+			}
 			from, inName := hideBranch(strings.TrimPrefix(ref, "refs/heads/"), t.Secrets)
 			seen[hash] = true
 			candidates = append(candidates, candidate{from, hash, branchName(t.Run, from, used), inName})
 		}
 	}
 	var out []Commits
-	left := 0
 	for _, c := range candidates {
 		if !hashText.MatchString(c.head) || a.quarantine.known[c.head] {
 			continue
@@ -357,7 +366,7 @@ func (t *Taker) branches(ctx context.Context, a *arrival) ([]Commits, error) {
 	}
 	if left > 0 {
 		t.notes = append(t.notes, fmt.Sprintf("%d more branches of the agent's in %s do not come back: at "+
-			"most %d do", left, a.name(), maxBranches))
+			"most %d do, of the first %d", left, a.name(), maxBranches, maxTried))
 	}
 	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/zlib"
+	"crypto/sha1" //nolint:gosec // git's own names of objects
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -103,11 +104,16 @@ func (v *volume) agent(args ...string) string { return v.command(v.dir, args...)
 // object writes an object and returns its name.
 func (v *volume) object(kind, text string) string {
 	v.t.Helper()
-	file := filepath.Join(v.t.TempDir(), "object")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+	whole := fmt.Sprintf("%s %d\x00%s", kind, len(text), text)
+	sum := sha1.Sum([]byte(whole))
+	name := hex.EncodeToString(sum[:])
+	var z bytes.Buffer
+	w := zlib.NewWriter(&z)
+	if _, err := io.WriteString(w, whole); errors.Join(err, w.Close()) != nil {
 		v.t.Fatal(err)
 	}
-	return v.agent("hash-object", "-w", "--literally", "-t", kind, file)
+	v.write("objects/"+name[:2]+"/"+name[2:], z.String())
+	return name
 }
 
 // commit makes a commit of a tree with one entry on HEAD.
