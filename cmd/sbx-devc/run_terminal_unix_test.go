@@ -51,7 +51,9 @@ func TestClaudeOnATerminal(t *testing.T) {
 	t.Parallel()
 	script := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo made > made"}}}, Final: "It is made."}
 	s, r := onScreen(t, script, "; echo code=$?; [ \"$before\" = \"$(stty -g)\" ] && echo the terminal is as it was")
+	screens := openScreens(t, "claude", r)
 	begin := s.expect("bypass permissions on")
+	s.shows(screens, "start")
 	for _, question := range []string{"theme", "trust", "Yes", "login", "API key"} {
 		if strings.Contains(begin, question) {
 			t.Errorf("it asks about %q:\n%s", question, begin)
@@ -62,6 +64,11 @@ func TestClaudeOnATerminal(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(r.Dir, "made")); err != nil {
 		t.Error(err)
 	}
+	s.shows(screens, "answer")
+	s.run("resize-window", "-x", "70", "-y", "20")
+	s.shows(screens, "resized")
+	s.run("resize-window", "-x", "100", "-y", "30")
+	s.shows(screens, "answer")
 	s.press("/clear", "Enter")
 	waitFor(t, func() bool { return !strings.Contains(s.run("capture-pane", "-p"), "It is made.") })
 	s.press("what now", "Enter")
@@ -70,6 +77,7 @@ func TestClaudeOnATerminal(t *testing.T) {
 	s.expect("again to exit")
 	s.press("C-c")
 	end := s.expect("the terminal is as it was")
+	s.shows(screens, "end")
 	first, _ := filepath.Glob(filepath.Join(onlyRun(t, r.state()), "conversation*.jsonl"))
 	for name, want := range map[string]string{"conversation.jsonl": "what now", "conversation-": "make it"} {
 		i := slices.IndexFunc(first, func(file string) bool { return strings.HasPrefix(filepath.Base(file), name) })
@@ -206,15 +214,19 @@ func TestDetachAttachSuspend(t *testing.T) {
 	s.expect("bypass permissions on")
 	s.expect("begin with this")
 	s.expect("It is made.")
+	screens := openScreens(t, "detach", r)
+	s.shows(screens, "before")
 	s.press("C-p", "C-q")
 	s.expect("to end it: sbx-devc stop")
 	s.expect("code=0")
+	s.shows(screens, "detached")
 	if up := r.containers(t); len(up) != 2 {
 		t.Errorf("containers of the run that goes on: %v", up)
 	}
 	s.press("clear; sbx logs -f & sleep 1; kill %1; sbx attach; echo code=$?", "Enter")
 	s.expect("is on a terminal: what Claude does is shown here when it ends")
 	s.expect("bypass permissions on")
+	s.shows(screens, "before")
 	s.press("make it", "Enter")
 	s.expect("It is made.")
 	s.press("C-z")

@@ -20,8 +20,12 @@ const (
 )
 
 // redrawPatience bounds the time between the two sizes that make a program draw its
-// screen anew: a program that is busy may see only the second one.
-const redrawPatience = time.Second
+// screen anew. A program that is busy for longer sees only the second one, so it gets both
+// again, after twice the time. There are programs that never draw all of it.
+const (
+	redrawPatience = time.Second
+	redrawTries    = 4
+)
 
 // cleared is what a program writes that draws its whole screen.
 const cleared = "\x1b[2J"
@@ -53,8 +57,11 @@ type Server struct {
 	shown   bytes.Buffer // screen's output of one Write
 	size    Size         // the newest
 	redraws bool         // the program has another size than that, for a moment
+	undrawn bool         // it has not drawn its screen for the newest Client
 	sizes   chan Size
 	signals chan os.Signal
+
+	patience time.Duration // redrawPatience; shorter in tests
 }
 
 // peer is a Client as the Server sees it.
@@ -69,7 +76,7 @@ type peer struct {
 
 // NewServer returns a Server without a Client.
 func NewServer() *Server {
-	s := &Server{sizes: make(chan Size, 1), signals: make(chan os.Signal, 4)}
+	s := &Server{sizes: make(chan Size, 1), signals: make(chan os.Signal, 4), patience: redrawPatience}
 	s.changed = sync.NewCond(&s.mu)
 	s.screen = NewFilter(&s.shown)
 	s.screen.Clipboard = true // a Client decides
@@ -200,12 +207,34 @@ func (s *Server) resize(p *peer, to Size) {
 		push(s.sizes, to)
 		return
 	}
-	p.redraw, s.redraws = false, true
-	push(s.sizes, Size{to.Columns, max(to.Rows, 2) - 1})
-	time.AfterFunc(redrawPatience, func() {
+	p.redraw = false
+	s.redraw(p, redrawTries, s.patience)
+}
+
+// redraw changes the size for a moment, again and again until the program has drawn its
+// screen.
+func (s *Server) redraw(p *peer, tries int, patience time.Duration) {
+	if tries == 0 || s.client != p || s.over {
+		return
+	}
+	s.redraws, s.undrawn = true, true
+	push(s.sizes, Size{s.size.Columns, max(s.size.Rows, 2) - 1})
+	s.after(patience, func() {
+		s.redrawn()
+		s.after(patience, func() {
+			if s.undrawn {
+				s.redraw(p, tries-1, 2*patience)
+			}
+		})
+	})
+}
+
+// after calls f later, with the lock.
+func (s *Server) after(d time.Duration, f func()) {
+	time.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.redrawn()
+		f()
 	})
 }
 
@@ -285,7 +314,8 @@ func (s *Server) Write(p []byte) (int, error) {
 	if s.First != "" && s.screen.modes.pastes() {
 		s.typeFirst()
 	}
-	if s.redraws && bytes.Contains(s.shown.Bytes(), []byte(cleared)) {
+	if s.undrawn && bytes.Contains(s.shown.Bytes(), []byte(cleared)) {
+		s.undrawn = false
 		s.redrawn()
 	}
 	for s.client != nil && !s.client.paused && s.client.queue.Len() > maxWaiting && !s.over {
@@ -312,9 +342,7 @@ func (s *Server) typeFirst() {
 	s.First = ""
 	s.typed = append(s.typed, slices.Concat(pasteBegins, []byte(text), pasteEnds)...)
 	s.changed.Broadcast()
-	time.AfterFunc(sendPause, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	s.after(sendPause, func() {
 		s.typed = append(s.typed, '\r')
 		s.changed.Broadcast()
 	})

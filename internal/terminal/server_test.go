@@ -104,6 +104,35 @@ func TestAServersClientsComeAndGo(t *testing.T) {
 	s.Close(3) // nobody waits
 }
 
+// A program that is too busy to see the size that makes it draw gets it again, until it
+// has drawn, and no more then.
+func TestABusyProgramDrawsItsScreen(t *testing.T) {
+	s := NewServer()
+	s.patience = 50 * time.Millisecond
+	s.Begin()
+	one := newFar(t, s)
+	one.expect(begin)
+	one.send(size, string(Size{80, 24}.bytes()))
+	for _, want := range []uint16{23, 24, 23} {
+		for got := (Size{}); got != (Size{80, want}); { // a reader that is late misses one
+			select {
+			case got = <-s.Sizes():
+			case <-time.After(10 * time.Second):
+				t.Fatalf("it never has %d rows", want)
+			}
+		}
+	}
+	_, _ = s.Write([]byte(cleared))
+	if got := <-s.Sizes(); got != (Size{80, 24}) {
+		t.Errorf("%v when it has drawn", got)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.undrawn || s.redraws {
+		t.Error("it is asked to draw again")
+	}
+}
+
 // A person's first words are typed when the program takes a pasted text, and none of them
 // is a key of its own. A text for the clipboard passes here: each Client decides for its
 // terminal.

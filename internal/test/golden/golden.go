@@ -33,20 +33,26 @@ func Run(t *testing.T, pattern string, test func(t *testing.T, c *Case)) {
 		t.Fatalf("no golden file matches %s (%v)", pattern, err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := &Case{file: file, archive: archive}
-			test(t, c)
-			if *update && !t.Failed() {
-				if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { test(t, Open(t, file)) })
 	}
+}
+
+// Open reads one txtar file for a test that has a single one. Under -update it is written
+// when the test has passed.
+func Open(t testing.TB, file string) *Case {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if *update && !t.Failed() {
+			if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return &Case{file: file, archive: archive}
 }
 
 // Case is one txtar file.
