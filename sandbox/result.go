@@ -45,7 +45,7 @@ func (r *Result) settleExit(failure error) {
 	case !r.Outcome.OK():
 		r.ExitCode = cmp.Or(r.ExitCode, exitcode.Failed)
 	case r.Lost != nil:
-		r.ExitCode = exitcode.Internal
+		r.ExitCode = exitcode.OfLost(r.Lost)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -90,6 +91,9 @@ func ReadPromptFile(file, project string) (string, error) {
 // project's may be a symbolic link that the agent has made: it must not lead out of the
 // project.
 func OpenFile(file, project string) (*os.File, error) {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return nil, diag.WithHint(fmt.Errorf("%s is a folder", file), "name a file in it")
+	}
 	rel, inside := InProject(file, project)
 	if !inside {
 		return os.Open(file)
@@ -112,6 +116,9 @@ func OpenFile(file, project string) (*os.File, error) {
 	if link, linkErr := root.Lstat(rel); linkErr == nil && link.Mode()&os.ModeSymlink != 0 {
 		err = diag.WithHint(fmt.Errorf("%s is a symbolic link in the project: %w", file, err),
 			"an agent can make such links to files of yours, whose content would go to it: name the file itself")
+	}
+	if path := (*fs.PathError)(nil); errors.As(err, &path) && diag.HintOf(err) == "" {
+		err = &fs.PathError{Op: "open", Path: file, Err: path.Err} // its path is below the project, its call another one
 	}
 	return nil, err
 }

@@ -30,10 +30,9 @@ func actionCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use:         "run",
-			Annotations: map[string]string{cli.AnnotationOwnOutput: "files say the same"},
-			Short:       "Run the agent from the step's INPUT_* variables and write outputs and summary",
-			Example:     "  sbx-devc action run    # in a step of action.yml",
+			Use:     "run",
+			Short:   "Run the agent from the step's INPUT_* variables and write outputs and summary",
+			Example: "  sbx-devc action run    # in a step of action.yml",
 			Long: `Run the agent as the workflow's step asks, from the INPUT_* variables of
 docs/action.md, and write $GITHUB_OUTPUT and $GITHUB_STEP_SUMMARY in every case.
 
@@ -59,7 +58,8 @@ func actionRun(ctx context.Context, a *cli.App) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	runner := actionRunner{action.Sandboxed{Getenv: a.Getenv}}
-	conclusion := action.Run(ctx, action.Options{Getenv: a.Getenv, Stdout: a.Stdout, Runner: runner, Now: time.Now})
+	options := action.Options{Getenv: a.Getenv, Stdout: a.Unwatched(), Runner: runner, Now: time.Now} // files say the same
+	conclusion := action.Run(ctx, options)
 	if conclusion == agent.Success {
 		return nil
 	}

@@ -77,6 +77,9 @@ func TestLostOutputIsNoSuccess(t *testing.T) {
 	}{
 		{[]string{"--help"}, exitCantWrite},
 		{[]string{"help", "validate"}, exitCantWrite},
+		{[]string{"run", "--help"}, exitCantWrite},
+		{[]string{"run", project, "--dry-run", "x"}, exitCantWrite},
+		{[]string{"action", "run", "--help"}, exitCantWrite},
 		{[]string{"version"}, exitCantWrite},
 		{[]string{"version", "--json"}, exitCantWrite},
 		{[]string{"completion", "bash"}, exitCantWrite},
@@ -108,7 +111,7 @@ func TestLostOutputIsNoSuccess(t *testing.T) {
 func runOn(t *testing.T, stdout io.Writer, args ...string) (code int, people string) {
 	t.Helper()
 	var out bytes.Buffer
-	a := &app{stdin: strings.NewReader(""), stdout: stdout, stderr: &out, getenv: func(string) string { return "" }}
+	a := &app{stdin: strings.NewReader(""), stdout: stdout, stderr: &out, getenv: homeAlone(t)}
 	code = a.main(t.Context(), args)
 	return code, out.String()
 }

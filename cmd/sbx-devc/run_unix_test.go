@@ -179,10 +179,10 @@ func TestReaderOfTheOutputLeaves(t *testing.T) {
 		t.Errorf("no output: %v", err)
 	}
 	stdout.Close()
-	if code := endOf(t, cmd); code != exitInternal {
+	if code := endOf(t, cmd); code != exitSignal+int(syscall.SIGPIPE) {
 		t.Errorf("exit code %d", code)
 	}
-	if !strings.Contains(people.String(), "the output could not be passed on") || !strings.Contains(people.String(), "transcript.jsonl") {
+	if !strings.Contains(people.String(), "the reader of the output left") || !strings.Contains(people.String(), "transcript.jsonl") {
 		t.Errorf("people read %s", people.String())
 	}
 	if _, err := os.Stat(filepath.Join(cmd.Dir, "after")); err != nil {

@@ -32,7 +32,7 @@ func firstProcess(v *rule.View) []rule.Finding {
 // featureUsers reports an agent that is root, who can take the firewall away.
 func featureUsers(c *rule.View, feature jsonc.Member) []rule.Finding {
 	const message = "the agent would be root, who can change the firewall; the Feature's build refuses that"
-	const hint = `set "remoteUser" to another user of the image`
+	hint := `set "remoteUser" to another user of the image` + userOf(c)
 	user, known := c.SessionUser()
 	switch n := c.NamedUser(); {
 	case n != nil && rule.IsRoot(n.Text):
@@ -49,6 +49,13 @@ func startsAsRoot(c *rule.View) bool {
 	if user, known := c.StartUser(); known {
 		return rule.IsRoot(user.Value)
 	}
+	return strings.HasPrefix(rights.RegistryName(baseImage(c)), officialImages)
+}
+
+const officialImages = "docker.io/library/"
+
+// baseImage is the image that the container's is made of; "" = unknown.
+func baseImage(c *rule.View) string {
 	image, _ := c.Root.Member("image").Str()
 	if s := c.Composed.Dev(); s != nil {
 		image = s.Get("image").String()
@@ -56,7 +63,33 @@ func startsAsRoot(c *rule.View) bool {
 	if c.Build != nil && c.Build.Final != nil {
 		image = c.Build.Final.Base().Image
 	}
-	return image != "" && !strings.Contains(image, "$") && strings.HasPrefix(rights.RegistryName(image), "docker.io/library/")
+	if strings.Contains(image, "$") {
+		return ""
+	}
+	return image
+}
+
+// userOf goes on with the hint to name a user: where Docker Hub's own images have one, and
+// where not, how to make it.
+func userOf(c *rule.View) string {
+	image := baseImage(c)
+	official, ok := strings.CutPrefix(rights.RegistryName(image), officialImages)
+	add := "RUN useradd --create-home --uid 1000 dev"
+	if strings.Contains(image, "alpine") {
+		add = "RUN adduser -D -u 1000 dev"
+	}
+	switch {
+	case !ok:
+		return ""
+	case official == "node":
+		return `: node has the user "node"`
+	case c.Build != nil:
+		return fmt.Sprintf(`; %s has none: add "%s" to the Dockerfile, and "remoteUser": "dev"`, image, add)
+	case c.Composed.Dev() != nil:
+		return ""
+	}
+	return fmt.Sprintf(`; %s has none: write "FROM %s" and "%s" into .devcontainer/Dockerfile, `+
+		`and "build": {"dockerfile": "Dockerfile"}, "remoteUser": "dev" in place of "image"`, image, image, add)
 }
 
 // privilegesBack reports no-new-privileges that is switched off again.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -187,6 +188,8 @@ func CheckName(repo, ref string) error {
 	_, err := name.NewTag(repo + ":" + ref)
 	if strings.Contains(repo, "://") {
 		_, err = name.ParseReference(repo)
+	} else if err == nil && slices.Contains(strings.Split(repo, "/"), "") {
+		err = errors.New("a part of it is empty")
 	}
 	if err != nil {
 		return diag.WithHint(fmt.Errorf("%s:%s: no name of an image: %w", repo, ref, err),

@@ -3,6 +3,7 @@ package exitcode
 import (
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Error is a failure together with the exit code that it stands for.
@@ -22,6 +23,15 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // With returns an error that ends the program with code. A nil err prints nothing.
 func With(code int, err error) error { return &Error{code, err} }
+
+// OfLost is the exit code of a program whose standard output could not be written, for
+// the reason err: that of SIGPIPE where the reader has left, as head does.
+func OfLost(err error) int {
+	if errors.Is(err, syscall.EPIPE) {
+		return Signal + int(syscall.SIGPIPE)
+	}
+	return CantWrite
+}
 
 // Of returns the exit code that err stands for and the error to print, nil when
 // there is nothing to print. Of nil it is 0, and of an error that carries no

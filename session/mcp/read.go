@@ -7,9 +7,11 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -30,9 +32,35 @@ type server struct {
 	Headers map[string]string `yaml:"headers"`
 }
 
+// mistake is something wrong in a list, at a line and a column that count from 1; 0 = in
+// the list as a whole.
+type mistake struct {
+	line, column int
+	err          error
+}
+
+func (m mistake) Error() string { return m.err.Error() }
+func (m mistake) Unwrap() error { return m.err }
+
+// mistakeAt is a mistake at n.
+func mistakeAt(n *yaml.Node, format string, args ...any) error {
+	return mistake{n.Line, n.Column, fmt.Errorf(format, args...)}
+}
+
 // Read reads JSON or YAML: a list of servers or an object of them by name, alone or under
-// one of the keys mcpServers, mcp_servers and servers.
-func Read(text []byte) ([]settings.MCPServer, error) {
+// one of the keys mcpServers, mcp_servers and servers. An error begins with file, and with
+// the line and the column of what is wrong; it shows no value.
+func Read(file string, text []byte) ([]settings.MCPServer, error) {
+	list, err := read(text)
+	if m := (mistake{}); errors.As(err, &m) {
+		return nil, fmt.Errorf("%s:%d:%d: %w", file, m.line, m.column, err)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return list, nil
+}
+
+func read(text []byte) ([]settings.MCPServer, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("it is larger than %d KiB", MaxSize>>10)
 	}
@@ -42,7 +70,11 @@ func Read(text []byte) ([]settings.MCPServer, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, errors.New("it is empty")
 		}
-		return nil, errors.New("it is neither JSON nor YAML")
+		wrong := errors.New("it is neither JSON nor YAML")
+		if at := (*yaml.LoadError)(nil); errors.As(err, &at) && at.Mark.Line > 0 { // its words may show a value
+			return nil, mistake{at.Mark.Line, max(1, at.Mark.Column), fmt.Errorf("%w from here on", wrong)}
+		}
+		return nil, wrong
 	}
 	if err := in.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it holds more than one document")
@@ -108,7 +140,7 @@ func servers(n *yaml.Node) ([]server, error) {
 		for i, e := range n.Content {
 			var s server
 			if err := strict(e, &s); err != nil {
-				return nil, fmt.Errorf("server number %d: %w", i+1, err)
+				return nil, inServer(fmt.Sprintf("server number %d", i+1), err)
 			}
 			list = append(list, s)
 		}
@@ -119,10 +151,10 @@ func servers(n *yaml.Node) ([]server, error) {
 			name := n.Content[i].Value
 			var s server
 			if err := strict(n.Content[i+1], &s); err != nil {
-				return nil, fmt.Errorf("the server %q: %w", name, err)
+				return nil, inServer(fmt.Sprintf("the server %q", name), err)
 			}
 			if _, twice := byName[name]; twice || s.Name != "" && s.Name != name {
-				return nil, fmt.Errorf("the server %q has two names or is there twice", name)
+				return nil, mistakeAt(n.Content[i], "the server %q has two names or is there twice", name)
 			}
 			s.Name = name
 			byName[name] = s
@@ -133,23 +165,35 @@ func servers(n *yaml.Node) ([]server, error) {
 		}
 		return list, nil
 	}
-	return nil, errors.New("it is no list of servers")
+	return nil, mistakeAt(n, "it is no list of servers")
+}
+
+// inServer is a mistake with the server that it is in.
+func inServer(server string, err error) error {
+	m := mistake{}
+	errors.As(err, &m)
+	m.err = fmt.Errorf("%s: %w", server, err)
+	return m
 }
 
 // strict decodes a server and refuses keys that it does not have: to drop one in silence
 // would start another server than the one that was meant.
 func strict(n *yaml.Node, s *server) error {
 	if n.Kind != yaml.MappingNode {
-		return errors.New("it is no object")
+		return mistakeAt(n, "it is no object")
 	}
 	known := []string{"name", "type", "command", "args", "env", "url", "headers", "description"}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if key := n.Content[i].Value; !slices.Contains(known, key) {
-			return fmt.Errorf("%q is not known: %q are", key, known)
+			hint := "accepted: " + strings.Join(known, ", ")
+			if best := diag.Suggest(key, known); best != "" {
+				hint = fmt.Sprintf("did you mean %q?", best)
+			}
+			return diag.WithHint(mistakeAt(n.Content[i], "%q is not known", key), "%s", hint)
 		}
 	}
 	if n.Decode(s) != nil { // the error would show a value
-		return errors.New("a key has a value of another kind: args is a list of texts, env and headers are objects of texts")
+		return mistakeAt(n, "a key has a value of another kind: args is a list of texts, env and headers are objects of texts")
 	}
 	return nil
 }

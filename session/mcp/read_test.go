@@ -31,7 +31,7 @@ servers:
 		"YAML by name":   "mcp_servers:\n  files: {command: npx, args: [-y, '@scope/files', /workspace]}\n  github: {command: github-mcp, env: {GITHUB_TOKEN: '${GITHUB_TOKEN}'}}\n",
 		"with a BOM, \r": "\xef\xbb\xbf- {name: files, command: npx, args: [-y, '@scope/files', /workspace]}\r\n- {name: github, command: github-mcp, env: {GITHUB_TOKEN: '${GITHUB_TOKEN}'}}\r\n",
 	} {
-		got, err := Read([]byte(text))
+		got, err := Read("f", []byte(text))
 		for i := range got {
 			got[i].Type = ""
 		}
@@ -39,7 +39,7 @@ servers:
 			t.Errorf("%s: %+v %v", name, got, err)
 		}
 	}
-	got, err := Read([]byte(`{"mcpServers": {"far": {"type": "http", "url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}}}}`))
+	got, err := Read("f", []byte(`{"mcpServers": {"far": {"type": "http", "url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}}}}`))
 	if err != nil || len(got) != 1 || got[0].URL == "" || got[0].Headers["Authorization"] != "Bearer ${T}" {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -48,15 +48,18 @@ servers:
 func TestMistakesAreNamed(t *testing.T) {
 	const secret = "hunter2-secret"
 	for text, part := range map[string]string{
-		"":                                "empty",
-		"[":                               "neither JSON nor YAML",
-		"a":                               "no list of servers",
-		"[]":                              "0 servers",
-		"- {name: a b, command: x}":       "needs a name",
-		"- {name: a}":                     "neither command nor url",
-		"- {name: a, command: x, url: y}": "both",
-		"- {name: a, url: http://x}":      "type",
-		"- {name: a, comand: x}":          `"comand" is not known`,
+		"":                                 "empty",
+		"[":                                "f:2:1: it is neither JSON nor YAML",
+		"{\"a\": [1,}}":                    "f:1:10: it is neither JSON nor YAML",
+		"servers:\n- name: a\n  args: [1}": "f:3:11: it is neither JSON nor YAML",
+		"a":                                "no list of servers",
+		"[]":                               "0 servers",
+		"- {name: a b, command: x}":        "needs a name",
+		"- {name: a}":                      "neither command nor url",
+		"- {name: a, command: x, url: y}":  "both",
+		"- {name: a, url: http://x}":       "type",
+		"- {name: a, comand: x}":           `f:1:13: server number 1: "comand" is not known`,
+		"mcpServers:\n  a:\n    comand: x": `f:3:5: the server "a": "comand" is not known`,
 		"- {name: a, command: x}\n- {name: a, command: y}":                  "twice",
 		"- {name: a, command: x, env: {A: [" + secret + "]}}":               "another kind",
 		"- &x {name: a, command: b}\n- *x":                                  "alias",
@@ -64,7 +67,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"mcpServers: {a: {name: b, command: x}}":                            "two names",
 		"- {name: a, command: x, headers: {A: " + secret + "}, headers: 1}": "",
 	} {
-		_, err := Read([]byte(text))
+		_, err := Read("f", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%q: got %v, want %q", text, err, part)
 		}
@@ -77,7 +80,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := Read(text)
+		list, err := Read("f", text)
 		if err != nil {
 			return
 		}

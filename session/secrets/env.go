@@ -11,8 +11,8 @@ import (
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// maxEnv bounds a file of variables, in bytes.
-const maxEnv = 1 << 20
+// MaxEnv bounds a file of variables, in bytes; ReadEnv refuses a longer one.
+const MaxEnv = 1 << 20
 
 // Variable reads NAME=VALUE, or NAME for the caller's own value, as docker run's --env
 // does. found is false for a NAME that the caller does not have.
@@ -35,8 +35,8 @@ func Variable(text string, lookup func(string) (string, bool)) (variable string,
 // included. Its errors name the line and no value. missing are the names that the caller
 // does not have.
 func ReadEnv(text []byte, lookup func(string) (string, bool)) (variables, missing []string, err error) {
-	if len(text) > maxEnv {
-		return nil, nil, fmt.Errorf("it is larger than %d KiB", maxEnv>>10)
+	if len(text) > MaxEnv {
+		return nil, nil, fmt.Errorf("it is larger than %d KiB, which a file of variables may have at most", MaxEnv>>10)
 	}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if !utf8.Valid(text) {

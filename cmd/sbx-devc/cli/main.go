@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -13,6 +14,14 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
+
+// Unwatched is standard output of which a command may lose something and yet succeed.
+func (a *App) Unwatched() io.Writer {
+	if r, ok := a.Stdout.(*results); ok {
+		return r.to
+	}
+	return a.Stdout
+}
 
 // Main runs the command line args with the commands that root makes, and returns the
 // exit code.
@@ -27,15 +36,15 @@ func Main(ctx context.Context, a *App, root func(*App) *cobra.Command, args []st
 	var file *fs.PathError
 	var by Interrupted
 	lost := out.lost()
-	if said := errors.As(err, &exit) && exit.Err != nil && !errors.Is(err, lost); said || cmd.Annotations[AnnotationOwnOutput] != "" {
-		lost = nil // there is something more important to say, or the command says it
+	said := errors.As(err, &exit) && exit.Err != nil
+	if said && !errors.Is(err, lost) {
+		lost = nil // there is something more important to say
 	}
 	switch {
 	case errors.Is(lost, syscall.EPIPE):
-		// Whoever reads has seen enough, as head does: no failure to speak of.
-		return exitcode.Signal + int(syscall.SIGPIPE)
-	case lost != nil:
-		exit = &exitcode.Error{Code: exitcode.CantWrite, Err: fmt.Errorf("writing standard output: %w", lost)}
+		return exitcode.OfLost(lost) // whoever reads has seen enough, as head does: no failure to speak of
+	case lost != nil && !(said && exit.Code == exitcode.CantWrite): // the command says more about it
+		exit = &exitcode.Error{Code: exitcode.OfLost(lost), Err: fmt.Errorf("writing standard output: %w", lost)}
 		if usageCode(cmd) == exitcode.CheckUsage {
 			exit.Code = exitcode.NoCheck
 		}
@@ -73,10 +82,6 @@ func WithHint(err error) error {
 
 // AnnotationChecker marks commands whose exit codes are those of a check.
 const AnnotationChecker = "checker"
-
-// AnnotationOwnOutput marks commands that say themselves what was lost of their
-// output, and whose exit code is somebody else's.
-const AnnotationOwnOutput = "own output"
 
 func usageCode(cmd *cobra.Command) int {
 	for c := cmd; c != nil; c = c.Parent() {

@@ -49,11 +49,13 @@ func hintForPath(err error) string {
 // the system call that found it missing. Any other error stays as it is.
 func inWords(err error) error {
 	var path *fs.PathError
-	if !errors.As(err, &path) || path.Path == "" || !errors.Is(path.Err, fs.ErrNotExist) {
+	if !errors.As(err, &path) || !errors.Is(path.Err, fs.ErrNotExist) {
 		return err
 	}
 	missing := "there is no file or folder " + path.Path
-	if above := filepath.Dir(filepath.Clean(path.Path)); !exists(above) {
+	if path.Path == "" {
+		missing += `""`
+	} else if above := filepath.Dir(filepath.Clean(path.Path)); !exists(above) {
 		missing = "there is no folder " + above
 	} else if path.Op == "open" {
 		missing = "there is no file " + path.Path

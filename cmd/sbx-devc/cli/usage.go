@@ -3,12 +3,17 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 // argumentError is a command that got arguments which it does not take, or too
@@ -22,7 +27,8 @@ type argumentError struct {
 func (e *argumentError) Error() string { return e.err.Error() }
 
 // TypeArguments makes whatever the commands below root say of their arguments an
-// argumentError: cobra's own errors have no type.
+// argumentError: cobra's own errors have no type. Empty arguments are wrong usage, but for
+// commands without Args, which read their words themselves.
 func TypeArguments(root *cobra.Command) {
 	for _, cmd := range append(root.Commands(), root) {
 		if cmd != root {
@@ -32,12 +38,26 @@ func TypeArguments(root *cobra.Command) {
 	if validate := root.Args; validate != nil {
 		root.Args = func(cmd *cobra.Command, args []string) error {
 			err := validate(cmd, args)
+			if at := emptyWord(cmd, args); at > 0 && usageCode(cmd) != exitcode.CheckUsage { // checks say which path is empty
+				words := fmt.Errorf("argument %d of %s is empty", at, cmd.CommandPath())
+				return exitcode.With(exitcode.Usage, diag.WithHint(words, "is a variable in the command line not set? usage: %s", cmd.UseLine()))
+			}
 			if err == nil {
 				return nil
 			}
 			return &argumentError{args, validate(cmd, nil) == nil && validate(cmd, []string{"one"}) != nil, err}
 		}
 	}
+}
+
+// emptyWord is the place, from 1, of the first argument that is empty; 0 = none is. What
+// comes after -- belongs to another program. To take an empty name for none would choose
+// the only run or the current folder for a script whose variable is not set.
+func emptyWord(cmd *cobra.Command, args []string) int {
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		args = args[:at]
+	}
+	return slices.Index(args, "") + 1
 }
 
 // Exclusive makes it wrong usage to give more than one of the flags.
@@ -74,8 +94,8 @@ func usageError(cmd *cobra.Command, err error) error {
 		}
 		hint = Suggestion(unknown.GetSpecifiedName(), "--", known) + hint
 	case errors.As(err, &value):
-		if kind := KindOfValue(value.GetFlag().Value.Type()); kind != "" {
-			err = fmt.Errorf("%q for \"--%s\" is not %s", value.GetValue(), value.GetFlag().Name, kind)
+		if why := WrongValue(value.GetFlag().Value.Type(), value.GetValue()); why != "" {
+			err = fmt.Errorf("%q for \"--%s\" is %s", value.GetValue(), value.GetFlag().Name, why)
 		}
 	case !errors.As(err, &argument):
 	case cmd.HasAvailableSubCommands():
@@ -101,18 +121,31 @@ func usageError(cmd *cobra.Command, err error) error {
 	return diag.WithHint(err, "%s", hint)
 }
 
-// KindOfValue says which values a flag of this type takes, where the error of
-// whoever parsed it says less.
-func KindOfValue(flagType string) string {
+// number is a number whose digits do not count.
+var number = regexp.MustCompile(`[0-9]+`)
+
+// WrongValue says why a flag of this type does not take a value, where the error of
+// whoever parsed it says less: it is …
+func WrongValue(flagType, value string) string {
+	small := number.ReplaceAllString(value, "1") // of the same form, and not too large
 	switch {
 	case flagType == "duration":
-		return "a duration, as in 90s, 30m or 1h30m"
+		if _, err := time.ParseDuration(small); err == nil {
+			return "too long: some 290 years are the most"
+		}
+		return "not a duration, as in 90s, 30m or 1h30m"
 	case flagType == "bool":
-		return "true or false"
+		return "not true or false"
 	case strings.HasPrefix(flagType, "float"):
-		return "a number"
+		if _, err := strconv.ParseFloat(small, 64); err == nil {
+			return "too large"
+		}
+		return "not a number"
 	case strings.HasPrefix(flagType, "int"), strings.HasPrefix(flagType, "uint"):
-		return "a whole number"
+		if _, err := strconv.Atoi(small); err == nil && !strings.HasPrefix(value, "-") {
+			return "too large"
+		}
+		return "not a whole number"
 	}
 	return ""
 }

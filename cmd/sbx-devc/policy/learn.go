@@ -59,6 +59,7 @@ Entries of "deny", metadata services and ports of DNS are never proposed.`,
   sbx-devc policy learn                      # look
   sbx-devc policy learn --write --enforce    # add it, and set the mode to allowlist
   sbx-devc policy learn --include denied --format flags`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return propose(cmd.Context(), a, o, args) },
 	}
 	f := cmd.Flags()

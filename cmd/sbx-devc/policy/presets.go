@@ -20,6 +20,7 @@ func presetsCommand(a *cli.App) *cobra.Command {
 		Short: "List the presets: the hosts of each, their source, and the risks",
 		Example: `  sbx-devc policy presets
   sbx-devc policy presets npm github`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return presets(a.Stdout, args) },
 	}
 }

@@ -48,6 +48,7 @@ Exit code 64: wrong usage; 65: it is no audit log; 66: there is no such log;
   sbx-devc report --denied 20260102-150405-ab12cd
   sbx-devc report --output report.html
   sbx-devc report --format markdown >>"$GITHUB_STEP_SUMMARY"`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return writeReport(cmd.Context(), a, o, args) },
 	}
 	f := cmd.Flags()

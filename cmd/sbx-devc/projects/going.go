@@ -10,10 +10,7 @@ import (
 // folder, of which a run is meant.
 func Meant(a *cli.App, args []string) (project, name string, err error) {
 	if len(args) == 1 {
-		if args[0] == "" { // such as a variable of a script that is not set
-			err = Runs(a).Unknown("run", args[0])
-		}
-		return "", args[0], err
+		return "", args[0], nil
 	}
 	project, err = OfRuns(a, false, nil)
 	return project, "", err

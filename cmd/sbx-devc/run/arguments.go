@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -32,6 +33,9 @@ func readRunArguments(args []string, atDash int) (given arguments, err error) {
 	if atDash >= 0 {
 		given.claude = args[atDash:]
 		args = args[:atDash]
+	}
+	if slices.Contains(args, "") || len(given.claude) > 0 && given.claude[0] == "" {
+		return given, noFolder("")
 	}
 	after := len(given.claude) > 0 && !strings.HasPrefix(given.claude[0], "-")
 	if after {

@@ -43,10 +43,10 @@ func (o *mcpFlags) give(given *settings.Given, project string) error {
 	}
 	for _, name := range o.configs {
 		name = strings.TrimPrefix(name, "@") // it is a file in any case
-		list, err := readServers(homePath(name), project)
+		list, err := readServers(name, project)
 		if err != nil {
 			code, err := exitcode.Of(err, exitcode.NoInput)
-			return exitcode.With(code, fmt.Errorf("--mcp-config %s: %w", name, err))
+			return exitcode.With(code, fmt.Errorf("--mcp-config: %w", err))
 		}
 		given.MCP.Servers = settings.MergeMCPServers(given.MCP.Servers, list)
 	}
@@ -54,7 +54,7 @@ func (o *mcpFlags) give(given *settings.Given, project string) error {
 }
 
 func readServers(name, project string) ([]settings.MCPServer, error) {
-	f, err := session.OpenFile(name, project)
+	f, err := session.OpenFile(homePath(name), project)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func readServers(name, project string) ([]settings.MCPServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := mcp.Read(text)
+	list, err := mcp.Read(name, text)
 	if err != nil {
 		return nil, exitcode.With(exitcode.Config, err)
 	}

@@ -125,7 +125,7 @@ func (o *output) finish(r *sandbox.Result) {
 		return
 	}
 	if _, err := fmt.Fprintln(o.to, answer); err != nil && r.Lost == nil {
-		r.Lost, r.ExitCode = err, cmp.Or(r.ExitCode, exitcode.Internal)
+		r.Lost, r.ExitCode = err, cmp.Or(r.ExitCode, exitcode.OfLost(err))
 	}
 }
 

@@ -52,7 +52,7 @@ func TestALostAnswerIsNoSuccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := &sandbox.Result{Outcome: agent.Outcome{Conclusion: agent.Success}}
-	if out.finish(result); result.Lost == nil || result.ExitCode != exitcode.Internal {
+	if out.finish(result); result.Lost == nil || result.ExitCode != exitcode.CantWrite {
 		t.Errorf("%+v", result)
 	}
 }

@@ -57,7 +57,11 @@ const stdinPatience = 3 * time.Second
 // to an argument, as claude does.
 func readPrompt(a *cli.App, o promptFlags, project string) (string, error) {
 	if o.file != "" {
-		return promptOr(session.ReadPromptFile(o.file, project))
+		text, err := session.ReadPromptFile(o.file, project)
+		if errors.Is(err, session.ErrEmptyPrompt) {
+			err = diag.WithHint(fmt.Errorf("%w: %s has no word in it", err, o.file), "write the task into it, or give it as an argument")
+		}
+		return text, err
 	}
 	switch {
 	case o.text != "" && cli.IsTerminal(a.Stdin):

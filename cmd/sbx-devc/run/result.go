@@ -3,9 +3,11 @@ package run
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/sandbox"
@@ -59,12 +61,15 @@ func (o *resultFlags) openSummary(project string) (*session.SummaryFile, error) 
 
 // exitOfRun is the error that carries a run's exit code. err is why the run could not be
 // done, nil = it was.
-func exitOfRun(result *sandbox.Result, err error) error {
+func exitOfRun(a *cli.App, result *sandbox.Result, err error) error {
 	switch {
 	case err != nil:
 		return WithCode(err)
 	case !result.Outcome.OK():
 		return exitcode.With(result.ExitCode, errors.New(result.Outcome.Message))
+	case errors.Is(result.Lost, syscall.EPIPE):
+		a.SayLine("note: the reader of the output left; the agent did its work, and all that it said is in %s", result.Files.Transcript)
+		return exitcode.With(result.ExitCode, nil)
 	case result.Lost != nil:
 		err := fmt.Errorf("the output could not be passed on: %w", result.Lost)
 		return exitcode.With(result.ExitCode, diag.WithHint(err, "the agent did its work; all that it said is in %s", result.Files.Transcript))

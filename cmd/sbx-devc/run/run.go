@@ -84,9 +84,8 @@ func (o *Options) groups() []group {
 func Command(a *cli.App) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:         "run [DIR] [flags] [PROMPT] [-- [PROMPT] CLAUDE_ARGS…]",
-		Annotations: map[string]string{cli.AnnotationOwnOutput: "a warning"},
-		Short:       "Run Claude Code on a folder, sandboxed",
+		Use:   "run [DIR] [flags] [PROMPT] [-- [PROMPT] CLAUDE_ARGS…]",
+		Short: "Run Claude Code on a folder, sandboxed",
 		Long: `Run Claude Code on DIR in two containers: a firewall that lets only allowlisted
 traffic out, and the agent, which has no capability and no key. Without DIR it is the
 project around the current folder, and the agent begins in that folder.
@@ -126,7 +125,6 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
   sbx-devc run ~/src/app --prompt-file task.md --allow docs.example.com --preset npm --timeout 30m
   git diff | sbx-devc run -p "review this change" >review.md
   sbx-devc run --dry-run`,
-		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := UnknownVariables(os.Environ(), cmd.Flags()); err != nil {
 				return exitcode.With(exitcode.Usage, err)
@@ -368,7 +366,7 @@ func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, pla
 			err = errors.Join(err, saveErr)
 		}
 	}
-	return exitOfRun(result, err)
+	return exitOfRun(a, result, err)
 }
 
 // host gathers what a run needs on this side: prompt, key, streams, folder.

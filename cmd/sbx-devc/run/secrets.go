@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -99,7 +98,7 @@ func readEnvFile(name, project string, lookup func(string) (string, bool)) (vari
 		return nil, nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 4<<20))
+	text, err := io.ReadAll(io.LimitReader(f, secrets.MaxEnv+1))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,12 +130,7 @@ func resolveSecrets(ctx context.Context, a *cli.App, plan *runplan.Plan) (map[st
 		wanted[i] = secrets.Wanted{Name: s.Name, From: s.From, File: s.File != ""}
 	}
 	from := secrets.Sources{Getenv: os.Getenv, Open: func(name string) (io.ReadCloser, error) {
-		name = homePath(name)
-		info, err := os.Stat(name)
-		if err == nil && info.IsDir() {
-			return nil, errors.New("it is a folder")
-		}
-		f, err := session.OpenFile(name, plan.Folder())
+		f, err := session.OpenFile(homePath(name), plan.Folder())
 		if err != nil {
 			return nil, diag.OrHint(err, "name a file that you can read")
 		}

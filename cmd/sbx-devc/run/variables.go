@@ -67,8 +67,8 @@ func FlagsFromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 		}
 		if err := flags.Set(f.Name, value); err != nil {
 			var wrong *pflag.InvalidValueError
-			if kind := cli.KindOfValue(f.Value.Type()); kind != "" && errors.As(err, &wrong) {
-				err = fmt.Errorf("%q is not %s", value, kind)
+			if why := cli.WrongValue(f.Value.Type(), value); why != "" && errors.As(err, &wrong) {
+				err = fmt.Errorf("%q is %s", value, why)
 			}
 			failed = diag.WithHint(fmt.Errorf("%s: %w", name, err), "unset %s, or give it a value that --%s takes", name, f.Name)
 		}

@@ -48,8 +48,8 @@ run as they are: keep secrets out of them. The difference comes first, and one q
 on a terminal. Comments and all that your settings say already stay as they are.
 
 Exit code 0: written, or there is nothing to take; 64: wrong usage; 65: your settings are
-wrong, or CLAUDE_CONFIG_DIR is inside the project or its repository; 73: your settings cannot
-be written; 77: you did not say yes.`,
+wrong, or CLAUDE_CONFIG_DIR is inside the project or its repository; 66: there is no folder
+DIR; 73: your settings cannot be written; 77: you did not say yes.`,
 		Example: `  sbx-devc migrate --dry-run
   sbx-devc migrate
   sbx-devc migrate --yes`,
@@ -64,6 +64,11 @@ be written; 77: you did not say yes.`,
 }
 
 func take(ctx context.Context, a *cli.App, o migrateOptions, dir string) error {
+	if info, err := os.Stat(dir); err != nil {
+		return exitcode.With(exitcode.NoInput, err)
+	} else if !info.IsDir() {
+		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s is no folder", dir), "name the project's folder"))
+	}
 	own, err := projects.OwnFolder(a)
 	if err != nil {
 		return err
