@@ -235,6 +235,9 @@ var advice = map[agent.Conclusion]string{
 	Denied:          "the step summary lists them, each with the line that allows it",
 }
 
+// maxSession is more than the name of a session has, in characters.
+const maxSession = 100
+
 func (r reported) outputs() Outputs {
 	out := Outputs{
 		Conclusion:   r.Outcome.Conclusion,
@@ -248,7 +251,7 @@ func (r reported) outputs() Outputs {
 		ExecutionFile: r.Transcript,
 	}
 	if r.Result != nil {
-		out.SessionID, out.CostUSD, out.Turns = r.Result.SessionID, r.Result.CostUSD, r.Result.Turns
+		out.SessionID, out.CostUSD, out.Turns = NeutralLine(r.Result.SessionID, maxSession), r.Result.CostUSD, r.Result.Turns
 	}
 	return out
 }

@@ -244,6 +244,18 @@ func TestAttackResultClosesTheSummarysFence(t *testing.T) {
 	}
 }
 
+// Attack: the name of the session is a text of megabytes, with lines. GitHub would drop all outputs
+// of the job, and with them the hosts and files that it must show.
+func TestAttackTheSessionsNameIsAText(t *testing.T) {
+	text := "s\n::error::x\n" + strings.Repeat("long ", 1<<18)
+	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
+		return Report{Outcome: agent.Outcome{Conclusion: agent.Failure}, Result: &agent.Result{SessionID: text}}, nil
+	})
+	if session := r.outputs["session_id"]; len(session) > 200 || strings.Contains(session, "\n") {
+		t.Errorf("session_id has %d bytes: %.40q", len(session), session)
+	}
+}
+
 func TestAttackHostsFillTheSummary(t *testing.T) {
 	var records []audit.Record
 	for i := range 20_000 {
