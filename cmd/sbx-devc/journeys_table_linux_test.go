@@ -121,14 +121,14 @@ X`,
 		check: `grep -q hello.word f.py`,
 	},
 	{
-		name: "a linked worktree", from: "../feature",
+		name: "a linked worktree", from: "../feature", uids: []int{1000, 1001, 0},
 		clone: `echo one >a; git add a; git commit -q -m one; git worktree add -q -b feature ../feature`,
 		work:  `test "$(git rev-parse --abbrev-ref HEAD)" = feature && echo two >a && git log --format=%s | grep -q one`,
 		again: `test "$(cat a)" = two && echo three >a`,
 		check: `test "$(cat a)" = two && test "$(git rev-parse --abbrev-ref HEAD)" = feature && git worktree list | grep -q feature`,
 	},
 	{
-		name: "submodules",
+		name: "submodules", uids: []int{1000, 1001, 0},
 		clone: `git init -q -b main ../lib && (cd ../lib && git config user.name A && git config user.email a@example.org && echo lib >l && git add l && git commit -q -m lib)
 			git -c protocol.file.allow=always submodule --quiet add ../lib lib`,
 		work:  `test "$(cat lib/l)" = lib && git -C lib log --format=%s | grep -q lib && git submodule status && echo two >a`,

@@ -11,7 +11,7 @@ import (
 
 // versionFile is a file that states the version of a language.
 type versionFile struct {
-	name  string         // "*.x" = any file that ends so
+	name  string         // "*.x" = any file that ends so; the highest of their versions counts
 	value *regexp.Regexp // its first group is the version or a range
 	// choose makes the version of an image's tag of that; "" = it says nothing.
 	choose func(value string) string
@@ -88,6 +88,23 @@ func chooseDotnet(value string) string {
 	return ""
 }
 
+var framework = regexp.MustCompile(`\bnet(\d+\.\d+)`)
+
+// highestFramework takes the newest of several targets: its SDK builds for the older ones.
+func highestFramework(value string) (highest string) {
+	for _, m := range framework.FindAllStringSubmatch(value, -1) {
+		highest = higher(highest, m[1])
+	}
+	return highest
+}
+
+func higher(a, b string) string {
+	if slices.Compare(numbers(a), numbers(b)) < 0 {
+		return b
+	}
+	return a
+}
+
 // toolVersions is asdf's file, which mise reads as well.
 func toolVersions(name string, choose func(string) string) versionFile {
 	return versionFile{".tool-versions", regexp.MustCompile(`(?m)^` + name + `[ \t]+(?:temurin-|openjdk-|adoptopenjdk-)?([\d.]+)`), choose}
@@ -143,13 +160,14 @@ var (
 			`<(?:java\.version|maven\.compiler\.release|maven\.compiler\.source|release)>\s*(1\.\d+|\d+)\s*</`), chooseJava},
 		{"build.gradle", javaInGradle, chooseJava}, {"build.gradle.kts", javaInGradle, chooseJava},
 	}
+	targetFrameworks = regexp.MustCompile(`<TargetFrameworks?>([^<]+)<`)
+
 	javaInGradle = regexp.MustCompile(`(?:JavaLanguageVersion\.of\(|jvmToolchain\(|sourceCompatibility\s*=\s*["']?|VERSION_)(1[._]\d+|\d+)`)
 
 	dotnetVersions = []versionFile{
 		{"global.json", regexp.MustCompile(`"sdk"\s*:\s*\{[^{}]*"version"\s*:\s*"([^"]+)"`), chooseDotnet},
-		{"Directory.Build.props", regexp.MustCompile(`<TargetFrameworks?>[^<]*?\bnet(\d+\.\d+)`), chooseDotnet},
-		{"*.csproj", regexp.MustCompile(`<TargetFrameworks?>[^<]*?\bnet(\d+\.\d+)`), chooseDotnet},
-		{"*.fsproj", regexp.MustCompile(`<TargetFrameworks?>[^<]*?\bnet(\d+\.\d+)`), chooseDotnet},
+		{"Directory.Build.props", targetFrameworks, highestFramework}, {"*.csproj", targetFrameworks, highestFramework},
+		{"*.fsproj", targetFrameworks, highestFramework},
 	}
 )
 
@@ -163,22 +181,33 @@ func (l *look) version(u used) Proposal {
 func (l *look) find(files []versionFile, folders ...string) Proposal {
 	for _, folder := range slices.Compact(folders) {
 		for _, f := range files {
-			name := path.Join(folder, f.name)
+			names := []string{path.Join(folder, f.name)}
 			if f.name[0] == '*' {
-				name = l.marker([]string{f.name})
+				names = l.tree.files[f.name]
 			}
-			text := l.tree.read(name)
-			m := f.value.FindSubmatchIndex(text)
-			if m == nil {
-				continue
+			var found Proposal
+			for _, name := range names {
+				if p := f.in(name, l.tree.read(name)); p.Value != "" && higher(found.Value, p.Value) != found.Value {
+					found = p
+				}
 			}
-			if v := f.choose(string(text[m[2]:m[3]])); v != "" {
-				return Proposal{Value: v, Reason: "the project asks for " + string(text[m[2]:m[3]]), File: name,
-					Line: 1 + bytes.Count(text[:m[2]], []byte("\n"))}
+			if found.Value != "" {
+				return found
 			}
 		}
 	}
 	return Proposal{}
+}
+
+// in returns the version that a file states.
+func (f versionFile) in(name string, text []byte) Proposal {
+	m := f.value.FindSubmatchIndex(text)
+	if m == nil {
+		return Proposal{}
+	}
+	stated := string(text[m[2]:m[3]])
+	line := 1 + bytes.Count(text[:m[2]], []byte("\n"))
+	return Proposal{Value: f.choose(stated), Reason: "the project asks for " + stated, File: name, Line: line}
 }
 
 // inRange reports whether some patch of a version, such as "3.13", is in a range as
