@@ -80,8 +80,8 @@ func completeValues(a *cli.App, root *cobra.Command) {
 
 // Which runs a command takes.
 func every(runs.Run) bool   { return true }
-func going(r runs.Run) bool { return r.Result == runs.Running }
-func ended(r runs.Run) bool { return r.Result != runs.Running }
+func going(r runs.Run) bool { return r.GoesOn() }
+func ended(r runs.Run) bool { return !r.GoesOn() }
 
 // maxRunWords bounds the runs that a shell offers, the newest.
 const maxRunWords = 20

@@ -175,17 +175,5 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// Ours reports whether a run's folder is among this user's.
-func Ours(home runs.Home) func(run string) bool {
-	return func(run string) bool {
-		for id := range home.Newest() {
-			if id == run {
-				return true
-			}
-		}
-		return false
-	}
-}
-
 // LockFile is the place of the lock for changes of settings.
 func LockFile(home runs.Home) string { return filepath.Join(filepath.Dir(home.Dir()), "settings.lock") }

@@ -63,7 +63,7 @@ func Find(ctx context.Context, h runs.Home, project, name string, p Purpose) (m 
 	}
 	var list []*candidate
 	for _, r := range h.List(project) {
-		list = append(list, &candidate{ctx: ctx, home: h, run: r})
+		list = append(list, &candidate{ctx: ctx, run: r})
 	}
 	if len(list) == 0 { // the error names a run of another project
 		m.Folder, err = h.Folder(project, "")
@@ -93,10 +93,9 @@ func Find(ctx context.Context, h runs.Home, project, name string, p Purpose) (m 
 
 // candidate is a run that may be meant. What is asked of it is read once.
 type candidate struct {
-	ctx  context.Context
-	home runs.Home
-	run  runs.Run
-	set  *changes.Set // nil = it is not read yet, or cannot be
+	ctx context.Context
+	run runs.Run
+	set *changes.Set // nil = it is not read yet, or cannot be
 }
 
 // isCompared reports whether the run kept what changed.
@@ -117,7 +116,7 @@ func (c *candidate) changedFiles() bool {
 
 // work is what the run worked on; nothing where its summary does not say.
 func (c *candidate) work() runs.Work {
-	w, err := c.home.Work(c.run.Folder)
+	w, err := runs.WorkOf(c.run.Folder)
 	if err != nil {
 		return runs.Work{}
 	}
@@ -167,7 +166,7 @@ func anyRun(*candidate) bool      { return true }
 // passedOver says why the run is not the one that is meant.
 func (c *candidate) passedOver(p Purpose) string {
 	switch {
-	case c.run.Result == runs.Running || !c.isCompared() && !c.hasResult():
+	case c.run.GoesOn() || !c.isCompared() && !c.hasResult():
 		return nothingToReview(c.run)
 	case p.take && !c.hasResult():
 		return fmt.Sprintf("the agent of the run %s made no commits", c.run.ID)
@@ -181,22 +180,16 @@ func (c *candidate) passedOver(p Purpose) string {
 
 // named is the folder of the run that name means.
 func named(h runs.Home, name string) (string, error) {
-	folder := h.Find(name)
-	if err := runs.CheckSandbox(folder); err != nil {
-		return "", err
-	}
-	if hasChanges(folder) {
-		return folder, nil
+	folder, err := h.Folder("", name)
+	if err != nil || hasChanges(folder) {
+		return folder, err
 	}
 	r, ok := h.Run(folder)
-	switch {
-	case !filekind.IsFolder(folder):
-		return "", h.Unknown("run", name)
-	case !ok:
+	if !ok {
 		err := fmt.Errorf("%s is not the folder of a run", name)
 		return "", exitcode.With(exitcode.NoInput, diag.WithHint(err, "runs are kept in %s", h.Dir()))
 	}
-	err := fmt.Errorf("%s is no run that kept what changed", name)
+	err = fmt.Errorf("%s is no run that kept what changed", name)
 	return "", exitcode.With(exitcode.NoInput, diag.WithHint(err, "%s", nothingToReview(r)))
 }
 
@@ -206,10 +199,11 @@ func hasChanges(folder string) bool {
 
 // nothingToReview says why a run kept no changes.
 func nothingToReview(r runs.Run) string {
+	if err := r.CheckSandbox(); err != nil {
+		return err.Error()
+	}
 	switch {
-	case runs.CheckSandbox(r.Folder) != nil:
-		return fmt.Sprintf("the run %s %v", r.ID, runs.ErrNoSandbox)
-	case r.Result == runs.Running:
+	case r.GoesOn():
 		return fmt.Sprintf("the run %s goes on, and its changes are known when it ends", r.ID)
 	case r.Workspace == "ro" || r.Workspace == "none":
 		return fmt.Sprintf("the run %s has nothing to review: with --workspace %s its agent could change no file of the project",

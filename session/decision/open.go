@@ -34,10 +34,10 @@ type Run struct {
 }
 
 // Open reads a run from its folder and reviews the changes of its files.
-func Open(h runs.Home, folder string) (*Run, error) {
+func Open(folder string) (*Run, error) {
 	r := &Run{Folder: folder}
 	var err error
-	if r.Work, err = h.Work(folder); err != nil {
+	if r.Work, err = runs.WorkOf(folder); err != nil {
 		return nil, err
 	}
 	if r.Taken, err = Read(folder); err != nil {
@@ -80,7 +80,7 @@ func readChanges(folder string) (*changes.Set, []byte, error) {
 }
 
 func (r *Run) readTranscript() error {
-	f, err := os.Open(filepath.Join(r.Folder, runs.TranscriptFile))
+	f, err := os.Open(filepath.Join(r.Folder, sandbox.TranscriptFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // who wrote what is unknown then
 	}

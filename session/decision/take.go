@@ -15,11 +15,11 @@ import (
 // OpenToTake opens a run that has something to take, or had: commits, or files of a copy. It
 // errs while the run goes on, and where its copy is gone before all was decided.
 func OpenToTake(h runs.Home, folder string) (*Run, error) {
-	if r, ok := h.Run(folder); ok && r.Result == runs.Running {
+	if r, ok := h.Run(folder); ok && r.GoesOn() {
 		return nil, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run %s goes on: its commits are taken when it ends", r.ID),
 			"'sbx-devc stop %s' ends it and keeps its work", r.ID))
 	}
-	r, err := Open(h, folder)
+	r, err := Open(folder)
 	switch {
 	case err != nil || len(r.Commits) > 0:
 		return r, err

@@ -32,13 +32,13 @@ func (e Earlier) Files(workDir string) []sandbox.HomeFile {
 // means, a run's id or claude's own, or for "" the newest one of the project. A run on a
 // terminal may have left several. It errs when there is none, or it is another project's.
 func (h Home) Conversation(project, name string) (Earlier, error) {
-	if folder := h.Find(name); folder != name {
+	if folder := h.find(name); folder != name {
 		name = filepath.Base(folder)
 	}
 	if name != "" && !idForm.MatchString(name) && !conversation.IsID(name) {
 		return Earlier{}, h.Unknown("run or conversation", name)
 	}
-	for run, folder := range h.Newest() {
+	for run, folder := range h.newest() {
 		summary := readSummary(folder)
 		file := sandbox.ConversationFile
 		if conversation.IsID(name) && isKept(folder, sandbox.EarlierConversationFile(name)) {

@@ -4,10 +4,13 @@
 //	                          │             ▲ newest of a project, by name   ▲ Prune: old ones go
 //	                          └─ live/ID   a lock that a run holds: Reap cleans up behind the dead
 //
+//	RUN ─ Home.Named, Going, Latest ─► Run ─► Stop, AwaitAgent, Socket: its program, while it goes on
+//	                                    └───► Transcript: what Claude printed
+//
 //	RUN, DIR or FILE ─ Home.Log ─► Log: a file here, or in a container that is asked ─ Tail ─► lines
 //	                                └─► the policy that it was made under, where somebody kept it
 //
-//	RUN ─ Home.Work ─► Work: base (changes.json says what each path was) and result (the tree that holds the files now)
+//	RUN or DIR ─ Home.Folder ─► folder ─ WorkOf ─► Work: the project, the tree that holds the files now, the commits
 //
 // A run leaves its result in one form, whatever its workspace was. changes.json and
 // changes.diff compare the tree in which the agent worked, as changes.Take saw it

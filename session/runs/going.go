@@ -20,17 +20,17 @@ import (
 // than one.
 func (h Home) Going(project, name string) (Run, error) {
 	if name != "" {
-		r, ok := h.Run(h.Find(name))
+		r, err := h.Named(name)
 		switch {
-		case !ok || r.Project == "":
-			return Run{}, h.Unknown("run", name)
-		case r.Result != Running:
+		case err != nil:
+			return Run{}, err
+		case !r.GoesOn():
 			return Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run %s has ended", r.ID), "'sbx-devc ls' lists the runs"))
 		}
 		return r, nil
 	}
 	for _, of := range []string{project, ""} {
-		going := slices.DeleteFunc(h.List(of), func(r Run) bool { return r.Result != Running })
+		going := slices.DeleteFunc(h.List(of), func(r Run) bool { return !r.GoesOn() })
 		switch {
 		case len(going) == 1:
 			return going[0], nil
@@ -55,7 +55,8 @@ const (
 // AwaitAgent returns when the agent of a run that goes on has begun: before that the
 // firewall is not verified. It errs when the run ends without, or does not come that far
 // within minutes.
-func (h Home) AwaitAgent(ctx context.Context, r Run) error {
+func (r Run) AwaitAgent(ctx context.Context) error {
+	h := r.home
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	slow := time.AfterFunc(silentStart, func() { h.note(fmt.Sprintf("the run %s is starting: waiting for it", r.ID)) })
@@ -82,10 +83,10 @@ func (h Home) AwaitAgent(ctx context.Context, r Run) error {
 // left, and the removal of its containers.
 const stopPatience = 3 * time.Minute
 
-// Stop asks the program of a run to end it, as its first Ctrl-C does, and returns when
+// Stop asks the program of the run to end it, as its first Ctrl-C does, and returns when
 // the run has ended.
-func (h Home) Stop(ctx context.Context, r Run) error {
-	pid, ok := sandbox.Supervisor(h.Live(), r.ID)
+func (r Run) Stop(ctx context.Context) error {
+	pid, ok := sandbox.Supervisor(r.home.Live(), r.ID)
 	if !ok {
 		return nil
 	}
@@ -98,7 +99,7 @@ func (h Home) Stop(ctx context.Context, r Run) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopPatience)
 	defer cancel()
-	for h.goesOn(r.ID) {
+	for r.home.goesOn(r.ID) {
 		if !pause(ctx) {
 			return exitcode.With(exitcode.Internal, fmt.Errorf("the run %s has not ended: %w", r.ID, context.Cause(ctx)))
 		}
@@ -109,5 +110,8 @@ func (h Home) Stop(ctx context.Context, r Run) error {
 // socketSuffix ends the name of the socket at which a run's terminal is joined.
 const socketSuffix = ".sock"
 
-// Socket is where the terminal of the run id can be joined while it goes on.
+// Socket is where the terminal of the run can be joined while it goes on.
+func (r Run) Socket() string { return r.home.Socket(r.ID) }
+
+// Socket is that of the run with this id, which may be starting.
 func (h Home) Socket(id string) string { return filepath.Join(h.Live(), id+socketSuffix) }

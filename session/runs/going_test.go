@@ -18,14 +18,14 @@ func TestAProgramWaitsForTheAgentToBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
 		h := Home{t.TempDir(), func(line string) { said = append(said, line) }}
-		run := Run{ID: "20260102-150405-ab12cd"}
+		run := Run{ID: "20260102-150405-ab12cd", home: h}
 		note := goingOn(t, h, run.ID)
 		go func() {
 			time.Sleep(silentStart + time.Second)
 			note(true)
 		}()
 		begin := time.Now()
-		if err := h.AwaitAgent(t.Context(), run); err != nil {
+		if err := run.AwaitAgent(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(begin); waited < silentStart+time.Second {
@@ -39,7 +39,7 @@ func TestAProgramWaitsForTheAgentToBegin(t *testing.T) {
 
 func TestAProgramDoesNotWaitForARunThatEnded(t *testing.T) {
 	h := Home{t.TempDir(), func(line string) { t.Error(line) }}
-	err := h.AwaitAgent(t.Context(), Run{ID: "20260102-150405-ab12cd"})
+	err := Run{ID: "20260102-150405-ab12cd", home: h}.AwaitAgent(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "ended before its agent began") {
 		t.Errorf("%v", err)
 	}
@@ -48,14 +48,14 @@ func TestAProgramDoesNotWaitForARunThatEnded(t *testing.T) {
 func TestTheWaitForAnAgentIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := Home{t.TempDir(), func(string) {}}
-		run := Run{ID: "20260102-150405-ab12cd"}
+		run := Run{ID: "20260102-150405-ab12cd", home: h}
 		goingOn(t, h, run.ID)
-		if err := h.AwaitAgent(t.Context(), run); err == nil || !strings.Contains(err.Error(), "has not started within") {
+		if err := run.AwaitAgent(t.Context()); err == nil || !strings.Contains(err.Error(), "has not started within") {
 			t.Errorf("%v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := h.AwaitAgent(ctx, run); err != context.Canceled { //nolint:errorlint // it is passed on
+		if err := run.AwaitAgent(ctx); err != context.Canceled { //nolint:errorlint // it is passed on
 			t.Errorf("%v", err)
 		}
 	})

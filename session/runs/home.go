@@ -76,9 +76,9 @@ func (h Home) Make(id string) (string, error) {
 	return folder, nil
 }
 
-// Find returns the folder of the run whose id or name is given, of several of that name
+// find returns the folder of the run whose id or name is given, of several of that name
 // the newest. Any other word, and the name of a file which is there, is returned as it is.
-func (h Home) Find(name string) string {
+func (h Home) find(name string) string {
 	if exists(name) {
 		return name
 	}
@@ -86,7 +86,7 @@ func (h Home) Find(name string) string {
 		return filepath.Join(h.Dir(), name)
 	}
 	if CheckName(name) == nil {
-		for _, folder := range h.Newest() {
+		for _, folder := range h.newest() {
 			if readSummary(folder).Name == name {
 				return folder
 			}
@@ -99,7 +99,7 @@ func (h Home) Find(name string) string {
 // there, as what says; with the run that may be meant.
 func (h Home) Unknown(what, word string) error {
 	var known []string
-	for id, folder := range h.Newest() {
+	for id, folder := range h.newest() {
 		known = append(known, id)
 		if name := readSummary(folder).Name; name != "" {
 			known = append(known, name)
@@ -112,13 +112,37 @@ func (h Home) Unknown(what, word string) error {
 	return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("there is no %s %q", what, word), "%s", hint))
 }
 
+// Named is the run that name means: an id, a name or a run's folder.
+func (h Home) Named(name string) (Run, error) {
+	folder := h.find(name)
+	if r, ok := h.Run(folder); ok && filekind.IsFolder(folder) {
+		return r, nil
+	}
+	return Run{}, h.Unknown("run", name)
+}
+
+// Latest is the newest run of a project, "" = of any, that goes on, or else the newest one.
+func (h Home) Latest(project string) (Run, error) {
+	list := h.List(project)
+	if len(list) == 0 {
+		err := fmt.Errorf("there is no run of %s", cmp.Or(project, "any project"))
+		return Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(err, "'sbx-devc ls --all' lists the runs"))
+	}
+	return list[max(0, slices.IndexFunc(list, Run.GoesOn))], nil
+}
+
+// Has reports whether a run of this id is among these.
+func (h Home) Has(id string) bool {
+	return idForm.MatchString(id) && filekind.IsFolder(filepath.Join(h.Dir(), id))
+}
+
 // nameForm is a name that a person gives a run: no path and no flag.
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
 // Folder is the folder of the run that name means, an id, a name or a folder; "" means the
-// newest run of a project. It errs for none, and with ErrNoSandbox.
+// newest run of a project. It errs for none, and for a run that had no sandbox.
 func (h Home) Folder(project, name string) (string, error) {
-	folder := h.Find(name)
+	folder := h.find(name)
 	var err error
 	switch {
 	case name == "":
@@ -127,7 +151,7 @@ func (h Home) Folder(project, name string) (string, error) {
 		err = h.Unknown("run", name)
 	}
 	if err == nil {
-		err = CheckSandbox(folder)
+		err = checkSandbox(folder)
 	}
 	if err != nil {
 		return "", err
@@ -147,7 +171,7 @@ func CheckName(name string) error {
 // CheckNameFree errs when a run that goes on has the name: by the name nobody could tell
 // the two apart.
 func (h Home) CheckNameFree(name string) error {
-	for id, folder := range h.Newest() {
+	for id, folder := range h.newest() {
 		if name != "" && h.goesOn(id) && readSummary(folder).Name == name {
 			return exitcode.With(exitcode.Locked, diag.WithHint(fmt.Errorf("the run %s, which goes on, has the name %s", id, name),
 				"take another name, or end it first: sbx-devc stop %s", name))
@@ -156,9 +180,9 @@ func (h Home) CheckNameFree(name string) error {
 	return nil
 }
 
-// Newest yields the ids and folders of all runs, the newest first. A folder that has no
+// newest yields the ids and folders of all runs, the newest first. A folder that has no
 // run's name is left alone, and a folder that cannot be read holds none.
-func (h Home) Newest() iter.Seq2[string, string] {
+func (h Home) newest() iter.Seq2[string, string] {
 	return func(yield func(id, folder string) bool) {
 		entries, _ := os.ReadDir(h.Dir())
 		for _, e := range slices.Backward(entries) { // names begin with the time
@@ -175,10 +199,10 @@ func (h Home) Newest() iter.Seq2[string, string] {
 // names the run that it could be meant for.
 func (h Home) newestOf(withLog bool, project string) (string, error) {
 	other, without, bare := "", "", ""
-	for id, folder := range h.Newest() {
-		mine := project == "" || ProjectOf(folder) == project
+	for id, folder := range h.newest() {
+		mine := project == "" || projectOf(folder) == project
 		switch {
-		case withLog && mine && CheckSandbox(folder) != nil:
+		case withLog && mine && checkSandbox(folder) != nil:
 			bare = cmp.Or(bare, id)
 		case withLog && !filekind.IsRegular(filepath.Join(folder, sandbox.AuditFile)):
 			if mine {
@@ -186,7 +210,7 @@ func (h Home) newestOf(withLog bool, project string) (string, error) {
 			}
 		case mine:
 			if bare != "" {
-				h.note(fmt.Sprintf("note: this is about %s; a newer run, %s, %v", id, bare, ErrNoSandbox))
+				h.note(fmt.Sprintf("note: this is about %s; a newer run, %s, %s", id, bare, hadNoSandbox))
 			}
 			if without != "" {
 				h.note(fmt.Sprintf("note: this is about %s; a newer run, %s, has no audit log yet: "+
@@ -209,10 +233,10 @@ func (h Home) newestOf(withLog bool, project string) (string, error) {
 		what += " with an audit log"
 	}
 	if bare != "" {
-		hint = fmt.Sprintf("the run %s %v", bare, ErrNoSandbox)
+		hint = fmt.Sprintf("the run %s %s", bare, hadNoSandbox)
 	}
 	if other != "" {
-		of := cmp.Or(ProjectOf(other), "a project that it does not name")
+		of := cmp.Or(projectOf(other), "a project that it does not name")
 		hint += fmt.Sprintf("; the newest run of another project is %s, of %s", filepath.Base(other), of)
 	}
 	return "", exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s in %s", what, h.Dir()), "%s", hint))
@@ -221,14 +245,14 @@ func (h Home) newestOf(withLog bool, project string) (string, error) {
 // Projects are the folders that runs were of.
 func (h Home) Projects() map[string]bool {
 	folders := map[string]bool{}
-	for _, folder := range h.Newest() {
-		folders[ProjectOf(folder)] = true
+	for _, folder := range h.newest() {
+		folders[projectOf(folder)] = true
 	}
 	return folders
 }
 
-// ProjectOf is the project that a run was of; "" when its summary does not say.
-func ProjectOf(run string) string { return readSummary(run).Folder }
+// projectOf is the project that a run was of; "" when its summary does not say.
+func projectOf(run string) string { return readSummary(run).Folder }
 
 // reapBudget bounds cleaning up behind runs that were killed, while somebody
 // waits for something else.

@@ -65,7 +65,7 @@ func TestNewestRunOfAProject(t *testing.T) {
 		t.Errorf("projects %v", p)
 	}
 	var ids []string
-	for id := range h.Newest() {
+	for id := range h.newest() {
 		ids = append(ids, id)
 	}
 	if !slices.Equal(ids, []string{third, second, first}) {
@@ -77,14 +77,14 @@ func TestNewestRunOfAProject(t *testing.T) {
 func TestFindARunByItsName(t *testing.T) {
 	h := homeWith(t, nil)
 	t.Chdir(t.TempDir())
-	if got := h.Find(first); got != filepath.Join(h.Dir(), first) {
+	if got := h.find(first); got != filepath.Join(h.Dir(), first) {
 		t.Errorf("got %s", got)
 	}
 	if err := os.Mkdir(first, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{first, "../x", "20260101", ""} {
-		if got := h.Find(name); got != name {
+		if got := h.find(name); got != name {
 			t.Errorf("%q is taken for %s", name, got)
 		}
 	}
@@ -117,7 +117,7 @@ func TestLogsAreReadWithTheirPolicy(t *testing.T) {
 	if err := os.WriteFile(bad, []byte(`{"network": {"allow": ["*"]}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Log(t.Context(), first); err == nil || !strings.Contains(err.Error(), "the policy next to the audit log") {
+	if _, err := h.Log(t.Context(), "", first); err == nil || !strings.Contains(err.Error(), "the policy next to the audit log") {
 		t.Errorf("a policy that is none: %v", err)
 	}
 }

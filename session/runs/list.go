@@ -29,6 +29,8 @@ type Run struct {
 	SessionID    string    `json:"sessionId"`
 	// Metered is what it used of the model API, known at its end.
 	Metered credproxy.Usage `json:"metered"`
+
+	home Home
 }
 
 // String is the run in one line.
@@ -36,12 +38,15 @@ func (r Run) String() string {
 	return sandbox.About(r.ID, r.Project, r.Prompt, r.Model, r.CostUSD, r.Result)
 }
 
-// Running is the result of a run that goes on.
-const Running = "running"
+// running is the result of a run that goes on.
+const running = "running"
+
+// GoesOn reports whether the run has not ended.
+func (r Run) GoesOn() bool { return r.Result == running }
 
 // List lists the runs of a project, or with "" all, the newest first.
 func (h Home) List(project string) (runs []Run) {
-	for id, folder := range h.Newest() {
+	for id, folder := range h.newest() {
 		if r := h.run(id, folder); project == "" || r.Project == project {
 			runs = append(runs, r)
 		}
@@ -78,10 +83,10 @@ func (h Home) run(id, folder string) Run {
 		ID: id, Name: s.Name, Began: began, Folder: folder, Project: s.Folder, Settings: cmp.Or(s.SettingsFolder, s.Folder),
 		Workspace: s.Workspace, Prompt: s.Prompt,
 		Model: s.Model, CostUSD: s.MeteredUSD, Result: s.Conclusion, SessionID: s.SessionID, Metered: s.Metered,
-		Conversation: isKept(folder, sandbox.ConversationFile),
+		Conversation: isKept(folder, sandbox.ConversationFile), home: h,
 	}
 	if h.goesOn(id) {
-		r.Result = Running
+		r.Result = running
 	}
 	return r
 }

@@ -40,7 +40,7 @@ const maxCollected = 160 << 20
 // damaged log must not pass for a quiet one, and what has no record at all is none.
 func (h Home) ReadLogs(ctx context.Context, args []string, project string) (Log, []audit.Record, error) {
 	if len(args) == 0 {
-		newest, err := h.NewestLog(ctx, true, project)
+		newest, err := h.newestLog(ctx, true, project)
 		if err != nil {
 			return Log{}, nil, err
 		}
@@ -64,7 +64,7 @@ func (h Home) ReadLogs(ctx context.Context, args []string, project string) (Log,
 		var err error
 		unreadable = 0
 		before := len(records)
-		if log, err = h.Log(ctx, arg); err == nil {
+		if log, err = h.log(ctx, arg); err == nil {
 			err = log.Tail(ctx, false, collect)
 		}
 		if err != nil {
@@ -86,13 +86,25 @@ func (h Home) ReadLogs(ctx context.Context, args []string, project string) (Log,
 	return log, records, nil
 }
 
-// Log finds the log that arg names: of a run, by its id or its folder, also
+// Log finds the log that an argument names: of a run, by its id or its folder, also
 // while it runs; in a folder or a file; or of the dev container of a project, or
-// of the newest run of one that has none.
-func (h Home) Log(ctx context.Context, arg string) (Log, error) {
-	file := h.Find(arg)
+// of the newest run of one that has none. Without an argument it is the one of the newest
+// run of the given project, or, where that has none, of its dev container.
+func (h Home) Log(ctx context.Context, project string, args ...string) (Log, error) {
+	if len(args) > 0 {
+		return h.log(ctx, args[0])
+	}
+	arg, err := h.newestLog(ctx, false, project)
+	if err != nil {
+		return Log{}, err
+	}
+	return h.log(ctx, arg)
+}
+
+func (h Home) log(ctx context.Context, arg string) (Log, error) {
+	file := h.find(arg)
 	folder := file
-	if err := CheckSandbox(folder); err != nil {
+	if err := checkSandbox(folder); err != nil {
 		return Log{}, err
 	}
 	if filekind.IsFolder(file) {
@@ -122,9 +134,9 @@ func (h Home) Log(ctx context.Context, arg string) (Log, error) {
 	return Log{}, err
 }
 
-// NewestLog is what is meant where nothing is named: the newest run, or, where
+// newestLog is what is meant where nothing is named: the newest run, or, where
 // the project has none, the project itself, for its dev container.
-func (h Home) NewestLog(ctx context.Context, withLog bool, project string) (string, error) {
+func (h Home) newestLog(ctx context.Context, withLog bool, project string) (string, error) {
 	run, err := h.newestOf(withLog, project)
 	if err != nil && project != "" {
 		_, failed := devContainerLog(ctx, project)

@@ -102,7 +102,7 @@ func (h Home) remove(ctx context.Context, id string) error {
 
 // list lists the folders of runs, the newest first.
 func (h Home) list(now time.Time) (runs []keptRun) {
-	for id, folder := range h.Newest() {
+	for id, folder := range h.newest() {
 		began, err := time.Parse(idTime, id[:len(idTime)])
 		if err != nil || !filekind.IsFolder(folder) {
 			continue

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -10,18 +9,19 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
-// ErrNoSandbox says that a run worked on this machine without a sandbox: nothing of it was
-// recorded, and a record of another run says nothing about it.
-var ErrNoSandbox = errors.New("had no sandbox: nothing of it was recorded")
+// hadNoSandbox is said of a run that worked on this machine without a sandbox: a record of
+// another run says nothing about it.
+const hadNoSandbox = "had no sandbox: nothing of it was recorded"
 
-// CheckSandbox errs with ErrNoSandbox for the folder of such a run. Any other folder
-// is not judged.
-func CheckSandbox(folder string) error {
-	s := readSummary(folder)
-	if s.Conclusion != string(agent.Unsandboxed) {
+// CheckSandbox errs for a run that had no sandbox.
+func (r Run) CheckSandbox() error { return checkSandbox(r.Folder) }
+
+// checkSandbox is CheckSandbox for the run in a folder. Any other folder is not judged.
+func checkSandbox(folder string) error {
+	if readSummary(folder).Conclusion != string(agent.Unsandboxed) {
 		return nil
 	}
-	err := fmt.Errorf("the run %s %w", filepath.Base(folder), ErrNoSandbox)
+	err := fmt.Errorf("the run %s %s", filepath.Base(folder), hadNoSandbox)
 	return exitcode.With(exitcode.NoInput,
 		diag.WithHint(err, "look at the project yourself, for example with git; 'sbx-devc ls' lists other runs"))
 }

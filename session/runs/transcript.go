@@ -12,27 +12,26 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox"
 )
-
-// TranscriptFile is where sandbox.Run keeps what Claude printed.
-const TranscriptFile = "transcript.jsonl"
 
 // followPause is how often Transcript looks for more.
 const followPause = 200 * time.Millisecond
 
-// Transcript copies what Claude printed in a run to w, and with follow what it
+// Transcript copies what Claude printed in the run to w, and with follow what it
 // prints until the run's end, or until ctx is done.
-func (h Home) Transcript(ctx context.Context, r Run, follow bool, w io.Writer) error {
-	if err := CheckSandbox(r.Folder); err != nil {
+func (r Run) Transcript(ctx context.Context, follow bool, w io.Writer) error {
+	h := r.home
+	if err := r.CheckSandbox(); err != nil {
 		return err
 	}
-	f, err := os.Open(filepath.Join(r.Folder, TranscriptFile))
-	if follow && errors.Is(err, fs.ErrNotExist) && exists(h.Socket(r.ID)) {
+	f, err := os.Open(filepath.Join(r.Folder, sandbox.TranscriptFile))
+	if follow && errors.Is(err, fs.ErrNotExist) && exists(r.Socket()) {
 		h.note(fmt.Sprintf("the run %s is on a terminal: what Claude does is shown here when it ends; "+
 			"to join it now: sbx-devc attach %s; the decisions of its firewall: sbx-devc logs -f --net %s", r.ID, r.ID, r.ID))
 	}
 	for follow && errors.Is(err, fs.ErrNotExist) && h.goesOn(r.ID) && pause(ctx) {
-		f, err = os.Open(filepath.Join(r.Folder, TranscriptFile))
+		f, err = os.Open(filepath.Join(r.Folder, sandbox.TranscriptFile))
 	}
 	if err != nil {
 		what, hint := "no transcript", "--net shows what its firewall decided"

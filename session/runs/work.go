@@ -34,10 +34,10 @@ type Work struct {
 // InPlace reports that the agent's changes are in the project already.
 func (w Work) InPlace() bool { return w.Tree == w.Project }
 
-// Work is what the run in a folder worked on. It errs when the run left no summary, or one
+// WorkOf is what the run in a folder worked on. It errs when the run left no summary, or one
 // that names no project, or a tree outside of the run's folder. Programs of the
 // project are not started from now on, see workspace.ExcludePrograms.
-func (h Home) Work(folder string) (Work, error) {
+func WorkOf(folder string) (Work, error) {
 	var s struct {
 		summary
 		Commits []gitdir.Commits
@@ -45,7 +45,7 @@ func (h Home) Work(folder string) (Work, error) {
 	text, err := os.ReadFile(filepath.Join(folder, sandbox.SummaryFile))
 	if err != nil {
 		return Work{}, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run left no summary: %w", err),
-			"its commits are taken when it ends; runs are kept in %s", h.Dir()))
+			"its commits are taken when it ends; 'sbx-devc ls' lists the runs"))
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
 		return Work{}, exitcode.With(exitcode.NoInput, fmt.Errorf("reading the run's summary: %w", err))

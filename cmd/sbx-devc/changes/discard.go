@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
-	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
@@ -58,7 +57,7 @@ func discard(ctx context.Context, a *cli.App, yes bool, args []string) (err erro
 	if err != nil {
 		return err
 	}
-	run, err := decision.Open(projects.Runs(a), meant.Folder)
+	run, err := decision.Open(meant.Folder)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
-	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/ask"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -81,7 +80,7 @@ func showReview(ctx context.Context, a *cli.App, o reviewOptions, args []string)
 	if err != nil {
 		return err
 	}
-	run, err := decision.Open(projects.Runs(a), meant.Folder)
+	run, err := decision.Open(meant.Folder)
 	if err != nil {
 		return err
 	}

@@ -70,13 +70,7 @@ func logs(ctx context.Context, a *cli.App, o logsOptions, args []string) error {
 	if run, ok := runMeant(a, args, project); ok && !o.net && !o.denied {
 		return showTranscript(ctx, a, run, o)
 	}
-	arg := ""
-	if len(args) == 1 {
-		arg = args[0]
-	} else if arg, err = projects.Runs(a).NewestLog(ctx, false, project); err != nil {
-		return err
-	}
-	log, err := projects.Runs(a).Log(ctx, arg)
+	log, err := projects.Runs(a).Log(ctx, project, args...)
 	if err != nil {
 		return err
 	}
@@ -87,8 +81,7 @@ func logs(ctx context.Context, a *cli.App, o logsOptions, args []string) error {
 // newest one of a project; false when there is none.
 func runMeant(a *cli.App, args []string, project string) (runs.Run, bool) {
 	if len(args) == 1 {
-		folder := projects.Runs(a).Find(args[0])
-		if run, ok := projects.Runs(a).Run(folder); ok && filekind.IsFolder(folder) {
+		if run, err := projects.Runs(a).Named(args[0]); err == nil {
 			return run, true
 		}
 		abs, err := filepath.Abs(args[0])
@@ -107,11 +100,11 @@ func runMeant(a *cli.App, args []string, project string) (runs.Run, bool) {
 func showTranscript(ctx context.Context, a *cli.App, run runs.Run, o logsOptions) error {
 	fmt.Fprintf(a.Stderr, "sbx-devc: %s\n", run)
 	if o.json {
-		return projects.Runs(a).Transcript(ctx, run, o.follow, cli.Shown(a.Stdout))
+		return run.Transcript(ctx, o.follow, cli.Shown(a.Stdout))
 	}
 	printer := transcript.New(a.Stdout)
 	scanner := agent.NewScanner(io.Discard, printer.Event)
-	if err := projects.Runs(a).Transcript(ctx, run, o.follow, scanner); err != nil {
+	if err := run.Transcript(ctx, o.follow, scanner); err != nil {
 		return err
 	}
 	return errors.Join(scanner.Close(), printer.Err())

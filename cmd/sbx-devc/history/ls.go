@@ -86,7 +86,7 @@ func ls(a *cli.App, o lsOptions, args []string) error {
 
 // noFolder is the error of a word that names no project; it may name a run.
 func noFolder(a *cli.App, word string) error {
-	if run, ok := projects.Runs(a).Run(projects.Runs(a).Find(word)); ok && run.Project != "" {
+	if _, err := projects.Runs(a).Named(word); err == nil {
 		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("ls takes the folder of a project, and %s is a run", word),
 			"sbx-devc status %s", word))
 	}
@@ -99,7 +99,7 @@ func noFolder(a *cli.App, word string) error {
 
 // costOf is what a run cost at list price, "-" when that is not known.
 func costOf(r runs.Run) string {
-	if r.Result == runs.Running || r.Result == string(agent.Unsandboxed) {
+	if r.GoesOn() || r.Result == string(agent.Unsandboxed) {
 		return "-"
 	}
 	return fmt.Sprintf("$%.2f", r.CostUSD)

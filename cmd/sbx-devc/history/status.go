@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -11,8 +10,6 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
-	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session/runs"
 )
@@ -47,10 +44,10 @@ func status(a *cli.App, args []string, asJSON bool) error {
 		}{1, run})
 	}
 	cost := costOf(run) + " at list price"
-	switch run.Result {
-	case runs.Running:
+	switch {
+	case run.GoesOn():
 		cost = "known when the run has ended"
-	case string(agent.Unsandboxed):
+	case run.Result == string(agent.Unsandboxed):
 		cost = "not known: the run had no sandbox"
 	}
 	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
@@ -69,26 +66,12 @@ func status(a *cli.App, args []string, asJSON bool) error {
 
 // statusOf is the run that is asked about.
 func statusOf(a *cli.App, args []string) (runs.Run, error) {
-	if len(args) == 1 {
-		run, ok := projects.Runs(a).Run(projects.Runs(a).Find(args[0]))
-		if !ok || run.Project == "" {
-			return runs.Run{}, projects.Runs(a).Unknown("run", args[0])
-		}
-		return run, nil
-	}
-	project, err := projects.OfRuns(a, false, nil)
-	if err != nil {
+	project, name, err := projects.Meant(a, args)
+	switch {
+	case err != nil:
 		return runs.Run{}, err
+	case name != "":
+		return projects.Runs(a).Named(name)
 	}
-	list := projects.Runs(a).List(project)
-	for _, run := range list {
-		if run.Result == runs.Running {
-			return run, nil
-		}
-	}
-	if len(list) == 0 {
-		err := fmt.Errorf("there is no run of %s", cmp.Or(project, "any project"))
-		return runs.Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(err, "'sbx-devc ls --all' lists the runs"))
-	}
-	return list[0], nil
+	return projects.Runs(a).Latest(project)
 }

@@ -31,7 +31,7 @@ func stop(ctx context.Context, a *cli.App, args []string) error {
 		return err
 	}
 	fmt.Fprintf(a.Stderr, "sbx-devc: stopping %s\n", run)
-	if err := projects.Runs(a).Stop(ctx, run); err != nil {
+	if err := run.Stop(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Stderr, "sbx-devc: stopped; what it left: sbx-devc diff %s\n", run.ID)

@@ -20,7 +20,6 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
-	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -82,7 +81,7 @@ func sandboxStatus(ctx context.Context, a *cli.App, asJSON bool) error {
 		s.Claude = pinned.Version
 	}
 	for _, r := range projects.Runs(a).List("") {
-		if r.Result == runs.Running {
+		if r.GoesOn() {
 			s.Running++
 		}
 	}

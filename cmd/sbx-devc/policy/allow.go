@@ -218,7 +218,7 @@ func amendRunning(ctx context.Context, a *cli.App, place amend.Place, r amend.Re
 		return exitcode.With(exitcode.Unavailable, fmt.Errorf("the file is changed, and containers that run could not be told: %w", err))
 	}
 	defer e.Close()
-	firewalls, notes, err := amend.Find(ctx, e, place.Project, amend.Ours(projects.Runs(a)))
+	firewalls, notes, err := amend.Find(ctx, e, place.Project, projects.Runs(a).Has)
 	if err != nil {
 		return exitcode.With(exitcode.Unavailable, fmt.Errorf("looking for containers of the project: %w", err))
 	}

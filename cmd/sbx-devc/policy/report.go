@@ -77,8 +77,9 @@ func writeReport(ctx context.Context, a *cli.App, o reportOptions, args []string
 		r = r.Denied()
 	}
 	title := log.Title
-	run, isRun := projects.Runs(a).Run(projects.Runs(a).Find(log.Title))
-	if isRun = isRun && run.Project != ""; isRun {
+	run, err := projects.Runs(a).Named(log.Title)
+	isRun := err == nil && run.Project != ""
+	if isRun {
 		title = run.String()
 	}
 	write := func(w io.Writer) error {

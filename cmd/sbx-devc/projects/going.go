@@ -19,12 +19,9 @@ func Meant(a *cli.App, args []string) (project, name string, err error) {
 // Going is the run that goes on and is meant: named by at most one argument, or of the
 // project around the current folder.
 func Going(a *cli.App, args []string) (runs.Run, error) {
-	if len(args) == 1 {
-		return Runs(a).Going("", args[0])
-	}
-	project, err := OfRuns(a, false, nil)
+	project, name, err := Meant(a, args)
 	if err != nil {
 		return runs.Run{}, err
 	}
-	return Runs(a).Going(project, "")
+	return Runs(a).Going(project, name)
 }

@@ -43,7 +43,7 @@ func attach(ctx context.Context, a *cli.App, clipboard bool, args []string) erro
 	if err != nil {
 		return err
 	}
-	conn, err := net.Dial("unix", projects.Runs(a).Socket(run.ID))
+	conn, err := net.Dial("unix", run.Socket())
 	if err != nil {
 		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run %s has no terminal to join: %w", run.ID, err),
 			"see what it does: sbx-devc logs -f %s", run.ID))

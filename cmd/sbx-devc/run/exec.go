@@ -102,7 +102,7 @@ func execute(ctx context.Context, a *cli.App, run runs.Run, command []string) er
 			cancel()
 		}()
 	}
-	if err := projects.Runs(a).AwaitAgent(ctx, run); err != nil {
+	if err := run.AwaitAgent(ctx); err != nil {
 		return err
 	}
 	var code int
