@@ -57,6 +57,12 @@ func (p *Project) Effective(o runplan.Options) (settings.Settings, error) {
 	return s, planError(err)
 }
 
+// UnheldNote says which of the user's values do not hold in the settings that Effective
+// returned for o, because the project's say otherwise; "" = all hold.
+func (p *Project) UnheldNote(o runplan.Options, s settings.Settings) string {
+	return p.complete(o).UnheldNote(s)
+}
+
 // Plan plans a run by o with the settings that Effective returned for it, and with the
 // image that ChooseImage finds where they name none. Errors carry an exit code.
 func (p *Project) Plan(o runplan.Options, s settings.Settings) (*runplan.Plan, error) {

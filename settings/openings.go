@@ -43,6 +43,9 @@ func (s *Settings) Openings() []Opening {
 	case firewall.ModeNone:
 		add("network", "nothing, whatever the lists say")
 	}
+	if s.Workspace.Mode == "bind" {
+		add("workspace", "the agent works on the project's files themselves")
+	}
 	add("mount", each(s.Mounts, Mount.inWords)...)
 	add("secret", each(s.Secrets, Secret.inWords)...)
 	add("variable", each(s.EnvPrefixes, func(p string) string { return "all of yours that begin with " + word(p) })...)
@@ -78,14 +81,25 @@ func (m Mount) inWords() string {
 }
 
 func (s Secret) inWords() string {
-	if s.From == "" {
-		return word(s.Name) + " from your environment"
+	from := "your environment"
+	if s.From != "" {
+		from = word(s.From)
 	}
-	return fmt.Sprintf("%s from %s", word(s.Name), word(s.From))
+	if s.As == "file" {
+		from += ", as a file"
+	}
+	return fmt.Sprintf("%s from %s", word(s.Name), from)
 }
 
 func (s MCPServer) inWords() string {
-	return fmt.Sprintf("the server %s runs %s", word(s.Name), word(strings.Join(append([]string{s.Command}, s.Args...), " ")))
+	text := fmt.Sprintf("the server %s runs %s", word(s.Name), word(strings.Join(append([]string{s.Command}, s.Args...), " ")))
+	if s.URL != "" {
+		text = fmt.Sprintf("the server %s is asked at %s", word(s.Name), word(s.URL))
+	}
+	if names := slices.Concat(slices.Sorted(maps.Keys(s.Env)), slices.Sorted(maps.Keys(s.Headers))); len(names) > 0 { // values may be secrets
+		text += ", with " + strings.Join(each(names, word), ", ")
+	}
+	return text
 }
 
 // presetInWords names a preset with the hosts that it opens.

@@ -26,7 +26,7 @@ type Layer struct {
 }
 
 // Origins says of each value of s from which of the layers it is, the first that has
-// it; a value of none is a default.
+// it; a value of none is a default. Values of Own come from the layer that has them.
 func Origins(s Settings, layers []Layer) []Value {
 	all := s.values()
 	for i := range all {
@@ -40,7 +40,38 @@ func Origins(s Settings, layers []Layer) []Value {
 			}
 		}
 	}
+	for _, l := range layers {
+		if l.File == nil {
+			continue
+		}
+		for _, v := range l.File.Own.values() {
+			v.Origin, v.File = l.Origin(v.Key), l.File.Path
+			all = append(all, v)
+		}
+	}
 	return all
+}
+
+// Keys of the user's own file alone.
+const (
+	KeyModel       = "model"
+	KeySandboxMode = "sandbox_mode"
+)
+
+// values lists what the user's own file alone says.
+func (o Own) values() (out []Value) {
+	for _, v := range []Value{{Key: KeyModel, Text: o.Model}, {Key: KeySandboxMode, Text: o.SandboxMode}} {
+		if v.Text != "" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Missing are the values of s that other does not have, in the order of their form.
+func Missing(s, other Settings) []Value {
+	has := other.values()
+	return slices.DeleteFunc(s.values(), func(v Value) bool { return slices.Contains(has, v) })
 }
 
 // place is where a value stands in a file, as far as that is known.

@@ -152,6 +152,9 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	p.Asked = o
+	if note := o.UnheldNote(s); note != "" {
+		p.Notes = append(p.Notes, note)
+	}
 	p.Notes = append(p.Notes, notes(o, f.Workspace, s.Network.Mode)...)
 	p.open = o.openLimits()
 	if err := checkClaudePath(o.ClaudePath); err != nil {

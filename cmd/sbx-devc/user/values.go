@@ -3,6 +3,7 @@ package user
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
@@ -55,6 +56,9 @@ func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 	if err != nil {
 		return nil, err
 	}
+	if note := project.UnheldNote(options, s); note != "" {
+		a.SayLine("note: %s", note)
+	}
 	if s.Image == "" {
 		if err := project.ChooseImage(options); err != nil {
 			return nil, err
@@ -74,7 +78,22 @@ func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 		layers = append(layers, settings.Layer{
 			Settings: project.Settings.Settings.Settings, File: project.Settings, Origin: func(string) string { return "project" }})
 	}
-	return settings.Origins(s, append(layers, users...)), nil
+	return ownVariables(a, settings.Origins(s, append(layers, users...))), nil
+}
+
+// ownVariables puts the variables of flags that are no settings in the place of the values
+// of the user's own file alone.
+func ownVariables(a *cli.App, values []settings.Value) []settings.Value {
+	for key, flag := range map[string]string{settings.KeyModel: "model", settings.KeySandboxMode: run.ModeFlag} {
+		name := run.VariableOf(flag)
+		text := a.Getenv(name)
+		if text == "" {
+			continue
+		}
+		values = slices.DeleteFunc(values, func(v settings.Value) bool { return v.Key == key })
+		values = append(values, settings.Value{Key: key, Text: text, Origin: "variable " + name})
+	}
+	return values
 }
 
 func showValues(a *cli.App, values []settings.Value, origin, asJSON bool) error {
