@@ -239,8 +239,11 @@ func undone(v *rule.View) []rule.Finding {
 	}
 	user, known := v.SessionUser()
 	if !known || rule.IsRoot(user) {
-		return []rule.Finding{v.AtMissing(v.Root.Member("remoteUser"), "sessions run as root, who can change the firewall",
-			`set "remoteUser" to an unprivileged user`)}
+		message := "sessions run as root, who can change the firewall"
+		if user != "" && !known {
+			message = "a variable names the user of sessions, who may be root and change the firewall"
+		}
+		return []rule.Finding{v.AtMissing(v.Root.Member("remoteUser"), message, `set "remoteUser" to an unprivileged user`)}
 	}
 	if noNewPrivileges(v) {
 		return nil

@@ -68,7 +68,8 @@ func (l *lister) metadata(doc *jsonc.Document, root *jsonc.Node, what Right) {
 		key  string
 		kind Kind
 	}{{"containerUser", User}, {"remoteUser", Session}} {
-		if name, ok := root.Member(user.key).Str(); ok && what.Notation != Feature {
+		// An empty name is none for the reference CLI, which takes the next one: a label's or the image's.
+		if name, ok := root.Member(user.key).Str(); ok && name != "" && what.Notation != Feature {
 			l.add(right(user.key, root.Member(user.key), user.kind, "", name))
 		}
 	}

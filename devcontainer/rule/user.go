@@ -3,6 +3,7 @@ package rule
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
@@ -27,13 +28,14 @@ func (v *View) StartUser() (user rights.Right, known bool) {
 // SessionUser returns the user of an editor's sessions and of lifecycle commands,
 // as far as the files say. A label's remoteUser counts from the second session on, its
 // containerUser for none (measured with the reference CLI 0.89): before that they are
-// the first process's user, and root counts whenever it is.
+// the first process's user, and root counts whenever it is. The user that a variable
+// names is not known.
 func (v *View) SessionUser() (user string, known bool) {
 	start, known := v.StartUser()
 	user = start.Value
 	for _, r := range v.Of(rights.Session) {
 		if r.Notation == rights.Property {
-			return r.Value, true
+			return r.Value, !strings.Contains(r.Value, "$")
 		}
 		if IsRoot(r.Value) || known && !IsRoot(user) {
 			user, known = r.Value, true
@@ -73,9 +75,12 @@ func (c *View) NamedUser() *jsonc.Node {
 	return nil
 }
 
+// IsRoot reports whether the engine takes a user for root, by the name or by a number such
+// as 0, 00 or +0.
 func IsRoot(user string) bool {
 	name, _, _ := strings.Cut(user, ":")
-	return name == "root" || name == "0"
+	number, err := strconv.Atoi(name)
+	return name == "root" || err == nil && number == 0
 }
 
 // ForDevContainers are images whose label names a remoteUser.
