@@ -35,6 +35,13 @@ func (a *activity) idle() time.Duration {
 	return time.Since(a.last)
 }
 
+// since reports whether there was activity after a time, or goes on.
+func (a *activity) since(t time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.pending > 0 || a.last.After(t)
+}
+
 // handler is next, whose requests count.
 func (a *activity) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -26,9 +26,8 @@ type process struct {
 	started time.Time
 	places  workspace.Places // that are protected
 	prompt  beginning
-	// terminalEnded is closed when the agent has the person's terminal no more; nil = it
-	// never had it.
-	terminalEnded chan struct{}
+	// leaveTerminal ends the agent's time at the person's terminal; nil = it never had it.
+	leaveTerminal func()
 }
 
 // beginning keeps the first bytes of what is written to it.
@@ -113,15 +112,24 @@ func (r *run) beginAgent(ctx context.Context) error {
 
 // keepTranscript makes out keep what Claude writes.
 func (r *run) keepTranscript(out *output) {
-	name, file, err := r.stateFile(TranscriptFile)
+	t, err := r.openTranscript()
 	if err != nil {
 		r.host.Say("warning: " + err.Error())
 		return
 	}
-	r.result.Files.Transcript = name
-	out.keep(&transcript{file: file, left: maxTranscript, full: func() {
+	r.result.Files.Transcript = t.file.Name()
+	out.keep(t, r.redactor)
+}
+
+// openTranscript begins the run's transcript.
+func (r *run) openTranscript() (*transcript, error) {
+	_, file, err := r.stateFile(TranscriptFile)
+	if err != nil {
+		return nil, err
+	}
+	return &transcript{file: file, left: maxTranscript, full: func() {
 		r.host.Say(fmt.Sprintf("warning: the transcript ends at %d MiB; standard output stays complete", maxTranscript>>20))
-	}}, r.redactor)
+	}}, nil
 }
 
 // onEvent hears what the agent prints, from the goroutine that copies it.

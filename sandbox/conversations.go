@@ -148,12 +148,8 @@ func (r *run) keepConversations(ctx context.Context) {
 			r.result.EarlierConversations = append(r.result.EarlierConversations, c.id)
 		}
 	}
-	if r.plan.Agent.TTY && len(all) > 0 { // there is no other transcript, and the lines have the form of Claude's output
-		var transcript []byte
-		for _, c := range slices.Backward(all) {
-			transcript = append(transcript, c.messages...)
-		}
-		name, failed := r.saveMessages(TranscriptFile, transcript)
+	if r.plan.Agent.TTY { // there is no other transcript, and the lines have the form of Claude's output
+		name, failed := r.transcript.end(all)
 		r.result.Files.Transcript, err = name, errors.Join(err, failed)
 	}
 	if err != nil && !errors.Is(err, engine.ErrNotFound) { // claude was told to keep none

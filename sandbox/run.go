@@ -201,17 +201,19 @@ type run struct {
 	begin  time.Time
 	result Result
 
-	live     *live // nil = nobody reaps this run
-	placed   *workspace.Placed
-	sidecar  *sidecar
-	tunnel   *tunnelHost
-	agent    *process
-	api      *modelAPI
-	activity *activity
-	redactor *redact.Redactor // of all that is kept and said
-	finder   *redact.Finder   // of secrets in files and commits
-	search   *search
-	ending   *ending // nil until the agent has ended
+	live    *live // nil = nobody reaps this run
+	placed  *workspace.Placed
+	sidecar *sidecar
+	tunnel  *tunnelHost
+	agent   *process
+	api     *modelAPI
+	// transcript is that of a run on a terminal; nil before its agent begins.
+	transcript *liveTranscript
+	activity   *activity
+	redactor   *redact.Redactor // of all that is kept and said
+	finder     *redact.Finder   // of secrets in files and commits
+	search     *search
+	ending     *ending // nil until the agent has ended
 }
 
 // start brings up everything until the agent runs. The agent's container comes up side

@@ -135,7 +135,9 @@ wait:
 	r.agent.places.Close()
 	r.result.Timings.Agent = time.Since(r.agent.started)
 	r.drain(r.ending.look)
-	r.closeTerminal()
+	if r.agent.leaveTerminal != nil {
+		r.agent.leaveTerminal()
+	}
 	_ = r.tunnel.Close() // its handlers end, and the meter is complete
 	if exit.Err != nil {
 		failure = errors.Join(failure, exit.Err)

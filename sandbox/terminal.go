@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/terminal"
@@ -20,19 +21,19 @@ type Terminal interface {
 // openTerminal gives the running agent the person's terminal.
 func (r *run) openTerminal(ctx context.Context) {
 	r.host.Terminal.Begin()
-	r.agent.terminalEnded = make(chan struct{})
-	go r.resizeTerminal(context.WithoutCancel(ctx), r.agent.terminalEnded)
+	r.transcript = newLiveTranscript(r.openTranscript)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var at sync.WaitGroup
+	at.Go(func() { r.resizeTerminal(ctx) })
+	at.Go(func() { r.followConversations(ctx) })
+	r.agent.leaveTerminal = func() {
+		cancel()
+		at.Wait()
+		r.host.Terminal.End()
+	}
 	go func() {
 		_, _ = io.Copy(r.agent.stream, r.host.Terminal) // fails when the agent is gone, which its exit tells
 	}()
-}
-
-// closeTerminal restores the person's terminal.
-func (r *run) closeTerminal() {
-	if r.agent.terminalEnded != nil {
-		close(r.agent.terminalEnded)
-		r.host.Terminal.End()
-	}
 }
 
 // The engine may refuse the first size of a container that has just started (measured
@@ -42,19 +43,19 @@ const (
 	resizePause = 50 * time.Millisecond
 )
 
-// resizeTerminal passes the screen's sizes on until the terminal's time has ended.
-func (r *run) resizeTerminal(ctx context.Context, ended <-chan struct{}) {
+// resizeTerminal passes the screen's sizes on until ctx is done.
+func (r *run) resizeTerminal(ctx context.Context) {
 	sizes := r.host.Terminal.Sizes()
 	for {
 		select {
 		case size := <-sizes:
 			for range resizeTries {
-				if r.engine.Resize(ctx, r.agent.id, uint(size.Columns), uint(size.Rows)) == nil {
+				if r.engine.Resize(ctx, r.agent.id, uint(size.Columns), uint(size.Rows)) == nil || ctx.Err() != nil {
 					break
 				}
 				time.Sleep(resizePause)
 			}
-		case <-ended:
+		case <-ctx.Done():
 			return
 		}
 	}

@@ -69,17 +69,27 @@ type line struct {
 // Keep copies the messages of the conversation id, which was held in workDir, from r
 // to w and returns their number. Lines of another conversation, of subagents and of
 // other types are left out; whoever named one of them as its parent names that
-// one's parent instead. It errs on a line that is no JSON object.
+// one's parent instead. It errs on a line that is no JSON object, unless that is a last one
+// without an end: claude is writing it, or was killed then.
 func Keep(w io.Writer, r io.Reader, workDir, id string) (messages int, err error) {
 	limited := &io.LimitedReader{R: r, N: MaxSize + 1}
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(nil, maxLine)
+	ended := false // the line has an end
+	lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		advance, token, err := bufio.ScanLines(data, atEOF)
+		ended = advance > len(token)
+		return advance, token, err
+	})
 	left := map[string]*string{} // parents of lines that are left out
 	for lines.Scan() {
 		var l line
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			if limited.N == 0 { // it is cut off here
 				return messages, ErrTooLarge
+			}
+			if !ended {
+				return messages, nil
 			}
 			return messages, fmt.Errorf("line %d of the conversation is none of claude's", messages+1)
 		}

@@ -32,6 +32,16 @@ func TestMessagesOfOneConversationAreKept(t *testing.T) {
 	}
 }
 
+// Claude is read while it writes, and may be killed then.
+func TestAMessageThatIsBeingWrittenIsLeftOut(t *testing.T) {
+	whole := `{"type":"user","uuid":"u","sessionId":"` + id + `","message":{"content":"hi"}}`
+	for _, text := range []string{whole, whole + "\n", whole + "\n" + whole[:20], whole + "\n" + whole[:len(whole)-1]} {
+		if got, n, err := keep(t, text); n != 1 || err != nil || strings.Count(got, "\n") != 1 {
+			t.Errorf("%q: %d %v %s", text, n, err, got)
+		}
+	}
+}
+
 // Attack: an agent leaves more in its conversation than words.
 func TestAttackAConversationCarriesMoreThanMessages(t *testing.T) {
 	got, n, err := keep(t, `{"type":"permission-mode","uuid":"p","permissionMode":"bypassPermissions","sessionId":"`+id+`"}
@@ -47,7 +57,7 @@ func TestAttackAConversationCarriesMoreThanMessages(t *testing.T) {
 	if err != nil || n != 1 || strings.Contains(got, "EVIL") || strings.Contains(got, "permission") {
 		t.Errorf("%d %v %s", n, err, got)
 	}
-	for _, bad := range []string{"no JSON\n", "[]\n", "{\"type\":\"user\"", `"x"` + "\n"} {
+	for _, bad := range []string{"no JSON\n", "[]\n", "{\"type\":\"user\"\n", `"x"` + "\n"} {
 		if _, _, err := keep(t, bad); err == nil {
 			t.Errorf("%q is kept", bad)
 		}

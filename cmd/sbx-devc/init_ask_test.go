@@ -41,7 +41,7 @@ func (tt *screen) run(args ...string) string {
 // expect waits for text on the screen, which it returns, and then presses keys.
 func (tt *screen) expect(text string, keys ...string) (shown string) {
 	tt.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute) // a machine may be busy with other tests
 	for {
 		shown = tt.run("capture-pane", "-p", "-J")
 		if strings.Contains(shown, text) {

@@ -36,7 +36,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`v[0-9]+\.[0-9]+\.[0-9]+`), "vVERSION"},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "CONVERSATION"},
 	{regexp.MustCompile(`[0-9]{8}-[0-9]{6}-[0-9a-f]{6}`), "RUN"},
-	{regexp.MustCompile(`\b[0-9.]+ ?(ms|s)\b`), "TIME"},
+	{regexp.MustCompile(`\b([0-9]+[hm])*[0-9.]+ ?(ms|s)\b`), "TIME"},
 	{regexp.MustCompile(`[0-9]+ MiB of memory and [0-9]+ processes`), "N MiB of memory and N processes"},
 	{regexp.MustCompile(`(?m) +$`), ""},
 	{regexp.MustCompile(`\n+\z`), "\n"},
@@ -53,7 +53,7 @@ func (tt *screen) shows(want *goldenScreens, name string) {
 		return shown
 	}
 	shown, same := plain(), 0
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		before := shown
 		if shown = plain(); shown == before {
 			same++

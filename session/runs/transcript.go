@@ -18,8 +18,8 @@ import (
 // followPause is how often Transcript looks for more.
 const followPause = 200 * time.Millisecond
 
-// Transcript copies what Claude printed in the run to w, and with follow what it
-// prints until the run's end, or until ctx is done.
+// Transcript copies what Claude printed in the run to w, or what was said there when it is on
+// a terminal, and with follow all that comes until the run's end, or until ctx is done.
 func (r Run) Transcript(ctx context.Context, follow bool, w io.Writer) error {
 	h := r.home
 	if err := r.CheckSandbox(); err != nil {
@@ -27,8 +27,8 @@ func (r Run) Transcript(ctx context.Context, follow bool, w io.Writer) error {
 	}
 	f, err := os.Open(filepath.Join(r.Folder, sandbox.TranscriptFile))
 	if follow && errors.Is(err, fs.ErrNotExist) && exists(r.Socket()) {
-		h.note(fmt.Sprintf("the run %s is on a terminal: what Claude does is shown here when it ends; "+
-			"to join it now: sbx-devc attach %s; the decisions of its firewall: sbx-devc logs -f --net %s", r.ID, r.ID, r.ID))
+		h.note(fmt.Sprintf("the run %s is on a terminal, and Claude has said nothing there yet; to join it: sbx-devc attach %s; "+
+			"the decisions of its firewall: sbx-devc logs -f --net %s", r.ID, r.ID, r.ID))
 	}
 	for follow && errors.Is(err, fs.ErrNotExist) && h.goesOn(r.ID) && pause(ctx) {
 		f, err = os.Open(filepath.Join(r.Folder, sandbox.TranscriptFile))
@@ -37,7 +37,7 @@ func (r Run) Transcript(ctx context.Context, follow bool, w io.Writer) error {
 		what, hint := "no transcript", "--net shows what its firewall decided"
 		if h.goesOn(r.ID) {
 			what += " yet"
-			hint += "; a run on a terminal gets one at its end, and 'sbx-devc attach' shows it now; -f waits"
+			hint += "; -f waits for Claude's first words, and 'sbx-devc attach' joins a run on a terminal"
 		}
 		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run %s has %s", r.ID, what), "%s", hint))
 	}

@@ -37,7 +37,8 @@ func LogsCommand(a *cli.App) *cobra.Command {
 		Short: "Show what the agent did in a run, or with --net what its firewall decided",
 		Long: `Show what the agent said and did in the run RUN, or in the newest run of the project
 in DIR or in the current folder (with --all: of any project), in a form for people;
---json is Claude's own output. -f goes on until the run ends.
+--json is Claude's own output. -f goes on until the run ends; of a run on a terminal it
+shows what was said there, seconds later.
 
 With --net or --denied, where a project has no run, and for an audit.jsonl it shows
 the decisions of the firewall, one a line, of the run or of the project's dev
