@@ -14,7 +14,9 @@ func TestATranscriptGrowsWithItsConversations(t *testing.T) {
 		f, err := os.Create(name)
 		return &transcript{file: f, left: 40}, err
 	})
-	held := func(id, messages string) heldConversation { return heldConversation{id: id, messages: []byte(messages)} }
+	held := func(id, messages string) heldConversation {
+		return heldConversation{id: id, messages: []byte(messages)}
+	}
 	for _, step := range []struct {
 		all  []heldConversation // the newest first
 		want string
