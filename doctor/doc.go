@@ -1,6 +1,6 @@
 // Package doctor says what this machine lacks for a run, and the command that brings it.
 //
-//	engine, files, programs, variables ─ Look ─► Facts ─ Judge ─► []Finding ─► text or JSON, by who asks
+//	engine, files, programs, variables, settings ─ Look ─► Facts ─ Judge ─► []Finding ─► text or JSON, by who asks
 //
 // Look has the effects and judges nothing: an engine that does not answer is a fact.
 // Judge goes through a table of checks, each of which reads Facts alone. A finding that

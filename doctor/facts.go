@@ -28,7 +28,17 @@ type Facts struct {
 	Proxy   string   // the variable that names a proxy for the model's requests, "" = none
 	Bundles []Bundle // files of certificates that variables name
 
-	Folders []Folder
+	Folders  []Folder
+	Settings []Source
+}
+
+// Source is a file of settings, or what else of them a run reads.
+type Source struct {
+	Check string // the finding's name: such as "settings" or "project"
+	Found string // how it is where nothing is wrong
+	Err   error  // why it cannot be used, with the hint; nil = it can
+	// Grave is what an Err is: Missing where no run works with it, else Warning or Note.
+	Grave Status
 }
 
 // Bundle is a file of certificates that a variable names.

@@ -54,13 +54,21 @@ var checks = []struct {
 }
 
 // Judge returns one finding for each check that has something to say, in the order of
-// the table.
+// the table, and then one for each source of settings.
 func Judge(f Facts) (findings []Finding) {
 	for _, c := range checks {
 		if found := c.of(f); found.Status != "" {
 			found.Check = c.name
 			findings = append(findings, found)
 		}
+	}
+	for _, s := range f.Settings {
+		found := ok("%s", s.Found)
+		if s.Err != nil {
+			found = Finding{Status: s.Grave, Found: s.Err.Error(), Hint: diag.HintOf(s.Err)}
+		}
+		found.Check = s.Check
+		findings = append(findings, found)
 	}
 	return findings
 }

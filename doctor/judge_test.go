@@ -16,6 +16,7 @@ func healthy() Facts {
 		Engine:   &engine.Description{Name: "Docker", Version: "20.10", API: "1.41", Address: "unix:///s", OS: "linux", Memory: 8 << 30, CPUs: 4},
 		Folders:  []Folder{{Holds: "runs", Path: "/state", Free: 50 << 30}},
 		Programs: map[string]string{"code": "/usr/bin/code"},
+		Settings: []Source{{Check: "settings", Found: "settings.jsonc can be used", Grave: Missing}},
 	}
 }
 
@@ -58,6 +59,8 @@ func TestFindings(t *testing.T) {
 		{"a full disk", func(f *Facts) { f.Folders[0].Free = 1 << 20 }, "disk", Missing, "sbx-devc clean"},
 		{"a small disk", func(f *Facts) { f.Folders[0].Free = 1 << 30 }, "disk", Warning, "sbx-devc clean"},
 		{"a missing bundle", func(f *Facts) { f.Bundles = []Bundle{{"SSL_CERT_FILE", "/x", errors.New("gone")}} }, "certificates", Missing, "unset SSL_CERT_FILE"},
+		{"wrong settings", func(f *Facts) { f.Settings[0].Err = diag.WithHint(errors.New("typo"), "settings check") }, "settings", Missing, "settings check"},
+		{"a wrong profile", func(f *Facts) { f.Settings = []Source{{Check: "profiles", Err: down, Grave: Warning}} }, "profiles", Warning, "start it"},
 		{"no editor", func(f *Facts) { f.Programs = nil }, "editor", Note, "@devcontainers/cli"},
 	} {
 		f := healthy()

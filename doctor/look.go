@@ -25,6 +25,8 @@ type Places struct {
 	Getenv  func(string) string
 	Root    string // of the file system; "" = "/"
 	Folders []Folder
+	// Settings are the sources of a run's settings, which the caller has read.
+	Settings []Source
 	// Connect finds the engine, TryFirewall tries the firewall in a container of it.
 	Connect     func(context.Context) (*engine.Engine, error)
 	TryFirewall func(context.Context, *engine.Engine) (tried bool, err error)
@@ -56,6 +58,7 @@ func Look(ctx context.Context, p Places) Facts {
 		folder.Free = free(near)
 		f.Folders = append(f.Folders, folder)
 	}
+	f.Settings = p.Settings
 	f.KeySource, f.KeyErr = p.Key()
 	f.lookAtEngine(ctx, p)
 	return f

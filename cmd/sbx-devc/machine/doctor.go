@@ -24,30 +24,36 @@ import (
 
 func DoctorCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
+	var policy string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine lacks for a run, and the command that brings it",
 		Long: `Look at what a run needs on this machine: the engine and what it can do, the firewall in
-a container, the model's key (which is not shown), git, folders, disk and certificates.
-Nothing is changed, and nothing is built or downloaded.
+a container, the model's key (which is not shown), git, folders, disk, certificates, and
+your settings, your profiles and those of the project around the current folder. With
+--policy it also reads your organisation's policy, as 'validate' does. Nothing is changed,
+and nothing is built or downloaded.
 
 Exit codes: 0 runs work, 1 something is missing, 2 usage.`,
 		Example: `  sbx-devc doctor
   sbx-devc doctor --json | jq '.checks[] | select(.status == "missing")'`,
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{cli.AnnotationChecker: ""},
-		RunE:        func(cmd *cobra.Command, _ []string) error { return examine(cmd.Context(), a, asJSON) },
+		RunE:        func(cmd *cobra.Command, _ []string) error { return examine(cmd.Context(), a, policy, asJSON) },
 	}
 	connect.AddRuntimeFlag(cmd.Flags())
+	cmd.Flags().StringVar(&policy, "policy", "", "also check an organisation's policy `FILE`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func examine(ctx context.Context, a *cli.App, asJSON bool) error {
+func examine(ctx context.Context, a *cli.App, policy string, asJSON bool) error {
 	for project := range projects.Runs(a).Projects() { // it may stand elsewhere, and PATH lead there
 		workspace.ExcludePrograms(project)
 	}
-	findings := doctor.Judge(doctor.Look(ctx, placesOfDoctor(a)))
+	places := placesOfDoctor(a)
+	places.Settings = sourcesOfSettings(a, policy)
+	findings := doctor.Judge(doctor.Look(ctx, places))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
