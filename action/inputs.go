@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
@@ -276,7 +277,7 @@ func plainly(name string, err error) error {
 }
 
 func readPrompt(root *os.Root, name string) (string, error) {
-	f, err := root.Open(name)
+	f, err := filekind.OpenIn(root, name)
 	if err != nil {
 		return "", err
 	}
@@ -293,6 +294,7 @@ func readPrompt(root *os.Root, name string) (string, error) {
 // allows. Versions of actions/checkout before 6 leave the job's token there
 // unless told not to.
 func (p *inputParser) leftToken(dir string) {
+	const maxGitConfig = 1 << 20 // bytes
 	if len(workspace.LeftTokens(dir)) > 0 {
 		p.errs = append(p.errs, errTokenInCheckout)
 		return
@@ -305,7 +307,7 @@ func (p *inputParser) leftToken(dir string) {
 		return nil // no submodules, or a folder that the agent cannot read either
 	})
 	for _, name := range configs {
-		if text, err := os.ReadFile(name); err == nil && workspace.HoldsToken(string(text)) {
+		if text, err := filekind.Read(name, maxGitConfig); err == nil && workspace.HoldsToken(string(text)) {
 			p.errs = append(p.errs, errTokenInCheckout)
 			return
 		}

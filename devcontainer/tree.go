@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -41,18 +42,11 @@ const (
 type disk struct{ root *os.Root }
 
 func (d disk) Read(name string) ([]byte, error) {
-	// To open a pipe is to wait for somebody who writes into it.
-	if info, err := d.root.Stat(filepath.FromSlash(name)); err == nil && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
-	}
-	f, err := d.root.Open(filepath.FromSlash(name))
+	f, err := filekind.OpenIn(d.root, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
-	}
 	return io.ReadAll(io.LimitReader(f, jsonc.MaxSize+1))
 }
 

@@ -3,6 +3,8 @@ package imagebuild
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,6 +13,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // packContext writes the folder dir as a tar, without what ignore excludes and
@@ -71,7 +75,7 @@ func packFile(tw *tar.Writer, file, rel string, entry fs.DirEntry) error {
 	if !info.Mode().IsRegular() {
 		return nil
 	}
-	f, err := os.Open(file)
+	f, err := filekind.Open(file)
 	if err != nil {
 		return err
 	}
@@ -92,23 +96,26 @@ type ignoreRule struct {
 	keep    bool // a "!" line
 }
 
+// maxIgnore bounds a .dockerignore, in bytes.
+const maxIgnore = 1 << 20
+
 // readIgnore reads DOCKERFILE.dockerignore or .dockerignore of a context. The
 // Dockerfile and the ignore file themselves are always kept: the builder reads
 // them.
 func readIgnore(dir, dockerfile string) (ignoreList, error) {
 	var list ignoreList
 	for _, file := range []string{dockerfile + ".dockerignore", ".dockerignore"} {
-		f, err := os.Open(filepath.Join(dir, filepath.FromSlash(file)))
-		if os.IsNotExist(err) {
+		name := filepath.Join(dir, filepath.FromSlash(file))
+		text, err := filekind.Read(name, maxIgnore)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return list, fmt.Errorf("reading the build context: %w", err)
 		}
-		defer f.Close()
-		list, err = parseIgnore(f)
+		list, err = parseIgnore(bytes.NewReader(text))
 		if err != nil {
-			return list, fmt.Errorf("reading %s: %w", f.Name(), err)
+			return list, fmt.Errorf("reading %s: %w", name, err)
 		}
 		for _, always := range []string{dockerfile, file} {
 			list.rules = append(list.rules, ignoreRule{regexp.MustCompile("^" + regexp.QuoteMeta(always) + "$"), true})

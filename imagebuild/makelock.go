@@ -2,7 +2,6 @@ package imagebuild
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/imagebuild/npm"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/release"
 )
 
@@ -36,9 +36,43 @@ type LockOptions struct {
 	SourceDate time.Time
 }
 
+// lockParts are the parts of a lock that Update names.
+var lockParts = []string{"base", "claude", "sbx"}
+
+// check refuses what cannot become a lock, before anything is fetched.
+func (o LockOptions) check() error {
+	wrong := func(hint, format string, args ...any) error {
+		return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf(format, args...), "%s", hint))
+	}
+	for _, part := range o.Update {
+		if !slices.Contains(lockParts, part) {
+			return wrong("accepted: "+strings.Join(lockParts, ", "), "unknown --update %q", part)
+		}
+	}
+	for _, b := range o.Bases {
+		platform, source := base.ForPlatform(b)
+		kind, rest := base.KindOf(source)
+		switch {
+		case kind == base.KindRootfs && (rest == "" || platform == ""):
+			return wrong("write --base linux/amd64=rootfs:FILE, and the same for linux/arm64 if you have it",
+				"--base %q: a root file system does not say which platform it is for", b)
+		case rest == "" || strings.HasSuffix(rest, ":"):
+			return wrong("see --help for its forms", "--base %q names nothing", b)
+		}
+	}
+	if o.Old == nil && len(o.Bases) == 0 {
+		return wrong("name one with --base, for example --base engine:my-base; see --help for its forms", "no base is named")
+	}
+	return CheckPlatforms(o.Platforms)
+}
+
 // MakeLock looks up by digest what an image is made of, and checks it: Claude
-// Code's tarballs entry by entry, the base for what a sandbox needs.
+// Code's tarballs entry by entry, the base for what a sandbox needs. Options that make
+// no lock are an error with the exit code 64.
 func MakeLock(ctx context.Context, m Materials, o LockOptions) (lock.Lock, error) {
+	if err := o.check(); err != nil {
+		return lock.Lock{}, err
+	}
 	l := lock.Lock{SchemaVersion: 1, SourceDate: o.SourceDate.UTC().Truncate(time.Second)}
 	if o.Old != nil {
 		l = *o.Old
@@ -87,10 +121,6 @@ func (m Materials) lockBase(ctx context.Context, o LockOptions) (lock.Base, erro
 		if len(bases) == 0 {
 			bases = []string{o.Old.Base.Ref}
 		}
-	}
-	if len(bases) == 0 {
-		return lock.Base{}, diag.WithHint(errors.New("no base is named"),
-			"name one with --base, for example --base mcr.example.com/base:1 or --base engine:my-base")
 	}
 	var out lock.Base
 	for _, b := range bases {

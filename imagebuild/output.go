@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // Output says which files a finished image becomes, and its name.
@@ -100,7 +101,7 @@ func WritePinned(file, repository, digest string) error {
 
 // ReadPinned reads such a file.
 func ReadPinned(file string) (string, error) {
-	data, err := os.ReadFile(file)
+	data, err := filekind.Read(file, 1<<10)
 	if err != nil {
 		return "", fmt.Errorf("reading the pinned reference: %w", err)
 	}

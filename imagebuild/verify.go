@@ -17,6 +17,10 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/npm"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/sbom"
+	"github.com/org/claude-sandbox/imagebuild/sign"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // VerifyOptions says what Verify insists on.
@@ -33,6 +37,44 @@ type VerifyOptions struct {
 	NPM *npm.Registry
 	// Signature checks a signature of REGISTRY/NAME@DIGEST; nil = none is required.
 	Signature func(ctx context.Context, ref string) error
+}
+
+// Required names what a published image must agree with.
+type Required struct {
+	Lock      string // the file of its lock; "" = any
+	Policy    string // with Lock: the sandbox.jsonc that must be in it; "" = any
+	Signature sign.Requirement
+}
+
+// maxPolicy bounds a policy that is compared, in bytes.
+const maxPolicy = 4 << 20
+
+// Options reads the files. Errors of what the flags say have the exit code 64, a missing
+// program for signatures 66.
+func (r Required) Options(login registry.Credentials) (o VerifyOptions, err error) {
+	if r.Policy != "" && r.Lock == "" {
+		return o, exitcode.With(exitcode.Usage, diag.WithHint(errors.New("--policy is compared in the layers that an image's lock names"),
+			"name it with --lock %s", lock.File))
+	}
+	if r.Lock != "" {
+		l, err := lock.Read(r.Lock)
+		if err != nil {
+			return o, err
+		}
+		o.Lock = &l
+	}
+	if r.Policy != "" {
+		if o.Policy, err = filekind.Read(r.Policy, maxPolicy); err != nil {
+			return o, fmt.Errorf("reading the policy: %w", err)
+		}
+	}
+	switch o.Signature, err = r.Signature.Checker(login); {
+	case errors.Is(err, sign.ErrNotInstalled):
+		return o, exitcode.With(exitcode.NoInput, err)
+	case err != nil:
+		return o, exitcode.With(exitcode.Usage, err)
+	}
+	return o, nil
 }
 
 // Check is one thing that Verify looked at.

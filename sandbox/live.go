@@ -195,22 +195,11 @@ func takeDead(name string) *live {
 		return nil
 	}
 	l := &live{file: f, name: name}
-	if held, err := filelock.Try(f); err != nil || !held || !l.isCurrent() || !l.isOurs() || !l.read() {
+	if held, err := filelock.Try(f); err != nil || !held || !filelock.HasName(f) || !l.isOurs() || !l.read() {
 		_ = f.Close()
 		return nil
 	}
 	return l
-}
-
-// isCurrent reports whether the note still stands: its run may have ended, and
-// removed it, between our opening and holding it.
-func (l *live) isCurrent() bool {
-	opened, err := l.file.Stat()
-	if err != nil {
-		return false
-	}
-	now, err := os.Lstat(l.name)
-	return err == nil && os.SameFile(opened, now)
 }
 
 // isOurs reports whether this user wrote the note: it names containers, folders

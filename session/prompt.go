@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // maxPrompt bounds a prompt, in bytes: a model's context holds no more.
@@ -103,15 +104,9 @@ func OpenFile(file, project string) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	info, err := root.Stat(rel)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file")
-	}
+	f, err := filekind.OpenIn(root, rel)
 	if err == nil {
-		var f *os.File
-		if f, err = root.Open(rel); err == nil {
-			return f, nil
-		}
+		return f, nil
 	}
 	if link, linkErr := root.Lstat(rel); linkErr == nil && link.Mode()&os.ModeSymlink != 0 {
 		err = diag.WithHint(fmt.Errorf("%s is a symbolic link in the project: %w", file, err),

@@ -3,11 +3,10 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -31,19 +30,7 @@ func DirReader(dir string) FileReader {
 			return nil, err
 		}
 		defer root.Close()
-		f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // no pipe is waited for
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			return nil, errors.Join(err, errors.New("not a regular file"))
-		}
-		content, err := io.ReadAll(io.LimitReader(f, jsonc.MaxSize+1))
-		if err == nil && len(content) > jsonc.MaxSize {
-			err = fmt.Errorf("larger than %d bytes", jsonc.MaxSize)
-		}
-		return content, err
+		return filekind.ReadIn(root, name, jsonc.MaxSize)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"syscall"
 
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -61,14 +61,11 @@ func readOwn(dir, name string, limit int64) (string, error) {
 		return "", err
 	}
 	defer root.Close()
-	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not be waited for
+	f, err := filekind.OpenIn(root, name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", os.ErrInvalid
-	}
 	text, err := io.ReadAll(io.LimitReader(f, limit))
 	return string(text), err
 }

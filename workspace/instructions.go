@@ -35,14 +35,5 @@ func isFilled(file string) bool {
 	if err != nil {
 		return false
 	}
-	if !info.IsDir() {
-		return true
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	names, _ := f.Readdirnames(1) // an empty folder is an error, too
-	return len(names) > 0
+	return !info.IsDir() || !isEmpty(file)
 }

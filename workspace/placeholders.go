@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
@@ -73,7 +74,7 @@ func (h *Placed) Remove() (removed int) {
 	defer h.root.Close()
 	for _, p := range slices.Backward(h.made) {
 		if p.Kind == File {
-			if text, err := h.root.ReadFile(p.Path); err != nil || string(text) != p.Text {
+			if text, err := filekind.ReadIn(h.root, p.Path, int64(len(p.Text))); err != nil || string(text) != p.Text {
 				continue // somebody on the host has use for it now
 			}
 		}

@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
@@ -17,6 +19,9 @@ type place struct {
 	open *os.File // keeps its number from being another's; nil = could not be opened
 	text []byte   // what it holds, if it is a file of git's; see obeyed.IsGitFile
 }
+
+// maxGitFile bounds a file of git's that is compared, in bytes.
+const maxGitFile = 16 << 20
 
 // Places are protected paths as they were when they were mounted.
 type Places []place
@@ -30,10 +35,10 @@ func remember(dir string, rels []string) (all Places, err error) {
 			return nil, err
 		}
 		if runtime.GOOS != "windows" { // where an open file could not be replaced by its owner
-			at.open, _ = os.Open(at.path)
+			at.open, _ = os.OpenFile(at.path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe
 		}
 		if at.info.Mode().IsRegular() && obeyed.IsGitFile(at.rel) {
-			at.text, _ = os.ReadFile(at.path) // what we cannot read is not ours
+			at.text, _ = filekind.Read(at.path, maxGitFile) // what we cannot read is not ours
 		}
 		all = append(all, at)
 	}
@@ -51,7 +56,7 @@ func (all Places) Replaced() (rels []string) {
 		case err != nil || !os.SameFile(now, p.info):
 			rels = append(rels, p.rel)
 		case p.text != nil:
-			if text, err := os.ReadFile(p.path); err != nil || !bytes.Equal(text, p.text) {
+			if text, err := filekind.Read(p.path, maxGitFile); err != nil || !bytes.Equal(text, p.text) {
 				rels = append(rels, p.rel)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
@@ -37,10 +38,10 @@ func leftTokens(dir string, paths []string) (holding []string) {
 		}
 		file := filepath.Join(dir, filepath.FromSlash(p))
 		info, err := os.Lstat(file)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
+		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if text, err := os.ReadFile(file); err == nil && HoldsToken(string(text)) {
+		if text, err := filekind.Read(file, maxConfig); err == nil && HoldsToken(string(text)) {
 			holding = append(holding, p)
 		}
 	}

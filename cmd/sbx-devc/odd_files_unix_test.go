@@ -28,9 +28,12 @@ func TestAttackAFileWithoutAnEnd(t *testing.T) {
 			for file, commands := range map[string]string{
 				".devcontainer/devcontainer.json": "validate; drift; update --dry-run; init --yes --dry-run; run --dry-run .",
 				".devcontainer.json":              "validate; init --yes --dry-run; run --dry-run .",
-				".devcontainer/sandbox.lock":      "drift; lock --check; init --yes --dry-run",
+				".devcontainer/sandbox.lock":      "drift; lock --check; init --yes --dry-run; image pull",
 				".devcontainer/Dockerfile":        "init --yes --dry-run",
 				".gitattributes":                  "run --dry-run .",
+				"hosts.txt":                       "run --dry-run --allow @hosts.txt .",
+				"sbx-image.lock.json":             "image build; image tags --ref refs/heads/main --commit 0123456789012345678901234567890123456789",
+				"pinned":                          "image pull --pinned pinned",
 			} {
 				dir := t.TempDir()
 				if err := errors.Join(os.Mkdir(filepath.Join(dir, ".devcontainer"), 0o755), put(filepath.Join(dir, file))); err != nil {

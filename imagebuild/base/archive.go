@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/layer"
 	"github.com/org/claude-sandbox/imagebuild/store"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // openArchive reads a docker-save file. Its layers are compressed into the
@@ -47,7 +48,7 @@ func noArchive(file string, err error) error {
 
 // isGzip reports whether the file begins as gzip does (RFC 1952 section 2.3.1).
 func isGzip(file string) (bool, error) {
-	f, err := os.Open(file)
+	f, err := filekind.Open(file)
 	if err != nil {
 		return false, err
 	}
@@ -149,7 +150,7 @@ func openTar(file string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(file)
+	f, err := filekind.Open(file)
 	if err != nil || !zipped {
 		return f, err
 	}
@@ -202,7 +203,7 @@ func openRootfs(s Sources, file string, platforms []string) (Opened, error) {
 }
 
 func fileDigest(file string) (v1.Hash, error) {
-	f, err := os.Open(file)
+	f, err := filekind.Open(file)
 	if err != nil {
 		return v1.Hash{}, err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/store"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // Image is a base for one platform. Its layers have OCI media types.
@@ -252,6 +253,9 @@ func openLayout(source string, platforms []string) (Opened, error) {
 	return fromIndex(context.Background(), b, raw, platforms)
 }
 
+// maxManifest bounds the files of a layout that are read whole, in bytes.
+const maxManifest = 4 << 20
+
 // layoutRoot finds the one image of a layout, or the one of a name.
 func layoutRoot(source string) (b blobs, raw []byte, err error) {
 	dir, refName := source, ""
@@ -261,7 +265,7 @@ func layoutRoot(source string) (b blobs, raw []byte, err error) {
 		}
 	}
 	var index v1.IndexManifest
-	data, err := os.ReadFile(filepath.Join(dir, "index.json"))
+	data, err := filekind.Read(filepath.Join(dir, "index.json"), maxManifest)
 	if err == nil {
 		err = json.Unmarshal(data, &index)
 	}
@@ -283,9 +287,9 @@ func layoutRoot(source string) (b blobs, raw []byte, err error) {
 		}
 	}
 	b = blobs{
-		manifest: func(h v1.Hash) ([]byte, error) { return os.ReadFile(file(h)) },
+		manifest: func(h v1.Hash) ([]byte, error) { return filekind.Read(file(h), maxManifest) },
 		blob: func(d v1.Descriptor) func(context.Context) (io.ReadCloser, error) {
-			return func(context.Context) (io.ReadCloser, error) { return os.Open(file(d.Digest)) }
+			return func(context.Context) (io.ReadCloser, error) { return filekind.Open(file(d.Digest)) }
 		},
 	}
 	switch {
@@ -294,7 +298,7 @@ func layoutRoot(source string) (b blobs, raw []byte, err error) {
 	case len(roots) > 1:
 		return b, nil, diag.WithHint(fmt.Errorf("the layout holds %d images", len(roots)), "name one: oci:%s:NAME", dir)
 	}
-	raw, err = os.ReadFile(file(roots[0].Digest))
+	raw, err = filekind.Read(file(roots[0].Digest), maxManifest)
 	if err != nil {
 		return b, nil, err
 	}

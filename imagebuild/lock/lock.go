@@ -20,6 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // File is the lock's name in a project's folder.
@@ -84,6 +86,22 @@ type Init struct {
 	SHA256  map[string]string `json:"sha256"` // platform -> hex of the program
 }
 
+// maxFile bounds a lock, in bytes.
+const maxFile = 4 << 20
+
+// Read reads the lock in a file. One that is wrong has the exit code 65.
+func Read(file string) (Lock, error) {
+	data, err := filekind.Read(file, maxFile)
+	if err != nil {
+		return Lock{}, fmt.Errorf("reading the lock: %w", err)
+	}
+	l, err := Parse(data)
+	if err != nil {
+		return Lock{}, exitcode.With(exitcode.Config, fmt.Errorf("%s: %w", file, err))
+	}
+	return l, nil
+}
+
 // Parse reads a lock. Unknown keys, wrong digests and platforms that do not
 // fit together are errors.
 func Parse(data []byte) (Lock, error) {
@@ -119,6 +137,14 @@ func (l Lock) Format() ([]byte, error) {
 		return nil, fmt.Errorf("writing the lock: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// SaysSame reports whether both say the same but for their date, which alone is no news.
+func (l Lock) SaysSame(old Lock) bool {
+	l.SourceDate = old.SourceDate
+	text, err := l.Format()
+	oldText, oldErr := old.Format()
+	return err == nil && oldErr == nil && bytes.Equal(text, oldText)
 }
 
 // PlatformNames returns the base's platforms.

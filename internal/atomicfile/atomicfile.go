@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // ErrNotRegular reports a device, a pipe or a socket in the place of the file.
@@ -69,7 +71,10 @@ func Replace(name string, old, text []byte) error {
 	if !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "write", Path: name, Err: ErrNotRegular}
 	}
-	now, err := os.ReadFile(name)
+	if info.Size() != int64(len(old)) {
+		return ErrChanged
+	}
+	now, err := filekind.Read(name, info.Size())
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,10 @@
-// Package filekind tells what a path that a person named is: a file or a folder.
-// It follows symbolic links; what cannot be looked at is neither.
+// Package filekind tells what a path that a person named is, a file or a folder, and reads
+// files of a project, where anything may be in the place of a file.
+//
+//	name ── IsRegular, IsFolder ──► bool                 what cannot be looked at is neither
+//	name, or name below a root ── Open, Read ──► a regular file alone, nothing is waited for
+//
+// It follows symbolic links; those below a root must not lead out of it.
 package filekind
 
 import (
@@ -8,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -23,23 +29,55 @@ func IsFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Read returns the content of the regular file that name leads to, of at most limit bytes.
-// Anything else is an error, and nothing is waited for: a project may have a pipe, a device
-// without an end or a terabyte of holes in the place of a file.
-func Read(name string, limit int64) ([]byte, error) {
+// Open opens the regular file that name leads to. Anything else is an error, and nothing is
+// waited for: a project may have a pipe or a device without an end in the place of a file.
+func Open(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return regular(f, err)
+}
+
+// OpenIn is Open for a slash-separated name below root.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return regular(f, err)
+}
+
+// Read returns the content of the regular file that name leads to. More than limit bytes, as
+// in a terabyte of holes, are an error.
+func Read(name string, limit int64) ([]byte, error) {
+	f, err := Open(name)
+	return content(f, err, limit)
+}
+
+// ReadIn is Read for a slash-separated name below root.
+func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, err := OpenIn(root, name)
+	return content(f, err, limit)
+}
+
+func regular(f *os.File, err error) (*os.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "read", Path: f.Name(), Err: errors.New("it is no regular file")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func content(f *os.File, err error, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("it is no regular file")}
-	case info.Size() > limit:
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has more than %d bytes", limit)}
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("it is larger than %d bytes", limit)}
 	}
-	return io.ReadAll(io.LimitReader(f, limit))
+	return text, err
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -39,4 +42,35 @@ func TestOneHolderAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	third.Close()
+}
+
+// A lock that its holder removes leaves no file, and whoever waits for it never shares it.
+func TestARemovedLockHasOneHolder(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	var holders, most atomic.Int32
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 10 {
+				f, err := Wait(t.Context(), name)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				most.Store(max(most.Load(), holders.Add(1)))
+				runtime.Gosched()
+				holders.Add(-1)
+				if err := Remove(f); err != nil && runtime.GOOS != "windows" {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() != 1 {
+		t.Errorf("%d hold it at once", most.Load())
+	}
+	if _, err := os.Stat(name); err == nil && runtime.GOOS != "windows" {
+		t.Error("the file stays")
+	}
 }

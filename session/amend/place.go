@@ -2,6 +2,7 @@ package amend
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -123,21 +124,7 @@ func hold(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for end := time.Now().Add(lockWait); ; time.Sleep(10 * time.Millisecond) {
-		held, err := filelock.Try(f)
-		switch {
-		case held:
-			return f, nil
-		case err == nil && time.Now().After(end):
-			err = ErrBusy
-		case err == nil:
-			continue
-		}
-		f.Close()
-		return nil, err
-	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), lockWait, ErrBusy)
+	defer cancel()
+	return filelock.Wait(ctx, path)
 }

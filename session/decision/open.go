@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/session/review"
@@ -219,7 +220,7 @@ func (r *Run) isUsersOwn(name string, d gitdir.Difference) bool {
 	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(d.New)) || (info.Mode()&0o100 != 0) != (d.NewMode == 0o100755) {
 		return false
 	}
-	content, err := root.ReadFile(name)
+	content, err := filekind.ReadIn(root, name, int64(len(d.New)))
 	return err == nil && bytes.Equal(content, d.New)
 }
 

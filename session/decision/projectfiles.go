@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/sparsefile"
 	"github.com/org/claude-sandbox/sandbox/changes"
 )
@@ -49,7 +50,7 @@ func openRegular(root *os.Root, rel string) (*os.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is no regular file")
 	}
-	return root.Open(filepath.FromSlash(rel))
+	return filekind.OpenIn(root, rel)
 }
 
 // noLinks errs when a folder on the way is none: nothing is written behind a link.

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox"
@@ -95,7 +96,7 @@ func (n noLinks) Open(name string) (fs.File, error) {
 		}
 	}
 	// A link that was put there since leads nowhere outside: it is a Root.
-	return n.root.Open(name)
+	return n.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe is not waited for
 }
 
 // walk takes what is at rel below base.

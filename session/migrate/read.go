@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -77,7 +76,7 @@ func (p *Plan) user(s Sources) {
 		}
 	}
 	file := filepath.Join(s.Claude, "settings.json")
-	switch text, err := read(root, "settings.json"); {
+	switch text, err := filekind.ReadIn(root, "settings.json", maxFile); {
 	case err == nil:
 		p.settings(file, text)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -112,7 +111,7 @@ func (p *Plan) state(s Sources) {
 		return
 	}
 	defer root.Close()
-	text, err := read(root, filepath.Base(s.State))
+	text, err := filekind.ReadIn(root, filepath.Base(s.State), maxFile)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			p.unread(s.State, err)
@@ -168,20 +167,3 @@ func (p *Plan) project(dir string) {
 
 // errNoJSON does not say what is there: it may be a secret.
 var errNoJSON = errors.New("it is not JSON as Claude Code has it")
-
-// read returns a regular file of a folder. A link that leads out of the folder is an error.
-func read(root *os.Root, name string) ([]byte, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // no pipe is waited for
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, errors.New("it is no regular file"))
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("it is larger than %d MiB", maxFile>>20)
-	}
-	return text, err
-}

@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // readBuild reads a Dockerfile and what it takes from the folder context. Both are
@@ -170,12 +171,12 @@ func (r *Recipe) walk(root *os.Root, top, source string, ignored ignore, add fun
 	})
 }
 
-// readOnce is readFile for a file that may decide in two places, with the same bytes.
+// readOnce is filekind.ReadIn for a file that may decide in two places, with the same bytes.
 func (r *Recipe) readOnce(root *os.Root, name string, limit int64) (text []byte, err error) {
 	name = path.Clean(name)
 	text, ok := r.read[name]
 	if !ok {
-		if text, err = readFile(root, name, limit); err == nil {
+		if text, err = filekind.ReadIn(root, name, limit); err == nil {
 			r.read[name] = text
 		}
 	}

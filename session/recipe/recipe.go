@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -64,7 +63,7 @@ func Read(dir string) *Recipe {
 	}
 	defer root.Close()
 	for _, name := range []string{".devcontainer/devcontainer.json", ".devcontainer.json"} {
-		text, err := readFile(root, name, maxFile)
+		text, err := filekind.ReadIn(root, name, maxFile)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue
 		}
@@ -82,27 +81,6 @@ func Read(dir string) *Recipe {
 		return r
 	}
 	return nil
-}
-
-// readFile reads a regular file; a link that leads out of the project is an error.
-func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
-	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not be waited for
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no file")
-	}
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("it is larger than %d bytes", limit)
-	}
-	return text, err
 }
 
 // readConfig fills in the recipe from the text of devcontainer.json and returns why it is

@@ -1,12 +1,12 @@
 package volumes
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -48,28 +48,31 @@ func (n Note) Write(text string) error {
 }
 
 // hold waits until no other process makes what the note is about.
-func (n Note) hold() (release func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(string(n)), 0o700); err != nil {
-		return nil, fmt.Errorf("writing the image cache: %w", err)
+func (n Note) hold(ctx context.Context) (release func(), err error) {
+	if err = os.MkdirAll(filepath.Dir(string(n)), 0o700); err == nil {
+		var f *os.File
+		if f, err = filelock.Wait(ctx, string(n)+lockSuffix); err == nil {
+			return func() { _ = filelock.Remove(f) }, nil
+		}
 	}
-	f, err := os.OpenFile(string(n)+lockSuffix, os.O_CREATE|os.O_RDWR, 0o600)
+	return nil, fmt.Errorf("locking the image cache: %w", err)
+}
+
+// dropLock removes the lock of a process that was killed.
+func (n Note) dropLock() {
+	f, err := os.OpenFile(string(n)+lockSuffix, os.O_RDWR, 0)
 	if err != nil {
-		return nil, fmt.Errorf("writing the image cache: %w", err)
+		return
 	}
-	for {
-		held, err := filelock.Try(f)
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("locking the image cache: %w", err)
-		}
-		if held {
-			return func() { f.Close() }, nil
-		}
-		time.Sleep(100 * time.Millisecond)
+	if held, err := filelock.Try(f); err == nil && held {
+		_ = filelock.Remove(f)
+	} else {
+		f.Close()
 	}
 }
 
-// lockSuffix ends the name of a note's lock.
+// lockSuffix ends the name of a note's lock, which is there while somebody makes what the
+// note is about, or was killed then.
 const lockSuffix = ".lock"
 
 // owner is what a volume says of the note that names it.

@@ -71,7 +71,7 @@ func (s Store) Take(ctx context.Context, w Wanted, fill func(name string) error)
 		return name, err
 	}
 	note := s.note(w)
-	release, err := note.hold()
+	release, err := note.hold(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -165,8 +165,9 @@ func (s Store) Remove(ctx context.Context, k Kept) error {
 	if err := s.Engine.RemoveVolume(ctx, k.Name); err != nil {
 		return err
 	}
+	k.note.dropLock()
 	if k.note.Read() != k.Name {
 		return nil
 	}
-	return os.Remove(string(k.note)) // not its lock: another process may wait for it
+	return os.Remove(string(k.note))
 }

@@ -1,11 +1,11 @@
 package trust
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // maxPointer bounds the files with which git points to a folder, in bytes.
@@ -97,15 +97,7 @@ func mainOf(tree string, git os.FileInfo) string {
 
 // readPointer reads a short regular file without the line end.
 func readPointer(name string) (string, bool) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe in its place must not be waited for
-	if err != nil {
-		return "", false
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", false
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxPointer))
+	text, err := filekind.Read(name, maxPointer)
 	return strings.TrimRight(string(text), "\r\n"), err == nil
 }
 

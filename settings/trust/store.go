@@ -2,6 +2,7 @@ package trust
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,11 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/filelock"
 	"github.com/org/claude-sandbox/internal/userdir"
 )
@@ -243,23 +244,9 @@ func (s *Store) removeCopies(before, after []Entry) {
 
 // lock waits until no other process changes the store. Closing the file ends it.
 func (s *Store) lock() (*os.File, error) {
-	f, err := os.OpenFile(s.dir.File(lockName), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for end := time.Now().Add(s.wait); ; time.Sleep(10 * time.Millisecond) {
-		held, err := filelock.Try(f)
-		switch {
-		case held:
-			return f, nil
-		case err == nil && time.Now().After(end):
-			err = fmt.Errorf("the list of trusted projects is locked: %w", ErrBusy)
-		case err == nil:
-			continue
-		}
-		f.Close()
-		return nil, err
-	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), s.wait, fmt.Errorf("the list of trusted projects is locked: %w", ErrBusy))
+	defer cancel()
+	return filelock.Wait(ctx, s.dir.File(lockName))
 }
 
 func (s *Store) copyPath(digest string) string {
@@ -285,17 +272,14 @@ func (s *Store) copyOf(digest string) Content {
 
 // readOwn reads a file that is the user's alone.
 func readOwn(name string) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := filekind.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, diag.OrHint(err, "move it away")
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, diag.WithHint(fmt.Errorf("%s is not a regular file", name), "move it away")
 	}
 	if err := userdir.CheckOwner(name, info); err != nil {
 		return nil, err

@@ -7,6 +7,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
+
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // Bounds of what is looked at. The time of init must not depend on how much a
@@ -95,7 +98,7 @@ func (t *tree) bytesOf(ends []string) (sum int64) {
 // list returns the entries of a folder, sorted. Of a huge folder only the first
 // entries are looked at, in the order of the file system.
 func (t *tree) list(folder string) []fs.DirEntry {
-	f, err := t.root.Open(folder)
+	f, err := t.root.OpenFile(folder, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
 	if err != nil {
 		return nil
 	}
@@ -129,21 +132,16 @@ func (t *tree) has(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// read returns the beginning of a regular file, or nothing. A file that is
-// swapped for a pipe between the two looks is opened without waiting for a
-// writer, and then found out.
+// read returns the beginning of a regular file, or nothing.
 func (t *tree) read(name string) []byte {
 	if !t.has(name) {
 		return nil
 	}
-	f, err := t.root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	f, err := filekind.OpenIn(t.root, name)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
 	text, err := io.ReadAll(io.LimitReader(f, int64(min(maxRead, t.left))))
 	if err != nil {
 		return nil

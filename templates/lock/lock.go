@@ -211,6 +211,12 @@ func Parse(text []byte) (*Lock, error) {
 	return &l.Lock, nil
 }
 
+// IsOther reports whether text is JSON of another form: that of an image's lock.
+func IsOther(text []byte) bool {
+	var l struct{ LockVersion int }
+	return json.Unmarshal(text, &l) == nil && l.LockVersion == 0
+}
+
 // lineOf is the line of text in which the decoder, which had read offset bytes, met err.
 func lineOf(text []byte, err error, offset int64) int {
 	var syntax *json.SyntaxError

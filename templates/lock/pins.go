@@ -3,6 +3,7 @@ package lock
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -41,10 +42,18 @@ func (l *Lock) pins(reference string) (pins []Pin, err error) {
 	return pins, nil
 }
 
-// Choose returns the images of the lock that a pull takes, those of the reference named; ""
-// = all. moving says that the lock has no digest for it, and that it is taken as its tag
-// leads, which insist refuses. Errors name the lock's file, and carry an exit code.
-func (l *Lock) Choose(file, named string, insist bool) (pins []Pin, moving bool, err error) {
+// Choose returns the images that a pull takes of the lock text, which is in file: those of
+// the reference named; "" = all. moving says that the lock has no digest for it, and that it
+// is taken as its tag leads, which insist refuses. Errors name the lock's file, and carry an
+// exit code.
+func Choose(file string, text []byte, named string, insist bool) (pins []Pin, moving bool, err error) {
+	l, err := Parse(text)
+	if err != nil {
+		if filepath.ToSlash(file) != Path { // which the error begins with
+			err = fmt.Errorf("%s: %w", file, err)
+		}
+		return nil, false, exitcode.With(exitcode.Config, err)
+	}
 	pins, err = l.pins(named)
 	switch {
 	case errors.Is(err, errUnpinned) && named != "" && !insist:

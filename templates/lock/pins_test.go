@@ -57,7 +57,9 @@ func TestWhatAPullTakesOfALock(t *testing.T) {
 		{l, "unpinned:v1", true, "65"},
 		{&Lock{}, "", false, "66"},
 	} {
-		pins, moving, err := c.lock.Choose("F", c.named, c.insist)
+		whole := *c.lock
+		whole.Version, whole.Template.ID, whole.Base = version, "claude", map[string][]string{".devcontainer/a": nil}
+		pins, moving, err := Choose("F", whole.Encode(), c.named, c.insist)
 		got := ""
 		if exit := (*exitcode.Error)(nil); errors.As(err, &exit) {
 			got = strconv.Itoa(exit.Code)

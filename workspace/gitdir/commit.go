@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // Commit makes a branch with one commit on top of what is checked out in the repository
@@ -77,7 +79,7 @@ func repositoryAround(folder string) (dir, prefix string, err error) {
 	for at := folder; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			dir = filepath.Join(at, ".git")
-			if text, err := os.ReadFile(dir); err == nil { // of a linked worktree or a submodule
+			if text, err := filekind.Read(dir, maxSmall); err == nil { // of a linked worktree or a submodule
 				to, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
 				if !ok {
 					return "", "", fmt.Errorf("%s names no repository", dir)
@@ -103,7 +105,7 @@ func repositoryAround(folder string) (dir, prefix string, err error) {
 func (r *scratch) store(ctx context.Context, root *os.Root, rel, none string) (mode, id string, err error) {
 	name := filepath.FromSlash(rel)
 	info, err := root.Lstat(name)
-	var text string
+	var content io.Reader
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "0", none, nil
@@ -111,22 +113,26 @@ func (r *scratch) store(ctx context.Context, root *os.Root, rel, none string) (m
 		return "", "", err
 	case info.Mode()&fs.ModeSymlink != 0:
 		mode = "120000"
-		text, err = root.Readlink(name)
+		var to string
+		to, err = root.Readlink(name)
+		content = strings.NewReader(to)
 	case info.Mode().IsRegular():
 		mode = "100644"
 		if info.Mode()&0o100 != 0 {
 			mode = "100755"
 		}
-		var content []byte
-		content, err = root.ReadFile(name)
-		text = string(content)
+		var f *os.File
+		if f, err = filekind.OpenIn(root, rel); err == nil {
+			defer f.Close()
+			content = f // as a file, of which git does not take all into memory
+		}
 	default:
 		return "", "", errors.New("it is neither a file nor a link")
 	}
 	if err != nil {
 		return "", "", err
 	}
-	id, err = r.git(ctx, strings.NewReader(text), "hash-object", "-w", "--stdin", "--no-filters")
+	id, err = r.git(ctx, content, "hash-object", "-w", "--stdin", "--no-filters")
 	return mode, strings.TrimSpace(id), err
 }
 

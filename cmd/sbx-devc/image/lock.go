@@ -1,21 +1,17 @@
 package image
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
 	"github.com/org/claude-sandbox/imagebuild"
-	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -75,35 +71,20 @@ accept the credentials.`,
 }
 
 func makeLock(ctx context.Context, a *cli.App, o lockOptions) error {
-	for _, part := range o.making.Update {
-		if !slices.Contains([]string{"base", "claude", "sbx"}, part) {
-			return exitcode.With(exitcode.Usage, cli.UnknownValue("update", part, "base", "claude", "sbx"))
-		}
-	}
-	if err := lockable(o.dir, o.making.Bases); err != nil {
-		return err
-	}
-	if err := imagebuild.CheckPlatforms(o.making.Platforms); err != nil {
-		return err
+	if info, err := os.Stat(o.dir); err != nil {
+		return exitcode.With(exitcode.NoInput, err)
+	} else if !info.IsDir() {
+		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s is a file", o.dir), "name the folder that gets the lock"))
 	}
 	m, err := materials(a, o.login, o.npm)
 	if err != nil {
 		return connect.Error(err)
 	}
-	old, err := os.ReadFile(o.lockFile())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return connect.Error(fmt.Errorf("reading the lock: %w", err))
-	}
-	if err == nil {
-		have, err := lock.Parse(old)
-		if err != nil {
-			return exitcode.With(exitcode.Config, fmt.Errorf("%s: %w", o.lockFile(), err))
-		}
-		o.making.Old = &have
-	}
-	if o.making.Old == nil && len(o.making.Bases) == 0 {
-		return exitcode.With(exitcode.Usage, diag.WithHint(errors.New("no base is named"),
-			"name one with --base, for example --base engine:my-base; see --help for its forms"))
+	switch old, err := lock.Read(o.lockFile()); {
+	case err == nil:
+		o.making.Old = &old
+	case !errors.Is(err, fs.ErrNotExist):
+		return connect.Error(err)
 	}
 	if o.making.SourceDate, err = o.checkout(a).Date(ctx); err != nil {
 		return err
@@ -112,14 +93,9 @@ func makeLock(ctx context.Context, a *cli.App, o lockOptions) error {
 	if err != nil {
 		return connect.Error(err)
 	}
-	// A date alone is no news: a lock that says the same stays as it is.
-	if o.making.Old != nil && a.Getenv("SOURCE_DATE_EPOCH") == "" {
-		same := made
-		same.SourceDate = o.making.Old.SourceDate
-		if text, err := same.Format(); err == nil && bytes.Equal(text, old) {
-			fmt.Fprintf(a.Stderr, "sbx-devc: %s is up to date\n", o.lockFile())
-			return nil
-		}
+	if o.making.Old != nil && a.Getenv("SOURCE_DATE_EPOCH") == "" && made.SaysSame(*o.making.Old) {
+		fmt.Fprintf(a.Stderr, "sbx-devc: %s is up to date\n", o.lockFile())
+		return nil
 	}
 	text, err := made.Format()
 	if err != nil {
@@ -134,26 +110,4 @@ func makeLock(ctx context.Context, a *cli.App, o lockOptions) error {
 	}
 	_, err = fmt.Fprintln(a.Stdout, o.lockFile())
 	return err
-}
-
-// lockable refuses what cannot become a lock before anything is fetched: a
-// folder that is not there, a source without a name.
-func lockable(dir string, bases []string) error {
-	if info, err := os.Stat(dir); err != nil {
-		return exitcode.With(exitcode.NoInput, err)
-	} else if !info.IsDir() {
-		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s is a file", dir), "name the folder that gets the lock"))
-	}
-	for _, b := range bases {
-		platform, source := base.ForPlatform(b)
-		kind, rest := base.KindOf(source)
-		switch {
-		case kind == base.KindRootfs && (rest == "" || platform == ""):
-			return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("--base %q: a root file system does not say which platform it is for", b),
-				"write --base linux/amd64=rootfs:FILE, and the same for linux/arm64 if you have it"))
-		case rest == "" || strings.HasSuffix(rest, ":"):
-			return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("--base %q names nothing", b), "see --help for its forms"))
-		}
-	}
-	return nil
 }

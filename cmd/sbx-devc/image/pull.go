@@ -3,11 +3,9 @@ package image
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -18,23 +16,23 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
 	"github.com/org/claude-sandbox/imagebuild"
 	imagelock "github.com/org/claude-sandbox/imagebuild/lock"
-	"github.com/org/claude-sandbox/imagebuild/registry"
-	"github.com/org/claude-sandbox/imagebuild/sign"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/templates/lock"
 )
 
 type pullOptions struct {
-	login               connect.Login
-	dir, lock           string
-	policy              string
-	pinned              string
-	signature           sign.Requirement
-	requireLock         bool // --lock was given
-	byLock, byImageLock []byte
+	login       connect.Login
+	dir, lock   string
+	pinned      string
+	required    imagebuild.Required
+	requireLock bool // --lock was given
 }
+
+// maxLock bounds a lock, in bytes.
+const maxLock = 4 << 20
 
 func pullCommand(a *cli.App) *cobra.Command {
 	var o pullOptions
@@ -72,18 +70,19 @@ container engine; 78: the registry does not accept the credentials.`,
 	f := cmd.Flags()
 	f.StringVar(&o.dir, "dir", ".", "the project's folder, with the lock")
 	f.StringVar(&o.lock, "lock", "", "the lock that decides (default: DIR/"+lock.Path+", if there is one)")
-	f.StringVar(&o.policy, "policy", "", "the sandbox.jsonc that must be in the image; needs --lock "+imagelock.File)
+	f.StringVar(&o.required.Policy, "policy", "", "the sandbox.jsonc that must be in the image; needs --lock "+imagelock.File)
 	f.StringVar(&o.pinned, "pinned", "", "file that names the image by digest")
-	signatureFlags(f, &o.signature)
+	signatureFlags(f, &o.required.Signature)
 	o.login.Flags(f)
 	return cmd
 }
 
 func pull(ctx context.Context, a *cli.App, o pullOptions, operands []string) error {
-	if err := o.readLock(); err != nil {
+	byLock, err := o.readLock()
+	if err != nil {
 		return err
 	}
-	images, err := toPull(a, o, operands)
+	images, err := toPull(a, o, byLock, operands)
 	if err != nil {
 		return err
 	}
@@ -91,14 +90,20 @@ func pull(ctx context.Context, a *cli.App, o pullOptions, operands []string) err
 	if err != nil {
 		return err
 	}
-	check, err := o.check(options.Credentials)
+	verify, err := o.required.Options(options.Credentials)
 	if err != nil {
 		return err
+	}
+	verify.Sandbox = verify.Lock != nil
+	pullOptions := imagebuild.PullOptions{}
+	if verify.Lock != nil || verify.Signature != nil {
+		pullOptions.Check = verify.Check
 	}
 	moved := false
 	return connect.Engine(ctx, func(e *engine.Engine) error {
 		for _, image := range images {
-			pulled, err := imagebuild.Pull(ctx, e, options, image.Reference, imagebuild.PullOptions{Digest: image.Digest, Check: check})
+			pullOptions.Digest = image.Digest
+			pulled, err := imagebuild.Pull(ctx, e, options, image.Reference, pullOptions)
 			if err != nil {
 				return err
 			}
@@ -118,86 +123,48 @@ func pull(ctx context.Context, a *cli.App, o pullOptions, operands []string) err
 	})
 }
 
-// readLock reads the lock file and tells by its content which of the two kinds
-// it is. The project's own may be missing.
-func (o *pullOptions) readLock() error {
+// readLock reads the project's lock, if the flags do not name the lock of an image. The
+// project's own may be missing.
+func (o *pullOptions) readLock() (text []byte, err error) {
 	if o.pinned != "" && !o.requireLock {
-		return nil
+		return nil, nil
 	}
 	o.lock = cmp.Or(o.lock, filepath.Join(o.dir, filepath.FromSlash(lock.Path)))
-	data, err := os.ReadFile(o.lock)
-	if errors.Is(err, fs.ErrNotExist) && !o.requireLock {
-		return nil
+	text, err = filekind.Read(o.lock, maxLock)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !o.requireLock:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the lock: %w", err)
+	case lock.IsOther(text):
+		o.required.Lock = o.lock
+		return nil, nil
 	}
-	if err != nil {
-		return fmt.Errorf("reading the lock: %w", err)
-	}
-	var kind struct{ LockVersion int }
-	if o.byLock = data; json.Unmarshal(data, &kind) == nil && kind.LockVersion == 0 {
-		o.byLock, o.byImageLock = nil, data
-	}
-	return nil
+	return text, nil
 }
 
-// toPull decides which images are pulled, and by which digest; zero = any.
-func toPull(a *cli.App, o pullOptions, operands []string) ([]lock.Pin, error) {
+// toPull decides which images are pulled, and by which digest; zero = any. byLock is the
+// project's lock, nil without one.
+func toPull(a *cli.App, o pullOptions, byLock []byte, operands []string) ([]lock.Pin, error) {
+	wrong := func(err error, hint string, args ...any) ([]lock.Pin, error) {
+		return nil, exitcode.With(exitcode.Usage, diag.WithHint(err, hint, args...))
+	}
 	switch {
 	case len(operands) == 1 && o.pinned != "":
-		return nil, exitcode.With(exitcode.Usage, diag.WithHint(errors.New("a reference and --pinned"), "leave one of them out"))
+		return wrong(errors.New("a reference and --pinned"), "leave one of them out")
 	case o.pinned != "":
 		ref, err := imagebuild.ReadPinned(o.pinned)
 		return []lock.Pin{{Reference: ref}}, err
-	case len(operands) == 0 && o.byImageLock != nil:
-		return nil, exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("%s says what an image is made of, and not where it is", o.lock),
-			"name the image, too"))
-	case len(operands) == 0 && o.byLock == nil:
-		return nil, exitcode.With(exitcode.Usage, diag.WithHint(errors.New("name one image"),
-			"write a reference, or --pinned FILE; in a project with a lock (%s) none is needed", lock.Path))
-	case o.byLock == nil || len(operands) == 1 && strings.Contains(operands[0], "@"):
+	case len(operands) == 0 && o.required.Lock != "":
+		return wrong(fmt.Errorf("%s says what an image is made of, and not where it is", o.lock), "name the image, too")
+	case len(operands) == 0 && byLock == nil:
+		return wrong(errors.New("name one image"), "write a reference, or --pinned FILE; in a project with a lock (%s) none is needed", lock.Path)
+	case byLock == nil || len(operands) == 1 && strings.Contains(operands[0], "@"):
 		return []lock.Pin{{Reference: operands[0]}}, nil
 	}
-	l, err := lock.Parse(o.byLock)
-	if err != nil && filepath.ToSlash(o.lock) == lock.Path { // which the error begins with
-		return nil, exitcode.With(exitcode.Config, err)
-	}
-	if err != nil {
-		return nil, exitcode.With(exitcode.Config, fmt.Errorf("%s: %w", o.lock, err))
-	}
-	pins, moving, err := l.Choose(o.lock, append(operands, "")[0], o.requireLock)
+	pins, moving, err := lock.Choose(o.lock, byLock, append(operands, "")[0], o.requireLock)
 	if moving {
 		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s has no digest for %s; it is pulled as its tag leads\n", o.lock, operands[0])
 	}
 	return pins, err
-}
-
-// check returns what an image must pass before it is fetched; nil = nothing.
-func (o *pullOptions) check(c registry.Credentials) (func(context.Context, *registry.Client, v1.Hash, string) error, error) {
-	var v imagebuild.VerifyOptions
-	var err error
-	switch v.Signature, err = o.signature.Checker(c); {
-	case errors.Is(err, sign.ErrNotInstalled):
-		return nil, exitcode.With(exitcode.NoInput, err)
-	case err != nil:
-		return nil, exitcode.With(exitcode.Usage, err)
-	}
-	if o.policy != "" {
-		if o.byImageLock == nil {
-			return nil, exitcode.With(exitcode.Usage, diag.WithHint(errors.New("--policy is compared in the layers that an image's lock names"),
-				"name it with --lock %s", imagelock.File))
-		}
-		if v.Policy, err = os.ReadFile(o.policy); err != nil {
-			return nil, fmt.Errorf("reading the policy: %w", err)
-		}
-	}
-	if o.byImageLock != nil {
-		l, err := imagelock.Parse(o.byImageLock)
-		if err != nil {
-			return nil, exitcode.With(exitcode.Config, fmt.Errorf("%s: %w", o.lock, err))
-		}
-		v.Lock, v.Sandbox = &l, true
-	}
-	if v.Lock == nil && v.Signature == nil {
-		return nil, nil
-	}
-	return v.Check, nil
 }

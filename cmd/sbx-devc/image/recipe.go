@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/org/claude-sandbox/imagebuild/checkout"
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 )
@@ -60,12 +58,9 @@ func (r *recipe) lockFile() string { return cmp.Or(r.lock, filepath.Join(r.dir, 
 // spec reads the files that the recipe names.
 func spec(ctx context.Context, a *cli.App, r *recipe) (imagebuild.Spec, error) {
 	s := imagebuild.Spec{Platforms: r.platforms, WithoutClaude: r.withoutClaude, About: r.about}
-	data, err := os.ReadFile(r.lockFile())
-	if err != nil {
-		return s, diag.WithHint(fmt.Errorf("reading the lock: %w", err), "make one with 'sbx-devc image lock --base …'")
-	}
-	if s.Lock, err = lock.Parse(data); err != nil {
-		return s, exitcode.With(exitcode.Config, fmt.Errorf("%s: %w", r.lockFile(), err))
+	var err error
+	if s.Lock, err = lock.Read(r.lockFile()); err != nil {
+		return s, diag.OrHint(err, "make one with 'sbx-devc image lock --base …'")
 	}
 	if s.Policy, err = policy(r.dir, r.policy); err != nil {
 		return s, err

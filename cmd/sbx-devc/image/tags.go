@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -99,11 +98,7 @@ registry does not accept the credentials.`,
 
 // lockedClaude returns the lock's version of Claude Code; "" without one.
 func lockedClaude(dir string) string {
-	data, err := os.ReadFile((&recipe{dir: dir}).lockFile())
-	if err != nil {
-		return ""
-	}
-	if l, err := lock.Parse(data); err == nil && l.Claude != nil {
+	if l, err := lock.Read((&recipe{dir: dir}).lockFile()); err == nil && l.Claude != nil {
 		return l.Claude.Version
 	}
 	return ""

@@ -2,10 +2,8 @@ package image
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/cobra"
@@ -14,26 +12,22 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/imagebuild/base"
-	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/imagebuild/registry"
-	"github.com/org/claude-sandbox/imagebuild/sign"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 type verifyOptions struct {
-	login     connect.Login
-	npm       string
-	lock      string
-	policy    string
-	digest    string
-	platform  string
-	deep      bool
-	noSBOM    bool
-	offline   bool
-	notOurs   bool
-	signature sign.Requirement
-	json      bool
+	login    connect.Login
+	npm      string
+	digest   string
+	platform string
+	deep     bool
+	noSBOM   bool
+	offline  bool
+	notOurs  bool
+	required imagebuild.Required
+	json     bool
 }
 
 func verifyCommand(a *cli.App) *cobra.Command {
@@ -60,15 +54,15 @@ not be checked.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.lock, "lock", "", "the lock that the image was made from")
-	f.StringVar(&o.policy, "policy", "", "the sandbox.jsonc that must be in the image; needs --lock")
+	f.StringVar(&o.required.Lock, "lock", "", "the lock that the image was made from")
+	f.StringVar(&o.required.Policy, "policy", "", "the sandbox.jsonc that must be in the image; needs --lock")
 	f.StringVar(&o.digest, "digest", "", "the digest that REF must lead to, sha256:…")
 	f.StringVar(&o.platform, "platform", "", "check one platform only, linux/amd64 or linux/arm64")
 	f.BoolVar(&o.deep, "deep", false, "read every layer to its end")
 	f.BoolVar(&o.noSBOM, "no-sbom", false, "require no SBOM")
 	f.BoolVar(&o.notOurs, "any-image", false, "do not require that the image is set up as a sandbox")
 	f.BoolVar(&o.offline, "offline", false, "trust the lock for npm's checksum")
-	signatureFlags(f, &o.signature)
+	signatureFlags(f, &o.required.Signature)
 	f.StringVar(&o.npm, "npm-registry", "", "address of an npm registry (default: NPM_CONFIG_REGISTRY, or the public one)")
 	f.BoolVar(&o.json, "json", false, "print the checks in JSON")
 	o.login.Flags(f)
@@ -108,41 +102,21 @@ func verify(ctx context.Context, a *cli.App, o verifyOptions, ref string) error 
 // verification reads the files that the flags name, and says what is to be
 // checked.
 func (o *verifyOptions) verification(m imagebuild.Materials) (v imagebuild.VerifyOptions, err error) {
-	v = imagebuild.VerifyOptions{Deep: o.deep, SBOM: !o.noSBOM, Sandbox: !o.notOurs, Platform: o.platform}
-	if o.policy != "" && o.lock == "" {
-		return v, exitcode.With(exitcode.CheckUsage, diag.WithHint(errors.New("--policy is compared in the layers that a lock names"),
-			"name the lock with --lock"))
+	switch v, err = o.required.Options(m.Registry.Credentials); {
+	case err != nil:
+		if code, why := exitcode.Of(err, exitcode.NoCheck); code == exitcode.Usage {
+			return v, exitcode.With(exitcode.CheckUsage, why)
+		}
+		return v, exitcode.With(exitcode.NoCheck, err)
+	case v.Lock != nil && !o.offline:
+		v.NPM = &m.NPM
 	}
+	v.Deep, v.SBOM, v.Sandbox, v.Platform = o.deep, !o.noSBOM, !o.notOurs, o.platform
 	if o.digest != "" {
 		if v.Digest, err = v1.NewHash(o.digest); err != nil {
 			return v, exitcode.With(exitcode.CheckUsage, diag.WithHint(fmt.Errorf("--digest %s is none", o.digest),
 				"write sha256: and 64 hexadecimal digits"))
 		}
-	}
-	if o.lock != "" {
-		data, err := os.ReadFile(o.lock)
-		if err != nil {
-			return v, exitcode.With(exitcode.NoCheck, fmt.Errorf("reading the lock: %w", err))
-		}
-		l, err := lock.Parse(data)
-		if err != nil {
-			return v, exitcode.With(exitcode.NoCheck, fmt.Errorf("%s: %w", o.lock, err))
-		}
-		v.Lock = &l
-		if !o.offline {
-			v.NPM = &m.NPM
-		}
-	}
-	if o.policy != "" {
-		if v.Policy, err = os.ReadFile(o.policy); err != nil {
-			return v, exitcode.With(exitcode.NoCheck, fmt.Errorf("reading the policy: %w", err))
-		}
-	}
-	switch v.Signature, err = o.signature.Checker(m.Registry.Credentials); {
-	case errors.Is(err, sign.ErrNotInstalled):
-		return v, exitcode.With(exitcode.NoCheck, err)
-	case err != nil:
-		return v, exitcode.With(exitcode.CheckUsage, err)
 	}
 	return v, nil
 }

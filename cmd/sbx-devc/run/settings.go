@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
@@ -69,6 +70,9 @@ func (o *SettingsFlags) plan(p *runplan.Options) {
 	p.NoSecrets, p.MCPServers, p.Passthroughs = o.Secrets.NoSecrets, o.Mcp.Servers, o.Mcp.passthroughs
 }
 
+// maxList bounds a list among the project's files, in bytes.
+const maxList = 4 << 20
+
 // Read turns the flags into the user's settings. Lists among the project's own
 // files are protected: they are the user's word, so the agent must not change them.
 func (o *SettingsFlags) Read(project string) (settings.Settings, error) {
@@ -77,6 +81,7 @@ func (o *SettingsFlags) Read(project string) (settings.Settings, error) {
 		name = homePath(name)
 		if rel, ok := session.InProject(name, project); ok {
 			given.Workspace.Protect = append(given.Workspace.Protect, filepath.ToSlash(rel))
+			return filekind.Read(name, maxList)
 		}
 		return os.ReadFile(name)
 	}
