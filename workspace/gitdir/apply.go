@@ -71,16 +71,11 @@ func Apply(ctx context.Context, folder string, commits []Commits) error {
 // where there is no commit yet. A HEAD that git cannot read may have any.
 func KeepsHead(ctx context.Context, c Commits) (keeps, born bool) {
 	host := &scratch{dir: c.Dir}
-	return host.keepsHead(ctx, c, host)
-}
-
-// keepsHead is KeepsHead of a host's repository where the commits are in another one.
-func (r *scratch) keepsHead(ctx context.Context, c Commits, in *scratch) (keeps, born bool) {
-	head, err := r.git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	head, err := host.git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if err != nil {
-		return r.isUnborn(ctx, c.Common), false
+		return host.isUnborn(ctx, c.Common), false
 	}
-	_, err = in.git(ctx, nil, "merge-base", "--is-ancestor", strings.TrimSpace(head), c.Head)
+	_, err = host.git(ctx, nil, "merge-base", "--is-ancestor", strings.TrimSpace(head), c.Head)
 	return err == nil, true
 }
 

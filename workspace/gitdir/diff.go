@@ -3,10 +3,13 @@ package gitdir
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -50,15 +53,21 @@ func Diff(ctx context.Context, folder string, c Commits, bundled []Commits) (fou
 		err = clean.receive(ctx, filepath.Join(folder, c.Bundle), bundled)
 	}
 	if err == nil {
-		names, err = clean.paths(ctx, c.Head) // first: git holds a whole comparison in memory
-	}
-	if err == nil {
-		found, err = clean.diff(ctx, clean.base(ctx, &scratch{dir: store.Dir}, c.Head), c.Head)
+		found, names, err = clean.compare(ctx, &scratch{dir: store.Dir}, c.Head)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the agent's commits: %w", err)
 	}
 	return found, names, nil
+}
+
+// compare is Diff of a commit that is here.
+func (r *scratch) compare(ctx context.Context, host *scratch, head string) (found []Difference, names []string, err error) {
+	if names, err = r.paths(ctx, head); err != nil { // first: git holds a whole comparison in memory
+		return nil, nil, err
+	}
+	found, err = r.diff(ctx, r.base(ctx, host, head), head)
+	return found, names, err
 }
 
 // paths are all paths of a commit but those of folders. Git lists folders, too: trees may lead
@@ -83,6 +92,30 @@ func (r *scratch) paths(ctx context.Context, commit string) (paths []string, err
 		text = rest
 	}
 	return paths, nil
+}
+
+// touched lists the regular files that the commits of a branch change. Content that is not
+// read, for its size, is left out, and so are links and submodules.
+func (r *scratch) touched(ctx context.Context, host *scratch, c Commits) (files []Touched) {
+	found, _, err := r.compare(ctx, host, c.Head)
+	if err != nil {
+		return nil
+	}
+	sum := func(mode uint32, content []byte) (in string, ok bool) {
+		if mode != 0 && content != nil {
+			at := sha256.Sum256(content)
+			in = hex.EncodeToString(at[:])
+		}
+		return in, mode == 0 || content != nil && mode&0o170000 == 0o100000
+	}
+	for _, d := range found {
+		before, wasFile := sum(d.OldMode, d.Old)
+		now, isFile := sum(d.NewMode, d.New)
+		if wasFile && isFile {
+			files = append(files, Touched{Path: path.Join(c.Repository, d.Path), Before: before, Now: now})
+		}
+	}
+	return files
 }
 
 // base is the commit at which a branch and the host's HEAD part; "" = they share none.

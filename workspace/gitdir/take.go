@@ -41,9 +41,15 @@ type Commits struct {
 	Secrets    []SecretIn `json:"secrets,omitempty"`    // of the run, in what its commits bring
 	Unsearched bool       `json:"unsearched,omitempty"` // not all of it was searched for secrets
 
-	// KeepsHead and HeadIsBorn are what the function KeepsHead says when Take ends.
-	KeepsHead  bool `json:"-"`
-	HeadIsBorn bool `json:"-"`
+	// Touched are the regular files that they change, as Take reads them; nil = nobody knows.
+	Touched []Touched `json:"-"`
+}
+
+// Touched is a regular file that commits change: below the workspace, with the SHA-256 of
+// its content before and after them, "" where it is not there.
+type Touched struct {
+	Path        string
+	Before, Now string
 }
 
 // ByBundle groups commits by the bundle that they are in.
@@ -258,40 +264,82 @@ func (t *Taker) finish(ctx context.Context, a *arrival) error {
 			return err
 		}
 	}
-	branches, err := t.branches(ctx, a)
-	if err != nil || len(branches) == 0 {
-		return err
-	}
 	name := "commits.bundle"
 	if n := len(t.bundles()); n > 0 {
 		name = fmt.Sprintf("commits-%d.bundle", n)
 	}
-	bundle := filepath.Join(t.Folder, name)
-	for i := range branches {
-		branches[i].Bundle = name
-	}
-	if err := a.quarantine.bundle(ctx, bundle, branches); err != nil {
+	branches, clean, err := t.accepted(ctx, a, filepath.Join(t.Folder, name))
+	if err != nil || len(branches) == 0 {
 		return err
-	}
-	// The check is that of the way back into the host's repository.
-	clean, err := newScratch(a.quarantine.dir+"-clean", a.store.Store)
-	if err == nil {
-		err = clean.receive(ctx, bundle, branches)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(bundle))
 	}
 	host := &scratch{dir: a.store.Dir}
 	for i, c := range branches {
+		branches[i].Bundle = name
 		if t.Secrets != nil {
 			if err := clean.search(ctx, &branches[i], t.Secrets); err != nil {
 				t.notes = append(t.notes, fmt.Sprintf("the commits of %s were not searched for secrets: %v", c.Branch, err))
 			}
 		}
-		branches[i].KeepsHead, branches[i].HeadIsBorn = host.keepsHead(ctx, c, a.quarantine)
+		branches[i].Touched = clean.touched(ctx, host, c)
 	}
 	t.taken = append(t.taken, branches...)
 	return nil
+}
+
+// maxRefusals is how often branches are sought again after git refused some: a refused one
+// may have hidden others, which it was made of.
+const maxRefusals = 4
+
+// accepted writes the bundle of those branches in which git finds nothing wrong, and returns
+// them with a repository that has its objects. One branch that git refuses keeps no other one
+// back. It errs when git refuses all.
+func (t *Taker) accepted(ctx context.Context, a *arrival, bundle string) (branches []Commits, clean *scratch, err error) {
+	refused, said := map[string]bool{}, len(t.notes)
+	var why []string
+	for range maxRefusals {
+		t.notes = t.notes[:said] // of an earlier try
+		branches, none := t.branches(ctx, a, refused)
+		if none != nil || len(branches) == 0 {
+			return nil, nil, errors.Join(err, none)
+		}
+		clean, bad := a.check(ctx, bundle, branches)
+		if bad == nil {
+			t.notes = append(t.notes, why...)
+			return branches, clean, nil
+		}
+		err = bad
+		for i, b := range branches {
+			if len(branches) > 1 {
+				if _, bad = a.check(ctx, bundle, branches[i:i+1]); bad == nil {
+					continue
+				}
+			}
+			refused[b.Head] = true
+			why = append(why, fmt.Sprintf("the branch %s of the agent's in %s does not come back: %v", b.From, a.name(), bad))
+		}
+	}
+	return nil, nil, errors.Join(err, ctx.Err())
+}
+
+// check writes a bundle of branches and returns a clean repository that has its objects, as
+// the host's gets them. Where git refuses one, no bundle is left.
+func (a *arrival) check(ctx context.Context, bundle string, branches []Commits) (*scratch, error) {
+	dir := a.quarantine.dir + "-clean"
+	err := os.RemoveAll(dir)
+	if err == nil {
+		err = a.quarantine.bundle(ctx, bundle, branches)
+	}
+	var clean *scratch
+	if err == nil {
+		clean, err = newScratch(dir, a.store.Store)
+	}
+	if err == nil {
+		err = clean.receive(ctx, bundle, branches)
+	}
+	if err != nil {
+		_ = os.Remove(bundle) // where there is one
+	}
+	return clean, err
 }
 
 func (t *Taker) bundles() (names []string) {
@@ -303,9 +351,9 @@ func (t *Taker) bundles() (names []string) {
 	return names
 }
 
-// branches lists the agent's branches with commits that the host does not have,
-// HEAD first.
-func (t *Taker) branches(ctx context.Context, a *arrival) ([]Commits, error) {
+// branches lists the agent's branches with commits that the host does not have, HEAD first,
+// without those whose last commit is refused.
+func (t *Taker) branches(ctx context.Context, a *arrival, refused map[string]bool) ([]Commits, error) {
 	heads := parsePacked(a.packed, "refs/heads/")
 	for name, text := range a.refs {
 		heads[name] = strings.TrimSpace(text)
@@ -339,7 +387,7 @@ func (t *Taker) branches(ctx context.Context, a *arrival) ([]Commits, error) {
 	}
 	var out []Commits
 	for _, c := range candidates {
-		if !hashText.MatchString(c.head) || a.quarantine.known[c.head] {
+		if !hashText.MatchString(c.head) || a.quarantine.known[c.head] || refused[c.head] {
 			continue
 		}
 		if len(out) == maxBranches {

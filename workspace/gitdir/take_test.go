@@ -4,7 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/zlib"
-	"crypto/sha1" //nolint:gosec // git's own names of objects
+	"crypto/sha1"
+	"crypto/sha256" //nolint:gosec // git's own names of objects
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,6 +189,53 @@ func (v *volume) take() (commits []Commits, notes []string, folder string, err e
 	err = taker.Take(v.t.Context(), v.layout.Private[0], &renamed)
 	commits, notes = taker.Taken()
 	return commits, notes, taker.Folder, err
+}
+
+// Attack: one hostile object, so that no commit of the repository comes back. The branch that
+// has it is refused by its name; others come, also those that the hostile one is made of.
+func TestAttackAHostileBranchKeepsOthersBack(t *testing.T) {
+	v := newVolume(t)
+	v.commit("100644", "clean", v.object("blob", "clean"))
+	v.agent("branch", "clean")
+	v.commit("100644", ".gitmodules", v.object("blob", "[submodule \"x\"]\n\tpath = x\n\turl = --upload-pack=touch\n"))
+	v.agent("branch", "also-hostile")
+	v.agent("update-ref", "refs/heads/other", v.command(v.host, "rev-parse", "HEAD"))
+	v.agent("symbolic-ref", "HEAD", "refs/heads/other")
+	v.commit("100644", "other", v.object("blob", "other"))
+	v.agent("symbolic-ref", "HEAD", "refs/heads/also-hostile")
+	commits, notes, folder, err := v.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range commits {
+		got = append(got, c.From)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"clean", "other"}) || !strings.Contains(strings.Join(notes, "\n"), "the branch also-hostile of the agent's in the project does not come back") {
+		t.Fatalf("%q come back; said is %q", got, notes)
+	}
+	if err := Apply(t.Context(), folder, commits); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "*")); len(left) != 1 {
+		t.Errorf("left are %q", left)
+	}
+}
+
+// A branch says which files it changes, and what they hold, before and after.
+func TestTouchedFiles(t *testing.T) {
+	v := newVolume(t)
+	blob := v.object("blob", "new")
+	v.tree([3]string{"100644", "b", blob}, [3]string{"120000", "link", blob}) // and no a any more
+	commits, notes, _, err := v.take()
+	if err != nil || len(commits) != 1 {
+		t.Fatal(commits, notes, err)
+	}
+	sum := func(text string) string { at := sha256.Sum256([]byte(text)); return hex.EncodeToString(at[:]) }
+	if want := []Touched{{"a", sum(v.host), ""}, {"b", "", sum("new")}}; !slices.Equal(commits[0].Touched, want) {
+		t.Errorf("%+v, want %+v", commits[0].Touched, want)
+	}
 }
 
 // TestAttackHostileObjectsComeBack: each is something that git must never be
