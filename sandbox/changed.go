@@ -126,6 +126,7 @@ func (r *run) lookAfter(ctx context.Context) {
 			r.host.Say("warning: " + w)
 		}
 	}
+	r.noteUncommitted(set)
 	for _, name := range set.Secrets() {
 		r.warn("the value of the secret " + name + " stands in files that the agent wrote; 'sbx-devc review' shows them first")
 	}

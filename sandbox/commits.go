@@ -82,7 +82,7 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 		if slices.Contains(left, c.Head) {
 			line += ", the last one of what it left uncommitted"
 		}
-		r.host.Say(line + ", kept for the branch " + c.Branch)
+		r.host.Say(line)
 		for _, name := range c.SecretNames() {
 			r.warn("the value of the secret " + name + " stands in commits of " + c.Branch + ": 'sbx-devc apply' asks about them")
 		}

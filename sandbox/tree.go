@@ -146,8 +146,7 @@ func (r *run) settleTree() {
 		r.dropTree()
 		return
 	}
-	r.host.Say(fmt.Sprintf("the project is as it was; the agent's work is in %s until it is applied or discarded: "+
-		"sbx-devc review %s", r.plan.Project.Dir, r.plan.ID))
+	r.host.Say("the project is as it was: the agent's work is in a copy of it until you apply or discard it")
 }
 
 // dropTree removes a copy in which nobody has worked.

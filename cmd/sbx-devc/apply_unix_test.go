@@ -69,7 +69,7 @@ func (r *committing) shell(t *testing.T, dir, line string) (code int, stdout, st
 }
 
 // printed is the command that is printed for taking the commits.
-var printed = regexp.MustCompile(`(?m): (sbx-devc apply ([0-9a-f-]+))( && .*)?$`)
+var printed = regexp.MustCompile(`(?m): (sbx-devc apply ([0-9a-f-]+))$`)
 
 const twoCommits = `git checkout -q -b work && echo two >>sub/a.txt && git commit -q -a -m two && git commit -q --allow-empty -m three`
 
@@ -201,7 +201,7 @@ func TestThePrintedApplyCommandMakesTheBranch(t *testing.T) {
 	}{
 		{r.project, found[1], exitFailed, "at another commit"},
 		{r.project, "sbx-devc apply " + missing, exitNoInput, "there is no run "},
-		{r.project, "sbx-devc apply ''", exitNoInput, "there is no run "},
+		{r.project, "sbx-devc apply ''", exitUsage, "argument 1 of sbx-devc apply is empty"},
 		{r.project, "sbx-devc apply ../../etc", exitNoInput, "there is no run "},
 		{r.project, "sbx-devc apply .", exitNoInput, "no summary"},
 		{r.project, "sbx-devc apply " + found[2] + " " + found[2], exitUsage, ""},
@@ -252,9 +252,14 @@ func TestTheCommandsAfterARunWorkAsPrinted(t *testing.T) {
 			if after := r.git(t, r.project, "status", "--porcelain"); after != before {
 				t.Errorf("the user's status was %q and is %q", before, after)
 			}
-			lines := regexp.MustCompile(`(?m): (sbx-devc apply [0-9a-f-]+ && git .*)$`).FindAllStringSubmatch(r.said(t), -1)
+			next := printed.FindStringSubmatch(r.said(t))
+			if next == nil || !strings.HasSuffix(r.said(t), next[0]+"\n") {
+				t.Fatalf("the last line names no command: %s", r.said(t))
+			}
+			_, _, applied := r.shell(t, r.project, next[1])
+			lines := regexp.MustCompile(`(?m): (git .*)$`).FindAllStringSubmatch(applied, -1)
 			if len(lines) != 2 {
-				t.Fatalf("%d commands in %s", len(lines), r.said(t))
+				t.Fatalf("%d commands in %s", len(lines), applied)
 			}
 			if code, out, problem := r.shell(t, r.project, lines[0][1]); code != 0 || !strings.Contains(out, "+left") || !strings.Contains(out, "three") {
 				t.Errorf("%s ends with %d: %s%s", lines[0][1], code, out, problem)

@@ -9,7 +9,6 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/shellword"
-	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/decision"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
@@ -32,29 +31,6 @@ func sayApplied(ctx context.Context, a *cli.App, run *decision.Run, made []gitdi
 	sayNext(ctx, a, made[0].In(run.Project), made[0])
 }
 
-// OfferCommits prints the commands that show the commits of a run at its end and take
-// them into the branch that is checked out. They work as printed, in any order.
-func OfferCommits(a *cli.App, r *sandbox.Result) {
-	for _, some := range gitdir.ByBundle(r.Commits) {
-		c := some[0]
-		apply := "sbx-devc apply " + r.ID + " && "
-		git, branch := gitIn(c.In(r.Folder)), shellword.Quote(c.Branch)
-		a.SayLine("to look at them: %s%s log -p %s", apply, git, newCommits(branch, c.HeadIsBorn))
-		if c.KeepsHead {
-			// A commit that you make before you paste the line is not in the branch, and
-			// the reset would take it out of yours.
-			unless := ""
-			if c.HeadIsBorn {
-				unless = git + " merge-base --is-ancestor HEAD " + branch + " && "
-			}
-			a.SayLine("to take them into your branch: %s%s%s reset %s", apply, unless, git, branch)
-		} else {
-			a.SayLine("to take them into your branch, which has commits that they lack, commit the files first, then: %s%s merge %s",
-				apply, git, branch)
-		}
-	}
-}
-
 // newCommits are those of a branch that HEAD has not, if there is one.
 func newCommits(branch string, headIsBorn bool) string {
 	if headIsBorn {
@@ -75,7 +51,13 @@ func sayNext(ctx context.Context, a *cli.App, dir string, c gitdir.Commits) {
 			"%s merge %s", c.Branch, git, branch)
 		return
 	}
-	a.SayLine("the files are in the folder already; to take the commits into your branch, too: %s reset %s", git, branch)
+	// A commit that you make before you paste the line is not in the branch, and the reset
+	// would take it out of yours.
+	unless := ""
+	if born {
+		unless = git + " merge-base --is-ancestor HEAD " + branch + " && "
+	}
+	a.SayLine("the files are in the folder already; to take the commits into your branch, too: %s%s reset %s", unless, git, branch)
 }
 
 // gitIn is git's command for the repository in dir, as one types it in the current folder.

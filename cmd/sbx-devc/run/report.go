@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,52 +17,89 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/shellword"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session"
 )
 
-// maxEndRows bounds the egress table at a run's end, which must not push the
-// agent's own words off the screen.
-const maxEndRows = 40
+// Bounds of the end's lists, in lines: they must not push the agent's own words off the
+// screen.
+const (
+	maxEndRows    = 10
+	maxEndChanges = 15
+)
 
-// Report tells people what happened.
+// Report tells people how a run ended, on a short screen: what was refused, what changed, the
+// dangerous first, and the one command that comes next. The rest is in report, logs and diff.
 func Report(a *cli.App, r *sandbox.Result, mode firewall.Mode) {
-	switch {
-	case r.Egress == nil:
-	case len(r.Egress.Rows) == 0 && mode == firewall.ModeNone: // attempts leave no record there
-		fmt.Fprint(a.Stderr, "\nwithout a network only the model was in reach, and no attempt was recorded\n")
-	case len(r.Egress.Rows) == 0 && mode == firewall.ModeHost:
-		fmt.Fprint(a.Stderr, "\nwithout a firewall nothing was recorded\n")
-	default:
-		fmt.Fprintln(a.Stderr)
-		_ = r.Egress.First(maxEndRows).WriteRunText(a.Stderr, projects.Flag(r.SettingsFolder))
-		if len(r.Egress.Rows) > maxEndRows {
-			fmt.Fprintf(a.Stderr, "sbx-devc: all of it: sbx-devc report %s\n", r.ID)
-		}
-		if slices.ContainsFunc(r.Egress.Rows, func(row report.Row) bool { return row.Rule == firewall.RuleUnlisted }) {
-			fmt.Fprintf(a.Stderr, "sbx-devc: what the allowlist lacks for this: sbx-devc policy learn %s%s\n", learnFlags(r.SettingsFolder), r.ID)
-		}
-	}
+	reportNetwork(a, r, mode)
 	reportChanges(a, r)
+	if t := r.Timings; t.Startup > 0 {
+		line := fmt.Sprintf("started in %s, ran %s", t.Startup.Round(time.Millisecond), t.Agent.Round(time.Millisecond))
+		if r.Use != nil {
+			line += ", used " + r.Use.String()
+		}
+		if r.Files.Summary == "" {
+			line += "; nothing was kept"
+		} else {
+			line += "; details: sbx-devc report " + r.ID
+		}
+		a.SayLine("%s", line)
+	}
 	if r.Outcome.Conclusion == agent.Attended && r.Conversation != "" {
-		fmt.Fprintln(a.Stderr, "sbx-devc: go on with this conversation in a sandbox: sbx-devc run --continue")
+		a.SayLine("go on with this conversation in a sandbox: sbx-devc run --continue")
 		if n := len(r.EarlierConversations); n > 0 {
 			a.SayLine("with one that you left before it, of %d: sbx-devc run --resume %s", n, strings.Join(r.EarlierConversations, " or "))
 		}
 	}
-	t := r.Timings
-	if t.Startup > 0 {
-		fmt.Fprintf(a.Stderr, "sbx-devc: started in %s (firewall %s), ran %s; %s\n",
-			t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond), t.Agent.Round(time.Millisecond),
-			cmp.Or(filepath.Dir(r.Files.Summary), "nothing was kept"))
+	if r.Files.Summary == "" {
+		return
 	}
-	if r.Use != nil {
-		fmt.Fprintf(a.Stderr, "sbx-devc: the agent used %s\n", r.Use)
+	if next := nextCommand(r); next != "" {
+		a.SayLine("next: sbx-devc %s %s", next, r.ID)
 	}
 }
 
-// maxEndChanges bounds the list of changes at a run's end, in lines.
-const maxEndChanges = 15
+// nextCommand is what a person does with the work of a run; "" where there is none.
+func nextCommand(r *sandbox.Result) string {
+	switch {
+	case len(r.Commits) > 0: // it shows what is dangerous first
+		return "apply"
+	case r.Changes.Empty():
+		return ""
+	case r.WorkTree != "" || len(r.Changes.Dangerous()) > 0:
+		return "review"
+	}
+	return "diff"
+}
+
+// reportNetwork lists what the allowlist lacks.
+func reportNetwork(a *cli.App, r *sandbox.Result, mode firewall.Mode) {
+	switch {
+	case r.Egress == nil:
+		return
+	case len(r.Egress.Rows) == 0 && mode == firewall.ModeNone: // attempts leave no record there
+		fmt.Fprint(a.Stderr, "\nwithout a network only the model was in reach, and no attempt was recorded\n")
+		return
+	case len(r.Egress.Rows) == 0 && mode == firewall.ModeHost:
+		fmt.Fprint(a.Stderr, "\nwithout a firewall nothing was recorded\n")
+		return
+	}
+	isUnlisted := func(row report.Row) bool { return row.Rule == firewall.RuleUnlisted }
+	lacking := *r.Egress
+	lacking.Rows = slices.DeleteFunc(slices.Clone(r.Egress.Rows), func(row report.Row) bool {
+		return row.Verdict == firewall.Allow && !isUnlisted(row)
+	})
+	fmt.Fprintln(a.Stderr)
+	if allowed := len(r.Egress.Rows) - len(lacking.Rows); allowed > 0 && len(lacking.Rows) == 0 {
+		fmt.Fprintf(a.Stderr, "the agent reached %s, and nothing was refused\n", visible.Count(allowed, "allowed host"))
+		return
+	}
+	_ = lacking.First(maxEndRows).WriteRunText(a.Stderr, projects.Flag(r.SettingsFolder))
+	if slices.ContainsFunc(lacking.Rows, isUnlisted) {
+		fmt.Fprintf(a.Stderr, "sbx-devc: what the allowlist lacks for this: sbx-devc policy learn %s%s\n", learnFlags(r.SettingsFolder), r.ID)
+	}
+}
 
 // reportChanges says what changed in the project, the dangerous first.
 func reportChanges(a *cli.App, r *sandbox.Result) {
@@ -78,10 +114,8 @@ func reportChanges(a *cli.App, r *sandbox.Result) {
 	fmt.Fprintf(a.Stderr, "\n%s\n", set.Headline())
 	_ = set.WriteList(a.Stderr, maxEndChanges)
 	if len(set.Dangerous()) > 0 {
-		fmt.Fprintf(a.Stderr, "! is obeyed outside of the sandbox: look at it before you build, commit, push, or open the folder: "+
-			"sbx-devc review %s\n", r.ID)
+		fmt.Fprint(a.Stderr, "! programs outside of the sandbox obey it: look at it before you build, commit, push, or open the folder\n")
 	}
-	fmt.Fprintf(a.Stderr, "sbx-devc: all of it: sbx-devc diff %s\n", r.ID)
 }
 
 // learnFlags are the flags with which policy learn works on a run in folder:

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/org/claude-sandbox/cmd/sbx-devc/changes"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -360,7 +359,6 @@ func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, pla
 	out.finish(result)
 	Report(a, result, plan.Network.Mode)
 	projects.Runs(a).Prune(ctx, e, time.Now(), o.result.keep)
-	changes.OfferCommits(a, result)
 	if summary != nil {
 		if saveErr := summary.Save(result, err); saveErr != nil {
 			err = errors.Join(err, saveErr)
