@@ -47,11 +47,6 @@ func OnlyLists(file string, src []byte) (lists Lists, ok bool) {
 	return lists, err == nil && words(again.Source) == words(src)
 }
 
-// Empty reports whether there is no entry in any list.
-func (l Lists) Empty() bool {
-	return !slices.ContainsFunc(l.all(), func(l list) bool { return len(l.entries) > 0 })
-}
-
 // Change is what File.Amend does to a settings file.
 type Change struct {
 	Add    Lists         `json:"add,omitzero"`    // in this order behind what is there

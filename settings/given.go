@@ -58,7 +58,7 @@ func (g *Given) WorkspaceMode(name, mode string) {
 	}
 }
 
-// Mounts adds mounts as ParseMount reads them. Relative host paths are those of the
+// Mounts adds mounts as parseMount reads them. Relative host paths are those of the
 // folder dir.
 func (g *Given) Mounts(name string, texts []string, dir string) {
 	for _, text := range g.expand(name, texts) {

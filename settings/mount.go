@@ -11,20 +11,12 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// ParseMount reads a mount as the container engines take it, in the short form
+const mountForms = "accepted: HOST:CONTAINER, HOST:CONTAINER:ro, or type=bind,source=HOST,target=CONTAINER,readonly"
+
+// parseMount reads a mount as the container engines take it, in the short form
 // HOST:CONTAINER[:ro] or in the long one, type=bind,source=HOST,target=CONTAINER,readonly.
 // HOST may be a path of Windows, such as C:\src or \\server\share. The path is not looked
 // up; see HostPath for what it means on a machine. An error says what is accepted.
-func ParseMount(text string) (Mount, error) {
-	m, bad := parseMount(text)
-	if bad != nil {
-		return Mount{}, diag.WithHint(fmt.Errorf("%s", bad.message), "%s", bad.hint)
-	}
-	return m, nil
-}
-
-const mountForms = "accepted: HOST:CONTAINER, HOST:CONTAINER:ro, or type=bind,source=HOST,target=CONTAINER,readonly"
-
 func parseMount(text string) (m Mount, bad *problem) {
 	if strings.ContainsRune(text, 0) {
 		return m, &problem{"it holds a NUL character", mountForms}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"path"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func TestParseMount(t *testing.T) {
 		{"type=bind,source=/a\n,target=/data", Mount{}, `"type=bind,source=/a\n,target=/data" is no list of NAME=VALUE`},
 		{"/a\x00b:/data", Mount{}, "it holds a NUL character"},
 	} {
-		got, err := ParseMount(c.text)
+		got, err := readMount(c.text)
 		switch {
 		case c.err == "" && (err != nil || got != c.want):
 			t.Errorf("%q: %+v, %v; want %+v", c.text, got, err, c.want)
@@ -100,7 +101,7 @@ func FuzzParseMount(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := ParseMount(text)
+		m, err := readMount(text)
 		if err != nil {
 			return
 		}
@@ -115,11 +116,20 @@ func FuzzParseMount(f *testing.F) {
 		if strings.ContainsAny(m.Host+m.Container, "\r\n") || strings.TrimSpace(m.Container) != m.Container || strings.TrimSpace(m.Host) != m.Host {
 			return // CSV and its fields change those
 		}
-		if again, err := ParseMount(long); err != nil || again != m {
+		if again, err := readMount(long); err != nil || again != m {
 			t.Fatalf("%q: %+v; its long form %q: %+v, %v", text, m, long, again, err)
 		}
 		for _, on := range []Machine{Unix, Windows, WSL} {
 			_, _ = HostPath(m.Host, on)
 		}
 	})
+}
+
+// readMount is parseMount with an error.
+func readMount(text string) (Mount, error) {
+	m, bad := parseMount(text)
+	if bad != nil {
+		return Mount{}, diag.WithHint(errors.New(bad.message), "%s", bad.hint)
+	}
+	return m, nil
 }

@@ -26,9 +26,6 @@ const (
 	maxBytes = 64 << 20 // unpacked
 )
 
-// MetadataName is the file of a Feature's folder that says what it is.
-const MetadataName = "devcontainer-feature.json"
-
 // Fetch returns the files of a Feature in a registry. ref has a tag or a digest; the
 // content is checked against the manifest's digests.
 func Fetch(ctx context.Context, o registry.Options, ref string) ([]imagebuild.File, error) {

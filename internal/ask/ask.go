@@ -17,14 +17,6 @@ var ErrEnded = errors.New("the input ended before the answer")
 // Option is a line of a list.
 type Option struct{ Value, Label string }
 
-// Options makes a list whose labels are its values.
-func Options(values []string) (out []Option) {
-	for _, v := range values {
-		out = append(out, Option{v, v})
-	}
-	return out
-}
-
 // Terminal asks questions one after the other. One Terminal asks all of them,
 // because it may have read more than a line. After an error it must not be used.
 type Terminal struct {

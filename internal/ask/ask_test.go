@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var abc = Options([]string{"a", "b", "c"})
+var abc = []Option{{"a", "a"}, {"b", "b"}, {"c", "c"}}
 
 func TestOne(t *testing.T) {
 	for _, tt := range []struct {

@@ -91,12 +91,6 @@ func (e *Engine) Resize(ctx context.Context, id string, columns, rows uint) erro
 	return wrap(err, "resizing the terminal of container", short(id))
 }
 
-// ResizeExec is Resize for the terminal of a process started by Exec.
-func (e *Engine) ResizeExec(ctx context.Context, s *Stream, columns, rows uint) error {
-	_, err := e.client.ExecResize(ctx, s.exec, client.ExecResizeOptions{Width: columns, Height: rows})
-	return wrap(err, "resizing the terminal of exec", short(s.exec))
-}
-
 // attachRefusal asks once more, for the reason why the engine refuses to attach;
 // nil if it gives none. The client keeps the status alone, and Podman makes a
 // container ready when somebody attaches: what hinders its start is told here.

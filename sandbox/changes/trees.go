@@ -17,9 +17,6 @@ type Pair struct {
 	Secrets       []Secret // that New holds, which has asterisks in their place
 }
 
-// Large reports whether a file of so many bytes is too large to be shown.
-func Large(size int64) bool { return size > maxFile }
-
 // NoteLarge is the note of a file that is too large to be shown.
 const NoteLarge = noteLarge
 

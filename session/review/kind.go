@@ -61,9 +61,6 @@ var kinds = [...]KindInfo{
 	{NotShown, "not shown", false},
 }
 
-// Kinds is the table of the kinds, the most dangerous first.
-func Kinds() []KindInfo { return kinds[:] }
-
 // rank is a kind's place in the table.
 func rank(k Kind) int {
 	for i := range kinds {

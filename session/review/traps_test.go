@@ -324,7 +324,7 @@ func TestAttackAFloodOfTrapsIsCounted(t *testing.T) {
 	if n := strings.Count(screen, "\n"); n > 24 {
 		t.Errorf("%d lines:\n%s", n, screen)
 	}
-	for _, info := range Kinds() {
+	for _, info := range kinds {
 		if info.Kind != NotShown && !strings.Contains(screen, info.Words) {
 			t.Errorf("%s is not on the screen:\n%s", info.Kind, screen)
 		}
