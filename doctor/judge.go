@@ -121,8 +121,11 @@ func checkEngine(f Facts) Finding {
 		found.Status, found.Hint = Missing, e.Unfit
 	case e.Rootless && e.Name == "Docker":
 		found.Status = Warning
-		found.Hint = "in its containers your files are root's, and the agent is not root: runs work with --workspace ro or none; " +
-			"your own Podman lets the agent write (systemctl --user start podman.socket)"
+		found.Hint = "in its containers your files are root's, and the agent is not root: runs work with --workspace clone, copy, ro or none; " +
+			"your own Podman lets the agent write in the folder itself (systemctl --user start podman.socket)"
+	case e.Remote:
+		found.Status = Note
+		found.Hint = "it is on another machine: runs have a clone of your last commit there, or work with --workspace copy or none"
 	}
 	return found
 }

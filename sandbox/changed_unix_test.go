@@ -167,7 +167,7 @@ func TestAttackStandardErrorWithoutEnd(t *testing.T) {
 // removal, too.
 func TestSignalsCountAfterTheAgentsEnd(t *testing.T) {
 	signals, said := make(chan os.Signal), make(chan string, 1)
-	e := newEnding(t.Context(), signals, func(s string) { said <- s })
+	e := newEnding(t.Context(), endTimeout, signals, func(s string) { said <- s })
 	defer e.stop()
 	if e.signal() != 0 || e.look.Err() != nil {
 		t.Fatal("it is over before it began")

@@ -16,11 +16,19 @@ import (
 // mostly; the agent decides how much there is to look at.
 const endTimeout = 60 * time.Second
 
+// endBound is endTimeout, and the time to fetch a copy from the engine.
+func (r *run) endBound() time.Duration {
+	if r.plan.Carried() {
+		return endTimeout + fetchTimeout
+	}
+	return endTimeout
+}
+
 // ending is the time after the agent's end. The first signal ends the looking,
 // the second also the removal of the containers; the outputs are written in
 // every case.
 type ending struct {
-	look   context.Context // for what only looks; it is over after endTimeout, too
+	look   context.Context // for what only looks; its time is bounded, see newEnding
 	remove context.Context // for the removal of containers
 	stop   func()
 	caught chan os.Signal // the first signal; buffered
@@ -31,10 +39,10 @@ var (
 	errEndSignal  = errors.New("a signal ended it")
 )
 
-// newEnding begins that time.
-func newEnding(ctx context.Context, signals <-chan os.Signal, say func(string)) *ending {
+// newEnding begins that time; looking takes bound at most.
+func newEnding(ctx context.Context, bound time.Duration, signals <-chan os.Signal, say func(string)) *ending {
 	ctx = context.WithoutCancel(ctx)
-	look, lookDone := context.WithTimeoutCause(ctx, endTimeout, errEndTimeout)
+	look, lookDone := context.WithTimeoutCause(ctx, bound, errEndTimeout)
 	look, endLook := context.WithCancelCause(look)
 	remove, endRemove := context.WithCancelCause(ctx)
 	ended := make(chan struct{})

@@ -30,8 +30,11 @@ type liveRun struct {
 	Persist []string `json:"persist,omitempty"`
 	WorkDir string   `json:"workDir,omitempty"`
 	Secrets bool     `json:"secrets,omitempty"` // the run had secrets, which only it knew
-	Begun   bool     `json:"begun,omitempty"`   // the agent has begun: the firewall is verified, and the mounts are the plan's
-	Tries   int      `json:"tries,omitempty"`   // to take the commits, which failed
+	// Tree is for a copy of the project in a volume of the engine; nil = it is in StateDir, or
+	// there is none.
+	Tree  *carriedTree `json:"tree,omitempty"`
+	Begun bool         `json:"begun,omitempty"` // the agent has begun: the firewall is verified, and the mounts are the plan's
+	Tries int          `json:"tries,omitempty"` // to take the commits, which failed
 }
 
 // liveSuffix ends the names of complete notes.
@@ -60,6 +63,7 @@ func (r *run) noteLive() error {
 			note.Placed = append(note.Placed, p)
 		}
 	}
+	note.Tree = r.carriedTree()
 	if r.host.Kept != nil {
 		note.Kept, note.Persist, note.WorkDir = r.host.Kept.Dir(), r.plan.Asked.Persist, r.plan.Agent.WorkingDir
 	}

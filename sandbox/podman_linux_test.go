@@ -172,7 +172,7 @@ func packPrograms(w io.Writer) error {
 		}
 		return nil
 	}
-	programs := []string{"/bin/sh", "bash", "cat", "cut", "git", "grep", "id", "ipset"}
+	programs := []string{"/bin/sh", "bash", "cat", "cut", "git", "grep", "id", "ipset", "ln", "mkdir", "rm", "stat"}
 	for _, p := range []string{"iptables", "ip6tables"} {
 		for _, variant := range []string{"", "-nft", "-legacy"} {
 			programs = append(programs, p+variant, p+variant+"-restore", p+variant+"-save")

@@ -131,8 +131,9 @@ type trial struct {
 
 	dir    string // the workspace; "" = a new one
 	image  string // "" = testImage's
-	state  string // the run's folder
+	state  string // the run's folder; "" = a new one
 	live   string // Host.LiveDir
+	keeps  bool   // its containers stay
 	stdout notifier
 	stderr bytes.Buffer
 	said   []string
@@ -227,7 +228,9 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.state = t.TempDir()
+	if tr.state == "" {
+		tr.state = t.TempDir()
+	}
 	tr.options.Tree = filepath.Join(tr.state, TreeFolder)
 	tr.options.ID = fmt.Sprintf("test-%d-%d", os.Getpid(), trials.Add(1))
 	if tr.options.Image = tr.image; tr.image == "" {
@@ -263,7 +266,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		Upstream: upstream, Credential: credential, Secrets: tr.secrets, StateDir: tr.state, LiveDir: tr.live,
 	})
 	during.Wait()
-	if left, err := e.List(context.Background(), runplan.LabelRun, tr.options.ID); err != nil || len(left) > 0 {
+	if left, err := e.List(context.Background(), runplan.LabelRun, tr.options.ID); err != nil || len(left) > 0 != tr.keeps {
 		t.Errorf("containers left behind: %q, %v", left, err)
 	}
 	if t.Failed() {

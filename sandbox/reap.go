@@ -83,7 +83,7 @@ func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
 	return append(said, line)
 }
 
-// keep leaves a dead run whose commits could not be taken for the next try, and
+// keep leaves a dead run whose work could not be taken for the next try, and
 // says so the first time. A try that was cut short by whoever waits is none.
 func (l *live) keep(ctx context.Context, failure error) []string {
 	defer l.leave()
@@ -96,7 +96,7 @@ func (l *live) keep(ctx context.Context, failure error) []string {
 		return nil
 	}
 	name := runplan.FirewallContainer(l.run.ID)
-	return []string{fmt.Sprintf("warning: the run %s in %s ended without its program, and the commits of its agent could not be taken: "+
-		"%v; its container %s is kept, and %d more starts try again; to give the commits up: docker rm -fv %s",
+	return []string{fmt.Sprintf("warning: the run %s in %s ended without its program, and the work of its agent could not be taken: "+
+		"%v; its container %s is kept, and %d more starts try again; to give it up: docker rm -fv %s",
 		l.run.ID, l.run.Folder, errors.Join(failure, err), name, rescueTries-l.run.Tries, name)}
 }

@@ -30,6 +30,10 @@ func rescue(ctx context.Context, e *engine.Engine, n liveRun) (said []string, er
 	if said, err = rescueCommits(ctx, e, n); err != nil {
 		return said, err // tried again, with the agent's home
 	}
+	fetched, err := rescueTree(ctx, e, n)
+	if said = append(said, fetched...); err != nil {
+		return said, err
+	}
 	return append(said, rescueHome(ctx, e, n)...), nil
 }
 

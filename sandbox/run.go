@@ -143,7 +143,7 @@ func (r *run) finish(ctx context.Context, err error) *Result {
 		r.result.Notes = append(r.result.Notes, visible.Line(n))
 	}
 	if r.agent != nil && r.ending == nil { // it may have run, though it did not come to its end
-		r.ending = newEnding(ctx, h.Signals, h.Say)
+		r.ending = newEnding(ctx, r.endBound(), h.Signals, h.Say)
 	}
 	if r.agent == nil {
 		r.dropTree()
@@ -214,6 +214,9 @@ type run struct {
 	finder     *redact.Finder   // of secrets in files and commits
 	search     *search
 	ending     *ending // nil until the agent has ended
+	// unfetched is why the agent's copy of the project is still on the engine; nil = it is
+	// not.
+	unfetched error
 }
 
 // start brings up everything until the agent runs. The agent's container comes up side
@@ -353,6 +356,10 @@ func (r *run) cleanup(ctx context.Context) {
 	}
 	if r.sidecar != nil && r.sidecar.conn != nil { // it has started
 		r.sidecar.conn.Close()
+	}
+	if r.unfetched != nil {
+		r.keepUnfetched(ctx)
+		return
 	}
 	if err := Remove(ctx, r.engine, r.plan.ID); err != nil {
 		r.host.Say(fmt.Sprintf("warning: %v; the next run on this machine tries again", err))

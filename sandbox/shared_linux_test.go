@@ -57,9 +57,9 @@ func TestAttackAnotherMachinesFolder(t *testing.T) {
 	}
 }
 
-// Attack: an engine whose address leads to another machine mounts its own folder.
-// Nothing is created there.
-func TestAttackMountsOfARemoteEngine(t *testing.T) {
+// farEngine is the engine by ssh, as one of another machine is.
+func farEngine(t *testing.T) *engine.Engine {
+	t.Helper()
 	local := enginetest.Connect(t)
 	dir := t.TempDir()
 	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift 2\nDOCKER_HOST=" + local.Host() + " exec sh -c \"exec $*\"\n"
@@ -72,12 +72,19 @@ func TestAttackMountsOfARemoteEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer far.Close()
-	for _, mode := range []workspace.Mode{workspace.Bind, workspace.ReadOnly, workspace.Copy} {
+	t.Cleanup(func() { far.Close() })
+	return far
+}
+
+// Attack: an engine whose address leads to another machine mounts its own folder.
+// Nothing is created there.
+func TestAttackMountsOfARemoteEngine(t *testing.T) {
+	far := farEngine(t)
+	for _, mode := range []workspace.Mode{workspace.Bind, workspace.ReadOnly} {
 		tr := &trial{options: shell("echo evil")}
 		tr.options.User.Workspace.Mode = string(mode)
 		tr.run(t, far)
-		if !errors.Is(tr.err, runplan.ErrElsewhere) || ExitCode(tr.err) != 69 || !strings.Contains(diag.HintOf(tr.err), "--workspace none") {
+		if !errors.Is(tr.err, runplan.ErrElsewhere) || ExitCode(tr.err) != 69 || !strings.Contains(diag.HintOf(tr.err), "--workspace clone") {
 			t.Errorf("%s: %v, %q", mode, tr.err, diag.HintOf(tr.err))
 		}
 		if tr.stdout.String() != "" {
@@ -90,6 +97,7 @@ func TestAttackMountsOfARemoteEngine(t *testing.T) {
 	if tr.err != nil || !strings.HasPrefix(tr.stdout.String(), "here\n") {
 		t.Errorf("none: %v, %q, %s", tr.err, tr.stdout.String(), tr.stderr.String())
 	}
+	carriedJob(t, far, "", workspace.Clone)
 }
 
 // Attack: the agent's container has a kernel of its own, as with Kata Containers or gVisor,

@@ -22,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/internal/lifeline"
 	"github.com/org/claude-sandbox/internal/tunnel"
 	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/workspace/copytree"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -80,8 +81,8 @@ func (s *sidecar) fill(ctx context.Context, e *engine.Engine, p *runplan.Plan, h
 		files = append([]engine.File{file}, files...)
 	}
 	from, to := io.Pipe()
-	go func() { to.CloseWithError(writeFiles(p, tar.NewWriter(to), files, h)) }()
-	err = e.Fill(ctx, s.id, []string{runplan.InitFolder, runplan.ClaudeHomes, runplan.KeptHomes, gitdir.Volumes}, from)
+	go func() { to.CloseWithError(writeFiles(ctx, p, tar.NewWriter(to), files, h)) }()
+	err = e.Fill(ctx, s.id, []string{runplan.InitFolder, runplan.ClaudeHomes, runplan.KeptHomes, gitdir.Volumes, runplan.CarriedFolder}, from)
 	_ = from.CloseWithError(err)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
@@ -96,7 +97,7 @@ func InitFile(binary []byte) engine.File {
 }
 
 // writeFiles writes the archive that the firewall's container is filled with.
-func writeFiles(p *runplan.Plan, tw *tar.Writer, files []engine.File, h Host) error {
+func writeFiles(ctx context.Context, p *runplan.Plan, tw *tar.Writer, files []engine.File, h Host) error {
 	if err := engine.WriteTar(tw, files); err != nil {
 		return err
 	}
@@ -105,6 +106,11 @@ func writeFiles(p *runplan.Plan, tw *tar.Writer, files []engine.File, h Host) er
 	}
 	if err := p.Project.Git.Fill(tw, p.Place.Owner); err != nil {
 		return fmt.Errorf("giving the agent its own git directory: %w", err)
+	}
+	for _, c := range p.Project.Carried {
+		if err := copytree.Pack(ctx, tw, c.Source, strings.TrimPrefix(c.Volume, "/"), p.Place.Owner.UID, p.Place.Owner.GID); err != nil {
+			return fmt.Errorf("carrying the project to the engine: %w", err)
+		}
 	}
 	return tw.Close()
 }

@@ -130,7 +130,7 @@ wait:
 	if errors.Is(failure, ErrTimeout) {
 		ended = agent.EndedTimeout
 	}
-	r.ending = newEnding(ctx, r.host.Signals, r.host.Say)
+	r.ending = newEnding(ctx, r.endBound(), r.host.Signals, r.host.Say)
 	replaced := r.agent.places.Replaced()
 	r.agent.places.Close()
 	r.result.Timings.Agent = time.Since(r.agent.started)
@@ -233,6 +233,7 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 			r.warn(fmt.Sprintf("not all that the agent left uncommitted is in a commit: %v", err))
 		}
 	}
+	r.fetchTree(r.ending.look)
 	r.search.begin(r.ending.look)
 	r.takeCommits(r.ending.look, left)
 	r.keepConversations(r.ending.look)

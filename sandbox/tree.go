@@ -19,8 +19,9 @@ import (
 const TreeFolder = "tree"
 
 // makeTree makes the copy of the project that the agent works in. It is a folder of the
-// run's and no volume: what a killed run left is where all look for it, and the search
-// for changes goes by the kernel's data of each file.
+// run's: what a killed run left is where all look for it, and the search for changes goes
+// by the kernel's data of each file. For an engine that does not share this machine's
+// files a volume gets its content, and the folder what the agent left there, see fetchTree.
 func (r *run) makeTree(ctx context.Context) error {
 	p := r.plan
 	if !p.Place.Mode.IsCopy() {
@@ -113,6 +114,12 @@ func makePlaces(p *runplan.Plan, uid, gid int) error {
 			if err := made(own.Path, tree.Mkdir(filepath.FromSlash(own.Path), 0o755)); err != nil {
 				return err
 			}
+		}
+	}
+	for _, f := range p.Project.CarriedFiles() { // the copy has the host's
+		name := filepath.FromSlash(f.Path)
+		if err := errors.Join(tree.RemoveAll(name), tree.WriteFile(name, []byte(f.Text), 0o644)); err != nil {
+			return err
 		}
 	}
 	for _, f := range p.Project.Git.Files {

@@ -33,6 +33,7 @@ type Mounts struct {
 	Git          gitdir.Layout `json:"git"`               // the agent's own git directories
 	Scratch      []string      `json:"scratch,omitempty"` // folders in the container to cover by empty ones in memory
 	Files        []gitdir.File `json:"files,omitempty"`   // files of the project that the agent has copies of, and may write
+	Carried      []Carried     `json:"carried,omitempty"` // see Carry
 
 	mode    Mode
 	folders []addedFolder // of the host's, in addition to the project

@@ -53,6 +53,13 @@ func (e *Engine) Close() error {
 // of this one. A local one may do so, too, and does not say it: see package sandbox.
 func (e *Engine) Remote() bool { return remote(e.host) }
 
+// Elsewhere reports whether Connect, which it does not call, would take an engine of
+// another machine, as far as its address says. getenv reads the environment.
+func Elsewhere(getenv func(string) string) bool {
+	w, err := find(getenv)
+	return err == nil && w.explicit && remote(w.candidates[0].host)
+}
+
 // Note is what a person should know about the choice of this engine, "" = nothing.
 func (e *Engine) Note() string { return e.note }
 

@@ -19,8 +19,9 @@ type Description struct {
 	Version  string   `json:"version"`
 	API      string   `json:"api"` // the version that is spoken with it, such as "1.41"
 	Address  string   `json:"address"`
-	Rootless bool     `json:"rootless"` // its containers' root is no root of the machine
-	OS       string   `json:"os"`       // of its containers: "linux", "windows"
+	Remote   bool     `json:"remote,omitempty"` // see Engine.Remote
+	Rootless bool     `json:"rootless"`         // its containers' root is no root of the machine
+	OS       string   `json:"os"`               // of its containers: "linux", "windows"
 	Kernel   string   `json:"kernel"`
 	Storage  string   `json:"storage"`           // such as "overlay2"
 	Folder   string   `json:"folder"`            // where its images are, on its machine
@@ -46,7 +47,7 @@ func (e *Engine) Describe(ctx context.Context) (Description, error) {
 	}
 	i := r.Info
 	d := Description{
-		Name: "Docker", Version: i.ServerVersion, API: e.client.ClientVersion(), Address: e.host, Lacks: podman.lacks(),
+		Name: "Docker", Version: i.ServerVersion, API: e.client.ClientVersion(), Address: e.host, Remote: e.Remote(), Lacks: podman.lacks(),
 		OS: cmp.Or(i.OSType, "linux"), Kernel: i.KernelVersion, Storage: i.Driver, Folder: i.DockerRootDir, Cgroup: i.CgroupVersion,
 		Memory: i.MemTotal, CPUs: i.NCPU, Machine: i.Name,
 		Runtimes: slices.Sorted(maps.Keys(i.Runtimes)), Security: securityNames(i.SecurityOptions),

@@ -20,7 +20,7 @@ const agentName = "agent"
 func MountPlaces() map[string]bool {
 	return map[string]bool{
 		InitFolder: false, claudeFolder: false, ClaudeHomes: false, KeptHomes: false, delivery.Folder: false, gitdir.Volumes: false,
-		WorkspaceTarget: true,
+		CarriedFolder: false, WorkspaceTarget: true,
 	}
 }
 

@@ -69,7 +69,8 @@ func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
 		},
 		Storage: engine.Storage{
 			// The audit log and the policy in force, for the agent to read, and its init.
-			Volumes: slices.Concat([]string{RecordsPath, InitFolder, ClaudeHome}, KeptVolumes(p.Asked.Persist), p.Project.Git.Volumes()),
+			Volumes: slices.Concat([]string{RecordsPath, InitFolder, ClaudeHome}, KeptVolumes(p.Asked.Persist), p.Project.Git.Volumes(),
+				p.carriedVolumes()),
 		},
 		Limits: engine.Limits{MemoryBytes: 512 << 20, Pids: 128},
 	}
@@ -96,7 +97,10 @@ func (p *Plan) lifeline() []string {
 
 // agentUser is the user of the agent: the one that the project's folder, or its copy,
 // belongs to.
-func agentUser(w *workspace.Workspace, mode workspace.Mode) (uid, gid int) {
+func agentUser(o Options, w *workspace.Workspace, mode workspace.Mode) (uid, gid int) {
+	if o.Remote { // where nothing of this machine's is mounted, its image's user has a name
+		return fallbackUID, fallbackUID
+	}
 	if mode.IsCopy() && os.Geteuid() > 0 { // who makes a copy owns it
 		return os.Geteuid(), os.Getegid()
 	}

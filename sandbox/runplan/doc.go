@@ -4,7 +4,7 @@
 //	        │
 //	       New ─► Plan: specs of two containers, policy, mounts, variables; prints as JSON
 //	        │
-//	        ├── FitEngine: what the engine can bear, or why it cannot do the run
+//	        ├── FitEngine: what the engine can bear, or why it cannot do the run; volumes for files that it does not share
 //	        └── MountInit, MountClaude, MountCache: volumes that the engine has already
 //
 // A plan starts nothing and writes nothing. It holds secrets' names, and no values in

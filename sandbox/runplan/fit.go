@@ -16,21 +16,28 @@ import (
 var ErrElsewhere = errors.New("the engine is on another machine, or does not see the files of this one") // exit 69
 
 // FitEngine adapts the plan to what an engine can do, and says why it cannot do the run,
-// before anything is brought to it or started there. With another machine's engine a run
-// shows nothing of this one's files.
+// before anything is brought to it or started there. To an engine that has not this
+// machine's files, or has them for another user, a copy of the project is carried, and
+// nothing of this machine's files is mounted.
 func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 	d, err := e.Describe(ctx)
 	if err == nil {
-		err = cmp.Or(p.checkRuntime(d), p.checkOwners(d), p.fitLimits(d), p.fitLabels(d))
+		err = p.checkRuntime(d)
 	}
-	if err != nil || !e.Remote() {
+	if err != nil {
+		return err
+	}
+	if p.Place.Mode.IsCopy() && (d.Remote || ownsAsRoot(d)) {
+		p.carry()
+	}
+	if err := cmp.Or(p.checkOwners(d), p.fitLimits(d), p.fitLabels(d)); err != nil || !d.Remote {
 		return err
 	}
 	for _, m := range p.Project.List {
 		if m.Source != "" {
 			return diag.WithHint(fmt.Errorf("%w: %s cannot be mounted by the engine at %s", ErrElsewhere, m.Source, e.Host()),
-				"use an engine of this machine (unset DOCKER_HOST, 'docker context use default'), or clone the project there and run sbx-devc "+
-					"on that machine; --workspace none needs no files, and --workspace clone does not carry its copy to other machines yet")
+				"--workspace clone works there on the last commit and --workspace copy on the folder as it is, both without --mount; "+
+					"or use an engine of this machine (unset DOCKER_HOST, 'docker context use default')")
 		}
 	}
 	p.KeepAccounts() // their sources are in the run's folder
@@ -44,11 +51,13 @@ var ErrOwners = errors.New("the agent could not write to your files on this engi
 // its set-up wants as many.
 const rootlessUsers = 1 << 16
 
-// checkOwners refuses a Docker without root for a run that shows what the agent should
-// write. The engine's own user, who has the files, is root in all its containers, which
-// the agent is not.
+// ownsAsRoot reports a Docker without root: its own user, who has this machine's files, is
+// root in all its containers, which the agent is not.
+func ownsAsRoot(d engine.Description) bool { return d.Name == "Docker" && d.Rootless }
+
+// checkOwners refuses such an engine for a run that shows what the agent should write.
 func (p *Plan) checkOwners(d engine.Description) error {
-	if d.Name != "Docker" || !d.Rootless {
+	if !ownsAsRoot(d) {
 		return nil
 	}
 	if uid := p.Place.Owner.UID; uid >= rootlessUsers {
@@ -58,8 +67,8 @@ func (p *Plan) checkOwners(d engine.Description) error {
 	for _, m := range p.Project.List {
 		if m.Source != "" && !m.ReadOnly {
 			return diag.WithHint(fmt.Errorf("%w: this Docker does not run as root, and in its containers %s belongs to root, which the agent is not",
-				ErrOwners, m.Source), "use your own Podman (systemctl --user start podman.socket, and --runtime podman) or the Docker of root; "+
-				"--workspace ro and none work on this one")
+				ErrOwners, m.Source), "--workspace clone (of the last commit), copy, ro and none work on this one; the folder itself needs "+
+				"your own Podman (systemctl --user start podman.socket, and --runtime podman) or the Docker of root")
 		}
 	}
 	return nil

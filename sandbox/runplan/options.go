@@ -34,6 +34,9 @@ type Options struct {
 	// its inputs.
 	InputsNotFlags bool
 
+	// Remote says that the engine is on another machine, which has not the files of this
+	// one: where nobody says how the agent gets the project, it is a clone.
+	Remote     bool
 	Tree       string   // a path on this machine for a copy of the project, in the modes that make one; it must not exist
 	Persist    []string // paths of the agent's home that outlive the run, as HomePaths returns them
 	KeepClaude bool     // a profile keeps what of Claude's own folder does not act

@@ -138,7 +138,7 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 		ID: o.ID, Name: o.Name, Network: s.Network, Policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), Disk: s.Limits.Disk,
 		Place: Place{Mode: mode, Folder: f.Workspace.Dir, Git: f.Workspace.Git, Owner: f.Workspace.Owner},
 	}
-	p.Place.Owner.UID, p.Place.Owner.GID = agentUser(f.Workspace, mode)
+	p.Place.Owner.UID, p.Place.Owner.GID = agentUser(o, f.Workspace, mode)
 	if mode == workspace.Bind { // they are about what the agent could change
 		p.Warnings = slices.Clone(f.Workspace.Notes)
 	}
@@ -162,6 +162,9 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 	}
 	p.Sidecar = p.sidecar(o, f)
 	p.Agent = p.agent(o, s, f)
+	if o.Remote && mode.IsCopy() {
+		p.carry()
+	}
 	if err := p.environment(o, s); err != nil {
 		return nil, err
 	}

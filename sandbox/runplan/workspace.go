@@ -18,7 +18,10 @@ import (
 // workspaceMode is how the run shows the project. A folder that is more than a project is
 // refused, unless nothing of it is shown.
 func workspaceMode(o Options, s settings.Settings, w *workspace.Workspace) (workspace.Mode, error) {
-	mode := workspace.Mode(cmp.Or(s.Workspace.Mode, string(workspace.Bind)))
+	mode := cmp.Or(workspace.Mode(s.Workspace.Mode), workspace.Bind)
+	if o.Remote {
+		mode = cmp.Or(workspace.Mode(s.Workspace.Mode), workspace.Clone)
+	}
 	if mode == workspace.None {
 		return mode, nil
 	}

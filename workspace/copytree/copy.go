@@ -12,7 +12,6 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/sparsefile"
 )
 
@@ -85,8 +84,7 @@ func (c *copier) folder(rel string) error {
 	}
 	for _, e := range entries {
 		if c.entries--; c.entries < 0 || c.bytes < 0 {
-			return diag.WithHint(fmt.Errorf("%w: it has more than %d files or %d GiB", ErrTooLarge, maxEntries, maxBytes>>30),
-				"--workspace clone takes what is committed alone")
+			return tooLarge()
 		}
 		if err := c.ctx.Err(); err != nil {
 			return context.Cause(c.ctx)

@@ -227,6 +227,7 @@ func run(ctx context.Context, a *cli.App, dir, shown, folder string, o Options) 
 	}
 	project.Shown = shown
 	options := runplan.Options{ID: runs.NewID(), User: user, Own: own, Folder: folder, Environ: os.Environ(), OwnFolders: ownFolders(a)}
+	options.Remote = engine.Elsewhere(os.Getenv)
 	options.Tree = filepath.Join(projects.Runs(a).Dir(), options.ID, sandbox.TreeFolder)
 	for _, group := range o.groups() {
 		group.plan(&options)

@@ -1,0 +1,114 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/workspace/copytree"
+)
+
+// An engine that does not share this machine's files gets the copy of the project in a
+// volume of the firewall's container. When the agent has ended, what it left there comes
+// back into the run's folder, where a copy is on any engine, so that all that follows is
+// the same. Until it is there the container stays, whatever happens here.
+
+// fetchTimeout bounds that. A project of 100 MB takes a minute on a slow line.
+const fetchTimeout = 15 * time.Minute
+
+// carriedTree is what must be known to bring a copy back from the engine.
+type carriedTree struct {
+	Volume string   `json:"volume"`         // its place in the firewall's container
+	Keep   []string `json:"keep,omitempty"` // see copytree.Back
+	UID    int      `json:"uid"`
+	GID    int      `json:"gid"`
+}
+
+// carriedTree is the run's; nil = its copy is on this machine alone.
+func (r *run) carriedTree() *carriedTree {
+	p := r.plan
+	if !p.Carried() {
+		return nil
+	}
+	c := &carriedTree{Volume: p.Project.Carried[0].Volume, Keep: p.Project.OwnGit(), UID: -1, GID: -1}
+	if os.Geteuid() == 0 {
+		c.UID, c.GID = p.Place.Owner.UID, p.Place.Owner.GID
+	}
+	return c
+}
+
+// fetch brings what the agent left in its copy into the run's folder. The agent's container
+// must have ended. With an error in what the engine sends nothing has changed there.
+func (c *carriedTree) fetch(ctx context.Context, e *engine.Engine, id, stateDir string) (notes []string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, fetchTimeout, errEndTimeout)
+	defer cancel()
+	archive, err := e.OpenTar(ctx, runplan.FirewallContainer(id), c.Volume)
+	if err != nil {
+		return nil, err
+	}
+	defer archive.Close()
+	return copytree.Merge(ctx, filepath.Join(stateDir, TreeFolder), archive, copytree.Back{Keep: c.Keep, UID: c.UID, GID: c.GID})
+}
+
+// fetchTree brings the agent's work back from the engine. Where it cannot, the run's
+// volumes stay for the next that reaps.
+func (r *run) fetchTree(ctx context.Context) {
+	tree := r.carriedTree()
+	if tree == nil {
+		return
+	}
+	begin := time.Now()
+	notes, err := tree.fetch(ctx, r.engine, r.plan.ID, r.host.StateDir)
+	for _, n := range notes {
+		r.warn(n)
+	}
+	if r.unfetched = err; err == nil {
+		r.step("the agent's copy is back from the engine", time.Since(begin))
+	}
+}
+
+// keepUnfetched leaves the firewall's container with the work that could not be fetched.
+func (r *run) keepUnfetched(ctx context.Context) {
+	name := runplan.FirewallContainer(r.plan.ID)
+	_ = r.engine.Remove(ctx, runplan.AgentContainer(r.plan.ID)) // Remove of the whole run does it again
+	r.warn(fmt.Sprintf("the agent's work could not be fetched from the engine: %v; it is in the container %s, and the next "+
+		"'sbx-devc run' with this engine fetches it; to give it up: docker rm -fv %[2]s", r.unfetched, name))
+	r.live.leave()
+}
+
+// rescueTree fetches the copy of a dead run, and looks for what the agent changed in it as
+// a run does at its end: until then the folder of the run has the copy as it was.
+func rescueTree(ctx context.Context, e *engine.Engine, n liveRun) (said []string, err error) {
+	if _, err := os.Lstat(n.StateDir); n.Tree == nil || !n.Begun || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // nobody worked, or there is no place for it
+	}
+	ctx = context.WithoutCancel(ctx) // who reaps has less time, and would begin again each time
+	tree := filepath.Join(n.StateDir, TreeFolder)
+	if err := os.Mkdir(tree, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	before, err := changes.Take(ctx, tree, changes.Options{Keep: n.StateDir, OutOfReach: n.Tree.Keep})
+	if err != nil {
+		return nil, err
+	}
+	defer before.Close()
+	if said, err = n.Tree.fetch(ctx, e, n.ID, n.StateDir); err != nil {
+		return nil, fmt.Errorf("fetching the agent's work: %w", err)
+	}
+	line := fmt.Sprintf("the agent's work in the run %s, which ended without its program, is fetched from the engine, in %s", n.ID, tree)
+	set := before.Compare(ctx)
+	if set.Empty() {
+		return said, nil
+	}
+	if n.Secrets { // which nobody knows any more: they would stand in the diff
+		return append(said, line+"; it may hold the run's secrets"), nil
+	}
+	return append(said, line+": sbx-devc review "+n.applyName()), set.Save(n.StateDir)
+}
