@@ -195,6 +195,7 @@ func TestAttackTricksWithFiles(t *testing.T) {
 		"a pipe in a file's place":    {`rm Makefile; mkfifo Makefile`, "Makefile", Type, ""},
 		"setuid":                      {`chmod 4755 Makefile`, "Makefile", Mode, ""},
 		"a folder's mode":             {`chmod 777 src`, "src", Mode, ""},
+		"the project's own mode":      {`chmod 777 .`, ".", Mode, ""},
 		"huge and sparse":             {`truncate -s 1T huge; truncate -s 1T Makefile`, "huge", Added, "too large to show"},
 		"huge and sparse, a changed":  {`truncate -s 1T Makefile`, "Makefile", Changed, "too large to show"},
 		"binary":                      {`printf 'a\000b' > Makefile`, "Makefile", Changed, "Binary files a/Makefile and b/Makefile differ"},

@@ -15,6 +15,9 @@ func (b *Before) Compare(ctx context.Context) *Set {
 	w := &walk{ctx: ctx, root: b.root, before: b.tree, table: b.table, left: maxEntries, unseen: unseen{lines: slices.Clone(b.seen)}}
 	after := w.run()
 	c := &comparison{b: b, after: after, removed: map[fileID]string{}, twins: map[string]string{}}
+	if b.tree.mode != after.mode { // 0 where it could not be looked at
+		c.add(".", Mode, b.tree, after)
+	}
 	c.folder(".", b.tree, after)
 	if n := b.sums.missed; n > 0 {
 		w.unseen.say("%s in memory, on a file system that does not tell of all changes", counted(n, "file", "files"))

@@ -500,6 +500,23 @@ func TestAttackSetuidIsNotTaken(t *testing.T) {
 	}
 }
 
+// Attack: the project's folder is open to everybody on the machine. The review says so, and
+// discard closes it.
+func TestAttackTheProjectsFolderIsOpened(t *testing.T) {
+	r := tryWith(t, false, "chmod 2777 .")
+	f := r.file(t, ".")
+	if !slices.ContainsFunc(f.Findings, func(f review.Finding) bool { return f.Kind == review.Mode }) {
+		t.Errorf("%+v", f)
+	}
+	if failed := settle(t, r, none); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	info, err := os.Stat(r.work.Project)
+	if err != nil || info.Mode()&(os.ModeSetgid|0o022) != 0 {
+		t.Error(info.Mode(), err)
+	}
+}
+
 // Attack: a file of the copy says that it is large and takes no room. Taking it, alone or
 // in a folder of very many files, fills the user's disk.
 func TestAttackAFileWithHolesFillsTheDisk(t *testing.T) {
