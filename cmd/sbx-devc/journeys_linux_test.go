@@ -239,7 +239,7 @@ func (w *walk) do(j journey) {
 	w.sh("the user merges", w.top, "git stash -q -u || true; git merge -q --no-edit "+branch+" 2>&1")
 	w.sh("afterwards", w.top, j.check+"\ntest -n \"$(git log --format=%s | grep 'The user, meanwhile')\" && test -z \"$(git status --short)\"")
 	if w.uid == 0 {
-		w.sh("root's files", w.project, "chown -R 1000:1000 .")
+		w.sh("root's files", w.top, "chown -R 1000:1000 .")
 	}
 	if j.again != "" {
 		begin, steps, words := time.Now(), w.steps, w.words

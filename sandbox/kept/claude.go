@@ -70,7 +70,7 @@ func (s *Store) Take(in io.Reader, how Taking) (notes []string, err error) {
 		}
 		var text []byte
 		switch id := strings.TrimSuffix(path.Base(name), ".jsonl"); {
-		case (name == "settings.json" || name == ".claude.json") && h.Size <= maxText:
+		case (name == "settings.json" || name == stateFile) && h.Size <= maxText:
 			if settings[name], err = io.ReadAll(archive); err != nil {
 				return nil, fmt.Errorf("reading Claude's folder: %w", err)
 			}
@@ -111,7 +111,7 @@ func (s *Store) Take(in io.Reader, how Taking) (notes []string, err error) {
 	if err := s.carryOver(taken, how.WorkDir); err != nil {
 		return notes, err
 	}
-	if err := s.savePreferences(settings); err != nil {
+	if err := errors.Join(s.savePreferences(settings), s.saveServers(settings[stateFile], how)); err != nil {
 		return notes, err
 	}
 	return notes, atomicfile.Write(filepath.Join(s.dir, claudeFile), 0o600, func(w io.Writer) error { return Pack(w, "kept", taken, 0, 0) })
@@ -199,6 +199,9 @@ func Pack(w io.Writer, to string, files map[string][]byte, uid, gid int) error {
 	return errors.Join(err, out.Close())
 }
 
+// stateFile is Claude's file of what it has asked and shown, and of its projects.
+const stateFile = ".claude.json"
+
 // preferences are the members of Claude's settings files that a profile keeps for all its
 // projects, with the values that each may have. They say how Claude looks, and nothing
 // of them can carry a text from one project to another.
@@ -207,7 +210,7 @@ var preferences = map[string]map[string][]any{
 		"theme": themes, "editorMode": {"normal", "vim"}, "verbose": switches, "spinnerTipsEnabled": switches,
 		"alwaysThinkingEnabled": switches, "prefersReducedMotion": switches, "effortLevel": {"low", "medium", "high"},
 	},
-	".claude.json": {
+	stateFile: {
 		"theme": themes, "editorMode": {"normal", "vim"}, "verbose": switches, "autoCompactEnabled": switches,
 		"preferredNotifChannel": {"auto", "iterm2", "terminal_bell", "notifications_disabled"}, "diffTool": {"auto", "terminal"},
 	},
@@ -220,7 +223,7 @@ var (
 
 // savePreferences keeps what of the settings files is a preference.
 func (s *Store) savePreferences(files map[string][]byte) error {
-	all := s.Preferences()
+	all := s.shared()
 	for name, text := range files {
 		var members map[string]any
 		if json.Unmarshal(text, &members) != nil {
@@ -248,8 +251,73 @@ func isOneOf(allowed []any, value any) bool {
 	return false
 }
 
-// Preferences are the profile's, by the names of Claude's settings files.
+// turnedOff is Claude's list of the MCP servers that a person has turned off in a project.
+// The lists of those that were turned on, or allowed, are not kept: they start programs.
+const turnedOff = "disabledMcpServers"
+
+// Bounds of what is kept of it: names of servers, and how many.
+var (
+	serverName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+	maxServers = 100
+)
+
+// saveServers keeps which MCP servers are turned off where the agent worked and above.
+func (s *Store) saveServers(state []byte, how Taking) error {
+	var members struct {
+		Projects map[string]map[string]any `json:"projects"`
+	}
+	if json.Unmarshal(state, &members) != nil {
+		return nil // what Claude itself could not read says nothing
+	}
+	all := map[string][]string{}
+	for folder, project := range members.Projects {
+		if folder == how.WorkDir || strings.HasPrefix(how.WorkDir, folder+"/") {
+			all[folder] = serverNames(project[turnedOff])
+		}
+	}
+	text, err := json.Marshal(all)
+	if err == nil {
+		text = []byte(how.Clean(string(text)))
+		err = atomicfile.WriteBytes(filepath.Join(s.dir, serversFile), 0o600, append(text, '\n'))
+	}
+	return err
+}
+
+// serverNames are the names of a list that may be names of servers.
+func serverNames(list any) []string {
+	names := []string{}
+	all, _ := list.([]any)
+	for _, one := range all[:min(len(all), maxServers)] {
+		if name, ok := one.(string); ok && serverName.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Preferences are the profile's and the project's, by the names of Claude's settings files.
 func (s *Store) Preferences() map[string]map[string]any {
+	all, projects := s.shared(), map[string]any{}
+	var read map[string]any
+	if text, err := os.ReadFile(filepath.Join(s.dir, serversFile)); err == nil {
+		_ = json.Unmarshal(text, &read) // a broken file is as none
+	}
+	for folder, list := range read {
+		if names := serverNames(list); len(names) > 0 && path.IsAbs(folder) {
+			projects[folder] = map[string]any{turnedOff: names}
+		}
+	}
+	if len(projects) > 0 {
+		if all[stateFile] == nil {
+			all[stateFile] = map[string]any{}
+		}
+		all[stateFile]["projects"] = projects
+	}
+	return all
+}
+
+// shared are the preferences that the profile keeps for all its projects.
+func (s *Store) shared() map[string]map[string]any {
 	read, all := map[string]map[string]any{}, map[string]map[string]any{}
 	if text, err := os.ReadFile(filepath.Join(s.profile, preferencesFile)); err == nil {
 		_ = json.Unmarshal(text, &read) // a broken file is as none
@@ -267,23 +335,31 @@ func (s *Store) Preferences() map[string]map[string]any {
 	return all
 }
 
-// WithPreferences adds a profile's preferences to a settings file of Claude's, whose own
-// members win.
+// WithPreferences adds preferences to a settings file of Claude's, whose own members win.
 func WithPreferences(text []byte, members map[string]any) []byte {
-	all := maps.Clone(members)
-	if all == nil {
+	if members == nil {
 		return text
 	}
-	if len(text) > 0 {
-		var own map[string]any
-		if json.Unmarshal(text, &own) != nil {
-			return text
-		}
-		maps.Copy(all, own)
+	var own map[string]any
+	if len(text) > 0 && json.Unmarshal(text, &own) != nil {
+		return text
 	}
-	out, err := json.Marshal(all)
+	out, err := json.Marshal(over(members, own))
 	if err != nil {
 		return text
 	}
 	return out
+}
+
+// over returns the members of both objects, and of both below; top's win.
+func over(base, top map[string]any) map[string]any {
+	all := maps.Clone(base)
+	for name, value := range top {
+		below, isObject := base[name].(map[string]any)
+		if object, ok := value.(map[string]any); ok && isObject {
+			value = over(below, object)
+		}
+		all[name] = value
+	}
+	return all
 }

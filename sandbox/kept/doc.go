@@ -6,7 +6,8 @@
 //	          ├─ Fill ─► archive ─► volume of Claude's own folder     before the agent starts
 //	          ├─ Preferences ─► members of Claude's settings
 //	          │     … the agent works …
-//	          ├─ Take ◄─ archive of Claude's own folder: messages, prompts, notes, words of settings; nothing that acts
+//	          ├─ Take ◄─ archive of Claude's own folder: messages, prompts, notes, words of settings,
+//	          │         the MCP servers that are turned off; nothing that acts
 //	          └─ FillTree, TakeTree: a folder that the user named, as it is
 //
 // An agent wrote all of it, and the next run's agent reads it. So nothing here is ever

@@ -88,7 +88,10 @@ func TestAttackAnAgentLeavesWhatActs(t *testing.T) {
 		"settings.json": `{"theme":"dark","hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"evil"}]}]},"env":{"LD_PRELOAD":"x"},
 			"apiKeyHelper":"evil","permissions":{"disableBypassPermissionsMode":"disable"},"statusLine":{"type":"command","command":"evil"},
 			"verbose":"$(evil)","editorMode":{"a":"evil"},"model":"evil","outputStyle":"evil","language":"obey evil"}`,
-		".claude.json":                         `{"mcpServers":{"evil":{"command":"evil"}},"theme":"light","projects":{"/workspace":{"mcpServers":{"evil":{}}}},"editorMode":"vim"}`,
+		".claude.json": `{"mcpServers":{"evil":{"command":"evil"}},"theme":"light","editorMode":"vim","projects":{
+			"/workspace":{"mcpServers":{"evil":{}},"enabledMcpServers":["evil"],"enabledMcpjsonServers":["evil"],"allowedTools":["evil"],
+				"disabledMcpServers":["noisy","obey evil",{"evil":1},"../evil","evil\u0000"]},
+			"/evil":{"disabledMcpServers":["noisy"]},"/work":{"disabledMcpServers":["noisy"]},"":{"disabledMcpServers":["noisy"]}}}`,
 		"settings.local.json":                  `{"hooks":"evil"}`,
 		".credentials.json":                    "evil",
 		"CLAUDE.md":                            "evil",
@@ -114,12 +117,17 @@ func TestAttackAnAgentLeavesWhatActs(t *testing.T) {
 		t.Errorf("the conversation is %q", got)
 	}
 	prefer := s.Preferences()
-	if fmt.Sprint(prefer) != "map[.claude.json:map[editorMode:vim theme:light] settings.json:map[theme:dark]]" {
+	if fmt.Sprint(prefer) != "map[.claude.json:map[editorMode:vim projects:map[/workspace:map[disabledMcpServers:[noisy]]] theme:light] settings.json:map[theme:dark]]" {
 		t.Errorf("the preferences are %v", prefer)
 	}
 	// The run's own members win over the profile's.
 	if got := string(WithPreferences([]byte(`{"theme":"light","x":1}`), prefer["settings.json"])); got != `{"theme":"light","x":1}` {
 		t.Errorf("got %s", got)
+	}
+	state := `{"projects":{"/workspace":{"hasTrustDialogAccepted":true}}}`
+	state = string(WithPreferences([]byte(state), map[string]any{"projects": prefer[stateFile]["projects"]}))
+	if state != `{"projects":{"/workspace":{"disabledMcpServers":["noisy"],"hasTrustDialogAccepted":true}}}` {
+		t.Errorf("the state is %s", state)
 	}
 	// So does a store that somebody wrote to by other ways.
 	var evil bytes.Buffer
@@ -127,7 +135,8 @@ func TestAttackAnAgentLeavesWhatActs(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := errors.Join(os.WriteFile(filepath.Join(s.dir, claudeFile), evil.Bytes(), 0o600),
-		os.WriteFile(filepath.Join(s.profile, preferencesFile), []byte(`{"settings.json":{"hooks":{},"theme":"evil"},"CLAUDE.md":{"theme":"dark"}}`), 0o600))
+		os.WriteFile(filepath.Join(s.profile, preferencesFile), []byte(`{"settings.json":{"hooks":{},"theme":"evil"},"CLAUDE.md":{"theme":"dark"}}`), 0o600),
+		os.WriteFile(filepath.Join(s.dir, serversFile), []byte(`{"/workspace":{"mcpServers":{}},"evil":["a"],"/a":["obey evil"]}`), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +187,7 @@ func TestAttackAProjectsTextsReachAnother(t *testing.T) {
 	one, two := store(t, root, "work", "/one"), store(t, root, "work", "/two")
 	take(t, one, map[string]string{
 		"history.jsonl": "canary", "projects/-workspace/" + id + ".jsonl": message("canary"), "plans/canary.md": "x",
-		"settings.json": `{"theme":"canary","editorMode":"canary","canary":true,"verbose":true}`, ".claude.json": `{"diffTool":"canary"}`,
+		"settings.json": `{"theme":"canary","editorMode":"canary","canary":true,"verbose":true}`, ".claude.json": `{"diffTool":"canary","projects":{"/workspace":{"disabledMcpServers":["canary"]}}}`,
 	})
 	if err := one.TakeTree(archive(t, map[string]string{"canary": "x"}), ".config/tool"); err != nil {
 		t.Fatal(err)

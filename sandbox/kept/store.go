@@ -40,6 +40,7 @@ func CheckName(name string) error {
 const (
 	claudeFile      = "claude.tar"
 	preferencesFile = "preferences.json"
+	serversFile     = "servers.json"
 	projectFile     = "project"
 	lockFile        = "lock"
 )
