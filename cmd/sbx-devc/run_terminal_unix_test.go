@@ -3,8 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/png"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -46,11 +49,12 @@ func onScreen(t *testing.T, script fakeapi.Script, args string) (*screen, *progr
 
 // A person types sbx-devc run in the place of claude --dangerously-skip-permissions:
 // Claude Code's own interface comes without a question, answers, and leaves the terminal
-// as it was. The next day the conversation goes on.
+// as it was. The next day the conversation goes on, the prompts are in the history, and an
+// image that is dropped on the terminal is one for Claude.
 func TestClaudeOnATerminal(t *testing.T) {
 	t.Parallel()
 	script := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo made > made"}}}, Final: "It is made."}
-	s, r := onScreen(t, script, "; echo code=$?; [ \"$before\" = \"$(stty -g)\" ] && echo the terminal is as it was")
+	s, r := onScreen(t, script, "--profile day; echo code=$?; [ \"$before\" = \"$(stty -g)\" ] && echo the terminal is as it was")
 	screens := openScreens(t, "claude", r)
 	begin := s.expect("bypass permissions on")
 	s.shows(screens, "start")
@@ -88,10 +92,23 @@ func TestClaudeOnATerminal(t *testing.T) {
 			t.Errorf("the end lacks %q:\n%s", want, end)
 		}
 	}
-	s.press("clear; sbx run --continue", "Enter")
+	s.press("clear; sbx run --continue --profile day", "Enter")
 	s.expect("bypass permissions on")
 	s.expect("It is made.")
 	s.expect("what now")
+	waitFor(t, func() bool {
+		s.press("Up") // in the history of prompts
+		return strings.Contains(s.run("capture-pane", "-p"), "make it")
+	})
+	s.press("C-u")
+	dropped := filepath.Join(r.Dir, "a dot.png")
+	if err := os.WriteFile(dropped, dot(t), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.run("set-buffer", strings.ReplaceAll(dropped, " ", `\ `)+" ") // as terminals type a file that is dropped on them
+	s.run("paste-buffer", "-p")
+	s.expect("[Image #1]")
+	s.press("C-u")
 	s.press("/exit", "Enter")
 	s.expect("started in")
 	if left := r.containers(t, "-a"); len(left) > 0 {
@@ -111,6 +128,15 @@ func (tt *screen) pressTwice(key, again string) {
 		waitFor(tt.t, func() bool { return !said() })
 		return !strings.Contains(tt.run("capture-pane", "-p"), "bypass permissions on")
 	})
+}
+
+// dot is an image.
+func dot(t *testing.T) []byte {
+	var out bytes.Buffer
+	if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
 
 // A shell in the sandbox has the terminal's size, keys and colours, and its exit code is

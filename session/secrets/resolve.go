@@ -112,9 +112,10 @@ func trimLineEnd(text string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 }
 
-// helper is a program that prints a secret.
+// helper is a program that knows secrets.
 type helper struct {
 	argv      []string
+	input     string // its standard input; "" = none
 	hint      string // when it fails
 	firstLine bool   // only this counts
 }
@@ -152,6 +153,15 @@ func (s Sources) program(ctx context.Context, r settings.Reference) (string, err
 	if err != nil {
 		return "", err
 	}
+	value, err := h.run(ctx)
+	if h.firstLine {
+		value, _, _ = strings.Cut(value, "\n")
+	}
+	return trimLineEnd(value), err
+}
+
+// run starts the helper and returns what it prints.
+func (h helper) run(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	program, err := hostprogram.Find(h.argv[0])
@@ -164,6 +174,9 @@ func (s Sources) program(ctx context.Context, r settings.Reference) (string, err
 	cmd := exec.CommandContext(ctx, program, h.argv[1:]...)
 	cmd.WaitDelay = time.Second // a child of it may keep its output open
 	cmd.Env = os.Environ()
+	if h.input != "" {
+		cmd.Stdin = strings.NewReader(h.input)
+	}
 	out, problem := &bounded{left: maxValue + 1}, &bounded{left: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, problem
 	err = cmd.Run()
@@ -180,11 +193,7 @@ func (s Sources) program(ctx context.Context, r settings.Reference) (string, err
 		}
 		return "", err
 	}
-	value := out.String()
-	if h.firstLine {
-		value, _, _ = strings.Cut(value, "\n")
-	}
-	return trimLineEnd(value), nil
+	return out.String(), nil
 }
 
 // bounded keeps the beginning of what is written to it.

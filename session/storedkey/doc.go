@@ -1,7 +1,8 @@
 // Package storedkey keeps a key of the model API on this machine, for runs that find none in
 // their environment.
 //
-//	claude setup-token ─► person ─ Save ─► token, a file of the user's own folder, for the user alone
+//	claude setup-token ─► person ─ Save ─► token, a file of the user's own folder, for the user alone,
+//	                                         │                  or the keyring, and there the place alone
 //	                                         │
 //	                                        Read ─► credproxy, in the process of a run; never a container
 //	                                         │

@@ -1,6 +1,7 @@
 package storedkey
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/userdir"
+	"github.com/org/claude-sandbox/session/secrets"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // fileName is the file of the key in the user's folder.
@@ -40,64 +43,125 @@ func Check(key string) error {
 	return nil
 }
 
-// Save keeps a key, in the place of one that is there.
-func Save(own userdir.Dir, key string) error {
+// Save keeps a key in a file, in the place of one that is there.
+func Save(ctx context.Context, own userdir.Dir, key string) error {
 	key = strings.TrimSpace(key)
-	err := Check(key)
-	if err == nil {
-		err = errors.Join(own.Make(), own.Check(""))
-	}
-	if err != nil {
+	if err := Check(key); err != nil {
 		return err
 	}
-	return atomicfile.WriteBytes(File(own), 0o600, []byte(key+"\n"))
+	return write(ctx, own, key)
 }
 
-// Read returns the key for a run on the project in a folder, "" when there is none. One
-// that others may read is an error.
-func Read(own userdir.Dir, project string) (string, error) {
-	name := File(own)
-	info, err := os.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
+// SaveInKeyring keeps a key in the keyring of this machine, and in the file where it is.
+// It returns that place. A keyring that does not give the key back keeps none.
+func SaveInKeyring(ctx context.Context, own userdir.Dir, key string) (place string, err error) {
+	key = strings.TrimSpace(key)
+	if err := Check(key); err != nil {
 		return "", err
 	}
-	if !info.Mode().IsRegular() {
-		return "", diag.WithHint(fmt.Errorf("%s is not a regular file", name), "move it away, and log in again")
-	}
-	if err := errors.Join(own.Check(project), userdir.CheckOwner(name, info)); err != nil {
-		return "", err
-	}
-	if userdir.OthersRead(info) {
-		return "", diag.WithHint(fmt.Errorf("others than you can read %s (mode %04o)", name, info.Mode().Perm()),
-			"chmod 600 %q, and make a new token if somebody else uses this machine", name)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	if now, err := file.Stat(); err != nil || !os.SameFile(now, info) {
-		return "", errors.Join(err, fmt.Errorf("%s was replaced while it was read", name))
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxKey))
-	key := strings.TrimSpace(string(text))
+	at, err := secrets.Keyring("sbx-devc", "model-key")
 	if err == nil {
-		err = Check(key)
+		err = secrets.Keep(ctx, at, key)
 	}
 	if err != nil {
-		return "", diag.OrHint(fmt.Errorf("%s: %w", name, err), "log in again: sbx-devc login")
+		return "", err
+	}
+	switch back, err := look(ctx, at.String()); {
+	case err != nil:
+		return "", err
+	case back != key:
+		return "", errors.New("the keyring took the key and has another one")
+	}
+	return at.String(), write(ctx, own, at.String())
+}
+
+// write writes the file, and takes the key of an earlier one out of another keyring.
+func write(ctx context.Context, own userdir.Dir, text string) error {
+	if err := errors.Join(own.Make(), own.Check("")); err != nil {
+		return err
+	}
+	earlier, _, _ := read(own, "") // one that cannot be read is replaced
+	if err := atomicfile.WriteBytes(File(own), 0o600, []byte(text+"\n")); err != nil || earlier == text {
+		return err
+	}
+	return forget(ctx, earlier)
+}
+
+// reference is where a text of the file says that the key is; false = it is the key.
+func reference(text string) (settings.Reference, bool) {
+	r, err := settings.Secret{Name: "key", From: text}.Reference()
+	return r, err == nil && text != "" && (r.Kind == settings.ReferenceKeyring || r.Kind == settings.ReferencePass)
+}
+
+// look asks the keyring for the key.
+func look(ctx context.Context, place string) (string, error) {
+	values, err := secrets.Sources{}.Resolve(ctx, []secrets.Wanted{{Name: "the model's key", From: place}})
+	return values["the model's key"], err
+}
+
+func forget(ctx context.Context, text string) error {
+	if r, inKeyring := reference(text); inKeyring {
+		return secrets.Forget(ctx, r)
+	}
+	return nil
+}
+
+// Read returns the key for a run on the project in a folder, "" when there is none. A
+// file that others may read is an error, also when the key is in a keyring.
+func Read(ctx context.Context, own userdir.Dir, project string) (string, error) {
+	key, found, err := read(own, project)
+	if err != nil || !found {
+		return "", err
+	}
+	if _, inKeyring := reference(key); inKeyring {
+		if key, err = look(ctx, key); err != nil {
+			return "", err
+		}
+	}
+	if err := Check(key); err != nil {
+		return "", diag.OrHint(fmt.Errorf("%s: %w", File(own), err), "log in again: sbx-devc login")
 	}
 	return key, nil
 }
 
-// Remove removes the key, and reports whether there was one.
-func Remove(own userdir.Dir) (bool, error) {
+// read returns the text of the file, the key or where it is, and whether there is a file.
+func read(own userdir.Dir, project string) (text string, found bool, err error) {
+	name := File(own)
+	info, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	if !info.Mode().IsRegular() {
+		return "", false, diag.WithHint(fmt.Errorf("%s is not a regular file", name), "move it away, and log in again")
+	}
+	if err := errors.Join(own.Check(project), userdir.CheckOwner(name, info)); err != nil {
+		return "", false, err
+	}
+	if userdir.OthersRead(info) {
+		return "", false, diag.WithHint(fmt.Errorf("others than you can read %s (mode %04o)", name, info.Mode().Perm()),
+			"chmod 600 %q, and make a new token if somebody else uses this machine", name)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return "", false, err
+	}
+	defer file.Close()
+	if now, err := file.Stat(); err != nil || !os.SameFile(now, info) {
+		return "", false, errors.Join(err, fmt.Errorf("%s was replaced while it was read", name))
+	}
+	all, err := io.ReadAll(io.LimitReader(file, maxKey))
+	return strings.TrimSpace(string(all)), true, err
+}
+
+// Remove removes the key, also from the keyring, and reports whether there was one.
+func Remove(ctx context.Context, own userdir.Dir) (bool, error) {
+	text, _, _ := read(own, "") // one that cannot be read is removed
 	err := os.Remove(File(own))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil, errors.Join(err, forget(ctx, text))
 }

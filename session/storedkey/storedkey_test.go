@@ -15,22 +15,22 @@ const token = "sk-ant-oat01-canary-0123456789"
 
 func TestAKeyIsKeptForItsUserAlone(t *testing.T) {
 	own := userdir.Dir(filepath.Join(t.TempDir(), "sbx-devc"))
-	if key, err := Read(own, ""); key != "" || err != nil {
+	if key, err := Read(t.Context(), own, ""); key != "" || err != nil {
 		t.Errorf("before: %q, %v", key, err)
 	}
-	if err := Save(own, "  "+token+"\n"); err != nil {
+	if err := Save(t.Context(), own, "  "+token+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	if key, err := Read(own, t.TempDir()); key != token || err != nil {
+	if key, err := Read(t.Context(), own, t.TempDir()); key != token || err != nil {
 		t.Errorf("%q, %v", key, err)
 	}
 	if info, err := os.Stat(File(own)); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if there, err := Remove(own); !there || err != nil {
+	if there, err := Remove(t.Context(), own); !there || err != nil {
 		t.Errorf("%v, %v", there, err)
 	}
-	if there, err := Remove(own); there || err != nil {
+	if there, err := Remove(t.Context(), own); there || err != nil {
 		t.Errorf("again: %v, %v", there, err)
 	}
 }
@@ -39,7 +39,7 @@ func TestAKeyIsKeptForItsUserAlone(t *testing.T) {
 func TestAttackMoreThanAToken(t *testing.T) {
 	own := userdir.Dir(filepath.Join(t.TempDir(), "sbx-devc"))
 	for _, text := range []string{"", "short", "sk-ant-ort01-canary-0123456789", `{"claudeAiOauth":{"refreshToken":"canary"}}`, "two tokens-canary", "canary\x00canary"} {
-		err := Save(own, text)
+		err := Save(t.Context(), own, text)
 		if err == nil || diag.HintOf(err) == "" || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -49,10 +49,10 @@ func TestAttackMoreThanAToken(t *testing.T) {
 		if err := os.WriteFile(File(own), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if key, err := Read(own, ""); err == nil || key != "" {
+		if key, err := Read(t.Context(), own, ""); err == nil || key != "" {
 			t.Errorf("%q is read: %q, %v", text, key, err)
 		}
-		_, _ = Remove(own)
+		_, _ = Remove(t.Context(), own)
 	}
 }
 
@@ -61,28 +61,28 @@ func TestAttackMoreThanAToken(t *testing.T) {
 func TestAttackAKeyOfSomebodyElse(t *testing.T) {
 	project := t.TempDir()
 	inside := userdir.Dir(filepath.Join(project, "sbx-devc"))
-	if err := Save(inside, token); err != nil {
+	if err := Save(t.Context(), inside, token); err != nil {
 		t.Fatal(err)
 	}
-	if key, err := Read(inside, project); err == nil || key != "" {
+	if key, err := Read(t.Context(), inside, project); err == nil || key != "" {
 		t.Errorf("a key in the project: %q, %v", key, err)
 	}
 	if runtime.GOOS == "windows" {
 		return
 	}
 	own := userdir.Dir(filepath.Join(t.TempDir(), "sbx-devc"))
-	if err := Save(own, token); err != nil {
+	if err := Save(t.Context(), own, token); err != nil {
 		t.Fatal(err)
 	}
 	for _, mode := range []os.FileMode{0o644, 0o640, 0o602, 0o604} {
 		if err := os.Chmod(File(own), mode); err != nil {
 			t.Fatal(err)
 		}
-		if key, err := Read(own, ""); err == nil || key != "" || diag.HintOf(err) == "" {
+		if key, err := Read(t.Context(), own, ""); err == nil || key != "" || diag.HintOf(err) == "" {
 			t.Errorf("mode %o: %q, %v", mode, key, err)
 		}
 	}
-	if err := Save(own, token); err != nil { // makes it good again
+	if err := Save(t.Context(), own, token); err != nil { // makes it good again
 		t.Fatal(err)
 	}
 	moved := filepath.Join(project, "moved")
@@ -92,7 +92,7 @@ func TestAttackAKeyOfSomebodyElse(t *testing.T) {
 	if err := os.Symlink(moved, File(own)); err != nil {
 		t.Fatal(err)
 	}
-	if key, err := Read(own, ""); err == nil || key != "" {
+	if key, err := Read(t.Context(), own, ""); err == nil || key != "" {
 		t.Errorf("a link: %q, %v", key, err)
 	}
 }

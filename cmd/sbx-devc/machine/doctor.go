@@ -51,7 +51,7 @@ func examine(ctx context.Context, a *cli.App, policy string, asJSON bool) error 
 	for project := range projects.Runs(a).Projects() { // it may stand elsewhere, and PATH lead there
 		workspace.ExcludePrograms(project)
 	}
-	places := placesOfDoctor(a)
+	places := placesOfDoctor(ctx, a)
 	places.Settings = sourcesOfSettings(a, policy)
 	findings := doctor.Judge(doctor.Look(ctx, places))
 	if ctx.Err() != nil {
@@ -80,9 +80,9 @@ func examine(ctx context.Context, a *cli.App, policy string, asJSON bool) error 
 	return nil
 }
 
-func placesOfDoctor(a *cli.App) doctor.Places {
+func placesOfDoctor(ctx context.Context, a *cli.App) doctor.Places {
 	places := doctor.Places{
-		Getenv: a.Getenv, Connect: engine.Connect, Key: func() (string, error) { return keySource(a) },
+		Getenv: a.Getenv, Connect: engine.Connect, Key: func() (string, error) { return keySource(ctx, a) },
 		Folders: []doctor.Folder{{Holds: "runs", Path: projects.Runs(a).Dir()}},
 	}
 	if own, err := userdir.Find(a.Getenv); err == nil {
@@ -97,8 +97,8 @@ func placesOfDoctor(a *cli.App) doctor.Places {
 }
 
 // keySource is the place of the model's key that a run would use.
-func keySource(a *cli.App) (string, error) {
-	getenv, err := run.KeyOf(a, &run.SecretFlags{}, "")
+func keySource(ctx context.Context, a *cli.App) (string, error) {
+	getenv, err := run.KeyOf(ctx, a, &run.SecretFlags{}, "")
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"strings"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
@@ -12,7 +13,7 @@ import (
 
 // KeyOf is the environment as far as the model's key of a run on a project is looked
 // for. A key that login has kept stands in for those that are not there.
-func KeyOf(a *cli.App, o *SecretFlags, project string) (func(string) string, error) {
+func KeyOf(ctx context.Context, a *cli.App, o *SecretFlags, project string) (func(string) string, error) {
 	getenv := modelKey(a, o)
 	if getenv("ANTHROPIC_API_KEY") != "" || getenv("CLAUDE_CODE_OAUTH_TOKEN") != "" {
 		return getenv, nil
@@ -21,7 +22,7 @@ func KeyOf(a *cli.App, o *SecretFlags, project string) (func(string) string, err
 	if err != nil {
 		return getenv, nil // a machine without homes keeps none
 	}
-	kept, err := storedkey.Read(own, project)
+	kept, err := storedkey.Read(ctx, own, project)
 	if err != nil {
 		return nil, exitcode.With(exitcode.NoSecret, err)
 	}

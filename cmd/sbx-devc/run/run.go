@@ -379,7 +379,7 @@ func host(ctx context.Context, a *cli.App, o Options, plan *runplan.Plan) (*sand
 			return nil, exitcode.With(exitcode.NoInput, err)
 		}
 	}
-	getenv, err := KeyOf(a, &o.settings.Secrets, plan.Folder())
+	getenv, err := KeyOf(ctx, a, &o.settings.Secrets, plan.Folder())
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,8 @@ import (
 )
 
 func LoginCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	keyring := false
+	cmd := &cobra.Command{
 		Use:   "login",
 		Short: "Keep a key of the model API for your runs, on this machine",
 		Long: `Keep a key of the model API in your own folder, for you alone. Runs use it where neither
@@ -29,11 +30,15 @@ machine: a proxy here adds it to the agent's requests.
 
 With a Pro or Max account 'claude setup-token' prints a token that is valid for a
 year; paste that. Standard input that is no terminal is read instead. A key of the
-API's console is taken as well, a refresh token is not.`,
-		Example: `  claude setup-token     # prints a token
-  sbx-devc login         # asks for it`,
+API's console is taken as well, a refresh token is not.
+
+--keyring keeps it in the keyring of this machine instead: by secret-tool, on macOS by
+security, or by pass. Each run asks the keyring, which may ask you.`,
+		Example: `  claude setup-token           # prints a token
+  sbx-devc login               # asks for it
+  sbx-devc login --keyring     # keeps it in the keyring`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			own, err := projects.OwnFolder(a)
 			if err != nil {
 				return err
@@ -50,13 +55,21 @@ API's console is taken as well, a refresh token is not.`,
 			if err := storedkey.Check(key); err != nil {
 				return exitcode.With(exitcode.Usage, err)
 			}
-			if err := storedkey.Save(own, key); err != nil {
+			place := storedkey.File(own)
+			if keyring {
+				place, err = storedkey.SaveInKeyring(cmd.Context(), own, key)
+			} else {
+				err = storedkey.Save(cmd.Context(), own, key)
+			}
+			if err != nil {
 				return exitcode.With(exitcode.CantWrite, err)
 			}
-			a.SayLine("the key is kept in %s, for you alone; 'sbx-devc logout' removes it", storedkey.File(own))
+			a.SayLine("the key is kept in %s, for you alone; 'sbx-devc logout' removes it", place)
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&keyring, "keyring", false, "keep the key in the keyring of this machine, and not in a file")
+	return cmd
 }
 
 // readKey asks for a key, or reads it from standard input.
@@ -81,12 +94,12 @@ func LogoutCommand(a *cli.App) *cobra.Command {
 		Long:    `Remove the key that login has kept on this machine. The vendor's account pages end its validity.`,
 		Example: "  sbx-devc logout",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			own, err := projects.OwnFolder(a)
 			if err != nil {
 				return err
 			}
-			there, err := storedkey.Remove(own)
+			there, err := storedkey.Remove(cmd.Context(), own)
 			switch {
 			case err != nil:
 				return exitcode.With(exitcode.CantWrite, err)

@@ -159,7 +159,7 @@ var allowed = map[string][]string{
 	"session/images":              {"devcontainer", "devcontainer/effective", "features", "imagebuild", "imagebuild/feature", "imagebuild/npm", "imagebuild/registry", "imagebuild/store", "sandbox", "sandbox/runplan", "session/volumes", "internal/carried", "internal/engine", "internal/progress", "session/recipe", "templates/detect", "templates/lock", "templates/scaffold"},
 	"session/instructions":        {"sandbox"},
 	"session/journal":             {"session", "internal/filelock"},
-	"session/storedkey":           {"internal/userdir"},
+	"session/storedkey":           {"internal/userdir", "session/secrets", "settings"},
 	"session/decision":            {"agent", "firewall/audit", "sandbox", "sandbox/changes", "session/review", "session/runs", "workspace", "workspace/gitdir", "workspace/obeyed", "internal/sparsefile", "internal/ask"},
 	"session/review":              {"agent", "firewall", "firewall/audit", "sandbox/changes", "workspace/obeyed"},
 	"session/recipe":              {"templates", "devcontainer", "devcontainer/dockerfile", "devcontainer/rights", "features", "imagebuild", "settings", "settings/trust", "internal/jsonc"},
