@@ -1,29 +1,55 @@
 package cli
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// replacedFlags are flags of claude, docker and other sandboxes that people type here:
-// for a command, or "" for all of them, the line that does what they want.
+// Lines that do what people want who type flags and commands of claude, docker and other
+// sandboxes here.
+const (
+	neverAsks   = "leave it out: Claude never asks in the sandbox"
+	useMount    = "use --mount HOST:CONTAINER[:ro]"
+	useAllow    = "use --allow HOST"
+	useClone    = "use --workspace clone; its branch is sbx/RUN"
+	useBudget   = "use --max-budget-usd"
+	noRights    = "leave it out: no flag gives the agent rights"
+	removedEver = "leave it out: the containers of a run go with it"
+	cleanKept   = "use 'sbx-devc clean --profile NAME'"
+	inSummary   = "use --summary-file FILE, or --output-format json for Claude's answer"
+	addNull     = "add 2>/dev/null: results alone are on standard output"
+	useStop     = "use 'sbx-devc stop'"
+	closedWords = "leave it out: the firewall stands before Claude's own sandbox would"
+)
+
+// replacedFlags has those lines by command and flag.
 var replacedFlags = map[string]map[string]string{
 	"run": {
-		"dangerously-skip-permissions": "leave it out: Claude never asks in the sandbox",
-		"permission-mode":              "leave it out: Claude never asks in the sandbox",
-		"clean":                        "use 'sbx-devc clean --profile NAME'",
-		"max-usd":                      "use --max-budget-usd",
-		"add-dir":                      "use --mount HOST:CONTAINER",
-		"volume":                       "use --mount HOST:CONTAINER",
-		"max-budget":                   "use --max-budget-usd",
-		"allowedTools":                 "Claude's own options come after --: sbx-devc run -- --allowedTools …",
-		"worktree":                     "use --workspace clone",
-		"rebuild":                      "use 'sbx-devc sandbox build'; a run builds what is out of date",
+		"dangerously-skip-permissions": neverAsks, "permission-mode": neverAsks, "yolo": neverAsks, "yes": neverAsks,
+		"add-dir": useMount, "volume": useMount, "v": useMount,
+		"allow-domain": useAllow, "allowed-domains": useAllow, "allow-host": useAllow,
+		"no-network": "use --network none", "offline": "use --network none", "native-sandbox": closedWords,
+		"worktree": useClone, "clone": useClone, "branch": useClone,
+		"readonly-project": "use --workspace ro", "read-only": "use --workspace ro", "copy": "use --workspace copy",
+		"cwd": "name the folder: sbx-devc run DIR", "workdir": "name the folder: sbx-devc run DIR", "w": "name the folder: sbx-devc run DIR",
+		"auto-apply": "use 'sbx-devc review --auto-apply GLOB' after the run",
+		"max-usd":    useBudget, "max-budget": useBudget, "max-cost": useBudget,
+		"rm": removedEver, "keep": removedEver, "graceful-shutdown": "leave it out: the agent may finish its sentence at every end",
+		"clean": cleanKept, "persist-container": "use --profile NAME: what it keeps is found by the next run",
+		"rebuild": "use 'sbx-devc sandbox build'; a run builds what is out of date", "pull": "use 'sbx-devc image pull'",
+		"privileged": noRights, "cap-add": noRights, "user": noRights, "u": noRights, "userns": noRights, "gpus": noRights, "device": noRights,
+		"publish": "leave it out: nothing of a run can be reached from outside; 'sbx-devc exec -- COMMAND' looks into it",
+		"json":    inSummary, "quiet": addNull, "q": addNull,
+		"log-level": "use --log FILE, with --verbose for more",
+		"t":         "leave it out: a terminal is used where there is one", "tty": "leave it out: a terminal is used where there is one",
+		"entrypoint": "use --shell, or 'sbx-devc exec -- COMMAND' in a run", "instructions": "use --append-system-prompt or --prompt-file",
 	},
 	"sandbox": {
-		"clean": "use 'sbx-devc clean --profile NAME'",
+		"clean": cleanKept,
 		"shell": "use 'sbx-devc run --shell'",
 	},
 	"build": {
@@ -31,20 +57,39 @@ var replacedFlags = map[string]map[string]string{
 	},
 }
 
+// claudesFlags are options of Claude Code that a run passes on behind "--".
+var claudesFlags = []string{
+	"agent", "agents", "allowedTools", "allowed-tools", "betas", "debug", "disallowedTools", "disallowed-tools", "effort", "fallback-model",
+	"fork-session", "include-partial-messages", "json-schema", "plugin-dir", "session-id", "settings", "system-prompt", "tools",
+}
+
 // replacedCommands are names of commands elsewhere, with ours.
 var replacedCommands = map[string]string{
-	"list": "use 'sbx-devc ls'", "ps": "use 'sbx-devc ls'", "kill": "use 'sbx-devc stop'", "build": "use 'sbx-devc sandbox build'",
+	"list": "use 'sbx-devc ls'", "ps": "use 'sbx-devc ls'", "history": "use 'sbx-devc ls'", "kill": useStop, "down": useStop,
+	"start": "use 'sbx-devc run'", "claude": "use 'sbx-devc run'", "chat": "use 'sbx-devc run'", "resume": "use 'sbx-devc run --continue'",
+	"continue": "use 'sbx-devc run --continue'", "inspect": "use 'sbx-devc status'", "ssh": "use 'sbx-devc shell'",
+	"rm": "use 'sbx-devc clean'", "prune": "use 'sbx-devc clean'", "diagnose": "use 'sbx-devc doctor'", "pull": "use 'sbx-devc image pull'",
+	"build": "use 'sbx-devc sandbox build'", "setup": "use 'sbx-devc init'", "auth": "use 'sbx-devc login'",
+	"secret": "use 'sbx-devc run --secret NAME=SOURCE'", "proxy": "leave it out: a run brings its own proxy for the model's key",
 	"up": "use 'devcontainer up --workspace-folder .'", "lint": "use 'sbx-devc validate'", "check": "use 'sbx-devc validate'",
 	"mcp": "use 'sbx-devc run --mcp-config FILE'", "setup-token": "use 'sbx-devc login'", "config": "use 'sbx-devc settings'",
+	"firewall": "use 'sbx-devc policy'", "network": "use 'sbx-devc policy'", "run": "use 'sbx-devc run'",
 }
+
+// sandboxCommand stands for a run in other programs, as no command does.
+const sandboxCommand = "sandbox"
 
 // replacement is the line for a flag that cmd does not have, "" for none. Other programs take
 // their name without a command for a run.
 func replacement(cmd *cobra.Command, flag string) string {
-	if line := replacedFlags[cmd.Name()][flag]; line != "" || cmd.HasParent() {
+	line := replacedFlags[cmd.Name()][flag]
+	if line == "" && cmd.Name() == "run" && slices.Contains(claudesFlags, flag) {
+		line = "Claude's own options come after --: sbx-devc run -- --" + flag + " …"
+	}
+	if line != "" || cmd.HasParent() && cmd.Name() != sandboxCommand {
 		return line
 	}
-	run, _, err := cmd.Find([]string{"run"})
+	run, _, err := cmd.Root().Find([]string{"run"})
 	if err != nil || run == cmd {
 		return ""
 	}
@@ -64,4 +109,16 @@ func replacedArgument(word string) string {
 		return "use 'sbx-devc run'"
 	}
 	return ""
+}
+
+// Replacements are all lines that take the place of another program's, by its command, or
+// by "COMMAND --FLAG".
+func Replacements() map[string]string {
+	all := maps.Clone(replacedCommands)
+	for command, flags := range replacedFlags {
+		for flag, line := range flags {
+			all[command+" --"+flag] = line
+		}
+	}
+	return all
 }

@@ -99,7 +99,7 @@ func usageError(cmd *cobra.Command, err error) error {
 		}
 	case !errors.As(err, &argument):
 	case cmd.HasAvailableSubCommands():
-		if line := replacedArgument(argument.args[0]); line != "" && !cmd.HasParent() {
+		if line := replacedArgument(argument.args[0]); line != "" && (!cmd.HasParent() || cmd.Name() == sandboxCommand) {
 			hint = line + "; " + hint
 			break
 		}

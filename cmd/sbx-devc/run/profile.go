@@ -3,6 +3,9 @@ package run
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -50,7 +53,15 @@ func (o *profileFlags) check(f *pflag.FlagSet) error {
 
 // readPersist checks the paths to keep, when files of them have been read.
 func (o *profileFlags) readPersist() (err error) {
-	if o.paths, err = runplan.HomePaths(o.persist); err != nil {
+	var paths []string
+	home, _ := os.UserHomeDir()
+	for _, path := range o.persist { // shells put your home in the place of "~/"; the agent's is meant
+		if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok && home != "" {
+			path = filepath.ToSlash(rest)
+		}
+		paths = append(paths, path)
+	}
+	if o.paths, err = runplan.HomePaths(paths); err != nil {
 		return exitcode.With(exitcode.Usage, fmt.Errorf("--persist: %w", err))
 	}
 	return nil
