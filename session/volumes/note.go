@@ -48,14 +48,14 @@ func (n Note) Write(text string) error {
 }
 
 // hold waits until no other process makes what the note is about.
-func (n Note) hold(ctx context.Context) (release func(), err error) {
+func (n Note) hold(ctx context.Context) (lock *os.File, err error) {
 	if err = os.MkdirAll(filepath.Dir(string(n)), 0o700); err == nil {
-		var f *os.File
-		if f, err = filelock.Wait(ctx, string(n)+lockSuffix); err == nil {
-			return func() { _ = filelock.Remove(f) }, nil
-		}
+		lock, err = filelock.Wait(ctx, string(n)+lockSuffix)
 	}
-	return nil, fmt.Errorf("locking the image cache: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("locking the image cache: %w", err)
+	}
+	return lock, nil
 }
 
 // dropLock removes the lock of a process that was killed.
@@ -72,7 +72,7 @@ func (n Note) dropLock() {
 }
 
 // lockSuffix ends the name of a note's lock, which is there while somebody makes what the
-// note is about, or was killed then.
+// note is about, and stays when that fails: a volume without a note is found by it.
 const lockSuffix = ".lock"
 
 // owner is what a volume says of the note that names it.

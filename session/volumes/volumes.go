@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/filelock"
 )
 
 // Store are the volumes that one user has on an engine. Both fields are required.
@@ -71,11 +72,17 @@ func (s Store) Take(ctx context.Context, w Wanted, fill func(name string) error)
 		return name, err
 	}
 	note := s.note(w)
-	release, err := note.hold(ctx)
+	lock, err := note.hold(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer release()
+	defer func() {
+		if err != nil {
+			lock.Close()
+		} else {
+			_ = filelock.Remove(lock)
+		}
+	}()
 	if name, err := s.Find(ctx, w); name != "" || err != nil {
 		return name, err // by the process that held the lock
 	}

@@ -108,9 +108,15 @@ func TestVolumesAreReplacedListedAndRemoved(t *testing.T) {
 		t.Errorf("%q and not %q; %s was replaced", names, want, first)
 	}
 	for _, k := range kept {
+		if err := os.WriteFile(string(k.note)+lockSuffix, nil, 0o600); err != nil { // of one that was killed
+			t.Fatal(err)
+		}
 		if err := s.Remove(t.Context(), k); err != nil {
 			t.Error(err)
 		}
+	}
+	if left, _ := os.ReadDir(filepath.Join(s.Dir, notes)); len(left) > 0 {
+		t.Errorf("the cache keeps %v", left)
 	}
 	if kept, err := s.List(t.Context(), "test"); err != nil || len(kept) > 0 {
 		t.Errorf("%v %v", kept, err)

@@ -20,7 +20,6 @@ import (
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/kept"
-	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/volumes"
@@ -110,15 +109,11 @@ func clean(ctx context.Context, a *cli.App, dir string, o cleanOptions) error {
 	removed := 0
 	err := connect.Engine(ctx, func(e *engine.Engine) (err error) {
 		if !o.dryRun {
-			if err := unused(ctx, e, projects.Real(dir)); err != nil {
+			if err := sandbox.Unused(ctx, e, projects.Real(dir)); err != nil {
 				return err
 			}
 		}
-		if removed, err = cleanVolumes(ctx, a, e, projects.Real(dir), o); err == nil && o.images {
-			var images int
-			images, err = cleanImages(ctx, a, e, projects.Real(dir), o)
-			removed += images
-		}
+		removed, err = cleanEngine(ctx, a, e, projects.Real(dir), o)
 		return err
 	})
 	switch code, why := exitcode.Of(err, exitcode.Internal); {
@@ -142,124 +137,48 @@ func clean(ctx context.Context, a *cli.App, dir string, o cleanOptions) error {
 	return nil
 }
 
-// cleanVolumes removes the volumes, or lists them, and returns how many there are.
-func cleanVolumes(ctx context.Context, a *cli.App, e *engine.Engine, dir string, o cleanOptions) (int, error) {
+// cleanEngine removes what runs left on the engine, or lists it, and returns how much it is.
+func cleanEngine(ctx context.Context, a *cli.App, e *engine.Engine, dir string, o cleanOptions) (int, error) {
 	cache, err := images.CacheDir()
 	if err != nil {
 		return 0, exitcode.With(exitcode.Internal, err)
 	}
-	store := volumes.Store{Engine: e, Dir: cache}
-	var caches []volumes.Kept
-	if o.allProjects {
-		caches, err = store.List(ctx, volumes.Cache)
-	} else {
-		caches, err = store.CachesOf(ctx, dir)
-	}
-	if err != nil {
-		return 0, err
-	}
-	programs, err := images.OldPrograms(ctx, store)
-	if err != nil {
-		return 0, err
-	}
-	all := append(caches, programs...)
-	if len(all) > 0 {
-		if err := store.Measure(ctx, all); err != nil {
+	wanted := images.Wanted{Dir: dir, AllProjects: o.allProjects, Images: o.images}
+	if o.images {
+		if wanted.Known, err = knownProjects(a); err != nil {
 			return 0, err
 		}
 	}
-	for _, v := range all {
-		what := "an old version of Claude Code, " + v.Name
-		if v.Kind == volumes.Init {
-			what = "an old version of sbx-init, " + v.Name
-		}
-		if v.Kind == volumes.Cache {
-			what = "the package managers' caches of " + v.Project()
-		}
-		if v.Bytes >= 0 {
-			what += ", " + progress.Size(v.Bytes)
-		}
-		if o.dryRun {
-			fmt.Fprintf(a.Stderr, "sbx-devc: would remove %s\n", what)
-			continue
-		}
-		switch err := store.Remove(ctx, v); {
-		case err != nil && v.Kind != volumes.Cache:
-			fmt.Fprintf(a.Stderr, "sbx-devc: note: %s stays: %v\n", what, err)
-			continue
-		case err != nil:
-			return 0, exitcode.With(exitcode.Locked, diag.WithHint(err, "end the run that uses it first"))
-		}
-		fmt.Fprintf(a.Stderr, "sbx-devc: removed %s\n", what)
-	}
-	return len(all), nil
-}
-
-// cleanImages removes images that runs built, or lists them, and returns how many there
-// are.
-func cleanImages(ctx context.Context, a *cli.App, e *engine.Engine, dir string, o cleanOptions) (int, error) {
-	known, err := knownProjects(ctx, a, e)
+	all, err := images.LeftOf(ctx, volumes.Store{Engine: e, Dir: cache}, wanted)
 	if err != nil {
 		return 0, err
 	}
-	all, err := images.Spare(ctx, e, dir, known, o.allProjects)
-	if err != nil {
-		return 0, err
-	}
-	for _, image := range all {
-		what := fmt.Sprintf("the image %s, %s", image.Name, progress.Size(image.Bytes))
+	for _, left := range all {
 		verb := "would remove"
 		if !o.dryRun {
 			verb = "removed"
-			if err := e.ImageRemove(ctx, image.Name); err != nil { // a container has it
-				fmt.Fprintf(a.Stderr, "sbx-devc: note: %s stays: %v\n", what, err)
+			switch err := left.Remove(ctx); {
+			case err != nil && left.Spare:
+				fmt.Fprintf(a.Stderr, "sbx-devc: note: %s stays: %v\n", left.What, err)
 				continue
+			case err != nil:
+				return 0, err
 			}
 		}
-		fmt.Fprintf(a.Stderr, "sbx-devc: %s %s\n", verb, what)
+		fmt.Fprintf(a.Stderr, "sbx-devc: %s %s\n", verb, left.What)
 	}
 	return len(all), nil
 }
 
-// knownProjects are those that have runs or caches, or that the user has accepted.
-func knownProjects(ctx context.Context, a *cli.App, e *engine.Engine) (known []string, err error) {
+// knownProjects are those that have runs, or that the user has accepted.
+func knownProjects(a *cli.App) (known []string, err error) {
 	own, err := projects.OwnFolder(a)
 	if err != nil {
 		return nil, err
 	}
 	accepted, err := accept.List(own)
-	if err != nil {
-		return nil, err
-	}
 	for _, p := range accepted {
 		known = append(known, p.Project)
 	}
-	cache, err := images.CacheDir()
-	if err != nil {
-		return nil, exitcode.With(exitcode.Internal, err)
-	}
-	caches, err := volumes.Store{Engine: e, Dir: cache}.List(ctx, volumes.Cache)
-	for _, v := range caches {
-		known = append(known, v.Project())
-	}
 	return slices.AppendSeq(known, maps.Keys(projects.Runs(a).Projects())), err
-}
-
-// unused refuses a project that a container has mounted: to remove a place of a
-// mount takes the mount away, and the container ends by that.
-func unused(ctx context.Context, e *engine.Engine, folder string) error {
-	users, err := sandbox.Users(ctx, e, folder)
-	if err != nil || len(users) == 0 {
-		return err
-	}
-	c := users[0]
-	remove := "docker rm -f " + c.ID[:min(12, len(c.ID))]
-	what, at, hint := "dev container", c.Labels[runplan.LabelFolder], "remove its container first: "+remove
-	if c.Labels[runplan.LabelRun] != "" {
-		what, at, hint = "run", c.Labels[runplan.LabelWorkspace], "'sbx-devc stop' ends the run; if its program was killed: "+remove
-	}
-	if at != folder {
-		what += " on " + visible.Line(at)
-	}
-	return exitcode.With(exitcode.Locked, diag.WithHint(fmt.Errorf("%s is used by a %s", folder, what), "%s", hint))
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
-	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/progress"
@@ -100,44 +99,29 @@ func profileInWords(r session.Profile) string {
 }
 
 func profileShowCommand(a *cli.App) *cobra.Command {
-	var origin, asJSON bool
-	cmd := &cobra.Command{
-		Use:   "show NAME [DIR]",
-		Short: "Show the settings of a run under a profile, and where each comes from",
-		Long: `Show the settings that 'run --profile NAME' has on the project in DIR (default: the
+	cmd := showCommand(a, func(args []string) (string, []string, error) {
+		rows, err := Profiles(a)
+		if err != nil {
+			return "", nil, exitcode.With(exitcode.Internal, err)
+		}
+		if len(args) == 0 {
+			return "", nil, exitcode.With(exitcode.Usage, diag.WithHint(errors.New("profile show needs the name of a profile"), "%s", namesOf(rows)))
+		}
+		if err := kept.CheckName(args[0]); err != nil {
+			return "", nil, exitcode.With(exitcode.Usage, err)
+		}
+		if !slices.ContainsFunc(rows, func(r session.Profile) bool { return r.Name == args[0] }) {
+			a.SayLine("note: there is no profile %s yet, and 'sbx-devc run --profile %s' makes it with these settings; %s",
+				args[0], args[0], namesOf(rows))
+		}
+		return args[0], args[1:], nil
+	})
+	cmd.Use, cmd.Short, cmd.Args = "show NAME [DIR] [flags of run]", "Show the settings of a run under a profile, and where each comes from",
+		cobra.MaximumNArgs(2)
+	cmd.Long = `Show the settings that 'run --profile NAME' has on the project in DIR (default: the
 project around the current folder), as 'settings show --profile NAME' does. Of a name that
-no profile has it shows the settings that its first run would have, and says so.`,
-		Example: `  sbx-devc profile show work --origin`,
-		Args:    cobra.MaximumNArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			rows, err := Profiles(a)
-			if err != nil {
-				return exitcode.With(exitcode.Internal, err)
-			}
-			if len(args) == 0 {
-				return exitcode.With(exitcode.Usage, diag.WithHint(errors.New("profile show needs the name of a profile"), "%s", namesOf(rows)))
-			}
-			if err := kept.CheckName(args[0]); err != nil {
-				return exitcode.With(exitcode.Usage, err)
-			}
-			named := ""
-			if len(args) > 1 {
-				named = args[1]
-			}
-			dir, _ := projects.RunDir(a, named)
-			values, err := SettingsOf(a, run.SettingsFlags{}, args[0], dir, nil)
-			if err != nil {
-				return err
-			}
-			if !slices.ContainsFunc(rows, func(r session.Profile) bool { return r.Name == args[0] }) {
-				a.SayLine("note: there is no profile %s yet, and 'sbx-devc run --profile %s' makes it with these settings; %s",
-					args[0], args[0], namesOf(rows))
-			}
-			return showValues(a, values, origin, asJSON)
-		},
-	}
-	cmd.Flags().BoolVar(&origin, "origin", false, "also show where each value comes from")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with origins")
+no profile has it shows the settings that its first run would have, and says so.`
+	cmd.Example = `  sbx-devc profile show work --origin`
 	return cmd
 }
 

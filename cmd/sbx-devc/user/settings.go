@@ -37,22 +37,26 @@ and may open what a project's file may not. No other user may be able to write i
 }
 
 func settingsShowCommand(a *cli.App) *cobra.Command {
-	var o run.SettingsFlags
 	var profile string
-	var origin, asJSON bool
-	cmd := &cobra.Command{
-		Use:   "show [DIR] [flags of run]",
-		Short: "Show the settings of a run, and where each comes from",
-		Long: `Show the settings that 'run' with these flags has on the project in DIR (default: the
+	cmd := showCommand(a, func(args []string) (string, []string, error) { return profile, args, nil })
+	cmd.Use, cmd.Short, cmd.Args = "show [DIR] [flags of run]", "Show the settings of a run, and where each comes from", cobra.MaximumNArgs(1)
+	cmd.Long = `Show the settings that 'run' with these flags has on the project in DIR (default: the
 project around the current folder). A project's file that you have not accepted, and
-that asks for more than you allowed, is left out with a note.`,
-		Example: `  sbx-devc settings show --origin
+that asks for more than you allowed, is left out with a note.`
+	cmd.Example = `  sbx-devc settings show --origin
   sbx-devc settings show --origin --allow docs.example.com
-  sbx-devc settings show --json`,
-		Args: cobra.MaximumNArgs(1),
-	}
-	cli.Group(cmd.Flags(), o.Title(), o.Register)
+  sbx-devc settings show --json`
 	cmd.Flags().StringVar(&profile, "profile", "", "with the settings of this profile")
+	return cmd
+}
+
+// showCommand shows the settings of a run under the profile that of finds in the arguments,
+// "" = none; the folder is what it leaves of them.
+func showCommand(a *cli.App, of func(args []string) (profile string, rest []string, err error)) *cobra.Command {
+	var o run.SettingsFlags
+	var origin, asJSON bool
+	cmd := &cobra.Command{}
+	cli.Group(cmd.Flags(), o.Title(), o.Register)
 	cmd.Flags().BoolVar(&origin, "origin", false, "also show where each value comes from")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with origins")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -71,10 +75,11 @@ that asks for more than you allowed, is left out with a note.`,
 		if err := run.FlagsFromEnv(flags, a.Getenv); err != nil {
 			return exitcode.With(exitcode.Usage, err)
 		}
-		named := ""
-		if len(args) > 0 {
-			named = args[0]
+		profile, args, err := of(args)
+		if err != nil {
+			return err
 		}
+		named := append(args, "")[0]
 		dir, _ := projects.RunDir(a, named)
 		values, err := SettingsOf(a, o, profile, dir, source)
 		if err != nil {
