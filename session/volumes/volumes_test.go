@@ -31,6 +31,9 @@ func take(t *testing.T, s Store, w Wanted) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := os.Stat(string(s.note(w)) + lockSuffix); err == nil {
+		t.Error("the lock stays")
+	}
 	return name
 }
 
