@@ -152,7 +152,8 @@ const farFolder = "SBX_TEST_FAR_FOLDER"
 
 // serveFar starts a Docker that does not see this machine's folders of tests: their place
 // is empty where it is. It speaks TLS, and with those alone who have its certificate.
-func serveFar(t *testing.T, dir string) *engine.Engine {
+// forwarded is a socket of it, as ssh makes one of this machine's.
+func serveFar(t *testing.T, dir, forwarded string) *engine.Engine {
 	t.Helper()
 	certificates(t, dir, farAddress)
 	script := fmt.Sprintf(`set -e
@@ -160,14 +161,15 @@ mount --make-rprivate /
 mount --bind %q /mnt
 mount -t tmpfs none %q
 cd /mnt
-exec dockerd --host tcp://%s:2376 --tlsverify --tlscacert ca.pem --tlscert cert.pem --tlskey key.pem --data-root /mnt/data \
-	--exec-root /mnt/run --pidfile /mnt/docker.pid --log-level error`, dir, os.TempDir(), farAddress)
+hostname far
+exec dockerd --host tcp://%s:2376 --host unix://%s --tlsverify --tlscacert ca.pem --tlscert cert.pem --tlskey key.pem --data-root /mnt/data \
+	--exec-root /mnt/run --pidfile /mnt/docker.pid --log-level error`, dir, os.TempDir(), farAddress, forwarded)
 	said, err := os.Create(filepath.Join(dir, "dockerd.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer said.Close()
-	daemon := exec.Command("unshare", "--mount", "bash", "-c", script)
+	daemon := exec.Command("unshare", "--mount", "--uts", "bash", "-c", script)
 	daemon.Stdout, daemon.Stderr = said, said
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
@@ -195,7 +197,9 @@ func TestUserOfAFarEngine(t *testing.T) {
 	if dir == "" {
 		return
 	}
-	e := serveFar(t, dir)
+	forwarded := fmt.Sprintf("/run/sbx-test-%d.sock", os.Getpid())
+	defer os.Remove(forwarded)
+	e := serveFar(t, dir, forwarded)
 	if !e.Remote() || !engine.Elsewhere(os.Getenv) {
 		t.Errorf("%s is of this machine", e.Host())
 	}
@@ -205,6 +209,13 @@ func TestUserOfAFarEngine(t *testing.T) {
 		t.Errorf("a copy without a change stays: %q, %+v", quiet.result.WorkTree, quiet.result.Changes)
 	}
 	killedFarJob(t, e)
+	t.Setenv("DOCKER_HOST", "unix://"+forwarded)
+	near, err := engine.Connect(t.Context())
+	if err != nil || near.Remote() {
+		t.Fatalf("%v", err)
+	}
+	defer near.Close()
+	carriedJob(t, near, podmanImage, workspace.Clone)
 }
 
 // An engine of another machine, by TLS, that has no folder of this one: agents work on a

@@ -74,5 +74,6 @@ func checkShared(p *runplan.Plan, told surroundings, folder string) error {
 
 func elsewhere(why string) error {
 	return diag.WithHint(fmt.Errorf("%w: %s", runplan.ErrElsewhere, why),
-		"run sbx-devc on the engine's machine and outside of containers, where folders have the paths that the engine knows")
+		"--workspace clone works there on the last commit and --workspace copy on the folder as it is; or run sbx-devc on the engine's "+
+			"machine and outside of containers, where folders have the paths that the engine knows")
 }

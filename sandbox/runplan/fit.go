@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // ErrElsewhere reports an engine that has not this machine's files.
@@ -27,21 +30,32 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 	if err != nil {
 		return err
 	}
-	if p.Place.Mode.IsCopy() && (d.Remote || ownsAsRoot(d)) {
+	elsewhere := d.Remote || namesAnotherMachine(d, runtime.GOOS)
+	if p.Place.Mode.IsCopy() && (elsewhere || ownsAsRoot(d)) {
 		p.carry()
 	}
-	if err := cmp.Or(p.checkOwners(d), p.fitLimits(d), p.fitLabels(d)); err != nil || !d.Remote {
+	if err := cmp.Or(p.checkOwners(d), p.fitLimits(d), p.fitLabels(d)); err != nil {
 		return err
 	}
-	for _, m := range p.Project.List {
-		if m.Source != "" {
-			return diag.WithHint(fmt.Errorf("%w: %s cannot be mounted by the engine at %s", ErrElsewhere, m.Source, e.Host()),
-				"--workspace clone works there on the last commit and --workspace copy on the folder as it is, both without --mount; "+
-					"or use an engine of this machine (unset DOCKER_HOST, 'docker context use default')")
-		}
+	at := slices.IndexFunc(p.Project.List, func(m workspace.Mount) bool { return m.Source != "" })
+	if at >= 0 && d.Remote {
+		return diag.WithHint(fmt.Errorf("%w: %s cannot be mounted by the engine at %s", ErrElsewhere, p.Project.List[at].Source, e.Host()),
+			"--workspace clone works there on the last commit and --workspace copy on the folder as it is, both without --mount; "+
+				"or use an engine of this machine (unset DOCKER_HOST, 'docker context use default')")
 	}
-	p.KeepAccounts() // their sources are in the run's folder
+	if at < 0 && elsewhere {
+		p.KeepAccounts() // their sources are in the run's folder
+	}
 	return nil
+}
+
+// namesAnotherMachine reports an engine that is on a machine of another name, although its
+// address does not say so: behind a forwarded socket, or because this program is in a
+// container. Elsewhere than on Linux that is the engine's virtual machine, which has this
+// machine's folders.
+func namesAnotherMachine(d engine.Description, system string) bool {
+	own, err := os.Hostname()
+	return err == nil && system == "linux" && d.Machine != "" && d.Machine != own
 }
 
 // ErrOwners reports an engine in whose containers this machine's files have other owners.
