@@ -61,9 +61,10 @@ renovate: setup build ## let the real Renovate read, look up and update what ini
 	SBX_RENOVATE=$(TOOLS)/renovate go test -count=1 -run '^TestRenovate$$' -v ./cmd/sbx-devc
 
 .PHONY: test-slow
-test-slow: setup build ## attacks that wait for minutes, and every system call of the start made to fail
+test-slow: setup build ## attacks that wait for minutes, every system call of the start made to fail, and facts that ask Compose
 	SBX_ATTACK_SLOW=1 go test -count=1 -timeout 15m -run 'TestAttacks$$' ./internal/test/attack
 	SBX_ALL_FAULTS=1 go test -count=1 -timeout 60m -run TestFaultsInSystemCalls ./cmd/sbx-init
+	SBX_ALL_FACTS=1 go test -count=1 -timeout 10m -run TestFactsOfStarting ./devcontainer/lint
 
 .PHONY: test-many
 test-many: setup build ## ten runs at once on one repository

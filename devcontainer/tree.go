@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -70,6 +71,24 @@ func (d disk) List(dir string) []string {
 		out = append(out, e.Name())
 	}
 	return out
+}
+
+// Executable reports whether somebody may execute a file, where the tree knows that:
+// Windows has no such mode, and a text in memory neither.
+func Executable(t Tree, name string) (yes, known bool) {
+	d, ok := t.(interface{ executable(string) (bool, bool) })
+	if !ok {
+		return false, false
+	}
+	return d.executable(name)
+}
+
+func (d disk) executable(name string) (yes, known bool) {
+	info, err := d.root.Stat(filepath.FromSlash(name))
+	if err != nil || runtime.GOOS == "windows" {
+		return false, false
+	}
+	return info.Mode().Perm()&0o111 != 0, true
 }
 
 // Memory is a Tree of files that are not on disk, by name. A folder exists

@@ -67,7 +67,7 @@ func TestSocketsOfTheHost(t *testing.T) {
 		}
 		plain := strings.NewReplacer("${localEnv:", "${", ":/run/user/1000}", ":-/run/user/1000}", "${localWorkspaceFolder}", "..").Replace(c.source)
 		tree := devcontainer.Memory{
-			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"}`,
+			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true}`,
 			".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    volumes: [{type: bind, source: '" + plain + "', target: /x}]\n",
 		}
 		if got := ids(t, tree); got != c.want {
@@ -142,7 +142,7 @@ func TestNamespacesOfOthers(t *testing.T) {
 		{"provider: {type: awesomecloud}", "", "SBX418"},
 	} {
 		tree := devcontainer.Memory{
-			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"}`,
+			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true}`,
 			".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    " + c.line + "\n  db:\n    image: debian:13\n" + c.below + "\n",
 		}
 		if got := ids(t, tree); got != c.want {
@@ -177,7 +177,7 @@ func TestSecretsOfCompose(t *testing.T) {
 				hook = `, "securityOpt": ["no-new-privileges"], "postCreateCommand": "claude-code --version"`
 			}
 			tree := devcontainer.Memory{
-				".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"` + hook + `}`,
+				".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true` + hook + `}`,
 				".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    " + c.service + "\n" + c.below + "\n",
 			}
 			if got := ids(t, tree); got != want {
@@ -198,7 +198,7 @@ func TestNamesTwiceInCompose(t *testing.T) {
 		{"services:\n  a:\n    image: debian:13\nservices:\n  b: {image: debian:13}\n", `SBX102 services; SBX313 "a"`},
 	} {
 		tree := devcontainer.Memory{
-			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"}`,
+			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true}`,
 			".devcontainer/c.yaml":            c.text,
 		}
 		if got := marked(t, tree, false); got != c.want {
@@ -214,8 +214,8 @@ func TestVolumesFromAnotherService(t *testing.T) {
 		{"writable", "helper", "SBX806 helper"},
 		{"read-only", "helper:ro", ""},
 		{"over another", "between", "SBX806 between"},
-		{"in a circle", "circle", ""},
-		{"nothing", "nobody", ""},
+		{"in a circle", "circle", `SBX317 "/project"`},
+		{"nothing", "nobody", `SBX317 "/project"`},
 	} {
 		tree := sidecar()
 		tree[file] = strings.Replace(tree[file], "    volumes:\n      - \"..:/project\"\n      - \"./:/project/.devcontainer:ro\"\n",
@@ -250,7 +250,7 @@ func TestComposeFromElsewhere(t *testing.T) {
 		{"services: {a: {build: ./github.com}}\n", ""},
 	} {
 		tree := devcontainer.Memory{
-			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"}`,
+			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true}`,
 			".devcontainer/c.yaml":            c.text,
 			".devcontainer/more.yaml":         "services: {}\n",
 			".devcontainer/Dockerfile":        "FROM debian:13\nRUN useradd dev\nUSER dev\n",

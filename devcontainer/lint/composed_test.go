@@ -11,7 +11,7 @@ import (
 
 func composeProject(service string) devcontainer.Memory {
 	return devcontainer.Memory{
-		".devcontainer/devcontainer.json": `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/project"}`,
+		".devcontainer/devcontainer.json": `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/", "overrideCommand": true}`,
 		".devcontainer/compose.yaml":      "services:\n  app:\n    image: debian:13\n" + service,
 	}
 }
@@ -72,7 +72,7 @@ func TestComposeRules(t *testing.T) {
 
 func TestComposeFilesTogether(t *testing.T) {
 	tree := devcontainer.Memory{
-		".devcontainer/devcontainer.json": `{"dockerComposeFile": ["../compose.yaml", "extra.yaml"], "service": "app", "workspaceFolder": "/project", "remoteUser": "dev"}`,
+		".devcontainer/devcontainer.json": `{"dockerComposeFile": ["../compose.yaml", "extra.yaml"], "service": "app", "workspaceFolder": "/", "remoteUser": "dev", "overrideCommand": true}`,
 		"compose.yaml":                    "services:\n  app:\n    build: {context: docker, args: {V: latest}}\n    privileged: true\n",
 		".devcontainer/extra.yaml":        "services:\n  app:\n    privileged: false\n    cap_add: [SYS_ADMIN]\n    extends: {file: base.yaml, service: b}\n",
 		"base.yaml":                       "services:\n  b:\n    pid: host\n",
@@ -106,7 +106,7 @@ func TestComposeTargetMissing(t *testing.T) {
 
 func TestComposeServiceMissing(t *testing.T) {
 	tree := composeProject("")
-	tree[".devcontainer/devcontainer.json"] = `{"dockerComposeFile": "compose.yaml", "service": "ap", "workspaceFolder": "/project"}`
+	tree[".devcontainer/devcontainer.json"] = `{"dockerComposeFile": "compose.yaml", "service": "ap", "workspaceFolder": "/", "overrideCommand": true}`
 	if got := marked(t, tree, false); got != `SBX313 "ap"` {
 		t.Error(got)
 	}
@@ -123,7 +123,7 @@ func TestComposeServiceMissing(t *testing.T) {
 func TestComposeHintsCloseTheWorkspace(t *testing.T) {
 	for _, source := range []string{"..", "../", "./../"} {
 		tree := composeProject("    volumes:\n      - " + source + ":/project:cached\n")
-		tree[".devcontainer/devcontainer.json"] = `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/project", "remoteUser": "node", "features": {"ghcr.io/org/claude-sandbox/features/firewall:0": {}}}`
+		tree[".devcontainer/devcontainer.json"] = `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/", "remoteUser": "node", "features": {"ghcr.io/org/claude-sandbox/features/firewall:0": {}}}`
 		for _, p := range []string{".git/HEAD", ".git/config", ".git/hooks/x", ".vscode/tasks.json", ".husky/pre-commit"} {
 			tree[p] = "x"
 		}

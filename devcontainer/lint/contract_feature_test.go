@@ -109,7 +109,7 @@ func TestTheFeatureWithCompose(t *testing.T) {
 		{"volumes: [a:/data]", ""},
 	} {
 		tree := devcontainer.Memory{
-			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w", "remoteUser": "dev", "features": {"` + featureName + `": {}}}`,
+			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "remoteUser": "dev", "features": {"` + featureName + `": {}}}`,
 			".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    " + c.line + "\nvolumes: {a: }\n",
 		}
 		if got := ids(t, tree); got != c.want {

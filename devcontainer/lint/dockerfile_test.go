@@ -15,6 +15,8 @@ func built(dockerfile, more string) devcontainer.Memory {
 	return devcontainer.Memory{
 		".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"` + more + `}`,
 		".devcontainer/Dockerfile":        dockerfile,
+		".devcontainer/x":                 "", ".devcontainer/.ssh/id_ed25519": "", ".devcontainer/.git/HEAD": "", ".devcontainer/company-ca.pem": "",
+		".devcontainer/setup.sh": "", ".devcontainer/tool": "",
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 )
 
@@ -65,12 +66,14 @@ var standardUsers = []string{"root", "daemon", "bin", "sys", "sync", "games", "m
 // userMissing reports users that neither the image nor the Dockerfile has.
 func userMissing(v *rule.View) (out []rule.Finding) {
 	b := v.Build
+	if b == nil && v.Root.Member("features") == nil && !schema.Misspelt(v.Mismatches, v.Root, "features") {
+		return imageUserMissing(v)
+	}
 	if b == nil || b.Final == nil || v.HasFeatures() {
 		return // a Feature may create any user
 	}
 	base := b.Final.Base()
-	image, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(base.Image, "docker.io/"), "library/"), "@")
-	image, _, _ = strings.Cut(image, ":")
+	image := imageName(base.Image)
 	extra, known := plain[image]
 	if !known || !base.Known {
 		return
@@ -91,6 +94,26 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 			b.Final.User), hint(b.Final.User)))
 	}
 	return out
+}
+
+// imageUserMissing reports the user of a configuration that takes a known image as it is.
+func imageUserMissing(v *rule.View) []rule.Finding {
+	image, ok := v.Root.Member("image").Str()
+	n := v.NamedUser()
+	if !ok || n == nil || n.Text == "" || strings.Contains(n.Text+image, "$") || n.Text[0] >= '0' && n.Text[0] <= '9' {
+		return nil
+	}
+	user, _, _ := strings.Cut(n.Text, ":")
+	extra, known := plain[imageName(image)]
+	if !known || user == extra || slices.Contains(standardUsers, user) {
+		return nil
+	}
+	hint := "leave it out; the image has root"
+	if extra != "" {
+		hint = fmt.Sprintf("the image has the user %s", extra)
+	}
+	return []rule.Finding{v.AtValue(n, fmt.Sprintf("%s has no user %q", image, n.Text),
+		hint+", and the Feature ghcr.io/devcontainers/features/common-utils creates others")}
 }
 
 // mentioned reports whether some step could create the user: it names it, or

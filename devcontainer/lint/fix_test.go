@@ -88,7 +88,8 @@ func TestFixFollowsNotesOnlyByName(t *testing.T) {
 }
 
 // The parts that a fix may change: members of the root that a rule with a fix is about.
-var touchable = []string{"overrideCommand", "waitFor", "capAdd", "securityOpt", "mounts", "workspaceFolder", "customizations", "extensions", "settings", "devPort", "remoteEnv"}
+var touchable = []string{"overrideCommand", "waitFor", "capAdd", "securityOpt", "mounts", "workspaceFolder", "customizations", "extensions", "settings", "devPort", "remoteEnv",
+	"runArgs"}
 
 // Whatever the file says: the result parses, a second fix changes nothing, no
 // finding appears that was not there, and what no fix is about keeps its value.

@@ -45,7 +45,7 @@ func TestEveryRightInEveryNotation(t *testing.T) {
 		{"key in a variable", "SBX501", "SBX501", env("NPM_TOKEN", key)},
 	} {
 		compose := devcontainer.Memory{
-			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"}`,
+			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true}`,
 			".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    " + c.notations[2] + "\n",
 		}
 		feature := devcontainer.Memory{

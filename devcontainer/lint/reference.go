@@ -101,7 +101,7 @@ func mountText(text string) (message, hint string) {
 	if strings.Contains(plain, `"`) || strings.TrimSpace(text) == rights.Variable.FindString(text) {
 		return "", ""
 	}
-	hasTarget, kind := false, "volume"
+	hasTarget, hasType, kind := false, false, "volume"
 	for field := range strings.SplitSeq(plain, ",") {
 		key, value, hasValue := strings.Cut(field, "=")
 		switch {
@@ -114,7 +114,7 @@ func mountText(text string) (message, hint string) {
 			}
 			return fmt.Sprintf("the engine does not know %q in a mount", key), hint
 		case key == "type":
-			kind = strings.ToLower(value)
+			kind, hasType = strings.ToLower(value), true
 		}
 		hasTarget = hasTarget || slices.Contains([]string{"target", "destination", "dst"}, strings.ToLower(key)) && hasValue && value != ""
 	}
@@ -125,8 +125,16 @@ func mountText(text string) (message, hint string) {
 		return "the mount has no target", "add target= with a path in the container"
 	case kind == "bind" && rights.ParseMount(plain).Source == "":
 		return "the bind mount has no source", "add source= with a path of the host"
+	case !hasType && ofTheHost(rights.ParseMount(text).Source):
+		return "without a type this is a volume, and no volume has a path for its name", "add type=bind"
 	}
 	return "", ""
+}
+
+// ofTheHost reports whether a mount's source is a path, and so no name of a volume.
+func ofTheHost(source string) bool {
+	return strings.HasPrefix(source, "/") || strings.HasPrefix(source, "${localWorkspaceFolder}") || strings.HasPrefix(source, "~/") ||
+		strings.HasPrefix(source, "./") || strings.HasPrefix(source, "../") || strings.HasPrefix(source, "${localEnv:HOME}")
 }
 
 // filesMissing reports names that lead nowhere.
@@ -139,6 +147,9 @@ func filesMissing(v *rule.View) (out []rule.Finding) {
 	}
 	for _, n := range rights.Texts(v.Root.Member("dockerComposeFile")) {
 		out = append(out, fileMissing(v, n, "Compose file")...)
+	}
+	for _, n := range []*jsonc.Node{v.Root.Member("build").Member("context"), v.Root.Member("context")} {
+		out = append(out, contextMissing(v, n)...)
 	}
 	for _, f := range localFeatures(v) {
 		switch {
@@ -200,6 +211,18 @@ func fileMissing(v *rule.View, n *jsonc.Node, what string) []rule.Finding {
 	return []rule.Finding{v.AtValue(n, fmt.Sprintf("there is no %s %q", what, name), hint)}
 }
 
+// contextMissing reports a build context that is no folder.
+func contextMissing(v *rule.View, n *jsonc.Node) []rule.Finding {
+	name, ok := n.Str()
+	full, inside := v.Path(name)
+	if !ok || name == "" || !inside || v.ByCompose() || full == "." || v.Tree.Kind(full) == devcontainer.Folder ||
+		slices.Contains(v.Tree.List(path.Dir(full)), path.Base(full)) {
+		return nil
+	}
+	return []rule.Finding{v.AtValue(n, fmt.Sprintf("there is no folder %q for the build", name),
+		"the context is looked for relative to this file; .. is the project's folder from .devcontainer")}
+}
+
 // duplicateTargets reports mounts that meet.
 func duplicateTargets(v *rule.View) (out []rule.Finding) {
 	seen := map[string]int{}
@@ -248,6 +271,11 @@ func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {
 	if len(words) == 1 && shellLine.MatchString(strings.TrimSpace(words[0].Text)) {
 		return []rule.Finding{v.AtValue(n, fmt.Sprintf("this starts a program called %q", jsonc.Abbreviate(words[0].Text)),
 			"write it as a string, or one word per element").FixedBy(jsonc.Replace(n, string(v.Config.Src[words[0].Start:words[0].End])))}
+	}
+	if line := words[0].Text; strings.Contains(strings.TrimSpace(line), " ") && !strings.Contains(line, "/") &&
+		slices.ContainsFunc(words[1:], func(w *jsonc.Node) bool { return strings.Contains(strings.TrimSpace(w.Text), " ") }) {
+		return []rule.Finding{v.AtValue(n, fmt.Sprintf("this starts one program, called %q", jsonc.Abbreviate(line)),
+			`an array is one command; write several as one text with &&, or as an object: {"NAME": "…", "OTHER": "…"}`)}
 	}
 	for _, w := range words[1:] {
 		if shellWord.MatchString(w.Text) {

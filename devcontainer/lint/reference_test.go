@@ -86,6 +86,15 @@ func TestFactsOfReading(t *testing.T) {
 		{"SBX306", `{"image": "debian", "containerEnv": {"A": "${localEnv}"}}`, func(_ map[string]any, ok bool) bool { return !ok }},
 		{"SBX307", `{"image": "debian", "containerEnv": {"A": "${env:SBX_REF}"}}`, env("value")},
 		{"SBX308", `{"image": "debian", "containerEnv": {"A": "${containerEnv:PATH}"}}`, env("${containerEnv:PATH}")},
+		{"SBX320", `{"image": "debian", "containerEnv": {"A": "$HOME/x"}}`, env("$HOME/x")},
+		{"SBX323", `{"image": "debian", "forwardPorts": ["3000:3000"]}`, func(c map[string]any, ok bool) bool {
+			ports, _ := c["forwardPorts"].([]any)
+			return ok && slices.Equal(ports, []any{"3000:3000"}) // an editor's to understand
+		}},
+		{"SBX324", `{"image": "debian", "customizations": {"extensions": ["ms-python.python"]}}`, func(c map[string]any, ok bool) bool {
+			all, _ := c["customizations"].(map[string]any)
+			return ok && all["vscode"] == nil
+		}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			dir := project(t, map[string]string{name: tt.src})
@@ -251,6 +260,22 @@ func TestFactsOfStarting(t *testing.T) {
 		found(t, dir, name, "SBX205")
 	})
 
+	// The folder that is opened is not there, and an option of a Feature is nobody's.
+	t.Run("SBX317 and SBX325", func(t *testing.T) {
+		dir := project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "workspaceFolder": "/src", "postStartCommand": "true"}`})
+		if answer := up(t, dir); answer["outcome"] != "error" {
+			t.Errorf("a command runs in a folder that is not there: %v", answer)
+		}
+		found(t, dir, name, "SBX317")
+		const metadata = `{"id": "tool", "version": "1.0.0", "name": "T", "options": {"version": {"type": "string", "default": "1"}}}`
+		dir = project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "features": {"./tool": {"verison": "2"}}, "updateRemoteUserUID": false}`,
+			".devcontainer/tool/devcontainer-feature.json": metadata, ".devcontainer/tool/install.sh": "test \"$VERSION\" = 1\n"})
+		if answer := up(t, dir); answer["outcome"] != "success" {
+			t.Errorf("the option is refused, or taken for version: %v", answer)
+		}
+		found(t, dir, name, "SBX325")
+	})
+
 	// A hook that fails leaves a container that the next start calls good.
 	t.Run("SBX314 and SBX803", func(t *testing.T) {
 		dir := project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "postStartCommand": ["true && true"]}`})
@@ -268,12 +293,25 @@ func TestFactsOfStarting(t *testing.T) {
 		{"SBX310", `{"image": "debian:bookworm-slim", "mounts": ["${localWorkspaceFolder}:/x"]}`},
 		{"SBX311", `{"build": {"dockerfile": "Dockerfile"}}`},
 		{"SBX311", `{"image": "debian:bookworm-slim", "features": {"../feature": {}}}`},
+		{"SBX311", `{"build": {"dockerfile": "dockerfile", "context": "../none"}}`},
+		{"SBX310", `{"image": "debian:bookworm-slim", "mounts": ["source=${localWorkspaceFolder},target=/x"]}`},
+		{"SBX318", `{"image": "debian:bookworm-slim", "postStartCommand": ".devcontainer/dockerfile"}`},
+		{"SBX319", `{"image": "debian:bookworm-slim", "postStartCommand": "true &; true"}`},
+		{"SBX320", `{"image": "debian:bookworm-slim", "containerEnv": {"PATH": "$PATH:/x"}}`},
+		{"SBX321", `{"image": "debian:bookworm-slim", "runArgs": ["--network host"]}`},
+		{"SBX321", `{"image": "debian:bookworm-slim", "runArgs": ["--privilegd"]}`},
+		{"SBX322", `{"image": "Debian:bookworm-slim"}`},
+		{"SBX326", `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/"}`},
 		// Of two sources it takes the one that is not there.
 		{"SBX205", `{"dockerFile": "none", "build": {"dockerfile": "dockerfile"}}`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
+			if tt.rule == "SBX326" && os.Getenv("SBX_ALL_FACTS") == "" {
+				t.Skip("make test-slow: the CLI asks Compose for many seconds")
+			}
 			dir := project(t, map[string]string{name: tt.src, ".devcontainer/dockerfile": "FROM debian:bookworm-slim\n",
-				"feature/devcontainer-feature.json": `{"id": "feature", "version": "1.0.0", "name": "F"}`, "feature/install.sh": "true\n"})
+				"feature/devcontainer-feature.json": `{"id": "feature", "version": "1.0.0", "name": "F"}`, "feature/install.sh": "true\n",
+				".devcontainer/compose.yaml": "services:\n  app:\n    image: debian:bookworm-slim\n"})
 			if answer := up(t, dir); answer["outcome"] != "error" {
 				t.Errorf("it starts: %v", answer)
 			}

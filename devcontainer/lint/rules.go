@@ -54,6 +54,16 @@ var referenceRules = []rule.Rule{
 	{ID: "SBX314", Name: "array-is-no-shell", Severity: diag.SeverityWarning, Check: arrayCommands},
 	{ID: "SBX315", Name: "shadowed-configuration", Severity: diag.SeverityWarning, Check: shadowed},
 	{ID: "SBX316", Name: "compose-file-refused", Severity: diag.SeverityError, Check: composeRefused},
+	{ID: "SBX317", Name: "workspace-elsewhere", Severity: diag.SeverityWarning, Check: workspaceElsewhere},
+	{ID: "SBX318", Name: "hook-script", Severity: diag.SeverityError, Check: hookScripts},
+	{ID: "SBX319", Name: "hook-syntax", Severity: diag.SeverityError, Check: hookSyntax},
+	{ID: "SBX320", Name: "literal-variable", Severity: diag.SeverityWarning, Check: literalVariables},
+	{ID: "SBX321", Name: "run-argument", Severity: diag.SeverityError, Check: runArguments},
+	{ID: "SBX322", Name: "image-name", Severity: diag.SeverityError, Check: imageNames},
+	{ID: "SBX323", Name: "forward-pair", Severity: diag.SeverityWarning, Check: forwardedPairs},
+	{ID: "SBX324", Name: "editor-name", Severity: diag.SeverityWarning, Check: editorNames},
+	{ID: "SBX325", Name: "feature-mistake", Severity: diag.SeverityWarning, Check: featureMistakes},
+	{ID: "SBX326", Name: "service-ends", Severity: diag.SeverityError, Check: serviceEnds},
 }
 
 // hostRules judge what lets the container out to the host.
@@ -137,6 +147,10 @@ var dockerfileRules = []rule.Rule{
 	{ID: "SBX726", Name: "from-latest", Severity: diag.SeverityWarning, Check: newestImages},
 	{ID: "SBX727", Name: "history-copied", Severity: diag.SeverityNote, Check: historyCopied},
 	{ID: "SBX728", Name: "foreign-frontend", Severity: diag.SeverityWarning, Check: foreignFrontend},
+	{ID: "SBX729", Name: "copy-source-missing", Severity: diag.SeverityError, Check: copiedMissing},
+	{ID: "SBX730", Name: "argument-unset", Severity: diag.SeverityWarning, Check: unsetArguments},
+	{ID: "SBX731", Name: "array-as-text", Severity: diag.SeverityWarning, Check: quotedArrays},
+	{ID: "SBX732", Name: "stage-twice", Severity: diag.SeverityWarning, Check: stagesTwice},
 }
 
 // templateRules judge dev container Templates, Features that a repository

@@ -1,9 +1,11 @@
 package rights
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -70,6 +72,41 @@ var ImageOptions = CommandOptions{
 		"cpu-quota cpu-shares cpuset-cpus cpuset-mems file iidfile isolation label memory memory-swap metadata-file network",
 		"no-cache-filter output platform policy progress provenance sbom secret security-opt shm-size ssh tag target ulimit"),
 	single: words("network"),
+}
+
+// Knows reports whether an option, in its long form without dashes, is one of the command's.
+func (o CommandOptions) Knows(flag string) bool {
+	return o.switches[flag] || o.valued[flag] || o.aliases[flag] != ""
+}
+
+// Nearest returns the option that was probably meant by one that the command lacks, or "".
+// A newer engine may have more: only a slip of the same first letter is one.
+func (o CommandOptions) Nearest(flag string) string {
+	best := diag.Suggest(flag, slices.Concat(slices.Sorted(maps.Keys(o.switches)), slices.Sorted(maps.Keys(o.valued))))
+	if best == "" || flag == "" || best[0] != flag[0] {
+		return ""
+	}
+	return best
+}
+
+// TakesNext reports whether an element of the array is an option whose value is the next one.
+func (o CommandOptions) TakesNext(word string) bool {
+	if long, ok := strings.CutPrefix(word, "--"); ok {
+		if alias, ok := o.aliases[long]; ok {
+			long = alias
+		}
+		return o.valued[long]
+	}
+	if len(word) < 2 || word[0] != '-' {
+		return false
+	}
+	last := word[len(word)-1]
+	for _, letter := range []byte(word[1 : len(word)-1]) {
+		if !o.switches[o.short[letter]] {
+			return false // the rest of the word is its value
+		}
+	}
+	return o.valued[o.short[last]]
 }
 
 // Parse reads the words of an array as the engine's command line would, up to

@@ -1,0 +1,194 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+)
+
+// copiedMissing reports files that COPY takes from the context and that are not there.
+func copiedMissing(v *rule.View) (out []rule.Finding) {
+	context, known := buildContext(v)
+	if !known {
+		return nil
+	}
+	for _, i := range v.Build.Instructions() {
+		c, ok := i.Command.(*instructions.CopyCommand)
+		if !ok || c.From != "" {
+			continue
+		}
+		for _, written := range c.SourcePaths {
+			name := i.Expand(written)
+			if strings.ContainsAny(name, "*?[$") || strings.Contains(name, "://") || path.Base(name) == devcontainer.SettingsName {
+				continue // SBX823 is about settings
+			}
+			start, end := i.Find(written)
+			full := path.Join(context, path.Clean("/"+name))
+			switch {
+			case strings.HasPrefix(path.Clean(name), ".."):
+				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s lies outside of the build's context", name),
+					"name a context that holds it, such as \"context\": \"..\", and the path from there"))
+			case v.Tree.Kind(full) == devcontainer.Nothing && !slices.Contains(v.Tree.List(path.Dir(full)), path.Base(full)):
+				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("the build's context has no %s", name),
+					fmt.Sprintf("the context is the folder %s", shownFolder(v, context))))
+			}
+		}
+	}
+	return out
+}
+
+// buildContext returns the folder of the tree that a build gets. A context elsewhere, and
+// a folder that is not there, have rules of their own.
+func buildContext(v *rule.View) (folder string, known bool) {
+	if v.Tree == nil || v.Build == nil || v.Bare {
+		return "", false
+	}
+	folder = v.Context()
+	return folder, !devcontainer.LeavesTree(folder) && !strings.ContainsAny(folder, "$:") && v.Tree.Kind(folder) == devcontainer.Folder
+}
+
+func shownFolder(v *rule.View, folder string) string {
+	if folder == v.Home || folder == "." {
+		return "of the project"
+	}
+	return strings.TrimPrefix(folder, v.Home+"/")
+}
+
+// builtin are the arguments that BuildKit gives every FROM.
+var builtin = regexp.MustCompile(`^(TARGET|BUILD)(PLATFORM|OS|OSVERSION|ARCH|VARIANT|STAGE)$|^(?i:https?|ftp|no|all)_proxy$|` +
+	`^BUILDKIT_|^SOURCE_DATE_EPOCH$`)
+
+var argumentName = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)(:[^}]|[-+?])?`)
+
+// unsetArguments reports a FROM that uses an argument which no ARG in front of it declares,
+// and a stage that uses one which is declared only in front of its FROM.
+func unsetArguments(v *rule.View) (out []rule.Finding) {
+	if v.Build == nil {
+		return nil
+	}
+	before := declaredBefore(v.Build.File)
+	own := map[*dockerfile.Stage]map[string]bool{}
+	for _, s := range v.Build.Needed {
+		c, ok := s.From.Command.(*instructions.Stage)
+		if !ok {
+			continue
+		}
+		for _, m := range argumentName.FindAllStringSubmatch(c.BaseName, -1) {
+			if _, declared := before[m[1]]; m[2] == "" && !declared && !builtin.MatchString(m[1]) {
+				start, end := s.From.Find(c.BaseName)
+				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("no ARG in front of the first FROM declares %s, so it is empty here", m[1]),
+					fmt.Sprintf("write ARG %s=DEFAULT above the first FROM", m[1])))
+			}
+		}
+		out = append(out, undeclaredInStage(v, s, before, own)...)
+	}
+	return out
+}
+
+// declaredBefore returns the arguments in front of the first FROM.
+func declaredBefore(f *dockerfile.File) map[string]bool {
+	out := map[string]bool{}
+	for _, i := range f.Global {
+		if c, ok := i.Command.(*instructions.ArgCommand); ok {
+			for _, a := range c.Args {
+				out[a.Key] = true
+			}
+		}
+	}
+	return out
+}
+
+// undeclaredInStage reports RUN and others that use an argument of the whole file without
+// an ARG of their stage.
+func undeclaredInStage(v *rule.View, s *dockerfile.Stage, before map[string]bool,
+	stages map[*dockerfile.Stage]map[string]bool) (out []rule.Finding) {
+	own, said := map[string]bool{}, map[string]bool{}
+	stages[s] = own
+	for _, i := range s.Instructions {
+		declare(own, i)
+		if !slices.Contains([]string{"RUN", "ENV", "COPY", "ADD", "WORKDIR", "USER", "LABEL"}, i.Name) {
+			continue
+		}
+		for _, m := range argumentName.FindAllStringSubmatchIndex(i.Source(), -1) {
+			name := i.Source()[m[2]:m[3]]
+			assigned := strings.Contains(i.Source(), name+"=") || strings.Contains(i.Source(), "for "+name) ||
+				strings.Contains(i.Source(), "read ")
+			escaped := m[0] > 0 && i.Source()[m[0]-1] == '\\'
+			if !before[name] || own[name] || said[name] || m[4] >= 0 || assigned || escaped || inherited(s, name, stages) {
+				continue
+			}
+			said[name] = true
+			out = append(out, v.AtDockerfile(i.Start+m[0], i.Start+m[3],
+				fmt.Sprintf("%s is empty here: its ARG stands in front of FROM", name),
+				fmt.Sprintf("write ARG %s once more, behind FROM", name)))
+		}
+	}
+	return out
+}
+
+// maxParents bounds the search for an argument through stages that build on each other.
+const maxParents = 50
+
+// inherited reports whether a stage that s builds on declares the name.
+func inherited(s *dockerfile.Stage, name string, stages map[*dockerfile.Stage]map[string]bool) bool {
+	n := 0
+	for p := s.Parent; p != nil; p = p.Parent {
+		if n++; n > maxParents || stages[p][name] {
+			return true
+		}
+	}
+	return false
+}
+
+func declare(names map[string]bool, i *dockerfile.Instruction) {
+	switch c := i.Command.(type) {
+	case *instructions.ArgCommand:
+		for _, a := range c.Args {
+			names[a.Key] = true
+		}
+	case *instructions.EnvCommand:
+		for _, e := range c.Env {
+			names[e.Key] = true
+		}
+	}
+}
+
+// quotedArrays reports CMD and ENTRYPOINT with single quotes, which make a shell's text of
+// what was meant as an array.
+func quotedArrays(v *rule.View) (out []rule.Finding) {
+	for _, i := range v.Build.Instructions() {
+		_, rest, _ := strings.Cut(i.Source(), " ")
+		rest = strings.TrimSpace(rest)
+		if slices.Contains([]string{"CMD", "ENTRYPOINT", "SHELL"}, i.Name) && strings.HasPrefix(rest, "['") && strings.HasSuffix(rest, "]") {
+			out = append(out, v.AtDockerfile(i.Start, i.HeadEnd,
+				fmt.Sprintf("%s is no array: JSON has double quotes, and a shell gets this text", i.Name),
+				fmt.Sprintf("write %s %s", i.Name, strings.ReplaceAll(rest, "'", `"`))))
+		}
+	}
+	return out
+}
+
+// stagesTwice reports a second stage of one name, which --from and build.target may or may
+// not mean.
+func stagesTwice(v *rule.View) (out []rule.Finding) {
+	if v.Build == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, s := range v.Build.File.Stages {
+		if s.Name != "" && seen[s.Name] {
+			out = append(out, v.AtDockerfile(s.From.Start, s.From.HeadEnd, fmt.Sprintf("a second stage is called %s", s.Name),
+				"give each stage a name of its own"))
+		}
+		seen[s.Name] = true
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// exclusive are pairs of Features that put the same program to different ends.
+var exclusive = [][2]string{
+	{"ghcr.io/devcontainers/features/docker-in-docker", "ghcr.io/devcontainers/features/docker-outside-of-docker"},
+}
+
+// featureMistakes reports Features that are not used as they are made.
+func featureMistakes(v *rule.View) (out []rule.Finding) {
+	list := v.Root.Member("features").Fields()
+	versionless := func(id string) string {
+		id, _, _ = strings.Cut(id, "@")
+		if at := strings.LastIndex(id, ":"); at > strings.LastIndex(id, "/") {
+			id = id[:at]
+		}
+		return strings.ToLower(id)
+	}
+	named := map[string]bool{}
+	for _, m := range list {
+		named[versionless(m.Name)] = true
+		out = append(out, unknownFeatureOptions(v, m)...)
+		out = append(out, featureWithoutDot(v, m)...)
+	}
+	for _, m := range list {
+		for _, pair := range exclusive {
+			if versionless(m.Name) == pair[1] && named[pair[0]] {
+				out = append(out, v.AtName(m, "docker-in-docker and docker-outside-of-docker install the same program for two engines",
+					"keep one of them"))
+			}
+		}
+	}
+	ids := make([]string, 0, len(list))
+	for _, m := range list {
+		ids = append(ids, versionless(m.Name))
+	}
+	for _, n := range rights.Texts(v.Root.Member("overrideFeatureInstallOrder")) {
+		// A Feature that others depend on is in the order, too: only a near miss is one.
+		id := versionless(n.Text)
+		if best := diag.Suggest(id, ids); best != "" && !slices.Contains(ids, id) && !rights.IsLocal(id) {
+			out = append(out, v.AtValue(n, fmt.Sprintf("features has no %q", n.Text), fmt.Sprintf("did you mean %q?", best)))
+		}
+	}
+	return out
+}
+
+// unknownFeatureOptions reports options that a Feature of the repository does not declare.
+func unknownFeatureOptions(v *rule.View, m jsonc.Member) (out []rule.Finding) {
+	if !rights.IsLocal(m.Name) || m.Value.Kind != jsonc.Object {
+		return nil
+	}
+	doc := v.FeatureMetadata(m.Name)
+	if doc == nil {
+		return nil
+	}
+	var known []string
+	for _, o := range doc.Root.Member("options").Fields() {
+		known = append(known, o.Name)
+	}
+	for _, o := range m.Value.Members {
+		if slices.Contains(known, o.Name) {
+			continue
+		}
+		hint := "its devcontainer-feature.json declares none"
+		if len(known) > 0 {
+			hint = "it declares " + strings.Join(known, ", ")
+		}
+		out = append(out, v.AtName(o, fmt.Sprintf("the Feature %s has no option %q", m.Name, o.Name), hint))
+	}
+	return out
+}
+
+// featureWithoutDot reports the name of a folder of the repository that is taken for a
+// Feature of a registry.
+func featureWithoutDot(v *rule.View, m jsonc.Member) []rule.Finding {
+	if v.Tree == nil || strings.ContainsAny(m.Name, ":@") || rights.IsLocal(m.Name) {
+		return nil
+	}
+	full, ok := v.Path(m.Name)
+	if !ok || v.Tree.Kind(path.Join(full, devcontainer.FeatureName)) != devcontainer.File {
+		return nil
+	}
+	return []rule.Finding{v.AtName(m, fmt.Sprintf("%q is looked for in a registry, though a folder has that name", m.Name),
+		fmt.Sprintf("did you mean %q?", "./"+m.Name))}
+}

@@ -1,0 +1,164 @@
+package lint
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// eachHookText calls visit for every command of the configuration's own lifecycle
+// properties: a text for a shell, or an array.
+func eachHookText(v *rule.View, visit func(property string, n *jsonc.Node)) {
+	for _, name := range lifecycle {
+		switch n := v.Root.Member(name); {
+		case n == nil:
+		case n.Kind == jsonc.Object:
+			for _, m := range n.Members {
+				visit(name, m.Value)
+			}
+		default:
+			visit(name, n)
+		}
+	}
+}
+
+// hookSyntax reports commands that no shell reads.
+func hookSyntax(v *rule.View) (out []rule.Finding) {
+	eachHookText(v, func(property string, n *jsonc.Node) {
+		if n.Kind != jsonc.String || len(n.Text) > 64<<10 {
+			return
+		}
+		// Bash accepts all that sh does; an error of both is one of every shell.
+		_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(rights.Variable.ReplaceAllString(n.Text, "x")), "")
+		if err == nil {
+			return
+		}
+		why := err.Error()
+		if e, ok := err.(syntax.ParseError); ok {
+			why = e.Text
+		}
+		out = append(out, v.AtValue(n, fmt.Sprintf("the shell refuses the command: %s", why), "try it with: sh -n -c '…'"))
+	})
+	return out
+}
+
+// before are programs that make, fetch or leave files and folders: behind them nothing is
+// known of what a path leads to.
+var before = []string{"cd", "pushd", "git", "cp", "mv", "curl", "wget", "ln", "make", "touch", "tee", "source", ".", "tar", "unzip",
+	"npm", "yarn", "pnpm", "pip", "python", "python3", "node", "go", "cargo", "bash", "sh", "install", "sed", "dos2unix", "rsync", "printf",
+	"echo", "cat"}
+
+// hookScripts reports scripts of the project that a hook calls and that do not run.
+func hookScripts(v *rule.View) (out []rule.Finding) {
+	if v.Tree == nil {
+		return nil
+	}
+	made := false // an earlier hook may have made files
+	eachHookText(v, func(property string, n *jsonc.Node) {
+		folder, known := v.Home, true
+		if property != "initializeCommand" {
+			folder, known = workspaceOnHost(v)
+		}
+		if !known {
+			return
+		}
+		chmod := false
+		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
+			name, byPath := scriptOf(cmd)
+			if name != "" && !made {
+				if f := scriptFails(v, path.Join(folder, name), name, byPath, chmod); f.Message != "" {
+					out = append(out, at(v, n, f))
+				}
+			}
+			chmod = chmod || cmd.Is("chmod", "find", "xargs")
+			_, inline := cmd.Flag("-c") // its text is among the commands
+			made = made || name != "" || cmd.Is(before...) && !inline || len(cmd.Files) > 0
+		})
+	})
+	return out
+}
+
+// scriptOf returns the relative path of the script that a command runs, "" for none, and
+// whether the script itself is the program.
+func scriptOf(cmd *shell.Command) (name string, byPath bool) {
+	word := cmd.Words[0]
+	byPath = true
+	if cmd.Is("sh", "bash", "dash", "zsh") {
+		if _, inline := cmd.Flag("-c", "-s", "-o"); inline || len(cmd.Operands()) == 0 {
+			return "", false
+		}
+		word, byPath = cmd.Operands()[0], false
+	}
+	text := strings.TrimPrefix(word.Text, "${containerWorkspaceFolder}/")
+	if path.IsAbs(text) || strings.ContainsAny(text, "$*?[~`") || byPath && !strings.Contains(text, "/") {
+		return "", false
+	}
+	return text, byPath
+}
+
+// at puts a finding at a value.
+func at(v *rule.View, n *jsonc.Node, f rule.Finding) rule.Finding {
+	f.Place = v.AtValue(n, "", "").Place
+	return f
+}
+
+// scriptFails says why a script does not run; its message is "" when it does. chmod says
+// that its mode may be another one by then.
+func scriptFails(v *rule.View, full, name string, byPath, chmod bool) rule.Finding {
+	if devcontainer.LeavesTree(full) {
+		return rule.Finding{}
+	}
+	src, err := v.Tree.Read(full)
+	line, _, more := bytes.Cut(src, []byte("\n"))
+	executable, known := devcontainer.Executable(v.Tree, full)
+	switch {
+	case err != nil:
+		// A folder that is not there either is mostly made by a build.
+		parent := path.Dir(full)
+		if v.Tree.Kind(full) != devcontainer.Nothing || v.Tree.Kind(parent) != devcontainer.Folder ||
+			slices.Contains(v.Tree.List(parent), path.Base(full)) {
+			return rule.Finding{}
+		}
+		return rule.Finding{Message: fmt.Sprintf("there is no script %s", name),
+			Hint: "it is looked for from the folder that is opened, so one of .devcontainer is .devcontainer/NAME"}
+	case more && bytes.HasPrefix(line, []byte("#!")) && bytes.HasSuffix(line, []byte("\r")):
+		f := rule.Finding{Message: fmt.Sprintf("%s has the line ends of Windows", name),
+			Hint: "save it with LF, and keep it so with a line of .gitattributes: *.sh text eol=lf"}
+		if !byPath { // some commands survive that
+			f.Severity = diag.SeverityWarning
+		}
+		return f
+	case byPath && known && !executable && !chmod:
+		return rule.Finding{Message: fmt.Sprintf("%s is not executable", name),
+			Hint: fmt.Sprintf("git update-index --chmod=+x %s, and chmod +x; or call it with sh", name)}
+	}
+	return rule.Finding{}
+}
+
+// workspaceOnHost returns the folder in the tree that hooks inside run in, as far as it
+// is known.
+func workspaceOnHost(v *rule.View) (folder string, known bool) {
+	if v.ByCompose() || v.Root.Member("workspaceMount") != nil {
+		return "", false
+	}
+	inside, ok := v.Root.Member("workspaceFolder").Str()
+	if !ok {
+		return v.Home, v.Root.Member("workspaceFolder") == nil && !v.GitAbove()
+	}
+	rest, ok := strings.CutPrefix(inside, "/workspaces/"+basename)
+	if !ok || rest != "" && rest[0] != '/' || v.GitAbove() {
+		return "", false
+	}
+	return path.Join(v.Home, rest), true
+}

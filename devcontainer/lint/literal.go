@@ -1,0 +1,167 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// shellVariable is a variable as a shell replaces it. Text in capitals alone: a password may
+// have a dollar sign.
+var shellVariable = regexp.MustCompile(`\$[A-Z][A-Z0-9_]+\b|\$\((pwd|whoami|id -u|id -g|uname|hostname)\)`)
+
+// literalVariables reports variables of a shell in values that no shell reads.
+func literalVariables(v *rule.View) (out []rule.Finding) {
+	report := func(n *jsonc.Node, severity diag.Severity, hint string) {
+		text, ok := n.Str()
+		if at := shellVariable.FindString(text); ok && at != "" {
+			f := v.AtValue(n, fmt.Sprintf("nothing replaces %s here: the text stays as it is", at), hint)
+			f.Severity = severity
+			out = append(out, f)
+		}
+	}
+	for _, property := range []string{"containerEnv", "remoteEnv"} {
+		for _, m := range v.Root.Member(property).Fields() {
+			switch {
+			case m.Name != "PATH":
+				report(m.Value, "", `write ${localEnv:NAME} for a variable of this machine; in remoteEnv also ${containerEnv:NAME}`)
+			case property == "remoteEnv":
+				report(m.Value, diag.SeverityError, `no program is found with it; write "${containerEnv:PATH}:/more"`)
+			default:
+				report(m.Value, diag.SeverityError, `no program is found with it; write "remoteEnv": {"PATH": "${containerEnv:PATH}:/more"}`)
+			}
+		}
+	}
+	for _, n := range append(rights.Texts(v.Root.Member("mounts")), v.Root.Member("workspaceMount"), v.Root.Member("workspaceFolder")) {
+		report(n, diag.SeverityError, "write ${localEnv:HOME} or ${localWorkspaceFolder}")
+	}
+	return out
+}
+
+// joinedArguments reports elements of runArgs that hold an option and its value, with a
+// space between them.
+func joinedArguments(v *rule.View) (out []rule.Finding) {
+	values := map[*jsonc.Node]bool{} // elements that are the value of the option before
+	list := rights.Texts(v.EngineOnly("runArgs"))
+	for i, n := range list {
+		if i > 0 && rights.RunOptions.TakesNext(list[i-1].Text) && !values[list[i-1]] {
+			values[n] = true
+			continue
+		}
+		flag, rest, joined := strings.Cut(n.Text, " ")
+		if !joined || !strings.HasPrefix(flag, "-") || strings.Contains(flag, "=") || strings.TrimSpace(rest) == "" {
+			continue
+		}
+		out = append(out, v.AtValue(n, fmt.Sprintf("the engine gets %q as one word", n.Text),
+			fmt.Sprintf("write two elements: %s, %s", jsonc.Quote(flag), jsonc.Quote(strings.TrimSpace(rest)))).
+			FixedBy(jsonc.Replace(n, jsonc.Quote(flag)+", "+jsonc.Quote(strings.TrimSpace(rest)))))
+	}
+	return out
+}
+
+// unknownArguments reports options of runArgs that differ by a letter or two from one
+// that the engine has.
+func unknownArguments(v *rule.View) (out []rule.Finding) {
+	for _, a := range v.RunArgs {
+		if a.Node == nil || !strings.HasPrefix(a.Node.Text, "--") || rights.RunOptions.Knows(a.Flag) || strings.Contains(a.Flag, " ") {
+			continue
+		}
+		if best := rights.RunOptions.Nearest(a.Flag); best != "" {
+			out = append(out, v.AtValue(a.Node, fmt.Sprintf("the engine has no option --%s", a.Flag), fmt.Sprintf("did you mean --%s?", best)))
+		}
+	}
+	return out
+}
+
+// runArguments reports options that end the start.
+func runArguments(v *rule.View) []rule.Finding {
+	return append(joinedArguments(v), unknownArguments(v)...)
+}
+
+// imageNames reports names of images that no registry can have.
+func imageNames(v *rule.View) (out []rule.Finding) {
+	if n := v.Root.Member("image"); n != nil {
+		if message, hint := imageRefused(n.TextOr("")); message != "" {
+			out = append(out, v.AtValue(n, message, hint))
+		}
+	}
+	if s := v.Composed.Dev(); s != nil && s.Get("build") == nil {
+		if n := s.Get("image"); n != nil {
+			if message, hint := imageRefused(n.String()); message != "" {
+				out = append(out, rule.AtCompose(n, message, hint))
+			}
+		}
+	}
+	return out
+}
+
+// imageRefused says why the engine refuses the name of an image, or "".
+func imageRefused(text string) (message, hint string) {
+	if text == "" || strings.Contains(text, "$") {
+		return "", ""
+	}
+	if _, err := name.ParseReference(text, name.WeakValidation); err == nil {
+		return "", ""
+	}
+	hint = "an image is named [REGISTRY/]NAME[:TAG][@DIGEST]"
+	switch lower := strings.ToLower(text); {
+	case strings.Contains(text, "://"):
+		_, rest, _ := strings.Cut(text, "://")
+		hint = fmt.Sprintf("leave the scheme out: %s", rest)
+	case strings.ContainsAny(text, " \t\n"):
+		hint = "take the space out"
+	case lower != text:
+		if _, err := name.ParseReference(lower, name.WeakValidation); err == nil {
+			hint = fmt.Sprintf("names of images are in lower case: %s", lower)
+		}
+	}
+	return fmt.Sprintf("the engine refuses the image name %q", jsonc.Abbreviate(text)), hint
+}
+
+var hostAndPort = regexp.MustCompile(`^(\d+):(\d+)$`)
+
+// forwardedPairs reports ports that are written as docker's -p takes them.
+func forwardedPairs(v *rule.View) (out []rule.Finding) {
+	for _, n := range rights.Texts(v.Root.Member("forwardPorts")) {
+		if m := hostAndPort.FindStringSubmatch(n.Text); m != nil {
+			out = append(out, v.AtValue(n, fmt.Sprintf("%s means port %s of a host called %q", n.Text, m[2], m[1]),
+				fmt.Sprintf("write %s; the editor chooses the port on this machine, or appPort publishes one", m[2])))
+		}
+	}
+	return out
+}
+
+// extensionID is PUBLISHER.NAME, with a version, or with a minus to leave it out.
+var extensionID = regexp.MustCompile(`^-?[\w-]+\.[\w.-]+(@[\w.-]+)?$`)
+
+// editorNames reports customizations that no editor reads.
+func editorNames(v *rule.View) (out []rule.Finding) {
+	all := v.Root.Member("customizations")
+	for _, m := range all.Fields() {
+		switch m.Name {
+		case "extensions", "settings", "devPort":
+			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), fmt.Sprintf("move it into customizations.vscode.%s", m.Name)))
+		}
+	}
+	code := all.Member("vscode")
+	known := []string{"extensions", "settings", "devPort"}
+	for _, m := range code.Fields() {
+		if best := diag.Suggest(m.Name, known); best != "" && best != m.Name {
+			out = append(out, v.AtName(m, fmt.Sprintf("VS Code reads no customization %q", m.Name), fmt.Sprintf("did you mean %q?", best)))
+		}
+	}
+	for _, n := range rights.Texts(code.Member("extensions")) {
+		if n.Text == "" || extensionID.MatchString(n.Text) || strings.ContainsAny(n.Text, "/$") || strings.HasSuffix(n.Text, ".vsix") {
+			continue
+		}
+		out = append(out, v.AtValue(n, fmt.Sprintf("%q is no id of an extension", n.Text), "an id is PUBLISHER.NAME, such as ms-python.python"))
+	}
+	return out
+}

@@ -1,0 +1,111 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/schema"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// basename is the variable for the name of the project's folder.
+const basename = "${localWorkspaceFolderBasename}"
+
+// everywhere are folders that practically every image has.
+var everywhere = []string{"/", "/root", "/home", "/tmp", "/opt", "/srv", "/usr", "/usr/src", "/usr/local", "/var", "/mnt", "/media", "/etc"}
+
+// workspaceElsewhere reports a workspaceFolder that is not where the project is.
+func workspaceElsewhere(v *rule.View) []rule.Finding {
+	n := v.Root.Member("workspaceFolder")
+	folder, ok := n.Str()
+	if !ok || folder == "" || schema.Misspelt(v.Mismatches, v.Root, "workspaceMount") {
+		return nil
+	}
+	plain := strings.ReplaceAll(folder, basename, "x")
+	switch {
+	case strings.Contains(plain, "$"):
+		return nil
+	case !path.IsAbs(plain):
+		f := v.AtValue(n, fmt.Sprintf("workspaceFolder %q is no absolute path", folder),
+			"write the folder as the container sees it, such as /workspaces/"+basename)
+		f.Severity = diag.SeverityError
+		return []rule.Finding{f}
+	}
+	if v.ByCompose() {
+		return serviceWithoutProject(v, n, plain)
+	}
+	if v.Root.Member("image") == nil && v.Dockerfile == nil {
+		return nil
+	}
+	target, hint := "/workspaces", "leave workspaceFolder out, or add workspaceMount with that target"
+	if mount := v.Root.Member("workspaceMount"); mount != nil {
+		text, ok := mount.Str()
+		if !ok || text == "" { // nothing is mounted: the files come by another way
+			return nil
+		}
+		target, hint = rights.ParseMount(text).Target, "use the target of workspaceMount, or a folder below it"
+	}
+	shown := target
+	if v.Root.Member("workspaceMount") == nil {
+		shown += "/" + basename
+	}
+	target = strings.ReplaceAll(target, basename, "x")
+	if target == "" || strings.Contains(target, "$") || meet(plain, target) || mounted(plain, v.Mounts()) {
+		return nil
+	}
+	f := v.AtValue(n, fmt.Sprintf("the project is mounted at %s, not at %s", shown, folder), hint)
+	if v.Build == nil && !slices.Contains(everywhere, path.Clean(plain)) && bareImage(v) {
+		f.Message += ", which the image does not have"
+		f.Severity = diag.SeverityError
+	}
+	return []rule.Finding{f}
+}
+
+// meet reports whether one folder is the other or above it.
+func meet(a, b string) bool {
+	a, b = path.Clean(a), path.Clean(b)
+	below := func(a, b string) bool { return a == b || b == "/" || strings.HasPrefix(a, b+"/") }
+	return below(a, b) || below(b, a)
+}
+
+// mounted reports whether a mount, as far as it is known, brings the folder or something below it.
+func mounted(folder string, list []rights.Right) bool {
+	return slices.ContainsFunc(list, func(r rights.Right) bool {
+		target := strings.ReplaceAll(r.Mount.Target, basename, "x")
+		return target != "" && (strings.Contains(target, "$") || meet(folder, target))
+	})
+}
+
+// serviceWithoutProject reports a service of Compose that has nothing mounted where the
+// editor opens the project.
+func serviceWithoutProject(v *rule.View, n *jsonc.Node, folder string) []rule.Finding {
+	dev := v.Composed.Dev()
+	if dev == nil || path.Clean(folder) == "/" || mounted(folder, v.ServiceMounts()) || mounted(folder, v.Mounts()) ||
+		v.Composed.Project.Incomplete() != "" {
+		return nil
+	}
+	return []rule.Finding{v.AtValue(n, fmt.Sprintf("the service %s mounts nothing at %s", dev.Name, folder),
+		fmt.Sprintf("add the project to its volumes: - ..:%s", folder))}
+}
+
+// bareImage reports whether the image is a known one that has no folder of a project's.
+func bareImage(v *rule.View) bool {
+	image, ok := v.Root.Member("image").Str()
+	if !ok || v.HasFeatures() {
+		return false
+	}
+	_, known := plain[imageName(image)]
+	return known || rule.ForDevContainers.MatchString(image)
+}
+
+// imageName is the short name of an official image, without tag and digest.
+func imageName(image string) string {
+	image, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/"), "@")
+	image, _, _ = strings.Cut(image, ":")
+	return image
+}
