@@ -58,3 +58,14 @@ func TestTheSearchForRepositoriesIsNotFooled(t *testing.T) {
 		}
 	}
 }
+
+// Attack: commits give a file a name that some file systems take for its old one.
+func TestAttackAnotherCaseInCommits(t *testing.T) {
+	file := &State{What: File, Mode: 0o644, Size: 2}
+	set := Of([]Pair{{Path: "a.txt", Before: file, Old: []byte("x\n")}, {Path: "A.txt", After: file, New: []byte("y\n")}}, []string{"A.txt"})
+	for _, c := range set.Changes {
+		if c.Path == "A.txt" && c.Twin != "a.txt" {
+			t.Errorf("%+v", c)
+		}
+	}
+}

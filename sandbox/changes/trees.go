@@ -21,7 +21,7 @@ type Pair struct {
 const NoteLarge = noteLarge
 
 // Of makes a set of pairs. names are all paths of the tree after; one that some file
-// systems take for a new path is its twin.
+// systems take for a new path is its twin, and so is one that is gone.
 func Of(pairs []Pair, names []string) *Set {
 	c := &comparison{b: &Before{table: obeyed.NewTable()}}
 	named := map[string]string{} // by the folded path, also of folders
@@ -36,6 +36,11 @@ func Of(pairs []Pair, names []string) *Set {
 				break
 			}
 			named[form] = at
+		}
+	}
+	for _, p := range pairs {
+		if form := foldedPath(p.Path); p.After == nil && named[form] == "" {
+			named[form] = p.Path
 		}
 	}
 	for _, p := range pairs {

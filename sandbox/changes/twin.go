@@ -8,13 +8,21 @@ import (
 )
 
 // findTwins notes new entries of a folder whose names some file systems take for that
-// of another entry: a checkout there keeps one of the two. before is nil for a new
-// folder.
+// of another entry, also of one that is gone: a checkout there keeps one of the two. before
+// is nil for a new folder.
 func (c *comparison) findTwins(rel string, before, after *node) {
-	if len(after.kids) < 2 || before != nil && len(before.kids) == len(after.kids) && sameNames(before, after) {
+	if len(after.kids) == 0 || before == nil && len(after.kids) == 1 ||
+		before != nil && len(before.kids) == len(after.kids) && sameNames(before, after) {
 		return
 	}
 	first := make(map[string]*node, len(after.kids))
+	if before != nil {
+		for i := range before.kids {
+			if k := &before.kids[i]; after.kid(k.name) == nil {
+				first[obeyed.Folded(k.name)] = k
+			}
+		}
+	}
 	for i := range after.kids {
 		k := &after.kids[i]
 		form := obeyed.Folded(k.name)

@@ -21,6 +21,7 @@ const (
 	Name       Kind = "name"
 	Unseen     Kind = "invisible"
 	Long       Kind = "long-line"
+	Ends       Kind = "line-ends"
 	Mode       Kind = "mode"
 	Build      Kind = "build"
 	Binary     Kind = "binary"
@@ -54,6 +55,7 @@ var kinds = [...]KindInfo{
 	{Name, "a name that misleads", true},
 	{Unseen, "text that a reader does not see", true},
 	{Long, "a line that leaves the screen", false},
+	{Ends, "other line ends, among which a change hides", false},
 	{Mode, "may be executed, or gives rights", false},
 	{Build, "builds and tests obey it", false},
 	{Binary, "binary", false},

