@@ -70,6 +70,10 @@ test-slow: setup build ## attacks that wait for minutes, every system call of th
 test-many: setup build ## ten runs at once on one repository
 	SBX_TEST_RUNS=10 go test -count=1 -timeout 20m -run '^TestSeveralRunsOnCopiesOfAUser$$' ./cmd/sbx-devc
 
+.PHONY: test-deaths
+test-deaths: setup build ## the program killed at each phase, the engine gone in the middle of a run, full disks; minutes
+	SBX_TEST_DEATHS=1 go test -count=1 -v -timeout 30m -run '^(TestAttackTheProgramIsKilledAtEachPhase|TestTheEngineGoesAwayInTheMiddleOfARun|TestTheStateFolderIsFull)$$' ./cmd/sbx-devc
+
 # Neither netfilter's sockets nor seccomp exist under this emulator.
 .PHONY: test-arm64
 test-arm64: ## what needs no kernel of its own, as arm64 programs under qemu-aarch64-static (Debian: qemu-user-static); minutes

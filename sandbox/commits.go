@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
@@ -50,6 +52,12 @@ func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git g
 	return commits, notes, errors.Join(errs...)
 }
 
+// isDiskFull reports whether this machine had no room for something. Programs such as git
+// say so in words.
+func isDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || strings.Contains(err.Error(), syscall.ENOSPC.Error())
+}
+
 // layoutOf reads labelGit.
 func layoutOf(label string) (git gitdir.Layout) {
 	_ = json.Unmarshal([]byte(label), &git) // one of another version has no volumes
@@ -70,6 +78,9 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 	r.result.Commits, notes, err = TakeCommits(ctx, r.engine, r.plan.ID, r.host.StateDir, r.plan.Project.Git, r.finder)
 	if err != nil {
 		notes = append(notes, fmt.Sprintf("not all of the agent's commits come back: %v", err))
+		if isDiskFull(err) && r.live != nil {
+			r.untaken = err
+		}
 	}
 	for _, n := range notes {
 		r.warn(n)

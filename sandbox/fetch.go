@@ -74,12 +74,12 @@ func (r *run) fetchTree(ctx context.Context) {
 	}
 }
 
-// keepUnfetched leaves the firewall's container with the work that could not be fetched.
-func (r *run) keepUnfetched(ctx context.Context) {
+// keepUnfetched leaves the firewall's container with the work that a failure kept there.
+func (r *run) keepUnfetched(ctx context.Context, failure error) {
 	name := runplan.FirewallContainer(r.plan.ID)
 	_ = r.engine.Remove(ctx, runplan.AgentContainer(r.plan.ID)) // Remove of the whole run does it again
 	r.warn(fmt.Sprintf("the agent's work could not be fetched from the engine: %v; it is in the container %s, and the next "+
-		"'sbx-devc run' with this engine fetches it; to give it up: docker rm -fv %[2]s", r.unfetched, name))
+		"'sbx-devc run' with this engine fetches it; to give it up: docker rm -fv %[2]s", failure, name))
 	r.live.leave()
 }
 

@@ -52,7 +52,7 @@ func Reap(ctx context.Context, liveDir string, connect func(context.Context) (*e
 // reap removes what is left of a dead run and says what that was, nil for nothing.
 func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
 	workspace.ExcludePrograms(l.run.Folder)
-	who := fmt.Sprintf("the run %s in %s, whose program was killed", l.run.ID, l.run.Folder)
+	who := fmt.Sprintf("the run %s in %s, which did not end in order", l.run.ID, l.run.Folder)
 	containers, err := e.List(ctx, runplan.LabelRun, l.run.ID)
 	if err == nil && len(containers) > 0 {
 		if l.run.Tries >= rescueTries {
@@ -96,7 +96,7 @@ func (l *live) keep(ctx context.Context, failure error) []string {
 		return nil
 	}
 	name := runplan.FirewallContainer(l.run.ID)
-	return []string{fmt.Sprintf("warning: the run %s in %s ended without its program, and the work of its agent could not be taken: "+
+	return []string{fmt.Sprintf("warning: the run %s in %s did not end in order, and the work of its agent could not be taken: "+
 		"%v; its container %s is kept, and %d more starts try again; to give it up: docker rm -fv %s",
 		l.run.ID, l.run.Folder, errors.Join(failure, err), name, rescueTries-l.run.Tries, name)}
 }

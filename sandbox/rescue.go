@@ -69,7 +69,7 @@ func rescueCommits(ctx context.Context, e *engine.Engine, n liveRun) (said []str
 		count += c.Count
 	}
 	if count > 0 {
-		said = append(said, fmt.Sprintf("the run %s ended without its program; its %s kept: sbx-devc "+
+		said = append(said, fmt.Sprintf("the run %s did not end in order; its %s kept: sbx-devc "+
 			"apply %s", n.ID, areCommits(count), n.applyName()))
 	}
 	return said, err

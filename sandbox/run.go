@@ -219,6 +219,7 @@ type run struct {
 	// unfetched is why the agent's copy of the project is still on the engine; nil = it is
 	// not.
 	unfetched error
+	untaken   error // why commits are in the firewall's container alone; nil = none are
 }
 
 // start brings up everything until the agent runs. The agent's container comes up side
@@ -359,8 +360,8 @@ func (r *run) cleanup(ctx context.Context) {
 	if r.sidecar != nil && r.sidecar.conn != nil { // it has started
 		r.sidecar.conn.Close()
 	}
-	if r.unfetched != nil {
-		r.keepUnfetched(ctx)
+	if failure := cmp.Or(r.unfetched, r.untaken); failure != nil {
+		r.keepUnfetched(ctx, failure)
 		return
 	}
 	if err := Remove(ctx, r.engine, r.plan.ID); err != nil {

@@ -24,15 +24,21 @@ type committing struct {
 
 func startCommitting(t *testing.T, command string, args ...string) *committing {
 	t.Helper()
+	r := prepareCommitting(t, command, args...)
+	r.begin(t, "commit")
+	return r
+}
+
+// prepareCommitting makes the repository.
+func prepareCommitting(t *testing.T, command string, args ...string) *committing {
+	t.Helper()
 	r := &committing{programRun: runProgram(t, []string{scripted(t, command), "PATH=" + filepath.Dir(builtProgram(t)) + ":" + os.Getenv("PATH")}, args...)}
 	r.project = r.Dir
 	r.git(t, r.project, "init", "-q", "-b", "main")
 	if err := os.MkdirAll(filepath.Join(r.project, "sub", "folder"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(r.project, "sub", "a.txt"), []byte("one\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	r.write(t, "sub/a.txt", "one\n")
 	r.git(t, r.project, "add", ".")
 	r.git(t, r.project, "commit", "-q", "-m", "one")
 	if os.Geteuid() == 0 { // the agent never is root
@@ -40,8 +46,15 @@ func startCommitting(t *testing.T, command string, args ...string) *committing {
 			t.Fatal(err, string(out))
 		}
 	}
-	r.begin(t, "commit")
 	return r
+}
+
+func (r *committing) write(t *testing.T, name, text string) {
+	t.Helper()
+	name = filepath.Join(r.project, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(text), 0o666)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (r *committing) git(t *testing.T, dir string, args ...string) string {
@@ -126,7 +139,7 @@ func TestCommitsOfAKilledRunAreKept(t *testing.T) {
 	// The next start fails for want of a prompt, after it has cleaned up.
 	code, _, said := r.shell(t, r.project, "sbx-devc run --print </dev/null")
 	found := printed.FindStringSubmatch(said)
-	if code != exitNoInput || found == nil || !strings.Contains(said, "ended without its program; its 2 commits are kept: ") {
+	if code != exitNoInput || found == nil || !strings.Contains(said, "did not end in order; its 2 commits are kept: ") {
 		t.Fatalf("the next start ends with %d and says %s", code, said)
 	}
 	if left := r.containers(t, "-a"); len(left) > 0 {
