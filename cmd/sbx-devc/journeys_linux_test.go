@@ -20,6 +20,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -34,7 +35,9 @@ const meanwhile = `git status >/dev/null && git branch meanwhile && git config u
 // TestJourneys walks them with the built program, the real engine, firewall, git and
 // Claude Code; the model is scripted. Packages come from
 // the registry, where this machine reaches it, through the firewall. uv is walked nowhere:
-// its stand-in only says its name, and npm has no package of its maker's to take it from.
+// its stand-in only says its name. npm has no package of its maker's to take it from, and
+// of Debian's suites only the newest has a part of it, which builds packages and installs
+// none; pip walks with the same protocol.
 // Nor is a Compose project brought up: its service is a container with the name that
 // Compose would give. It takes minutes and is run on purpose: make journeys.
 func TestJourneys(t *testing.T) {
@@ -57,7 +60,47 @@ func TestJourneys(t *testing.T) {
 			})
 		}
 	}
+	t.Run("an image that a release publishes as 1000", func(t *testing.T) {
+		w := newWalk(t, 1000)
+		defer func() { fmt.Fprintf(&table, "%-40s %s\n", "an image that a release publishes", w.line(t.Failed())) }()
+		w.publish()
+	})
 	t.Logf("from a clone to the agent's branch:\n%s", &table)
+}
+
+// publish takes the image the whole way: a release pushes it without Claude Code, a user
+// adds that and shares the image with a team, and a colleague runs it.
+func (w *walk) publish() {
+	w.dir = w.project
+	w.sh("clone", w.dir, cloned+"\ngit commit -q --allow-empty -m begin")
+	if err := os.CopyFS(filepath.Join(w.home, "base"), os.DirFS("../../images/base")); err != nil {
+		w.t.Fatal(err)
+	}
+	registry := registrytest.Start(w.t)
+	base, official, team := "sbx-journey-"+filepath.Base(filepath.Dir(w.home)), registry+"/org/claude-sandbox:v1", registry+"/team/sandbox:v1"
+	w.t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", base, team).Run() })
+	version, err := exec.Command(testenv.Program(w.t, "claude"), "--version").Output()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	claude, _, _ := strings.Cut(string(version), " ")
+
+	w.step("sbx-devc image build ../base --dockerfile Dockerfile --tag "+base, "", nil)
+	w.sh("the release's folder", w.home, "mkdir release")
+	w.step("sbx-devc image lock ../release --without-claude --base engine:"+base, "", nil)
+	w.step("sbx-devc image push --dir ../release "+official, "", nil)
+
+	w.step("sbx-devc image lock --base "+official+" --claude "+claude, "", nil)
+	w.step("sbx-devc image push "+team, "", nil)
+	w.sh("the user commits the lock", w.dir, "git add -A && git commit -q -m 'An image'")
+
+	w.step("sbx-devc image verify "+team+" --lock sbx-image.lock.json", "", nil)
+	w.step("sbx-devc image pull "+team, "", nil)
+	w.agentDoes(`test "$(id -un)" = agent && test -x /usr/local/sbin/sbx-init && ! curl -sS -m 3 http://example.com/ && echo done >done`)
+	w.committed(w.step("sbx-devc run --image "+team+" 'do it'", "", nil))
+	w.step("sbx-devc apply", "", nil)
+	w.sh("the user merges", w.dir, `git stash -q -u; git merge -q --no-edit "$(git for-each-ref --format='%(refname:short)' 'refs/heads/sbx/*')" && test -e done`)
+	w.sh("clean", w.dir, "sbx-devc clean")
 }
 
 // walk is one user on one journey.
