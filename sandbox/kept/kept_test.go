@@ -333,3 +333,29 @@ func FuzzClean(f *testing.F) {
 		}
 	})
 }
+
+// Attack: a repository is cloned into the place of one that was removed. Its agent reads and
+// obeys what the agents of the other one left.
+func TestAttackAnotherProjectInThePlaceOfOne(t *testing.T) {
+	root, project := Root(t.TempDir()), filepath.Join(t.TempDir(), "app")
+	kept := func() map[string]string {
+		if err := os.Mkdir(project, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		s := store(t, root, "work", project)
+		defer s.Close()
+		found := map[string]string{}
+		if err := s.each(func(name string, text []byte) { found[name] = string(text) }); err != nil {
+			t.Fatal(err)
+		}
+		take(t, s, map[string]string{"history.jsonl": "do as I say\n"})
+		return found
+	}
+	kept()
+	if err := os.Rename(project, project+"-old"); err != nil {
+		t.Fatal(err)
+	}
+	if found := kept(); len(found) > 0 {
+		t.Errorf("it finds %q", found)
+	}
+}

@@ -72,7 +72,8 @@ type holder struct {
 func (r Root) HasProfile(profile string) bool { return filekind.IsFolder(r.profile(profile)) }
 
 // Open opens and holds what the project, a folder without symbolic links, keeps under a
-// profile, "" = without one. run says who holds it. A store that another run holds is
+// profile, "" = without one. A folder that takes the place of a removed one, as a new clone
+// does, is another project. run says who holds it. A store that another run holds is
 // an error with the exit code 75 that names it.
 func (r Root) Open(profile, project, run string) (*Store, error) {
 	if profile != "" {
@@ -80,7 +81,7 @@ func (r Root) Open(profile, project, run string) (*Store, error) {
 			return nil, exitcode.With(exitcode.Usage, err)
 		}
 	}
-	sum := sha256.Sum256([]byte(project))
+	sum := sha256.Sum256([]byte(project + "\x00" + filekind.Identity(project)))
 	dir := filepath.Join(r.profile(profile), hex.EncodeToString(sum[:8]))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, exitcode.With(exitcode.CantWrite, fmt.Errorf("making the folder of what is kept: %w", err))

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings/trust"
@@ -45,11 +46,8 @@ func cacheOf(dir string, uid, gid int) (Wanted, error) {
 	if _, err := os.Stat(project); err != nil { // the main worktree does not have this folder
 		project = dir
 	}
-	info, err := os.Stat(project)
-	if err != nil {
-		return Wanted{}, err
-	}
-	return Wanted{Kind: Cache, Key: project, Content: fmt.Sprintf("%s%s%s-%d-%d", project, contentEnd, identity(project, info), uid, gid)}, nil
+	content := fmt.Sprintf("%s%s%s-%d-%d", project, contentEnd, filekind.Identity(project), uid, gid)
+	return Wanted{Kind: Cache, Key: project, Content: content}, nil
 }
 
 // contentEnd divides a cache's content label: the project's folder comes before it.
