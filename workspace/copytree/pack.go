@@ -129,5 +129,6 @@ func (p *packer) header(rel string, info fs.FileInfo, h tar.Header) error {
 
 func tooLarge() error {
 	return diag.WithHint(fmt.Errorf("%w: it has more than %d files or %d GiB", ErrTooLarge, maxEntries, maxBytes>>30),
-		"--workspace clone takes what is committed alone")
+		"--workspace clone takes what is committed alone, --workspace bind copies nothing; "+
+			"or move what is large out of the project, and show it with --mount HOST:CONTAINER:ro")
 }

@@ -8,6 +8,7 @@
 // A quota would be exact, and few file systems have one for a folder. Other programs of
 // the host fill the same disks, so that a fuller disk is only the reason to count; and to
 // count costs as much as there are files, so nothing is counted before. A file that was
-// removed while a program holds it open is on the disk and not counted. Files in memory
+// removed while a program holds it open is on the disk and counted, if the program does
+// not hide it: with a process that is not dumpable, or a mapping alone. Files in memory
 // (tmpfs) belong to the limit of memory.
 package diskwatch

@@ -31,7 +31,7 @@ func watched(t *testing.T, limit int64) (*Watch, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.folders, w.disks = nil, map[uint64]*disk{}
+	w.folders, w.disks, w.programs = nil, map[uint64]*disk{}, "/proc/self/fd" // of all that go on here, this program alone
 	w.add(dir)
 	if len(w.folders) == 0 {
 		testenv.Missing(t, "a disk", "the repository lies in memory")
@@ -78,7 +78,7 @@ func TestWhatOthersWriteIsNotCounted(t *testing.T) {
 		t.Fatalf("with 6 of 8 MiB, %d are left", w.spare)
 	}
 	write(t, filepath.Join(dir, "b"), 4<<20)
-	w.others(2 << 20)
+	w.others(100 << 20) // more than others can free meanwhile
 	if !w.full() {
 		t.Error("10 of 8 MiB are not too much")
 	}
@@ -135,5 +135,31 @@ func TestAttackFilesThatCannotBeLookedAt(t *testing.T) {
 		if asRoot := os.Geteuid() == 0 && what != "a long path"; hidden == asRoot {
 			t.Errorf("%s: hidden is %v", what, hidden)
 		}
+	}
+}
+
+// Attack: a file is removed while a program holds it open.
+func TestAttackAFileThatIsRemovedAndHeldOpen(t *testing.T) {
+	w, dir := watched(t, 8<<20)
+	name := filepath.Join(dir, "held")
+	write(t, name, 10<<20)
+	held, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := w.count(); n < 10<<20 || n > 11<<20 {
+		t.Errorf("10 MiB without a name count as %d", n)
+	}
+	w.others(100 << 20)
+	if !w.full() {
+		t.Error("10 of 8 MiB are not too much")
+	}
+	held.Close()
+	if n, _ := w.count(); n > 1<<20 {
+		t.Errorf("a file that is gone counts as %d", n)
 	}
 }

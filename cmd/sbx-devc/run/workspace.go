@@ -27,7 +27,8 @@ type workspaceFlags struct {
 
 func (o *workspaceFlags) Register(f *pflag.FlagSet) {
 	f.StringVar(&o.mode, "workspace", "",
-		"how the agent gets the project: bind (the folder itself), ro (read-only), copy, clone (of the last commit) or none (an empty folder)")
+		"how the agent gets the project: bind (the folder itself), ro (read-only), copy (at most 8 GiB), "+
+			"clone (of the last commit) or none (an empty folder)")
 	f.BoolVar(&o.none, "no-mount", false, "the same as --workspace none")
 	f.StringArrayVar(&o.mounts, "mount", nil,
 		"a folder or file in addition: HOST:CONTAINER[:ro], or type=bind,source=HOST,target=CONTAINER[,readonly]")
