@@ -23,37 +23,43 @@ func (o Options) unheld(s settings.Settings) (out []settings.Value) {
 	if err != nil {
 		return nil
 	}
-	policy, err := policyOf(s.Network)
-	if err != nil {
-		return nil
-	}
 	said, held := o.users(), s
 	if s.Network.Mode == firewall.ModeNone && without.Network.Mode != firewall.ModeNone {
 		held.Network.Presets, held.Network.Allow = nil, nil
 	}
+	var policy *firewall.Policy              // made when a list of hosts asks for it
 	never := settings.Missing(said, without) // such as what --no-secret takes away
 	for _, v := range settings.Missing(said, held) {
-		if slices.Contains(never, v) || opens(policy, v) || v.Key == "network.mode" && o.User.Network.Mode != "" { // which modeWarnings tells
+		if slices.Contains(never, v) || v.Key == "network.mode" && o.User.Network.Mode != "" { // which modeWarnings tells
 			continue
+		}
+		if n, ok := hostsOf(v); ok {
+			if policy == nil {
+				if policy, err = policyOf(s.Network); err != nil {
+					return nil
+				}
+			}
+			if lacks, errs := policy.Lacks(n); errs == nil && len(lacks) == 0 {
+				continue
+			}
 		}
 		out = append(out, v)
 	}
 	return out
 }
 
-// opens reports whether a policy opens an entry of a list of hosts.
-func opens(policy *firewall.Policy, v settings.Value) bool {
-	n := firewall.Network{Mode: firewall.ModeAllowlist}
+// hostsOf is an entry of a list of hosts as a network; ok = false for any other value.
+func hostsOf(v settings.Value) (n firewall.Network, ok bool) {
+	n.Mode = firewall.ModeAllowlist
 	switch v.Key {
 	case "network.allow":
 		n.Allow = []string{v.Text}
 	case "network.presets":
 		n.Presets = []string{v.Text}
 	default:
-		return false
+		return n, false
 	}
-	lacks, errs := policy.Lacks(n)
-	return errs == nil && len(lacks) == 0
+	return n, true
 }
 
 // maxUnheld bounds the values that a note lists.
