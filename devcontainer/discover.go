@@ -7,6 +7,7 @@ import (
 	"os"
 	slash "path"
 	"path/filepath"
+	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -68,10 +69,28 @@ func Discover(path string) ([]string, error) {
 		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path),
 			"name the project's folder, the one with .devcontainer in it, or one file")
 	}
+	if near := nearName(disk{root}); len(found) == 0 && near != "" {
+		return nil, diag.WithHint(fmt.Errorf("%w in %s: no tool reads %s", ErrNone, path, near),
+			"did you mean .devcontainer/devcontainer.json?")
+	}
 	if len(found) == 0 {
 		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "sbx-devc init %s writes one", path)
 	}
 	return found, nil
+}
+
+// nearName returns a file that was probably meant as the configuration, or "".
+func nearName(tree Tree) string {
+	for _, dir := range []string{".devcontainer", ".", ".devcontainers", "devcontainer"} {
+		for _, entry := range tree.List(dir) {
+			switch strings.ToLower(entry) {
+			case "devcontainer.json", "devcontainer.jsonc", "devcontainers.json", "devcontainer.json5", "devcontainer.yaml", "devcontainer.yml",
+				".devcontainer.jsonc", ".devcontainers.json":
+				return slash.Join(dir, entry)
+			}
+		}
+	}
+	return ""
 }
 
 // unusable says why the configuration that folder seems to have is none.
