@@ -303,6 +303,28 @@ func foldersOutside(a *cli.App, project string) error {
 	return nil
 }
 
+// silentEngine is how long an engine may say nothing before the person hears of it.
+const silentEngine = 2 * time.Second
+
+// fittingEngine connects to the engine and fits the plan to it. An engine that is busy or
+// stuck takes its time, so say gets a sentence when that is longer than patience.
+func fittingEngine(ctx context.Context, plan *runplan.Plan, patience time.Duration, say func(string)) (*engine.Engine, error) {
+	slow := time.AfterFunc(patience, func() { say("waiting for the container engine to answer") })
+	defer slow.Stop()
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if note := e.Note(); note != "" {
+		say(note)
+	}
+	if err := plan.FitEngine(ctx, e); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
 // start brings the images, does the run and tells what became of it.
 func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, plan *runplan.Plan, host *sandbox.Host,
 	summary *session.SummaryFile, log *journal.Journal) (err error) {
@@ -311,17 +333,11 @@ func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, pla
 	defer signal.Stop(signals)
 	host.Signals = signals
 
-	e, err := engine.Connect(ctx)
+	e, err := fittingEngine(ctx, plan, silentEngine, host.Say)
 	if err != nil {
 		return WithCode(err)
 	}
 	defer e.Close()
-	if note := e.Note(); note != "" {
-		host.Say(note)
-	}
-	if err := plan.FitEngine(ctx, e); err != nil {
-		return WithCode(err)
-	}
 	cache, err := images.CacheDir()
 	if err != nil {
 		return exitcode.With(exitcode.Internal, err)
