@@ -36,26 +36,36 @@ func RemoteConfig(ctx context.Context, o registry.Options, ref string) (v1.Confi
 	return file.Config, err
 }
 
-// FeatureMetadata returns the devcontainer-feature.json of a Feature in a
-// registry, which its manifest repeats as an annotation. Old Features have
-// none; that is an error.
-func FeatureMetadata(ctx context.Context, o registry.Options, ref string) ([]byte, error) {
+// FeatureManifest returns the manifest of a Feature in a registry, and the connection to it.
+// ref has a tag or a digest.
+func FeatureManifest(ctx context.Context, o registry.Options, ref string) (*registry.Client, v1.Manifest, error) {
+	var manifest v1.Manifest
 	repo, version := base.SplitRef(ref)
 	c, err := registry.Dial(ctx, repo, false, nil, o)
 	if err != nil {
-		return nil, err
+		return nil, manifest, err
 	}
 	raw, _, err := c.Manifest(ctx, version)
 	if err != nil {
-		return nil, err
+		return nil, manifest, err
 	}
 	m, err := artifact.Parse(raw, nil)
-	var manifest v1.Manifest
 	if err == nil && m.MediaType.IsImage() {
 		err = json.Unmarshal(raw, &manifest)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the manifest of %s: %w", ref, err)
+		return nil, manifest, fmt.Errorf("reading the manifest of the Feature %s: %w", ref, err)
+	}
+	return c, manifest, nil
+}
+
+// FeatureMetadata returns the devcontainer-feature.json of a Feature in a
+// registry, which its manifest repeats as an annotation. Old Features have
+// none; that is an error.
+func FeatureMetadata(ctx context.Context, o registry.Options, ref string) ([]byte, error) {
+	_, manifest, err := FeatureManifest(ctx, o, ref)
+	if err != nil {
+		return nil, err
 	}
 	text := manifest.Annotations["dev.containers.metadata"]
 	if text == "" {

@@ -5,18 +5,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"path/filepath"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/org/claude-sandbox/imagebuild"
-	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 )
 
@@ -29,18 +26,9 @@ const (
 // Fetch returns the files of a Feature in a registry. ref has a tag or a digest; the
 // content is checked against the manifest's digests.
 func Fetch(ctx context.Context, o registry.Options, ref string) ([]imagebuild.File, error) {
-	repo, version := base.SplitRef(ref)
-	c, err := registry.Dial(ctx, repo, false, nil, o)
+	c, manifest, err := imagebuild.FeatureManifest(ctx, o, ref)
 	if err != nil {
 		return nil, err
-	}
-	raw, _, err := c.Manifest(ctx, version)
-	if err != nil {
-		return nil, err
-	}
-	var manifest v1.Manifest
-	if err := json.Unmarshal(raw, &manifest); err != nil {
-		return nil, fmt.Errorf("reading the manifest of the Feature %s: %w", ref, err)
 	}
 	if len(manifest.Layers) != 1 {
 		return nil, fmt.Errorf("%s is no Feature: it has %d parts instead of one archive", ref, len(manifest.Layers))

@@ -10,12 +10,18 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filelock"
+	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/session/recipe"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/settings/trust"
+	"github.com/org/claude-sandbox/templates/adopt"
+	"github.com/org/claude-sandbox/templates/scaffold"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // ErrBusy reports that another command changes settings at this moment.
@@ -35,6 +41,45 @@ type Place struct {
 	// Options says that File is the project's devcontainer.json, where the options of
 	// the firewall Feature are the policy.
 	Options bool
+}
+
+// OfProject returns the place of a project's settings: its sandbox.jsonc, or where only the
+// firewall Feature in its devcontainer.json has a policy, that one's options. own is the
+// user's folder. Errors carry exit codes.
+func OfProject(own userdir.Dir, project, lock string) (p Place, err error) {
+	p.Lock = lock
+	if p.Project, err = filepath.Abs(project); err == nil {
+		p.Project, err = filepath.EvalSymlinks(p.Project)
+	}
+	if err == nil {
+		err = workspace.CheckFolder(p.Project)
+	}
+	if err != nil {
+		return p, exitcode.With(exitcode.NoInput, err)
+	}
+	p.File = filepath.Join(project, ".devcontainer", devcontainer.SettingsName)
+	if _, err := os.Lstat(p.File); errors.Is(err, fs.ErrNotExist) {
+		if policy, _ := adopt.Policy(scaffold.Folder(project)); policy != nil {
+			p = p.OptionsOf()
+		}
+	}
+	if p.Trust, err = trust.Open(own, p.Project); err != nil {
+		return p, exitcode.With(exitcode.Refused, err)
+	}
+	return p, nil
+}
+
+// WithCode gives an error of Edit or Preview its exit code.
+func WithCode(err error) error {
+	switch {
+	case errors.Is(err, settings.ErrLink):
+		return exitcode.With(exitcode.Refused, err)
+	case errors.Is(err, ErrBusy), errors.Is(err, trust.ErrBusy), errors.Is(err, atomicfile.ErrChanged):
+		return exitcode.With(exitcode.Locked, diag.OrHint(err, "nothing was changed: try again"))
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrInvalid):
+		return exitcode.With(exitcode.CantWrite, err)
+	}
+	return exitcode.With(exitcode.Config, err)
 }
 
 // newFile is what an edit begins with where there is no file.

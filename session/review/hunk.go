@@ -202,36 +202,14 @@ func (h *Hunk) withoutSecrets(content, former []byte) (old, fresh []byte) {
 // no others, were taken out. It fails with ErrOther where that content is another one, or
 // where the diff hides what the hunks brought.
 func With(content []byte, hunks []Hunk) ([]byte, error) {
-	var out []byte
-	line := 1 // of the result, at the end of out
-	for _, h := range hunks {
-		start := h.NewStart
-		if h.NewLines == 0 {
-			start++
-		}
-		for ; line < start; line++ {
-			if len(content) == 0 {
-				return nil, ErrOther
-			}
-			var l []byte
-			l, content = cutLine(content)
-			out = append(out, l...)
-		}
-		old, fresh := h.sides()
-		if line != start || !bytes.HasPrefix(content, old) {
-			return nil, ErrOther
-		}
-		out, content, line = append(out, fresh...), content[len(old):], line+h.NewLines
-	}
-	return append(out, content...), nil
+	return exchange(content, hunks, func(h Hunk, _ []byte) (is, becomes []byte) { return h.sides() })
 }
 
-// Without takes hunks out of the content that a file has after all of its hunks. It
-// fails with ErrOther where that content is another one. former is what the file held
-// before them all, where a diff that hides secrets does not tell; nil = it does.
-func Without(content, former []byte, hunks []Hunk) ([]byte, error) {
+// exchange puts one side of each hunk into the place of the other. sides gets the rest of the
+// content, which begins with the side that is there.
+func exchange(content []byte, hunks []Hunk, sides func(h Hunk, rest []byte) (is, becomes []byte)) ([]byte, error) {
 	var out []byte
-	line := 1 // of content, at its beginning
+	line := 1 // of the content that has all hunks
 	for _, h := range hunks {
 		start := h.NewStart
 		if h.NewLines == 0 {
@@ -245,14 +223,24 @@ func Without(content, former []byte, hunks []Hunk) ([]byte, error) {
 			l, content = cutLine(content)
 			out = append(out, l...)
 		}
-		old, fresh := h.sides()
-		if h.hidden {
-			old, fresh = h.withoutSecrets(content, former)
-		}
-		if line != start || !bytes.HasPrefix(content, fresh) {
+		is, becomes := sides(h, content)
+		if line != start || !bytes.HasPrefix(content, is) {
 			return nil, ErrOther
 		}
-		out, content, line = append(out, old...), content[len(fresh):], line+h.NewLines
+		out, content, line = append(out, becomes...), content[len(is):], line+h.NewLines
 	}
 	return append(out, content...), nil
+}
+
+// Without takes hunks out of the content that a file has after all of its hunks. It
+// fails with ErrOther where that content is another one. former is what the file held
+// before them all, where a diff that hides secrets does not tell; nil = it does.
+func Without(content, former []byte, hunks []Hunk) ([]byte, error) {
+	return exchange(content, hunks, func(h Hunk, rest []byte) (is, becomes []byte) {
+		old, fresh := h.sides()
+		if h.hidden {
+			old, fresh = h.withoutSecrets(rest, former)
+		}
+		return fresh, old
+	})
 }

@@ -5,8 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -15,19 +14,12 @@ import (
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
-	"github.com/org/claude-sandbox/internal/atomicfile"
-	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/amend"
-	"github.com/org/claude-sandbox/settings"
-	"github.com/org/claude-sandbox/settings/trust"
-	"github.com/org/claude-sandbox/templates/adopt"
-	"github.com/org/claude-sandbox/templates/scaffold"
-	"github.com/org/claude-sandbox/workspace"
 )
 
 // amendOptions are the flags of allow, deny and preset.
@@ -136,41 +128,22 @@ func change(ctx context.Context, a *cli.App, o amendOptions) error {
 
 // amendPlace is the file that the request is about.
 func amendPlace(a *cli.App, o amendOptions) (amend.Place, error) {
-	place := amend.Place{Lock: amend.LockFile(projects.Runs(a))}
 	dir, err := userdir.Find(a.Getenv)
 	if err != nil {
-		return place, exitcode.With(exitcode.NoInput, err)
+		return amend.Place{}, exitcode.With(exitcode.NoInput, err)
 	}
+	lock := amend.LockFile(projects.Runs(a))
 	if o.user {
 		if err := dir.Check(""); err != nil {
-			return place, exitcode.With(exitcode.Refused, err)
+			return amend.Place{}, exitcode.With(exitcode.Refused, err)
 		}
-		place.File = projects.Real(dir.File(session.OwnSettingsName)) // people keep their settings elsewhere, behind a link
-		return place, nil
+		// People keep their settings elsewhere, behind a link.
+		return amend.Place{Lock: lock, File: projects.Real(dir.File(session.OwnSettingsName))}, nil
 	}
-	project := o.project
-	if project == "" {
-		project = projects.Dir(a, nil)
+	if o.project == "" {
+		o.project = projects.Dir(a, nil)
 	}
-	if place.Project, err = filepath.Abs(project); err == nil {
-		place.Project, err = filepath.EvalSymlinks(place.Project)
-	}
-	if err == nil {
-		err = workspace.CheckFolder(place.Project)
-	}
-	if err != nil {
-		return place, exitcode.With(exitcode.NoInput, err)
-	}
-	place.File = filepath.Join(project, projects.DefaultSettings)
-	if isMissing(place.File) {
-		if policy, _ := adopt.Policy(scaffold.Folder(project)); policy != nil {
-			place = place.OptionsOf()
-		}
-	}
-	if place.Trust, err = trust.Open(dir, place.Project); err != nil {
-		return place, exitcode.With(exitcode.Refused, err)
-	}
-	return place, nil
+	return amend.OfProject(dir, o.project, lock)
 }
 
 // showAmend prints the change of the file.
@@ -186,28 +159,25 @@ func showAmend(a *cli.App, place amend.Place, r amend.Request) error {
 		fmt.Fprintf(a.Stderr, "sbx-devc: %s needs no change\n", place.File)
 		return nil
 	}
-	name := strings.TrimLeft(filepath.ToSlash(place.File), "/")
-	_, err = cli.Shown(a.Stdout).Write(diff.Diff("a/"+name, edit.Before, "b/"+name, edit.After))
+	return showChange(a.Stdout, place.File, edit.Before, edit.After)
+}
+
+// showChange prints how a file changes.
+func showChange(to io.Writer, file string, before, after []byte) error {
+	name := strings.TrimLeft(filepath.ToSlash(file), "/")
+	_, err := cli.Shown(to).Write(diff.Diff("a/"+name, before, "b/"+name, after))
 	return err
 }
 
-// amendError shows all but the last of what is wrong, and gives it an exit code.
+// amendError shows all but the last of what is wrong.
 func amendError(a *cli.App, err error) error {
-	var all amend.Errors
-	switch {
-	case errors.As(err, &all):
+	if all := (amend.Errors)(nil); errors.As(err, &all) {
 		for _, one := range all[:len(all)-1] {
 			a.PrintError(one)
 		}
 		return exitcode.With(exitcode.Config, all[len(all)-1])
-	case errors.Is(err, settings.ErrLink):
-		return exitcode.With(exitcode.Refused, err)
-	case errors.Is(err, amend.ErrBusy), errors.Is(err, trust.ErrBusy), errors.Is(err, atomicfile.ErrChanged):
-		return exitcode.With(exitcode.Locked, diag.OrHint(err, "nothing was changed: try again"))
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrInvalid):
-		return exitcode.With(exitcode.CantWrite, err)
 	}
-	return exitcode.With(exitcode.Config, err)
+	return amend.WithCode(err)
 }
 
 // amendRunning makes the change in what runs, and says what is open now. refused says
@@ -254,9 +224,4 @@ func amendRunning(ctx context.Context, a *cli.App, place amend.Place, r amend.Re
 		return exitcode.With(exitcode.Failed, failed)
 	}
 	return nil
-}
-
-func isMissing(name string) bool {
-	_, err := os.Lstat(name)
-	return errors.Is(err, fs.ErrNotExist)
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
-	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 func explainCommand(a *cli.App) *cobra.Command {
@@ -33,13 +32,9 @@ could not be read.`,
 }
 
 func explainHost(a *cli.App, file, target string) error {
-	t, err := parseTarget(target)
+	t, policy, err := explainer(file, target)
 	if err != nil {
 		return err
-	}
-	policy, err := loadPolicy(file)
-	if err != nil {
-		return exitcode.With(exitcode.NoCheck, err)
 	}
 	return policy.Write(a.Stdout, t)
 }

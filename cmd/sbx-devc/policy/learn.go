@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
@@ -128,13 +127,10 @@ func addLesson(a *cli.App, o learnOptions, file *settings.File, lesson *learn.Le
 		fmt.Fprintf(a.Stderr, "sbx-devc: %s needs no change\n", o.file)
 		return nil
 	}
-	name := strings.TrimLeft(filepath.ToSlash(o.file), "/")
-	change := diff.Diff("a/"+name, file.Source, "b/"+name, extended)
 	if !o.write {
-		_, err := cli.Shown(a.Stdout).Write(change)
-		return err
+		return showChange(a.Stdout, o.file, file.Source, extended)
 	}
-	if _, err := cli.Shown(a.Stderr).Write(change); err != nil {
+	if err := showChange(a.Stderr, o.file, file.Source, extended); err != nil {
 		return err
 	}
 	if err := atomicfile.Replace(o.file, file.Source, extended); err != nil {

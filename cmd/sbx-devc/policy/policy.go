@@ -91,13 +91,9 @@ Exit code 0: allowed; 1: denied; 2: wrong usage; 3: the settings could not be re
 }
 
 func check(a *cli.App, file, target string) error {
-	t, err := parseTarget(target)
+	t, policy, err := explainer(file, target)
 	if err != nil {
 		return err
-	}
-	policy, err := loadPolicy(file)
-	if err != nil {
-		return exitcode.With(exitcode.NoCheck, err)
 	}
 	if t.Port == 0 {
 		t.Port = 443
@@ -119,13 +115,16 @@ func check(a *cli.App, file, target string) error {
 	return exitcode.With(exitcode.Findings, nil)
 }
 
-func parseTarget(target string) (firewall.Target, error) {
-	t, err := firewall.ParseTarget(target)
-	if err != nil {
+// explainer reads a host and the policy that decides about it.
+func explainer(file, target string) (t firewall.Target, policy explain.Explainer, err error) {
+	if t, err = firewall.ParseTarget(target); err != nil {
 		err = fmt.Errorf("%q is not a host: %w", target, err)
-		return t, exitcode.With(exitcode.CheckUsage, diag.OrHint(err, "write HOST, HOST:PORT, HOST:PORT/udp, ADDRESS or [IPV6]:PORT"))
+		return t, policy, exitcode.With(exitcode.CheckUsage, diag.OrHint(err, "write HOST, HOST:PORT, HOST:PORT/udp, ADDRESS or [IPV6]:PORT"))
 	}
-	return t, nil
+	if policy, err = loadPolicy(file); err != nil {
+		err = exitcode.With(exitcode.NoCheck, err)
+	}
+	return t, policy, err
 }
 
 func compileCommand(a *cli.App) *cobra.Command {
