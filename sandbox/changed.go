@@ -117,9 +117,13 @@ func (r *run) lookAfter(ctx context.Context) {
 		return
 	}
 	if set == nil {
+		for _, line := range (&changes.Set{Outside: r.plan.Outside()}).Unlooked() {
+			r.warn("not looked at: " + line)
+		}
 		r.dropTree()
 		return
 	}
+	set.Outside = r.plan.Outside()
 	r.result.Changes = set
 	if !r.plan.Place.Mode.IsCopy() { // there nothing obeys them yet
 		r.disarm(ctx, set)

@@ -93,8 +93,9 @@ type Set struct {
 	Minus   int      `json:"minus"`
 	// Repositories are places at which git finds one that it did not find before.
 	Repositories []Repository `json:"repositories,omitempty"`
-	Unseen       []string     `json:"unseen,omitempty"` // sentences: what was not looked at
-	Cut          bool         `json:"cut,omitempty"`    // the diff is not complete
+	Unseen       []string     `json:"unseen,omitempty"`  // sentences: what was not looked at
+	Outside      []string     `json:"outside,omitempty"` // folders that the run could write, too, and that nobody looks at
+	Cut          bool         `json:"cut,omitempty"`     // the diff is not complete
 }
 
 // Bounds on what a run's changes may cost the host, in entries and bytes. An

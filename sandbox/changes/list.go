@@ -200,11 +200,21 @@ func (s *Set) write(w io.Writer, rows []Row, limit int) error {
 		}
 		b.WriteByte('\n')
 	}
-	for _, line := range s.Unseen {
+	for _, line := range s.Unlooked() {
 		fmt.Fprintf(&b, "  ! not looked at: %s\n", line)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Unlooked says in sentences what was not looked at, and could have changed.
+func (s *Set) Unlooked() []string {
+	sentences := slices.Clone(s.Unseen)
+	for _, folder := range s.Outside {
+		sentences = append(sentences, visible.Line(folder)+
+			", a mount that the agent could write: changes there are not listed and cannot be taken back")
+	}
+	return sentences
 }
 
 // Paths are the changed paths, dangerous ones first, a folded folder with "/" at

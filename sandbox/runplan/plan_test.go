@@ -78,6 +78,27 @@ func TestNoMountShowsOnceMoreWhatIsProtected(t *testing.T) {
 	}
 }
 
+// A run knows which folders the agent may write in addition to the one that it works in.
+func TestWritableMountsAreOutside(t *testing.T) {
+	w, outside := workspacetest.Folder(t, "cache/"), workspacetest.Folder(t).Dir
+	for _, c := range []struct {
+		mode     string
+		host     string
+		readOnly bool
+		want     []string
+	}{
+		{"bind", outside, false, []string{outside}}, {"bind", outside, true, nil}, {"bind", filepath.Join(w.Dir, "cache"), false, nil},
+		{"ro", outside, false, []string{outside}}, {"none", outside, false, []string{outside}},
+	} {
+		o := Options{ID: "test", Image: "image:1", User: settings.Settings{Workspace: settings.Workspace{Mode: c.mode},
+			Mounts: []settings.Mount{{Host: c.host, Container: "/elsewhere", ReadOnly: c.readOnly}}}}
+		p, err := New(o, Facts{Workspace: w})
+		if err != nil || !slices.Equal(p.Outside(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 // TestTheFirewallNeverRunsInAnImageOfTheProject: whoever names the sidecar's
 // image owns the network.
 func TestTheFirewallNeverRunsInAnImageOfTheProject(t *testing.T) {

@@ -65,6 +65,17 @@ func addMounts(project *workspace.Mounts, w *workspace.Workspace, mounts []setti
 	return said, nil
 }
 
+// Outside lists the folders and files of this machine that the agent may write in addition
+// to the folder it works in.
+func (p *Plan) Outside() (paths []string) {
+	for _, m := range p.Project.List {
+		if m.Source != "" && !m.ReadOnly && !within(m.Target, WorkspaceTarget) && !workspace.Below(p.Project.Dir, m.Source) {
+			paths = append(paths, m.Source)
+		}
+	}
+	return paths
+}
+
 // ExcludePrograms makes sure that this process starts no program from what the agent of the
 // project dir may write by mounts, see package hostprogram.
 func ExcludePrograms(dir string, mounts []settings.Mount) {

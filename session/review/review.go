@@ -94,7 +94,7 @@ func New(in Input) (*Review, error) {
 	slices.SortStableFunc(r.Files, func(a, b File) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), strings.Compare(a.Path, b.Path))
 	})
-	r.Unlooked = slices.Clone(in.Set.Unseen)
+	r.Unlooked = in.Set.Unlooked()
 	if in.Set.More > 0 {
 		r.Unlooked = append(r.Unlooked, fmt.Sprintf("%d more changes, beyond those that a run keeps", in.Set.More))
 	}

@@ -109,6 +109,7 @@ func reportChanges(a *cli.App, r *sandbox.Result) {
 		return
 	case set.Empty():
 		fmt.Fprint(a.Stderr, "\nno file of the project changed\n")
+		_ = set.WriteList(a.Stderr, maxEndChanges) // what was not looked at
 		return
 	}
 	fmt.Fprintf(a.Stderr, "\n%s\n", set.Headline())
