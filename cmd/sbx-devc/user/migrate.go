@@ -24,6 +24,7 @@ import (
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/migrate"
 	"github.com/org/claude-sandbox/settings"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // migrateOptions are the flags of migrate.
@@ -73,17 +74,23 @@ func take(ctx context.Context, a *cli.App, o migrateOptions, dir string) error {
 	if err != nil {
 		return err
 	}
-	file, err := session.OwnSettings(own, dir)
-	if err != nil {
-		return run.PlanError(a, err)
+	projectsHere := []string{dir, "."} // whose .env may have set the variables
+	projectsHere = slices.DeleteFunc(projectsHere, func(dir string) bool { return workspace.CheckFolder(dir) != nil })
+	var file *settings.File
+	for _, project := range append(projectsHere, "") {
+		if file, err = session.OwnSettings(own, project); err != nil {
+			return run.PlanError(a, err)
+		}
 	}
 	have, old := settings.Settings{}, []byte(nil)
 	if file != nil {
 		have, old = file.Settings.Settings, file.Source
 	}
 	sources := claudeSources(a, dir, have)
-	if err := userdir.Outside("your Claude Code", sources.Claude, dir, "CLAUDE_CONFIG_DIR"); err != nil {
-		return exitcode.With(exitcode.Config, err)
+	for _, project := range projectsHere {
+		if err := userdir.Outside("your Claude Code", sources.Claude, project, "CLAUDE_CONFIG_DIR"); err != nil {
+			return exitcode.With(exitcode.Config, err)
+		}
 	}
 	plan := migrate.Read(sources)
 	showMigration(a, plan)
