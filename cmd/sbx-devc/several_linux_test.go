@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,7 +25,8 @@ func severalRuns(t *testing.T) int {
 	return n
 }
 
-// Users that are not root have copies and clones of one repository, several at once. While
+// Users that are not root have copies and clones of one repository, several at once. The
+// second one is on an engine of another machine, where a clone is the default. While
 // they work nothing of the project changes; what each takes afterwards is the user's own,
 // and what another run left is still there.
 func TestSeveralRunsOnCopiesOfAUser(t *testing.T) {
@@ -38,14 +40,23 @@ func TestSeveralRunsOnCopiesOfAUser(t *testing.T) {
 					`git add "$name" && git commit -qm "made"; sleep 1`}}}}
 			w.sh("a repository", w.project, "git init -q; git config user.name ann; git config user.email a@b; echo text >README.md; git add .; git commit -qm first")
 			before := w.sh("before", w.project, "git log --oneline --all; git status --short; ls -A")
-			line := ""
+			line, far := "", farEngine(t, w)
 			for i := range n {
-				line += fmt.Sprintf("sbx-devc run --workspace %s --name r%d 'make it' >out%d 2>&1 & p%d=$!; ", []string{"copy", "clone"}[i%2], i, i, i)
+				how := "sbx-devc run --workspace " + []string{"copy", "clone"}[i%2]
+				if i == 1 {
+					how = far + "sbx-devc run"
+				}
+				line += fmt.Sprintf("%s --name r%d 'make it' >out%d 2>&1 & p%[2]d=$!; ", how, i, i)
 			}
 			for i := range n {
 				line += fmt.Sprintf("wait $p%d || { cat %s/out%d; exit 1; }; ", i, w.home, i)
 			}
 			w.sh("the runs", w.home, strings.ReplaceAll(line, "sbx-devc run", "sbx-devc run "+w.project))
+			if n > 1 {
+				w.sh("what it said", w.home, "grep 'comes back when the agent has ended' out1; grep 'the agent works on a clone of' out1; "+
+					far+"sbx-devc run --workspace bind app go 2>refused || test $? = 69; grep -- '--workspace clone works there' refused; "+
+					"grep \": $PWD/app cannot be mounted\" refused")
+			}
 			if after := w.sh("after", w.project, "git log --oneline --all; git status --short; ls -A"); after != before {
 				t.Errorf("the project was\n%sand is\n%s", before, after)
 			}
@@ -67,4 +78,16 @@ func TestSeveralRunsOnCopiesOfAUser(t *testing.T) {
 			}
 		})
 	}
+}
+
+// farEngine is how a command line of the user's begins that is about this machine's engine
+// by ssh, as if it were another one's.
+func farEngine(t *testing.T, w *walk) string {
+	t.Helper()
+	ssh := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift 2\nDOCKER_HOST=unix:///var/run/docker.sock exec sh -c \"exec $*\"\n"
+	bin := filepath.Join(w.home, "bin")
+	if err := errors.Join(os.Mkdir(bin, 0o755), os.WriteFile(filepath.Join(bin, "ssh"), []byte(ssh), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return "PATH=" + bin + ":$PATH DOCKER_HOST=ssh://build.example "
 }

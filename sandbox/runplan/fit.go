@@ -39,7 +39,8 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 	}
 	at := slices.IndexFunc(p.Project.List, func(m workspace.Mount) bool { return m.Source != "" })
 	if at >= 0 && d.Remote {
-		return diag.WithHint(fmt.Errorf("%w: %s cannot be mounted by the engine at %s", ErrElsewhere, p.Project.List[at].Source, e.Host()),
+		what := append(p.Project.Outermost(), p.Project.List[at])[0].Source
+		return diag.WithHint(fmt.Errorf("%w: %s cannot be mounted by the engine at %s", ErrElsewhere, what, e.Host()),
 			"--workspace clone works there on the last commit and --workspace copy on the folder as it is, both without --mount; "+
 				"or use an engine of this machine (unset DOCKER_HOST, 'docker context use default')")
 	}
