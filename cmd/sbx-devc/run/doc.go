@@ -7,5 +7,6 @@
 //	and this process shows it                           sandbox.Run ──► report, exit code
 //
 // A group of flags is a type in a file of its own, which registers them and says what
-// they mean for the settings or the plan. The order of a run is in run.go alone.
+// they mean for the settings or the plan. run.go is the command, plan.go decides a run, and
+// start.go does it.
 package run

@@ -1,10 +1,13 @@
 package run
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -36,4 +39,17 @@ func (o *limitFlags) give(given *settings.Given) {
 	given.Memory("--memory", o.memory)
 	given.CPUs("--cpus", o.cpus)
 	given.Disk("--disk", o.disk)
+}
+
+// limitsLimit refuses flags of these names that are zero, negative or no number: a user
+// who gives one would have a run without that limit, and not know it.
+func limitsLimit(flags *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		f := flags.Lookup(name)
+		value := f.Value.String()
+		if f.Changed && (value == "0" || value == "0s" || strings.HasPrefix(value, "-") || value == "NaN" || value == "+Inf") {
+			return diag.WithHint(fmt.Errorf("--%s %s is no limit", name, f.Value), "give more than 0, or leave it out")
+		}
+	}
+	return nil
 }

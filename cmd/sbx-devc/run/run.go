@@ -1,34 +1,15 @@
 package run
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"net/http"
 	"os"
-	"os/signal"
-	"path/filepath"
-	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
-	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
-	"github.com/org/claude-sandbox/internal/userdir"
-	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
-	"github.com/org/claude-sandbox/session"
-	"github.com/org/claude-sandbox/session/images"
-	"github.com/org/claude-sandbox/session/journal"
-	"github.com/org/claude-sandbox/session/runs"
-	"github.com/org/claude-sandbox/workspace"
 )
 
 // Options are the flags of run. Each group is about one subject and has a file of its own.
@@ -146,30 +127,27 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 			if err != nil {
 				return err
 			}
+			without := false
 			if choice.None {
 				if err := onlyPlain(cmd.Flags()); err != nil {
 					return err
 				}
-				without := o.dryRun
-				if !without {
-					if without, err = acceptsRisks(cmd.Context(), a, &o.Sandbox, choice); err != nil {
-						return err
-					}
-				}
-				if without {
-					dir, folder := projects.RunDir(a, given.dir)
-					return runUnconfined(a, o, dir, folder, choice)
+				if without, err = acceptsRisks(cmd.Context(), a, &o, choice); err != nil {
+					return err
 				}
 			}
-			if o.terminal.needsSupervisor() && !o.dryRun {
+			if o.terminal.needsSupervisor() && !o.dryRun && !without {
 				return supervise(cmd.Context(), a, o.terminal)
 			}
-			dir, folder := projects.RunDir(a, given.dir)
-			shown := dir
-			if given.dir == "" {
-				shown, folder = projects.Shown(a, dir, folder)
+			var at place
+			at.dir, at.folder = projects.RunDir(a, given.dir)
+			if without {
+				return runUnconfined(a, o, at.dir, at.folder, choice)
 			}
-			return run(cmd.Context(), a, dir, shown, folder, o)
+			if at.shown = at.dir; given.dir == "" {
+				at.shown, at.folder = projects.Shown(a, at.dir, at.folder)
+			}
+			return run(cmd.Context(), a, at, o)
 		},
 	}
 	for _, group := range o.groups() {
@@ -177,240 +155,4 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the plan as JSON and touch nothing")
 	return cmd
-}
-
-// limitsLimit refuses flags of these names that are zero, negative or no number: a user
-// who gives one would have a run without that limit, and not know it.
-func limitsLimit(flags *pflag.FlagSet, names ...string) error {
-	for _, name := range names {
-		f := flags.Lookup(name)
-		value := f.Value.String()
-		if f.Changed && (value == "0" || value == "0s" || strings.HasPrefix(value, "-") || value == "NaN" || value == "+Inf") {
-			return diag.WithHint(fmt.Errorf("--%s %s is no limit", name, f.Value), "give more than 0, or leave it out")
-		}
-	}
-	return nil
-}
-
-// run does one run with the settings and the dev container of the project in dir, from
-// flags to exit code. The agent gets the folder shown, which is dir or around it; folder is
-// where in that the user stands.
-func run(ctx context.Context, a *cli.App, dir, shown, folder string, o Options) (err error) {
-	o.settings.persist = &o.profile.persist
-	user, err := o.settings.Read(shown)
-	if err == nil {
-		err = o.profile.readPersist()
-	}
-	if err != nil {
-		return err
-	}
-	if err := foldersOutside(a, shown); err != nil {
-		return err
-	}
-	if !o.dryRun {
-		projects.Runs(a).Reap(ctx)
-	}
-	earlier, err := earlierConversation(a, shown, o.prompt)
-	if err != nil {
-		return err
-	}
-	own, layers, err := UserLayers(a, shown, o.profile.name)
-	if err != nil {
-		return PlanError(a, err)
-	}
-	for _, l := range layers { // the user's own file alone has one
-		o.agent.model = cmp.Or(o.agent.model, l.File.Own.Model)
-	}
-	project, err := session.ReadProject(dir)
-	if err != nil {
-		return PlanError(a, err)
-	}
-	project.Shown = shown
-	options := runplan.Options{ID: runs.NewID(), User: user, Own: own, Folder: folder, Environ: os.Environ(), OwnFolders: ownFolders(a)}
-	options.Remote = engine.Elsewhere(os.Getenv)
-	options.Tree = filepath.Join(projects.Runs(a).Dir(), options.ID, sandbox.TreeFolder)
-	for _, group := range o.groups() {
-		group.plan(&options)
-	}
-	options.Headless.Resume = earlier.ID
-	if options.Variables, err = variables(a, &o.settings.Secrets, shown); err != nil {
-		return err
-	}
-	effective, err := acceptProject(ctx, a, project, &options, !o.dryRun)
-	if err != nil {
-		return PlanError(a, err)
-	}
-	texts, err := instructionFiles(a, project, o.instructions, effective.Instructions, &options)
-	if err != nil {
-		return err
-	}
-	plan, err := project.Plan(options, effective)
-	if err != nil {
-		return PlanError(a, err)
-	}
-	if o.dryRun {
-		_, err := fmt.Fprintln(a.Stdout, plan)
-		return err
-	}
-	if err := projects.Runs(a).CheckNameFree(o.result.name); err != nil {
-		return err
-	}
-	summary, err := o.result.openSummary(plan.Folder())
-	if err != nil {
-		return err
-	}
-	log, err := openJournal(a, &o, plan)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	defer func() { recordFailure(log, err) }()
-	host, err := host(ctx, a, o, plan)
-	if err != nil {
-		return err
-	}
-	recordHost(log, plan, host)
-	host.Home = append(texts, earlier.Files(plan.Agent.WorkingDir)...)
-	if err := plan.Closed(); err != nil {
-		return WithCode(err)
-	}
-	if host.Kept, err = o.profile.open(a, plan); err != nil {
-		return err
-	}
-	if host.Kept != nil {
-		defer host.Kept.Close()
-	}
-	return start(ctx, a, o, project.Choice, plan, host, summary, log)
-}
-
-// foldersOutside refuses folders of runs and of images in the project, whose agent could
-// write there: the first is believed about what a run left, the second about which image
-// is the firewall's.
-func foldersOutside(a *cli.App, project string) error {
-	if workspace.CheckFolder(project) != nil {
-		return nil // which Plan refuses
-	}
-	cache, err := images.CacheDir()
-	if err != nil {
-		return exitcode.With(exitcode.Internal, err)
-	}
-	err = cmp.Or(
-		userdir.Outside("runs", projects.Runs(a).Dir(), project, "XDG_STATE_HOME"),
-		userdir.Outside("images", cache, project, "XDG_CACHE_HOME"))
-	if err != nil {
-		return exitcode.With(exitcode.Config, err)
-	}
-	return nil
-}
-
-// silentEngine is how long an engine may say nothing before the person hears of it.
-const silentEngine = 2 * time.Second
-
-// fittingEngine connects to the engine and fits the plan to it. An engine that is busy or
-// stuck takes its time, so say gets a sentence when that is longer than patience.
-func fittingEngine(ctx context.Context, plan *runplan.Plan, patience time.Duration, say func(string)) (*engine.Engine, error) {
-	slow := time.AfterFunc(patience, func() { say("waiting for the container engine to answer") })
-	defer slow.Stop()
-	e, err := engine.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if note := e.Note(); note != "" {
-		say(note)
-	}
-	if err := plan.FitEngine(ctx, e); err != nil {
-		e.Close()
-		return nil, err
-	}
-	return e, nil
-}
-
-// start brings the images, does the run and tells what became of it.
-func start(ctx context.Context, a *cli.App, o Options, choice images.Choice, plan *runplan.Plan, host *sandbox.Host,
-	summary *session.SummaryFile, log *journal.Journal) (err error) {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	host.Signals = signals
-
-	e, err := fittingEngine(ctx, plan, silentEngine, host.Say)
-	if err != nil {
-		return WithCode(err)
-	}
-	defer e.Close()
-	cache, err := images.CacheDir()
-	if err != nil {
-		return exitcode.With(exitcode.Internal, err)
-	}
-	progress := a.Progress(o.log.verbose, cache)
-	progress.Log = log.Builds()
-	bring := images.Images{Engine: e, Getenv: a.Getenv, Progress: progress, Option: "--image", Cache: cache, Choice: choice}
-	if err := bring.Bring(ctx, plan); err != nil {
-		return WithCode(err)
-	}
-	if !o.containers.noCache && !o.profile.fresh {
-		if err := bring.Volumes().GiveCache(ctx, plan, plan.Folder()); err != nil {
-			return WithCode(err)
-		}
-	}
-	if host.StateDir, err = projects.Runs(a).Make(plan.ID); err != nil {
-		return err
-	}
-	log.Keep(host.StateDir)
-	// From here on signals go to the agent, so they must not cancel what
-	// supervises it.
-	ctx = context.WithoutCancel(ctx)
-	host.Say("the run " + plan.ID + " starts in " + plan.Folder())
-	if o.terminal.on || o.terminal.detach {
-		leave, failure := joinTerminal(a, o.terminal, plan, host)
-		if failure != nil {
-			return failure
-		}
-		defer func() {
-			recordFailure(log, err) // which leave tells, and returns no more
-			err = leave(err)
-		}()
-	}
-	out := attachOutput(a, host, o.output.format)
-	result, err := sandbox.Run(ctx, e, plan, *host)
-	out.finish(result)
-	Report(a, result, plan.Network.Mode)
-	projects.Runs(a).Prune(ctx, e, time.Now(), o.result.keep)
-	if summary != nil {
-		if saveErr := summary.Save(result, err); saveErr != nil {
-			err = errors.Join(err, saveErr)
-		}
-	}
-	return exitOfRun(a, result, err)
-}
-
-// host gathers what a run needs on this side: prompt, key, streams, folder.
-// Everything that can be missing is found missing here, before a container starts.
-func host(ctx context.Context, a *cli.App, o Options, plan *runplan.Plan) (*sandbox.Host, error) {
-	noteVariables(a)
-	var prompt string
-	if !o.terminal.on || o.prompt.text != "" || o.prompt.file != "" {
-		var err error
-		if prompt, err = readPrompt(a, o.prompt, plan.Folder()); err != nil {
-			return nil, exitcode.With(exitcode.NoInput, err)
-		}
-	}
-	getenv, err := KeyOf(ctx, a, &o.settings.Secrets, plan.Folder())
-	if err != nil {
-		return nil, err
-	}
-	upstream, credential, err := session.ModelAPI(getenv)
-	if err != nil {
-		return nil, err
-	}
-	values, err := resolveSecrets(ctx, a, plan)
-	if err != nil {
-		return nil, err
-	}
-	say := func(line string) { fmt.Fprintf(a.Stderr, "sbx-devc: %s\n", line) }
-	return &sandbox.Host{
-		Secrets: values,
-		Prompt:  strings.NewReader(prompt), Title: firstWords(prompt), Stderr: a.Stderr, Say: say,
-		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, LiveDir: projects.Runs(a).Live(),
-	}, nil
 }

@@ -79,12 +79,16 @@ func SandboxChoice(a *cli.App, o *Options, named string) (unconfined.Choice, err
 }
 
 // acceptsRisks shows the warning and asks whether to go on without a sandbox: yes, or in
-// the sandbox. Cancelling is an error, and so is a question that cannot be asked.
-func acceptsRisks(ctx context.Context, a *cli.App, o *SandboxFlags, choice unconfined.Choice) (without bool, err error) {
+// the sandbox. Cancelling is an error, and so is a question that cannot be asked. A dry
+// run needs no answer.
+func acceptsRisks(ctx context.Context, a *cli.App, o *Options, choice unconfined.Choice) (without bool, err error) {
+	if o.dryRun {
+		return true, nil
+	}
 	for _, line := range choice.Warning() {
 		a.SayLine("%s", line)
 	}
-	if o.acceptRisks {
+	if o.Sandbox.acceptRisks {
 		return true, nil
 	}
 	if !cli.IsTerminal(a.Stdin) || !cli.IsTerminal(a.Stderr) {

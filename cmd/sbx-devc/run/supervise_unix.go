@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strconv"
 	"syscall"
@@ -105,11 +104,4 @@ func leaveStreams() {
 	for fd := range 3 {
 		_ = unix.Dup2(int(null.Fd()), fd)
 	}
-}
-
-// catchSignals are the signals that a supervisor gets from its Client.
-func catchSignals() (signals <-chan os.Signal, stop func()) {
-	caught := make(chan os.Signal, 4)
-	signal.Notify(caught, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	return caught, func() { signal.Stop(caught) }
 }

@@ -1,0 +1,191 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/images"
+	"github.com/org/claude-sandbox/session/journal"
+)
+
+// run does one run in a place, from flags to exit code.
+func run(ctx context.Context, a *cli.App, at place, o Options) (err error) {
+	d, err := decide(ctx, a, at, &o)
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		_, err := fmt.Fprintln(a.Stdout, d.plan)
+		return err
+	}
+	if err := projects.Runs(a).CheckNameFree(o.result.name); err != nil {
+		return err
+	}
+	l := launch{App: a, o: o, decided: d}
+	if l.summary, err = o.result.openSummary(d.plan.Folder()); err != nil {
+		return err
+	}
+	if l.log, err = openJournal(a, &o, d.plan); err != nil {
+		return err
+	}
+	defer l.log.Close()
+	defer func() { recordFailure(l.log, err) }()
+	if l.host, err = host(ctx, a, o, d.plan); err != nil {
+		return err
+	}
+	recordHost(l.log, d.plan, l.host)
+	l.host.Home = d.home
+	if err := d.plan.Closed(); err != nil {
+		return WithCode(err)
+	}
+	if l.host.Kept, err = o.profile.open(a, d.plan); err != nil {
+		return err
+	}
+	if l.host.Kept != nil {
+		defer l.host.Kept.Close()
+	}
+	return l.start(ctx)
+}
+
+// launch is a run that was decided, with everything on this side that it needs.
+type launch struct {
+	*cli.App
+	o Options
+	decided
+	host    *sandbox.Host
+	summary *session.SummaryFile // nil = none is wanted
+	log     *journal.Journal
+}
+
+// start brings the images, does the run and tells what became of it.
+func (l *launch) start(ctx context.Context) (err error) {
+	signals, stop := catchSignals()
+	defer stop()
+	l.host.Signals = signals
+	e, err := fittingEngine(ctx, l.plan, silentEngine, l.host.Say)
+	if err != nil {
+		return WithCode(err)
+	}
+	defer e.Close()
+	if err := l.bring(ctx, e); err != nil {
+		return WithCode(err)
+	}
+	if l.host.StateDir, err = projects.Runs(l.App).Make(l.plan.ID); err != nil {
+		return err
+	}
+	l.log.Keep(l.host.StateDir)
+	// From here on signals go to the agent, so they must not cancel what
+	// supervises it.
+	ctx = context.WithoutCancel(ctx)
+	l.host.Say("the run " + l.plan.ID + " starts in " + l.plan.Folder())
+	if l.o.terminal.on || l.o.terminal.detach {
+		leave, failure := joinTerminal(l.App, l.o.terminal, l.plan, l.host)
+		if failure != nil {
+			return failure
+		}
+		defer func() {
+			recordFailure(l.log, err) // which leave tells, and returns no more
+			err = leave(err)
+		}()
+	}
+	out := attachOutput(l.App, l.host, l.o.output.format)
+	result, err := sandbox.Run(ctx, e, l.plan, *l.host)
+	out.finish(result)
+	Report(l.App, result, l.plan.Network.Mode)
+	projects.Runs(l.App).Prune(ctx, e, time.Now(), l.o.result.keep)
+	if l.summary != nil {
+		if saveErr := l.summary.Save(result, err); saveErr != nil {
+			err = errors.Join(err, saveErr)
+		}
+	}
+	return exitOfRun(l.App, result, err)
+}
+
+// silentEngine is how long an engine may say nothing before the person hears of it.
+const silentEngine = 2 * time.Second
+
+// fittingEngine connects to the engine and fits the plan to it. An engine that is busy or
+// stuck takes its time, so say gets a sentence when that is longer than patience.
+func fittingEngine(ctx context.Context, plan *runplan.Plan, patience time.Duration, say func(string)) (*engine.Engine, error) {
+	slow := time.AfterFunc(patience, func() { say("waiting for the container engine to answer") })
+	defer slow.Stop()
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if note := e.Note(); note != "" {
+		say(note)
+	}
+	if err := plan.FitEngine(ctx, e); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// bring has the engine get what the plan needs.
+func (l *launch) bring(ctx context.Context, e *engine.Engine) error {
+	cache, err := images.CacheDir()
+	if err != nil {
+		return exitcode.With(exitcode.Internal, err)
+	}
+	progress := l.Progress(l.o.log.verbose, cache)
+	progress.Log = l.log.Builds()
+	bring := images.Images{Engine: e, Getenv: l.Getenv, Progress: progress, Option: "--image", Cache: cache, Choice: l.choice}
+	if err := bring.Bring(ctx, l.plan); err != nil || l.o.containers.noCache || l.o.profile.fresh {
+		return err
+	}
+	return bring.Volumes().GiveCache(ctx, l.plan, l.plan.Folder())
+}
+
+// catchSignals has the signals that end a run sent to a channel.
+func catchSignals() (signals <-chan os.Signal, stop func()) {
+	caught := make(chan os.Signal, 4)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	return caught, func() { signal.Stop(caught) }
+}
+
+// host gathers what a run needs on this side: prompt, key, streams, folder.
+// Everything that can be missing is found missing here, before a container starts.
+func host(ctx context.Context, a *cli.App, o Options, plan *runplan.Plan) (*sandbox.Host, error) {
+	noteVariables(a)
+	var prompt string
+	if !o.terminal.on || o.prompt.text != "" || o.prompt.file != "" {
+		var err error
+		if prompt, err = readPrompt(a, o.prompt, plan.Folder()); err != nil {
+			return nil, exitcode.With(exitcode.NoInput, err)
+		}
+	}
+	getenv, err := KeyOf(ctx, a, &o.settings.Secrets, plan.Folder())
+	if err != nil {
+		return nil, err
+	}
+	upstream, credential, err := session.ModelAPI(getenv)
+	if err != nil {
+		return nil, err
+	}
+	values, err := resolveSecrets(ctx, a, plan)
+	if err != nil {
+		return nil, err
+	}
+	say := func(line string) { fmt.Fprintf(a.Stderr, "sbx-devc: %s\n", line) }
+	return &sandbox.Host{
+		Secrets: values,
+		Prompt:  strings.NewReader(prompt), Title: firstWords(prompt), Stderr: a.Stderr, Say: say,
+		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, LiveDir: projects.Runs(a).Live(),
+	}, nil
+}
