@@ -10,6 +10,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall/control"
 	"github.com/org/claude-sandbox/firewall/live"
+	"github.com/org/claude-sandbox/initproc/tamper"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -27,7 +28,7 @@ const exitDiffers = 1
 type handler struct {
 	firewall  *live.Firewall
 	options   runOptions
-	reach     attacker // who must not be able to change the policy file
+	reach     tamper.Who // who must not be able to change the policy file
 	resolvers live.Resolvers
 }
 

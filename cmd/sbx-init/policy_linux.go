@@ -14,6 +14,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/live"
+	"github.com/org/claude-sandbox/initproc/tamper"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/settings"
@@ -32,7 +33,7 @@ type policyFile struct {
 // who set, each of these files must be out of that user's reach. Names may not
 // lead to the networks around the machine nor to those of more. Findings go
 // to stderr, all of them, and the error then carries exit code 65.
-func (p *program) loadPolicy(path string, who *attacker, more []netip.Prefix) (policyFile, error) {
+func (p *program) loadPolicy(path string, who *tamper.Who, more []netip.Prefix) (policyFile, error) {
 	src, err := readPolicyFile(path, who)
 	if err != nil {
 		return policyFile{}, err
@@ -41,7 +42,7 @@ func (p *program) loadPolicy(path string, who *attacker, more []netip.Prefix) (p
 }
 
 // listsOf reads the lists that the policy file at path names.
-func listsOf(path string, who *attacker) settings.FileReader {
+func listsOf(path string, who *tamper.Who) settings.FileReader {
 	return func(name string) ([]byte, error) {
 		if !filepath.IsLocal(name) {
 			return nil, errors.New("the name leads out of the policy file's folder")
@@ -75,9 +76,9 @@ func (p *program) judgePolicy(file *settings.File, more []netip.Prefix) (policyF
 }
 
 // readPolicyFile reads one file, after it made sure that who cannot change it.
-func readPolicyFile(path string, who *attacker) ([]byte, error) {
+func readPolicyFile(path string, who *tamper.Who) ([]byte, error) {
 	if who != nil {
-		how, err := canChange(path, *who)
+		how, err := who.CanChange(path)
 		if err != nil {
 			return nil, policyPathError(path, err)
 		}
@@ -110,12 +111,4 @@ func policyPathError(path string, err error) error {
 		return diag.WithHint(err, "give the path inside the container: --policy FILE")
 	}
 	return err
-}
-
-// String names the user in a message.
-func (who attacker) String() string {
-	if who.anyone {
-		return "a user other than root"
-	}
-	return fmt.Sprintf("the command's user (uid %d)", who.uid)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/live"
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/initproc"
+	"github.com/org/claude-sandbox/initproc/tamper"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/workspace/mountwatch"
@@ -156,12 +157,12 @@ func (p *program) run(args []string) (err error) {
 	}
 
 	who := initproc.Account{}
-	reach := attacker{anyone: true}
+	reach := tamper.Who{Anyone: true}
 	if !o.sidecar {
 		if who, err = initproc.FindAccount(o.user); err != nil {
 			return err
 		}
-		reach = attacker{uid: who.UID, gids: append(who.Groups, who.GID)}
+		reach = tamper.Who{UID: who.UID, GIDs: append(who.Groups, who.GID)}
 	}
 	policy, err := p.loadPolicy(o.policy, &reach, o.around)
 	if err != nil {
@@ -270,12 +271,12 @@ func (p *program) report(state any) error {
 }
 
 // openAudit opens the audit log where who can neither change nor replace it.
-func openAudit(path string, who attacker) (*audit.Log, error) {
+func openAudit(path string, who tamper.Who) (*audit.Log, error) {
 	log, err := audit.OpenLog(path)
 	if err != nil {
 		return nil, err
 	}
-	how, err := canChange(path, who)
+	how, err := who.CanChange(path)
 	if err == nil && how != "" {
 		err = fmt.Errorf("%s %s", who, how)
 	}

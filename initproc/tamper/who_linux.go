@@ -1,4 +1,4 @@
-package main
+package tamper
 
 import (
 	"errors"
@@ -14,19 +14,27 @@ import (
 	"github.com/org/claude-sandbox/internal/pathwalk"
 )
 
-// attacker is whoever must not be able to change a file.
-type attacker struct {
-	uid    int
-	gids   []int
-	anyone bool // everybody but root, whatever the ids
+// Who is whoever must not be able to change a file.
+type Who struct {
+	UID    int
+	GIDs   []int
+	Anyone bool // everybody but root, whatever the ids
 }
 
-// canChange reports how who could make path lead to other content: by writing
+// String names the user in a message.
+func (who Who) String() string {
+	if who.Anyone {
+		return "a user other than root"
+	}
+	return fmt.Sprintf("the command's user (uid %d)", who.UID)
+}
+
+// CanChange reports how who could make path lead to other content: by writing
 // to the file, or by putting another entry in the place of the file, of one of
 // its folders or of a symbolic link on the way. "" means not at all. It goes
 // by owners and modes, because an owner can give himself any permission; a
 // read-only mount stops everybody, and a mount point cannot be replaced.
-func canChange(path string, who attacker) (how string, err error) {
+func (who Who) CanChange(path string) (how string, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
@@ -64,7 +72,7 @@ func canChange(path string, who attacker) (how string, err error) {
 }
 
 // canReplace reports whether who can remove or rename entry in dir.
-func (who attacker) canReplace(dir, entry string, info os.FileInfo, mounts map[string]bool) (bool, error) {
+func (who Who) canReplace(dir, entry string, info os.FileInfo, mounts map[string]bool) (bool, error) {
 	if mounts[entry] {
 		return false, nil // EBUSY for everybody who sees the mount
 	}
@@ -86,7 +94,7 @@ func (who attacker) canReplace(dir, entry string, info os.FileInfo, mounts map[s
 // canWrite reports whether who can write to the file or folder at path, or
 // give himself the right to. An access control list can only name more people
 // within the group's bits, which then are its mask; so those count for all.
-func (who attacker) canWrite(path string, info os.FileInfo) (bool, error) {
+func (who Who) canWrite(path string, info os.FileInfo) (bool, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
 		return false, &os.PathError{Op: "statfs", Path: path, Err: err}
@@ -104,18 +112,18 @@ func (who attacker) canWrite(path string, info os.FileInfo) (bool, error) {
 	return false, nil
 }
 
-func (who attacker) is(uid int) bool {
-	if who.anyone {
+func (who Who) is(uid int) bool {
+	if who.Anyone {
 		return uid != 0
 	}
-	return uid == who.uid
+	return uid == who.UID
 }
 
-func (who attacker) inGroup(gid int) bool {
-	if who.anyone {
+func (who Who) inGroup(gid int) bool {
+	if who.Anyone {
 		return gid != 0
 	}
-	for _, g := range who.gids {
+	for _, g := range who.GIDs {
 		if g == gid {
 			return true
 		}

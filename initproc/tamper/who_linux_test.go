@@ -1,4 +1,4 @@
-package main
+package tamper
 
 import (
 	"encoding/binary"
@@ -51,23 +51,23 @@ func tree(t *testing.T, lines ...string) string {
 }
 
 func TestWhoCanChangeAPolicyFile(t *testing.T) {
-	agent := attacker{uid: 54321, gids: []int{54321, 7}}
+	agent := Who{UID: 54321, GIDs: []int{54321, 7}}
 	for _, tt := range []struct {
 		name  string
 		lines []string
 		file  string
-		who   attacker
+		who   Who
 		can   string // part of the answer; "" = not at all
 	}{
 		{"root's file in root's folder", []string{"p 644 0 0"}, "p", agent, ""},
 		{"his own file", []string{"p 444 54321 0"}, "p", agent, "write to"},
 		{"somebody else's file", []string{"p 644 99 99"}, "p", agent, ""},
-		{"somebody else's file, for anyone", []string{"p 644 99 99"}, "p", attacker{anyone: true}, "write to"},
+		{"somebody else's file, for anyone", []string{"p 644 99 99"}, "p", Who{Anyone: true}, "write to"},
 		{"world-writable", []string{"p 646 0 0"}, "p", agent, "write to"},
 		{"his group's", []string{"p 664 0 7"}, "p", agent, "write to"},
 		{"another group's", []string{"p 664 0 8"}, "p", agent, ""},
-		{"another group's, for anyone", []string{"p 664 0 8"}, "p", attacker{anyone: true}, "write to"},
-		{"root's group's, for anyone", []string{"p 664 0 0"}, "p", attacker{anyone: true}, ""},
+		{"another group's, for anyone", []string{"p 664 0 8"}, "p", Who{Anyone: true}, "write to"},
+		{"root's group's, for anyone", []string{"p 664 0 0"}, "p", Who{Anyone: true}, ""},
 		{"his folder", []string{"d/ 755 54321 0", "d/p 644 0 0"}, "d/p", agent, "in the place of"},
 		{"his folder above", []string{"d/ 755 54321 0", "d/e/ 755 0 0", "d/e/p 644 0 0"}, "d/e/p", agent, "d/e"},
 		{"a writable folder", []string{"d/ 777 0 0", "d/p 644 0 0"}, "d/p", agent, "in the place of"},
@@ -82,7 +82,7 @@ func TestWhoCanChangeAPolicyFile(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := tree(t, tt.lines...)
-			how, err := canChange(filepath.Join(root, tt.file), tt.who)
+			how, err := tt.who.CanChange(filepath.Join(root, tt.file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestWhoCanChangeAPolicyFile(t *testing.T) {
 func TestWhoCanChangeReportsPathsThatLeadNowhere(t *testing.T) {
 	root := tree(t, "d/ 755 0 0", "p 644 0 0", "loop -> loop")
 	for file, want := range map[string]error{"missing": os.ErrNotExist, "p/x": unix.ENOTDIR, "d": unix.EISDIR, "loop": unix.ELOOP} {
-		if _, err := canChange(filepath.Join(root, file), attacker{anyone: true}); !errors.Is(err, want) {
+		if _, err := (Who{Anyone: true}).CanChange(filepath.Join(root, file)); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", file, err, want)
 		}
 	}
@@ -119,7 +119,7 @@ func TestAttackAccessControlListForTheAgent(t *testing.T) {
 	if err := unix.Setxattr(filepath.Join(root, "p"), "system.posix_acl_access", list, 0); err != nil {
 		testenv.Missing(t, "a temporary folder with access control lists", err.Error())
 	}
-	how, err := canChange(filepath.Join(root, "p"), attacker{uid: 54321, gids: []int{54321}})
+	how, err := Who{UID: 54321, GIDs: []int{54321}}.CanChange(filepath.Join(root, "p"))
 	if err != nil || how == "" {
 		t.Errorf("%q, %v: the list was not seen", how, err)
 	}
