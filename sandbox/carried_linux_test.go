@@ -203,11 +203,7 @@ func TestUserOfAFarEngine(t *testing.T) {
 	if !e.Remote() || !engine.Elsewhere(os.Getenv) {
 		t.Errorf("%s is of this machine", e.Host())
 	}
-	carriedJob(t, e, podmanImage, workspace.Clone, workspace.Copy)
-	quiet := (&trial{options: onCopy(workspace.Copy, "true"), image: podmanImage}).run(t, e)
-	if _, err := os.Lstat(filepath.Join(quiet.state, TreeFolder)); err == nil || quiet.result.WorkTree != "" {
-		t.Errorf("a copy without a change stays: %q, %+v", quiet.result.WorkTree, quiet.result.Changes)
-	}
+	carriedJob(t, e, podmanImage, workspace.Copy)
 	killedFarJob(t, e)
 	t.Setenv("DOCKER_HOST", "unix://"+forwarded)
 	near, err := engine.Connect(t.Context())
