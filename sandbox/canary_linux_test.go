@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
@@ -111,10 +111,10 @@ printf 'k = "%s"\n' "$CANARY_SECRET" >leak.go; printf %s "$CANARY_SECRET" | base
 ls -A /.sbx-secrets; cat /proc/1/environ; echo ready; cat >/dev/null; `
 	for name, end := range map[string]struct {
 		script  string
-		timeout time.Duration
+		signals int // that come when the search is over
 	}{
-		"it ends":       {"exit 3", 0},
-		"it is stopped": {"trap '' INT TERM; while :; do sleep 0.1; done", 4 * time.Second},
+		"it ends":      {"exit 3", 0},
+		"it is killed": {"trap '' INT TERM; while :; do sleep 0.1; done", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := shell(show + end.script)
@@ -127,15 +127,19 @@ ls -A /.sbx-secrets; cat /proc/1/environ; echo ready; cat >/dev/null; `
 			if err != nil {
 				t.Fatal(err)
 			}
+			signals := make(chan os.Signal, end.signals)
 			tr := (&trial{
 				options: o, prompt: prompt, secrets: map[string]string{"CANARY_SECRET": canarySecret, "CANARY_KEY": canaryFile},
-				adjust: func(p *runplan.Plan) { p.Timeout = runplan.Duration(end.timeout) },
+				signals: signals,
 				during: func(p *runplan.Plan, w *workspace.Workspace) {
 					searchContainers(t, p.ID)
 					finish.Close()
+					for range end.signals {
+						signals <- syscall.SIGTERM
+					}
 				},
 			}).run(t, e)
-			if end.timeout > 0 != errors.Is(tr.err, ErrTimeout) {
+			if want := map[int]int{0: 3, 2: 143}[end.signals]; tr.err != nil || tr.result.ExitCode != want {
 				t.Fatalf("%v, %+v", tr.err, tr.result.Outcome)
 			}
 			// It has them, or the search proves nothing.

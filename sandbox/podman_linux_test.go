@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/terminal"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
@@ -118,7 +119,7 @@ func seesLinks(t *testing.T, e *engine.Engine) {
 // awaitEngine connects to the engine that DOCKER_HOST names as soon as it answers.
 func awaitEngine(t *testing.T) *engine.Engine {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		e, err := engine.Connect(t.Context())
 		if err == nil {
 			t.Cleanup(func() { e.Close() })
@@ -292,6 +293,43 @@ func execJob(t *testing.T, e *engine.Engine) {
 	}
 	if tr.err != nil || tr.stdout.String() != "ready\nseen\n" {
 		t.Errorf("%v, %q, %s", tr.err, tr.stdout.String(), tr.stderr.String())
+	}
+}
+
+// handTerminal is a person's terminal by hand: what is typed there comes from a pipe.
+type handTerminal struct {
+	io.Reader
+	shown *notifier
+	sizes chan terminal.Size
+}
+
+// Write leaves out the carriage returns of a terminal.
+func (h *handTerminal) Write(p []byte) (int, error) {
+	_, _ = h.shown.Write(bytes.ReplaceAll(p, []byte("\r"), nil))
+	return len(p), nil
+}
+
+func (h *handTerminal) Begin()                      {}
+func (h *handTerminal) End()                        {}
+func (h *handTerminal) Sizes() <-chan terminal.Size { return h.sizes }
+
+// terminalJob gives a shell in the sandbox a person's terminal, whose size it has, and the
+// person leaves it.
+func terminalJob(t *testing.T, e *engine.Engine) {
+	t.Helper()
+	typed, keyboard := io.Pipe()
+	screen := &handTerminal{typed, &notifier{ready: make(chan struct{})}, make(chan terminal.Size, 1)}
+	screen.sizes <- terminal.Size{Columns: 91, Rows: 17}
+	tr := &trial{image: podmanImage, options: runplan.Options{Terminal: true, Shell: true, Command: []string{"bash", "--norc"}}, terminal: screen}
+	go func() {
+		_, _ = io.WriteString(keyboard, "shopt -s checkwinsize; until id >/dev/null; ((COLUMNS == 91 && LINES == 17)); do :; done; echo $((6*7)) re''ady; read answer; exit $answer\n")
+		<-screen.shown.ready
+		_, _ = io.WriteString(keyboard, "7\n")
+	}()
+	tr.run(t, e)
+	_ = keyboard.Close()
+	if shown := screen.shown.String(); tr.err != nil || tr.result.ExitCode != 7 || !strings.Contains(shown, "42 ready") {
+		t.Errorf("%v, exit code %d: %.2000q", tr.err, tr.result.ExitCode, shown)
 	}
 }
 

@@ -125,6 +125,7 @@ type trial struct {
 	// hostAddresses are told to the firewall; see Facts.
 	hostAddresses []netip.Addr
 	signals       chan os.Signal
+	terminal      Terminal
 	git           bool // the workspace is a git repository with a .devcontainer
 	adjust        func(*runplan.Plan)
 	during        func(p *runplan.Plan, w *workspace.Workspace) // called once the agent has printed "ready"
@@ -263,7 +264,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 	tr.result, tr.err = Run(ctx, e, tr.plan, Host{
 		Prompt: tr.prompt, Home: tr.home, Kept: tr.store, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
 		Say:      func(line string) { tr.said = append(tr.said, line) },
-		Upstream: upstream, Credential: credential, Secrets: tr.secrets, StateDir: tr.state, LiveDir: tr.live,
+		Upstream: upstream, Credential: credential, Secrets: tr.secrets, Terminal: tr.terminal, StateDir: tr.state, LiveDir: tr.live,
 	})
 	during.Wait()
 	if left, err := e.List(context.Background(), runplan.LabelRun, tr.options.ID); err != nil || len(left) > 0 != tr.keeps {

@@ -84,6 +84,7 @@ func TestUserOfRootlessPodman(t *testing.T) {
 	mainJob(t, e, rootlessFarUser)
 	commitJob(t, e)
 	execJob(t, e)
+	terminalJob(t, e)
 }
 
 // The main job on a Podman of an ordinary user: as on root's, and what the agent writes is

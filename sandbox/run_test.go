@@ -172,7 +172,7 @@ func TestTimeLimit(t *testing.T) {
 	e := connect(t)
 	tr := (&trial{
 		options: shell("trap 'echo interrupted; exit 5' INT; echo ready; while :; do sleep 0.1; done"),
-		adjust:  func(p *runplan.Plan) { p.Timeout = runplan.Duration(time.Second) },
+		adjust:  func(p *runplan.Plan) { p.Timeout = runplan.Duration(2 * time.Second) },
 	}).run(t, e)
 	if !errors.Is(tr.err, ErrTimeout) || tr.result.ExitCode != 124 || tr.result.Outcome.Conclusion != agent.Timeout {
 		t.Errorf("got %v, exit code %d, %+v", tr.err, tr.result.ExitCode, tr.result.Outcome)
@@ -180,7 +180,7 @@ func TestTimeLimit(t *testing.T) {
 	if !strings.Contains(tr.stdout.String(), "interrupted") {
 		t.Errorf("the agent was not asked to stop first: %q", tr.stdout.String())
 	}
-	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "warning: the time limit of 1s is over in 200ms") {
+	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "warning: the time limit of 2s is over in 400ms") {
 		t.Errorf("nobody was warned: %s", said)
 	}
 	if use := tr.result.Use; use == nil || use.PeakMemory < 1<<20 || use.PeakPIDs < 2 || use.CPU <= 0 {
@@ -196,7 +196,7 @@ func TestTimeLimit(t *testing.T) {
 func TestIdleTimeLimit(t *testing.T) {
 	e := connect(t)
 	o := shell("trap 'echo interrupted; exit 5' INT; for i in 1 2 3 4; do echo $i; sleep 0.5; done; while :; do sleep 0.1; done")
-	o.IdleTimeout = 1200 * time.Millisecond
+	o.IdleTimeout = 3 * time.Second // of which a busy machine takes one
 	tr := (&trial{options: o}).run(t, e)
 	if !errors.Is(tr.err, ErrTimeout) || tr.result.ExitCode != 124 || tr.result.Outcome.Conclusion != agent.Timeout {
 		t.Errorf("got %v, exit code %d, %+v", tr.err, tr.result.ExitCode, tr.result.Outcome)

@@ -469,7 +469,7 @@ func testBrokenPolicy(t *testing.T, p *devProject) {
 	if err == nil {
 		t.Errorf("a command ran and reached out: %s", out)
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	state := ""
 	ids := p.containers()
 	if len(ids) != 1 {
@@ -504,7 +504,7 @@ func testReplacedOnTheHost(t *testing.T, p *devProject, code int) {
 	if err := os.Chown(config, agentUID, agentUID); err != nil { // git is root's here
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, p.docker, "wait", id).Output(); err != nil || strings.TrimSpace(string(out)) != fmt.Sprint(code) {
 		text, _ := os.ReadFile(config)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -55,11 +54,7 @@ func TestAttackAPartOfARepositoryWithADevContainerOfItsOwn(t *testing.T) {
 	part := top + "/apps/web"
 	r.Args, r.Dir = []string{r.Path, "run", "--print"}, part+"/src"
 	r.begin(t, "do it")
-	for late := time.Now().Add(time.Minute); !exists(top + "/begun"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("the agent does not begin: %s", r.said(t))
-		}
-	}
+	until(t, "the agent begins", func() bool { return exists(top + "/begun") })
 	if code, _, said := call(t, "clean", part); code != 75 || !strings.Contains(said, "is used by a run on "+top) || !exists(part+"/.vscode") {
 		t.Errorf("clean, where a run works: exit %d: %s", code, said)
 	}

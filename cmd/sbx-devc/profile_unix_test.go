@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A run on a copy under a profile leaves the project alone until its work is applied, the
@@ -56,16 +55,14 @@ func TestAProfileAndACopySurviveAKill(t *testing.T) {
 
 	killed := start("cp ~/.claude/plans/a.md found; echo second >~/.claude/plans/b.md; touch marker; sleep 600 & wait")
 	var marker string
-	for end := time.Now().Add(time.Minute); marker == ""; time.Sleep(50 * time.Millisecond) {
+	until(t, "the agent came so far", func() bool {
 		for _, tree := range trees() {
-			if _, err := os.Lstat(filepath.Join(tree, "marker")); err == nil {
+			if exists(filepath.Join(tree, "marker")) {
 				marker = tree
 			}
 		}
-		if time.Now().After(end) {
-			t.Fatal("the agent never came so far: " + killed.said(t))
-		}
-	}
+		return marker != ""
+	})
 	second := runProgram(t, []string{"XDG_STATE_HOME=" + state, scripted(t, "true")})
 	second.Args = []string{second.Path, "run", project, "--print", "--profile", "work", "--no-cache"}
 	second.begin(t, "do it")

@@ -115,7 +115,7 @@ func (r *programRun) state() (dir string) {
 // endOf waits for the program, and fails the test when it does not end.
 func endOf(t *testing.T, cmd *programRun) int {
 	t.Helper()
-	late := time.AfterFunc(time.Minute, func() {
+	late := time.AfterFunc(3*time.Minute, func() {
 		t.Error("the program does not end")
 		_ = cmd.Process.Kill()
 	})
@@ -249,7 +249,7 @@ func TestModelAPIThatIsNotThere(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	var people strings.Builder
 	lines := bufio.NewScanner(stderr)
