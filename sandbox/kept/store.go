@@ -117,8 +117,28 @@ type HeldError struct{ holder }
 
 func (e *HeldError) Error() string { return "in use by the run " + e.Run }
 
+// open holds the store in a folder for a run, which it names in the lock.
 func open(dir, run string) (*Store, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	s, err := hold(dir, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	text, _ := json.Marshal(holder{run, os.Getpid(), time.Now()}) // of plain data
+	err = s.lock.Truncate(0)
+	if err == nil {
+		_, err = s.lock.WriteAt(text, 0)
+	}
+	if err != nil {
+		_ = s.lock.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// hold holds the store in a folder, whose lock is opened with the flags. A store that a run
+// holds is a HeldError.
+func hold(dir string, flags int) (*Store, error) {
+	lock, err := os.OpenFile(filepath.Join(dir, lockFile), flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -128,10 +148,6 @@ func open(dir, run string) (*Store, error) {
 		text, _ := io.ReadAll(io.LimitReader(lock, 4<<10))
 		_ = json.Unmarshal(text, &held.holder) // it may be under way
 		err = held
-	}
-	if err == nil {
-		text, _ := json.Marshal(holder{run, os.Getpid(), time.Now()}) // of plain data
-		err = errors.Join(lock.Truncate(0), func() error { _, err := lock.WriteAt(text, 0); return err }())
 	}
 	if err != nil {
 		_ = lock.Close()
@@ -181,7 +197,7 @@ func (r Root) List(profile string) (list []Kept, err error) {
 			}
 		}
 		held := (*HeldError)(nil)
-		if s, err := probe(k.dir); err == nil {
+		if s, err := hold(k.dir, os.O_RDWR); err == nil {
 			s.Close()
 		} else if errors.As(err, &held) {
 			k.InUse = held.Run
@@ -189,22 +205,6 @@ func (r Root) List(profile string) (list []Kept, err error) {
 		list = append(list, k)
 	}
 	return list, nil
-}
-
-// probe opens a store without a word about who does.
-func probe(dir string) (*Store, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	if free, err := filelock.Try(lock); err != nil || !free {
-		held := &HeldError{}
-		text, _ := io.ReadAll(io.LimitReader(lock, 4<<10))
-		_ = json.Unmarshal(text, &held.holder)
-		_ = lock.Close()
-		return nil, errors.Join(err, held)
-	}
-	return &Store{dir: dir, profile: filepath.Dir(dir), lock: lock}, nil
 }
 
 // Profiles lists the names of profiles that keep something.
@@ -229,7 +229,7 @@ func (r Root) Remove(profile string) (removed []Kept, err error) {
 		return nil, exitcode.With(exitcode.CantWrite, err)
 	}
 	for _, k := range list {
-		s, err := probe(k.dir)
+		s, err := hold(k.dir, os.O_RDWR)
 		if held := (*HeldError)(nil); errors.As(err, &held) {
 			return nil, exitcode.With(exitcode.Locked, diag.WithHint(fmt.Errorf("the profile %s is in use by the run %s (process %d) in %s",
 				profile, held.Run, held.PID, k.Project), "wait for its end or stop it"))
