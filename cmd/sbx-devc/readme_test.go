@@ -180,6 +180,7 @@ var runElsewhere = map[string]string{
 	"sbx-devc discard":               "TestDiscard",
 	"sbx-devc policy learn":          "TestScripts",
 	"devcontainer exec":              "TestStrictDevcontainer",
+	"export DOCKER_HOST=ssh:":        "TestSeveralRunsOnCopiesOfAUser",
 	"git fetch work.bundle":          "TestStrictDevcontainer",
 }
 
