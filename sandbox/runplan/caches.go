@@ -2,7 +2,6 @@ package runplan
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/org/claude-sandbox/internal/engine"
 )
@@ -44,9 +43,9 @@ func cacheVariables() []string {
 }
 
 // withCaches adds the variables that nobody has set.
-func withCaches(env []string, taken map[string]bool) []string {
+func withCaches(env []string, taken map[string]string) []string {
 	for _, v := range cacheVariables() {
-		if name, _, _ := strings.Cut(v, "="); !taken[name] {
+		if _, set := taken[nameOf(v)]; !set {
 			env = append(env, v)
 		}
 	}

@@ -2,6 +2,7 @@ package runplan
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -74,75 +75,38 @@ func trustedSecrets(project, users []settings.Secret) ([]settings.Secret, error)
 // environment gives the agent its variables: ours, the settings', what the user gives or
 // passes on by prefix, and secrets. Ours cannot be replaced: they keep the agent on the
 // proxy and quiet. The user's variables are in no container's configuration: see Parcel.
-func (p *Plan) environment(o Options, s settings.Settings) error {
-	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress, Memory: len(o.Headless.MemoryOf) > 0}),
-		"HOME="+AgentHome, "USER=agent")
-	if o.Terminal {
-		env = append(env, TerminalVariables(o.Environ)...)
+func (p *Plan) environment(o Options, s settings.Settings) (err error) {
+	env := fixedVariables(o)
+	ours := reserved{}
+	for _, v := range slices.Concat(credentialVariables, env) {
+		ours[nameOf(v)] = true
 	}
-	if o.KeepClaude {
-		env = append(env, "HISTFILE="+path.Join(AgentHome, ".claude", kept.ShellHistory))
-	}
-	env = append(env, GitVariables()...)
-	ours := slices.Clone(credentialVariables)
-	for _, v := range env {
-		name, _, _ := strings.Cut(v, "=")
-		ours = append(ours, name)
-	}
-	check := func(what, name string) error {
-		if !slices.Contains(ours, name) {
-			return nil
-		}
-		return diag.WithHint(fmt.Errorf("%w: %s: %s is set by the sandbox itself", ErrConfig, what, name), "remove it from %s; the model's "+
-			"key stays on the host, see docs/threat-model.md", what)
-	}
-	names, taken := make([]string, 0, len(s.Env)), map[string]bool{}
-	for name := range s.Env {
-		if err := check("env", name); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		if err := ours.check("env", name); err != nil {
 			return err
 		}
-		names, taken[name] = append(names, name), true
-	}
-	slices.Sort(names)
-	for _, name := range names {
 		env = append(env, name+"="+s.Env[name])
 	}
-	p.Agent.Env = withCaches(env, taken)
+	p.Agent.Env = withCaches(env, s.Env)
 	var passed []string
 	for _, v := range o.Environ {
-		name, _, _ := strings.Cut(v, "=")
+		name := nameOf(v)
 		matches := slices.ContainsFunc(s.EnvPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-		if _, set := s.Env[name]; matches && !set && !slices.Contains(ours, name) && !steersClaude(name) {
+		if _, set := s.Env[name]; matches && !set && !ours[name] && !steersClaude(name) {
 			passed = append(passed, v)
 		}
 	}
 	for _, v := range o.Variables {
-		name, _, _ := strings.Cut(v, "=")
-		if err := check("--env", name); err != nil {
+		if err := ours.check("--env", nameOf(v)); err != nil {
 			return err
 		}
 	}
-	for _, secret := range s.Secrets {
-		if err := check("secrets", secret.Name); err != nil {
-			return err
-		}
-		r, err := secret.Reference()
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrConfig, err)
-		}
-		if r.Kind == settings.ReferenceEnv && slices.Contains(credentialVariables, r.Of) {
-			return check("secrets", r.Of)
-		}
-		out := Secret{Name: secret.Name, From: r.String()}
-		if secret.As == "file" {
-			out.File = delivery.File(secret.Name)
-		}
-		p.Secrets = append(p.Secrets, out)
+	if p.Secrets, err = ours.secrets(s.Secrets); err != nil {
+		return err
 	}
 	p.variables = delivery.Merge(passed, o.Variables)
 	for _, v := range p.variables {
-		name, _, _ := strings.Cut(v, "=")
-		p.Passed = append(p.Passed, name)
+		p.Passed = append(p.Passed, nameOf(v))
 	}
 	if len(p.variables)+len(p.Secrets)+len(p.servers) > 0 {
 		at := slices.Index(p.Agent.Entrypoint, "--")
@@ -151,6 +115,59 @@ func (p *Plan) environment(o Options, s settings.Settings) error {
 		p.Agent.Tmpfs[delivery.Folder] = fmt.Sprintf("rw,nosuid,nodev,noexec,mode=0700,size=8m,uid=%d,gid=%d", uid, gid)
 	}
 	return nil
+}
+
+// nameOf is the name of a variable NAME=value.
+func nameOf(variable string) string {
+	name, _, _ := strings.Cut(variable, "=")
+	return name
+}
+
+// fixedVariables are those that the sandbox sets itself.
+func fixedVariables(o Options) []string {
+	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress, Memory: len(o.Headless.MemoryOf) > 0}),
+		"HOME="+AgentHome, "USER=agent")
+	if o.Terminal {
+		env = append(env, TerminalVariables(o.Environ)...)
+	}
+	if o.KeepClaude {
+		env = append(env, "HISTFILE="+path.Join(AgentHome, ".claude", kept.ShellHistory))
+	}
+	return append(env, GitVariables()...)
+}
+
+// reserved are the names of variables that only the sandbox sets.
+type reserved map[string]bool
+
+// check refuses such a name; what gives it is for the error.
+func (r reserved) check(what, name string) error {
+	if !r[name] {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%w: %s: %s is set by the sandbox itself", ErrConfig, what, name), "remove it from %s; the model's "+
+		"key stays on the host, see docs/threat-model.md", what)
+}
+
+// secrets are those of a plan, by what the settings say.
+func (r reserved) secrets(list []settings.Secret) (all []Secret, err error) {
+	for _, secret := range list {
+		if err := r.check("secrets", secret.Name); err != nil {
+			return nil, err
+		}
+		source, err := secret.Reference()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+		if source.Kind == settings.ReferenceEnv && slices.Contains(credentialVariables, source.Of) {
+			return nil, r.check("secrets", source.Of)
+		}
+		out := Secret{Name: secret.Name, From: source.String()}
+		if secret.As == "file" {
+			out.File = delivery.File(secret.Name)
+		}
+		all = append(all, out)
+	}
+	return all, nil
 }
 
 // steersClaude reports whether a variable of Claude Code's may change where it connects,
