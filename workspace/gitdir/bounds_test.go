@@ -3,6 +3,7 @@ package gitdir
 import (
 	"bytes"
 	"compress/zlib"
+	"context"
 	"crypto/sha1" //nolint:gosec // git's own names of objects
 	"encoding/binary"
 	"errors"
@@ -65,6 +66,18 @@ func TestAttackPathsWithoutEnd(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// Attack: names below a path so long that to search them takes minutes. The search ends with the
+// time that there is for it, and says so.
+func TestAttackASearchWithoutEnd(t *testing.T) {
+	tree := strings.Repeat("100644 f\x00"+strings.Repeat("\x01", 20), 1000)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c, finder := &Commits{}, redact.NewFinder([]redact.Named{{Name: "KEY", Value: "c4nary-Value-7f3a9c"}})
+	if err := c.searchTree(ctx, strings.Repeat("n/", 2000), []byte(tree), 20, finder); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"path"
 	"slices"
 	"strconv"
@@ -149,33 +150,41 @@ func (r *scratch) search(ctx context.Context, c *Commits, f *redact.Finder) erro
 	if err != nil {
 		return err
 	}
-	c.Unsearched = !all
 	for _, name := range wanted {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if trees[name] {
-			c.searchTree(paths[name], contents[name], len(name)/2, f)
+			if err := c.searchTree(ctx, paths[name], contents[name], len(name)/2, f); err != nil {
+				return err
+			}
 			continue
 		}
 		for _, p := range f.Find(contents[name]) {
 			c.addSecret(SecretIn{Place: p, Object: name, Path: hidden(paths[name], f)})
 		}
 	}
-	c.Unsearched = c.Unsearched || len(c.Secrets) >= maxSecrets
+	c.Unsearched = !all || len(c.Secrets) >= maxSecrets
 	return nil
 }
+
+var errTree = errors.New("a tree is cut off")
 
 // searchTree looks for secrets in the names of a tree, at one of the paths that it has, and in
 // the ids of submodules' commits. A list of objects does not suffice: it has one name of each,
 // cut at its first line end, and none of those that the repository has already. Trees are
 // read one by one, as paths may be without end: a few trees can hold each other.
-func (c *Commits) searchTree(at string, tree []byte, idSize int, f *redact.Finder) {
+func (c *Commits) searchTree(ctx context.Context, at string, tree []byte, idSize int, f *redact.Finder) error {
 	var links []string   // their paths
 	var ids bytes.Buffer // one secret may be in several, one after the other
 	for len(tree) > 0 {
+		if err := ctx.Err(); err != nil { // a megabyte of names below a long path takes ten seconds
+			return err
+		}
 		head, rest, _ := bytes.Cut(tree, []byte{0})
 		mode, name, _ := strings.Cut(string(head), " ")
 		if len(rest) < idSize {
-			c.Unsearched = true // index-pack has let no such tree in
-			return
+			return errTree // index-pack has let no such tree in
 		}
 		file, object := path.Join(at, name), hex.EncodeToString(rest[:idSize])
 		tree = rest[idSize:]
@@ -194,6 +203,7 @@ func (c *Commits) searchTree(at string, tree []byte, idSize int, f *redact.Finde
 			c.addSecret(SecretIn{Place: redact.Place{Name: p.Name}, Object: strings.Repeat("*", 2*idSize), Path: hidden(file, f), InLink: true})
 		}
 	}
+	return nil
 }
 
 // hideBranch returns the agent's name for a branch, or "[redacted]" and the secrets that it
