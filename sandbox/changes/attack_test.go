@@ -289,39 +289,51 @@ func TestBoundsNeverHideWhatWasKnown(t *testing.T) {
 	p.take()
 	p.sh(`mkdir flood; seq 400 | (cd flood; xargs touch); seq -f f%g 400 | xargs touch
 echo evil >> src/main.go; echo evil > .envrc`)
-	w := &walk{ctx: context.Background(), root: p.before.root, before: p.before.tree, table: p.before.table, left: 0}
-	after := w.run()
-	if after.at("src/main.go") == nil || after.at("Makefile") == nil || after.at(".envrc") == nil {
-		t.Error("a flood of new files pushed known or obeyed ones out")
-	}
-	if len(w.unseen.all()) == 0 {
-		t.Error("nothing says that not everything was looked at")
+	for _, w := range []*walk{{left: 0}, {left: maxEntries, paths: maxPaths}} {
+		w.ctx, w.root, w.before, w.table = context.Background(), p.before.root, p.before.tree, p.before.table
+		after := w.run()
+		if after.at("src/main.go") == nil || after.at("Makefile") == nil || after.at(".envrc") == nil {
+			t.Error("a flood of new files pushed known or obeyed ones out")
+		}
+		if len(w.unseen.all()) == 0 {
+			t.Error("nothing says that not everything was looked at")
+		}
 	}
 	p.compare()
 }
 
-// Attack: folders in one another without end.
+// Attack: folders in one another without end, and files below paths so long that their names
+// take the memory and minutes.
 func TestAttackDeepFolders(t *testing.T) {
-	p := newProject(t)
-	p.take()
-	at, err := os.OpenRoot(p.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range maxDepth + 50 {
-		if err := at.Mkdir("d", 0o755); err != nil {
+	for _, c := range []struct {
+		name string
+		deep int
+		want string
+	}{{"d", maxDepth + 50, "folders deep"}, {strings.Repeat("d", 250), 60, "a path of more than"}} {
+		p := newProject(t)
+		p.take()
+		at, err := os.OpenRoot(p.dir)
+		if err != nil {
 			t.Fatal(err)
 		}
-		next, err := at.OpenRoot("d")
+		for range c.deep {
+			if err := at.Mkdir(c.name, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			next, err := at.OpenRoot(c.name)
+			at.Close()
+			if at = next; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := at.WriteFile("f", nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
 		at.Close()
-		if at = next; err != nil {
-			t.Fatal(err)
+		p.compare()
+		if len(p.set.Unseen) != 1 || !strings.Contains(p.set.Unseen[0], c.want) {
+			t.Errorf("unseen: %q", p.set.Unseen)
 		}
-	}
-	at.Close()
-	p.compare()
-	if len(p.set.Unseen) != 1 || !strings.Contains(p.set.Unseen[0], "folders deep") {
-		t.Errorf("unseen: %q", p.set.Unseen)
 	}
 }
 

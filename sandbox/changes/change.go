@@ -105,6 +105,8 @@ const (
 	maxNewInOne  = 100_000   // new entries of one folder that are looked at one by one
 	maxNames     = 2_000_000 // names of one folder that are read
 	maxDepth     = 400       // folders in one another
+	maxPath      = 4096      // bytes of the path of a folder that is read, as in Linux
+	maxPaths     = 256 << 20 // bytes of the paths of all new entries
 	maxUnseen    = 20        // sentences
 	maxFile      = 1 << 20   // of a file whose content is kept or shown
 	maxKept      = 64 << 20  // of all copies that Take makes

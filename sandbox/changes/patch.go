@@ -167,6 +167,8 @@ func binary(content []byte) bool {
 	return bytes.IndexByte(content[:min(len(content), 8000)], 0) >= 0
 }
 
+var gitEscapes = map[byte]string{'\a': `\a`, '\b': `\b`, '\t': `\t`, '\n': `\n`, '\v': `\v`, '\f': `\f`, '\r': `\r`, '"': `\"`, '\\': `\\`}
+
 // gitQuoted writes a path as git does: as it is, or in double quotes with
 // escapes when it holds control characters, quotes, a backslash or bytes beyond
 // ASCII (quote.c).
@@ -175,8 +177,7 @@ func gitQuoted(name string) string {
 	plain := true
 	for i := range len(name) {
 		c := name[i]
-		escapes := map[byte]string{'\a': `\a`, '\b': `\b`, '\t': `\t`, '\n': `\n`, '\v': `\v`, '\f': `\f`, '\r': `\r`, '"': `\"`, '\\': `\\`}
-		switch escape, ok := escapes[c]; {
+		switch escape, ok := gitEscapes[c]; {
 		case ok:
 			out.WriteString(escape)
 			plain = false

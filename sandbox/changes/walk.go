@@ -26,6 +26,7 @@ type walk struct {
 	before *node // nil = this is the first walk
 	table  *obeyed.Table
 	left   int // entries that may still be looked at
+	paths  int // bytes of the paths of new entries
 	unseen unseen
 }
 
@@ -78,6 +79,13 @@ func (w *walk) run() *node {
 			return top
 		}
 		w.read(p)
+		if p.before == nil {
+			w.paths += len(p.rel) * len(p.node.kids)
+		}
+		if p.before == nil && w.paths > maxPaths {
+			w.unseen.say("the paths are longer than %d MiB together at %s", maxPaths>>20, quoted(p.rel))
+			return top
+		}
 		for i := range p.node.kids {
 			k := &p.node.kids[i]
 			if k.what != Folder {
@@ -85,6 +93,8 @@ func (w *walk) run() *node {
 			}
 			next := place{k, p.before.kid(k.name), join(p.rel, k.name), p.depth + 1}
 			switch {
+			case len(next.rel) > maxPath:
+				w.unseen.say("%s... has a path of more than %d bytes", quoted(next.rel[:100]), maxPath)
 			case next.depth > maxDepth:
 				w.unseen.say("%s lies more than %d folders deep", quoted(next.rel), maxDepth)
 			case w.before == nil || next.before != nil && next.before.what == Folder:
