@@ -287,24 +287,10 @@ func openAudit(path string, who tamper.Who) (*audit.Log, error) {
 	return log, nil
 }
 
-// warn says what the policy leaves open, and what will not work.
-func (p *program) warn(pol policyFile, resolvers live.Resolvers) {
-	say := func(lines ...string) {
-		for _, l := range lines {
-			p.printWarning(errors.New(l))
-		}
-	}
-	switch pol.Mode() {
-	case firewall.ModeHost:
-		say("NO FIREWALL: the policy says mode host",
-			"whatever runs here reaches every host, the machine's own network and cloud metadata included, and nothing is recorded",
-			`for a firewall write "mode": "allowlist", or "audit" to learn what the list must hold`)
-	case firewall.ModeAudit:
-		say("mode audit: the whole internet is open and what is reached is recorded; " +
-			"private networks, metadata and what \"deny\" lists stay closed")
-	}
-	if pol.Resolves() && len(resolvers.Addrs) == 0 {
-		say(live.ResolvConf + " names no resolver, so no name can be resolved")
+// warn shows the warnings about a policy.
+func (p *program) warn(policy policyFile, resolvers live.Resolvers) {
+	for _, line := range policy.Warnings(resolvers) {
+		p.printWarning(errors.New(line))
 	}
 }
 

@@ -26,6 +26,23 @@ type Policy struct {
 	Around           []netip.Prefix // the networks around this machine, which no name may lead to
 }
 
+// Warnings say what the policy leaves open, and what will not work with the resolvers.
+func (p Policy) Warnings(r Resolvers) (lines []string) {
+	switch p.Mode() {
+	case firewall.ModeHost:
+		lines = []string{"NO FIREWALL: the policy says mode host",
+			"whatever runs here reaches every host, the machine's own network and cloud metadata included, and nothing is recorded",
+			`for a firewall write "mode": "allowlist", or "audit" to learn what the list must hold`}
+	case firewall.ModeAudit:
+		lines = []string{"mode audit: the whole internet is open and what is reached is recorded; " +
+			"private networks, metadata and what \"deny\" lists stay closed"}
+	}
+	if p.Resolves() && len(r.Addrs) == 0 {
+		lines = append(lines, ResolvConf+" names no resolver, so no name can be resolved")
+	}
+	return lines
+}
+
 // Options are what a Firewall works with. All fields are required.
 type Options struct {
 	Kernel    *kernel.Kernel // closed, as kernel.Open leaves it
