@@ -82,8 +82,14 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 			r.untaken = err
 		}
 	}
+	lost := false
 	for _, n := range notes {
 		r.warn(n)
+		lost = lost || strings.Contains(n, "not come back") || err != nil
+	}
+	if lost {
+		r.warn("of these commits only the files stay that the agent left in " + r.plan.Project.Dir +
+			": look at them with 'sbx-devc review', and commit them yourself")
 	}
 	for _, c := range r.result.Commits {
 		line := fmt.Sprintf("the agent made %s on %s", visible.Count(c.Count, "commit"), cmp.Or(c.From, "no branch"))

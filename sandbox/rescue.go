@@ -69,8 +69,12 @@ func rescueCommits(ctx context.Context, e *engine.Engine, n liveRun) (said []str
 		count += c.Count
 	}
 	if count > 0 {
-		said = append(said, fmt.Sprintf("the run %s did not end in order; its %s kept: sbx-devc "+
-			"apply %s", n.ID, areCommits(count), n.applyName()))
+		unsearched := ""
+		if n.Secrets {
+			unsearched = ", not searched for the run's secrets, which nobody keeps"
+		}
+		said = append(said, fmt.Sprintf("the run %s did not end in order; its %s kept%s: sbx-devc apply %s", n.ID, areCommits(count),
+			unsearched, n.applyName()))
 	}
 	return said, err
 }

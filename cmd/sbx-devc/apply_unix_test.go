@@ -139,7 +139,7 @@ func TestCommitsOfAKilledRunAreKept(t *testing.T) {
 	// The next start fails for want of a prompt, after it has cleaned up.
 	code, _, said := r.shell(t, r.project, "sbx-devc run --print </dev/null")
 	found := printed.FindStringSubmatch(said)
-	if code != exitNoInput || found == nil || !strings.Contains(said, "did not end in order; its 2 commits are kept: ") {
+	if code != exitNoInput || found == nil || !strings.Contains(said, "did not end in order; its 2 commits are kept, not searched for the run's secrets") {
 		t.Fatalf("the next start ends with %d and says %s", code, said)
 	}
 	if left := r.containers(t, "-a"); len(left) > 0 {

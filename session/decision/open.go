@@ -188,7 +188,7 @@ func earlier(c gitdir.Commits, shown map[string]bool) (found []review.Earlier) {
 	}
 	if c.Unsearched {
 		found = append(found, review.Earlier{Path: c.Branch, Finding: review.Finding{Kind: review.NotShown,
-			Text: "not all searched for secrets"}})
+			Text: "not all searched for secrets: the run was killed, or there is too much of it"}})
 	}
 	return found
 }

@@ -129,3 +129,35 @@ func TestDecisionsAboutFilesWithSecrets(t *testing.T) {
 		}
 	}
 }
+
+// After a hunk with a secret was refused, a later decision about the file does not say that
+// somebody changed it: nobody keeps the secret to tell. One about a hunk without a secret is
+// made true, in whatever order.
+func TestDecisionsAfterASecretWasRefused(t *testing.T) {
+	before := lines(60)
+	after := lines(60, "3:"+secretValue, "30:second", "55:third")
+	for name, c := range map[string]struct {
+		first, second int // hunks that are refused
+		want          error
+	}{
+		"the secret first": {0, 1, ErrHidden}, "the secret last": {1, 0, nil}, "another": {1, 2, nil},
+	} {
+		r := tryFiles(t, false, map[string]string{"src/held.txt": before}, map[string]string{"src/held.txt": after})
+		f := r.file(t, "src/held.txt")
+		if len(f.Hunks) != 3 {
+			t.Fatal(len(f.Hunks))
+		}
+		now := Taken{f.Hunks[c.first].ID: false}
+		settleOnly(t, r, now, nil)
+		held, err := os.ReadFile(filepath.Join(r.work.Project, "src/held.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.earlier = now
+		settleOnly(t, r, Taken{f.Hunks[c.second].ID: false}, c.want)
+		got, err := os.ReadFile(filepath.Join(r.work.Project, "src/held.txt"))
+		if err != nil || bytes.Equal(got, held) != (c.want != nil) {
+			t.Errorf("%s: %v\n%s", name, err, got)
+		}
+	}
+}

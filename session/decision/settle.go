@@ -26,6 +26,10 @@ var (
 	ErrUncommitted = errors.New("it is not as the commit that the run began with: the user's own changes, or later ones; it is left as it is")
 	// ErrNotKept reports a former content that nobody kept.
 	ErrNotKept = errors.New("the run did not keep what it held before; it is left as it is")
+	// ErrHidden reports a file in which a hunk with a secret was refused before: the run keeps no
+	// secret, and so not the content of which that hunk was a part.
+	ErrHidden = errors.New("a change with a secret was refused in it before, and nobody keeps the secret to tell whether the file " +
+		"changed since; it is left as it is: edit it yourself")
 	// ErrMany reports a folder whose files were not looked at one by one.
 	ErrMany = errors.New("it stands for many files, which were not looked at one by one; it is left as it is")
 )
@@ -350,10 +354,18 @@ func (s *settler) result(f *review.File) ([]byte, error) {
 		return content, changedUnless(isResult())
 	}
 	refused := slices.DeleteFunc(s.without(f, s.decided.stayed), func(h review.Hunk) bool { return h.Part != review.Content })
+	if slices.ContainsFunc(refused, holdsSecret) {
+		return nil, ErrHidden
+	}
 	if content, err = review.With(content, refused); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrChanged, err)
 	}
 	return content, changedUnless(isResult())
+}
+
+// holdsSecret reports whether the diff has asterisks in the place of what a hunk brought.
+func holdsSecret(h review.Hunk) bool {
+	return slices.ContainsFunc(h.Findings, func(at review.Finding) bool { return at.Kind == review.Value })
 }
 
 func changedUnless(ok bool) error {
