@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/sandbox"
 )
 
 // onScreen starts a run on a terminal of its own, in a shell that goes on after it.
@@ -253,6 +254,10 @@ func TestDetachAttachSuspend(t *testing.T) {
 	s.expect("begin with this")
 	s.expect("It is made.")
 	screens := openScreens(t, "detach", r)
+	transcript := func() string {
+		text, _ := os.ReadFile(filepath.Join(onlyRun(t, r.state()), sandbox.TranscriptFile))
+		return string(text)
+	}
 	s.shows(screens, "before")
 	s.press("C-p", "C-q")
 	s.expect("to end it: sbx-devc stop")
@@ -267,8 +272,9 @@ func TestDetachAttachSuspend(t *testing.T) {
 	s.press("clear; sbx attach; echo code=$?", "Enter")
 	s.expect("bypass permissions on")
 	s.shows(screens, "before")
-	s.press("make it", "Enter")
-	s.expect("It is made.")
+	s.press("make it with sk-ant-key-of-this-test", "Enter") // a person pastes the key itself
+	s.expect("make it with sk-ant-key-of-this-test")
+	waitFor(t, func() bool { return strings.Contains(transcript(), "make it with [redacted]") }) // while the run goes on
 	s.press("C-z")
 	s.expect("Stopped")
 	s.press("clear; stty -a | grep -o ' icanon'", "Enter")
@@ -288,6 +294,9 @@ func TestDetachAttachSuspend(t *testing.T) {
 		text, _ := os.ReadFile(filepath.Join(onlyRun(t, r.state()), "summary.json"))
 		return strings.Contains(string(text), `"conclusion": "cancelled"`)
 	})
+	if out, err := exec.Command("grep", "-rl", "sk-ant-key-of-this-test", r.state()).Output(); len(out) > 0 || !strings.Contains(transcript(), "[redacted]") {
+		t.Errorf("the key is in %s, %v; the transcript is\n%s", out, err, transcript())
+	}
 }
 
 // When a run's supervisor is killed, the person's terminal is as it was, and the
