@@ -81,6 +81,10 @@ func TestAttackAPrefixPassesNothingThatSteers(t *testing.T) {
 			t.Errorf("%s: %q", name, p.variables)
 		}
 	}
+	short := Options{Environ: []string{"HOME=/root", "HOLIDAY=1"}, User: settings.Settings{EnvPrefixes: []string{"HO"}}}
+	if p := plan(t, short, workspacetest.Folder(t)); slices.Contains(p.Passed, "HOME") || !slices.Contains(p.Passed, "HOLIDAY") {
+		t.Errorf("a prefix replaces a variable of the sandbox's: %q", p.Passed)
+	}
 	p := plan(t, Options{Variables: []string{"CLAUDE_CODE_SHELL=/bin/bash"}}, workspacetest.Folder(t))
 	if !slices.Equal(p.Passed, []string{"CLAUDE_CODE_SHELL"}) {
 		t.Errorf("named, it is not passed: %q", p.Passed)
