@@ -2,7 +2,10 @@
 // package sandbox, for the command run and for the Action.
 //
 //	flags ─► settings.Given ─┐
-//	inputs ─► settings.Given ┴► sandbox.Options ─ Plan ─► sandbox.Plan   the project's file may only narrow
+//	inputs ─► settings.Given ┴► runplan.Options ─ Project.Effective ─► settings   the project's file may only narrow
+//	                                                        │ Project.Plan, once the question about that file is answered
+//	                                                        ▼
+//	                                                  runplan.Plan
 //	                                                        │
 //	environment ─ keys.Hide ─► ModelAPI ─► base URL, key    │ asked before anything starts
 //	--prompt-file ─ ReadPromptFile ─► prompt                │ no link out of the project

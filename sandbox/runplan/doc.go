@@ -2,7 +2,7 @@
 //
 //	Defaults ◄ the user's file ◄ the project's sandbox.jsonc (may only narrow) ◄ flags      Options.Effective
 //	        │
-//	       New ─► Plan: specs of two containers, policy, mounts, variables; prints as JSON
+//	 Options.Plan ─► Plan: specs of two containers, policy, mounts, variables; prints as JSON
 //	        │
 //	        ├── FitEngine: what the engine can bear, or why it cannot do the run; volumes for files that it does not share
 //	        └── MountInit, MountClaude, MountCache: volumes that the engine has already
