@@ -86,13 +86,27 @@ func Settle(w runs.Work, former io.ReaderAt, ended int64, files []review.File, d
 	}
 	defer tree.Close()
 	d.inPlace = w.InPlace()
-	s := &settler{project: project, tree: tree, former: former, ended: ended, inPlace: w.InPlace(), cloned: w.Cloned, decided: d}
-	var steps []*step
-	var outcomes []Outcome
-	var folders []*folderStep
+	s := &settler{project: project, tree: tree, former: former, ended: ended, inPlace: w.InPlace(), cloned: w.Cloned, decided: d, dry: dry}
+	steps, folders, outcomes := s.planAll(files)
+	outcomes = append(outcomes, s.settleFiles(steps, folders)...)
+	outcomes = append(outcomes, s.settleFolders(folders)...)
+	for i := range outcomes {
+		if outcomes[i].Err != nil {
+			outcomes[i].Done = ""
+		}
+	}
+	if s.inPlace && !dry {
+		s.removeEmpty(files)
+	}
+	return outcomes, nil
+}
+
+// planAll says what must happen to the files and folders that are decided about, in order,
+// and what became of those to which nothing can or must.
+func (s *settler) planAll(files []review.File) (steps []*step, folders []*folderStep, outcomes []Outcome) {
 	for i := range files {
 		f := &files[i]
-		if !d.isAbout(f) {
+		if !s.decided.isAbout(f) {
 			continue
 		}
 		var st *step
@@ -115,34 +129,36 @@ func Settle(w runs.Work, former io.ReaderAt, ended int64, files []review.File, d
 		}
 	}
 	slices.SortStableFunc(steps, inOrder)
+	return steps, folders, outcomes
+}
+
+// settleFiles does the steps, but those in folders that are removed.
+func (s *settler) settleFiles(steps []*step, folders []*folderStep) (outcomes []Outcome) {
 	for _, st := range steps {
 		if slices.ContainsFunc(folders, func(f *folderStep) bool { return f.remove && strings.HasPrefix(st.path, f.path+"/") }) {
 			continue // it goes with the folder
 		}
 		o := Outcome{Path: st.path, Done: st.words(s.inPlace)}
-		if !dry {
+		if !s.dry {
 			o.Err = s.do(st)
 		}
 		outcomes = append(outcomes, o)
 	}
+	return outcomes
+}
+
+// settleFolders does the steps about folders with very many files.
+func (s *settler) settleFolders(folders []*folderStep) (outcomes []Outcome) {
 	for _, st := range folders {
 		o := Outcome{Path: st.path, Done: map[bool]string{true: "removed", false: "taken"}[st.remove]}
 		if s.isFolderDone(st) {
 			o.Done = ""
-		} else if !dry {
+		} else if !s.dry {
 			o.Err = s.doFolder(st)
 		}
 		outcomes = append(outcomes, o)
 	}
-	for i := range outcomes {
-		if outcomes[i].Err != nil {
-			outcomes[i].Done = ""
-		}
-	}
-	if s.inPlace && !dry {
-		s.removeEmpty(files)
-	}
-	return outcomes, nil
+	return outcomes
 }
 
 // inOrder puts removals first, the deepest of them before all, and then folders before
@@ -166,6 +182,7 @@ type settler struct {
 	inPlace       bool
 	cloned        bool // the run began with a commit, and not with the project's files
 	decided       Decisions
+	dry           bool // nothing is written
 }
 
 // thing is what a path holds.
