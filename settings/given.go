@@ -126,7 +126,8 @@ func (g *Given) expand(name string, entries []string) (out []string) {
 		}
 		content, err := g.Read(file)
 		if err != nil {
-			g.check(name, &problem{fmt.Sprintf("cannot read the list %q: %v", file, err), "after @ comes the path of a file with one entry a line"})
+			g.check(name, &problem{fmt.Sprintf("cannot read the list %q: %v", file, unread(err)),
+				"after @ comes the path of a file with one entry a line"})
 			continue
 		}
 		for _, line := range listLines(content) {

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -51,6 +52,18 @@ func (d *decoder) list(n *jsonc.Node) []entry {
 	return out
 }
 
+// unread says why a list was not read, without the words of a system call.
+func unread(err error) error {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("there is no such file")
+	case errors.As(err, &path):
+		return path.Err
+	}
+	return err
+}
+
 // expand returns the text of n, or the lines of the file that it names.
 func (d *decoder) expand(n *jsonc.Node) []entry {
 	name, isFile := listFile(n.Text)
@@ -62,7 +75,7 @@ func (d *decoder) expand(n *jsonc.Node) []entry {
 	}
 	content, err := d.read(name)
 	if err != nil {
-		d.node(n, RuleListFile, fmt.Sprintf("%s: cannot read the list %q: %v", n.Where(), name, err),
+		d.node(n, RuleListFile, fmt.Sprintf("%s: cannot read the list %q: %v", n.Where(), name, unread(err)),
 			"the file must lie next to the settings or below")
 		return nil
 	}
