@@ -212,8 +212,9 @@ func TestTheAgentCannotFillTheDisk(t *testing.T) {
 	e := connect(t)
 	for name, folder := range map[string]string{"the project": ".", "a hidden folder": "/home/agent/.claude/hidden"} {
 		t.Run(name, func(t *testing.T) {
-			o := shell("trap 'echo interrupted; exit 0' INT; [ " + folder + " = . ] || mkdir -m 300 " + folder + "; head -c 60m /dev/zero >/tmp/memory; sleep 2.5; echo still here; " +
-				"for i in $(seq 1000); do head -c 4m /dev/zero >" + folder + "/$i || break; sleep 0.1; done")
+			o := shell("trap 'echo interrupted; exit 0' INT; head -c 60m /dev/zero >/tmp/memory; sleep 2.5; echo still here; " +
+				// Only now: other programs fill the disk meanwhile, and then such a folder alone ends the run.
+				"[ " + folder + " = . ] || mkdir -m 300 " + folder + "; for i in $(seq 1000); do head -c 4m /dev/zero >" + folder + "/$i || break; sleep 0.1; done")
 			o.User.Limits.Disk = 40 << 20
 			tr := (&trial{options: o}).run(t, e)
 			if !errors.Is(tr.err, ErrDisk) || tr.result.ExitCode != 74 {
