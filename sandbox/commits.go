@@ -29,8 +29,9 @@ const takeTimeout = 30 * time.Second
 // TakeCommits takes the commits that the agent of the run made out of the
 // volumes of its firewall's container, running or not, and writes them as
 // bundles into folder, the run's. The agent's container must have ended.
-// secrets is what they are searched for; nil = nothing. The notes name what git refuses. With an error a volume could not be read
-// to its end, and the commits are those of the other volumes.
+// secrets is what they are searched for; nil = nothing. The notes name what git refuses.
+// With an error a volume could not be read to its end, and the commits are those of the
+// other volumes.
 func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git gitdir.Layout, secrets *redact.Finder) (
 	commits []gitdir.Commits, notes []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, takeTimeout)
@@ -52,10 +53,10 @@ func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git g
 	return commits, notes, errors.Join(errs...)
 }
 
-// isDiskFull reports whether this machine had no room for something. Programs such as git
-// say so in words.
+// isDiskFull reports whether an error says that this machine had no room for something.
+// Programs such as git say it in words.
 func isDiskFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || strings.Contains(err.Error(), syscall.ENOSPC.Error())
+	return err != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || strings.Contains(err.Error(), syscall.ENOSPC.Error()))
 }
 
 // layoutOf reads labelGit.
@@ -78,16 +79,19 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 	r.result.Commits, notes, err = TakeCommits(ctx, r.engine, r.plan.ID, r.host.StateDir, r.plan.Project.Git, r.finder)
 	if err != nil {
 		notes = append(notes, fmt.Sprintf("not all of the agent's commits come back: %v", err))
-		if isDiskFull(err) && r.live != nil {
-			r.untaken = err
-		}
+	}
+	if cause := context.Cause(ctx); cause != nil && err == nil && len(notes) > 0 { // git was ended on the way
+		err = cause
+	}
+	if r.live != nil && (isDiskFull(err) || errors.Is(err, context.DeadlineExceeded) || err != nil && ctx.Err() != nil) {
+		r.untaken = err
 	}
 	lost := false
 	for _, n := range notes {
 		r.warn(n)
 		lost = lost || strings.Contains(n, "not come back") || err != nil
 	}
-	if lost {
+	if lost && r.untaken == nil {
 		r.warn("of these commits only the files stay that the agent left in " + r.plan.Project.Dir +
 			": look at them with 'sbx-devc review', and commit them yourself")
 	}

@@ -245,6 +245,7 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 
 // warn says a warning, which is in the result as well.
 func (r *run) warn(text string) {
+	text = strings.ReplaceAll(text, "\n", "; ") // of joined errors
 	r.host.Say("warning: " + text)
 	r.result.Warnings = append(r.result.Warnings, text)
 }
