@@ -56,7 +56,8 @@ func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git g
 // isDiskFull reports whether an error says that this machine had no room for something.
 // Programs such as git say it in words.
 func isDiskFull(err error) bool {
-	return err != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || strings.Contains(err.Error(), syscall.ENOSPC.Error()))
+	return err != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		strings.Contains(err.Error(), syscall.ENOSPC.Error()))
 }
 
 // layoutOf reads labelGit.
