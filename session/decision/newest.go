@@ -9,6 +9,8 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
+	"github.com/org/claude-sandbox/internal/shellword"
+	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/workspace/gitdir"
@@ -208,6 +210,10 @@ func nothingToReview(r runs.Run) string {
 	case r.Workspace == "ro" || r.Workspace == "none":
 		return fmt.Sprintf("the run %s has nothing to review: with --workspace %s its agent could change no file of the project",
 			r.ID, r.Workspace)
+	}
+	if tree := filepath.Join(r.Folder, sandbox.TreeFolder); filekind.IsFolder(tree) {
+		return fmt.Sprintf("the run %s ended before it looked for changes; its agent's copy of the project is there: diff -r %s %s",
+			r.ID, shellword.Quote(r.Project), shellword.Quote(tree))
 	}
 	return fmt.Sprintf("the run %s has nothing to review: its agent did not begin, or its program was killed", r.ID)
 }

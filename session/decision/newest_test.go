@@ -24,6 +24,7 @@ func TestTheNewestRunWithoutChangesIsNamed(t *testing.T) {
 		"20260104-000000-aaaaaa": `{"folder":"/q","workspace":"none"}`,
 		"20260105-000000-aaaaaa": `{"folder":"/r","workspace":"bind"}`,
 		"20260106-000000-aaaaaa": `{"folder":"/r","conclusion":"unsandboxed"}`,
+		"20260107-000000-aaaaaa": `{"folder":"/t","workspace":"copy"}`,
 	} {
 		folder, err := h.Make(id)
 		if err == nil {
@@ -31,6 +32,9 @@ func TestTheNewestRunWithoutChangesIsNamed(t *testing.T) {
 		}
 		if err == nil && (id == "20260101-000000-aaaaaa" || id == "20260105-000000-aaaaaa") {
 			err = os.WriteFile(filepath.Join(folder, changes.SetFile), nil, 0o600)
+		}
+		if err == nil && strings.Contains(text, "copy") { // its program was killed
+			err = os.Mkdir(filepath.Join(folder, "tree"), 0o700)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -41,6 +45,7 @@ func TestTheNewestRunWithoutChangesIsNamed(t *testing.T) {
 		{"/q", "", "20260104-000000-aaaaaa has nothing to review: with --workspace none"},
 		{"/r", "20260105-000000-aaaaaa", "20260106-000000-aaaaaa had no sandbox"},
 		{"/s", "", ""},
+		{"/t", "", "copy of the project is there: diff -r /t "},
 	} {
 		m, err := Find(t.Context(), h, c.project, "", ToShow)
 		if m.Note += diag.HintOf(err); (err == nil) != (c.folder != "") || !strings.HasSuffix(m.Folder, c.folder) || !strings.Contains(m.Note, c.note) {
