@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -92,7 +93,7 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 		r.warn(n)
 		lost = lost || strings.Contains(n, "not come back") || err != nil
 	}
-	if lost && r.untaken == nil {
+	if mode := r.plan.Place.Mode; lost && r.untaken == nil && (mode == workspace.Bind || mode.IsCopy()) {
 		r.warn("of these commits only the files stay that the agent left in " + r.plan.Project.Dir +
 			": look at them with 'sbx-devc review', and commit them yourself")
 	}
