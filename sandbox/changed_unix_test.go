@@ -190,7 +190,7 @@ func TestSignalsCountAfterTheAgentsEnd(t *testing.T) {
 // lookedBefore is a run whose agent has ended.
 func lookedBefore(t *testing.T, before *changes.Before) *run {
 	t.Helper()
-	r := &run{plan: &runplan.Plan{}, search: newSearch(), host: Host{StateDir: t.TempDir(), Say: func(s string) { t.Error(s) }}}
+	r := &run{plan: &runplan.Plan{Project: &workspace.Mounts{}}, search: newSearch(), host: Host{StateDir: t.TempDir(), Say: func(s string) { t.Error(s) }}}
 	r.search.before = before
 	close(r.search.looked)
 	return r

@@ -117,7 +117,8 @@ git add a.txt; git -c user.name=a -c user.email=a@b commit -q -m agent; echo don
 			t.Errorf("%s is not among the changes: %s", want, paths)
 		}
 	}
-	if len(tr.result.Commits) != 1 || tr.result.WorkTree == "" || len(tr.result.Warnings) > 0 {
+	if len(tr.result.Commits) != 1 || tr.result.WorkTree == "" || len(tr.result.Warnings) != 1 ||
+		!strings.HasSuffix(tr.result.Warnings[0], "had not committed when the run began: a.txt") {
 		t.Errorf("commits %+v, tree %q, warnings %q; %s %s %q", tr.result.Commits, tr.result.WorkTree, tr.result.Warnings, out, tr.stderr.String(), tr.said)
 	}
 	quiet := (&trial{options: onCopy(workspace.Copy, "git status --short >/dev/null; true"), dir: r.dir}).run(t, e)

@@ -41,7 +41,7 @@ func TestAProfileAndACopySurviveAKill(t *testing.T) {
 	}
 	said := end(start("mkdir -p ~/.claude/plans && echo first >~/.claude/plans/a.md; echo done >done.txt"))
 	first := trees()
-	if _, err := os.Lstat(filepath.Join(project, "done.txt")); err == nil || len(first) != 1 || !strings.Contains(said, "is applied or discarded") {
+	if _, err := os.Lstat(filepath.Join(project, "done.txt")); err == nil || len(first) != 1 || !strings.Contains(said, "until you apply or discard it") {
 		t.Fatalf("trees %q: %s", first, said)
 	}
 	apply := exec.Command(builtProgram(t), "apply", filepath.Base(filepath.Dir(first[0])))
