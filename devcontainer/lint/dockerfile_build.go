@@ -48,7 +48,7 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 // buildContext returns the folder of the tree that a build gets. A context elsewhere, and
 // a folder that is not there, have rules of their own.
 func buildContext(v *rule.View) (folder string, known bool) {
-	if v.Tree == nil || v.Build == nil || v.Bare {
+	if v.Tree == nil || v.Build == nil || v.Bare || v.Root.Member("initializeCommand") != nil { // which may make files of it
 		return "", false
 	}
 	folder = v.Context()

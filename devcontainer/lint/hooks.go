@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,6 +60,9 @@ var before = []string{"cd", "pushd", "git", "cp", "mv", "curl", "wget", "ln", "m
 	"npm", "yarn", "pnpm", "pip", "python", "python3", "node", "go", "cargo", "bash", "sh", "install", "sed", "dos2unix", "rsync", "printf",
 	"echo", "cat"}
 
+// guarded matches commands that ask whether a script is there, or go on without it.
+var guarded = regexp.MustCompile(`\[|\btest\b|\|\||\b(if|for|while|case)\b`)
+
 // hookScripts reports scripts of the project that a hook calls and that do not run.
 func hookScripts(v *rule.View) (out []rule.Finding) {
 	if v.Tree == nil {
@@ -71,6 +75,10 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			folder, known = workspaceOnHost(v)
 		}
 		if !known {
+			return
+		}
+		if n.Kind == jsonc.String && guarded.MatchString(n.Text) {
+			made = true
 			return
 		}
 		chmod := false
@@ -101,7 +109,7 @@ func scriptOf(cmd *shell.Command) (name string, byPath bool) {
 		word, byPath = cmd.Operands()[0], false
 	}
 	text := strings.TrimPrefix(word.Text, "${containerWorkspaceFolder}/")
-	if path.IsAbs(text) || strings.ContainsAny(text, "$*?[~`") || byPath && !strings.Contains(text, "/") {
+	if path.IsAbs(text) || text == "-" || strings.ContainsAny(text, "$*?[~`<>(") || byPath && !strings.Contains(text, "/") {
 		return "", false
 	}
 	return text, byPath

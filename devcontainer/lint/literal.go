@@ -17,6 +17,9 @@ import (
 // have a dollar sign.
 var shellVariable = regexp.MustCompile(`\$[A-Z][A-Z0-9_]+\b|\$\((pwd|whoami|id -u|id -g|uname|hostname)\)`)
 
+// promptVariable matches variables whose value a shell expands whenever it prompts.
+var promptVariable = regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND)$`)
+
 // literalVariables reports variables of a shell in values that no shell reads.
 func literalVariables(v *rule.View) (out []rule.Finding) {
 	report := func(n *jsonc.Node, severity diag.Severity, hint string) {
@@ -30,6 +33,7 @@ func literalVariables(v *rule.View) (out []rule.Finding) {
 	for _, property := range []string{"containerEnv", "remoteEnv"} {
 		for _, m := range v.Root.Member(property).Fields() {
 			switch {
+			case promptVariable.MatchString(m.Name): // a shell reads its value later
 			case m.Name != "PATH":
 				report(m.Value, "", `write ${localEnv:NAME} for a variable of this machine; in remoteEnv also ${containerEnv:NAME}`)
 			case property == "remoteEnv":

@@ -31,7 +31,7 @@ func serviceEnds(v *rule.View) []rule.Finding {
 		return nil
 	}
 	name := imageName(image)
-	if _, known := plain[name]; !known || name == "scratch" {
+	if _, known := plain[name]; !known || name == "scratch" || name == "php" { // php:fpm and php:apache are servers
 		return nil
 	}
 	return []rule.Finding{v.AtValue(v.Root.Member("service"),

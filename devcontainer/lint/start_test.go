@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // Mistakes that keep a container from starting, or from doing what was meant, and what
@@ -37,6 +38,7 @@ func TestWhatDoesNotStart(t *testing.T) {
 		{"a project by its name", config(`"workspaceFolder": "/workspaces/${localWorkspaceFolderBasename}/sub"`), ""},
 		{"a mount of another kind", config(`"workspaceFolder": "/src", "mounts": ["type=volume,source=v,target=/src"]`), ""},
 		{"no mount at all", config(`"workspaceFolder": "/src", "workspaceMount": ""`), ""},
+		{"a home of the image", config(`"workspaceFolder": "/home/node"`), `SBX317 "/home/node"`},
 		{"a folder by a variable", config(`"workspaceFolder": "${localEnv:WORK}"`), ""},
 		{"a volume of Compose above it", composed(`"workspaceFolder": "/workspaces/${localWorkspaceFolderBasename}"`,
 			"image: example.com/a:1\n    volumes: [../..:/workspaces:cached]"), ""},
@@ -45,6 +47,7 @@ func TestWhatDoesNotStart(t *testing.T) {
 
 		{"a shell without a terminal", composed(`"workspaceFolder": "/"`, "image: python:3.13"), `SBX326 "a"`},
 		{"a shell with a terminal", composed(`"workspaceFolder": "/"`, "image: python:3.13\n    tty: true"), ""},
+		{"a server of a language", composed(`"workspaceFolder": "/"`, "image: php:8-fpm"), ""},
 		{"a server", composed(`"workspaceFolder": "/"`, "image: nginx:1"), ""},
 		{"a command in its place", composed(`"workspaceFolder": "/", "overrideCommand": true`, "image: python:3.13"), ""},
 
@@ -54,6 +57,10 @@ func TestWhatDoesNotStart(t *testing.T) {
 		{"a script that a hook makes", config(`"onCreateCommand": "curl -o .devcontainer/setup.sh https://example.com", "postCreateCommand": "bash .devcontainer/setup.sh"`), ""},
 		{"a script of another folder", config(`"postCreateCommand": "cd sub && ./setup.sh"`), ""},
 		{"a script of a folder that a build makes", config(`"postCreateCommand": "./node_modules/.bin/tool"`), ""},
+		{"a script that is asked for", config(`"postCreateCommand": "[ -f local.sh ] && bash local.sh"`), ""},
+		{"a script that may be missing", config(`"postCreateCommand": "bash local.sh || true"`), ""},
+		{"a script from a pipe", config(`"postCreateCommand": "gh alias list | bash -"`), ""},
+		{"a script from a command", config(`"postCreateCommand": "bash <(setup)"`), ""},
 		{"a script where the project is elsewhere", config(`"workspaceFolder": "/w", "workspaceMount": "", "postCreateCommand": "./setup.sh"`), ""},
 		{"a shell's own words", config(`"postCreateCommand": "bash -c './x.sh'"`), `SBX318 "bash -c './x.sh'"`},
 
@@ -65,6 +72,7 @@ func TestWhatDoesNotStart(t *testing.T) {
 
 		{"PATH of a shell", config(`"remoteEnv": {"PATH": "$PATH:/x"}`), `SBX320 "$PATH:/x"`},
 		{"a mount of a shell's", config(`"mounts": ["type=bind,source=/home/$USER/x,target=/x"]`), `SBX320 "type=bind,source=/home/$USER/x,target=/x"`},
+		{"a prompt", config(`"remoteEnv": {"PS1": "$PWD> "}`), ""},
 		{"a password with a dollar", config(`"remoteEnv": {"GREETING": "cost: $5 or $x"}`), ""},
 
 		{"a value behind its option", config(`"runArgs": ["--label", "-x y"]`), ""},
@@ -90,6 +98,9 @@ func TestWhatDoesNotStart(t *testing.T) {
 		{"no such context", build(`, "context": "../nope"`, "FROM node:24\n"), `SBX311 "../nope"`},
 		{"a file outside of the context", build("", "FROM node:24\nCOPY ../src /src\n"), "SBX729 ../src"},
 		{"a file that is not there", build(`, "context": ".."`, "FROM node:24\nCOPY src/main.go nope.go /x/\n"), "SBX729 nope.go"},
+		{"a file that the host makes", devcontainer.Memory{".devcontainer/Dockerfile": "FROM node:24\nCOPY tool.conf /x\nUSER 1\n",
+			".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "initializeCommand": "cp ~/tool.conf .devcontainer"}`},
+			`SBX408 "cp ~/tool.conf .devcontainer"`},
 		{"files by a pattern", build("", "FROM node:24\nCOPY *.conf /etc/\n"), ""},
 		{"a file of a stage", build("", "FROM node:24 AS a\nFROM node:24\nCOPY --from=a /x /x\n"), ""},
 		{"a document", build("", "FROM node:24\nCOPY <<EOF /x\na\nEOF\n"), ""},
@@ -106,7 +117,22 @@ func TestWhatDoesNotStart(t *testing.T) {
 	}
 }
 
-// What only a disk knows of a script: its mode. Line ends are read anywhere.
+// A folder is missing for sure where an official image has none of its kind.
+func TestMissingFoldersAreErrors(t *testing.T) {
+	for folder, want := range map[string]diag.Severity{"/src": diag.SeverityError, "/home/node": diag.SeverityWarning, "/": ""} {
+		var got diag.Severity
+		for _, f := range judge(t, devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "node:24", "workspaceFolder": "` + folder + `"}`}) {
+			if f.Rule == "SBX317" {
+				got = f.Severity
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", folder, got, want)
+		}
+	}
+}
+
+// The mode of a script is known on a disk alone. Line ends are read anywhere.
 func TestScriptsOnTheDisk(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no such mode")

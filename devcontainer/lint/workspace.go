@@ -16,8 +16,9 @@ import (
 // basename is the variable for the name of the project's folder.
 const basename = "${localWorkspaceFolderBasename}"
 
-// everywhere are folders that practically every image has.
-var everywhere = []string{"/", "/root", "/home", "/tmp", "/opt", "/srv", "/usr", "/usr/src", "/usr/local", "/var", "/mnt", "/media", "/etc"}
+// systems are folders at the root of images, below which an image may have others, such as
+// /home/node, /go and /var/www/html.
+var systems = []string{"root", "home", "tmp", "opt", "srv", "usr", "var", "mnt", "media", "etc", "run", "go"}
 
 // workspaceElsewhere reports a workspaceFolder that is not where the project is.
 func workspaceElsewhere(v *rule.View) []rule.Finding {
@@ -59,7 +60,7 @@ func workspaceElsewhere(v *rule.View) []rule.Finding {
 		return nil
 	}
 	f := v.AtValue(n, fmt.Sprintf("the project is mounted at %s, not at %s", shown, folder), hint)
-	if v.Build == nil && !slices.Contains(everywhere, path.Clean(plain)) && bareImage(v) {
+	if top, _, _ := strings.Cut(path.Clean(plain)[1:], "/"); v.Build == nil && !slices.Contains(systems, top) && bareImage(v) {
 		f.Message += ", which the image does not have"
 		f.Severity = diag.SeverityError
 	}
@@ -93,14 +94,14 @@ func serviceWithoutProject(v *rule.View, n *jsonc.Node, folder string) []rule.Fi
 		fmt.Sprintf("add the project to its volumes: - ..:%s", folder))}
 }
 
-// bareImage reports whether the image is a known one that has no folder of a project's.
+// bareImage reports whether the image is an official one that has no folder of a project's.
 func bareImage(v *rule.View) bool {
 	image, ok := v.Root.Member("image").Str()
 	if !ok || v.HasFeatures() {
 		return false
 	}
 	_, known := plain[imageName(image)]
-	return known || rule.ForDevContainers.MatchString(image)
+	return known
 }
 
 // imageName is the short name of an official image, without tag and digest.
