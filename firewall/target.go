@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/org/claude-sandbox/firewall/hostname"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -63,7 +64,7 @@ func ParseTarget(s string) (Target, error) {
 	}
 	var err error
 	t.Name, err = CanonicalName(host)
-	if errors.Is(err, errNumeric) {
+	if errors.Is(err, hostname.ErrNumeric) {
 		t.Odd, err = host, nil
 	}
 	return t, err

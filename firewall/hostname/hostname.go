@@ -1,4 +1,4 @@
-package firewall
+package hostname
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ var idnaProfile = idna.New(
 	idna.StrictDomainName(false),
 )
 
-// CanonicalName brings a domain name into the one form that policies,
+// Canonical brings a domain name into the one form that policies,
 // queries and answers are compared in: lower case ASCII (IDNA A-labels),
 // without the final dot. It is idempotent.
 //
@@ -34,7 +34,7 @@ var idnaProfile = idna.New(
 // outside letters, digits, "-" and "_", empty or over-long labels, and
 // whatever a program could read as an address ("127.1", "0x7f.1", "::1"),
 // because such a "name" would never pass the resolver.
-func CanonicalName(s string) (string, error) {
+func Canonical(s string) (string, error) {
 	name := strings.TrimSuffix(s, ".")
 	if name == "" {
 		return "", errors.New("the name is empty")
@@ -105,8 +105,8 @@ func lowerASCII(s string) string {
 	return s
 }
 
-// errNumeric is why a number is no name.
-var errNumeric = errors.New("it is an address, or would be read as one")
+// ErrNumeric is why a number is no name.
+var ErrNumeric = errors.New("it is an address, or would be read as one")
 
 func checkName(name string) error {
 	if len(name) > maxName {
@@ -126,7 +126,7 @@ func checkName(name string) error {
 		start = i + 1
 	}
 	if numericEnd(name) {
-		return errNumeric
+		return ErrNumeric
 	}
 	return nil
 }

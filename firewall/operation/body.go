@@ -1,0 +1,75 @@
+package operation
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrLong means that a body is longer than an operation may be.
+var ErrLong = errors.New("the body is longer than this operation's may be")
+
+// Body is the body of a request, of which judges look at the first bytes.
+// Nothing is lost: Rest returns all of it.
+type Body struct {
+	from io.Reader
+	read []byte
+	end  error
+}
+
+// NewBody returns a body of which nothing is read yet.
+func NewBody(from io.Reader) *Body { return &Body{from: from} }
+
+// Peek returns the first n bytes, fewer with io.EOF when the body ends before.
+func (b *Body) Peek(n int) ([]byte, error) {
+	if n > len(b.read) && b.end == nil {
+		had := len(b.read)
+		b.read = append(b.read, make([]byte, n-had)...)
+		got, err := io.ReadFull(b.from, b.read[had:])
+		b.read = b.read[:had+got]
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = io.EOF
+		}
+		b.end = err
+	}
+	if n > len(b.read) {
+		return b.read, b.end
+	}
+	return b.read[:n], nil
+}
+
+// Whole returns the whole body, or ErrLong when it has more than limit bytes.
+func (b *Body) Whole(limit int) ([]byte, error) {
+	all, err := b.Peek(limit + 1)
+	switch {
+	case err == nil:
+		return nil, fmt.Errorf("%w: %d bytes", ErrLong, limit)
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	return all, nil
+}
+
+// Rest returns a reader of the whole body. Nothing may be peeked afterwards.
+func (b *Body) Rest() io.Reader {
+	head := &prefix{b.read}
+	if b.end != nil {
+		return io.MultiReader(head, failing{b.end})
+	}
+	return io.MultiReader(head, b.from)
+}
+
+type prefix struct{ rest []byte }
+
+func (p *prefix) Read(into []byte) (int, error) {
+	if len(p.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(into, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -1,0 +1,29 @@
+// Package operation decides what may be done at a host whose TLS the firewall
+// opens. It is pure: it touches no file, clock, resolver or socket.
+//
+//	"https://api.example.com GET /v1/**" -> Compile -> Rules -> Judge
+//	                                           │ Opens(name, port): is this host's TLS opened?
+//	  an HTTP request, inside the opened TLS -> ParsePath, Request ─┐
+//	  the first bytes of its body            -> Body ──────────────┴-> Judge.Decide -> Decision
+//
+// An entry is "KIND:TARGET OPERATIONS". Each kind is one file: it reads its
+// entries and judges the requests to its hosts.
+//
+//	git     git.go        git over HTTP: fetch, and push to named refs
+//	github  github.go     GitHub's API by a table of operations, REST and GraphQL
+//	npm …   registry.go   package registries: downloads
+//	https   web.go        any other API: methods and paths
+//
+// Promises:
+//
+//   - A request that no entry allows is refused, and so is one that cannot be
+//     read in exactly one way, or whose body is larger or other than an
+//     operation says. A judge that fails refuses.
+//   - A path is read once, from its raw bytes. What a server could read
+//     otherwise (dot segments, empty segments, encoded separators, a second
+//     encoding) is refused by ParsePath, before a kind sees it.
+//   - Nothing of a request goes to the server before its Decision, which needs
+//     no more of the body than a bound that each kind states.
+//   - A refusal names the operation in the words of an entry, and the narrowest
+//     entry that would allow it, when one can.
+package operation

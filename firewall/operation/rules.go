@@ -1,0 +1,160 @@
+package operation
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Rules are the typed entries of a policy, understood. They never change, so any
+// number of goroutines may ask them.
+type Rules struct {
+	services []service // of each kind that has an entry, one
+}
+
+// service is what the entries of one kind allow, all of them together.
+type service interface {
+	hosts() []Host
+
+	// judge decides about a request to one of hosts. A Decision without an
+	// Operation says that the request is none of this kind's.
+	judge(m *Memory, req *Request, body *Body) Decision
+}
+
+// kind is a family of entries.
+type kind struct {
+	word string // before ":"
+
+	// compile reads the entries of this kind. The service is nil when all of
+	// them are wrong.
+	compile func(entries []entry) (service, []Problem)
+}
+
+// kinds are all of them, in the order in which they judge.
+var kinds = []kind{
+	{"https", compileWeb},
+}
+
+// entry is a typed entry cut into its parts: "KIND:TARGET WORD WORD".
+type entry struct {
+	index  int    // among the entries given to Compile
+	text   string // as written
+	target string // "github.com/acme/app"
+	words  []string
+}
+
+// Problem says why an entry cannot be used.
+type Problem struct {
+	Index         int    // among the entries given to Compile
+	Message, Hint string // lower case, no full stop; Hint may be empty
+}
+
+// Typed reports whether an entry of an allowlist is about operations, and not a
+// host alone. "git:443" is a host with a port, and no entry about git.
+func Typed(text string) bool {
+	_, rest, ok := cutKind(text)
+	return ok && !isPort(rest)
+}
+
+// cutKind finds the kind that begins an entry.
+func cutKind(text string) (k kind, rest string, ok bool) {
+	word, rest, ok := strings.Cut(strings.TrimSpace(text), ":")
+	if !ok {
+		return kind{}, "", false
+	}
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.word == word })
+	if i < 0 {
+		return kind{}, "", false
+	}
+	return kinds[i], rest, true
+}
+
+// isPort reports whether rest is a port as a plain entry writes it: "443", "53/udp".
+func isPort(rest string) bool {
+	number, _, _ := strings.Cut(rest, "/")
+	return number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// Compile understands typed entries, each of which Typed accepts. It reports
+// everything that is wrong; the Rules are nil when anything is.
+func Compile(texts []string) (*Rules, []Problem) {
+	byKind := map[string][]entry{}
+	for i, text := range texts {
+		k, rest, _ := cutKind(text)
+		fields := strings.Fields(rest)
+		e := entry{index: i, text: strings.TrimSpace(text)}
+		if len(fields) > 0 {
+			e.target, e.words = fields[0], fields[1:]
+		}
+		byKind[k.word] = append(byKind[k.word], e)
+	}
+	r := &Rules{}
+	var problems []Problem
+	for _, k := range kinds {
+		if len(byKind[k.word]) == 0 {
+			continue
+		}
+		s, bad := k.compile(byKind[k.word])
+		if problems = append(problems, bad...); s != nil {
+			r.services = append(r.services, s)
+		}
+	}
+	if len(problems) > 0 {
+		slices.SortStableFunc(problems, func(a, b Problem) int { return a.Index - b.Index })
+		return nil, problems
+	}
+	return r, nil
+}
+
+// Hosts returns the hosts whose TLS is opened.
+func (r *Rules) Hosts() []Host {
+	var all []Host
+	if r == nil {
+		return nil
+	}
+	for _, s := range r.services {
+		for _, h := range s.hosts() {
+			if !slices.Contains(all, h) {
+				all = append(all, h)
+			}
+		}
+	}
+	return all
+}
+
+// Opens reports whether the TLS of a host is opened: by its canonical name.
+func (r *Rules) Opens(name string, port uint16) bool {
+	return slices.ContainsFunc(r.Hosts(), func(h Host) bool { return h.matches(name, port) })
+}
+
+// Memory is what one sandbox did that later decisions depend on, such as the refs
+// that it pushed. It outlives a change of the rules and is safe for concurrent use.
+type Memory struct {
+	mu     sync.Mutex
+	pushed map[string]string // "host/repository ref" -> object id
+}
+
+// NewMemory returns the memory of a sandbox that did nothing yet.
+func NewMemory() *Memory { return &Memory{pushed: map[string]string{}} }
+
+// Decide judges a request. The body is peeked at, and none of it is lost.
+func (r *Rules) Decide(m *Memory, req *Request, body *Body) Decision {
+	no := Decision{
+		Operation: req.Method + " " + req.Path.Raw,
+		Reason:    "no entry allows " + req.Method + " " + req.Path.Raw + " at " + req.Host,
+	}
+	known := false
+	for _, s := range r.services {
+		if !slices.ContainsFunc(s.hosts(), func(h Host) bool { return h.matches(req.Host, req.Port) }) {
+			continue
+		}
+		d := s.judge(m, req, body)
+		switch {
+		case d.Allowed:
+			return d
+		case d.Operation != "" && !known:
+			no, known = d, true
+		}
+	}
+	return no
+}

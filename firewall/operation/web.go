@@ -1,0 +1,138 @@
+package operation
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// web is what "https://HOST METHODS PATHS" entries allow.
+type web struct{ entries []webEntry }
+
+// webEntry is one of them: "https://api.example.com GET,HEAD /v1/**".
+type webEntry struct {
+	text    string
+	host    Host
+	methods []string
+	paths   [][]string // segments; "*" = one, "**" = any number of them, last only
+}
+
+// webMethods are those that an entry can name. CONNECT and TRACE are no
+// operation of an API.
+var webMethods = []string{
+	http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+}
+
+func compileWeb(entries []entry) (service, []Problem) {
+	w := &web{}
+	var problems []Problem
+	for _, e := range entries {
+		parsed, message, hint := parseWeb(e)
+		if message != "" {
+			problems = append(problems, Problem{e.index, message, hint})
+			continue
+		}
+		w.entries = append(w.entries, parsed)
+	}
+	return w, problems
+}
+
+const webForm = "write it as https://api.example.com GET,HEAD /v1/**"
+
+func parseWeb(e entry) (parsed webEntry, message, hint string) {
+	name, ok := strings.CutPrefix(e.target, "//")
+	if !ok || name == "" {
+		return parsed, fmt.Sprintf("%q names no host", e.text), webForm
+	}
+	host, message, hint := parseHost(name)
+	if message != "" {
+		return parsed, message, hint
+	}
+	parsed = webEntry{text: e.text, host: host}
+	if len(e.words) < 2 {
+		return parsed, fmt.Sprintf("%q names no methods and paths", e.text), webForm
+	}
+	for method := range strings.SplitSeq(e.words[0], ",") {
+		if !slices.Contains(webMethods, method) {
+			return parsed, fmt.Sprintf("%q is no method that an entry can allow", method), "use " + strings.Join(webMethods, ", ")
+		}
+		parsed.methods = append(parsed.methods, method)
+	}
+	for _, pattern := range e.words[1:] {
+		path, err := ParsePath(pattern)
+		if err != nil {
+			return parsed, fmt.Sprintf("%q is no path: %v", pattern, err), webForm
+		}
+		if i := slices.Index(path.Segments, "**"); i >= 0 && i < len(path.Segments)-1 {
+			return parsed, fmt.Sprintf(`%q goes on behind "**"`, pattern), `"**" stands at the end, and "*" for one segment`
+		}
+		parsed.paths = append(parsed.paths, path.Segments)
+	}
+	return parsed, "", ""
+}
+
+func (w *web) hosts() []Host {
+	all := make([]Host, 0, len(w.entries))
+	for _, e := range w.entries {
+		all = append(all, e.host)
+	}
+	return all
+}
+
+func (w *web) judge(_ *Memory, req *Request, _ *Body) Decision {
+	d := Decision{Operation: req.Method + " " + req.Path.Raw}
+	if override := methodOverride(req); override != "" {
+		d.Reason = override + " names another method than the request's"
+		return d
+	}
+	for _, e := range w.entries {
+		if e.host.matches(req.Host, req.Port) && slices.Contains(e.methods, req.Method) && e.allowsPath(req.Path) {
+			d.Allowed, d.Rule, d.Reason = true, e.text, "the entry names this method and path"
+			return d
+		}
+	}
+	d.Reason = "no entry allows " + d.Operation + " at " + req.Host
+	if slices.Contains(webMethods, req.Method) && !req.Path.Slashes && !strings.Contains(req.Path.Raw, "*") {
+		d.Wants = "https://" + hostText(req) + " " + req.Method + " " + req.Path.Raw
+	}
+	return d
+}
+
+// methodOverride returns the field or parameter by which a request asks a server
+// to take it for one with another method.
+func methodOverride(req *Request) string {
+	for _, name := range []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"} {
+		if len(req.Header[name]) > 0 {
+			return name
+		}
+	}
+	for parameter := range strings.FieldsFuncSeq(req.Query, isSeparator) {
+		name, _, _ := strings.Cut(parameter, "=")
+		if strings.EqualFold(name, "_method") || strings.Contains(name, "%") {
+			return "the parameter " + name
+		}
+	}
+	return ""
+}
+
+func (e webEntry) allowsPath(p Path) bool {
+	if p.Slashes {
+		return false
+	}
+	return slices.ContainsFunc(e.paths, func(pattern []string) bool { return matchSegments(pattern, p.Segments) })
+}
+
+func matchSegments(pattern, segments []string) bool {
+	for i, want := range pattern {
+		if want == "**" {
+			return len(segments) > i
+		}
+		if i >= len(segments) || (want != "*" && want != segments[i]) || (want == "*" && segments[i] == "") {
+			return false
+		}
+	}
+	return len(pattern) == len(segments)
+}
+
+func isSeparator(c rune) bool { return c == '&' || c == ';' }
