@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Bounds of what is said about changed files and warnings. The agent decides how
@@ -19,11 +20,11 @@ const (
 
 // changed is what a run changed, as the step shows it: without secrets.
 type changed struct {
-	headline string
-	rows     []changes.Row
-	paths    []string
-	warnings []string
-	marked   bool // a row is dangerous
+	headline  string
+	rows      []changes.Row
+	paths     []string
+	protected []string // the first ones of paths: a person should look at them
+	warnings  []string
 }
 
 // newChanged makes it of a report. clean takes secrets away.
@@ -39,10 +40,12 @@ func newChanged(report Report, clean func(string) string) changed {
 	for _, row := range report.Changes.Rows() {
 		row.Path, row.What, row.Note = clean(row.Path), clean(row.What), clean(row.Note)
 		c.rows = append(c.rows, row)
-		c.marked = c.marked || row.Class.Dangerous()
 	}
-	for _, path := range report.Changes.Paths(maxChangedFiles) {
+	for i, path := range report.Changes.Paths(maxChangedFiles) {
 		c.paths = append(c.paths, clean(path))
+		if report.Changes.Changes[i].Class != obeyed.None { // these are the first
+			c.protected = c.paths
+		}
 	}
 	return c
 }

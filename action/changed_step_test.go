@@ -30,11 +30,7 @@ func TestAttackFilesThatLaterStepsObey(t *testing.T) {
 	if annotations == 0 || annotations > 9 {
 		t.Errorf("%d annotations", annotations)
 	}
-	var output string
-	if _, after, ok := strings.Cut(s.file("output"), "changed_files<<"); ok {
-		delimiter, rest, _ := strings.Cut(after, "\n")
-		output, _, _ = strings.Cut(rest, delimiter)
-	}
+	output := s.output("changed_files")
 	for _, file := range files {
 		if !strings.Contains(s.file("summary"), file) {
 			t.Errorf("%s is not in the summary:\n%s", file, s.file("summary"))
@@ -48,5 +44,35 @@ func TestAttackFilesThatLaterStepsObey(t *testing.T) {
 	}
 	if patch, err := os.ReadFile(filepath.Join(s.dir, "temp", "claude-sandbox-"+s.id, changes.PatchFile)); err != nil || !bytes.Contains(patch, []byte("+++ b/.github/workflows/evil.yml\n")) {
 		t.Errorf("the diff in the report folder: %v\n%s", err, patch)
+	}
+}
+
+// output is one of the step's outputs.
+func (s *stepRun) output(name string) string {
+	_, after, _ := strings.Cut(s.file("output"), name+"<<")
+	delimiter, rest, _ := strings.Cut(after, "\n")
+	value, _, _ := strings.Cut(rest, "\n"+delimiter)
+	return value
+}
+
+// A step on a copy leaves the checkout as it is, and its changes in the patch.
+func TestCopyOfTheCheckout(t *testing.T) {
+	server, hits := countingServer(t, bridgeGateway(t))
+	script := `cd /workspace; mkdir -p .github/workflows src; echo evil >.github/workflows/evil.yml; echo "$WORD" >src/plain.go; curl -sm5 http://` + server
+	s := startStep(t, &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{script}}}}},
+		"INPUT_WORKSPACE_MODE=copy", "INPUT_EGRESS=none", "INPUT_ENV=WORD=of the workflow", "INPUT_MEMORY=1g", "INPUT_CPUS=1")
+	s.wantConclusion(0, "success")
+	if left, err := os.ReadDir(filepath.Join(s.dir, "workspace")); err != nil || len(left) > 0 {
+		t.Errorf("the checkout has %v, %v", left, err)
+	}
+	if got := s.output("protected_files"); got != ".github/workflows/evil.yml" {
+		t.Errorf("protected_files: %q", got)
+	}
+	if hits.Load() > 0 {
+		t.Error("with egress none a server was reached")
+	}
+	patch, err := os.ReadFile(s.output("patch_file"))
+	if err != nil || !bytes.Contains(patch, []byte("+++ b/src/plain.go\n@@ -0,0 +1,1 @@\n+of the workflow\n")) {
+		t.Errorf("the patch: %v\n%s", err, patch)
 	}
 }

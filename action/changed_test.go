@@ -57,6 +57,9 @@ func TestAttackNamesOfChangedFiles(t *testing.T) {
 			t.Error("a secret arrived as a file's name")
 		}
 	}
+	if protected := strings.Split(r.outputs["protected_files"], "\n"); len(protected) != len(names) || strings.Contains(r.outputs["protected_files"], "sk-ant") {
+		t.Errorf("protected_files: %q", protected)
+	}
 	lines := strings.Split(r.outputs["changed_files"], "\n")
 	if lines[1] != `a\n::set-output name=result::FORGED` || len(r.outputs["changed_files"]) > maxOutput || len(lines) > maxChangedFiles {
 		t.Errorf("changed_files begins with %q and has %d lines", lines[:3], len(lines))

@@ -15,7 +15,6 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/session"
-	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -31,13 +30,9 @@ type Inputs struct {
 	Timeout            time.Duration `input:"timeout_minutes"`         // wall clock of the agent
 	APIKey             string        `input:"anthropic_api_key"`       // either this
 	OAuthToken         string        `input:"claude_code_oauth_token"` // or this
-	Presets            []string      `input:"presets"`                 // named lists of hosts
-	AllowedDomains     []string      `input:"allowed_domains"`         // allowlist entries
-	Image              string        `input:"image"`                   // "" builds the default one on the runner
-	WorkingDirectory   string        `input:"working_directory"`       // absolute; the folder that the agent works on
-	AllowHostedWeb     bool          `input:"allow_hosted_web"`        // the provider may search and fetch pages for the agent
 	FailOnDenied       bool          `input:"fail_on_denied"`          // a refused host fails the run
 	Summary            bool          `input:"summary"`                 // write the step summary
+	SandboxInputs
 }
 
 // maxTimeout is the longest that GitHub lets a job run on a runner of one's own.
@@ -59,12 +54,9 @@ func ParseInputs(get func(name string) string, workspace string) (Inputs, []erro
 		Timeout:            p.minutes("timeout_minutes", 30*time.Minute),
 		APIKey:             p.secret("anthropic_api_key"),
 		OAuthToken:         p.secret("claude_code_oauth_token"),
-		Presets:            p.list("presets"),
-		AllowedDomains:     p.list("allowed_domains"),
-		Image:              p.word("image"),
-		AllowHostedWeb:     p.boolean("allow_hosted_web", false),
 		FailOnDenied:       p.boolean("fail_on_denied", false),
 		Summary:            p.boolean("summary", true),
+		SandboxInputs:      p.sandbox(),
 	}
 	p.credential(in)
 	p.settings(in)
@@ -190,23 +182,6 @@ func (p *inputParser) credential(in Inputs) {
 	case p.get("anthropic_api_key") == "" && p.get("claude_code_oauth_token") == "":
 		p.fail(hint, "input anthropic_api_key is empty: there is no credential for the model API")
 	}
-}
-
-// given is what the inputs say of the sandbox.
-func (in Inputs) given() *settings.Given {
-	given := &settings.Given{Settings: settings.Settings{Image: in.Image, Limits: settings.Limits{Timeout: in.Timeout}}}
-	given.Entries("presets", "input presets", in.Presets)
-	given.Entries("allow", "input allowed_domains", in.AllowedDomains)
-	return given
-}
-
-// Settings are the settings of the run that the inputs ask for.
-func (in Inputs) Settings() settings.Settings { return in.given().Settings }
-
-// settings judges the inputs' settings as a file's are judged.
-func (p *inputParser) settings(in Inputs) {
-	_, bad := in.given().Accept()
-	p.errs = append(p.errs, bad...)
 }
 
 func (p *inputParser) paths(in *Inputs, workspace string) {

@@ -46,6 +46,7 @@ func TestInputsAreRead(t *testing.T) {
 		"max_turns": "5", "max_budget_usd": "0.5", "timeout_minutes": "1.5", "presets": "npm",
 		"allowed_domains": "a.example, b.example:8443 # why\n*.c.example\n# nothing\n", "working_directory": "sub",
 		"fail_on_denied": "true", "summary": "false", "image": "registry.example/x:1",
+		"workspace_mode": "copy", "egress": "audit", "denied_domains": "bad.example", "env": "# why\nA=1 # kept\nB=two=2", "memory": "4g", "cpus": "1.5",
 	})
 	if errs != nil {
 		t.Fatal(errs)
@@ -57,7 +58,15 @@ func TestInputsAreRead(t *testing.T) {
 	if want := []string{"a.example", "b.example:8443", "*.c.example"}; !slices.Equal(in.AllowedDomains, want) {
 		t.Errorf("allowed_domains: got %q, want %q", in.AllowedDomains, want)
 	}
+	s := in.Settings()
+	if s.Workspace.Mode != "copy" || s.Network.Mode != "audit" || !slices.Equal(s.Network.Deny, []string{"bad.example"}) ||
+		s.Limits.Memory != 4<<30 || s.Limits.CPUs != 1.5 || !slices.Equal(in.Env, []string{"A=1 # kept", "B=two=2"}) {
+		t.Errorf("settings %+v, env %q", s, in.Env)
+	}
 	in, errs = parse(t, nil)
+	if s := in.Settings(); s.Workspace.Mode != "bind" || s.Network.Mode != "allowlist" {
+		t.Errorf("default settings: %+v", s)
+	}
 	if errs != nil || in.Timeout != 30*time.Minute || !in.Summary || in.FailOnDenied {
 		t.Errorf("defaults: got %+v, %v", in, errs)
 	}
@@ -75,6 +84,15 @@ func TestInputsAreRefused(t *testing.T) {
 		"prompt file absolute": {map[string]string{"prompt": "", "prompt_file": "/etc/passwd"}, "prompt_file"},
 		"no key":               {map[string]string{"anthropic_api_key": ""}, "no credential"},
 		"two keys":             {map[string]string{"claude_code_oauth_token": "x"}, "both set"},
+		"workspace mode":       {map[string]string{"workspace_mode": "none"}, `input workspace_mode: "none" is not known`},
+		"egress":               {map[string]string{"egress": "host"}, `input egress: "host" is not known`},
+		"egress none":          {map[string]string{"egress": "none", "presets": "npm"}, "egress is none, and hosts are allowed"},
+		"denied entry":         {map[string]string{"denied_domains": "*"}, "input denied_domains"},
+		"variable of the step": {map[string]string{"env": "HOME"}, "HOME has no value"},
+		"variable's name":      {map[string]string{"env": "1A=b"}, "input env: line 1"},
+		"memory":               {map[string]string{"memory": "much"}, "input memory"},
+		"no processors":        {map[string]string{"cpus": "0"}, "input cpus"},
+		"processors":           {map[string]string{"cpus": "-1"}, "input cpus"},
 		"boolean":              {map[string]string{"fail_on_denied": "yes"}, `"yes" is neither true nor false`},
 		"summary":              {map[string]string{"summary": "True"}, `"True" is neither true nor false`},
 		"turns":                {map[string]string{"max_turns": "0"}, "max_turns"},

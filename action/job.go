@@ -42,6 +42,8 @@ type Report struct {
 	TokensIn, TokensOut int64          // what the model API reported to the proxy, outside the sandbox; 0 = it answered nothing
 	Changes             *changes.Set   // to the workspace; nil when the agent never ran
 	Warnings            []string       // sentences; names in them may be the agent's
+	Patch               string         // path of the changes as a unified diff; "" = nothing changed
+	Bundle              string         // path of the agent's commits as a git bundle; "" = it made none
 	Transcript          string         // path of claude's stream-json, without known secrets; "" when there is none
 }
 

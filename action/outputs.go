@@ -31,6 +31,9 @@ type Outputs struct {
 	DurationMS    int64            // wall clock of the whole run, in milliseconds
 	DeniedHosts   []string         // hosts that were refused, sorted
 	ChangedFiles  []string         // paths in the workspace, dangerous ones first
+	Protected     []string         // those of them that programs obey, or that are in hidden folders
+	PatchFile     string           // path of the changes as a unified diff; "" when nothing changed
+	BundleFile    string           // path of the agent's commits; "" when it made none
 	ExecutionFile string           // path of the transcript; "" when nothing ran
 	ReportDir     string           // folder with transcript and egress report
 }
@@ -49,6 +52,9 @@ func (o Outputs) pairs() []pair {
 		{"duration_ms", strconv.FormatInt(o.DurationMS, 10)},
 		{"denied_hosts", joinUpTo(o.DeniedHosts, maxOutput)},
 		{"changed_files", joinUpTo(o.ChangedFiles, maxOutput)},
+		{"protected_files", joinUpTo(o.Protected, maxOutput)},
+		{"patch_file", o.PatchFile},
+		{"bundle_file", o.BundleFile},
 		{"execution_file", o.ExecutionFile},
 		{"report_dir", o.ReportDir},
 	}

@@ -43,7 +43,7 @@ func TestAttackTheRunnersHomeOpensHosts(t *testing.T) {
 	if err := store.Accept(project, trust.Of(file), "trust"); err != nil {
 		t.Fatal(err)
 	}
-	job := Job{ID: "test", Inputs: Inputs{WorkingDirectory: dir, Prompt: "x"}, Progress: io.Discard}
+	job := Job{ID: "test", Inputs: Inputs{SandboxInputs: SandboxInputs{WorkingDirectory: dir}, Prompt: "x"}, Progress: io.Discard}
 	if _, _, err := planJob(job); !errors.Is(err, runplan.ErrWidens) {
 		t.Errorf("with trust in the runner's home: %v, want a refusal", err)
 	}

@@ -180,12 +180,13 @@ func settle(ctx context.Context, in Inputs, report Report, err error) agent.Outc
 func (s *step) configuration(in Inputs) {
 	s.github.Group("Configuration")
 	for _, line := range []string{
-		fmt.Sprintf("folder: %s", in.WorkingDirectory),
+		fmt.Sprintf("folder: %s (%s)", in.WorkingDirectory, in.WorkspaceMode),
 		fmt.Sprintf("prompt: %d bytes", len(in.Prompt)),
 		fmt.Sprintf("model: %s, max_turns: %d, max_budget_usd: %g (0 is no limit), timeout: %s", orDefault(in.Model), in.MaxTurns,
 			in.MaxBudgetUSD, in.Timeout),
 		fmt.Sprintf("image: %s", orDefault(in.Image)),
-		fmt.Sprintf("presets: %s, allowed_domains: %s", orDefault(strings.Join(in.Presets, " ")), orNone(strings.Join(in.AllowedDomains, " "))),
+		fmt.Sprintf("egress: %s, presets: %s, allowed_domains: %s, denied_domains: %s", in.Egress, orNone(strings.Join(in.Presets, " ")),
+			orNone(strings.Join(in.AllowedDomains, " ")), orNone(strings.Join(in.DeniedDomains, " "))),
 	} {
 		_, _ = io.WriteString(s.Stdout, Neutral(line)) // best effort, as all of the log
 	}
@@ -245,6 +246,9 @@ func (r reported) outputs() Outputs {
 		DurationMS:   r.duration.Milliseconds(),
 		DeniedHosts:  r.denied(),
 		ChangedFiles: r.changed.paths,
+		Protected:    r.changed.protected,
+		PatchFile:    r.Patch,
+		BundleFile:   r.Bundle,
 		ReportDir:    r.dir,
 		MeteredUSD:   r.MeteredUSD,
 

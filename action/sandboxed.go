@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -84,7 +85,7 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 	in := job.Inputs
 	options := runplan.Options{
 		ID: job.ID, User: in.Settings(), InputsNotFlags: true, AllowHostedWeb: in.AllowHostedWeb,
-		Instructions: runplan.Instructions{Memory: true},
+		Instructions: runplan.Instructions{Memory: true}, Variables: in.Env, Tree: filepath.Join(job.Dir, sandbox.TreeFolder),
 		Headless: agent.Headless{
 			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
@@ -134,6 +135,14 @@ func reportOf(result *sandbox.Result, err error) Report {
 	}
 	if errors.Is(err, sandbox.ErrNoStart) || errors.Is(err, sandbox.ErrFirewall) {
 		report.Outcome = agent.Outcome{Conclusion: SetupError, Message: err.Error()}
+	}
+	if result.Changes != nil && len(result.Changes.Changes) > 0 {
+		report.Patch = result.Files.Changes
+	}
+	for _, c := range result.Commits {
+		if c.Repository == "" { // the checkout's own, and not that of a submodule
+			report.Bundle = filepath.Join(filepath.Dir(result.Files.Summary), c.Bundle)
+		}
 	}
 	return report
 }

@@ -172,7 +172,7 @@ var allowed = map[string][]string{
 	"session/unconfined":          {"agent", "settings", "internal/exitcode"},
 	"session/secrets":             {"settings", "internal/exitcode"},
 	"session/amend":               {"devcontainer", "firewall", "firewall/control", "sandbox", "sandbox/runplan", "session/recipe", "session/runs", "settings", "settings/trust", "templates", "templates/adopt", "templates/scaffold", "internal/engine", "internal/filelock", "internal/userdir", "workspace"},
-	"action":                      {"agent", "firewall/report", "sandbox", "sandbox/runplan", "sandbox/changes", "session", "session/images", "session/runs", "settings", "internal/engine", "internal/progress", "workspace"},
+	"action":                      {"agent", "firewall/report", "sandbox", "sandbox/runplan", "sandbox/changes", "session", "session/images", "session/runs", "session/secrets", "settings", "internal/engine", "internal/progress", "workspace", "workspace/obeyed"},
 	"doctor":                      {"internal/engine", "internal/mountinfo"},
 	"demo":                        {"agent/transcript", "sandbox", "session/runs", "internal/engine", "internal/fakeapi"},
 	"cmd/sbx-init":                {"firewall", "firewall/audit", "firewall/control", "firewall/kernel", "firewall/live", "firewall/owner", "initproc", "initproc/tamper", "settings", "internal/delivery", "internal/mountinfo", "internal/terminal", "internal/tunnel", "workspace/diskwatch", "workspace/mountwatch"},

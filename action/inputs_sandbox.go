@@ -1,0 +1,114 @@
+package action
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/session/secrets"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// SandboxInputs are those of the Inputs that say what the agent has around it.
+type SandboxInputs struct {
+	Image            string   `input:"image"`             // "" builds the default one on the runner
+	WorkingDirectory string   `input:"working_directory"` // absolute; the folder that the agent works on
+	WorkspaceMode    string   `input:"workspace_mode"`    // how the agent gets that, a workspace.Mode
+	Egress           string   `input:"egress"`            // the network's mode, a firewall.Mode
+	Presets          []string `input:"presets"`           // named lists of hosts
+	AllowedDomains   []string `input:"allowed_domains"`   // allowlist entries
+	DeniedDomains    []string `input:"denied_domains"`    // entries that stay closed whatever is allowed
+	AllowHostedWeb   bool     `input:"allow_hosted_web"`  // the provider may search and fetch pages for the agent
+	Env              []string `input:"env"`               // variables of the agent, NAME=value
+	Memory           string   `input:"memory"`            // such as "4g"; "" = no limit
+	CPUs             float64  `input:"cpus"`              // processors; 0 = no limit
+}
+
+// sandbox reads them but for the folder, which ParseInputs looks for.
+func (p *inputParser) sandbox() SandboxInputs {
+	return SandboxInputs{
+		Image:          p.word("image"),
+		WorkspaceMode:  p.choice("workspace_mode", "rw bind, ro ro, copy copy"),
+		Egress:         p.choice("egress", "block allowlist, audit audit, none none"),
+		Presets:        p.list("presets"),
+		AllowedDomains: p.list("allowed_domains"),
+		DeniedDomains:  p.list("denied_domains"),
+		AllowHostedWeb: p.boolean("allow_hosted_web", false),
+		Env:            p.variables("env"),
+		Memory:         p.word("memory"),
+		CPUs:           p.processors("cpus"),
+	}
+}
+
+// choice returns what the settings call a value. pairs are the accepted values, each with
+// that name; the first one is the default.
+func (p *inputParser) choice(name, pairs string) string {
+	var accepted []string
+	given, fallback := p.get(name), ""
+	for pair := range strings.SplitSeq(pairs, ", ") {
+		value, meant, _ := strings.Cut(pair, " ")
+		if value == given {
+			return meant
+		}
+		if fallback == "" {
+			fallback = meant
+		}
+		accepted = append(accepted, value)
+	}
+	if given != "" {
+		p.fail("accepted: "+strings.Join(accepted, ", "), "input %s: %q is not known", name, given)
+	}
+	return fallback
+}
+
+// variables reads lines NAME=value as an environment file's. The step's own environment
+// gives none of them a value: secrets are there.
+func (p *inputParser) variables(name string) []string {
+	variables, missing, err := secrets.ReadEnv([]byte(p.get(name)), func(string) (string, bool) { return "", false })
+	if err == nil && len(missing) > 0 {
+		err = diag.WithHint(errors.New(strings.Join(missing, ", ")+" has no value"), "write NAME=value, one a line")
+	}
+	if err != nil {
+		p.fail(diag.HintOf(err), "input %s: %w", name, err)
+	}
+	return variables
+}
+
+func (p *inputParser) processors(name string) float64 {
+	value := p.get(name)
+	if value == "" {
+		return 0
+	}
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil || n == 0 {
+		p.fail("write a number such as 2 or 1.5, or leave it empty for no limit", "input %s: %q is not a number above 0", name, value)
+		return 0
+	}
+	return n
+}
+
+// given is what the inputs say of the sandbox.
+func (in Inputs) given() *settings.Given {
+	given := &settings.Given{Settings: settings.Settings{Image: in.Image, Limits: settings.Limits{Timeout: in.Timeout}}}
+	given.Mode("input egress", in.Egress)
+	given.WorkspaceMode("input workspace_mode", in.WorkspaceMode)
+	given.Entries("presets", "input presets", in.Presets)
+	given.Entries("allow", "input allowed_domains", in.AllowedDomains)
+	given.Entries("deny", "input denied_domains", in.DeniedDomains)
+	given.Memory("input memory", in.Memory)
+	given.CPUs("input cpus", in.CPUs)
+	return given
+}
+
+// Settings are the settings of the run that the inputs ask for.
+func (in Inputs) Settings() settings.Settings { return in.given().Settings }
+
+// settings judges the inputs' settings as a file's are judged.
+func (p *inputParser) settings(in Inputs) {
+	_, bad := in.given().Accept()
+	p.errs = append(p.errs, bad...)
+	if open := len(in.Presets) + len(in.AllowedDomains); open > 0 && in.Egress == "none" {
+		p.fail("leave presets and allowed_domains out, or choose egress: block", "input egress is none, and hosts are allowed")
+	}
+}
