@@ -114,7 +114,7 @@ func (r *run) beginAgent(ctx context.Context) error {
 func (r *run) keepTranscript(out *output) {
 	t, err := r.openTranscript()
 	if err != nil {
-		r.host.Say("warning: " + err.Error())
+		r.unkept("the transcript", err)
 		return
 	}
 	r.result.Files.Transcript = t.file.Name()

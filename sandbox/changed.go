@@ -141,7 +141,7 @@ func (r *run) lookAfter(ctx context.Context) {
 		r.result.Warnings = append(r.result.Warnings, "the search for changes did not look at everything: "+line)
 	}
 	if err := set.Save(r.host.StateDir); err != nil {
-		r.host.Say("warning: " + err.Error())
+		r.unkept("the list of changes", err)
 		return
 	}
 	r.result.Files.Changes = filepath.Join(r.host.StateDir, changes.PatchFile)

@@ -34,6 +34,9 @@ func (r *run) drain(ctx context.Context) {
 		if err != nil {
 			r.host.Say("warning: the agent's output: " + err.Error())
 		}
+		if r.agent.output.unkept {
+			r.lose("the transcript")
+		}
 	case <-time.After(drainTimeout):
 		r.cutOutput()
 	case <-ctx.Done():

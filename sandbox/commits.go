@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
@@ -54,13 +53,6 @@ func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git g
 	return commits, notes, errors.Join(errs...)
 }
 
-// isDiskFull reports whether an error says that this machine had no room for something.
-// Programs such as git say it in words.
-func isDiskFull(err error) bool {
-	return err != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
-		strings.Contains(err.Error(), syscall.ENOSPC.Error()))
-}
-
 // layoutOf reads labelGit.
 func layoutOf(label string) (git gitdir.Layout) {
 	_ = json.Unmarshal([]byte(label), &git) // one of another version has no volumes
@@ -81,11 +73,12 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 	r.result.Commits, notes, err = TakeCommits(ctx, r.engine, r.plan.ID, r.host.StateDir, r.plan.Project.Git, r.finder)
 	if err != nil {
 		notes = append(notes, fmt.Sprintf("not all of the agent's commits come back: %v", err))
+		r.lose("commits")
 	}
 	if cause := context.Cause(ctx); cause != nil && err == nil && len(notes) > 0 { // git was ended on the way
 		err = cause
 	}
-	if r.live != nil && (isDiskFull(err) || errors.Is(err, context.DeadlineExceeded) || err != nil && ctx.Err() != nil) {
+	if r.live != nil && (isUnwritten(err) || errors.Is(err, context.DeadlineExceeded) || err != nil && ctx.Err() != nil) {
 		r.untaken = err
 	}
 	lost := false

@@ -154,6 +154,7 @@ func (r *run) keepConversations(ctx context.Context) {
 	}
 	if err != nil && !errors.Is(err, engine.ErrNotFound) { // claude was told to keep none
 		r.host.Say(fmt.Sprintf("note: no later run can go on with this conversation: %v", err))
+		r.loseUnwritten("the conversation", err)
 	}
 }
 

@@ -12,5 +12,6 @@ var (
 	ErrFirewall = errors.New("the firewall ended")                      // exit 70: nothing was reachable any more, the agent was stopped
 	ErrTunnel   = errors.New("the tunnel to the model API ended")       // exit 70
 	ErrUpstream = errors.New("the model API cannot be reached")         // exit 1
+	ErrUnkept   = errors.New("not all that the run did could be kept")  // exit 73
 	ErrKey      = errors.New("the model API refuses the key")           // exit 78
 )

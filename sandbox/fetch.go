@@ -69,9 +69,11 @@ func (r *run) fetchTree(ctx context.Context) {
 	for _, n := range notes {
 		r.warn(n)
 	}
-	if r.unfetched = err; err == nil {
-		r.step("the agent's copy is back from the engine", time.Since(begin))
+	if r.unfetched = err; err != nil {
+		r.lose("the agent's copy of the project")
+		return
 	}
+	r.step("the agent's copy is back from the engine", time.Since(begin))
 }
 
 // keepUnfetched leaves the firewall's container with the work that a failure kept there.

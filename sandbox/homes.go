@@ -79,6 +79,7 @@ func (r *run) keepHome(ctx context.Context) {
 	}
 	if err != nil {
 		r.warn(fmt.Sprintf("not all of the agent's home is kept for later runs, and these find it as it was before: %v", err))
+		r.loseUnwritten("the agent's home", err)
 	}
 }
 

@@ -26,6 +26,7 @@ func ExitCode(err error) int {
 	}{
 		{workspace.ErrRefused, 77}, {runplan.ErrConfig, 65}, {workspace.ErrInput, 66}, {runplan.ErrNoKey, 78}, {runplan.ErrNoSecret, 78},
 		{ErrKey, 78}, {ErrTimeout, exitcode.Timeout}, {ErrDisk, exitcode.DiskFull}, {ErrUpstream, exitcode.Failed},
+		{ErrUnkept, exitcode.CantWrite},
 		{engine.ErrUnavailable, 69}, {runplan.ErrElsewhere, 69}, {runplan.ErrOwners, 69}, {ErrNoStart, 125},
 	} {
 		if errors.Is(err, c.kind) {

@@ -74,7 +74,7 @@ const cleanupTimeout = 30 * time.Second
 // Run carries out a plan: firewall first, then the agent, then it collects
 // and removes everything, in every case. Failures before the agent's start and
 // those of our own parts are errors (ErrNoStart, ErrFirewall, ErrTimeout,
-// ErrKey); an agent that fails is none: see Result.Outcome.
+// ErrKey, ErrUnkept); an agent that fails is none: see Result.Outcome.
 func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result *Result, err error) {
 	say := h.Say
 	known := p.Redactor(h.Secrets)
@@ -83,7 +83,7 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 		redactor: known, finder: p.Finder(h.Secrets)}
 	r.result.ID, r.result.Name, r.result.Folder = p.ID, p.Name, p.Folder()
 	r.result.Workspace, r.result.SettingsFolder = string(p.Place.Mode), cmp.Or(p.Asked.ProjectDir, p.Folder())
-	defer func() { result = r.finish(ctx, err) }()
+	defer func() { result, err = r.finish(ctx, err) }()
 	r.result.Prompt = known.String(visible.Line(h.Title))
 	err = p.FitEngine(ctx, e)
 	for _, one := range p.Asked.Passthroughs {
@@ -137,8 +137,8 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 }
 
 // finish ends the run, removes what nobody needs any more and saves the summary. err is
-// why the run failed.
-func (r *run) finish(ctx context.Context, err error) *Result {
+// why the run failed, and failure what the caller hears of that.
+func (r *run) finish(ctx context.Context, err error) (result *Result, failure error) {
 	p, h := r.plan, r.host
 	r.result.Warnings = append(r.result.Warnings, p.Warnings...)
 	for _, n := range p.Notes {
@@ -162,12 +162,15 @@ func (r *run) finish(ctx context.Context, err error) *Result {
 		r.result.Warnings[i] = r.redactor.String(visible.Line(w))
 	}
 	r.result.Timings.Total = time.Since(r.begin)
-	r.result.settleExit(err)
-	r.recordEnd(err)
-	if saveErr := r.saveSummary(err); saveErr != nil {
-		h.Say("warning: " + saveErr.Error())
+	failure = r.settle(err)
+	if saveErr := r.saveSummary(failure); saveErr != nil {
+		r.unkept("the summary", saveErr)
+		if failure == nil {
+			failure = r.settle(nil)
+		}
 	}
-	return &r.result
+	r.recordEnd(failure)
+	return &r.result, failure
 }
 
 // place makes the places that mounts need in the project.
@@ -219,7 +222,8 @@ type run struct {
 	// unfetched is why the agent's copy of the project is still on the engine; nil = it is
 	// not.
 	unfetched error
-	untaken   error // why commits are in the firewall's container alone; nil = none are
+	untaken   error    // why commits are in the firewall's container alone; nil = none are
+	lost      []string // what could not be kept, see unkept
 }
 
 // start brings up everything until the agent runs. The agent's container comes up side

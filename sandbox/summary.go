@@ -3,13 +3,14 @@ package sandbox
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/report"
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace/gitdir"
@@ -35,13 +36,13 @@ func (r *run) saveFirstSummary() error {
 
 // saveSummary writes the result as JSON into the run's folder.
 func (r *run) saveSummary(failure error) error {
-	name, f, err := r.stateFile(SummaryFile)
-	if err != nil {
-		return err
+	name := filepath.Join(r.host.StateDir, SummaryFile)
+	err := atomicfile.Write(name, 0o600, func(w io.Writer) error { return WriteSummary(w, &r.result, failure) })
+	if err != nil { // the first summary stays
+		return fmt.Errorf("writing the run's files: %w", err)
 	}
 	r.result.Files.Summary = name
-	err = WriteSummary(f, &r.result, failure)
-	return errors.Join(err, f.Close())
+	return nil
 }
 
 // Bounds of the summary: the agent decides how many hosts it tries and how many

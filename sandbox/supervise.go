@@ -240,6 +240,7 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	r.keepHome(r.ending.look)
 	if err := r.collect(r.ending.look); err != nil {
 		r.host.Say("warning: " + err.Error())
+		r.loseUnwritten("the network's log", err)
 	}
 }
 

@@ -17,6 +17,8 @@ type output struct {
 	kept io.WriteCloser // writes to the transcript, nil = there is none
 	lost error          // why something could not be passed on, nil = all was
 	errs []error
+	// unkept says that the transcript is not whole.
+	unkept bool
 }
 
 // keep makes the copy.
@@ -62,7 +64,7 @@ func (o *output) Write(p []byte) (int, error) {
 	if o.kept != nil {
 		if _, err := o.kept.Write(p); err != nil {
 			o.errs = append(o.errs, err, o.kept.Close())
-			o.kept = nil
+			o.kept, o.unkept = nil, true
 		}
 	}
 	if o.to != nil {
@@ -76,7 +78,9 @@ func (o *output) Write(p []byte) (int, error) {
 
 func (o *output) close() error {
 	if o.kept != nil {
-		o.errs = append(o.errs, o.kept.Close())
+		err := o.kept.Close()
+		o.unkept = err != nil
+		o.errs = append(o.errs, err)
 	}
 	return errors.Join(o.errs...)
 }

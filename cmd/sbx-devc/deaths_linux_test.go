@@ -268,7 +268,7 @@ func TestTheStateFolderIsFull(t *testing.T) {
 		}
 		r.write(t, "full", "")
 		code, said := endOf(t, r.programRun), r.said(t)
-		if !strings.Contains(said, "no space left on device") {
+		if code != exitCantWrite || !strings.Contains(said, "no space left on device") || !strings.Contains(said, "error: not all that the run did could be kept: ") {
 			t.Errorf("it ends with %d: %s", code, said)
 		}
 		if err := os.Remove(filler); err != nil {

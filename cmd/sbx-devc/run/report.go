@@ -65,7 +65,7 @@ func nextCommand(r *sandbox.Result) string {
 	switch {
 	case len(r.Commits) > 0: // it shows what is dangerous first
 		return "apply"
-	case r.Changes.Empty():
+	case r.Changes.Empty(), r.Files.Changes == "":
 		return ""
 	case r.WorkTree != "" || len(r.Changes.Dangerous()) > 0:
 		return "review"

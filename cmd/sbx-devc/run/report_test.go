@@ -35,7 +35,7 @@ func endOfRun(t *testing.T, dangerous bool) *sandbox.Result {
 	}
 	const id = "20260102-150405-ab12cd"
 	return &sandbox.Result{ID: id, Folder: "/p", SettingsFolder: "/p", Egress: egress, Changes: changes.Of(pairs, nil),
-		Files: sandbox.Files{Summary: "/state/runs/" + id + "/summary.json"}, Timings: sandbox.Timings{Startup: time.Second, Agent: time.Minute},
+		Files: sandbox.Files{Summary: "/state/runs/" + id + "/summary.json", Changes: "/state/changes.diff"}, Timings: sandbox.Timings{Startup: time.Second, Agent: time.Minute},
 		Use: &sandbox.Use{CPU: time.Second, PeakMemory: 1 << 28, PeakPIDs: 9}}
 }
 

@@ -1,0 +1,42 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/exitcode"
+)
+
+// A script that reads the exit code alone takes no run for a success of which something was
+// lost. Any other end keeps its code, and so does a failure of ours.
+func TestAnEndThatCouldNotBeKeptIsNoSuccess(t *testing.T) {
+	full := &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	for name, c := range map[string]struct {
+		conclusion agent.Conclusion
+		code       int
+		failure    error
+		lost       error
+		want       int
+	}{
+		"a success":                       {agent.Success, 0, nil, full, exitcode.CantWrite},
+		"an interface":                    {agent.Attended, 0, nil, full, exitcode.CantWrite},
+		"an interface that failed":        {agent.Attended, 3, nil, full, 3},
+		"a failure of Claude's":           {agent.Failure, 0, nil, full, exitcode.Failed},
+		"a failure of ours":               {agent.Success, 0, ErrTimeout, full, exitcode.Timeout},
+		"what git says of a full disk":    {agent.Success, 0, nil, errors.New("fatal: " + syscall.ENOSPC.Error()), exitcode.CantWrite},
+		"what the agent left is unusable": {agent.Success, 0, nil, fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), 0},
+		"nothing":                         {agent.Success, 0, nil, nil, 0},
+	} {
+		r := &run{result: Result{Outcome: agent.Outcome{Conclusion: c.conclusion}, ExitCode: c.code}}
+		r.loseUnwritten("commits", c.lost)
+		failure := r.settle(c.failure)
+		if r.result.ExitCode != c.want || (failure != nil) != (c.want == exitcode.CantWrite || c.failure != nil) {
+			t.Errorf("%s: exit code %d with the error %v, want %d", name, r.result.ExitCode, failure, c.want)
+		}
+	}
+}
