@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"io"
 	"net/http"
 )
 
@@ -28,6 +29,15 @@ type Decision struct {
 
 	Reason string // one sentence for people; lower case, no full stop
 	Wants  string // the narrowest entry that would allow it; "" = no entry can
+
+	// Observe looks at the response to an allowed request, for what later
+	// decisions depend on: refs that the server took, ids that it gave. nil = the
+	// response tells nothing. With it, the request goes out with
+	// "Accept-Encoding: identity". It is called once, with the response's head;
+	// each byte of the body is written to what it returns (nil = none is wanted)
+	// before the client gets it, and Close says that the body ended whole: after a
+	// broken one it is not called. No call blocks or fails.
+	Observe func(status int, header http.Header) io.WriteCloser
 
 	// Answer is the refusal in the protocol of the client, for one that shows
 	// no words of a plain 403; nil = a plain one.
