@@ -3,7 +3,8 @@
 // instruction, and the commands that RUN, CMD and ENTRYPOINT run.
 //
 //	text ─ BuildKit's parser ─> nodes ─ Parse ─> File ─┬ Stages ─> Instructions ─> shell.Command
-//	                                                   └ Problems: what BuildKit would refuse
+//	                                                   ├ Problems: what BuildKit would refuse
+//	                                                   └ Warnings: its build checks
 //
 // It judges nothing, reads no other file and builds nothing. A file that
 // BuildKit refuses still yields the facts of its other instructions.

@@ -26,6 +26,7 @@ type File struct {
 	Global   []*Instruction  // what stands before the first FROM
 	Stages   []*Stage        // in the order of the file
 	Problems []Problem       // what BuildKit would not build, in the order of the file
+	Warnings []Warning       // what BuildKit's build checks say, in the order of the file
 	// Args are the build arguments that hold before the first FROM: defaults of
 	// the file, then what Options says.
 	Args map[string]string
@@ -82,6 +83,8 @@ type Instruction struct {
 	Command any
 	// User is the user that it runs as, "" when that is the image's own.
 	User string
+	// Shell is the SHELL that it runs with, nil when that is the image's own.
+	Shell []string
 	// Commands are what a RUN, CMD, ENTRYPOINT or SHELL's text runs. Offsets are
 	// those of the file.
 	Commands []*shell.Command
@@ -91,6 +94,7 @@ type Instruction struct {
 	// Documents are its here-documents.
 	Documents []Document
 	src       string
+	line      int // of its first byte, from 1
 }
 
 // Document is a here-document.

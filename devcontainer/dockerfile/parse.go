@@ -48,6 +48,7 @@ func Parse(name string, src []byte, options Options) *File {
 	p.lex = lexer.NewLex(result.EscapeToken)
 	p.lex.SkipUnsetEnv = true
 	p.escape = result.EscapeToken
+	p.checks = newChecker(src, result.Warnings)
 	for _, node := range result.AST.Children {
 		if len(f.Stages) > maxStages {
 			f.rest = fmt.Sprintf("the file has more than %d stages", maxStages)
@@ -58,6 +59,8 @@ func Parse(name string, src []byte, options Options) *File {
 	if len(f.Stages) == 0 && len(f.Problems) == 0 {
 		f.Problems = append(f.Problems, Problem{Message: "there is no FROM"})
 	}
+	p.checks.casing(p.read)
+	f.Warnings = p.warnings(p.read)
 	return f
 }
 
@@ -69,6 +72,8 @@ type reader struct {
 	lex     *lexer.Lex
 	escape  rune
 	stage   *Stage // the one being read
+	checks  *checker
+	read    []*Instruction // that BuildKit takes
 }
 
 // problem records BuildKit's error at the lines that it names.
@@ -87,9 +92,9 @@ func (p *reader) problem(err error, start, end int) {
 }
 
 func (p *reader) instruction(node *parser.Node) {
-	i := &Instruction{Name: strings.ToUpper(node.Value), Stage: p.stage}
+	i := &Instruction{Name: strings.ToUpper(node.Value), Stage: p.stage, line: node.StartLine}
 	place(i, node, p.src, p.lines)
-	command, err := instructions.ParseInstruction(node)
+	command, err := instructions.ParseInstructionWithLinter(node, p.checks.Linter)
 	if err != nil {
 		end := i.HeadEnd
 		if errors.As(err, new(*instructions.UnknownInstructionError)) {
@@ -103,6 +108,8 @@ func (p *reader) instruction(node *parser.Node) {
 		return
 	}
 	i.Command = command
+	p.read = append(p.read, i)
+	p.checks.instruction(i, node)
 	if from, ok := command.(*instructions.Stage); ok {
 		p.begin(i, from)
 		return
@@ -116,7 +123,7 @@ func (p *reader) instruction(node *parser.Node) {
 		p.file.Problems = append(p.file.Problems, Problem{Start: i.Start, End: i.HeadEnd, Message: i.Name + " stands before the first FROM"})
 		return
 	}
-	i.User = p.stage.User
+	i.User, i.Shell = p.stage.User, p.stage.shell
 	p.stage.Instructions = append(p.stage.Instructions, i)
 	switch c := command.(type) {
 	case *instructions.ArgCommand:

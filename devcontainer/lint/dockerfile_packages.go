@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -105,6 +107,11 @@ func keptLists(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtCommand(s.update, "the package lists stay in the image", "end the step with rm -rf /var/lib/apt/lists/*"))
 		}
 	}
+	eachRPMInstall(v, func(i *dockerfile.Instruction, cmd *shell.Command, last bool) {
+		if last && !cleansRPM.MatchString(i.Source()) {
+			out = append(out, v.AtCommand(cmd, "the package lists stay in the image", fmt.Sprintf("end the step with %s clean all", cmd.Name())))
+		}
+	})
 	return out
 }
 
@@ -118,6 +125,11 @@ func askingInstalls(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
+	eachRPMInstall(v, func(i *dockerfile.Instruction, cmd *shell.Command, _ bool) {
+		if !rpmAnswers(i, cmd) {
+			out = append(out, v.AtCommand(cmd, cmd.Name()+" asks before it installs", "add -y"))
+		}
+	})
 	return out
 }
 
@@ -137,6 +149,49 @@ func quiet(cmd *shell.Command) bool {
 	}
 	return level >= 2
 }
+
+// rpmInstall reports whether a command installs with a package manager of the Red Hat or
+// SUSE families.
+func rpmInstall(cmd *shell.Command) bool {
+	verbs := []string{"install", "in", "groupinstall", "localinstall", "reinstall", "update", "upgrade", "up", "dist-upgrade", "dup"}
+	words := cmd.Operands()
+	return cmd.Is("yum", "dnf", "dnf5", "microdnf", "tdnf", "zypper") && len(words) > 0 && slices.Contains(verbs, words[0].Text)
+}
+
+// rpmAnswers reports whether the manager does not ask: told here, or by its configuration.
+func rpmAnswers(i *dockerfile.Instruction, cmd *shell.Command) bool {
+	if _, yes := cmd.Flag("-y", "--assumeyes", "--yes", "--no-confirm", "--noconfirm", "-n", "--non-interactive", "--assumeno",
+		"--downloadonly"); yes || piped(cmd) {
+		return true
+	}
+	return cmd.Is("microdnf", "tdnf") || strings.Contains(i.Source(), "assumeyes") || strings.Contains(i.Source(), "YES")
+}
+
+// eachRPMInstall calls visit for every such install, and whether the files of its step's
+// cache stay in the image.
+func eachRPMInstall(v *rule.View, visit func(i *dockerfile.Instruction, cmd *shell.Command, last bool)) {
+	for _, s := range neededStages(v) {
+		answers := false
+		for _, i := range s.Instructions {
+			answers = answers || strings.Contains(i.Source(), "assumeyes") || strings.Contains(i.Source(), "keepcache")
+			if i.Name != "RUN" || answers {
+				continue
+			}
+			var installs []*shell.Command
+			for _, cmd := range i.Commands {
+				if rpmInstall(cmd) {
+					installs = append(installs, cmd)
+				}
+			}
+			for n, cmd := range installs {
+				visit(i, cmd, n == len(installs)-1)
+			}
+		}
+	}
+}
+
+// cleansRPM matches steps that leave no cache: they remove it, or mount one.
+var cleansRPM = regexp.MustCompile(`clean|/var/cache|--mount=type=cache`)
 
 // piped reports whether something answers the questions: yes | apt-get …
 func piped(cmd *shell.Command) bool { return len(cmd.From) > 0 || cmd.Input != "" }

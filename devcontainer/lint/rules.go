@@ -151,6 +151,20 @@ var dockerfileRules = []rule.Rule{
 	{ID: "SBX730", Name: "argument-unset", Severity: diag.SeverityWarning, Check: unsetArguments},
 	{ID: "SBX731", Name: "array-as-text", Severity: diag.SeverityWarning, Check: quotedArrays},
 	{ID: "SBX732", Name: "stage-twice", Severity: diag.SeverityWarning, Check: stagesTwice},
+	{ID: "SBX733", Name: "workdir-relative", Severity: diag.SeverityWarning, Check: relativeWorkdirs},
+	{ID: "SBX734", Name: "effect-lost", Severity: diag.SeverityWarning, Check: lostEffects},
+	{ID: "SBX735", Name: "sudo-missing", Severity: diag.SeverityError, Check: missingSudo},
+	{ID: "SBX736", Name: "copy-to-no-folder", Severity: diag.SeverityWarning, Check: severalSources},
+	{ID: "SBX737", Name: "instruction-replaced", Severity: diag.SeverityWarning, Check: repeatedInstructions},
+	{ID: "SBX738", Name: "command-unheard", Severity: diag.SeverityWarning, Check: unheardCommand},
+	{ID: "SBX739", Name: "env-of-itself", Severity: diag.SeverityWarning, Check: selfReferences},
+	{ID: "SBX740", Name: "variable-misspelt", Severity: diag.SeverityWarning, Check: misspeltVariables},
+	{ID: "SBX741", Name: "image-name-empty", Severity: diag.SeverityError, Check: emptyImages},
+	{ID: "SBX742", Name: "copy-source-ignored", Severity: diag.SeverityError, Check: ignoredSources},
+	{ID: "SBX743", Name: "failure-unseen", Severity: diag.SeverityNote, Check: unseenFailures},
+	{ID: "SBX744", Name: "login-log-sparse", Severity: diag.SeverityWarning, Check: sparseLogs},
+	{ID: "SBX745", Name: "add-of-files", Severity: diag.SeverityNote, Check: addedFiles},
+	{ID: "SBX746", Name: "build-check", Severity: diag.SeverityNote, Check: buildChecks},
 }
 
 // templateRules judge dev container Templates, Features that a repository

@@ -1,0 +1,150 @@
+package dockerfile
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+	"github.com/moby/buildkit/frontend/dockerfile/linter"
+	"github.com/moby/buildkit/frontend/dockerfile/parser"
+)
+
+// Warning is what one of BuildKit's own build checks says.
+type Warning struct {
+	Start, End int    // offsets
+	Check      string // BuildKit's name of it: "FromAsCasing"
+	Message    string
+	line       int // where BuildKit says it, until the instruction there is read
+}
+
+// checker runs BuildKit's checks while the file is read. A "# check=skip=…" of
+// the file counts, as in a build.
+type checker struct {
+	*linter.Linter
+	found []Warning
+}
+
+func newChecker(src []byte, warnings []parser.Warning) *checker {
+	c := &checker{}
+	config := &linter.Config{}
+	if said, _, _, ok := parser.ParseDirective("check", src); ok {
+		if parsed, err := linter.ParseLintOptions(said); err == nil {
+			config = parsed
+		}
+	}
+	config.ExperimentalAll, config.ExperimentalRules = false, nil
+	config.Warn = func(check, _, _, message string, location []parser.Range) {
+		if len(location) > 0 {
+			c.found = append(c.found, Warning{Check: check, Message: message, line: location[0].Start.Line})
+		}
+	}
+	c.Linter = linter.New(config)
+	for _, w := range warnings {
+		if w.URL == linter.RuleNoEmptyContinuation.URL && w.Location != nil {
+			c.Run(&linter.RuleNoEmptyContinuation, []parser.Range{*w.Location}, linter.RuleNoEmptyContinuation.Format())
+		}
+	}
+	return c
+}
+
+// reserved are the names that mean something else in FROM.
+var reserved = []string{"context", "scratch"}
+
+// instruction runs those of BuildKit's checks that its conversion to a build does,
+// which needs a daemon's packages: their names and messages are BuildKit's.
+func (c *checker) instruction(i *Instruction, node *parser.Node) {
+	at := node.Location()
+	c = &checker{Linter: c.WithMergedConfigFromComments(node.PrevComment)} // "# check=skip=…" above it
+	switch cmd := i.Command.(type) {
+	case *instructions.Stage:
+		if slices.Contains(reserved, cmd.Name) {
+			c.Run(&linter.RuleReservedStageName, at, linter.RuleReservedStageName.Format(cmd.Name))
+		}
+		c.platform(cmd, at)
+	case *instructions.EnvCommand:
+		c.spaced(cmd.Env, "ENV", at)
+	case *instructions.LabelCommand:
+		c.spaced(cmd.Labels, "LABEL", at)
+	case *instructions.CmdCommand:
+		c.shellForm(cmd.ShellDependantCmdLine, "CMD", at)
+	case *instructions.EntrypointCommand:
+		c.shellForm(cmd.ShellDependantCmdLine, "ENTRYPOINT", at)
+	case *instructions.ExposeCommand:
+		for _, port := range cmd.Ports {
+			if strings.Contains(port, ":") && !strings.Contains(port, "$") {
+				c.Run(&linter.RuleExposeInvalidFormat, at, linter.RuleExposeInvalidFormat.Format(port))
+			}
+			if _, protocol, ok := strings.Cut(port, "/"); ok && protocol != strings.ToLower(protocol) {
+				c.Run(&linter.RuleExposeProtoCasing, at, linter.RuleExposeProtoCasing.Format(port))
+			}
+		}
+	}
+}
+
+func (c *checker) platform(from *instructions.Stage, at []parser.Range) {
+	switch said := from.Platform; {
+	case said == "$TARGETPLATFORM" || said == "${TARGETPLATFORM}":
+		c.Run(&linter.RuleRedundantTargetPlatform, at, linter.RuleRedundantTargetPlatform.Format(said))
+	case said == "" || strings.Contains(said, "$"):
+	case !slices.ContainsFunc(strings.Split(said, "/"), func(part string) bool { return strings.Contains(from.Name, part) }):
+		c.Run(&linter.RuleFromPlatformFlagConstDisallowed, at, linter.RuleFromPlatformFlagConstDisallowed.Format(said))
+	}
+}
+
+func (c *checker) spaced(pairs instructions.KeyValuePairs, name string, at []parser.Range) {
+	if slices.ContainsFunc(pairs, func(kv instructions.KeyValuePair) bool { return kv.NoDelim }) {
+		c.Run(&linter.RuleLegacyKeyValueFormat, at, linter.RuleLegacyKeyValueFormat.Format(name))
+	}
+}
+
+func (c *checker) shellForm(line instructions.ShellDependantCmdLine, name string, at []parser.Range) {
+	if line.PrependShell && len(line.CmdLine) > 0 {
+		c.Run(&linter.RuleJSONArgsRecommended, at, linter.RuleJSONArgsRecommended.Format(name))
+	}
+}
+
+// casing reports instructions that are written in another case than most.
+func (c *checker) casing(all []*Instruction) {
+	lower, upper := 0, 0
+	for _, i := range all {
+		switch name := i.src[:min(len(i.Name), len(i.src))]; name {
+		case strings.ToLower(name):
+			lower++
+		case strings.ToUpper(name):
+			upper++
+		}
+	}
+	want, wanted := strings.ToUpper, "uppercase"
+	if lower > upper {
+		want, wanted = strings.ToLower, "lowercase"
+	}
+	for _, i := range all {
+		if name := i.src[:min(len(i.Name), len(i.src))]; name != want(name) {
+			c.Run(&linter.RuleConsistentInstructionCasing, []parser.Range{{Start: parser.Position{Line: i.line}}},
+				linter.RuleConsistentInstructionCasing.Format(name, wanted))
+		}
+	}
+}
+
+// warnings places what was found.
+func (p *reader) warnings(all []*Instruction) []Warning {
+	at := map[int]*Instruction{}
+	for _, i := range all {
+		at[i.line] = i
+	}
+	for n, w := range p.checks.found {
+		if i := at[w.line]; i != nil {
+			p.checks.found[n].Start, p.checks.found[n].End = i.Start, i.HeadEnd
+			continue
+		}
+		line := w.line
+		empty := func() bool { return len(bytes.TrimSpace(p.src[p.lines.start(line):p.lines.start(line+1)])) == 0 }
+		for w.Check == linter.RuleNoEmptyContinuation.Name && line > 1 && !empty() {
+			line-- // BuildKit names the line where the instruction goes on
+		}
+		p.checks.found[n].Start, p.checks.found[n].End = p.lines.start(line), p.lines.end(line, p.src)
+	}
+	slices.SortStableFunc(p.checks.found, func(a, b Warning) int { return a.Start - b.Start })
+	return p.checks.found
+}

@@ -1,0 +1,207 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+)
+
+// environmentFile are scripts that are read for the variables they set.
+var environmentFile = regexp.MustCompile(`(rc|profile|activate|environment|/env|env\.sh|setvars\.sh|nvm\.sh)$`)
+
+// lostEffects reports a RUN that ends with what ends with it: the folder, the variables
+// and the services of its shell.
+func lostEffects(v *rule.View) (out []rule.Finding) {
+	for _, i := range v.Build.Instructions() {
+		c, ok := i.Command.(*instructions.RunCommand)
+		if !ok || !c.PrependShell || i.Unread || len(i.Commands) == 0 {
+			continue
+		}
+		at := slices.IndexFunc(i.Commands, func(c *shell.Command) bool { return c.Wrapped == "" && c.End >= end(i) })
+		if at < 0 {
+			continue // something closes a group around the last one
+		}
+		last := i.Commands[at]
+		if lost, instead := lostBy(last); lost != "" {
+			out = append(out, v.AtDockerfile(last.Start, last.End, lost, instead))
+		}
+	}
+	return out
+}
+
+// end returns the offset behind an instruction's last byte that is no white space or ;.
+func end(i *dockerfile.Instruction) int {
+	return i.Start + len(strings.TrimRight(i.Source(), "; \t\r\n"))
+}
+
+// lostBy says what is gone at the end of a step that ends with the command; "" when nothing is.
+func lostBy(cmd *shell.Command) (lost, instead string) {
+	operands := cmd.Operands()
+	switch cmd.Words[0].Text {
+	case "cd", "pushd":
+		if len(operands) == 1 {
+			return "the next step starts in WORKDIR again, not here", "write WORKDIR " + operands[0].Text
+		}
+	case "export":
+		if len(cmd.Assigns) > 0 && len(cmd.Words) == 1 {
+			return fmt.Sprintf("%s is gone when this step ends", cmd.Assigns[0].Name), fmt.Sprintf("write ENV %s=…", cmd.Assigns[0].Name)
+		}
+	case "alias":
+		if len(operands) > 0 {
+			return "the alias is gone when this step ends", "write it into the shell's start file, such as /etc/bash.bashrc"
+		}
+	case "source", ".":
+		if len(operands) == 1 && environmentFile.MatchString(operands[0].Text) {
+			return fmt.Sprintf("what %s sets is gone when this step ends", operands[0].Text),
+				"do it in the step that needs it, or write ENV"
+		}
+	case "service":
+		if len(operands) == 2 && slices.Contains([]string{"start", "restart"}, operands[1].Text) {
+			return operands[0].Text + " ends with this step", "start it in postStartCommand, or in the image's entrypoint"
+		}
+	}
+	return "", ""
+}
+
+// missingSudo reports sudo in an image that has none.
+func missingSudo(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		base := s.Base()
+		image := imageName(base.Image)
+		_, known := plain[image]
+		if !known || !base.Known || image == "fedora" || image == "scratch" || slices.ContainsFunc(s.Chain(), mayBringSudo) {
+			continue
+		}
+		for _, i := range s.Instructions {
+			for _, cmd := range i.Commands {
+				// With || and ; the step goes on.
+				if w, ok := sudoWord(i, cmd); i.Name == "RUN" && ok && !strings.Contains(i.Source(), "||") && !strings.Contains(i.Source(), ";") {
+					out = append(out, v.AtDockerfile(w, w+len("sudo"), fmt.Sprintf("%s has no sudo, and no step installs it", base.Image),
+						"leave it out, and write USER root above where that is needed"))
+				}
+			}
+		}
+	}
+	return out
+}
+
+var sudoNamed = regexp.MustCompile(`\bsudo(ers)?\b`)
+
+// mayBringSudo reports whether some step of the stage may install sudo, or does something
+// that is not known: a step that names it otherwise than as the program that it runs, a
+// script of the project, files from elsewhere.
+func mayBringSudo(s *dockerfile.Stage) bool {
+	for _, i := range s.Instructions {
+		copied, _ := i.Command.(*instructions.CopyCommand)
+		switch {
+		case i.Name == "ADD" || copied != nil && copied.From != "":
+			return true
+		case i.Name != "RUN" && !sudoNamed.MatchString(i.Source()):
+			continue
+		case i.Name != "RUN" || i.Unread || len(i.Documents) > 0:
+			return true
+		}
+		runs := 0
+		for _, cmd := range i.Commands {
+			if _, ok := sudoWord(i, cmd); ok {
+				runs++
+			}
+			if strings.Contains(cmd.Words[0].Text, "/") || cmd.Is(shell.Shells...) || cmd.Is("xargs", "python3", "python", "curl", "wget", "make") {
+				return true
+			}
+		}
+		if len(sudoNamed.FindAllString(i.Source(), -1)) > runs {
+			return true
+		}
+	}
+	return false
+}
+
+// sudoWord returns the offset of the sudo that runs a command.
+func sudoWord(i *dockerfile.Instruction, cmd *shell.Command) (int, bool) {
+	from := cmd.Words[0].Start
+	if cmd.Words[0].Text != "sudo" || from < i.Start || !strings.HasPrefix(i.Source()[min(from-i.Start, len(i.Source())):], "sudo") {
+		return 0, false
+	}
+	return from, true
+}
+
+// taking are programs that end well when they get nothing. SBX705 is about shells.
+var taking = []string{"tee", "cat", "sed", "awk", "sort", "head", "tail", "dd", "xargs"}
+
+// unseenFailures notes a pipe from the network into a program that is content with nothing:
+// without pipefail the step succeeds when the download fails.
+func unseenFailures(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		for _, i := range s.Instructions {
+			c, ok := i.Command.(*instructions.RunCommand)
+			if !ok || !c.PrependShell || strings.Contains(i.Source(), "pipefail") ||
+				slices.ContainsFunc(i.Shell, func(w string) bool { return strings.Contains(w, "pipefail") }) {
+				continue
+			}
+			for _, cmd := range i.Commands {
+				if !cmd.Is(taking...) || cmd.Wrapped != "" && cmd.Wrapped != "sudo" {
+					continue
+				}
+				for _, from := range cmd.From {
+					if from.Is(shell.Downloaders...) {
+						out = append(out, v.AtCommand(from,
+							fmt.Sprintf("when %s fails, %s succeeds with nothing, and so does the step", from.Name(), cmd.Name()),
+							`write SHELL ["/bin/bash", "-o", "pipefail", "-c"] above, or save the file first`))
+						break
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// sparseLogs reports a user with a number so high that the log of logins, which has a
+// place for each number, makes the layer gigabytes large.
+func sparseLogs(v *rule.View) (out []rule.Finding) {
+	each(v.Build.Instructions(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
+		if !cmd.Is("useradd") {
+			return
+		}
+		w, ok := cmd.Value("-u", "--uid")
+		if n, err := strconv.Atoi(w.Text); !ok || err != nil || n < 1_000_000 {
+			return
+		}
+		if _, off := cmd.Flag("-l", "--no-log-init", "--system", "-r"); !off {
+			out = append(out, v.AtWord(w, "useradd makes the log of logins as long as this number is high", "add --no-log-init"))
+		}
+	})
+	return out
+}
+
+// archive matches files that ADD unpacks.
+var archive = regexp.MustCompile(`(?i)\.(tar|tar\.\w+|tgz|txz|tbz2?|tzst|gz|xz|bz2|zst)$`)
+
+// addedFiles notes ADD of plain files, which COPY does without surprises.
+func addedFiles(v *rule.View) (out []rule.Finding) {
+	for _, i := range v.Build.Instructions() {
+		c, ok := i.Command.(*instructions.AddCommand)
+		if !ok || c.Unpack != nil || c.Checksum != "" || c.KeepGitDir != nil && *c.KeepGitDir {
+			continue
+		}
+		plainFile := func(written string) bool {
+			name := i.Expand(written)
+			return !strings.ContainsAny(name, "$*?[") && !strings.Contains(name, "://") && !dockerfile.GitURL.MatchString(name) &&
+				!archive.MatchString(name)
+		}
+		if len(c.SourcePaths) > 0 && !slices.ContainsFunc(c.SourcePaths, func(s string) bool { return !plainFile(s) }) {
+			out = append(out, v.AtDockerfile(i.Start, min(i.Start+len(i.Name), i.HeadEnd),
+				"ADD unpacks archives and fetches addresses; this is neither", "write COPY"))
+		}
+	}
+	return out
+}

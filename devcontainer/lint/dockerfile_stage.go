@@ -1,0 +1,308 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+	"github.com/moby/patternmatcher"
+	"github.com/moby/patternmatcher/ignorefile"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// relativeWorkdirs reports a WORKDIR without / in a stage that has said no folder yet: the
+// image decides below which one it lies.
+func relativeWorkdirs(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		if saysFolder(s.Parent, len(v.Build.File.Stages)) {
+			continue
+		}
+		for _, i := range s.Instructions {
+			c, ok := i.Command.(*instructions.WorkdirCommand)
+			if !ok {
+				continue
+			}
+			name := i.Expand(c.Path)
+			if !strings.ContainsAny(name, `$\:`) && !path.IsAbs(name) {
+				start, end := i.Find(c.Path)
+				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s lies below whichever folder the image has as WORKDIR", name),
+					fmt.Sprintf("write the whole path, such as /%s", strings.TrimPrefix(name, "./"))))
+			}
+			break // what follows is relative to a folder that is known, or reported
+		}
+	}
+	return out
+}
+
+// saysFolder reports whether a stage or one below it has a WORKDIR.
+func saysFolder(s *dockerfile.Stage, most int) bool {
+	for ; s != nil && most > 0; s, most = s.Parent, most-1 {
+		if slices.ContainsFunc(s.Instructions, func(i *dockerfile.Instruction) bool { return i.Name == "WORKDIR" }) {
+			return true
+		}
+	}
+	return s != nil
+}
+
+// severalSources reports COPY of several files to what is no folder.
+func severalSources(v *rule.View) (out []rule.Finding) {
+	for _, i := range v.Build.Instructions() {
+		var c instructions.SourcesAndDest
+		switch cmd := i.Command.(type) {
+		case *instructions.CopyCommand:
+			c = cmd.SourcesAndDest
+		case *instructions.AddCommand:
+			c = cmd.SourcesAndDest
+		default:
+			continue
+		}
+		to := i.Expand(c.DestPath)
+		if len(c.SourcePaths)+len(c.SourceContents) < 2 || strings.HasSuffix(to, "/") || strings.ContainsAny(to, `$\`) ||
+			to == "." || strings.HasSuffix(to, "/.") || to == ".." || strings.HasSuffix(to, "/..") {
+			continue
+		}
+		end := i.End
+		if len(i.Documents) > 0 {
+			end = i.HeadEnd
+		}
+		start := max(i.Start, i.Start+strings.LastIndex(i.Source()[:end-i.Start], c.DestPath))
+		out = append(out, v.AtDockerfile(start, start+len(c.DestPath),
+			fmt.Sprintf("several files are copied to %s, which is no folder's name", to), fmt.Sprintf("end it with a slash: %s/", to)))
+	}
+	return out
+}
+
+// repeatedInstructions reports CMD, ENTRYPOINT and HEALTHCHECK that a later one of the
+// stage replaces.
+func repeatedInstructions(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		last := map[string]*dockerfile.Instruction{}
+		for _, i := range s.Instructions {
+			if !slices.Contains([]string{"CMD", "ENTRYPOINT", "HEALTHCHECK"}, i.Name) {
+				continue
+			}
+			if before := last[i.Name]; before != nil {
+				line, _ := v.Build.File.Doc.Position(i.Start)
+				out = append(out, v.AtDockerfile(before.Start, before.HeadEnd,
+					fmt.Sprintf("this %s does nothing: the one in line %d replaces it", i.Name, line), "remove one of them"))
+			}
+			last[i.Name] = i
+		}
+	}
+	return out
+}
+
+// unheardCommand reports a CMD whose words an ENTRYPOINT in shell form never gets.
+func unheardCommand(v *rule.View) (out []rule.Finding) {
+	if v.Build == nil || v.Build.Final == nil {
+		return nil
+	}
+	entry, cmd := v.Build.Final.Last("ENTRYPOINT"), v.Build.Final.Last("CMD")
+	if entry == nil || cmd == nil || cmd.Stage != entry.Stage || strings.Contains(entry.Source(), "$@") ||
+		strings.Contains(entry.Source(), "$*") {
+		return nil
+	}
+	if c, ok := entry.Command.(*instructions.EntrypointCommand); ok && c.PrependShell && len(c.CmdLine) > 0 && c.CmdLine[0] != "" {
+		out = append(out, v.AtDockerfile(cmd.Start, cmd.HeadEnd, "CMD does nothing: the ENTRYPOINT is a shell's text and gets no words",
+			`write the ENTRYPOINT as an array: ENTRYPOINT ["PROGRAM"]`))
+	}
+	return out
+}
+
+// selfReferences reports ENV that uses a variable which the same ENV sets: it still has
+// its value from before.
+func selfReferences(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		set := map[string]bool{}
+		for _, i := range s.Instructions {
+			if c, ok := i.Command.(*instructions.EnvCommand); ok {
+				for n, kv := range c.Env {
+					for _, earlier := range c.Env[:n] {
+						if earlier.Key != kv.Key && !set[earlier.Key] && s.Parent == nil && namesVariable(kv.Value, earlier.Key) {
+							start, end := i.Find(kv.Value)
+							out = append(out, v.AtDockerfile(start, end,
+								fmt.Sprintf("%s has its value from before here, not the one that this ENV sets", earlier.Key),
+								fmt.Sprintf("write ENV %s=… as an instruction of its own in front", earlier.Key)))
+						}
+					}
+				}
+			}
+			declare(set, i)
+		}
+	}
+	return out
+}
+
+// namesVariable reports whether a word contains the plain variable $NAME or ${NAME}.
+func namesVariable(word, name string) bool {
+	for _, m := range argumentName.FindAllStringSubmatchIndex(word, -1) {
+		if word[m[2]:m[3]] == name && m[4] < 0 && (m[0] == 0 || word[m[0]-1] != '\\') {
+			return true
+		}
+	}
+	return false
+}
+
+// misspeltVariables reports a variable that nothing sets and that is nearly the name of one
+// that is set. Others may be the image's.
+func misspeltVariables(v *rule.View) (out []rule.Finding) {
+	if v.Build == nil {
+		return nil
+	}
+	declared := map[*dockerfile.Stage]map[string]bool{}
+	before := declaredBefore(v.Build.File)
+	for _, s := range v.Build.Needed {
+		own := map[string]bool{}
+		declared[s] = own
+		for _, i := range s.Instructions {
+			declare(own, i)
+			if !slices.Contains([]string{"ENV", "COPY", "ADD", "WORKDIR", "USER", "LABEL", "EXPOSE", "VOLUME"}, i.Name) || len(i.Documents) > 0 {
+				continue
+			}
+			for _, m := range argumentName.FindAllStringSubmatchIndex(i.Source(), -1) {
+				name := i.Source()[m[2]:m[3]]
+				if own[name] || before[name] || m[4] >= 0 || m[0] > 0 && i.Source()[m[0]-1] == '\\' || inherited(s, name, declared) ||
+					builtin.MatchString(name) || len(name) < 4 {
+					continue
+				}
+				best := ""
+				for _, known := range names(own) {
+					if len(known) >= 4 && diag.Suggest(name, []string{known}) != "" {
+						best = known
+					}
+				}
+				if best != "" {
+					out = append(out, v.AtDockerfile(i.Start+m[0], i.Start+m[3], fmt.Sprintf("nothing sets %s", name),
+						fmt.Sprintf("did you mean %s?", best)))
+				}
+			}
+		}
+	}
+	return out
+}
+
+func names(set map[string]bool) []string {
+	var out []string
+	for name := range set {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// emptyImages reports a FROM whose image has no name that an engine takes, because an
+// argument has neither a default nor a value of the configuration.
+func emptyImages(v *rule.View) (out []rule.Finding) {
+	if v.Build == nil || v.Bare { // a build may be given the value
+		return nil
+	}
+	before := declaredBefore(v.Build.File)
+	for _, s := range v.Build.Needed {
+		c, ok := s.From.Command.(*instructions.Stage)
+		if !ok || s.Known {
+			continue
+		}
+		for _, m := range argumentName.FindAllStringSubmatch(c.BaseName, -1) {
+			if _, has := v.Build.File.Args[m[1]]; m[2] == "" && before[m[1]] && !has && !givenArgument(v, m[1]) && namesNothing(c.BaseName, m[0]) {
+				start, end := s.From.Find(c.BaseName)
+				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no value, so this names no image", m[1]),
+					fmt.Sprintf("write ARG %s=DEFAULT, or give it in build.args", m[1])))
+			}
+		}
+	}
+	return out
+}
+
+// givenArgument reports whether the configuration gives a build argument, whatever its value.
+func givenArgument(v *rule.View, name string) bool {
+	if v.Build.Args.Member(name) != nil {
+		return true
+	}
+	if s := v.Composed.Dev(); s != nil && slices.ContainsFunc(s.Get("build").Get("args").Variables(),
+		func(a compose.Variable) bool { return a.Name == name }) {
+		return true
+	}
+	return slices.ContainsFunc(v.BuildArgs, func(a rights.Arg) bool { return strings.Contains(a.Value+a.Flag, name) })
+}
+
+// namesNothing reports whether an image's name is none when a variable in it is empty:
+// nothing is left, or a tag or digest without text.
+func namesNothing(name, variable string) bool {
+	if !strings.HasSuffix(name, variable+"}") && !strings.HasSuffix(name, variable) {
+		return false
+	}
+	rest := strings.TrimSuffix(strings.TrimSuffix(name, "}"), variable)
+	return rest == "" || strings.HasSuffix(rest, ":") || strings.HasSuffix(rest, "@") || strings.HasSuffix(rest, "/")
+}
+
+// ignoredSources reports COPY of what .dockerignore keeps out of the build.
+func ignoredSources(v *rule.View) (out []rule.Finding) {
+	context, known := buildContext(v)
+	if !known || !slices.ContainsFunc(v.Build.Instructions(), func(i *dockerfile.Instruction) bool { return i.Name == "COPY" }) {
+		return nil
+	}
+	file, ignore := dockerignore(v, context)
+	if ignore == nil || ignore.Exclusions() { // with ! a part of a folder may stay
+		return nil
+	}
+	for _, i := range v.Build.Instructions() {
+		c, ok := i.Command.(*instructions.CopyCommand)
+		if !ok || c.From != "" {
+			continue
+		}
+		for _, written := range c.SourcePaths {
+			name := strings.TrimPrefix(path.Clean("/"+i.Expand(written)), "/")
+			if name == "" || strings.ContainsAny(name, "*?[$") {
+				continue
+			}
+			if hit, err := ignore.MatchesOrParentMatches(name); err == nil && hit {
+				start, end := i.Find(written)
+				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s keeps %s out of the build", file, name),
+					"remove its line there, or the COPY"))
+			}
+		}
+	}
+	return out
+}
+
+// dockerignore reads what keeps files out of the build: the file next to the Dockerfile
+// wins over that of the context.
+func dockerignore(v *rule.View, context string) (name string, ignore *patternmatcher.PatternMatcher) {
+	for _, name := range []string{path.Join(v.Dir, path.Base(v.Dockerfile.File)+".dockerignore"), path.Join(context, ".dockerignore")} {
+		src, err := v.Tree.Read(name)
+		if err != nil {
+			continue
+		}
+		patterns, err := ignorefile.ReadAll(strings.NewReader(string(src)))
+		if err != nil || len(patterns) > maxPatterns {
+			return name, nil
+		}
+		if ignore, err = patternmatcher.New(patterns); err != nil {
+			return name, nil
+		}
+		return path.Base(name), ignore
+	}
+	return "", nil
+}
+
+// maxPatterns bounds the lines of a .dockerignore: each is compared with each source.
+const maxPatterns = 1000
+
+// buildChecks notes what BuildKit's own checks say that no other rule says.
+func buildChecks(v *rule.View) (out []rule.Finding) {
+	if v.Build == nil {
+		return nil
+	}
+	for _, w := range v.Build.File.Warnings {
+		out = append(out, v.AtDockerfile(w.Start, w.End, fmt.Sprintf("%s (%s)", w.Message, w.Check),
+			fmt.Sprintf("# check=skip=%s at the top of the file ends it, in builds as well", w.Check)))
+	}
+	return out
+}
