@@ -231,6 +231,7 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		var err error
 		if left, err = r.commitWorkTree(r.ending.look); err != nil {
 			r.warn(fmt.Sprintf("not all that the agent left uncommitted is in a commit: %v", err))
+			r.lose("the commit of what the agent left")
 		}
 	}
 	r.fetchTree(r.ending.look)

@@ -29,6 +29,7 @@ const commitTimeout = 30 * time.Second
 // may be locked by a git that was killed, so it works on a copy. New repositories
 // inside are left out: git would note their commits and not their files.
 const commitScript = `read -r go || exit 1
+command -v git >/dev/null || { echo "the image has no git" >&2; exit 1; }
 message=$1; shift; export GIT_INDEX_FILE=/tmp/.sbx-index; failed=0
 for folder; do
 	cd "$folder" 2>/dev/null && git rev-parse --git-dir >/dev/null || continue
@@ -51,9 +52,6 @@ exit $failed
 // error, not everything is in them. The agent's container must have ended.
 func (r *run) commitWorkTree(ctx context.Context) (commits []string, err error) {
 	folders := checkouts(r.plan)
-	if len(folders) == 0 {
-		return nil, errors.New("there is no repository that a commit could come back to")
-	}
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	spec := r.plan.Agent

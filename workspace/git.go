@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -41,12 +42,6 @@ func (w *Workspace) lookAtGit() {
 		}
 	}
 	w.Git = gitdir.Look(w.Dir, folders, files)
-	for _, r := range w.Git.Repositories {
-		if r.Problem != "" {
-			w.Notes = append(w.Notes, fmt.Sprintf("git does not work for the agent in "+
-				"%s: %s; %s", filepath.Join(w.Dir, filepath.FromSlash(path.Dir(r.Path))), r.Problem, r.Hint))
-		}
-	}
 	if w.FoldsCase {
 		w.Notes = append(w.Notes, w.Dir+" does not tell upper from lower case: the agent may write to protected files by another "+
 			"spelling, such as .MCP.json; "+
@@ -55,6 +50,18 @@ func (w *Workspace) lookAtGit() {
 	w.Filters = gitFilters(w.Dir)
 	w.Owner = gitdir.Identity(context.Background(), w.hostGit())
 	w.coverSubmodules()
+}
+
+// NoGit are sentences for the user about repositories in which git does not work for the
+// agent.
+func (w *Workspace) NoGit() (notes []string) {
+	for _, r := range w.Git.Repositories {
+		if r.Problem != "" {
+			folder := filepath.Join(w.Dir, filepath.FromSlash(path.Dir(r.Path)))
+			notes = append(notes, fmt.Sprintf("git does not work for the agent in %s: %s; %s", folder, r.Problem, r.Hint))
+		}
+	}
+	return notes
 }
 
 // maxSubmodules is how many folders of submodules that are not checked out are
@@ -83,7 +90,7 @@ func (w *Workspace) coverSubmodules() {
 			continue
 		}
 		folders, err := gitdir.Submodules(hosts[rel], rel != ".git" && filepath.IsLocal(filepath.FromSlash(rel)))
-		if err != nil {
+		if err != nil && !errors.Is(err, gitdir.ErrNoGit) { // else nothing here obeys a repository
 			w.Notes = append(w.Notes, fmt.Sprintf("%v: submodules of it that are not checked out are not protected from the agent, and git "+
 				"on this machine obeys a repository there", err))
 		}

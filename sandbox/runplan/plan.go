@@ -139,8 +139,11 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 		Place: Place{Mode: mode, Folder: f.Workspace.Dir, Git: f.Workspace.Git, Owner: f.Workspace.Owner},
 	}
 	p.Place.Owner.UID, p.Place.Owner.GID = agentUser(o, f.Workspace, mode)
+	if mode != workspace.None {
+		p.Warnings = f.Workspace.NoGit()
+	}
 	if mode == workspace.Bind { // they are about what the agent could change
-		p.Warnings = slices.Clone(f.Workspace.Notes)
+		p.Warnings = append(p.Warnings, f.Workspace.Notes...)
 	}
 	shown, err := addMounts(project, f.Workspace, s.Mounts, o)
 	if err != nil {

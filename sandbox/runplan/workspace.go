@@ -22,11 +22,14 @@ func workspaceMode(o Options, s settings.Settings, w *workspace.Workspace) (work
 	if o.Remote {
 		mode = cmp.Or(workspace.Mode(s.Workspace.Mode), workspace.Clone)
 	}
-	if mode == workspace.None {
+	switch {
+	case o.CommitLeft && (mode == workspace.ReadOnly || mode == workspace.None):
+		return mode, fmt.Errorf("%w: --commit: the agent leaves nothing uncommitted in a project that it cannot write", ErrConfig)
+	case o.CommitLeft && !w.Git.Usable():
+		why := append(w.NoGit(), w.Dir+" has no git repository")[0]
+		return mode, diag.WithHint(fmt.Errorf("%w: --commit: %s", ErrConfig, why), "leave --commit out; the agent's files stay as they are")
+	case mode == workspace.None:
 		return mode, nil
-	}
-	if o.CommitLeft && mode == workspace.ReadOnly {
-		return mode, fmt.Errorf("%w: --commit: the agent leaves nothing uncommitted in a project that it can only read", ErrConfig)
 	}
 	return mode, w.Refuse()
 }

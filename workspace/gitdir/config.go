@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
@@ -94,6 +95,9 @@ func withoutCredential(address string) string {
 	return u.String()
 }
 
+// ErrNoGit says that a repository cannot be worked with.
+var ErrNoGit = errors.New("this machine has no git")
+
 // listConfig reads one configuration file. A missing one is empty.
 func listConfig(file string) ([]Value, error) {
 	text, err := readSmall(filepath.Dir(file), filepath.Base(file))
@@ -110,8 +114,11 @@ func listConfig(file string) ([]Value, error) {
 // nothing and reads no other file for that.
 func parseConfig(file, text string) ([]Value, error) {
 	program, err := hostprogram.Find("git")
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, diag.WithHint(fmt.Errorf("%w, which alone can read the repository's configuration", ErrNoGit), "install git")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("there is no git that would read its configuration: %w", err)
+		return nil, err
 	}
 	cmd := exec.Command(program, "config", "--file", "-", "--no-includes", "--list", "-z")
 	cmd.Dir, cmd.Env, cmd.Stdin = string(filepath.Separator), environment(), strings.NewReader(text)

@@ -1,6 +1,7 @@
 package gitdir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // Bounds on what is read of a host's repository.
@@ -284,7 +287,7 @@ func (l *looker) configure(r *Repository) {
 		s := &r.Stores[i]
 		var err error
 		if s.Config, err = readConfig(s.Common, s.Dir); err != nil {
-			r.Problem, r.Hint, r.Stores = err.Error(), "look at its configuration; git must be installed on this machine, too", nil
+			r.Problem, r.Hint, r.Stores = err.Error(), cmp.Or(diag.HintOf(err), "look at "+filepath.Join(s.Common, "config")), nil
 			return
 		}
 		for _, big := range []string{lfsObjects, "annex/objects"} {
@@ -385,6 +388,11 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	return f, info, nil
+}
+
+// Usable reports whether the agent has git in any of the repositories.
+func (f Facts) Usable() bool {
+	return slices.ContainsFunc(f.Repositories, func(r Repository) bool { return len(r.Stores) > 0 })
 }
 
 // Paths lists every .git that a layout covers, below the workspace.

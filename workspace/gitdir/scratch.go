@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
@@ -79,8 +80,11 @@ func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (str
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, fmt.Errorf("it takes longer than %v", maxTime))
 	defer cancel()
 	program, err := hostprogram.Find("git")
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", diag.WithHint(ErrNoGit, "install git")
+	}
 	if err != nil {
-		return "", fmt.Errorf("there is no git to run: %w", err)
+		return "", err
 	}
 	// A search for differences between objects would take time and memory without end.
 	cmd := exec.CommandContext(ctx, program, append(append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false",
