@@ -39,7 +39,7 @@ func (p *Policy) DecideName(name string) Decision {
 	if len(p.ports(canonical)) == 0 {
 		return denied(p.deny.name(canonical, anyEntry), canonical)
 	}
-	return Decision{Allow, e.rule, canonical + " is on the allowlist"}
+	return allowed(e, canonical)
 }
 
 // Decide says whether a connection may be made. With name "" the address
@@ -104,7 +104,7 @@ func (p *Policy) Decide(name string, addr netip.Addr, port uint16, proto Proto) 
 	if e == nil {
 		return p.unlessAudit(p.notOpened(canonical, want))
 	}
-	return Decision{Allow, e.rule, canonical + " is on the allowlist"}
+	return allowed(e, canonical)
 }
 
 // deniesAddr returns the deny entry that means the address or the IPv4 address
@@ -222,6 +222,14 @@ func (p *Policy) byMode() (d Decision, done bool) {
 	return Decision{}, false
 }
 
+// allowed is the decision for a name that an allow entry matches.
+func allowed(e *entry, name string) Decision {
+	if e.typed {
+		return Decision{Allow, e.rule, name + " is open for the operations that entries name, and each request is judged"}
+	}
+	return Decision{Allow, e.rule, name + " is on the allowlist"}
+}
+
 func denied(e *entry, what string) Decision {
 	return Decision{Deny, e.rule, what + " is on the deny list"}
 }
@@ -239,9 +247,5 @@ func unlisted(what string) Decision {
 }
 
 func otherPort(e *entry, ports []Port, want Port) Decision {
-	words := make([]string, len(ports))
-	for i, p := range ports {
-		words[i] = p.String()
-	}
-	return Decision{Deny, e.rule, fmt.Sprintf("the allowlist opens %s there, not %s", strings.Join(words, ", "), want)}
+	return Decision{Deny, e.rule, fmt.Sprintf("the allowlist opens %s there, not %s", portsInWords(ports), want)}
 }

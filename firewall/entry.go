@@ -19,6 +19,7 @@ type entry struct {
 	wildcard bool         // matches any name below name, at any depth, and not name itself
 	prefix   netip.Prefix // an address or a network, masked
 	ports    []Port       // nil = no port written
+	typed    bool         // opens the host for Policy.Operations to judge
 }
 
 // webPorts are what an allow entry opens when it names no port.
@@ -64,7 +65,11 @@ func parseEntry(text string) (entry, *problem) {
 		return entry{}, complain("remove it", "the entry is empty")
 	}
 	if host, rest, ok := strings.Cut(s, "://"); ok {
-		return entry{}, complain(hintWrite(hostOfURL(rest)), "%q is a URL (%s), and an entry is a host", s, host)
+		hint := hintWrite(hostOfURL(rest))
+		if host == "https" {
+			hint += ", or methods and paths, as in https://" + hostOfURL(rest) + " GET /**"
+		}
+		return entry{}, complain(hint, "%q is a URL (%s), and an entry is a host", s, host)
 	}
 	switch {
 	case strings.ContainsFunc(s, unicode.IsSpace) ||
@@ -212,12 +217,18 @@ func (e *entry) setName(host string) *problem {
 	if err != nil {
 		return complain("", "%s", err)
 	}
-	if label := mixedScripts(name); label != "" {
-		return complain("write it with the letters of one alphabet",
-			"%q mixes letters of several alphabets in %q, so that it looks like another name", host, label)
-	}
 	e.name, e.wildcard = name, wildcard
-	return nil
+	return checkScripts(name)
+}
+
+// checkScripts refuses a canonical name that only looks like another one.
+func checkScripts(name string) *problem {
+	label := mixedScripts(name)
+	if label == "" {
+		return nil
+	}
+	return complain("write it with the letters of one alphabet",
+		"%q mixes letters of several alphabets in %q, so that it looks like another name", name, label)
 }
 
 // widest4 and widest6 are the shortest prefixes that an allow entry may have:

@@ -7,20 +7,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // Policy is a Network that has been understood. It never changes after
 // NewPolicy, so any number of goroutines may ask it.
 type Policy struct {
-	network Network // as it was written
-	mode    Mode
-	guard   Guard
-	allow   matcher
-	deny    matcher
-	private matcher
-	inbound []uint16
-	around  []netip.Prefix // see Around
+	network    Network // as it was written
+	mode       Mode
+	guard      Guard
+	allow      matcher
+	deny       matcher
+	private    matcher
+	inbound    []uint16
+	operations *operation.Rules // of the typed entries of network.Allow; nil = there are none
+	around     []netip.Prefix   // see Around
 }
 
 // Around returns the policy for a machine that is on these networks and has these
@@ -117,6 +119,7 @@ func (p *Policy) add(n Network) (errs []EntryError) {
 	p.network.Deny = slices.Concat(p.network.Deny, n.Deny)
 	p.network.Private = slices.Concat(p.network.Private, n.Private)
 	p.network.Inbound = slices.Concat(p.network.Inbound, n.Inbound)
+	var from []source // of each entry that allow gets
 	for i, name := range n.Presets {
 		texts, ok := Preset(name)
 		if !ok {
@@ -130,11 +133,12 @@ func (p *Policy) add(n Network) (errs []EntryError) {
 			}
 			e.rule = "preset:" + name + " " + text
 			p.allow.add(withWebPorts(e))
+			from = append(from, source{"presets", i, name})
 		}
 	}
 	read := func(list string, texts []string, into *matcher, check func(*entry) *problem) {
 		for i, text := range texts {
-			e, bad := parseEntry(text)
+			e, bad := parseHostEntry(list, text)
 			if bad == nil {
 				bad = check(&e)
 			}
@@ -145,11 +149,17 @@ func (p *Policy) add(n Network) (errs []EntryError) {
 			into.add(e)
 		}
 	}
-	read("allow", n.Allow, &p.allow, func(e *entry) *problem {
-		bad := e.tooWide()
-		*e = withWebPorts(*e)
-		return bad
-	})
+	for i, text := range n.Allow {
+		entries, bad := p.readAllow(text)
+		if bad != nil {
+			fail("allow", i, text, bad)
+			continue
+		}
+		for _, e := range entries {
+			p.allow.add(e)
+			from = append(from, source{"allow", i, text})
+		}
+	}
 	read("deny", n.Deny, &p.deny, func(*entry) *problem { return nil })
 	read("private", n.Private, &p.private, func(e *entry) *problem {
 		switch {
@@ -167,7 +177,17 @@ func (p *Policy) add(n Network) (errs []EntryError) {
 		}
 		p.inbound = append(p.inbound, uint16(port))
 	}
+	if errs = append(errs, p.findPassed(from)...); len(errs) == 0 {
+		errs = p.compileOperations(n.Allow)
+	}
+	slices.SortStableFunc(errs, inOrder)
 	return errs
+}
+
+// inOrder compares complaints by their places in a Network.
+func inOrder(a, b EntryError) int {
+	order := []string{"mode", "guard", "presets", "allow", "deny", "private", "inbound"}
+	return cmp.Or(slices.Index(order, a.List)-slices.Index(order, b.List), a.Index-b.Index)
 }
 
 // Network returns what the policy was made of, as it is written. It is the

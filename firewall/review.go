@@ -25,6 +25,10 @@ func (p *Policy) Review() []EntryError {
 		}
 	}
 	var before matcher
+	typed := p.readAlone(n.Allow)
+	for i, t := range typed {
+		r.note("allow", t.index, t.text, p.reviewTyped(t, slices.Delete(slices.Clone(typed), i, i+1)))
+	}
 	for _, a := range r.read("allow", n.Allow) {
 		a.entry = withWebPorts(a.entry)
 		if bad := p.noEffect(&a.entry, &before); bad != nil {
@@ -52,6 +56,7 @@ func (p *Policy) Review() []EntryError {
 				"%s has no effect: no entry allows it", e.rule))
 		}
 	}
+	slices.SortStableFunc(r.found, inOrder)
 	return r.found
 }
 
@@ -72,7 +77,7 @@ func (r *review) note(list string, index int, text string, bad *problem) {
 func (r *review) read(list string, texts []string) []listed {
 	var out []listed
 	for i, text := range texts {
-		if e, bad := parseEntry(text); bad == nil { // NewPolicy has accepted it
+		if e, bad := parseEntry(text); bad == nil { // NewPolicy has accepted it, and typed ones are no hosts
 			out = append(out, listed{e, i})
 		}
 	}

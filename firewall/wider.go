@@ -22,9 +22,9 @@ func (p *Policy) DeniedBy(allow string) string {
 	if errs := asked.add(Network{Allow: []string{allow}}); errs != nil {
 		return ""
 	}
-	e := &asked.allow.entries[0]
 	for i := range p.deny.entries {
-		if d := &p.deny.entries[i]; d.contains(e) && d.opensAll(e.ports) {
+		d := &p.deny.entries[i]
+		if !slices.ContainsFunc(asked.allow.entries, func(e entry) bool { return !d.contains(&e) || !d.opensAll(e.ports) }) {
 			return d.rule
 		}
 	}
@@ -83,7 +83,7 @@ func (p *Policy) coveredBy(e *entry, base *Policy) bool {
 		if p.deny.containing(e, opens) != nil {
 			continue // p takes it away itself
 		}
-		if base.allow.containing(e, opens) == nil && !(base.mode == ModeAudit && e.public()) {
+		if !base.opensAs(e, port) && !(base.mode == ModeAudit && e.public()) {
 			return false
 		}
 		for i := range base.deny.entries {
@@ -97,6 +97,15 @@ func (p *Policy) coveredBy(e *entry, base *Policy) bool {
 		}
 	}
 	return true
+}
+
+// opensAs reports whether the policy opens a port of all that e means, for at least
+// the operations that e names. A plain entry opens it for all.
+func (p *Policy) opensAs(e *entry, port Port) bool {
+	if p.allow.containing(e, func(o *entry) bool { return !o.typed && o.opens(port) }) != nil {
+		return true
+	}
+	return e.typed && p.operations.Covers(e.rule)
 }
 
 // deniesAll reports whether one entry of p denies all that d does.

@@ -3,6 +3,7 @@ package operation
 import (
 	"io"
 	"net/http"
+	"strings"
 )
 
 // Request is the head of a request as it was read inside the opened TLS.
@@ -68,4 +69,12 @@ func (h Host) matches(name string, port uint16) bool {
 	}
 	n := len(name) - len(h.Name)
 	return n > 1 && name[n-1] == '.' && name[n:] == h.Name
+}
+
+// covers reports whether h means every host that o does.
+func (h Host) covers(o Host) bool {
+	if !o.Wildcard {
+		return h.matches(o.Name, o.Port)
+	}
+	return h.Wildcard && h.Port == o.Port && (h.Name == o.Name || strings.HasSuffix(o.Name, "."+h.Name))
 }

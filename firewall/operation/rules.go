@@ -1,16 +1,25 @@
 package operation
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Rules are the typed entries of a policy, understood. They never change, so any
 // number of goroutines may ask them.
 type Rules struct {
 	services []service // of each kind that has an entry, one
+	entries  []entry   // all of them
+	hosts    []Host    // of all services, each once
 }
+
+// MaxEntries bounds the typed entries of a policy: they are compared with each other
+// and with every host, and a project's file may be anybody's.
+const MaxEntries = 500
 
 // service is what the entries of one kind allow, all of them together.
 type service interface {
@@ -28,17 +37,22 @@ type kind struct {
 	// compile reads the entries of this kind. The service is nil when all of
 	// them are wrong.
 	compile func(entries []entry) (service, []Problem)
+
+	// covers reports whether wide allows all that narrow does, both of which
+	// compile accepts; nil = only if they are one text.
+	covers func(wide, narrow entry) bool
 }
 
 // kinds are all of them, in the order in which they judge.
 var kinds = []kind{
-	{"https", compileWeb},
+	{"https", compileWeb, coversWeb},
 }
 
 // entry is a typed entry cut into its parts: "KIND:TARGET WORD WORD".
 type entry struct {
 	index  int    // among the entries given to Compile
 	text   string // as written
+	kind   string
 	target string // "github.com/acme/app"
 	words  []string
 }
@@ -50,10 +64,12 @@ type Problem struct {
 }
 
 // Typed reports whether an entry of an allowlist is about operations, and not a
-// host alone. "git:443" is a host with a port, and no entry about git.
+// host alone. "git:443" is a host with a port, and no entry about git. A URL alone
+// names no operation.
 func Typed(text string) bool {
 	_, rest, ok := cutKind(text)
-	return ok && !isPort(rest)
+	url := strings.HasPrefix(rest, "//") && !strings.ContainsFunc(strings.TrimSpace(rest), unicode.IsSpace)
+	return ok && !isPort(rest) && !url
 }
 
 // cutKind finds the kind that begins an entry.
@@ -78,18 +94,23 @@ func isPort(rest string) bool {
 // Compile understands typed entries, each of which Typed accepts. It reports
 // everything that is wrong; the Rules are nil when anything is.
 func Compile(texts []string) (*Rules, []Problem) {
-	byKind := map[string][]entry{}
-	for i, text := range texts {
-		k, rest, _ := cutKind(text)
-		fields := strings.Fields(rest)
-		e := entry{index: i, text: strings.TrimSpace(text)}
-		if len(fields) > 0 {
-			e.target, e.words = fields[0], fields[1:]
-		}
-		byKind[k.word] = append(byKind[k.word], e)
+	if len(texts) > MaxEntries {
+		return nil, []Problem{{MaxEntries, fmt.Sprintf("there are more than %d typed entries", MaxEntries), "use wildcards"}}
 	}
+	byKind := map[string][]entry{}
 	r := &Rules{}
 	var problems []Problem
+	for i, text := range texts {
+		if bad := strings.IndexFunc(text, isOdd); bad >= 0 {
+			problems = append(problems, Problem{i, fmt.Sprintf("%+q holds a character that people cannot see or tell from a space", text),
+				"write the words with plain spaces between them"})
+			continue
+		}
+		e := parseEntry(text)
+		e.index = i
+		r.entries = append(r.entries, e)
+		byKind[e.kind] = append(byKind[e.kind], e)
+	}
 	for _, k := range kinds {
 		if len(byKind[k.word]) == 0 {
 			continue
@@ -103,23 +124,52 @@ func Compile(texts []string) (*Rules, []Problem) {
 		slices.SortStableFunc(problems, func(a, b Problem) int { return a.Index - b.Index })
 		return nil, problems
 	}
-	return r, nil
-}
-
-// Hosts returns the hosts whose TLS is opened.
-func (r *Rules) Hosts() []Host {
-	var all []Host
-	if r == nil {
-		return nil
-	}
 	for _, s := range r.services {
 		for _, h := range s.hosts() {
-			if !slices.Contains(all, h) {
-				all = append(all, h)
+			if !slices.Contains(r.hosts, h) {
+				r.hosts = append(r.hosts, h)
 			}
 		}
 	}
-	return all
+	return r, nil
+}
+
+// parseEntry cuts a text that Typed accepts into its parts.
+func parseEntry(text string) entry {
+	k, rest, _ := cutKind(text)
+	e := entry{text: strings.TrimSpace(text), kind: k.word}
+	if fields := strings.Fields(rest); len(fields) > 0 {
+		e.target, e.words = fields[0], fields[1:]
+	}
+	return e
+}
+
+// isOdd reports whether c is invisible, or a space other than " ".
+func isOdd(c rune) bool {
+	return c != ' ' && !unicode.IsGraphic(c) || c != ' ' && unicode.IsSpace(c) || c == utf8.RuneError
+}
+
+// Covers reports whether one of the entries allows all that the typed entry text
+// does, which Compile accepts. It errs on the side of false: an entry that only
+// several together cover is not covered.
+func (r *Rules) Covers(text string) bool {
+	narrow := parseEntry(text)
+	return r != nil && slices.ContainsFunc(r.entries, func(wide entry) bool {
+		if wide.kind != narrow.kind {
+			return false
+		}
+		k, _, _ := cutKind(wide.text)
+		same := wide.target == narrow.target && slices.Equal(wide.words, narrow.words)
+		return same || k.covers != nil && k.covers(wide, narrow)
+	})
+}
+
+// Hosts returns the hosts whose TLS is opened. The list is the rules' own.
+func (r *Rules) Hosts() []Host {
+	if r == nil {
+		return nil
+	}
+	return r.hosts
 }
 
 // Opens reports whether the TLS of a host is opened: by its canonical name.

@@ -72,6 +72,42 @@ func parseWeb(e entry) (parsed webEntry, message, hint string) {
 	return parsed, "", ""
 }
 
+// coversWeb compares two entries of this kind.
+func coversWeb(wide, narrow entry) bool {
+	w, bad, _ := parseWeb(wide)
+	n, worse, _ := parseWeb(narrow)
+	if bad != "" || worse != "" || !w.host.covers(n.host) {
+		return false
+	}
+	for _, method := range n.methods {
+		if !slices.Contains(w.methods, method) {
+			return false
+		}
+	}
+	for _, path := range n.paths {
+		if !slices.ContainsFunc(w.paths, func(pattern []string) bool { return coversSegments(pattern, path) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// coversSegments reports whether pattern matches each path that narrow does.
+func coversSegments(pattern, narrow []string) bool {
+	for i, want := range pattern {
+		switch {
+		case want == "**":
+			return len(narrow) > i
+		case i >= len(narrow) || narrow[i] == "**":
+			return false
+		case want == "*" && narrow[i] != "", want == narrow[i]:
+		default:
+			return false
+		}
+	}
+	return len(pattern) == len(narrow)
+}
+
 func (w *web) hosts() []Host {
 	all := make([]Host, 0, len(w.entries))
 	for _, e := range w.entries {
