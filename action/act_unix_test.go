@@ -366,3 +366,50 @@ func (in actIn) run(t *testing.T, upstream, with string) actRun {
 	}
 	return r
 }
+
+// The second job of docs/action.md: apply/action.yml with act as GitHub's runner.
+func TestApplyUnderAct(t *testing.T) {
+	act := testenv.Program(t, "act")
+	bin, err := program()
+	if err != nil {
+		t.Fatal("building sbx-devc: ", err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"project/a.txt": "one\n", "agent/changes.diff": "diff --git a/.git/x b/.git/x\nnew file mode 100644\n--- /dev/null\n+++ b/.git/x\n@@ -0,0 +1,1 @@\n+a\n",
+		"project/.github/workflows/t.yml": `on: push
+permissions: {}
+jobs:
+  propose:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v6
+      - id: propose
+        uses: org/claude-sandbox/apply@v1
+        continue-on-error: true
+        with:
+          patch_file: ` + filepath.Join(dir, "agent", "changes.diff") + `
+          github_token: not-a-real-token
+      - env:
+          OUTPUTS: ${{ steps.propose.outcome }} ${{ toJSON(steps.propose.outputs) }}
+        run: printf '%s' "$OUTPUTS" >` + filepath.Join(dir, "outputs") + "\n",
+	} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	project := filepath.Join(dir, "project")
+	command(t, project, "git", "init", "-q", "-b", "main")
+	command(t, project, "git", "add", "-A")
+	command(t, project, "git", "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "start")
+	command(t, project, act, "push", "-W", ".github/workflows/t.yml", "-P", "ubuntu-latest=-self-hosted", "--action-offline-mode",
+		"--action-cache-path", filepath.Join(dir, "cache"), "--local-repository", "org/claude-sandbox@v1="+sourceTree(t, filepath.Join(dir, "action")),
+		"--env", "CLAUDE_SANDBOX_BIN="+bin, "--env", "PATH="+os.Getenv("PATH"))
+	outputs := read(t, filepath.Join(dir, "outputs"))
+	for _, want := range []string{"failure {", `"conclusion": "refused"`, `"refused": ".git/x: it is in a git directory"`} {
+		if !strings.Contains(outputs, want) {
+			t.Errorf("%s lacks %s", outputs, want)
+		}
+	}
+}

@@ -52,10 +52,7 @@ func Cleanup(ctx context.Context, o CleanupOptions) {
 	if transcript := filepath.Join(dir, "transcript.jsonl"); exists(transcript) {
 		r.Transcript = transcript
 	}
-	warn(appendTo(o.Getenv("GITHUB_OUTPUT"), func(w io.Writer) error {
-		_, err := r.outputs().WriteTo(w)
-		return err
-	}))
+	warn(appendTo(o.Getenv("GITHUB_OUTPUT"), r.outputs().write))
 	warn(appendTo(o.Getenv("GITHUB_STEP_SUMMARY"), r.writeSummary))
 	if outcome.Conclusion != agent.Cancelled {
 		s.annotate("error", "claude-sandbox", why)

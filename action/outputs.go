@@ -60,22 +60,25 @@ func (o Outputs) pairs() []pair {
 	}
 }
 
-// WriteTo writes the outputs in the form of $GITHUB_OUTPUT. Every value stands
+// writePairs writes outputs in the form of $GITHUB_OUTPUT. Every value stands
 // between lines with a delimiter of 128 random bits: with a delimiter that the
 // agent can foresee, its text could end the value and set outputs of its own.
-func (o Outputs) WriteTo(w io.Writer) (int64, error) {
+func writePairs(w io.Writer, pairs []pair) error {
 	var b strings.Builder
-	for _, p := range o.pairs() {
+	for _, p := range pairs {
 		value := strings.ReplaceAll(strings.ToValidUTF8(p.value, "\ufffd"), "\x00", "")
 		delimiter := newDelimiter()
 		if strings.Contains(value, delimiter) { // cannot happen unless the random source is broken
-			return 0, fmt.Errorf("the value of output %s contains its own delimiter", p.name)
+			return fmt.Errorf("the value of output %s contains its own delimiter", p.name)
 		}
 		fmt.Fprintf(&b, "%s<<%s\n%s\n%s\n", p.name, delimiter, value, delimiter)
 	}
-	n, err := io.WriteString(w, b.String())
-	return int64(n), err
+	_, err := io.WriteString(w, b.String())
+	return err
 }
+
+// write writes the outputs in the form of $GITHUB_OUTPUT.
+func (o Outputs) write(w io.Writer) error { return writePairs(w, o.pairs()) }
 
 // newDelimiter returns 128 random bits; crypto/rand.Read never fails.
 func newDelimiter() string {

@@ -13,7 +13,7 @@ import (
 func written(t *testing.T, o Outputs) string {
 	t.Helper()
 	var file bytes.Buffer
-	if _, err := o.WriteTo(&file); err != nil {
+	if err := o.write(&file); err != nil {
 		t.Fatal(err)
 	}
 	return file.String()

@@ -208,10 +208,7 @@ func (s *step) report(r reported) {
 			s.annotate("warning", "claude-sandbox report", fmt.Errorf("writing %s: %w", what, err))
 		}
 	}
-	try("the outputs", appendTo(s.Getenv("GITHUB_OUTPUT"), without(s.clean, func(w io.Writer) error {
-		_, err := r.outputs().WriteTo(w)
-		return err
-	})))
+	try("the outputs", appendTo(s.Getenv("GITHUB_OUTPUT"), without(s.clean, r.outputs().write)))
 	if s.summary {
 		try("the step summary", appendTo(s.Getenv("GITHUB_STEP_SUMMARY"), without(s.clean, r.writeSummary)))
 	}

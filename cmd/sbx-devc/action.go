@@ -42,6 +42,19 @@ everything else, and the output "conclusion" says what.`,
 			RunE: func(cmd *cobra.Command, _ []string) error { return actionRun(cmd.Context(), a) },
 		},
 		&cobra.Command{
+			Use:     "apply",
+			Short:   "Judge an agent's patch and open a pull request with it, in a job without an agent",
+			Example: "  sbx-devc action apply    # in a step of apply/action.yml",
+			Long: `Judge the patch of a job with an agent, from the INPUT_* variables of
+apply/action.yml, commit it to a new branch of the checkout's repository on
+GitHub, and open a pull request. See docs/action.md.
+
+Exit code 0: a pull request or a draft is open, or the patch changes nothing;
+1: nothing was applied, and the output "conclusion" says why.`,
+			Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return actionApply(cmd.Context(), a) },
+		},
+		&cobra.Command{
 			Use:     "cleanup",
 			Short:   "Remove what a killed run left behind",
 			Example: "  sbx-devc action cleanup    # in a step of action.yml",
@@ -71,6 +84,14 @@ func actionRun(ctx context.Context, a *cli.App) error {
 			}
 		default:
 		}
+	}
+	return exitcode.With(exitcode.Failed, nil) // the log says why
+}
+
+func actionApply(ctx context.Context, a *cli.App) error {
+	switch action.Apply(ctx, action.ApplyOptions{Getenv: a.Getenv, Stdout: a.Unwatched()}) {
+	case action.Proposed, action.Drafted, action.Unchanged:
+		return nil
 	}
 	return exitcode.With(exitcode.Failed, nil) // the log says why
 }

@@ -1,0 +1,8 @@
+// Package github asks GitHub's REST API the few things that the Action needs: who may do
+// what in a repository, and a pull request with a request for review.
+//
+//	Client{API, Token, Repository} ─► Permission, OpenPull, RequestReview
+//
+// Requests and answers are bounded in time and size. An error has GitHub's own words, and
+// never the token.
+package github
