@@ -56,6 +56,8 @@ type Result struct {
 	ID     string
 	Name   string // Options.Name
 	Folder string // what the agent got, on this side, without symbolic links
+	// FolderIdentity tells Folder from another one that takes its place later.
+	FolderIdentity string
 	// SettingsFolder is the folder whose settings the run had: Folder, or a part of it.
 	SettingsFolder string
 	// Workspace is how the agent had that, a workspace.Mode.

@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/kept"
@@ -82,6 +83,7 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), activity: newActivity(), search: newSearch(),
 		redactor: known, finder: p.Finder(h.Secrets)}
 	r.result.ID, r.result.Name, r.result.Folder = p.ID, p.Name, p.Folder()
+	r.result.FolderIdentity = filekind.Identity(p.Folder())
 	r.result.Workspace, r.result.SettingsFolder = string(p.Place.Mode), cmp.Or(p.Asked.ProjectDir, p.Folder())
 	defer func() { result, err = r.finish(ctx, err) }()
 	r.result.Prompt = known.String(visible.Line(h.Title))

@@ -67,6 +67,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		ID            string           `json:"id"`
 		Name          string           `json:"name,omitempty"`
 		Folder        string           `json:"folder"`
+		FolderIs      string           `json:"folderIdentity,omitempty"` // filekind.Identity of folder at the start
 		Settings      string           `json:"settingsFolder,omitempty"` // whose settings it had: folder, or a part of it
 		Sandbox       string           `json:"sandbox"`                  // "devcontainer", or "none" for a run without a sandbox
 		Workspace     string           `json:"workspace,omitempty"`      // how the agent had it: bind, ro, none, copy or clone
@@ -94,7 +95,8 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Milliseconds  map[string]int64 `json:"milliseconds"`
 		Use           *use             `json:"use,omitempty"` // of the agent's container, counted by the engine
 	}{
-		SchemaVersion: 1, ID: result.ID, Name: result.Name, Folder: result.Folder, Settings: result.SettingsFolder, Workspace: result.Workspace,
+		SchemaVersion: 1, ID: result.ID, Name: result.Name, Folder: result.Folder, FolderIs: result.FolderIdentity,
+		Settings: result.SettingsFolder, Workspace: result.Workspace,
 		WorkTree: result.WorkTree, ExitCode: result.ExitCode, Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
 		Sandbox: sandboxOf(result), Commits: result.Commits, Prompt: result.Prompt, Model: result.Model,
 		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD,

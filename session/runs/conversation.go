@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,8 +39,13 @@ func (h Home) Conversation(project, name string) (Earlier, error) {
 	if name != "" && !idForm.MatchString(name) && !conversation.IsID(name) {
 		return Earlier{}, h.Unknown("run or conversation", name)
 	}
+	former := ""
 	for run, folder := range h.newest() {
 		summary := readSummary(folder)
+		if name == "" && summary.Folder == project && !summary.isOf(project) {
+			former = cmp.Or(former, run)
+			continue
+		}
 		file := sandbox.ConversationFile
 		if conversation.IsID(name) && isKept(folder, sandbox.EarlierConversationFile(name)) {
 			file, summary.SessionID = sandbox.EarlierConversationFile(name), name
@@ -63,6 +69,11 @@ func (h Home) Conversation(project, name string) (Earlier, error) {
 			return Earlier{}, exitcode.With(exitcode.NoInput, diag.WithHint(err, "'sbx-devc ls' lists the runs"))
 		}
 		// Another run may have it.
+	}
+	if former != "" {
+		err := fmt.Errorf("the folder %s is another one than that of its last run, %s: it was made anew", project, former)
+		return Earlier{}, exitcode.With(exitcode.NoInput, diag.WithHint(err,
+			"to go on with that conversation in this folder: --resume %s", former))
 	}
 	what := "no run in " + project + " left a conversation"
 	if name != "" {

@@ -198,9 +198,10 @@ func (h Home) newest() iter.Seq2[string, string] {
 // over because it has no log yet is noted. That there is none is an error, which
 // names the run that it could be meant for.
 func (h Home) newestOf(withLog bool, project string) (string, error) {
-	other, without, bare := "", "", ""
+	other, former, without, bare := "", "", "", ""
 	for id, folder := range h.newest() {
-		mine := project == "" || projectOf(folder) == project
+		summary := readSummary(folder)
+		mine := project == "" || summary.isOf(project)
 		switch {
 		case withLog && mine && checkSandbox(folder) != nil:
 			bare = cmp.Or(bare, id)
@@ -217,6 +218,8 @@ func (h Home) newestOf(withLog bool, project string) (string, error) {
 					"name it to ask its containers, while they are there", id, without))
 			}
 			return folder, nil
+		case summary.Folder == project:
+			former = cmp.Or(former, id)
 		default:
 			other = cmp.Or(other, folder)
 		}
@@ -234,6 +237,9 @@ func (h Home) newestOf(withLog bool, project string) (string, error) {
 	}
 	if bare != "" {
 		hint = fmt.Sprintf("the run %s %s", bare, hadNoSandbox)
+	}
+	if former != "" {
+		hint += fmt.Sprintf("; the run %s was of another folder, which was in this place before: to take it, name it", former)
 	}
 	if other != "" {
 		of := cmp.Or(projectOf(other), "a project that it does not name")

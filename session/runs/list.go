@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
 )
 
@@ -100,6 +101,7 @@ func (h Home) goesOn(id string) bool {
 // summary is what is read of a run's summary.
 type summary struct {
 	Name, Folder, Prompt, Model, Conclusion, SessionID string
+	FolderIdentity                                     string // "" of a run of an earlier version
 	SettingsFolder                                     string // "" of a run of an earlier version
 	Workspace                                          string // its mode; "" of a run of an earlier version
 	WorkTree                                           string // the copy of a run that worked on one, below its folder; see Work
@@ -114,6 +116,12 @@ func readSummary(run string) (s summary) {
 		return summary{}
 	}
 	return s
+}
+
+// isOf reports whether the run was of a project, and not of another one that was in its
+// place before.
+func (s summary) isOf(project string) bool {
+	return s.Folder == project && (s.FolderIdentity == "" || s.FolderIdentity == filekind.Identity(project))
 }
 
 func isKept(folder, name string) bool {

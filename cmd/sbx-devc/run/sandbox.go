@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/internal/ask"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -158,7 +159,8 @@ func runUnconfined(a *cli.App, o Options, dir, folder string, choice unconfined.
 		}{"none", command})
 	}
 	streams := unconfined.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	result := &sandbox.Result{ID: runs.NewID(), Name: o.result.name, Folder: project, Outcome: choice.Outcome(), Warnings: choice.Warning()}
+	result := &sandbox.Result{ID: runs.NewID(), Name: o.result.name, Folder: project,
+		FolderIdentity: filekind.Identity(project), Outcome: choice.Outcome(), Warnings: choice.Warning()}
 	if !o.terminal.on {
 		prompt, err := readPrompt(a, o.prompt, project)
 		if err != nil {
