@@ -101,6 +101,7 @@ var allowed = map[string][]string{
 	"firewall/hostname":           {},
 	"firewall/operation":          {"firewall/hostname", "firewall/operation/*"},
 	"firewall/audit":              {"firewall"},
+	"firewall/relay":              {"firewall", "firewall/audit", "firewall/operation"},
 	"firewall/resolver":           {"firewall", "firewall/audit"},
 	"firewall/guard":              {"firewall", "firewall/audit"},
 	"firewall/kernel":             {"firewall"},

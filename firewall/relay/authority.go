@@ -1,0 +1,141 @@
+package relay
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall/operation"
+)
+
+const (
+	// authorityLife is longer than a run, and about as long as a dev container is
+	// kept. The key is gone with the process.
+	authorityLife = 90 * 24 * time.Hour
+	leafLife      = 24 * time.Hour
+	maxLeaves     = 256
+	clockSkew     = time.Hour
+)
+
+// Authority is a certificate authority for one sandbox, in memory. It is safe for
+// concurrent use.
+type Authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	leafKey     *ecdsa.PrivateKey
+
+	mu     sync.Mutex
+	leaves map[string]*tls.Certificate // by name
+}
+
+// NewAuthority makes an authority whose certificate is good for these hosts
+// alone: its name constraints are critical (RFC 5280 section 4.2.1.10), and they
+// exclude every address.
+func NewAuthority(hosts []operation.Host) (*Authority, error) {
+	a := &Authority{leaves: map[string]*tls.Certificate{}}
+	var err error
+	for _, key := range []**ecdsa.PrivateKey{&a.key, &a.leafKey} {
+		if *key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+			return nil, fmt.Errorf("making a key for the sandbox's certificates: %w", err)
+		}
+	}
+	template := &x509.Certificate{
+		SerialNumber:                newSerial(),
+		Subject:                     pkix.Name{CommonName: "claude-sandbox: opened hosts of one sandbox"},
+		NotBefore:                   time.Now().Add(-clockSkew),
+		NotAfter:                    time.Now().Add(authorityLife),
+		IsCA:                        true,
+		BasicConstraintsValid:       true,
+		MaxPathLenZero:              true,
+		KeyUsage:                    x509.KeyUsageCertSign,
+		ExtKeyUsage:                 []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		PermittedDNSDomainsCritical: true,
+		ExcludedIPRanges:            []*net.IPNet{allAddresses(net.IPv4len), allAddresses(net.IPv6len)},
+	}
+	for _, h := range hosts {
+		if !slices.Contains(template.PermittedDNSDomains, h.Name) {
+			template.PermittedDNSDomains = append(template.PermittedDNSDomains, h.Name)
+		}
+	}
+	if len(template.PermittedDNSDomains) == 0 { // without any the certificate would be good for every name
+		return nil, fmt.Errorf("making the sandbox's certificate: no host is opened")
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
+	if err == nil {
+		a.certificate, err = x509.ParseCertificate(der)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making the sandbox's certificate: %w", err)
+	}
+	return a, nil
+}
+
+// PEM is the authority's certificate, for programs to trust.
+func (a *Authority) PEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
+}
+
+// covers reports whether the authority's certificate is good for a canonical name.
+func (a *Authority) covers(name string) bool {
+	return slices.ContainsFunc(a.certificate.PermittedDNSDomains, func(d string) bool {
+		return name == d || strings.HasSuffix(name, "."+d)
+	})
+}
+
+// leaf returns a certificate for exactly one canonical name.
+func (a *Authority) leaf(name string) (*tls.Certificate, error) {
+	if !a.covers(name) {
+		return nil, fmt.Errorf("the sandbox's certificate is not good for %s", name)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	if c := a.leaves[name]; c != nil && now.Before(c.Leaf.NotAfter.Add(-leafLife/2)) {
+		return c, nil
+	}
+	template := &x509.Certificate{
+		SerialNumber: newSerial(),
+		Subject:      pkix.Name{CommonName: "claude-sandbox"},
+		DNSNames:     []string{name},
+		NotBefore:    now.Add(-clockSkew),
+		NotAfter:     now.Add(leafLife),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &a.leafKey.PublicKey, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate for %s: %w", name, err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate for %s: %w", name, err)
+	}
+	if len(a.leaves) >= maxLeaves { // a wildcard's names are as many as a program likes
+		clear(a.leaves)
+	}
+	c := &tls.Certificate{Certificate: [][]byte{der, a.certificate.Raw}, PrivateKey: a.leafKey, Leaf: parsed}
+	a.leaves[name] = c
+	return c, nil
+}
+
+func allAddresses(length int) *net.IPNet {
+	return &net.IPNet{IP: make(net.IP, length), Mask: make(net.IPMask, length)}
+}
+
+func newSerial() *big.Int {
+	var raw [16]byte
+	_, _ = rand.Read(raw[:]) // it never fails, see crypto/rand
+	raw[0] &= 0x7f           // a serial number is positive
+	return new(big.Int).SetBytes(raw[:])
+}

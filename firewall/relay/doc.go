@@ -1,0 +1,41 @@
+// Package relay opens the TLS of hosts whose entries say what may be done there,
+// judges each request inside, and speaks to the host in the client's place.
+//
+//	guard: the SNI's name was judged, and operation.Rules open it
+//	   │ Connection
+//	   ▼
+//	Relay.Serve ── ClientHello ─► the host: TLS, its certificate verified, the
+//	   │                          protocols that the client offers (h2, http/1.1)
+//	   │◄── handshake with a leaf of Authority, the protocol that the host chose
+//	   ▼
+//	net/http's server ─► request, read once ─► operation.Rules.Decide ─► audit record
+//	                                            │ no             │ yes
+//	                                     403 with words    net/http's transport ─► the host
+//	                                                       ◄─ response, streamed, trailers too
+//
+// Both sides speak the same protocol, and a client's connection has connections
+// to the host of its own: nothing of two clients meets.
+//
+// A request is read once, by net/http, and written anew from this reading. So the
+// host cannot take its bytes for another request than the one that was judged:
+// lengths, chunks, line ends and the authority are ours. Refused are what net/http
+// refuses, and:
+//
+//   - another authority than the SNI's name and the port of the connection (421),
+//     Host and :authority that differ, a target that is no path;
+//   - CONNECT, TRACE, every upgrade, a body of a GET or HEAD, announced trailers of a
+//     request (others are dropped), a Connection field that names more than the
+//     connection's end;
+//   - fields by which servers take a request for another one (X-HTTP-Method-Override,
+//     X-Original-URL, X-Forwarded-Host and their like), two fields where one can
+//     count, more than 128 fields or 64 KiB of them.
+//
+// TLS takes no early data and no tickets. At most 200 streams are open on a
+// connection, and each holds at most 256 KiB that the other side has not read.
+// Bodies are passed on as they come; a decision holds as much as its kind needs.
+// No redirect is followed, nothing is compressed or cached. Alt-Svc is taken out
+// of responses, because it leads past the relay.
+//
+// The key of Authority never leaves this process. Its certificate is good for the
+// names of the opened hosts alone, in every program that trusts it.
+package relay

@@ -1,0 +1,195 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/operation"
+)
+
+// HeaderRefused is a field of every response that is the relay's own.
+const HeaderRefused = "X-Sandbox-Refused"
+
+// exchange is one request that was allowed, on its way.
+type exchange struct {
+	session *session
+	request *operation.Request
+	body    *operation.Body
+	observe func(status int, header http.Header) io.WriteCloser
+}
+
+type exchangeKey struct{}
+
+func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
+
+// handler judges each request and carries it out.
+func (r *Relay) handler(silent *log.Logger) http.Handler {
+	proxy := &httputil.ReverseProxy{
+		Rewrite:        rewrite,
+		Transport:      perSession{},
+		ModifyResponse: modifyResponse,
+		ErrorHandler:   unanswered,
+		FlushInterval:  -1,
+		BufferPool:     &r.buffers,
+		ErrorLog:       silent,
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		s := req.Context().Value(sessionKey{}).(*session)
+		if req.ProtoMajor == 1 {
+			// The host may answer before it has read the whole body.
+			_ = http.NewResponseController(w).EnableFullDuplex()
+		}
+		body := operation.NewBody(req.Body)
+		request, d, status := s.judge(req, body)
+		if d.Allowed && s.broken != nil {
+			d.Allowed, d.Reason, status = false, s.why(s.broken), http.StatusBadGateway
+		}
+		err := s.recordDecision(d)
+		switch {
+		case d.Allowed && err != nil:
+			refuse(w, s.to, operation.Decision{Reason: "the decision could not be recorded"}, http.StatusServiceUnavailable)
+		case !d.Allowed:
+			refuse(w, s.to, d, status)
+		default:
+			x := &exchange{s, request, body, d.Observe}
+			proxy.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), exchangeKey{}, x)))
+		}
+	})
+}
+
+// judge decides about a request. status is of the refusal. In mode audit the
+// entries refuse nothing, and what cannot be read is refused all the same.
+func (s *session) judge(req *http.Request, body *operation.Body) (_ *operation.Request, d operation.Decision, status int) {
+	request, no := readRequest(req, s.to.Name, s.to.Dst.Port())
+	if no != nil {
+		return nil, operation.Decision{Rule: ruleRelay, Reason: no.reason}, no.status
+	}
+	rules, audit := s.to.Rules()
+	d = s.decide(rules, request, body)
+	if !d.Allowed && audit {
+		d.Allowed, d.Rule, d.Reason = true, firewall.RuleUnlisted, "would be denied: "+d.Reason
+	}
+	return request, d, http.StatusForbidden
+}
+
+// decide asks the rules. One that fails refuses.
+func (s *session) decide(rules *operation.Rules, request *operation.Request, body *operation.Body) (d operation.Decision) {
+	defer func() {
+		if p := recover(); p != nil {
+			d = operation.Decision{Rule: ruleRelay, Reason: fmt.Sprintf("the request could not be judged: %v", p)}
+		}
+	}()
+	if !rules.Opens(request.Host, request.Port) {
+		return operation.Decision{Rule: ruleRelay, Reason: "no entry is about operations at " + request.Host + " any more"}
+	}
+	return rules.Decide(s.relay.options.Memory, request, body)
+}
+
+func (s *session) recordDecision(d operation.Decision) error {
+	r := audit.Record{Verdict: firewall.Deny, Layer: audit.LayerHTTP, Rule: d.Rule, Reason: d.Reason}
+	if d.Allowed {
+		r.Verdict = firewall.Allow
+	}
+	if d.Operation != "" && !strings.Contains(d.Reason, d.Operation) {
+		r.Reason = d.Operation + ": " + d.Reason
+	}
+	return s.record(r)
+}
+
+// perSession sends a request over the connections of its client.
+type perSession struct{}
+
+func (perSession) RoundTrip(r *http.Request) (*http.Response, error) {
+	return exchangeOf(r.Context()).session.transport.RoundTrip(r)
+}
+
+// rewrite makes the request that goes out from what was judged.
+func rewrite(p *httputil.ProxyRequest) {
+	x := exchangeOf(p.In.Context())
+	p.Out.Host = authority(x.request.Host, x.request.Port)
+	p.Out.URL = &url.URL{
+		Scheme: "https", Host: x.request.Host + ":" + strconv.Itoa(int(x.request.Port)),
+		Opaque: x.request.Path.Raw, RawQuery: x.request.Query, ForceQuery: strings.HasSuffix(p.In.RequestURI, "?"),
+	}
+	p.Out.Header.Del("Host")
+	p.Out.Trailer = nil
+	if p.Out.Body != nil {
+		p.Out.Body = struct {
+			io.Reader
+			io.Closer
+		}{x.body.Rest(), p.Out.Body}
+	}
+	if x.observe != nil {
+		p.Out.Header.Set("Accept-Encoding", "identity")
+	}
+}
+
+func modifyResponse(res *http.Response) error {
+	res.Header.Del("Alt-Svc")
+	if x := exchangeOf(res.Request.Context()); x.observe != nil {
+		if w := x.observe(res.StatusCode, res.Header); w != nil {
+			res.Body = &observed{ReadCloser: res.Body, to: w}
+		}
+	}
+	return nil
+}
+
+// observed shows a body to the judge who asked for it before the client gets it.
+type observed struct {
+	io.ReadCloser
+	to io.WriteCloser // nil once the end was told
+}
+
+func (o *observed) Read(p []byte) (int, error) {
+	n, err := o.ReadCloser.Read(p)
+	if o.to != nil && n > 0 {
+		_, _ = o.to.Write(p[:n])
+	}
+	if o.to != nil && errors.Is(err, io.EOF) {
+		_ = o.to.Close()
+		o.to = nil
+	}
+	return n, err
+}
+
+// unanswered tells the client of a host that did not answer.
+func unanswered(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		panic(http.ErrAbortHandler) // the client is gone
+	}
+	s := exchangeOf(r.Context()).session
+	refuse(w, s.to, operation.Decision{Reason: s.why(err)}, http.StatusBadGateway)
+}
+
+// refuse answers in the host's place, for people and agents to read.
+func refuse(w http.ResponseWriter, to Connection, d operation.Decision, status int) {
+	w.Header().Set(HeaderRefused, "relay")
+	if a := d.Answer; a != nil {
+		for field, values := range a.Header {
+			w.Header()[field] = values
+		}
+		w.WriteHeader(a.Status)
+		_, _ = w.Write(a.Body)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "claude-sandbox: refused: %s\nhost: %s\n", d.Reason, to.Name)
+	if d.Operation != "" {
+		fmt.Fprintf(w, "operation: %s\n", d.Operation)
+	}
+	if d.Wants != "" {
+		fmt.Fprintf(w, "to allow it, add this line to \"allow\" in sandbox.jsonc: %q,\n", d.Wants)
+	}
+}

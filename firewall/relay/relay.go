@@ -1,0 +1,191 @@
+package relay
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/operation"
+)
+
+const (
+	handshakeTimeout = 30 * time.Second // of one side
+	headTimeout      = 30 * time.Second
+	idleTimeout      = 10 * time.Minute // without a request
+	maxConnections   = 512
+	maxHead          = 64 << 10 // bytes
+	maxResponseHead  = 256 << 10
+	maxStreams       = 200
+	streamBuffer     = 256 << 10 // bytes
+)
+
+// Options are what a Relay works with. All fields are required.
+type Options struct {
+	Authority *Authority
+
+	// Roots are the authorities by which the hosts' certificates are verified. It
+	// is called once, before the first of them.
+	Roots func() (*x509.CertPool, error)
+
+	// Record is told every decision. When an allow cannot be recorded it does not
+	// happen.
+	Record func(audit.Record) error
+
+	// Memory is what the sandbox did that decisions depend on.
+	Memory *operation.Memory
+}
+
+// Connection is a client's connection to a name that was judged.
+type Connection struct {
+	Client net.Conn // the first byte to read is the ClientHello's
+	Name   string   // canonical; the SNI's
+	Src    netip.AddrPort
+	Dst    netip.AddrPort // where the client meant to go
+
+	// Dial connects to Name at an address that is its own at this moment.
+	Dial func(context.Context) (net.Conn, error)
+
+	// Rules are those in force; audit says that a refusal is only recorded. They
+	// are asked for each request.
+	Rules func() (rules *operation.Rules, audit bool)
+}
+
+// Relay serves opened connections. It is safe for concurrent use.
+type Relay struct {
+	options  Options
+	roots    func() (*x509.CertPool, error)
+	sessions tls.ClientSessionCache // of hosts
+	slots    chan struct{}
+	arrived  *arrivals
+	server   *http.Server
+	buffers  buffers
+}
+
+// New returns a relay, which serves until Close.
+func New(o Options) *Relay {
+	r := &Relay{
+		options: o, roots: sync.OnceValues(o.Roots), sessions: tls.NewLRUClientSessionCache(64),
+		slots: make(chan struct{}, maxConnections), arrived: newArrivals(),
+	}
+	silent := log.New(io.Discard, "", 0) // net/http's lines are about clients' faults, which have records
+	r.server = &http.Server{
+		Handler:                      r.handler(silent),
+		TLSConfig:                    &tls.Config{NextProtos: []string{"h2", "http/1.1"}},
+		ReadHeaderTimeout:            headTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHead,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     silent,
+		ConnContext:                  func(ctx context.Context, c net.Conn) context.Context { return withSession(ctx, sessionOf(c)) },
+		HTTP2:                        boundedStreams(),
+	}
+	go func() { _ = r.server.Serve(r.arrived) }() // it ends with arrived, in Close
+	return r
+}
+
+// boundedStreams bound the memory of HTTP/2's streams. The buffer of a connection
+// is what its streams can hold together: with less, streams that nobody reads
+// would stop the others.
+func boundedStreams() *http.HTTP2Config {
+	return &http.HTTP2Config{
+		MaxConcurrentStreams:          maxStreams,
+		MaxReceiveBufferPerStream:     streamBuffer,
+		MaxReceiveBufferPerConnection: maxStreams * streamBuffer,
+	}
+}
+
+// Close ends every connection.
+func (r *Relay) Close() error {
+	return errors.Join(r.server.Close(), r.arrived.Close())
+}
+
+// Authority returns the authority whose certificate the clients must trust.
+func (r *Relay) Authority() *Authority { return r.options.Authority }
+
+// Serve carries a connection to its end, which it also has when ctx is done.
+// Client is closed then. What was refused is recorded.
+func (r *Relay) Serve(ctx context.Context, c Connection) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := newSession(r, c)
+	defer s.close()
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	default:
+		s.recordRefusal("too many connections to opened hosts at a time")
+		return
+	}
+	conn, err := s.handshake(ctx)
+	if err != nil {
+		s.recordHandshake(err)
+		return
+	}
+	if !r.arrived.put(conn) {
+		return
+	}
+	select {
+	case <-s.client.closed:
+	case <-ctx.Done():
+	}
+}
+
+// arrivals is a listener for connections that others accepted.
+type arrivals struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newArrivals() *arrivals {
+	return &arrivals{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// put reports whether the server took a connection.
+func (a *arrivals) put(c net.Conn) bool {
+	select {
+	case a.conns <- c:
+		return true
+	case <-a.closed:
+		return false
+	}
+}
+
+func (a *arrivals) Accept() (net.Conn, error) {
+	select {
+	case c := <-a.conns:
+		return c, nil
+	case <-a.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (a *arrivals) Close() error {
+	a.once.Do(func() { close(a.closed) })
+	return nil
+}
+
+func (a *arrivals) Addr() net.Addr { return &net.TCPAddr{} }
+
+// buffers lend the memory through which bodies pass.
+type buffers struct{ pool sync.Pool }
+
+const bufferSize = 32 << 10
+
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[bufferSize]byte); ok {
+		return p[:]
+	}
+	return make([]byte, bufferSize)
+}
+
+func (b *buffers) Put(p []byte) { b.pool.Put((*[bufferSize]byte)(p)) }

@@ -1,0 +1,274 @@
+package relay
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+)
+
+// ruleRelay is the rule of what the relay refuses whatever the entries say.
+const ruleRelay = "relay: tls"
+
+// session is one client's connection and its connections to the host.
+type session struct {
+	relay  *Relay
+	to     Connection
+	client *clientConn
+
+	// Of the handshake: what the host said, before the client heard anything.
+	protocol  string // "h2", "http/1.1", or "" when the host chose none
+	offered   []string
+	transport *http.Transport
+	broken    error // why the host cannot be spoken to
+
+	mu    sync.Mutex
+	ready *tls.Conn          // the first connection to the host; nil once it is used
+	hosts map[*hostConn]bool // open connections to the host
+	over  bool
+}
+
+func newSession(r *Relay, c Connection) *session {
+	s := &session{relay: r, to: c, hosts: map[*hostConn]bool{}}
+	s.client = &clientConn{Conn: c.Client, session: s, closed: make(chan struct{})}
+	return s
+}
+
+// clientConn tells the session of its end, and leads from a connection to it.
+type clientConn struct {
+	net.Conn
+	session *session
+	once    sync.Once
+	closed  chan struct{}
+}
+
+func (c *clientConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
+
+type sessionKey struct{}
+
+func withSession(ctx context.Context, s *session) context.Context {
+	return context.WithValue(ctx, sessionKey{}, s)
+}
+
+// sessionOf returns the session of a connection that handshake returned.
+func sessionOf(c net.Conn) *session {
+	return c.(*tls.Conn).NetConn().(*clientConn).session
+}
+
+// close ends both sides.
+func (s *session) close() {
+	s.client.Close()
+	s.mu.Lock()
+	s.over = true
+	hosts := s.hosts
+	s.hosts = nil
+	s.mu.Unlock()
+	for h := range hosts {
+		h.Conn.Close()
+	}
+	if s.transport != nil {
+		s.transport.CloseIdleConnections()
+	}
+}
+
+// errNoProtocol means that the client offers protocols, and no HTTP among them.
+var errNoProtocol = errors.New("the client offers neither HTTP/1.1 nor HTTP/2 inside TLS")
+
+// handshake opens TLS on both sides: when the client has said which protocols it
+// speaks, the host is asked, and the client gets the host's choice. A host that
+// cannot be reached is told to the client in HTTP.
+func (s *session) handshake(ctx context.Context) (*tls.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*handshakeTimeout)
+	defer cancel()
+	leaf, err := s.relay.options.Authority.leaf(s.to.Name)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Server(s.client, &tls.Config{
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			if err := s.chooseProtocol(hello); err != nil {
+				return nil, err
+			}
+			config := &tls.Config{Certificates: []tls.Certificate{*leaf}, MinVersion: tls.VersionTLS12, SessionTicketsDisabled: true}
+			if s.protocol != "" {
+				config.NextProtos = []string{s.protocol}
+			}
+			return config, nil
+		},
+	})
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+// chooseProtocol opens the first connection to the host with the protocols that
+// the client offers and we know.
+func (s *session) chooseProtocol(hello *tls.ClientHelloInfo) error {
+	for _, p := range hello.SupportedProtos {
+		if p == "h2" || p == "http/1.1" {
+			s.offered = append(s.offered, p)
+		}
+	}
+	if len(hello.SupportedProtos) > 0 && len(s.offered) == 0 {
+		return errNoProtocol
+	}
+	conn, err := s.dial(hello.Context())
+	switch {
+	case err == nil:
+		s.ready, s.protocol = conn, conn.ConnectionState().NegotiatedProtocol
+		if s.protocol == "" && slices.Contains(s.offered, "http/1.1") {
+			s.protocol = "http/1.1" // what a host speaks that knows of no choice
+		}
+	case len(s.offered) > 0:
+		s.broken, s.protocol = err, s.offered[0]
+	default:
+		s.broken = err
+	}
+	s.transport = s.newTransport()
+	return nil
+}
+
+// newTransport returns a transport that speaks to the host as the client speaks
+// to us.
+func (s *session) newTransport() *http.Transport {
+	t := &http.Transport{
+		DialTLSContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return s.take(ctx) },
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxResponseHead,
+		Protocols:              new(http.Protocols),
+		HTTP2:                  boundedStreams(),
+		WriteBufferSize:        bufferSize,
+		ReadBufferSize:         bufferSize / 2,
+	}
+	if s.protocol == "h2" {
+		t.Protocols.SetHTTP2(true)
+	} else {
+		t.Protocols.SetHTTP1(true)
+		t.MaxConnsPerHost = 1 // a client waits for one response before the next one
+	}
+	return t
+}
+
+// take returns a connection to the host in the session's protocol.
+func (s *session) take(ctx context.Context) (net.Conn, error) {
+	s.mu.Lock()
+	conn := s.ready
+	s.ready = nil
+	s.mu.Unlock()
+	if conn != nil {
+		return conn, nil
+	}
+	conn, err := s.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	chosen := conn.ConnectionState().NegotiatedProtocol
+	if (chosen == "h2") != (s.protocol == "h2") {
+		conn.Close()
+		return nil, fmt.Errorf("%s speaks another protocol now than when the connection began", s.to.Name)
+	}
+	return conn, nil
+}
+
+// dial connects to the host and verifies that it is the host.
+func (s *session) dial(ctx context.Context) (*tls.Conn, error) {
+	roots, err := s.relay.roots()
+	if err != nil {
+		return nil, fmt.Errorf("reading the authorities that certify hosts: %w", err)
+	}
+	plain, err := s.to.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := &hostConn{Conn: plain, session: s}
+	if !s.hold(h) {
+		plain.Close()
+		return nil, net.ErrClosed
+	}
+	conn := tls.Client(h, &tls.Config{
+		ServerName: s.to.Name, RootCAs: roots, NextProtos: s.offered, MinVersion: tls.VersionTLS12,
+		ClientSessionCache: s.relay.sessions,
+	})
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		h.Close()
+		return nil, fmt.Errorf("opening TLS to %s: %w", s.to.Name, err)
+	}
+	return conn, nil
+}
+
+// hostConn is a connection to the host, which ends with its session.
+type hostConn struct {
+	net.Conn
+	session *session
+}
+
+func (s *session) hold(h *hostConn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return false
+	}
+	s.hosts[h] = true
+	return true
+}
+
+func (h *hostConn) Close() error {
+	h.session.mu.Lock()
+	delete(h.session.hosts, h)
+	h.session.mu.Unlock()
+	return h.Conn.Close()
+}
+
+// recordHandshake records why a client did not come so far as to ask anything.
+func (s *session) recordHandshake(err error) {
+	var alert tls.AlertError
+	var remote *net.OpError
+	switch {
+	case errors.As(err, &alert), errors.As(err, &remote) && remote.Op == "remote error":
+		s.recordRefusal(fmt.Sprintf("the program does not trust the certificate of the sandbox by which %s is opened (%v): "+
+			"it has authorities of its own, or knows the host's key", s.to.Name, err))
+	case errors.Is(err, errNoProtocol):
+		s.recordRefusal(err.Error())
+	default:
+		s.recordRefusal(fmt.Sprintf("TLS with the program came to no end: %v", err))
+	}
+}
+
+// recordRefusal records that the connection was refused as a whole. A refusal that
+// cannot be recorded is a refusal still.
+func (s *session) recordRefusal(why string) {
+	_ = s.record(audit.Record{Verdict: firewall.Deny, Layer: audit.LayerSNI, Rule: ruleRelay, Reason: why})
+}
+
+// record adds the connection to a record.
+func (s *session) record(r audit.Record) error {
+	r.Name, r.Dst, r.Port, r.Proto = s.to.Name, s.to.Dst.Addr().String(), s.to.Dst.Port(), firewall.TCP
+	r.Src, r.SrcProto = s.to.Src, firewall.TCP
+	return s.relay.options.Record(r)
+}
+
+// why says for people why the host could not be spoken to.
+func (s *session) why(err error) string {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &unknown), errors.As(err, &name), errors.As(err, &invalid):
+		return fmt.Sprintf("the certificate of %s is not good: %v", s.to.Name, err)
+	}
+	return fmt.Sprintf("%s could not be reached: %v", s.to.Name, err)
+}
