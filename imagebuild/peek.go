@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -54,9 +55,31 @@ func FeatureManifest(ctx context.Context, o registry.Options, ref string) (*regi
 		err = json.Unmarshal(raw, &manifest)
 	}
 	if err != nil {
-		return nil, manifest, fmt.Errorf("reading the manifest of the Feature %s: %w", ref, err)
+		return nil, manifest, fmt.Errorf("reading the manifest of %s: %w", ref, err)
 	}
 	return c, manifest, nil
+}
+
+// SingleFile returns the only file of an artifact in a registry, as oras push writes one. ref
+// has a digest, and the file is the one that it stands for. More than limit bytes, and more
+// files than one, are errors.
+func SingleFile(ctx context.Context, o registry.Options, ref string, limit int64) ([]byte, error) {
+	c, manifest, err := FeatureManifest(ctx, o, ref)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(manifest.Layers); n != 1 {
+		return nil, fmt.Errorf("it holds %d files, not one", n)
+	}
+	if size := manifest.Layers[0].Size; size > limit {
+		return nil, fmt.Errorf("its file has %d bytes, more than %d", size, limit)
+	}
+	blob, err := c.Blob(ctx, manifest.Layers[0])
+	if err != nil {
+		return nil, err
+	}
+	defer blob.Close()
+	return io.ReadAll(blob)
 }
 
 // FeatureMetadata returns the devcontainer-feature.json of a Feature in a

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/user"
+	"github.com/org/claude-sandbox/devcontainer/selection"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/session/runs"
@@ -26,9 +27,10 @@ func completeValues(a *cli.App, root *cobra.Command) {
 	profiles := func() []string { return profileWords(a) }
 	fixed := func(words ...string) func() []string { return func() []string { return words } }
 	for command, flags := range map[string]map[string]func() []string{
-		"init":      {"template": templates.IDs, "topology": fixed("single", "sidecar"), "preset": firewall.PresetNames},
-		"update":    {"prefer": fixed("mine", "template")},
-		"validate":  {"format": fixed("text", "json", "sarif", "github"), "fail-on": fixed("error", "warning", "note")},
+		"init":   {"template": templates.IDs, "topology": fixed("single", "sidecar"), "preset": firewall.PresetNames},
+		"update": {"prefer": fixed("mine", "template")},
+		"validate": {"format": fixed("text", "json", "sarif", "github"), "fail-on": fixed("error", "warning", "note"), "rule": selection.Words,
+			"ignore": selection.Words},
 		"fix":       {"rule": func() []string { return checks.RuleWords(true) }},
 		"rules":     {"format": fixed("text", "json", "markdown")},
 		"explain":   {"": func() []string { return checks.RuleWords(false) }},

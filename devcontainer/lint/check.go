@@ -47,6 +47,7 @@ func (c *pass) sorted() []diag.Finding {
 type pass struct {
 	*rule.View
 	table   map[string]*rule.Rule
+	held    func(id string) bool // what no comment excuses; nil = nothing more than in any project
 	reports []report
 	ignores map[*jsonc.Document][]*suppression // comments that were found
 	said    map[diag.Finding]bool              // one mistake is one report
@@ -172,7 +173,7 @@ func (c *pass) noteSpoiled() {
 		if spoils == rule.Nothing {
 			continue
 		}
-		if excused, _ := c.suppressions(); covered(excused, r.Finding) {
+		if excused, _ := c.suppressions(); c.covered(excused, r.Finding) {
 			continue
 		}
 		if spoils == rule.Mistyped {

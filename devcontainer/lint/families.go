@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -11,27 +12,29 @@ import (
 
 // Family is a group of rules: those whose number starts with the same digit.
 type Family struct {
-	Digit byte        // '4' of SBX4xx
-	Title string      // what its rules are about
-	Rules []rule.Rule // in the order of their numbers
+	Digit    byte          // '4' of SBX4xx
+	Title    string        // what its rules are about
+	Category rule.Category // of its rules that name none
+	Rules    []rule.Rule   // in the order of their numbers
 }
 
 // Families returns the table of all rules. Callers must not change it.
 var Families = sync.OnceValue(func() []Family {
 	families := []Family{
-		{'1', "Syntax", syntaxRules},
-		{'2', "Names, types and values", schemaRules},
-		{'3', "What the reference implementation makes of it", referenceRules},
-		{'4', "The host's border", hostRules},
-		{'5', "Secrets", secretRules},
-		{'6', "Supply chain", supplyRules},
-		{'7', "Dockerfile", dockerfileRules},
-		{'8', "The sandbox's contract", contract.Rules},
-		{'9', "Templates", templateRules},
+		{'1', "Syntax", rule.Correctness, syntaxRules},
+		{'2', "Names, types and values", rule.Correctness, schemaRules},
+		{'3', "What the reference implementation makes of it", rule.Correctness, referenceRules},
+		{'4', "The host's border", rule.Security, hostRules},
+		{'5', "Secrets", rule.Security, secretRules},
+		{'6', "Supply chain", rule.SupplyChain, supplyRules},
+		{'7', "Dockerfile", rule.Correctness, dockerfileRules},
+		{'8', "The sandbox's contract", rule.Security, contract.Rules},
+		{'9', "Templates", rule.Correctness, templateRules},
 	}
 	for _, f := range families {
 		for i := range f.Rules {
 			f.Rules[i].Page = pages.Of(f.Rules[i].ID)
+			f.Rules[i].Category = cmp.Or(f.Rules[i].Category, f.Category)
 		}
 	}
 	return families

@@ -56,8 +56,17 @@ func (c *pass) suppressions() (all []*suppression, ok bool) {
 }
 
 // covered reports whether a comment excuses a finding, and notes which one did.
-func covered(all []*suppression, f diag.Finding) bool {
+func (c *pass) covered(all []*suppression, f diag.Finding) bool {
+	if c.holds(f.Rule) {
+		return false
+	}
 	return slices.ContainsFunc(all, func(s *suppression) bool { return s.covers(f) })
+}
+
+// holds reports whether no comment excuses a rule: it compares with the organisation's
+// policy, or that policy holds it.
+func (c *pass) holds(id string) bool {
+	return c.table[id] != nil && c.table[id].OfPolicy || c.held != nil && c.held(id)
 }
 
 // suppress takes the findings away that comments ask for, and reports comments
@@ -68,7 +77,7 @@ func (c *pass) suppress() {
 		c.report(c.table["SBX109"], c.AtMissing(nil, fmt.Sprintf("more than %d sbx-ignore comments: none of them counts", maxSuppressions),
 			"repair what they hide"))
 	}
-	c.reports = slices.DeleteFunc(c.reports, func(r report) bool { return covered(all, r.Finding) })
+	c.reports = slices.DeleteFunc(c.reports, func(r report) bool { return c.covered(all, r.Finding) })
 	for _, s := range all {
 		at := func(message, hint string) rule.Finding {
 			return rule.Finding{Place: rights.Place{Doc: s.doc, Start: s.start, End: s.end}, Message: message, Hint: hint}
@@ -84,6 +93,8 @@ func (c *pass) suppress() {
 				switch {
 				case c.table[id] == nil:
 					c.report(form, at(fmt.Sprintf("there is no rule %s", id), "sbx-devc rules lists them"))
+				case c.holds(id):
+					c.report(form, at(fmt.Sprintf("no comment excuses %s: the organisation's policy holds it", id), "remove the comment"))
 				case !s.used[id]:
 					f := at(fmt.Sprintf("nothing here is a finding of %s", id), "remove the comment")
 					if s.doc == c.Config && len(s.used) == 0 {

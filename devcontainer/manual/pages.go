@@ -24,13 +24,14 @@ func Pages() ([]Page, error) {
 	index := new(strings.Builder)
 	index.WriteString(checksBegin)
 	for _, f := range lint.Families() {
-		fmt.Fprintf(index, "## [SBX%cxx %s](%s)\n\n| rule | severity | name | |\n|---|---|---|---|\n", f.Digit, f.Title, familyPage(f.Digit))
+		fmt.Fprintf(index, "## [SBX%cxx %s](%s)\n\n", f.Digit, f.Title, familyPage(f.Digit))
+		index.WriteString("| rule | severity | category | name | |\n|---|---|---|---|---|\n")
 		for _, r := range f.Rules {
 			title := r.Title
 			if r.Fix != "" {
 				title += " (*fix*)"
 			}
-			fmt.Fprintf(index, "| [%s](%s) | %s | %s | %s |\n", r.ID, rulePage(r), r.Severity, r.Name, title)
+			fmt.Fprintf(index, "| [%s](%s) | %s | %s | %s | %s |\n", r.ID, rulePage(r), r.Severity, r.Category, r.Name, title)
 		}
 		index.WriteByte('\n')
 		page, err := familyMarkdown(f)
@@ -67,7 +68,7 @@ func familyMarkdown(f lint.Family) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n**%s** (%s): %s.\n\n%s\n", r.ID, r.Name, r.Severity, r.Title, r.Reason)
+		fmt.Fprintf(&b, "\n## %s\n\n**%s** (%s, %s): %s.\n\n%s\n", r.ID, r.Name, r.Severity, r.Category, r.Title, r.Reason)
 		fmt.Fprintf(&b, "\n### Bad\n\n%s\n%s", fence("jsonc", visibleExample(r.Bad)), fence("text", output))
 		fmt.Fprintf(&b, "\n### Good\n\n%s", fence("jsonc", visibleExample(r.Good)))
 		if r.Fix != "" {

@@ -22,6 +22,7 @@ import (
 //	extensions    of VS Code, PUBLISHER.NAME
 //	mounts        sources on the host: /PATH, ~/PATH
 //	properties    top-level names of devcontainer.json
+//	rules         rules of validate that nothing in a project switches off or lowers
 //
 // A * in an entry stands for anything but a slash.
 type Policy struct{ doc *jsonc.Document }
@@ -47,6 +48,11 @@ func Read(file string) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Load(file, src)
+}
+
+// Load is Read for a text that is at hand. file is only quoted.
+func Load(file string, src []byte) (*Policy, error) {
 	policy, findings := Parse(file, src)
 	if err := diag.FirstError(findings); err != nil {
 		return nil, diag.OrHint(fmt.Errorf("the policy is not valid: %w", err),
@@ -61,6 +67,21 @@ func (o *Policy) Entries(part, list string) []*jsonc.Node {
 		return nil
 	}
 	return rights.Texts(o.doc.Root.Member(part).Member(list))
+}
+
+// Rules returns the rules that nothing in a project may switch off or lower, as the policy
+// words them, each with the least severity, or "on" for the rule's own.
+func (o *Policy) Rules() []jsonc.Member {
+	if o == nil {
+		return nil
+	}
+	return o.doc.Root.Member("rules").Fields()
+}
+
+// AtName quotes the place of a member's name.
+func (o *Policy) AtName(m jsonc.Member) string {
+	line, column := o.doc.Position(m.NameStart)
+	return fmt.Sprintf("%s:%d:%d", o.doc.File, line, column)
 }
 
 // At quotes the place of an entry, or of a list.

@@ -10,6 +10,7 @@ type Rule struct {
 	ID         string        // "SBX402"; stable, findings carry it
 	Name       string        // the same for people: "privileged"
 	Severity   diag.Severity // of its findings; some of them are notes
+	Category   Category      // what it protects; "" in a table = its family's
 	pages.Page               // filled in by package lint
 
 	// Check looks for this rule in a project, and for nothing else.
@@ -21,12 +22,28 @@ type Rule struct {
 	About Subject
 	// Spoils says what a finding of it means for other rules.
 	Spoils Spoiling
+	// OfPolicy says that it compares with an organisation's policy: nothing in a project excuses it.
+	OfPolicy bool
 	// Last says that the checks of other rules find out how much there is to see.
 	Last bool
 	// RestsOn are the properties that the promise of the sandbox rests on which the
 	// rule says is broken: with something wrong in them nothing is known of it.
 	RestsOn []string
 }
+
+// Category says why a rule is there. People choose rules by it.
+type Category string
+
+// The categories of rules.
+const (
+	Correctness Category = "correctness"  // it does not start, or does not do what was meant
+	Security    Category = "security"     // it opens the host, the sandbox or a secret
+	SupplyChain Category = "supply-chain" // what is fetched may change, or be somebody else's
+	Style       Category = "style"        // it works, and could be smaller or clearer
+)
+
+// Categories are all of them.
+var Categories = []Category{Correctness, Security, SupplyChain, Style}
 
 // Subject is a set of kinds of files.
 type Subject int

@@ -52,6 +52,18 @@ func Policy(doc *jsonc.Document) []Mismatch {
 	return compare(doc, func(c *comparison) { c.check(c.root, policyShape) })
 }
 
+// Tool compares a sbx-devc.jsonc.
+func Tool(doc *jsonc.Document) []Mismatch {
+	return compare(doc, func(c *comparison) { c.check(c.root, toolShape) })
+}
+
+// Choice compares the part of a file that says which rules count; n is not nil.
+func Choice(doc *jsonc.Document, n *jsonc.Node) []Mismatch {
+	c := &comparison{doc: doc, root: n}
+	c.check(n, choiceShape)
+	return c.out
+}
+
 // Misspelt reports whether a member of n is among the mismatches as unknown that
 // was meant to be one of names: one slip is one finding.
 func Misspelt(found []Mismatch, n *jsonc.Node, names ...string) bool {

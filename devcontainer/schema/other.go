@@ -94,9 +94,29 @@ func (c *comparison) options(options *jsonc.Node, feature bool) {
 // policyShape is an organisation's policy.
 var policyShape = object(map[string]shape{"$schema": text, "registries": policyLimits, "features": policyLists,
 	"capabilities": policyLimits,
-	"extensions":   policyLists, "mounts": policyLimits, "properties": object(map[string]shape{"forbid": list, "require": list})})
+	"extensions":   policyLists, "mounts": policyLimits, "properties": object(map[string]shape{"forbid": list, "require": list}),
+	"rules": {kinds: anyObj.kinds, what: anyObj.what, rest: &heldLevel}})
 
 var (
 	policyLists  = object(map[string]shape{"allow": list, "forbid": list, "require": list})
 	policyLimits = object(map[string]shape{"allow": list, "forbid": list})
 )
+
+// choiceShape is the section "validate" of sbx-devc.jsonc: which rules count, and how much.
+var choiceShape = object(map[string]shape{"$schema": text,
+	"profile": oneOf("recommended", "strict", "correctness"),
+	"categories": object(map[string]shape{"correctness": categoryLevel, "security": categoryLevel, "supply-chain": categoryLevel,
+		"style": categoryLevel}),
+	"rules": {kinds: anyObj.kinds, what: anyObj.what, rest: &ruleLevel},
+	"overrides": {kinds: list.kinds, what: "an array of objects with files and rules", items: ref(object(map[string]shape{
+		"files": list, "rules": {kinds: anyObj.kinds, what: anyObj.what, rest: &ruleLevel}}, "files", "rules"))},
+	"exclude": list, "baseline": text, "policy": text, "failOn": oneOf("error", "warning", "note")})
+
+var (
+	categoryLevel = oneOf("on", "off", "note")
+	ruleLevel     = oneOf("on", "off", "note", "warning", "error")
+	heldLevel     = oneOf("on", "note", "warning", "error")
+)
+
+// toolShape is sbx-devc.jsonc.
+var toolShape = object(map[string]shape{"$schema": text, "validate": choiceShape})

@@ -90,6 +90,7 @@ func schemas() map[string]any {
 		"devcontainer-lock.schema.json":     jsonSchema(lockShape),
 		"sandbox-lock.schema.json":          jsonSchema(madeShape),
 		"policy.schema.json":                jsonSchema(policyShape),
+		"sbx-devc.schema.json":              jsonSchema(toolShape),
 	}
 }
 
@@ -99,6 +100,7 @@ var titles = map[string]string{
 	"devcontainer-template.schema.json": "devcontainer-template.json",
 	"devcontainer-lock.schema.json":     "devcontainer-lock.json",
 	"sandbox-lock.schema.json":          "sandbox.lock",
+	"sbx-devc.schema.json":              "sbx-devc.jsonc: which rules of sbx-devc validate count, and how much",
 	"policy.schema.json":                "policy of an organisation for sbx-devc validate --policy",
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/pathglob"
 	"github.com/org/claude-sandbox/internal/shellword"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session/review"
@@ -22,7 +23,7 @@ func DangerOf(reviews []*review.Review, accept []string) (d Danger) {
 	for _, r := range reviews {
 		for i := range r.Files[:r.Dangerous] {
 			f := &r.Files[i]
-			if review.MatchAny(accept, f.Path) {
+			if pathglob.MatchAny(accept, f.Path) {
 				continue
 			}
 			d.Open = append(d.Open, f.Path)

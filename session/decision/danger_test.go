@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/pathglob"
 	"github.com/org/claude-sandbox/session/review"
 )
 
@@ -13,11 +14,11 @@ import (
 func TestAttackANameThatIsAGlob(t *testing.T) {
 	for _, name := range []string{"**", "*", "a/*/.envrc", "**/.envrc", "[a-z]", "?", `a\b`, "plain/.envrc"} {
 		flag := strings.Trim(strings.TrimPrefix(acceptFlags([]string{name})[0], "--accept-dangerous "), "'")
-		if err := review.CheckGlob(flag); err != nil || !review.Match(flag, name) {
+		if err := pathglob.Check(flag); err != nil || !pathglob.Match(flag, name) {
 			t.Errorf("%q does not name %q: %v", flag, name, err)
 		}
 		for _, other := range []string{"Makefile", "a/x/.envrc", ".envrc", "b"} {
-			if review.Match(flag, other) {
+			if pathglob.Match(flag, other) {
 				t.Errorf("%q, for %q, accepts %q", flag, name, other)
 			}
 		}

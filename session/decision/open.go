@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
+	"github.com/org/claude-sandbox/internal/pathglob"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/session/review"
@@ -327,7 +328,7 @@ func (r *Run) settle(decided Taken, dry bool) ([]Outcome, error) {
 func (r *Run) Auto(auto, dangerous []string) Taken {
 	decided := Taken{}
 	for f, h := range r.hunks() {
-		if _, known := r.Taken[h.ID]; !known && (review.MatchAny(dangerous, f.Path) || !f.Dangerous() && review.MatchAny(auto, f.Path)) {
+		if _, known := r.Taken[h.ID]; !known && (pathglob.MatchAny(dangerous, f.Path) || !f.Dangerous() && pathglob.MatchAny(auto, f.Path)) {
 			decided[h.ID] = true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/pathglob"
 	"github.com/org/claude-sandbox/internal/shellword"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session/decision"
@@ -135,7 +136,7 @@ func showReview(ctx context.Context, a *cli.App, o reviewOptions, args []string)
 func checkGlobs(lists ...[]string) error {
 	for _, list := range lists {
 		for _, g := range list {
-			if err := review.CheckGlob(g); err != nil {
+			if err := pathglob.Check(g); err != nil {
 				err = fmt.Errorf("%q is no glob: %w", g, err)
 				return exitcode.With(exitcode.Usage, diag.WithHint(err, "for example 'src/**' or '*.go'; one ** at most"))
 			}

@@ -71,6 +71,7 @@ func rulesJSON(w io.Writer) error {
 		ID       string        `json:"id"`
 		Name     string        `json:"name"`
 		Severity diag.Severity `json:"severity"`
+		Category string        `json:"category"`
 		Family   string        `json:"family"`
 		Title    string        `json:"title"`
 		Reason   string        `json:"reason"`
@@ -82,7 +83,8 @@ func rulesJSON(w io.Writer) error {
 	list := []rule{}
 	for _, f := range lint.Families() {
 		for _, r := range f.Rules {
-			list = append(list, rule{r.ID, r.Name, r.Severity, f.Title, r.Title, r.Reason, r.Fix, r.Bad.String(), r.Good.String(), manual.URI(r)})
+			list = append(list, rule{r.ID, r.Name, r.Severity, string(r.Category), f.Title,
+				r.Title, r.Reason, r.Fix, r.Bad.String(), r.Good.String(), manual.URI(r)})
 		}
 	}
 	return cli.PrintJSON(w, struct {

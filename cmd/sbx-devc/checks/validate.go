@@ -1,10 +1,12 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,7 +16,8 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/devcontainer/manual"
-	"github.com/org/claude-sandbox/devcontainer/org"
+	"github.com/org/claude-sandbox/devcontainer/selection"
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -22,9 +25,10 @@ import (
 )
 
 type validateOptions struct {
-	format string
-	failOn string
-	policy string // file of an organisation's policy; "" = none
+	choiceFlags
+	format        string
+	failOn        string // "" = what the project's file says, or warning
+	writeBaseline bool
 }
 
 func ValidateCommand(a *cli.App) *cobra.Command {
@@ -42,21 +46,32 @@ devcontainer.json from standard input. A folder stands for the dev containers be
 it, too, as a monorepo has them. Without PATH it is the project around the current
 folder: the nearest folder upwards with a dev container, within the repository.
 
+sbx-devc.jsonc in the project or a folder above it chooses rules: docs/checks.md.
+Without one, warnings of the categories security, supply-chain and style are notes,
+but in a sandbox or an agent's container; "profile": "strict" makes them warnings.
+
 Findings go to standard output; with --format sarif or github files are named
 from the root of the repository (GITHUB_WORKSPACE, or git's), wherever the
 program is started. Exit code 0: nothing at --fail-on or worse;
 1: findings; 2: wrong usage; 3: a file could not be read.`,
 		Example: `  sbx-devc validate
   sbx-devc validate --format json --fail-on error projects/*
+  sbx-devc validate --ignore style,SBX601
+  sbx-devc validate --write-baseline
   sbx-devc validate --format sarif > devcontainer.sarif
   git show HEAD:.devcontainer/devcontainer.json | sbx-devc validate -`,
 		Annotations: map[string]string{cli.AnnotationChecker: ""},
 		RunE:        func(cmd *cobra.Command, args []string) error { return validate(cmd.Context(), a, o, args) },
 	}
 	cmd.Flags().StringVar(&o.format, "format", "text", "text, json, sarif or github")
-	cmd.Flags().StringVar(&o.failOn, "fail-on", string(diag.SeverityWarning),
-		"exit 1 on findings of this severity or worse: error, warning or note")
-	cmd.Flags().StringVar(&o.policy, "policy", "", "an organisation's policy `FILE`: rules for configurations (docs/checks.md)")
+	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit 1 on findings of this severity or worse: error, warning or note (default warning)")
+	o.add(cmd.Flags())
+	cmd.Flags().StringSliceVar(&o.rules, "rule", nil, "check only these `RULE`s, named as for --ignore")
+	cmd.Flags().StringVar(&o.policy, "policy", "", "an organisation's policy: a `FILE`, or REGISTRY/NAME@sha256:… (docs/checks.md)")
+	cmd.Flags().BoolVar(&o.writeBaseline, "write-baseline", false,
+		"write what is found to "+selection.BaselineName+": later runs do not show it")
+	cli.Exclusive(cmd, "config", "no-config")
+	cli.Exclusive(cmd, "write-baseline", "no-config")
 	return cmd
 }
 
@@ -67,19 +82,18 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 		return exitcode.With(exitcode.CheckUsage, err)
 	}
 	limit := diag.Severity(o.failOn)
-	if !slices.Contains([]diag.Severity{diag.SeverityError, diag.SeverityWarning, diag.SeverityNote}, limit) {
+	if !slices.Contains([]diag.Severity{"", diag.SeverityError, diag.SeverityWarning, diag.SeverityNote}, limit) {
 		return exitcode.With(exitcode.CheckUsage, cli.UnknownValue("fail-on", o.failOn, "error", "warning", "note"))
 	}
-	paths = projects.Paths(a, paths)
-	var files lint.Files
-	if o.policy != "" {
-		if files.Org, err = org.Read(o.policy); err != nil {
-			return exitcode.With(exitcode.NoCheck, err)
-		}
+	choices, err := newChoices(ctx, a, o.choiceFlags)
+	if err != nil {
+		return err
 	}
+	paths = projects.Paths(a, paths)
+	v := validation{choices: choices, limit: limit, writeBaseline: o.writeBaseline, found: map[*choice][]diag.Finding{}}
 	unreadable := false
 	for _, path := range paths {
-		err := checkPath(ctx, a, &files, path)
+		err := v.checkPath(ctx, a, path)
 		if ctx.Err() != nil {
 			return ctx.Err() // half a result would look like a whole one
 		}
@@ -88,6 +102,12 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 			unreadable = true
 			a.PrintError(err)
 			errs = append(errs, cli.Problem(err))
+		}
+	}
+	files := &v.files
+	if o.writeBaseline && !unreadable {
+		if err := v.writeBaselines(a); err != nil {
+			return exitcode.With(exitcode.NoCheck, err)
 		}
 	}
 	diag.Sort(files.Findings)
@@ -101,16 +121,87 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 	for _, path := range paths {
 		projects.NoteClosed(a, path)
 	}
-	bad := diag.Worst(files.Findings, limit)
-	fmt.Fprintf(a.Stderr, "sbx-devc: %s checked, %s, %d at %s or worse\n",
-		visible.Count(files.Checked, "file"), visible.Count(len(files.Findings), "finding"), bad, limit)
+	fmt.Fprintf(a.Stderr, "sbx-devc: %s checked, %s, %d at %s or worse%s\n", visible.Count(files.Checked, "file"),
+		visible.Count(len(files.Findings), "finding"), v.bad, cmp.Or(v.limit, v.least, diag.SeverityWarning), choices.notShown())
+	v.noteGone(a)
 	switch {
 	case unreadable:
 		return exitcode.With(exitcode.NoCheck, nil)
-	case bad > 0:
+	case v.bad > 0:
 		return exitcode.With(exitcode.Findings, nil)
 	}
 	return nil
+}
+
+// validation is one run over the paths.
+type validation struct {
+	files         lint.Files
+	choices       *choices
+	limit         diag.Severity // of the flag; "" = the projects' own
+	least         diag.Severity // the mildest that a project fails on
+	bad           int           // findings at a limit or worse
+	writeBaseline bool
+	found         map[*choice][]diag.Finding // what a new baseline will hold
+}
+
+// check runs a check by a choice.
+func (v *validation) check(c *choice, check func() error) error {
+	known := c.known
+	if v.writeBaseline {
+		c.known = nil
+	}
+	before := len(v.files.Findings)
+	v.files.Org, v.files.Held, v.files.Choose = c.org, c.run.Holds, c.judge
+	err := check()
+	c.known = known
+	if v.writeBaseline {
+		held := v.files.Findings[:before:before]
+		for _, f := range v.files.Findings[before:] {
+			if c.run.Holds(f.Rule) {
+				held = append(held, f)
+			} else {
+				v.found[c] = append(v.found[c], f)
+			}
+		}
+		v.files.Findings = held
+	}
+	limit := cmp.Or(v.limit, c.FailOn, diag.SeverityWarning)
+	if v.least == "" || diag.Worst([]diag.Finding{{Severity: limit}}, v.least) == 0 {
+		v.least = limit
+	}
+	v.bad += diag.Worst(v.files.Findings[before:], limit)
+	return err
+}
+
+// writeBaselines writes what was found as known from now on.
+func (v *validation) writeBaselines(a *cli.App) error {
+	for _, c := range v.choices.all {
+		file := c.baselineFile()
+		if err := atomicfile.WriteBytes(file, 0o644, c.NewBaseline(v.found[c])); err != nil {
+			return fmt.Errorf("writing %s: %w", file, err)
+		}
+		fmt.Fprintf(a.Stderr, "sbx-devc: %s: %s known from now on\n", file, visible.Count(len(v.found[c]), "finding"))
+	}
+	return nil
+}
+
+// noteGone tells of known findings that are not there any more.
+func (v *validation) noteGone(a *cli.App) {
+	for _, c := range v.choices.all {
+		gone := c.known.Gone(func(file string) bool {
+			full, err := filepath.Abs(filepath.Join(c.Root, filepath.FromSlash(file)))
+			for name := range v.files.Sources {
+				if other, otherErr := filepath.Abs(name); err == nil && otherErr == nil && other == full {
+					return true
+				}
+			}
+			return false
+		})
+		if gone > 0 && !v.writeBaseline {
+			fmt.Fprintf(a.Stderr, "sbx-devc: note: %s of %s gone; --write-baseline takes them out\n",
+				visible.Count(gone, "known finding"), c.known.File)
+		}
+	}
 }
 
 // findingsWriter is what prints findings in a format; JSON has what is in errs
@@ -132,19 +223,34 @@ func findingsWriter(format string, errs *[]diag.Problem) (func(io.Writer, []diag
 }
 
 // checkPath checks everything that one argument names.
-func checkPath(ctx context.Context, a *cli.App, files *lint.Files, path string) error {
+func (v *validation) checkPath(ctx context.Context, a *cli.App, path string) error {
 	if path == "-" {
 		src, err := piped(a)
-		if err == nil {
-			files.Text("-", src)
+		if err != nil {
+			return err
 		}
-		return err
+		c, err := v.choices.of(ctx, "-")
+		if err != nil {
+			return err
+		}
+		return v.check(c, func() error { v.files.Text("-", src); return nil })
 	}
 	found, err := discover(a, path)
 	if err != nil {
 		return err
 	}
-	return files.Open(ctx, found)
+	var failed error
+	for _, file := range found {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c, err := v.choices.of(ctx, file)
+		if err != nil {
+			return errors.Join(failed, err) // the other files most likely have the same
+		}
+		failed = errors.Join(failed, v.check(c, func() error { return v.files.Open(ctx, []string{file}) }))
+	}
+	return failed
 }
 
 // discover lists the files that a path names, those of the folders below among them.

@@ -120,6 +120,7 @@ var allowed = map[string][]string{
 	"devcontainer/contract":       {"devcontainer", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/rights", "devcontainer/rule", "devcontainer/shell", "firewall", "internal/jsonc", "workspace/obeyed"},
 	"devcontainer/lint":           {"devcontainer", "devcontainer/compose", "devcontainer/contract", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/pages", "devcontainer/rights", "devcontainer/rule", "devcontainer/schema", "devcontainer/shell", "internal/jsonc", "settings", "workspace/obeyed"},
 	"devcontainer/manual":         {"devcontainer/lint", "devcontainer/pages", "devcontainer/rule"},
+	"devcontainer/selection":      {"devcontainer/lint", "devcontainer/org", "devcontainer/rule", "devcontainer/schema", "internal/jsonc"},
 	"devcontainer/org":            {"devcontainer/rights", "devcontainer/schema", "internal/jsonc"},
 	"devcontainer/compose":        {"devcontainer/budget", "internal/jsonc"},
 	"devcontainer/dockerfile":     {"devcontainer/budget", "devcontainer/shell", "internal/jsonc"},
@@ -203,7 +204,7 @@ var allowed = map[string][]string{
 }
 
 // everywhere may be imported by every room.
-var everywhere = []string{"internal/apierror", "internal/atomicfile", "internal/diag", "internal/exitcode", "internal/filekind", "internal/hostprogram", "internal/pathwalk", "internal/redact", "internal/release", "internal/shellword", "internal/visible"}
+var everywhere = []string{"internal/apierror", "internal/atomicfile", "internal/diag", "internal/exitcode", "internal/filekind", "internal/hostprogram", "internal/pathglob", "internal/pathwalk", "internal/redact", "internal/release", "internal/shellword", "internal/visible"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	for dir, p := range packages(t) {

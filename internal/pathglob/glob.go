@@ -1,4 +1,8 @@
-package review
+// Package pathglob matches slash-separated paths with globs that people write.
+//
+//	"src/**/*.go" ─ Check ─► nil or why not
+//	              ─ Match ─► does it name a path
+package pathglob
 
 import (
 	"path"
@@ -8,7 +12,7 @@ import (
 
 // Match reports whether a path is one that a glob names: "*" and "?" stand for
 // characters of one name, "**" for any number of folders. A glob without a slash names
-// a path at the root alone. A malformed one matches nothing; see CheckGlob.
+// a path at the root alone. A malformed one matches nothing; see Check.
 func Match(glob, rel string) bool { return match(strings.Split(glob, "/"), strings.Split(rel, "/")) }
 
 func match(glob, parts []string) bool {
@@ -25,9 +29,9 @@ func match(glob, parts []string) bool {
 	return ok && err == nil && match(glob[1:], parts[1:])
 }
 
-// CheckGlob errs when a glob is malformed, or has more than one "**", which takes too
+// Check errs when a glob is malformed, or has more than one "**", which takes too
 // long to match.
-func CheckGlob(glob string) error {
+func Check(glob string) error {
 	if glob == "" || strings.Count(glob, "**") > 1 {
 		return path.ErrBadPattern
 	}

@@ -1,0 +1,11 @@
+// Package selection says which findings count, and how much.
+//
+//	sbx-devc.jsonc ─ Find, Parse ─► Selection ─┐
+//	baseline ─ ReadBaseline ───────────────────┼─► Run.Judge(finding) ─► shown, and how severe
+//	command line, organisation's policy ───────┘
+//
+// A later word wins over an earlier one: profile, categories, rules, overrides, command
+// line. An organisation's policy wins over all of them: what it holds is neither switched
+// off nor lowered, whatever a project's files say. A file that is not valid is an error
+// with its place; nothing is checked by half a selection.
+package selection

@@ -1,0 +1,123 @@
+package selection
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/devcontainer/org"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// Run judges the findings of one run. Its zero value goes by the project's files alone.
+type Run struct {
+	only, ignored []string                 // ids, of the command line
+	held          map[string]diag.Severity // the least severity; "" = the rule's own
+	Off, Known    int                      // findings that were not shown: switched off, in a baseline
+}
+
+// ErrPolicy reports a policy that names a rule that does not exist.
+var ErrPolicy = errors.New("the policy is not valid")
+
+// NewRun returns the judge of a run: only, unless empty, are words of the rules that are
+// asked for, ignored are words of those that are not, and policy, unless nil, holds some.
+// It errs when a word names no rule, and when the policy holds what is to be ignored.
+func NewRun(only, ignored []string, policy *org.Policy) (*Run, error) {
+	r := &Run{held: map[string]diag.Severity{}}
+	if policy != nil {
+		for _, id := range heldByAny() {
+			r.held[id] = ""
+		}
+	}
+	for _, m := range policy.Rules() {
+		ids := RulesOf(m.Name)
+		if ids == nil {
+			return nil, diag.WithHint(fmt.Errorf("%w: %s: there is no rule %q", ErrPolicy, policy.AtName(m), m.Name),
+				"%s", unknownHint(m.Name))
+		}
+		for _, id := range ids {
+			r.held[id] = diag.Severity(m.Value.Text)
+			if m.Value.Text == string(on) {
+				r.held[id] = ""
+			}
+		}
+	}
+	for _, list := range []struct {
+		words []string
+		ids   *[]string
+	}{{only, &r.only}, {ignored, &r.ignored}} {
+		for _, word := range list.words {
+			ids := RulesOf(word)
+			if ids == nil {
+				return nil, diag.WithHint(fmt.Errorf("there is no rule %q", word), "%s", unknownHint(word))
+			}
+			*list.ids = append(*list.ids, ids...)
+		}
+	}
+	for _, word := range ignored {
+		if !slices.ContainsFunc(RulesOf(word), func(id string) bool { return !r.Holds(id) }) {
+			return nil, diag.WithHint(fmt.Errorf("the organisation's policy holds %s: it cannot be ignored", word),
+				"who keeps the policy can take it out there")
+		}
+	}
+	return r, nil
+}
+
+// heldByAny are the rules that every policy holds: its own, and those that say that
+// something could not be read or judged, because then the policy was not compared with it.
+func heldByAny() (ids []string) {
+	for _, r := range lint.Rules() {
+		unread := r.ID[3] == '1' && r.Severity == diag.SeverityError || r.FoundBy == "reading"
+		if unread || r.Spoils == rule.Mistyped || r.Spoils == rule.Malformed || r.OfPolicy {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// Holds reports whether the policy holds a rule.
+func (r *Run) Holds(id string) bool {
+	_, held := r.held[id]
+	return held
+}
+
+// Judge returns a finding as it is shown, and whether it is. contained says that its
+// configuration is a sandbox or an agent's container. known are the findings of the
+// project's baseline; nil = none.
+func (r *Run) Judge(s *Selection, known *Baseline, contained bool, f diag.Finding) (diag.Finding, bool) {
+	l := s.level(f)
+	switch asked := slices.Contains(r.only, f.Rule); {
+	case r.only != nil && !asked || slices.Contains(r.ignored, f.Rule):
+		l = off
+	case asked && (l == off || l == advice):
+		l = on
+	}
+	own := f.Severity
+	switch {
+	case l == advice && f.Severity == diag.SeverityWarning && !contained:
+		f.Severity = diag.SeverityNote
+	case l != on && l != off && l != advice:
+		f.Severity = diag.Severity(l)
+	}
+	if least, held := r.held[f.Rule]; held {
+		if least == "" {
+			least = own
+		}
+		if l == off {
+			f.Severity = least
+		}
+		f.Severity = worse(f.Severity, least)
+		return f, true
+	}
+	if l == off {
+		r.Off++
+		return f, false
+	}
+	if known.take(s, f) {
+		r.Known++
+		return f, false
+	}
+	return f, true
+}
