@@ -63,7 +63,7 @@ func Line(line []byte) string {
 	if target != "" {
 		target += ": "
 	}
-	text := fmt.Sprintf("%s %-7s %-4s %s%s", r.Time.Local().Format(time.DateTime), verdict, r.Layer, target, r.Reason)
+	text := fmt.Sprintf("%s %-7s %-4s %s%s", r.Time.Local().Format(time.DateTime), verdict, r.Layer, target, r.Why())
 	if r.Count > 1 {
 		text += fmt.Sprintf(" (%d times)", r.Count)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
@@ -46,6 +47,10 @@ type Record struct {
 	Rule    string           `json:"rule,omitempty"`
 	Reason  string           `json:"reason"`
 	Count   int              `json:"count,omitempty"` // how many decisions the line stands for; absent = 1
+
+	// Of a request to a host whose TLS is opened, LayerHTTP: operation.Decision's fields.
+	Operation string `json:"operation,omitempty"` // such as "git push acme/app refs/heads/main"
+	Wants     string `json:"wants,omitempty"`     // the narrowest entry that would allow it
 
 	// Src is the asking socket's own address and SrcProto its protocol, by
 	// which the process is found. Proto is the destination's.
@@ -105,3 +110,11 @@ func Parse(line []byte) (r Record, ok bool) {
 
 // decisions is how many decisions the record stands for.
 func (r Record) decisions() int { return max(r.Count, 1) }
+
+// Why is the reason, with the operation in front of it unless the reason names it.
+func (r Record) Why() string {
+	if r.Operation == "" || strings.Contains(r.Reason, r.Operation) {
+		return r.Reason
+	}
+	return r.Operation + ": " + r.Reason
+}

@@ -47,6 +47,7 @@ type kind struct {
 	proto        firewall.Proto
 	uid          int // -1 when unknown
 	rule, reason string
+	operation    string
 }
 
 // repeats are the decisions of one kind since the last record about it.
@@ -70,7 +71,7 @@ func (c *Recorder) Record(r Record) error {
 	if r.Time.IsZero() {
 		r.Time = c.now().UTC()
 	}
-	k := kind{r.Verdict, r.Layer, r.Name, r.Dst, r.Port, r.Proto, -1, r.Rule, r.Reason}
+	k := kind{r.Verdict, r.Layer, r.Name, r.Dst, r.Port, r.Proto, -1, r.Rule, r.Reason, r.Operation}
 	if r.UID != nil {
 		k.uid = *r.UID
 	}

@@ -109,16 +109,16 @@ func TestDecisionsThatDifferAreAllWritten(t *testing.T) {
 	b := newBookkeeping(t)
 	agent, root := 1000, 0
 	base := Record{Verdict: firewall.Deny, Layer: LayerIP, Dst: "203.0.113.7", Port: 443, Proto: firewall.TCP, UID: &agent, Reason: "r"}
-	others := []Record{base, base, base, base, base, base, base}
+	others := []Record{base, base, base, base, base, base, base, base}
 	others[0].Verdict, others[1].Dst, others[2].Port, others[3].Proto = firewall.Allow, "203.0.113.8", 80, firewall.UDP
-	others[4].UID, others[5].Rule, others[6].Reason = &root, "deny", "q"
+	others[4].UID, others[5].Rule, others[6].Reason, others[7].Operation = &root, "deny", "q", "POST /v1/x"
 	for _, r := range append(others, base) {
 		if err := b.Record(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(b.written) != 8 {
-		t.Errorf("%d written, want 8", len(b.written))
+	if len(b.written) != 9 {
+		t.Errorf("%d written, want 9", len(b.written))
 	}
 }
 

@@ -8,7 +8,8 @@
 // The proposal is the smallest that covers what was seen: the exact name with
 // the ports that were used. A preset or a wildcard opens names that were not asked
 // for, so both are proposed only on demand. An address that no name led to becomes an
-// address entry, which the guard does not look into.
+// address entry, which the guard does not look into. At a host whose TLS was opened
+// the records have operations, and each of them becomes the typed entry for it alone.
 //
 // The records are the agent's words as much as the firewall's: whoever can make
 // the sandbox ask for a name can have it proposed. That is why a person reads

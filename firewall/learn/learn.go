@@ -89,6 +89,7 @@ func newLesson(records []audit.Record, policy *firewall.Policy, o Options) *Less
 	for _, h := range lacking {
 		l.exact(h)
 	}
+	l.operations(records, policy, o)
 	l.check(policy)
 	return l
 }

@@ -43,9 +43,10 @@ func (h *host) text() string {
 // count only as far as o includes them.
 func gather(records []audit.Record, o Options) []*host {
 	hosts := map[string]*host{}
+	typed := opened(records)
 	for _, r := range records {
 		h, used, ok := read(r, o)
-		if !ok {
+		if !ok || typed[h.name] && (used.port.Number == 0 || used.port.Number == 80 || used.port.Number == 443) {
 			continue
 		}
 		known := hosts[h.text()]

@@ -64,12 +64,47 @@ func parseWeb(e entry) (parsed webEntry, message, hint string) {
 		if err != nil {
 			return parsed, fmt.Sprintf("%q is no path: %v", pattern, err), webForm
 		}
-		if i := slices.Index(path.Segments, "**"); i >= 0 && i < len(path.Segments)-1 {
-			return parsed, fmt.Sprintf(`%q goes on behind "**"`, pattern), `"**" stands at the end, and "*" for one segment`
+		if message, hint := checkPattern(path); message != "" {
+			return parsed, message, hint
 		}
 		parsed.paths = append(parsed.paths, path.Segments)
 	}
 	return parsed, "", ""
+}
+
+// checkPattern refuses paths that are read as no path of a request is. A comma would
+// hide the end of an entry in a list.
+func checkPattern(path Path) (message, hint string) {
+	stars := 0
+	for i, segment := range path.Segments {
+		stars += strings.Count(segment, "*")
+		switch {
+		case segment == "**" && i < len(path.Segments)-1:
+			return fmt.Sprintf(`%q goes on behind "**"`, path.Raw), `"**" stands at the end, and "*" for one segment`
+		case strings.Contains(segment, "*") && segment != "*" && segment != "**":
+			return fmt.Sprintf(`%q has a "*" within a segment`, path.Raw), `"*" stands for one whole segment, "**" for all that follow`
+		}
+	}
+	switch {
+	case stars != strings.Count(path.Raw, "*"):
+		return fmt.Sprintf(`%q has an encoded "*"`, path.Raw), `write "*" for any segment, or leave the path out`
+	case strings.Contains(path.Raw, ","):
+		return fmt.Sprintf("%q has a comma", path.Raw), "put spaces between paths, each entry on a line of its own, and %2C for a comma in a path"
+	}
+	return "", ""
+}
+
+// maxWants bounds an entry that is offered: one that is cut would be another one.
+const maxWants = 250
+
+// wantsWeb is the entry for one request alone; "" when there is none.
+func wantsWeb(req *Request) string {
+	text := "https://" + hostText(req) + " " + req.Method + " " + req.Path.Raw
+	_, problems := Compile([]string{text})
+	if len(text) > maxWants || len(problems) > 0 || req.Path.Slashes || strings.ContainsAny(text, `*"'`) {
+		return ""
+	}
+	return text
 }
 
 // coversWeb compares two entries of this kind.
@@ -129,9 +164,7 @@ func (w *web) judge(_ *Memory, req *Request, _ *Body) Decision {
 		}
 	}
 	d.Reason = "no entry allows " + d.Operation + " at " + req.Host
-	if slices.Contains(webMethods, req.Method) && !req.Path.Slashes && !strings.Contains(req.Path.Raw, "*") {
-		d.Wants = "https://" + hostText(req) + " " + req.Method + " " + req.Path.Raw
-	}
+	d.Wants = wantsWeb(req)
 	return d
 }
 

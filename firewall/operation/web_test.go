@@ -114,10 +114,37 @@ func TestProblems(t *testing.T) {
 		"https://api.example.com:99999 GET /":    "is not a port",
 		"https://api.example.com TRACE /":        "is no method",
 		"https://api.example.com GET /a /b/../c": "is no path",
+		"https://api.example.com GET /v1/%2a%2A": `encoded "*"`,
+		"https://api.example.com GET /v1/%2a":    `encoded "*"`,
+		"https://api.example.com GET /v1*":       "within a segment",
+		"https://api.example.com GET /***":       "within a segment",
+		"https://api.example.com GET /a,b":       "has a comma",
 	} {
 		_, problems := Compile([]string{"https://ok.example.com GET /", text})
 		if len(problems) != 1 || problems[0].Index != 1 || !strings.Contains(problems[0].Message, want) {
 			t.Errorf("%q: %+v, want %q", text, problems, want)
+		}
+	}
+}
+
+// Who is refused chooses the path, and a person pastes the entry that is offered.
+func TestAttackOperationOffersMoreThanWasAskedFor(t *testing.T) {
+	r := compile(t, "https://api.example.com GET /v1/**")
+	for path, want := range map[string]string{
+		"/v2/models":                   "https://api.example.com GET /v2/models",
+		"/v2/%6dodels":                 "https://api.example.com GET /v2/%6dodels",
+		"/v2/**":                       "",
+		"/v2/*":                        "",
+		"/v2/%2a%2a":                   "",
+		"/v2/%2A":                      "",
+		"/%2a%2A":                      "",
+		"/v2/x,npm:read":               "",
+		"/v2/x'y":                      "",
+		"/" + strings.Repeat("x", 400): "",
+	} {
+		d := ask(t, r, NewMemory(), "GET", "api.example.com"+path, "", nil)
+		if d.Allowed || d.Wants != want {
+			t.Errorf("%s: %+v, want %q", path, d, want)
 		}
 	}
 }

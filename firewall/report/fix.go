@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/operation"
 )
 
 // The lists of "network" that an entry can be added to.
@@ -21,6 +22,12 @@ const (
 func fixFor(inForce *firewall.Policy, r audit.Record) (entry, list string) {
 	if r.Verdict != firewall.Deny || firewall.IsMetadataName(r.Name) {
 		return "", ""
+	}
+	if r.Operation != "" {
+		if r.Wants == "" {
+			return "", ""
+		}
+		return r.Wants, listAllow
 	}
 	if r.Layer == audit.LayerDNS && r.Dst != "" {
 		if entry = audit.PrivateFix(inForce, r); entry == "" {
@@ -65,12 +72,27 @@ func (row *Row) confirmed(inForce, all *firewall.Policy) bool {
 	if row.FixList == listPrivate {
 		return true
 	}
+	if row.Operation != "" {
+		return row.confirmedOperation(inForce)
+	}
 	// Nearly always the row's own entry decides among all of them.
 	if d := row.decide(all); d.Allowed() && d.Rule == row.Fix {
 		return true
 	}
 	own, bad := inForce.With(firewall.Network{Allow: []string{row.Fix}})
 	return bad == nil && row.decide(own).Allowed()
+}
+
+// confirmedOperation reports whether the row's entry is one about operations at its
+// host and no other, that the policy takes and lacks. It is shown as it is or not at all.
+func (row *Row) confirmedOperation(inForce *firewall.Policy) bool {
+	alone, bad := firewall.Closed().With(firewall.Network{Allow: []string{row.Fix}})
+	if bad != nil || !operation.Typed(row.Fix) || !alone.Operations().Opens(row.Host, row.Port) ||
+		printable(row.Fix) != row.Fix || strings.ContainsAny(row.Fix, `"'`) {
+		return false
+	}
+	_, bad = inForce.With(firewall.Network{Allow: []string{row.Fix}})
+	return bad == nil && !inForce.Operations().Covers(row.Fix)
 }
 
 // withEntries is the policy in force with all entries that are such.

@@ -19,13 +19,15 @@ type Row struct {
 	Verdict firewall.Verdict `json:"verdict"`
 	Count   int              `json:"count"` // decisions, so one lookup of both address families counts twice
 	Reason  string           `json:"reason"`
-	Rule    string           `json:"rule,omitempty"`    // the entry that decided; "" when none matched
-	Fix     string           `json:"fix,omitempty"`     // the exact entry to add; "" when no entry would help
-	FixList string           `json:"fixList,omitempty"` // the list of "network" that Fix belongs to: "allow" or "private"
-	Suspect bool             `json:"suspect,omitempty"` // the name looks like data that somebody sends out: think twice before opening it
-	First   time.Time        `json:"first,omitzero"`    // of the first and the last record
-	Last    time.Time        `json:"last,omitzero"`
-	Process *Process         `json:"process,omitempty"` // the first that is known; nil = none is
+	// Operation is what a request asked for at a host whose TLS is opened, such as "GET /v1/models"; "" = there was no request.
+	Operation string    `json:"operation,omitempty"`
+	Rule      string    `json:"rule,omitempty"`    // the entry that decided; "" when none matched
+	Fix       string    `json:"fix,omitempty"`     // the exact entry to add; "" when no entry would help
+	FixList   string    `json:"fixList,omitempty"` // the list of "network" that Fix belongs to: "allow" or "private"
+	Suspect   bool      `json:"suspect,omitempty"` // the name looks like data that somebody sends out: think twice before opening it
+	First     time.Time `json:"first,omitzero"`    // of the first and the last record
+	Last      time.Time `json:"last,omitzero"`
+	Process   *Process  `json:"process,omitempty"` // the first that is known; nil = none is
 
 	dst   netip.Addr // of the first record; invalid when it has none
 	offer bool       // Fix was looked for; it is not beyond maxFixes
@@ -110,6 +112,7 @@ type rowKey struct {
 	proto        firewall.Proto
 	verdict      firewall.Verdict
 	rule, reason string
+	operation    string
 }
 
 // NewCollector begins a report; see New.
@@ -129,7 +132,7 @@ func NewCollector(inForce *firewall.Policy) *Collector {
 func (c *Collector) Add(r audit.Record) {
 	c.report.extend(r.Time)
 	host := cmp.Or(r.Name, r.Dst)
-	k := rowKey{host, r.Port, r.Proto, r.Verdict, r.Rule, r.Reason}
+	k := rowKey{host, r.Port, r.Proto, r.Verdict, r.Rule, r.Reason, r.Operation}
 	i, ok := c.index[k]
 	if !ok {
 		if c.rows[r.Verdict] >= maxRows && r.Layer != audit.LayerLog { // lost records are said in every case
@@ -148,7 +151,7 @@ func (c *Collector) Add(r audit.Record) {
 		dst, _ := netip.ParseAddr(r.Dst) // "" is no address either
 		c.report.Rows = append(c.report.Rows, Row{
 			Host: host, Port: r.Port, Proto: r.Proto, Verdict: r.Verdict,
-			Reason: r.Reason, Rule: r.Rule, Fix: fix, FixList: list, dst: dst,
+			Reason: r.Why(), Operation: r.Operation, Rule: r.Rule, Fix: fix, FixList: list, dst: dst,
 			Suspect: firewall.DataLike(r.Name),
 		})
 	}

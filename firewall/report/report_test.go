@@ -264,3 +264,40 @@ func TestAttackRunWithoutAFirewallPassesForAQuietOne(t *testing.T) {
 		}
 	}
 }
+
+// A request that was refused is a row of its own, with the entry for it alone. The
+// record's words are the agent's, and what they offer is tried like any entry.
+func TestAttackOperationReportedWithAnEntryThatOpensMore(t *testing.T) {
+	inForce := policyOf(t, firewall.Network{Allow: []string{"https://api.example.com GET /v1/**"}})
+	for _, tc := range []struct{ host, wants, fix string }{
+		{"api.example.com", "https://api.example.com POST /v1/x", "https://api.example.com POST /v1/x"},
+		{"api.example.com", "https://api.example.com GET /v1/x", ""}, // in force already, so something else refused
+		{"api.example.com", "", ""},
+		{"api.example.com", "api.example.com", ""},
+		{"api.example.com", "https://evil.example POST /v1/x", ""},
+		{"api.example.com", "https://api.example.com POST /'", ""},
+		{"api.example.com", "https://api.example.com POST /v1/x\u202e", ""},
+		{"api.example.com", "https://api.example.com POST /" + strings.Repeat("x", 400), ""},
+		{"api.example.org", "https://api.example.org POST /v1/x", "https://api.example.org POST /v1/x"},
+	} {
+		r := New([]audit.Record{{Verdict: firewall.Deny, Layer: audit.LayerHTTP, Name: tc.host, Port: 443, Proto: firewall.TCP,
+			Operation: "POST /v1/x", Reason: "no entry allows it", Wants: tc.wants}}, inForce)
+		if len(r.Rows) != 1 || r.Rows[0].Fix != tc.fix || r.Rows[0].Reason != "POST /v1/x: no entry allows it" {
+			t.Errorf("%q: %+v", tc.wants, r.Rows)
+		}
+	}
+	record := audit.Record{Verdict: firewall.Deny, Layer: audit.LayerHTTP, Name: "api.example.com", Port: 443, Proto: firewall.TCP,
+		Operation: "POST /v1/x", Reason: "no entry allows POST /v1/x at api.example.com", Wants: "https://api.example.com POST /v1/x"}
+	other := record
+	other.Operation = "POST /v1/y"
+	r := New([]audit.Record{record, other, record}, inForce)
+	var text strings.Builder
+	if err := r.WriteRunText(&text, ""); err != nil {
+		t.Fatal(err)
+	}
+	want := "to allow POST /v1/x at api.example.com: sbx-devc allow 'https://api.example.com POST /v1/x' " +
+		"(for one run: --allow 'https://api.example.com POST /v1/x')\n"
+	if len(r.Rows) != 2 || !strings.HasSuffix(text.String(), want) {
+		t.Errorf("%d rows\n%s", len(r.Rows), text.String())
+	}
+}

@@ -30,7 +30,7 @@ func (r *Report) empty() string {
 // entries that would open what was denied, as lines for the file of settings.
 func (r *Report) WriteText(w io.Writer) error {
 	return r.writeText(w, func(row Row) string {
-		return fmt.Sprintf("to open %s, add this line to \"%s\": %s", printable(row.Host), row.FixList, line(row.Fix))
+		return fmt.Sprintf("to %s, add this line to \"%s\": %s", row.wish(), row.FixList, line(row.Fix))
 	})
 }
 
@@ -42,7 +42,7 @@ func (r *Report) WriteRunText(w io.Writer, flags string) error {
 		if row.FixList == "private" {
 			command += " --private"
 		}
-		return fmt.Sprintf("to open %s: %s %s (for one run: --%s %s)", printable(row.Host), command, word(row.Fix), row.FixList, word(row.Fix))
+		return fmt.Sprintf("to %s: %s %s (for one run: --%s %s)", row.wish(), command, word(row.Fix), row.FixList, word(row.Fix))
 	})
 }
 
@@ -80,6 +80,14 @@ func (r *Report) writeText(w io.Writer, fix func(Row) string) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// wish is what the row's entry is for.
+func (row Row) wish() string {
+	if row.Operation != "" {
+		return "allow " + printable(row.Operation) + " at " + printable(row.Host)
+	}
+	return "open " + printable(row.Host)
 }
 
 // suspicion is what people are told of a suspect name.
