@@ -73,3 +73,28 @@ func (p *prefix) Read(into []byte) (int, error) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// Prefix returns a reader of the first limit bytes, behind which it fails with
+// ErrLong. It takes nothing from the body.
+func (b *Body) Prefix(limit int) io.Reader { return &peeker{body: b, limit: limit} }
+
+type peeker struct {
+	body      *Body
+	at, limit int
+}
+
+func (p *peeker) Read(into []byte) (int, error) {
+	if len(into) == 0 {
+		return 0, nil
+	}
+	if p.at == p.limit {
+		return 0, ErrLong
+	}
+	want := min(p.at+len(into), p.limit)
+	seen, err := p.body.Peek(want)
+	n := copy(into, seen[min(p.at, len(seen)):])
+	if p.at += n; n > 0 {
+		return n, nil
+	}
+	return 0, err
+}

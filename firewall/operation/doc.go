@@ -9,7 +9,7 @@
 // An entry is "KIND:TARGET OPERATIONS". Each kind is one file: it reads its
 // entries and judges the requests to its hosts.
 //
-//	git     git.go        git over HTTP: fetch, and push to named refs
+//	git     git.go        git over HTTP: fetch, push to named refs (push.go), and LFS (lfs.go)
 //	github  github.go     GitHub's API by a table of operations, REST and GraphQL
 //	npm …   registry.go   package registries: downloads
 //	https   web.go        any other API: methods and paths
@@ -24,6 +24,8 @@
 //     encoding) is refused by ParsePath, before a kind sees it.
 //   - Nothing of a request goes to the server before its Decision, which needs
 //     no more of the body than a bound that each kind states.
+//   - What another wrote stays: a push makes new refs, or changes those of which
+//     the server said that it took them from this sandbox, and deletes none.
 //   - A refusal names the operation in the words of an entry, and the narrowest
 //     entry that would allow it, when one can.
 package operation

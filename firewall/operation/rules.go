@@ -45,6 +45,7 @@ type kind struct {
 
 // kinds are all of them, in the order in which they judge.
 var kinds = []kind{
+	{"git", compileGit, coversGit},
 	{"https", compileWeb, coversWeb},
 }
 
@@ -192,6 +193,10 @@ func (r *Rules) Decide(m *Memory, req *Request, body *Body) Decision {
 	no := Decision{
 		Operation: req.Method + " " + req.Path.Raw,
 		Reason:    "no entry allows " + req.Method + " " + req.Path.Raw + " at " + req.Host,
+	}
+	if name := overrideHeader(req.Header); name != "" {
+		no.Reason = name + " names another method than the request's"
+		return no
 	}
 	known := false
 	for _, s := range r.services {

@@ -153,7 +153,7 @@ func (w *web) hosts() []Host {
 
 func (w *web) judge(_ *Memory, req *Request, _ *Body) Decision {
 	d := Decision{Operation: req.Method + " " + req.Path.Raw}
-	if override := methodOverride(req); override != "" {
+	if override := overrideParameter(req.Query); override != "" {
 		d.Reason = override + " names another method than the request's"
 		return d
 	}
@@ -168,15 +168,20 @@ func (w *web) judge(_ *Memory, req *Request, _ *Body) Decision {
 	return d
 }
 
-// methodOverride returns the field or parameter by which a request asks a server
-// to take it for one with another method.
-func methodOverride(req *Request) string {
+// overrideHeader returns the field by which a request asks a server to take it for
+// one with another method.
+func overrideHeader(header http.Header) string {
 	for _, name := range []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"} {
-		if len(req.Header[name]) > 0 {
+		if len(header[name]) > 0 {
 			return name
 		}
 	}
-	for parameter := range strings.FieldsFuncSeq(req.Query, isSeparator) {
+	return ""
+}
+
+// overrideParameter returns the parameter that asks for the same.
+func overrideParameter(query string) string {
+	for parameter := range strings.FieldsFuncSeq(query, isSeparator) {
 		name, _, _ := strings.Cut(parameter, "=")
 		if strings.EqualFold(name, "_method") || strings.Contains(name, "%") {
 			return "the parameter " + name
