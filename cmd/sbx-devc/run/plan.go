@@ -31,6 +31,9 @@ type decided struct {
 	plan   *runplan.Plan
 	choice images.Choice
 	home   []sandbox.HomeFile // that Claude's own folder begins with
+	// clone plans the same run on a clone of the project; nil = the user or a settings file
+	// says how the agent has it.
+	clone func() (*runplan.Plan, error)
 }
 
 // decide plans the run that the flags ask for in a place.
@@ -65,6 +68,12 @@ func decide(ctx context.Context, a *cli.App, at place, o *Options) (d decided, e
 	}
 	if d.plan, err = project.Plan(options, effective); err != nil {
 		return d, PlanError(a, err)
+	}
+	if effective.Workspace.Mode == "" {
+		d.clone = func() (*runplan.Plan, error) {
+			effective.Workspace.Mode = string(workspace.Clone)
+			return project.Plan(options, effective)
+		}
 	}
 	d.choice, d.home = project.Choice, append(texts, earlier.Files(d.plan.Agent.WorkingDir)...)
 	return d, nil

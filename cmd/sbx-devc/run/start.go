@@ -76,7 +76,7 @@ func (l *launch) start(ctx context.Context) (err error) {
 	signals, stop := catchSignals()
 	defer stop()
 	l.host.Signals = signals
-	e, err := fittingEngine(ctx, l.plan, silentEngine, l.host.Say)
+	e, err := l.connect(ctx)
 	if err != nil {
 		return WithCode(err)
 	}
@@ -113,6 +113,26 @@ func (l *launch) start(ctx context.Context) (err error) {
 		}
 	}
 	return exitOfRun(l.App, result, err)
+}
+
+// connect connects to an engine that can do the run. One that cannot let the agent write to
+// the project's own folder gets a clone, unless the user chose how the agent has it.
+func (l *launch) connect(ctx context.Context) (*engine.Engine, error) {
+	e, err := fittingEngine(ctx, l.plan, silentEngine, l.host.Say)
+	if l.clone == nil || !errors.Is(err, runplan.ErrOwners) {
+		return e, err
+	}
+	plan, failure := l.clone()
+	if failure != nil { // err says what else there is
+		return nil, err
+	}
+	if e, err = fittingEngine(ctx, plan, silentEngine, l.host.Say); err != nil {
+		return nil, err
+	}
+	l.plan = plan
+	l.host.Say("note: for the agent on this Docker, which does not run as root, your files would be root's: it works on a clone " +
+		"(--workspace clone), and 'sbx-devc review' brings its work back")
+	return e, nil
 }
 
 // silentEngine is how long an engine may say nothing before the person hears of it.
