@@ -228,9 +228,10 @@ func (s *step) report(r reported) {
 
 // advice is what to do about a conclusion; the others need none.
 var advice = map[agent.Conclusion]string{
-	agent.MaxTurns:  "raise max_turns, or ask for less at once; what was done is in the workspace",
-	agent.MaxBudget: "raise max_budget_usd, or ask for less at once; what was done is in the workspace",
-	Denied:          "the step summary lists them, each with the line that allows it",
+	agent.MaxTurns:   "raise max_turns, or ask for less at once; what was done is in the workspace",
+	agent.MaxRepeats: "the transcript shows the calls; say in the prompt what to do when they fail",
+	agent.MaxBudget:  "raise max_budget_usd, or ask for less at once; what was done is in the workspace",
+	Denied:           "the step summary lists them, each with the line that allows it",
 }
 
 // maxSession is more than the name of a session has, in characters.

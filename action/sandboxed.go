@@ -85,6 +85,7 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 	in := job.Inputs
 	options := runplan.Options{
 		ID: job.ID, User: in.Settings(), InputsNotFlags: true, AllowHostedWeb: in.AllowHostedWeb,
+		MaxRepeats:   runplan.DefaultRepeats,
 		Instructions: runplan.Instructions{Memory: true}, Variables: in.Env, Tree: filepath.Join(job.Dir, sandbox.TreeFolder),
 		Headless: agent.Headless{
 			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
@@ -123,6 +124,7 @@ func (s Sandboxed) host(job Job, home runs.Home) (*sandbox.Host, error) {
 		Say:      func(line string) { fmt.Fprintln(job.Progress, line) },
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment,
 		StateDir: job.Dir, LiveDir: home.Live(), OnEvent: job.Events,
+		Ledger: home.Ledger(job.ID, job.Inputs.WorkingDirectory),
 	}, nil
 }
 

@@ -40,7 +40,7 @@ func TestAResultThatIsNotTheModelsLastAnswerIsTampered(t *testing.T) {
 // Attack: whoever has the session token asks the model on, past claude's limits,
 // and writes a success.
 func TestNoSuccessFollowsALimitThatTheHostHeld(t *testing.T) {
-	for _, limit := range []Conclusion{MaxTurns, MaxBudget} {
+	for _, limit := range []Conclusion{MaxTurns, MaxBudget, MaxRepeats} {
 		e := Evidence{Result: &Result{Subtype: "success", Text: "x"}, Answers: 1, Last: Answer{Stop: "end_turn", Text: "x"}, Limit: limit}
 		if got := Judge(e); got.Conclusion != limit || got.Message == "" {
 			t.Errorf("%s: %+v", limit, got)

@@ -141,7 +141,7 @@ func (b *bench) claude(t *testing.T, h agent.Headless, prompt string) ran {
 		Result: r.scanner.Result(), Tampered: r.scanner.Tampered(), ExitCode: r.code, End: end, Answers: b.proxy.Answered(),
 		Last: agent.Answer(b.proxy.LastAnswer()), HookOpen: b.proxy.HookOpen(), Prompt: prompt,
 		Limit: map[credproxy.Reached]agent.Conclusion{
-			credproxy.ReachedTurns: agent.MaxTurns, credproxy.ReachedBudget: agent.MaxBudget,
+			credproxy.ReachedTurns: agent.MaxTurns, credproxy.ReachedBudget: agent.MaxBudget, credproxy.ReachedLoop: agent.MaxRepeats,
 		}[b.proxy.Reached()],
 	})
 	return r

@@ -15,13 +15,15 @@ const (
 	Failure   Conclusion = "failure"    // the agent ended with an error of its own
 	MaxTurns  Conclusion = "max_turns"  // Headless.MaxTurns reached
 	MaxBudget Conclusion = "max_budget" // Headless.MaxBudgetUSD reached
-	APIError  Conclusion = "api_error"  // the model API failed
-	AuthError Conclusion = "auth_error" // the model API refused the credential
-	NoResult  Conclusion = "no_result"  // the agent ended without a result event
-	Timeout   Conclusion = "timeout"
-	Cancelled Conclusion = "cancelled"
-	Attended  Conclusion = "attended" // a person worked with it on a terminal until it ended; no failure
-	Tampered  Conclusion = "tampered" // the output cannot be Claude's alone, or no model stands behind it
+	// MaxRepeats: the agent made the same calls with the same results too often.
+	MaxRepeats Conclusion = "max_repeats"
+	APIError   Conclusion = "api_error"  // the model API failed
+	AuthError  Conclusion = "auth_error" // the model API refused the credential
+	NoResult   Conclusion = "no_result"  // the agent ended without a result event
+	Timeout    Conclusion = "timeout"
+	Cancelled  Conclusion = "cancelled"
+	Attended   Conclusion = "attended" // a person worked with it on a terminal until it ended; no failure
+	Tampered   Conclusion = "tampered" // the output cannot be Claude's alone, or no model stands behind it
 	// Unsandboxed: Claude worked on this machine without a sandbox. Nothing was watched, so
 	// nothing is judged, and no reader of results takes it for a run in the sandbox.
 	Unsandboxed Conclusion = "unsandboxed"
@@ -69,7 +71,7 @@ type Evidence struct {
 	// HookOpen says that the agent of a hook asked the model and has not come to
 	// its own end, as the host read it.
 	HookOpen bool
-	// Limit is MaxTurns or MaxBudget when the host refused a request for it; "" =
+	// Limit is MaxTurns, MaxBudget or MaxRepeats when the host refused a request for it; "" =
 	// it refused none.
 	Limit Conclusion
 }
@@ -106,6 +108,8 @@ func Judge(e Evidence) Outcome {
 		return Outcome{MaxTurns, result.message("the limit of turns was reached")}
 	case e.Limit == MaxBudget:
 		return Outcome{MaxBudget, result.message("the budget was used up")}
+	case e.Limit == MaxRepeats:
+		return Outcome{MaxRepeats, result.message("the agent repeated itself")}
 	case result.Subtype == "error_max_turns" || result.TerminalReason == "max_turns":
 		return Outcome{MaxTurns, result.message("the limit of turns was reached")}
 	case result.Subtype == "error_max_budget_usd" || result.TerminalReason == "budget_exhausted":

@@ -3,6 +3,8 @@ package credproxy
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/org/claude-sandbox/credproxy/spending"
 )
 
 // Answer is how the model API answered a request, read on the host.
@@ -33,7 +35,8 @@ const maxKept = 4 << 20
 type answerReader struct {
 	events bool
 	meter  *meter
-	model  string // of the request until the answer names its own
+	asked  string // the model of the request
+	model  string // the same until the answer names its own, whose price counts
 	size   int    // of the request, in bytes
 
 	line     []byte
@@ -46,8 +49,8 @@ type answerReader struct {
 	ended    bool
 	produced int // bytes of content so far
 
-	counted    tokens
-	countedUSD float64
+	counted tokens
+	charged spending.Spent
 }
 
 type wireUsage struct {
@@ -249,6 +252,7 @@ func (a *answerReader) count(u wireUsage) {
 }
 
 func (a *answerReader) charge(now tokens, usd float64) {
-	a.meter.change(a.counted, now, a.countedUSD, usd)
-	a.counted, a.countedUSD = now, usd
+	spent := spending.Spent{Model: a.asked, Usage: now.Usage, USD: usd}
+	a.meter.change(a.charged, spent)
+	a.counted, a.charged = now, spent
 }

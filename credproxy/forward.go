@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/internal/apierror"
 )
 
@@ -60,8 +61,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var t *turn
 	if refused == nil && r.URL.EscapedPath() == messagesPath {
-		_, spent := p.usage.total()
-		t, refused = p.conversation.beginTurn(askerOf(r.Header, asked), p.limits, spent)
+		t, refused = p.begin(askerOf(r.Header, asked), r.Header.Get(agentHeader), asked)
 	}
 	if refused != nil {
 		entry.Status, entry.Refused = refused.status, refused.message
@@ -72,6 +72,25 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.forward(w, r, body.bytes, asked, t, &entry)
+}
+
+// begin counts a request for an answer, or refuses it.
+func (p *Proxy) begin(from asker, agent string, asked request) (*turn, *refusal) {
+	for _, allowed := range p.limits.Models {
+		if !spending.ModelFits(allowed, asked.model) {
+			return nil, &refusal{status: http.StatusNotFound, kind: apierror.NotFound, final: true, message: fmt.Sprintf(
+				"model: %s is not among those that this sandbox may ask: %s", short(asked.model, 100), strings.Join(allowed, ", "))}
+		}
+	}
+	loop, half := false, false
+	if from == main || from == subagent {
+		loop, half = p.repeats.add(agent, asked.newest, asked.messages)
+	}
+	if half {
+		p.warn(fmt.Sprintf("the agent made the same calls with the same results %d times; it is stopped after %d",
+			p.repeats.limit/2, p.repeats.limit))
+	}
+	return p.conversation.beginTurn(from, p.limits, p.overBudget(asked.model), loop)
 }
 
 // admit decides on r and reads its body.
@@ -181,7 +200,7 @@ const modelSpeed = 200
 // chargeUnseen counts an answer of which nothing came before its client left, after some
 // time.
 func (p *Proxy) chargeUnseen(asked request, t *turn, after time.Duration) {
-	answer := &answerReader{meter: &p.usage, model: asked.model, size: asked.size}
+	answer := &answerReader{meter: &p.usage, asked: asked.model, model: asked.model, size: asked.size}
 	answer.count(wireUsage{})
 	answer.produced = int(after.Seconds() * modelSpeed * bytesPerToken)
 	t.said(answer.close())
@@ -237,7 +256,7 @@ func (p *Proxy) copyBody(w http.ResponseWriter, resp *http.Response, asked reque
 	read := func([]byte) {}
 	if t != nil && resp.StatusCode == http.StatusOK {
 		media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-		answer := &answerReader{events: media == "text/event-stream", meter: &p.usage, model: asked.model, size: asked.size}
+		answer := &answerReader{events: media == "text/event-stream", meter: &p.usage, asked: asked.model, model: asked.model, size: asked.size}
 		answer.count(wireUsage{}) // it counts as a request whatever it says
 		read = answer.Write
 		// Also for an answer that was cut: its tokens are spent.

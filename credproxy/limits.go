@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/internal/apierror"
 )
 
@@ -22,6 +23,23 @@ type Limits struct {
 	// no limit. It counts what the upstream reports. Requests that are under way
 	// when it is used up are answered: at most maxInFlight.
 	BudgetUSD float64
+	// Budgets are further ones, all of which hold. Those that are not spending.PerRun need
+	// Options.Ledger.
+	Budgets []spending.Budget
+	// Models are lists of patterns, see spending.ModelFits. A request's model must fit one
+	// of each list.
+	Models [][]string
+	// Repeats is after how many requests an agent is refused that makes the same
+	// one or two tool calls, with the same results, again and again; 0 = never.
+	Repeats int
+}
+
+// all are the budgets, BudgetUSD too.
+func (l Limits) all() []spending.Budget {
+	if l.BudgetUSD <= 0 {
+		return l.Budgets
+	}
+	return append([]spending.Budget{{Amount: l.BudgetUSD, Unit: spending.USD, Per: spending.PerRun}}, l.Budgets...)
 }
 
 // Reached is a limit that was reached; "" = none.
@@ -31,6 +49,7 @@ type Reached string
 const (
 	ReachedTurns  Reached = "turns"
 	ReachedBudget Reached = "budget"
+	ReachedLoop   Reached = "loop"
 )
 
 func (l Limits) mainRequests() int64 { return int64(l.Turns)*3 + 10 }
@@ -83,22 +102,28 @@ type turn struct {
 	hook   int64 // the same among the requests of hooks
 }
 
-// beginTurn counts a request, or refuses it.
-func (c *conversation) beginTurn(from asker, l Limits, spentUSD float64) (*turn, *refusal) {
+// beginTurn counts a request, or refuses it. over says which budget is used up, and
+// loop that the agent repeats itself.
+func (c *conversation) beginTurn(from asker, l Limits, over string, loop bool) (*turn, *refusal) {
 	tools := from == main
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reached == "" && l.Turns > 0 && (tools && c.main >= l.mainRequests() || !tools && c.side >= l.sideRequests()) {
 		c.reached = ReachedTurns
 	}
-	if c.reached == "" && l.BudgetUSD > 0 && spentUSD >= l.BudgetUSD {
+	if c.reached == "" && over != "" {
 		c.reached = ReachedBudget
+	}
+	if c.reached == "" && loop {
+		c.reached = ReachedLoop
 	}
 	switch {
 	case c.reached == ReachedTurns:
-		return nil, over(fmt.Sprintf("this run may have %d turns; the sandbox counted more requests than they need", l.Turns))
-	case c.reached == ReachedBudget:
-		return nil, over(fmt.Sprintf("this run's budget of %g US dollars is used up", l.BudgetUSD))
+		return nil, refuseOver(fmt.Sprintf("this run may have %d turns; the sandbox counted more requests than they need", l.Turns))
+	case over != "":
+		return nil, refuseOver(over)
+	case c.reached == ReachedLoop:
+		return nil, refuseOver(fmt.Sprintf("the agent made the same calls with the same results %d times", l.Repeats))
 	case c.underWay >= maxInFlight:
 		return nil, &refusal{status: 529, kind: apierror.Overloaded, message: "too many requests at a time"}
 	}
@@ -124,10 +149,10 @@ func (c *conversation) beginTurn(from asker, l Limits, spentUSD float64) (*turn,
 	return t, nil
 }
 
-// over is the refusal of a run that has reached a limit. Claude Code 2.1.329
+// refuseOver is the refusal of a run that has reached a limit. Claude Code 2.1.329
 // ends at once on this status with this header, without another try; 400 it
 // repeats with less in it, and 403 it takes for a wrong key.
-func over(message string) *refusal {
+func refuseOver(message string) *refusal {
 	return &refusal{status: http.StatusPaymentRequired, kind: apierror.Billing, message: message, final: true}
 }
 

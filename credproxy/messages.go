@@ -37,7 +37,7 @@ func source(blocks shape) shape {
 }
 
 // blocks returns the shapes of the parts of a message by their types.
-func blocks(hostedWeb bool, tool shape) map[string]shape {
+func blocks(hostedWeb bool, tool shape, calls *exchangeReader) map[string]shape {
 	plain := map[string]shape{"text": with(members{"text": text, "citations": optional(flat)})}
 	plain["image"] = with(members{"source": source(typed("a part", nil)), "transformations": optional(flat)})
 	inner := typed("a part", map[string]shape{"text": plain["text"], "image": plain["image"]})
@@ -50,9 +50,13 @@ func blocks(hostedWeb bool, tool shape) map[string]shape {
 	all := maps.Clone(plain)
 	all["thinking"] = with(members{"thinking": text, "signature": text})
 	all["redacted_thinking"] = with(members{"data": text})
-	all["tool_use"] = with(members{"id": text, "name": text, "input": anything, "caller": optional(flat), "toolset_name": text})
+	all["tool_use"] = with(members{
+		"id": text, "name": calls.hashed(text, &calls.current.calls), "input": calls.hashed(anything, &calls.current.calls),
+		"caller": optional(flat), "toolset_name": text,
+	})
 	all["tool_result"] = with(members{
-		"tool_use_id": text, "content": optional(textOr(typed("a part", plain))), "is_error": scalar, "toolset_name": text,
+		"tool_use_id": text, "content": calls.hashed(optional(textOr(typed("a part", plain))), &calls.current.results),
+		"is_error": scalar, "toolset_name": text,
 	})
 	change := typed("a tool", map[string]shape{
 		"tool_reference":  with(members{"name": text, "tool_name": text}),
@@ -137,15 +141,16 @@ func noteHook(part shape, to *request) shape {
 }
 
 // requestShape returns the shape of a request's body. Facts that it meets on the way
-// it notes in to.
-func requestShape(hostedWeb bool, to *request) shape {
+// it notes in to, and the tool calls in calls.
+func requestShape(hostedWeb bool, to *request, calls *exchangeReader) shape {
 	outputConfig := optional(object(members{"effort": scalar, "format": schemaFormat, "task_budget": optional(flat)}))
 	tool := tools(hostedWeb, func() { to.clientTools++ })
-	parts := blocks(hostedWeb, tool)
-	message := object(members{
+	parts := blocks(hostedWeb, tool, calls)
+	plain := object(members{
 		"role": oneOf("user", "assistant", "system"), "content": optional(textOr(typed("a part", parts))),
 		"clear_at": scalar, "output_config": outputConfig,
 	})
+	message := func(c *cursor) error { calls.message(); return plain(c) }
 	return object(members{
 		"model": func(c *cursor) error {
 			if c.kind() != '"' {

@@ -1,6 +1,6 @@
 package credproxy
 
-import "regexp"
+import "github.com/org/claude-sandbox/credproxy/spending"
 
 // price is what a model's tokens cost, in US dollars for a million.
 type price struct {
@@ -47,11 +47,8 @@ var prices = map[string]price{
 // budget ends such a run too early and never too late.
 var dearest = price{15, 75, 18.75, 30, 1.5}
 
-// version is what may follow a model's name: the date of one version of it.
-var version = regexp.MustCompile(`(-20[0-9]{6}|@20[0-9]{6}|-latest)$`)
-
 func priceOf(model string) price {
-	if p, ok := prices[version.ReplaceAllString(model, "")]; ok {
+	if p, ok := prices[spending.WithoutVersion(model)]; ok {
 		return p
 	}
 	return dearest

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net"
 	"net/http"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/redact"
 )
@@ -40,6 +42,14 @@ type Options struct {
 
 	// Limits end a run that goes on past them.
 	Limits Limits
+
+	// Ledger is told all that the run spends, and knows what others spent; nil =
+	// this run counts for itself.
+	Ledger spending.Ledger
+
+	// Warn gets a line for people when a limit is near, concurrently; nil =
+	// nobody is warned.
+	Warn func(string)
 
 	Log     func(Entry)                           // called once for every request, concurrently; nil = no log
 	MaxBody int64                                 // bytes; 0 = DefaultMaxBody
@@ -74,6 +84,12 @@ type Proxy struct {
 	blank      *redact.Redactor
 	usage      meter
 	limits     Limits
+	budgets    []spending.Budget
+	warned     []atomic.Bool // of each budget
+	repeats    repeats
+	seed       maphash.Seed // of the hashes of tool calls
+	warn       func(string)
+	ledger     spending.Ledger
 	reading    chan struct{} // holds one value for each body that is being read
 	// conversation remembers how the model answered.
 	conversation conversation
@@ -94,6 +110,11 @@ func New(o Options) (*Proxy, error) {
 	if o.SessionToken == o.Credential.secret {
 		return nil, errors.New("the session token is the credential itself")
 	}
+	for _, b := range o.Limits.Budgets {
+		if b.Per != spending.PerRun && o.Ledger == nil {
+			return nil, fmt.Errorf("a budget per %q has no ledger", b.Per)
+		}
+	}
 	p := &Proxy{
 		upstream:   o.Upstream,
 		credential: o.Credential,
@@ -102,6 +123,13 @@ func New(o Options) (*Proxy, error) {
 		maxBody:    o.MaxBody,
 		hostedWeb:  o.AllowHostedWeb,
 		limits:     o.Limits,
+		budgets:    o.Limits.all(),
+		warned:     make([]atomic.Bool, len(o.Limits.all())),
+		repeats:    repeats{limit: o.Limits.Repeats},
+		seed:       maphash.MakeSeed(),
+		warn:       o.Warn,
+		ledger:     o.Ledger,
+		usage:      meter{ledger: o.Ledger},
 		reading:    make(chan struct{}, maxReading),
 		// Lengths stay, so that Content-Length does.
 		blank: redact.New(redact.Options{Secrets: []string{o.Credential.secret}, Mask: true}),
@@ -122,6 +150,9 @@ func New(o Options) (*Proxy, error) {
 	if p.log == nil {
 		p.log = func(Entry) {}
 	}
+	if p.warn == nil {
+		p.warn = func(string) {}
+	}
 	if p.maxBody <= 0 {
 		p.maxBody = DefaultMaxBody
 	}
@@ -130,13 +161,17 @@ func New(o Options) (*Proxy, error) {
 
 // Usage returns the tokens used so far. The last answer is in it once its
 // handler has returned, so close the tunnel first to have them all.
-func (p *Proxy) Usage() Usage { sum, _ := p.usage.total(); return sum }
+func (p *Proxy) Usage() Usage { return p.usage.total().Usage }
+
+// Models returns what was spent so far by model, the dearest first, as CostUSD
+// counts it.
+func (p *Proxy) Models() []spending.Spent { return p.usage.models() }
 
 // CostUSD returns what was spent so far, in US dollars at list price: the tokens
 // that the upstream reported, by the price of the model that it names. For an
 // answer that was cut it is an estimate, and the dearest price for a model that
 // the table of prices does not hold.
-func (p *Proxy) CostUSD() float64 { _, cost := p.usage.total(); return cost }
+func (p *Proxy) CostUSD() float64 { return p.usage.total().USD }
 
 // LastAnswer returns how the newest request of Claude's main conversation was
 // answered; the zero Answer when it was not, or not to its end. Close the tunnel

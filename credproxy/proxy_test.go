@@ -145,7 +145,10 @@ func TestTheRealKeyIsAddedAndTokensAreCounted(t *testing.T) {
 			if got := f.do(t, http.MethodPost, "/v1/messages/count_tokens", body, "X-Api-Key", testToken); got.status != http.StatusOK {
 				t.Errorf("count_tokens: %+v", got)
 			}
-			want := Usage{1, fakeapi.InputTokens, fakeapi.OutputTokens, fakeapi.CacheReadTokens, fakeapi.CacheWriteTokens}
+			want := Usage{
+				Requests: 1, Input: fakeapi.InputTokens, Output: fakeapi.OutputTokens,
+				CacheRead: fakeapi.CacheReadTokens, CacheWrite: fakeapi.CacheWriteTokens,
+			}
 			if got := f.usage(); got != want {
 				t.Errorf("metered %+v, want %+v", got, want)
 			}

@@ -16,6 +16,8 @@ type request struct {
 	clientTools int    // tools that run in the sandbox
 	size        int    // bytes
 	hook        bool   // a hook of claude's asks; see hookPrompt
+	newest      exchange
+	messages    int
 }
 
 // screen reads a request's body and returns why it must not be forwarded.
@@ -26,7 +28,10 @@ func (p *Proxy) screen(body []byte) (request, error) {
 	if err := checkText(body); err != nil {
 		return read, err
 	}
-	return read, requestShape(p.hostedWeb, &read)(&cursor{text: body})
+	exchanges := exchangeReader{seed: p.seed}
+	err := requestShape(p.hostedWeb, &read, &exchanges)(&cursor{text: body})
+	read.newest, read.messages = exchanges.found(), exchanges.read
+	return read, err
 }
 
 // betas are the beginnings of the values of Anthropic-Beta that are forwarded:

@@ -6,13 +6,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/session/ledger"
 )
 
 const forgedRun = `{"type":"system","subtype":"init","session_id":"s"}
@@ -198,15 +201,23 @@ for i in $(seq 200); do curl -s -o /dev/null -w '%{http_code}\n' "$ANTHROPIC_BAS
 -d '{"model":"claude-opus-5-5","max_tokens":1,"messages":[{"role":"user","content":"more"}]}'; done | sort | uniq -c`
 	for name, c := range map[string]struct {
 		headless agent.Headless
+		budget   string
 		most     int
 		want     agent.Conclusion
 	}{
-		"turns":  {agent.Headless{MaxTurns: 2}, 150 + 16, agent.MaxTurns},
-		"budget": {agent.Headless{MaxBudgetUSD: 0.05}, 30, agent.MaxBudget},
+		"turns":  {agent.Headless{MaxTurns: 2}, "", 150 + 16, agent.MaxTurns},
+		"budget": {agent.Headless{MaxBudgetUSD: 0.05}, "20 requests/day", 20, agent.MaxBudget},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &trial{script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{ask}}}}}
 			tr.options.Headless = c.headless
+			if c.budget != "" {
+				b, err := spending.Parse(c.budget)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tr.options.User.Budgets, tr.ledger = []spending.Budget{b}, ledger.Open(t.TempDir(), "a run", "a project", time.Now)
+			}
 			tr.useReadable(claude)
 			tr.run(t, e)
 			if n := len(tr.api.Requests()); n < 10 || n > c.most {

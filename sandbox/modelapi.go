@@ -25,6 +25,7 @@ func newModelAPI(p *runplan.Plan, h Host) (_ *modelAPI, err error) {
 	var unreachable sync.Once
 	var limits credproxy.Limits
 	limits.Turns, limits.BudgetUSD = p.Asked.Headless.Limits()
+	limits.Budgets, limits.Models, limits.Repeats = p.Budgets, p.Models, p.Asked.MaxRepeats
 	a.proxy, err = credproxy.New(credproxy.Options{
 		Upstream:     h.Upstream,
 		Credential:   h.Credential,
@@ -33,6 +34,8 @@ func newModelAPI(p *runplan.Plan, h Host) (_ *modelAPI, err error) {
 
 		AllowHostedWeb: p.Asked.AllowHostedWeb,
 		Limits:         limits,
+		Ledger:         h.Ledger,
+		Warn:           func(line string) { h.Say("warning: " + line) },
 		Log: func(entry credproxy.Entry) {
 			// Refused is empty when the upstream itself answered.
 			if entry.Status == http.StatusUnauthorized && entry.Refused == "" {

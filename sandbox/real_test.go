@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/engine"
@@ -122,6 +123,7 @@ type trial struct {
 	script  fakeapi.Script
 	key     string // that the API accepts; "" = canary
 	faults  *fakeapi.Fault
+	ledger  spending.Ledger
 	// hostAddresses are told to the firewall; see Facts.
 	hostAddresses []netip.Addr
 	signals       chan os.Signal
@@ -262,6 +264,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		})
 	}
 	tr.result, tr.err = Run(ctx, e, tr.plan, Host{
+		Ledger: tr.ledger,
 		Prompt: tr.prompt, Home: tr.home, Kept: tr.store, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
 		Say:      func(line string) { tr.said = append(tr.said, line) },
 		Upstream: upstream, Credential: credential, Secrets: tr.secrets, Terminal: tr.terminal, StateDir: tr.state, LiveDir: tr.live,

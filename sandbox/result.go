@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -78,7 +79,8 @@ type Result struct {
 	// MeteredUSD is what Usage cost, in US dollars at list price, counted on this
 	// side; see credproxy.Proxy.CostUSD.
 	MeteredUSD float64
-	Egress     *report.Report // nil when the sidecar left no audit log
+	Models     []spending.Spent // the same by model, the dearest first
+	Egress     *report.Report   // nil when the sidecar left no audit log
 	Timings    Timings
 	Use        *Use   // of the agent's container; nil when the engine did not say
 	Prompt     string // its first words, without secrets

@@ -17,6 +17,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -43,6 +44,9 @@ type Host struct {
 	// it. Both stay in this process.
 	Upstream   *url.URL
 	Credential credproxy.Credential
+	// Ledger is where all runs of this user note what they spend; nil = this one
+	// counts for itself, and has no budget that it shares.
+	Ledger spending.Ledger
 	// Secrets are the values of Plan.Secrets by name. They go to the agent and are taken
 	// out of all that the run keeps and says.
 	Secrets map[string]string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -81,9 +82,10 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		SessionID     string           `json:"sessionId,omitempty"`
 		CostUSD       float64          `json:"costUsd"` // this and turns are the agent's word
 		Turns         int              `json:"turns"`
-		Answers       int64            `json:"answers"`    // of the model API, counted on the host
-		Metered       credproxy.Usage  `json:"metered"`    // tokens, likewise
-		MeteredUSD    float64          `json:"meteredUsd"` // what they cost at list price, likewise
+		Answers       int64            `json:"answers"`       // of the model API, counted on the host
+		Metered       credproxy.Usage  `json:"metered"`       // tokens, likewise
+		MeteredUSD    float64          `json:"meteredUsd"`    // what they cost at list price, likewise
+		Models        []spending.Spent `json:"meteredModels"` // both by model, the dearest first
 		Result        string           `json:"result,omitempty"`
 		Egress        []report.Row     `json:"egress"`
 		EgressMore    int              `json:"egressMore,omitempty"` // rows that are left out
@@ -99,7 +101,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		Settings: result.SettingsFolder, Workspace: result.Workspace,
 		WorkTree: result.WorkTree, ExitCode: result.ExitCode, Conclusion: string(result.Outcome.Conclusion), Message: result.Outcome.Message,
 		Sandbox: sandboxOf(result), Commits: result.Commits, Prompt: result.Prompt, Model: result.Model,
-		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD,
+		Answers: result.Answers, Metered: result.Usage, MeteredUSD: result.MeteredUSD, Models: append([]spending.Spent{}, result.Models...),
 		Egress: []report.Row{}, Changed: []string{}, Warnings: append([]string{}, result.Warnings...), Notes: append([]string{},
 			result.Notes...), Milliseconds: result.Timings.milliseconds(),
 	}

@@ -183,12 +183,13 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	r.result.Agent = r.agent.scanner.Result()
 	r.result.ExitCode = exit.Code
 	r.result.Answers, r.result.Usage, r.result.MeteredUSD = r.api.proxy.Answered(), r.api.proxy.Usage(), r.api.proxy.CostUSD()
+	r.result.Models = r.api.proxy.Models()
 	if claimed := r.result.Agent.Tokens(); claimed != tokens(r.result.Usage) && r.result.Agent != nil {
 		r.host.Say(fmt.Sprintf("note: Claude reports %d tokens and $%.4f, and the proxy metered %d tokens and $%.4f; turns are Claude's word",
 			claimed, r.result.Agent.CostUSD, tokens(r.result.Usage), r.result.MeteredUSD))
 	}
 	limit := map[credproxy.Reached]agent.Conclusion{
-		credproxy.ReachedTurns: agent.MaxTurns, credproxy.ReachedBudget: agent.MaxBudget,
+		credproxy.ReachedTurns: agent.MaxTurns, credproxy.ReachedBudget: agent.MaxBudget, credproxy.ReachedLoop: agent.MaxRepeats,
 	}[r.api.proxy.Reached()]
 	evidence := agent.Evidence{
 		Result: r.result.Agent, Tampered: r.agent.scanner.Tampered(), ExitCode: exit.Code, End: ended, Answers: r.result.Answers,

@@ -97,6 +97,26 @@ func (g *Given) CPUs(name string, n float64) {
 	}
 }
 
+// Budgets adds budgets as spending.Parse reads them.
+func (g *Given) Budgets(name string, texts []string) {
+	for _, text := range g.expand(name, texts) {
+		b, bad := parseBudget(text)
+		g.check(name, bad)
+		g.Settings.Budgets = append(g.Settings.Budgets, b)
+	}
+}
+
+// Models adds patterns of the models that may be asked; nil leaves them open.
+func (g *Given) Models(name string, patterns []string) {
+	if patterns = g.expand(name, patterns); patterns == nil {
+		return
+	}
+	for _, pattern := range patterns {
+		g.check(name, checkModel(pattern))
+	}
+	g.Settings.Models = append(g.Settings.Models, patterns)
+}
+
 // Accept judges the network and returns the settings, or everything that is wrong
 // with what was given. They have no Entries: nothing of them stands in a file.
 func (g *Given) Accept() (*Accepted, []error) {

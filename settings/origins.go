@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/internal/visible"
 )
 
@@ -123,6 +125,8 @@ func (s *Settings) values() []Value {
 	} {
 		add(limit.key, limit.of.inWords()...)
 	}
+	add("budgets", each(s.Budgets, spending.Budget.String)...)
+	add("models", each(s.Models, modelsInWords)...)
 	add("mcp.servers", each(s.MCP.Servers, MCPServer.inWords)...)
 	add("instructions", s.Instructions...)
 	add("image", s.Image)
@@ -132,3 +136,6 @@ func (s *Settings) values() []Value {
 
 // Shown is the value safe for a terminal.
 func (v Value) Shown() string { return visible.Line(v.Text) }
+
+// modelsInWords is one list of models that may be asked.
+func modelsInWords(patterns []string) string { return cmp.Or(strings.Join(patterns, ", "), "none") }

@@ -68,6 +68,17 @@ func (d *decoder) settings(root *jsonc.Node) *Settings {
 		"env":         func(n *jsonc.Node) { s.Env = d.env(n) },
 		"envPrefixes": func(n *jsonc.Node) { s.EnvPrefixes = d.envPrefixes(n) },
 		"limits":      func(n *jsonc.Node) { d.limits(n, &s.Limits) },
+		"budgets": func(n *jsonc.Node) {
+			for _, e := range d.list(n) {
+				b, bad := parseBudget(e.text)
+				if bad != nil {
+					d.at(e.place, RuleValue, "budgets: "+bad.message, bad.hint)
+					continue
+				}
+				s.Budgets = append(s.Budgets, b)
+			}
+		},
+		"models": func(n *jsonc.Node) { s.Models = d.models(n) },
 		"mcp": func(n *jsonc.Node) {
 			d.object(n, fields{"servers": func(n *jsonc.Node) {
 				d.each(n, func(e *jsonc.Node) { s.MCP.Servers = append(s.MCP.Servers, d.server(e)) })
@@ -183,6 +194,18 @@ func (d *decoder) instructions(n *jsonc.Node) []string {
 		out = append(out, e.text)
 	}
 	return out
+}
+
+func (d *decoder) models(n *jsonc.Node) [][]string {
+	patterns := []string{} // a list without entries lets no model be asked
+	for _, e := range d.list(n) {
+		if bad := checkModel(e.text); bad != nil {
+			d.at(e.place, RuleValue, "models: "+bad.message, bad.hint)
+			continue
+		}
+		patterns = append(patterns, e.text)
+	}
+	return [][]string{patterns}
 }
 
 func (d *decoder) limits(n *jsonc.Node, l *Limits) {

@@ -65,7 +65,7 @@ func TestParseRefuses(t *testing.T) {
 	tests := []struct{ name, src, want, hint string }{
 		{"unknown name", `{"netwrok": {}}`, `1:2: error: unknown setting "netwrok" [SBX201]`, `did you mean "network"?`},
 		{"mistyped deny opens nothing", `{"network": {"denny": ["a.example"]}}`, `1:14: error: unknown setting "denny" [SBX201]`, `did you mean "deny"?`},
-		{"unlike anything", `{"frobnicate": 1}`, `1:2: error: unknown setting "frobnicate" [SBX201]`, "accepted: $schema, env, envPrefixes"},
+		{"unlike anything", `{"frobnicate": 1}`, `1:2: error: unknown setting "frobnicate" [SBX201]`, "accepted: $schema, budgets, env, envPrefixes"},
 		{"root is an array", `[]`, `1:1: error: the file must be an object, not an array [SBX202]`, ""},
 		{"text for a list", `{"network": {"allow": "a.example"}}`, `1:23: error: network.allow must be an array, not a string [SBX202]`, ""},
 		{"number in a list", `{"network": {"allow": ["a.example", 1]}}`, `1:37: error: network.allow[1] must be a string, not a number [SBX202]`, ""},

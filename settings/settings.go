@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/firewall"
 )
 
@@ -21,6 +22,8 @@ type Settings struct {
 	Env         map[string]string
 	EnvPrefixes []string // names of the caller's environment that are passed on, by prefix; empty and not nil: none
 	Limits      Limits
+	Budgets     []spending.Budget // all of them hold
+	Models      [][]string        // patterns of the models that may be asked, a list of each file or flag, all of which hold
 	MCP         MCP
 	// Instructions are the user's own texts that Claude gets, below the user's folder of
 	// Claude Code: "CLAUDE.md", "skills", "agents/NAME.md" and the like.

@@ -4,11 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 )
+
+// answers counts those of this process: an answer's id is its own, and Claude Code takes
+// two of one id for parts of one answer.
+var answers atomic.Int64
 
 // newMessage returns an answer without its content.
 func newMessage(r Reply) map[string]any {
-	id, input := "msg_scripted", InputTokens
+	id, input := fmt.Sprintf("msg_scripted_%d", answers.Add(1)), InputTokens
 	if r.ID != "" {
 		id = r.ID
 	}

@@ -57,6 +57,7 @@ func Overlay(base, top settings.Settings) settings.Settings {
 		Disk:    cmp.Or(top.Limits.Disk, base.Limits.Disk),
 		Timeout: cmp.Or(top.Limits.Timeout, base.Limits.Timeout),
 	}
+	s.Budgets, s.Models = slices.Concat(base.Budgets, top.Budgets), slices.Concat(base.Models, top.Models)
 	s.MCP.Servers = settings.MergeMCPServers(base.MCP.Servers, top.MCP.Servers)
 	s.Instructions = union(base.Instructions, top.Instructions)
 	s.Image = cmp.Or(top.Image, base.Image)
@@ -110,6 +111,8 @@ func narrow(base, own, project settings.Settings, offer func([]wide) string) (se
 		Disk:    smaller(base.Limits.Disk, project.Limits.Disk),
 		Timeout: smaller(base.Limits.Timeout, project.Limits.Timeout),
 	}
+	// They only ever narrow.
+	s.Budgets, s.Models = slices.Concat(base.Budgets, project.Budgets), slices.Concat(base.Models, project.Models)
 	return s, nil
 }
 

@@ -16,6 +16,10 @@ func defaultLimits() settings.Limits {
 	return settings.Limits{Memory: 4 << 30, CPUs: 2, PIDs: 1024}
 }
 
+// DefaultRepeats is more than an agent asks the same while it waits for something; see
+// Options.MaxRepeats.
+const DefaultRepeats = 50
+
 // openLimits are limits that nobody chose: they are lowered to what the engine's machine
 // bears.
 type openLimits struct{ memory, cpus, pids bool }

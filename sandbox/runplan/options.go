@@ -80,6 +80,9 @@ type Options struct {
 	// IdleTimeout ends a run whose Claude writes nothing and asks the model nothing for
 	// this time; 0 = never.
 	IdleTimeout time.Duration
+	// MaxRepeats ends an agent that makes the same calls with the same results so
+	// often; 0 = never. See credproxy.Limits.
+	MaxRepeats int
 
 	// Terminal gives the agent a terminal, for a person: Claude Code shows its own
 	// interface there, or with Shell the image's shell does in its place.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
@@ -61,6 +62,8 @@ type Plan struct {
 	Agent   engine.Spec       `json:"agent"`             // its network is the sidecar's, known when that exists
 	Project *workspace.Mounts `json:"project"`           // how the agent's container shows the project
 	Timeout Duration          `json:"timeout,omitempty"` // 0 = none
+	Budgets []spending.Budget `json:"budgets,omitempty"` // of the model API
+	Models  [][]string        `json:"models,omitempty"`  // that may be asked, see credproxy.Limits
 	Handed
 	Warnings []string `json:"warnings,omitempty"`
 	Notes    []string `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
@@ -136,6 +139,7 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 	}
 	p := &Plan{
 		ID: o.ID, Name: o.Name, Network: s.Network, Policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), Disk: s.Limits.Disk,
+		Budgets: s.Budgets, Models: s.Models,
 		Place: Place{Mode: mode, Folder: f.Workspace.Dir, Git: f.Workspace.Git, Owner: f.Workspace.Owner},
 	}
 	p.Place.Owner.UID, p.Place.Owner.GID = agentUser(o, f.Workspace, mode)

@@ -22,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/session/ledger"
 )
 
 // Home is where a user's runs are kept.
@@ -50,6 +51,19 @@ func (h Home) Kept() kept.Root { return kept.Root(h.state) }
 
 // Live is where runs that go on are noted, see sandbox.Reap.
 func (h Home) Live() string { return filepath.Join(h.state, "live") }
+
+// ledger is where runs note what they spend.
+func (h Home) ledger() string { return filepath.Join(h.state, "ledger") }
+
+// Ledger is where a run of a project notes what it spends, and sees what others do.
+func (h Home) Ledger(id, project string) *ledger.Ledger {
+	return ledger.Open(h.ledger(), id, project, time.Now)
+}
+
+// Spent is what the runs of a project, or with "" all, used of the model since a time.
+func (h Home) Spent(since time.Time, project string, by ledger.By) ([]ledger.Row, error) {
+	return ledger.Table(h.ledger(), since, project, by)
+}
 
 // idTime is how an id begins: with the time of the run's start, UTC.
 const idTime = "20060102-150405"

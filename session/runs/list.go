@@ -55,19 +55,6 @@ func (h Home) List(project string) (runs []Run) {
 	return runs
 }
 
-// Sum adds up what runs used of the model; nothing else of it is set.
-func Sum(list []Run) (total Run) {
-	for _, r := range list {
-		total.CostUSD += r.CostUSD
-		total.Metered.Requests += r.Metered.Requests
-		total.Metered.Input += r.Metered.Input
-		total.Metered.Output += r.Metered.Output
-		total.Metered.CacheRead += r.Metered.CacheRead
-		total.Metered.CacheWrite += r.Metered.CacheWrite
-	}
-	return total
-}
-
 // Run is what is known of the run in a folder; false when it is none.
 func (h Home) Run(folder string) (Run, bool) {
 	id := filepath.Base(folder)

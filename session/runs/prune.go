@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/session/ledger"
 	"github.com/org/claude-sandbox/workspace/copytree"
 )
 
@@ -66,6 +67,9 @@ func surplus(runs []keptRun, keep Keep) (gone []keptRun) {
 // Prune removes the runs of long ago, and notes it. One that has containers stays, and so
 // do all of them where the engine does not say. It never fails a run.
 func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time, keep Keep) {
+	if err := ledger.Prune(h.ledger(), now.Add(-keptLedger)); err != nil {
+		h.note("what was spent long ago stays noted: " + err.Error())
+	}
 	removed, commits := 0, 0
 	for _, r := range surplus(h.list(now), keep) {
 		if alive, err := e.List(ctx, runplan.LabelRun, r.id); err != nil || len(alive) > 0 || h.goesOn(r.id) {
@@ -89,6 +93,9 @@ func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time, keep K
 	}
 	h.note(fmt.Sprintf("removed %d old run(s) from %s%s", removed, h.Dir(), text))
 }
+
+// keptLedger is how long what runs spent is kept.
+const keptLedger = 400 * 24 * time.Hour
 
 // removeTimeout bounds the removal of one old run, for which a person waits.
 const removeTimeout = 5 * time.Second

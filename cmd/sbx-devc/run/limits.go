@@ -11,13 +11,15 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
-// limitFlags bound what a run takes of the machine.
+// limitFlags bound what a run takes of the machine and of the model.
 type limitFlags struct {
 	memory  string
 	cpus    float64
 	pids    int64
 	disk    string
 	timeout time.Duration
+	budgets []string
+	models  []string
 }
 
 func (o *limitFlags) Register(f *pflag.FlagSet) {
@@ -27,6 +29,9 @@ func (o *limitFlags) Register(f *pflag.FlagSet) {
 	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads (default 1024)")
 	f.StringVar(&o.disk, "disk", "", "end when the agent has put more than this on the disk, such as 10g; its work is kept")
 	f.DurationVar(&o.timeout, "timeout", 0, "end after this time, such as 30m; the work is kept")
+	f.StringArrayVar(&o.budgets, "budget", nil, `end when this much of the model is used, such as "20 usd/day", `+
+		`"500 requests", "2M tokens/project-day"; all of them hold`)
+	f.StringSliceVar(&o.models, "models", nil, "the only models that may be asked, such as claude-sonnet-*,claude-haiku-*")
 }
 
 func (o *limitFlags) check(f *pflag.FlagSet) error {
@@ -39,6 +44,8 @@ func (o *limitFlags) give(given *settings.Given) {
 	given.Memory("--memory", o.memory)
 	given.CPUs("--cpus", o.cpus)
 	given.Disk("--disk", o.disk)
+	given.Budgets("--budget", o.budgets)
+	given.Models("--models", o.models)
 }
 
 // limitsLimit refuses flags of these names that are zero, negative or no number: a user

@@ -207,5 +207,6 @@ func host(ctx context.Context, a *cli.App, o Options, plan *runplan.Plan) (*sand
 		Secrets: values,
 		Prompt:  strings.NewReader(prompt), Title: firstWords(prompt), Stderr: a.Stderr, Say: say,
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, LiveDir: projects.Runs(a).Live(),
+		Ledger: projects.Runs(a).Ledger(plan.ID, plan.Folder()),
 	}, nil
 }
