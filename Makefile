@@ -86,9 +86,13 @@ test-sign: setup build ## signatures by the real cosign and gh, which are compil
 	cd tools/sign && GOBIN=$(TOOLS)/sign go install -buildvcs=false tool .
 	SBX_SIGN_TOOLS=$(TOOLS)/sign go test -count=1 -v -timeout 10m -run '^TestSignatures' ./cmd/sbx-devc
 
-.PHONY: test-workflows
-test-workflows: setup build ## run the workflows that publish, in act, against a registry on this machine; takes minutes
-	SBX_WORKFLOWS=1 go test -count=1 -v -timeout 30m -run '^TestWorkflows' ./cmd/sbx-devc
+.PHONY: release
+release: ## build the release VERSION=1.2.3 and make its tag, with the checksums; pushes nothing
+	@scripts/release tag $(VERSION)
+
+.PHONY: release-dry-run
+release-dry-run: setup build ## a whole release in act, with stand-ins for GitHub: build twice, publish, install in every way; takes minutes
+	SBX_WORKFLOWS=1 go test -count=1 -v -timeout 40m -run '^TestWorkflowsPublish$$' ./cmd/sbx-devc
 
 .PHONY: fuzz
 fuzz: ## run every fuzz test for FUZZTIME (default 10s)

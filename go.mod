@@ -2,6 +2,9 @@ module github.com/org/claude-sandbox
 
 go 1.26.0
 
+// The compiler of releases, whose bytes depend on it.
+toolchain go1.26.8
+
 require (
 	github.com/compose-spec/compose-go/v2 v2.10.0
 	github.com/containerd/errdefs v1.0.0

@@ -10,9 +10,12 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
+// projectsImage is the value of the input image for the one of the project's dev container.
+const projectsImage = "devcontainer"
+
 // SandboxInputs are those of the Inputs that say what the agent has around it.
 type SandboxInputs struct {
-	Image            string   `input:"image"`             // "" builds the default one on the runner
+	Image            string   `input:"image"`             // "" builds the default one on the runner; projectsImage
 	WorkingDirectory string   `input:"working_directory"` // absolute; the folder that the agent works on
 	WorkspaceMode    string   `input:"workspace_mode"`    // how the agent gets that, a workspace.Mode
 	Egress           string   `input:"egress"`            // the network's mode, a firewall.Mode
@@ -90,7 +93,10 @@ func (p *inputParser) processors(name string) float64 {
 
 // given is what the inputs say of the sandbox.
 func (in Inputs) given() *settings.Given {
-	given := &settings.Given{Settings: settings.Settings{Image: in.Image, Limits: settings.Limits{Timeout: in.Timeout}}}
+	given := &settings.Given{Settings: settings.Settings{Limits: settings.Limits{Timeout: in.Timeout}}}
+	if in.Image != projectsImage {
+		given.Image = in.Image
+	}
 	given.Mode("input egress", in.Egress)
 	given.WorkspaceMode("input workspace_mode", in.WorkspaceMode)
 	given.Entries("presets", "input presets", in.Presets)

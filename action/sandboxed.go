@@ -14,7 +14,6 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/progress"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -46,14 +45,11 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 	if err != nil {
 		return Report{Outcome: agent.Outcome{Conclusion: ConfigError, Message: err.Error()}}, err
 	}
-	e, err := engine.Connect(ctx)
+	e, err := session.FittingEngine(ctx, plan, session.SilentEngine, host.Say)
 	if err != nil {
 		return setupFailed(err)
 	}
 	defer e.Close()
-	if err := plan.FitEngine(ctx, e); err != nil {
-		return setupFailed(err)
-	}
 	cache, err := images.CacheDir()
 	if err != nil {
 		return setupFailed(err)
@@ -93,7 +89,11 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 		},
 	}
 	var effective settings.Settings
-	if project, err = session.ReadProject(in.WorkingDirectory); err == nil {
+	project, err = session.ReadProject(in.WorkingDirectory)
+	if err == nil && in.Image == projectsImage {
+		err = project.AcceptImage()
+	}
+	if err == nil {
 		effective, err = project.Effective(options)
 	}
 	if err == nil {

@@ -32,6 +32,8 @@ type Project struct {
 	Settings *settings.File // nil = it has none
 	Recipe   *recipe.Recipe // of its dev container's image; nil = it has none
 	Choice   images.Choice  // of the image, after Plan
+
+	imageAccepted bool // see AcceptImage
 }
 
 // ReadProject reads the project in the folder dir, whose programs are not started from now
@@ -106,19 +108,33 @@ func (p *Project) ChooseImage(o runplan.Options) error {
 	if err != nil {
 		return exitcode.With(exitcode.NoInput, err)
 	}
-	if p.Choice, err = images.Choose(dir, p.Recipe, notAccepted(o)); err != nil {
+	if p.Choice, err = images.Choose(dir, p.Recipe, p.notAccepted(o)); err != nil {
 		return planError(err)
 	}
 	return nil
 }
 
+// AcceptImage has a run take the image of the project's dev container by its user's word, and
+// nothing else of the project's settings. It is an error where a run cannot take it.
+func (p *Project) AcceptImage() error {
+	if p.Recipe == nil {
+		return exitcode.With(exitcode.NoInput, errors.New("the project has no dev container (.devcontainer/devcontainer.json)"))
+	}
+	if p.Recipe.Unusable != "" {
+		err := fmt.Errorf("a run cannot take the image of the dev container, %s, because %s", p.Recipe.File, p.Recipe.Unusable)
+		return exitcode.With(exitcode.Config, diag.WithHint(err, "build it with the dev container CLI, and name the image"))
+	}
+	p.imageAccepted = true
+	return nil
+}
+
 // notAccepted says why the project's dev container is not taken, "" if it is.
-func notAccepted(o runplan.Options) string {
+func (p *Project) notAccepted(o runplan.Options) string {
 	switch {
-	case o.TrustProject:
+	case o.TrustProject || p.imageAccepted:
 		return ""
 	case o.InputsNotFlags:
-		return "it belongs to the code that the agent works on: name its image with the input image to use it"
+		return "it belongs to the code that the agent works on: the input image says 'devcontainer' to use it"
 	}
 	return "you have not accepted it: " + cmp.Or(o.AcceptCommand, "sbx-devc trust") + " shows it and asks"
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,10 +64,19 @@ runs:
 `,
 }
 
+// ghStandIn keeps a release as a server of GitHub's would have it, below $RESULTS/host.
 const ghStandIn = `#!/bin/bash
-printf '%s\n' "$@" >"$RESULTS/release.args"
-mkdir -p "$RESULTS/release"
-for arg; do if [ -f "$arg" ]; then cp "$arg" "$RESULTS/release/"; fi; done
+set -e
+place=$RESULTS/host/$GH_REPO/releases/download/$3
+printf '%s\n' "$*" >>"$RESULTS/gh.log"
+case "$1 $2" in
+  "release view") if [ -d "$place" ]; then echo false; elif [ -d "$place.draft" ]; then echo true; else exit 1; fi ;;
+  "release create") mkdir -p "$place.draft"; for arg; do if [ -f "$arg" ]; then cp "$arg" "$place.draft/"; fi; done ;;
+  "release edit")
+    mv "$place.draft" "$place"
+    case $* in *--latest=true) mkdir -p "$place/../../latest"; ln -sfn "$place" "$place/../../latest/download" ;; esac ;;
+  "release delete") rm -r "$place.draft" ;;
+esac
 `
 
 // workflows runs the workflows of this repository in a copy of it.
@@ -83,7 +93,7 @@ const workflowOwner = "Sbx-Workflow-Test"
 func newWorkflows(t *testing.T) *workflows {
 	t.Helper()
 	if os.Getenv("SBX_WORKFLOWS") == "" {
-		t.Skip("run by make test-workflows: it compiles a release for every system")
+		t.Skip("run by make release-dry-run: it compiles a release for every system")
 	}
 	docker := testenv.Program(t, "docker")
 	root, err := filepath.Abs("../..")
@@ -102,8 +112,13 @@ func newWorkflows(t *testing.T) *workflows {
 			w.write(filepath.Join(w.project, name), string(text), info.Mode().Perm())
 		}
 	}
+	address := "https://github.com/" + workflowOwner + "/claude-sandbox"
 	w.run(w.project, "git", "init", "-q", "-b", "main")
-	w.run(w.project, "git", "remote", "add", "origin", "https://github.com/"+workflowOwner+"/claude-sandbox")
+	w.run(w.project, "git", "remote", "add", "origin", address)
+	w.run(dir, "git", "init", "-q", "--bare", w.host())
+	w.run(w.project, "git", "config", "url."+w.host()+".insteadOf", address)
+	w.run(w.project, "git", "config", "user.name", "t")
+	w.run(w.project, "git", "config", "user.email", "t@example.com")
 	w.run(w.project, "git", "add", "-A")
 	w.commit()
 	for _, name := range []string{"images.yml", "release.yml"} {
@@ -132,6 +147,26 @@ func newWorkflows(t *testing.T) *workflows {
 		}
 	})
 	return w
+}
+
+// host is the repository at GitHub.
+func (w *workflows) host() string { return filepath.Join(w.results, "github.git") }
+
+// releaseServer answers for the host of releases and returns its address.
+func (w *workflows) releaseServer() string {
+	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(w.results, "host"))))
+	w.t.Cleanup(server.Close)
+	return server.URL
+}
+
+// tag makes the commit and the tag of a release, as a maintainer does, and checks it out.
+func (w *workflows) tag(version string) (sha string) {
+	w.t.Helper()
+	w.t.Setenv("SBX_REPOSITORY", workflowOwner+"/claude-sandbox")
+	w.run(w.project, "scripts/release", "tag", version)
+	w.run(w.project, "git", "push", "-q", "origin", "main", "v"+version)
+	w.run(w.project, "git", "checkout", "-q", "-f", "v"+version)
+	return strings.TrimSpace(w.run(w.project, "git", "rev-parse", "HEAD"))
 }
 
 // otherBase makes the base for the other architecture: the one of this
@@ -206,7 +241,7 @@ func (w *workflows) run(dir, name string, args ...string) string {
 
 func (w *workflows) commit() (sha string) {
 	w.t.Helper()
-	w.run(w.project, "git", "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "--allow-empty", "-m", "a change")
+	w.run(w.project, "git", "commit", "-q", "--allow-empty", "-m", "a change")
 	return strings.TrimSpace(w.run(w.project, "git", "rev-parse", "HEAD"))
 }
 
@@ -301,9 +336,10 @@ func TestWorkflowsPublish(t *testing.T) {
 	}
 
 	// A release.
-	sha := w.commit()
+	mirror := w.releaseServer()
+	sha := w.tag("1.2.3")
 	names := []string{"v1.2.3", "v1.2", "v1", "latest", "sha-" + sha[:12]}
-	must(w.workflow("release.yml", "push", "refs/tags/v1.2.3"))
+	must(w.workflow("release.yml", "push", "refs/tags/v1.2.3", "--env", "CLAUDE_SANDBOX_MIRROR="+mirror))
 	first := expect("v1.2.3", nil, names...)
 	digest := first["v1.2.3"]
 	for name, d := range first {
@@ -338,31 +374,17 @@ func TestWorkflowsPublish(t *testing.T) {
 			t.Errorf("%s was not attested before its tags were written: %s", r, attested)
 		}
 	}
-	t.Run("Archives", func(t *testing.T) {
-		dir := filepath.Join(w.results, "release")
-		var have []string
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			have = append(have, e.Name())
-		}
-		want := []string{"SHA256SUMS", "sbx-devc-darwin-amd64", "sbx-devc-darwin-arm64", "sbx-devc-linux-amd64", "sbx-devc-linux-arm64", "sbx-devc-windows-amd64.exe", "sbx-init-linux-amd64", "sbx-init-linux-arm64"}
-		if !slices.Equal(have, want) {
-			t.Errorf("the release has %v, want %v", have, want)
-		}
-		if sums := w.run(dir, "sha256sum", "-c", "SHA256SUMS"); strings.Count(sums, ": OK") != 7 {
-			t.Errorf("checksums: %s", sums)
-		}
-		args, err := os.ReadFile(filepath.Join(w.results, "release.args"))
-		if err != nil || !strings.HasPrefix(string(args), "release\ncreate\nv1.2.3\n--repo\n"+workflowOwner+"/claude-sandbox\n--verify-tag\n") || strings.Contains(string(args), "--prerelease") {
-			t.Errorf("gh was called with %q, %v", args, err)
-		}
-		if out := w.run(dir, "./sbx-devc-linux-amd64", "version"); !strings.Contains(out, "1.2.3") {
-			t.Errorf("the program says that it is %s", out)
+	t.Run("Tags", func(t *testing.T) {
+		for _, name := range []string{"v1.2.3^{}", "v1.2", "v1"} {
+			if got := w.run(w.project, "git", "ls-remote", "origin", "refs/tags/"+name); !strings.HasPrefix(got, sha+"\t") {
+				t.Errorf("%s is %q, want %s", name, got, sha)
+			}
 		}
 	})
+	dir := filepath.Join(w.results, "host", workflowOwner, "claude-sandbox", "releases", "download", "v1.2.3")
+	t.Run("Files", func(t *testing.T) { releaseFiles(t, w, dir) })
+	t.Run("Installs", func(t *testing.T) { releaseInstalls(t, w, dir, mirror) })
+	w.run(w.project, "git", "checkout", "-q", "-f", "main")
 
 	// The default branch.
 	sha = w.commit()

@@ -118,11 +118,7 @@ const noAssertion = "NOASSERTION"
 
 // SPDX returns the bill of materials.
 func SPDX(c Contents) ([]byte, error) {
-	doc := &spdxDocument{
-		Version: "SPDX-2.3", License: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: c.Name + "@" + c.Digest.String(),
-		Namespace: "https://github.com/org/claude-sandbox/spdx/" + c.Digest.Hex,
-		Creation:  spdxCreation{c.Created.UTC().Format("2006-01-02T15:04:05Z"), []string{"Tool: " + c.Tool}},
-	}
+	doc := newDocument(c.Name+"@"+c.Digest.String(), "https://github.com/org/claude-sandbox/spdx/"+c.Digest.Hex, c.Created, c.Tool)
 	root := doc.add(spdxPackage{Name: c.Name, Version: c.Digest.String(), Checksums: sha256Sum(c.Digest),
 		Refs: purl(oci(c.Name, c.Digest, ""))}, "image")
 	doc.relate(doc.ID, "DESCRIBES", root)
@@ -148,6 +144,13 @@ func SPDX(c Contents) ([]byte, error) {
 		}
 	}
 	return json.Marshal(doc)
+}
+
+func newDocument(name, namespace string, created time.Time, tool string) *spdxDocument {
+	return &spdxDocument{
+		Version: "SPDX-2.3", License: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: name, Namespace: namespace,
+		Creation: spdxCreation{created.UTC().Format("2006-01-02T15:04:05Z"), []string{"Tool: " + tool}},
+	}
 }
 
 var notInIDs = regexp.MustCompile(`[^A-Za-z0-9.-]+`)

@@ -2,13 +2,37 @@
 // the published images are called.
 package release
 
+import (
+	"regexp"
+	"runtime/debug"
+	"strings"
+)
+
 // Org is the GitHub organisation or user that publishes images and the Action.
 // Version is this build's version without a leading v. Both are set at link
-// time by scripts/build (-X).
+// time by scripts/build (-X); "go install" of a release knows its version by the module's.
 var (
 	Org     = "org"
-	Version = "0.1.0-dev"
+	Version = unreleased
 )
+
+const unreleased = "0.1.0-dev"
+
+func init() {
+	if info, ok := debug.ReadBuildInfo(); ok && Version == unreleased {
+		Version = versionOf(info.Main.Version)
+	}
+}
+
+var releaseTag = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?$`)
+
+// versionOf is the version of a program that was compiled from the module's version v.
+func versionOf(v string) string {
+	if !releaseTag.MatchString(v) { // such as a commit between releases
+		return unreleased
+	}
+	return strings.TrimPrefix(v, "v")
+}
 
 // ImageRepo is the repository of the prebuilt sandbox image.
 func ImageRepo() string { return "ghcr.io/" + Org + "/claude-sandbox" }

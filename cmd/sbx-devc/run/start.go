@@ -118,7 +118,7 @@ func (l *launch) start(ctx context.Context) (err error) {
 // connect connects to an engine that can do the run. One that cannot let the agent write to
 // the project's own folder gets a clone, unless the user chose how the agent has it.
 func (l *launch) connect(ctx context.Context) (*engine.Engine, error) {
-	e, err := fittingEngine(ctx, l.plan, silentEngine, l.host.Say)
+	e, err := session.FittingEngine(ctx, l.plan, session.SilentEngine, l.host.Say)
 	if l.clone == nil || !errors.Is(err, runplan.ErrOwners) {
 		return e, err
 	}
@@ -126,34 +126,12 @@ func (l *launch) connect(ctx context.Context) (*engine.Engine, error) {
 	if failure != nil { // err says what else there is
 		return nil, err
 	}
-	if e, err = fittingEngine(ctx, plan, silentEngine, l.host.Say); err != nil {
+	if e, err = session.FittingEngine(ctx, plan, session.SilentEngine, l.host.Say); err != nil {
 		return nil, err
 	}
 	l.plan = plan
 	l.host.Say("note: for the agent on this Docker, which does not run as root, your files would be root's: it works on a clone " +
 		"(--workspace clone), and 'sbx-devc review' brings its work back")
-	return e, nil
-}
-
-// silentEngine is how long an engine may say nothing before the person hears of it.
-const silentEngine = 2 * time.Second
-
-// fittingEngine connects to the engine and fits the plan to it. An engine that is busy or
-// stuck takes its time, so say gets a sentence when that is longer than patience.
-func fittingEngine(ctx context.Context, plan *runplan.Plan, patience time.Duration, say func(string)) (*engine.Engine, error) {
-	slow := time.AfterFunc(patience, func() { say("waiting for the container engine to answer") })
-	defer slow.Stop()
-	e, err := engine.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if note := e.Note(); note != "" {
-		say(note)
-	}
-	if err := plan.FitEngine(ctx, e); err != nil {
-		e.Close()
-		return nil, err
-	}
 	return e, nil
 }
 

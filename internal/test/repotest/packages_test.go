@@ -183,6 +183,7 @@ var allowed = map[string][]string{
 	"doctor":                      {"internal/engine", "internal/mountinfo"},
 	"demo":                        {"agent/transcript", "sandbox", "session/runs", "internal/engine", "internal/fakeapi"},
 	"cmd/sbx-init":                {"firewall", "firewall/audit", "firewall/control", "firewall/kernel", "firewall/live", "firewall/owner", "initproc", "initproc/tamper", "settings", "internal/delivery", "internal/mountinfo", "internal/terminal", "internal/tunnel", "workspace/diskwatch", "workspace/mountwatch"},
+	"scripts/sbom":                {"imagebuild/sbom"},
 	"cmd/sbx-devc":                {"*"},
 	"cmd/sbx-devc/cli":            {"internal/ask", "internal/progress"},
 	"cmd/sbx-devc/connect":        {"cmd/sbx-devc/cli", "imagebuild", "imagebuild/registry", "internal/engine"},

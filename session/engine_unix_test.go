@@ -1,6 +1,6 @@
 //go:build unix
 
-package run
+package session
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func TestAStuckEngineIsTold(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	said := ""
-	e, err := fittingEngine(ctx, &runplan.Plan{}, 10*time.Millisecond, func(sentence string) {
+	e, err := FittingEngine(ctx, &runplan.Plan{}, 10*time.Millisecond, func(sentence string) {
 		said = sentence
 		cancel()
 	})

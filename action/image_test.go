@@ -1,0 +1,70 @@
+package action
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The project's dev container is taken where the workflow says so, and only its image.
+func TestImageOfTheProjectsDevContainer(t *testing.T) {
+	const image = "registry.example/tools:1"
+	for name, c := range map[string]struct {
+		input, text, wantImage, wantErr string
+	}{
+		"named":       {"devcontainer", `{"image":"` + image + `","remoteEnv":{"X":"1"}}`, image, ""},
+		"not named":   {"", `{"image":"` + image + `"}`, "default", ""},
+		"another one": {"devcontainer:1", `{"image":"` + image + `"}`, "devcontainer:1", ""},
+		"none":        {"devcontainer", "", "", "the project has no dev container"},
+		"unusable":    {"devcontainer", `{"image":"` + image + `","features":{"x":{}}}`, "", "does not come from a registry"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if c.text != "" {
+				file := filepath.Join(dir, ".devcontainer", "devcontainer.json")
+				if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(c.text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			in := Inputs{Prompt: "x"}
+			in.WorkingDirectory, in.Image = dir, c.input
+			project, plan, err := planJob(Job{ID: "test", Inputs: in, Progress: io.Discard, Dir: t.TempDir()})
+			if c.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), c.wantErr) {
+					t.Errorf("%v, want %q", err, c.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if taken := plan.Agent.Image == image; taken != (c.wantImage == image) || (c.wantImage == "devcontainer:1" && plan.Agent.Image != c.wantImage) {
+				t.Errorf("the image is %s, want %s (%s)", plan.Agent.Image, c.wantImage, project.Choice.Why)
+			}
+			if len(plan.Network.Allow) > 0 {
+				t.Errorf("hosts are open: %v", plan.Network.Allow)
+			}
+		})
+	}
+}
+
+// Attack: a pull request's dev container, with the firewall's Feature, opens hosts and widens
+// the run, where the workflow takes its image.
+func TestAttackTheImageOfTheDevContainerBringsSettings(t *testing.T) {
+	dir := t.TempDir()
+	text := `{"image":"a:1","features":{"ghcr.io/org/claude-sandbox/firewall:0":{"allow":"evil.example.com"}}}`
+	if err := os.WriteFile(filepath.Join(dir, ".devcontainer.json"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	in := Inputs{Prompt: "x"}
+	in.WorkingDirectory, in.Image = dir, projectsImage
+	_, plan, err := planJob(Job{ID: "test", Inputs: in, Progress: io.Discard, Dir: t.TempDir()})
+	if err != nil || !strings.HasPrefix(plan.Agent.Image, "sbx-devc-project-") || len(plan.Network.Allow) > 0 {
+		t.Errorf("%v, %v", plan, err)
+	}
+}
