@@ -121,7 +121,8 @@ func checkEngine(f Facts) Finding {
 		found.Status, found.Hint = Missing, e.Unfit
 	case e.Rootless && e.Name == "Docker":
 		found.Status = Warning
-		found.Hint = "in its containers your files are root's, and the agent is not root: runs work with --workspace clone, copy, ro or none; " +
+		found.Hint = "in its containers your files are root's, and the agent is not root: runs have a clone of your last commit, or work with " +
+			"--workspace copy, ro or none; " +
 			"your own Podman lets the agent write in the folder itself (systemctl --user start podman.socket)"
 	case e.Remote:
 		found.Status = Note

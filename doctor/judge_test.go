@@ -45,7 +45,7 @@ func TestFindings(t *testing.T) {
 		{"Windows containers", func(f *Facts) { f.Engine.OS = "windows" }, "engine", Missing, "Linux containers"},
 		{"an old engine", func(f *Facts) { f.Engine.API = "1.39" }, "engine", Missing, "19.03"},
 		{"a Podman of another user", func(f *Facts) { f.Engine.Unfit = "it is of user 7" }, "engine", Missing, "of user 7"},
-		{"Docker without root", func(f *Facts) { f.Engine.Rootless = true }, "engine", Warning, "--workspace clone, copy"},
+		{"Docker without root", func(f *Facts) { f.Engine.Rootless = true }, "engine", Warning, "a clone of your last commit"},
 		{"another machine's", func(f *Facts) { f.Engine.Remote = true }, "engine", Note, "a clone of your last commit"},
 		{"no netfilter", func(f *Facts) { f.FirewallErr = errors.New("no chain") }, "firewall", Missing, "sudo modprobe -a ip_tables"},
 		{"not tried", func(f *Facts) { f.FirewallTried = false }, "firewall", Note, "sbx-devc sandbox build"},

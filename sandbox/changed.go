@@ -113,7 +113,7 @@ func (r *run) lookAfter(ctx context.Context) {
 		r.search.begin(ctx)
 	}
 	set := <-r.search.found
-	if r.unfetched != nil { // what is here is the copy as it was
+	if r.loss.unfetched != nil { // what is here is the copy as it was
 		return
 	}
 	if set == nil {

@@ -79,14 +79,14 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 		err = cause
 	}
 	if r.live != nil && (isUnwritten(err) || errors.Is(err, context.DeadlineExceeded) || err != nil && ctx.Err() != nil) {
-		r.untaken = err
+		r.loss.untaken = err
 	}
 	lost := false
 	for _, n := range notes {
 		r.warn(n)
 		lost = lost || strings.Contains(n, "not come back") || err != nil
 	}
-	if mode := r.plan.Place.Mode; lost && r.untaken == nil && (mode == workspace.Bind || mode.IsCopy()) {
+	if mode := r.plan.Place.Mode; lost && r.loss.untaken == nil && (mode == workspace.Bind || mode.IsCopy()) {
 		r.warn("of these commits only the files stay that the agent left in " + r.plan.Project.Dir +
 			": look at them with 'sbx-devc review', and commit them yourself")
 	}

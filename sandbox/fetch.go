@@ -69,7 +69,7 @@ func (r *run) fetchTree(ctx context.Context) {
 	for _, n := range notes {
 		r.warn(n)
 	}
-	if r.unfetched = err; err != nil {
+	if r.loss.unfetched = err; err != nil {
 		r.lose("the agent's copy of the project")
 		return
 	}

@@ -38,7 +38,7 @@ type Host struct {
 	Kept    *kept.Store      // of what outlives the run in the agent's home; nil = nothing does
 	Stdout  io.Writer        // receives Claude's standard output, byte for byte
 	Stderr  io.Writer        // receives Claude's standard error
-	Say     func(string)     // one line for people: warnings and what is going on
+	Say     func(string)     // one line for people: warnings and what is going on; called concurrently
 	Signals <-chan os.Signal // the first one goes to the agent, a second one kills it; nil = none come
 	// Upstream is the base URL of the model API and Credential the key for
 	// it. Both stay in this process.
@@ -91,12 +91,16 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 	r.result.Workspace, r.result.SettingsFolder = string(p.Place.Mode), cmp.Or(p.Asked.ProjectDir, p.Folder())
 	defer func() { result, err = r.finish(ctx, err) }()
 	r.result.Prompt = known.String(visible.Line(h.Title))
+	r.waits = waits{say: h.Say, patience: patience}
+	r.waits.on("the container engine to answer")
 	err = p.FitEngine(ctx, e)
 	for _, one := range p.Asked.Passthroughs {
 		err = cmp.Or(err, passthroughAnswers(ctx, one))
 	}
 	if err == nil {
+		r.waits.on("the copy of the project to be made")
 		err = r.makeTree(ctx)
+		r.waits.on("the container engine to answer")
 	}
 	if err != nil {
 		close(r.search.looked)
@@ -157,12 +161,14 @@ func (r *run) finish(ctx context.Context, err error) (result *Result, failure er
 		r.dropTree()
 	}
 	if r.ending != nil {
+		r.waits.on("the search for what changed in the project")
 		r.lookAfter(r.ending.look)
 		r.ending.stop()
 		if code := r.ending.signal(); code != 0 {
 			r.result.ExitCode = code
 		}
 	}
+	r.waits.on("")
 	r.search.forget()
 	for i, w := range r.result.Warnings { // names in them may be the agent's
 		r.result.Warnings[i] = r.redactor.String(visible.Line(w))
@@ -221,15 +227,12 @@ type run struct {
 	// transcript is that of a run on a terminal; nil before its agent begins.
 	transcript *liveTranscript
 	activity   *activity
+	waits      waits
 	redactor   *redact.Redactor // of all that is kept and said
 	finder     *redact.Finder   // of secrets in files and commits
 	search     *search
 	ending     *ending // nil until the agent has ended
-	// unfetched is why the agent's copy of the project is still on the engine; nil = it is
-	// not.
-	unfetched error
-	untaken   error    // why commits are in the firewall's container alone; nil = none are
-	lost      []string // what could not be kept, see unkept
+	loss       loss
 }
 
 // start brings up everything until the agent runs. The agent's container comes up side
@@ -239,19 +242,26 @@ type run struct {
 // connections and the project's files have been looked at.
 func (r *run) start(ctx context.Context) error {
 	var err error
+	r.waits.on("the container engine to make the firewall's container")
 	if r.sidecar, err = createSidecar(ctx, r.engine, r.plan); err != nil {
 		return err
 	}
 	err = together(
-		func() error { return r.startContainers(ctx) },
+		func() error {
+			err := r.startContainers(ctx)
+			r.waits.on("the look at the project's files, with which they are compared at the end")
+			return err
+		},
 		r.search.wait,
 	)
 	if err != nil {
 		return err
 	}
+	r.waits.on("the agent to begin")
 	if err := r.beginAgent(ctx); err != nil {
 		return err
 	}
+	r.waits.on("")
 	r.live.begun()
 	if r.host.OnBegin != nil {
 		r.host.OnBegin()
@@ -263,6 +273,7 @@ func (r *run) start(ctx context.Context) error {
 
 // startContainers starts both containers, and the tunnel.
 func (r *run) startContainers(ctx context.Context) error {
+	r.waits.on("the container engine to start both containers")
 	err := together(
 		func() error { return r.startSidecar(ctx) },
 		func() error { return r.createAgent(ctx) },
@@ -276,6 +287,7 @@ func (r *run) startContainers(ctx context.Context) error {
 				return err
 			}
 			r.step("the network is closed", time.Since(r.begin))
+			r.waits.on("the firewall to be verified, and the agent's container to start")
 			return together(
 				func() error { return r.verified(ctx) },
 				func() error { return r.startAgent(ctx) },
@@ -364,13 +376,14 @@ func (r *run) cleanup(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
+	r.waits.on("the container engine to remove the containers")
 	if r.tunnel != nil {
 		r.tunnel.Close()
 	}
 	if r.sidecar != nil && r.sidecar.conn != nil { // it has started
 		r.sidecar.conn.Close()
 	}
-	if failure := cmp.Or(r.unfetched, r.untaken); failure != nil {
+	if failure := cmp.Or(r.loss.unfetched, r.loss.untaken); failure != nil {
 		r.keepUnfetched(ctx, failure)
 		return
 	}

@@ -134,6 +134,7 @@ wait:
 	replaced := r.agent.places.Replaced()
 	r.agent.places.Close()
 	r.result.Timings.Agent = time.Since(r.agent.started)
+	r.waits.on("the agent's last output")
 	r.drain(r.ending.look)
 	if r.agent.leaveTerminal != nil {
 		r.agent.leaveTerminal()
@@ -230,14 +231,17 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	var left []string
 	if r.plan.Asked.CommitLeft && unprotected == "" {
 		var err error
+		r.waits.on("git to commit what the agent left")
 		if left, err = r.commitWorkTree(r.ending.look); err != nil {
 			r.warn(fmt.Sprintf("not all that the agent left uncommitted is in a commit: %v", err))
 			r.lose("the commit of what the agent left")
 		}
 	}
+	r.waits.on("the agent's work to come back")
 	r.fetchTree(r.ending.look)
 	r.search.begin(r.ending.look)
 	r.takeCommits(r.ending.look, left)
+	r.waits.on("the conversation and the network's log")
 	r.keepConversations(r.ending.look)
 	r.keepHome(r.ending.look)
 	if err := r.collect(r.ending.look); err != nil {

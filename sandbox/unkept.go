@@ -13,6 +13,14 @@ import (
 // A run whose agent succeeded is no success of the run if its work, or its records, could
 // not be kept: whoever reads the exit code alone would throw them away.
 
+// loss is what of a run is not where it belongs.
+type loss struct {
+	what []string // in words, which have been said with their reasons
+	// unfetched is why the agent's copy of the project is still on the engine, and untaken
+	// why commits are in the firewall's container alone; nil = they are not.
+	unfetched, untaken error
+}
+
 // unkept says that something of the run could not be kept, and why.
 func (r *run) unkept(what string, err error) {
 	r.warn(err.Error())
@@ -21,8 +29,8 @@ func (r *run) unkept(what string, err error) {
 
 // lose notes that something of the run could not be kept, which has been said.
 func (r *run) lose(what string) {
-	if !slices.Contains(r.lost, what) {
-		r.lost = append(r.lost, what)
+	if !slices.Contains(r.loss.what, what) {
+		r.loss.what = append(r.loss.what, what)
 	}
 }
 
@@ -44,10 +52,10 @@ func isUnwritten(err error) bool {
 // settle decides the exit code, and returns why the run is a failure: err, or what could
 // not be kept of a run that would be a success otherwise.
 func (r *run) settle(err error) error {
-	if err == nil && len(r.lost) > 0 && r.result.Outcome.OK() && r.result.ExitCode == 0 {
-		err = fmt.Errorf("%w: %s", ErrUnkept, strings.Join(r.lost, ", "))
+	if err == nil && len(r.loss.what) > 0 && r.result.Outcome.OK() && r.result.ExitCode == 0 {
+		err = fmt.Errorf("%w: %s", ErrUnkept, strings.Join(r.loss.what, ", "))
 		hint := "make room, or see the warnings above for the reason; the agent's files are where it wrote them"
-		if r.unfetched != nil || r.untaken != nil {
+		if r.loss.unfetched != nil || r.loss.untaken != nil {
 			hint = "the run's container has it; make room, and the next 'sbx-devc run' takes it from there"
 		}
 		err = diag.WithHint(err, "%s", hint)

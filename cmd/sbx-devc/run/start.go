@@ -147,6 +147,8 @@ func (l *launch) bring(ctx context.Context, e *engine.Engine) error {
 	if err := bring.Bring(ctx, l.plan); err != nil || l.o.containers.noCache || l.o.profile.fresh {
 		return err
 	}
+	slow := time.AfterFunc(session.SilentEngine, func() { l.host.Say("waiting for the container engine to give the project's cache") })
+	defer slow.Stop()
 	return bring.Volumes().GiveCache(ctx, l.plan, l.plan.Folder())
 }
 
