@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -163,12 +164,13 @@ func (p *inputParser) secret(name string) string {
 	return value
 }
 
-// list splits at commas and white space; a line may end in a "#" comment.
+// list splits at commas and white space, see settings.SplitEntries; a line may end in
+// a "#" comment.
 func (p *inputParser) list(name string) []string {
 	var entries []string
 	for line := range strings.SplitSeq(p.get(name), "\n") {
 		line, _, _ = strings.Cut(line, "#")
-		entries = append(entries, strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })...)
+		entries = append(entries, settings.SplitEntries(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })...)
 	}
 	return entries
 }

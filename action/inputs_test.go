@@ -44,7 +44,7 @@ func TestInputsAreRead(t *testing.T) {
 	in, errs := parse(t, map[string]string{
 		"prompt": "", "prompt_file": "ask.md", "append_system_prompt": "be brief", "model": "claude-x",
 		"max_turns": "5", "max_budget_usd": "0.5", "timeout_minutes": "1.5", "presets": "npm",
-		"allowed_domains": "a.example, b.example:8443 # why\n*.c.example\n# nothing\n", "working_directory": "sub",
+		"allowed_domains": "a.example, b.example:8443 # why\n*.c.example\n# nothing\nhttps://api.example.com GET,HEAD /v1/** # read\n", "working_directory": "sub",
 		"fail_on_denied": "true", "summary": "false", "image": "registry.example/x:1",
 		"workspace_mode": "copy", "egress": "audit", "denied_domains": "bad.example", "env": "# why\nA=1 # kept\nB=two=2", "memory": "4g", "cpus": "1.5",
 	})
@@ -55,7 +55,7 @@ func TestInputsAreRead(t *testing.T) {
 		in.Timeout != 90*time.Second || !in.FailOnDenied || in.Summary || in.Image != "registry.example/x:1" || filepath.Base(in.WorkingDirectory) != "sub" {
 		t.Errorf("got %+v", in)
 	}
-	if want := []string{"a.example", "b.example:8443", "*.c.example"}; !slices.Equal(in.AllowedDomains, want) {
+	if want := []string{"a.example", "b.example:8443", "*.c.example", "https://api.example.com GET,HEAD /v1/**"}; !slices.Equal(in.AllowedDomains, want) {
 		t.Errorf("allowed_domains: got %q, want %q", in.AllowedDomains, want)
 	}
 	s := in.Settings()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -58,7 +59,7 @@ type Change struct {
 // changes nothing. Everything else stays byte for byte: comments, order, indentation,
 // line ends. Entries that are in the lists are not added again, and missing ones
 // are not removed, so a second call changes nothing. Entries are
-// compared as text, without regard to upper and lower case. It errs when f is
+// compared as SameEntry does. It errs when f is
 // not valid, when the result would not be, and for an entry to remove that stands in
 // a list file. The lists are those that f has read.
 func (f *File) Amend(c Change) (*File, error) {
@@ -77,7 +78,7 @@ func (f *File) Amend(c Change) (*File, error) {
 			if e.err == nil && f.inListFile(l.name, entry) {
 				e.err = fmt.Errorf("%q comes from a list file that network.%s names", entry, l.name)
 			}
-			have[l.name] = slices.DeleteFunc(have[l.name], func(had string) bool { return sameEntry(had, entry) })
+			have[l.name] = slices.DeleteFunc(have[l.name], func(had string) bool { return SameEntry(had, entry) })
 		}
 	}
 	e.member("", "network", "{\n}")
@@ -115,16 +116,21 @@ func (f *File) Amend(c Change) (*File, error) {
 // inListFile reports whether an entry of a list stands in a file that the list names.
 func (f *File) inListFile(list, entry string) bool {
 	return slices.ContainsFunc(f.Settings.Entries(), func(e Entry) bool {
-		return e.List == list && e.File != f.Path && sameEntry(e.Text, entry)
+		return e.List == list && e.File != f.Path && SameEntry(e.Text, entry)
 	})
 }
 
 // holds reports whether a list has an entry.
 func holds(list []string, entry string) bool {
-	return slices.ContainsFunc(list, func(have string) bool { return sameEntry(have, entry) })
+	return slices.ContainsFunc(list, func(have string) bool { return SameEntry(have, entry) })
 }
 
-func sameEntry(a, b string) bool {
+// SameEntry reports whether two texts are one entry: without regard to upper and lower
+// case, which typed ones alone distinguish, as in paths.
+func SameEntry(a, b string) bool {
+	if operation.Typed(a) || operation.Typed(b) {
+		return slices.Equal(strings.Fields(a), strings.Fields(b))
+	}
 	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }
 
@@ -164,7 +170,7 @@ func (e *editor) remove(pointer, entry string) {
 		if array == nil {
 			return
 		}
-		at := slices.IndexFunc(array.Elements, func(n *jsonc.Node) bool { return sameEntry(n.Text, entry) })
+		at := slices.IndexFunc(array.Elements, func(n *jsonc.Node) bool { return SameEntry(n.Text, entry) })
 		if at < 0 {
 			return
 		}

@@ -68,6 +68,23 @@ func TestAmendKeepsEverythingElse(t *testing.T) {
 	}
 }
 
+// A path in other letters is another path.
+func TestAmendDistinguishesOperations(t *testing.T) {
+	const src = `{"network": {"allow": ["https://api.example.com GET /v1/**"]}}`
+	const upper = "https://api.example.com GET /V1/**"
+	got, err := amend("f", []byte(src), settings.Change{Add: settings.Lists{Allow: []string{upper, "https://api.example.com  GET /v1/**"}}}, settings.NoFiles)
+	if want := `{"network": {"allow": ["https://api.example.com GET /v1/**", "` + upper + `"]}}`; err != nil || string(got) != want {
+		t.Errorf("%s (%v), want %s", got, err, want)
+	}
+	got, err = amend("f", []byte(src), settings.Change{Remove: settings.Lists{Allow: []string{upper}}}, settings.NoFiles)
+	if err != nil || string(got) != src {
+		t.Errorf("%s (%v)", got, err)
+	}
+	if _, err = amend("f", []byte(src), settings.Change{Add: settings.Lists{Allow: []string{"*.example.com"}}}, settings.NoFiles); err == nil {
+		t.Error("a host is opened around its operations")
+	}
+}
+
 func TestAmendSetsTheMode(t *testing.T) {
 	for src, want := range map[string]string{
 		`{"network": {"mode": "audit"}}`: `{"network": {"mode": "allowlist"}}`,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/internal/visible"
 )
 
@@ -63,9 +64,10 @@ func (s *Settings) Openings() []Opening {
 	add("instructions", each(s.Instructions, func(name string) string { return "Claude reads your own " + word(name) })...)
 	add("mcp", each(s.MCP.Servers, MCPServer.inWords)...)
 	// Wildcards and networks open the most, and stand before single hosts.
-	allow := slices.Clone(s.Network.Allow)
+	allow := slices.DeleteFunc(slices.Clone(s.Network.Allow), operation.Typed)
 	slices.SortStableFunc(allow, func(a, b string) int { return breadth(b) - breadth(a) })
 	add("host", each(allow, word)...)
+	add("operation", operationsInWords(s.Network.Allow)...)
 	add("preset", each(s.Network.Presets, presetInWords)...)
 	add("env", each(slices.Sorted(maps.Keys(s.Env)), func(name string) string { return word(name) + "=" + word(s.Env[name]) })...)
 	add("limit", s.Limits.inWords()...)
@@ -100,6 +102,32 @@ func (s MCPServer) inWords() string {
 		text += ", with " + strings.Join(each(names, word), ", ")
 	}
 	return text
+}
+
+// operationsInWords says what the typed entries of an allowlist allow: what may write
+// first, then wildcards. None is cut, so that nothing stands behind what is seen.
+func operationsInWords(allow []string) (out []string) {
+	type shown struct {
+		text  string
+		order int
+	}
+	var all []shown
+	for _, entry := range allow {
+		if !operation.Typed(entry) {
+			continue
+		}
+		text, reads := operation.Words(entry)
+		s := shown{text: visible.ASCII(text), order: 2}
+		if strings.Contains(entry, "*") {
+			s.order--
+		}
+		if reads {
+			s.order += 2
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b shown) int { return a.order - b.order })
+	return each(all, func(s shown) string { return s.text })
 }
 
 // presetInWords names a preset with the hosts that it opens.

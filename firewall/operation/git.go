@@ -95,6 +95,24 @@ func coversGit(wide, narrow entry) bool {
 	return w.does == n.does
 }
 
+func wordsGit(e entry) (text string, reads bool) {
+	g, bad, _ := parseGit(e)
+	if bad != "" {
+		return e.text, false
+	}
+	read := "git: read " + strings.Join(g.repo.path, "/")
+	at := " at " + g.repo.host.Name
+	switch g.does {
+	case gitPush:
+		return read + at + ", and push to " + strings.Join(g.refs, " and ") + " there", false
+	case gitLFS:
+		return read + " and its large files" + at, true
+	case gitLFSPush:
+		return read + at + ", and upload large files there", false
+	}
+	return read + at, g.does == gitFetch
+}
+
 func (g gitEntry) parseWords(words []string) (_ gitEntry, message, hint string) {
 	switch {
 	case len(words) == 0, slices.Equal(words, []string{"read"}):

@@ -21,6 +21,9 @@ type Rules struct {
 // and with every host, and a project's file may be anybody's.
 const MaxEntries = 500
 
+// maxEntry bounds an entry, in bytes: people are shown all of it before they accept it.
+const maxEntry = 500
+
 // service is what the entries of one kind allow, all of them together.
 type service interface {
 	hosts() []Host
@@ -41,12 +44,16 @@ type kind struct {
 	// covers reports whether wide allows all that narrow does, both of which
 	// compile accepts; nil = only if they are one text.
 	covers func(wide, narrow entry) bool
+
+	// words says in plain words what an entry that compile accepts allows, and
+	// whether that is reading alone; nil = it is shown as written, and may write.
+	words func(e entry) (text string, reads bool)
 }
 
 // kinds are all of them, in the order in which they judge.
 var kinds = []kind{
-	{"git", compileGit, coversGit},
-	{"https", compileWeb, coversWeb},
+	{word: "git", compile: compileGit, covers: coversGit, words: wordsGit},
+	{word: "https", compile: compileWeb, covers: coversWeb, words: wordsWeb},
 }
 
 // entry is a typed entry cut into its parts: "KIND:TARGET WORD WORD".
@@ -102,6 +109,10 @@ func Compile(texts []string) (*Rules, []Problem) {
 	r := &Rules{}
 	var problems []Problem
 	for i, text := range texts {
+		if len(text) > maxEntry {
+			problems = append(problems, Problem{i, fmt.Sprintf("%q… has more than %d characters", text[:40], maxEntry), "write several entries"})
+			continue
+		}
 		if bad := strings.IndexFunc(text, isOdd); bad >= 0 {
 			problems = append(problems, Problem{i, fmt.Sprintf("%+q holds a character that people cannot see or tell from a space", text),
 				"write the words with plain spaces between them"})
@@ -163,6 +174,16 @@ func (r *Rules) Covers(text string) bool {
 		same := wide.target == narrow.target && slices.Equal(wide.words, narrow.words)
 		return same || k.covers != nil && k.covers(wide, narrow)
 	})
+}
+
+// Words says in plain words what a typed entry allows that Compile accepts, and
+// whether that is reading alone. The text may hold any character that entries may.
+func Words(text string) (words string, reads bool) {
+	k, _, _ := cutKind(text)
+	if k.words == nil {
+		return strings.TrimSpace(text), false
+	}
+	return k.words(parseEntry(text))
 }
 
 // Hosts returns the hosts whose TLS is opened. The list is the rules' own.

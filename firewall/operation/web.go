@@ -143,6 +143,21 @@ func coversSegments(pattern, narrow []string) bool {
 	return len(pattern) == len(narrow)
 }
 
+func wordsWeb(e entry) (text string, reads bool) {
+	parsed, bad, _ := parseWeb(e)
+	if bad != "" {
+		return e.text, false
+	}
+	host := parsed.host.Name
+	if parsed.host.Wildcard {
+		host = "any host below " + host
+	}
+	reads = !slices.ContainsFunc(parsed.methods, func(m string) bool {
+		return m != http.MethodGet && m != http.MethodHead && m != http.MethodOptions
+	})
+	return strings.Join(parsed.methods, ", ") + " of " + strings.Join(e.words[1:], " and ") + " at " + host, reads
+}
+
 func (w *web) hosts() []Host {
 	all := make([]Host, 0, len(w.entries))
 	for _, e := range w.entries {

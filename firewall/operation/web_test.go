@@ -89,6 +89,22 @@ func TestAttackMethodOverride(t *testing.T) {
 	}
 }
 
+func TestWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://api.example.com GET,HEAD /v1/** /status": "GET, HEAD of /v1/** and /status at api.example.com",
+		"git:github.com/acme/app":                         "git: read acme/app at github.com",
+		"git:github.com/acme/app lfs":                     "git: read acme/app and its large files at github.com",
+		"git:github.com/acme/app push refs/heads/agent/*": "git: read acme/app at github.com, and push to refs/heads/agent/* there",
+		"git:github.com/acme/app lfs push":                "git: read acme/app at github.com, and upload large files there",
+		"https://*.Example.org  POST  /**":                "POST of /** at any host below example.org",
+		"https://b\u00fccher.example GET /":               "GET of / at xn--bcher-kva.example",
+	} {
+		if got, reads := Words(text); got != want || reads == (strings.Contains(got, "POST") || strings.Contains(got, ", and ")) {
+			t.Errorf("%q: %q, %v", text, got, reads)
+		}
+	}
+}
+
 func TestTyped(t *testing.T) {
 	for text, want := range map[string]bool{
 		"https://api.example.com GET /": true, "https:443": false, "https:443/tcp": false, "api.example.com": false, "api.example.com:443": false,
@@ -102,23 +118,24 @@ func TestTyped(t *testing.T) {
 
 func TestProblems(t *testing.T) {
 	for text, want := range map[string]string{
-		"https://":                               "names no host",
-		"https://api.example.com":                "names no methods and paths",
-		"https://api.example.com GET":            "names no methods and paths",
-		"https://api.example.com get /":          "is no method",
-		"https://api.example.com GET v1":         "is no path",
-		"https://api.example.com GET /**/x":      "goes on behind",
-		"https://10.0.0.1 GET /":                 "is an address",
-		"https://api.example.com/v1 GET /":       "is no host",
-		"https://user@api.example.com GET /":     "is no host",
-		"https://api.example.com:99999 GET /":    "is not a port",
-		"https://api.example.com TRACE /":        "is no method",
-		"https://api.example.com GET /a /b/../c": "is no path",
-		"https://api.example.com GET /v1/%2a%2A": `encoded "*"`,
-		"https://api.example.com GET /v1/%2a":    `encoded "*"`,
-		"https://api.example.com GET /v1*":       "within a segment",
-		"https://api.example.com GET /***":       "within a segment",
-		"https://api.example.com GET /a,b":       "has a comma",
+		"https://":                                                 "names no host",
+		"https://api.example.com":                                  "names no methods and paths",
+		"https://api.example.com GET":                              "names no methods and paths",
+		"https://api.example.com get /":                            "is no method",
+		"https://api.example.com GET v1":                           "is no path",
+		"https://api.example.com GET /**/x":                        "goes on behind",
+		"https://10.0.0.1 GET /":                                   "is an address",
+		"https://api.example.com/v1 GET /":                         "is no host",
+		"https://user@api.example.com GET /":                       "is no host",
+		"https://api.example.com:99999 GET /":                      "is not a port",
+		"https://api.example.com TRACE /":                          "is no method",
+		"https://api.example.com GET /a /b/../c":                   "is no path",
+		"https://api.example.com GET /v1/%2a%2A":                   `encoded "*"`,
+		"https://api.example.com GET /v1/%2a":                      `encoded "*"`,
+		"https://api.example.com GET /v1*":                         "within a segment",
+		"https://api.example.com GET /***":                         "within a segment",
+		"https://api.example.com GET /a,b":                         "has a comma",
+		"https://api.example.com GET /" + strings.Repeat("x", 600): "more than 500 characters",
 	} {
 		_, problems := Compile([]string{"https://ok.example.com GET /", text})
 		if len(problems) != 1 || problems[0].Index != 1 || !strings.Contains(problems[0].Message, want) {

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/shellword"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
@@ -235,6 +237,9 @@ func flagFor(entry string) string {
 		}
 		return "--network " + mode
 	}
+	if operation.Typed(entry) {
+		return "--allow " + entry
+	}
 	if strings.Contains(entry, " ") { // private, inbound, guard
 		return ""
 	}
@@ -277,6 +282,10 @@ func offerFlags(found []wide, accept string) string {
 		if w.flag == hostFlags { // no file takes the firewall away, trusted or not
 			trust = "--trust-project " + hostFlags
 		}
+		name, value, _ := strings.Cut(w.flag, " ")
+		if operation.Typed(value) {
+			w.flag = name + " " + shellword.Quote(value)
+		}
 		flags = append(flags, w.flag)
 	}
 	if whole {
@@ -309,7 +318,10 @@ func offerInputs(found []wide) string {
 	}
 	var inputs []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		slices.Sort(values[name])
+		slices.SortFunc(values[name], func(a, b string) int { // on one line a typed entry would take what follows for its own
+			typed := map[bool]int{true: 1}
+			return cmp.Or(typed[operation.Typed(a)]-typed[operation.Typed(b)], strings.Compare(a, b))
+		})
 		inputs = append(inputs, strconv.Quote(name+": "+strings.Join(slices.Compact(values[name]), ", ")))
 	}
 	var parts []string

@@ -205,6 +205,39 @@ func TestEmptyListOfTheProjectIsEmpty(t *testing.T) {
 	}
 }
 
+// A project's file may ask for operations at hosts, and gets those that the user has
+// opened, by operations or whole. What is refused is offered as it has to be typed.
+func TestAttackOperationThatAProjectAdds(t *testing.T) {
+	const get, post = "https://api.example.com GET,HEAD /v1/**", "https://api.example.com POST /v1/**"
+	for _, c := range []struct {
+		name          string
+		user, project []string
+		flags, inputs string // of the offer; "" = nothing is wider
+	}{
+		{"less than the host", []string{"api.example.com"}, []string{get}, "", ""},
+		{"the same", []string{get}, []string{get}, "", ""},
+		{"less", []string{get}, []string{"https://api.example.com GET /v1/models"}, "", ""},
+		{"the host", []string{get}, []string{"api.example.com"}, "--allow api.example.com", "allowed_domains: api.example.com"},
+		{"a wildcard of hosts", []string{get}, []string{"*.example.com"}, "--allow *.example.com", "allowed_domains: *.example.com"},
+		{"another method", []string{get}, []string{get, post}, "--allow '" + post + "'", "allowed_domains: " + post},
+		{"by the letter", []string{get}, []string{"https://api.example.com GET /V1/**"}, "--allow 'https://api.example.com GET /V1/**'",
+			"allowed_domains: https://api.example.com GET /V1/**"},
+		{"both", nil, []string{post, "z.example"}, "--allow '" + post + "' --allow z.example", "allowed_domains: z.example, " + post},
+	} {
+		var offers []string
+		for _, offer := range []func([]wide) string{func(found []wide) string { return offerFlags(found, "sbx-devc trust") }, offerInputs} {
+			s, err := narrow(network(firewall.Network{Allow: c.user}), settings.Settings{}, network(firewall.Network{Allow: c.project}), offer)
+			if err == nil && !slices.Equal(s.Network.Allow, c.project) {
+				t.Errorf("%s: %q is open", c.name, s.Network.Allow)
+			}
+			offers = append(offers, diag.HintOf(err))
+		}
+		if !strings.Contains(offers[0], c.flags) || !strings.Contains(offers[1], c.inputs) || c.flags == "" && offers[0] != "" {
+			t.Errorf("%s: %q", c.name, offers)
+		}
+	}
+}
+
 // init writes presets into every project's file that a dev container needs and
 // a run does not. They are closed in a run, and no reason to refuse it.
 func TestPresetsOfTheDevContainerStayClosedInARun(t *testing.T) {

@@ -169,7 +169,7 @@ func (j *judge) deny(entry string) {
 func (j *judge) remove(entry string) {
 	have := map[string][]string{"presets": j.network().Presets, "allow": j.network().Allow, "deny": j.network().Deny}[j.request.List]
 	for _, e := range j.file.Settings.Entries() {
-		if e.List != j.request.List || !strings.EqualFold(e.Text, entry) {
+		if e.List != j.request.List || !settings.SameEntry(e.Text, entry) {
 			continue
 		}
 		if e.File != j.file.Path {
@@ -190,7 +190,7 @@ func (j *judge) remove(entry string) {
 // at names the place of an entry.
 func (j *judge) at(list, entry string) string {
 	for _, e := range j.file.Settings.Entries() {
-		if e.List == list && strings.EqualFold(e.Text, strings.TrimSpace(entry)) {
+		if e.List == list && settings.SameEntry(e.Text, entry) {
 			return fmt.Sprintf("%s:%d", e.File, e.Line)
 		}
 	}
@@ -210,7 +210,7 @@ func opens(policy *firewall.Policy, entry string) (open bool, by string) {
 		if t.Port == 0 {
 			t.Port = 443
 		}
-		if rule := t.Decide(policy).Rule; rule != "" && !strings.EqualFold(rule, entry) {
+		if rule := t.Decide(policy).Rule; rule != "" && !settings.SameEntry(rule, entry) {
 			by = ", by " + rule
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // maxNamed bounds the entries of a preset that a sentence names.
@@ -103,7 +104,7 @@ func reason(policy *firewall.Policy, entry string) string {
 	if rule := policy.DeniedBy(entry); rule != "" {
 		return ": it denies " + rule
 	}
-	if slices.ContainsFunc(policy.Network().Allow, func(have string) bool { return strings.EqualFold(have, entry) }) {
+	if slices.ContainsFunc(policy.Network().Allow, func(have string) bool { return settings.SameEntry(have, entry) }) {
 		return ": it denies a part of it"
 	}
 	return ""

@@ -89,7 +89,7 @@ unless the code is 0.`,
 	f.StringArrayVar(&o.Tools, "tools", nil,
 		"add the tools of another language, NAME or NAME=IMAGE (repeatable): "+strings.Join(templates.ToolNames(), ", "))
 	f.StringSliceVar(&o.Presets, "preset", nil, "add a preset to the allowlist (repeatable): "+strings.Join(firewall.PresetNames(), ", "))
-	f.StringSliceVar(&o.Allow, "allow", nil, "add an entry to the allowlist (repeatable)")
+	cli.Entries(f, &o.Allow, "allow", "add an entry to the allowlist (repeatable)")
 	f.BoolVar(&o.Workflow, "with-workflow", false, "also write "+templates.WorkflowPath+", which runs Claude with the Action")
 	f.BoolVar(&o.extend, "extend", false, "keep the dev container that is there and put the firewall's Feature into it")
 	f.BoolVar(&o.noDetect, "no-detect", false, "do not look at the project's files")

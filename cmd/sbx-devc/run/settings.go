@@ -41,8 +41,8 @@ func (o *SettingsFlags) Title() string { return "What the agent reaches" }
 func (o *SettingsFlags) Register(f *pflag.FlagSet) {
 	f.StringVar(&o.network, "network", "",
 		"none, allowlist (what --allow and --preset name), audit (the internet, recorded) or host (no firewall) (default allowlist)")
-	f.StringSliceVar(&o.allow, "allow", nil, "open a destination: HOST, *.DOMAIN, HOST:PORT, NETWORK:PORT, or @FILE with one a line")
-	f.StringSliceVar(&o.whitelist, "whitelist", nil, "the same as --allow")
+	cli.Entries(f, &o.allow, "allow", "open a destination: HOST, *.DOMAIN, HOST:PORT, NETWORK:PORT, operations there, or @FILE")
+	cli.Entries(f, &o.whitelist, "whitelist", "the same as --allow")
 	f.StringVar(&o.whitelistFile, "whitelist-file", "", "the same as --allow @FILE")
 	f.StringSliceVar(&o.presets, "preset", nil, "open a named list of hosts, such as npm or pypi; github leaves gist.github.com closed")
 	f.StringSliceVar(&o.deny, "deny", nil, "deny a destination; wins over everything that allows it")
